@@ -1,0 +1,50 @@
+//! SIGINT, SIGTERM and SIGHUP end the work in an orderly way: they set a flag that every wait looks at,
+//! so that guards run on the ordinary path of an error and nothing is left changed.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::failure::Failure;
+
+static RECEIVED: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
+
+/// Turns the three signals into a flag. Call once, first thing in `main`.
+pub fn install() -> anyhow::Result<()> {
+    let flag = RECEIVED.get_or_init(|| Arc::new(AtomicUsize::new(0)));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register_usize(signal, flag.clone(), signal as usize)?;
+    }
+    Ok(())
+}
+
+/// The signal that asked us to end, if any.
+pub fn received() -> Option<i32> {
+    match RECEIVED
+        .get()
+        .map_or(0, |flag| flag.load(Ordering::Relaxed))
+    {
+        0 => None,
+        signal => Some(signal as i32),
+    }
+}
+
+/// An error as soon as one of the signals has come.
+pub fn check() -> anyhow::Result<()> {
+    received().map_or(Ok(()), |signal| Err(Failure::interrupted(signal)))
+}
+
+/// Sleeps until `deadline`, or ends early with the error of [`check`].
+pub fn sleep_until(deadline: Instant) -> anyhow::Result<()> {
+    const SLICE: Duration = Duration::from_millis(50);
+    loop {
+        check()?;
+        let now = Instant::now();
+        if now >= deadline {
+            return Ok(());
+        }
+        std::thread::sleep(SLICE.min(deadline - now));
+    }
+}

@@ -1,0 +1,18 @@
+//! iosched: what a Linux I/O scheduler does to each process, measured in the kernel, and which one is right.
+//!
+//! The map of the house, from the kernel's numbers to the verdict:
+
+pub mod failure; // errors with a remedy, and their exit codes
+pub mod guardian;
+pub mod interrupt; // signals as an orderly end
+pub mod journal; // what was changed and must be put back // the process that puts it back when we cannot
+
+pub mod arm; // ARM = [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]...
+pub mod device; // a block device and what sysfs says of it
+pub mod preflight; // what must hold before anything is touched
+pub mod scheduler; // read, apply, verify and put back a scheduler and its settings
+
+pub mod ab; // plan, run, statistics, verdict
+pub mod histogram; // buckets, merge, subtract, quantiles
+pub mod scratch; // a device of our own with a known service time
+pub mod workload; // fio, commands, and their control group

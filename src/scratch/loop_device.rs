@@ -1,0 +1,3 @@
+pub fn detach(_device: &str, _backing_file: &str) -> anyhow::Result<()> {
+    unimplemented!()
+}

@@ -1,0 +1,2 @@
+pub mod loop_device;
+pub mod mount;

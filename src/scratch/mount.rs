@@ -1,0 +1,3 @@
+pub fn unmount(_path: &std::path::Path, _source: &str) -> anyhow::Result<()> {
+    unimplemented!()
+}
