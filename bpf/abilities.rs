@@ -1,0 +1,136 @@
+//! What the running kernel offers, asked from its BTF and never from its version.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use libbpf_rs::Btf;
+use libbpf_rs::btf::types;
+
+/// Where a tracepoint's bio or request stands among its arguments; `None` when the tracepoint is missing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Abilities {
+    pub bio_queue: Option<u32>,
+    pub back_merge: Option<u32>,
+    pub front_merge: Option<u32>,
+    pub rq_merge: Option<u32>,
+    pub io_start: Option<u32>,
+    pub insert: Option<u32>,
+    pub issue: Option<u32>,
+    pub requeue: Option<u32>,
+    pub complete: Option<u32>,
+    /// Task storage can be used from these programs.
+    pub task_storage: bool,
+    /// `request.start_time_ns` is the time of the event, not one cached when a plug began.
+    pub start_time_is_exact: bool,
+    /// The bit of `RQF_FLUSH_SEQ` in `request.rq_flags`.
+    pub flush_seq_flag: u32,
+}
+
+impl Abilities {
+    pub fn of_running_kernel() -> Result<Self> {
+        if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+            bail!(
+                "this kernel has no BTF (/sys/kernel/btf/vmlinux): a kernel with CONFIG_DEBUG_INFO_BTF=y is needed"
+            );
+        }
+        let btf = Btf::from_vmlinux().context("reading the kernel's BTF")?;
+        Ok(Abilities {
+            bio_queue: argument(&btf, "block_bio_queue", "bio"),
+            back_merge: argument(&btf, "block_bio_backmerge", "bio"),
+            front_merge: argument(&btf, "block_bio_frontmerge", "bio"),
+            rq_merge: argument(&btf, "block_rq_merge", "request"),
+            io_start: argument(&btf, "block_io_start", "request"),
+            insert: argument(&btf, "block_rq_insert", "request"),
+            issue: argument(&btf, "block_rq_issue", "request"),
+            requeue: argument(&btf, "block_rq_requeue", "request"),
+            complete: argument(&btf, "block_rq_complete", "request"),
+            task_storage: enumerator(&btf, "bpf_func_id", "BPF_FUNC_get_current_task_btf")
+                .is_some()
+                && enumerator(&btf, "bpf_map_type", "BPF_MAP_TYPE_TASK_STORAGE").is_some(),
+            start_time_is_exact: !has_member(&btf, "blk_plug", "cur_ktime"),
+            flush_seq_flag: any_enumerator(&btf, "__RQF_FLUSH_SEQ").map_or(1 << 4, |bit| 1 << bit),
+        })
+    }
+
+    /// What is missing here, in words for the report.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let mut missing = |absent: bool, note: &str| {
+            if absent {
+                notes.push(note.to_owned());
+            }
+        };
+        missing(
+            self.bio_queue.is_none() || !self.task_storage,
+            "no Q2G: this kernel offers no task storage to tracing programs; the queue wait is G2D alone",
+        );
+        missing(
+            self.io_start.is_none(),
+            "no block_io_start: requests are first seen at insert or issue, empty flushes are not seen",
+        );
+        missing(
+            self.back_merge.is_none(),
+            "no block_bio_backmerge: back merges are not counted",
+        );
+        missing(
+            self.front_merge.is_none(),
+            "no block_bio_frontmerge: front merges are not counted",
+        );
+        missing(
+            self.rq_merge.is_none(),
+            "no block_rq_merge: request merges are not counted",
+        );
+        missing(
+            self.requeue.is_none(),
+            "no block_rq_requeue: requeues are not counted",
+        );
+        notes
+    }
+}
+
+/// Index into the program's context of the argument that points to `struct pointee`.
+fn argument(btf: &Btf<'_>, tracepoint: &str, pointee: &str) -> Option<u32> {
+    let typedef = btf.type_by_name::<types::Typedef<'_>>(&format!("btf_trace_{tracepoint}"))?;
+    let prototype = types::FuncProto::try_from(typedef.next_type()?.next_type()?).ok()?;
+    // Parameter 0 is the tracepoint's private data and not part of the context.
+    prototype
+        .iter()
+        .skip(1)
+        .position(|parameter| {
+            btf.type_by_id::<types::Ptr<'_>>(parameter.ty)
+                .and_then(|pointer| pointer.next_type())
+                .is_some_and(|target| {
+                    target
+                        .skip_mods_and_typedefs()
+                        .name()
+                        .is_some_and(|name| name == pointee)
+                })
+        })
+        .and_then(|index| u32::try_from(index).ok())
+}
+
+fn has_member(btf: &Btf<'_>, structure: &str, member: &str) -> bool {
+    btf.type_by_name::<types::Struct<'_>>(structure)
+        .is_some_and(|found| {
+            found
+                .iter()
+                .any(|m| m.name.is_some_and(|name| name == member))
+        })
+}
+
+fn enumerator(btf: &Btf<'_>, enumeration: &str, name: &str) -> Option<i64> {
+    find(&btf.type_by_name::<types::Enum<'_>>(enumeration)?, name)
+}
+
+/// In whichever enumeration: this one was anonymous before it got a name.
+fn any_enumerator(btf: &Btf<'_>, name: &str) -> Option<i64> {
+    btf.type_by_kind::<types::Enum<'_>>()
+        .find_map(|enumeration| find(&enumeration, name))
+}
+
+fn find(enumeration: &types::Enum<'_>, name: &str) -> Option<i64> {
+    enumeration
+        .iter()
+        .find(|member| member.name.is_some_and(|n| n == name))
+        .map(|member| member.value)
+}

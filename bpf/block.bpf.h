@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The few kernel structures that are read, with only the fields that are read; CO-RE moves the offsets. */
+#ifndef IOSCHED_BLOCK_BPF_H
+#define IOSCHED_BLOCK_BPF_H
+
+typedef unsigned char __u8;
+typedef signed char __s8;
+typedef unsigned short __u16;
+typedef short __s16;
+typedef unsigned int __u32;
+typedef int __s32;
+typedef unsigned long long __u64;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+typedef _Bool bool;
+#define true 1
+#define false 0
+typedef __u64 sector_t;
+
+/* From the kernel's user-space interface, stable. */
+enum bpf_map_type_used {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_QUEUE = 22,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
+};
+enum bpf_flags_used {
+	BPF_NOEXIST = 1,
+	BPF_F_NO_PREALLOC = 1U << 0,
+	BPF_F_MMAPABLE = 1U << 10,
+	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
+};
+
+/* Request operations and flags that are the same from 5.10 on. */
+enum req_op_used {
+	REQ_OP_READ = 0,
+	REQ_OP_WRITE = 1,
+	REQ_OP_FLUSH = 2,
+	REQ_OP_DISCARD = 3,
+	REQ_OP_SECURE_ERASE = 5,
+	REQ_OP_WRITE_ZEROES = 9,
+	REQ_OP_FIRST_PASSTHROUGH = 32, /* the driver's own operations */
+	REQ_OP_MASK = 0xff,
+	REQ_PREFLUSH = 1U << 18,
+};
+
+enum { PF_KTHREAD = 0x00200000 };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct kernfs_node {
+	__u64 id;
+};
+struct cgroup {
+	struct kernfs_node *kn;
+};
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+};
+struct blkcg {
+	struct cgroup_subsys_state css;
+};
+struct blkcg_gq {
+	struct blkcg *blkcg;
+};
+
+struct request_queue;
+struct gendisk {
+	int major;
+	int first_minor;
+	struct request_queue *queue;
+};
+struct request_queue {
+	int id;
+	struct gendisk *disk;
+};
+struct block_device {
+	struct gendisk *bd_disk;
+};
+struct bio {
+	struct block_device *bi_bdev;
+	struct blkcg_gq *bi_blkg;
+};
+struct blk_mq_hw_ctx {
+	unsigned int queue_num;
+};
+struct request {
+	struct request_queue *q;
+	struct blk_mq_hw_ctx *mq_hctx;
+	unsigned int cmd_flags;
+	unsigned int rq_flags;
+	int tag;
+	int internal_tag;
+	unsigned int __data_len;
+	struct bio *bio;
+	__u64 start_time_ns;
+};
+struct task_struct {
+	unsigned int flags;
+	unsigned long nvcsw;
+	__u64 self_exec_id;
+	__u64 start_boottime;
+	struct task_struct *group_leader;
+	char comm[16];
+};
+
+/* Older shapes, see compat.bpf.h. */
+struct request___5_10 {
+	struct gendisk *rq_disk;
+};
+struct bio___5_10 {
+	struct gendisk *bi_disk;
+};
+
+#pragma clang attribute pop
+
+#endif

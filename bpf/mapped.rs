@@ -1,0 +1,90 @@
+//! A BPF array that user space reads without system calls.
+
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context, Result, ensure};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+/// Types that may be copied out word by word: any bit pattern is valid, size and alignment are multiples of 8.
+///
+/// # Safety
+/// The implementor is plain data, `repr(C)`, without padding that matters and without pointers.
+pub unsafe trait Plain: Copy {}
+
+pub struct MappedArray<T: Plain> {
+    base: *const T,
+    len: usize,
+    bytes: usize,
+    _element: PhantomData<T>,
+}
+
+// SAFETY: the mapping is read-only memory of the kernel, alive as long as the value, read with atomic loads.
+unsafe impl<T: Plain> Send for MappedArray<T> {}
+// SAFETY: as above; no method changes anything.
+unsafe impl<T: Plain> Sync for MappedArray<T> {}
+
+impl<T: Plain> MappedArray<T> {
+    /// `map` must be an array with `BPF_F_MMAPABLE`, `len` elements and values of type `T`.
+    pub fn new(map: &impl AsFd, len: usize) -> Result<Self> {
+        ensure!(
+            size_of::<T>().is_multiple_of(8),
+            "the kernel's element stride is a multiple of 8"
+        );
+        let bytes = len * size_of::<T>();
+        // SAFETY: a fresh mapping at an address that the kernel chooses; the kernel checks the length.
+        let base = unsafe {
+            mmap(
+                std::ptr::null_mut(),
+                bytes,
+                ProtFlags::READ,
+                MapFlags::SHARED,
+                map.as_fd(),
+                0,
+            )
+        }
+        .context("mapping a BPF array")?
+        .cast::<T>()
+        .cast_const();
+        Ok(MappedArray {
+            base,
+            len,
+            bytes,
+            _element: PhantomData,
+        })
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// A copy of the element. Each 8-byte word is read whole; the words may be moments apart.
+    pub fn get(&self, index: usize) -> T {
+        assert!(
+            index < self.len,
+            "element {index} of an array of {}",
+            self.len
+        );
+        let mut copy = MaybeUninit::<T>::uninit();
+        // SAFETY: `index` is inside the mapping, which is page-aligned, so each element is 8-aligned;
+        // the kernel changes the words concurrently, hence atomic loads; every word of `copy` is written.
+        unsafe {
+            let from = self.base.add(index).cast::<AtomicU64>();
+            let to = copy.as_mut_ptr().cast::<u64>();
+            for word in 0..size_of::<T>() / 8 {
+                to.add(word)
+                    .write((*from.add(word)).load(Ordering::Relaxed));
+            }
+            copy.assume_init()
+        }
+    }
+}
+
+impl<T: Plain> Drop for MappedArray<T> {
+    fn drop(&mut self) {
+        // SAFETY: exactly the range that `new` mapped; nothing borrows from it, since `get` copies.
+        let _ = unsafe { munmap(self.base.cast_mut().cast(), self.bytes) };
+    }
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Is this request queue to be traced, and where do its numbers go? One array look-up per event. */
+#ifndef IOSCHED_QUEUE_BPF_H
+#define IOSCHED_QUEUE_BPF_H
+
+/* One copy of a device's counters and histograms per shard of CPUs; set before the load. */
+const volatile __u32 shards = 1;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct target);
+} targets SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, QUEUE_IDS);
+	__type(key, __u32);
+	__type(value, struct queue);
+} queues SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* devices x shards, set before the load */
+	__type(key, __u32);
+	__type(value, struct device_stats);
+} devices SEC(".maps");
+
+static __always_inline void add(__u64 *counter, __u64 n)
+{
+	__sync_fetch_and_add(counter, n);
+}
+
+/* First event of a queue, or its id has passed to another queue. */
+static __noinline int resolve(struct queue *entry, __u64 address, __u32 dev)
+{
+	struct target *target;
+
+	if (!entry)
+		return 0;
+	target = bpf_map_lookup_elem(&targets, &dev);
+	entry->traced = target != 0;
+	if (target)
+		entry->target = *target;
+	entry->address = address;
+	return 0;
+}
+
+static __always_inline struct queue *traced_queue(struct request_queue *q, struct gendisk *disk)
+{
+	__u32 id = q->id;
+	struct queue *entry = bpf_map_lookup_elem(&queues, &id);
+
+	if (!entry)
+		return 0;
+	if (entry->address != (__u64)q) {
+		if (!disk)
+			return 0;
+		resolve(entry, (__u64)q, ((__u32)disk->major << 20) | (__u32)disk->first_minor);
+	}
+	return entry->traced ? entry : 0;
+}
+
+static __always_inline __u32 shard_of(const struct queue *queue)
+{
+	return queue->target.slot * shards + (bpf_get_smp_processor_id() & (shards - 1));
+}
+
+static __always_inline struct device_stats *device_of(const struct queue *queue)
+{
+	__u32 key = shard_of(queue);
+
+	return bpf_map_lookup_elem(&devices, &key);
+}
+
+#endif
