@@ -221,27 +221,13 @@ int block_rq_requeue(__u64 *ctx)
 static __always_inline void finish(const struct queue *queue, struct device_stats *device,
 				   struct inflight *state, __u64 now)
 {
-	__u32 op = state->op < OP_COUNT ? state->op : OP_OTHER;
-	__u64 data_end = state->c_ns ? state->c_ns : now;
+	__u32 shard = shard_of(queue);
 	__u32 index = state->owner;
+	__u32 op = state->op;
 	struct owner *owner = bpf_map_lookup_elem(&owners, &index);
-	struct stages s = {};
 
-	if (state->d_ns && !is_negative(device, data_end, state->d_ns)) {
-		s.has_d2c = true;
-		s.d2c = data_end - state->d_ns;
-	}
-	if (state->d_ns && state->g_ns && !is_negative(device, state->d_ns, state->g_ns)) {
-		s.has_wait = true;
-		s.g2d = state->d_ns - state->g_ns;
-	}
-	if (state->q_ns && !is_negative(device, state->g_ns, state->q_ns)) {
-		s.has_q = true;
-		s.q2g = state->g_ns - state->q_ns;
-		s.q2d = s.q2g + s.g2d;
-		s.has_q2c = true;
-		s.q2c = now - state->q_ns;
-	}
+	if (!owner || op >= OP_COUNT)
+		return;
 	if (!state->d_ns && state->bytes)
 		add(&device->unissued, 1);
 	if (op == OP_FLUSH) {
@@ -250,13 +236,13 @@ static __always_inline void finish(const struct queue *queue, struct device_stat
 		add(&device->op[op].ios, 1);
 		add(&device->op[op].bytes, state->bytes);
 	}
-	if (!owner)
-		return;
 	if (!index && state->g_ns)
 		add(&device->owner_overflow, 1);
 	add(&owner->op[op].ios, 1);
 	add(&owner->op[op].bytes, state->bytes);
-	count_stages(shard_of(queue), owner, op, &s);
+	count_wait(shard, device, owner, op, state);
+	count_service(shard, device, owner, op, state, now);
+	count_total(shard, device, owner, op, state, now);
 }
 
 /* C: possibly in parts, and once more behind a flush; everything is counted at the last of them. */

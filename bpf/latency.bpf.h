@@ -3,7 +3,7 @@
 #ifndef IOSCHED_LATENCY_BPF_H
 #define IOSCHED_LATENCY_BPF_H
 
-/* Keeps clang from proving a bounds check away that the verifier cannot prove. */
+/* Keeps clang 19 from proving a bounds check away that the verifier cannot prove. */
 #define keep(value) asm volatile("" : "+r"(value))
 
 struct {
@@ -14,6 +14,24 @@ struct {
 	__type(value, struct device_histogram);
 } histograms SEC(".maps");
 
+/* Position of the highest bit of a value above 0. */
+static __always_inline __u32 octave_of(__u64 value)
+{
+#if __clang_major__ > 14
+	return 63 - __builtin_clzll(value);
+#else /* clang 14 never ends compiling that for BPF */
+	__u32 octave = 0;
+
+	for (__u32 step = 32; step; step >>= 1) {
+		if (value >> step) {
+			value >>= step;
+			octave += step;
+		}
+	}
+	return octave;
+#endif
+}
+
 static __always_inline __u32 cell_of(__u64 ns, __u32 unit_shift, __u32 sub_bits)
 {
 	__u64 units = ns >> unit_shift;
@@ -21,7 +39,7 @@ static __always_inline __u32 cell_of(__u64 ns, __u32 unit_shift, __u32 sub_bits)
 
 	if (units < (2U << sub_bits))
 		return units;
-	octave = 63 - __builtin_clzll(units);
+	octave = octave_of(units);
 	return ((octave - sub_bits) << sub_bits) + (__u32)(units >> (octave - sub_bits));
 }
 
@@ -34,13 +52,14 @@ static __always_inline void count_cell(__u32 *cells, __u32 cell, __u32 cell_coun
 		__sync_fetch_and_add(&cells[cell], 1);
 }
 
-static __always_inline void count_device(__u32 shard, __u32 op, __u32 latency, __u64 ns)
+static __noinline int count_device(__u32 shard, __u32 op, __u32 latency, __u64 ns)
 {
 	__u32 key = (shard * OP_COUNT + op) * LATENCY_COUNT + latency;
 	struct device_histogram *histogram = bpf_map_lookup_elem(&histograms, &key);
 
 	if (histogram)
 		count_cell(histogram->cells, cell_of(ns, DEVICE_UNIT_SHIFT, DEVICE_SUB_BITS), DEVICE_CELLS);
+	return 0;
 }
 
 static __always_inline void count_owner(__u32 *cells, __u64 ns)
@@ -55,12 +74,6 @@ static __always_inline void raise(__u64 *maximum, __u64 ns)
 		*maximum = ns;
 }
 
-/* The stages of one finished request. Unknown ones are false in `has_`. */
-struct stages {
-	__u64 q2g, g2d, q2d, d2c, q2c;
-	bool has_q, has_wait, has_d2c, has_q2c;
-};
-
 static __always_inline bool is_negative(struct device_stats *device, __u64 later, __u64 earlier)
 {
 	if (later >= earlier)
@@ -69,43 +82,66 @@ static __always_inline bool is_negative(struct device_stats *device, __u64 later
 	return true;
 }
 
-static __always_inline void count_stages(__u32 shard, struct owner *owner, __u32 op, const struct stages *s)
+/* Q2G, G2D, Q2D: from the bio to the issue. */
+static __always_inline void count_wait(__u32 shard, struct device_stats *device, struct owner *owner, __u32 op,
+				       const struct inflight *state)
 {
-	struct owner_op *o = &owner->op[op];
-	__u32 direction = op == OP_WRITE;
+	struct owner_op *sums = &owner->op[op];
+	__u64 q = state->q_ns, g = state->g_ns, d = state->d_ns;
+	__u64 wait;
 
-	if (s->has_wait && s->has_q) {
-		if (s->q2g) {
-			count_device(shard, op, Q2D_WAITED, s->q2d);
-			count_device(shard, op, Q2G_WAITED, s->q2g);
-			count_device(shard, op, G2D_WAITED, s->g2d);
-		} else {
-			count_device(shard, op, Q2D_DIRECT, s->q2d);
-		}
-	} else if (s->has_wait) {
-		count_device(shard, op, G2D_ALONE, s->g2d);
+	if (!d || !g || is_negative(device, d, g))
+		return;
+	if (!q || is_negative(device, g, q)) {
+		count_device(shard, op, G2D_ALONE, d - g);
+		wait = d - g;
+	} else if (g == q) {
+		count_device(shard, op, Q2D_DIRECT, d - q);
+		wait = d - q;
+	} else {
+		count_device(shard, op, Q2G_WAITED, g - q);
+		count_device(shard, op, G2D_WAITED, d - g);
+		count_device(shard, op, Q2D_WAITED, d - q);
+		wait = d - q;
 	}
-	if (s->has_wait) {
-		__u64 wait = s->has_q ? s->q2d : s->g2d;
+	add(&sums->waits, 1);
+	add(&sums->q2d_ns, wait);
+	raise(&sums->q2d_max_ns, wait);
+	if (op == OP_READ)
+		count_owner(owner->q2d[0].cells, wait);
+	else if (op == OP_WRITE)
+		count_owner(owner->q2d[1].cells, wait);
+}
 
-		add(&o->waits, 1);
-		add(&o->q2d_ns, wait);
-		raise(&o->q2d_max_ns, wait);
-		if (op <= OP_WRITE)
-			count_owner(owner->q2d[direction].cells, wait);
-	}
-	if (s->has_d2c) {
-		count_device(shard, op, D2C, s->d2c);
-		add(&o->d2c_ns, s->d2c);
-		raise(&o->d2c_max_ns, s->d2c);
-		if (op <= OP_WRITE)
-			count_owner(owner->d2c[direction].cells, s->d2c);
-	}
-	if (s->has_q2c) {
-		count_device(shard, op, Q2C, s->q2c);
-		add(&o->q2c_ns, s->q2c);
-		raise(&o->q2c_max_ns, s->q2c);
-	}
+static __always_inline void count_service(__u32 shard, struct device_stats *device, struct owner *owner,
+					  __u32 op, const struct inflight *state, __u64 now)
+{
+	struct owner_op *sums = &owner->op[op];
+	__u64 end = state->c_ns ? state->c_ns : now;
+	__u64 service = end - state->d_ns;
+
+	if (!state->d_ns || is_negative(device, end, state->d_ns))
+		return;
+	count_device(shard, op, D2C, service);
+	add(&sums->d2c_ns, service);
+	raise(&sums->d2c_max_ns, service);
+	if (op == OP_READ)
+		count_owner(owner->d2c[0].cells, service);
+	else if (op == OP_WRITE)
+		count_owner(owner->d2c[1].cells, service);
+}
+
+static __always_inline void count_total(__u32 shard, struct device_stats *device, struct owner *owner, __u32 op,
+					const struct inflight *state, __u64 now)
+{
+	struct owner_op *sums = &owner->op[op];
+	__u64 total = now - state->q_ns;
+
+	if (!state->q_ns || is_negative(device, now, state->q_ns))
+		return;
+	count_device(shard, op, Q2C, total);
+	add(&sums->q2c_ns, total);
+	raise(&sums->q2c_max_ns, total);
 }
 
 #endif
