@@ -20,15 +20,13 @@ static __always_inline __u32 octave_of(__u64 value)
 #if __clang_major__ > 14
 	return 63 - __builtin_clzll(value);
 #else /* clang 14 never ends compiling that for BPF */
-	__u32 octave = 0;
-
-	for (__u32 step = 32; step; step >>= 1) {
-		if (value >> step) {
-			value >>= step;
-			octave += step;
-		}
-	}
-	return octave;
+	for (__u32 step = 1; step < 64; step <<= 1)
+		value |= value >> step;
+	keep(value); /* all ones up to the highest bit; count them without branches for the verifier */
+	value -= (value >> 1) & 0x5555555555555555ULL;
+	value = (value & 0x3333333333333333ULL) + ((value >> 2) & 0x3333333333333333ULL);
+	value = (value + (value >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
+	return (__u32)((value * 0x0101010101010101ULL) >> 56) - 1;
 #endif
 }
 
