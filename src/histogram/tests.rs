@@ -13,7 +13,9 @@ const LAYOUTS: [Layout; 3] = [
 
 fn of(layout: Layout, values: &[u64]) -> Histogram {
     let mut h = Histogram::new(layout);
-    values.iter().for_each(|&ns| h.record(ns));
+    for &ns in values {
+        h.record(ns);
+    }
     h
 }
 
@@ -195,7 +197,9 @@ proptest! {
     ) {
         let merged = |parts: [&Vec<u64>; 3]| {
             let mut sum = Histogram::new(DEVICE);
-            parts.iter().for_each(|part| sum.merge(&of(DEVICE, part)).unwrap());
+            for part in parts {
+                sum.merge(&of(DEVICE, part)).unwrap();
+            }
             sum
         };
         let all: Vec<u64> = a.iter().chain(&b).chain(&c).copied().collect();
