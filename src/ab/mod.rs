@@ -1,1 +1,3 @@
+//! The comparison: which arm runs when, and what the rounds allow to be said.
 
+pub mod plan; // the schedule: who runs when, in a random order that is written down first
