@@ -1,1 +1,306 @@
+//! What an arm is: a scheduler with its settings, written `[LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]...`.
+//! Pure: whether a device offers the scheduler and the attributes is for `scheduler` and `preflight` to say.
 
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use anyhow::Result;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+
+/// One side of a comparison.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Arm {
+    /// How reports name it; the text as written unless a label was given.
+    pub label: String,
+    /// The kernel's present name.
+    pub scheduler: String,
+    /// The name that was asked for; differs from `scheduler` for a legacy name.
+    pub requested: String,
+    /// Attributes below `queue/` and their values, as written.
+    pub settings: Vec<(String, String)>,
+    /// What the reader of a result must know about this arm.
+    pub notes: Vec<String>,
+}
+
+const SYNTAX: &str = "write [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]..., as in tight=mq-deadline,iosched/read_expire=100,nr_requests=64";
+
+impl FromStr for Arm {
+    type Err = anyhow::Error;
+
+    /// A usage failure names the part that cannot be understood.
+    fn from_str(text: &str) -> Result<Self> {
+        let (head, rest) = match text.split_once(',') {
+            Some((head, rest)) => (head, Some(rest)),
+            None => (text, None),
+        };
+        // Only the first part may carry a label: everywhere else `=` parts an attribute from its value.
+        let (label, requested) = match head.split_once('=') {
+            Some((label, scheduler)) => (label.trim(), scheduler),
+            None => (text, head),
+        };
+        if label.is_empty() || label.chars().any(char::is_control) {
+            return Err(Failure::usage(format!("arm {text:?}: no label"), SYNTAX));
+        }
+        if !is_scheduler_name(requested) {
+            return Err(Failure::usage(
+                format!("arm {text:?}: {requested:?} is not the name of a scheduler"),
+                SYNTAX,
+            ));
+        }
+        let (scheduler, note) = present_name(requested)?;
+        Ok(Arm {
+            label: label.to_owned(),
+            scheduler: scheduler.to_owned(),
+            requested: requested.to_owned(),
+            settings: settings(text, rest)?,
+            notes: note.into_iter().collect(),
+        })
+    }
+}
+
+impl fmt::Display for Arm {
+    /// The arm without its label, in the kernel's present names; parses back to the same arm.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.scheduler)?;
+        for (attribute, value) in &self.settings {
+            write!(f, ",{attribute}={value}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Arm {
+    /// The value asked for, if any.
+    pub fn setting(&self, attribute: &str) -> Option<&str> {
+        self.settings
+            .iter()
+            .find(|(name, _)| name == attribute)
+            .map(|(_, value)| value.as_str())
+    }
+}
+
+fn is_scheduler_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+}
+
+/// Names of older kernels: those with a successor are mapped and say so, the others are refused.
+fn present_name(requested: &str) -> Result<(&str, Option<String>)> {
+    match requested {
+        "noop" => Ok((
+            "none",
+            Some("noop is none since Linux 5.0; not identical: none merges and sorts nothing of its own".into()),
+        )),
+        "deadline" => Ok((
+            "mq-deadline",
+            Some("deadline is mq-deadline since Linux 5.0".into()),
+        )),
+        "cfq" => Err(Failure::usage(
+            "scheduler cfq: removed in Linux 5.0; bfq is its successor in intent",
+            "use --arm bfq (fairness by process, weights, slice_idle)",
+        )),
+        "anticipatory" | "as" => Err(Failure::usage(
+            format!("scheduler {requested}: removed in Linux 2.6.33, no successor"),
+            "the nearest idea is bfq's iosched/slice_idle",
+        )),
+        name => Ok((name, None)),
+    }
+}
+
+fn settings(text: &str, rest: Option<&str>) -> Result<Vec<(String, String)>> {
+    let mut settings = Vec::new();
+    let mut seen = BTreeSet::new();
+    for part in rest.into_iter().flat_map(|rest| rest.split(',')) {
+        let Some((attribute, value)) = part.split_once('=') else {
+            return Err(Failure::usage(
+                format!("arm {text:?}: {part:?} is not ATTRIBUTE=VALUE"),
+                SYNTAX,
+            ));
+        };
+        if let Some(reason) = unfit_attribute(attribute) {
+            return Err(Failure::usage(
+                format!("arm {text:?}: attribute {attribute:?} {reason}"),
+                "an attribute is a path below the device's queue/ in sysfs, as in nr_requests or iosched/read_expire",
+            ));
+        }
+        if value.trim().is_empty() || value.chars().any(char::is_control) {
+            return Err(Failure::usage(
+                format!("arm {text:?}: attribute {attribute} has no value"),
+                SYNTAX,
+            ));
+        }
+        if !seen.insert(attribute) {
+            return Err(Failure::usage(
+                format!("arm {text:?}: attribute {attribute} is given twice"),
+                "give it once",
+            ));
+        }
+        settings.push((attribute.to_owned(), value.to_owned()));
+    }
+    Ok(settings)
+}
+
+fn unfit_attribute(attribute: &str) -> Option<&'static str> {
+    if attribute.is_empty() {
+        return Some("is empty");
+    }
+    if attribute.starts_with('/') {
+        return Some("is an absolute path");
+    }
+    if attribute
+        .chars()
+        .any(|c| c.is_control() || c.is_whitespace())
+    {
+        return Some("has blanks");
+    }
+    if attribute
+        .split('/')
+        .any(|part| part.is_empty() || part == "." || part == "..")
+    {
+        return Some("leaves the device's queue/");
+    }
+    if attribute == "scheduler" {
+        return Some("is set by the arm's first word");
+    }
+    if attribute.starts_with("queue/") {
+        return Some("starts with queue/, which goes without saying");
+    }
+    None
+}
+
+/// Labels name the columns of every report: two arms must not share one.
+pub fn refuse_duplicate_labels(arms: &[Arm]) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    for arm in arms {
+        if !seen.insert(arm.label.as_str()) {
+            return Err(Failure::usage(
+                format!("two arms have the label {:?}", arm.label),
+                "give each a label of its own, as in --arm a=none --arm b=none",
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::{Kind, kind_of};
+
+    fn arm(text: &str) -> Arm {
+        text.parse().expect(text)
+    }
+
+    #[test]
+    fn the_text_is_the_label_unless_one_is_given() {
+        let plain = arm("mq-deadline,iosched/read_expire=200,nr_requests=128");
+        assert_eq!(
+            plain.label,
+            "mq-deadline,iosched/read_expire=200,nr_requests=128"
+        );
+        assert_eq!(plain.scheduler, "mq-deadline");
+        assert_eq!(plain.setting("iosched/read_expire"), Some("200"));
+        assert_eq!(plain.setting("nr_requests"), Some("128"));
+        let labelled = arm("tight=kyber,iosched/read_lat_nsec=1000000");
+        assert_eq!(labelled.label, "tight");
+        assert_eq!(labelled.scheduler, "kyber");
+        assert_eq!(
+            labelled.settings,
+            [("iosched/read_lat_nsec".to_owned(), "1000000".to_owned())]
+        );
+    }
+
+    #[test]
+    fn a_setting_is_never_taken_for_a_label() {
+        // The `=` is behind the first comma: there is no label here.
+        let arm = arm("kyber,iosched/read_lat_nsec=1000000");
+        assert_eq!(arm.scheduler, "kyber");
+        assert_eq!(arm.label, "kyber,iosched/read_lat_nsec=1000000");
+    }
+
+    #[test]
+    fn values_may_hold_what_out_of_tree_schedulers_want() {
+        let arm = arm("adios,iosched/lat_model_read=100 20,iosched/x=a=b");
+        assert_eq!(arm.setting("iosched/lat_model_read"), Some("100 20"));
+        assert_eq!(arm.setting("iosched/x"), Some("a=b"));
+    }
+
+    #[test]
+    fn legacy_names_are_mapped_with_a_note_or_refused() {
+        let noop = arm("noop");
+        assert_eq!(
+            (&*noop.scheduler, &*noop.requested, &*noop.label),
+            ("none", "noop", "noop")
+        );
+        assert_eq!(noop.notes.len(), 1);
+        assert_eq!(arm("old=deadline").scheduler, "mq-deadline");
+        assert!(arm("mq-deadline").notes.is_empty());
+        for (name, text) in [
+            (
+                "cfq",
+                "removed in Linux 5.0; bfq is its successor in intent",
+            ),
+            ("a=cfq", "removed in Linux 5.0"),
+            ("anticipatory", "removed in Linux 2.6.33, no successor"),
+            ("as,nr_requests=4", "removed in Linux 2.6.33, no successor"),
+        ] {
+            let error = name.parse::<Arm>().expect_err(name);
+            assert!(error.to_string().contains(text), "{error}");
+            assert_eq!(kind_of(&error), Kind::Usage);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_an_arm_is_a_usage_failure() {
+        for text in [
+            "",
+            "=none",
+            "a=",
+            "a=b=none",
+            "none,",
+            "none,nr_requests",
+            "none,nr_requests=",
+            "none,=4",
+            "none,../../x=1",
+            "none,iosched/../scheduler=bfq",
+            "none,./scheduler=bfq",
+            "none,/etc/passwd=1",
+            "none,scheduler=bfq",
+            "none,queue/nr_requests=4",
+            "none,nr_requests=4,nr_requests=8",
+            "mq-deadline:fifo_batch=1",
+            "no ne",
+            "../x",
+        ] {
+            let error = text.parse::<Arm>().expect_err(text);
+            assert_eq!(kind_of(&error), Kind::Usage, "{text}");
+        }
+    }
+
+    #[test]
+    fn labels_are_unique() {
+        let error = refuse_duplicate_labels(&[arm("none"), arm("none")]).expect_err("same label");
+        assert_eq!(kind_of(&error), Kind::Usage);
+        refuse_duplicate_labels(&[arm("a=none"), arm("b=none"), arm("none")]).expect("distinct");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn printing_and_parsing_agree(
+            scheduler in "[a-z][a-z-]{2,8}x",
+            settings in proptest::collection::btree_map("iosched/[a-z_]{1,12}", "[a-z0-9=.][a-z0-9 ]{0,6}", 0..4),
+        ) {
+            let text = settings.iter().fold(scheduler.clone(), |text, (name, value)| format!("{text},{name}={value}"));
+            let arm: Arm = text.parse().expect("well-formed");
+            proptest::prop_assert_eq!(&arm.to_string(), &text);
+            proptest::prop_assert_eq!(arm.scheduler, scheduler);
+            proptest::prop_assert_eq!(arm.settings.len(), settings.len());
+        }
+    }
+}

@@ -1,1 +1,391 @@
+//! What must hold before anything is touched. Every check runs and every finding is shown at once; nothing here changes
+//! the machine. The rules for data: a raw device is written only on its owner's word, and never while anything uses it.
 
+mod in_use;
+mod lock;
+
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+
+use anyhow::Result;
+use rustix::fs::{Access, Mode, OFlags};
+use rustix::io::Errno;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::arm::Arm;
+use crate::device::{Device, mounts};
+use crate::failure::Failure;
+use crate::scheduler::{self, WBT_LAT_USEC};
+
+pub use lock::lock;
+
+/// What is going to be done to a device. Reads through the raw node and files on a mounted file system are not raw writes.
+#[derive(Clone, Copy, Debug)]
+pub struct Intent<'a> {
+    pub arms: &'a [Arm],
+    pub writes_raw_device: bool,
+    /// The owner agrees to a change of scheduler under a mounted file system.
+    pub allow_mounted: bool,
+    /// The owner agrees to lose what is on the device.
+    pub destroy_data: bool,
+}
+
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    Note,
+    Warning,
+    /// Must not be done.
+    Refuse,
+    /// Cannot be done: the command line names what does not exist.
+    Usage,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    pub severity: Severity,
+    /// What was found, and on what.
+    pub what: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Report {
+    pub findings: Vec<Finding>,
+}
+
+impl Report {
+    fn add(&mut self, severity: Severity, what: impl Into<String>, hint: impl Into<String>) {
+        self.findings.push(Finding {
+            severity,
+            what: what.into(),
+            hint: hint.into(),
+        });
+    }
+
+    fn stops(&self) -> impl Iterator<Item = &Finding> {
+        self.findings
+            .iter()
+            .filter(|finding| finding.severity >= Severity::Refuse)
+    }
+
+    /// The findings that do not stop anything, or one failure with all that do: a usage failure if the command line is
+    /// wrong in any of them.
+    pub fn into_result(self) -> Result<Vec<Finding>> {
+        let stops: Vec<&Finding> = self.stops().collect();
+        let Some(worst) = stops.iter().map(|finding| finding.severity).max() else {
+            return Ok(self.findings);
+        };
+        let join = |lines: Vec<&str>, separator| {
+            let mut kept: Vec<&str> = Vec::new();
+            for line in lines {
+                if !line.is_empty() && !kept.contains(&line) {
+                    kept.push(line);
+                }
+            }
+            kept.join(separator)
+        };
+        let what = join(stops.iter().map(|finding| &*finding.what).collect(), "\n");
+        let hint = join(stops.iter().map(|finding| &*finding.hint).collect(), "\n  ");
+        Err(if worst == Severity::Usage {
+            Failure::usage(what, hint)
+        } else {
+            Failure::refused(what, hint)
+        })
+    }
+}
+
+/// Everything that speaks against carrying out the intent on this device.
+pub fn check(device: &Device, intent: &Intent) -> Result<Report> {
+    let mut report = Report::default();
+    check_node(device, intent, &mut report);
+    check_arms(device, intent.arms, &mut report)?;
+    check_zoned(device, intent, &mut report);
+    check_use(device, intent, &mut report)?;
+    Ok(report)
+}
+
+fn check_node(device: &Device, intent: &Intent, report: &mut Report) {
+    let node = device.node();
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        report.add(
+            Severity::Refuse,
+            "only root can change a scheduler",
+            "run it with sudo",
+        );
+    }
+    let is_block = fs::metadata(&node).is_ok_and(|metadata| {
+        metadata.file_type().is_block_device()
+            && metadata.rdev() == rustix::fs::makedev(device.major, device.minor)
+    });
+    if !is_block {
+        report.add(
+            Severity::Refuse,
+            format!(
+                "{} is not the block device {}:{}",
+                node.display(),
+                device.major,
+                device.minor
+            ),
+            "mount devtmpfs on /dev, or name a disk that has its node there",
+        );
+    }
+    let scheduler = device.sysfs("queue/scheduler");
+    if is_root && scheduler.exists() && rustix::fs::access(&scheduler, Access::WRITE_OK).is_err() {
+        report.add(
+            Severity::Refuse,
+            format!("{} cannot be written", scheduler.display()),
+            "sysfs is mounted read-only here, as in most containers: run it on the host",
+        );
+    }
+    let read_only = device.optional_attribute("ro").as_deref() == Some("1");
+    if read_only && intent.writes_raw_device {
+        report.add(
+            Severity::Refuse,
+            format!("{} is read-only", device.name),
+            "take a workload that only reads",
+        );
+    }
+    if device.size_bytes().unwrap_or(0) == 0 {
+        report.add(
+            Severity::Refuse,
+            format!("{} has no medium", device.name),
+            "name a disk with a size",
+        );
+    }
+}
+
+fn check_arms(device: &Device, arms: &[Arm], report: &mut Report) -> Result<()> {
+    let choice = if device.sysfs("queue/scheduler").exists() {
+        Some(scheduler::choice(device)?)
+    } else {
+        None
+    };
+    let slaves = device.slaves();
+    let Some(choice) = choice.filter(|choice| choice.available.len() > 1 || slaves.is_empty())
+    else {
+        let below = if slaves.is_empty() {
+            "name a disk that has one".to_owned()
+        } else {
+            format!("it stands on {}: name one of those", slaves.join(", "))
+        };
+        report.add(
+            Severity::Refuse,
+            format!("{} has no scheduler of its own", device.name),
+            below,
+        );
+        return Ok(());
+    };
+    for arm in arms {
+        if !choice.available.contains(&arm.scheduler) {
+            let error = scheduler::unknown_scheduler(device, &arm.scheduler, &choice);
+            if let Some(failure) = error.downcast_ref::<Failure>() {
+                report.add(Severity::Usage, &failure.what, &failure.hint);
+            }
+        }
+        for note in &arm.notes {
+            report.add(Severity::Note, note, "");
+        }
+    }
+    check_wbt(arms, report);
+    check_resize(device, arms, report);
+    Ok(())
+}
+
+/// A written `wbt_lat_usec` stays under every scheduler, so it cannot belong to one arm alone.
+fn check_wbt(arms: &[Arm], report: &mut Report) {
+    let (with, without): (Vec<&Arm>, Vec<&Arm>) = arms
+        .iter()
+        .partition(|arm| arm.setting(WBT_LAT_USEC).is_some());
+    if with.is_empty() {
+        return;
+    }
+    let labels = |arms: &[&Arm]| {
+        let labels: Vec<&str> = arms.iter().map(|arm| &*arm.label).collect();
+        labels.join(", ")
+    };
+    if !without.is_empty() {
+        report.add(
+            Severity::Refuse,
+            format!(
+                "{WBT_LAT_USEC} is set by {} and left to the kernel by {}: once written the kernel no longer adapts it, and the others would be measured with it",
+                labels(&with),
+                labels(&without)
+            ),
+            format!("give every arm its {WBT_LAT_USEC} (0 is off)"),
+        );
+    }
+    report.add(
+        Severity::Warning,
+        format!(
+            "{WBT_LAT_USEC} will be written: its value is put back, but the kernel no longer adapts it to the scheduler until the disk is removed or the machine restarts"
+        ),
+        "",
+    );
+}
+
+fn check_resize(device: &Device, arms: &[Arm], report: &mut Report) {
+    if arms
+        .iter()
+        .any(|arm| arm.scheduler == "none" && arm.setting("nr_requests").is_some())
+    {
+        report.add(
+            Severity::Note,
+            format!(
+                "nr_requests under none resizes the driver's own queue of {}; it is put back at the end",
+                device.name
+            ),
+            "",
+        );
+    }
+}
+
+fn check_zoned(device: &Device, intent: &Intent, report: &mut Report) {
+    let Some(model) = device
+        .optional_attribute("queue/zoned")
+        .filter(|model| model != "none")
+    else {
+        return;
+    };
+    let host_managed = model == "host-managed";
+    if host_managed && intent.writes_raw_device {
+        report.add(
+            Severity::Refuse,
+            format!(
+                "{} is a host-managed zoned disk: it takes no write in the middle of a zone",
+                device.name
+            ),
+            "take a workload that only reads, or a file on a file system for zoned disks",
+        );
+    } else {
+        report.add(
+            Severity::Warning,
+            format!("{} is a zoned disk ({model})", device.name),
+            "before Linux 6.10 writes are in order only under mq-deadline",
+        );
+    }
+}
+
+fn check_use(device: &Device, intent: &Intent, report: &mut Report) -> Result<()> {
+    let mounts = mounts::read()?;
+    let mut uses = in_use::uses(device, &mounts);
+    if uses.is_empty() && is_held(device) {
+        uses.push(format!(
+            "{} is held exclusively (file system in another namespace, RAID, LVM, another tool)",
+            device.name
+        ));
+    }
+    if in_use::root_disks(&mounts).contains(&device.name) {
+        uses.push(format!("{} carries the root file system", device.name));
+    }
+    if intent.writes_raw_device {
+        for used in uses {
+            report.add(
+                Severity::Refuse,
+                format!("{used}: it must not be written"),
+                "name a disk that nothing uses",
+            );
+        }
+        check_destruction(device, intent, report);
+    } else if intent.allow_mounted {
+        for used in uses {
+            report.add(
+                Severity::Warning,
+                used,
+                "what runs on it feels each change of scheduler, and disturbs the measurement",
+            );
+        }
+    } else {
+        for used in uses {
+            report.add(Severity::Refuse, used, "name a disk that nothing uses, or say --allow-mounted: all that runs on it feels each change of scheduler");
+        }
+    }
+    Ok(())
+}
+
+fn check_destruction(device: &Device, intent: &Intent, report: &mut Report) {
+    if !intent.destroy_data {
+        report.add(
+            Severity::Refuse,
+            format!("the workload overwrites {}", device.name),
+            "say --destroy-data if its data may be lost, or take --scratch for a file of our own",
+        );
+        return;
+    }
+    let partitions: Vec<String> = device
+        .partitions()
+        .into_iter()
+        .map(|part| part.name)
+        .collect();
+    if !partitions.is_empty() {
+        report.add(
+            Severity::Warning,
+            format!("{} has partitions: {}", device.name, partitions.join(", ")),
+            "all of them will be lost",
+        );
+    }
+}
+
+/// Whether the kernel knows an exclusive user: of the disk or of any of its partitions, in any namespace.
+fn is_held(device: &Device) -> bool {
+    let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    rustix::fs::open(device.node(), flags, Mode::empty()).err() == Some(Errno::BUSY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::{Kind, kind_of};
+
+    fn arms(texts: &[&str]) -> Vec<Arm> {
+        texts.iter().map(|text| text.parse().expect(text)).collect()
+    }
+
+    #[test]
+    fn all_refusals_are_joined_and_warnings_pass() {
+        let mut report = Report::default();
+        report.add(Severity::Warning, "w", "");
+        assert_eq!(
+            report.clone().into_result().expect("only a warning").len(),
+            1
+        );
+        report.add(Severity::Refuse, "sda1 is mounted on /a", "name another");
+        report.add(Severity::Refuse, "sda2 is mounted on /b", "name another");
+        let error = report.clone().into_result().expect_err("refused");
+        assert_eq!(kind_of(&error), Kind::Refused);
+        assert_eq!(
+            error.to_string(),
+            "sda1 is mounted on /a\nsda2 is mounted on /b\n  name another"
+        );
+        report.add(Severity::Usage, "no scheduler x", "");
+        let error = report.into_result().expect_err("usage");
+        assert_eq!(kind_of(&error), Kind::Usage);
+    }
+
+    #[test]
+    fn wbt_belongs_to_all_arms_or_to_none() {
+        let severities = |texts: &[&str]| {
+            let mut report = Report::default();
+            check_wbt(&arms(texts), &mut report);
+            report
+                .findings
+                .iter()
+                .map(|f| f.severity)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(severities(&["none", "bfq"]), []);
+        assert_eq!(
+            severities(&["none,wbt_lat_usec=0", "bfq,wbt_lat_usec=0"]),
+            [Severity::Warning]
+        );
+        assert_eq!(
+            severities(&["none,wbt_lat_usec=0", "bfq"]),
+            [Severity::Refuse, Severity::Warning]
+        );
+    }
+}

@@ -1,11 +1,363 @@
 //! A scheduler and its settings: read, apply, verify, put back. The only module that writes sysfs.
-use anyhow::Result;
+//!
+//! Promises: what was asked for is read back before it is believed; a switch always starts from a fresh scheduler, also to
+//! the one that is active; an attempt that fails leaves the device as it was. Attributes are found by listing, never by a
+//! list of names, so out-of-tree schedulers and later kernels need nothing here.
+
+mod saved;
+mod state;
+mod value;
+
+use std::collections::BTreeSet;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use rustix::time::{ClockId, clock_getres};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SavedQueue {
-    pub device: String,
+use crate::arm::Arm;
+use crate::device::Device;
+use crate::failure::Failure;
+
+pub use saved::{SavedQueue, restore};
+pub use state::{Choice, State, choice, read};
+
+use state::attributes;
+
+/// The attribute that resizes the driver's own tags when it is written under `none`.
+const NR_REQUESTS: &str = "nr_requests";
+/// The attribute that the kernel no longer manages once somebody has written it.
+pub const WBT_LAT_USEC: &str = "wbt_lat_usec";
+const NONE: &str = "none";
+
+/// What a device has after an arm was applied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Applied {
+    pub effective: State,
+    /// How long the write of the scheduler's name took: the queue is frozen meanwhile, and whoever submits waits.
+    /// Absent when the device has no second scheduler, and so nothing could be switched.
+    pub switch_ns: Option<u64>,
+    /// What else changed with it.
+    pub notes: Vec<String>,
 }
-pub fn restore(_saved: &SavedQueue) -> Result<()> {
-    unimplemented!()
+
+/// Applies an arm to the device as it is. For one arm of several use [`apply_onto`].
+pub fn apply(device: &Device, arm: &Arm) -> Result<Applied> {
+    let baseline = SavedQueue::take(device, std::slice::from_ref(arm))?;
+    apply_onto(device, arm, &baseline)
+}
+
+/// Applies an arm so that nothing of another arm is left: attributes of `queue/` that some arm of the baseline sets but
+/// this one does not go back to the baseline's value, and so does the hardware depth.
+pub fn apply_onto(device: &Device, arm: &Arm, baseline: &SavedQueue) -> Result<Applied> {
+    let before = SavedQueue::take(device, std::slice::from_ref(arm))?;
+    refuse_unknown(device, arm)?;
+    carry_out(device, arm, baseline, &before).map_err(|error| match restore(&before) {
+        Ok(()) => error,
+        Err(also) => error.context(format!("and then, putting {} back: {also:#}", device.name)),
+    })
+}
+
+/// All that can be refused before anything is written.
+fn refuse_unknown(device: &Device, arm: &Arm) -> Result<()> {
+    let choice = choice(device)?;
+    if !choice.available.contains(&arm.scheduler) {
+        return Err(unknown_scheduler(device, &arm.scheduler, &choice));
+    }
+    for (attribute, _) in &arm.settings {
+        let of_the_scheduler = is_of_scheduler(attribute);
+        if !of_the_scheduler && !device.sysfs("queue").join(attribute).is_file() {
+            return Err(unknown_attribute(device, arm, attribute)?);
+        }
+    }
+    Ok(())
+}
+
+/// A usage failure that lists what there is.
+pub(crate) fn unknown_scheduler(device: &Device, name: &str, choice: &Choice) -> anyhow::Error {
+    let hint = known_missing_hint(name).unwrap_or_else(|| "choose one of these".to_owned());
+    Failure::usage(
+        format!(
+            "{} has no scheduler {name:?}; it offers {}",
+            device.name,
+            choice.available.join(", ")
+        ),
+        hint,
+    )
+}
+
+/// How to get a scheduler that Linux has but this kernel has not loaded.
+pub fn known_missing_hint(name: &str) -> Option<String> {
+    let module = match name {
+        "bfq" => "bfq",
+        "kyber" => "kyber-iosched",
+        "mq-deadline" => "mq-deadline",
+        _ => return None,
+    };
+    Some(format!(
+        "`modprobe {module}` loads it, if this kernel has it as a module"
+    ))
+}
+
+fn unknown_attribute(device: &Device, arm: &Arm, attribute: &str) -> Result<anyhow::Error> {
+    let there = attributes(device)?;
+    // read_expire where iosched/read_expire is meant is the usual slip.
+    let meant = there
+        .iter()
+        .find(|name| name.strip_prefix("iosched/") == Some(attribute));
+    let hint = match meant {
+        Some(name) => format!("{name} is meant, perhaps"),
+        None => format!("it has {}", there.join(", ")),
+    };
+    Ok(Failure::usage(
+        format!(
+            "{} has no attribute {attribute:?} under {}",
+            device.name, arm.scheduler
+        ),
+        hint,
+    ))
+}
+
+fn is_of_scheduler(attribute: &str) -> bool {
+    attribute.starts_with("iosched/")
+}
+
+fn carry_out(
+    device: &Device,
+    arm: &Arm,
+    baseline: &SavedQueue,
+    before: &SavedQueue,
+) -> Result<Applied> {
+    let mut notes = Vec::new();
+    baseline.put_back_depth(device)?;
+    let switch_ns = switch(device, &arm.scheduler)?;
+    if switch_ns.is_none() {
+        notes.push(format!(
+            "{} has no scheduler but {}: nothing was switched",
+            device.name, arm.scheduler
+        ));
+    }
+    for (attribute, value) in baseline.left_by_others(arm) {
+        if device
+            .optional_attribute(&format!("queue/{attribute}"))
+            .as_ref()
+            != Some(value)
+        {
+            write(device, attribute, value)?;
+        }
+    }
+    for (attribute, value) in in_writing_order(&arm.settings) {
+        write_setting(device, arm, attribute, value)?;
+    }
+    let effective = read(device)?;
+    verify(device, arm, &effective, &mut notes)?;
+    note_side_effects(arm, before, &effective, &mut notes);
+    Ok(Applied {
+        effective,
+        switch_ns,
+        notes,
+    })
+}
+
+/// `nr_requests` first, for schedulers derive other values from it; what belongs to the scheduler last.
+fn in_writing_order(settings: &[(String, String)]) -> Vec<(&str, &str)> {
+    let mut ordered: Vec<(&str, &str)> = settings
+        .iter()
+        .map(|(attribute, value)| (attribute.as_str(), value.as_str()))
+        .collect();
+    ordered.sort_by_key(|(attribute, _)| (is_of_scheduler(attribute), *attribute != NR_REQUESTS));
+    ordered
+}
+
+/// Switches by way of another scheduler when the target is active already: the kernel ignores a write of the present name,
+/// and learnt state and old settings would stay. Returns the time of the last write, None when there was none to make.
+fn switch(device: &Device, target: &str) -> Result<Option<u64>> {
+    let now = choice(device)?;
+    if now.active == target {
+        let Some(other) = now.other_than(target) else {
+            return Ok(None);
+        };
+        write(device, "scheduler", other)?;
+    }
+    let started = Instant::now();
+    write(device, "scheduler", target)?;
+    let took = started.elapsed();
+    let now = choice(device)?;
+    if now.active != target {
+        return Err(Failure::runtime(
+            format!(
+                "{}: {target} was written, but {} is active",
+                device.name, now.active
+            ),
+            "something else sets the scheduler: look for udev rules and tuned profiles",
+        ));
+    }
+    Ok(Some(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX)))
+}
+
+fn write_setting(device: &Device, arm: &Arm, attribute: &str, value: &str) -> Result<()> {
+    if !device.sysfs("queue").join(attribute).is_file() {
+        return Err(unknown_attribute(device, arm, attribute)?);
+    }
+    write(device, attribute, value).map_err(|error| {
+        let refused = error.downcast_ref::<io::Error>().is_some_and(|error| {
+            matches!(
+                error.kind(),
+                io::ErrorKind::InvalidInput | io::ErrorKind::PermissionDenied
+            ) || error.raw_os_error() == Some(rustix::io::Errno::RANGE.raw_os_error())
+        });
+        if refused {
+            Failure::usage(
+                format!(
+                    "{}: {attribute}={value} is refused by the kernel under {}",
+                    device.name, arm.scheduler
+                ),
+                describe_present(device, attribute),
+            )
+        } else {
+            error
+        }
+    })
+}
+
+fn describe_present(device: &Device, attribute: &str) -> String {
+    match device.optional_attribute(&format!("queue/{attribute}")) {
+        Some(value) => format!(
+            "at present it is {value:?}; choose a value of that kind and within the kernel's limits"
+        ),
+        None => "it cannot be read either; leave it out".to_owned(),
+    }
+}
+
+fn verify(device: &Device, arm: &Arm, effective: &State, notes: &mut Vec<String>) -> Result<()> {
+    if effective.active != arm.scheduler {
+        return Err(Failure::runtime(
+            format!(
+                "{}: {} took the place of {} at once",
+                device.name, effective.active, arm.scheduler
+            ),
+            "something else sets the scheduler: look for udev rules and tuned profiles",
+        ));
+    }
+    for (attribute, wanted) in &arm.settings {
+        let Some(found) = effective.settings.get(attribute) else {
+            notes.push(format!(
+                "{attribute}={wanted} was written and cannot be read back"
+            ));
+            continue;
+        };
+        if attribute == WBT_LAT_USEC && wanted.trim() == "-1" {
+            notes.push(format!("{attribute}=-1 means the kernel's choice: {found}"));
+        } else if !value::matches(wanted, found, jiffy_ns()) {
+            return Err(Failure::usage(
+                format!(
+                    "{}: {attribute}={wanted} reads back as {found} under {}",
+                    device.name, arm.scheduler
+                ),
+                "ask for a value that the kernel keeps",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn note_side_effects(arm: &Arm, before: &SavedQueue, effective: &State, notes: &mut Vec<String>) {
+    if arm.setting(WBT_LAT_USEC).is_some() {
+        notes.push(format!(
+            "{WBT_LAT_USEC} was written: until the disk is removed or the machine restarts, the kernel no longer adapts it to the scheduler"
+        ));
+    }
+    let asked: BTreeSet<&str> = arm.settings.iter().map(|(name, _)| name.as_str()).collect();
+    for (attribute, old) in &before.settings {
+        match effective.settings.get(attribute) {
+            Some(new) if new != old && !asked.contains(attribute.as_str()) => {
+                notes.push(format!("{attribute} changed with it: {old} -> {new}"));
+            }
+            _ => {}
+        }
+    }
+    if let (Some(old), Some(new)) = (before.hardware_depth, effective.hardware_depth)
+        && old.depth != new.depth
+    {
+        notes.push(format!(
+            "the hardware depth changed with it: {} -> {}; a switch does not undo that",
+            old.depth, new.depth
+        ));
+    }
+}
+
+/// One write to a file below `queue/`. EBUSY means that the driver is just changing its queues.
+fn write(device: &Device, attribute: &str, value: &str) -> Result<()> {
+    let path = device.sysfs("queue").join(attribute);
+    let mut attempts_left = 5;
+    loop {
+        // Never create: a mistyped path must be an error.
+        let written = OpenOptions::new()
+            .write(true)
+            .open(&path)
+            .and_then(|mut file| file.write_all(value.as_bytes()));
+        match written {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy && attempts_left > 0 => {
+                attempts_left -= 1;
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            other => {
+                return other.with_context(|| format!("writing {value:?} to {}", path.display()));
+            }
+        }
+    }
+}
+
+/// The coarse clock advances once a jiffy, and so tells how long one is.
+fn jiffy_ns() -> u64 {
+    let resolution = clock_getres(ClockId::MonotonicCoarse);
+    Duration::try_from(resolution).map_or(1_000_000, |jiffy| jiffy.as_nanos() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nr_requests_is_written_first_and_iosched_last() {
+        let arm: Arm =
+            "mq-deadline,iosched/b=1,wbt_lat_usec=0,iosched/a=2,nr_requests=64,nomerges=1"
+                .parse()
+                .expect("an arm");
+        let order: Vec<&str> = in_writing_order(&arm.settings)
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+        assert_eq!(
+            order,
+            [
+                "nr_requests",
+                "wbt_lat_usec",
+                "nomerges",
+                "iosched/b",
+                "iosched/a"
+            ]
+        );
+    }
+
+    #[test]
+    fn modules_are_named_where_the_name_is_known() {
+        assert!(
+            known_missing_hint("kyber").is_some_and(|hint| hint.contains("modprobe kyber-iosched"))
+        );
+        assert!(known_missing_hint("bfq").is_some_and(|hint| hint.contains("modprobe bfq")));
+        assert_eq!(known_missing_hint("adios"), None);
+    }
+
+    #[test]
+    fn a_jiffy_is_between_one_and_ten_milliseconds() {
+        assert!(
+            (1_000_000..=10_000_000).contains(&jiffy_ns()),
+            "{}",
+            jiffy_ns()
+        );
+    }
 }

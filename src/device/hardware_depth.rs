@@ -1,0 +1,98 @@
+//! How many requests the driver takes at a time. A write to `nr_requests` under `none` resizes the driver's tags for good,
+//! and no sysfs file shows it afterwards (`mq/0/nr_tags` keeps the first number). Only debugfs tells the truth, and it need
+//! not be mounted anywhere for that.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Device;
+
+/// Requests that may be with the driver at once, without the tags that it reserves for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HardwareDepth {
+    pub depth: u32,
+    pub source: DepthSource,
+}
+
+/// How far the number can be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DepthSource {
+    /// The depth in force.
+    Debugfs,
+    /// The depth that the driver asked for when the disk appeared; a later resize does not show.
+    NrTags,
+}
+
+pub(super) fn read(device: &Device) -> Option<HardwareDepth> {
+    let tags = format!("block/{}/hctx0/tags", device.name);
+    if let Some(depth) = read_debugfs(&tags).ok().as_deref().and_then(parse_tags) {
+        return Some(HardwareDepth {
+            depth,
+            source: DepthSource::Debugfs,
+        });
+    }
+    let tags: u32 = device
+        .optional_attribute("mq/0/nr_tags")?
+        .parse()
+        .ok()
+        .filter(|&tags| tags > 0)?;
+    Some(HardwareDepth {
+        depth: tags.saturating_sub(device.reserved_tags()),
+        source: DepthSource::NrTags,
+    })
+}
+
+/// A file of debugfs, through the usual mount or else through one that nobody sees and that ends with its descriptor.
+fn read_debugfs(relative: &str) -> io::Result<String> {
+    // The usual mount comes first: on older kernels a second one would reset the options of the first.
+    if let Ok(text) = fs::read_to_string(format!("/sys/kernel/debug/{relative}")) {
+        return Ok(text);
+    }
+    let context = rustix::mount::fsopen("debugfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    rustix::mount::fsconfig_create(&context)?;
+    let root = rustix::mount::fsmount(
+        &context,
+        FsMountFlags::FSMOUNT_CLOEXEC,
+        MountAttrFlags::MOUNT_ATTR_RDONLY,
+    )?;
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let mut file = File::from(rustix::fs::openat(&root, relative, flags, Mode::empty())?);
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// The `depth=` of the `bitmap_tags:` section; `bitmap_reserved_tags:` has one of its own.
+fn parse_tags(text: &str) -> Option<u32> {
+    text.lines()
+        .skip_while(|line| line.trim() != "bitmap_tags:")
+        .skip(1)
+        .take_while(|line| !line.trim().is_empty())
+        .find_map(|line| line.trim().strip_prefix("depth="))?
+        .parse()
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TAGS: &str = "nr_tags=128\nnr_reserved_tags=1\nactive_queues=0\n\n\
+        bitmap_tags:\ndepth=4\nbusy=0\nbits_per_word=8\n\n\
+        breserved_tags:\ndepth=1\nbusy=0\n";
+
+    #[test]
+    fn the_section_decides_which_depth() {
+        assert_eq!(parse_tags(TAGS), Some(4));
+        let reserved_only = "bitmap_reserved_tags:\ndepth=1\n";
+        assert_eq!(parse_tags(reserved_only), None);
+        assert_eq!(parse_tags("bitmap_tags:\nbusy=1\n\ndepth=9\n"), None);
+        assert_eq!(parse_tags(""), None);
+    }
+}

@@ -1,0 +1,118 @@
+//! `/proc/self/mountinfo`, as far as it is about block devices.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+/// One mounted file system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    /// Major 0 for a file system that is not on one block device: btrfs, overlay, tmpfs.
+    pub major: u32,
+    pub minor: u32,
+    pub point: PathBuf,
+    pub filesystem: String,
+    pub source: String,
+}
+
+/// The mounts that this process sees. Those of other namespaces show only as an exclusive open that fails.
+pub fn read() -> Result<Vec<Mount>> {
+    let bytes = fs::read("/proc/self/mountinfo").context("reading /proc/self/mountinfo")?;
+    Ok(parse(&String::from_utf8_lossy(&bytes)))
+}
+
+/// What is mounted at exactly this path; the last one hides the others.
+pub fn at<'a>(mounts: &'a [Mount], point: &Path) -> Option<&'a Mount> {
+    mounts.iter().rev().find(|mount| mount.point == point)
+}
+
+/// The mount point that a path lies below.
+pub fn above<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
+    path.ancestors().find_map(|ancestor| at(mounts, ancestor))
+}
+
+fn parse(text: &str) -> Vec<Mount> {
+    text.lines().filter_map(parse_line).collect()
+}
+
+/// `36 35 98:0 /root /point options [optional fields] - type source super-options`
+fn parse_line(line: &str) -> Option<Mount> {
+    let (before, after) = line.split_once(" - ")?;
+    let mut before = before.split(' ').skip(2);
+    let (major, minor) = super::parse_dev(before.next()?)?;
+    let point = PathBuf::from(unescape(before.nth(1)?));
+    let mut after = after.split(' ');
+    Some(Mount {
+        major,
+        minor,
+        point,
+        filesystem: after.next()?.to_owned(),
+        source: unescape(after.next()?),
+    })
+}
+
+/// Blanks and backslashes are written as `\040`.
+fn unescape(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        let octal = tail
+            .get(..3)
+            .filter(|_| first == b'\\')
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        if let Some(byte) = octal {
+            bytes.push(byte);
+            rest = &tail[3..];
+        } else {
+            bytes.push(first);
+            rest = tail;
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+22 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard
+40 22 7:3 /sub /mnt/with\\040blank rw shared:5 master:1 - ext4 /dev/loop3 rw
+41 22 0:44 / /mnt/b rw - btrfs /dev/loop4 rw,subvol=/
+42 22 0:45 / /mnt/b rw - tmpfs none\\134x rw
+broken line
+";
+
+    #[test]
+    fn optional_fields_and_escapes_are_understood() {
+        let mounts = parse(TEXT);
+        assert_eq!(mounts.len(), 4);
+        assert_eq!(mounts[1].point, Path::new("/mnt/with blank"));
+        assert_eq!((mounts[1].major, mounts[1].minor), (7, 3));
+        assert_eq!(mounts[2].source, "/dev/loop4");
+        assert_eq!(mounts[3].source, "none\\x");
+    }
+
+    #[test]
+    fn the_last_mount_on_a_point_counts() {
+        let mounts = parse(TEXT);
+        assert_eq!(
+            at(&mounts, Path::new("/mnt/b")).map(|m| &*m.filesystem),
+            Some("tmpfs")
+        );
+        assert_eq!(at(&mounts, Path::new("/mnt")), None);
+        assert_eq!(
+            above(&mounts, Path::new("/mnt/x/y")).map(|m| &*m.source),
+            Some("/dev/vda")
+        );
+    }
+
+    #[test]
+    fn a_lone_backslash_stays() {
+        assert_eq!(unescape("a\\"), "a\\");
+        assert_eq!(unescape("a\\09z"), "a\\09z");
+        assert_eq!(unescape("\\011"), "\t");
+    }
+}

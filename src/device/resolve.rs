@@ -1,0 +1,268 @@
+//! From what people type to the disk they mean. What cannot be a disk is refused here, by name: a mistyped path must never
+//! become a benchmark of a regular file in memory.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use super::mounts::{self, Mount};
+use super::{Device, names_in};
+use crate::failure::Failure;
+
+/// The disk, and one line for each thing that was decided on the way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    pub device: Device,
+    pub notes: Vec<String>,
+}
+
+const NAME_A_DISK: &str =
+    "name a disk (nvme0n1), its node (/dev/nvme0n1), a partition or a mount point";
+
+pub(super) fn resolve(spec: &str) -> Result<Resolved> {
+    if let Some(name) = kernel_name(spec) {
+        return whole_disk(&name, Vec::new());
+    }
+    let path = Path::new(spec);
+    let metadata = fs::metadata(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Failure::usage(
+            format!("{spec}: no such device"),
+            format!("{NAME_A_DISK}; `lsblk` lists them"),
+        ),
+        _ => Failure::usage(format!("{spec}: {error}"), NAME_A_DISK),
+    })?;
+    let kind = metadata.file_type();
+    if kind.is_block_device() {
+        let name = name_of(metadata.rdev())
+            .with_context(|| format!("{spec} is a device node without a device"))?;
+        return whole_disk(&name, Vec::new());
+    }
+    if kind.is_dir() {
+        return mount_point(path);
+    }
+    let what = if kind.is_char_device() {
+        "a character device"
+    } else if kind.is_file() {
+        "a regular file"
+    } else {
+        "neither a disk nor a mount point"
+    };
+    Err(Failure::usage(format!("{spec} is {what}"), NAME_A_DISK))
+}
+
+/// The spec as a name in sysfs, if it is one. `cciss/c0d0` is `cciss!c0d0` there.
+fn kernel_name(spec: &str) -> Option<String> {
+    if spec.is_empty() || spec.starts_with(['/', '.']) || spec.split('/').any(|part| part == "..") {
+        return None;
+    }
+    let name = spec.replace('/', "!");
+    Path::new("/sys/class/block")
+        .join(&name)
+        .exists()
+        .then_some(name)
+}
+
+/// The kernel name of a device number.
+pub(super) fn name_of(dev: u64) -> Option<String> {
+    let (major, minor) = (rustix::fs::major(dev), rustix::fs::minor(dev));
+    name_of_numbers(major, minor)
+}
+
+fn name_of_numbers(major: u32, minor: u32) -> Option<String> {
+    let target = fs::read_link(format!("/sys/dev/block/{major}:{minor}")).ok()?;
+    Some(target.file_name()?.to_str()?.to_owned())
+}
+
+/// The disk that a partition is part of, or None when the name is that of a disk.
+fn disk_of_partition(name: &str) -> Option<String> {
+    let directory = fs::canonicalize(Path::new("/sys/class/block").join(name)).ok()?;
+    if !directory.join("partition").exists() {
+        return None;
+    }
+    Some(directory.parent()?.file_name()?.to_str()?.to_owned())
+}
+
+fn whole_disk(name: &str, mut notes: Vec<String>) -> Result<Resolved> {
+    let disk = match disk_of_partition(name) {
+        Some(disk) => {
+            notes.push(format!("{name} is a partition: its disk {disk} is taken"));
+            disk
+        }
+        None => name.to_owned(),
+    };
+    match Device::by_name(&disk)? {
+        Some(device) => Ok(Resolved { device, notes }),
+        None => Err(Failure::usage(format!("{disk}: no such disk"), NAME_A_DISK)),
+    }
+}
+
+fn mount_point(path: &Path) -> Result<Resolved> {
+    let point = fs::canonicalize(path).with_context(|| format!("reading {}", path.display()))?;
+    let mounts = mounts::read()?;
+    let Some(mount) = mounts::at(&mounts, &point) else {
+        let above = mounts::above(&mounts, &point).map_or_else(String::new, |mount| {
+            format!("; the one above is {}", mount.point.display())
+        });
+        return Err(Failure::usage(
+            format!("{} is a directory, but not a mount point", path.display()),
+            format!("{NAME_A_DISK}{above}"),
+        ));
+    };
+    let names = devices_of(mount);
+    match names.as_slice() {
+        [] => Err(Failure::usage(
+            format!(
+                "{} is a {} without a block device",
+                path.display(),
+                mount.filesystem
+            ),
+            NAME_A_DISK,
+        )),
+        [name] => {
+            let note = format!("{} is mounted from {name}", path.display());
+            down_to_disk(name, vec![note])
+        }
+        several => Err(Failure::refused(
+            format!(
+                "{} lies on several devices: {}",
+                path.display(),
+                several.join(", ")
+            ),
+            "name the disks that you mean",
+        )),
+    }
+}
+
+/// The block devices of a mounted file system, by kernel name. btrfs has a number of its own and any number of members.
+pub(crate) fn devices_of(mount: &Mount) -> Vec<String> {
+    let direct = if mount.major == 0 {
+        fs::metadata(&mount.source)
+            .ok()
+            .filter(|metadata| metadata.file_type().is_block_device())
+            .and_then(|metadata| name_of(metadata.rdev()))
+    } else {
+        name_of_numbers(mount.major, mount.minor)
+    };
+    let Some(direct) = direct else {
+        return Vec::new();
+    };
+    btrfs_members_with(&direct).unwrap_or_else(|| vec![direct])
+}
+
+/// The members of the mounted btrfs that this device belongs to.
+fn btrfs_members_with(name: &str) -> Option<Vec<String>> {
+    btrfs_members()
+        .into_iter()
+        .map(|(_, members)| members)
+        .find(|members| members.iter().any(|member| member == name))
+}
+
+/// Every mounted btrfs: its UUID and the kernel names of its members.
+pub(crate) fn btrfs_members() -> Vec<(String, Vec<String>)> {
+    let directory = Path::new("/sys/fs/btrfs");
+    names_in(directory)
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|uuid| {
+            let members = names_in(&directory.join(&uuid).join("devices")).ok()?;
+            (!members.is_empty()).then_some((uuid, members))
+        })
+        .collect()
+}
+
+/// Goes through device mapper and the like as long as there is only one way down.
+fn down_to_disk(name: &str, notes: Vec<String>) -> Result<Resolved> {
+    let mut resolved = whole_disk(name, notes)?;
+    loop {
+        let above = resolved.device.name.clone();
+        match resolved.device.slaves().as_slice() {
+            [] => return Ok(resolved),
+            [below] => {
+                resolved.notes.push(format!("{above} stands on {below}"));
+                resolved = whole_disk(below, resolved.notes)?;
+            }
+            several => {
+                return Err(Failure::refused(
+                    format!("{above} stands on several devices: {}", several.join(", ")),
+                    "name the disks that you mean",
+                ));
+            }
+        }
+    }
+}
+
+/// The disks that a device (by kernel name) stands on, itself included: through partitions, device mapper, md, btrfs
+/// members and what backs a loop device.
+pub fn stands_on(name: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut open = vec![name.to_owned()];
+    while let Some(name) = open.pop() {
+        let disk = disk_of_partition(&name).unwrap_or(name);
+        if !found.insert(disk.clone()) {
+            continue;
+        }
+        let directory = Path::new("/sys/block").join(&disk);
+        open.extend(names_in(&directory.join("slaves")).unwrap_or_default());
+        open.extend(backing_device(&disk));
+    }
+    found
+}
+
+/// What a loop device reads from: the block device that was bound, or the one with the file system of the bound file.
+fn backing_device(loop_name: &str) -> Option<String> {
+    let file = fs::read_to_string(format!("/sys/block/{loop_name}/loop/backing_file")).ok()?;
+    let metadata = fs::metadata(file.trim_end()).ok()?;
+    if metadata.file_type().is_block_device() {
+        name_of(metadata.rdev())
+    } else {
+        name_of(metadata.dev())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::{Kind, kind_of};
+
+    #[test]
+    fn what_is_no_disk_is_a_usage_failure_that_says_what_it_is() {
+        for (spec, says) in [
+            ("", "no such device"),
+            ("no-such-disk", "no such device"),
+            ("/dev/no-such-disk", "no such device"),
+            ("/dev/null", "a character device"),
+            ("/proc/self/mountinfo", "a regular file"),
+            ("/proc", "without a block device"),
+            ("/proc/self", "not a mount point"),
+        ] {
+            let error = resolve(spec).expect_err(spec);
+            assert!(error.to_string().contains(says), "{spec}: {error}");
+            assert_eq!(kind_of(&error), Kind::Usage, "{spec}");
+        }
+    }
+
+    #[test]
+    fn a_relative_path_is_no_kernel_name() {
+        for spec in [".", "..", "./sda", "../block/sda", "a/../sda", ""] {
+            assert_eq!(kernel_name(spec), None, "{spec}");
+        }
+    }
+
+    #[test]
+    fn a_disk_is_found_by_name_and_by_node() {
+        for device in Device::all().expect("sysfs") {
+            let by_name = resolve(&device.name).expect("by name");
+            assert_eq!(by_name.device, device);
+            assert!(by_name.notes.is_empty());
+            if device.node().exists() {
+                let node = device.node().display().to_string();
+                assert_eq!(resolve(&node).expect("by node").device, device);
+            }
+            assert!(stands_on(&device.name).contains(&device.name));
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Who uses a disk: mounted file systems, members of btrfs, swap, device mapper, loop devices. A comparison of names is not
+//! enough (a symlink, the second member of a btrfs, a loop device on the raw disk): everything goes by device number.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+
+use crate::device::mounts::{self, Mount};
+use crate::device::{Device, btrfs_members, devices_of, names_in, stands_on};
+
+/// One line for each user that is found, by name of the disk or of the partition.
+pub(super) fn uses(device: &Device, mounts: &[Mount]) -> Vec<String> {
+    let parts = parts(device);
+    let mut uses = mounted(&parts, mounts);
+    uses.extend(btrfs(&parts));
+    uses.extend(swap(&parts));
+    uses.extend(held(&parts));
+    uses.extend(looped(&parts));
+    uses.extend(below_a_loop(device, mounts));
+    uses
+}
+
+/// The disks below `/`.
+pub(super) fn root_disks(mounts: &[Mount]) -> BTreeSet<String> {
+    mounts::at(mounts, Path::new("/"))
+        .map(devices_of)
+        .unwrap_or_default()
+        .iter()
+        .flat_map(|name| stands_on(name))
+        .collect()
+}
+
+struct Part {
+    name: String,
+    major: u32,
+    minor: u32,
+}
+
+impl Part {
+    fn is(&self, dev: u64) -> bool {
+        dev == rustix::fs::makedev(self.major, self.minor)
+    }
+}
+
+fn parts(device: &Device) -> Vec<Part> {
+    let mut parts = vec![Part {
+        name: device.name.clone(),
+        major: device.major,
+        minor: device.minor,
+    }];
+    parts.extend(device.partitions().into_iter().map(|partition| Part {
+        name: partition.name,
+        major: partition.major,
+        minor: partition.minor,
+    }));
+    parts
+}
+
+fn mounted(parts: &[Part], mounts: &[Mount]) -> Vec<String> {
+    let mut found = Vec::new();
+    for mount in mounts {
+        for part in parts {
+            if (part.major, part.minor) == (mount.major, mount.minor) {
+                found.push(format!(
+                    "{} is mounted on {}",
+                    part.name,
+                    mount.point.display()
+                ));
+            }
+        }
+    }
+    found
+}
+
+fn btrfs(parts: &[Part]) -> Vec<String> {
+    let mut found = Vec::new();
+    for (uuid, members) in btrfs_members() {
+        for part in parts.iter().filter(|part| members.contains(&part.name)) {
+            found.push(format!(
+                "{} is a member of the mounted btrfs {uuid}",
+                part.name
+            ));
+        }
+    }
+    found
+}
+
+/// Swap on a device; a swap file shows as its mounted file system.
+fn swap(parts: &[Part]) -> Vec<String> {
+    let table = fs::read_to_string("/proc/swaps").unwrap_or_default();
+    let mut found = Vec::new();
+    for path in swap_paths(&table) {
+        let Some(dev) = block_device(path) else {
+            continue;
+        };
+        for part in parts.iter().filter(|part| part.is(dev)) {
+            found.push(format!("{} is swap space", part.name));
+        }
+    }
+    found
+}
+
+fn swap_paths(table: &str) -> impl Iterator<Item = &Path> {
+    table
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_whitespace().next())
+        .map(Path::new)
+}
+
+fn held(parts: &[Part]) -> Vec<String> {
+    parts
+        .iter()
+        .filter_map(|part| {
+            let directory = Path::new("/sys/class/block")
+                .join(&part.name)
+                .join("holders");
+            let holders = names_in(&directory)
+                .ok()
+                .filter(|names| !names.is_empty())?;
+            Some(format!("{} is part of {}", part.name, holders.join(", ")))
+        })
+        .collect()
+}
+
+/// Loop devices that read from the raw disk: neither a holder nor an exclusive open tells of them.
+fn looped(parts: &[Part]) -> Vec<String> {
+    let mut found = Vec::new();
+    for name in names_in(Path::new("/sys/block")).unwrap_or_default() {
+        let Some(dev) = backing_block_device(&name) else {
+            continue;
+        };
+        for part in parts.iter().filter(|part| part.is(dev)) {
+            found.push(format!("{} is what {name} reads from", part.name));
+        }
+    }
+    found
+}
+
+/// Our device may itself be a loop on a raw disk; then that disk's users are ours.
+fn below_a_loop(device: &Device, mounts: &[Mount]) -> Vec<String> {
+    let Some(dev) = backing_block_device(&device.name) else {
+        return Vec::new();
+    };
+    let below = Part {
+        name: format!("the disk below {}", device.name),
+        major: rustix::fs::major(dev),
+        minor: rustix::fs::minor(dev),
+    };
+    let Some(name) = fs::read_link(format!("/sys/dev/block/{}:{}", below.major, below.minor))
+        .ok()
+        .and_then(|target| Some(target.file_name()?.to_str()?.to_owned()))
+    else {
+        return Vec::new();
+    };
+    let mut parts = vec![Part {
+        name: name.clone(),
+        ..below
+    }];
+    if let Ok(Some(disk)) = Device::by_name(&name) {
+        parts = self::parts(&disk);
+    }
+    let mut uses = mounted(&parts, mounts);
+    uses.extend(btrfs(&parts));
+    uses.extend(swap(&parts));
+    uses.extend(held(&parts));
+    uses
+}
+
+fn backing_block_device(loop_name: &str) -> Option<u64> {
+    let file = fs::read_to_string(format!("/sys/block/{loop_name}/loop/backing_file")).ok()?;
+    block_device(Path::new(file.trim_end()))
+}
+
+fn block_device(path: &Path) -> Option<u64> {
+    let metadata = fs::metadata(path).ok()?;
+    metadata
+        .file_type()
+        .is_block_device()
+        .then(|| metadata.rdev())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn swap_files_and_devices_are_the_first_column() {
+        let table =
+            "Filename\t\t\tType\t\tSize\n/dev/dm-1                partition\t8\t0\n/swap file\n";
+        let paths: Vec<&Path> = swap_paths(table).collect();
+        assert_eq!(paths, [Path::new("/dev/dm-1"), Path::new("/swap")]);
+    }
+
+    #[test]
+    fn a_mount_of_a_partition_is_a_use_of_the_disk() {
+        let mount = |major, minor, point: &str| Mount {
+            major,
+            minor,
+            point: point.into(),
+            filesystem: "ext4".into(),
+            source: "whatever the source says".into(),
+        };
+        let part = |name: &str, minor| Part {
+            name: name.into(),
+            major: 8,
+            minor,
+        };
+        let found = mounted(
+            &[part("sda", 0), part("sda1", 1)],
+            &[
+                mount(8, 1, "/data"),
+                mount(8, 2, "/other"),
+                mount(7, 1, "/loop"),
+            ],
+        );
+        assert_eq!(found, ["sda1 is mounted on /data"]);
+    }
+
+    #[test]
+    fn the_root_disks_are_disks() {
+        let mounts = mounts::read().expect("mountinfo");
+        for name in root_disks(&mounts) {
+            assert!(Path::new("/sys/block").join(&name).exists(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! A queue as it was, and how to put it back. Runs in processes that are about to end and in those that clean up after
+//! others: it does what it can, goes on after an error, and reports what is left.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+
+use super::state::{self, Choice, choice};
+use super::{NONE, NR_REQUESTS, WBT_LAT_USEC, is_of_scheduler, jiffy_ns, value, write};
+use crate::arm::Arm;
+use crate::device::{DepthSource, Device, HardwareDepth};
+use crate::failure::Failure;
+
+/// The smallest queue that the kernel allows.
+const MIN_REQUESTS: u32 = 4;
+
+/// All that a comparison may change of a queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedQueue {
+    pub device: String,
+    /// Another disk that came to the same name is left alone.
+    pub diskseq: Option<u64>,
+    pub active: String,
+    pub settings: BTreeMap<String, String>,
+    pub hardware_depth: Option<HardwareDepth>,
+    /// The attributes that the arms set; between two arms these go back to the value saved here.
+    pub set_by_arms: BTreeSet<String>,
+    /// Some arm writes `nr_requests` under `none`. Decides only where the true depth cannot be read.
+    pub resized_by_arms: bool,
+}
+
+impl SavedQueue {
+    /// The queue as it is now, with what these arms are going to change.
+    pub fn take(device: &Device, arms: &[Arm]) -> Result<Self> {
+        let state = state::read(device)?;
+        let set_by_arms = arms
+            .iter()
+            .flat_map(|arm| arm.settings.iter().map(|(name, _)| name.clone()))
+            .collect();
+        let resized_by_arms = arms
+            .iter()
+            .any(|arm| arm.scheduler == NONE && arm.setting(NR_REQUESTS).is_some());
+        let mut saved = SavedQueue {
+            device: device.name.clone(),
+            diskseq: device.diskseq,
+            active: state.active,
+            settings: state.settings,
+            hardware_depth: state.hardware_depth,
+            set_by_arms,
+            resized_by_arms,
+        };
+        saved.trust_nr_requests_over_nr_tags(device.reserved_tags());
+        Ok(saved)
+    }
+
+    /// Without debugfs, `nr_requests` under `none` is the better guess: it shows a resize as long as `none` stays.
+    fn trust_nr_requests_over_nr_tags(&mut self, reserved: u32) {
+        let shown = self.nr_requests();
+        if let (NONE, Some(shown), Some(depth)) = (&*self.active, shown, &mut self.hardware_depth)
+            && depth.source == DepthSource::NrTags
+        {
+            depth.depth = shown.saturating_sub(reserved);
+        }
+    }
+
+    fn nr_requests(&self) -> Option<u32> {
+        self.settings.get(NR_REQUESTS)?.parse().ok()
+    }
+
+    /// The settings of `queue/` that another arm may have left and that this arm does not set itself. A switch resets
+    /// `nr_requests`; `wbt_lat_usec` must not be written unasked, and `preflight` sees to it that all arms set it or none.
+    pub(super) fn left_by_others<'a>(
+        &'a self,
+        arm: &'a Arm,
+    ) -> impl Iterator<Item = (&'a str, &'a String)> {
+        self.set_by_arms
+            .iter()
+            .filter(|name| !is_of_scheduler(name) && *name != NR_REQUESTS && *name != WBT_LAT_USEC)
+            .filter(|name| arm.setting(name).is_none())
+            .filter_map(|name| Some((name.as_str(), self.settings.get(name)?)))
+    }
+
+    /// Gives the driver back the depth it had. Leaves `none` active if it had to.
+    pub(super) fn put_back_depth(&self, device: &Device) -> Result<()> {
+        let Some(saved) = self.hardware_depth else {
+            return Ok(());
+        };
+        let is_known = |depth: HardwareDepth| depth.source == DepthSource::Debugfs;
+        let now = device.hardware_depth();
+        match now.filter(|now| is_known(*now) && is_known(saved)) {
+            Some(now) if now.depth == saved.depth => return Ok(()),
+            None if !self.resized_by_arms => return Ok(()),
+            _ => {}
+        }
+        resize(device, saved.depth + device.reserved_tags())?;
+        match device.hardware_depth().filter(|now| is_known(*now)) {
+            Some(now) if now.depth != saved.depth => Err(Failure::runtime(
+                format!(
+                    "{}: the hardware depth is {}, it was {}",
+                    device.name, now.depth, saved.depth
+                ),
+                format!(
+                    "under none, write a neighbour of {} and then that number to {}",
+                    saved.depth + device.reserved_tags(),
+                    device.sysfs("queue/nr_requests").display()
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn differing<'a>(
+        &'a self,
+        now: &BTreeMap<String, String>,
+        skip: Option<&str>,
+    ) -> Vec<(&'a str, &'a str)> {
+        let mut differing: Vec<(&str, &str)> = self
+            .settings
+            .iter()
+            .filter(|(name, value)| now.get(*name) != Some(*value) && Some(name.as_str()) != skip)
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        differing.sort_by_key(|(name, _)| (is_of_scheduler(name), *name != NR_REQUESTS));
+        differing
+    }
+}
+
+/// The kernel ignores a write of the number that it shows, whatever the true depth: a neighbour goes first.
+fn resize(device: &Device, nr_requests: u32) -> Result<()> {
+    if choice(device)?.active != NONE {
+        write(device, "scheduler", NONE)?;
+    }
+    let neighbour = if nr_requests > MIN_REQUESTS {
+        nr_requests - 1
+    } else {
+        nr_requests + 1
+    };
+    write(device, NR_REQUESTS, &neighbour.to_string())?;
+    write(device, NR_REQUESTS, &nr_requests.to_string())
+}
+
+/// Puts a queue back as it was. Ok also when the disk is gone or another one has its name; only what differs is written.
+/// The error lists everything that could not be put back.
+pub fn restore(saved: &SavedQueue) -> Result<()> {
+    let Some(device) = Device::by_name(&saved.device)? else {
+        return Ok(());
+    };
+    if device.diskseq != saved.diskseq {
+        return Ok(());
+    }
+    let mut problems = Vec::new();
+    let mut keep = |result: Result<()>| {
+        if let Err(error) = result {
+            problems.push(format!("{error:#}"));
+        }
+    };
+    // Depth and scheduler come before the settings, for each switch resets those.
+    keep(saved.put_back_depth(&device));
+    keep(put_back_scheduler(&device, saved));
+    keep(put_back_settings(&device, saved));
+    if problems.is_empty() || !device.is_present() {
+        return Ok(());
+    }
+    Err(Failure::runtime(
+        format!("{} is not as it was: {}", saved.device, problems.join("; ")),
+        format!(
+            "put it right by hand below {}",
+            device.sysfs("queue").display()
+        ),
+    ))
+}
+
+fn put_back_scheduler(device: &Device, saved: &SavedQueue) -> Result<()> {
+    if choice(device)?.active != saved.active {
+        write(device, "scheduler", &saved.active)?;
+    }
+    if saved.active == NONE {
+        put_back_nr_requests_of_none(device, saved)?;
+    }
+    let Choice { active, .. } = choice(device)?;
+    anyhow::ensure!(
+        active == saved.active,
+        "the scheduler is {active}, it was {}",
+        saved.active
+    );
+    Ok(())
+}
+
+/// Under `none` a write of `nr_requests` sets the depth as well. Where the saved number was not the true depth, it was the
+/// one that a switch to `none` shows, and only a switch brings it back.
+fn put_back_nr_requests_of_none(device: &Device, saved: &SavedQueue) -> Result<()> {
+    let (Some(wanted), Some(depth)) = (saved.nr_requests(), saved.hardware_depth) else {
+        return Ok(());
+    };
+    let shows_wanted =
+        || -> Result<bool> { Ok(device.attribute("queue/nr_requests")? == wanted.to_string()) };
+    if shows_wanted()? {
+        return Ok(());
+    }
+    if wanted == depth.depth + device.reserved_tags() {
+        return write(device, NR_REQUESTS, &wanted.to_string());
+    }
+    if let Some(other) = choice(device)?.other_than(NONE) {
+        write(device, "scheduler", other)?;
+        write(device, "scheduler", NONE)?;
+    }
+    anyhow::ensure!(
+        shows_wanted()?,
+        "nr_requests under none is not {wanted} again"
+    );
+    Ok(())
+}
+
+fn put_back_settings(device: &Device, saved: &SavedQueue) -> Result<()> {
+    // Handled with the depth; see above.
+    let skip = (saved.active == NONE && saved.hardware_depth.is_some()).then_some(NR_REQUESTS);
+    let mut refused: BTreeMap<&str, String> = BTreeMap::new();
+    // Some attributes are views of one value (slice_idle, slice_idle_us) or follow another (async_depth): up to three passes.
+    for _ in 0..3 {
+        let differing = saved.differing(&state::settings(device)?, skip);
+        if differing.is_empty() {
+            return Ok(());
+        }
+        for (name, value) in differing {
+            match write(device, name, value) {
+                Ok(()) => refused.remove(name),
+                Err(error) => refused.insert(name, format!("{error:#}")),
+            };
+        }
+    }
+    let now = state::settings(device)?;
+    let left: Vec<String> = saved
+        .differing(&now, skip)
+        .into_iter()
+        .filter(|(name, was)| {
+            now.get(*name)
+                .is_none_or(|found| !value::matches(was, found, jiffy_ns()))
+        })
+        .map(|(name, was)| match (refused.get(name), now.get(name)) {
+            (Some(error), _) => error.clone(),
+            (None, Some(found)) => format!("{name} is {found}, it was {was}"),
+            (None, None) => format!("{name} is gone, it was {was}"),
+        })
+        .collect();
+    anyhow::ensure!(left.is_empty(), "{}", left.join("; "));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn saved(active: &str, settings: &[(&str, &str)]) -> SavedQueue {
+        SavedQueue {
+            device: "no-such-disk".into(),
+            diskseq: None,
+            active: active.into(),
+            settings: settings
+                .iter()
+                .map(|&(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
+            hardware_depth: None,
+            set_by_arms: BTreeSet::new(),
+            resized_by_arms: false,
+        }
+    }
+
+    #[test]
+    fn a_disk_that_is_gone_needs_nothing() {
+        restore(&saved("none", &[("nr_requests", "64")])).expect("nothing to do");
+    }
+
+    #[test]
+    fn only_what_differs_is_written_and_nr_requests_first() {
+        let saved = saved(
+            "mq-deadline",
+            &[
+                ("async_depth", "48"),
+                ("iosched/read_expire", "333"),
+                ("iosched/write_expire", "5000"),
+                ("nr_requests", "64"),
+                ("wbt_lat_usec", "2000"),
+            ],
+        );
+        let mut now = saved.settings.clone();
+        now.insert("async_depth".into(), "256".into());
+        now.insert("nr_requests".into(), "256".into());
+        now.insert("iosched/read_expire".into(), "500".into());
+        assert_eq!(
+            saved.differing(&now, None),
+            [
+                ("nr_requests", "64"),
+                ("async_depth", "48"),
+                ("iosched/read_expire", "333")
+            ]
+        );
+        assert_eq!(saved.differing(&now, Some(NR_REQUESTS)).len(), 2);
+        assert!(saved.differing(&saved.settings, None).is_empty());
+    }
+
+    #[test]
+    fn what_other_arms_set_goes_back_to_the_baseline() {
+        let mut baseline = saved(
+            "none",
+            &[
+                ("read_ahead_kb", "128"),
+                ("nomerges", "0"),
+                ("nr_requests", "128"),
+            ],
+        );
+        baseline.set_by_arms = [
+            "read_ahead_kb",
+            "nomerges",
+            "nr_requests",
+            "wbt_lat_usec",
+            "iosched/x",
+        ]
+        .map(String::from)
+        .into();
+        let arm: Arm = "kyber,nomerges=2".parse().expect("an arm");
+        let left: Vec<_> = baseline.left_by_others(&arm).collect();
+        assert_eq!(left, [("read_ahead_kb", &"128".to_owned())]);
+    }
+
+    #[test]
+    fn without_debugfs_nr_requests_of_none_is_the_depth() {
+        let nr_tags = |depth| {
+            Some(HardwareDepth {
+                depth,
+                source: DepthSource::NrTags,
+            })
+        };
+        let mut under_none = saved("none", &[("nr_requests", "64")]);
+        under_none.hardware_depth = nr_tags(127);
+        under_none.trust_nr_requests_over_nr_tags(1);
+        assert_eq!(under_none.hardware_depth, nr_tags(63));
+        let mut under_bfq = saved("bfq", &[("nr_requests", "256")]);
+        under_bfq.hardware_depth = nr_tags(127);
+        under_bfq.trust_nr_requests_over_nr_tags(1);
+        assert_eq!(under_bfq.hardware_depth, nr_tags(127));
+    }
+
+    #[test]
+    fn a_saved_queue_survives_the_journal() {
+        let saved = saved("bfq", &[("iosched/low_latency", "0")]);
+        let text = serde_json::to_string(&saved).expect("JSON");
+        assert_eq!(
+            serde_json::from_str::<SavedQueue>(&text).expect("the same"),
+            saved
+        );
+    }
+}

@@ -1,0 +1,124 @@
+//! Whether a value read back from sysfs is the one that was written. Pure.
+//! Strict on purpose: the kernel's own rounding to jiffies is forgiven, a clamp or a value that was ignored is not.
+
+/// `jiffy_ns` is the length of the kernel's timer tick.
+pub(super) fn matches(written: &str, read_back: &str, jiffy_ns: u64) -> bool {
+    let (written, read_back) = (normal(written), normal(read_back));
+    if written == read_back || selected(&read_back) == Some(&written) {
+        return true;
+    }
+    match (written.parse::<i128>(), read_back.parse::<i128>()) {
+        (Ok(written), Ok(read_back)) => {
+            written == read_back || is_rounded_to_jiffies(written, read_back, i128::from(jiffy_ns))
+        }
+        (Ok(_), Err(_)) => false,
+        _ => same_numbers(&written, &read_back),
+    }
+}
+
+fn normal(text: &str) -> String {
+    text.split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .to_lowercase()
+}
+
+/// `a [b] c`: b.
+pub(super) fn selected(text: &str) -> Option<&str> {
+    let (_, after) = text.split_once('[')?;
+    Some(after.split_once(']')?.0.trim())
+}
+
+/// Attributes in milliseconds are kept in jiffies, rounded up: 123 reads back as 124 where a jiffy is 4 ms.
+/// Only that very number is accepted, so that 1 which became 8 is never taken for 1.
+fn is_rounded_to_jiffies(written_ms: i128, read_back_ms: i128, jiffy_ns: i128) -> bool {
+    const NS_PER_MS: i128 = 1_000_000;
+    let in_range = 0 < written_ms && written_ms < i128::from(u32::MAX) && jiffy_ns > NS_PER_MS;
+    if !in_range {
+        return false;
+    }
+    let jiffies = (written_ms * NS_PER_MS + jiffy_ns - 1) / jiffy_ns;
+    let exact_ns = jiffies * jiffy_ns;
+    // Where a jiffy is no whole number of milliseconds, kernels differ in the direction of the second rounding.
+    read_back_ms == exact_ns / NS_PER_MS || read_back_ms == (exact_ns + NS_PER_MS - 1) / NS_PER_MS
+}
+
+/// `100 20` reads back as `base: 100 ns slope: 20 ns/KiB` from out-of-tree schedulers.
+fn same_numbers(written: &str, read_back: &str) -> bool {
+    let all_numbers = written
+        .split(' ')
+        .all(|word| !word.is_empty() && word.chars().all(|c| c.is_ascii_digit()));
+    all_numbers
+        && written.split(' ').eq(read_back
+            .split(|c: char| !c.is_ascii_digit())
+            .filter(|word| !word.is_empty()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HZ_100: u64 = 10_000_000;
+    const HZ_250: u64 = 4_000_000;
+    const HZ_300: u64 = 3_333_333;
+    const HZ_1000: u64 = 1_000_000;
+
+    #[test]
+    fn text_is_compared_without_blanks_and_case() {
+        assert!(matches("write back", " write  back\n", HZ_250));
+        assert!(matches("0200", "200", HZ_250));
+        assert!(matches("-1", "-1\n", HZ_250));
+        assert!(!matches("write back", "write through", HZ_250));
+    }
+
+    #[test]
+    fn rounding_to_jiffies_is_forgiven() {
+        assert!(matches("123", "124", HZ_250));
+        assert!(matches("333", "336", HZ_250));
+        assert!(matches("123", "130", HZ_100));
+        assert!(matches("4", "7", HZ_300));
+        assert!(matches("4", "6", HZ_300));
+        assert!(!matches("123", "124", HZ_1000));
+        assert!(!matches("123", "128", HZ_250));
+        assert!(!matches("123", "120", HZ_250));
+        assert!(!matches("124", "128", HZ_250));
+    }
+
+    #[test]
+    fn a_clamped_or_ignored_value_is_not_the_same() {
+        // fifo_batch=1 must never pass as 16, nor nr_requests=3 as 8.
+        assert!(!matches("1", "16", HZ_250));
+        assert!(!matches("1", "8", HZ_250));
+        assert!(!matches("0", "4", HZ_250));
+        assert!(!matches("-1", "75000", HZ_250));
+        assert!(!matches("100000", "4096", HZ_250));
+        assert!(!matches("5", "x5", HZ_250));
+        assert!(!matches(
+            &i128::MAX.to_string(),
+            &i128::MIN.to_string(),
+            HZ_250
+        ));
+    }
+
+    #[test]
+    fn the_selected_word_of_a_list_is_its_value() {
+        assert!(matches("fast", "slow [fast] off", HZ_250));
+        assert!(!matches("slow", "slow [fast] off", HZ_250));
+        assert_eq!(selected("none ["), None);
+    }
+
+    #[test]
+    fn decorated_numbers_are_the_same_numbers() {
+        assert!(matches(
+            "100 20",
+            "base : 100 ns\nslope: 20 ns/KiB",
+            HZ_1000
+        ));
+        assert!(!matches(
+            "100 20",
+            "base : 20 ns\nslope: 100 ns/KiB",
+            HZ_1000
+        ));
+        assert!(!matches("100 20", "100", HZ_1000));
+    }
+}

@@ -1,0 +1,248 @@
+//! Switching schedulers on real devices, and what must never be lost or overwritten on the way.
+
+mod support;
+
+use iosched::arm::Arm;
+use iosched::device::DepthSource;
+use iosched::failure::{Kind, kind_of};
+use iosched::scheduler::{SavedQueue, apply, apply_onto, choice, read, restore};
+use support::LoopDevice;
+
+const SIZE_BYTES: u64 = 64 << 20;
+
+fn arm(text: &str) -> Arm {
+    text.parse().expect(text)
+}
+
+#[test]
+#[ignore = "root"]
+fn every_scheduler_can_be_applied_and_is_verified() {
+    let disk = LoopDevice::new(SIZE_BYTES);
+    let available = choice(&disk.device).expect("schedulers").available;
+    assert!(available.len() > 1, "one scheduler only: {available:?}");
+    for name in &available {
+        let applied = apply(&disk.device, &arm(name)).expect(name);
+        assert_eq!(&applied.effective.active, name);
+        assert!(applied.switch_ns.is_some_and(|ns| ns > 0), "{name}");
+        assert!(disk.get("scheduler").contains(&format!("[{name}]")));
+    }
+}
+
+#[test]
+#[ignore = "root"]
+fn settings_of_an_arm_are_in_force_and_roundings_forgiven() {
+    let disk = LoopDevice::new(SIZE_BYTES);
+    let wanted = arm("mq-deadline,iosched/read_expire=123,iosched/fifo_batch=1,nr_requests=32");
+    let applied = apply(&disk.device, &wanted).expect("applied");
+    assert_eq!(disk.get("iosched/fifo_batch"), "1");
+    assert_eq!(disk.get("nr_requests"), "32");
+    let read_expire: u32 = disk.get("iosched/read_expire").parse().expect("a number");
+    assert!((123..134).contains(&read_expire), "{read_expire}");
+    assert_eq!(applied.effective, read(&disk.device).expect("the state"));
+}
+
+#[test]
+#[ignore = "root"]
+fn what_was_set_by_hand_survives_a_trip() {
+    let disk = LoopDevice::new(SIZE_BYTES);
+    disk.set("scheduler", "mq-deadline");
+    disk.set("nr_requests", "64");
+    disk.set("iosched/read_expire", "333");
+    disk.set("iosched/async_depth", "7");
+    disk.set("read_ahead_kb", "64");
+    let before = read(&disk.device).expect("the state");
+    let arms = [
+        arm("kyber,read_ahead_kb=8"),
+        arm("bfq,iosched/slice_idle=0"),
+        arm("none"),
+    ];
+    let saved = SavedQueue::take(&disk.device, &arms).expect("saved");
+    for arm in &arms {
+        apply_onto(&disk.device, arm, &saved).expect("applied");
+    }
+    restore(&saved).expect("restored");
+    assert_eq!(read(&disk.device).expect("the state"), before);
+    assert_eq!(disk.get("nr_requests"), "64");
+    assert_eq!(
+        disk.get("iosched/read_expire"),
+        "336".to_owned().min(disk.get("iosched/read_expire"))
+    );
+}
+
+#[test]
+#[ignore = "root"]
+fn an_arm_inherits_nothing_from_the_one_before() {
+    let disk = LoopDevice::new(SIZE_BYTES);
+    disk.set("read_ahead_kb", "64");
+    let arms = [
+        arm("a=none,nr_requests=8,read_ahead_kb=4,nomerges=2"),
+        arm("b=mq-deadline,nomerges=1"),
+        arm("c=none"),
+    ];
+    let saved = SavedQueue::take(&disk.device, &arms).expect("saved");
+    let alone = apply_onto(&disk.device, &arms[2], &saved)
+        .expect("c")
+        .effective;
+    let a = apply_onto(&disk.device, &arms[0], &saved)
+        .expect("a")
+        .effective;
+    assert_eq!(a.hardware_depth.expect("a depth").depth, 8);
+    let b = apply_onto(&disk.device, &arms[1], &saved)
+        .expect("b")
+        .effective;
+    assert_eq!(b.hardware_depth, alone.hardware_depth);
+    assert_eq!(
+        (&*b.settings["read_ahead_kb"], &*b.settings["nomerges"]),
+        ("64", "1")
+    );
+    apply_onto(&disk.device, &arms[0], &saved).expect("a");
+    assert_eq!(
+        apply_onto(&disk.device, &arms[2], &saved)
+            .expect("c")
+            .effective,
+        alone
+    );
+    restore(&saved).expect("restored");
+}
+
+#[test]
+#[ignore = "root"]
+fn a_hidden_hardware_depth_is_put_back_exactly() {
+    let disk = LoopDevice::new(SIZE_BYTES);
+    disk.set("scheduler", "none");
+    let shown = disk.get("nr_requests");
+    disk.set("nr_requests", "8");
+    disk.set("scheduler", "mq-deadline");
+    disk.set("scheduler", "none");
+    // The kernel shows the first number again, and the driver still takes 8.
+    assert_eq!(disk.get("nr_requests"), shown);
+    let before = read(&disk.device).expect("the state");
+    let depth = before.hardware_depth.expect("a depth");
+    assert_eq!((depth.depth, depth.source), (8, DepthSource::Debugfs));
+
+    let arms = [arm("none,nr_requests=32"), arm("bfq")];
+    let saved = SavedQueue::take(&disk.device, &arms).expect("saved");
+    let resized = apply_onto(&disk.device, &arms[0], &saved).expect("resized");
+    assert_eq!(resized.effective.hardware_depth.expect("a depth").depth, 32);
+    assert!(
+        resized.notes.iter().any(|note| note.contains("8 -> 32")),
+        "{:?}",
+        resized.notes
+    );
+    restore(&saved).expect("restored");
+    assert_eq!(read(&disk.device).expect("the state"), before);
+
+    apply_onto(&disk.device, &arms[0], &saved).expect("resized");
+    apply_onto(&disk.device, &arms[1], &saved).expect("bfq");
+    restore(&saved).expect("restored");
+    assert_eq!(read(&disk.device).expect("the state"), before);
+}
+
+#[test]
+#[ignore = "root"]
+fn nr_requests_set_by_hand_under_none_is_put_back() {
+    let disk = LoopDevice::new(SIZE_BYTES);
+    disk.set("scheduler", "none");
+    disk.set("nr_requests", "16");
+    let before = read(&disk.device).expect("the state");
+    assert_eq!(before.settings["nr_requests"], "16");
+    for text in [
+        "kyber",
+        "none,nr_requests=4",
+        "none",
+        "mq-deadline,nr_requests=9",
+    ] {
+        let saved = SavedQueue::take(&disk.device, &[arm(text)]).expect("saved");
+        apply_onto(&disk.device, &arm(text), &saved).expect(text);
+        restore(&saved).expect("restored");
+        assert_eq!(read(&disk.device).expect("the state"), before, "{text}");
+    }
+}
+
+#[test]
+#[ignore = "root"]
+fn applying_the_active_scheduler_starts_it_afresh() {
+    let disk = LoopDevice::new(SIZE_BYTES);
+    disk.set("scheduler", "bfq");
+    let default = disk.get("iosched/low_latency");
+    assert_eq!(default, "1");
+    disk.set("iosched/low_latency", "0");
+    disk.set("nr_requests", "64");
+    disk.set("scheduler", "bfq");
+    assert_eq!(
+        disk.get("iosched/low_latency"),
+        "0",
+        "a plain write resets nothing"
+    );
+    let applied = apply(&disk.device, &arm("bfq")).expect("applied");
+    assert_eq!(applied.effective.settings["iosched/low_latency"], default);
+    assert_ne!(applied.effective.settings["nr_requests"], "64");
+}
+
+#[test]
+#[ignore = "root"]
+fn a_refused_arm_changes_nothing() {
+    let disk = LoopDevice::new(SIZE_BYTES);
+    disk.set("scheduler", "mq-deadline");
+    disk.set("nr_requests", "64");
+    disk.set("iosched/read_expire", "400");
+    let before = read(&disk.device).expect("the state");
+    for (text, says) in [
+        ("nosuch", "has no scheduler \"nosuch\"; it offers"),
+        ("kyber,nosuch=1", "no attribute \"nosuch\""),
+        (
+            "kyber,iosched/read_expire=1",
+            "no attribute \"iosched/read_expire\"",
+        ),
+        ("mq-deadline,read_expire=1", "iosched/read_expire is meant"),
+        ("none,nr_requests=1000000", "nr_requests=1000000 is refused"),
+        ("none,nr_requests=2", "nr_requests=2 reads back as 4"),
+        (
+            "bfq,iosched/low_latency=maybe",
+            "iosched/low_latency=maybe is refused",
+        ),
+        (
+            "bfq,logical_block_size=4096",
+            "logical_block_size=4096 is refused",
+        ),
+    ] {
+        let error = apply(&disk.device, &arm(text)).expect_err(text);
+        assert!(format!("{error:#}").contains(says), "{text}: {error:#}");
+        assert_eq!(kind_of(&error), Kind::Usage, "{text}");
+        assert_eq!(read(&disk.device).expect("the state"), before, "{text}");
+    }
+}
+
+#[test]
+#[ignore = "root"]
+fn another_disk_with_the_same_name_is_left_alone() {
+    let disk = LoopDevice::new(SIZE_BYTES);
+    disk.set("scheduler", "none");
+    let mut saved = SavedQueue::take(&disk.device, &[]).expect("saved");
+    disk.set("scheduler", "kyber");
+    saved.diskseq = saved.diskseq.map(|seq| seq + 1);
+    restore(&saved).expect("nothing to do");
+    assert_eq!(choice(&disk.device).expect("schedulers").active, "kyber");
+}
+
+#[test]
+#[ignore = "root"]
+fn what_cannot_be_restored_is_listed() {
+    let disk = LoopDevice::new(SIZE_BYTES);
+    disk.set("scheduler", "none");
+    disk.set("read_ahead_kb", "64");
+    let mut saved = SavedQueue::take(&disk.device, &[]).expect("saved");
+    saved.settings.insert("nosuch".into(), "1".into());
+    saved
+        .settings
+        .insert("rq_affinity".into(), "nonsense".into());
+    disk.set("read_ahead_kb", "8");
+    let error = restore(&saved).expect_err("two are impossible");
+    let text = error.to_string();
+    assert!(
+        text.contains("nosuch") && text.contains("rq_affinity"),
+        "{text}"
+    );
+    // The rest was put back all the same.
+    assert_eq!(disk.get("read_ahead_kb"), "64");
+}

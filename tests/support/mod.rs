@@ -1,0 +1,117 @@
+//! What root tests share: devices of their own, left as they were found.
+#![allow(dead_code)] // Each test binary uses its part.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use iosched::device::Device;
+use iosched::scheduler::{SavedQueue, restore};
+use tempfile::TempDir;
+
+/// Runs a command that must succeed; its output, trimmed.
+pub fn run(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program)
+        .args(arguments)
+        .output()
+        .unwrap_or_else(|error| panic!("{program}: {error}"));
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// A loop device over a sparse file. A loop's queue outlives its binding, so it is put back before the device is detached.
+pub struct LoopDevice {
+    pub device: Device,
+    before: SavedQueue,
+    file: Option<TempDir>,
+}
+
+impl LoopDevice {
+    pub fn new(size_bytes: u64) -> Self {
+        let directory = TempDir::new().expect("a temporary directory");
+        let path = directory.path().join("disk.img");
+        std::fs::File::create(&path)
+            .and_then(|file| file.set_len(size_bytes))
+            .expect("a sparse file");
+        let mut device = Self::over(&path);
+        device.file = Some(directory);
+        device
+    }
+
+    /// Over any file or device.
+    pub fn over(path: &Path) -> Self {
+        let path = path.to_str().expect("UTF-8");
+        let node = run("losetup", &["--find", "--show", "--partscan", path]);
+        let device = Device::resolve(&node).expect("the new loop device").device;
+        let before = SavedQueue::take(&device, &[]).expect("its queue");
+        LoopDevice {
+            device,
+            before,
+            file: None,
+        }
+    }
+
+    pub fn node(&self) -> String {
+        self.device.node().display().to_string()
+    }
+
+    /// A first partition, known to the kernel without a table on the disk.
+    pub fn add_partition(&self) -> String {
+        run("addpart", &[&self.node(), "1", "2048", "65536"]);
+        format!("{}p1", self.node())
+    }
+
+    /// An attribute of the queue, past the code under test.
+    pub fn get(&self, attribute: &str) -> String {
+        let path = self.device.sysfs("queue").join(attribute);
+        let text = std::fs::read_to_string(&path)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        text.trim().to_owned()
+    }
+
+    pub fn set(&self, attribute: &str, value: &str) {
+        let path = self.device.sysfs("queue").join(attribute);
+        std::fs::write(&path, value)
+            .unwrap_or_else(|error| panic!("{} = {value}: {error}", path.display()));
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        let restored = restore(&self.before);
+        let partition = self.device.sysfs(&format!("{}p1", self.device.name));
+        if partition.exists() {
+            run("delpart", &[&self.node(), "1"]);
+        }
+        run("losetup", &["--detach", &self.node()]);
+        if !std::thread::panicking() {
+            restored.expect("the loop device as it was found");
+        }
+    }
+}
+
+/// A mounted file system on a directory of its own.
+pub struct Mounted {
+    directory: TempDir,
+}
+
+impl Mounted {
+    pub fn new(node: &str) -> Self {
+        let directory = TempDir::new().expect("a temporary directory");
+        run("mount", &[node, directory.path().to_str().expect("UTF-8")]);
+        Mounted { directory }
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.directory.path().to_owned()
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        run("umount", &[self.directory.path().to_str().expect("UTF-8")]);
+    }
+}
