@@ -26,6 +26,7 @@ pub use saved::{SavedQueue, restore};
 pub use state::{Choice, State, choice, read};
 
 use state::attributes;
+use value::Kept;
 
 /// The attribute that resizes the driver's own tags when it is written under `none`.
 const NR_REQUESTS: &str = "nr_requests";
@@ -251,14 +252,22 @@ fn verify(device: &Device, arm: &Arm, effective: &State, notes: &mut Vec<String>
         };
         if attribute == WBT_LAT_USEC && wanted.trim() == "-1" {
             notes.push(format!("{attribute}=-1 means the kernel's choice: {found}"));
-        } else if !value::matches(wanted, found, jiffy_ns()) {
-            return Err(Failure::usage(
-                format!(
-                    "{}: {attribute}={wanted} reads back as {found} under {}",
-                    device.name, arm.scheduler
-                ),
-                "ask for a value that the kernel keeps",
-            ));
+            continue;
+        }
+        match value::kept(attribute, wanted, found, jiffy_ns()) {
+            Kept::AsWritten => {}
+            Kept::Rounded => notes.push(format!(
+                "{attribute}={wanted} is kept as {found}, in whole jiffies"
+            )),
+            Kept::Not => {
+                return Err(Failure::usage(
+                    format!(
+                        "{}: {attribute}={wanted} reads back as {found} under {}",
+                        device.name, arm.scheduler
+                    ),
+                    "ask for a value that the kernel keeps",
+                ));
+            }
         }
     }
     Ok(())
@@ -291,6 +300,11 @@ fn note_side_effects(arm: &Arm, before: &SavedQueue, effective: &State, notes: &
 
 /// One write to a file below `queue/`. EBUSY means that the driver is just changing its queues.
 fn write(device: &Device, attribute: &str, value: &str) -> Result<()> {
+    anyhow::ensure!(
+        !attribute.split('/').any(|part| part == ".."),
+        "{attribute:?} is not below the queue of {}",
+        device.name
+    );
     let path = device.sysfs("queue").join(attribute);
     let mut attempts_left = 5;
     loop {

@@ -67,7 +67,7 @@ fn kernel_name(spec: &str) -> Option<String> {
 }
 
 /// The kernel name of a device number.
-pub(super) fn name_of(dev: u64) -> Option<String> {
+pub(crate) fn name_of(dev: u64) -> Option<String> {
     let (major, minor) = (rustix::fs::major(dev), rustix::fs::minor(dev));
     name_of_numbers(major, minor)
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use crate::device::mounts::{self, Mount};
-use crate::device::{Device, btrfs_members, devices_of, names_in, stands_on};
+use crate::device::{Device, btrfs_members, devices_of, name_of, names_in, stands_on};
 
 /// One line for each user that is found, by name of the disk or of the partition.
 pub(super) fn uses(device: &Device, mounts: &[Mount]) -> Vec<String> {
@@ -138,29 +138,22 @@ fn looped(parts: &[Part]) -> Vec<String> {
     found
 }
 
-/// Our device may itself be a loop on a raw disk; then that disk's users are ours.
+/// Our device may itself be a loop on a raw disk or partition; then whoever uses that uses ours.
 fn below_a_loop(device: &Device, mounts: &[Mount]) -> Vec<String> {
     let Some(dev) = backing_block_device(&device.name) else {
         return Vec::new();
     };
-    let below = Part {
-        name: format!("the disk below {}", device.name),
-        major: rustix::fs::major(dev),
-        minor: rustix::fs::minor(dev),
-    };
-    let Some(name) = fs::read_link(format!("/sys/dev/block/{}:{}", below.major, below.minor))
-        .ok()
-        .and_then(|target| Some(target.file_name()?.to_str()?.to_owned()))
-    else {
+    let Some(name) = name_of(dev) else {
         return Vec::new();
     };
-    let mut parts = vec![Part {
-        name: name.clone(),
-        ..below
-    }];
-    if let Ok(Some(disk)) = Device::by_name(&name) {
-        parts = self::parts(&disk);
-    }
+    let parts = match Device::by_name(&name) {
+        Ok(Some(disk)) => parts(&disk),
+        _ => vec![Part {
+            name,
+            major: rustix::fs::major(dev),
+            minor: rustix::fs::minor(dev),
+        }],
+    };
     let mut uses = mounted(&parts, mounts);
     uses.extend(btrfs(&parts));
     uses.extend(swap(&parts));

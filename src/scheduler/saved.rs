@@ -7,7 +7,8 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use super::state::{self, Choice, choice};
-use super::{NONE, NR_REQUESTS, WBT_LAT_USEC, is_of_scheduler, jiffy_ns, value, write};
+use super::value::{self, Kept};
+use super::{NONE, NR_REQUESTS, WBT_LAT_USEC, is_of_scheduler, jiffy_ns, write};
 use crate::arm::Arm;
 use crate::device::{DepthSource, Device, HardwareDepth};
 use crate::failure::Failure;
@@ -93,7 +94,8 @@ impl SavedQueue {
             None if !self.resized_by_arms => return Ok(()),
             _ => {}
         }
-        resize(device, saved.depth + device.reserved_tags())?;
+        let nr_requests = saved.depth.saturating_add(device.reserved_tags());
+        resize(device, nr_requests)?;
         match device.hardware_depth().filter(|now| is_known(*now)) {
             Some(now) if now.depth != saved.depth => Err(Failure::runtime(
                 format!(
@@ -102,7 +104,7 @@ impl SavedQueue {
                 ),
                 format!(
                     "under none, write a neighbour of {} and then that number to {}",
-                    saved.depth + device.reserved_tags(),
+                    nr_requests,
                     device.sysfs("queue/nr_requests").display()
                 ),
             )),
@@ -198,7 +200,7 @@ fn put_back_nr_requests_of_none(device: &Device, saved: &SavedQueue) -> Result<(
     if shows_wanted()? {
         return Ok(());
     }
-    if wanted == depth.depth + device.reserved_tags() {
+    if wanted == depth.depth.saturating_add(device.reserved_tags()) {
         return write(device, NR_REQUESTS, &wanted.to_string());
     }
     if let Some(other) = choice(device)?.other_than(NONE) {
@@ -235,7 +237,7 @@ fn put_back_settings(device: &Device, saved: &SavedQueue) -> Result<()> {
         .into_iter()
         .filter(|(name, was)| {
             now.get(*name)
-                .is_none_or(|found| !value::matches(was, found, jiffy_ns()))
+                .is_none_or(|found| value::kept(name, was, found, jiffy_ns()) == Kept::Not)
         })
         .map(|(name, was)| match (refused.get(name), now.get(name)) {
             (Some(error), _) => error.clone(),

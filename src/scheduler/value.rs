@@ -1,19 +1,45 @@
 //! Whether a value read back from sysfs is the one that was written. Pure.
 //! Strict on purpose: the kernel's own rounding to jiffies is forgiven, a clamp or a value that was ignored is not.
 
+/// What became of a written value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    AsWritten,
+    /// A time, kept in whole jiffies.
+    Rounded,
+    Not,
+}
+
 /// `jiffy_ns` is the length of the kernel's timer tick.
-pub(super) fn matches(written: &str, read_back: &str, jiffy_ns: u64) -> bool {
+pub(super) fn kept(attribute: &str, written: &str, read_back: &str, jiffy_ns: u64) -> Kept {
     let (written, read_back) = (normal(written), normal(read_back));
-    if written == read_back || selected(&read_back) == Some(&written) {
-        return true;
-    }
-    match (written.parse::<i128>(), read_back.parse::<i128>()) {
+    let as_written = match (written.parse::<i128>(), read_back.parse::<i128>()) {
         (Ok(written), Ok(read_back)) => {
-            written == read_back || is_rounded_to_jiffies(written, read_back, i128::from(jiffy_ns))
+            if written != read_back
+                && may_be_a_time(attribute)
+                && is_rounded_to_jiffies(written, read_back, i128::from(jiffy_ns))
+            {
+                return Kept::Rounded;
+            }
+            written == read_back
         }
-        (Ok(_), Err(_)) => false,
-        _ => same_numbers(&written, &read_back),
+        _ => {
+            written == read_back
+                || selected(&read_back) == Some(&written)
+                || same_numbers(&written, &read_back)
+        }
+    };
+    if as_written {
+        Kept::AsWritten
+    } else {
+        Kept::Not
     }
+}
+
+/// Outside of the schedulers only `io_timeout` and `throttle_sample_time` are times: `nr_requests=2`, which the kernel makes
+/// 4, must not pass because a jiffy happens to be 4 ms long.
+fn may_be_a_time(attribute: &str) -> bool {
+    attribute.starts_with("iosched/") || attribute.contains("time")
 }
 
 fn normal(text: &str) -> String {
@@ -50,13 +76,17 @@ fn same_numbers(written: &str, read_back: &str) -> bool {
         .all(|word| !word.is_empty() && word.chars().all(|c| c.is_ascii_digit()));
     all_numbers
         && written.split(' ').eq(read_back
-            .split(|c: char| !c.is_ascii_digit())
-            .filter(|word| !word.is_empty()))
+            .split(' ')
+            .filter(|word| word.chars().all(|c| c.is_ascii_digit())))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn matches(written: &str, read_back: &str, jiffy_ns: u64) -> bool {
+        kept("iosched/x", written, read_back, jiffy_ns) != Kept::Not
+    }
 
     const HZ_100: u64 = 10_000_000;
     const HZ_250: u64 = 4_000_000;
@@ -82,6 +112,21 @@ mod tests {
         assert!(!matches("123", "128", HZ_250));
         assert!(!matches("123", "120", HZ_250));
         assert!(!matches("124", "128", HZ_250));
+    }
+
+    #[test]
+    fn only_times_are_rounded_and_rounding_is_told_apart() {
+        assert_eq!(
+            kept("iosched/read_expire", "123", "124", HZ_250),
+            Kept::Rounded
+        );
+        assert_eq!(
+            kept("iosched/read_expire", "124", "124", HZ_250),
+            Kept::AsWritten
+        );
+        assert_eq!(kept("io_timeout", "30001", "30004", HZ_250), Kept::Rounded);
+        assert_eq!(kept("nr_requests", "2", "4", HZ_250), Kept::Not);
+        assert_eq!(kept("read_ahead_kb", "5", "8", HZ_250), Kept::Not);
     }
 
     #[test]
