@@ -152,6 +152,9 @@ fn carry_out(
     }
     for (attribute, value) in in_writing_order(&arm.settings) {
         write_setting(device, arm, attribute, value)?;
+        if arm.scheduler == NONE && attribute == NR_REQUESTS {
+            saved::make_depth_true(device)?;
+        }
     }
     let effective = read(device)?;
     verify(device, arm, &effective, &mut notes)?;

@@ -130,6 +130,14 @@ fn a_hidden_hardware_depth_is_put_back_exactly() {
     restore(&saved).expect("restored");
     assert_eq!(read(&disk.device).expect("the state"), before);
 
+    // The number that is shown already: the kernel ignores it, the arm means it.
+    let asked = arm(&format!("none,nr_requests={shown}"));
+    let resized = apply(&disk.device, &asked).expect("resized");
+    let depth = resized.effective.hardware_depth.expect("a depth").depth;
+    assert_eq!(depth.to_string(), shown);
+    restore(&saved).expect("restored");
+    assert_eq!(read(&disk.device).expect("the state"), before);
+
     apply_onto(&disk.device, &arms[0], &saved).expect("resized");
     apply_onto(&disk.device, &arms[1], &saved).expect("bfq");
     restore(&saved).expect("restored");

@@ -142,6 +142,20 @@ fn resize(device: &Device, nr_requests: u32) -> Result<()> {
     write(device, NR_REQUESTS, &nr_requests.to_string())
 }
 
+/// Makes `nr_requests` under `none` what it says: a number that was shown already was ignored, whatever the true depth.
+pub(super) fn make_depth_true(device: &Device) -> Result<()> {
+    let shown: u32 = device.attribute("queue/nr_requests")?.parse()?;
+    match device.hardware_depth() {
+        Some(now)
+            if now.source == DepthSource::NrTags
+                || now.depth.saturating_add(device.reserved_tags()) != shown =>
+        {
+            resize(device, shown)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Puts a queue back as it was. Ok also when the disk is gone or another one has its name; only what differs is written.
 /// The error lists everything that could not be put back.
 pub fn restore(saved: &SavedQueue) -> Result<()> {
