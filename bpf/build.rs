@@ -6,6 +6,15 @@ use std::path::PathBuf;
 
 use libbpf_cargo::SkeletonBuilder;
 
+/// The distributions' names for it, the newest first.
+fn installed_clang() -> Option<String> {
+    let path = env::var_os("PATH")?;
+    let versions = (14..=22).rev().map(|version| format!("clang-{version}"));
+    versions
+        .chain(["clang".to_owned()])
+        .find(|name| env::split_paths(&path).any(|directory| directory.join(name).is_file()))
+}
+
 fn main() {
     let source = "iosched.bpf.c";
     let out =
@@ -23,9 +32,11 @@ fn main() {
     }
     let mut builder = SkeletonBuilder::new();
     builder.source(source).clang_args(arguments);
-    if let Some(clang) = env::var_os("CLANG") {
-        builder.clang(clang);
-    }
+    let clang = env::var("CLANG")
+        .ok()
+        .or_else(installed_clang)
+        .unwrap_or_else(|| "clang".to_owned());
+    builder.clang(&clang);
     if let Err(error) = builder.build_and_generate(&out) {
         panic!(
             "compiling bpf/{source} failed (a clang of version 14 or later is needed): {error:#}"

@@ -34,10 +34,11 @@ pub use skeleton::types::{
 };
 use skeleton::{IoschedSkel, IoschedSkelBuilder, OpenIoschedSkel};
 
-// Sizes and order of wire.h's enumerations; a test compares them with the object's own type information.
+// Sizes from wire.h; the generated types hold the build to them.
 pub const OPS: usize = 5;
 pub const LATENCIES: usize = 7;
-pub const COMM_BYTES: usize = 16;
+pub const DEVICE_CELLS: usize = 1792;
+pub const OWNER_CELLS: usize = 448;
 
 /// Index of a histogram of a device and operation; see wire.h.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +52,9 @@ pub enum Latency {
     D2c,
     Q2c,
 }
+
+const _: () = assert!(size_of::<device_histogram>() == DEVICE_CELLS * 4);
+const _: () = assert!(size_of::<device_stats>() == (OPS * 2 + 15) * 8);
 
 // SAFETY: generated from wire.h: integers only, sizes multiples of 8.
 unsafe impl Plain for device_stats {}
@@ -168,15 +172,17 @@ impl Tracer {
             .map(move |shard| self.devices.get(slot * self.config.shards as usize + shard))
     }
 
-    /// Adds the cells of one histogram of the device in `slot`, over all shards, to `cells`.
-    pub fn add_histogram(&self, slot: usize, op: usize, latency: Latency, cells: &mut [u64]) {
+    /// The cells of one histogram of the device in `slot`, added up over all shards. They wrap at 2^32.
+    pub fn histogram(&self, slot: usize, op: usize, latency: Latency) -> Vec<u32> {
+        let mut sums = vec![0u32; DEVICE_CELLS];
         for shard in self.shards() {
             let row = (slot * self.config.shards as usize + shard) * OPS + op;
             let histogram = self.histograms.get(row * LATENCIES + latency as usize);
-            for (sum, cell) in cells.iter_mut().zip(histogram.cells) {
-                *sum += u64::from(cell);
+            for (sum, cell) in sums.iter_mut().zip(histogram.cells) {
+                *sum = sum.wrapping_add(cell);
             }
         }
+        sums
     }
 
     /// The owners seen so far; index 0 is `other`.

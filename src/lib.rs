@@ -3,16 +3,22 @@
 //! The map of the house, from the kernel's numbers to the verdict:
 
 pub mod failure; // errors with a remedy, and their exit codes
-pub mod guardian;
+pub mod guardian; // the process that puts things back when this one cannot
 pub mod interrupt; // signals as an orderly end
-pub mod journal; // what was changed and must be put back // the process that puts it back when we cannot
+pub mod journal; // what was changed and must be put back
 
 pub mod arm; // ARM = [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]...
 pub mod device; // a block device and what sysfs says of it
 pub mod preflight; // what must hold before anything is touched
 pub mod scheduler; // read, apply, verify and put back a scheduler and its settings
 
-pub mod ab; // plan, run, statistics, verdict
-pub mod histogram; // buckets, merge, subtract, quantiles
+pub mod cgroups;
+pub mod histogram; // cells, merge, subtract, quantiles
+pub mod probe; // the BPF programs, attached
+pub mod snapshot; // what they counted, and the difference of two // the names of control groups
+
 pub mod scratch; // a device of our own with a known service time
 pub mod workload; // fio, commands, and their control group
+
+pub mod ab; // plan, run, statistics, verdict
+pub mod report; // what people and machines read

@@ -1,0 +1,65 @@
+//! Numbers as people read them: three significant digits and a unit.
+
+/// A time with its unit: `850 ns`, `12.3 us`, `1.04 ms`, `2.50 s`; `-` where there is none.
+pub fn time(ns: Option<f64>) -> String {
+    let Some(ns) = ns else { return "-".to_owned() };
+    match ns {
+        _ if ns < 1e3 => format!("{ns:.0} ns"),
+        _ if ns < 1e6 => format!("{} us", three(ns / 1e3)),
+        _ if ns < 1e9 => format!("{} ms", three(ns / 1e6)),
+        _ => format!("{} s", three(ns / 1e9)),
+    }
+}
+
+/// Bytes per second, in powers of ten as storage is sold: `4.10 MB/s`.
+pub fn throughput(bytes_per_s: f64) -> String {
+    match bytes_per_s {
+        b if b < 1e3 => format!("{b:.0} B/s"),
+        b if b < 1e6 => format!("{} kB/s", three(b / 1e3)),
+        b if b < 1e9 => format!("{} MB/s", three(b / 1e6)),
+        b => format!("{} GB/s", three(b / 1e9)),
+    }
+}
+
+/// A count or a rate: `0`, `0.50`, `998`, `12.3k`, `1.25M`.
+pub fn count(n: f64) -> String {
+    match n {
+        _ if n.fract() == 0.0 && n < 1e4 => format!("{n:.0}"),
+        _ if n < 1e3 => three(n),
+        _ if n < 1e6 => format!("{}k", three(n / 1e3)),
+        _ => format!("{}M", three(n / 1e6)),
+    }
+}
+
+/// A relative change from a ratio: `-12.4 %`.
+pub fn change(ratio: f64) -> String {
+    format!("{:+.1} %", (ratio - 1.0) * 100.0)
+}
+
+fn three(x: f64) -> String {
+    match x.abs() {
+        a if a >= 99.95 => format!("{x:.0}"),
+        a if a >= 9.995 => format!("{x:.1}"),
+        _ => format!("{x:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits_and_a_unit() {
+        assert_eq!(time(Some(850.0)), "850 ns");
+        assert_eq!(time(Some(12_345.0)), "12.3 us");
+        assert_eq!(time(Some(1_040_960.0)), "1.04 ms");
+        assert_eq!(time(Some(2.5e9)), "2.50 s");
+        assert_eq!(time(None), "-");
+        assert_eq!(throughput(4_096_000.0), "4.10 MB/s");
+        assert_eq!(count(998.0), "998");
+        assert_eq!(count(12_345.0), "12.3k");
+        assert_eq!(count(0.5), "0.50");
+        assert_eq!(change(0.876), "-12.4 %");
+        assert_eq!(time(Some(99_960.0)), "100 us");
+    }
+}

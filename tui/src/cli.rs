@@ -1,0 +1,116 @@
+//! The arguments of `iosched`.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Look: what does the I/O scheduler do to each process?
+#[derive(Parser)]
+#[command(
+    name = "iosched",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+#[command(after_help = "To compare schedulers on a device, see `iosched-ab --help`.")]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Latency, throughput and merges of each process, interval by interval
+    #[command(
+        after_help = "Examples:\n  iosched stat nvme0n1              every second, until Ctrl-C\n  \
+        iosched stat /home -i 5 -n 12     the disk below /home, a minute in steps of 5 s\n  \
+        iosched stat sda --output json | jq '.processes[0]'\n\n\
+        queue wait: from the bio's arrival to the first issue; device: from there to completion."
+    )]
+    Stat(Stat),
+    /// Schedulers, every effective setting and the hardware depth of each device
+    #[command(
+        after_help = "Examples:\n  iosched schedulers\n  iosched schedulers sda --json | jq '.[0].settings'"
+    )]
+    Schedulers(Schedulers),
+    /// Switch the scheduler of a device now, verified; prints what else changed with it
+    #[command(after_help = "Examples:\n  iosched set sda kyber\n  \
+        iosched set sda mq-deadline,iosched/read_expire=200,nr_requests=128")]
+    Set(Set),
+    /// Put back what a killed run left behind
+    #[command(
+        after_help = "Examples:\n  iosched restore --list     show it only\n  iosched restore"
+    )]
+    Restore(Restore),
+    /// Print a completion script
+    #[command(after_help = "Example:\n  iosched completions bash > /etc/bash_completion.d/iosched")]
+    Completions { shell: clap_complete::Shell },
+}
+
+#[derive(Args)]
+pub struct Stat {
+    /// Kernel name, path, partition or mount point; all disks if none is given
+    #[arg(value_name = "DEVICE")]
+    pub devices: Vec<String>,
+    /// Length of an interval in seconds
+    #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    pub interval: f64,
+    /// End after so many intervals
+    #[arg(short = 'n', long, value_name = "COUNT")]
+    pub count: Option<u64>,
+    /// What a row stands for
+    #[arg(long, value_enum, default_value_t = By::Process)]
+    pub by: By,
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+    /// Only this process
+    #[arg(long)]
+    pub pid: Option<u32>,
+    /// Only this control group and those below it, as in /proc/PID/cgroup
+    #[arg(long, value_name = "PATH")]
+    pub cgroup: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    Process,
+    Cgroup,
+    Device,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    Text,
+    /// One JSON object a line and interval
+    Json,
+    Csv,
+}
+
+#[derive(Args)]
+pub struct Schedulers {
+    #[arg(value_name = "DEVICE")]
+    pub devices: Vec<String>,
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct Set {
+    #[arg(value_name = "DEVICE")]
+    pub device: String,
+    /// SCHEDULER[,ATTRIBUTE=VALUE]...
+    #[arg(value_name = "ARM")]
+    pub arm: String,
+}
+
+#[derive(Args)]
+pub struct Restore {
+    /// Show what was left behind and change nothing
+    #[arg(long)]
+    pub list: bool,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.1..=86_400.0).contains(&seconds) => Ok(seconds),
+        _ => Err("a number of seconds from 0.1 to 86400 is needed".to_owned()),
+    }
+}

@@ -1,0 +1,129 @@
+//! `iosched schedulers`.
+
+use std::io::Write;
+
+use anyhow::Result;
+use iosched::device::{DepthSource, Device, HardwareDepth};
+use iosched::scheduler::{self, State};
+use serde::Serialize;
+
+use crate::cli::Schedulers;
+
+#[derive(Serialize)]
+struct Row {
+    device: String,
+    model: Option<String>,
+    rotational: Option<bool>,
+    size_bytes: Option<u64>,
+    hardware_queues: usize,
+    #[serde(flatten)]
+    state: State,
+}
+
+pub fn run(arguments: &Schedulers) -> Result<()> {
+    let devices = if arguments.devices.is_empty() {
+        Device::all()?
+    } else {
+        let resolve = |name: &String| Device::resolve(name).map(|resolved| resolved.device);
+        arguments
+            .devices
+            .iter()
+            .map(resolve)
+            .collect::<Result<_>>()?
+    };
+    let rows = devices.iter().map(row).collect::<Result<Vec<Row>>>()?;
+    let mut out = std::io::stdout().lock();
+    if arguments.json {
+        serde_json::to_writer_pretty(&mut out, &rows).map_err(std::io::Error::from)?;
+        writeln!(out)?;
+        return Ok(());
+    }
+    for row in &rows {
+        print(&mut out, row)?;
+    }
+    Ok(())
+}
+
+fn row(device: &Device) -> Result<Row> {
+    Ok(Row {
+        device: device.name.clone(),
+        model: device.model(),
+        rotational: device.rotational().ok(),
+        size_bytes: device.size_bytes().ok(),
+        hardware_queues: device.hardware_queues(),
+        state: scheduler::read(device)?,
+    })
+}
+
+fn print(out: &mut impl Write, row: &Row) -> Result<()> {
+    let names: Vec<String> = row
+        .state
+        .available
+        .iter()
+        .map(|name| {
+            if *name == row.state.active {
+                format!("[{name}]")
+            } else {
+                name.clone()
+            }
+        })
+        .collect();
+    writeln!(out, "{}: {}", row.device, names.join(" "))?;
+    let depth = row
+        .state
+        .hardware_depth
+        .map_or("unknown".to_owned(), |d: HardwareDepth| {
+            let source = if d.source == DepthSource::Debugfs {
+                ""
+            } else {
+                " (as the driver first asked; a later resize does not show)"
+            };
+            format!("{}{source}", d.depth)
+        });
+    writeln!(
+        out,
+        "  hardware queues {}, depth {depth}",
+        row.hardware_queues
+    )?;
+    let (own, queue): (Vec<_>, Vec<_>) = row
+        .state
+        .settings
+        .iter()
+        .partition(|(name, _)| name.starts_with("iosched/"));
+    for group in [own, queue] {
+        let line: Vec<String> = group
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        for piece in wrap(&line, 96) {
+            writeln!(out, "  {piece}")?;
+        }
+    }
+    Ok(())
+}
+
+/// Words on lines of at most `width` characters.
+fn wrap(words: &[String], width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words {
+        match lines.last_mut() {
+            Some(line) if line.len() + 1 + word.len() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.clone()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn words_stay_whole_and_lines_short() {
+        let words: Vec<String> = ["aaaa", "bb", "cccccccccc", "d"]
+            .map(str::to_owned)
+            .to_vec();
+        assert_eq!(super::wrap(&words, 8), ["aaaa bb", "cccccccccc", "d"]);
+    }
+}

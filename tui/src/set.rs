@@ -1,0 +1,63 @@
+//! `iosched set`.
+
+use std::io::Write;
+
+use anyhow::Result;
+use iosched::arm::Arm;
+use iosched::device::Device;
+use iosched::preflight::{self, Intent};
+use iosched::report::units;
+use iosched::scheduler;
+
+use crate::cli::Set;
+
+pub fn run(arguments: &Set) -> Result<()> {
+    let arm: Arm = arguments.arm.parse()?;
+    let resolved = Device::resolve(&arguments.device)?;
+    let device = resolved.device;
+    let mut notes = resolved.notes;
+    notes.extend(arm.notes.clone());
+    // The user asks for this switch by name: a mounted file system does not stand against it.
+    let intent = Intent {
+        arms: std::slice::from_ref(&arm),
+        writes_raw_device: false,
+        allow_mounted: true,
+        destroy_data: false,
+    };
+    preflight::check(&device, &intent)?.into_result()?;
+    let before = scheduler::read(&device)?;
+    let applied = scheduler::apply(&device, &arm)?;
+    let after = &applied.effective;
+
+    let mut out = std::io::stdout().lock();
+    writeln!(
+        out,
+        "{}: {} -> {}",
+        device.name, before.active, after.active
+    )?;
+    if let Some(ns) = applied.switch_ns {
+        writeln!(
+            out,
+            "  the queue stood still for {}",
+            units::time(Some(ns as f64))
+        )?;
+    }
+    for (attribute, value) in &after.settings {
+        match before.settings.get(attribute) {
+            Some(old) if old == value => {}
+            Some(old) => writeln!(out, "  {attribute}: {old} -> {value}")?,
+            None => writeln!(out, "  {attribute}: {value} (new)")?,
+        }
+    }
+    for attribute in before
+        .settings
+        .keys()
+        .filter(|name| !after.settings.contains_key(*name))
+    {
+        writeln!(out, "  {attribute}: gone")?;
+    }
+    for note in notes.iter().chain(&applied.notes) {
+        writeln!(out, "  note: {note}")?;
+    }
+    Ok(())
+}
