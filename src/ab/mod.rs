@@ -1,5 +1,9 @@
 //! The comparison: which arm runs when, and what the rounds allow to be said.
 
+pub mod analysis; // from rounds to verdicts
+pub mod metric; // one number a round, with its unit, scale and margin
 pub mod plan; // the schedule: who runs when, in a random order that is written down first
+pub mod round; // one round: switch, verify, ramp, measure
+pub mod run; // carries out the plan
 pub mod stats; // estimates, exact intervals and p-values from differences between blocks
 pub mod verdict; // better, worse, equivalent or not decided

@@ -1,0 +1,178 @@
+//! The result of an A/B: these types are the JSON. Nothing is in a report that is not in here.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::ab::metric::Metric;
+use crate::ab::plan::Plan;
+use crate::ab::verdict::Comparison;
+use crate::arm::Arm;
+use crate::device::Device;
+use crate::environment::{Environment, Load};
+use crate::scheduler::Applied;
+use crate::scratch::Truth;
+use crate::snapshot::{DeviceNumbers, OwnerNumbers};
+use crate::workload::{CgroupRef, Fixed, Outcome};
+
+pub const SCHEMA_VERSION: u32 = 1;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Not all planned rounds are there yet.
+    Running,
+    Complete,
+    /// Ended by a signal.
+    Interrupted,
+    /// Ended by an error, see `error`.
+    Failed,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ResultFile {
+    pub schema_version: u32,
+    pub status: Status,
+    pub error: Option<String>,
+    /// RFC 3339.
+    pub started: String,
+    pub finished: Option<String>,
+    pub environment: Environment,
+    pub device: DeviceInfo,
+    pub workload: WorkloadInfo,
+    pub design: Design,
+    /// Drawn and written down before the first round.
+    pub plan: Plan,
+    pub probe: ProbeInfo,
+    pub rounds: Vec<Round>,
+    pub comparisons: Vec<ArmComparison>,
+    /// Per arm, in the order of `design.arms`: did requests wait at all?
+    pub waiting: Vec<ArmWaiting>,
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DeviceInfo {
+    pub device: Device,
+    pub model: Option<String>,
+    pub size_bytes: Option<u64>,
+    pub rotational: Option<bool>,
+    pub hardware_queues: usize,
+    /// What is known beforehand of a scratch device of our own.
+    pub scratch: Option<Truth>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkloadInfo {
+    pub name: String,
+    pub fixed: Fixed,
+    /// Exactly what is run.
+    pub description: serde_json::Value,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Design {
+    pub arms: Vec<Arm>,
+    /// Index into `arms`.
+    pub reference: usize,
+    pub blocks: usize,
+    pub ramp_s: f64,
+    pub round_time_s: f64,
+    /// Declared before the first round; its intervals hold together at 95 %.
+    pub primary: Vec<Metric>,
+    pub alpha: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProbeInfo {
+    /// False: the queue wait is G2D alone on this kernel.
+    pub measures_q2g: bool,
+    /// Kernel memory of the probe's arrays.
+    pub memory_bytes: u64,
+    pub notes: Vec<String>,
+}
+
+/// One execution of the workload under one arm.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Round {
+    pub index: usize,
+    pub block: usize,
+    pub position: usize,
+    /// The label.
+    pub arm: String,
+    /// RFC 3339, when the workload was started.
+    pub started: String,
+    /// What was in force, read back after it was applied.
+    pub applied: Applied,
+    /// Attributes that were different at the end of the round.
+    pub drifted: Vec<String>,
+    /// The time over which the device's and the owners' numbers were taken.
+    pub window_s: f64,
+    pub device: DeviceNumbers,
+    pub owners: Vec<OwnerNumbers>,
+    pub cgroups: Vec<CgroupRef>,
+    pub outcome: Outcome,
+    pub foreign: Option<Foreign>,
+    pub load: Option<Load>,
+    /// By metric; one that was not measured in this round is absent.
+    pub metrics: BTreeMap<String, f64>,
+    /// Percentiles left out because too few I/Os lie beyond them.
+    pub insufficient_tail: Vec<String>,
+    /// Percentiles that stand at a cliff of the distribution.
+    pub fragile_percentile: Vec<String>,
+    /// Why the round does not count.
+    pub problem: Option<String>,
+}
+
+/// I/O of others on the device during the window, as the probe saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Foreign {
+    pub ios: u64,
+    pub bytes: u64,
+    pub share_of_bytes: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ArmComparison {
+    pub metric: Metric,
+    pub primary: bool,
+    pub arm: String,
+    pub reference: String,
+    /// Medians over the rounds that count, for orientation; the comparison is made within blocks.
+    pub arm_median: Option<f64>,
+    pub reference_median: Option<f64>,
+    #[serde(flatten)]
+    pub comparison: Comparison,
+}
+
+/// A request waited if its queue wait was longer than the threshold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ArmWaiting {
+    pub arm: String,
+    pub hardware_depth: Option<u32>,
+    pub requests: u64,
+    /// 50 us, or a tenth of the median device time if that is longer.
+    pub threshold_ns: u64,
+    pub share: Option<f64>,
+}
+
+impl ResultFile {
+    pub fn arm_index(&self, label: &str) -> Option<usize> {
+        self.design.arms.iter().position(|arm| arm.label == label)
+    }
+
+    /// Rounds without a problem.
+    pub fn valid_rounds(&self) -> impl Iterator<Item = &Round> {
+        self.rounds.iter().filter(|round| round.problem.is_none())
+    }
+
+    /// Below this share of waiting requests in every arm the workload says nothing about schedulers.
+    pub const TELLING_SHARE: f64 = 0.01;
+
+    /// Whether requests waited often enough under some arm for a scheduler to make a difference.
+    pub fn can_tell_schedulers_apart(&self) -> Option<bool> {
+        let shares: Vec<f64> = self.waiting.iter().filter_map(|arm| arm.share).collect();
+        (!shares.is_empty()).then(|| shares.iter().any(|&share| share >= Self::TELLING_SHARE))
+    }
+}
