@@ -1,0 +1,267 @@
+//! fio as a part that lies sometimes: a round counts only if every job did I/O for the whole time that was asked
+//! of it, without an error and by its own end.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use super::fio_process::FioProcess;
+use super::job_file::JobFile;
+use super::{CgroupRef, Fixed, Outcome, Round, Running, Workload};
+use crate::failure::Failure;
+
+/// Histogram bins in nanoseconds and `json+` as read here came with version 3.
+const OLDEST_MAJOR: u32 = 3;
+/// Beyond its time a fio has this long to write its result.
+const HANG_GUARD: Duration = Duration::from_secs(30);
+
+pub struct Fio {
+    name: String,
+    parts: Vec<Part>,
+    program: OsString,
+}
+
+/// One fio process, in a control group of its own.
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub label: String,
+    pub job: JobFile,
+    /// How much longer it runs than was asked.
+    pub outlast: Duration,
+}
+
+impl Fio {
+    pub fn new(name: &str, parts: Vec<Part>) -> Self {
+        Fio {
+            name: name.to_owned(),
+            parts,
+            program: OsString::from("fio"),
+        }
+    }
+
+    /// A job file of the user's; `devices` are those that its `filename=` may name.
+    pub fn from_job_file(path: &Path, devices: &[PathBuf]) -> Result<Self> {
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| Failure::usage(format!("cannot read the job file {file}: {e}"), ""))?;
+        let part = Part {
+            label: "fio".to_owned(),
+            job: JobFile::parse(&file, &text, devices)?,
+            outlast: Duration::ZERO,
+        };
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        Ok(Fio::new(&name, vec![part]))
+    }
+
+    /// Another fio than the one in PATH.
+    #[must_use]
+    pub fn with_program(mut self, program: impl Into<OsString>) -> Self {
+        self.program = program.into();
+        self
+    }
+
+    /// What `fio --version` says.
+    pub fn version(&self) -> Result<String> {
+        let program = self.program.to_string_lossy();
+        let hint = "install it: apt install fio, dnf install fio";
+        let output = Command::new(&self.program)
+            .arg("--version")
+            .output()
+            .map_err(|e| Failure::runtime(format!("cannot run {program}: {e}"), hint))?;
+        let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        match major_version(&text) {
+            Some(major) if major >= OLDEST_MAJOR => Ok(text),
+            Some(_) => Err(Failure::runtime(
+                format!("{program} is {text}, {OLDEST_MAJOR}.0 or later is needed"),
+                hint,
+            )),
+            None => Err(Failure::runtime(
+                format!("{program} --version says {text:?}, which is not fio"),
+                hint,
+            )),
+        }
+    }
+}
+
+/// Of `fio-3.33`, `fio-3.16-64-gfd988`.
+fn major_version(text: &str) -> Option<u32> {
+    text.strip_prefix("fio-")?.split('.').next()?.parse().ok()
+}
+
+impl Workload for Fio {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn description(&self) -> Value {
+        let processes = self.parts.iter().map(|part| {
+            json!({
+                "label": part.label,
+                "job": part.job.text(),
+                "outlast_ms": part.outlast.as_millis() as u64,
+            })
+        });
+        json!({ "kind": "fio", "name": self.name, "processes": processes.collect::<Vec<_>>() })
+    }
+
+    fn writes_device(&self) -> bool {
+        self.parts.iter().any(|part| part.job.writes())
+    }
+
+    fn fixed(&self) -> Fixed {
+        Fixed::Time
+    }
+
+    fn lead(&self) -> Duration {
+        let delays = self.parts.iter().map(|part| part.job.longest_start_delay());
+        delays.max().unwrap_or_default()
+    }
+
+    fn check(&self) -> Result<()> {
+        self.version().map(drop)
+    }
+
+    fn start(&mut self, round: &Round<'_>) -> Result<Box<dyn Running>> {
+        let lead = self.lead();
+        let processes = self
+            .parts
+            .iter()
+            .enumerate()
+            .map(|(index, part)| {
+                // Two processes with one seed would do the same.
+                let seed = round.seed.wrapping_add(index as u64);
+                FioProcess::start(&self.program, part, round, lead, seed)
+                    .with_context(|| format!("starting fio for {}", part.label))
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let longest = self.parts.iter().map(|part| part.outlast).max();
+        let planned = lead + round.ramp + round.time + longest.unwrap_or_default();
+        Ok(Box::new(FioRunning {
+            processes,
+            started: Instant::now(),
+            limit: planned + HANG_GUARD,
+            outcome: None,
+        }))
+    }
+}
+
+struct FioRunning {
+    /// In the order of the parts: who is to outlast another comes before it.
+    processes: Vec<FioProcess>,
+    started: Instant,
+    limit: Duration,
+    outcome: Option<Outcome>,
+}
+
+impl FioRunning {
+    /// Reads what each handed in. `overdue`: they had to be ended.
+    fn conclude(&mut self, overdue: bool) -> Outcome {
+        let mut whole = Outcome::default();
+        let mut raw = Vec::new();
+        let mut cpu_ns = Some((0, 0));
+        let early_leaver = early_leaver(&self.processes);
+        for process in &mut self.processes {
+            let part = process.hand_in();
+            if whole.exit_code.is_none_or(|code| code == 0) {
+                whole.exit_code = part.exit_code;
+            }
+            whole.signal = whole.signal.or(part.signal);
+            whole.elapsed_ns = whole.elapsed_ns.max(part.elapsed_ns);
+            whole.jobs.extend(part.jobs);
+            whole.problem = whole.problem.or(part.problem);
+            raw.extend(part.raw);
+            cpu_ns = cpu_ns
+                .zip(part.user_cpu_ns.zip(part.system_cpu_ns))
+                .map(|(sum, add)| (sum.0 + add.0, sum.1 + add.1));
+        }
+        whole.user_cpu_ns = cpu_ns.map(|ns| ns.0);
+        whole.system_cpu_ns = cpu_ns.map(|ns| ns.1);
+        whole.raw = Some(Value::Array(raw));
+        if overdue {
+            let seconds = self.limit.as_secs();
+            whole.problem = Some(format!("fio did not end within {seconds} s and was ended"));
+        }
+        whole.problem = whole.problem.or(early_leaver);
+        whole
+    }
+}
+
+/// A process that was to keep another company to its end, and did not.
+fn early_leaver(processes: &[FioProcess]) -> Option<String> {
+    processes.windows(2).find_map(|pair| {
+        let (first, second) = (&pair[0], &pair[1]);
+        (first.ended_at()? < second.ended_at()?).then(|| {
+            let (first, second) = (first.label(), second.label());
+            format!("{first} ended before {second}, which was then measured alone")
+        })
+    })
+}
+
+impl Running for FioRunning {
+    fn poll(&mut self) -> Result<Option<Outcome>> {
+        if self.outcome.is_some() {
+            return Ok(self.outcome.clone());
+        }
+        let mut all_ended = true;
+        let mut one_failed = false;
+        for process in &mut self.processes {
+            match process.poll()? {
+                None => all_ended = false,
+                Some(succeeded) => one_failed |= !succeeded,
+            }
+        }
+        let overdue = self.started.elapsed() > self.limit;
+        if !(all_ended || one_failed || overdue) {
+            return Ok(None);
+        }
+        let outcome = self.conclude(overdue && !all_ended && !one_failed);
+        self.outcome = Some(outcome);
+        self.stop();
+        Ok(self.outcome.clone())
+    }
+
+    fn cgroups(&self) -> Vec<CgroupRef> {
+        let processes = self.processes.iter();
+        processes.filter_map(FioProcess::reference).collect()
+    }
+
+    fn stop(&mut self) {
+        self.processes.iter_mut().for_each(FioProcess::stop);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_fio() {
+        assert_eq!(major_version("fio-3.33"), Some(3));
+        assert_eq!(major_version("fio-3.16-64-gfd988"), Some(3));
+        assert_eq!(major_version("fio-2.2.10"), Some(2));
+        assert_eq!(major_version("fio 3"), None);
+        assert_eq!(major_version("3.33"), None);
+    }
+
+    #[test]
+    fn a_missing_fio_names_the_package() {
+        let missing = Fio::new("x", Vec::new()).with_program("fio-that-is-not-there");
+        let error = missing.check().unwrap_err().to_string();
+        assert!(
+            error.contains("fio-that-is-not-there") && error.contains("apt install fio"),
+            "{error}"
+        );
+        let other = Fio::new("x", Vec::new()).with_program("true");
+        assert!(
+            other
+                .check()
+                .unwrap_err()
+                .to_string()
+                .contains("is not fio")
+        );
+    }
+}

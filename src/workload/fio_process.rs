@@ -1,0 +1,179 @@
+//! One fio in its control group: the job file and arguments it gets, and what it hands in.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use super::cgroup::Group;
+use super::fio::Part;
+use super::fio_result::{self, Report, one_line};
+use super::job_file::Window;
+use super::launch::{self, Ended, Launch, Process};
+use super::{CgroupRef, Outcome, Round};
+
+/// Field order is drop order: the group ends all processes, then the program's own end is waited for.
+pub(super) struct FioProcess {
+    label: String,
+    group: Option<Group>,
+    process: Process,
+    started: Instant,
+    ended: Option<Ended>,
+    output: PathBuf,
+    requested: Duration,
+    entries: Option<usize>,
+}
+
+impl FioProcess {
+    pub fn start(
+        program: &OsStr,
+        part: &Part,
+        round: &Round<'_>,
+        lead: Duration,
+        seed: u64,
+    ) -> Result<Self> {
+        let directory = std::path::absolute(round.directory).context("the round's directory")?;
+        let file = |extension: &str| directory.join(format!("{}.{extension}", part.label));
+        let window = Window {
+            device_node: round.device_node,
+            ramp: round.ramp,
+            time: round.time + part.outlast,
+            lead,
+        };
+        let job_file = file("fio");
+        std::fs::write(&job_file, part.job.for_round(&window))
+            .with_context(|| format!("writing {}", job_file.display()))?;
+        let output = file("json");
+        let argv = arguments(program, &output, seed, part.job.writes(), &job_file);
+        let group = Group::create(round.journal, &part.label)?;
+        let process = launch::start(
+            &Launch {
+                launcher: round.launcher,
+                argv: &argv,
+                environment: &[("LC_ALL", OsString::from("C"))],
+                working_directory: Some(&directory),
+                stdout: &file("stdout"),
+                stderr: file("stderr"),
+            },
+            &group,
+        )?;
+        Ok(FioProcess {
+            label: part.label.clone(),
+            group: Some(group),
+            process,
+            started: Instant::now(),
+            ended: None,
+            output,
+            requested: window.time,
+            entries: part.job.entries(),
+        })
+    }
+
+    /// Whether it succeeded, once it has ended.
+    pub fn poll(&mut self) -> Result<Option<bool>> {
+        self.ended = self.process.poll()?;
+        Ok(self.ended.map(|ended| ended.status.success()))
+    }
+
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    pub fn ended_at(&self) -> Option<Instant> {
+        Some(self.started + self.ended?.elapsed)
+    }
+
+    pub fn reference(&self) -> Option<CgroupRef> {
+        self.group.as_ref().map(Group::reference)
+    }
+
+    /// Ends what is left of it.
+    pub fn stop(&mut self) {
+        // An error leaves the group in the journal, which reports it.
+        self.group = None;
+        self.process.kill();
+    }
+
+    /// Its part of the outcome. Call before [`FioProcess::stop`]: the CPU time goes with the group.
+    pub fn hand_in(&mut self) -> Outcome {
+        let cpu_ns = self.group.as_ref().and_then(Group::cpu_ns);
+        let report = match std::fs::read(&self.output) {
+            Ok(bytes) => fio_result::parse(&bytes),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                Err("fio wrote no result".to_owned())
+            }
+            Err(e) => Err(format!("fio's result {}: {e}", self.output.display())),
+        };
+        let problem = self.problem(&report);
+        let raw = report.as_ref().ok().map(|report| {
+            json!({ "label": self.label, "fio": report.summary, "diagnostics": report.diagnostics })
+        });
+        let jobs = report.map(|report| report.jobs).unwrap_or_default();
+        Outcome {
+            exit_code: self.ended.and_then(|ended| ended.status.code()),
+            signal: self.ended.and_then(|ended| ended.signal()),
+            elapsed_ns: self.ended.map_or(0, |ended| ended.elapsed_ns()),
+            user_cpu_ns: cpu_ns.map(|ns| ns.0),
+            system_cpu_ns: cpu_ns.map(|ns| ns.1),
+            jobs: jobs.into_iter().map(|job| job.result).collect(),
+            problem,
+            raw,
+        }
+    }
+
+    fn problem(&self, report: &Result<Report, String>) -> Option<String> {
+        let program = format!("fio ({})", self.label);
+        let problem = match (&self.ended, report) {
+            // It was ended because of another one, whose problem is the one to tell.
+            (None, _) => return None,
+            (Some(ended), Err(why)) => match ended.problem(&program) {
+                Some(end) => Some(format!("{end}: {why}")),
+                None => Some(why.clone()),
+            },
+            (Some(ended), Ok(report)) => ended
+                .problem(&program)
+                .or_else(|| fio_result::problem(report, self.requested, self.entries)),
+        }?;
+        let said = report
+            .as_ref()
+            .map(|report| one_line(&report.diagnostics))
+            .unwrap_or_default();
+        let words = [said, self.process.last_words()];
+        let words: Vec<&str> = words
+            .iter()
+            .map(String::as_str)
+            .filter(|w| !w.is_empty())
+            .collect();
+        if words.is_empty() {
+            return Some(problem);
+        }
+        Some(format!("{problem}; it said: {}", words.join(" | ")))
+    }
+}
+
+fn arguments(
+    program: &OsStr,
+    output: &Path,
+    seed: u64,
+    writes: bool,
+    job_file: &Path,
+) -> Vec<OsString> {
+    let mut output_option = OsString::from("--output=");
+    output_option.push(output);
+    let mut argv = vec![
+        program.to_owned(),
+        output_option,
+        "--output-format=json+".into(),
+        "--eta=never".into(),
+        "--allow_file_create=0".into(),
+        // fio multiplies by it; 0 would make all sequences one.
+        format!("--randseed={}", (seed >> 1).max(1)).into(),
+    ];
+    if !writes {
+        argv.push("--readonly".into());
+    }
+    argv.push(job_file.into());
+    argv
+}

@@ -1,0 +1,225 @@
+//! Reads what fio wrote, and judges whether it counts. Pure: bytes in, values out, no input panics.
+//!
+//! fio puts text before its JSON, may write several documents one after another, exits 0 without having done
+//! any I/O, and writes a valid JSON of a shortened run when it is interrupted. Nothing of that may pass as a result.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{DirectionResult, JobResult, Latency};
+
+/// The last complete document of an output file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    pub fio_version: String,
+    pub jobs: Vec<Job>,
+    /// What stood before and after the JSON: fio's complaints.
+    pub diagnostics: String,
+    /// The document without its histograms.
+    pub summary: Value,
+}
+
+/// One entry of `jobs`: a job, or a group of jobs with `group_reporting`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    pub result: JobResult,
+    /// errno of the job, and the number of errors it went on after.
+    pub error: i64,
+    pub errors_ignored: u64,
+}
+
+/// The text before the JSON is kept in the error: it says why there is none.
+pub fn parse(bytes: &[u8]) -> Result<Report, String> {
+    let (prefix, rest) = split(bytes);
+    let prefix = String::from_utf8_lossy(prefix).trim().to_owned();
+    let Some(json) = rest else {
+        return Err(no_json(&prefix));
+    };
+    let mut documents = serde_json::Deserializer::from_slice(json).into_iter::<Value>();
+    let mut last = None;
+    let mut end = 0;
+    let mut suffix = "";
+    while let Some(document) = documents.next() {
+        match document {
+            Ok(value) => last = Some(value),
+            Err(e) if e.is_eof() => return Err("fio's JSON is cut short".to_owned()),
+            Err(e) if last.is_none() => return Err(format!("fio's JSON cannot be read: {e}")),
+            Err(_) => {
+                suffix = std::str::from_utf8(&json[end..]).unwrap_or("(text that is not UTF-8)");
+                break;
+            }
+        }
+        end = documents.byte_offset();
+    }
+    let mut document = last.ok_or_else(|| no_json(&prefix))?;
+    let diagnostics = format!("{prefix}\n{suffix}").trim().to_owned();
+    let jobs = match document.get("jobs").and_then(Value::as_array) {
+        Some(jobs) => jobs.iter().map(job).collect::<Result<Vec<_>, _>>()?,
+        None => return Err("fio's JSON has no list of jobs".to_owned()),
+    };
+    let fio_version = text(&document, "fio version");
+    strip_histograms(&mut document);
+    Ok(Report {
+        fio_version,
+        jobs,
+        diagnostics,
+        summary: document,
+    })
+}
+
+fn no_json(prefix: &str) -> String {
+    if prefix.is_empty() {
+        "fio wrote no result".to_owned()
+    } else {
+        format!("fio wrote no result but: {}", one_line(prefix))
+    }
+}
+
+/// Many lines as one, for messages.
+pub fn one_line(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join(" | ")
+}
+
+/// Splits before the first line that is exactly `{`.
+fn split(bytes: &[u8]) -> (&[u8], Option<&[u8]>) {
+    let mut start = 0;
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        if line.trim_ascii_end() == b"{" {
+            return (&bytes[..start], Some(&bytes[start..]));
+        }
+        start += line.len();
+    }
+    (bytes, None)
+}
+
+fn job(value: &Value) -> Result<Job, String> {
+    let direction = |name| value.get(name).map(direction).transpose();
+    Ok(Job {
+        result: JobResult {
+            name: text(value, "jobname"),
+            read: direction("read")?.flatten(),
+            write: direction("write")?.flatten(),
+            trim: direction("trim")?.flatten(),
+        },
+        // An entry that does not say that it went well did not.
+        error: value.get("error").and_then(Value::as_i64).unwrap_or(-1),
+        errors_ignored: number(value, "total_err"),
+    })
+}
+
+/// None for a direction in which nothing was done.
+fn direction(value: &Value) -> Result<Option<DirectionResult>, String> {
+    let ios = number(value, "total_ios");
+    if ios == 0 {
+        return Ok(None);
+    }
+    Ok(Some(DirectionResult {
+        ios,
+        bytes: number(value, "io_bytes"),
+        runtime_ms: number(value, "runtime"),
+        iops: real(value, "iops"),
+        bytes_per_s: real(value, "bw_bytes"),
+        clat: match value.get("clat_ns") {
+            Some(clat) if number(clat, "N") > 0 => Some(latency(clat)?),
+            _ => None,
+        },
+    }))
+}
+
+fn latency(value: &Value) -> Result<Latency, String> {
+    let mut bins = Vec::new();
+    if let Some(object) = value.get("bins").and_then(Value::as_object) {
+        for (midpoint, count) in object {
+            let bin = midpoint.parse::<u64>().ok().zip(count.as_u64());
+            let bin =
+                bin.ok_or_else(|| format!("fio's histogram has a bin {midpoint}: {count}"))?;
+            if bin.1 > 0 {
+                bins.push(bin);
+            }
+        }
+    }
+    bins.sort_unstable();
+    let counted = bins
+        .iter()
+        .try_fold(0_u64, |sum, bin| sum.checked_add(bin.1));
+    if counted.is_none() {
+        return Err("fio's histogram counts more than 64 bits hold".to_owned());
+    }
+    Ok(Latency {
+        count: number(value, "N"),
+        mean_ns: real(value, "mean"),
+        sd_ns: real(value, "stddev"),
+        min_ns: number(value, "min"),
+        max_ns: number(value, "max"),
+        bins,
+    })
+}
+
+fn number(value: &Value, key: &str) -> u64 {
+    value.get(key).and_then(Value::as_u64).unwrap_or(0)
+}
+
+fn real(value: &Value, key: &str) -> f64 {
+    value.get(key).and_then(Value::as_f64).unwrap_or(0.0)
+}
+
+fn text(value: &Value, key: &str) -> String {
+    let text = value.get(key).and_then(Value::as_str);
+    text.unwrap_or_default().to_owned()
+}
+
+/// The bins stand in [`Latency`] already, and are most of the document.
+fn strip_histograms(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            object.shift_remove("bins");
+            object.values_mut().for_each(strip_histograms);
+        }
+        Value::Array(array) => array.iter_mut().for_each(strip_histograms),
+        _ => {}
+    }
+}
+
+/// A job that ran shorter than this part of what was asked did not measure what was asked.
+const SHORTEST_PART: f64 = 0.95;
+
+/// Why `report` does not count, if it does not. `entries` is how many jobs must have reported, where known.
+pub fn problem(report: &Report, requested: Duration, entries: Option<usize>) -> Option<String> {
+    if report.jobs.is_empty() {
+        return Some("fio reports no job".to_owned());
+    }
+    if let Some(expected) = entries.filter(|&expected| expected != report.jobs.len()) {
+        let reported = report.jobs.len();
+        return Some(format!(
+            "fio reports {reported} jobs, {expected} were asked for"
+        ));
+    }
+    report
+        .jobs
+        .iter()
+        .find_map(|job| job_problem(job, requested))
+}
+
+fn job_problem(job: &Job, requested: Duration) -> Option<String> {
+    let name = &job.result.name;
+    if job.error != 0 {
+        return Some(format!("fio's job {name} ended with error {}", job.error));
+    }
+    if job.errors_ignored > 0 {
+        let count = job.errors_ignored;
+        return Some(format!("fio's job {name} had {count} I/O errors"));
+    }
+    let Some(longest_ms) = job.result.directions().map(|d| d.runtime_ms).max() else {
+        return Some(format!("fio's job {name} did no I/O"));
+    };
+    let requested_ms = requested.as_millis() as f64;
+    ((longest_ms as f64) < SHORTEST_PART * requested_ms).then(|| {
+        format!("fio's job {name} ran for {longest_ms} ms, {requested_ms} ms were asked for")
+    })
+}
+
+#[cfg(test)]
+#[path = "fio_result_tests.rs"]
+mod tests;
