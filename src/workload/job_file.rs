@@ -15,14 +15,13 @@ use anyhow::Result;
 use crate::failure::Failure;
 
 /// Set by us for every job; what the file says of them is left out.
-const OURS: [&str; 8] = [
+const OURS: [&str; 7] = [
     "runtime",
     "timeout",
     "time_based",
     "ramp_time",
     "randseed",
     "allow_file_create",
-    "create_serialize",
     "filename",
 ];
 
@@ -31,7 +30,8 @@ const IN_ORDER: &str = "would run jobs one after another, and a round has one wi
 const OWN_GROUP: &str = "would leave the control group by which its I/O is told apart";
 const PROGRAM: &str = "would start a program beside the measurement";
 
-const REFUSED: [(&str, &str); 20] = [
+/// Key and what it would do.
+const REFUSED: [(&str, &str); 12] = [
     ("ioscheduler", "would change the scheduler under test"),
     ("exec_prerun", PROGRAM),
     ("exec_postrun", PROGRAM),
@@ -43,10 +43,13 @@ const REFUSED: [(&str, &str); 20] = [
     ("profile", ELSEWHERE),
     ("cgroup", OWN_GROUP),
     ("cgroup_weight", OWN_GROUP),
-    ("cgroup_nodelete", OWN_GROUP),
+    ("wait_for", IN_ORDER),
+];
+
+/// As above, unless switched off by `0` or `none`.
+const REFUSED_IF_ON: [(&str, &str); 7] = [
     ("stonewall", IN_ORDER),
     ("wait_for_previous", IN_ORDER),
-    ("wait_for", IN_ORDER),
     ("unlink", "would remove the device node"),
     ("unlink_each_loop", "would remove the device node"),
     ("allow_mounted_write", "would write to a mounted device"),
@@ -276,8 +279,12 @@ impl Setting {
                 "{key}={value} depends on the environment; write the value out"
             ));
         }
-        if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == key)
-            && value != "0"
+        let off = matches!(value, "0" | "none");
+        let on = REFUSED_IF_ON.iter().filter(|_| !off);
+        if let Some((_, why)) = REFUSED
+            .iter()
+            .chain(on)
+            .find(|(refused, _)| *refused == key)
         {
             return Err(format!("{key} {why}"));
         }
