@@ -2,6 +2,7 @@
 //! of it, without an error and by its own end.
 
 use std::ffi::OsString;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -92,6 +93,19 @@ fn major_version(text: &str) -> Option<u32> {
     text.strip_prefix("fio-")?.split('.').next()?.parse().ok()
 }
 
+/// fio takes a mistyped name for a file to be made, and measures memory.
+fn require_block_device(node: &Path) -> Result<()> {
+    let what = match std::fs::metadata(node) {
+        Ok(metadata) if metadata.file_type().is_block_device() => return Ok(()),
+        Ok(_) => "is not a block device".to_owned(),
+        Err(e) => format!("cannot be used: {e}"),
+    };
+    Err(Failure::refused(
+        format!("{} {what}", node.display()),
+        "name a block device such as /dev/nvme0n1; lsblk lists them",
+    ))
+}
+
 impl Workload for Fio {
     fn name(&self) -> &str {
         &self.name
@@ -126,6 +140,7 @@ impl Workload for Fio {
     }
 
     fn start(&mut self, round: &Round<'_>) -> Result<Box<dyn Running>> {
+        require_block_device(round.device_node)?;
         let lead = self.lead();
         let processes = self
             .parts

@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
@@ -75,31 +75,13 @@ impl Ended {
 pub fn start(launch: &Launch<'_>, group: &Group) -> Result<Process> {
     let program = launch.argv.first().context("a program to start")?;
     let program = program.to_string_lossy();
-    let create = |path: &Path| {
-        File::create(path).with_context(|| format!("creating the output file {}", path.display()))
-    };
     let (mut refusals, refusal_end) = std::io::pipe().context("making a pipe")?;
-    let procs_files = group.procs_files();
-    let mut command = Command::new(launch.launcher);
-    command
-        .arg(ARGUMENT)
-        .arg(std::process::id().to_string())
-        .arg(procs_files.len().to_string())
-        .args(&procs_files)
-        .args(launch.argv)
-        .envs(launch.environment.iter().map(|(name, value)| (name, value)))
-        .stdin(refusal_end)
-        .stdout(create(launch.stdout)?)
-        .stderr(create(&launch.stderr)?)
-        // The terminal's ^C is for us: we end the workload in order.
-        .process_group(0);
-    if let Some(directory) = launch.working_directory {
-        command.current_dir(directory);
-    }
+    let mut command = trampoline(launch, group)?;
+    command.stdin(refusal_end);
     let mut child = command
         .spawn()
         .with_context(|| format!("starting {}", launch.launcher.display()))?;
-    // Our copies of the pipe's end must go, else its end never comes.
+    // Our copy of the pipe's other end must go, else its end never comes.
     drop(command);
     let mut refusal = String::new();
     refusals
@@ -116,6 +98,42 @@ pub fn start(launch: &Launch<'_>, group: &Group) -> Result<Process> {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let handle = pidfd_open(pid.context("a process number")?, PidfdFlags::empty())
         .with_context(|| format!("taking a handle of {program}"))?;
+    Ok(Process {
+        handle,
+        stderr: launch.stderr.clone(),
+        end: watch(child, started)?,
+        ended: None,
+    })
+}
+
+/// Ourselves again, told what to become.
+fn trampoline(launch: &Launch<'_>, group: &Group) -> Result<Command> {
+    let create = |path: &Path| {
+        File::create(path).with_context(|| format!("creating the output file {}", path.display()))
+    };
+    // Relative names would be looked up in the working directory of the workload.
+    let launcher = std::path::absolute(launch.launcher).context("the launcher's path")?;
+    let procs_files = group.procs_files();
+    let mut command = Command::new(launcher);
+    command
+        .arg(ARGUMENT)
+        .arg(std::process::id().to_string())
+        .arg(procs_files.len().to_string())
+        .args(&procs_files)
+        .args(launch.argv)
+        .envs(launch.environment.iter().map(|(name, value)| (name, value)))
+        .stdout(create(launch.stdout)?)
+        .stderr(create(&launch.stderr)?)
+        // The terminal's ^C is for us: we end the workload in order.
+        .process_group(0);
+    if let Some(directory) = launch.working_directory {
+        command.current_dir(directory);
+    }
+    Ok(command)
+}
+
+/// A thread that waits for the end and takes its time.
+fn watch(mut child: Child, started: Instant) -> Result<Receiver<std::io::Result<Ended>>> {
     let (sender, end) = channel();
     std::thread::Builder::new()
         .name("workload-wait".to_owned())
@@ -128,12 +146,7 @@ pub fn start(launch: &Launch<'_>, group: &Group) -> Result<Process> {
             let _ = sender.send(ended);
         })
         .context("starting the thread that waits for the workload")?;
-    Ok(Process {
-        handle,
-        stderr: launch.stderr.clone(),
-        end,
-        ended: None,
-    })
+    Ok(end)
 }
 
 impl Process {

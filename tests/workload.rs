@@ -1,0 +1,457 @@
+//! Workloads on a real kernel: real processes, control groups and a loop device of our own.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use iosched::journal::Journal;
+use iosched::workload::command::CommandLine;
+use iosched::workload::fio::Fio;
+use iosched::workload::{Outcome, Round, Running, Workload, catalogue};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
+
+/// A loop device over a sparse file, gone with the value.
+struct Disk {
+    node: PathBuf,
+    _directory: tempfile::TempDir,
+}
+
+impl Disk {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("disk");
+        fs::File::create(&file).unwrap().set_len(64 << 20).unwrap();
+        let output = Command::new("losetup")
+            .args(["--find", "--show"])
+            .arg(&file)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        Disk {
+            node: String::from_utf8(output.stdout).unwrap().trim().into(),
+            _directory: directory,
+        }
+    }
+
+    fn sysfs(&self, file: &str) -> PathBuf {
+        Path::new("/sys/block")
+            .join(self.node.file_name().unwrap())
+            .join(file)
+    }
+
+    fn reads(&self) -> u64 {
+        let stat = fs::read_to_string(self.sysfs("stat")).unwrap();
+        stat.split_whitespace().next().unwrap().parse().unwrap()
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let status = Command::new("losetup")
+            .arg("--detach")
+            .arg(&self.node)
+            .status();
+        assert!(status.unwrap().success());
+    }
+}
+
+/// What a round needs besides a device.
+struct Bench {
+    journal: Journal,
+    directory: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Bench {
+            journal: Journal::create().unwrap(),
+            directory: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn round<'a>(&'a self, device_node: &'a Path) -> Round<'a> {
+        Round {
+            device_node,
+            arm_label: "fast",
+            index: 7,
+            block: 3,
+            seed: 42,
+            ramp: Duration::from_millis(300),
+            time: Duration::from_secs(1),
+            directory: self.directory.path(),
+            scratch_directory: None,
+            journal: &self.journal,
+            launcher: Path::new(BINARY),
+        }
+    }
+
+    fn start(&self, workload: &mut dyn Workload, device_node: &Path) -> Box<dyn Running> {
+        workload.start(&self.round(device_node)).unwrap()
+    }
+
+    /// Runs to the end, and sees that nothing is left.
+    fn run(&self, workload: &mut dyn Workload, device_node: &Path) -> Outcome {
+        let mut running = self.start(workload, device_node);
+        let groups = paths(running.as_ref());
+        let outcome = to_the_end(running.as_mut());
+        assert_eq!(running.poll().unwrap().as_ref(), Some(&outcome));
+        drop(running);
+        self.assert_nothing_left(&groups);
+        outcome
+    }
+
+    fn assert_nothing_left(&self, groups: &[PathBuf]) {
+        for group in groups {
+            assert!(!group.exists(), "{} is left", group.display());
+        }
+        assert!(
+            !self.journal.path().exists(),
+            "the journal still has entries"
+        );
+    }
+
+    /// fio with a job file of these lines.
+    fn fio(&self, job: &str) -> Fio {
+        let file = self.directory.path().join("user.fio");
+        fs::write(&file, job).unwrap();
+        Fio::from_job_file(&file, &[]).unwrap()
+    }
+}
+
+fn to_the_end(running: &mut dyn Running) -> Outcome {
+    let deadline = Instant::now() + Duration::from_secs(40);
+    loop {
+        assert!(Instant::now() < deadline, "the workload does not end");
+        if let Some(outcome) = running.poll().unwrap() {
+            return outcome;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn paths(running: &dyn Running) -> Vec<PathBuf> {
+    running
+        .cgroups()
+        .into_iter()
+        .map(|group| group.path)
+        .collect()
+}
+
+fn processes(group: &Path) -> Vec<u32> {
+    let text = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+    text.lines().map(|line| line.parse().unwrap()).collect()
+}
+
+fn is_alive(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ")
+        .is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}
+
+fn within(seconds: u64, what: &str, condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(seconds);
+    while !condition() {
+        assert!(Instant::now() < deadline, "not within {seconds} s: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn shell(script: &str, limit: Option<Duration>) -> CommandLine {
+    let argv: Vec<OsString> = vec!["sh".into(), "-c".into(), script.into()];
+    CommandLine::new(argv, false, limit).unwrap()
+}
+
+/// The group's own count of reads: `io.stat` of version 2, bfq's count of version 1.
+fn group_reads(group: &Path) -> Option<u64> {
+    if let Ok(text) = fs::read_to_string(group.join("io.stat")) {
+        let words = text
+            .split_whitespace()
+            .find_map(|word| word.strip_prefix("rios="));
+        return Some(words.map_or(0, |count| count.parse().unwrap()));
+    }
+    let text = fs::read_to_string(group.join("blkio.bfq.io_serviced")).ok()?;
+    let line = text.lines().find_map(|line| line.split_once(" Read "));
+    Some(line.map_or(0, |(_, count)| count.parse().unwrap()))
+}
+
+/// Slow enough that at most moments nothing is in flight; then the group must have counted every read of the device.
+#[test]
+#[ignore = "root"]
+fn fio_is_in_its_group_from_the_first_io() {
+    let (disk, bench) = (Disk::new(), Bench::new());
+    if fs::write(disk.sysfs("queue/scheduler"), "bfq").is_err() {
+        println!("without bfq only version 2 counts by group");
+    }
+    let before = disk.reads();
+    let mut fio = bench.fio("[slow]\nrw=randread\nbs=4k\ndirect=1\nrate_iops=50\n");
+    let mut running = bench.start(&mut fio, &disk.node);
+    let group = running.cgroups().remove(0);
+    if group_reads(&group.path).is_none() {
+        println!("skipped: this kernel counts no I/O by group");
+        return;
+    }
+    within(5, "all reads of the device counted by the group", || {
+        let device = disk.reads() - before;
+        device >= 10 && group_reads(&group.path) == Some(device)
+    });
+    running.stop();
+}
+
+#[test]
+#[ignore = "root"]
+fn a_dropped_fio_leaves_no_process_and_no_group() {
+    let (disk, bench) = (Disk::new(), Bench::new());
+    // Without `thread`, fio forks a process per job.
+    let mut fio = bench.fio("[forked]\nrw=randread\nbs=4k\ndirect=1\nnumjobs=3\n");
+    let running = bench.start(&mut fio, &disk.node);
+    let groups = paths(running.as_ref());
+    within(5, "fio and its three jobs", || {
+        processes(&groups[0]).len() == 4
+    });
+    let pids = processes(&groups[0]);
+    drop(running);
+    assert!(!pids.iter().any(|&pid| is_alive(pid)), "{pids:?}");
+    bench.assert_nothing_left(&groups);
+}
+
+#[test]
+#[ignore = "root"]
+fn the_whole_catalogue_counts() {
+    let disk = Disk::new();
+    for entry in catalogue::list() {
+        let outcome = Bench::new().run(&mut catalogue::find(entry.name).unwrap(), &disk.node);
+        assert_eq!(outcome.problem, None, "{}", entry.name);
+        assert_eq!(outcome.exit_code, Some(0), "{}", entry.name);
+        assert!(outcome.user_cpu_ns.unwrap() + outcome.system_cpu_ns.unwrap() > 1_000_000);
+        assert!(
+            (1_300_000_000..20_000_000_000).contains(&outcome.elapsed_ns),
+            "{outcome:?}"
+        );
+    }
+}
+
+#[test]
+#[ignore = "root"]
+fn probe_and_hog_both_work_each_in_its_group() {
+    let (disk, bench) = (Disk::new(), Bench::new());
+    let mut workload = catalogue::find("probe-hog").unwrap();
+    let running = bench.start(&mut workload, &disk.node);
+    let groups = running.cgroups();
+    assert_eq!(groups.len(), 2);
+    assert_ne!(groups[0].id, groups[1].id);
+    for group in &groups {
+        assert!(
+            !processes(&group.path).is_empty(),
+            "{} is empty",
+            group.label
+        );
+    }
+    drop(running);
+    let outcome = bench.run(&mut workload, &disk.node);
+    assert_eq!(outcome.problem, None);
+    let names: Vec<&str> = outcome.jobs.iter().map(|job| job.name.as_str()).collect();
+    assert_eq!(names, ["hog", "probe"]);
+    let hog = outcome.jobs[0].write.as_ref().unwrap();
+    let probe = outcome.jobs[1].read.as_ref().unwrap();
+    assert!(hog.ios > 0 && probe.ios > 0);
+    assert!(
+        hog.runtime_ms >= probe.runtime_ms + 1000,
+        "the hog outlasts the probe"
+    );
+    assert!(probe.clat.as_ref().unwrap().quantile_ns(0.5).is_some());
+}
+
+#[test]
+#[ignore = "root"]
+fn the_same_seed_repeats_the_same_offsets() {
+    let disk = Disk::new();
+    let offsets = || {
+        let bench = Bench::new();
+        let mut fio = bench.fio("[a]\nrw=randread\nbs=4k\ndirect=1\nrandrepeat=0\nnorandommap\nnumber_ios=50\nwrite_iolog=trace\n");
+        bench.run(&mut fio, &disk.node);
+        let trace = fs::read_to_string(bench.directory.path().join("trace")).unwrap();
+        let reads = trace.lines().filter_map(|line| line.split_once(" read "));
+        reads
+            .map(|(_, offset)| offset.to_owned())
+            .collect::<Vec<_>>()
+    };
+    let first = offsets();
+    assert!(first.len() >= 50);
+    assert_eq!(first[..50], offsets()[..50]);
+}
+
+#[test]
+#[ignore = "root"]
+fn a_mistyped_device_is_refused_and_makes_no_file() {
+    let bench = Bench::new();
+    for node in ["/dev/iosched-no-such-device", "/dev/null", "/tmp"] {
+        let round = bench.round(Path::new(node));
+        // With a size, fio by itself would make a file of it and call that a success.
+        let Err(error) = bench.fio("[a]\nrw=write\nsize=1m\n").start(&round) else {
+            panic!("{node} was accepted");
+        };
+        assert!(format!("{error:#}").contains(node), "{error:#}");
+    }
+    assert!(!Path::new("/dev/iosched-no-such-device").exists());
+    bench.assert_nothing_left(&[]);
+}
+
+/// Found steady after a second, fio ends by itself with code 0.
+#[test]
+#[ignore = "root"]
+fn a_job_that_ends_early_does_not_count() {
+    let (disk, bench) = (Disk::new(), Bench::new());
+    let steady = "steadystate=iops:100%\nsteadystate_duration=2\n";
+    let job = format!("[short]\nrw=randread\nbs=4k\ndirect=1\n{steady}");
+    let round = Round {
+        time: Duration::from_secs(20),
+        ..bench.round(&disk.node)
+    };
+    let outcome = to_the_end(bench.fio(&job).start(&round).unwrap().as_mut());
+    assert_eq!(outcome.exit_code, Some(0));
+    let problem = outcome.problem.unwrap();
+    assert!(problem.contains("20000 ms were asked for"), "{problem}");
+}
+
+#[test]
+#[ignore = "root"]
+fn a_failing_command_is_a_problem_with_its_last_words() {
+    let script = "echo \"$IOSCHED_DEVICE $IOSCHED_ARM $IOSCHED_BLOCK $IOSCHED_ROUND $IOSCHED_SEED\" >&2; exit 3";
+    let outcome = Bench::new().run(&mut shell(script, None), Path::new("/dev/x"));
+    assert_eq!(outcome.exit_code, Some(3));
+    assert_eq!(
+        outcome.problem.as_deref(),
+        Some("sh exited with code 3; it said: /dev/x fast 3 7 42")
+    );
+}
+
+#[test]
+#[ignore = "root"]
+fn a_command_is_timed_by_its_own_end_and_what_it_left_is_ended() {
+    let mut command = shell("sleep 600 & echo $!; sleep 0.3", None);
+    let bench = Bench::new();
+    let outcome = bench.run(&mut command, Path::new("/dev/x"));
+    assert_eq!(outcome.problem, None);
+    assert!(
+        (300_000_000..2_000_000_000).contains(&outcome.elapsed_ns),
+        "{}",
+        outcome.elapsed_ns
+    );
+    assert_eq!(outcome.raw.unwrap()["processes_ended_after_it"], 1);
+    let stdout = fs::read_to_string(bench.directory.path().join("command.stdout")).unwrap();
+    assert!(!is_alive(stdout.trim().parse().unwrap()));
+}
+
+#[test]
+#[ignore = "root"]
+fn a_command_beyond_its_limit_is_ended() {
+    let limit = Some(Duration::from_millis(200));
+    let outcome = Bench::new().run(&mut shell("sleep 600", limit), Path::new("/dev/x"));
+    assert_eq!(
+        outcome.problem.as_deref(),
+        Some("sh did not end within 0.2 s and was ended")
+    );
+}
+
+#[test]
+#[ignore = "root"]
+fn a_program_that_is_not_there_is_an_error_of_the_start() {
+    let bench = Bench::new();
+    let mut command =
+        CommandLine::new(vec!["iosched-no-such-program".into()], false, None).unwrap();
+    let Err(error) = command.start(&bench.round(Path::new("/dev/x"))) else {
+        panic!("it was started");
+    };
+    let text = error.to_string();
+    assert!(
+        text.contains("cannot run iosched-no-such-program: No such file"),
+        "{text}"
+    );
+    bench.assert_nothing_left(&[]);
+}
+
+/// Not a test of its own: the process that the next test kills. Says in a file where its workload is.
+#[test]
+#[ignore = "root"]
+fn charge() {
+    let Some(device) = std::env::var_os("IOSCHED_TEST_DEVICE") else {
+        return;
+    };
+    let bench = Bench::new();
+    let guarded = std::env::var_os("IOSCHED_TEST_GUARDED").is_some();
+    let _guardian =
+        guarded.then(|| iosched::guardian::start(Path::new(BINARY), &bench.journal).unwrap());
+    let thread = if guarded { "" } else { "thread\n" };
+    let mut fio = bench.fio(&format!(
+        "[a]\nrw=randread\nbs=4k\ndirect=1\nnumjobs=2\n{thread}"
+    ));
+    let round = Round {
+        time: Duration::from_secs(60),
+        ..bench.round(Path::new(&device))
+    };
+    let running = fio.start(&round).unwrap();
+    let group = paths(running.as_ref()).remove(0);
+    let whole = if guarded { 3 } else { 1 };
+    within(5, "all processes of fio", || {
+        processes(&group).len() == whole
+    });
+    let report = PathBuf::from(std::env::var_os("IOSCHED_TEST_REPORT").unwrap());
+    iosched::journal::write_whole(&report, group.as_os_str().as_encoded_bytes()).unwrap();
+    std::thread::sleep(Duration::from_secs(50));
+}
+
+/// Runs `charge` and kills it; sees that its workload ends, and gives the number of its processes.
+fn kill_a_charge(disk: &Disk, guarded: bool) -> usize {
+    let directory = tempfile::tempdir().unwrap();
+    let report = directory.path().join("report");
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--ignored", "--exact", "charge"])
+        .env("IOSCHED_TEST_DEVICE", &disk.node)
+        .env("IOSCHED_TEST_REPORT", &report)
+        .env("IOSCHED_STATE_DIR", directory.path())
+        .env("TMPDIR", directory.path())
+        .stdout(Stdio::null());
+    if guarded {
+        command.env("IOSCHED_TEST_GUARDED", "1");
+    }
+    let mut charge = command.spawn().unwrap();
+    within(15, "the charge's report", || report.exists());
+    let group = PathBuf::from(fs::read_to_string(&report).unwrap());
+    let pids = processes(&group);
+    assert!(pids.iter().all(|&pid| is_alive(pid)), "{pids:?}");
+    charge.kill().unwrap();
+    assert_eq!(charge.wait().unwrap().signal(), Some(9));
+    within(15, "the end of all processes of the killed parent", || {
+        !pids.iter().any(|&pid| is_alive(pid))
+    });
+    let journals = || {
+        let entries = fs::read_dir(directory.path().join("journal")).unwrap();
+        entries
+            .map(|entry| entry.unwrap().path())
+            .collect::<Vec<_>>()
+    };
+    if !guarded {
+        let errors = iosched::journal::restore_file(&journals()[0]).unwrap();
+        assert!(errors.is_empty(), "{errors:?}");
+    }
+    within(15, "an undone journal", || journals().is_empty());
+    assert!(!group.exists());
+    pids.len()
+}
+
+#[test]
+#[ignore = "root"]
+fn when_the_parent_is_killed_the_guardian_ends_all_that_fio_forked() {
+    assert_eq!(kill_a_charge(&Disk::new(), true), 3);
+}
+
+#[test]
+#[ignore = "root"]
+fn when_the_parent_is_killed_the_kernel_ends_a_fio_of_threads_even_without_a_guardian() {
+    assert_eq!(kill_a_charge(&Disk::new(), false), 1);
+}
