@@ -69,6 +69,7 @@ struct State {
     sequence: u64,
     closed: bool,
     punctuality: Punctuality,
+    last_lag_ns: u64,
 }
 
 /// The queue of replies. Clones share it.
@@ -125,6 +126,11 @@ impl Completions {
         self.lock().punctuality
     }
 
+    /// From the time of the last reply until it had been sent.
+    pub fn last_lag_ns(&self) -> u64 {
+        self.lock().last_lag_ns
+    }
+
     fn run(&self) {
         let mut state = self.lock();
         while !state.closed {
@@ -147,7 +153,9 @@ impl Completions {
                     if let Some(due) = due {
                         (due.answer)();
                     }
-                    self.lock()
+                    let mut state = self.lock();
+                    state.last_lag_ns = self::now_ns().saturating_sub(deadline_ns);
+                    state
                 }
             }
         }

@@ -19,8 +19,9 @@ use super::model::{Request, Service};
 
 pub const FILE_NAME: &str = "disk";
 
-/// The largest transfer that FUSE does not cut in two; the loop device is told the same limit.
-pub const LARGEST_TRANSFER_BYTES: u32 = 1 << 20;
+/// The largest transfer. A loop device takes no more than 128 pieces of memory, which may be single pages; a request
+/// that is always whole has one service time.
+pub const LARGEST_TRANSFER_BYTES: u32 = 512 << 10;
 
 const ROOT: INodeNo = INodeNo(1);
 const FILE: INodeNo = INodeNo(2);
@@ -31,6 +32,7 @@ const FOR_EVER: Duration = Duration::from_secs(1 << 30);
 pub struct Clockwork {
     service: Mutex<Service>,
     compensation_ns: AtomicU64,
+    last_arrival_ns: AtomicU64,
 }
 
 impl Clockwork {
@@ -38,6 +40,7 @@ impl Clockwork {
         Clockwork {
             service: Mutex::new(service),
             compensation_ns: AtomicU64::new(0),
+            last_arrival_ns: AtomicU64::new(0),
         }
     }
 
@@ -48,7 +51,13 @@ impl Clockwork {
             .store(compensation_ns, Ordering::Relaxed);
     }
 
+    /// CLOCK_MONOTONIC when the last request came in.
+    pub fn last_arrival_ns(&self) -> u64 {
+        self.last_arrival_ns.load(Ordering::Relaxed)
+    }
+
     fn reply_at_ns(&self, arrived_ns: u64, request: Request) -> u64 {
+        self.last_arrival_ns.store(arrived_ns, Ordering::Relaxed);
         let mut service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
         let complete_at_ns = service.complete_at_ns(arrived_ns, request);
         complete_at_ns.saturating_sub(self.compensation_ns.load(Ordering::Relaxed))

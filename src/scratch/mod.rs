@@ -137,7 +137,7 @@ fn over_fuse(model: Model, timing: &Timing, size_bytes: u64, journal: &Journal) 
     let path = mounted.file.display().to_string();
     let (device, loop_entry) = bind(backing.as_fd(), path, true, journal)?;
     loop_device::shape(&device, fuse::LARGEST_TRANSFER_BYTES, timing.seek.is_some())?;
-    let compensation_ns = calibration::overhead_ns(&device)?.min(calibration::MOST_NS);
+    let compensation_ns = calibration::overhead_ns(&device, &mounted.server)?;
     mounted
         .server
         .clockwork

@@ -73,6 +73,11 @@ impl Server {
             .is_some_and(|thread| !thread.is_finished())
     }
 
+    /// From the time of the last reply until it had been sent.
+    pub fn last_lag_ns(&self) -> u64 {
+        self.completions.last_lag_ns()
+    }
+
     pub fn punctuality(&self) -> Punctuality {
         self.completions.punctuality()
     }
