@@ -5,22 +5,13 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The hierarchies that bios are charged to: the unified one, and v1's blkio on hybrid hosts.
-fn roots() -> Vec<PathBuf> {
-    let mountinfo = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    mountinfo
-        .lines()
-        .filter_map(|line| {
-            let (before, after) = line.split_once(" - ")?;
-            let mut after = after.split(' ');
-            let is_charged = match after.next()? {
-                "cgroup2" => true,
-                "cgroup" => after.nth(1)?.split(',').any(|option| option == "blkio"),
-                _ => false,
-            };
-            is_charged.then(|| PathBuf::from(before.split(' ').nth(4).unwrap_or_default()))
-        })
-        .collect()
+use crate::workload::cgroup_mounts::Mounts;
+
+/// The hierarchy that bios are charged to: v1's blkio where it is mounted (hybrid hosts), else the unified one.
+/// Ids are unique only within one.
+fn root() -> Option<PathBuf> {
+    let mounts = Mounts::parse(&fs::read_to_string("/proc/self/mountinfo").ok()?);
+    mounts.blkio.or(mounts.unified)
 }
 
 /// Paths by id, looked up when an unknown id turns up.
@@ -33,7 +24,7 @@ impl Names {
     /// The path below its hierarchy's root, `/` for the root itself; `None` for a group that is gone.
     pub fn path(&mut self, id: u64) -> Option<String> {
         if !self.paths.contains_key(&id) {
-            for root in roots() {
+            if let Some(root) = root() {
                 self.walk(&root, &root);
             }
             self.paths.entry(id).or_insert(None);
@@ -45,7 +36,6 @@ impl Names {
         if let Ok(metadata) = fs::metadata(directory) {
             let below = directory.strip_prefix(root).unwrap_or(directory);
             let path = format!("/{}", below.display());
-            // Both hierarchies' roots have id 1; any of them is "/".
             self.paths.insert(metadata.ino(), Some(path));
         }
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
@@ -61,8 +51,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn roots_have_a_name_and_unknown_ids_have_none() {
-        let Some(root) = roots().into_iter().next() else {
+    fn the_root_has_a_name_and_unknown_ids_have_none() {
+        let Some(root) = root() else {
             println!("skipped: no cgroup hierarchy is mounted here");
             return;
         };

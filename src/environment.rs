@@ -22,13 +22,19 @@ pub struct Environment {
 impl Environment {
     pub fn read(fio_version: Option<String>) -> Self {
         let name = rustix::system::uname();
-        let text = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
+        let text = |path: &str| {
+            fs::read_to_string(path)
+                .ok()
+                .map(|text| text.trim().to_owned())
+        };
         Environment {
             iosched_version: env!("CARGO_PKG_VERSION").to_owned(),
             kernel_release: name.release().to_string_lossy().into_owned(),
             kernel_version: name.version().to_string_lossy().into_owned(),
             architecture: name.machine().to_string_lossy().into_owned(),
-            cpu_model: text("/proc/cpuinfo").as_deref().and_then(|text| field(text, "model name")),
+            cpu_model: text("/proc/cpuinfo")
+                .as_deref()
+                .and_then(|text| field(text, "model name")),
             cpus: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             memory_bytes: text("/proc/meminfo").as_deref().and_then(memory_bytes),
             cpu_governor: text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
@@ -58,8 +64,12 @@ impl CpuTimes {
     }
 
     pub fn until(&self, later: &CpuTimes) -> Option<Load> {
-        let spent: Vec<u64> =
-            later.ticks.iter().zip(&self.ticks).map(|(later, earlier)| later.saturating_sub(*earlier)).collect();
+        let spent: Vec<u64> = later
+            .ticks
+            .iter()
+            .zip(&self.ticks)
+            .map(|(later, earlier)| later.saturating_sub(*earlier))
+            .collect();
         let total = spent.iter().sum::<u64>() as f64;
         let share = |ticks: u64| ticks as f64 / total;
         let [_, _, _, idle, iowait, _, _, steal] = spent.get(..8)?.try_into().ok()?;
@@ -73,7 +83,12 @@ impl CpuTimes {
 /// user nice system idle iowait irq softirq steal; guest times are part of user's.
 fn parse_cpu_times(stat: &str) -> Option<CpuTimes> {
     let line = stat.lines().find(|line| line.starts_with("cpu "))?;
-    let ticks: Vec<u64> = line.split_whitespace().skip(1).take(8).filter_map(|n| n.parse().ok()).collect();
+    let ticks: Vec<u64> = line
+        .split_whitespace()
+        .skip(1)
+        .take(8)
+        .filter_map(|n| n.parse().ok())
+        .collect();
     (ticks.len() == 8).then_some(CpuTimes { ticks })
 }
 
@@ -85,7 +100,11 @@ fn field(text: &str, name: &str) -> Option<String> {
 }
 
 fn memory_bytes(meminfo: &str) -> Option<u64> {
-    let kib: u64 = field(meminfo, "MemTotal")?.strip_suffix("kB")?.trim().parse().ok()?;
+    let kib: u64 = field(meminfo, "MemTotal")?
+        .strip_suffix("kB")?
+        .trim()
+        .parse()
+        .ok()?;
     Some(kib * 1024)
 }
 
@@ -101,12 +120,18 @@ mod tests {
         let load = earlier.until(&later).unwrap();
         assert!((load.busy_share - 0.4).abs() < 1e-9, "{load:?}");
         assert!((load.steal_share - 0.1).abs() < 1e-9, "{load:?}");
-        assert!(earlier.until(&earlier).is_none(), "no time has passed: no share");
+        assert!(
+            earlier.until(&earlier).is_none(),
+            "no time has passed: no share"
+        );
         assert!(parse_cpu_times("cpu 1 2 3").is_none());
     }
 
     #[test]
     fn memory_in_bytes() {
-        assert_eq!(memory_bytes("MemFree: 1 kB\nMemTotal:       24684084 kB\n"), Some(24_684_084 * 1024));
+        assert_eq!(
+            memory_bytes("MemFree: 1 kB\nMemTotal:       24684084 kB\n"),
+            Some(24_684_084 * 1024)
+        );
     }
 }

@@ -311,6 +311,16 @@ impl Interval {
         (self.end_ns - self.start_ns) as f64 / 1e9
     }
 
+    /// An interval without length, for a round that was not measured.
+    pub fn nothing(device: &str) -> Interval {
+        Interval {
+            start_ns: 0,
+            end_ns: 0,
+            devices: vec![DeviceNumbers::new(device)],
+            owners: Vec::new(),
+        }
+    }
+
     pub fn between(earlier: &Snapshot, later: &Snapshot) -> anyhow::Result<Interval> {
         let skipped = later.skipped - earlier.skipped;
         let devices = later

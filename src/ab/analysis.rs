@@ -3,8 +3,8 @@
 use super::metric::Metric;
 use super::stats;
 use super::verdict::{Question, bonferroni, compare};
-use crate::report::result::{ArmComparison, ArmWaiting, ResultFile, Round};
 use crate::histogram::{DEVICE, Histogram};
+use crate::report::result::{ArmComparison, ArmWaiting, ResultFile, Round};
 use crate::snapshot::{Op, Stage};
 
 /// Everything that the rounds so far allow to be said.
@@ -12,8 +12,14 @@ pub fn comparisons(result: &ResultFile) -> Vec<ArmComparison> {
     let others = result.design.arms.len().saturating_sub(1);
     let family = result.design.primary.len() * others;
     let primary_alpha = bonferroni(result.design.alpha, family.max(1));
-    let primary = result.design.primary.iter().map(|metric| (metric.clone(), true, primary_alpha));
-    let exploratory = exploratory(result).into_iter().map(|metric| (metric, false, result.design.alpha));
+    let primary = result
+        .design
+        .primary
+        .iter()
+        .map(|metric| (metric.clone(), true, primary_alpha));
+    let exploratory = exploratory(result)
+        .into_iter()
+        .map(|metric| (metric, false, result.design.alpha));
     primary
         .chain(exploratory)
         .flat_map(|(metric, is_primary, alpha)| {
@@ -27,17 +33,32 @@ pub fn comparisons(result: &ResultFile) -> Vec<ArmComparison> {
 
 /// Every other metric that some round has: shown, but at its own level and without a claim.
 fn exploratory(result: &ResultFile) -> Vec<Metric> {
-    let mut names: Vec<&String> = result.valid_rounds().flat_map(|round| round.metrics.keys()).collect();
+    let mut names: Vec<&String> = result
+        .valid_rounds()
+        .flat_map(|round| round.metrics.keys())
+        .collect();
     names.sort();
     names.dedup();
     names
         .into_iter()
-        .filter(|name| result.design.primary.iter().all(|metric| metric.name != **name))
+        .filter(|name| {
+            result
+                .design
+                .primary
+                .iter()
+                .all(|metric| metric.name != **name)
+        })
         .filter_map(|name| Metric::named(name))
         .collect()
 }
 
-fn comparison(result: &ResultFile, metric: &Metric, primary: bool, alpha: f64, arm: usize) -> ArmComparison {
+fn comparison(
+    result: &ResultFile,
+    metric: &Metric,
+    primary: bool,
+    alpha: f64,
+    arm: usize,
+) -> ArmComparison {
     let label = &result.design.arms[arm].label;
     let reference = &result.design.arms[result.design.reference].label;
     let value = |block: usize, label: &str| {
@@ -49,12 +70,21 @@ fn comparison(result: &ResultFile, metric: &Metric, primary: bool, alpha: f64, a
     // Blocks that are planned but not run yet are not missing.
     let differences: Vec<Option<f64>> = (0..result.plan.blocks())
         .filter(|block| is_run(result, *block))
-        .map(|block| metric.scale.difference(value(block, label), value(block, reference)))
+        .map(|block| {
+            metric
+                .scale
+                .difference(value(block, label), value(block, reference))
+        })
         .collect();
     let flagged = |list: fn(&Round) -> &Vec<String>| {
-        let rounds: Vec<&Round> =
-            result.valid_rounds().filter(|round| round.arm == *label || round.arm == *reference).collect();
-        let hits = rounds.iter().filter(|round| list(round).contains(&metric.name)).count();
+        let rounds: Vec<&Round> = result
+            .valid_rounds()
+            .filter(|round| round.arm == *label || round.arm == *reference)
+            .collect();
+        let hits = rounds
+            .iter()
+            .filter(|round| list(round).contains(&metric.name))
+            .count();
         hits * 2 > rounds.len()
     };
     let question = Question {
@@ -86,14 +116,28 @@ fn comparison(result: &ResultFile, metric: &Metric, primary: bool, alpha: f64, a
 
 /// Every round of the block has been carried out, whether it counts or not.
 fn is_run(result: &ResultFile, block: usize) -> bool {
-    let planned = result.plan.rounds.iter().filter(|round| round.block == block).count();
-    result.rounds.iter().filter(|round| round.block == block).count() == planned
+    let planned = result
+        .plan
+        .rounds
+        .iter()
+        .filter(|round| round.block == block)
+        .count();
+    result
+        .rounds
+        .iter()
+        .filter(|round| round.block == block)
+        .count()
+        == planned
 }
 
 /// Blocks with at least one round that does not count.
 pub fn excluded_blocks(result: &ResultFile) -> Vec<usize> {
-    let mut blocks: Vec<usize> =
-        result.rounds.iter().filter(|round| round.problem.is_some()).map(|round| round.block).collect();
+    let mut blocks: Vec<usize> = result
+        .rounds
+        .iter()
+        .filter(|round| round.problem.is_some())
+        .map(|round| round.block)
+        .collect();
     blocks.dedup();
     blocks
 }
@@ -103,13 +147,20 @@ const SHORTEST_WAIT_NS: u64 = 50_000;
 /// Did requests wait, arm by arm?
 pub fn waiting(result: &ResultFile) -> Vec<ArmWaiting> {
     let data = [Op::Read, Op::Write];
-    let wait = if result.probe.measures_q2g { Stage::Q2d } else { Stage::G2d };
+    let wait = if result.probe.measures_q2g {
+        Stage::Q2d
+    } else {
+        Stage::G2d
+    };
     result
         .design
         .arms
         .iter()
         .map(|arm| {
-            let rounds: Vec<&Round> = result.valid_rounds().filter(|round| round.arm == arm.label).collect();
+            let rounds: Vec<&Round> = result
+                .valid_rounds()
+                .filter(|round| round.arm == arm.label)
+                .collect();
             let pooled = |stage: Stage| {
                 let mut sum = Histogram::new(DEVICE);
                 for round in &rounds {

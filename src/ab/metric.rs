@@ -22,18 +22,32 @@ pub struct Metric {
     pub margin: f64,
 }
 
-const STAGES: [(&str, Stage); 3] = [("queue_wait", Stage::Q2d), ("device", Stage::D2c), ("total", Stage::Q2c)];
-const SCOPES: [(&str, &[Op]); 3] =
-    [("", &[Op::Read, Op::Write]), ("read_", &[Op::Read]), ("write_", &[Op::Write])];
+const STAGES: [(&str, Stage); 3] = [
+    ("queue_wait", Stage::Q2d),
+    ("device", Stage::D2c),
+    ("total", Stage::Q2c),
+];
+const SCOPES: [(&str, &[Op]); 3] = [
+    ("", &[Op::Read, Op::Write]),
+    ("read_", &[Op::Read]),
+    ("write_", &[Op::Write]),
+];
 /// Percentile, its probability and its default margin.
-const QUANTILES: [(&str, f64, f64); 5] =
-    [("p50", 0.5, 0.05), ("p90", 0.9, 0.05), ("p95", 0.95, 0.10), ("p99", 0.99, 0.10), ("p99.9", 0.999, 0.20)];
+const QUANTILES: [(&str, f64, f64); 5] = [
+    ("p50", 0.5, 0.05),
+    ("p90", 0.9, 0.05),
+    ("p95", 0.95, 0.10),
+    ("p99", 0.99, 0.10),
+    ("p99.9", 0.999, 0.20),
+];
 
 impl Metric {
     /// By its name; the name says all but the margin's override.
     pub fn named(name: &str) -> Option<Metric> {
         let last = name.rsplit(['.', '_']).next()?;
-        let quantile = QUANTILES.iter().find(|(suffix, ..)| name.ends_with(&format!("_{suffix}")));
+        let quantile = QUANTILES
+            .iter()
+            .find(|(suffix, ..)| name.ends_with(&format!("_{suffix}")));
         let (unit, direction, margin) = match (last, quantile) {
             (_, Some((_, _, margin))) => ("ns", Direction::LowerIsBetter, *margin),
             ("iops", _) => ("io/s", Direction::HigherIsBetter, 0.05),
@@ -75,7 +89,9 @@ impl Metric {
             let percent: f64 = margin.trim_end_matches('%').parse().unwrap_or(f64::NAN);
             if !(percent > 0.0 && percent < 100.0) {
                 return Err(Failure::usage(
-                    format!("the margin {margin} of {name} is not a number of per cent above 0 and below 100"),
+                    format!(
+                        "the margin {margin} of {name} is not a number of per cent above 0 and below 100"
+                    ),
                     format!("for instance {name}:5"),
                 ));
             }
@@ -87,7 +103,8 @@ impl Metric {
 
 fn is_latency(base: &str) -> bool {
     let scoped = SCOPES.iter().any(|(scope, _)| {
-        base.strip_prefix(scope).is_some_and(|stage| STAGES.iter().any(|(name, _)| *name == stage))
+        base.strip_prefix(scope)
+            .is_some_and(|stage| STAGES.iter().any(|(name, _)| *name == stage))
     });
     scoped || matches!(base, "read_clat" | "write_clat")
 }
@@ -101,13 +118,23 @@ pub struct Values {
 }
 
 /// Every metric that the round's numbers support. `window_s` is the length of the device's interval.
-pub fn values(device: &DeviceNumbers, outcome: &Outcome, window_s: f64, is_fixed_work: bool) -> Values {
+pub fn values(
+    device: &DeviceNumbers,
+    outcome: &Outcome,
+    window_s: f64,
+    is_fixed_work: bool,
+) -> Values {
     let mut values = Values::default();
     if is_fixed_work {
         values.put("elapsed".into(), outcome.elapsed_ns as f64 / 1e9);
     } else {
-        let data = [&device.ops[Op::Read as usize], &device.ops[Op::Write as usize]];
-        let (ios, bytes) = data.iter().fold((0, 0), |sum, op| (sum.0 + op.ios, sum.1 + op.bytes));
+        let data = [
+            &device.ops[Op::Read as usize],
+            &device.ops[Op::Write as usize],
+        ];
+        let (ios, bytes) = data
+            .iter()
+            .fold((0, 0), |sum, op| (sum.0 + op.ios, sum.1 + op.bytes));
         values.put("iops".into(), ios as f64 / window_s);
         values.put("throughput".into(), bytes as f64 / window_s);
     }
@@ -153,11 +180,21 @@ impl Values {
 
     fn put_job(&mut self, job: &JobResult) {
         let name = &job.name;
-        let sum = |value: fn(&crate::workload::DirectionResult) -> f64| job.directions().map(value).sum::<f64>();
+        let sum = |value: fn(&crate::workload::DirectionResult) -> f64| {
+            job.directions().map(value).sum::<f64>()
+        };
         self.put(format!("{name}.iops"), sum(|direction| direction.iops));
-        self.put(format!("{name}.throughput"), sum(|direction| direction.bytes_per_s));
+        self.put(
+            format!("{name}.throughput"),
+            sum(|direction| direction.bytes_per_s),
+        );
         for (scope, direction) in [("read", &job.read), ("write", &job.write)] {
-            let Some(clat) = direction.as_ref().and_then(|direction| direction.clat.as_ref()) else { continue };
+            let Some(clat) = direction
+                .as_ref()
+                .and_then(|direction| direction.clat.as_ref())
+            else {
+                continue;
+            };
             self.put(format!("{name}.{scope}_clat_mean"), clat.mean_ns);
             self.put(format!("{name}.{scope}_clat_sd"), clat.sd_ns);
             for (suffix, p, _) in QUANTILES {
@@ -179,16 +216,32 @@ mod tests {
     #[test]
     fn names_say_unit_direction_and_margin() {
         let p99 = Metric::parse("read_total_p99").unwrap();
-        assert_eq!((p99.unit.as_str(), p99.direction, p99.margin), ("ns", Direction::LowerIsBetter, 0.10));
+        assert_eq!(
+            (p99.unit.as_str(), p99.direction, p99.margin),
+            ("ns", Direction::LowerIsBetter, 0.10)
+        );
         let hog = Metric::parse("hog.throughput:8").unwrap();
-        assert_eq!((hog.direction, hog.margin), (Direction::HigherIsBetter, 0.08));
+        assert_eq!(
+            (hog.direction, hog.margin),
+            (Direction::HigherIsBetter, 0.08)
+        );
         assert!(Metric::named("probe.read_clat_p99.9").is_some());
         assert!(Metric::named("elapsed").is_some());
     }
 
     #[test]
     fn unknown_names_and_margins_are_refused() {
-        for text in ["latency", "p99", "total_p98", "iopsx", "x.elapsed", "iops:0", "iops:abc", "iops:100", ""] {
+        for text in [
+            "latency",
+            "p99",
+            "total_p98",
+            "iopsx",
+            "x.elapsed",
+            "iops:0",
+            "iops:abc",
+            "iops:100",
+            "",
+        ] {
             assert!(Metric::parse(text).is_err(), "{text}");
         }
     }
@@ -218,7 +271,10 @@ mod tests {
         (0..5_000).for_each(|ns| device.ops[0].q2c.record(ns));
         let values = values(&device, &Outcome::default(), 1.0, false);
         assert!(values.metrics.contains_key("total_p95"));
-        assert!(!values.metrics.contains_key("total_p99"), "only 50 of 5000 lie beyond");
+        assert!(
+            !values.metrics.contains_key("total_p99"),
+            "only 50 of 5000 lie beyond"
+        );
         assert!(values.insufficient_tail.contains(&"total_p99".to_owned()));
     }
 }

@@ -1,8 +1,6 @@
 //! The built-in workloads: what tells schedulers apart, each in a few lines of fio's own language.
 //! All bypass the page cache, and none repeats its random sequence.
 
-use std::time::Duration;
-
 use anyhow::Result;
 
 use super::fio::{Fio, Part};
@@ -76,8 +74,6 @@ const ENTRIES: [Entry; 8] = [
 
 /// `thread`: fio's threads end with fio, its processes need not.
 const COMMON: &str = "direct=1\nthread\nnorandommap\nrandrepeat=0\ngroup_reporting";
-/// fio takes a while to begin; who comes first must not be the first to go.
-const OUTLAST: Duration = Duration::from_secs(2);
 
 pub fn list() -> &'static [Entry] {
     &ENTRIES
@@ -113,11 +109,8 @@ pub fn find(name: &str) -> Result<Fio> {
         .unwrap_or_default();
     let parts = jobs.into_iter().map(|(label, job)| Part {
         label: label.to_owned(),
-        outlast: if job.longest_start_delay() < lead {
-            OUTLAST
-        } else {
-            Duration::ZERO
-        },
+        // Who comes first must not be the first to go.
+        is_background: job.longest_start_delay() < lead,
         job,
     });
     Ok(Fio::new(entry.name, parts.collect()))
@@ -125,6 +118,8 @@ pub fn find(name: &str) -> Result<Fio> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::failure::{Kind, kind_of};
     use crate::workload::{Fixed, Workload};

@@ -1,6 +1,7 @@
 //! Any command as a workload: it runs to its end, and the time it takes is the result. No shell in between.
 
 use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
@@ -10,6 +11,7 @@ use super::cgroup::Group;
 use super::launch::{self, Ended, Launch, Process};
 use super::{CgroupRef, Fixed, Outcome, Round, Running, Workload};
 use crate::failure::Failure;
+use crate::interrupt;
 
 pub struct CommandLine {
     name: String,
@@ -38,6 +40,35 @@ impl CommandLine {
             writes_device,
         })
     }
+}
+
+/// Runs a command of the user's in the foreground, with our input and output, and returns its exit code
+/// (128 and the number for a signal). On a signal of ours it is ended and waited for.
+pub fn foreground(argv: &[OsString]) -> Result<i32> {
+    let program = argv[0].to_string_lossy();
+    let mut child = std::process::Command::new(&argv[0])
+        .args(&argv[1..])
+        .spawn()
+        .map_err(|error| {
+            Failure::runtime(
+                format!("cannot run {program}: {error}"),
+                "see that it is installed and in PATH",
+            )
+        })?;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if let Err(interrupted) = interrupt::check() {
+            child.kill()?;
+            child.wait()?;
+            return Err(interrupted);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    Ok(status
+        .code()
+        .unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
 }
 
 impl Workload for CommandLine {

@@ -31,8 +31,8 @@ pub struct Fio {
 pub struct Part {
     pub label: String,
     pub job: JobFile,
-    /// How much longer it runs than was asked.
-    pub outlast: Duration,
+    /// Keeps the others company, and is asked to end when they have ended.
+    pub is_background: bool,
 }
 
 impl Fio {
@@ -52,7 +52,7 @@ impl Fio {
         let part = Part {
             label: "fio".to_owned(),
             job: JobFile::parse(&file, &text, devices)?,
-            outlast: Duration::ZERO,
+            is_background: false,
         };
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         Ok(Fio::new(&name, vec![part]))
@@ -116,7 +116,7 @@ impl Workload for Fio {
             json!({
                 "label": part.label,
                 "job": part.job.text(),
-                "outlast_ms": part.outlast.as_millis() as u64,
+                "is_background": part.is_background,
             })
         });
         json!({ "kind": "fio", "name": self.name, "processes": processes.collect::<Vec<_>>() })
@@ -153,8 +153,7 @@ impl Workload for Fio {
                     .with_context(|| format!("starting fio for {}", part.label))
             })
             .collect::<Result<Vec<_>>>()?;
-        let longest = self.parts.iter().map(|part| part.outlast).max();
-        let planned = lead + round.ramp + round.time + longest.unwrap_or_default();
+        let planned = lead + round.ramp + round.time;
         Ok(Box::new(FioRunning {
             processes,
             started: Instant::now(),
@@ -165,7 +164,6 @@ impl Workload for Fio {
 }
 
 struct FioRunning {
-    /// In the order of the parts: who is to outlast another comes before it.
     processes: Vec<FioProcess>,
     started: Instant,
     limit: Duration,
@@ -207,13 +205,20 @@ impl FioRunning {
 
 /// A process that was to keep another company to its end, and did not.
 fn early_leaver(processes: &[FioProcess]) -> Option<String> {
-    processes.windows(2).find_map(|pair| {
-        let (first, second) = (&pair[0], &pair[1]);
-        (first.ended_at()? < second.ended_at()?).then(|| {
-            let (first, second) = (first.label(), second.label());
-            format!("{first} ended before {second}, which was then measured alone")
-        })
-    })
+    let (background, measured): (Vec<_>, Vec<_>) = processes
+        .iter()
+        .partition(|process| process.is_background());
+    let last_end = measured
+        .iter()
+        .filter_map(|process| process.ended_at())
+        .max()?;
+    let leaver = background
+        .iter()
+        .find(|process| process.ended_at().is_some_and(|end| end < last_end))?;
+    Some(format!(
+        "{} ended before the others, which were then measured alone",
+        leaver.label()
+    ))
 }
 
 impl Running for FioRunning {
@@ -222,12 +227,19 @@ impl Running for FioRunning {
             return Ok(self.outcome.clone());
         }
         let mut all_ended = true;
+        let mut measured_ended = true;
         let mut one_failed = false;
         for process in &mut self.processes {
             match process.poll()? {
-                None => all_ended = false,
+                None => {
+                    all_ended = false;
+                    measured_ended &= process.is_background();
+                }
                 Some(succeeded) => one_failed |= !succeeded,
             }
+        }
+        if measured_ended && !all_ended {
+            self.processes.iter_mut().for_each(FioProcess::ask_to_end);
         }
         let overdue = self.started.elapsed() > self.limit;
         if !(all_ended || one_failed || overdue) {

@@ -14,9 +14,16 @@ use super::job_file::Window;
 use super::launch::{self, Ended, Launch, Process};
 use super::{CgroupRef, Outcome, Round};
 
+/// Longer than any round's start and end take.
+const COMPANY: Duration = Duration::from_secs(60);
+/// fio's exit code after a signal, with a valid result.
+const ENDED_BY_SIGNAL: i32 = 128;
+
 /// Field order is drop order: the group ends all processes, then the program's own end is waited for.
 pub(super) struct FioProcess {
     label: String,
+    is_background: bool,
+    asked_to_end: bool,
     group: Option<Group>,
     process: Process,
     started: Instant,
@@ -39,7 +46,11 @@ impl FioProcess {
         let window = Window {
             device_node: round.device_node,
             ramp: round.ramp,
-            time: round.time + part.outlast,
+            time: if part.is_background {
+                round.time + COMPANY
+            } else {
+                round.time
+            },
             lead,
         };
         let job_file = file("fio");
@@ -61,12 +72,14 @@ impl FioProcess {
         )?;
         Ok(FioProcess {
             label: part.label.clone(),
+            is_background: part.is_background,
+            asked_to_end: false,
             group: Some(group),
             process,
             started: Instant::now(),
             ended: None,
             output,
-            requested: window.time,
+            requested: round.time,
             entries: part.job.entries(),
         })
     }
@@ -74,7 +87,24 @@ impl FioProcess {
     /// Whether it succeeded, once it has ended.
     pub fn poll(&mut self) -> Result<Option<bool>> {
         self.ended = self.process.poll()?;
-        Ok(self.ended.map(|ended| ended.status.success()))
+        Ok(self.ended.map(|ended| self.is_success(&ended)))
+    }
+
+    fn is_success(&self, ended: &Ended) -> bool {
+        let as_asked = self.asked_to_end && ended.status.code() == Some(ENDED_BY_SIGNAL);
+        as_asked || ended.status.success()
+    }
+
+    pub fn is_background(&self) -> bool {
+        self.is_background
+    }
+
+    /// fio writes its result on SIGINT too. Asked once.
+    pub fn ask_to_end(&mut self) {
+        if self.ended.is_none() && !self.asked_to_end {
+            self.asked_to_end = true;
+            self.process.interrupt();
+        }
     }
 
     pub fn label(&self) -> &str {
@@ -132,8 +162,9 @@ impl FioProcess {
                 Some(end) => Some(format!("{end}: {why}")),
                 None => Some(why.clone()),
             },
-            (Some(ended), Ok(report)) => ended
-                .problem(&program)
+            (Some(ended), Ok(report)) => Some(ended)
+                .filter(|ended| !self.is_success(ended))
+                .and_then(|ended| ended.problem(&program))
                 .or_else(|| fio_result::problem(report, self.requested, self.entries)),
         }?;
         let said = report

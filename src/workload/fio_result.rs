@@ -76,10 +76,26 @@ fn no_json(prefix: &str) -> String {
     }
 }
 
-/// Many lines as one, for messages.
+/// The first lines as one, for messages: a fio with many threads says the same many times.
 pub fn one_line(text: &str) -> String {
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    lines.collect::<Vec<_>>().join(" | ")
+    const LINES: usize = 2;
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    let more = if lines.len() > LINES {
+        format!(" | and {} more lines", lines.len() - LINES)
+    } else {
+        String::new()
+    };
+    lines
+        .iter()
+        .take(LINES)
+        .copied()
+        .collect::<Vec<_>>()
+        .join(" | ")
+        + &more
 }
 
 /// Splits before the first line that is exactly `{`.

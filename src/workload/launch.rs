@@ -17,6 +17,7 @@ use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::cgroup::Group;
+use super::fio_result::one_line;
 use crate::failure::Failure;
 
 /// First argument by which a binary of ours recognises that it is to become the workload.
@@ -162,6 +163,13 @@ impl Process {
         Ok(self.ended)
     }
 
+    /// SIGINT: the program may finish what it has to.
+    pub fn interrupt(&mut self) {
+        if self.ended.is_none() {
+            let _ = pidfd_send_signal(&self.handle, Signal::INT);
+        }
+    }
+
     /// Asks the kernel to end the program itself (what it forked is ended through the group).
     pub fn kill(&mut self) {
         if self.ended.is_none() {
@@ -182,12 +190,11 @@ impl Process {
 
     /// The last words on its standard error, in one line; empty if it said nothing.
     pub fn last_words(&self) -> String {
-        const TAIL_BYTES: usize = 400;
+        const TAIL_BYTES: usize = 4096;
         let bytes = std::fs::read(&self.stderr).unwrap_or_default();
         let tail = &bytes[bytes.len().saturating_sub(TAIL_BYTES)..];
         let text = String::from_utf8_lossy(tail);
-        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-        lines.collect::<Vec<_>>().join(" | ")
+        one_line(&text)
     }
 }
 

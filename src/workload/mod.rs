@@ -14,7 +14,7 @@ use crate::journal::Journal;
 
 pub mod catalogue; // the built-in workloads, by name
 pub mod cgroup; // a control group per process group; its CPU time, and its end
-mod cgroup_mounts; // where the hierarchies are mounted. Pure
+pub(crate) mod cgroup_mounts; // where the hierarchies are mounted. Pure
 pub mod command; // any command, run to its end
 pub mod fake; // a recorded stand-in for tests
 pub mod fio; // one or more fio processes, checked

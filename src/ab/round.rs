@@ -1,0 +1,311 @@
+//! One round: switch and verify, idle, start the workload, skip the ramp, measure over its window, let it end,
+//! verify again.
+
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::{Context, Result};
+
+use super::metric;
+use super::plan::PlannedRound;
+use crate::arm::Arm;
+use crate::device::Device;
+use crate::environment::CpuTimes;
+use crate::interrupt;
+use crate::journal::Journal;
+use crate::probe::Probe;
+use crate::report::result::{Foreign, Round};
+use crate::scheduler::{self, Applied, SavedQueue};
+use crate::snapshot::{Interval, Snapshot};
+use crate::workload::{self, CgroupRef, Fixed, Outcome, Running, Workload};
+
+/// What all rounds have in common.
+pub struct Bench<'a> {
+    pub device: &'a Device,
+    pub arms: &'a [Arm],
+    pub baseline: &'a SavedQueue,
+    pub probe: &'a mut Probe,
+    pub workload: &'a mut dyn Workload,
+    pub ramp: Duration,
+    pub time: Duration,
+    pub journal: &'a Journal,
+    /// A binary of ours that starts workloads, see `workload::launch`.
+    pub launcher: &'a Path,
+}
+
+const POLL: Duration = Duration::from_millis(20);
+/// How long requests of before may take to drain, and a workload to begin with its I/O.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The part of a round that is measured.
+struct Measured {
+    window: Option<Interval>,
+    outcome: Outcome,
+    cgroups: Vec<CgroupRef>,
+}
+
+impl Bench<'_> {
+    /// An error ends the whole run; a workload that failed only spoils its round.
+    pub fn carry_out(&mut self, planned: &PlannedRound) -> Result<Round> {
+        let arm = &self.arms[planned.arm];
+        let applied = scheduler::apply_onto(self.device, arm, self.baseline)
+            .with_context(|| format!("applying {} to {}", arm.label, self.device.name))?;
+        wait_until_idle(self.device)?;
+        interrupt::sleep_until(Instant::now() + Duration::from_nanos(planned.phase_ns))?;
+        let started = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
+        let cpu = CpuTimes::read();
+        let measured = self.measure(planned, arm)?;
+        let load = cpu.and_then(|earlier| earlier.until(&CpuTimes::read()?));
+        let drifted = drifted(self.device, &applied)?;
+        Ok(self.round(planned, applied, started, drifted, measured, load))
+    }
+
+    fn round(
+        &self,
+        planned: &PlannedRound,
+        applied: Applied,
+        started: String,
+        drifted: Vec<String>,
+        measured: Measured,
+        load: Option<crate::environment::Load>,
+    ) -> Round {
+        let Measured {
+            window,
+            outcome,
+            cgroups,
+        } = measured;
+        let window = window.unwrap_or_else(|| Interval::nothing(&self.device.name));
+        let device = window.devices[0].clone();
+        let is_fixed_work = self.workload.fixed() == Fixed::Work;
+        let values = metric::values(&device, &outcome, window.duration_s(), is_fixed_work);
+        let problem = problem(&outcome, &drifted, &window);
+        Round {
+            index: planned.index,
+            block: planned.block,
+            position: planned.position,
+            arm: self.arms[planned.arm].label.clone(),
+            started,
+            applied,
+            drifted,
+            window_s: window.duration_s(),
+            foreign: foreign(&window, &cgroups),
+            device,
+            owners: window.owners,
+            cgroups,
+            outcome,
+            load,
+            metrics: values.metrics,
+            insufficient_tail: values.insufficient_tail,
+            fragile_percentile: values.fragile_percentile,
+            problem,
+        }
+    }
+
+    fn measure(&mut self, planned: &PlannedRound, arm: &Arm) -> Result<Measured> {
+        let files = tempfile::Builder::new()
+            .prefix("iosched-round-")
+            .tempdir()
+            .context("making a directory")?;
+        let before = self.probe.snapshot()?;
+        let mut running = self.workload.start(&workload::Round {
+            device_node: &self.device.node(),
+            arm_label: &arm.label,
+            index: planned.index,
+            block: planned.block,
+            seed: planned.workload_seed,
+            ramp: self.ramp,
+            time: self.time,
+            directory: files.path(),
+            scratch_directory: None,
+            journal: self.journal,
+            launcher: self.launcher,
+        })?;
+        let cgroups = running.cgroups();
+        if self.workload.fixed() == Fixed::Work {
+            let outcome = wait_for_end(&mut *running)?;
+            let window = Some(Interval::between(&before, &self.probe.snapshot()?)?);
+            return Ok(Measured {
+                window,
+                outcome,
+                cgroups,
+            });
+        }
+        let window = self.timed_window(&before, &cgroups, &mut *running)?;
+        let outcome = wait_for_end(&mut *running)?;
+        Ok(Measured {
+            window,
+            outcome,
+            cgroups,
+        })
+    }
+
+    /// From the end of the ramp, as long as the round's time. The clock starts with the first I/O that every
+    /// control group of the workload has completed, as fio's own does. None if the workload ended early.
+    fn timed_window(
+        &mut self,
+        before: &Snapshot,
+        cgroups: &[CgroupRef],
+        running: &mut dyn Running,
+    ) -> Result<Option<Interval>> {
+        let lead = Instant::now() + self.workload.lead();
+        let deadline = lead + PATIENCE;
+        loop {
+            let so_far = Interval::between(before, &self.probe.snapshot()?)?;
+            if Instant::now() >= lead && has_begun(&so_far, cgroups) {
+                break;
+            }
+            if running.poll()?.is_some() || Instant::now() > deadline {
+                return Ok(None);
+            }
+            interrupt::check()?;
+            std::thread::sleep(POLL);
+        }
+        let start = Instant::now() + self.ramp;
+        if !sleep_beside(running, start)? {
+            return Ok(None);
+        }
+        let earlier = self.probe.snapshot()?;
+        if !sleep_beside(running, start + self.time)? {
+            return Ok(None);
+        }
+        Ok(Some(Interval::between(&earlier, &self.probe.snapshot()?)?))
+    }
+}
+
+/// False if the workload ended before the deadline; a fio that ends just before its time is not early.
+fn sleep_beside(running: &mut dyn Running, deadline: Instant) -> Result<bool> {
+    const TOLERANCE: Duration = Duration::from_millis(250);
+    while Instant::now() < deadline {
+        interrupt::check()?;
+        if running.poll()?.is_some() {
+            return Ok(deadline.saturating_duration_since(Instant::now()) < TOLERANCE);
+        }
+        std::thread::sleep(POLL.min(deadline.saturating_duration_since(Instant::now())));
+    }
+    Ok(true)
+}
+
+fn has_begun(so_far: &Interval, cgroups: &[CgroupRef]) -> bool {
+    let seen = |cgroup: &CgroupRef| {
+        so_far
+            .owners
+            .iter()
+            .any(|owner| !cgroup.on_bios || owner.key.cgroup_id == cgroup.id)
+    };
+    if cgroups.is_empty() {
+        !so_far.owners.is_empty()
+    } else {
+        cgroups.iter().all(seen)
+    }
+}
+
+fn wait_for_end(running: &mut dyn Running) -> Result<Outcome> {
+    loop {
+        if let Some(outcome) = running.poll()? {
+            return Ok(outcome);
+        }
+        interrupt::check()?;
+        std::thread::sleep(POLL);
+    }
+}
+
+/// Nothing of the round before may reach into this one.
+fn wait_until_idle(device: &Device) -> Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let inflight = device.attribute("inflight")?;
+        if inflight.split_whitespace().all(|count| count == "0") {
+            return Ok(());
+        }
+        anyhow::ensure!(
+            Instant::now() < deadline,
+            "{} has requests in flight ({}) {} s after the scheduler was switched; something else is using it",
+            device.name,
+            inflight.trim(),
+            PATIENCE.as_secs()
+        );
+        interrupt::check()?;
+        std::thread::sleep(POLL);
+    }
+}
+
+/// Attributes that are not as they were when the round began, with both values.
+fn drifted(device: &Device, applied: &Applied) -> Result<Vec<String>> {
+    let now = scheduler::read(device)?;
+    let was = &applied.effective;
+    let mut drifted = Vec::new();
+    if now.active != was.active {
+        drifted.push(format!("scheduler: {} -> {}", was.active, now.active));
+    }
+    for (name, value) in &was.settings {
+        match now.settings.get(name) {
+            Some(current) if current == value => {}
+            current => drifted.push(format!(
+                "{name}: {value} -> {}",
+                current.map_or("gone", |text| text)
+            )),
+        }
+    }
+    if now.hardware_depth != was.hardware_depth {
+        let depth =
+            |state: &scheduler::State| state.hardware_depth.map_or(0, |hardware| hardware.depth);
+        drifted.push(format!("hardware depth: {} -> {}", depth(was), depth(&now)));
+    }
+    Ok(drifted)
+}
+
+/// I/O of owners outside the workload's control groups. None where bios do not carry the groups.
+fn foreign(window: &Interval, cgroups: &[CgroupRef]) -> Option<Foreign> {
+    if cgroups.is_empty() || cgroups.iter().any(|cgroup| !cgroup.on_bios) {
+        return None;
+    }
+    let is_foreign = |id: u64| cgroups.iter().all(|cgroup| cgroup.id != id);
+    let others = window
+        .owners
+        .iter()
+        .filter(|owner| is_foreign(owner.key.cgroup_id));
+    let (ios, bytes) = others.fold((0, 0), |sum, owner| {
+        (sum.0 + owner.ios(), sum.1 + owner.bytes())
+    });
+    let all: u64 = window
+        .owners
+        .iter()
+        .map(crate::snapshot::OwnerNumbers::bytes)
+        .sum();
+    Some(Foreign {
+        ios,
+        bytes,
+        share_of_bytes: if all == 0 {
+            0.0
+        } else {
+            bytes as f64 / all as f64
+        },
+    })
+}
+
+/// More than this share of lost events, and the histograms are not the whole truth.
+const TOLERATED_LOSS: f64 = 0.001;
+/// So few cannot matter: a percentile is reported only with 100 I/Os or more beyond it.
+const TOLERATED_EVENTS: u64 = 20;
+
+fn problem(outcome: &Outcome, drifted: &[String], window: &Interval) -> Option<String> {
+    if let Some(problem) = &outcome.problem {
+        return Some(problem.clone());
+    }
+    if !drifted.is_empty() {
+        return Some(format!(
+            "settings changed during the round: {}",
+            drifted.join(", ")
+        ));
+    }
+    if window.end_ns == window.start_ns {
+        return Some(
+            "the workload did no I/O that the probe saw, or ended before its window".to_owned(),
+        );
+    }
+    let device = &window.devices[0];
+    let ios: u64 = device.ops.iter().map(|op| op.ios).sum();
+    let lost = device.quality.lost_events();
+    (lost > TOLERATED_EVENTS && lost as f64 > ios as f64 * TOLERATED_LOSS)
+        .then(|| format!("the probe lost {lost} events beside {ios} I/Os"))
+}

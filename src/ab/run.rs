@@ -1,0 +1,218 @@
+//! Carries out a plan and leaves the device as it was, whatever happens on the way.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, Result};
+
+use super::analysis;
+use super::metric::Metric;
+use super::plan::{Plan, PlannedRound};
+use super::round::Bench;
+use crate::arm::Arm;
+use crate::device::Device;
+use crate::environment::Environment;
+use crate::failure::{Failure, Kind, kind_of};
+use crate::interrupt;
+use crate::journal::{self, Journal, Undo};
+use crate::preflight;
+use crate::probe::Probe;
+use crate::report::result::{
+    Design, DeviceInfo, ProbeInfo, ResultFile, Round, SCHEMA_VERSION, Status, WorkloadInfo,
+};
+use crate::scheduler::SavedQueue;
+use crate::scratch::Truth;
+use crate::workload::Workload;
+
+/// What is to be compared, on what, and for how long.
+pub struct Experiment<'a> {
+    pub device: Device,
+    pub scratch: Option<Truth>,
+    pub arms: Vec<Arm>,
+    pub reference: usize,
+    pub workload: &'a mut dyn Workload,
+    pub fio_version: Option<String>,
+    pub blocks: usize,
+    pub seed: u64,
+    pub ramp: Duration,
+    pub time: Duration,
+    pub primary: Vec<Metric>,
+    pub journal: &'a Journal,
+    pub launcher: &'a Path,
+    /// Saved here after every round, if given.
+    pub output: Option<PathBuf>,
+    pub notes: Vec<String>,
+}
+
+/// Told of the progress; prints, or not.
+pub trait Observer {
+    fn begin(&mut self, result: &ResultFile);
+    fn round_begins(&mut self, planned: &PlannedRound, arm: &Arm);
+    fn round_ends(&mut self, round: &Round);
+}
+
+/// Family-wise error rate of the primary metrics.
+const ALPHA: f64 = 0.05;
+
+impl Experiment<'_> {
+    /// The plan, without touching anything.
+    pub fn plan(&self) -> Plan {
+        Plan::new(self.seed, self.arms.len(), self.blocks)
+    }
+
+    /// The result is complete, or says why it is not. An error is one of before the first round, or of putting
+    /// back the settings.
+    pub fn run(mut self, observer: &mut dyn Observer) -> Result<ResultFile> {
+        let _lock = preflight::lock(&self.device)?;
+        let deepest = self
+            .arms
+            .iter()
+            .filter_map(|arm| arm.setting("nr_requests")?.parse().ok())
+            .max();
+        let mut probe = Probe::attach(std::slice::from_ref(&self.device), deepest.unwrap_or(0))?;
+        let baseline = SavedQueue::take(&self.device, &self.arms)?;
+        let mut result = self.empty_result(&probe);
+        save(self.output.as_deref(), &result)?;
+        observer.begin(&result);
+
+        let settings = self.journal.record(Undo::Queue(baseline.clone()))?;
+        let outcome = self.rounds(&mut probe, &baseline, &mut result, observer);
+        let put_back = settings.undo();
+
+        result.finished = Some(now());
+        result.status = match &outcome {
+            Ok(()) => Status::Complete,
+            Err(error) if matches!(kind_of(error), Kind::Interrupted(_)) => Status::Interrupted,
+            Err(_) => Status::Failed,
+        };
+        result.error = outcome.as_ref().err().map(|error| format!("{error:#}"));
+        result.comparisons = analysis::comparisons(&result);
+        result.waiting = analysis::waiting(&result);
+        save(self.output.as_deref(), &result)?;
+        put_back.context("the device is not as it was; `iosched restore` tries again")?;
+        outcome?;
+        Ok(result)
+    }
+
+    fn rounds(
+        &mut self,
+        probe: &mut Probe,
+        baseline: &SavedQueue,
+        result: &mut ResultFile,
+        observer: &mut dyn Observer,
+    ) -> Result<()> {
+        let mut bench = Bench {
+            device: &self.device,
+            arms: &self.arms,
+            baseline,
+            probe,
+            workload: self.workload,
+            ramp: self.ramp,
+            time: self.time,
+            journal: self.journal,
+            launcher: self.launcher,
+        };
+        for planned in result.plan.rounds.clone() {
+            interrupt::check()?;
+            observer.round_begins(&planned, &self.arms[planned.arm]);
+            let round = bench.carry_out(&planned)?;
+            observer.round_ends(&round);
+            let failed_at_once = planned.index == 0 && round.outcome.problem.is_some();
+            let problem = round.problem.clone();
+            result.rounds.push(round);
+            save(self.output.as_deref(), result)?;
+            if let (true, Some(problem)) = (failed_at_once, problem) {
+                return Err(Failure::runtime(
+                    format!("the workload failed in the first round: {problem}"),
+                    "run it by hand on this device, mend it, and try again",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn empty_result(&self, probe: &Probe) -> ResultFile {
+        ResultFile {
+            schema_version: SCHEMA_VERSION,
+            status: Status::Running,
+            error: None,
+            started: now(),
+            finished: None,
+            environment: Environment::read(self.fio_version.clone()),
+            device: DeviceInfo {
+                device: self.device.clone(),
+                model: self.device.model(),
+                size_bytes: self.device.size_bytes().ok(),
+                rotational: self.device.rotational().ok(),
+                hardware_queues: self.device.hardware_queues(),
+                scratch: self.scratch.clone(),
+            },
+            workload: WorkloadInfo {
+                name: self.workload.name().to_owned(),
+                fixed: self.workload.fixed(),
+                description: self.workload.description(),
+            },
+            design: Design {
+                arms: self.arms.clone(),
+                reference: self.reference,
+                blocks: self.blocks,
+                ramp_s: self.ramp.as_secs_f64(),
+                round_time_s: self.time.as_secs_f64(),
+                primary: self.primary.clone(),
+                alpha: ALPHA,
+            },
+            plan: self.plan(),
+            probe: ProbeInfo {
+                measures_q2g: probe.measures_q2g(),
+                memory_bytes: probe.memory_bytes(),
+                notes: probe.notes(),
+            },
+            rounds: Vec::new(),
+            comparisons: Vec::new(),
+            waiting: Vec::new(),
+            notes: self.notes.clone(),
+        }
+    }
+}
+
+/// Of the planned blocks, more than this share without a valid result makes the run invalid.
+const TOLERATED_EXCLUSIONS: f64 = 0.2;
+
+/// Whether the run as a whole may be trusted.
+pub fn ensure_valid(result: &ResultFile) -> Result<()> {
+    let excluded = analysis::excluded_blocks(result);
+    if excluded.len() as f64 > TOLERATED_EXCLUSIONS * result.design.blocks as f64 {
+        let first = result
+            .rounds
+            .iter()
+            .find_map(|round| round.problem.clone())
+            .unwrap_or_default();
+        return Err(Failure::invalid(
+            format!(
+                "the run is invalid: {} of {} blocks had a round that does not count; the first because {first}",
+                excluded.len(),
+                result.design.blocks
+            ),
+            "every round and its problem is in the result file",
+        ));
+    }
+    Ok(())
+}
+
+fn save(output: Option<&Path>, result: &ResultFile) -> Result<()> {
+    match output {
+        None => Ok(()),
+        Some(path) => journal::write_whole(path, &to_json(result)?),
+    }
+}
+
+/// The result file's bytes.
+pub fn to_json(result: &ResultFile) -> Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec(result).context("writing the result as JSON")?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+fn now() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+}

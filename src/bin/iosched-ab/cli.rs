@@ -1,0 +1,184 @@
+//! The arguments of `iosched-ab`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use iosched::scratch::Model;
+
+/// Compare: which I/O scheduler is right for this device and this workload?
+#[derive(Parser)]
+#[command(
+    name = "iosched-ab",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+#[command(
+    after_help = "Exit codes: 0 done, 1 run-time error, 2 usage, 5 refused before anything was touched, \
+    6 the run is invalid, 130 and 143 interrupted after everything was put back."
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Interleaved rounds of a workload under each arm, with a verdict
+    #[command(after_help = RUN_HELP)]
+    Run(Box<Run>),
+    /// A complete comparison on a scratch device of its own; needs nothing but root
+    #[command(
+        after_help = "Example:\n  iosched-ab demo -o demo.json && jq '.comparisons[0]' demo.json"
+    )]
+    Demo(Demo),
+    /// Make a device with a known service time, on which schedulers differ; it is removed on Ctrl-C
+    #[command(
+        after_help = "Examples:\n  iosched-ab scratch                  an SSD of 1 GiB, until Ctrl-C\n  \
+        iosched-ab scratch --model hdd -- fio --filename={} ...   as long as the command runs; {} is the device"
+    )]
+    Scratch(Scratch),
+    /// Print a result file again
+    #[command(after_help = "Example:\n  iosched-ab report iosched-ab-1732170000.json --all")]
+    Report(Report),
+    /// List the built-in workloads
+    Workloads,
+    /// Print a completion script
+    #[command(
+        after_help = "Example:\n  iosched-ab completions bash > /etc/bash_completion.d/iosched-ab"
+    )]
+    Completions { shell: clap_complete::Shell },
+}
+
+const RUN_HELP: &str = "\
+ARM is [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]..., with attributes below the device's queue/:
+  --arm mq-deadline,iosched/read_expire=200,nr_requests=128   --arm tight=kyber,iosched/read_lat_nsec=1000000
+DEVICE may be scratch:ssd, scratch:hdd or scratch:ram, a device made for this run.
+
+Examples:
+  iosched-ab run nvme0n1 --arm none --arm kyber --workload randread
+  iosched-ab run sda --arm mq-deadline --arm bfq --job db.fio --metric read_total_p99:10 --rounds 12
+  iosched-ab run sdb --arm none --arm bfq --destroy-data -- ./my-benchmark
+  iosched-ab run scratch:ssd --arm none --arm mq-deadline --workload probe-hog --metric probe.read_clat_p50";
+
+#[derive(Args)]
+#[allow(clippy::struct_excessive_bools, clippy::struct_field_names)] // they are the command line
+#[command(group = ArgGroup::new("load").required(true).args(["workload", "job", "command"]))]
+pub struct Run {
+    /// Kernel name, path, partition or mount point; or scratch:ssd, scratch:hdd, scratch:ram
+    #[arg(value_name = "DEVICE")]
+    pub device: String,
+    /// A scheduler with its settings; give at least two
+    #[arg(long = "arm", value_name = "ARM", required = true)]
+    pub arms: Vec<String>,
+    /// A built-in workload, see `iosched-ab workloads`
+    #[arg(long, value_name = "NAME")]
+    pub workload: Option<String>,
+    /// A fio job file
+    #[arg(long, value_name = "FILE")]
+    pub job: Option<PathBuf>,
+    /// Any command; it sees IOSCHED_DEVICE, IOSCHED_ARM, IOSCHED_BLOCK, IOSCHED_ROUND and IOSCHED_SEED
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+    /// The arm that others are compared to [default: the present scheduler if it is an arm, else the first]
+    #[arg(long, value_name = "LABEL")]
+    pub reference: Option<String>,
+    /// Rounds per arm
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub rounds: u16,
+    /// Measured length of a round
+    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = duration)]
+    pub round_time: Duration,
+    /// Left out at the start of a round
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
+    pub ramp: Duration,
+    /// Rounds of 5 s after 2 s; slow reactions of a scheduler are not seen
+    #[arg(long, conflicts_with_all = ["round_time", "ramp"])]
+    pub quick: bool,
+    /// A primary metric, and the difference that matters in per cent [default: throughput and total_p99; elapsed
+    /// for a command]
+    #[arg(long = "metric", value_name = "NAME[:MARGIN]")]
+    pub metrics: Vec<String>,
+    /// Of the schedule and the workloads [default: from the clock]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u32>,
+    /// The workload may write to the raw device: all data on it is lost
+    #[arg(long)]
+    pub destroy_data: bool,
+    /// The device is in use by a mounted file system, and may have its scheduler switched nevertheless
+    #[arg(long)]
+    pub allow_mounted: bool,
+    /// Result file [default: iosched-ab-TIMESTAMP.json]; `-` for stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Print the schedule and touch nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Args)]
+pub struct Demo {
+    /// Result file [default: iosched-ab-demo.json]; `-` for stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u32>,
+}
+
+#[derive(Args)]
+pub struct Scratch {
+    #[arg(long, default_value = "ssd")]
+    pub model: Model,
+    /// Size in bytes, or with K, M, G
+    #[arg(long, default_value = "1G", value_parser = bytes)]
+    pub size: u64,
+    /// One JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+    /// Keep the device as long as this command runs; `{}` in it is the device's path
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+#[derive(Args)]
+pub struct Report {
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// The exploratory metrics too
+    #[arg(long)]
+    pub all: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Format {
+    Text,
+    Json,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let parsed = match text.parse::<f64>() {
+        Ok(seconds) if (0.0..=86_400.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        Ok(_) => return Err("a time from 0 to a day is needed".to_owned()),
+        Err(_) => humantime::parse_duration(text),
+    };
+    parsed.map_err(|error| format!("{error}; for instance 20s, 1500ms or 2m"))
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    let (digits, shift) = match text.chars().last() {
+        Some('k' | 'K') => (&text[..text.len() - 1], 10),
+        Some('m' | 'M') => (&text[..text.len() - 1], 20),
+        Some('g' | 'G') => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    let number: u64 = digits
+        .parse()
+        .map_err(|_| format!("{text} is not a size such as 512M or 2G"))?;
+    number
+        .checked_mul(1 << shift)
+        .ok_or_else(|| format!("{text} is too large"))
+}

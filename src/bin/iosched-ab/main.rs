@@ -1,0 +1,74 @@
+//! `iosched-ab`: compare. Arguments, one call a command, exit code.
+
+mod cli;
+mod demo;
+mod progress;
+mod report;
+mod run;
+mod scratch;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{CommandFactory, Parser};
+use cli::{Cli, Command};
+use iosched::{failure, guardian, interrupt, journal, workload};
+
+fn main() -> ExitCode {
+    // This binary is also what it starts: the guardian, and the first moments of each workload.
+    if let Some(code) = workload::launch::run_if_asked() {
+        return code;
+    }
+    if let Some(outcome) = guardian::run_if_asked() {
+        return if outcome.is_ok() {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        };
+    }
+    let cli = Cli::parse();
+    let outcome = interrupt::install().and_then(|()| match cli.command {
+        Command::Run(arguments) => changing(|| run::run(&arguments)),
+        Command::Demo(arguments) => changing(|| demo::run(&arguments)),
+        Command::Scratch(arguments) => changing(|| scratch::run(&arguments)),
+        Command::Report(arguments) => report::run(&arguments),
+        Command::Workloads => report::workloads(),
+        Command::Completions { shell } => {
+            clap_complete::generate(
+                shell,
+                &mut Cli::command(),
+                "iosched-ab",
+                &mut std::io::stdout(),
+            );
+            Ok(())
+        }
+    });
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "iosched-ab: {error:#}");
+            ExitCode::from(failure::kind_of(&error).exit_code())
+        }
+    }
+}
+
+/// For commands that change the machine: first tell what an earlier one left changed.
+fn changing(command: impl FnOnce() -> Result<()>) -> Result<()> {
+    for left in journal::left_behind().unwrap_or_default() {
+        let what = match &left {
+            Ok(left) => format!(
+                "process {} left behind: {}",
+                left.pid,
+                left.describe().join(", ")
+            ),
+            Err(error) => format!("{error:#}"),
+        };
+        note(&format!("{what}; `iosched restore` puts it back"));
+    }
+    command()
+}
+
+fn note(text: &str) {
+    let _ = writeln!(std::io::stderr(), "iosched-ab: note: {text}");
+}

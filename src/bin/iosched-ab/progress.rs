@@ -1,0 +1,84 @@
+//! Progress on stderr: a bar with the time left on a terminal, a line per round elsewhere.
+
+use std::io::{IsTerminal, Write};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use iosched::ab::plan::PlannedRound;
+use iosched::ab::run::Observer;
+use iosched::arm::Arm;
+use iosched::report::result::{ResultFile, Round};
+use iosched::report::units;
+
+#[derive(Default)]
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    rounds: usize,
+    metric: Option<(String, String)>,
+}
+
+impl Observer for Progress {
+    fn begin(&mut self, result: &ResultFile) {
+        self.rounds = result.plan.rounds.len();
+        self.metric = result
+            .design
+            .primary
+            .first()
+            .map(|metric| (metric.name.clone(), metric.unit.clone()));
+        if std::io::stderr().is_terminal() {
+            let style =
+                ProgressStyle::with_template("{bar:30} {pos}/{len} rounds, {eta} left  {msg}");
+            let bar = ProgressBar::new(self.rounds as u64);
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            self.bar = Some(bar);
+        }
+    }
+
+    fn round_begins(&mut self, planned: &PlannedRound, arm: &Arm) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(format!("block {}: {}", planned.block + 1, arm.label));
+        }
+    }
+
+    fn round_ends(&mut self, round: &Round) {
+        let value = self.metric.as_ref().and_then(|(name, unit)| {
+            let value = *round.metrics.get(name)?;
+            let text = match unit.as_str() {
+                "ns" => units::time(Some(value)),
+                "s" => units::time(Some(value * 1e9)),
+                "bytes/s" => units::throughput(value),
+                _ => format!("{}/s", units::count(value)),
+            };
+            Some(format!("{name} {text}"))
+        });
+        let outcome = match &round.problem {
+            Some(problem) => format!("does not count: {problem}"),
+            None => value.unwrap_or_else(|| "done".to_owned()),
+        };
+        let line = format!(
+            "round {}/{} block {} {}: {outcome}",
+            round.index + 1,
+            self.rounds,
+            round.block + 1,
+            round.arm
+        );
+        match &self.bar {
+            Some(bar) => {
+                if round.problem.is_some() {
+                    bar.println(line);
+                }
+                bar.inc(1);
+            }
+            None => {
+                let _ = writeln!(std::io::stderr(), "{line}");
+            }
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

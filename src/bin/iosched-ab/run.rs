@@ -1,0 +1,263 @@
+//! `iosched-ab run`: from arguments to an experiment.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, Result};
+use iosched::ab::metric::Metric;
+use iosched::ab::run::{self as experiment, Experiment};
+use iosched::arm::{self, Arm};
+use iosched::device::Device;
+use iosched::failure::Failure;
+use iosched::guardian;
+use iosched::journal::Journal;
+use iosched::preflight::{self, Intent, Severity};
+use iosched::report::text;
+use iosched::scheduler;
+use iosched::scratch::{Model, Scratch};
+use iosched::workload::command::CommandLine;
+use iosched::workload::fio::Fio;
+use iosched::workload::{Fixed, Workload, catalogue};
+
+use crate::cli::Run;
+use crate::note;
+use crate::progress::Progress;
+
+const SCRATCH_BYTES: u64 = 1 << 30;
+
+pub fn run(arguments: &Run) -> Result<()> {
+    let arms = arguments
+        .arms
+        .iter()
+        .map(|text| text.parse())
+        .collect::<Result<Vec<Arm>>>()?;
+    arm::refuse_duplicate_labels(&arms)?;
+    if arms.len() < 2 {
+        return Err(Failure::usage(
+            "one arm cannot be compared",
+            "give at least two --arm",
+        ));
+    }
+    arms.iter()
+        .flat_map(|arm| &arm.notes)
+        .for_each(|text| note(text));
+    let metrics = arguments
+        .metrics
+        .iter()
+        .map(|text| Metric::parse(text))
+        .collect::<Result<Vec<_>>>()?;
+
+    let journal = Journal::create()?;
+    let launcher = std::env::current_exe().context("finding this program's own path")?;
+    let _guardian = guardian::start(&launcher, &journal)?;
+    let model = arguments
+        .device
+        .strip_prefix("scratch:")
+        .map(str::parse::<Model>)
+        .transpose()?;
+    // Dry runs touch nothing: no scratch device is made for them.
+    let scratch = match model {
+        Some(model) if !arguments.dry_run => Some(make_scratch(model, &journal)?),
+        _ => None,
+    };
+    let device = match (&scratch, model) {
+        (Some(scratch), _) => Device::resolve(scratch.device_name())?.device,
+        (None, Some(model)) => return dry_run_of_scratch(arguments, &arms, model),
+        (None, None) => {
+            let resolved = Device::resolve(&arguments.device)?;
+            resolved.notes.iter().for_each(|text| note(text));
+            resolved.device
+        }
+    };
+    let is_ours = scratch.is_some();
+    let mut workload = load(arguments, &device, is_ours)?;
+    let intent = Intent {
+        arms: &arms,
+        writes_raw_device: workload.writes_device(),
+        allow_mounted: arguments.allow_mounted,
+        destroy_data: arguments.destroy_data || is_ours,
+    };
+    for finding in preflight::check(&device, &intent)?.into_result()? {
+        if finding.severity > Severity::Note || !is_ours {
+            note(&format!("{}; {}", finding.what, finding.hint));
+        }
+    }
+    workload.check()?;
+    let fio_version = Fio::new("version", Vec::new()).version().ok();
+    let (ramp, time) = times(arguments, workload.fixed());
+    let primary = if metrics.is_empty() {
+        default_metrics(workload.fixed())
+    } else {
+        metrics
+    };
+    let reference = reference(arguments.reference.as_deref(), &arms, &device)?;
+    let experiment = Experiment {
+        scratch: scratch.as_ref().map(|scratch| scratch.truth().clone()),
+        device,
+        arms,
+        reference,
+        workload: &mut *workload,
+        fio_version,
+        blocks: usize::from(arguments.rounds),
+        seed: seed(arguments.seed),
+        ramp,
+        time,
+        primary,
+        journal: &journal,
+        launcher: &launcher,
+        output: output(arguments.output.as_deref(), "iosched-ab"),
+        notes: scratch
+            .as_ref()
+            .and_then(|scratch| scratch.fallback().map(str::to_owned))
+            .into_iter()
+            .collect(),
+    };
+    if arguments.dry_run {
+        return print_schedule(&experiment.arms, &experiment.plan());
+    }
+    carry_out(experiment)
+}
+
+/// Runs it, prints the report, names the file. Everything is put back when this returns.
+pub fn carry_out(experiment: Experiment<'_>) -> Result<()> {
+    let output = experiment.output.clone();
+    let outcome = {
+        let mut progress = Progress::default();
+        experiment.run(&mut progress)
+    };
+    let result = match (outcome, &output) {
+        (Ok(result), _) => result,
+        (Err(error), Some(path)) if path.exists() => {
+            note(&format!(
+                "the rounds that were done are in {}",
+                path.display()
+            ));
+            return Err(error);
+        }
+        (Err(error), _) => return Err(error),
+    };
+    let mut out = std::io::stdout().lock();
+    let report = text::render(&result, false);
+    if let Some(path) = &output {
+        writeln!(out, "{report}Result file: {}", path.display())?;
+    } else {
+        out.write_all(&experiment::to_json(&result)?)?;
+        let _ = std::io::stderr().write_all(report.as_bytes());
+    }
+    experiment::ensure_valid(&result)
+}
+
+pub fn make_scratch(model: Model, journal: &Journal) -> Result<Scratch> {
+    let scratch = Scratch::create(model, SCRATCH_BYTES, journal)?;
+    note(&format!(
+        "made {}: {}",
+        scratch.device_name(),
+        scratch.truth().text
+    ));
+    if let Some(why) = scratch.fallback() {
+        note(&format!(
+            "it is a plain loop device over memory, because {why}"
+        ));
+    }
+    Ok(scratch)
+}
+
+fn dry_run_of_scratch(arguments: &Run, arms: &[Arm], model: Model) -> Result<()> {
+    note(&format!("a scratch device ({model}) would be made"));
+    let plan = iosched::ab::plan::Plan::new(
+        seed(arguments.seed),
+        arms.len(),
+        usize::from(arguments.rounds),
+    );
+    print_schedule(arms, &plan)
+}
+
+fn print_schedule(arms: &[Arm], plan: &iosched::ab::plan::Plan) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "seed {}", plan.seed)?;
+    for block in 0..plan.blocks() {
+        let rounds = plan.rounds.iter().filter(|round| round.block == block);
+        let labels: Vec<&str> = rounds.map(|round| arms[round.arm].label.as_str()).collect();
+        writeln!(out, "block {}: {}", block + 1, labels.join("  "))?;
+    }
+    Ok(())
+}
+
+fn load(arguments: &Run, device: &Device, is_ours: bool) -> Result<Box<dyn Workload>> {
+    if let Some(name) = &arguments.workload {
+        return Ok(Box::new(catalogue::find(name)?));
+    }
+    if let Some(path) = &arguments.job {
+        return Ok(Box::new(Fio::from_job_file(path, &[device.node()])?));
+    }
+    // Nobody can tell what a command writes: with consent it is taken for a writer, and without it is trusted
+    // to read, as its author says.
+    let writes = arguments.destroy_data || is_ours;
+    Ok(Box::new(CommandLine::new(
+        arguments.command.clone(),
+        writes,
+        None,
+    )?))
+}
+
+fn times(arguments: &Run, fixed: Fixed) -> (Duration, Duration) {
+    match fixed {
+        Fixed::Work => (Duration::ZERO, Duration::ZERO),
+        Fixed::Time if arguments.quick => (Duration::from_secs(2), Duration::from_secs(5)),
+        Fixed::Time => (arguments.ramp, arguments.round_time),
+    }
+}
+
+fn default_metrics(fixed: Fixed) -> Vec<Metric> {
+    let names: &[&str] = match fixed {
+        Fixed::Time => &["throughput", "total_p99"],
+        Fixed::Work => &["elapsed"],
+    };
+    names
+        .iter()
+        .filter_map(|name| Metric::named(name))
+        .collect()
+}
+
+fn reference(wanted: Option<&str>, arms: &[Arm], device: &Device) -> Result<usize> {
+    if let Some(label) = wanted {
+        return arms
+            .iter()
+            .position(|arm| arm.label == label)
+            .ok_or_else(|| {
+                let labels: Vec<&str> = arms.iter().map(|arm| arm.label.as_str()).collect();
+                Failure::usage(
+                    format!("the reference {label} is no arm"),
+                    format!("arms: {}", labels.join(", ")),
+                )
+            });
+    }
+    let present = scheduler::choice(device)?.active;
+    Ok(arms
+        .iter()
+        .position(|arm| arm.scheduler == present && arm.settings.is_empty())
+        .unwrap_or(0))
+}
+
+pub fn seed(wanted: Option<u32>) -> u64 {
+    let from_clock = || {
+        SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .map_or(1, |now| now.subsec_nanos())
+    };
+    u64::from(wanted.unwrap_or_else(from_clock))
+}
+
+/// None for stdout.
+pub fn output(wanted: Option<&Path>, default_stem: &str) -> Option<PathBuf> {
+    match wanted {
+        Some(path) if path == Path::new("-") => None,
+        Some(path) => Some(path.to_owned()),
+        None => {
+            let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+            let stamp: String = now.chars().filter(char::is_ascii_alphanumeric).collect();
+            Some(PathBuf::from(format!("{default_stem}-{stamp}.json")))
+        }
+    }
+}
