@@ -144,37 +144,42 @@ pub fn excluded_blocks(result: &ResultFile) -> Vec<usize> {
 
 const SHORTEST_WAIT_NS: u64 = 50_000;
 
-/// Did requests wait, arm by arm?
+/// Did requests wait, arm by arm? All arms are held to the same threshold.
 pub fn waiting(result: &ResultFile) -> Vec<ArmWaiting> {
-    let data = [Op::Read, Op::Write];
+    let arms = &result.design.arms;
+    let pooled = |label: &str, stage: Stage| {
+        let mut sum = Histogram::new(DEVICE);
+        for round in result.valid_rounds().filter(|round| round.arm == label) {
+            // The layouts are the same by construction.
+            let _ = sum.merge(&round.device.stage(stage, &[Op::Read, Op::Write]));
+        }
+        sum
+    };
+    let device_medians = arms
+        .iter()
+        .filter_map(|arm| pooled(&arm.label, Stage::D2c).quantile_ns(0.5));
+    let shortest_device_ns = device_medians.fold(f64::INFINITY, f64::min);
+    let tenth_ns = if shortest_device_ns.is_finite() {
+        (shortest_device_ns / 10.0) as u64
+    } else {
+        0
+    };
+    let threshold_ns = SHORTEST_WAIT_NS.max(tenth_ns);
     let wait = if result.probe.measures_q2g {
         Stage::Q2d
     } else {
         Stage::G2d
     };
-    result
-        .design
-        .arms
-        .iter()
+    arms.iter()
         .map(|arm| {
-            let rounds: Vec<&Round> = result
+            let waits = pooled(&arm.label, wait);
+            let last = result
                 .valid_rounds()
                 .filter(|round| round.arm == arm.label)
-                .collect();
-            let pooled = |stage: Stage| {
-                let mut sum = Histogram::new(DEVICE);
-                for round in &rounds {
-                    let _ = sum.merge(&round.device.stage(stage, &data)); // the layouts are the same by construction
-                }
-                sum
-            };
-            let waits = pooled(wait);
-            let device_ns = pooled(Stage::D2c).quantile_ns(0.5).unwrap_or(0.0);
-            let threshold_ns = SHORTEST_WAIT_NS.max((device_ns / 10.0) as u64);
+                .last();
             ArmWaiting {
                 arm: arm.label.clone(),
-                hardware_depth: rounds
-                    .last()
+                hardware_depth: last
                     .and_then(|round| round.applied.effective.hardware_depth)
                     .map(|hardware| hardware.depth),
                 requests: waits.count(),

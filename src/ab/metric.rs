@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::verdict::{Direction, Scale};
 use crate::failure::Failure;
 use crate::histogram::Histogram;
-use crate::snapshot::{DeviceNumbers, Op, Stage};
-use crate::workload::{JobResult, Outcome};
+use crate::snapshot::{Interval, Op, Stage};
+use crate::workload::{CgroupRef, JobResult, Outcome};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Metric {
@@ -44,26 +44,15 @@ const QUANTILES: [(&str, f64, f64); 5] = [
 impl Metric {
     /// By its name; the name says all but the margin's override.
     pub fn named(name: &str) -> Option<Metric> {
-        let last = name.rsplit(['.', '_']).next()?;
-        let quantile = QUANTILES
-            .iter()
-            .find(|(suffix, ..)| name.ends_with(&format!("_{suffix}")));
-        let (unit, direction, margin) = match (last, quantile) {
-            (_, Some((_, _, margin))) => ("ns", Direction::LowerIsBetter, *margin),
-            ("iops", _) => ("io/s", Direction::HigherIsBetter, 0.05),
-            ("throughput", _) => ("bytes/s", Direction::HigherIsBetter, 0.05),
-            ("mean", _) => ("ns", Direction::LowerIsBetter, 0.05),
-            ("sd", _) => ("ns", Direction::LowerIsBetter, 0.20),
-            _ if name == "elapsed" => ("s", Direction::LowerIsBetter, 0.05),
-            _ => return None,
+        // `JOB.` comes first; the point of `p99.9` is no such point.
+        let kind = Kind::of(name, false).or_else(|| Kind::of(name.split_once('.')?.1, true))?;
+        let (unit, direction, margin) = match kind {
+            Kind::Iops => ("io/s", Direction::HigherIsBetter, 0.05),
+            Kind::Throughput => ("bytes/s", Direction::HigherIsBetter, 0.05),
+            Kind::Elapsed => ("s", Direction::LowerIsBetter, 0.05),
+            Kind::Latency { margin } => ("ns", Direction::LowerIsBetter, margin),
         };
-        let (_, plain) = name.split_once('.').unwrap_or(("", name));
-        let base = plain.rsplit_once('_').map_or(plain, |(base, _)| base);
-        let is_known = matches!(plain, "iops" | "throughput")
-            || (name == "elapsed")
-            || quantile.is_some_and(|_| is_latency(base))
-            || (matches!(last, "mean" | "sd") && is_latency(base));
-        is_known.then(|| Metric {
+        Some(Metric {
             name: name.to_owned(),
             unit: unit.to_owned(),
             scale: Scale::Log,
@@ -101,12 +90,38 @@ impl Metric {
     }
 }
 
-fn is_latency(base: &str) -> bool {
-    let scoped = SCOPES.iter().any(|(scope, _)| {
-        base.strip_prefix(scope)
-            .is_some_and(|stage| STAGES.iter().any(|(name, _)| *name == stage))
-    });
-    scoped || matches!(base, "read_clat" | "write_clat")
+enum Kind {
+    Iops,
+    Throughput,
+    Elapsed,
+    Latency { margin: f64 },
+}
+
+impl Kind {
+    /// Of a name without `JOB.`; a job has other latencies than a device.
+    fn of(name: &str, is_job: bool) -> Option<Kind> {
+        match name {
+            "iops" => return Some(Kind::Iops),
+            "throughput" => return Some(Kind::Throughput),
+            "elapsed" if !is_job => return Some(Kind::Elapsed),
+            _ => {}
+        }
+        let (base, statistic) = name.rsplit_once('_')?;
+        let is_latency = if is_job {
+            matches!(base, "read_clat" | "write_clat")
+        } else {
+            SCOPES.iter().any(|(scope, _)| {
+                let stage = base.strip_prefix(scope);
+                stage.is_some_and(|stage| STAGES.iter().any(|(name, _)| *name == stage))
+            })
+        };
+        let margin = match statistic {
+            "mean" => 0.05,
+            "sd" => 0.20,
+            _ => QUANTILES.iter().find(|(name, ..)| *name == statistic)?.2,
+        };
+        is_latency.then_some(Kind::Latency { margin })
+    }
 }
 
 /// What a round yields: the values, and which percentiles are missing or shaky.
@@ -118,12 +133,16 @@ pub struct Values {
 }
 
 /// Every metric that the round's numbers support. `window_s` is the length of the device's interval.
+///
+/// The throughput of a control group is the probe's, over the window; of a fio job without a group of its own, fio's.
 pub fn values(
-    device: &DeviceNumbers,
+    window: &Interval,
+    cgroups: &[CgroupRef],
     outcome: &Outcome,
-    window_s: f64,
     is_fixed_work: bool,
 ) -> Values {
+    let device = &window.devices[0];
+    let window_s = window.duration_s();
     let mut values = Values::default();
     if is_fixed_work {
         values.put("elapsed".into(), outcome.elapsed_ns as f64 / 1e9);
@@ -145,6 +164,23 @@ pub fn values(
     }
     for job in &outcome.jobs {
         values.put_job(job);
+    }
+    for cgroup in cgroups
+        .iter()
+        .filter(|cgroup| cgroup.on_bios && window_s > 0.0)
+    {
+        let members = window
+            .owners
+            .iter()
+            .filter(|owner| owner.key.cgroup_id == cgroup.id);
+        let (ios, bytes) = members.fold((0, 0), |sum, owner| {
+            (sum.0 + owner.ios(), sum.1 + owner.bytes())
+        });
+        values.put(format!("{}.iops", cgroup.label), ios as f64 / window_s);
+        values.put(
+            format!("{}.throughput", cgroup.label),
+            bytes as f64 / window_s,
+        );
     }
     values
 }
@@ -212,6 +248,16 @@ impl Values {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::snapshot::DeviceNumbers;
+
+    fn window(device: DeviceNumbers, seconds: u64) -> Interval {
+        Interval {
+            start_ns: 0,
+            end_ns: seconds * 1_000_000_000,
+            devices: vec![device],
+            owners: Vec::new(),
+        }
+    }
 
     #[test]
     fn names_say_unit_direction_and_margin() {
@@ -257,7 +303,7 @@ mod tests {
                 op.q2c.record(ns);
             }
         }
-        let values = values(&device, &Outcome::default(), 2.0, false);
+        let values = values(&window(device, 2), &[], &Outcome::default(), false);
         assert!((values.metrics["iops"] - 200_000.0).abs() < 1e-6);
         assert_eq!(values.metrics.len(), 2 + 3 * 3 * 7);
         for name in values.metrics.keys() {
@@ -269,7 +315,7 @@ mod tests {
     fn a_percentile_needs_its_tail() {
         let mut device = DeviceNumbers::new("sda");
         (0..5_000).for_each(|ns| device.ops[0].q2c.record(ns));
-        let values = values(&device, &Outcome::default(), 1.0, false);
+        let values = values(&window(device, 1), &[], &Outcome::default(), false);
         assert!(values.metrics.contains_key("total_p95"));
         assert!(
             !values.metrics.contains_key("total_p99"),

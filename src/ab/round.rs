@@ -77,7 +77,7 @@ impl Bench<'_> {
         let window = window.unwrap_or_else(|| Interval::nothing(&self.device.name));
         let device = window.devices[0].clone();
         let is_fixed_work = self.workload.fixed() == Fixed::Work;
-        let values = metric::values(&device, &outcome, window.duration_s(), is_fixed_work);
+        let values = metric::values(&window, &cgroups, &outcome, is_fixed_work);
         let problem = problem(&outcome, &drifted, &window);
         Round {
             index: planned.index,

@@ -152,7 +152,7 @@ pub struct ArmWaiting {
     pub arm: String,
     pub hardware_depth: Option<u32>,
     pub requests: u64,
-    /// 50 us, or a tenth of the median device time if that is longer.
+    /// 50 us, or a tenth of the median device time of the fastest arm if that is longer.
     pub threshold_ns: u64,
     pub share: Option<f64>,
 }

@@ -31,9 +31,13 @@ pub fn count(n: f64) -> String {
     }
 }
 
-/// A relative change from a ratio: `-12.4 %`.
+/// A relative change from a ratio: `-12.4 %`; beyond a factor of two the factor itself: `x22.3`.
 pub fn change(ratio: f64) -> String {
-    format!("{:+.1} %", (ratio - 1.0) * 100.0)
+    if (0.5..2.0).contains(&ratio) {
+        format!("{:+.1} %", (ratio - 1.0) * 100.0)
+    } else {
+        format!("x{}", three(ratio))
+    }
 }
 
 fn three(x: f64) -> String {
@@ -60,6 +64,8 @@ mod tests {
         assert_eq!(count(12_345.0), "12.3k");
         assert_eq!(count(0.5), "0.50");
         assert_eq!(change(0.876), "-12.4 %");
+        assert_eq!(change(22.33), "x22.3");
+        assert_eq!(change(0.25), "x0.25");
         assert_eq!(time(Some(99_960.0)), "100 us");
     }
 }

@@ -184,7 +184,10 @@ impl FioRunning {
             }
             whole.signal = whole.signal.or(part.signal);
             whole.elapsed_ns = whole.elapsed_ns.max(part.elapsed_ns);
-            whole.jobs.extend(part.jobs);
+            // Company is measured by the probe, over the window of the others; its own window is another one.
+            if !process.is_background() {
+                whole.jobs.extend(part.jobs);
+            }
             whole.problem = whole.problem.or(part.problem);
             raw.extend(part.raw);
             cpu_ns = cpu_ns
