@@ -1,0 +1,34 @@
+# Two commands for people: `make demo` and `make test`. Each installs what it needs and says so.
+SUDO := $(if $(filter-out 0,$(shell id -u)),sudo -E,)
+
+.PHONY: all demo test bench lint fmt setup-build
+
+all: setup-build
+	cargo build --release --workspace --locked
+
+setup-build:
+	@contrib/setup.sh build
+
+demo:
+	@contrib/setup.sh build demo
+	cargo build --release --locked
+	$(SUDO) target/release/iosched-ab demo
+
+test:
+	@contrib/setup.sh build test
+	@contrib/test.sh
+
+bench:
+	@contrib/setup.sh build test bench
+	cargo build --release --workspace --locked
+	$(SUDO) benches/overhead
+
+lint:
+	@contrib/setup.sh build lint
+	cargo fmt --all --check
+	IOSCHED_BPF_WERROR=1 cargo clippy --workspace --all-targets --locked -- -D warnings
+	clang-format-19 --dry-run -Werror bpf/*.h bpf/*.c
+
+fmt:
+	cargo fmt --all
+	clang-format-19 -i bpf/*.h bpf/*.c
