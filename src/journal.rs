@@ -356,6 +356,23 @@ pub fn left_behind() -> Result<Vec<Result<LeftBehind>>> {
     Ok(found)
 }
 
+/// One line for each process that is gone and left something changed, for those who start next.
+pub fn notes() -> Vec<String> {
+    // Only root can read journals; others have nothing to put back.
+    let left_behind = left_behind().unwrap_or_default();
+    let lines = left_behind.iter().map(|left| match left {
+        Ok(left) => format!(
+            "process {} left behind: {}",
+            left.pid,
+            left.describe().join(", ")
+        ),
+        Err(error) => format!("{error:#}"),
+    });
+    lines
+        .map(|line| format!("{line}; `iosched restore` puts it back"))
+        .collect()
+}
+
 /// Undoes what the journal at `path` holds, if it is still there. For the guardian, whose charge has just ended.
 pub fn restore_file(path: &Path) -> Result<Vec<anyhow::Error>> {
     match read(path)? {

@@ -15,6 +15,14 @@ use iosched::failure;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    if !matches!(
+        cli.command,
+        Command::Restore(_) | Command::Completions { .. }
+    ) {
+        for note in iosched::journal::notes() {
+            let _ = writeln!(std::io::stderr(), "iosched: note: {note}");
+        }
+    }
     let outcome = iosched::interrupt::install().and_then(|()| match cli.command {
         Command::Stat(arguments) => stat::run(&arguments),
         Command::Schedulers(arguments) => schedulers::run(&arguments),

@@ -25,6 +25,8 @@ pub fn run(arguments: &Set) -> Result<()> {
         destroy_data: false,
     };
     preflight::check(&device, &intent)?.into_result()?;
+    // Refused while a comparison is at work on the device.
+    let _lock = preflight::lock(&device)?;
     let before = scheduler::read(&device)?;
     let applied = scheduler::apply(&device, &arm)?;
     let after = &applied.effective;

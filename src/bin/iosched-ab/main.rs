@@ -55,17 +55,7 @@ fn main() -> ExitCode {
 
 /// For commands that change the machine: first tell what an earlier one left changed.
 fn changing(command: impl FnOnce() -> Result<()>) -> Result<()> {
-    for left in journal::left_behind().unwrap_or_default() {
-        let what = match &left {
-            Ok(left) => format!(
-                "process {} left behind: {}",
-                left.pid,
-                left.describe().join(", ")
-            ),
-            Err(error) => format!("{error:#}"),
-        };
-        note(&format!("{what}; `iosched restore` puts it back"));
-    }
+    journal::notes().iter().for_each(|text| note(text));
     command()
 }
 
