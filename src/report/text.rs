@@ -147,9 +147,9 @@ fn verdict(row: &ArmComparison) -> String {
     let comparison = &row.comparison;
     let margin = row.metric.margin * 100.0;
     let word = match comparison.verdict {
-        Verdict::Better if comparison.beyond_margin => "better, beyond the margin".to_owned(),
+        Verdict::Better if comparison.beyond_margin => format!("better by more than {margin:.0} %"),
         Verdict::Better => "better".to_owned(),
-        Verdict::Worse if comparison.beyond_margin => "worse, beyond the margin".to_owned(),
+        Verdict::Worse if comparison.beyond_margin => format!("worse by more than {margin:.0} %"),
         Verdict::Worse => "worse".to_owned(),
         Verdict::Equivalent => format!("equivalent within {margin:.0} %"),
         Verdict::Inconclusive => "inconclusive".to_owned(),
@@ -207,7 +207,7 @@ fn levels(text: &mut String, primary: &[&ArmComparison]) {
     if mde.is_finite() {
         let _ = writeln!(
             text,
-            "With {} blocks this run could see differences of {:.0} % or more in every row.",
+            "With {} blocks this run could have seen differences from {:.0} % on in every row.",
             first.comparison.blocks,
             (mde * 100.0).ceil()
         );

@@ -55,7 +55,9 @@ fn main() -> ExitCode {
 
 /// For commands that change the machine: first tell what an earlier one left changed.
 fn changing(command: impl FnOnce() -> Result<()>) -> Result<()> {
-    journal::notes().iter().for_each(|text| note(text));
+    for text in journal::notes() {
+        note(&text);
+    }
     command()
 }
 
