@@ -242,8 +242,14 @@ impl Tracer {
 fn explain(error: &libbpf_rs::Error, what: &str) -> anyhow::Error {
     let log = taken_log();
     if error.kind() == libbpf_rs::ErrorKind::PermissionDenied {
+        // Without the rights the log says only that.
+        let details = if rustix::process::geteuid().is_root() {
+            log
+        } else {
+            String::new()
+        };
         return anyhow!(
-            "{what} was not permitted: root, or CAP_BPF and CAP_PERFMON, is needed, and lockdown must allow BPF\n{log}"
+            "{what} was not permitted\n  root, or CAP_BPF and CAP_PERFMON, is needed, and lockdown must allow BPF\n{details}"
         );
     }
     anyhow!("{what}: {error}\n{log}")

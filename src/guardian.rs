@@ -3,7 +3,6 @@
 //! only this process holds open, so no signal, no polling and no race is involved.
 
 use std::io::Read;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -24,7 +23,6 @@ pub fn start(executable: &Path, journal: &Journal) -> Result<Guardian> {
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        .process_group(0)
         .spawn()
         .with_context(|| format!("starting the guardian process {}", executable.display()))?;
     let pipe = child.stdin.take();
@@ -60,8 +58,8 @@ pub fn run_if_asked() -> Option<Result<()>> {
 }
 
 fn run(path: &Path) -> Result<()> {
-    // A new session: the terminal that ends our charge must not end us.
-    let _ = rustix::process::setsid();
+    // A new session: whoever ends our charge with its whole process group, or its terminal, must not end us.
+    rustix::process::setsid().context("leaving the session")?;
     let ignored = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
         signal_hook::flag::register(signal, ignored.clone())?;
