@@ -144,10 +144,7 @@ impl Journal {
     /// Nothing is written before the first [`Journal::record`].
     pub fn create() -> Result<Self> {
         let process = ProcessId::current()?;
-        let directory = directory();
-        fs::create_dir_all(&directory)
-            .with_context(|| format!("creating {}", directory.display()))?;
-        let path = directory.join(format!("{}-{}.json", process.pid, process.start_time_ticks));
+        let path = directory().join(format!("{}-{}.json", process.pid, process.start_time_ticks));
         let record = Record {
             format: FORMAT,
             process,
@@ -200,6 +197,10 @@ impl Inner {
     fn save(&self) -> Result<()> {
         if self.record.entries.is_empty() {
             return gone_is_fine(fs::remove_file(&self.path), &self.path);
+        }
+        if let Some(directory) = self.path.parent() {
+            fs::create_dir_all(directory)
+                .with_context(|| format!("creating {}", directory.display()))?;
         }
         write_whole(&self.path, &serde_json::to_vec_pretty(&self.record)?)
     }
