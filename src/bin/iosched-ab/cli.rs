@@ -89,7 +89,7 @@ pub struct Run {
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub rounds: u16,
     /// Measured length of a round
-    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = round_time)]
     pub round_time: Duration,
     /// Left out at the start of a round
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
@@ -161,11 +161,22 @@ pub enum Format {
 
 fn duration(text: &str) -> Result<Duration, String> {
     let parsed = match text.parse::<f64>() {
-        Ok(seconds) if (0.0..=86_400.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
-        Ok(_) => return Err("a time from 0 to a day is needed".to_owned()),
-        Err(_) => humantime::parse_duration(text),
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string()),
+        Err(_) => humantime::parse_duration(text).map_err(|error| error.to_string()),
     };
-    parsed.map_err(|error| format!("{error}; for instance 20s, 1500ms or 2m"))
+    let length = parsed.map_err(|error| format!("{error}; for instance 20s, 1500ms or 2m"))?;
+    if length > Duration::from_secs(86_400) {
+        return Err("a time from 0 to a day is needed".to_owned());
+    }
+    Ok(length)
+}
+
+fn round_time(text: &str) -> Result<Duration, String> {
+    let length = duration(text)?;
+    if length < Duration::from_millis(100) {
+        return Err("a round of at least 100ms is needed".to_owned());
+    }
+    Ok(length)
 }
 
 fn bytes(text: &str) -> Result<u64, String> {

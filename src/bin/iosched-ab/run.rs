@@ -47,15 +47,20 @@ pub fn run(arguments: &Run) -> Result<()> {
         .iter()
         .map(|text| Metric::parse(text))
         .collect::<Result<Vec<_>>>()?;
-
-    let journal = Journal::create()?;
-    let launcher = std::env::current_exe().context("finding this program's own path")?;
-    let _guardian = guardian::start(&launcher, &journal)?;
+    let reference = named_reference(arguments.reference.as_deref(), &arms)?;
     let model = arguments
         .device
         .strip_prefix("scratch:")
         .map(str::parse::<Model>)
         .transpose()?;
+    if model.is_some() {
+        // A scratch device is made only for a workload that there is.
+        load(arguments, Path::new("/dev/scratch"), true)?;
+    }
+
+    let journal = Journal::create()?;
+    let launcher = std::env::current_exe().context("finding this program's own path")?;
+    let _guardian = guardian::start(&launcher, &journal)?;
     // Dry runs touch nothing: no scratch device is made for them.
     let scratch = match model {
         Some(model) if !arguments.dry_run => Some(make_scratch(model, &journal)?),
@@ -71,7 +76,7 @@ pub fn run(arguments: &Run) -> Result<()> {
         }
     };
     let is_ours = scratch.is_some();
-    let mut workload = load(arguments, &device, is_ours)?;
+    let mut workload = load(arguments, &device.node(), is_ours)?;
     let intent = Intent {
         arms: &arms,
         writes_raw_device: workload.writes_device(),
@@ -91,7 +96,10 @@ pub fn run(arguments: &Run) -> Result<()> {
     } else {
         metrics
     };
-    let reference = reference(arguments.reference.as_deref(), &arms, &device)?;
+    let reference = match reference {
+        Some(index) => index,
+        None => default_reference(&arms, &device)?,
+    };
     let experiment = Experiment {
         scratch: scratch.as_ref().map(|scratch| scratch.truth().clone()),
         device,
@@ -184,12 +192,12 @@ fn print_schedule(arms: &[Arm], plan: &iosched::ab::plan::Plan) -> Result<()> {
     Ok(())
 }
 
-fn load(arguments: &Run, device: &Device, is_ours: bool) -> Result<Box<dyn Workload>> {
+fn load(arguments: &Run, node: &Path, is_ours: bool) -> Result<Box<dyn Workload>> {
     if let Some(name) = &arguments.workload {
         return Ok(Box::new(catalogue::find(name)?));
     }
     if let Some(path) = &arguments.job {
-        return Ok(Box::new(Fio::from_job_file(path, &[device.node()])?));
+        return Ok(Box::new(Fio::from_job_file(path, &[node.to_owned()])?));
     }
     // Nobody can tell what a command writes: with consent it is taken for a writer, and without it is trusted
     // to read, as its author says.
@@ -220,19 +228,22 @@ fn default_metrics(fixed: Fixed) -> Vec<Metric> {
         .collect()
 }
 
-fn reference(wanted: Option<&str>, arms: &[Arm], device: &Device) -> Result<usize> {
-    if let Some(label) = wanted {
-        return arms
-            .iter()
-            .position(|arm| arm.label == label)
-            .ok_or_else(|| {
-                let labels: Vec<&str> = arms.iter().map(|arm| arm.label.as_str()).collect();
-                Failure::usage(
-                    format!("the reference {label} is no arm"),
-                    format!("arms: {}", labels.join(", ")),
-                )
-            });
-    }
+fn named_reference(wanted: Option<&str>, arms: &[Arm]) -> Result<Option<usize>> {
+    let Some(label) = wanted else {
+        return Ok(None);
+    };
+    let found = arms.iter().position(|arm| arm.label == label);
+    found.map(Some).ok_or_else(|| {
+        let labels: Vec<&str> = arms.iter().map(|arm| arm.label.as_str()).collect();
+        Failure::usage(
+            format!("the reference {label} is no arm"),
+            format!("arms: {}", labels.join(", ")),
+        )
+    })
+}
+
+/// The scheduler at present, if it is an arm as it is; else the first.
+fn default_reference(arms: &[Arm], device: &Device) -> Result<usize> {
     let present = scheduler::choice(device)?.active;
     Ok(arms
         .iter()
