@@ -1,6 +1,9 @@
 //! What root tests share: devices of their own, left as they were found.
 #![allow(dead_code)] // Each test binary uses its part.
 
+pub mod program;
+pub mod traces;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

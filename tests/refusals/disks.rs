@@ -1,0 +1,287 @@
+//! Refusals that need a disk to be refused. Root only.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use crate::support::program::{Ended, Program};
+use crate::support::traces::QueueAndData;
+use crate::support::{LoopDevice, Mounted, run};
+use crate::{ARMS, BINARY, READ, ab, refuses};
+
+const SIZE_BYTES: u64 = 64 << 20;
+
+/// Runs it on a disk of ours and sees that neither its queue nor its data were touched.
+#[track_caller]
+fn leaves_alone(
+    disks: &[&LoopDevice],
+    device: &str,
+    arguments: &[&[&str]],
+    code: i32,
+    says: &[&str],
+) {
+    run("sync", &[]);
+    let look = || {
+        disks
+            .iter()
+            .map(|disk| QueueAndData::of(&disk.device))
+            .collect::<Vec<_>>()
+    };
+    let before = look();
+    refuses(device, arguments, code, says);
+    assert_eq!(look(), before);
+}
+
+/// A disk under mq-deadline with settings of its user's, so that a switch would show.
+fn disk() -> LoopDevice {
+    let disk = LoopDevice::new(SIZE_BYTES);
+    disk.set("scheduler", "mq-deadline");
+    disk.set("nr_requests", "64");
+    disk
+}
+
+const WRITE: [&str; 3] = ["--workload", "randwrite", "--destroy-data"];
+
+#[test]
+#[ignore = "root"]
+fn what_the_device_does_not_have_is_a_usage_error() {
+    let disk = disk();
+    let node = disk.node();
+    let unknown = ["--arm", "none", "--arm", "nosuch"];
+    let says = ["no scheduler \"nosuch\"", "mq-deadline", &disk.device.name];
+    leaves_alone(&[&disk], &node, &[&unknown, &READ], 2, &says);
+    let says = ["there is no workload sleep", "randread"];
+    leaves_alone(
+        &[&disk],
+        &node,
+        &[&ARMS, &["--workload", "sleep"]],
+        2,
+        &says,
+    );
+    let says = ["the reference bfq is no arm", "none, mq-deadline"];
+    leaves_alone(
+        &[&disk],
+        &node,
+        &[&ARMS, &READ, &["--reference", "bfq"]],
+        2,
+        &says,
+    );
+    let job = ["--job", "no-such.fio"];
+    leaves_alone(
+        &[&disk],
+        &node,
+        &[&ARMS, &job],
+        2,
+        &["cannot read the job file no-such.fio"],
+    );
+}
+
+#[test]
+#[ignore = "root"]
+fn a_job_file_that_sets_the_scheduler_is_refused() {
+    let disk = disk();
+    let mut job = tempfile::NamedTempFile::new().expect("a file");
+    job.write_all(b"[a]\nrw=randread\nioscheduler=none\n")
+        .expect("a job");
+    let path = job.path().display().to_string();
+    let says = [
+        "ioscheduler",
+        "would change the scheduler under test",
+        &path,
+    ];
+    leaves_alone(
+        &[&disk],
+        &disk.node(),
+        &[&ARMS, &["--job", &path]],
+        5,
+        &says,
+    );
+}
+
+#[test]
+#[ignore = "root"]
+fn a_mounted_disk_is_never_written_by_whatever_name() {
+    let disk = disk();
+    run(
+        "mkfs.ext4",
+        &[
+            "-q",
+            "-E",
+            "lazy_itable_init=0,lazy_journal_init=0",
+            &disk.node(),
+        ],
+    );
+    let mounted = Mounted::new(&disk.node());
+    let says = format!(
+        "{} is mounted on {}",
+        disk.device.name,
+        mounted.path().display()
+    );
+    let links = tempfile::TempDir::new().expect("a directory");
+    let link = links.path().join("disk");
+    symlink(disk.node(), &link).expect("a symlink");
+    for name in [
+        disk.node(),
+        link.display().to_string(),
+        mounted.path().display().to_string(),
+    ] {
+        leaves_alone(
+            &[&disk],
+            &name,
+            &[&ARMS, &WRITE],
+            5,
+            &[&says, "must not be written"],
+        );
+        let force = ["--allow-mounted"];
+        leaves_alone(&[&disk], &name, &[&ARMS, &WRITE, &force], 5, &[&says]);
+        leaves_alone(
+            &[&disk],
+            &name,
+            &[&ARMS, &READ],
+            5,
+            &[&says, "--allow-mounted"],
+        );
+    }
+}
+
+#[test]
+#[ignore = "root"]
+fn a_disk_with_a_mounted_partition_is_never_written() {
+    let disk = disk();
+    let partition = disk.add_partition();
+    run(
+        "mkfs.ext4",
+        &[
+            "-q",
+            "-E",
+            "lazy_itable_init=0,lazy_journal_init=0",
+            &partition,
+        ],
+    );
+    let _mounted = Mounted::new(&partition);
+    let says = format!("{}p1 is mounted on", disk.device.name);
+    for name in [partition, disk.node()] {
+        leaves_alone(&[&disk], &name, &[&ARMS, &WRITE], 5, &[&says]);
+    }
+}
+
+#[test]
+#[ignore = "root"]
+fn the_second_member_of_a_btrfs_is_never_written() {
+    let disks = [LoopDevice::new(256 << 20), LoopDevice::new(256 << 20)];
+    let (first, second) = (disks[0].node(), disks[1].node());
+    run(
+        "mkfs.btrfs",
+        &["-q", "-d", "raid1", "-m", "raid1", &first, &second],
+    );
+    let _mounted = Mounted::new(&first);
+    let both = [&disks[0], &disks[1]];
+    leaves_alone(
+        &both,
+        &second,
+        &[&ARMS, &WRITE],
+        5,
+        &["is a member of the mounted btrfs"],
+    );
+}
+
+#[test]
+#[ignore = "root"]
+fn writes_need_the_owners_word() {
+    let disk = disk();
+    for name in ["randwrite", "seqwrite", "randrw", "probe-hog"] {
+        let workload = ["--workload", name];
+        let says = [&disk.device.name, "overwrites", "--destroy-data"];
+        leaves_alone(&[&disk], &disk.node(), &[&ARMS, &workload], 5, &says);
+    }
+    let mut job = tempfile::NamedTempFile::new().expect("a file");
+    job.write_all(b"[a]\nrw=randwrite\nbs=4k\n").expect("a job");
+    let path = job.path().display().to_string();
+    leaves_alone(
+        &[&disk],
+        &disk.node(),
+        &[&ARMS, &["--job", &path]],
+        5,
+        &["--destroy-data"],
+    );
+}
+
+#[test]
+#[ignore = "root"]
+fn without_root_it_says_so() {
+    let disk = disk();
+    let before = QueueAndData::of(&disk.device);
+    let program = Program::new(BINARY);
+    // Where anyone may run it and write: what is missing is root alone.
+    let copy = program.directory().join("iosched-ab");
+    fs::copy(BINARY, &copy).expect("a copy");
+    for path in [program.directory(), program.state(), &copy] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o777)).expect("a mode");
+    }
+    let as_nobody = |state_mode: u32, arguments: &[&[&str]]| {
+        fs::set_permissions(program.state(), fs::Permissions::from_mode(state_mode))
+            .expect("a mode");
+        let setpriv = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+        let copy = copy.display().to_string();
+        let arguments = [&setpriv[..], &[&copy], &arguments.concat()].concat();
+        Ended::of(program.command_of(Path::new("setpriv"), &arguments))
+    };
+    let node = disk.node();
+    for state_mode in [0o777, 0o755] {
+        let ended = as_nobody(state_mode, &[&["run", &node], &ARMS, &READ]);
+        ended.ends(5, &["only root can change a scheduler", "run it with sudo"]);
+        let ended = as_nobody(state_mode, &[&["run", "scratch:ssd"], &ARMS, &READ]);
+        ended.ends(5, &["only root can make a scratch device"]);
+        as_nobody(state_mode, &[&["demo"]]).ends(5, &["only root"]);
+        as_nobody(state_mode, &[&["scratch"]]).ends(5, &["only root"]);
+    }
+    assert_eq!(QueueAndData::of(&disk.device), before);
+    assert_eq!(program.files(), ["iosched-ab"]);
+}
+
+#[test]
+#[ignore = "root"]
+fn a_dry_run_prints_the_schedule_and_touches_nothing() {
+    let disk = disk();
+    let arms = [
+        "--arm",
+        "noop",
+        "--arm",
+        "deadline",
+        "--arm",
+        "fast=none,nr_requests=32",
+    ];
+    let options = ["--dry-run", "--rounds", "6", "--seed", "7"];
+    let before = QueueAndData::of(&disk.device);
+    let program = Program::new(BINARY);
+    let look = || ab(&program, &disk.node(), &[&arms, &WRITE, &options]);
+    let ended = look().ends(0, &["noop", "none", "deadline", "mq-deadline", "note"]);
+    let lines: Vec<&str> = ended.stdout.lines().collect();
+    assert_eq!(lines.len(), 7, "{}", ended.stdout);
+    assert_eq!(lines[0], "seed 7");
+    for (index, line) in lines[1..].iter().enumerate() {
+        let rest = line
+            .strip_prefix(&format!("block {}: ", index + 1))
+            .expect("a block");
+        let mut labels: Vec<&str> = rest.split("  ").collect();
+        labels.sort_unstable();
+        assert_eq!(labels, ["deadline", "fast", "noop"], "every arm once");
+    }
+    assert_eq!(
+        look().stdout,
+        ended.stdout,
+        "the same seed is the same schedule"
+    );
+    assert_eq!(QueueAndData::of(&disk.device), before);
+    assert_eq!(program.files(), [""; 0]);
+    assert!(!program.state().join("journal").exists());
+    let ended = ab(&program, "scratch:ssd", &[&arms, &WRITE, &options]);
+    assert_eq!(ended.ends(0, &["would be made"]).stdout.lines().count(), 7);
+    ab(
+        &program,
+        "scratch:ssd",
+        &[&arms, &["--workload", "sleep"], &options],
+    )
+    .ends(2, &["there is no workload sleep"]);
+}

@@ -1,0 +1,129 @@
+//! A binary under test, as its users run it: with a state directory and a working directory of its own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub struct Program {
+    path: PathBuf,
+    state: TempDir,
+    work: TempDir,
+}
+
+impl Program {
+    pub fn new(path: &str) -> Self {
+        Program {
+            path: path.into(),
+            state: TempDir::new().expect("a temporary directory"),
+            work: TempDir::new().expect("a temporary directory"),
+        }
+    }
+
+    /// Where it runs and puts its files.
+    pub fn directory(&self) -> &Path {
+        self.work.path()
+    }
+
+    pub fn file(&self, name: &str) -> String {
+        self.directory().join(name).display().to_string()
+    }
+
+    /// Where its journals go.
+    pub fn state(&self) -> &Path {
+        self.state.path()
+    }
+
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        self.command_of(&self.path, arguments)
+    }
+
+    /// Another program that sees the same state.
+    pub fn command_of(&self, path: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new(path);
+        command
+            .args(arguments)
+            .env("IOSCHED_STATE_DIR", self.state())
+            .env("NO_COLOR", "1")
+            .current_dir(self.directory())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    pub fn start(&self, arguments: &[&str]) -> Child {
+        self.command(arguments).spawn().expect("the binary")
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Ended {
+        Ended::of(self.command(arguments))
+    }
+
+    /// Journals that have an entry.
+    pub fn journals(&self) -> Vec<PathBuf> {
+        let Ok(files) = fs::read_dir(self.state().join("journal")) else {
+            return Vec::new();
+        };
+        files.map(|file| file.expect("a file").path()).collect()
+    }
+
+    pub fn result(&self, name: &str) -> Value {
+        let bytes = fs::read(self.directory().join(name)).expect("a result file");
+        serde_json::from_slice(&bytes).expect("JSON")
+    }
+
+    /// What it has written where it runs, but for what the test put there.
+    pub fn files(&self) -> Vec<String> {
+        let files = fs::read_dir(self.directory()).expect("a directory");
+        let names = files.map(|file| file.expect("a file").file_name());
+        names.map(|name| name.to_string_lossy().into()).collect()
+    }
+}
+
+/// How a run ended and what it said.
+#[derive(Debug)]
+pub struct Ended {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+    pub pid: u32,
+}
+
+impl Ended {
+    pub fn of(mut command: Command) -> Self {
+        let child = command
+            .spawn()
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        Self::wait(child)
+    }
+
+    pub fn wait(child: Child) -> Self {
+        let pid = child.id();
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = child.wait_with_output().expect("its end");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+        Ended {
+            code: status.code(),
+            stdout: text(stdout),
+            stderr: text(stderr),
+            pid,
+        }
+    }
+
+    /// It ended with this code, and said each of these on stderr.
+    #[track_caller]
+    pub fn ends(self, code: i32, says: &[&str]) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        for text in says {
+            assert!(self.stderr.contains(text), "{text:?} is not in {self:#?}");
+        }
+        assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
+        self
+    }
+}
