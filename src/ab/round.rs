@@ -1,6 +1,7 @@
 //! One round: switch and verify, idle, start the workload, skip the ramp, measure over its window, let it end,
 //! verify again.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -15,7 +16,7 @@ use crate::interrupt;
 use crate::journal::Journal;
 use crate::probe::Probe;
 use crate::report::result::{Foreign, Round};
-use crate::scheduler::{self, Applied, SavedQueue};
+use crate::scheduler::{self, Applied, SavedQueue, State};
 use crate::snapshot::{Interval, Snapshot};
 use crate::workload::{self, CgroupRef, Fixed, Outcome, Running, Workload};
 
@@ -31,6 +32,9 @@ pub struct Bench<'a> {
     pub journal: &'a Journal,
     /// A binary of ours that starts workloads, see `workload::launch`.
     pub launcher: &'a Path,
+    /// By arm, what was in force at the beginning of its first round: what others change and nothing resets stays
+    /// changed, and would make later rounds of the arm another arm.
+    pub first: BTreeMap<usize, State>,
 }
 
 const POLL: Duration = Duration::from_millis(20);
@@ -56,7 +60,18 @@ impl Bench<'_> {
         let cpu = CpuTimes::read();
         let measured = self.measure(planned, arm)?;
         let load = cpu.and_then(|earlier| earlier.until(&CpuTimes::read()?));
-        let drifted = drifted(self.device, &applied)?;
+        let first = self
+            .first
+            .entry(planned.arm)
+            .or_insert_with(|| applied.effective.clone());
+        let mut drifted = differences(first, &applied.effective);
+        for difference in &mut drifted {
+            difference.insert_str(0, "since the first round of this arm ");
+        }
+        drifted.extend(differences(
+            &applied.effective,
+            &scheduler::read(self.device)?,
+        ));
         Ok(self.round(planned, applied, started, drifted, measured, load))
     }
 
@@ -229,10 +244,8 @@ fn wait_until_idle(device: &Device) -> Result<()> {
     }
 }
 
-/// Attributes that are not as they were when the round began, with both values.
-fn drifted(device: &Device, applied: &Applied) -> Result<Vec<String>> {
-    let now = scheduler::read(device)?;
-    let was = &applied.effective;
+/// Attributes that are not as they were, with both values.
+fn differences(was: &State, now: &State) -> Vec<String> {
     let mut drifted = Vec::new();
     if now.active != was.active {
         drifted.push(format!("scheduler: {} -> {}", was.active, now.active));
@@ -247,11 +260,10 @@ fn drifted(device: &Device, applied: &Applied) -> Result<Vec<String>> {
         }
     }
     if now.hardware_depth != was.hardware_depth {
-        let depth =
-            |state: &scheduler::State| state.hardware_depth.map_or(0, |hardware| hardware.depth);
-        drifted.push(format!("hardware depth: {} -> {}", depth(was), depth(&now)));
+        let depth = |state: &State| state.hardware_depth.map_or(0, |hardware| hardware.depth);
+        drifted.push(format!("hardware depth: {} -> {}", depth(was), depth(now)));
     }
-    Ok(drifted)
+    drifted
 }
 
 /// I/O of owners outside the workload's control groups. None where bios do not carry the groups.
@@ -293,10 +305,7 @@ fn problem(outcome: &Outcome, drifted: &[String], window: &Interval) -> Option<S
         return Some(problem.clone());
     }
     if !drifted.is_empty() {
-        return Some(format!(
-            "settings changed during the round: {}",
-            drifted.join(", ")
-        ));
+        return Some(format!("settings changed: {}", drifted.join(", ")));
     }
     if window.end_ns == window.start_ns {
         return Some(

@@ -1,5 +1,6 @@
 //! Carries out a plan and leaves the device as it was, whatever happens on the way.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -111,6 +112,7 @@ impl Experiment<'_> {
             time: self.time,
             journal: self.journal,
             launcher: self.launcher,
+            first: BTreeMap::new(),
         };
         for planned in result.plan.rounds.clone() {
             interrupt::check()?;

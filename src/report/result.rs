@@ -105,7 +105,7 @@ pub struct Round {
     pub started: String,
     /// What was in force, read back after it was applied.
     pub applied: Applied,
-    /// Attributes that were different at the end of the round.
+    /// Attributes that changed during the round, or since the first round of this arm.
     pub drifted: Vec<String>,
     /// The time over which the device's and the owners' numbers were taken.
     pub window_s: f64,
