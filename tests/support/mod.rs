@@ -34,7 +34,16 @@ pub struct LoopDevice {
 
 impl LoopDevice {
     pub fn new(size_bytes: u64) -> Self {
-        let directory = TempDir::new().expect("a temporary directory");
+        Self::in_directory(TempDir::new().expect("a temporary directory"), size_bytes)
+    }
+
+    /// Over memory: no other disk's load is in its times.
+    pub fn in_memory(size_bytes: u64) -> Self {
+        let directory = TempDir::new_in("/dev/shm").expect("a temporary directory");
+        Self::in_directory(directory, size_bytes)
+    }
+
+    fn in_directory(directory: TempDir, size_bytes: u64) -> Self {
         let path = directory.path().join("disk.img");
         std::fs::File::create(&path)
             .and_then(|file| file.set_len(size_bytes))

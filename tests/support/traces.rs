@@ -13,47 +13,53 @@ use iosched::scheduler;
 
 /// Control groups, mounts, directories, loop devices and files of that process.
 pub fn traces_of(pid: u32) -> Vec<String> {
-    let mark = format!("iosched-{pid}-");
+    let marks = [format!("iosched-{pid}-"), format!("iosched-scratch-{pid}-")];
+    let is_its = |text: &str| marks.iter().any(|mark| text.contains(mark));
     let mut found = Vec::new();
-    directories_named(Path::new("/sys/fs/cgroup"), &mark, &mut found);
-    directories_named(Path::new("/run/iosched"), &mark, &mut found);
+    directories(Path::new("/sys/fs/cgroup"), &is_its, &mut found);
+    directories(Path::new("/run/iosched"), &is_its, &mut found);
     let mounts = fs::read_to_string("/proc/self/mountinfo").expect("mountinfo");
     found.extend(
         mounts
             .lines()
-            .filter(|line| line.contains(&mark))
+            .filter(|line| is_its(line))
             .map(str::to_owned),
     );
     for disk in fs::read_dir("/sys/block").expect("/sys/block") {
         let path = disk.expect("a disk").path();
         let backing = fs::read_to_string(path.join("loop/backing_file")).unwrap_or_default();
-        if backing.contains(&mark) {
+        if is_its(&backing) {
             found.push(path.display().to_string());
         }
     }
     found
 }
 
-fn directories_named(parent: &Path, mark: &str, found: &mut Vec<String>) {
+fn directories(parent: &Path, is_its: &dyn Fn(&str) -> bool, found: &mut Vec<String>) {
     // Groups come and go while we look.
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            if entry.file_name().to_string_lossy().starts_with(mark) {
+            if is_its(&entry.file_name().to_string_lossy()) {
                 found.push(entry.path().display().to_string());
             }
-            directories_named(&entry.path(), mark, found);
+            directories(&entry.path(), is_its, found);
         }
     }
 }
 
-/// Processes that have this word in an argument.
-pub fn processes_with(word: &str) -> Vec<u32> {
+/// Processes that name this device in an argument.
+pub fn processes_with(device: &str) -> Vec<u32> {
+    // loop1 is not loop12.
+    let names_it = |text: &String| {
+        text.match_indices(device).any(|(at, _)| {
+            let next = text[at + device.len()..].chars().next();
+            next.is_none_or(|next| !next.is_ascii_digit())
+        })
+    };
     let processes = fs::read_dir("/proc").expect("/proc").flatten();
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter(|&pid| {
-        pid != std::process::id() && arguments(pid).iter().any(|text| text.contains(word))
-    })
-    .collect()
+    pids.filter(|&pid| pid != std::process::id() && arguments(pid).iter().any(names_it))
+        .collect()
 }
 
 pub fn arguments(pid: u32) -> Vec<String> {

@@ -1,0 +1,239 @@
+//! Whole comparisons on a disk in memory: the plan is carried out to the letter, the result says what happened, and the
+//! disk is afterwards as it was. Root only: `cargo test --test experiment -- --ignored --test-threads=1`.
+
+#[path = "experiment/drift.rs"]
+mod drift; // settings that others change meanwhile, and those of the user
+mod support;
+
+use std::fs;
+
+use serde_json::Value;
+use support::LoopDevice;
+use support::program::{Ended, Program};
+use support::traces::{processes_with, traces_of};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
+const SIZE_BYTES: u64 = 64 << 20;
+/// Reads a little, so that there is something to measure.
+const READ_A_LITTLE: &str =
+    "dd if=$IOSCHED_DEVICE of=/dev/null bs=4k count=16 iflag=direct status=none";
+
+/// A comparison that is saved as `result`.
+fn ab(program: &Program, disk: &LoopDevice, arguments: &[&[&str]]) -> Ended {
+    let start = ["run", &disk.node(), "-o", "result", "--seed", "11"];
+    let ended = program.run(&[&start[..], &arguments.concat()].concat());
+    assert_eq!(traces_of(ended.pid), [""; 0], "left on the machine");
+    assert!(program.journals().is_empty(), "left in the journal");
+    let left = processes_with(&disk.node());
+    assert!(left.is_empty(), "processes {left:?} still use the disk");
+    ended
+}
+
+fn arms<'a>(names: &[&'a str]) -> Vec<&'a str> {
+    names.iter().flat_map(|name| ["--arm", name]).collect()
+}
+
+fn list<'a>(value: &'a Value, path: &str) -> &'a Vec<Value> {
+    let found = value.pointer(path).and_then(Value::as_array);
+    found.unwrap_or_else(|| panic!("no list at {path} in {value:#}"))
+}
+
+fn number(value: &Value, path: &str) -> f64 {
+    let found = value.pointer(path).and_then(Value::as_f64);
+    found.unwrap_or_else(|| panic!("no number at {path} in {value:#}"))
+}
+
+fn text<'a>(value: &'a Value, path: &str) -> &'a str {
+    let found = value.pointer(path).and_then(Value::as_str);
+    found.unwrap_or_else(|| panic!("no text at {path} in {value:#}"))
+}
+
+/// Every planned round is there, in its order and under its arm; returns (block, label) of each.
+fn follows_its_plan(result: &Value) -> Vec<(u64, String)> {
+    let (planned, done) = (list(result, "/plan/rounds"), list(result, "/rounds"));
+    assert_eq!(planned.len(), done.len());
+    let arms = list(result, "/design/arms");
+    let mut order = Vec::new();
+    for (planned, done) in planned.iter().zip(done) {
+        for field in ["index", "block", "position"] {
+            assert_eq!(planned[field], done[field]);
+        }
+        let arm = &arms[planned["arm"].as_u64().expect("an index") as usize];
+        assert_eq!(done["arm"], arm["label"]);
+        assert_eq!(done["applied"]["effective"]["active"], arm["scheduler"]);
+        order.push((
+            done["block"].as_u64().expect("a block"),
+            text(done, "/arm").to_owned(),
+        ));
+    }
+    order
+}
+
+#[test]
+#[ignore = "root"]
+fn a_command_runs_once_per_arm_and_block_as_planned() {
+    let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
+    let script = format!(
+        "{READ_A_LITTLE}; echo $IOSCHED_ROUND $IOSCHED_BLOCK $IOSCHED_ARM $IOSCHED_SEED \
+        $(sed 's/.*\\[//; s/\\].*//' {}) >> log",
+        disk.device.sysfs("queue/scheduler").display()
+    );
+    let three = arms(&["none", "busy=bfq", "mq-deadline"]);
+    let command = ["--rounds", "4", "--", "sh", "-c", &script];
+    let ended = ab(&program, &disk, &[&three, &command]).ends(0, &[]);
+    assert!(ended.stdout.contains("Result file: result"), "{ended:#?}");
+    assert_eq!(ended.stderr.matches("elapsed").count(), 12, "a line each");
+
+    let result = program.result("result");
+    let order = follows_its_plan(&result);
+    for block in 0..4 {
+        let of_block = order.iter().filter(|round| round.0 == block);
+        let mut labels: Vec<&str> = of_block.map(|round| round.1.as_str()).collect();
+        labels.sort_unstable();
+        assert_eq!(labels, ["busy", "mq-deadline", "none"], "block {block}");
+    }
+    let log = fs::read_to_string(program.file("log")).expect("the command's log");
+    let expected: Vec<String> = list(&result, "/plan/rounds")
+        .iter()
+        .zip(&order)
+        .map(|(planned, (block, label))| {
+            let scheduler = if label == "busy" { "bfq" } else { label };
+            let (index, seed) = (&planned["index"], &planned["workload_seed"]);
+            format!("{index} {block} {label} {seed} {scheduler}")
+        })
+        .collect();
+    assert_eq!(log.lines().collect::<Vec<_>>(), expected);
+    assert_eq!(text(&result, "/status"), "complete");
+    for round in list(&result, "/rounds") {
+        let wall_s = number(round, "/outcome/elapsed_ns") / 1e9;
+        assert_eq!(number(round, "/metrics/elapsed"), wall_s);
+        assert_eq!(number(round, "/device/ops/0/ios"), 16.0, "{round:#}");
+        assert_eq!(number(round, "/device/ops/0/bytes"), 65536.0);
+    }
+    assert_eq!(list(&result, "/comparisons")[0]["reference"], "none");
+}
+
+#[test]
+#[ignore = "root"]
+fn a_job_file_is_run_with_its_own_job_names() {
+    let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
+    let job = "[global]\nrw=randread\ndirect=1\nbs=8k\n[first]\n[second]\nbs=16k\n";
+    fs::write(program.file("two.fio"), job).expect("a job file");
+    let rounds = ["--rounds", "2", "--ramp", "0.2s", "--round-time", "0.6s"];
+    let how = ["--job", "two.fio", "--metric", "second.iops:50"];
+    let ended = ab(&program, &disk, &[&arms(&["none", "kyber"]), &rounds, &how]);
+    ended.ends(0, &["second.iops"]);
+    let result = program.result("result");
+    follows_its_plan(&result);
+    for round in list(&result, "/rounds") {
+        assert_eq!(round["problem"], Value::Null);
+        let jobs = list(round, "/outcome/jobs");
+        let names: Vec<&str> = jobs.iter().map(|job| text(job, "/name")).collect();
+        assert_eq!(names, ["first", "second"]);
+        let size = |job: &Value| number(job, "/read/bytes") / number(job, "/read/ios");
+        assert_eq!((size(&jobs[0]), size(&jobs[1])), (8192.0, 16384.0));
+        assert!(number(round, "/metrics/second.iops") > 0.0);
+    }
+    let comparisons = list(&result, "/comparisons");
+    let primary: Vec<&Value> = comparisons
+        .iter()
+        .filter(|c| c["primary"] == true)
+        .collect();
+    assert_eq!(primary.len(), 1);
+    assert_eq!(text(primary[0], "/metric/name"), "second.iops");
+    assert_eq!(number(primary[0], "/metric/margin"), 0.5);
+}
+
+#[test]
+#[ignore = "root"]
+fn the_probe_counts_what_fio_did() {
+    let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
+    let how = [
+        "--workload",
+        "randread",
+        "--rounds",
+        "3",
+        "--ramp",
+        "0.2s",
+        "--round-time",
+        "1s",
+    ];
+    ab(&program, &disk, &[&arms(&["none", "mq-deadline"]), &how]).ends(0, &[]);
+    let result = program.result("result");
+    follows_its_plan(&result);
+    for round in list(&result, "/rounds") {
+        let (probe, fio) = (
+            number(round, "/device/ops/0/ios"),
+            number(round, "/outcome/jobs/0/read/ios"),
+        );
+        assert!((probe / fio - 1.0).abs() < 0.05, "probe {probe}, fio {fio}");
+        assert_eq!(number(round, "/device/ops/0/bytes"), probe * 4096.0);
+        assert_eq!(number(round, "/device/ops/1/ios"), 0.0, "no write");
+        assert!((number(round, "/window_s") - 1.0).abs() < 0.1);
+        let owners: f64 = list(round, "/owners")
+            .iter()
+            .map(|owner| number(owner, "/ops/0/ios"))
+            .sum();
+        // The table of owners is read some milliseconds after the device's counters.
+        assert!(
+            (owners / probe - 1.0).abs() < 0.02,
+            "probe {probe}, owners {owners}"
+        );
+        assert_eq!(round["problem"], Value::Null);
+    }
+    is_complete(&result);
+    // The report is a function of the file alone.
+    let report = program.run(&["report", "result", "--all"]).ends(0, &[]);
+    for word in ["throughput", "total_p99", "read_device_p50", "inconclusive"] {
+        assert!(report.stdout.contains(word), "{word}: {}", report.stdout);
+    }
+    let json = program
+        .run(&["report", "result", "--format", "json"])
+        .ends(0, &[]);
+    let again: Value = serde_json::from_str(&json.stdout).expect("JSON");
+    assert_eq!(again, result);
+}
+
+/// What the readers of a result rely on.
+fn is_complete(result: &Value) {
+    assert_eq!(text(result, "/status"), "complete");
+    assert_eq!(result["error"], Value::Null);
+    assert_eq!(number(result, "/plan/seed"), 11.0);
+    assert_eq!(number(result, "/design/ramp_s"), 0.2);
+    for waiting in list(result, "/waiting") {
+        assert!((0.0..=1.0).contains(&number(waiting, "/share")));
+        assert_eq!(number(waiting, "/hardware_depth"), 128.0);
+        assert!(number(waiting, "/threshold_ns") >= 50_000.0);
+    }
+    let comparisons = list(result, "/comparisons");
+    let primary: Vec<&str> = comparisons
+        .iter()
+        .filter(|comparison| comparison["primary"] == true)
+        .map(|comparison| text(comparison, "/metric/name"))
+        .collect();
+    assert_eq!(primary, ["throughput", "total_p99"]);
+    for comparison in comparisons {
+        assert_eq!(text(comparison, "/arm"), "mq-deadline");
+        assert_eq!(number(comparison, "/blocks"), 3.0);
+        // Three blocks cannot decide anything at these levels, and it must not be said that they do.
+        assert_eq!(text(comparison, "/verdict"), "inconclusive");
+        assert!(!list(comparison, "/reasons").is_empty());
+        assert_eq!(comparison["interval"], Value::Null);
+    }
+}
+
+#[test]
+#[ignore = "root"]
+fn a_result_can_go_to_stdout() {
+    let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
+    let node = disk.node();
+    let start = ["run", &node, "-o", "-", "--rounds", "1"];
+    let command = ["--", "sh", "-c", READ_A_LITTLE];
+    let two = arms(&["none", "kyber"]);
+    let ended = program
+        .run(&[&start[..], &two, &command].concat())
+        .ends(0, &["elapsed"]);
+    let result: Value = serde_json::from_str(&ended.stdout).expect("JSON and nothing else");
+    assert_eq!(text(&result, "/status"), "complete");
+    assert_eq!(program.files(), [""; 0]);
+}

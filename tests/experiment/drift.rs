@@ -1,0 +1,174 @@
+//! Settings: of the arms, in every round; of the user, afterwards; and of others, who change them meanwhile.
+
+use iosched::scheduler;
+use serde_json::Value;
+
+use crate::support::LoopDevice;
+use crate::support::program::Program;
+use crate::support::traces::differences;
+use crate::{BINARY, READ_A_LITTLE, SIZE_BYTES, ab, arms, follows_its_plan, list, number, text};
+
+/// A disk with settings of its user's, some of which a switch resets and one of which nothing in sysfs shows.
+fn disk() -> (LoopDevice, scheduler::State) {
+    let disk = LoopDevice::in_memory(SIZE_BYTES);
+    disk.set("scheduler", "none");
+    disk.set("nr_requests", "16");
+    disk.set("scheduler", "mq-deadline");
+    disk.set("nr_requests", "64");
+    disk.set("iosched/read_expire", "333");
+    disk.set("read_ahead_kb", "196");
+    let state = scheduler::read(&disk.device).expect("its queue");
+    assert_eq!(
+        state.hardware_depth.map(|hardware| hardware.depth),
+        Some(16)
+    );
+    (disk, state)
+}
+
+#[track_caller]
+fn is_as_before(disk: &LoopDevice, before: &scheduler::State) {
+    let after = scheduler::read(&disk.device).expect("its queue");
+    assert_eq!(differences(before, &after), [""; 0]);
+}
+
+#[test]
+#[ignore = "root"]
+fn arms_get_their_settings_and_the_user_gets_his_back() {
+    let ((disk, before), program) = (disk(), Program::new(BINARY));
+    let wide = "wide=mq-deadline,nr_requests=512,iosched/read_expire=200,iosched/fifo_batch=3,read_ahead_kb=64";
+    let four = arms(&[
+        "deep=none,nr_requests=32",
+        wide,
+        "kyber,iosched/read_lat_nsec=1000000",
+        "none",
+    ]);
+    let command = ["--rounds", "4", "--", "sh", "-c", READ_A_LITTLE];
+    ab(&program, &disk, &[&four, &command]).ends(0, &[]);
+    is_as_before(&disk, &before);
+
+    let result = program.result("result");
+    follows_its_plan(&result);
+    for round in list(&result, "/rounds") {
+        let (expected, depth): (&[(&str, &str)], f64) = match text(round, "/arm") {
+            "deep" => (&[("nr_requests", "32"), ("read_ahead_kb", "196")], 32.0),
+            "wide" => (
+                &[
+                    ("nr_requests", "512"),
+                    ("iosched/fifo_batch", "3"),
+                    ("read_ahead_kb", "64"),
+                ],
+                16.0,
+            ),
+            "none" => (&[("read_ahead_kb", "196")], 16.0),
+            _ => (
+                &[
+                    ("iosched/read_lat_nsec", "1000000"),
+                    ("read_ahead_kb", "196"),
+                ],
+                16.0,
+            ),
+        };
+        let effective = &round["applied"]["effective"];
+        for (name, value) in expected {
+            assert_eq!(
+                effective["settings"][name], *value,
+                "{name} in {effective:#}"
+            );
+        }
+        assert_eq!(
+            number(effective, "/hardware_depth/depth"),
+            depth,
+            "{effective:#}"
+        );
+        if text(round, "/arm") == "wide" {
+            // Kept in jiffies.
+            let kept = text(effective, "/settings/iosched~1read_expire");
+            let kept: u32 = kept.parse().expect("a number");
+            assert!((200..=210).contains(&kept), "{kept}");
+        }
+        assert_eq!(round["drifted"], serde_json::json!([]));
+    }
+}
+
+#[test]
+#[ignore = "root"]
+fn a_command_that_fails_at_once_ends_the_run() {
+    let ((disk, before), program) = (disk(), Program::new(BINARY));
+    let command = [
+        "--rounds",
+        "4",
+        "--",
+        "sh",
+        "-c",
+        "echo no licence >&2; exit 3",
+    ];
+    let says = ["sh exited with code 3", "no licence", "result"];
+    ab(&program, &disk, &[&arms(&["none", "bfq"]), &command]).ends(1, &says);
+    is_as_before(&disk, &before);
+    let result = program.result("result");
+    assert_eq!(text(&result, "/status"), "failed");
+    assert!(text(&result, "/error").contains("code 3"));
+    assert_eq!(list(&result, "/rounds").len(), 1);
+    assert!(text(&result, "/rounds/0/problem").contains("code 3"));
+}
+
+/// `trouble` in two of four blocks makes the run invalid. In one round of eight blocks it does not, unless it stays.
+fn trouble(trouble: &str, says: &str, stays: bool) {
+    let ((disk, before), program) = (disk(), Program::new(BINARY));
+    let script = format!("{READ_A_LITTLE}; if [ $IOSCHED_BLOCK -ge 2 ]; then {trouble}; fi");
+    let script = script.replace("QUEUE", &disk.device.sysfs("queue").display().to_string());
+    let command = ["--", "sh", "-c", &script];
+    let two = arms(&["none", "kyber"]);
+    let ended = ab(&program, &disk, &[&two, &["--rounds", "4"], &command]);
+    ended.ends(6, &["the run is invalid: 2 of 4 blocks", says]);
+    is_as_before(&disk, &before);
+    let result = program.result("result");
+    assert_eq!(text(&result, "/status"), "complete");
+    for round in list(&result, "/rounds") {
+        let is_spoilt = round["block"].as_u64().expect("a block") >= 2;
+        assert_eq!(round["problem"] != Value::Null, is_spoilt, "{round:#}");
+        if is_spoilt {
+            assert!(text(round, "/problem").contains(says), "{round:#}");
+        }
+    }
+    for comparison in list(&result, "/comparisons") {
+        assert_eq!(number(comparison, "/blocks"), 2.0);
+        assert_eq!(number(comparison, "/blocks_missing"), 2.0);
+    }
+    let script = script.replace("-ge 2 ]", "= 5 ] && [ $IOSCHED_ARM = kyber ]");
+    let command = ["--", "sh", "-c", &script];
+    let (code, invalid): (_, &[&str]) = if stays {
+        (6, &["3 of 8 blocks"])
+    } else {
+        (0, &[])
+    };
+    let ended = ab(&program, &disk, &[&two, &["--rounds", "8"], &command]);
+    ended.ends(code, &[&["does not count", says], invalid].concat());
+    is_as_before(&disk, &before);
+}
+
+#[test]
+#[ignore = "root"]
+fn failing_later_spoils_rounds() {
+    trouble("exit 3", "sh exited with code 3", false);
+}
+
+#[test]
+#[ignore = "root"]
+fn an_attribute_that_changes_spoils_the_round_and_those_after_it() {
+    trouble("echo 2 > QUEUE/nomerges", "nomerges: 0 -> 2", true);
+}
+
+#[test]
+#[ignore = "root"]
+fn a_scheduler_that_changes_meanwhile_spoils_rounds() {
+    trouble("echo bfq > QUEUE/scheduler", "-> bfq", false);
+}
+
+#[test]
+#[ignore = "root"]
+fn a_hidden_depth_that_changes_meanwhile_spoils_rounds() {
+    let resize = "s=$(sed 's/.*\\[//; s/\\].*//' QUEUE/scheduler); echo none > QUEUE/scheduler; \
+        echo 8 > QUEUE/nr_requests; echo $s > QUEUE/scheduler";
+    trouble(resize, "hardware depth: 16 -> 8", false);
+}

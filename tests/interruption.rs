@@ -1,0 +1,278 @@
+//! However a run ends, the machine is as it was: by signals, by SIGKILL (the guardian puts all back), and by SIGKILL of
+//! both (`iosched restore` does). Root only: `cargo test --test interruption -- --ignored --test-threads=1`.
+
+#[path = "interruption/scratch.rs"]
+mod scratch;
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::process::Child;
+use std::time::Duration;
+
+use iosched::scheduler::{self, State};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use support::LoopDevice;
+use support::program::{Ended, Program};
+use support::traces::{arguments, children_of, differences, processes_with, traces_of, within};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
+const SOON: Duration = Duration::from_secs(5);
+
+fn send(pid: u32, signal: Signal) {
+    let pid = Pid::from_raw(pid as i32).expect("a pid");
+    kill_process(pid, signal).expect("a process of ours");
+}
+
+fn guardian_of(pid: u32) -> u32 {
+    let is_guardian = |pid: &u32| {
+        arguments(*pid)
+            .get(1)
+            .is_some_and(|word| word == "__guardian")
+    };
+    let found: Vec<u32> = children_of(pid).into_iter().filter(is_guardian).collect();
+    let [guardian] = found[..] else {
+        panic!("guardians of {pid}: {found:?}");
+    };
+    guardian
+}
+
+/// Neither of the two can put anything back. The guardian goes first: it would act at once.
+fn kill_with_guardian(pid: u32) {
+    send(guardian_of(pid), Signal::KILL);
+    send(pid, Signal::KILL);
+}
+
+/// A signal that arrives in the middle of it. Ends by itself far later than any test waits.
+fn end(mut child: Child, how: fn(u32)) -> Ended {
+    assert!(
+        child.try_wait().expect("its state").is_none(),
+        "it runs no more"
+    );
+    how(child.id());
+    let pid = child.id();
+    within(Duration::from_secs(20), "its end", || {
+        let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        state
+            .rsplit_once(") ")
+            .is_none_or(|(_, rest)| rest.starts_with('Z'))
+    });
+    Ended::wait(child)
+}
+
+fn interrupt(pid: u32) {
+    send(pid, Signal::INT);
+}
+fn terminate(pid: u32) {
+    send(pid, Signal::TERM);
+}
+fn hang_up(pid: u32) {
+    send(pid, Signal::HUP);
+}
+fn kill(pid: u32) {
+    send(pid, Signal::KILL);
+}
+
+/// The second binary, which has `restore`. None, and said, where only this package was built.
+fn restore(program: &Program, arguments: &[&str]) -> Option<Ended> {
+    let binary = Path::new(BINARY).with_file_name("iosched");
+    if !binary.exists() {
+        println!("skipped: {} was not built", binary.display());
+        return None;
+    }
+    let arguments = [&["restore"], arguments].concat();
+    Some(Ended::of(program.command_of(&binary, &arguments)))
+}
+
+/// A comparison in the middle of its third round or later, on a disk with settings of its user's.
+struct Running {
+    disk: LoopDevice,
+    before: State,
+    program: Program,
+    child: Child,
+}
+
+impl Running {
+    fn start() -> Self {
+        let disk = LoopDevice::in_memory(64 << 20);
+        disk.set("scheduler", "none");
+        disk.set("nr_requests", "16");
+        disk.set("scheduler", "mq-deadline");
+        disk.set("nr_requests", "64");
+        disk.set("iosched/read_expire", "333");
+        let before = scheduler::read(&disk.device).expect("its queue");
+        let program = Program::new(BINARY);
+        // None of the arms is what the user has.
+        let arms = [
+            "--arm",
+            "none,nr_requests=8",
+            "--arm",
+            "bfq",
+            "--arm",
+            "mq-deadline",
+        ];
+        let node = disk.node();
+        let how = ["--workload", "randread", "--rounds", "40", "-o", "result"];
+        let times = ["--ramp", "0.2s", "--round-time", "0.8s"];
+        let child = program.start(&[&["run", &node], &arms[..], &how, &times].concat());
+        let running = Running {
+            disk,
+            before,
+            program,
+            child,
+        };
+        within(Duration::from_secs(60), "two rounds and a fio", || {
+            running.rounds() >= 2 && running.fio().is_some()
+        });
+        running
+    }
+
+    fn rounds(&self) -> usize {
+        let Ok(bytes) = fs::read(self.program.file("result")) else {
+            return 0;
+        };
+        // Written whole or not at all, also while it runs.
+        let result: Value = serde_json::from_slice(&bytes).expect("JSON");
+        result["rounds"].as_array().map_or(0, Vec::len)
+    }
+
+    fn fio(&self) -> Option<u32> {
+        let pids = processes_with(&self.disk.node()).into_iter();
+        pids.filter(|&pid| pid != self.child.id())
+            .chain(children_of(self.child.id()))
+            .find(|&pid| arguments(pid)[0].ends_with("fio"))
+    }
+
+    fn is_undone(disk: &LoopDevice, before: &State, program: &Program, pid: u32) -> bool {
+        let now = scheduler::read(&disk.device).expect("its queue");
+        differences(before, &now).is_empty()
+            && traces_of(pid).is_empty()
+            && program.journals().is_empty()
+    }
+
+    /// Ends it so that the program itself still puts everything back.
+    fn is_ended_in_order(self, how: fn(u32), code: i32) {
+        let Running {
+            disk,
+            before,
+            program,
+            child,
+        } = self;
+        let ended = end(child, how);
+        let says = [
+            "interrupted by signal",
+            "the rounds that were done are in result",
+        ];
+        let pid = ended.ends(code, &says).pid;
+        // At once: nothing is left to the guardian.
+        let now = scheduler::read(&disk.device).expect("its queue");
+        assert_eq!(differences(&before, &now), [""; 0]);
+        assert_eq!(traces_of(pid), [""; 0]);
+        assert!(program.journals().is_empty());
+        assert!(processes_with(&disk.node()).is_empty());
+        let result = program.result("result");
+        assert_eq!(result["status"], "interrupted");
+        let rounds = result["rounds"].as_array().expect("rounds");
+        assert!((2..120).contains(&rounds.len()));
+        assert!(rounds.iter().all(|round| round["problem"].is_null()));
+        assert!(!result["comparisons"].as_array().expect("a list").is_empty());
+        program.run(&["report", "result"]).ends(0, &[]);
+    }
+}
+
+#[test]
+#[ignore = "root"]
+fn ctrl_c_puts_everything_back() {
+    Running::start().is_ended_in_order(interrupt, 130);
+}
+
+#[test]
+#[ignore = "root"]
+fn sigterm_puts_everything_back() {
+    Running::start().is_ended_in_order(terminate, 143);
+}
+
+#[test]
+#[ignore = "root"]
+fn a_lost_terminal_puts_everything_back() {
+    Running::start().is_ended_in_order(hang_up, 129);
+}
+
+#[test]
+#[ignore = "root"]
+fn after_sigkill_the_guardian_puts_everything_back() {
+    let running = Running::start();
+    let fio = running.fio();
+    let Running {
+        disk,
+        before,
+        program,
+        child,
+    } = running;
+    let guardian = guardian_of(child.id());
+    let ended = end(child, kill);
+    assert_eq!(ended.code, None);
+    within(SOON, "all put back", || {
+        Running::is_undone(&disk, &before, &program, ended.pid)
+    });
+    within(SOON, "the guardian's end", || arguments(guardian).len() < 2);
+    let fio = fio.map(arguments).unwrap_or_default();
+    assert!(fio.len() < 2, "fio still runs: {fio:?}");
+    let result = program.result("result");
+    assert_eq!(result["status"], "running", "nobody was there to say more");
+    assert!(result["rounds"].as_array().expect("rounds").len() >= 2);
+    program.run(&["report", "result"]).ends(0, &[]);
+}
+
+#[test]
+#[ignore = "root"]
+fn what_both_leave_behind_is_listed_and_restored() {
+    let Running {
+        disk,
+        before,
+        program,
+        child,
+    } = Running::start();
+    let ended = end(child, kill_with_guardian);
+    // The kernel ends the workload.
+    within(SOON, "fio's end", || {
+        processes_with(&disk.node()).is_empty()
+    });
+    assert_eq!(program.journals().len(), 1);
+    let changed = scheduler::read(&disk.device).expect("its queue");
+    assert!(!differences(&before, &changed).is_empty());
+
+    // The next start says so, whatever it is for.
+    let queue = format!("scheduler and settings of {}", disk.device.name);
+    let arms = ["--arm", "none", "--arm", "bfq", "--workload", "randread"];
+    let next = program.run(&[&["run", "no-such-disk"], &arms[..]].concat());
+    let pid = format!("process {} left behind", ended.pid);
+    next.ends(2, &[&pid, &queue, "iosched restore"]);
+
+    let Some(list) = restore(&program, &["--list"]) else {
+        return;
+    };
+    let list = list.ends(0, &[]).stdout;
+    assert!(
+        list.contains(&queue) && list.contains(&ended.pid.to_string()),
+        "{list}"
+    );
+    assert_eq!(
+        scheduler::read(&disk.device).expect("its queue"),
+        changed,
+        "only listed"
+    );
+    assert_eq!(program.journals().len(), 1);
+    let done = restore(&program, &[])
+        .expect("it is there")
+        .ends(0, &[])
+        .stdout;
+    assert!(done.contains("All of it was put back."), "{done}");
+    assert!(Running::is_undone(&disk, &before, &program, ended.pid));
+    let again = restore(&program, &[])
+        .expect("it is there")
+        .ends(0, &[])
+        .stdout;
+    assert_eq!(again, "Nothing was left behind.\n");
+}

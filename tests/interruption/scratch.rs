@@ -1,0 +1,137 @@
+//! The same for devices that we made.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::Child;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::support::program::Program;
+use crate::support::run;
+use crate::support::traces::{processes_with, traces_of, within};
+use crate::{BINARY, SOON, end, hang_up, interrupt, kill, kill_with_guardian, restore, terminate};
+
+/// `iosched-ab scratch`, with its device in use.
+fn scratch(program: &Program, rest: &[&str]) -> (Child, String) {
+    let start = ["scratch", "--size", "16M", "--json"];
+    let mut child = program.start(&[&start, rest].concat());
+    let mut line = String::new();
+    let stdout = child.stdout.take().expect("its output");
+    BufReader::new(stdout).read_line(&mut line).expect("a line");
+    let said: Value = serde_json::from_str(&line).expect("JSON");
+    let device = said["device"].as_str().expect("a device").to_owned();
+    assert!(traces_of(child.id()).len() >= 2, "mount and loop device");
+    run(
+        "dd",
+        &[
+            &format!("if={device}"),
+            "of=/dev/null",
+            "bs=4k",
+            "count=4",
+            "iflag=direct",
+        ],
+    );
+    (child, device)
+}
+
+#[track_caller]
+fn has_gone(program: &Program, device: &str, pid: u32) {
+    assert_eq!(traces_of(pid), [""; 0]);
+    assert!(!Path::new(device).exists(), "{device}");
+    assert!(program.journals().is_empty());
+}
+
+#[test]
+#[ignore = "root"]
+fn a_scratch_device_goes_with_its_program() {
+    // Ctrl-C is how it is meant to end; with a command it is an interruption of that.
+    let sleep = ["--", "sleep", "600"];
+    let cases: [(&[&str], fn(u32), i32); 4] = [
+        (&[], interrupt, 0),
+        (&[], terminate, 143),
+        (&sleep, interrupt, 130),
+        (&sleep, hang_up, 129),
+    ];
+    for (rest, how, code) in cases {
+        let program = Program::new(BINARY);
+        let (child, device) = scratch(&program, rest);
+        let ended = end(child, how).ends(code, &[]);
+        has_gone(&program, &device, ended.pid);
+    }
+}
+
+#[test]
+#[ignore = "root"]
+fn a_scratch_device_of_a_killed_program_goes_too() {
+    let program = Program::new(BINARY);
+    let (child, device) = scratch(&program, &[]);
+    let pid = end(child, kill).pid;
+    within(SOON, "the device's end", || {
+        traces_of(pid).is_empty() && program.journals().is_empty()
+    });
+    has_gone(&program, &device, pid);
+}
+
+#[test]
+#[ignore = "root"]
+fn a_scratch_device_that_both_leave_behind_is_restored() {
+    let program = Program::new(BINARY);
+    let (child, device) = scratch(&program, &[]);
+    let pid = end(child, kill_with_guardian).pid;
+    assert!(!traces_of(pid).is_empty());
+    let name = device.trim_start_matches("/dev/");
+    if let Some(list) = restore(&program, &["--list"]) {
+        let list = list.ends(0, &[]).stdout;
+        for says in [
+            &format!("scratch device {name}"),
+            "mount /run/iosched",
+            "directory /run/iosched",
+        ] {
+            assert!(list.contains(says), "{says}: {list}");
+        }
+        restore(&program, &[]).expect("it is there").ends(0, &[]);
+    } else {
+        let journal = &program.journals()[0];
+        let errors = iosched::journal::restore_file(journal).expect("a journal");
+        assert!(errors.is_empty(), "{errors:?}");
+    }
+    has_gone(&program, &device, pid);
+}
+
+#[test]
+#[ignore = "root"]
+fn a_killed_run_on_a_scratch_device_leaves_nothing() {
+    let program = Program::new(BINARY);
+    let arms = [
+        "--arm",
+        "none",
+        "--arm",
+        "mq-deadline",
+        "--workload",
+        "probe-hog",
+    ];
+    let how = ["--ramp", "0.2s", "--round-time", "1s", "-o", "result"];
+    let child = program.start(&[&["run", "scratch:ssd"], &arms[..], &how].concat());
+    within(Duration::from_secs(60), "a round", || {
+        let bytes = fs::read(program.file("result")).unwrap_or_default();
+        let result: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        result["rounds"]
+            .as_array()
+            .is_some_and(|rounds| !rounds.is_empty())
+    });
+    // Two fio processes, each in its group, on the device.
+    let pid = child.id();
+    within(SOON, "both groups", || traces_of(pid).len() >= 5);
+    let device = program.result("result")["device"]["device"]["name"]
+        .as_str()
+        .expect("a name")
+        .to_owned();
+    end(child, kill);
+    within(SOON * 2, "all gone", || {
+        traces_of(pid).is_empty() && program.journals().is_empty()
+    });
+    has_gone(&program, &format!("/dev/{device}"), pid);
+    assert!(processes_with(&device).is_empty());
+}
