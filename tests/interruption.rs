@@ -7,14 +7,13 @@ mod support;
 
 use std::fs;
 use std::path::Path;
-use std::process::Child;
 use std::time::Duration;
 
 use iosched::scheduler::{self, State};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use support::LoopDevice;
-use support::program::{Ended, Program};
+use support::program::{Ended, Program, Started};
 use support::traces::{arguments, children_of, differences, processes_with, traces_of, within};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
@@ -45,11 +44,9 @@ fn kill_with_guardian(pid: u32) {
 }
 
 /// A signal that arrives in the middle of it. Ends by itself far later than any test waits.
-fn end(mut child: Child, how: fn(u32)) -> Ended {
-    assert!(
-        child.try_wait().expect("its state").is_none(),
-        "it runs no more"
-    );
+fn end(mut child: Started, how: fn(u32)) -> Ended {
+    let is_running = child.child().try_wait().expect("its state").is_none();
+    assert!(is_running, "{:#?}", child.end());
     how(child.id());
     let pid = child.id();
     within(Duration::from_secs(20), "its end", || {
@@ -58,7 +55,7 @@ fn end(mut child: Child, how: fn(u32)) -> Ended {
             .rsplit_once(") ")
             .is_none_or(|(_, rest)| rest.starts_with('Z'))
     });
-    Ended::wait(child)
+    child.end()
 }
 
 fn interrupt(pid: u32) {
@@ -90,7 +87,7 @@ struct Running {
     disk: LoopDevice,
     before: State,
     program: Program,
-    child: Child,
+    child: Started,
 }
 
 impl Running {
@@ -115,21 +112,21 @@ impl Running {
         let node = disk.node();
         let how = ["--workload", "randread", "--rounds", "40", "-o", "result"];
         let times = ["--ramp", "0.2s", "--round-time", "0.8s"];
-        let child = program.start(&[&["run", &node], &arms[..], &how, &times].concat());
-        let running = Running {
+        let mut child = program.start(&[&["run", &node], &arms[..], &how, &times].concat());
+        let pid = child.id();
+        child.until(Duration::from_secs(60), "two rounds and a fio", || {
+            Self::rounds(&program) >= 2 && Self::fio(&node, pid).is_some()
+        });
+        Running {
             disk,
             before,
             program,
             child,
-        };
-        within(Duration::from_secs(60), "two rounds and a fio", || {
-            running.rounds() >= 2 && running.fio().is_some()
-        });
-        running
+        }
     }
 
-    fn rounds(&self) -> usize {
-        let Ok(bytes) = fs::read(self.program.file("result")) else {
+    fn rounds(program: &Program) -> usize {
+        let Ok(bytes) = fs::read(program.file("result")) else {
             return 0;
         };
         // Written whole or not at all, also while it runs.
@@ -137,10 +134,10 @@ impl Running {
         result["rounds"].as_array().map_or(0, Vec::len)
     }
 
-    fn fio(&self) -> Option<u32> {
-        let pids = processes_with(&self.disk.node()).into_iter();
-        pids.filter(|&pid| pid != self.child.id())
-            .chain(children_of(self.child.id()))
+    fn fio(node: &str, program: u32) -> Option<u32> {
+        let pids = processes_with(node).into_iter();
+        pids.filter(|&pid| pid != program)
+            .chain(children_of(program))
             .find(|&pid| arguments(pid)[0].ends_with("fio"))
     }
 
@@ -203,7 +200,7 @@ fn a_lost_terminal_puts_everything_back() {
 #[ignore = "root"]
 fn after_sigkill_the_guardian_puts_everything_back() {
     let running = Running::start();
-    let fio = running.fio();
+    let fio = Running::fio(&running.disk.node(), running.child.id());
     let Running {
         disk,
         before,

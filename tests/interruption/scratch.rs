@@ -3,22 +3,21 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Child;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::program::Program;
+use crate::support::program::{Program, Started};
 use crate::support::run;
 use crate::support::traces::{processes_with, traces_of, within};
 use crate::{BINARY, SOON, end, hang_up, interrupt, kill, kill_with_guardian, restore, terminate};
 
 /// `iosched-ab scratch`, with its device in use.
-fn scratch(program: &Program, rest: &[&str]) -> (Child, String) {
+fn scratch(program: &Program, rest: &[&str]) -> (Started, String) {
     let start = ["scratch", "--size", "16M", "--json"];
     let mut child = program.start(&[&start, rest].concat());
     let mut line = String::new();
-    let stdout = child.stdout.take().expect("its output");
+    let stdout = child.child().stdout.take().expect("its output");
     BufReader::new(stdout).read_line(&mut line).expect("a line");
     let said: Value = serde_json::from_str(&line).expect("JSON");
     let device = said["device"].as_str().expect("a device").to_owned();
@@ -113,8 +112,8 @@ fn a_killed_run_on_a_scratch_device_leaves_nothing() {
         "probe-hog",
     ];
     let how = ["--ramp", "0.2s", "--round-time", "1s", "-o", "result"];
-    let child = program.start(&[&["run", "scratch:ssd"], &arms[..], &how].concat());
-    within(Duration::from_secs(60), "a round", || {
+    let mut child = program.start(&[&["run", "scratch:ssd"], &arms[..], &how].concat());
+    child.until(Duration::from_secs(60), "a round", || {
         let bytes = fs::read(program.file("result")).unwrap_or_default();
         let result: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         result["rounds"]
@@ -123,7 +122,7 @@ fn a_killed_run_on_a_scratch_device_leaves_nothing() {
     });
     // Two fio processes, each in its group, on the device.
     let pid = child.id();
-    within(SOON, "both groups", || traces_of(pid).len() >= 5);
+    child.until(SOON, "both groups", || traces_of(pid).len() >= 5);
     let device = program.result("result")["device"]["device"]["name"]
         .as_str()
         .expect("a name")

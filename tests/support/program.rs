@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -54,8 +55,8 @@ impl Program {
         command
     }
 
-    pub fn start(&self, arguments: &[&str]) -> Child {
-        self.command(arguments).spawn().expect("the binary")
+    pub fn start(&self, arguments: &[&str]) -> Started {
+        Started(Some(self.command(arguments).spawn().expect("the binary")))
     }
 
     pub fn run(&self, arguments: &[&str]) -> Ended {
@@ -80,6 +81,46 @@ impl Program {
         let files = fs::read_dir(self.directory()).expect("a directory");
         let names = files.map(|file| file.expect("a file").file_name());
         names.map(|name| name.to_string_lossy().into()).collect()
+    }
+}
+
+/// One that runs. A test that fails ends it; its guardian then tidies up.
+pub struct Started(Option<Child>);
+
+impl Started {
+    pub fn child(&mut self) -> &mut Child {
+        self.0.as_mut().expect("not ended yet")
+    }
+
+    pub fn id(&self) -> u32 {
+        self.0.as_ref().map_or(0, Child::id)
+    }
+
+    pub fn end(mut self) -> Ended {
+        Ended::wait(self.0.take().expect("not ended yet"))
+    }
+
+    /// Until it has come so far. It must not end before.
+    #[track_caller]
+    pub fn until(&mut self, limit: Duration, what: &str, has_come: impl Fn() -> bool) {
+        let deadline = Instant::now() + limit;
+        while !has_come() {
+            if self.child().try_wait().expect("its state").is_some() {
+                let child = self.0.take().expect("not ended yet");
+                panic!("it ended before {what}: {:#?}", Ended::wait(child));
+            }
+            assert!(Instant::now() < deadline, "not within {limit:?}: {what}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
 
