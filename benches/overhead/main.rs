@@ -1,0 +1,256 @@
+//! What watching costs: fio's IOPS on a loop device over memory with and without `iosched stat` and its peers
+//! attached, and the nanoseconds that their BPF programs take of each I/O. Needs root, fio and bpftool.
+//!
+//! Promises: all variants take turns within each round, in random order, and are compared with the same round's
+//! baseline only; a peer that cannot run is listed with its reason and never as a number; the loop device, its
+//! file, the tracers and `kernel.bpf_stats_enabled` are put back at every end but SIGKILL.
+//!
+//! `cargo build --release -p iosched-tui && cargo bench --bench overhead -- --json raw.json`
+
+mod disk;
+mod fio;
+mod programs;
+mod record;
+mod table;
+mod tracer;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use iosched::failure::{self, Failure};
+use iosched::interrupt;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+use disk::Disk;
+use programs::Statistics;
+use record::{CannotRun, Record, Slice};
+use tracer::{Tracer, Variant};
+
+const SCHEDULERS: [&str; 2] = ["none", "mq-deadline"];
+/// Two in each round: their ratio to each other is the noise that every other ratio carries too.
+const BASELINES: [&str; 2] = ["nothing A", "nothing B"];
+const SLICE: Duration = Duration::from_secs(1);
+const SLICE_WITH_STATISTICS: Duration = Duration::from_millis(500);
+/// No round is begun that would end after this.
+const BUDGET: Duration = Duration::from_secs(350);
+
+#[derive(Parser)]
+#[command(name = "overhead", about = "The cost of watching, measured in turns")]
+struct Arguments {
+    /// Rounds; fewer are run when six minutes do not suffice
+    #[arg(long, env = "ROUNDS", default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Write the raw numbers of every slice there
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// The binary under test [default: beside this one's profile directory]
+    #[arg(long, value_name = "PATH")]
+    iosched: Option<PathBuf>,
+    /// Another build of iosched, to be compared in the same rounds
+    #[arg(long, value_name = "NAME=PATH", value_parser = named_path)]
+    also: Vec<(String, PathBuf)>,
+    /// Leave the peers out
+    #[arg(long)]
+    no_peers: bool,
+    /// Given by `cargo bench`; without it, as in `cargo test --benches`, nothing is run
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+fn named_path(text: &str) -> Result<(String, PathBuf), String> {
+    let (name, path) = text.split_once('=').ok_or("NAME=PATH is needed")?;
+    Ok((name.to_owned(), path.into()))
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    if !arguments.bench {
+        println!("overhead: nothing measured; run it with `cargo bench --bench overhead`");
+        return ExitCode::SUCCESS;
+    }
+    match interrupt::install().and_then(|()| run(&arguments)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("overhead: {error:#}");
+            ExitCode::from(failure::kind_of(&error).exit_code())
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(Failure::refused(
+            "only root can attach BPF programs and make a loop device",
+            "run it with sudo",
+        ));
+    }
+    let begin = Instant::now();
+    let disk = Disk::create()?;
+    let statistics = Statistics::off()?;
+    let variants = variants(arguments, &disk.name)?;
+    let seed = u64::from(std::process::id()) ^ record::unix_seconds();
+    let mut bench = Bench {
+        record: Record::new(seed)?,
+        random: ChaCha8Rng::seed_from_u64(seed),
+        disk,
+        statistics,
+        variants,
+    };
+    bench.try_all()?;
+    let mut longest = Duration::ZERO;
+    for round in 1..=arguments.rounds {
+        if begin.elapsed() + longest > BUDGET {
+            eprintln!("overhead: out of time, {} rounds run", round - 1);
+            break;
+        }
+        let start = Instant::now();
+        bench.round(round)?;
+        longest = longest.max(start.elapsed());
+        eprintln!(
+            "round {round} of {}, {:.0} s",
+            arguments.rounds,
+            begin.elapsed().as_secs_f64()
+        );
+    }
+    if let Some(path) = &arguments.json {
+        let text = serde_json::to_string(&bench.record)?;
+        std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
+    }
+    let text = table::render(&bench.record);
+    std::io::stdout().write_all(text.as_bytes())?;
+    Ok(())
+}
+
+fn variants(arguments: &Arguments, device: &str) -> Result<Vec<Variant>> {
+    let binary = match &arguments.iosched {
+        Some(path) => path.clone(),
+        None => beside_this_binary()?,
+    };
+    let mut variants = vec![Variant::iosched("iosched", binary, device)?];
+    for (name, path) in &arguments.also {
+        let name = format!("iosched {name}");
+        variants.push(Variant::iosched(&name, path.clone(), device)?);
+    }
+    if !arguments.no_peers {
+        variants.extend(Variant::peers(device));
+    }
+    Ok(variants)
+}
+
+/// This runs as `target/PROFILE/deps/overhead-HASH`; the other is `target/PROFILE/iosched`.
+fn beside_this_binary() -> Result<PathBuf> {
+    let this = std::env::current_exe().context("finding this binary")?;
+    let profile = this.parent().and_then(|deps| deps.parent());
+    Ok(profile
+        .context("this binary lies in the root directory")?
+        .join("iosched"))
+}
+
+struct Bench {
+    record: Record,
+    random: ChaCha8Rng,
+    disk: Disk,
+    statistics: Statistics,
+    variants: Vec<Variant>,
+}
+
+impl Bench {
+    /// Leaves out, with its reason, what does not run here.
+    fn try_all(&mut self) -> Result<()> {
+        for variant in std::mem::take(&mut self.variants) {
+            match self.measure(&variant, 0, SCHEDULERS[0])? {
+                Ok(_) => self.variants.push(variant),
+                Err(reason) => self.record.cannot_run.push(CannotRun {
+                    variant: variant.name,
+                    reason,
+                }),
+            }
+        }
+        Ok(())
+    }
+
+    fn round(&mut self, round: u32) -> Result<()> {
+        let mut schedulers = SCHEDULERS;
+        schedulers.shuffle(&mut self.random);
+        for scheduler in schedulers {
+            self.disk.switch(scheduler)?;
+            let mut order: Vec<Option<usize>> = (0..self.variants.len()).map(Some).collect();
+            order.extend(BASELINES.map(|_| None));
+            order.shuffle(&mut self.random);
+            let mut baselines = BASELINES.iter();
+            for place in order {
+                let Some(index) = place else {
+                    let name = baselines.next().context("more baselines than names")?;
+                    let result = fio::run(&self.disk, SLICE)?;
+                    self.record
+                        .slices
+                        .push(Slice::plain(round, scheduler, name, &result));
+                    continue;
+                };
+                let variant = self.variants[index].clone();
+                match self.measure(&variant, round, scheduler)? {
+                    Ok(slices) => self.record.slices.extend(slices),
+                    Err(reason) => self.withdraw(&variant, reason),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What has failed once has no ratio: its other rounds may have been half attached too.
+    fn withdraw(&mut self, variant: &Variant, reason: String) {
+        self.record
+            .slices
+            .retain(|slice| slice.variant != variant.name);
+        self.record
+            .cannot_run
+            .retain(|failed| failed.variant != variant.name);
+        self.record.cannot_run.push(CannotRun {
+            variant: variant.name.clone(),
+            reason,
+        });
+    }
+
+    /// Attached: a slice for its IOPS, then one for its programs' times. The inner error is the variant's own.
+    fn measure(
+        &mut self,
+        variant: &Variant,
+        round: u32,
+        scheduler: &str,
+    ) -> Result<Result<[Slice; 2], String>> {
+        let mut tracer = match Tracer::start(variant)? {
+            Ok(tracer) => tracer,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let plain = fio::run(&self.disk, SLICE)?;
+        let mut counted = {
+            let _on = self.statistics.on()?;
+            let before = programs::read(tracer.program_ids())?;
+            let result = fio::run(&self.disk, SLICE_WITH_STATISTICS)?;
+            let after = programs::read(tracer.program_ids())?;
+            Slice::counted(round, scheduler, &variant.name, &result, &before, &after)
+        };
+        counted.map_bytes = Some(tracer.map_bytes());
+        if let Err(reason) = tracer.stop() {
+            return Ok(Err(reason));
+        }
+        // Each I/O passes an issue and a completion; less than one run an I/O is a tool that misses most of them.
+        let runs = counted.runs();
+        if runs < counted.ios {
+            return Ok(Err(format!(
+                "its {} programs ran {runs} times in {} I/Os; {}",
+                tracer.program_ids().len(),
+                counted.ios,
+                tracer.complaint()
+            )));
+        }
+        let plain = Slice::plain(round, scheduler, &variant.name, &plain);
+        Ok(Ok([plain, counted]))
+    }
+}
