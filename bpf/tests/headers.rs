@@ -1,0 +1,251 @@
+//! bpf/block.bpf.h against the running kernel's BTF: what it declares exists there, with the same sizes and signs,
+//! and its constants have the kernel's values. Skips, and says so, on a kernel without BTF.
+
+#[path = "headers/declared.rs"]
+mod declared;
+#[path = "headers/kernel.rs"]
+mod kernel;
+
+use declared::Header;
+use kernel::Kernel;
+
+const HEADER: &str = include_str!("../block.bpf.h");
+
+/// Structures and fields that some kernels lack; with what the programs read instead, which must exist then.
+struct Optional {
+    structure: &'static str,
+    /// Empty: the whole structure.
+    field: &'static str,
+    instead: Option<(&'static str, &'static str)>,
+    reason: &'static str,
+}
+
+const OPTIONAL: [Optional; 7] = [
+    Optional {
+        structure: "request_queue",
+        field: "disk",
+        instead: Some(("request", "rq_disk")),
+        reason: "f3fa33acca9f (5.17) took request.rq_disk away; disk_of_request asks for either",
+    },
+    Optional {
+        structure: "bio",
+        field: "bi_bdev",
+        instead: Some(("bio", "bi_disk")),
+        reason: "309dca309fc3 (5.12) replaced bio.bi_disk; disk_of_bio asks for either",
+    },
+    without_cgroups("bio", "bi_blkg"),
+    without_cgroups("blkcg", ""),
+    without_cgroups("blkcg_gq", ""),
+    without_cgroups("cgroup", ""),
+    without_cgroups("cgroup_subsys_state", ""),
+];
+
+const fn without_cgroups(structure: &'static str, field: &'static str) -> Optional {
+    Optional {
+        structure,
+        field,
+        instead: None,
+        reason: "kernels without CONFIG_BLK_CGROUP; cgroup_of_bio asks for bio.bi_blkg first",
+    }
+}
+
+/// Constants that BTF cannot confirm by their own name.
+enum Indirect {
+    /// The kernel has the number of the bit under this name.
+    Bit(&'static str),
+    /// Below it every REQ_OP_* but the driver's own, from it on the driver's own.
+    Passthrough,
+    /// May be missing, with the reason.
+    Optional(&'static str),
+    /// A macro, which leaves no trace in BTF.
+    Macro,
+}
+
+fn indirect(name: &str) -> Option<Indirect> {
+    match name {
+        "REQ_PREFLUSH" => Some(Indirect::Bit("__REQ_PREFLUSH")),
+        "REQ_OP_FIRST_PASSTHROUGH" => Some(Indirect::Passthrough),
+        "BPF_MAP_TYPE_TASK_STORAGE" => Some(Indirect::Optional(
+            "5.10: such a map is not created without it",
+        )),
+        "REQ_OP_MASK" | "PF_KTHREAD" => Some(Indirect::Macro),
+        _ => None,
+    }
+}
+
+/// Everything in the header that does not hold on this kernel.
+fn complaints(header: &Header, kernel: &Kernel) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for structure in &header.structures {
+        // Older shapes, read only where the newer one is missing.
+        if structure.name.contains("___") {
+            continue;
+        }
+        if !kernel.has_struct(&structure.name) {
+            complaints.extend(missing(kernel, &structure.name, ""));
+            continue;
+        }
+        for field in &structure.fields {
+            let place = format!("{}.{}", structure.name, field.name);
+            match kernel.field(&structure.name, &field.name) {
+                None => complaints.extend(missing(kernel, &structure.name, &field.name)),
+                Some(shape) if shape != field.shape => complaints.push(format!(
+                    "{place} is declared as {:?}, the kernel has {shape:?}",
+                    field.shape
+                )),
+                Some(_) => {}
+            }
+        }
+    }
+    for (name, value) in &header.constants {
+        complaints.extend(constant_complaint(kernel, name, *value));
+    }
+    complaints
+}
+
+fn missing(kernel: &Kernel, structure: &str, field: &str) -> Option<String> {
+    let listed = OPTIONAL
+        .iter()
+        .find(|optional| optional.structure == structure && optional.field == field);
+    let Some(listed) = listed else {
+        return Some(format!("{structure}.{field}: the kernel has none"));
+    };
+    if let Some((other, instead)) = listed.instead
+        && kernel.field(other, instead).is_none()
+    {
+        return Some(format!(
+            "neither {structure}.{field} nor {other}.{instead} exists"
+        ));
+    }
+    println!("{structure}.{field} is missing here: {}", listed.reason);
+    None
+}
+
+fn constant_complaint(kernel: &Kernel, name: &str, value: u64) -> Option<String> {
+    let differs = |wanted: Option<u64>, source: &str| match wanted {
+        Some(wanted) if wanted == value => None,
+        Some(wanted) => Some(format!(
+            "{name} is declared as {value}, the kernel's {source} says {wanted}"
+        )),
+        None => Some(format!("{name}: the kernel has no enumerator {source}")),
+    };
+    match indirect(name) {
+        Some(Indirect::Bit(bit)) => differs(kernel.enumerator(bit).map(|bit| 1 << bit), bit),
+        Some(Indirect::Optional(reason)) if kernel.enumerator(name).is_none() => {
+            println!("{name} is missing here: {reason}");
+            None
+        }
+        None | Some(Indirect::Optional(_)) => differs(kernel.enumerator(name), name),
+        Some(Indirect::Macro) => {
+            println!("{name}: a macro, not in BTF, not compared");
+            None
+        }
+        Some(Indirect::Passthrough) => {
+            let operations = kernel.enumerators_with("REQ_OP_");
+            if operations.is_empty() {
+                return Some(format!("{name}: the kernel has no REQ_OP_ enumerators"));
+            }
+            let wrong = operations.iter().find(|(operation, number)| {
+                let of_the_driver =
+                    operation.starts_with("REQ_OP_DRV_") || operation.starts_with("REQ_OP_SCSI_");
+                operation != "REQ_OP_LAST" && of_the_driver != (*number >= value)
+            });
+            wrong.map(|(operation, number)| {
+                format!("{name} is {value}, on the wrong side of {operation} = {number}")
+            })
+        }
+    }
+}
+
+fn kernel() -> Option<Kernel> {
+    let kernel = Kernel::running();
+    if kernel.is_none() {
+        println!("skipped: this kernel has no BTF (/sys/kernel/btf/vmlinux)");
+    }
+    kernel
+}
+
+#[test]
+fn the_header_holds_on_this_kernel() {
+    let Some(kernel) = kernel() else { return };
+    let header = Header::parse(HEADER);
+    let fields: usize = header.structures.iter().map(|s| s.fields.len()).sum();
+    println!(
+        "{} structures with {fields} fields, {} constants",
+        header.structures.len(),
+        header.constants.len()
+    );
+    assert_eq!(complaints(&header, &kernel), Vec::<String>::new());
+}
+
+/// Nothing is passed over by the reader of the header.
+#[test]
+fn every_declaration_is_read() {
+    let header = Header::parse(HEADER);
+    let definitions = |opening: &str| {
+        let lines = HEADER.lines();
+        lines
+            .filter(|line| line.starts_with(opening) && line.ends_with('{'))
+            .count()
+    };
+    assert_eq!(header.structures.len(), definitions("struct "));
+    // In a structure a semicolon ends a field, in an enumeration an `=` makes a constant.
+    let fields: usize = header.structures.iter().map(|s| s.fields.len()).sum();
+    let indented = |text: &str| {
+        HEADER
+            .lines()
+            .filter(|line| line.starts_with('\t') && line.contains(text))
+            .count()
+    };
+    assert_eq!(fields, indented(";"));
+    let on_one_line = HEADER
+        .lines()
+        .filter(|line| line.starts_with("enum {"))
+        .count();
+    assert_eq!(header.constants.len(), indented(" = ") + on_one_line);
+}
+
+/// Each kind of mistake is found, and nothing else with it.
+#[test]
+fn a_wrong_header_is_found() {
+    let Some(kernel) = kernel() else { return };
+    for (right, wrong, found) in [
+        ("int major;", "int majr;", "gendisk.majr"),
+        ("struct gendisk {", "struct gendisc {", "gendisc"),
+        (
+            "unsigned int queue_num;",
+            "__u64 queue_num;",
+            "blk_mq_hw_ctx.queue_num",
+        ),
+        ("int tag;", "unsigned int tag;", "request.tag"),
+        ("char comm[16];", "char comm[8];", "task_struct.comm"),
+        (
+            "struct blk_mq_hw_ctx *mq_hctx;",
+            "struct gendisk *mq_hctx;",
+            "request.mq_hctx",
+        ),
+        ("REQ_OP_DISCARD = 3", "REQ_OP_DISCARD = 4", "REQ_OP_DISCARD"),
+        (
+            "REQ_PREFLUSH = 1U << 18",
+            "REQ_PREFLUSH = 1U << 17",
+            "REQ_PREFLUSH",
+        ),
+        (
+            "PASSTHROUGH = 32",
+            "PASSTHROUGH = 8",
+            "REQ_OP_FIRST_PASSTHROUGH",
+        ),
+        (
+            "BPF_F_MMAPABLE = 1U << 10",
+            "BPF_F_MMAPABLE = 1U << 11",
+            "BPF_F_MMAPABLE",
+        ),
+        ("BPF_NOEXIST = 1", "BPF_NOEXISTS = 1", "BPF_NOEXISTS"),
+    ] {
+        assert!(HEADER.contains(right), "{right}");
+        let header = Header::parse(&HEADER.replacen(right, wrong, 1));
+        let complaints = complaints(&header, &kernel);
+        assert_eq!(complaints.len(), 1, "{wrong}: {complaints:?}");
+        assert!(complaints[0].contains(found), "{wrong}: {complaints:?}");
+    }
+}
