@@ -50,6 +50,7 @@ fn main() {
         "owner.bpf.h",
         "inflight.bpf.h",
         "latency.bpf.h",
+        "cell.h",
         source,
     ] {
         println!("cargo:rerun-if-changed={file}");

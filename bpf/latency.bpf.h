@@ -3,8 +3,7 @@
 #ifndef IOSCHED_LATENCY_BPF_H
 #define IOSCHED_LATENCY_BPF_H
 
-/* Keeps clang 19 from proving a bounds check away that the verifier cannot prove. */
-#define keep(value) asm volatile("" : "+r"(value))
+#include "cell.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -14,37 +13,9 @@ struct {
 	__type(value, struct device_histogram);
 } histograms SEC(".maps");
 
-/* Position of the highest bit of a value above 0. */
-static __always_inline __u32 octave_of(__u64 value)
-{
-#if __clang_major__ > 14
-	return 63 - __builtin_clzll(value);
-#else /* clang 14 never ends compiling that for BPF */
-	for (__u32 step = 1; step < 64; step <<= 1)
-		value |= value >> step;
-	keep(value); /* all ones up to the highest bit; count them without branches for the verifier */
-	value -= (value >> 1) & 0x5555555555555555ULL;
-	value = (value & 0x3333333333333333ULL) + ((value >> 2) & 0x3333333333333333ULL);
-	value = (value + (value >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
-	return (__u32)((value * 0x0101010101010101ULL) >> 56) - 1;
-#endif
-}
-
-static __always_inline __u32 cell_of(__u64 ns, __u32 unit_shift, __u32 sub_bits)
-{
-	__u64 units = ns >> unit_shift;
-	__u32 octave;
-
-	if (units < (2U << sub_bits))
-		return units;
-	octave = octave_of(units);
-	return ((octave - sub_bits) << sub_bits) + (__u32)(units >> (octave - sub_bits));
-}
-
 static __always_inline void count_cell(__u32 *cells, __u32 cell, __u32 cell_count)
 {
-	if (cell > cell_count - 1)
-		cell = cell_count - 1;
+	cell = clamp_cell(cell, cell_count);
 	keep(cell);
 	if (cell < cell_count)
 		__sync_fetch_and_add(&cells[cell], 1);
