@@ -149,7 +149,7 @@ impl Running {
     }
 
     /// Ends it so that the program itself still puts everything back.
-    fn is_ended_in_order(self, how: fn(u32), code: i32) {
+    fn ends_in_order(self, how: fn(u32), code: i32) {
         let Running {
             disk,
             before,
@@ -181,19 +181,19 @@ impl Running {
 #[test]
 #[ignore = "root"]
 fn ctrl_c_puts_everything_back() {
-    Running::start().is_ended_in_order(interrupt, 130);
+    Running::start().ends_in_order(interrupt, 130);
 }
 
 #[test]
 #[ignore = "root"]
 fn sigterm_puts_everything_back() {
-    Running::start().is_ended_in_order(terminate, 143);
+    Running::start().ends_in_order(terminate, 143);
 }
 
 #[test]
 #[ignore = "root"]
 fn a_lost_terminal_puts_everything_back() {
-    Running::start().is_ended_in_order(hang_up, 129);
+    Running::start().ends_in_order(hang_up, 129);
 }
 
 #[test]

@@ -75,11 +75,8 @@ fn arms_get_their_settings_and_the_user_gets_his_back() {
                 "{name} in {effective:#}"
             );
         }
-        assert_eq!(
-            number(effective, "/hardware_depth/depth"),
-            depth,
-            "{effective:#}"
-        );
+        let found = number(effective, "/hardware_depth/depth");
+        assert!((found - depth).abs() < 0.5, "{effective:#}");
         if text(round, "/arm") == "wide" {
             // Kept in jiffies.
             let kept = text(effective, "/settings/iosched~1read_expire");
