@@ -239,18 +239,29 @@ impl Tracer {
     }
 }
 
+/// The kernel refused for want of a right.
+#[derive(Debug)]
+pub struct NotPermitted {
+    pub what: String,
+    /// libbpf's own words.
+    pub log: String,
+}
+
+impl std::fmt::Display for NotPermitted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} was not permitted", self.what)
+    }
+}
+
+impl std::error::Error for NotPermitted {}
+
 fn explain(error: &libbpf_rs::Error, what: &str) -> anyhow::Error {
     let log = taken_log();
     if error.kind() == libbpf_rs::ErrorKind::PermissionDenied {
-        // Without the rights the log says only that.
-        let details = if rustix::process::geteuid().is_root() {
-            log
-        } else {
-            String::new()
-        };
-        return anyhow!(
-            "{what} was not permitted\n  root, or CAP_BPF and CAP_PERFMON, is needed, and lockdown must allow BPF\n{details}"
-        );
+        return anyhow::Error::new(NotPermitted {
+            what: what.to_owned(),
+            log,
+        });
     }
     anyhow!("{what}: {error}\n{log}")
 }

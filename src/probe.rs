@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use iosched_bpf::{Config, LATENCIES, Latency, OPS, Target, Tracer, owner};
+use iosched_bpf::{Config, LATENCIES, Latency, NotPermitted, OPS, Target, Tracer, owner};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::device::Device;
+use crate::failure::Failure;
 use crate::histogram::{DEVICE, Histogram, OWNER};
 use crate::snapshot::{DeviceNumbers, Merges, Op, OwnerKey, OwnerNumbers, OwnerOp, Snapshot};
 
@@ -34,7 +35,7 @@ impl Probe {
             shards: shards(devices.len()),
         };
         Ok(Probe {
-            tracer: Tracer::attach(config)?,
+            tracer: Tracer::attach(config).map_err(refused)?,
             devices: devices.iter().map(|device| device.name.clone()).collect(),
             histograms: vec![Wide::new(DEVICE.cells); devices.len() * OPS * LATENCIES],
             owners: Vec::new(),
@@ -269,4 +270,18 @@ fn shards(devices: usize) -> u32 {
 pub fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32).as_nanos() as u64
+}
+/// What is missing, in the place of libbpf's words; those only help who has all rights.
+fn refused(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref::<NotPermitted>() {
+        None => error,
+        Some(not_permitted) if !rustix::process::geteuid().is_root() => Failure::refused(
+            not_permitted.to_string(),
+            "run it with sudo: root, or CAP_BPF and CAP_PERFMON, is needed",
+        ),
+        Some(not_permitted) => Failure::refused(
+            format!("{not_permitted}: {}", not_permitted.log.trim()),
+            "the kernel's lockdown mode, or the container that this is in, must allow BPF",
+        ),
+    }
 }
