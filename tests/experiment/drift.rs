@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::support::LoopDevice;
 use crate::support::program::Program;
 use crate::support::traces::differences;
-use crate::{BINARY, READ_A_LITTLE, SIZE_BYTES, ab, arms, follows_its_plan, list, number, text};
+use crate::{BINARY, READ_A_LITTLE, SIZE_BYTES, ab, arms, count, follows_its_plan, list, text};
 
 /// A disk with settings of its user's, some of which a switch resets and one of which nothing in sysfs shows.
 fn disk() -> (LoopDevice, scheduler::State) {
@@ -49,23 +49,23 @@ fn arms_get_their_settings_and_the_user_gets_his_back() {
     let result = program.result("result");
     follows_its_plan(&result);
     for round in list(&result, "/rounds") {
-        let (expected, depth): (&[(&str, &str)], f64) = match text(round, "/arm") {
-            "deep" => (&[("nr_requests", "32"), ("read_ahead_kb", "196")], 32.0),
+        let (expected, depth): (&[(&str, &str)], u64) = match text(round, "/arm") {
+            "deep" => (&[("nr_requests", "32"), ("read_ahead_kb", "196")], 32),
             "wide" => (
                 &[
                     ("nr_requests", "512"),
                     ("iosched/fifo_batch", "3"),
                     ("read_ahead_kb", "64"),
                 ],
-                16.0,
+                16,
             ),
-            "none" => (&[("read_ahead_kb", "196")], 16.0),
+            "none" => (&[("read_ahead_kb", "196")], 16),
             _ => (
                 &[
                     ("iosched/read_lat_nsec", "1000000"),
                     ("read_ahead_kb", "196"),
                 ],
-                16.0,
+                16,
             ),
         };
         let effective = &round["applied"]["effective"];
@@ -75,8 +75,11 @@ fn arms_get_their_settings_and_the_user_gets_his_back() {
                 "{name} in {effective:#}"
             );
         }
-        let found = number(effective, "/hardware_depth/depth");
-        assert!((found - depth).abs() < 0.5, "{effective:#}");
+        assert_eq!(
+            count(effective, "/hardware_depth/depth"),
+            depth,
+            "{effective:#}"
+        );
         if text(round, "/arm") == "wide" {
             // Kept in jiffies.
             let kept = text(effective, "/settings/iosched~1read_expire");
@@ -109,14 +112,14 @@ fn a_command_that_fails_at_once_ends_the_run() {
     assert!(text(&result, "/rounds/0/problem").contains("code 3"));
 }
 
-/// `trouble` in two of four blocks makes the run invalid. In one round of eight blocks it does not, unless it stays.
-fn trouble(trouble: &str, says: &str, stays: bool) {
+/// `trouble` in two of four blocks makes the run invalid. In one round of eight blocks it does not, unless it lasts.
+fn trouble(trouble: &str, says: &str, lasts: bool) {
     let ((disk, before), program) = (disk(), Program::new(BINARY));
     let script = format!("{READ_A_LITTLE}; if [ $IOSCHED_BLOCK -ge 2 ]; then {trouble}; fi");
     let script = script.replace("QUEUE", &disk.device.sysfs("queue").display().to_string());
-    let command = ["--", "sh", "-c", &script];
-    let two = arms(&["none", "kyber"]);
-    let ended = ab(&program, &disk, &[&two, &["--rounds", "4"], &command]);
+    let how = ["--", "sh", "-c", &script];
+    let both = arms(&["none", "kyber"]);
+    let ended = ab(&program, &disk, &[&both, &["--rounds", "4"], &how]);
     ended.ends(6, &["the run is invalid: 2 of 4 blocks", says]);
     is_as_before(&disk, &before);
     let result = program.result("result");
@@ -129,17 +132,17 @@ fn trouble(trouble: &str, says: &str, stays: bool) {
         }
     }
     for comparison in list(&result, "/comparisons") {
-        assert_eq!(number(comparison, "/blocks"), 2.0);
-        assert_eq!(number(comparison, "/blocks_missing"), 2.0);
+        assert_eq!(count(comparison, "/blocks"), 2);
+        assert_eq!(count(comparison, "/blocks_missing"), 2);
     }
     let script = script.replace("-ge 2 ]", "= 5 ] && [ $IOSCHED_ARM = kyber ]");
-    let command = ["--", "sh", "-c", &script];
-    let (code, invalid): (_, &[&str]) = if stays {
+    let how = ["--", "sh", "-c", &script];
+    let (code, invalid): (_, &[&str]) = if lasts {
         (6, &["3 of 8 blocks"])
     } else {
         (0, &[])
     };
-    let ended = ab(&program, &disk, &[&two, &["--rounds", "8"], &command]);
+    let ended = ab(&program, &disk, &[&both, &["--rounds", "8"], &how]);
     ended.ends(code, &[&["does not count", says], invalid].concat());
     is_as_before(&disk, &before);
 }

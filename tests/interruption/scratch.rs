@@ -47,14 +47,12 @@ fn has_gone(program: &Program, device: &str, pid: u32) {
 fn a_scratch_device_goes_with_its_program() {
     // Ctrl-C is how it is meant to end; with a command it is an interruption of that.
     let sleep = ["--", "sleep", "600"];
-    type Case<'a> = (&'a [&'a str], fn(u32), i32);
-    let cases: [Case; 4] = [
-        (&[], interrupt, 0),
+    for (rest, how, code) in [
+        (&[][..], interrupt as fn(u32), 0),
         (&[], terminate, 143),
         (&sleep, interrupt, 130),
         (&sleep, hang_up, 129),
-    ];
-    for (rest, how, code) in cases {
+    ] {
         let program = Program::new(BINARY);
         let (child, device) = scratch(&program, rest);
         let ended = end(child, how).ends(code, &[]);

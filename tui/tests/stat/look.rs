@@ -1,0 +1,251 @@
+//! Outputs, filters, and the commands beside `stat`.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::support::program::{Ended, Program};
+use crate::support::{LoopDevice, run};
+use crate::watch::{record, stat};
+use crate::{BINARY, SIZE_BYTES, number};
+
+fn read(disk: &LoopDevice) {
+    let input = format!("if={}", disk.node());
+    run(
+        "dd",
+        &[&input, "of=/dev/null", "bs=4k", "count=200", "iflag=direct"],
+    );
+}
+
+/// What `stat` prints of 200 reads by dd.
+fn of_200_reads(rest: &[&str]) -> String {
+    let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
+    let started = stat(&program, &disk.node(), 2, rest);
+    read(&disk);
+    started.end().ends(0, &[]).stdout
+}
+
+#[test]
+#[ignore = "root"]
+fn csv_has_a_row_for_the_device_and_one_for_the_process() {
+    let text = of_200_reads(&["--output", "csv"]);
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    assert!(rows.len() >= 3, "{text}");
+    let column = |name: &str| rows[0].iter().position(|field| *field == name).expect(name);
+    for row in &rows {
+        assert_eq!(row.len(), 24, "{row:?}");
+    }
+    let (device, dd) = (
+        &rows[1],
+        rows.iter()
+            .find(|row| row[column("comm")] == "dd")
+            .expect("dd"),
+    );
+    assert_eq!((device[column("pid")], device[column("comm")]), ("", ""));
+    for row in [device, dd] {
+        let reads: u64 = row[column("reads")].parse().expect("a number");
+        let bytes: u64 = row[column("bytes")].parse().expect("a number");
+        let p50: u64 = row[column("device_p50_ns")].parse().expect("a number");
+        // See `exactly` for the few that no probe can see.
+        assert!((190..=200).contains(&reads), "{row:?}");
+        assert_eq!(bytes, reads * 4096);
+        assert!((100..1_000_000_000).contains(&p50));
+    }
+}
+
+#[test]
+#[ignore = "root"]
+fn text_has_its_columns() {
+    let text = of_200_reads(&[]);
+    for column in [
+        "PID", "COMM", "READ/s", "WRITE/s", "BYTES/s", "WAIT p50", "DEV p50", "MERGES", "CGROUP",
+    ] {
+        assert!(text.contains(column), "{column}: {text}");
+    }
+    for word in ["depth 128", "queue wait p50", "device p50", " dd "] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    let by_device = of_200_reads(&["--by", "device"]);
+    assert!(
+        by_device.contains("queue wait p50") && !by_device.contains("COMM"),
+        "{by_device}"
+    );
+}
+
+#[test]
+#[ignore = "root"]
+fn processes_are_added_up_by_control_group() {
+    let text = of_200_reads(&["--by", "cgroup", "--output", "json"]);
+    let record: Value = serde_json::from_str(&text).expect("JSON");
+    let rows = record["processes"].as_array().expect("a list");
+    let busiest = &rows[0];
+    assert_eq!(busiest["pid"], Value::Null);
+    assert_eq!(busiest["comm"], "1 process");
+    assert!(
+        (190..=200).contains(&number(busiest, "/reads")),
+        "{busiest:#}"
+    );
+    assert!(
+        busiest["cgroup"]
+            .as_str()
+            .is_some_and(|path| path.starts_with('/')),
+        "{busiest:#}"
+    );
+}
+
+#[test]
+#[ignore = "root"]
+fn one_process_can_be_watched() {
+    let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
+    // Waits for a word before it becomes dd.
+    let script = format!(
+        "read word; exec dd if={} of=/dev/null bs=4k count=50 iflag=direct status=none",
+        disk.node()
+    );
+    let mut one = Command::new("sh")
+        .args(["-c", &script])
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("sh");
+    let pid = one.id();
+    let started = stat(
+        &program,
+        &disk.node(),
+        3,
+        &["--output", "json", "--pid", &pid.to_string()],
+    );
+    read(&disk);
+    one.stdin
+        .take()
+        .expect("its input")
+        .write_all(b"go\n")
+        .expect("a word");
+    assert!(one.wait().expect("its end").success());
+    let record = record(started);
+    let rows = record["processes"].as_array().expect("a list");
+    assert_eq!(rows.len(), 1, "{rows:#?}");
+    assert_eq!(rows[0]["pid"], pid);
+    assert!((46..=50).contains(&number(&rows[0], "/reads")), "{rows:#?}");
+    let device = &record["devices"][0];
+    assert!(
+        number(device, "/ops/0/ios") >= 236,
+        "the device has both: {device:#}"
+    );
+}
+
+#[test]
+#[ignore = "root"]
+fn control_groups_can_be_watched() {
+    for (path, rows) in [("/", 1), ("/no-such-group", 0)] {
+        let text = of_200_reads(&["--output", "json", "--cgroup", path]);
+        let record: Value = serde_json::from_str(&text).expect("JSON");
+        let found = record["processes"].as_array().expect("a list").len();
+        assert!(
+            found == rows || (rows == 1 && found > 1),
+            "{path}: {record:#}"
+        );
+    }
+}
+
+#[test]
+#[ignore = "root"]
+fn schedulers_are_listed_and_set() {
+    let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
+    let (name, node) = (disk.device.name.as_str(), disk.node());
+    disk.set("scheduler", "none");
+    disk.set("nr_requests", "127");
+    disk.set("nr_requests", "128");
+    let ended = program
+        .run(&[
+            "set",
+            &node,
+            "mq-deadline,iosched/fifo_batch=3,nr_requests=64",
+        ])
+        .ends(0, &[]);
+    for says in [
+        &format!("{name}: none -> mq-deadline"),
+        "iosched/fifo_batch: 3 (new)",
+        "nr_requests: 128 -> 64",
+    ] {
+        assert!(ended.stdout.contains(says), "{says}: {}", ended.stdout);
+    }
+    assert!(disk.get("scheduler").contains("[mq-deadline]"));
+    assert_eq!(
+        (disk.get("iosched/fifo_batch"), disk.get("nr_requests")),
+        ("3".into(), "64".into())
+    );
+    let text = program.run(&["schedulers", name]).ends(0, &[]).stdout;
+    assert!(
+        text.contains(&format!("{name}: ")) && text.contains("[mq-deadline]"),
+        "{text}"
+    );
+    assert!(text.contains("depth 128"), "{text}");
+    let json = program.run(&["schedulers", "--json"]).ends(0, &[]).stdout;
+    let all: Value = serde_json::from_str(&json).expect("JSON");
+    let rows = all.as_array().expect("a list");
+    let row = rows
+        .iter()
+        .find(|row| row["device"] == name)
+        .expect("our disk");
+    assert_eq!(row["active"], "mq-deadline");
+    assert_eq!(row["hardware_depth"]["depth"], 128);
+    assert_eq!(row["settings"]["iosched/fifo_batch"], "3");
+    assert_eq!(row["size_bytes"], SIZE_BYTES);
+
+    // What cannot be set changes nothing.
+    for (arm, says) in [
+        ("nosuch", "no scheduler \"nosuch\""),
+        ("cfq", "removed in Linux 5.0"),
+        (
+            "mq-deadline,iosched/nosuch=1",
+            "no attribute \"iosched/nosuch\"",
+        ),
+        ("mq-deadline,read_expire=1", "iosched/read_expire is meant"),
+        ("mq-deadline,nr_requests=many", "nr_requests=many"),
+    ] {
+        program.run(&["set", &node, arm]).ends(2, &[says]);
+        assert_eq!(
+            (disk.get("iosched/fifo_batch"), disk.get("nr_requests")),
+            ("3".into(), "64".into()),
+            "{arm}"
+        );
+    }
+}
+
+#[test]
+fn what_is_no_disk_is_a_usage_error() {
+    let program = Program::new(BINARY);
+    for arguments in [
+        &["stat", "no-such-disk", "-n", "1"][..],
+        &["schedulers", "no-such-disk"],
+        &["set", "no-such-disk", "none"],
+    ] {
+        program
+            .run(arguments)
+            .ends(2, &["no-such-disk: no such device"]);
+    }
+    program.run(&["stat", "-i", "0"]).ends(2, &["0.1 to 86400"]);
+    program.run(&["restore"]).ends(0, &[]);
+    assert_eq!(program.files(), [""; 0]);
+    assert!(!program.state().join("journal").exists());
+}
+
+#[test]
+#[ignore = "root"]
+fn without_root_it_says_what_is_missing() {
+    let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
+    let node = disk.node();
+    let as_nobody = |rest: &[&str]| {
+        let copy = program.file("iosched");
+        std::fs::copy(BINARY, &copy).expect("a copy");
+        run("chmod", &["-R", "a+rX", &program.file("")]);
+        let setpriv = ["--reuid=65534", "--regid=65534", "--clear-groups", &copy];
+        Ended::of(program.command_of(Path::new("setpriv"), &[&setpriv, rest].concat()))
+    };
+    as_nobody(&["set", &node, "none"]).ends(5, &["only root can change a scheduler", "sudo"]);
+    as_nobody(&["stat", &node, "-n", "1"]).ends(5, &["root", "sudo"]);
+    let listed = as_nobody(&["schedulers", &node]).ends(0, &[]);
+    assert!(listed.stdout.contains(&disk.device.name));
+}

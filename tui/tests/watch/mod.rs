@@ -1,0 +1,45 @@
+//! One interval of `iosched stat`, begun when it is known to be attached.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::program::{Program, Started};
+
+/// One interval of `seconds` on the disk, begun when this returns.
+pub fn stat(program: &Program, device: &str, seconds: u32, rest: &[&str]) -> Started {
+    let seconds = seconds.to_string();
+    let start = ["stat", device, "-n", "1", "-i", &seconds];
+    let mut started = program.start(&[&start, rest].concat());
+    // Attached when it opens no more programs and links.
+    let descriptors = format!("/proc/{}/fd", started.id());
+    let opened = || {
+        let links = fs::read_dir(&descriptors).into_iter().flatten().flatten();
+        let links = links.filter_map(|entry| fs::read_link(entry.path()).ok());
+        links
+            .filter(|link| link.to_string_lossy().contains("bpf"))
+            .count()
+    };
+    let last = std::cell::Cell::new((0, Instant::now()));
+    started.until(Duration::from_secs(30), "it is attached", || {
+        let (count, since) = last.get();
+        if opened() != count {
+            last.set((opened(), Instant::now()));
+        }
+        count > 0 && since.elapsed() > Duration::from_millis(500)
+    });
+    started
+}
+
+/// The one record of it. What it was to see must be over by now, and it must not.
+pub fn record(started: Started) -> Value {
+    let pid = started.id();
+    assert!(
+        fs::metadata(format!("/proc/{pid}/fd/0")).is_ok(),
+        "the interval was too short"
+    );
+    let ended = started.end().ends(0, &[]);
+    assert_eq!(ended.stdout.lines().count(), 1, "a line an interval");
+    serde_json::from_str(&ended.stdout).expect("JSON")
+}
