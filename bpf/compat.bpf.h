@@ -31,8 +31,11 @@ const volatile bool start_time_is_exact;
 const volatile __u32 flush_seq_flag;
 
 /* An argument by position; the branch not taken is pruned by the verifier. */
-#define ARGUMENT(ctx, position) \
-	((void *)((position) == 3 ? (ctx)[3] : (position) == 2 ? (ctx)[2] : (position) == 1 ? (ctx)[1] : (ctx)[0]))
+#define ARGUMENT(ctx, position)                                                                              \
+	((void *)((position) == 3 ? (ctx)[3] :                                                               \
+		  (position) == 2 ? (ctx)[2] :                                                               \
+		  (position) == 1 ? (ctx)[1] :                                                               \
+				    (ctx)[0]))
 
 /* request.rq_disk until f3fa33acca9f ("block: remove the ->rq_disk field in struct request", 5.17). */
 static __always_inline struct gendisk *disk_of_request(struct request *rq)

@@ -52,8 +52,8 @@ static __always_inline bool is_negative(struct device_stats *device, __u64 later
 }
 
 /* Q2G, G2D, Q2D: from the bio to the issue. */
-static __always_inline void count_wait(__u32 shard, struct device_stats *device, struct owner *owner, __u32 op,
-				       const struct inflight *state)
+static __always_inline void count_wait(__u32 shard, struct device_stats *device, struct owner *owner,
+				       __u32 op, const struct inflight *state)
 {
 	struct owner_op *sums = &owner->op[op];
 	__u64 q = state->q_ns, g = state->g_ns, d = state->d_ns;
@@ -100,8 +100,8 @@ static __always_inline void count_service(__u32 shard, struct device_stats *devi
 		count_owner(owner->d2c[1].cells, service);
 }
 
-static __always_inline void count_total(__u32 shard, struct device_stats *device, struct owner *owner, __u32 op,
-					const struct inflight *state, __u64 now)
+static __always_inline void count_total(__u32 shard, struct device_stats *device, struct owner *owner,
+					__u32 op, const struct inflight *state, __u64 now)
 {
 	struct owner_op *sums = &owner->op[op];
 	__u64 total = now - state->q_ns;

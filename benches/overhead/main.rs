@@ -163,13 +163,9 @@ struct Bench {
 impl Bench {
     /// Leaves out, with its reason, what does not run here.
     fn try_all(&mut self) -> Result<()> {
-        for variant in std::mem::take(&mut self.variants) {
-            match self.measure(&variant, 0, SCHEDULERS[0])? {
-                Ok(_) => self.variants.push(variant),
-                Err(reason) => self.record.cannot_run.push(CannotRun {
-                    variant: variant.name,
-                    reason,
-                }),
+        for variant in self.variants.clone() {
+            if let Err(reason) = self.measure(&variant, 0, SCHEDULERS[0])? {
+                self.withdraw(&variant, reason)?;
             }
         }
         Ok(())
@@ -194,9 +190,12 @@ impl Bench {
                     continue;
                 };
                 let variant = self.variants[index].clone();
+                if self.is_withdrawn(&variant) {
+                    continue;
+                }
                 match self.measure(&variant, round, scheduler)? {
                     Ok(slices) => self.record.slices.extend(slices),
-                    Err(reason) => self.withdraw(&variant, reason),
+                    Err(reason) => self.withdraw(&variant, reason)?,
                 }
             }
         }
@@ -204,17 +203,25 @@ impl Bench {
     }
 
     /// What has failed once has no ratio: its other rounds may have been half attached too.
-    fn withdraw(&mut self, variant: &Variant, reason: String) {
-        self.record
-            .slices
-            .retain(|slice| slice.variant != variant.name);
-        self.record
-            .cannot_run
-            .retain(|failed| failed.variant != variant.name);
+    fn withdraw(&mut self, variant: &Variant, reason: String) -> Result<()> {
+        if variant.is_under_test {
+            return Err(Failure::runtime(
+                format!("{} could not be measured: {reason}", variant.name),
+                "run `iosched doctor`",
+            ));
+        }
+        let slices = &mut self.record.slices;
+        slices.retain(|slice| slice.variant != variant.name);
         self.record.cannot_run.push(CannotRun {
             variant: variant.name.clone(),
             reason,
         });
+        Ok(())
+    }
+
+    fn is_withdrawn(&self, variant: &Variant) -> bool {
+        let mut failed = self.record.cannot_run.iter();
+        failed.any(|failed| failed.variant == variant.name)
     }
 
     /// Attached: a slice for its IOPS, then one for its programs' times. The inner error is the variant's own.

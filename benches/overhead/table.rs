@@ -8,13 +8,17 @@ use crate::record::{Record, Slice};
 use crate::{BASELINES, SCHEDULERS};
 
 const LEGEND: &str = "\
+IOPS     fio's, median over the rounds, without statistics; of A/A, of the two baselines' means.
 ratio    IOPS with the tool attached, over the mean of the two baselines of the same round and scheduler; kernel
          statistics off. Median over the rounds [its quartiles]. `A/A`: one baseline over the other, nothing
          attached in either. A ratio that differs from 1 by no more than A/A's quartiles do is not a finding.
 ns/IO    what the tool's BPF programs ran, by the kernel's run-time statistics, over fio's I/Os; from slices of
          their own with statistics on. Median [quartiles]. Includes about 30 ns a run of the statistics' own clock.
 runs/IO  how often they ran in one I/O.
-net      ns/IO less 30 ns a run: an estimate of the work without the clock of the statistics.
+net      ns/IO less 30 ns a run: an estimate of the work without the clock of the statistics. Neither holds what
+         entering a program costs, some 20 ns a run, nor what the tool does in user space.
+         Peers without -d watch every device: what others do meanwhile is in their numbers, and shows in runs/IO.
+rounds   those in which the variant and both baselines were measured; a round is one slice of 1 s of each.
 ";
 const CLOCK_NS: f64 = 30.0;
 

@@ -20,6 +20,8 @@ const LOOK: Duration = Duration::from_millis(50);
 #[derive(Clone)]
 pub struct Variant {
     pub name: String,
+    /// Not a peer, which may be missing.
+    pub is_under_test: bool,
     program: PathBuf,
     arguments: Vec<String>,
 }
@@ -34,6 +36,7 @@ impl Variant {
         let arguments = ["stat", device, "-i", "60", "--output", "json"];
         Ok(Variant {
             name: name.to_owned(),
+            is_under_test: true,
             program,
             arguments: arguments.map(str::to_owned).to_vec(),
         })
@@ -41,17 +44,19 @@ impl Variant {
 
     /// Whether they exist here shows when they are started.
     pub fn peers(device: &str) -> Vec<Variant> {
-        let on_the_device = ["-d".to_owned(), device.to_owned()];
-        let peer = |name: &str, arguments: &[String]| Variant {
+        let peer = |name: &str, program: &str, arguments: &[&str]| Variant {
             name: name.to_owned(),
-            program: found(name),
-            arguments: arguments.to_vec(),
+            is_under_test: false,
+            program: found(program),
+            arguments: arguments.iter().map(|&text| text.to_owned()).collect(),
         };
+        // As most use it, and looking at one device as iosched does, which costs it more.
         vec![
-            peer("biolatency", &on_the_device),
-            peer("biosnoop", &on_the_device),
-            peer("biolatency.bt", &[]),
-            peer("biosnoop.bt", &[]),
+            peer("biolatency", "biolatency", &[]),
+            peer("biolatency -d", "biolatency", &["-d", device]),
+            peer("biosnoop", "biosnoop", &[]),
+            peer("biolatency.bt", "biolatency.bt", &[]),
+            peer("biosnoop.bt", "biosnoop.bt", &[]),
         ]
     }
 }
