@@ -3,13 +3,13 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::support::program::{Program, Started};
 use crate::support::run;
-use crate::support::traces::{processes_with, traces_of, within};
+use crate::support::traces::{processes_with, traces_of};
 use crate::{BINARY, SOON, end, hang_up, interrupt, kill, kill_with_guardian, restore, terminate};
 
 /// `iosched-ab scratch`, with its device in use.
@@ -35,11 +35,25 @@ fn scratch(program: &Program, rest: &[&str]) -> (Started, String) {
     (child, device)
 }
 
+/// Until it has nothing left to do, or too long; [`has_gone`] then says what is left.
+fn wait_for_the_guardian(program: &Program, pid: u32, limit: Duration) {
+    let deadline = Instant::now() + limit;
+    while Instant::now() < deadline && !(traces_of(pid).is_empty() && program.journals().is_empty())
+    {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 #[track_caller]
 fn has_gone(program: &Program, device: &str, pid: u32) {
     assert_eq!(traces_of(pid), [""; 0]);
     assert!(!Path::new(device).exists(), "{device}");
-    assert!(program.journals().is_empty());
+    let journals: Vec<String> = program
+        .journals()
+        .iter()
+        .map(|path| fs::read_to_string(path).unwrap_or_default())
+        .collect();
+    assert_eq!(journals, [""; 0]);
 }
 
 #[test]
@@ -66,9 +80,7 @@ fn a_scratch_device_of_a_killed_program_goes_too() {
     let program = Program::new(BINARY);
     let (child, device) = scratch(&program, &[]);
     let pid = end(child, kill).pid;
-    within(SOON, "the device's end", || {
-        traces_of(pid).is_empty() && program.journals().is_empty()
-    });
+    wait_for_the_guardian(&program, pid, SOON);
     has_gone(&program, &device, pid);
 }
 
@@ -127,9 +139,7 @@ fn a_killed_run_on_a_scratch_device_leaves_nothing() {
         .expect("a name")
         .to_owned();
     end(child, kill);
-    within(SOON * 2, "all gone", || {
-        traces_of(pid).is_empty() && program.journals().is_empty()
-    });
+    wait_for_the_guardian(&program, pid, SOON * 2);
     has_gone(&program, &format!("/dev/{device}"), pid);
     assert!(processes_with(&device).is_empty());
 }
