@@ -298,6 +298,7 @@ impl LeftBehind {
             }
         }
         self.record.entries = failed;
+        remove_unfinished(&self.path)?;
         Inner {
             path: self.path,
             record: self.record,
@@ -378,6 +379,22 @@ pub fn notes() -> Vec<String> {
 pub fn restore_file(path: &Path) -> Result<Vec<anyhow::Error>> {
     match read(path)? {
         Some(left) => left.restore(),
-        None => Ok(Vec::new()),
+        None => remove_unfinished(path).map(|()| Vec::new()),
     }
+}
+
+/// The copy that [`write_whole`] was writing when its process was killed: of a change that was then not made.
+fn remove_unfinished(path: &Path) -> Result<()> {
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+        return Ok(());
+    };
+    let start = format!(".{}.", name.to_string_lossy());
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with(&start) && name.ends_with(".tmp") {
+            gone_is_fine(fs::remove_file(entry.path()), &entry.path())?;
+        }
+    }
+    Ok(())
 }
