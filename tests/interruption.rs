@@ -208,6 +208,14 @@ fn after_sigkill_the_guardian_puts_everything_back() {
         child,
     } = running;
     let guardian = guardian_of(child.id());
+    // As if it were killed while it writes its journal.
+    let journal = program
+        .journals()
+        .into_iter()
+        .find(|path| path.extension().is_some_and(|end| end == "json"));
+    let journal = journal.expect("a journal");
+    let name = journal.file_name().expect("a name").to_string_lossy();
+    fs::write(journal.with_file_name(format!(".{name}.1.tmp")), "{").expect("half a journal");
     let ended = end(child, kill);
     assert_eq!(ended.code, None);
     within(SOON, "all put back", || {
