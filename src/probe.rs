@@ -60,14 +60,15 @@ impl Probe {
     /// Everything counted so far. Cells are 32 bits wide in the kernel and widened here: call at least once in
     /// four billion I/Os.
     pub fn snapshot(&mut self) -> Result<Snapshot> {
+        let time_ns = monotonic_ns();
         let devices = (0..self.devices.len())
             .map(|slot| self.device(slot))
             .collect::<Result<_>>()?;
         Ok(Snapshot {
+            time_ns,
             devices,
             owners: self.owner_numbers()?,
             skipped: self.tracer.skipped()?,
-            time_ns: monotonic_ns(),
         })
     }
 

@@ -205,11 +205,15 @@ fn levels(text: &mut String, primary: &[&ArmComparison]) {
         .filter_map(|row| row.comparison.mde)
         .fold(f64::NEG_INFINITY, f64::max);
     if mde.is_finite() {
+        let blocks = first.comparison.blocks;
+        let smallest = match mde {
+            _ if mde < 1.0 => format!("differences from {:.0} % on", (mde * 100.0).ceil()),
+            _ if mde < 99.0 => format!("only differences from a factor of {:.1} on", 1.0 + mde),
+            _ => "hardly any difference: there are too few blocks".to_owned(),
+        };
         let _ = writeln!(
             text,
-            "With {} blocks this run could have seen differences from {:.0} % on in every row.",
-            first.comparison.blocks,
-            (mde * 100.0).ceil()
+            "With {blocks} blocks this run could have seen, in every row, {smallest}."
         );
     }
 }
