@@ -56,6 +56,19 @@ pub enum Latency {
 const _: () = assert!(size_of::<device_histogram>() == DEVICE_CELLS * 4);
 const _: () = assert!(size_of::<device_stats>() == (OPS * 2 + 15) * 8);
 
+impl Latency {
+    /// In the order of their indices.
+    pub const ALL: [Latency; LATENCIES] = [
+        Latency::Q2dDirect,
+        Latency::Q2dWaited,
+        Latency::Q2gWaited,
+        Latency::G2dWaited,
+        Latency::G2dAlone,
+        Latency::D2c,
+        Latency::Q2c,
+    ];
+}
+
 // SAFETY: generated from wire.h: integers only, sizes multiples of 8.
 unsafe impl Plain for device_stats {}
 // SAFETY: as above.

@@ -15,11 +15,11 @@ run() {
 	[[ ${PIPESTATUS[0]} -eq 0 ]] || failed=1
 }
 
-run cargo test --workspace --locked -- --show-output
+run cargo test --workspace --locked --no-fail-fast -- --show-output
 
 target=$(rustc -vV | sed -n 's/^host: //p')
 runner="CARGO_TARGET_$(tr 'a-z-' 'A-Z_' <<<"$target")_RUNNER"
-root_tests=(cargo test --workspace --locked -- --ignored --test-threads=1 --show-output)
+root_tests=(cargo test --workspace --locked --no-fail-fast -- --ignored --test-threads=1 --show-output)
 if [[ $EUID -eq 0 ]]; then
 	run "${root_tests[@]}"
 elif sudo -n true 2>/dev/null || { [[ -t 0 ]] && sudo true; }; then

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use iosched_bpf::{Config, LATENCIES, Latency, NotPermitted, OPS, Target, Tracer, owner};
+use iosched_bpf::{
+    Config, LATENCIES, Latency, NotPermitted, OPS, Target, Tracer, device_stats, owner,
+};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::device::Device;
@@ -60,48 +62,27 @@ impl Probe {
     /// Everything counted so far. Cells are 32 bits wide in the kernel and widened here: call at least once in
     /// four billion I/Os.
     pub fn snapshot(&mut self) -> Result<Snapshot> {
-        let time_ns = monotonic_ns();
+        let raw = Raw::read(&self.tracer, self.devices.len());
         let devices = (0..self.devices.len())
-            .map(|slot| self.device(slot))
+            .map(|slot| self.device(slot, &raw))
             .collect::<Result<_>>()?;
         Ok(Snapshot {
-            time_ns,
+            time_ns: raw.time_ns,
             devices,
-            owners: self.owner_numbers()?,
+            owners: self.owner_numbers(&raw.owners)?,
             skipped: self.tracer.skipped()?,
         })
     }
 
-    fn device(&mut self, slot: usize) -> Result<DeviceNumbers> {
+    fn device(&mut self, slot: usize, raw: &Raw) -> Result<DeviceNumbers> {
         let mut numbers = DeviceNumbers::new(&self.devices[slot]);
-        for stats in self.tracer.device_stats(slot) {
-            for (op, counters) in numbers.ops.iter_mut().zip(stats.op) {
-                op.ios += counters.ios;
-                op.bytes += counters.bytes;
-            }
-            numbers.merges.back += stats.back_merges;
-            numbers.merges.front += stats.front_merges;
-            numbers.merges.rq += stats.rq_merges;
-            let edges = &mut numbers.edges;
-            edges.errors += stats.errors;
-            edges.requeues += stats.requeues;
-            edges.partial_completions += stats.partial_completions;
-            edges.passthrough += stats.passthrough;
-            edges.flush_requests += stats.flush_requests;
-            let quality = &mut numbers.quality;
-            quality.lost += stats.lost;
-            quality.evicted += stats.evicted;
-            quality.negative += stats.negative;
-            quality.started_late += stats.started_late;
-            quality.unseen += stats.unseen;
-            quality.unissued += stats.unissued;
-            quality.owner_overflow += stats.owner_overflow;
+        for stats in &raw.stats[slot] {
+            add_counters(&mut numbers, stats);
         }
-        for index in 0..OPS {
+        for (index, op) in numbers.ops.iter_mut().enumerate() {
             let mut widened = |latency: Latency| -> Vec<u64> {
-                let cells = self.tracer.histogram(slot, index, latency);
-                let row = (slot * OPS + index) * LATENCIES + latency as usize;
-                self.histograms[row].advance(&cells).to_vec()
+                let row = histogram_row(slot, index, latency);
+                self.histograms[row].advance(&raw.cells[row]).to_vec()
             };
             let direct = widened(Latency::Q2dDirect);
             let mut q2g = widened(Latency::Q2gWaited);
@@ -111,7 +92,6 @@ impl Probe {
                 &sum(&widened(Latency::G2dWaited), &widened(Latency::G2dAlone)),
             );
             let q2d = sum(&direct, &widened(Latency::Q2dWaited));
-            let op = &mut numbers.ops[index];
             op.q2g = Histogram::from_counts(DEVICE, q2g)?;
             op.g2d = Histogram::from_counts(DEVICE, g2d)?;
             op.q2d = Histogram::from_counts(DEVICE, q2d)?;
@@ -121,20 +101,13 @@ impl Probe {
         Ok(numbers)
     }
 
-    fn owner_numbers(&mut self) -> Result<Vec<OwnerNumbers>> {
-        let Probe {
-            tracer,
-            devices,
-            owners,
-            ..
-        } = self;
-        tracer
-            .owners()
-            .map(|(index, row)| {
-                if owners.len() <= index {
-                    owners.push(std::array::from_fn(|_| Wide::new(OWNER.cells)));
-                }
-                let wide = &mut owners[index];
+    fn owner_numbers(&mut self, rows: &[owner]) -> Result<Vec<OwnerNumbers>> {
+        let fresh = || std::array::from_fn(|_| Wide::new(OWNER.cells));
+        self.owners
+            .resize_with(self.owners.len().max(rows.len()), fresh);
+        rows.iter()
+            .zip(&mut self.owners)
+            .map(|(row, wide)| {
                 let mut histogram = |place: usize, cells: &[u32]| {
                     Histogram::from_counts(OWNER, wide[place].advance(cells).to_vec())
                 };
@@ -146,10 +119,70 @@ impl Probe {
                     histogram(2, &row.d2c[0].cells)?,
                     histogram(3, &row.d2c[1].cells)?,
                 ];
-                Ok(owner_of(&row, devices, q2d, d2c))
+                Ok(owner_of(row, &self.devices, q2d, d2c))
             })
             .collect()
     }
+}
+
+/// The kernel's numbers, copied in one go before anything is made of them: they go on counting.
+struct Raw {
+    time_ns: u64,
+    /// By slot, one record per shard.
+    stats: Vec<Vec<device_stats>>,
+    /// By [`histogram_row`].
+    cells: Vec<Vec<u32>>,
+    owners: Vec<owner>,
+}
+
+impl Raw {
+    fn read(tracer: &Tracer, slots: usize) -> Raw {
+        let time_ns = monotonic_ns();
+        let stats = (0..slots)
+            .map(|slot| tracer.device_stats(slot).collect())
+            .collect();
+        let owners = tracer.owners().map(|(_, row)| row).collect();
+        let mut cells = Vec::with_capacity(slots * OPS * LATENCIES);
+        for slot in 0..slots {
+            for op in 0..OPS {
+                cells.extend(Latency::ALL.map(|latency| tracer.histogram(slot, op, latency)));
+            }
+        }
+        Raw {
+            time_ns,
+            stats,
+            cells,
+            owners,
+        }
+    }
+}
+
+fn histogram_row(slot: usize, op: usize, latency: Latency) -> usize {
+    (slot * OPS + op) * LATENCIES + latency as usize
+}
+
+fn add_counters(numbers: &mut DeviceNumbers, stats: &device_stats) {
+    for (op, counters) in numbers.ops.iter_mut().zip(stats.op) {
+        op.ios += counters.ios;
+        op.bytes += counters.bytes;
+    }
+    numbers.merges.back += stats.back_merges;
+    numbers.merges.front += stats.front_merges;
+    numbers.merges.rq += stats.rq_merges;
+    let edges = &mut numbers.edges;
+    edges.errors += stats.errors;
+    edges.requeues += stats.requeues;
+    edges.partial_completions += stats.partial_completions;
+    edges.passthrough += stats.passthrough;
+    edges.flush_requests += stats.flush_requests;
+    let quality = &mut numbers.quality;
+    quality.lost += stats.lost;
+    quality.evicted += stats.evicted;
+    quality.negative += stats.negative;
+    quality.started_late += stats.started_late;
+    quality.unseen += stats.unseen;
+    quality.unissued += stats.unissued;
+    quality.owner_overflow += stats.owner_overflow;
 }
 
 fn owner_of(

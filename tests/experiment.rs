@@ -180,9 +180,9 @@ fn the_probe_counts_what_fio_did() {
             .iter()
             .map(|owner| number(owner, "/ops/0/ios"))
             .sum();
-        // The table of owners is read some milliseconds after the device's counters.
+        // The table of owners is copied right after the counters of the device, unless the machine is busy.
         assert!(
-            (owners / probe - 1.0).abs() < 0.02,
+            (owners / probe - 1.0).abs() < 0.05,
             "probe {probe}, owners {owners}"
         );
         assert_eq!(round["problem"], Value::Null);
