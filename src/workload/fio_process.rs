@@ -147,7 +147,14 @@ impl FioProcess {
         });
         let jobs = report.map(|report| report.jobs).unwrap_or_default();
         Outcome {
-            exit_code: self.ended.and_then(|ended| ended.status.code()),
+            // A signal that we asked for is a success.
+            exit_code: self.ended.and_then(|ended| {
+                if self.is_success(&ended) {
+                    Some(0)
+                } else {
+                    ended.status.code()
+                }
+            }),
             signal: self.ended.and_then(|ended| ended.signal()),
             elapsed_ns: self.ended.map_or(0, |ended| ended.elapsed_ns()),
             user_cpu_ns: cpu_ns.map(|ns| ns.0),
