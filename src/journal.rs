@@ -363,16 +363,14 @@ pub fn notes() -> Vec<String> {
     // Only root can read journals; others have nothing to put back.
     let left_behind = left_behind().unwrap_or_default();
     let lines = left_behind.iter().map(|left| match left {
-        Ok(left) => format!(
-            "process {} left behind: {}",
-            left.pid,
-            left.describe().join(", ")
-        ),
+        Ok(left) => {
+            let count = left.record.entries.len();
+            let pid = left.pid;
+            format!("process {pid} was killed and left {count} changes behind; `iosched restore` puts them back")
+        }
         Err(error) => format!("{error:#}"),
     });
-    lines
-        .map(|line| format!("{line}; `iosched restore` puts it back"))
-        .collect()
+    lines.collect()
 }
 
 /// Undoes what the journal at `path` holds, if it is still there. For the guardian, whose charge has just ended.

@@ -252,8 +252,8 @@ fn what_both_leave_behind_is_listed_and_restored() {
     let queue = format!("scheduler and settings of {}", disk.device.name);
     let arms = ["--arm", "none", "--arm", "bfq", "--workload", "randread"];
     let next = program.run(&[&["run", "no-such-disk"], &arms[..]].concat());
-    let pid = format!("process {} left behind", ended.pid);
-    next.ends(2, &[&pid, &queue, "iosched restore"]);
+    let pid = format!("process {} was killed and left", ended.pid);
+    next.ends(2, &[&pid, "iosched restore"]);
 
     let Some(list) = restore(&program, &["--list"]) else {
         return;
