@@ -12,50 +12,29 @@ use iosched::workload::command::CommandLine;
 use iosched::workload::fio::Fio;
 use iosched::workload::{Outcome, Round, Running, Workload, catalogue};
 
+mod support;
+
+use support::LoopDevice;
+
 const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
 
-/// A loop device over a sparse file, gone with the value.
+/// A loop device of our own; the guard puts its queue back, which outlives the binding.
 struct Disk {
     node: PathBuf,
-    _directory: tempfile::TempDir,
+    device: LoopDevice,
 }
 
 impl Disk {
     fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("disk");
-        fs::File::create(&file).unwrap().set_len(64 << 20).unwrap();
-        let output = Command::new("losetup")
-            .args(["--find", "--show"])
-            .arg(&file)
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{output:?}");
+        let device = LoopDevice::new(64 << 20);
         Disk {
-            node: String::from_utf8(output.stdout).unwrap().trim().into(),
-            _directory: directory,
+            node: device.device.node(),
+            device,
         }
     }
 
-    fn sysfs(&self, file: &str) -> PathBuf {
-        Path::new("/sys/block")
-            .join(self.node.file_name().unwrap())
-            .join(file)
-    }
-
     fn reads(&self) -> u64 {
-        let stat = fs::read_to_string(self.sysfs("stat")).unwrap();
-        stat.split_whitespace().next().unwrap().parse().unwrap()
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let status = Command::new("losetup")
-            .arg("--detach")
-            .arg(&self.node)
-            .status();
-        assert!(status.unwrap().success());
+        self.device.device.io_stat().unwrap().reads
     }
 }
 
@@ -183,7 +162,7 @@ fn group_reads(group: &Path) -> Option<u64> {
 #[ignore = "root"]
 fn fio_is_in_its_group_from_the_first_io() {
     let (disk, bench) = (Disk::new(), Bench::new());
-    if fs::write(disk.sysfs("queue/scheduler"), "bfq").is_err() {
+    if fs::write(disk.device.device.sysfs("queue/scheduler"), "bfq").is_err() {
         println!("without bfq only version 2 counts by group");
     }
     let before = disk.reads();
