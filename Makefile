@@ -3,10 +3,16 @@ SUDO := $(if $(filter-out 0,$(shell id -u)),sudo -E,)
 # cargo builds as the user; only what it has built runs as root.
 RUN_AS_ROOT := $(if $(SUDO),env CARGO_TARGET_$(shell rustc -vV | sed -n 's/^host: //p' | tr a-z- A-Z_)_RUNNER="sudo -E",)
 
-.PHONY: all demo test bench lint fmt setup-build
+PREFIX ?= /usr/local
+
+.PHONY: all install demo test bench lint fmt setup-build
 
 all: setup-build
 	cargo build --release --workspace --locked
+
+# Installs what `make` has built.
+install:
+	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin target/release/iosched target/release/iosched-ab
 
 setup-build:
 	@contrib/setup.sh build

@@ -156,7 +156,7 @@ impl Bench<'_> {
         })
     }
 
-    /// From the end of the ramp, as long as the round's time. The clock starts with the first I/O that every
+    /// From the end of the ramp, as long as the round's time less [`GUARD`]. The clock starts with the first I/O that every
     /// control group of the workload has completed, as fio's own does. None if the workload ended early.
     fn timed_window(
         &mut self,
