@@ -7,6 +7,7 @@ use libbpf_rs::Btf;
 use libbpf_rs::btf::types;
 
 /// Where a tracepoint's bio or request stands among its arguments; `None` when the tracepoint is missing.
+#[allow(clippy::struct_excessive_bools)] // each by itself
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Abilities {
     pub bio_queue: Option<u32>,
@@ -18,8 +19,18 @@ pub struct Abilities {
     pub issue: Option<u32>,
     pub requeue: Option<u32>,
     pub complete: Option<u32>,
-    /// Task storage can be used from these programs.
-    pub task_storage: bool,
+    /// The current task can be read without copying.
+    pub task_btf: bool,
+    /// Copying from the kernel's memory is allowed: not in the lockdown mode "confidentiality".
+    pub may_copy: bool,
+    /// A program is never run on a CPU where it is already running.
+    pub runs_alone: bool,
+    /// `writeback_dirty_folio`, or `writeback_dirty_page` before it: the name.
+    pub writeback_dirty: Option<&'static str>,
+    /// Requests complete with an errno, not with a `blk_status_t` (before 5.16).
+    pub status_is_errno: bool,
+    /// Bits of the zone operations' numbers.
+    pub zone_ops: u64,
     /// `request.start_time_ns` is the time of the event, not one cached when a plug began.
     pub start_time_is_exact: bool,
     /// The bit of `RQF_FLUSH_SEQ` in `request.rq_flags`.
@@ -44,9 +55,19 @@ impl Abilities {
             issue: argument(&btf, "block_rq_issue", "request"),
             requeue: argument(&btf, "block_rq_requeue", "request"),
             complete: argument(&btf, "block_rq_complete", "request"),
-            task_storage: enumerator(&btf, "bpf_func_id", "BPF_FUNC_get_current_task_btf")
-                .is_some()
-                && enumerator(&btf, "bpf_map_type", "BPF_MAP_TYPE_TASK_STORAGE").is_some(),
+            task_btf: enumerator(&btf, "bpf_func_id", "BPF_FUNC_get_current_task_btf").is_some(),
+            may_copy: !is_confidential(),
+            runs_alone: btf
+                .type_by_name::<types::Func<'_>>("bpf_prog_inc_misses_counter")
+                .is_some(),
+            writeback_dirty: ["writeback_dirty_folio", "writeback_dirty_page"]
+                .into_iter()
+                .find(|name| {
+                    btf.type_by_name::<types::Typedef<'_>>(&format!("btf_trace_{name}"))
+                        .is_some()
+                }),
+            status_is_errno: second_argument_is_int(&btf, "block_rq_complete"),
+            zone_ops: zone_ops(&btf),
             start_time_is_exact: !has_member(&btf, "blk_plug", "cur_ktime"),
             flush_seq_flag: any_enumerator(&btf, "__RQF_FLUSH_SEQ").map_or(1 << 4, |bit| 1 << bit),
         })
@@ -61,12 +82,12 @@ impl Abilities {
             }
         };
         missing(
-            self.bio_queue.is_none() || !self.task_storage,
-            "no Q2G: this kernel offers no task storage to tracing programs; the queue wait is G2D alone",
+            self.bio_queue.is_none(),
+            "no block_bio_queue, so no Q2G: the queue wait is G2D alone",
         );
         missing(
             self.io_start.is_none(),
-            "no block_io_start: requests are first seen at insert or issue, empty flushes are not seen",
+            "no block_io_start: requests are first seen at insert or issue, flushes by the bio that asks for them",
         );
         missing(
             self.back_merge.is_none(),
@@ -83,6 +104,10 @@ impl Abilities {
         missing(
             self.requeue.is_none(),
             "no block_rq_requeue: requeues are not counted",
+        );
+        missing(
+            !self.may_copy,
+            "lockdown mode \"confidentiality\": kernel workers go by their thread's name, not their work's",
         );
         notes
     }
@@ -109,6 +134,16 @@ fn argument(btf: &Btf<'_>, tracepoint: &str, pointee: &str) -> Option<u32> {
         .and_then(|index| u32::try_from(index).ok())
 }
 
+fn second_argument_is_int(btf: &Btf<'_>, tracepoint: &str) -> bool {
+    let prototype = btf
+        .type_by_name::<types::Typedef<'_>>(&format!("btf_trace_{tracepoint}"))
+        .and_then(|typedef| typedef.next_type()?.next_type())
+        .and_then(|prototype| types::FuncProto::try_from(prototype).ok());
+    prototype
+        .and_then(|prototype| prototype.iter().nth(2).map(|parameter| parameter.ty))
+        .is_some_and(|ty| btf.type_by_id::<types::Int<'_>>(ty).is_some())
+}
+
 fn has_member(btf: &Btf<'_>, structure: &str, member: &str) -> bool {
     btf.type_by_name::<types::Struct<'_>>(structure)
         .is_some_and(|found| {
@@ -120,6 +155,31 @@ fn has_member(btf: &Btf<'_>, structure: &str, member: &str) -> bool {
 
 fn enumerator(btf: &Btf<'_>, enumeration: &str, name: &str) -> Option<i64> {
     find(&btf.type_by_name::<types::Enum<'_>>(enumeration)?, name)
+}
+
+/// REQ_OP_ZONE_*, in an enumeration that has changed its name.
+fn zone_ops(btf: &Btf<'_>) -> u64 {
+    ["req_op", "req_opf"]
+        .into_iter()
+        .filter_map(|name| btf.type_by_name::<types::Enum<'_>>(name))
+        .flat_map(|enumeration| {
+            enumeration
+                .iter()
+                .filter(|op| {
+                    op.name
+                        .is_some_and(|n| n.to_string_lossy().starts_with("REQ_OP_ZONE_"))
+                })
+                .map(|op| op.value)
+                .collect::<Vec<_>>()
+        })
+        .filter(|value| (0..64).contains(value))
+        .fold(0, |bits, value| bits | 1 << value)
+}
+
+/// `[confidentiality]` is the mode that is on.
+fn is_confidential() -> bool {
+    std::fs::read_to_string("/sys/kernel/security/lockdown")
+        .is_ok_and(|modes| modes.contains("[confidentiality]"))
 }
 
 /// In whichever enumeration: this one was anonymous before it got a name.

@@ -23,14 +23,12 @@ typedef __u64 sector_t;
 enum bpf_map_type_used {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_QUEUE = 22,
-	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
 enum bpf_flags_used {
 	BPF_NOEXIST = 1,
-	BPF_F_NO_PREALLOC = 1U << 0,
 	BPF_F_MMAPABLE = 1U << 10,
-	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
 };
 
 /* Request operations and flags that are the same from 5.10 on. */
@@ -43,10 +41,17 @@ enum req_op_used {
 	REQ_OP_WRITE_ZEROES = 9,
 	REQ_OP_FIRST_PASSTHROUGH = 32, /* the driver's own operations */
 	REQ_OP_MASK = 0xff,
+	REQ_SYNC = 1U << 11,
+	REQ_META = 1U << 12,
+	REQ_FUA = 1U << 17,
 	REQ_PREFLUSH = 1U << 18,
 };
 
-enum { PF_KTHREAD = 0x00200000 };
+enum task_flags_used {
+	PF_IO_WORKER = 0x00000010, /* io_uring's worker and polling threads */
+	PF_WQ_WORKER = 0x00000020,
+	PF_KTHREAD = 0x00200000,
+};
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -58,6 +63,7 @@ struct cgroup {
 };
 struct cgroup_subsys_state {
 	struct cgroup *cgroup;
+	__u64 serial_nr; /* never used twice */
 };
 struct blkcg {
 	struct cgroup_subsys_state css;
@@ -72,16 +78,38 @@ struct gendisk {
 	int first_minor;
 	struct request_queue *queue;
 };
+struct elevator_queue;
 struct request_queue {
 	int id;
 	struct gendisk *disk;
+	struct elevator_queue *elevator;
 };
 struct block_device {
 	struct gendisk *bd_disk;
 };
+struct inode;
+struct address_space {
+	struct inode *host;
+};
+struct page {
+	unsigned long compound_head;
+	struct address_space *mapping;
+};
+struct bio_vec {
+	struct page *bv_page;
+};
+struct bvec_iter {
+	sector_t bi_sector;
+	unsigned int bi_size;
+};
 struct bio {
+	struct bio *bi_next;
 	struct block_device *bi_bdev;
+	unsigned int bi_opf;
+	unsigned short bi_ioprio;
+	struct bvec_iter bi_iter;
 	struct blkcg_gq *bi_blkg;
+	struct bio_vec *bi_io_vec;
 };
 struct blk_mq_hw_ctx {
 	unsigned int queue_num;
@@ -94,16 +122,28 @@ struct request {
 	int tag;
 	int internal_tag;
 	unsigned int __data_len;
+	sector_t __sector;
 	struct bio *bio;
+	struct bio *biotail;
 	__u64 start_time_ns;
 };
 struct task_struct {
 	unsigned int flags;
+	int pid;
+	int *set_child_tid;
+	void *worker_private;
 	unsigned long nvcsw;
 	__u64 self_exec_id;
 	__u64 start_boottime;
 	struct task_struct *group_leader;
 	char comm[16];
+};
+
+struct kthread {
+	void *data;
+};
+struct worker {
+	char desc[32]; /* 24 before 6.13 */
 };
 
 /* Older shapes, see compat.bpf.h. */

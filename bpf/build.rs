@@ -48,9 +48,12 @@ fn main() {
         "compat.bpf.h",
         "queue.bpf.h",
         "owner.bpf.h",
+        "detail.bpf.h",
         "inflight.bpf.h",
         "latency.bpf.h",
         "cell.h",
+        "order.h",
+        "fairness.h",
         source,
     ] {
         println!("cargo:rerun-if-changed={file}");

@@ -15,11 +15,17 @@ const volatile __u32 issue_arg;
 const volatile __u32 requeue_arg;
 const volatile __u32 rq_merge_arg;
 
+/* Numbers of the zone operations, as bits; they have moved. */
+const volatile __u64 zone_ops;
+
 /* block_io_start exists: 5a80bd075f3b ("block: introduce block_io_start/block_io_done tracepoints", 6.5). */
 const volatile bool has_io_start;
 
-/* Task storage for tp_btf programs: 5.11. Without it the time before a request exists is not measured. */
-const volatile bool has_task_storage;
+/* bpf_get_current_task_btf: 5.11. Before it the current task is read by copying. */
+const volatile bool has_task_btf;
+
+/* Reading by copying is refused in the lockdown mode "confidentiality". */
+const volatile bool may_copy;
 
 /*
  * request.start_time_ns is the time of the event itself: until da4c8c3d0975 ("block: cache current nsec time
@@ -54,6 +60,11 @@ static __always_inline void *argument(const __u64 *ctx, __u32 position)
 	}
 }
 
+/* A field of the current thread. */
+#define CURRENT(field)                                                                                       \
+	(has_task_btf ? bpf_get_current_task_btf()->field :                                                  \
+			BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), field))
+
 /* request.rq_disk until f3fa33acca9f ("block: remove the ->rq_disk field in struct request", 5.17). */
 static __always_inline struct gendisk *disk_of_request(struct request *rq)
 {
@@ -70,12 +81,59 @@ static __always_inline struct gendisk *disk_of_bio(struct bio *bio)
 	return ((struct bio___5_10 *)bio)->bi_disk;
 }
 
-/* The cgroup that pays for the bio; for writeback the one that dirtied the pages. 0 without CONFIG_BLK_CGROUP. */
+/* The cgroup that pays for the bio; for writeback the one that dirtied the pages. 0 without CONFIG_BLK_CGROUP.
+   Its id is what names it; its serial number is nearer, and never used twice. */
 static __always_inline __u64 cgroup_of_bio(struct bio *bio)
 {
 	if (bpf_core_field_exists(bio->bi_blkg))
 		return bio->bi_blkg->blkcg->css.cgroup->kn->id;
 	return 0;
+}
+
+static __always_inline __u64 cgroup_serial_of_bio(struct bio *bio)
+{
+	if (bpf_core_field_exists(bio->bi_blkg))
+		return bio->bi_blkg->blkcg->css.serial_nr;
+	return 0;
+}
+
+/*
+ * The name of the work that a workqueue's thread is doing: "flush-7:0", "loop0". Empty where it may not be read.
+ * task_struct.worker_private holds the struct kthread since e32cf5dfbe22 ("kthread: Generalize pf_io_worker so it
+ * can point to struct kthread", 5.17), set_child_tid before.
+ */
+static __always_inline void read_work_name(char *name, __u32 bytes)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct kthread *kthread;
+	struct worker *worker;
+
+	if (!may_copy)
+		return;
+	if (bpf_core_field_exists(task->worker_private))
+		kthread = BPF_CORE_READ(task, worker_private);
+	else
+		kthread = (void *)BPF_CORE_READ(task, set_child_tid);
+	worker = BPF_CORE_READ(kthread, data);
+	bpf_core_read_str(name, bytes, &worker->desc);
+}
+
+/* The inode whose pages the bio writes; 0 where they do not belong to one. */
+static __always_inline __u64 inode_of_bio(struct bio *bio)
+{
+	struct bio_vec *vector = BPF_CORE_READ(bio, bi_io_vec);
+	struct page *page = BPF_CORE_READ(vector, bv_page);
+	struct address_space *mapping;
+	unsigned long head = 0;
+
+	if (bpf_core_field_exists(page->compound_head))
+		head = BPF_CORE_READ(page, compound_head);
+	if (head & 1)
+		page = (void *)(head - 1);
+	mapping = BPF_CORE_READ(page, mapping);
+	if ((__u64)mapping & 3)
+		return 0; /* anonymous memory */
+	return (__u64)BPF_CORE_READ(mapping, host);
 }
 
 #endif

@@ -11,20 +11,40 @@ struct {
 	__type(value, struct inflight);
 } inflight SEC(".maps");
 
+/*
+ * Where block_io_start is missing, the first that is seen of a write with a flush is in a kernel worker, and of an
+ * empty flush its completion. What its submitter knew is kept here, by the bio.
+ */
+struct flush_bio {
+	__u64 q_ns;
+	__u64 owner;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1); /* set before the load, where needed */
+	__type(key, __u64);
+	__type(value, struct flush_bio);
+} flush_bios SEC(".maps");
+
 static __always_inline __u32 op_of(__u32 cmd_flags)
 {
-	switch (cmd_flags & REQ_OP_MASK) {
+	__u32 op = cmd_flags & REQ_OP_MASK;
+
+	switch (op) {
 	case REQ_OP_READ:
 		return OP_READ;
 	case REQ_OP_WRITE:
-		return OP_WRITE;
+		return cmd_flags & (REQ_SYNC | REQ_PREFLUSH | REQ_FUA) ? OP_WRITE_SYNC : OP_WRITE_ASYNC;
 	case REQ_OP_FLUSH:
 		return OP_FLUSH;
 	case REQ_OP_DISCARD:
 	case REQ_OP_SECURE_ERASE:
 		return OP_DISCARD;
 	default:
-		return OP_OTHER;
+		if (op >= REQ_OP_FIRST_PASSTHROUGH)
+			return OP_PASSTHROUGH;
+		return zone_ops >> op & 1 ? OP_ZONE : OP_OTHER;
 	}
 }
 
@@ -33,74 +53,110 @@ static __always_inline bool is_passthrough(__u32 cmd_flags)
 	return (cmd_flags & REQ_OP_MASK) >= REQ_OP_FIRST_PASSTHROUGH;
 }
 
+static __always_inline bool is_flush(__u32 cmd_flags)
+{
+	return (cmd_flags & REQ_OP_MASK) == REQ_OP_FLUSH;
+}
+
 /*
- * A flush command borrows the tag of the request that it is sent for, which is still pending. There is at
- * most one of them in flight per hardware queue: they have a row of their own behind the tags.
+ * A flush command borrows the tag of the request that it is sent for, which is still pending. There is at most one of
+ * them in flight per hardware queue: they have a row of their own behind the tags. Behind those, if passthrough is
+ * measured, its tags: it passes the scheduler by, whose tags are others than the driver's.
  */
-static __always_inline struct inflight *state_of(const struct queue *queue, struct request *rq, bool is_flush)
+static __always_inline struct inflight *state_of(const struct queue *queue, struct request *rq)
 {
 	const struct target *target = &queue->target;
 	struct blk_mq_hw_ctx *hctx = rq->mq_hctx;
-	__u32 hardware_queue, tag, key;
+	__u32 hardware_queue, cmd_flags, key;
+	int tag;
 
 	if (!hctx)
 		return 0;
 	hardware_queue = hctx->queue_num;
+	cmd_flags = rq->cmd_flags;
 	if (hardware_queue >= target->hardware_queues)
 		return 0;
-	if (is_flush) {
-		key = target->inflight_base + target->hardware_queues * target->depth + hardware_queue;
+	key = target->inflight_base;
+	if (is_flush(cmd_flags)) {
+		key += target->hardware_queues * target->depth + hardware_queue;
 	} else {
-		int own = rq->internal_tag;
-
-		tag = own >= 0 ? own : rq->tag;
-		if (tag >= target->depth)
+		tag = rq->internal_tag;
+		if (tag < 0)
+			tag = rq->tag;
+		if (tag < 0 || (__u32)tag >= target->depth)
 			return 0;
-		key = target->inflight_base + hardware_queue * target->depth + tag;
+		key += hardware_queue * target->depth + tag;
+		if (with_passthrough && is_passthrough(cmd_flags))
+			key += target->hardware_queues * (target->depth + 1);
 	}
 	return bpf_map_lookup_elem(&inflight, &key);
 }
 
 /* First sight of a request, by its submitter: at block_io_start, or at insert on kernels without that. */
-static __always_inline void start(const struct queue *queue, struct device_stats *device, struct request *rq)
+static __always_inline void start(struct queue *queue, struct request *rq)
 {
-	struct inflight *state = state_of(queue, rq, false);
+	struct inflight *state = state_of(queue, rq);
+	struct device_stats *device;
+	struct flush_bio *kept = 0;
 	struct thread *thread;
 	struct bio *bio = rq->bio;
-	__u64 now = 0;
+	__u32 cmd_flags = rq->cmd_flags;
+	__u64 key = (__u64)bio;
+	__u64 q = 0, now = 0;
 
-	if (!state) {
-		add(&device->lost, 1);
-		return;
+	follow_scheduler(queue, rq->q);
+	if (!state || state->request) {
+		device = device_of(queue);
+		if (device)
+			add(state ? &device->evicted : &device->lost, 1);
+		if (!state)
+			return;
+		note_loss(queue, state, bpf_ktime_get_ns());
 	}
-	if (state->request)
-		add(&device->evicted, 1);
+	state->d_ns = 0;
+	state->flags = 0;
+	state->bios = 1;
+	state->bytes = rq->__data_len;
+	state->op = op_of(cmd_flags);
+	if (cmd_flags & (REQ_META | REQ_PREFLUSH)) {
+		if (cmd_flags & REQ_META)
+			state->flags |= STATE_JOURNAL;
+		if (cmd_flags & REQ_PREFLUSH) {
+			state->flags |= STATE_PREFLUSH;
+			if (!state->bytes)
+				state->op = OP_FLUSH; /* an empty flush: what fsync waits for */
+		}
+	}
+
+	thread = current_thread();
+	if (!thread)
+		return;
 	if (!has_io_start && start_time_is_exact)
 		now = rq->start_time_ns;
-	state->d_ns = 0;
-	state->c_ns = 0;
-	state->q_ns = 0;
-	state->bytes = rq->__data_len;
-	state->op = op_of(rq->cmd_flags);
-	if (state->op == OP_WRITE && !state->bytes && (rq->cmd_flags & REQ_PREFLUSH))
-		state->op = OP_FLUSH; /* an empty flush: what fsync waits for */
-
-	thread = thread_of(queue, bio);
-	if (thread) {
-		state->owner = thread->owner;
+	if (!has_io_start)
+		kept = bpf_map_lookup_elem(&flush_bios, &key);
+	if (kept) {
+		q = kept->q_ns;
+		state->owner = kept->owner;
+		state->flags |= STATE_PREFLUSH; /* of what it waited for, the flush is the greater part */
+		bpf_map_delete_elem(&flush_bios, &key);
+	} else {
+		state->owner = owner_of(thread, queue, bio);
 		/* A bio that was split makes several requests; the original bio is the last of them. */
-		if (thread->q_ns && (has_io_start || thread->bio == (__u64)bio)) {
-			state->q_ns = thread->q_ns;
+		if (thread->q_ns && thread->task == bpf_get_current_task() &&
+		    (has_io_start || thread->bio == (__u64)bio)) {
+			q = thread->q_ns;
 			/* Did not sleep since: the request came at once, and one clock read is saved. */
-			if (thread->sleeps == bpf_get_current_task_btf()->nvcsw)
-				now = state->q_ns;
+			if (thread->sleeps == CURRENT(nvcsw))
+				now = q;
 			if (thread->bio == (__u64)bio)
 				thread->q_ns = 0;
 		}
-	} else {
-		state->owner = find_owner(queue->target.slot, cgroup_of_bio(bio));
 	}
+	state->q_ns = q;
 	state->g_ns = now ? now : bpf_ktime_get_ns();
+	/* A flush moves the request past the scheduler. */
+	note_start(queue, rq, state, state->op < OP_ZONE && !(cmd_flags & (REQ_PREFLUSH | REQ_FUA)));
 	state->request = (__u64)rq; /* last: from here on the entry is valid */
 }
 

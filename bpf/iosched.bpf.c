@@ -10,7 +10,9 @@
 #include "wire.h"
 #include "compat.bpf.h"
 #include "queue.bpf.h"
+#include "cell.h"
 #include "owner.bpf.h"
+#include "detail.bpf.h"
 #include "inflight.bpf.h"
 #include "latency.bpf.h"
 
@@ -28,7 +30,7 @@ static __always_inline struct queue *queue_of_bio(struct bio *bio)
 	return traced_queue(disk->queue, disk);
 }
 
-/* Q: the submitter asks. Its clock and its name are taken here, in its own context. */
+/* Q: the submitter asks. Its clock is taken here, in its own context. */
 SEC("tp_btf/block_bio_queue")
 int block_bio_queue(__u64 *ctx)
 {
@@ -38,12 +40,19 @@ int block_bio_queue(__u64 *ctx)
 
 	if (!queue)
 		return 0;
-	thread = thread_of(queue, bio);
+	thread = current_thread();
 	if (!thread)
 		return 0;
+	thread->task = bpf_get_current_task();
 	thread->bio = (__u64)bio;
-	thread->sleeps = bpf_get_current_task_btf()->nvcsw;
+	thread->sleeps = CURRENT(nvcsw);
 	thread->q_ns = bpf_ktime_get_ns();
+	if (!has_io_start && bio->bi_opf & (REQ_PREFLUSH | REQ_FUA)) {
+		struct flush_bio kept = {.q_ns = thread->q_ns, .owner = owner_of(thread, queue, bio)};
+		__u64 key = (__u64)bio;
+
+		bpf_map_update_elem(&flush_bios, &key, &kept, 0);
+	}
 	return 0;
 }
 
@@ -61,20 +70,18 @@ static __always_inline int merged(struct bio *bio, enum merge merge)
 	if (!queue)
 		return 0;
 	device = device_of(queue);
-	if (!device)
+	thread = current_thread();
+	if (!device || !thread)
 		return 0;
-	thread = thread_of(queue, bio);
-	if (thread) {
-		index = thread->owner;
-		if (thread->bio == (__u64)bio)
-			thread->q_ns = 0;
-	} else {
-		index = find_owner(queue->target.slot, cgroup_of_bio(bio));
-	}
-	add(merge == BACK ? &device->back_merges : &device->front_merges, 1);
+	index = owner_of(thread, queue, bio);
+	if (thread->bio == (__u64)bio)
+		thread->q_ns = 0;
+	add_alone(merge == BACK ? &device->back_merges : &device->front_merges, 1);
 	owner = bpf_map_lookup_elem(&owners, &index);
 	if (owner)
 		add(merge == BACK ? &owner->back_merges : &owner->front_merges, 1);
+	if (merge == BACK)
+		note_merge(queue, bio);
 	return 0;
 }
 
@@ -106,11 +113,12 @@ int block_rq_merge(__u64 *ctx)
 	device = device_of(queue);
 	if (!device)
 		return 0;
-	add(&device->rq_merges, 1);
-	state = state_of(queue, rq, false);
+	add_alone(&device->rq_merges, 1);
+	state = state_of(queue, rq);
 	if (!state || state->request != (__u64)rq)
 		return 0;
 	index = state->owner;
+	note_loss(queue, state, with_fairness ? bpf_ktime_get_ns() : 0);
 	state->request = 0;
 	owner = bpf_map_lookup_elem(&owners, &index);
 	if (owner)
@@ -119,40 +127,98 @@ int block_rq_merge(__u64 *ctx)
 }
 
 /* G: the submitter has got its request. */
-static __always_inline int started(struct request *rq, bool only_if_new)
-{
-	struct queue *queue = queue_of_request(rq);
-	struct device_stats *device;
-
-	if (!queue || is_passthrough(rq->cmd_flags) || op_of(rq->cmd_flags) == OP_FLUSH)
-		return 0;
-	device = device_of(queue);
-	if (!device)
-		return 0;
-	if (only_if_new) {
-		struct inflight *state = state_of(queue, rq, false);
-
-		if (state && state->request == (__u64)rq)
-			return 0;
-	}
-	start(queue, device, rq);
-	return 0;
-}
-
 SEC("tp_btf/block_io_start")
 int block_io_start(__u64 *ctx)
 {
-	return started((void *)ctx[0], false);
+	struct request *rq = (void *)ctx[0];
+	struct queue *queue = queue_of_request(rq);
+
+	if (queue && !is_flush(rq->cmd_flags) && !is_passthrough(rq->cmd_flags))
+		start(queue, rq);
+	return 0;
 }
 
-/* I: stands in for G on kernels without it; elsewhere off, because it runs under the scheduler's lock. */
+/* I: stands in for G on kernels without it; else on only for I2D, because it runs under the scheduler's lock. */
 SEC("tp_btf/block_rq_insert")
 int block_rq_insert(__u64 *ctx)
 {
-	return started(argument(ctx, insert_arg), true);
+	struct request *rq = argument(ctx, insert_arg);
+	struct queue *queue = queue_of_request(rq);
+	struct inflight *state;
+
+	if (!queue || is_flush(rq->cmd_flags) || is_passthrough(rq->cmd_flags))
+		return 0;
+	state = state_of(queue, rq);
+	if (!has_io_start && (!state || state->request != (__u64)rq))
+		start(queue, rq);
+	if (with_i2d && state && state->request == (__u64)rq && !state->d_ns) {
+		state->mark_ns = bpf_ktime_get_ns();
+		state->flags |= STATE_MARK_INSERTED;
+	}
+	return 0;
 }
 
-/* D: the driver gets the request. The length is taken here, because requests grow by merges. */
+enum { MAX_BIOS = 1024 }; /* of 4 KiB: the 4 MiB that a request has at most, unless someone raised it */
+
+static __noinline __u32 bios_of(struct request *rq)
+{
+	struct bio *bio = rq->bio;
+	__u64 last = (__u64)rq->biotail;
+	__u32 bios = 1;
+
+	for (__u32 i = 0; i < MAX_BIOS; i++) {
+		if ((__u64)bio == last)
+			break;
+		bio = bio->bi_next;
+		bios++;
+	}
+	return bios;
+}
+
+/* Who dirties what, if writeback is followed up. */
+SEC("tp_btf/writeback_dirty_folio")
+int writeback_dirty(__u64 *ctx)
+{
+	struct address_space *mapping = (void *)ctx[1];
+	struct dirtier dirtier = {.tgid = bpf_get_current_pid_tgid() >> 32};
+	struct dirtier *known;
+	__u64 inode;
+
+	if (!mapping)
+		return 0;
+	inode = (__u64)mapping->host;
+	known = bpf_map_lookup_elem(&dirtiers, &inode);
+	if (known && known->tgid == dirtier.tgid && known->start_ns == leader_start_ns())
+		return 0;
+	dirtier.start_ns = leader_start_ns();
+	read_comm(dirtier.comm);
+	bpf_map_update_elem(&dirtiers, &inode, &dirtier, 0);
+	return 0;
+}
+
+/* The length is taken here, because requests grow by merges. */
+static __always_inline void first_issue(struct queue *queue, struct request *rq, struct inflight *state,
+					__u64 now)
+{
+	state->d_ns = now;
+	state->bytes = rq->__data_len;
+	if (rq->bio != rq->biotail)
+		state->bios = bios_of(rq);
+	if (with_i2d && state->flags & STATE_MARK_INSERTED && now > state->mark_ns && state->op < DATA_OPS)
+		count_device(first_row(shard_of(queue), state->op) + I2D, 1, now - state->mark_ns);
+	note_first_issue(queue, rq, state);
+}
+
+static __always_inline void end_requeue(const struct queue *queue, struct inflight *state, __u64 now)
+{
+	struct device_stats *device = device_of(queue);
+
+	state->flags &= ~STATE_MARK_REQUEUED;
+	if (device && now > state->mark_ns)
+		add(&device->requeued_ns, now - state->mark_ns);
+}
+
+/* D: the driver gets the request. */
 SEC("tp_btf/block_rq_issue")
 int block_rq_issue(__u64 *ctx)
 {
@@ -160,17 +226,21 @@ int block_rq_issue(__u64 *ctx)
 	struct queue *queue = queue_of_request(rq);
 	struct device_stats *device;
 	struct inflight *state;
-	bool is_flush;
+	bool flush, passthrough;
+	__u64 now;
 
 	if (!queue)
 		return 0;
-	is_flush = op_of(rq->cmd_flags) == OP_FLUSH;
-	state = state_of(queue, rq, is_flush);
-	if (state && state->request == (__u64)rq && !is_flush) {
-		if (!state->d_ns) {
-			state->d_ns = bpf_ktime_get_ns();
-			state->bytes = rq->__data_len;
-		}
+	state = state_of(queue, rq);
+	flush = is_flush(rq->cmd_flags);
+	if (state && state->request == (__u64)rq && !flush) {
+		if (state->d_ns && !(state->flags & STATE_MARK_REQUEUED))
+			return 0;
+		now = bpf_ktime_get_ns();
+		if (state->flags & STATE_MARK_REQUEUED)
+			end_requeue(queue, state, now);
+		if (!state->d_ns)
+			first_issue(queue, rq, state, now);
 		return 0;
 	}
 
@@ -178,7 +248,8 @@ int block_rq_issue(__u64 *ctx)
 	device = device_of(queue);
 	if (!device)
 		return 0;
-	if (is_passthrough(rq->cmd_flags)) {
+	passthrough = is_passthrough(rq->cmd_flags);
+	if (passthrough && !with_passthrough) {
 		add(&device->passthrough, 1);
 		return 0;
 	}
@@ -186,22 +257,32 @@ int block_rq_issue(__u64 *ctx)
 		add(&device->lost, 1);
 		return 0;
 	}
-	if (!has_io_start && !is_flush) {
-		start(queue, device, rq); /* no insert under `none`: this is the submitter */
-	} else {
-		if (state->request && state->request != (__u64)rq)
-			add(&device->evicted, 1);
-		if (!is_flush)
-			add(&device->started_late, 1);
-		state->q_ns = 0;
-		state->g_ns = 0;
-		state->c_ns = 0;
-		state->owner = 0;
-		state->op = op_of(rq->cmd_flags);
-		state->request = (__u64)rq;
+	if (!has_io_start && !flush && !passthrough) {
+		start(queue, rq); /* no insert under `none`: this is the submitter */
+		first_issue(queue, rq, state, bpf_ktime_get_ns());
+		return 0;
 	}
+	if (state->request && state->request != (__u64)rq) {
+		add(&device->evicted, 1);
+		note_loss(queue, state, bpf_ktime_get_ns());
+	}
+	if (!flush && !passthrough)
+		add(&device->started_late, 1);
+	state->q_ns = 0;
+	state->g_ns = 0;
+	state->owner = 0;
+	state->flags = 0;
+	state->bios = 1;
+	state->op = op_of(rq->cmd_flags);
 	state->bytes = rq->__data_len;
 	state->d_ns = bpf_ktime_get_ns();
+	if (with_fairness) {
+		struct device_clock *clock = bpf_map_lookup_elem(&clocks, &queue->target.slot);
+
+		if (clock)
+			state->clock = clock_issue(clock, state->d_ns);
+	}
+	state->request = (__u64)rq;
 	return 0;
 }
 
@@ -212,37 +293,118 @@ int block_rq_requeue(__u64 *ctx)
 	struct request *rq = argument(ctx, requeue_arg);
 	struct queue *queue = queue_of_request(rq);
 	struct device_stats *device = queue ? device_of(queue) : 0;
+	struct inflight *state;
 
-	if (device && !is_passthrough(rq->cmd_flags))
-		add(&device->requeues, 1);
+	if (!device || is_passthrough(rq->cmd_flags))
+		return 0;
+	add(&device->requeues, 1);
+	state = state_of(queue, rq);
+	if (state && state->request == (__u64)rq && !(state->flags & STATE_MARK_REQUEUED)) {
+		state->mark_ns = bpf_ktime_get_ns();
+		state->flags = (state->flags & ~STATE_MARK_INSERTED) | STATE_MARK_REQUEUED;
+	}
 	return 0;
 }
 
-static __always_inline void finish(const struct queue *queue, struct device_stats *device,
-				   struct inflight *state, __u64 now)
+static __always_inline void count_flushes(const struct ledger *to, const struct inflight *state, __u64 now)
 {
-	__u32 shard = shard_of(queue);
-	__u32 index = state->owner;
-	__u32 op = state->op;
+	__u64 flush_ns = now - state->mark_ns;
+
+	if (!(state->flags & STATE_MARK_DATA_DONE))
+		return;
+	add(&to->device->postflushes, 1);
+	add(&to->device->postflush_ns, flush_ns);
+	add(&to->owner->op[to->op].flush_ns, flush_ns);
+}
+
+/* Everything about a request is counted here, at its end. */
+static __always_inline void finish(const struct queue *queue, struct device_stats *device,
+				   const struct inflight *state, __u64 now)
+{
+	__u64 data_done = state->flags & STATE_MARK_DATA_DONE ? state->mark_ns : now;
+	__u32 index = state->owner, op = state->op, bytes = state->bytes, shard = shard_of(queue);
 	struct owner *owner = bpf_map_lookup_elem(&owners, &index);
+	struct ledger to = {.device = device, .owner = owner, .shard = shard, .op = op};
+	struct owner_op *charged;
+	__u64 service;
 
 	if (!owner || op >= OP_COUNT)
 		return;
-	if (!state->d_ns && state->bytes)
-		add(&device->unissued, 1);
+	note_end(queue, owner, state, data_done);
+	if ((state->q_ns ? state->q_ns : state->g_ns) < queue->epoch_ns) {
+		add(&device->straddlers, 1);
+		add(&device->straddler_bytes, bytes);
+		return;
+	}
+	to.latency = bpf_map_lookup_elem(&owner_latencies, &index);
+	to.first_row = first_row(shard, op);
+	charged = &owner->op[op];
 	if (op == OP_FLUSH) {
 		add(&device->flush_requests, 1); /* the command that it waited for counts as the I/O */
 	} else {
-		add(&device->op[op].ios, 1);
-		add(&device->op[op].bytes, state->bytes);
+		add_alone(&device->op[op].ios, 1);
+		add_alone(&device->op[op].bytes, bytes);
+	}
+	add(&charged->ios, 1);
+	add(&charged->bytes, bytes);
+	if (state->bios > 1) {
+		add_alone(&device->op[op].more_bios, state->bios - 1);
+		add(&charged->more_bios, state->bios - 1);
 	}
 	if (!index && state->g_ns)
 		add(&device->owner_overflow, 1);
-	add(&owner->op[op].ios, 1);
-	add(&owner->op[op].bytes, state->bytes);
-	count_wait(shard, device, owner, op, state);
-	count_service(shard, device, owner, op, state, now);
-	count_total(shard, device, owner, op, state, now);
+	if (!state->d_ns && bytes)
+		add(&device->unissued, 1);
+	service = count_service(&to, state, data_done);
+	if (!count_wait(&to, state)) {
+		add(&charged->unwaited, 1);
+		add(&charged->unwaited_d2c_ns, service);
+	}
+	count_total(&to, state, now);
+	count_flushes(&to, state, now);
+	if (op == OP_WRITE_SYNC && state->flags & STATE_JOURNAL) {
+		add(&device->journal_ios, 1);
+		add(&device->journal_ns, data_done - state->d_ns);
+	}
+}
+
+/* What is only ever seen at its completion. */
+static __always_inline void count_unseen(const struct queue *queue, struct device_stats *device,
+					 struct request *rq, __u64 now)
+{
+	__u64 key = (__u64)rq->bio;
+	struct flush_bio *kept = 0;
+	struct owner *owner;
+	__u32 index;
+
+	if (!has_io_start && !rq->__data_len)
+		kept = bpf_map_lookup_elem(&flush_bios, &key);
+	if (!kept) {
+		add(&device->unseen, 1);
+		return;
+	}
+	add(&device->flush_requests, 1);
+	if (now > kept->q_ns)
+		count_device(first_row(shard_of(queue), OP_FLUSH) + Q2C, 1, now - kept->q_ns);
+	index = kept->owner;
+	owner = bpf_map_lookup_elem(&owners, &index);
+	if (owner) {
+		add(&owner->op[OP_FLUSH].ios, 1);
+		add(&owner->op[OP_FLUSH].unwaited, 1);
+	}
+	bpf_map_delete_elem(&flush_bios, &key);
+}
+
+static __always_inline void count_status(struct device_stats *device, int status)
+{
+	__u32 code = status < 0 ? -status : status;
+
+	add(&device->errors, 1);
+	if (code > STATUSES - 1)
+		code = STATUSES - 1;
+	keep(code);
+	if (code < STATUSES)
+		__sync_fetch_and_add(&device->statuses[code], 1);
 }
 
 /* C: possibly in parts, and once more behind a flush; everything is counted at the last of them. */
@@ -255,42 +417,44 @@ int block_rq_complete(__u64 *ctx)
 	struct queue *queue = queue_of_request(rq);
 	struct device_stats *device;
 	struct inflight *state;
-	bool is_flush;
 	__u64 now;
 
-	if (!queue || is_passthrough(rq->cmd_flags))
+	if (!queue || (is_passthrough(rq->cmd_flags) && !with_passthrough))
 		return 0;
 	device = device_of(queue);
 	if (!device)
 		return 0;
-	is_flush = op_of(rq->cmd_flags) == OP_FLUSH;
-	state = state_of(queue, rq, is_flush);
+	state = state_of(queue, rq);
 	if (!state) {
 		add(&device->lost, 1);
 		return 0;
 	}
+	now = bpf_ktime_get_ns();
 	if (state->request != (__u64)rq) {
-		add(&device->unseen, 1);
+		count_unseen(queue, device, rq, now);
 		return 0;
 	}
 	if (bytes < rq->__data_len) {
 		add(&device->partial_completions, 1);
 		return 0;
 	}
-	now = bpf_ktime_get_ns();
-	if (is_flush) {
-		add(&device->op[OP_FLUSH].ios, 1);
-		if (!is_negative(device, now, state->d_ns))
-			count_device(shard_of(queue), OP_FLUSH, D2C, now - state->d_ns);
+	if (is_flush(rq->cmd_flags)) {
+		add_alone(&device->op[OP_FLUSH].ios, 1);
+		if (!is_negative(device, now, state->d_ns)) {
+			add_alone(&device->op[OP_FLUSH].d2c_ns, now - state->d_ns);
+			count_device(first_row(shard_of(queue), OP_FLUSH) + D2C, 1, now - state->d_ns);
+		}
+		note_loss(queue, state, now);
 		state->request = 0;
 		return 0;
 	}
 	if (rq->rq_flags & flush_seq_flag) {
-		state->c_ns = now; /* the data is there; a flush and a second completion follow */
+		state->mark_ns = now; /* the data is there; a flush and a second completion follow */
+		state->flags |= STATE_MARK_DATA_DONE;
 		return 0;
 	}
 	if (status)
-		add(&device->errors, 1);
+		count_status(device, status);
 	finish(queue, device, state, now);
 	state->request = 0;
 	return 0;

@@ -3,37 +3,60 @@
 #ifndef IOSCHED_LATENCY_BPF_H
 #define IOSCHED_LATENCY_BPF_H
 
-#include "cell.h"
-
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* devices x shards x OP_COUNT x LATENCY_COUNT, set before the load */
+	__uint(max_entries, 1); /* devices x shards x HISTOGRAM_ROWS, set before the load */
 	__type(key, __u32);
 	__type(value, struct device_histogram);
 } histograms SEC(".maps");
 
-static __always_inline void count_cell(__u32 *cells, __u32 cell, __u32 cell_count)
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* at most as many as owners, set before the load */
+	__type(key, __u32);
+	__type(value, struct owner_latency);
+} owner_latencies SEC(".maps");
+
+/* Everything that the end of a request adds to. */
+struct ledger {
+	struct device_stats *device;
+	struct owner *owner;
+	struct owner_latency *latency; /* null where the owner has no row */
+	__u32 shard;
+	__u32 first_row;
+	__u32 op;
+};
+
+static __always_inline __u32 first_row(__u32 shard, __u32 op)
 {
-	cell = clamp_cell(cell, cell_count);
-	keep(cell);
-	if (cell < cell_count)
-		__sync_fetch_and_add(&cells[cell], 1);
+	__u32 row = shard * HISTOGRAM_ROWS;
+
+	if (op < DATA_OPS)
+		return row + op * LATENCY_COUNT;
+	return row + DATA_OPS * LATENCY_COUNT + (op - DATA_OPS) * OTHER_LATENCIES;
 }
 
-static __noinline int count_device(__u32 shard, __u32 op, __u32 latency, __u64 ns)
+/* Only ever called at completions, but for I2D: see add_alone. */
+static __noinline int count_device(__u32 row, __u32 n, __u64 ns)
 {
-	__u32 key = (shard * OP_COUNT + op) * LATENCY_COUNT + latency;
-	struct device_histogram *histogram = bpf_map_lookup_elem(&histograms, &key);
+	struct device_histogram *histogram = bpf_map_lookup_elem(&histograms, &row);
+	__u32 cell = clamp_cell(cell_of(ns, DEVICE_UNIT_SHIFT, DEVICE_SUB_BITS), DEVICE_CELLS);
 
-	if (histogram)
-		count_cell(histogram->cells, cell_of(ns, DEVICE_UNIT_SHIFT, DEVICE_SUB_BITS), DEVICE_CELLS);
+	keep(cell);
+	if (histogram && cell < DEVICE_CELLS)
+		add_alone(&histogram->cells[cell], n);
 	return 0;
 }
 
-static __always_inline void count_owner(__u32 *cells, __u64 ns)
+static __always_inline void count_owner(struct owner_histogram *histogram, __u64 ns)
 {
-	count_cell(cells, cell_of(ns, OWNER_UNIT_SHIFT, OWNER_SUB_BITS), OWNER_CELLS);
+	__u32 cell = clamp_cell(cell_of(ns, OWNER_UNIT_SHIFT, OWNER_SUB_BITS), OWNER_CELLS);
+
+	keep(cell);
+	if (cell < OWNER_CELLS)
+		__sync_fetch_and_add(&histogram->cells[cell], 1);
 }
 
 /* A plain store: two CPUs may race and one maximum be lost, never a false one shown. */
@@ -51,66 +74,83 @@ static __always_inline bool is_negative(struct device_stats *device, __u64 later
 	return true;
 }
 
-/* Q2G, G2D, Q2D: from the bio to the issue. */
-static __always_inline void count_wait(__u32 shard, struct device_stats *device, struct owner *owner,
-				       __u32 op, const struct inflight *state)
+/* Q2G, G2D, Q2D: from the bio to the issue. False when the wait is not known. */
+static __always_inline bool count_wait(const struct ledger *to, const struct inflight *state)
 {
-	struct owner_op *sums = &owner->op[op];
 	__u64 q = state->q_ns, g = state->g_ns, d = state->d_ns;
+	struct op_counters *device = &to->device->op[to->op];
+	struct owner_op *owner = &to->owner->op[to->op];
+	__u32 row = to->first_row;
 	__u64 wait;
 
-	if (!d || !g || is_negative(device, d, g))
-		return;
-	if (!q || is_negative(device, g, q)) {
-		count_device(shard, op, G2D_ALONE, d - g);
-		wait = d - g;
-	} else if (g == q) {
-		count_device(shard, op, Q2D_DIRECT, d - q);
-		wait = d - q;
-	} else {
-		count_device(shard, op, Q2G_WAITED, g - q);
-		count_device(shard, op, G2D_WAITED, d - g);
-		count_device(shard, op, Q2D_WAITED, d - q);
-		wait = d - q;
+	if (!d || !g || is_negative(to->device, d, g))
+		return false;
+	if (state->flags & STATE_PREFLUSH) {
+		/* That was not the scheduler's doing. */
+		add(&to->device->preflushes, 1);
+		add(&to->device->preflush_ns, d - g);
+		add(&owner->flush_ns, d - g);
+		count_device(first_row(to->shard, OP_FLUSH) + Q2D_DIRECT, 1, d - g);
+		return false;
 	}
-	add(&sums->waits, 1);
-	add(&sums->q2d_ns, wait);
-	raise(&sums->q2d_max_ns, wait);
-	if (op == OP_READ)
-		count_owner(owner->q2d[0].cells, wait);
-	else if (op == OP_WRITE)
-		count_owner(owner->q2d[1].cells, wait);
+	wait = d - g;
+	if (q && !is_negative(to->device, g, q)) {
+		wait = d - q;
+		if (g == q || to->op >= DATA_OPS) {
+			count_device(row + Q2D_DIRECT, 1, wait);
+		} else {
+			count_device(row + Q2G_WAITED, 1, g - q);
+			count_device(row + G2D_WAITED, 1, d - g);
+			count_device(row + Q2D_WAITED, 1, wait);
+		}
+	} else if (to->op < DATA_OPS) {
+		count_device(row + G2D_ALONE, 1, wait);
+	}
+	add_alone(&device->waits, 1);
+	add_alone(&device->q2d_ns, wait);
+	add(&owner->q2d_ns, wait);
+	raise(&owner->q2d_max_ns, wait);
+	if (to->op < DATA_OPS) {
+		if (to->latency)
+			count_owner(&to->latency->q2d[to->op != OP_READ], wait);
+		if (state->bios > 1)
+			count_device(row + Q2D_MERGED, state->bios - 1, wait);
+	}
+	return true;
 }
 
-static __always_inline void count_service(__u32 shard, struct device_stats *device, struct owner *owner,
-					  __u32 op, const struct inflight *state, __u64 now)
+/* D2C, from the first issue to the end of the data. */
+static __always_inline __u64 count_service(const struct ledger *to, const struct inflight *state, __u64 end)
 {
-	struct owner_op *sums = &owner->op[op];
-	__u64 end = state->c_ns ? state->c_ns : now;
+	struct owner_op *owner = &to->owner->op[to->op];
 	__u64 service = end - state->d_ns;
 
-	if (!state->d_ns || is_negative(device, end, state->d_ns))
-		return;
-	count_device(shard, op, D2C, service);
-	add(&sums->d2c_ns, service);
-	raise(&sums->d2c_max_ns, service);
-	if (op == OP_READ)
-		count_owner(owner->d2c[0].cells, service);
-	else if (op == OP_WRITE)
-		count_owner(owner->d2c[1].cells, service);
+	if (!state->d_ns || is_negative(to->device, end, state->d_ns))
+		return 0;
+	count_device(to->first_row + D2C, 1, service);
+	add_alone(&to->device->op[to->op].d2c_ns, service);
+	add(&owner->d2c_ns, service);
+	raise(&owner->d2c_max_ns, service);
+	if (to->op < DATA_OPS) {
+		if (to->latency)
+			count_owner(&to->latency->d2c[to->op != OP_READ], service);
+		if (state->bios > 1)
+			count_device(to->first_row + D2C_MERGED, state->bios - 1, service);
+	}
+	return service;
 }
 
-static __always_inline void count_total(__u32 shard, struct device_stats *device, struct owner *owner,
-					__u32 op, const struct inflight *state, __u64 now)
+static __always_inline void count_total(const struct ledger *to, const struct inflight *state, __u64 now)
 {
-	struct owner_op *sums = &owner->op[op];
 	__u64 total = now - state->q_ns;
 
-	if (!state->q_ns || is_negative(device, now, state->q_ns))
+	if (!state->q_ns || is_negative(to->device, now, state->q_ns))
 		return;
-	count_device(shard, op, Q2C, total);
-	add(&sums->q2c_ns, total);
-	raise(&sums->q2c_max_ns, total);
+	count_device(to->first_row + Q2C, 1, total);
+	add_alone(&to->device->op[to->op].q2c_ns, total);
+	raise(&to->owner->op[to->op].q2c_max_ns, total);
+	if (to->op < DATA_OPS && state->bios > 1)
+		count_device(to->first_row + Q2C_MERGED, state->bios - 1, total);
 }
 
 #endif

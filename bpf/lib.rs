@@ -30,43 +30,91 @@ use libbpf_rs::{MapCore, MapFlags, OpenObject, PrintLevel, libbpf_sys};
 pub use abilities::Abilities;
 use mapped::{MappedArray, Plain};
 pub use skeleton::types::{
-    device_histogram, device_stats, op_counters, owner, owner_key, owner_op,
+    device_histogram, device_stats, dispatch, inflight, op_counters, order_stats, owner, owner_key,
+    owner_latency, owner_op, queue,
 };
 use skeleton::{IoschedSkel, IoschedSkelBuilder, OpenIoschedSkel};
 
 // Sizes from wire.h; the generated types hold the build to them.
-pub const OPS: usize = 5;
-pub const LATENCIES: usize = 7;
+pub const OPS: usize = 8;
+pub const DATA_OPS: usize = 3;
 pub const DEVICE_CELLS: usize = 1792;
 pub const OWNER_CELLS: usize = 448;
+pub const GAP_CELLS: usize = 64;
+pub const LOG2_CELLS: usize = 48;
+pub const DISPATCHES: usize = 8192;
+pub const CLOCK_SHIFT: u32 = 8;
+pub const STATUSES: usize = 128;
 
 /// Index of a histogram of a device and operation; see wire.h.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Latency {
     Q2dDirect,
+    D2c,
+    Q2c,
+    // Of data operations only:
     Q2dWaited,
     Q2gWaited,
     G2dWaited,
     G2dAlone,
-    D2c,
-    Q2c,
+    I2d,
+    Q2dMerged,
+    D2cMerged,
+    Q2cMerged,
 }
-
-const _: () = assert!(size_of::<device_histogram>() == DEVICE_CELLS * 4);
-const _: () = assert!(size_of::<device_stats>() == (OPS * 2 + 15) * 8);
 
 impl Latency {
     /// In the order of their indices.
     pub const ALL: [Latency; LATENCIES] = [
         Latency::Q2dDirect,
+        Latency::D2c,
+        Latency::Q2c,
         Latency::Q2dWaited,
         Latency::Q2gWaited,
         Latency::G2dWaited,
         Latency::G2dAlone,
-        Latency::D2c,
-        Latency::Q2c,
+        Latency::I2d,
+        Latency::Q2dMerged,
+        Latency::D2cMerged,
+        Latency::Q2cMerged,
     ];
+}
+
+/// CPUs that there could ever be: their numbers are below this.
+pub fn possible_cpus() -> usize {
+    libbpf_rs::num_possible_cpus().unwrap_or(1)
+}
+
+/// Histograms of a data operation, and of another.
+pub const LATENCIES: usize = 11;
+pub const OTHER_LATENCIES: usize = 3;
+/// Histograms of a device.
+pub const ROWS: usize = DATA_OPS * LATENCIES + (OPS - DATA_OPS) * OTHER_LATENCIES;
+
+const _: () = assert!(size_of::<device_histogram>() == DEVICE_CELLS * 4);
+const _: () = assert!(size_of::<device_stats>() == (OPS * 7 + 24) * 8 + STATUSES * 4);
+const _: () = assert!(size_of::<inflight>() == 64);
+const _: () = assert!(size_of::<order_stats>() == 10 * 8 + 6 * LOG2_CELLS * 4);
+
+/// Of wire.h and the programs, not seen from outside.
+const QUEUE_IDS: usize = 4096;
+const THREADS: u32 = 65_536;
+const THREAD_BYTES: usize = 40;
+/// Inodes whose last writer is remembered.
+const DIRTIERS: u32 = 65_536;
+/// Bios with a flush that are under way.
+const FLUSH_BIOS: u32 = 4096;
+
+/// Place of a histogram among a device's [`ROWS`]; none if that operation has no such histogram.
+pub fn row(op: usize, latency: Latency) -> Option<usize> {
+    let latency = latency as usize;
+    if op < DATA_OPS {
+        Some(op * LATENCIES + latency)
+    } else {
+        (latency < OTHER_LATENCIES)
+            .then(|| DATA_OPS * LATENCIES + (op - DATA_OPS) * OTHER_LATENCIES + latency)
+    }
 }
 
 // SAFETY: generated from wire.h: integers only, sizes multiples of 8.
@@ -75,6 +123,16 @@ unsafe impl Plain for device_stats {}
 unsafe impl Plain for device_histogram {}
 // SAFETY: as above.
 unsafe impl Plain for owner {}
+// SAFETY: as above.
+unsafe impl Plain for owner_latency {}
+// SAFETY: as above.
+unsafe impl Plain for order_stats {}
+// SAFETY: as above.
+unsafe impl Plain for dispatch {}
+// SAFETY: as above.
+unsafe impl Plain for inflight {}
+// SAFETY: as above.
+unsafe impl Plain for queue {}
 
 /// A device to trace, with the size of its tag space.
 #[derive(Clone, Debug)]
@@ -91,8 +149,27 @@ pub struct Config {
     pub targets: Vec<Target>,
     /// Owners kept apart; the rest is charged to `other` and counted.
     pub owners: u32,
+    /// Of these so many have histograms, too.
+    pub owner_histograms: u32,
     /// Copies of each device's numbers, a power of two; more of them on machines with many CPUs.
     pub shards: u32,
+    pub detail: Detail,
+}
+
+/// What costs time per I/O and is measured only if wanted.
+#[allow(clippy::struct_excessive_bools)] // independent switches
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Detail {
+    /// Reordering, seeks, runs.
+    pub order: bool,
+    /// Device time, backlog and starvation per owner.
+    pub fairness: bool,
+    /// The scheduler alone: insert to issue.
+    pub i2d: bool,
+    /// The driver's own commands.
+    pub passthrough: bool,
+    /// Writeback charged to who dirtied the pages.
+    pub writeback: bool,
 }
 
 /// The attached programs. Dropping it detaches them.
@@ -102,6 +179,11 @@ pub struct Tracer {
     devices: MappedArray<device_stats>,
     histograms: MappedArray<device_histogram>,
     owners: MappedArray<owner>,
+    owner_latencies: MappedArray<owner_latency>,
+    orders: MappedArray<order_stats>,
+    dispatches: MappedArray<dispatch>,
+    inflight: MappedArray<inflight>,
+    queues: MappedArray<queue>,
     memory_bytes: u64,
     skeleton: IoschedSkel<'static>,
 }
@@ -133,6 +215,11 @@ impl Tracer {
             config.shards
         );
         ensure!(!config.targets.is_empty(), "no device to trace");
+        ensure!(
+            (1..=config.owners).contains(&config.owner_histograms),
+            "owners with histograms: between 1 and {}",
+            config.owners
+        );
         let abilities = Abilities::of_running_kernel()?;
         ensure!(
             abilities.issue.is_some() && abilities.complete.is_some(),
@@ -145,8 +232,8 @@ impl Tracer {
         let mut open = IoschedSkelBuilder::default()
             .open(slot)
             .context("opening the BPF object")?;
-        select_programs(&mut open, &abilities);
-        set_constants(&mut open, &abilities, config.shards)?;
+        select_programs(&mut open, &abilities, config.detail)?;
+        set_constants(&mut open, &abilities, &config)?;
         let sizes = size_maps(&mut open, &config, &abilities)?;
         let mut skeleton = open
             .load()
@@ -158,7 +245,15 @@ impl Tracer {
         Ok(Tracer {
             devices: MappedArray::new(&skeleton.maps.devices, sizes.devices as usize)?,
             histograms: MappedArray::new(&skeleton.maps.histograms, sizes.histograms as usize)?,
-            owners: MappedArray::new(&skeleton.maps.owners, config.owners as usize)?,
+            owners: MappedArray::writable(&skeleton.maps.owners, config.owners as usize)?,
+            owner_latencies: MappedArray::writable(
+                &skeleton.maps.owner_latencies,
+                config.owner_histograms as usize,
+            )?,
+            orders: MappedArray::new(&skeleton.maps.orders, sizes.orders as usize)?,
+            dispatches: MappedArray::new(&skeleton.maps.dispatches, sizes.dispatches as usize)?,
+            inflight: MappedArray::new(&skeleton.maps.inflight, sizes.inflight as usize)?,
+            queues: MappedArray::writable(&skeleton.maps.queues, QUEUE_IDS)?,
             memory_bytes: sizes.memory_bytes,
             abilities,
             config,
@@ -185,12 +280,12 @@ impl Tracer {
             .map(move |shard| self.devices.get(slot * self.config.shards as usize + shard))
     }
 
-    /// The cells of one histogram of the device in `slot`, added up over all shards. They wrap at 2^32.
-    pub fn histogram(&self, slot: usize, op: usize, latency: Latency) -> Vec<u32> {
+    /// The cells of one histogram of the device in `slot`, by [`row`], added up over all shards. They wrap at 2^32.
+    pub fn histogram(&self, slot: usize, row: usize) -> Vec<u32> {
         let mut sums = vec![0u32; DEVICE_CELLS];
         for shard in self.shards() {
-            let row = (slot * self.config.shards as usize + shard) * OPS + op;
-            let histogram = self.histograms.get(row * LATENCIES + latency as usize);
+            let index = (slot * self.config.shards as usize + shard) * ROWS + row;
+            let histogram = self.histograms.get(index);
             for (sum, cell) in sums.iter_mut().zip(histogram.cells) {
                 *sum = sum.wrapping_add(cell);
             }
@@ -198,12 +293,100 @@ impl Tracer {
         sums
     }
 
-    /// The owners seen so far; index 0 is `other`.
-    pub fn owners(&self) -> impl Iterator<Item = (usize, owner)> + '_ {
-        let seen = (1..self.owners.len())
-            .map(|index| (index, self.owners.get(index)))
-            .take_while(|(_, owner)| owner.key.tgid != 0);
-        std::iter::once((0, self.owners.get(0))).chain(seen)
+    /// One record per shard, to be summed; none if order is not measured.
+    pub fn order(&self, slot: usize) -> impl Iterator<Item = order_stats> + '_ {
+        let shards = if self.config.detail.order {
+            self.shards()
+        } else {
+            0..0
+        };
+        shards.map(move |shard| self.orders.get(slot * self.config.shards as usize + shard))
+    }
+
+    /// The last issues of the device, at most [`DISPATCHES`], in no order; none if order is not measured.
+    pub fn dispatches(&self, slot: usize) -> impl Iterator<Item = dispatch> + '_ {
+        let places = if self.config.detail.order {
+            0..DISPATCHES
+        } else {
+            0..0
+        };
+        places
+            .map(move |place| self.dispatches.get(slot * DISPATCHES + place))
+            .filter(|dispatch| dispatch.valid == 1)
+    }
+
+    /// How many places [`Tracer::inflight`] looks at.
+    pub fn inflight_elements(&self, slot: usize) -> usize {
+        inflight_elements(&self.config.targets[slot], self.config.detail) as usize
+    }
+
+    /// The requests under way on the device.
+    pub fn inflight(&self, slot: usize) -> impl Iterator<Item = inflight> + '_ {
+        let elements = |target| inflight_elements(target, self.config.detail) as usize;
+        let base: usize = self.config.targets[..slot].iter().map(elements).sum();
+        (base..base + elements(&self.config.targets[slot]))
+            .map(|index| self.inflight.get(index))
+            .filter(|state| state.request != 0)
+    }
+
+    /// What the programs know of the device's queue; none before its first I/O.
+    fn queue(&self, slot: usize) -> Option<(usize, queue)> {
+        (0..QUEUE_IDS)
+            .map(|id| (id, self.queues.get(id)))
+            .find(|(_, queue)| queue.traced == 1 && queue.target.slot as usize == slot)
+    }
+
+    /// How often the device's scheduler has been changed, by whomever, with I/O before and after it.
+    pub fn switches(&self, slot: usize) -> u64 {
+        self.queue(slot)
+            .map_or(0, |(_, queue)| u64::from(queue.switches))
+    }
+
+    /// From now on requests that were asked for before `ns` (CLOCK_MONOTONIC) are straddlers: counted, and in nothing
+    /// else.
+    pub fn begin_epoch(&self, slot: usize, ns: u64) {
+        if let Some((id, _)) = self.queue(slot) {
+            self.queues
+                .store(id, std::mem::offset_of!(queue, epoch_ns), ns);
+        }
+    }
+
+    /// How many owners can be kept apart; their indices are below this, and 0 is `other`.
+    pub fn owner_count(&self) -> usize {
+        self.owners.len()
+    }
+
+    /// Whether the place is taken.
+    pub fn is_owner(&self, index: usize) -> bool {
+        let word = self.owners.word(
+            index,
+            std::mem::offset_of!(owner, key) + std::mem::offset_of!(owner_key, tgid),
+        );
+        word >> 48 != 0 // tgid, slot, kind
+    }
+
+    pub fn owner(&self, index: usize) -> owner {
+        self.owners.get(index)
+    }
+
+    /// The histograms of an owner; none where the table has no room for them.
+    pub fn owner_latency(&self, index: usize) -> Option<Box<owner_latency>> {
+        (index < self.owner_latencies.len()).then(|| Box::new(self.owner_latencies.get(index)))
+    }
+
+    /// Gives an owner's place to the next one that comes. Only for an owner whose key can never come again: its
+    /// process has ended, or its cgroup is gone, and no request of it is under way.
+    pub fn recycle(&self, index: usize) -> Result<()> {
+        let owner = self.owners.get(index);
+        let maps = &self.skeleton.maps;
+        maps.owner_index.delete(&key_bytes(&owner.key))?;
+        self.owners.clear(index);
+        if index < self.owner_latencies.len() {
+            self.owner_latencies.clear(index);
+        }
+        maps.free_owners
+            .update(&[], &(index as u32).to_ne_bytes(), MapFlags::ANY)?;
+        Ok(())
     }
 
     /// Runs of our programs that the kernel skipped, because one of them was interrupted by itself
@@ -279,11 +462,15 @@ fn explain(error: &libbpf_rs::Error, what: &str) -> anyhow::Error {
     anyhow!("{what}: {error}\n{log}")
 }
 
-fn select_programs(open: &mut OpenIoschedSkel<'_>, abilities: &Abilities) {
+fn select_programs(
+    open: &mut OpenIoschedSkel<'_>,
+    abilities: &Abilities,
+    detail: Detail,
+) -> Result<()> {
     let progs = &mut open.progs;
     progs
         .block_bio_queue
-        .set_autoload(abilities.bio_queue.is_some() && abilities.task_storage);
+        .set_autoload(abilities.bio_queue.is_some());
     progs
         .block_bio_backmerge
         .set_autoload(abilities.back_merge.is_some());
@@ -298,13 +485,42 @@ fn select_programs(open: &mut OpenIoschedSkel<'_>, abilities: &Abilities) {
         .set_autoload(abilities.io_start.is_some());
     progs
         .block_rq_insert
-        .set_autoload(abilities.io_start.is_none() && abilities.insert.is_some());
+        .set_autoload((abilities.io_start.is_none() || detail.i2d) && abilities.insert.is_some());
     progs
         .block_rq_requeue
         .set_autoload(abilities.requeue.is_some());
+    progs.writeback_dirty.set_autoload(detail.writeback);
+    if detail.writeback {
+        ensure!(
+            abilities.may_copy,
+            "following writeback up needs reads that the lockdown mode \"confidentiality\" forbids"
+        );
+        let name = abilities.writeback_dirty.context(
+            "this kernel has no tracepoint writeback_dirty_folio or writeback_dirty_page",
+        )?;
+        let attach_to = std::ffi::CString::new(name)?;
+        // SAFETY: the program is open and not loaded; libbpf copies the name.
+        let status = unsafe {
+            libbpf_sys::bpf_program__set_attach_target(
+                libbpf_rs::AsRawLibbpf::as_libbpf_object(&progs.writeback_dirty).as_ptr(),
+                0,
+                attach_to.as_ptr(),
+            )
+        };
+        ensure!(
+            status == 0,
+            "naming the tracepoint {name}: error {}",
+            -status
+        );
+    }
+    Ok(())
 }
 
-fn set_constants(open: &mut OpenIoschedSkel<'_>, abilities: &Abilities, shards: u32) -> Result<()> {
+fn set_constants(
+    open: &mut OpenIoschedSkel<'_>,
+    abilities: &Abilities,
+    config: &Config,
+) -> Result<()> {
     let constants = open
         .maps
         .rodata_data
@@ -316,22 +532,39 @@ fn set_constants(open: &mut OpenIoschedSkel<'_>, abilities: &Abilities, shards: 
     constants.issue_arg = abilities.issue.unwrap_or(0);
     constants.requeue_arg = abilities.requeue.unwrap_or(0);
     constants.rq_merge_arg = abilities.rq_merge.unwrap_or(0);
+    constants.zone_ops = abilities.zone_ops;
     constants.has_io_start = abilities.io_start.is_some();
-    constants.has_task_storage = abilities.task_storage;
+    constants.has_task_btf = abilities.task_btf;
+    constants.may_copy = abilities.may_copy;
     constants.start_time_is_exact = abilities.start_time_is_exact;
     constants.flush_seq_flag = abilities.flush_seq_flag;
-    constants.shards = shards;
+    constants.shards = config.shards;
+    let has_shard_per_cpu = libbpf_rs::num_possible_cpus()? <= config.shards as usize;
+    constants.counts_alone = has_shard_per_cpu && abilities.runs_alone;
+    constants.with_order = config.detail.order;
+    constants.with_fairness = config.detail.fairness;
+    constants.with_i2d = config.detail.i2d;
+    constants.with_passthrough = config.detail.passthrough;
+    constants.with_writeback = config.detail.writeback;
     Ok(())
 }
 
-/// Elements of a device in the in-flight table: its tags, and one row per hardware queue for flush commands.
-fn inflight_elements(target: &Target) -> u32 {
-    target.hardware_queues * (target.depth + 1)
+/// Elements of a device in the in-flight table: its tags, one row per hardware queue for flush commands, and if
+/// passthrough is measured the tags again.
+fn inflight_elements(target: &Target, detail: Detail) -> u32 {
+    let tags = target.hardware_queues * target.depth;
+    tags + target.hardware_queues + if detail.passthrough { tags } else { 0 }
 }
+
+/// Overhead of an element of a hash table: an estimate, everything else is to the byte.
+const HASH_ELEMENT: usize = 64;
 
 struct Sizes {
     devices: u32,
     histograms: u32,
+    orders: u32,
+    dispatches: u32,
+    inflight: u32,
     memory_bytes: u64,
 }
 
@@ -340,26 +573,65 @@ fn size_maps(
     config: &Config,
     abilities: &Abilities,
 ) -> Result<Sizes> {
-    let devices = config.targets.len() as u32 * config.shards;
-    let histograms = devices * (OPS * LATENCIES) as u32;
-    let inflight: u32 = config.targets.iter().map(inflight_elements).sum();
+    let slots = config.targets.len() as u32;
+    let devices = slots * config.shards;
+    let histograms = devices * ROWS as u32;
+    let inflight: u32 = config
+        .targets
+        .iter()
+        .map(|target| inflight_elements(target, config.detail))
+        .sum();
+    let wanted = |is_wanted: bool, elements: u32| if is_wanted { elements } else { 1 };
+    let orders = wanted(config.detail.order, devices);
+    let dispatches = wanted(config.detail.order, slots * DISPATCHES as u32);
+    let dirtiers = wanted(config.detail.writeback, DIRTIERS);
+    let flush_bios = wanted(abilities.io_start.is_none(), FLUSH_BIOS);
     let maps = &mut open.maps;
     maps.devices.set_max_entries(devices)?;
     maps.histograms.set_max_entries(histograms)?;
     maps.inflight.set_max_entries(inflight)?;
     maps.owners.set_max_entries(config.owners)?;
+    maps.owner_latencies
+        .set_max_entries(config.owner_histograms)?;
     maps.owner_index.set_max_entries(config.owners)?;
     maps.free_owners.set_max_entries(config.owners)?;
-    maps.threads.set_autocreate(abilities.task_storage)?;
+    maps.targets.set_max_entries(slots)?;
+    maps.orders.set_max_entries(orders)?;
+    maps.order_states.set_max_entries(slots)?;
+    maps.clocks.set_max_entries(slots)?;
+    maps.dispatches.set_max_entries(dispatches)?;
+    maps.dirtiers.set_max_entries(dirtiers)?;
+    maps.flush_bios.set_max_entries(flush_bios)?;
     let bytes = |elements: u32, size: usize| u64::from(elements) * size as u64;
     Ok(Sizes {
         devices,
         histograms,
+        orders,
+        dispatches,
+        inflight,
         memory_bytes: bytes(devices, size_of::<device_stats>())
             + bytes(histograms, size_of::<device_histogram>())
             + bytes(inflight, size_of::<skeleton::types::inflight>())
-            + bytes(config.owners, size_of::<owner>()),
+            + bytes(config.owners, size_of::<owner>())
+            + bytes(config.owners, size_of::<owner_key>() + HASH_ELEMENT + 4)
+            + bytes(config.owner_histograms, size_of::<owner_latency>())
+            + bytes(orders, size_of::<order_stats>())
+            + bytes(dispatches, size_of::<dispatch>())
+            + bytes(QUEUE_IDS as u32, size_of::<queue>())
+            + bytes(THREADS, THREAD_BYTES)
+            + bytes(dirtiers, HASH_ELEMENT + 48)
+            + bytes(flush_bios, HASH_ELEMENT + 24),
     })
+}
+
+fn key_bytes(key: &owner_key) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(size_of::<owner_key>());
+    bytes.extend(key.cgroup_id.to_ne_bytes());
+    bytes.extend(key.start_ns.to_ne_bytes());
+    bytes.extend(key.tgid.to_ne_bytes());
+    bytes.extend(key.slot.to_ne_bytes());
+    bytes.extend(key.kind.to_ne_bytes());
+    bytes
 }
 
 fn fill_maps(skeleton: &IoschedSkel<'_>, config: &Config) -> Result<()> {
@@ -378,7 +650,7 @@ fn fill_maps(skeleton: &IoschedSkel<'_>, config: &Config) -> Result<()> {
             .maps
             .targets
             .update(&dev.to_ne_bytes(), &bytes, MapFlags::ANY)?;
-        base += inflight_elements(target);
+        base += inflight_elements(target, config.detail);
     }
     Ok(())
 }

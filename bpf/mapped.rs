@@ -18,17 +18,27 @@ pub struct MappedArray<T: Plain> {
     base: *const T,
     len: usize,
     bytes: usize,
+    is_writable: bool,
     _element: PhantomData<T>,
 }
 
-// SAFETY: the mapping is read-only memory of the kernel, alive as long as the value, read with atomic loads.
+// SAFETY: the mapping is memory of the kernel, alive as long as the value, read with atomic loads.
 unsafe impl<T: Plain> Send for MappedArray<T> {}
-// SAFETY: as above; no method changes anything.
+// SAFETY: as above; changes are atomic stores.
 unsafe impl<T: Plain> Sync for MappedArray<T> {}
 
 impl<T: Plain> MappedArray<T> {
     /// `map` must be an array with `BPF_F_MMAPABLE`, `len` elements and values of type `T`.
     pub fn new(map: &impl AsFd, len: usize) -> Result<Self> {
+        Self::map(map, len, false)
+    }
+
+    /// As `new`; the elements may also be changed.
+    pub fn writable(map: &impl AsFd, len: usize) -> Result<Self> {
+        Self::map(map, len, true)
+    }
+
+    fn map(map: &impl AsFd, len: usize, is_writable: bool) -> Result<Self> {
         ensure!(
             size_of::<T>().is_multiple_of(8),
             "the kernel's element stride is a multiple of 8"
@@ -39,7 +49,11 @@ impl<T: Plain> MappedArray<T> {
             mmap(
                 std::ptr::null_mut(),
                 bytes,
-                ProtFlags::READ,
+                if is_writable {
+                    ProtFlags::READ | ProtFlags::WRITE
+                } else {
+                    ProtFlags::READ
+                },
                 MapFlags::SHARED,
                 map.as_fd(),
                 0,
@@ -52,12 +66,46 @@ impl<T: Plain> MappedArray<T> {
             base,
             len,
             bytes,
+            is_writable,
             _element: PhantomData,
         })
     }
 
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// Puts zeroes in the place of an element that the kernel side has stopped to use.
+    pub fn clear(&self, index: usize) {
+        assert!(self.is_writable && index < self.len);
+        // SAFETY: inside the mapping, which is writable and page-aligned; whole words, as in `get`.
+        unsafe {
+            let to = self.base.add(index).cast::<AtomicU64>();
+            for word in 0..size_of::<T>() / 8 {
+                (*to.add(word)).store(0, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Stores the 8-byte word at byte `offset` of an element.
+    pub fn store(&self, index: usize, offset: usize, value: u64) {
+        assert!(self.is_writable && index < self.len && offset.is_multiple_of(8));
+        assert!(offset + 8 <= size_of::<T>());
+        // SAFETY: as above.
+        unsafe {
+            let to = self.base.add(index).cast::<AtomicU64>();
+            (*to.add(offset / 8)).store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// The 8-byte word at byte `offset` of an element.
+    pub fn word(&self, index: usize, offset: usize) -> u64 {
+        assert!(index < self.len && offset.is_multiple_of(8) && offset + 8 <= size_of::<T>());
+        // SAFETY: inside the mapping, as in `get`.
+        unsafe {
+            let from = self.base.add(index).cast::<AtomicU64>();
+            (*from.add(offset / 8)).load(Ordering::Relaxed)
+        }
     }
 
     /// A copy of the element. Each 8-byte word is read whole; the words may be moments apart.

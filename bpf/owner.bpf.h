@@ -3,6 +3,9 @@
 #ifndef IOSCHED_OWNER_BPF_H
 #define IOSCHED_OWNER_BPF_H
 
+/* Charge writeback to the process that dirtied the pages; set before the load. */
+const volatile bool with_writeback;
+
 /* Owner 0 is `other`: everyone for whom the table has no room. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -26,25 +29,76 @@ struct {
 	__uint(value_size, sizeof(__u32));
 } free_owners SEC(".maps");
 
-/* The last bio that a thread queued, and whom its I/O is charged to. */
+enum { THREADS = 65536 };
+
+/*
+ * The last bio that a thread queued, and whom its I/O is charged to. By the low bits of the thread's number: those
+ * who share a place are told apart by `task`, and the owner by its token, stored with it in one word.
+ */
 struct thread {
+	__u64 task; /* whose bio this is */
 	__u64 q_ns; /* 0 once a request has taken it */
 	__u64 sleeps; /* voluntary context switches at that moment */
 	__u64 bio;
-	__u64 blkg;
-	__u64 exec_id;
-	__u32 slot;
-	__u32 owner;
-	__u32 known;
+	__u64 owner; /* token << 32 | index */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, THREADS);
+	__type(key, __u32);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+/* Who dirtied an inode last. */
+struct dirtier {
+	__u64 start_ns;
+	__u32 tgid;
+	char comm[COMM_BYTES];
 	__u32 unused;
 };
 
 struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct thread);
-} threads SEC(".maps");
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1); /* set before the load, if wanted */
+	__type(key, __u64);
+	__type(value, struct dirtier);
+} dirtiers SEC(".maps");
+
+static __always_inline void copy_words(void *to, const void *from, __u32 bytes)
+{
+	for (__u32 word = 0; word < bytes / 8; word++)
+		((__u64 *)to)[word] = ((const __u64 *)from)[word];
+}
+
+/* The name of the process, which is its first thread's. */
+static __always_inline void read_comm(char *comm)
+{
+	if (has_task_btf) {
+		struct task_struct *leader = bpf_get_current_task_btf()->group_leader;
+
+#pragma unroll
+		for (__u32 byte = 0; byte < COMM_BYTES; byte++)
+			comm[byte] = leader->comm[byte];
+	} else {
+		struct task_struct *task = (void *)bpf_get_current_task();
+
+		BPF_CORE_READ_STR_INTO((char(*)[COMM_BYTES])comm, task, group_leader, comm);
+	}
+}
+
+static __always_inline __u64 leader_start_ns(void)
+{
+	if (has_task_btf)
+		return bpf_get_current_task_btf()->group_leader->start_boottime;
+	return BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), group_leader, start_boottime);
+}
+
+static __always_inline __u64 mix(__u64 hash, __u64 value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ (hash >> 29);
+}
 
 static __noinline __u32 new_owner(struct owner_key *key)
 {
@@ -54,65 +108,155 @@ static __noinline __u32 new_owner(struct owner_key *key)
 	if (!key || bpf_map_pop_elem(&free_owners, &index))
 		return 0;
 	owner = bpf_map_lookup_elem(&owners, &index);
-	if (owner) {
-		struct task_struct *task = (void *)bpf_get_current_task();
-
+	if (owner)
 		owner->key = *key;
-		owner->flags = BPF_CORE_READ(task, flags) & PF_KTHREAD ? OWNER_KTHREAD : 0;
-	}
 	if (bpf_map_update_elem(&owner_index, key, &index, BPF_NOEXIST)) {
 		/* Another thread of the process was first. */
 		__u32 *winner = bpf_map_lookup_elem(&owner_index, key);
 
+		if (owner)
+			owner->key.kind = OWNER_OTHER;
 		bpf_map_push_elem(&free_owners, &index, 0);
 		return winner ? *winner : 0;
 	}
 	return index;
 }
 
-/* The slow way, taken at a thread's first I/O on a device, after exec, and when it changes the cgroup. */
-static __noinline __u32 find_owner(__u32 slot, __u64 cgroup_id)
-{
-	struct task_struct *task = (void *)bpf_get_current_task();
-	struct owner_key key = {
-		.cgroup_id = cgroup_id,
-		.start_ns = BPF_CORE_READ(task, group_leader, start_boottime),
-		.tgid = bpf_get_current_pid_tgid() >> 32,
-		.slot = slot,
-	};
-	__u32 *known = bpf_map_lookup_elem(&owner_index, &key);
-	__u32 index = known ? *known : new_owner(&key);
-	struct owner *owner = index ? bpf_map_lookup_elem(&owners, &index) : 0;
+/* What a bio and the current thread say of the owner. */
+struct asker {
+	struct owner_key key;
+	char name[COMM_BYTES];
+	__u64 ioprio;
+};
 
-	if (owner) /* again after exec, which keeps the process and changes its name */
-		BPF_CORE_READ_STR_INTO(&owner->comm, task, group_leader, comm);
+static __always_inline void ask_dirtier(struct asker *asker, struct bio *bio)
+{
+	__u64 inode = inode_of_bio(bio);
+	struct dirtier *dirtier = inode ? bpf_map_lookup_elem(&dirtiers, &inode) : 0;
+
+	if (!dirtier)
+		return;
+	asker->key.kind = OWNER_WRITEBACK;
+	asker->key.tgid = dirtier->tgid;
+	asker->key.start_ns = dirtier->start_ns;
+	copy_words(asker->name, dirtier->comm, COMM_BYTES);
+}
+
+static __always_inline void ask_work(struct asker *asker)
+{
+	__u64 words[COMM_BYTES / 8] = {};
+
+	read_work_name((char *)words, sizeof(words));
+	if (!words[0])
+		return; /* not to be had: the thread stands for itself */
+	asker->key.kind = OWNER_WORKQUEUE;
+	asker->key.tgid = 0;
+	asker->key.start_ns = mix(mix(1, words[0]), words[1]);
+	copy_words(asker->name, words, COMM_BYTES);
+}
+
+static __noinline __u32 index_of(struct asker *asker, __u32 flags)
+{
+	struct owner *owner;
+	__u32 *known;
+	__u32 index;
+
+	if (!asker)
+		return 0;
+	known = bpf_map_lookup_elem(&owner_index, &asker->key);
+	index = known ? *known : new_owner(&asker->key);
+	owner = index ? bpf_map_lookup_elem(&owners, &index) : 0;
+	if (!owner)
+		return 0;
+	/* Again after exec, which keeps the process and changes its name. */
+	if (asker->key.kind == OWNER_PROCESS || asker->key.kind == OWNER_KERNEL_THREAD)
+		read_comm(owner->comm);
+	else
+		copy_words(owner->comm, asker->name, COMM_BYTES);
+	owner->ioprio = asker->ioprio;
+	if (flags & PF_IO_WORKER)
+		owner->flags = OWNER_IO_WORKER;
 	return index;
 }
 
-/* The thread's record, with the owner of `bio` in it. Null on kernels without task storage. */
-static __always_inline struct thread *thread_of(const struct queue *queue, struct bio *bio)
+static __always_inline struct thread *current_thread(void)
 {
-	struct task_struct *task;
-	struct thread *thread;
-	__u64 blkg = 0;
+	__u32 key = (__u32)bpf_get_current_pid_tgid() & (THREADS - 1);
 
-	if (!has_task_storage)
+	return bpf_map_lookup_elem(&threads, &key);
+}
+
+/* Remembers the owner under a token made from what the owner depends on. A token of 0 is never remembered. */
+static __always_inline __u32 remember(struct thread *thread, __u64 token, __u32 index)
+{
+	if (token)
+		thread->owner = token << 32 | index;
+	return index;
+}
+
+static __always_inline __u64 token_of(__u64 who, const struct queue *queue, struct bio *bio)
+{
+	who = mix(who, cgroup_serial_of_bio(bio) ^ (__u64)bio->bi_ioprio << 48);
+	return mix(who, (bpf_get_current_pid_tgid() << 16) + queue->target.slot) >> 32;
+}
+
+/* A thread that serves others: a workqueue's, and any of the kernel's when writeback is followed up. */
+static __noinline __u32 owner_of_served(struct thread *thread, const struct queue *queue, struct bio *bio)
+{
+	struct asker asker = {};
+	__u64 token = 0;
+
+	if (!thread || !queue)
 		return 0;
-	task = bpf_get_current_task_btf();
-	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!thread)
-		return 0;
-	if (bpf_core_field_exists(bio->bi_blkg))
-		blkg = (__u64)bio->bi_blkg;
-	if (!thread->known || thread->blkg != blkg || thread->slot != queue->target.slot ||
-	    thread->exec_id != task->self_exec_id) {
-		thread->owner = find_owner(queue->target.slot, cgroup_of_bio(bio));
-		thread->blkg = blkg;
-		thread->slot = queue->target.slot;
-		thread->exec_id = task->self_exec_id;
-		thread->known = 1;
+	asker.key.slot = queue->target.slot;
+	asker.ioprio = bio->bi_ioprio;
+	if (with_writeback && (bio->bi_opf & REQ_OP_MASK) == REQ_OP_WRITE)
+		ask_dirtier(&asker, bio);
+	if (asker.key.kind == OWNER_OTHER) {
+		if (CURRENT(flags) & PF_WQ_WORKER)
+			ask_work(&asker);
+		token = token_of(mix(asker.key.start_ns, CURRENT(start_boottime)), queue, bio);
+		if (token && thread->owner >> 32 == token)
+			return (__u32)thread->owner;
 	}
-	return thread;
+	asker.key.cgroup_id = cgroup_of_bio(bio);
+	if (asker.key.kind == OWNER_OTHER) {
+		asker.key.kind = OWNER_KERNEL_THREAD;
+		asker.key.tgid = bpf_get_current_pid_tgid() >> 32;
+		asker.key.start_ns = leader_start_ns();
+	}
+	return remember(thread, token, index_of(&asker, 0));
+}
+
+/* The slow way, taken at a thread's first I/O on a device, after exec, and when it changes the cgroup. */
+static __noinline __u32 owner_of_itself(struct thread *thread, const struct queue *queue, struct bio *bio,
+					__u64 token)
+{
+	struct asker asker = {};
+
+	if (!thread || !queue)
+		return 0;
+	asker.key.slot = queue->target.slot;
+	asker.ioprio = bio->bi_ioprio;
+	asker.key.cgroup_id = cgroup_of_bio(bio);
+	asker.key.kind = CURRENT(flags) & PF_KTHREAD ? OWNER_KERNEL_THREAD : OWNER_PROCESS;
+	asker.key.tgid = bpf_get_current_pid_tgid() >> 32;
+	asker.key.start_ns = leader_start_ns();
+	return remember(thread, token, index_of(&asker, CURRENT(flags)));
+}
+
+/* Whom the I/O of `bio` is charged to, for which the current thread asks. */
+static __always_inline __u32 owner_of(struct thread *thread, const struct queue *queue, struct bio *bio)
+{
+	__u32 flags = CURRENT(flags);
+	__u64 token;
+
+	if (flags & PF_WQ_WORKER || (with_writeback && flags & PF_KTHREAD))
+		return owner_of_served(thread, queue, bio);
+	token = token_of(CURRENT(start_boottime) + (CURRENT(self_exec_id) << 48), queue, bio);
+	if (token && thread->owner >> 32 == token)
+		return (__u32)thread->owner;
+	return owner_of_itself(thread, queue, bio, token);
 }
 
 #endif

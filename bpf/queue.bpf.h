@@ -6,6 +6,12 @@
 /* One copy of a device's counters and histograms per shard of CPUs; set before the load. */
 const volatile __u32 shards = 1;
 
+/*
+ * Each CPU has its own shard, and the kernel never runs a program again on a CPU where it is already running
+ * (05b24ff9b2cf, 6.1): then what a single program counts needs no locked instruction.
+ */
+const volatile bool counts_alone;
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
@@ -34,8 +40,17 @@ static __always_inline void add(__u64 *counter, __u64 n)
 	__sync_fetch_and_add(counter, n);
 }
 
+/* For counters of a shard that only one program adds to. */
+#define add_alone(counter, n)                                                                                \
+	do {                                                                                                 \
+		if (counts_alone)                                                                            \
+			*(counter) += (n);                                                                   \
+		else                                                                                         \
+			__sync_fetch_and_add(counter, n);                                                    \
+	} while (0)
+
 /* First event of a queue, or its id has passed to another queue. */
-static __noinline int resolve(struct queue *entry, __u64 address, __u32 dev)
+static __noinline int resolve(struct queue *entry, __u64 address, __u64 elevator, __u32 dev)
 {
 	struct target *target;
 
@@ -45,6 +60,9 @@ static __noinline int resolve(struct queue *entry, __u64 address, __u32 dev)
 	entry->traced = target != 0;
 	if (target)
 		entry->target = *target;
+	entry->elevator = elevator;
+	entry->epoch_ns = 0;
+	entry->switches = 0;
 	entry->address = address;
 	return 0;
 }
@@ -59,7 +77,8 @@ static __always_inline struct queue *traced_queue(struct request_queue *q, struc
 	if (entry->address != (__u64)q) {
 		if (!disk)
 			return 0;
-		resolve(entry, (__u64)q, ((__u32)disk->major << 20) | (__u32)disk->first_minor);
+		resolve(entry, (__u64)q, (__u64)q->elevator,
+			((__u32)disk->major << 20) | (__u32)disk->first_minor);
 	}
 	return entry->traced ? entry : 0;
 }
@@ -74,6 +93,18 @@ static __always_inline struct device_stats *device_of(const struct queue *queue)
 	__u32 key = shard_of(queue);
 
 	return bpf_map_lookup_elem(&devices, &key);
+}
+
+/* The queue is empty when its scheduler changes: what was asked for before is known by its time. */
+static __always_inline void follow_scheduler(struct queue *queue, struct request_queue *q)
+{
+	__u64 elevator = (__u64)q->elevator;
+
+	if (queue->elevator == elevator)
+		return;
+	queue->elevator = elevator;
+	queue->epoch_ns = bpf_ktime_get_ns();
+	__sync_fetch_and_add(&queue->switches, 1);
 }
 
 #endif

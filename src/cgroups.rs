@@ -32,6 +32,20 @@ impl Names {
         self.paths[&id].clone()
     }
 
+    /// Its share of a device against its siblings', 100 where nothing is set: bfq's weight if there is one, else
+    /// io.weight. A group's weight is taken alone, without those above it.
+    pub fn weight(&mut self, id: u64) -> f64 {
+        let (Some(root), Some(path)) = (root(), self.path(id)) else {
+            return 100.0;
+        };
+        let directory = root.join(path.trim_start_matches('/'));
+        ["io.bfq.weight", "blkio.bfq.weight", "io.weight"]
+            .into_iter()
+            .filter_map(|name| fs::read_to_string(directory.join(name)).ok())
+            .find_map(|text| default_weight(&text))
+            .unwrap_or(100.0)
+    }
+
     fn walk(&mut self, root: &Path, directory: &Path) {
         if let Ok(metadata) = fs::metadata(directory) {
             let below = directory.strip_prefix(root).unwrap_or(directory);
@@ -44,6 +58,16 @@ impl Names {
             }
         }
     }
+}
+
+/// Of the lines `default 100` and `8:0 200`, or of a lone number.
+fn default_weight(text: &str) -> Option<f64> {
+    let line = text.lines().next()?;
+    line.strip_prefix("default ")
+        .unwrap_or(line)
+        .trim()
+        .parse()
+        .ok()
 }
 
 #[cfg(test)]
@@ -60,5 +84,12 @@ mod tests {
         let mut names = Names::default();
         assert_eq!(names.path(id).as_deref(), Some("/"));
         assert_eq!(names.path(u64::MAX), None);
+    }
+
+    #[test]
+    fn weights_are_read_as_the_kernel_writes_them() {
+        assert_eq!(default_weight("default 250\n8:0 100\n"), Some(250.0));
+        assert_eq!(default_weight("100\n"), Some(100.0));
+        assert_eq!(default_weight(""), None);
     }
 }

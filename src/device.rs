@@ -10,6 +10,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use crate::failure::Failure;
 use anyhow::{Context, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,13 @@ pub struct Partition {
 }
 
 const SECTOR_BYTES: u64 = 512;
+
+/// Devices at which each I/O is counted once, and a line for each thing that was decided.
+#[derive(Clone, Debug, Default)]
+pub struct Level {
+    pub devices: Vec<Device>,
+    pub notes: Vec<String>,
+}
 
 impl Device {
     /// The disk with this kernel name, or None when there is none.
@@ -74,13 +82,71 @@ impl Device {
             let Some(device) = Device::by_name(&name)? else {
                 continue;
             };
-            let has_scheduler = device.optional_attribute("queue/scheduler").is_some();
-            if has_scheduler && device.hardware_queues() > 0 && device.size_bytes().unwrap_or(0) > 0
-            {
+            if device.has_requests() && device.size_bytes().unwrap_or(0) > 0 {
                 devices.push(device);
             }
         }
         Ok(devices)
+    }
+
+    /// Of [`Device::all`] the lowest level: a device that stands on others of them (device mapper, a loop device's file)
+    /// would have each I/O counted twice. Says which are left out.
+    pub fn lowest() -> Result<Level> {
+        let all = Self::all()?;
+        let names: Vec<&str> = all.iter().map(|device| device.name.as_str()).collect();
+        let mut level = Level::default();
+        for device in &all {
+            let below = resolve::stands_on(&device.name);
+            match names
+                .iter()
+                .find(|name| **name != device.name && below.contains(**name))
+            {
+                Some(below) => level.notes.push(format!(
+                    "{} stands on {below}, where its I/O is counted",
+                    device.name
+                )),
+                None => level.devices.push(device.clone()),
+            }
+        }
+        Ok(level)
+    }
+
+    /// Where the I/O of what `spec` means can be measured: the disk itself, or, if that has no requests of its own (md,
+    /// most of device mapper), the disks below it.
+    pub fn measured(spec: &str) -> Result<Level> {
+        let Resolved { device, mut notes } = Self::resolve(spec)?;
+        if device.has_requests() {
+            return Ok(Level {
+                devices: vec![device],
+                notes,
+            });
+        }
+        let mut devices = Vec::new();
+        for name in resolve::stands_on(&device.name) {
+            if let Some(below) = Device::by_name(&name)?.filter(Device::has_requests) {
+                devices.push(below);
+            }
+        }
+        let below: Vec<&str> = devices.iter().map(|device| device.name.as_str()).collect();
+        if below.is_empty() {
+            return Err(Failure::usage(
+                format!(
+                    "{}: neither it nor anything below it has requests",
+                    device.name
+                ),
+                "name a disk; `lsblk` lists them",
+            ));
+        }
+        notes.push(format!(
+            "{} has no requests of its own: measured at {}",
+            device.name,
+            below.join(", ")
+        ));
+        Ok(Level { devices, notes })
+    }
+
+    fn has_requests(&self) -> bool {
+        self.optional_attribute("queue/scheduler").is_some() && self.hardware_queues() > 0
     }
 
     /// Whether the name still means this very disk.

@@ -13,10 +13,12 @@ pub mod environment; // everything else that can change a result
 pub mod preflight; // what must hold before anything is touched
 pub mod scheduler; // read, apply, verify and put back a scheduler and its settings
 
-pub mod cgroups;
+pub mod cgroups; // the names of control groups
+pub mod fairness; // who got how much, and Jain's index
 pub mod histogram; // cells, merge, subtract, quantiles
+pub mod order; // dispatch order of a burst, exactly
 pub mod probe; // the BPF programs, attached
-pub mod snapshot; // what they counted, and the difference of two // the names of control groups
+pub mod snapshot; // what they counted, and the difference of two
 
 pub mod scratch; // a device of our own with a known service time
 pub mod workload; // fio, commands, and their control group

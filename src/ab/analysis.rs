@@ -151,7 +151,7 @@ pub fn waiting(result: &ResultFile) -> Vec<ArmWaiting> {
         let mut sum = Histogram::new(DEVICE);
         for round in result.valid_rounds().filter(|round| round.arm == label) {
             // The layouts are the same by construction.
-            let _ = sum.merge(&round.device.stage(stage, &[Op::Read, Op::Write]));
+            let _ = sum.merge(&round.device.stage(stage, &Op::DATA));
         }
         sum
     };

@@ -28,9 +28,9 @@ const STAGES: [(&str, Stage); 3] = [
     ("total", Stage::Q2c),
 ];
 const SCOPES: [(&str, &[Op]); 3] = [
-    ("", &[Op::Read, Op::Write]),
+    ("", &Op::DATA),
     ("read_", &[Op::Read]),
-    ("write_", &[Op::Write]),
+    ("write_", &Op::WRITES),
 ];
 /// Percentile, its probability and its default margin.
 const QUANTILES: [(&str, f64, f64); 5] = [
@@ -147,12 +147,9 @@ pub fn values(
     if is_fixed_work {
         values.put("elapsed".into(), outcome.elapsed_ns as f64 / 1e9);
     } else {
-        let data = [
-            &device.ops[Op::Read as usize],
-            &device.ops[Op::Write as usize],
-        ];
-        let (ios, bytes) = data
+        let (ios, bytes) = Op::DATA
             .iter()
+            .map(|op| &device.ops[*op as usize])
             .fold((0, 0), |sum, op| (sum.0 + op.ios, sum.1 + op.bytes));
         values.put("iops".into(), ios as f64 / window_s);
         values.put("throughput".into(), bytes as f64 / window_s);

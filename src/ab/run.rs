@@ -17,7 +17,7 @@ use crate::failure::{Failure, Kind, kind_of};
 use crate::interrupt;
 use crate::journal::{self, Journal, Undo};
 use crate::preflight;
-use crate::probe::Probe;
+use crate::probe::{Detail, Probe};
 use crate::report::result::{
     Design, DeviceInfo, ProbeInfo, ResultFile, Round, SCHEMA_VERSION, Status, WorkloadInfo,
 };
@@ -70,7 +70,11 @@ impl Experiment<'_> {
             .iter()
             .filter_map(|arm| arm.setting("nr_requests")?.parse().ok())
             .max();
-        let mut probe = Probe::attach(std::slice::from_ref(&self.device), deepest.unwrap_or(0))?;
+        let mut probe = Probe::attach(
+            std::slice::from_ref(&self.device),
+            deepest.unwrap_or(0),
+            Detail::default(),
+        )?;
         let baseline = SavedQueue::take(&self.device, &self.arms)?;
         let mut result = self.empty_result(&probe);
         save(self.output.as_deref(), &result)?;

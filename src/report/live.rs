@@ -3,10 +3,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::fairness::{Fairness, Flow, fairness, weight_of_ioprio};
 use crate::histogram::Histogram;
-use crate::snapshot::{Edges, Interval, Merges, Op, OwnerNumbers, Quality, Stage};
+use crate::snapshot::{
+    DeviceNumbers, DeviceOp, Edges, Flushes, InFlight, Interval, Merges, Op, OwnerKind,
+    OwnerNumbers, Quality, Stage, StatusCount,
+};
 
-pub const SCHEMA_VERSION: u32 = 1;
+pub use super::live_order::{Burst, LiveOrder};
+
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// Latency of the requests that completed in the interval. Nanoseconds; null where nothing was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -19,6 +25,16 @@ pub struct Latency {
 }
 
 impl Latency {
+    fn nothing() -> Self {
+        Latency {
+            count: 0,
+            mean_ns: None,
+            p50_ns: None,
+            p99_ns: None,
+            max_ns: None,
+        }
+    }
+
     fn of(histogram: &Histogram, mean_ns: Option<f64>, max_ns: Option<f64>) -> Self {
         Latency {
             count: histogram.count(),
@@ -44,16 +60,24 @@ pub struct LiveOp {
     pub iops: f64,
     pub bytes: u64,
     pub bytes_per_s: f64,
+    /// Bios in these requests.
+    pub bios: u64,
     /// Q2D; where the kernel does not tell Q2G, see `queue_wait_is_g2d`.
     pub queue_wait: Latency,
     /// Q2G, the part of the queue wait before the request existed.
     pub q2g: Latency,
     /// G2D, the part after it.
     pub g2d: Latency,
+    /// I2D, the part of G2D in the scheduler; counted only if asked for.
+    pub i2d: Latency,
     /// D2C.
     pub device: Latency,
     /// Q2C.
     pub total: Latency,
+    /// The same of bios instead of requests.
+    pub queue_wait_per_bio: Latency,
+    pub device_per_bio: Latency,
+    pub total_per_bio: Latency,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,36 +91,82 @@ pub struct LiveDevice {
     /// Reads and writes together.
     pub queue_wait: Latency,
     pub device_time: Latency,
+    /// Requests that waited, and that were at the device, on average over the interval: sums of Q2D and of D2C over
+    /// its length. Where hardly any waits there is nothing for a scheduler to decide.
+    pub mean_waiting: f64,
+    pub mean_at_device: f64,
+    /// Share of reads and writes whose queue wait was more than a tenth of the median device time.
+    pub waited_share: Option<f64>,
+    /// At the end of the interval.
+    pub in_flight: Option<InFlight>,
     pub merges: Merges,
+    /// Bios that joined a request, of all bios with data.
+    pub merge_ratio: Option<f64>,
+    /// Of reads and writes, at their issue.
+    pub mean_request_bytes: Option<f64>,
+    pub bios_per_request: Option<f64>,
     /// Operations with at least one completed request.
     pub ops: Vec<LiveOp>,
+    pub flushes: Flushes,
     pub edges: Edges,
+    /// Failed requests by status.
+    pub statuses: Vec<StatusCount>,
     pub quality: Quality,
+    /// Only with `--detail order`.
+    pub order: Option<LiveOrder>,
+    /// Of the processes (or cgroups) of this interval; only with `--detail fairness`.
+    pub fairness: Option<Fairness>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LiveFairness {
+    /// Of the device's time, its part.
+    pub device_time_share: Option<f64>,
+    pub bytes_share: Option<f64>,
+    /// Share of the interval with a request under way.
+    pub backlogged_share: f64,
+    /// The longest time in which a request waited and none was issued.
+    pub starvation_max_ns: Option<u64>,
+    /// Such times of 100 ms and more; of 1 s and more. Counted by cells: to 25 %.
+    pub starved_100ms: u64,
+    pub starved_1s: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LiveProcess {
     pub device: String,
-    /// Null for `other`, the processes for which the table had no room, and for a row that adds up a cgroup.
+    pub kind: OwnerKind,
+    /// Null where no single process is meant: `other`, for whom the table had no room, a workqueue, a cgroup's sum.
     pub pid: Option<u32>,
     pub comm: String,
-    pub is_kernel_thread: bool,
+    /// Some of the I/O came through io_uring's worker threads.
+    pub has_io_workers: bool,
+    /// I/O priority: class (0 none, 1 real-time, 2 best-effort, 3 idle) and level.
+    pub ioprio: (u8, u8),
     pub cgroup_id: u64,
     pub cgroup: Option<String>,
     pub reads: u64,
+    /// Synchronous and asynchronous.
     pub writes: u64,
+    pub async_writes: u64,
     pub flushes: u64,
     pub discards: u64,
+    /// Operations on zones, and the rest.
     pub others: u64,
-    /// All completed requests.
+    /// All completed requests, and the bios in them.
     pub ios: u64,
+    pub bios: u64,
     pub iops: f64,
     pub bytes: u64,
     pub bytes_per_s: f64,
-    /// Of reads and writes.
+    /// Of reads and writes. Percentiles are null where the table has no room for this process' histograms.
     pub queue_wait: Latency,
     pub device_time: Latency,
+    /// What its writes waited for the flushes before and after their data.
+    pub flush_wait_ns: u64,
     pub merges: Merges,
+    /// Only with `--detail fairness`.
+    pub fairness: Option<LiveFairness>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -112,17 +182,21 @@ pub struct LiveRecord {
     pub processes: Vec<LiveProcess>,
 }
 
-/// What sysfs adds to the counts of a device.
+/// What others add to the counts of a device.
 #[derive(Clone, Debug, Default)]
 pub struct DeviceState {
     pub scheduler: Option<String>,
     pub hardware_depth: Option<u32>,
+    /// The last successive issues; none unless order is measured.
+    pub burst: Option<Burst>,
 }
 
 /// Which processes to list.
 pub trait Selection {
     fn keeps(&self, owner: &OwnerNumbers) -> bool;
     fn cgroup_path(&self, id: u64) -> Option<String>;
+    /// What the cgroup is due, 100 where nothing is set.
+    fn cgroup_weight(&self, id: u64) -> f64;
 }
 
 pub fn record(
@@ -133,47 +207,19 @@ pub fn record(
     selection: &dyn Selection,
 ) -> LiveRecord {
     let seconds = interval.duration_s();
-    let wait = if queue_wait_is_g2d {
-        Stage::G2d
-    } else {
-        Stage::Q2d
-    };
     let devices = interval
         .devices
         .iter()
         .zip(states)
         .map(|(numbers, state)| {
-            let data = [Op::Read, Op::Write];
-            let ios: u64 = numbers.ops.iter().map(|op| op.ios).sum();
-            let bytes: u64 = numbers.ops.iter().map(|op| op.bytes).sum();
+            let owners: Vec<&OwnerNumbers> = interval
+                .owners
+                .iter()
+                .filter(|owner| owner.key.device == numbers.name)
+                .collect();
             LiveDevice {
-                device: numbers.name.clone(),
-                scheduler: state.scheduler.clone(),
-                hardware_depth: state.hardware_depth,
-                iops: ios as f64 / seconds,
-                bytes_per_s: bytes as f64 / seconds,
-                queue_wait: Latency::of_device(&numbers.stage(wait, &data)),
-                device_time: Latency::of_device(&numbers.stage(Stage::D2c, &data)),
-                merges: numbers.merges,
-                ops: numbers
-                    .ops
-                    .iter()
-                    .filter(|op| op.ios > 0 || op.q2c.count() > 0)
-                    .map(|op| LiveOp {
-                        op: op.op,
-                        ios: op.ios,
-                        iops: op.ios as f64 / seconds,
-                        bytes: op.bytes,
-                        bytes_per_s: op.bytes as f64 / seconds,
-                        queue_wait: Latency::of_device(op.stage(wait)),
-                        q2g: Latency::of_device(&op.q2g),
-                        g2d: Latency::of_device(&op.g2d),
-                        device: Latency::of_device(&op.d2c),
-                        total: Latency::of_device(&op.q2c),
-                    })
-                    .collect(),
-                edges: numbers.edges,
-                quality: numbers.quality,
+                fairness: fairness_of(&owners, seconds, selection),
+                ..device(numbers, state, seconds, queue_wait_is_g2d)
             }
         })
         .collect();
@@ -182,7 +228,7 @@ pub fn record(
         .iter()
         .filter(|owner| selection.keeps(owner));
     let mut processes: Vec<LiveProcess> = kept
-        .map(|owner| process(owner, seconds, selection))
+        .map(|owner| process(owner, interval, selection))
         .collect();
     processes.sort_by_key(|process| (std::cmp::Reverse(process.ios), process.pid));
     LiveRecord {
@@ -195,42 +241,188 @@ pub fn record(
     }
 }
 
-fn process(owner: &OwnerNumbers, seconds: f64, selection: &dyn Selection) -> LiveProcess {
+fn ratio(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
+fn device(
+    numbers: &DeviceNumbers,
+    state: &DeviceState,
+    seconds: f64,
+    queue_wait_is_g2d: bool,
+) -> LiveDevice {
+    let wait = if queue_wait_is_g2d {
+        Stage::G2d
+    } else {
+        Stage::Q2d
+    };
+    let data = || Op::DATA.iter().map(|op| &numbers.ops[*op as usize]);
+    let sum = |part: fn(&DeviceOp) -> u64| data().map(part).sum::<u64>() as f64;
+    let (ios, bytes) = (sum(|op| op.ios), sum(|op| op.bytes));
+    let queue_wait = numbers.stage(wait, &Op::DATA);
+    let device_time = numbers.stage(Stage::D2c, &Op::DATA);
+    let median = device_time.quantile_ns(0.5);
+    LiveDevice {
+        device: numbers.name.clone(),
+        scheduler: state.scheduler.clone(),
+        hardware_depth: state.hardware_depth,
+        iops: numbers.ios() as f64 / seconds,
+        bytes_per_s: numbers.bytes() as f64 / seconds,
+        queue_wait: Latency::of_device(&queue_wait),
+        device_time: Latency::of_device(&device_time),
+        mean_waiting: sum(|op| op.q2d_sum_ns) / (seconds * 1e9),
+        mean_at_device: sum(|op| op.d2c_sum_ns) / (seconds * 1e9),
+        waited_share: median.and_then(|median| queue_wait.share_above((median / 10.0) as u64)),
+        in_flight: numbers.in_flight,
+        merges: numbers.merges,
+        merge_ratio: numbers.merge_ratio(),
+        mean_request_bytes: ratio(bytes, ios),
+        bios_per_request: ratio(sum(|op| op.bios), ios),
+        ops: numbers
+            .ops
+            .iter()
+            .filter(|op| op.ios > 0 || op.q2c.count() > 0)
+            .map(|op| live_op(op, numbers, wait, seconds))
+            .collect(),
+        flushes: numbers.flushes,
+        edges: numbers.edges,
+        statuses: numbers.statuses.clone(),
+        quality: numbers.quality,
+        order: numbers
+            .order
+            .as_ref()
+            .map(|order| LiveOrder::of(order, state.burst.clone())),
+        fairness: None,
+    }
+}
+
+fn live_op(op: &DeviceOp, numbers: &DeviceNumbers, wait: Stage, seconds: f64) -> LiveOp {
+    let per_bio = |stage: Stage| match numbers.stage_per_bio(stage, &[op.op]) {
+        Some(histogram) => Latency::of_device(&histogram),
+        None => Latency::nothing(),
+    };
+    LiveOp {
+        op: op.op,
+        ios: op.ios,
+        iops: op.ios as f64 / seconds,
+        bytes: op.bytes,
+        bytes_per_s: op.bytes as f64 / seconds,
+        bios: op.bios,
+        queue_wait: Latency::of_device(op.stage(wait)),
+        q2g: Latency::of_device(&op.q2g),
+        g2d: Latency::of_device(&op.g2d),
+        i2d: Latency::of_device(&op.i2d),
+        device: Latency::of_device(&op.d2c),
+        total: Latency::of_device(&op.q2c),
+        queue_wait_per_bio: per_bio(wait),
+        device_per_bio: per_bio(Stage::D2c),
+        total_per_bio: per_bio(Stage::Q2c),
+    }
+}
+
+/// Of one device's owners, and only if it was measured.
+fn fairness_of(
+    owners: &[&OwnerNumbers],
+    seconds: f64,
+    selection: &dyn Selection,
+) -> Option<Fairness> {
+    let flows: Option<Vec<Flow>> = owners
+        .iter()
+        .map(|owner| {
+            let measured = owner.fairness.as_ref()?;
+            let cgroup = selection.cgroup_weight(owner.key.cgroup_id) / 100.0;
+            Some(Flow {
+                bytes: owner.bytes() as f64,
+                ios: owner.ios() as f64,
+                device_time_ns: measured.device_time_ns as f64,
+                backlogged: measured.backlogged_ns as f64 / (seconds * 1e9),
+                weight: weight_of_ioprio(owner.ioprio).map(|weight| weight * cgroup),
+            })
+        })
+        .collect();
+    flows
+        .filter(|flows| !flows.is_empty())
+        .map(|flows| fairness(&flows))
+}
+
+fn live_fairness(owner: &OwnerNumbers, interval: &Interval) -> Option<LiveFairness> {
+    let own = owner.fairness.as_ref()?;
+    let same = |other: &&OwnerNumbers| other.key.device == owner.key.device;
+    let all = |part: fn(&OwnerNumbers) -> u64| {
+        let others = interval.owners.iter().filter(same);
+        others.map(part).sum::<u64>() as f64
+    };
+    let time = |owner: &OwnerNumbers| owner.fairness.as_ref().map_or(0, |f| f.device_time_ns);
+    let at_least = |ns: u64| {
+        let cells = &own.starvation.counts()[own.starvation.layout().index(ns)..];
+        cells.iter().sum()
+    };
+    Some(LiveFairness {
+        device_time_share: ratio(own.device_time_ns as f64, all(time)),
+        bytes_share: ratio(owner.bytes() as f64, all(OwnerNumbers::bytes)),
+        backlogged_share: own.backlogged_ns as f64 / (interval.duration_s() * 1e9),
+        starvation_max_ns: own.starvation_max_ns,
+        starved_100ms: at_least(100_000_000),
+        starved_1s: at_least(1_000_000_000),
+    })
+}
+
+fn process(owner: &OwnerNumbers, interval: &Interval, selection: &dyn Selection) -> LiveProcess {
+    let seconds = interval.duration_s();
     let both = |pair: &[Histogram; 2]| {
         let mut sum = pair[0].clone();
         let _ = sum.merge(&pair[1]); // the layouts are the same by construction
         sum
     };
-    let data = &owner.ops[..2];
+    let data = || Op::DATA.iter().map(|op| owner.op(*op));
     let mean = |sum: u64, count: u64| (count > 0).then(|| sum as f64 / count as f64);
-    let longest = |values: [Option<u64>; 2]| values.into_iter().flatten().max().map(|ns| ns as f64);
-    let (q2d, d2c) = (both(&owner.q2d), both(&owner.d2c));
+    let ios = data().map(|op| op.ios).sum();
+    let waits = data().map(|op| op.waits).sum();
+    let async_writes = owner.op(Op::WriteAsync).ios;
     LiveProcess {
         device: owner.key.device.clone(),
+        kind: owner.key.kind,
         pid: Some(owner.key.tgid).filter(|&pid| pid > 0),
-        comm: owner.comm.clone(),
-        is_kernel_thread: owner.is_kernel_thread,
+        comm: owner.label(),
+        has_io_workers: owner.has_io_workers,
+        ioprio: owner.ioprio,
         cgroup_id: owner.key.cgroup_id,
         cgroup: selection.cgroup_path(owner.key.cgroup_id),
-        reads: owner.ops[Op::Read as usize].ios,
-        writes: owner.ops[Op::Write as usize].ios,
-        flushes: owner.ops[Op::Flush as usize].ios,
-        discards: owner.ops[Op::Discard as usize].ios,
-        others: owner.ops[Op::Other as usize].ios,
+        reads: owner.op(Op::Read).ios,
+        writes: owner.op(Op::WriteSync).ios + async_writes,
+        async_writes,
+        flushes: owner.op(Op::Flush).ios,
+        discards: owner.op(Op::Discard).ios,
+        others: owner.op(Op::Zone).ios + owner.op(Op::Other).ios,
         ios: owner.ios(),
+        bios: owner.ops.iter().map(|op| op.bios).sum(),
         iops: owner.ios() as f64 / seconds,
         bytes: owner.bytes(),
         bytes_per_s: owner.bytes() as f64 / seconds,
-        queue_wait: Latency::of(
-            &q2d,
-            mean(data.iter().map(|op| op.q2d_sum_ns).sum(), q2d.count()),
-            longest([data[0].q2d_max_ns, data[1].q2d_max_ns]),
-        ),
-        device_time: Latency::of(
-            &d2c,
-            mean(data.iter().map(|op| op.d2c_sum_ns).sum(), d2c.count()),
-            longest([data[0].d2c_max_ns, data[1].d2c_max_ns]),
-        ),
+        queue_wait: Latency {
+            count: waits,
+            ..Latency::of(
+                &both(&owner.q2d),
+                mean(data().map(|op| op.q2d_sum_ns).sum(), waits),
+                data()
+                    .filter_map(|op| op.q2d_max_ns)
+                    .max()
+                    .map(|ns| ns as f64),
+            )
+        },
+        device_time: Latency {
+            count: ios,
+            ..Latency::of(
+                &both(&owner.d2c),
+                mean(data().map(|op| op.d2c_sum_ns).sum(), ios),
+                data()
+                    .filter_map(|op| op.d2c_max_ns)
+                    .max()
+                    .map(|ns| ns as f64),
+            )
+        },
+        flush_wait_ns: data().map(|op| op.flush_sum_ns).sum(),
         merges: owner.merges,
+        fairness: live_fairness(owner, interval),
     }
 }

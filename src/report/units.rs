@@ -40,6 +40,17 @@ pub fn change(ratio: f64) -> String {
     }
 }
 
+/// A share in percent, `-` where there is none: `12.3 %`.
+pub fn share(share: Option<f64>) -> String {
+    share.map_or("-".to_owned(), |share| {
+        format!("{} %", three(share * 100.0))
+    })
+}
+
+pub fn optional<T: std::fmt::Display>(value: Option<T>) -> String {
+    value.map_or("-".to_owned(), |value| value.to_string())
+}
+
 fn three(x: f64) -> String {
     match x.abs() {
         a if a >= 99.95 => format!("{x:.0}"),

@@ -59,6 +59,15 @@ pub struct Stat {
     /// What a row stands for
     #[arg(long, value_enum, default_value_t = By::Process)]
     pub by: By,
+    /// Show more, and measure it: several with commas
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "DETAIL")]
+    pub detail: Vec<Detail>,
+    /// Charge writeback to the process that dirtied the pages, not to the kernel's flusher
+    #[arg(long)]
+    pub writeback_owner: bool,
+    /// Measure the driver's own commands and SG_IO, too
+    #[arg(long)]
+    pub passthrough: bool,
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub output: Output,
     /// Only this process
@@ -74,6 +83,18 @@ pub enum By {
     Process,
     Cgroup,
     Device,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Detail {
+    /// Reordering, seeks, runs of reads and of writes
+    Order,
+    /// Shares of the device's time, Jain's index, starvation
+    Fairness,
+    /// Merges, sizes, latency per bio
+    Merges,
+    /// Every stage of every operation, and what fsync waits for
+    Stages,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

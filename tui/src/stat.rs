@@ -1,5 +1,7 @@
 //! `iosched stat`: attach, wait, print the difference of two snapshots.
 
+mod csv_rows;
+mod detail;
 mod text;
 
 use std::cell::RefCell;
@@ -11,16 +13,27 @@ use iosched::cgroups::Names;
 use iosched::device::Device;
 use iosched::failure::Failure;
 use iosched::interrupt;
-use iosched::probe::Probe;
-use iosched::report::live::{self, DeviceState, LiveRecord, Selection};
+use iosched::probe::{self, Probe};
+use iosched::report::live::{self, Burst, DeviceState, LiveRecord, Selection};
 use iosched::scheduler;
 use iosched::snapshot::{self, Interval, OwnerNumbers};
 
-use crate::cli::{By, Output, Stat};
+use crate::cli::{By, Detail, Output, Stat};
 
 pub fn run(arguments: &Stat) -> Result<()> {
     let devices = devices(&arguments.devices)?;
-    let mut probe = Probe::attach(&devices, 0)?;
+    let wants = |detail: Detail| arguments.detail.contains(&detail);
+    let mut probe = Probe::attach(
+        &devices,
+        0,
+        probe::Detail {
+            order: wants(Detail::Order),
+            fairness: wants(Detail::Fairness),
+            i2d: wants(Detail::Stages),
+            passthrough: arguments.passthrough,
+            writeback: arguments.writeback_owner,
+        },
+    )?;
     let mut err = std::io::stderr();
     for note in probe.notes() {
         let _ = writeln!(err, "iosched: note: {note}");
@@ -30,7 +43,7 @@ pub fn run(arguments: &Stat) -> Result<()> {
         cgroup: arguments.cgroup.clone(),
         names: RefCell::new(Names::default()),
     };
-    let mut out = Printer::new(arguments.output);
+    let mut out = Printer::new(arguments.output, arguments.detail.clone());
     let mut earlier = probe.snapshot()?;
     let mut next = Instant::now();
     let mut left = arguments.count;
@@ -45,7 +58,10 @@ pub fn run(arguments: &Stat) -> Result<()> {
             By::Cgroup => interval.owners = snapshot::by_cgroup(&interval.owners),
             By::Device => interval.owners.clear(),
         }
-        let states: Vec<DeviceState> = devices.iter().map(state).collect();
+        let states: Vec<DeviceState> = devices
+            .iter()
+            .map(|device| state(device, &probe, &interval))
+            .collect();
         let time = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
         out.print(&live::record(
             &interval,
@@ -55,6 +71,7 @@ pub fn run(arguments: &Stat) -> Result<()> {
             &selection,
         ))?;
         interrupted?;
+        probe.recycle()?;
         earlier = later;
         left = left.map(|count| count - 1);
     }
@@ -65,20 +82,22 @@ fn devices(names: &[String]) -> Result<Vec<Device>> {
     let mut err = std::io::stderr();
     let mut devices: Vec<Device> = Vec::new();
     for name in names {
-        let resolved = Device::resolve(name)?;
-        for note in resolved.notes {
+        let level = Device::measured(name)?;
+        for note in level.notes {
             let _ = writeln!(err, "iosched: note: {note}");
         }
-        if !devices.contains(&resolved.device) {
-            devices.push(resolved.device);
+        for device in level.devices {
+            if !devices.contains(&device) {
+                devices.push(device);
+            }
         }
     }
     if names.is_empty() {
-        // Empty loop devices and the like have no I/O to show.
-        devices = Device::all()?
-            .into_iter()
-            .filter(|d| d.size_bytes().is_ok_and(|size| size > 0))
-            .collect();
+        let choice = Device::lowest()?;
+        for note in choice.notes {
+            let _ = writeln!(err, "iosched: note: {note}");
+        }
+        devices = choice.devices;
     }
     if devices.is_empty() {
         return Err(Failure::usage(
@@ -89,10 +108,13 @@ fn devices(names: &[String]) -> Result<Vec<Device>> {
     Ok(devices)
 }
 
-fn state(device: &Device) -> DeviceState {
+fn state(device: &Device, probe: &Probe, interval: &Interval) -> DeviceState {
+    let mut dispatches = probe.dispatches(&device.name);
+    dispatches.retain(|dispatch| dispatch.issue_ns >= interval.start_ns);
     DeviceState {
         scheduler: scheduler::choice(device).ok().map(|choice| choice.active),
         hardware_depth: device.hardware_depth().map(|hardware| hardware.depth),
+        burst: Burst::of(&dispatches),
     }
 }
 
@@ -116,18 +138,24 @@ impl Selection for Filter {
     fn cgroup_path(&self, id: u64) -> Option<String> {
         self.names.borrow_mut().path(id)
     }
+
+    fn cgroup_weight(&self, id: u64) -> f64 {
+        self.names.borrow_mut().weight(id)
+    }
 }
 
 struct Printer {
     output: Output,
+    detail: Vec<Detail>,
     csv: csv::Writer<std::io::Stdout>,
     is_first: bool,
 }
 
 impl Printer {
-    fn new(output: Output) -> Self {
+    fn new(output: Output, detail: Vec<Detail>) -> Self {
         Printer {
             output,
+            detail,
             csv: csv::Writer::from_writer(std::io::stdout()),
             is_first: true,
         }
@@ -145,7 +173,7 @@ impl Printer {
                 if !self.is_first {
                     writeln!(out)?;
                 }
-                out.write_all(text::render(record).as_bytes())?;
+                out.write_all(text::render(record, &self.detail).as_bytes())?;
             }
             Output::Csv => self.print_csv(record)?,
         }
@@ -156,9 +184,9 @@ impl Printer {
     /// A row per device (pid empty) and one per process; the counters of loss stand in the device's row.
     fn print_csv(&mut self, record: &LiveRecord) -> Result<()> {
         if self.is_first {
-            self.csv.write_record(text::CSV_HEADER)?;
+            self.csv.write_record(csv_rows::HEADER)?;
         }
-        for row in text::csv_rows(record) {
+        for row in csv_rows::rows(record) {
             self.csv.write_record(row)?;
         }
         self.csv.flush()?;

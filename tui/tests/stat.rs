@@ -44,6 +44,10 @@ fn op(device: &Value, name: &str, field: &str) -> u64 {
     found.map_or(0, |op| number(op, &format!("/{field}")))
 }
 
+fn writes(device: &Value, field: &str) -> u64 {
+    op(device, "write_sync", field) + op(device, "write_async", field)
+}
+
 /// What, who counted it, and what they and we have.
 type Pair = (&'static str, u64, u64);
 
@@ -51,17 +55,13 @@ fn against_sysfs(device: &Value, before: Sysfs, after: Sysfs) -> Vec<Pair> {
     let kernel = |field: usize| after.0[field] - before.0[field];
     let merges = ["back", "front", "rq"].map(|kind| number(device, &format!("/merges/{kind}")));
     // An empty flush is a write of no sectors to the kernel.
-    let writes = op(device, "write", "ios") + number(device, "/edges/flush_requests");
+    let asked = writes(device, "ios") + number(device, "/flushes/asked");
     vec![
         ("reads", kernel(0), op(device, "read", "ios")),
         ("merges", kernel(1) + kernel(5), merges.iter().sum()),
         ("read sectors", kernel(2), op(device, "read", "bytes") / 512),
-        ("writes", kernel(4), writes),
-        (
-            "write sectors",
-            kernel(6),
-            op(device, "write", "bytes") / 512,
-        ),
+        ("writes", kernel(4), asked),
+        ("write sectors", kernel(6), writes(device, "bytes") / 512),
         ("flushes", kernel(15), op(device, "flush", "ios")),
     ]
 }

@@ -112,10 +112,14 @@ fn shape(kind: &str) -> Shape {
             None => Shape::Struct(name.to_owned()),
         };
     }
+    if let Some(pointee) = kind.strip_suffix('*') {
+        return Shape::Pointer(pointee.trim().to_owned());
+    }
     let (bytes, is_signed) = match kind {
+        "unsigned short" => (2, false),
         "int" => (4, true),
         "unsigned int" => (4, false),
-        "unsigned long" | "__u64" => (8, false),
+        "unsigned long" | "sector_t" | "__u64" => (8, false),
         _ => panic!("a type that is not compared yet: {kind:?}"),
     };
     Shape::Integer { bytes, is_signed }

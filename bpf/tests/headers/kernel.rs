@@ -92,7 +92,9 @@ fn shape(kind: BtfType<'_>) -> Shape {
     }
     if let Ok(pointer) = Ptr::try_from(kind) {
         let pointee = pointer.next_type().map(|to| to.skip_mods_and_typedefs());
-        return Shape::Pointer(pointee.as_ref().map_or("void".to_owned(), name));
+        // What has no name at the end of a pointer is void.
+        let pointee = pointee.as_ref().map(name).filter(|name| !name.is_empty());
+        return Shape::Pointer(pointee.unwrap_or("void".to_owned()));
     }
     if let Ok(array) = Array::try_from(kind) {
         let element = Int::try_from(array.contained_type().skip_mods_and_typedefs());

@@ -1,13 +1,17 @@
-//! A record of `iosched stat` as a table and as rows of CSV. Pure.
+//! A record of `iosched stat` as a table. Pure.
 
 use comfy_table::{CellAlignment, Table, presets};
 use iosched::report::live::{Latency, LiveDevice, LiveProcess, LiveRecord};
 use iosched::report::units;
 
-pub fn render(record: &LiveRecord) -> String {
+use super::detail;
+use crate::cli::Detail;
+
+pub fn render(record: &LiveRecord, wanted: &[Detail]) -> String {
     let mut text = String::new();
     for device in &record.devices {
         text += &device_lines(device, record);
+        text += &detail::device_lines(device, wanted);
         let rows: Vec<&LiveProcess> = record
             .processes
             .iter()
@@ -15,6 +19,7 @@ pub fn render(record: &LiveRecord) -> String {
             .collect();
         if !rows.is_empty() {
             text += &table(&rows);
+            text += &detail::process_lines(&rows, wanted);
         }
     }
     let others: Vec<&LiveProcess> = record
@@ -39,7 +44,9 @@ fn device_lines(device: &LiveDevice, record: &LiveRecord) -> String {
         "queue wait"
     };
     format!(
-        "{}  {}  depth {depth}  {} IOPS  {}  merges {} back {} front {} rq  {}\n  {wait} {}   device {}\n  {}\n",
+        "{}  {}  depth {depth}  {} IOPS  {}  merges {} back {} front {} rq  {}\n  \
+         {wait} {}   device {}\n  \
+         waiting {:.1}, at the device {:.1} on average; {} waited   {}\n",
         device.device,
         device.scheduler.as_deref().unwrap_or("(gone)"),
         units::count(device.iops),
@@ -50,6 +57,9 @@ fn device_lines(device: &LiveDevice, record: &LiveRecord) -> String {
         record.time,
         spread(&device.queue_wait),
         spread(&device.device_time),
+        device.mean_waiting,
+        device.mean_at_device,
+        units::share(device.waited_share),
         lost(device),
     )
 }
@@ -79,9 +89,16 @@ fn lost(device: &LiveDevice) -> String {
         ("requeues", e.requeues),
         ("partial", e.partial_completions),
         ("passthrough", e.passthrough),
+        ("straddlers", e.straddlers),
+        ("scheduler changes", e.switches),
     ];
-    let seen: Vec<String> = counts
+    let statuses = device
+        .statuses
         .iter()
+        .map(|status| (status.status.as_str(), status.count));
+    let seen: Vec<String> = counts
+        .into_iter()
+        .chain(statuses)
         .filter(|(_, n)| *n > 0)
         .map(|(name, n)| format!("{name} {n}"))
         .collect();
@@ -107,14 +124,9 @@ fn table(rows: &[&LiveProcess]) -> String {
         }
     };
     for row in rows {
-        let name = if row.is_kernel_thread {
-            format!("[{}]", row.comm)
-        } else {
-            row.comm.clone()
-        };
         table.add_row([
             row.pid.map_or("-".to_owned(), |pid| pid.to_string()),
-            printable(&name),
+            printable(&row.comm),
             units::count(seconds(row, row.reads)),
             units::count(seconds(row, row.writes)),
             units::throughput(row.bytes_per_s),
@@ -137,109 +149,8 @@ fn table(rows: &[&LiveProcess]) -> String {
 }
 
 /// Names come from outside; control characters must not reach the terminal.
-fn printable(name: &str) -> String {
+pub fn printable(name: &str) -> String {
     name.chars()
         .map(|c| if c.is_control() { '?' } else { c })
         .collect()
-}
-
-pub const CSV_HEADER: [&str; 24] = [
-    "time",
-    "interval_s",
-    "device",
-    "scheduler",
-    "pid",
-    "comm",
-    "cgroup",
-    "reads",
-    "writes",
-    "flushes",
-    "discards",
-    "others",
-    "bytes",
-    "queue_wait_p50_ns",
-    "queue_wait_p99_ns",
-    "queue_wait_max_ns",
-    "device_p50_ns",
-    "device_p99_ns",
-    "device_max_ns",
-    "back_merges",
-    "front_merges",
-    "rq_merges",
-    "lost_events",
-    "unseen",
-];
-
-pub fn csv_rows(record: &LiveRecord) -> Vec<Vec<String>> {
-    let number = |value: Option<f64>| value.map_or(String::new(), |v| format!("{v:.0}"));
-    let latencies = |wait: &Latency, device: &Latency| {
-        [
-            wait.p50_ns,
-            wait.p99_ns,
-            wait.max_ns,
-            device.p50_ns,
-            device.p99_ns,
-            device.max_ns,
-        ]
-        .map(number)
-    };
-    let start = |device: &str, scheduler: Option<&str>| {
-        vec![
-            record.time.clone(),
-            format!("{:.6}", record.interval_s),
-            device.to_owned(),
-            scheduler.unwrap_or_default().to_owned(),
-        ]
-    };
-    let mut rows = Vec::new();
-    for device in &record.devices {
-        let ios = |wanted: &str| {
-            let found = device.ops.iter().find(|op| op.op.name() == wanted);
-            found.map_or(0, |op| op.ios).to_string()
-        };
-        let mut row = start(&device.device, device.scheduler.as_deref());
-        row.extend([String::new(), String::new(), String::new()]);
-        row.extend(["read", "write", "flush", "discard", "other"].map(ios));
-        row.push(
-            device
-                .ops
-                .iter()
-                .map(|op| op.bytes)
-                .sum::<u64>()
-                .to_string(),
-        );
-        row.extend(latencies(&device.queue_wait, &device.device_time));
-        row.extend(
-            [device.merges.back, device.merges.front, device.merges.rq].map(|n| n.to_string()),
-        );
-        row.extend([device.quality.lost_events(), device.quality.unseen].map(|n| n.to_string()));
-        rows.push(row);
-    }
-    for process in &record.processes {
-        let mut row = start(&process.device, None);
-        let pid = process.pid.map_or(String::new(), |pid| pid.to_string());
-        row.extend([
-            pid,
-            process.comm.clone(),
-            process.cgroup.clone().unwrap_or_default(),
-        ]);
-        row.extend(
-            [
-                process.reads,
-                process.writes,
-                process.flushes,
-                process.discards,
-                process.others,
-                process.bytes,
-            ]
-            .map(|n| n.to_string()),
-        );
-        row.extend(latencies(&process.queue_wait, &process.device_time));
-        row.extend(
-            [process.merges.back, process.merges.front, process.merges.rq].map(|n| n.to_string()),
-        );
-        row.extend([String::new(), String::new()]);
-        rows.push(row);
-    }
-    rows
 }

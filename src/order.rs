@@ -1,0 +1,141 @@
+//! Dispatch order, exactly, from a burst of successive issues: what constant work per event cannot tell. Pure.
+//!
+//! With the sequences of the starts as they were issued, of [1, 2, 0] the last was overtaken by two; the two issued
+//! before it overtook one request each.
+
+use crate::snapshot::Op;
+
+/// One issue of a request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dispatch {
+    /// CLOCK_MONOTONIC: when the request started, and when it was issued.
+    pub start_ns: u64,
+    pub issue_ns: u64,
+    pub sector: u64,
+    pub bytes: u32,
+    /// Its place among the device's starts, and among its issues; both wrap.
+    pub start_sequence: u32,
+    pub issue_sequence: u32,
+    pub hardware_queue: u16,
+    pub op: Op,
+}
+
+/// Reordering in a burst. A burst cuts off what came before: a request overtaken by earlier issues counts as less late.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reordering {
+    pub issued: usize,
+    /// A request that started after them was issued before them.
+    pub reordered: usize,
+    /// RFC 4737's extent of each of these: issues since the first of those that started later.
+    pub extents: Vec<usize>,
+    /// Of each request, how many that started later were issued before it. Their sum is the number of inversions.
+    pub overtaken_by: Vec<usize>,
+}
+
+impl Reordering {
+    pub fn reordered_share(&self) -> Option<f64> {
+        (self.issued > 0).then(|| self.reordered as f64 / self.issued as f64)
+    }
+
+    pub fn inversions(&self) -> usize {
+        self.overtaken_by.iter().sum()
+    }
+
+    pub fn mean_overtakes(&self) -> Option<f64> {
+        (self.issued > 0).then(|| self.inversions() as f64 / self.issued as f64)
+    }
+
+    /// The p-quantile of the overtakes, by nearest rank.
+    pub fn overtakes_quantile(&self, p: f64) -> Option<usize> {
+        let mut sorted = self.overtaken_by.clone();
+        sorted.sort_unstable();
+        let rank = ((p * sorted.len() as f64).ceil() as usize).max(1);
+        sorted.get(rank - 1).copied()
+    }
+}
+
+/// `sequences`: of the starts, in the order of the issues.
+pub fn reordering(sequences: &[u32]) -> Reordering {
+    let mut result = Reordering {
+        issued: sequences.len(),
+        ..Reordering::default()
+    };
+    // Sequences wrap: compared from the first one.
+    let base = sequences.first().copied().unwrap_or(0);
+    let starts: Vec<i32> = sequences
+        .iter()
+        .map(|sequence| sequence.wrapping_sub(base).cast_signed())
+        .collect();
+    // Issued so far, sorted: the later ones among them are those behind the place of insertion.
+    let mut sorted: Vec<i32> = Vec::with_capacity(starts.len());
+    // Of the issues so far those that raised the maximum, with their places: the first greater one is among them.
+    let mut records: Vec<(i32, usize)> = Vec::new();
+    for (place, &start) in starts.iter().enumerate() {
+        let at = sorted.partition_point(|&other| other <= start);
+        result.overtaken_by.push(sorted.len() - at);
+        sorted.insert(at, start);
+        match records.get(records.partition_point(|&(other, _)| other <= start)) {
+            Some(&(_, first)) => {
+                result.reordered += 1;
+                result.extents.push(place - first);
+            }
+            None => records.push((start, place)),
+        }
+    }
+    result
+}
+
+/// The longest run of successive issues at the end of `dispatches` (the oldest first) that nothing is missing from.
+pub fn last_burst(dispatches: &[Dispatch]) -> &[Dispatch] {
+    let gap = dispatches
+        .windows(2)
+        .rposition(|pair| pair[1].issue_sequence.wrapping_sub(pair[0].issue_sequence) > 1);
+    &dispatches[gap.map_or(0, |gap| gap + 1)..]
+}
+
+/// Of one hardware queue, or of all.
+pub fn reordering_of(dispatches: &[Dispatch], hardware_queue: Option<u16>) -> Reordering {
+    let sequences: Vec<u32> = dispatches
+        .iter()
+        .filter(|dispatch| hardware_queue.is_none_or(|queue| queue == dispatch.hardware_queue))
+        .map(|dispatch| dispatch.start_sequence)
+        .collect();
+    reordering(&sequences)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(sequences: &[u32], reordered: usize, extents: &[usize], inversions: usize) {
+        let found = reordering(sequences);
+        assert_eq!(found.reordered, reordered, "{sequences:?}");
+        assert_eq!(found.extents, extents, "{sequences:?}");
+        assert_eq!(found.inversions(), inversions, "{sequences:?}");
+    }
+
+    #[test]
+    fn known_sequences() {
+        check(&[1, 2, 0, 3, 4], 1, &[2], 2);
+        check(&[4, 3, 2, 1, 0], 4, &[1, 2, 3, 4], 10);
+        check(&[0, 3, 1, 2, 5, 4], 3, &[1, 2, 1], 3);
+        check(&[0, 1, 2], 0, &[], 0);
+        check(&[], 0, &[], 0);
+    }
+
+    #[test]
+    fn sequences_may_wrap() {
+        check(&[u32::MAX, 1, 0, 2], 1, &[1], 1);
+    }
+
+    #[test]
+    fn overtakes_are_those_that_started_later_and_were_issued_before() {
+        let found = reordering(&[1, 2, 0, 3, 4]);
+        assert_eq!(found.overtaken_by, [0, 0, 2, 0, 0]);
+        assert_eq!(found.mean_overtakes(), Some(0.4));
+        assert_eq!(found.overtakes_quantile(0.99), Some(2));
+        assert_eq!(found.overtakes_quantile(0.5), Some(0));
+        assert_eq!(reordering(&[]).reordered_share(), None);
+    }
+}

@@ -1,0 +1,118 @@
+//! In which order a device's requests were issued, against the order in which they started. Pure.
+//!
+//! A request is *reordered* if one that started after it was issued before it (RFC 4737's type-P-reordered). Its
+//! *displacement* is its place among the issues less its place among the starts: negative is early, positive late.
+//! *Seek* is the distance in sectors from the end of one request to the start of the next; 0 is sequential.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Cell 0 holds zeroes, cell n the values of n binary digits: 1, 2-3, 4-7, ...
+pub const LOG2_CELLS: usize = iosched_bpf::LOG2_CELLS;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Log2Histogram(pub Vec<u64>);
+
+impl Log2Histogram {
+    pub fn count(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// The range of values, both ends included, that the quantile lies in.
+    pub fn quantile_range(&self, p: f64) -> Option<(u64, u64)> {
+        let total = self.count();
+        let wanted = ((p * total as f64).ceil() as u64).max(1);
+        let mut seen = 0;
+        let cell = self.0.iter().position(|&count| {
+            seen += count;
+            seen >= wanted
+        })?;
+        Some(match cell {
+            0 => (0, 0),
+            n => (1 << (n - 1), (1 << n) - 1),
+        })
+    }
+
+    fn since(&self, earlier: &Log2Histogram) -> Log2Histogram {
+        // 32 bits wide in the kernel, where they may wrap.
+        let difference = |(l, e): (&u64, &u64)| u64::from((*l as u32).wrapping_sub(*e as u32));
+        Log2Histogram(self.0.iter().zip(&earlier.0).map(difference).collect())
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Order {
+    pub issued: u64,
+    pub reordered: u64,
+    /// Pairs of successive starts, and of successive issues, with the sum of their seeks.
+    pub insert_seeks: u64,
+    pub insert_sectors: u64,
+    pub issue_seeks: u64,
+    pub issue_sectors: u64,
+    /// Runs of successive reads, of successive writes, that have ended, and the issues in them.
+    pub runs: [u64; 2],
+    pub run_ios: [u64; 2],
+    /// Places a request was issued before its turn; and after it, 0 being in turn.
+    pub early: Log2Histogram,
+    pub late: Log2Histogram,
+    pub insert_seek: Log2Histogram,
+    pub issue_seek: Log2Histogram,
+    pub run_length: [Log2Histogram; 2],
+}
+
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+impl Order {
+    pub fn reordered_share(&self) -> Option<f64> {
+        share(self.reordered, self.issued)
+    }
+
+    /// Of the issues, those that began where the one before ended.
+    pub fn sequential_share(&self) -> Option<f64> {
+        share(*self.issue_seek.0.first()?, self.issue_seeks)
+    }
+
+    pub fn mean_insert_seek_sectors(&self) -> Option<f64> {
+        share(self.insert_sectors, self.insert_seeks)
+    }
+
+    pub fn mean_issue_seek_sectors(&self) -> Option<f64> {
+        share(self.issue_sectors, self.issue_seeks)
+    }
+
+    /// Mean seek in the order of the starts over that in the order of the issues: what the scheduler saved the head,
+    /// apart from what the workload is.
+    pub fn scheduler_gain(&self) -> Option<f64> {
+        let issue = self.mean_issue_seek_sectors().filter(|&mean| mean > 0.0)?;
+        Some(self.mean_insert_seek_sectors()? / issue)
+    }
+
+    /// Mean length of the runs of reads (0) or writes (1).
+    pub fn mean_run(&self, kind: usize) -> Option<f64> {
+        share(self.run_ios[kind], self.runs[kind])
+    }
+
+    pub(super) fn since(&self, earlier: &Order) -> Order {
+        let pair = |l: [u64; 2], e: [u64; 2]| [l[0] - e[0], l[1] - e[1]];
+        Order {
+            issued: self.issued - earlier.issued,
+            reordered: self.reordered - earlier.reordered,
+            insert_seeks: self.insert_seeks - earlier.insert_seeks,
+            insert_sectors: self.insert_sectors - earlier.insert_sectors,
+            issue_seeks: self.issue_seeks - earlier.issue_seeks,
+            issue_sectors: self.issue_sectors - earlier.issue_sectors,
+            runs: pair(self.runs, earlier.runs),
+            run_ios: pair(self.run_ios, earlier.run_ios),
+            early: self.early.since(&earlier.early),
+            late: self.late.since(&earlier.late),
+            insert_seek: self.insert_seek.since(&earlier.insert_seek),
+            issue_seek: self.issue_seek.since(&earlier.issue_seek),
+            run_length: [
+                self.run_length[0].since(&earlier.run_length[0]),
+                self.run_length[1].since(&earlier.run_length[1]),
+            ],
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! What each owner asked for and got. Pure.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::device::{Merges, Op};
+use crate::histogram::{self, Histogram};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OwnerKind {
+    /// Everyone for whom the table had no room.
+    Other,
+    Process,
+    /// A thread of the kernel: a journal's, for instance.
+    KernelThread,
+    /// The kernel's workers at one kind of work, by its name: `flush-8:0` (writeback), `loop3`.
+    Workqueue,
+    /// What a process has dirtied, written back by the kernel.
+    Writeback,
+}
+
+/// One process on one device in one cgroup.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct OwnerKey {
+    pub device: String,
+    pub kind: OwnerKind,
+    /// 0 where there is no single process: `other`, a workqueue, the sum of a cgroup.
+    pub tgid: u32,
+    /// Start of the process, CLOCK_BOOTTIME: tells it from a later one with the same number.
+    pub start_ns: u64,
+    /// Of the cgroup that pays for the I/O; for writeback the one that dirtied the pages.
+    pub cgroup_id: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OwnerOp {
+    pub ios: u64,
+    pub bytes: u64,
+    /// Bios in these requests, at least one each.
+    pub bios: u64,
+    /// I/Os whose queue wait is known.
+    pub waits: u64,
+    pub q2d_sum_ns: u64,
+    pub d2c_sum_ns: u64,
+    /// Q2D + D2C of the I/Os whose queue wait is known.
+    pub q2c_sum_ns: u64,
+    /// What writes waited for the flushes before and after their data; in none of the sums above.
+    pub flush_sum_ns: u64,
+    /// In an interval: exact when it is the longest since the attach, else the upper end of its histogram cell
+    /// (at most 6.3 % above); absent where it is not known.
+    pub q2d_max_ns: Option<u64>,
+    pub d2c_max_ns: Option<u64>,
+}
+
+/// What an owner got of the device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OwnerFairness {
+    /// Its part of the device's time: of a moment with n requests at the device each has 1/n.
+    pub device_time_ns: u64,
+    /// Time with at least one request asked for and not done.
+    pub backlogged_ns: u64,
+    /// The longest time in which a request of it waited and none was issued. As [`OwnerOp::q2d_max_ns`], to 25 %.
+    pub starvation_max_ns: Option<u64>,
+    /// Such times of 1.05 ms and more.
+    pub starvation: Histogram,
+}
+
+impl OwnerFairness {
+    pub fn new() -> Self {
+        OwnerFairness {
+            device_time_ns: 0,
+            backlogged_ns: 0,
+            starvation_max_ns: None,
+            starvation: Histogram::new(histogram::GAP),
+        }
+    }
+
+    fn add(&mut self, other: &OwnerFairness) {
+        self.device_time_ns += other.device_time_ns;
+        // Of several processes together: at least one of them.
+        self.backlogged_ns = self.backlogged_ns.max(other.backlogged_ns);
+        self.starvation_max_ns = self.starvation_max_ns.max(other.starvation_max_ns);
+        let _ = self.starvation.merge(&other.starvation);
+    }
+
+    fn since(&self, earlier: &OwnerFairness) -> anyhow::Result<OwnerFairness> {
+        let starvation = self.starvation.subtract(&earlier.starvation)?;
+        let short = self.starvation_max_ns.filter(|_| starvation.count() == 0);
+        Ok(OwnerFairness {
+            device_time_ns: self.device_time_ns.saturating_sub(earlier.device_time_ns),
+            backlogged_ns: self.backlogged_ns.saturating_sub(earlier.backlogged_ns),
+            starvation_max_ns: maximum(
+                earlier.starvation_max_ns,
+                self.starvation_max_ns,
+                Some(&starvation),
+            )
+            // Below the histogram's first cell only its limit is known.
+            .or(short.map(|ever| ever.min(histogram::GAP.upper_ns(0)))),
+            starvation,
+        })
+    }
+}
+
+impl Default for OwnerFairness {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OwnerNumbers {
+    pub key: OwnerKey,
+    pub comm: String,
+    /// Some of the I/O came through io_uring's worker threads.
+    pub has_io_workers: bool,
+    /// I/O priority as the bios carry it: class (0 none, 1 real-time, 2 best-effort, 3 idle) and level (0 to 7).
+    pub ioprio: (u8, u8),
+    /// In the order of [`Op::ALL`].
+    pub ops: Vec<OwnerOp>,
+    pub merges: Merges,
+    /// False when the table had no room for this owner's: then they are empty.
+    pub has_histograms: bool,
+    /// Queue wait of reads and of writes.
+    pub q2d: [Histogram; 2],
+    /// Device time of reads and of writes.
+    pub d2c: [Histogram; 2],
+    /// Absent unless asked for.
+    pub fairness: Option<OwnerFairness>,
+}
+
+impl OwnerNumbers {
+    pub fn ios(&self) -> u64 {
+        self.ops.iter().map(|op| op.ios).sum()
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.ops.iter().map(|op| op.bytes).sum()
+    }
+
+    pub fn op(&self, op: Op) -> &OwnerOp {
+        &self.ops[op as usize]
+    }
+
+    /// The command's name, in brackets where it is the kernel's, with what it is where that is not a process.
+    pub fn label(&self) -> String {
+        match self.key.kind {
+            OwnerKind::Other => "other".to_owned(),
+            OwnerKind::Process => self.comm.clone(),
+            OwnerKind::KernelThread | OwnerKind::Workqueue => format!("[{}]", self.comm),
+            OwnerKind::Writeback => format!("writeback of {}", self.comm),
+        }
+    }
+
+    fn add(&mut self, other: &OwnerNumbers) {
+        for (sum, op) in self.ops.iter_mut().zip(&other.ops) {
+            sum.ios += op.ios;
+            sum.bytes += op.bytes;
+            sum.bios += op.bios;
+            sum.waits += op.waits;
+            sum.q2d_sum_ns += op.q2d_sum_ns;
+            sum.d2c_sum_ns += op.d2c_sum_ns;
+            sum.q2c_sum_ns += op.q2c_sum_ns;
+            sum.flush_sum_ns += op.flush_sum_ns;
+            sum.q2d_max_ns = sum.q2d_max_ns.max(op.q2d_max_ns);
+            sum.d2c_max_ns = sum.d2c_max_ns.max(op.d2c_max_ns);
+        }
+        self.merges.back += other.merges.back;
+        self.merges.front += other.merges.front;
+        self.merges.rq += other.merges.rq;
+        self.has_histograms &= other.has_histograms;
+        let mine = self.q2d.iter_mut().chain(&mut self.d2c);
+        for (sum, histogram) in mine.zip(other.q2d.iter().chain(&other.d2c)) {
+            // The layouts are the same by construction.
+            let _ = sum.merge(histogram);
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.fairness, &other.fairness) {
+            mine.add(theirs);
+        }
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.ios() == 0 && self.merges == Merges::default()
+    }
+
+    pub(super) fn since(&self, earlier: &OwnerNumbers) -> anyhow::Result<OwnerNumbers> {
+        let pair = |l: &[Histogram; 2], e: &[Histogram; 2]| -> anyhow::Result<[Histogram; 2]> {
+            Ok([l[0].subtract(&e[0])?, l[1].subtract(&e[1])?])
+        };
+        let q2d = pair(&self.q2d, &earlier.q2d)?;
+        let d2c = pair(&self.d2c, &earlier.d2c)?;
+        let difference = |(op, (l, e)): (Op, (&OwnerOp, &OwnerOp))| {
+            // A histogram of writes bounds the maximum of each kind of them.
+            let place = match op {
+                Op::Read => Some(0),
+                Op::WriteSync | Op::WriteAsync => Some(1),
+                _ => None,
+            };
+            let histogram = |pair: &'_ [Histogram; 2]| place.map(|place| pair[place].clone());
+            let known = |ns: Option<u64>| ns.filter(|_| l.ios > e.ios);
+            OwnerOp {
+                ios: l.ios - e.ios,
+                bytes: l.bytes - e.bytes,
+                bios: l.bios - e.bios,
+                waits: l.waits - e.waits,
+                q2d_sum_ns: l.q2d_sum_ns - e.q2d_sum_ns,
+                d2c_sum_ns: l.d2c_sum_ns - e.d2c_sum_ns,
+                q2c_sum_ns: l.q2c_sum_ns - e.q2c_sum_ns,
+                flush_sum_ns: l.flush_sum_ns - e.flush_sum_ns,
+                q2d_max_ns: known(maximum(
+                    e.q2d_max_ns,
+                    l.q2d_max_ns,
+                    histogram(&q2d).as_ref(),
+                )),
+                d2c_max_ns: known(maximum(
+                    e.d2c_max_ns,
+                    l.d2c_max_ns,
+                    histogram(&d2c).as_ref(),
+                )),
+            }
+        };
+        let ops = Op::ALL
+            .into_iter()
+            .zip(self.ops.iter().zip(&earlier.ops))
+            .map(difference)
+            .collect();
+        Ok(OwnerNumbers {
+            key: self.key.clone(),
+            comm: self.comm.clone(),
+            has_io_workers: self.has_io_workers,
+            ioprio: self.ioprio,
+            ops,
+            merges: self.merges - earlier.merges,
+            has_histograms: self.has_histograms,
+            q2d,
+            d2c,
+            fairness: match (&self.fairness, &earlier.fairness) {
+                (Some(later), Some(earlier)) => Some(later.since(earlier)?),
+                (later, _) => later.clone(),
+            },
+        })
+    }
+}
+
+/// One row per device and cgroup: the processes in it added up. Such a row has no `tgid`.
+pub fn by_cgroup(owners: &[OwnerNumbers]) -> Vec<OwnerNumbers> {
+    let mut groups: Vec<(OwnerNumbers, u32)> = Vec::new();
+    for owner in owners {
+        let same = |group: &OwnerNumbers| {
+            group.key.device == owner.key.device && group.key.cgroup_id == owner.key.cgroup_id
+        };
+        match groups.iter_mut().find(|(group, _)| same(group)) {
+            Some((group, processes)) => {
+                group.add(owner);
+                *processes += 1;
+            }
+            None => groups.push((owner.clone(), 1)),
+        }
+    }
+    let named = groups.into_iter().map(|(mut group, processes)| {
+        group.key.tgid = 0;
+        group.key.start_ns = 0;
+        group.key.kind = OwnerKind::Process;
+        group.comm = format!(
+            "{processes} process{}",
+            if processes == 1 { "" } else { "es" }
+        );
+        group
+    });
+    named.collect()
+}
+
+/// The kernel keeps the maximum since the attach. When that did not rise, the interval's own is known only as
+/// closely as its histogram is.
+fn maximum(earlier: Option<u64>, later: Option<u64>, interval: Option<&Histogram>) -> Option<u64> {
+    if later > earlier {
+        return later;
+    }
+    let histogram = interval?;
+    let last = histogram.counts().iter().rposition(|&count| count > 0)?;
+    let end = histogram.layout().upper_ns(last) - 1;
+    Some(later.map_or(end, |ever| ever.min(end)))
+}
