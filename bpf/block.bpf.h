@@ -130,6 +130,7 @@ struct request {
 struct task_struct {
 	unsigned int flags;
 	int pid;
+	int tgid;
 	int *set_child_tid;
 	void *worker_private;
 	unsigned long nvcsw;

@@ -98,7 +98,8 @@ static __always_inline void start(struct queue *queue, struct request *rq)
 	struct inflight *state = state_of(queue, rq);
 	struct device_stats *device;
 	struct flush_bio *kept = 0;
-	struct thread *thread;
+	struct task_struct *task = current_task();
+	struct thread *thread = thread_of(task);
 	struct bio *bio = rq->bio;
 	__u32 cmd_flags = rq->cmd_flags;
 	__u64 key = (__u64)bio;
@@ -128,7 +129,6 @@ static __always_inline void start(struct queue *queue, struct request *rq)
 		}
 	}
 
-	thread = current_thread();
 	if (!thread)
 		return;
 	if (!has_io_start && start_time_is_exact)
@@ -141,13 +141,13 @@ static __always_inline void start(struct queue *queue, struct request *rq)
 		state->flags |= STATE_PREFLUSH; /* of what it waited for, the flush is the greater part */
 		bpf_map_delete_elem(&flush_bios, &key);
 	} else {
-		state->owner = owner_of(thread, queue, bio);
+		state->owner = owner_of(task, thread, queue, bio);
 		/* A bio that was split makes several requests; the original bio is the last of them. */
-		if (thread->q_ns && thread->task == bpf_get_current_task() &&
+		if (thread->q_ns && thread->task == (__u64)task &&
 		    (has_io_start || thread->bio == (__u64)bio)) {
 			q = thread->q_ns;
 			/* Did not sleep since: the request came at once, and one clock read is saved. */
-			if (thread->sleeps == CURRENT(nvcsw))
+			if (thread->sleeps == FIELD(task, nvcsw))
 				now = q;
 			if (thread->bio == (__u64)bio)
 				thread->q_ns = 0;

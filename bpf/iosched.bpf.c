@@ -36,19 +36,21 @@ int block_bio_queue(__u64 *ctx)
 {
 	struct bio *bio = argument(ctx, bio_queue_arg);
 	struct queue *queue = queue_of_bio(bio);
+	struct task_struct *task;
 	struct thread *thread;
 
 	if (!queue)
 		return 0;
-	thread = current_thread();
+	task = current_task();
+	thread = thread_of(task);
 	if (!thread)
 		return 0;
-	thread->task = bpf_get_current_task();
+	thread->task = (__u64)task;
 	thread->bio = (__u64)bio;
-	thread->sleeps = CURRENT(nvcsw);
+	thread->sleeps = FIELD(task, nvcsw);
 	thread->q_ns = bpf_ktime_get_ns();
 	if (!has_io_start && bio->bi_opf & (REQ_PREFLUSH | REQ_FUA)) {
-		struct flush_bio kept = {.q_ns = thread->q_ns, .owner = owner_of(thread, queue, bio)};
+		struct flush_bio kept = {.q_ns = thread->q_ns, .owner = owner_of(task, thread, queue, bio)};
 		__u64 key = (__u64)bio;
 
 		bpf_map_update_elem(&flush_bios, &key, &kept, 0);
@@ -63,6 +65,7 @@ static __always_inline int merged(struct bio *bio, enum merge merge)
 {
 	struct queue *queue = queue_of_bio(bio);
 	struct device_stats *device;
+	struct task_struct *task;
 	struct thread *thread;
 	struct owner *owner;
 	__u32 index;
@@ -70,10 +73,11 @@ static __always_inline int merged(struct bio *bio, enum merge merge)
 	if (!queue)
 		return 0;
 	device = device_of(queue);
-	thread = current_thread();
+	task = current_task();
+	thread = thread_of(task);
 	if (!device || !thread)
 		return 0;
-	index = owner_of(thread, queue, bio);
+	index = owner_of(task, thread, queue, bio);
 	if (thread->bio == (__u64)bio)
 		thread->q_ns = 0;
 	add_alone(merge == BACK ? &device->back_merges : &device->front_merges, 1);
@@ -180,18 +184,20 @@ SEC("tp_btf/writeback_dirty_folio")
 int writeback_dirty(__u64 *ctx)
 {
 	struct address_space *mapping = (void *)ctx[1];
-	struct dirtier dirtier = {.tgid = bpf_get_current_pid_tgid() >> 32};
+	struct task_struct *task = current_task();
+	struct dirtier dirtier = {};
 	struct dirtier *known;
 	__u64 inode;
 
 	if (!mapping)
 		return 0;
 	inode = (__u64)mapping->host;
+	dirtier.tgid = FIELD(task, tgid);
+	dirtier.start_ns = leader_start_ns(task);
 	known = bpf_map_lookup_elem(&dirtiers, &inode);
-	if (known && known->tgid == dirtier.tgid && known->start_ns == leader_start_ns())
+	if (known && known->tgid == dirtier.tgid && known->start_ns == dirtier.start_ns)
 		return 0;
-	dirtier.start_ns = leader_start_ns();
-	read_comm(dirtier.comm);
+	read_comm(task, dirtier.comm);
 	bpf_map_update_elem(&dirtiers, &inode, &dirtier, 0);
 	return 0;
 }

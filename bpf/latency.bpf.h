@@ -39,7 +39,7 @@ static __always_inline __u32 first_row(__u32 shard, __u32 op)
 }
 
 /* Only ever called at completions, but for I2D: see add_alone. */
-static __noinline int count_device(__u32 row, __u32 n, __u64 ns)
+static __always_inline void count_device(__u32 row, __u32 n, __u64 ns)
 {
 	struct device_histogram *histogram = bpf_map_lookup_elem(&histograms, &row);
 	__u32 cell = clamp_cell(cell_of(ns, DEVICE_UNIT_SHIFT, DEVICE_SUB_BITS), DEVICE_CELLS);
@@ -47,7 +47,6 @@ static __noinline int count_device(__u32 row, __u32 n, __u64 ns)
 	keep(cell);
 	if (histogram && cell < DEVICE_CELLS)
 		add_alone(&histogram->cells[cell], n);
-	return 0;
 }
 
 static __always_inline void count_owner(struct owner_histogram *histogram, __u64 ns)

@@ -160,6 +160,8 @@ pub struct Config {
 #[allow(clippy::struct_excessive_bools)] // independent switches
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Detail {
+    /// Leave out the time before a request exists, and with it the program at `block_bio_queue`.
+    pub without_q2g: bool,
     /// Reordering, seeks, runs.
     pub order: bool,
     /// Device time, backlog and starvation per owner.
@@ -470,7 +472,7 @@ fn select_programs(
     let progs = &mut open.progs;
     progs
         .block_bio_queue
-        .set_autoload(abilities.bio_queue.is_some());
+        .set_autoload(abilities.bio_queue.is_some() && !detail.without_q2g);
     progs
         .block_bio_backmerge
         .set_autoload(abilities.back_merge.is_some());

@@ -72,26 +72,24 @@ static __always_inline void copy_words(void *to, const void *from, __u32 bytes)
 }
 
 /* The name of the process, which is its first thread's. */
-static __always_inline void read_comm(char *comm)
+static __always_inline void read_comm(struct task_struct *task, char *comm)
 {
 	if (has_task_btf) {
-		struct task_struct *leader = bpf_get_current_task_btf()->group_leader;
+		struct task_struct *leader = task->group_leader;
 
 #pragma unroll
 		for (__u32 byte = 0; byte < COMM_BYTES; byte++)
 			comm[byte] = leader->comm[byte];
 	} else {
-		struct task_struct *task = (void *)bpf_get_current_task();
-
 		BPF_CORE_READ_STR_INTO((char(*)[COMM_BYTES])comm, task, group_leader, comm);
 	}
 }
 
-static __always_inline __u64 leader_start_ns(void)
+static __always_inline __u64 leader_start_ns(struct task_struct *task)
 {
 	if (has_task_btf)
-		return bpf_get_current_task_btf()->group_leader->start_boottime;
-	return BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), group_leader, start_boottime);
+		return task->group_leader->start_boottime;
+	return BPF_CORE_READ(task, group_leader, start_boottime);
 }
 
 static __always_inline __u64 mix(__u64 hash, __u64 value)
@@ -142,11 +140,11 @@ static __always_inline void ask_dirtier(struct asker *asker, struct bio *bio)
 	copy_words(asker->name, dirtier->comm, COMM_BYTES);
 }
 
-static __always_inline void ask_work(struct asker *asker)
+static __always_inline void ask_work(struct asker *asker, struct task_struct *task)
 {
 	__u64 words[COMM_BYTES / 8] = {};
 
-	read_work_name((char *)words, sizeof(words));
+	read_work_name(task, (char *)words, sizeof(words));
 	if (!words[0])
 		return; /* not to be had: the thread stands for itself */
 	asker->key.kind = OWNER_WORKQUEUE;
@@ -155,14 +153,12 @@ static __always_inline void ask_work(struct asker *asker)
 	copy_words(asker->name, words, COMM_BYTES);
 }
 
-static __noinline __u32 index_of(struct asker *asker, __u32 flags)
+static __always_inline __u32 index_of(struct asker *asker, struct task_struct *task)
 {
 	struct owner *owner;
 	__u32 *known;
 	__u32 index;
 
-	if (!asker)
-		return 0;
 	known = bpf_map_lookup_elem(&owner_index, &asker->key);
 	index = known ? *known : new_owner(&asker->key);
 	owner = index ? bpf_map_lookup_elem(&owners, &index) : 0;
@@ -170,18 +166,18 @@ static __noinline __u32 index_of(struct asker *asker, __u32 flags)
 		return 0;
 	/* Again after exec, which keeps the process and changes its name. */
 	if (asker->key.kind == OWNER_PROCESS || asker->key.kind == OWNER_KERNEL_THREAD)
-		read_comm(owner->comm);
+		read_comm(task, owner->comm);
 	else
 		copy_words(owner->comm, asker->name, COMM_BYTES);
 	owner->ioprio = asker->ioprio;
-	if (flags & PF_IO_WORKER)
+	if (FIELD(task, flags) & PF_IO_WORKER)
 		owner->flags = OWNER_IO_WORKER;
 	return index;
 }
 
-static __always_inline struct thread *current_thread(void)
+static __always_inline struct thread *thread_of(struct task_struct *task)
 {
-	__u32 key = (__u32)bpf_get_current_pid_tgid() & (THREADS - 1);
+	__u32 key = (__u32)FIELD(task, pid) & (THREADS - 1);
 
 	return bpf_map_lookup_elem(&threads, &key);
 }
@@ -194,15 +190,17 @@ static __always_inline __u32 remember(struct thread *thread, __u64 token, __u32 
 	return index;
 }
 
-static __always_inline __u64 token_of(__u64 who, const struct queue *queue, struct bio *bio)
+static __always_inline __u64 token_of(__u64 who, struct task_struct *task, const struct queue *queue,
+				      struct bio *bio)
 {
 	who = mix(who, cgroup_serial_of_bio(bio) ^ (__u64)bio->bi_ioprio << 48);
-	return mix(who, (bpf_get_current_pid_tgid() << 16) + queue->target.slot) >> 32;
+	return mix(who, ((__u64)FIELD(task, pid) << 16) + queue->target.slot) >> 32;
 }
 
 /* A thread that serves others: a workqueue's, and any of the kernel's when writeback is followed up. */
 static __noinline __u32 owner_of_served(struct thread *thread, const struct queue *queue, struct bio *bio)
 {
+	struct task_struct *task = current_task();
 	struct asker asker = {};
 	__u64 token = 0;
 
@@ -213,25 +211,26 @@ static __noinline __u32 owner_of_served(struct thread *thread, const struct queu
 	if (with_writeback && (bio->bi_opf & REQ_OP_MASK) == REQ_OP_WRITE)
 		ask_dirtier(&asker, bio);
 	if (asker.key.kind == OWNER_OTHER) {
-		if (CURRENT(flags) & PF_WQ_WORKER)
-			ask_work(&asker);
-		token = token_of(mix(asker.key.start_ns, CURRENT(start_boottime)), queue, bio);
+		if (FIELD(task, flags) & PF_WQ_WORKER)
+			ask_work(&asker, task);
+		token = token_of(mix(asker.key.start_ns, FIELD(task, start_boottime)), task, queue, bio);
 		if (token && thread->owner >> 32 == token)
 			return (__u32)thread->owner;
 	}
 	asker.key.cgroup_id = cgroup_of_bio(bio);
 	if (asker.key.kind == OWNER_OTHER) {
 		asker.key.kind = OWNER_KERNEL_THREAD;
-		asker.key.tgid = bpf_get_current_pid_tgid() >> 32;
-		asker.key.start_ns = leader_start_ns();
+		asker.key.tgid = FIELD(task, tgid);
+		asker.key.start_ns = leader_start_ns(task);
 	}
-	return remember(thread, token, index_of(&asker, 0));
+	return remember(thread, token, index_of(&asker, task));
 }
 
 /* The slow way, taken at a thread's first I/O on a device, after exec, and when it changes the cgroup. */
 static __noinline __u32 owner_of_itself(struct thread *thread, const struct queue *queue, struct bio *bio,
 					__u64 token)
 {
+	struct task_struct *task = current_task();
 	struct asker asker = {};
 
 	if (!thread || !queue)
@@ -239,21 +238,22 @@ static __noinline __u32 owner_of_itself(struct thread *thread, const struct queu
 	asker.key.slot = queue->target.slot;
 	asker.ioprio = bio->bi_ioprio;
 	asker.key.cgroup_id = cgroup_of_bio(bio);
-	asker.key.kind = CURRENT(flags) & PF_KTHREAD ? OWNER_KERNEL_THREAD : OWNER_PROCESS;
-	asker.key.tgid = bpf_get_current_pid_tgid() >> 32;
-	asker.key.start_ns = leader_start_ns();
-	return remember(thread, token, index_of(&asker, CURRENT(flags)));
+	asker.key.kind = FIELD(task, flags) & PF_KTHREAD ? OWNER_KERNEL_THREAD : OWNER_PROCESS;
+	asker.key.tgid = FIELD(task, tgid);
+	asker.key.start_ns = leader_start_ns(task);
+	return remember(thread, token, index_of(&asker, task));
 }
 
 /* Whom the I/O of `bio` is charged to, for which the current thread asks. */
-static __always_inline __u32 owner_of(struct thread *thread, const struct queue *queue, struct bio *bio)
+static __always_inline __u32 owner_of(struct task_struct *task, struct thread *thread,
+				      const struct queue *queue, struct bio *bio)
 {
-	__u32 flags = CURRENT(flags);
+	__u32 flags = FIELD(task, flags);
 	__u64 token;
 
 	if (flags & PF_WQ_WORKER || (with_writeback && flags & PF_KTHREAD))
 		return owner_of_served(thread, queue, bio);
-	token = token_of(CURRENT(start_boottime) + (CURRENT(self_exec_id) << 48), queue, bio);
+	token = token_of(FIELD(task, start_boottime) + (FIELD(task, self_exec_id) << 48), task, queue, bio);
 	if (token && thread->owner >> 32 == token)
 		return (__u32)thread->owner;
 	return owner_of_itself(thread, queue, bio, token);

@@ -68,7 +68,7 @@ impl Probe {
 
     /// Whether Q2G and so Q2D are measured here; else the queue wait is G2D.
     pub fn measures_q2g(&self) -> bool {
-        self.tracer.abilities().bio_queue.is_some()
+        self.tracer.abilities().bio_queue.is_some() && !self.detail.without_q2g
     }
 
     /// Memory of the kernel that the probe takes, fixed at the attach.

@@ -132,10 +132,15 @@ fn variants(arguments: &Arguments, device: &str) -> Result<Vec<Variant>> {
         Some(path) => path.clone(),
         None => beside_this_binary()?,
     };
-    let mut variants = vec![Variant::iosched("iosched", binary, device)?];
+    let detail = ["--detail", "order,fairness"];
+    let mut variants = vec![
+        Variant::iosched("iosched", binary.clone(), device, &[])?,
+        Variant::iosched("iosched, all details", binary.clone(), device, &detail)?,
+        Variant::iosched("iosched, no Q2G", binary, device, &["--no-q2g"])?,
+    ];
     for (name, path) in &arguments.also {
         let name = format!("iosched {name}");
-        variants.push(Variant::iosched(&name, path.clone(), device)?);
+        variants.push(Variant::iosched(&name, path.clone(), device, &[])?);
     }
     if !arguments.no_peers {
         variants.extend(Variant::peers(device));

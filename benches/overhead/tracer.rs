@@ -27,18 +27,18 @@ pub struct Variant {
 }
 
 impl Variant {
-    pub fn iosched(name: &str, program: PathBuf, device: &str) -> Result<Variant> {
+    pub fn iosched(name: &str, program: PathBuf, device: &str, more: &[&str]) -> Result<Variant> {
         ensure!(
             program.is_file(),
             "{} is missing; build it with the same profile: cargo build --release -p iosched-tui",
             program.display()
         );
-        let arguments = ["stat", device, "-i", "60", "--output", "json"];
+        let arguments = [&["stat", device, "-i", "60", "--output", "json"], more].concat();
         Ok(Variant {
             name: name.to_owned(),
             is_under_test: true,
             program,
-            arguments: arguments.map(str::to_owned).to_vec(),
+            arguments: arguments.into_iter().map(str::to_owned).collect(),
         })
     }
 
@@ -54,6 +54,7 @@ impl Variant {
         vec![
             peer("biolatency", "biolatency", &[]),
             peer("biolatency -d", "biolatency", &["-d", device]),
+            peer("biolatency -Q -d", "biolatency", &["-Q", "-d", device]),
             peer("biosnoop", "biosnoop", &[]),
             peer("biolatency.bt", "biolatency.bt", &[]),
             peer("biosnoop.bt", "biosnoop.bt", &[]),

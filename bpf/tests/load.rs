@@ -40,6 +40,11 @@ fn details() -> Vec<Detail> {
             ..none
         },
         Detail {
+            without_q2g: true,
+            ..none
+        },
+        Detail {
+            without_q2g: false,
             order: true,
             fairness: true,
             i2d: true,

@@ -27,6 +27,7 @@ pub fn run(arguments: &Stat) -> Result<()> {
         &devices,
         0,
         probe::Detail {
+            without_q2g: arguments.no_q2g,
             order: wants(Detail::Order),
             fairness: wants(Detail::Fairness),
             i2d: wants(Detail::Stages),
