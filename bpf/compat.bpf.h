@@ -30,12 +30,29 @@ const volatile bool start_time_is_exact;
 /* RQF_FLUSH_SEQ: a macro until it became an enumerator whose bit moves between versions. */
 const volatile __u32 flush_seq_flag;
 
-/* An argument by position; the branch not taken is pruned by the verifier. */
-#define ARGUMENT(ctx, position)                                                                              \
-	((void *)((position) == 3 ? (ctx)[3] :                                                               \
-		  (position) == 2 ? (ctx)[2] :                                                               \
-		  (position) == 1 ? (ctx)[1] :                                                               \
-				    (ctx)[0]))
+/*
+ * An argument by position; the branches not taken are pruned by the verifier. The compiler would join the loads
+ * into one with a computed address, which 5.10 refuses for a context; it does not join inline assembly.
+ */
+static __always_inline void *argument(const __u64 *ctx, __u32 position)
+{
+	__u64 value;
+
+	switch (position) {
+	case 0:
+		value = ctx[0];
+		asm volatile("" : "+r"(value));
+		return (void *)value;
+	case 1:
+		value = ctx[1];
+		asm volatile("" : "+r"(value));
+		return (void *)value;
+	default:
+		value = ctx[2];
+		asm volatile("" : "+r"(value));
+		return (void *)value;
+	}
+}
 
 /* request.rq_disk until f3fa33acca9f ("block: remove the ->rq_disk field in struct request", 5.17). */
 static __always_inline struct gendisk *disk_of_request(struct request *rq)

@@ -32,7 +32,7 @@ static __always_inline struct queue *queue_of_bio(struct bio *bio)
 SEC("tp_btf/block_bio_queue")
 int block_bio_queue(__u64 *ctx)
 {
-	struct bio *bio = ARGUMENT(ctx, bio_queue_arg);
+	struct bio *bio = argument(ctx, bio_queue_arg);
 	struct queue *queue = queue_of_bio(bio);
 	struct thread *thread;
 
@@ -81,20 +81,20 @@ static __always_inline int merged(struct bio *bio, enum merge merge)
 SEC("tp_btf/block_bio_backmerge")
 int block_bio_backmerge(__u64 *ctx)
 {
-	return merged(ARGUMENT(ctx, merge_arg), BACK);
+	return merged(argument(ctx, merge_arg), BACK);
 }
 
 SEC("tp_btf/block_bio_frontmerge")
 int block_bio_frontmerge(__u64 *ctx)
 {
-	return merged(ARGUMENT(ctx, merge_arg), FRONT);
+	return merged(argument(ctx, merge_arg), FRONT);
 }
 
 /* A request joins another and ends here, without a completion. */
 SEC("tp_btf/block_rq_merge")
 int block_rq_merge(__u64 *ctx)
 {
-	struct request *rq = ARGUMENT(ctx, rq_merge_arg);
+	struct request *rq = argument(ctx, rq_merge_arg);
 	struct queue *queue = queue_of_request(rq);
 	struct device_stats *device;
 	struct inflight *state;
@@ -149,14 +149,14 @@ int block_io_start(__u64 *ctx)
 SEC("tp_btf/block_rq_insert")
 int block_rq_insert(__u64 *ctx)
 {
-	return started(ARGUMENT(ctx, insert_arg), true);
+	return started(argument(ctx, insert_arg), true);
 }
 
 /* D: the driver gets the request. The length is taken here, because requests grow by merges. */
 SEC("tp_btf/block_rq_issue")
 int block_rq_issue(__u64 *ctx)
 {
-	struct request *rq = ARGUMENT(ctx, issue_arg);
+	struct request *rq = argument(ctx, issue_arg);
 	struct queue *queue = queue_of_request(rq);
 	struct device_stats *device;
 	struct inflight *state;
@@ -209,7 +209,7 @@ int block_rq_issue(__u64 *ctx)
 SEC("tp_btf/block_rq_requeue")
 int block_rq_requeue(__u64 *ctx)
 {
-	struct request *rq = ARGUMENT(ctx, requeue_arg);
+	struct request *rq = argument(ctx, requeue_arg);
 	struct queue *queue = queue_of_request(rq);
 	struct device_stats *device = queue ? device_of(queue) : 0;
 
