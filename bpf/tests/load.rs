@@ -1,6 +1,6 @@
 //! The programs load and attach on the running kernel, and their verified size stays in bounds.
 
-use iosched_bpf::{Config, Target, Tracer};
+use iosched_bpf::{Config, NotPermitted, Target, Tracer};
 
 fn config() -> Config {
     Config {
@@ -18,7 +18,10 @@ fn config() -> Config {
 #[test]
 #[ignore = "root"]
 fn loads_attaches_and_detaches() {
-    let tracer = Tracer::attach(config()).unwrap();
+    let tracer = Tracer::attach(config()).unwrap_or_else(|error| {
+        let log = error.downcast_ref::<NotPermitted>();
+        panic!("{error:#}\n{}", log.map_or("", |refused| &refused.log))
+    });
     println!("abilities: {:?}", tracer.abilities());
     println!("memory: {} bytes", tracer.memory_bytes());
     for (program, instructions) in tracer.verified_instructions().unwrap() {
