@@ -5,7 +5,7 @@ RUN_AS_ROOT := $(if $(SUDO),env CARGO_TARGET_$(shell rustc -vV | sed -n 's/^host
 
 PREFIX ?= /usr/local
 
-.PHONY: all install demo test bench lint fmt setup-build
+.PHONY: all install demo test vmtest bench lint fmt setup-build
 
 all: setup-build
 	cargo build --release --workspace --locked
@@ -25,6 +25,11 @@ demo:
 test:
 	@contrib/setup.sh build test
 	@contrib/test.sh
+
+# On Debian's kernels under QEMU; KERNEL=6.12 for one of them.
+vmtest:
+	@contrib/setup.sh build test vmtest
+	@vmtest/matrix $(KERNEL)
 
 bench:
 	@contrib/setup.sh build test bench

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Installs what building (build), testing (test), benchmarking (bench) and linting (lint) need, on Debian and
-# Ubuntu, and says which packages. Does nothing where all are there. Usage: contrib/setup.sh GROUP...
+# Installs what building (build), testing (test; vmtest: in virtual machines), benchmarking (bench) and linting (lint)
+# need, on Debian and Ubuntu, and says which packages. Does nothing where all are there.
+# Usage: contrib/setup.sh GROUP...
 set -euo pipefail
 
 declare -A packages=(
 	[build]="gcc libc6-dev make pkg-config libelf-dev zlib1g-dev clang"
 	[demo]="fio"
 	[test]="fio e2fsprogs btrfs-progs util-linux procps"
+	[vmtest]="qemu-system-x86 busybox-static cpio kmod xz-utils jq binutils debian-archive-keyring fio blktrace"
 	[bench]="fio jq libbpf-tools bpftrace"
 	[lint]="clang-format-19 clang-14 clang-19 jq"
 )

@@ -1,0 +1,12 @@
+# Sourced by the scripts beside it, which stand in this directory then.
+# shellcheck shell=bash
+
+repository=$(cd .. && pwd)
+target=${CARGO_TARGET_DIR:-$repository/target}
+work=$target/vmtest
+cache=${VMTEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/iosched/kernels}
+
+rows() { grep -v '^#' "$1"; }
+
+# A test's name in the guest.
+place() { tr / - <<<"${1/.rs/}"; }
