@@ -12,13 +12,13 @@ pub fn stat(program: &Program, device: &str, seconds: u32, rest: &[&str]) -> Sta
     let seconds = seconds.to_string();
     let start = ["stat", device, "-n", "1", "-i", &seconds];
     let mut started = program.start(&[&start, rest].concat());
-    // Attached when it opens no more programs and links.
+    // Attached when it opens no more links; loading, before that, takes as long as it takes.
     let descriptors = format!("/proc/{}/fd", started.id());
     let opened = || {
         let links = fs::read_dir(&descriptors).into_iter().flatten().flatten();
         let links = links.filter_map(|entry| fs::read_link(entry.path()).ok());
         links
-            .filter(|link| link.to_string_lossy().contains("bpf"))
+            .filter(|link| link.to_string_lossy().contains("bpf_link"))
             .count()
     };
     let last = std::cell::Cell::new((0, Instant::now()));
