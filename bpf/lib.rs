@@ -268,8 +268,21 @@ impl std::fmt::Display for NotPermitted {
 
 impl std::error::Error for NotPermitted {}
 
+/// The kernel's lockdown mode in which programs may not read its memory.
+fn is_confidential() -> bool {
+    std::fs::read_to_string("/sys/kernel/security/lockdown")
+        .is_ok_and(|modes| modes.contains("[confidentiality]"))
+}
+
 fn explain(error: &libbpf_rs::Error, what: &str) -> anyhow::Error {
     let log = taken_log();
+    // It refuses the helpers that read memory, and the verifier then says no more than that a helper is unknown.
+    if is_confidential() {
+        return anyhow::Error::new(NotPermitted {
+            what: what.to_owned(),
+            log: "this kernel is locked down (confidentiality)".to_owned(),
+        });
+    }
     if error.kind() == libbpf_rs::ErrorKind::PermissionDenied {
         return anyhow::Error::new(NotPermitted {
             what: what.to_owned(),
