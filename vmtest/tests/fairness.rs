@@ -3,18 +3,18 @@
 use std::time::Duration;
 
 use iosched::snapshot::Op;
-use iosched_vmtest::{Disk, Fio, SCHEDULERS, Watch};
+use iosched_vmtest::{Disk, Fio, Watch};
 
-/// Reads of 4 KiB that two processes get done in three seconds on a disk that takes one at a time, for 1 ms each.
-fn reads_of_two(watch: &mut Watch, disk: &Disk, jobs: [&str; 2]) -> [f64; 2] {
+/// Reads of 4 KiB that two processes get done in so many seconds on a disk that takes one at a time, for 1 ms each.
+fn reads_of_two(watch: &mut Watch, disk: &Disk, jobs: [&str; 2], seconds: u32) -> [f64; 2] {
     let start = |job: &str| {
-        let job = format!("--rw=randread --time_based --runtime=4 {job}");
+        let job = format!("--rw=randread --time_based --runtime={} {job}", seconds + 1);
         Fio::start(disk, &job)
     };
     let both = jobs.map(start);
     // Neither alone at the start or the end.
-    std::thread::sleep(Duration::from_millis(700));
-    let (seen, ()) = watch.over(|| std::thread::sleep(Duration::from_secs(3)));
+    std::thread::sleep(Duration::from_millis(500));
+    let (seen, ()) = watch.over(|| std::thread::sleep(Duration::from_secs(seconds.into())));
     let reads = both.each_ref().map(|fio| {
         let pid = fio.pid();
         let rows = seen.0.owners.iter().filter(|owner| owner.key.tgid == pid);
@@ -29,8 +29,8 @@ fn reads_of_two(watch: &mut Watch, disk: &Disk, jobs: [&str; 2]) -> [f64; 2] {
     let all = seen.op(Op::Read).ios as f64;
     assert!((all - sum).abs() <= 2.0, "{all} reads, {sum} of these two");
     assert!(
-        (2700.0..3000.0).contains(&sum),
-        "{sum} reads of 1 ms in 3 s"
+        (1800.0..2000.0).contains(&sum),
+        "{sum} reads of 1 ms in 2 s"
     );
     reads
 }
@@ -56,7 +56,7 @@ fn only_bfq_makes_idle_priority_wait() {
             "--iodepth=8 --prioclass=2 --prio=4",
             "--iodepth=8 --prioclass=3",
         ];
-        let [best_effort, idle] = reads_of_two(&mut watch, &disk, jobs);
+        let [best_effort, idle] = reads_of_two(&mut watch, &disk, jobs, 1);
         println!("{scheduler}: best effort {best_effort}, idle {idle}");
         if scheduler == "bfq" {
             assert!(best_effort > 10.0 * idle, "{best_effort} {idle}");
@@ -72,7 +72,7 @@ fn under_kyber_the_deeper_queue_gets_more() {
     let disk = disk();
     set(&disk, "kyber");
     let jobs = ["--iodepth=16", "--iodepth=1"];
-    let [deep, shallow] = reads_of_two(&mut Watch::on(&disk), &disk, jobs);
+    let [deep, shallow] = reads_of_two(&mut Watch::on(&disk), &disk, jobs, 2);
     println!("kyber: 16 in flight {deep}, 1 in flight {shallow}");
     assert!(
         (15.04..16.96).contains(&(deep / shallow)),
@@ -84,11 +84,18 @@ fn under_kyber_the_deeper_queue_gets_more() {
 fn two_equal_processes_get_the_same() {
     let disk = disk();
     let mut watch = Watch::on(&disk);
-    for scheduler in SCHEDULERS {
+    // bfq serves them in turns of many requests each: only over several turns they are equal.
+    for (scheduler, seconds, least) in [
+        ("none", 1, 0.99),
+        ("mq-deadline", 1, 0.99),
+        ("kyber", 1, 0.99),
+        ("bfq", 4, 0.95),
+    ] {
         set(&disk, scheduler);
-        let [a, b] = reads_of_two(&mut watch, &disk, ["--iodepth=4", "--iodepth=4"]);
+        let jobs = ["--iodepth=4", "--iodepth=4"];
+        let [a, b] = reads_of_two(&mut watch, &disk, jobs, seconds);
         let jain = (a + b).powi(2) / (2.0 * (a * a + b * b));
         println!("{scheduler}: {a} and {b}, Jain's index {jain:.4}");
-        assert!(jain > 0.99, "{scheduler}: {jain}");
+        assert!(jain > least, "{scheduler}: {jain}");
     }
 }
