@@ -48,7 +48,7 @@ fn what_was_set_by_hand_survives_a_trip() {
     disk.set("scheduler", "mq-deadline");
     disk.set("nr_requests", "64");
     disk.set("iosched/read_expire", "333");
-    // Since 7.0 of the queue, whatever the scheduler.
+    // Of the queue, not of the scheduler, on 7.2.
     let own = disk.device.sysfs("queue/iosched/async_depth").exists();
     let async_depth = if own {
         "iosched/async_depth"
