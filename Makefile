@@ -39,7 +39,7 @@ bench:
 lint:
 	@contrib/setup.sh build lint
 	cargo fmt --all --check
-	IOSCHED_BPF_WERROR=1 cargo clippy --workspace --all-targets --locked -- -D warnings
+	IOSCHED_BPF_WERROR=1 cargo clippy --workspace --all-targets --features iosched-vmtest/guest --locked -- -D warnings
 	clang-format-19 --dry-run -Werror bpf/*.h bpf/*.c
 
 fmt:

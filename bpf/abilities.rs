@@ -177,7 +177,7 @@ fn zone_ops(btf: &Btf<'_>) -> u64 {
 }
 
 /// `[confidentiality]` is the mode that is on.
-fn is_confidential() -> bool {
+pub(crate) fn is_confidential() -> bool {
     std::fs::read_to_string("/sys/kernel/security/lockdown")
         .is_ok_and(|modes| modes.contains("[confidentiality]"))
 }

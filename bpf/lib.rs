@@ -6,6 +6,7 @@
 #![warn(clippy::undocumented_unsafe_blocks)]
 
 mod abilities;
+mod budget;
 mod mapped;
 
 #[allow(
@@ -28,6 +29,7 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, OpenObject, PrintLevel, libbpf_sys};
 
 pub use abilities::Abilities;
+pub use budget::verified_instructions;
 use mapped::{MappedArray, Plain};
 pub use skeleton::types::{
     device_histogram, device_stats, dispatch, inflight, op_counters, order_stats, owner, owner_key,
@@ -199,47 +201,72 @@ fn keep_log(_: PrintLevel, text: String) {
     }
 }
 
-/// What libbpf and the verifier said, which its error codes leave out.
-fn taken_log() -> String {
-    let log = LIBBPF_LOG
+fn whole_log() -> String {
+    LIBBPF_LOG
         .lock()
         .map(|mut log| std::mem::take(&mut *log))
-        .unwrap_or_default();
+        .unwrap_or_default()
+}
+
+/// What libbpf and the verifier said last, which its error codes leave out.
+fn taken_log() -> String {
+    let log = whole_log();
     let tail: Vec<&str> = log.lines().rev().take(12).collect();
     tail.into_iter().rev().collect::<Vec<_>>().join("\n")
 }
 
+/// What the kernel has accepted, not attached yet.
+struct Loaded {
+    abilities: Abilities,
+    sizes: Sizes,
+    skeleton: IoschedSkel<'static>,
+}
+
+fn load(config: &Config, adjust: impl FnOnce(&mut OpenIoschedSkel<'_>)) -> Result<Loaded> {
+    ensure!(
+        config.shards.is_power_of_two(),
+        "shards: a power of two, not {}",
+        config.shards
+    );
+    ensure!(!config.targets.is_empty(), "no device to trace");
+    ensure!(
+        (1..=config.owners).contains(&config.owner_histograms),
+        "owners with histograms: between 1 and {}",
+        config.owners
+    );
+    let abilities = Abilities::of_running_kernel()?;
+    ensure!(
+        abilities.issue.is_some() && abilities.complete.is_some(),
+        "this kernel lacks the tracepoints block_rq_issue and block_rq_complete (CONFIG_BLOCK, CONFIG_TRACEPOINTS)"
+    );
+
+    // The skeleton borrows its slot; leaking one pointer-sized slot per load lets both live in one struct.
+    let slot: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
+    let mut open = IoschedSkelBuilder::default()
+        .open(slot)
+        .context("opening the BPF object")?;
+    select_programs(&mut open, &abilities, config.detail)?;
+    set_constants(&mut open, &abilities, config)?;
+    let sizes = size_maps(&mut open, config, &abilities)?;
+    adjust(&mut open);
+    let skeleton = open
+        .load()
+        .map_err(|e| explain(&e, "loading the BPF programs"))?;
+    Ok(Loaded {
+        abilities,
+        sizes,
+        skeleton,
+    })
+}
+
 impl Tracer {
     pub fn attach(config: Config) -> Result<Self> {
-        ensure!(
-            config.shards.is_power_of_two(),
-            "shards: a power of two, not {}",
-            config.shards
-        );
-        ensure!(!config.targets.is_empty(), "no device to trace");
-        ensure!(
-            (1..=config.owners).contains(&config.owner_histograms),
-            "owners with histograms: between 1 and {}",
-            config.owners
-        );
-        let abilities = Abilities::of_running_kernel()?;
-        ensure!(
-            abilities.issue.is_some() && abilities.complete.is_some(),
-            "this kernel lacks the tracepoints block_rq_issue and block_rq_complete (CONFIG_BLOCK, CONFIG_TRACEPOINTS)"
-        );
         libbpf_rs::set_print(Some((PrintLevel::Warn, keep_log)));
-
-        // The skeleton borrows its slot; leaking one pointer-sized slot per load lets both live in this struct.
-        let slot: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
-        let mut open = IoschedSkelBuilder::default()
-            .open(slot)
-            .context("opening the BPF object")?;
-        select_programs(&mut open, &abilities, config.detail)?;
-        set_constants(&mut open, &abilities, &config)?;
-        let sizes = size_maps(&mut open, &config, &abilities)?;
-        let mut skeleton = open
-            .load()
-            .map_err(|e| explain(&e, "loading the BPF programs"))?;
+        let Loaded {
+            abilities,
+            sizes,
+            mut skeleton,
+        } = load(&config, |_| ())?;
         fill_maps(&skeleton, &config)?;
         libbpf_rs::skel::Skel::attach(&mut skeleton)
             .map_err(|e| explain(&e, "attaching the BPF programs"))?;
@@ -401,15 +428,6 @@ impl Tracer {
             .sum())
     }
 
-    /// Instructions that the verifier walked, per program; 0 on kernels that do not tell.
-    pub fn verified_instructions(&self) -> Result<Vec<(String, u32)>> {
-        let infos = self.program_infos()?;
-        Ok(infos
-            .into_iter()
-            .map(|(name, info)| (name, info.verified_insns))
-            .collect())
-    }
-
     /// The programs that are in use, with what the kernel says of them.
     fn program_infos(&self) -> Result<Vec<(String, libbpf_sys::bpf_prog_info)>> {
         let programs = libbpf_rs::skel::Skel::object(&self.skeleton).progs();
@@ -455,6 +473,13 @@ impl std::error::Error for NotPermitted {}
 
 fn explain(error: &libbpf_rs::Error, what: &str) -> anyhow::Error {
     let log = taken_log();
+    // It refuses the helpers that read memory, and the verifier then says no more than that a helper is unknown.
+    if abilities::is_confidential() {
+        return anyhow::Error::new(NotPermitted {
+            what: what.to_owned(),
+            log: "this kernel is locked down (confidentiality)".to_owned(),
+        });
+    }
     if error.kind() == libbpf_rs::ErrorKind::PermissionDenied {
         return anyhow::Error::new(NotPermitted {
             what: what.to_owned(),

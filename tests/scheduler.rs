@@ -48,7 +48,14 @@ fn what_was_set_by_hand_survives_a_trip() {
     disk.set("scheduler", "mq-deadline");
     disk.set("nr_requests", "64");
     disk.set("iosched/read_expire", "333");
-    disk.set("iosched/async_depth", "7");
+    // Of the queue, not of the scheduler, on 7.2.
+    let own = disk.device.sysfs("queue/iosched/async_depth").exists();
+    let async_depth = if own {
+        "iosched/async_depth"
+    } else {
+        "async_depth"
+    };
+    disk.set(async_depth, "7");
     disk.set("read_ahead_kb", "64");
     let before = read(&disk.device).expect("the state");
     let arms = [
@@ -63,6 +70,7 @@ fn what_was_set_by_hand_survives_a_trip() {
     restore(&saved).expect("restored");
     assert_eq!(read(&disk.device).expect("the state"), before);
     assert_eq!(disk.get("nr_requests"), "64");
+    assert_eq!(disk.get(async_depth), "7");
     let read_expire: u32 = disk.get("iosched/read_expire").parse().expect("a number");
     assert!((333..344).contains(&read_expire), "{read_expire}");
 }

@@ -1,0 +1,51 @@
+//! fio, as the load of a test and as a second opinion.
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+use tempfile::NamedTempFile;
+
+use crate::Disk;
+
+/// One process with one job that runs.
+pub struct Fio {
+    child: Child,
+    output: NamedTempFile,
+}
+
+impl Fio {
+    /// `job` in fio's own options. Direct I/O of 4 KiB in a single process.
+    pub fn start(disk: &Disk, job: &str) -> Fio {
+        let output = NamedTempFile::new().expect("a file");
+        let child = Command::new("fio")
+            .args(["--name=job", "--direct=1", "--bs=4k", "--thread"])
+            .args(["--ioengine=libaio", "--output-format=json"])
+            .arg(format!("--filename={}", disk.node()))
+            .arg(format!("--output={}", output.path().display()))
+            .args(job.split_whitespace())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("fio");
+        Fio { child, output }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Its process id and the job's results.
+    #[track_caller]
+    pub fn end(mut self) -> (u32, Value) {
+        let status = self.child.wait().expect("its end");
+        let text = fs::read_to_string(self.output.path()).expect("its output");
+        assert!(status.success(), "fio: {status}\n{text}");
+        let result: Value = serde_json::from_str(&text).expect("JSON");
+        (self.child.id(), result["jobs"][0].clone())
+    }
+
+    #[track_caller]
+    pub fn run(disk: &Disk, job: &str) -> (u32, Value) {
+        Self::start(disk, job).end()
+    }
+}

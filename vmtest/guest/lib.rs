@@ -1,0 +1,55 @@
+//! What the tests in virtual machines share: devices whose truth is known, and a probe on them.
+//! These tests own their machine: they load modules, and leave them loaded.
+
+mod disk;
+mod fio;
+mod watch;
+
+pub use disk::{Disk, SCHEDULERS};
+pub use fio::Fio;
+pub use watch::{Seen, Watch};
+
+use std::process::{Command, Stdio};
+
+/// Runs a command that must succeed; its output, trimmed.
+#[track_caller]
+pub fn run(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output();
+    let output = output.unwrap_or_else(|error| panic!("{program}: {error}"));
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// Runs it to its end and gives the process id that it had.
+#[track_caller]
+pub fn pid_of_run(program: &str, arguments: &[&str]) -> u32 {
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{program}: {error}"));
+    let pid = child.id();
+    let status = child.wait().expect("its end");
+    assert!(status.success(), "{program} {arguments:?}: {status}");
+    pid
+}
+
+/// `count` direct reads of 4 KiB by a process of its own; its id.
+#[track_caller]
+pub fn dd_reads(disk: &Disk, count: u32) -> u32 {
+    let (from, count) = (format!("if={}", disk.node()), format!("count={count}"));
+    pid_of_run(
+        "dd",
+        &[&from, "of=/dev/null", "bs=4k", &count, "iflag=direct"],
+    )
+}
+
+/// Whether this is the profile whose clock is the number of instructions.
+pub fn time_is_exact() -> bool {
+    std::env::var("VMTEST_PROFILE").is_ok_and(|profile| profile == "truth")
+}

@@ -1,0 +1,80 @@
+//! The project's own probe on one disk, around a piece of work.
+
+use iosched::probe::Probe;
+use iosched::snapshot::{
+    DeviceNumbers, DeviceOp, Edges, Interval, Op, OwnerNumbers, OwnerOp, Quality, Stage,
+};
+
+use crate::Disk;
+
+pub struct Watch {
+    probe: Probe,
+}
+
+impl Watch {
+    pub fn on(disk: &Disk) -> Watch {
+        let probe = Probe::attach(std::slice::from_ref(&disk.device), 0);
+        Watch {
+            probe: probe.unwrap_or_else(|error| panic!("{error:#}")),
+        }
+    }
+
+    /// Whether the time before a request exists is measured on this kernel.
+    pub fn measures_q2g(&self) -> bool {
+        self.probe.measures_q2g()
+    }
+
+    /// Whether the requests of empty flushes are seen where they start.
+    pub fn sees_every_start(&self) -> bool {
+        let notes = self.probe.notes();
+        !notes.iter().any(|note| note.contains("no block_io_start"))
+    }
+
+    /// What it counted while `work` was done.
+    pub fn over<T>(&mut self, work: impl FnOnce() -> T) -> (Seen, T) {
+        let earlier = self.probe.snapshot().expect("a snapshot");
+        let result = work();
+        let later = self.probe.snapshot().expect("a snapshot");
+        let interval = Interval::between(&earlier, &later).expect("an interval");
+        (Seen(interval), result)
+    }
+}
+
+#[derive(Debug)]
+pub struct Seen(pub Interval);
+
+impl Seen {
+    pub fn device(&self) -> &DeviceNumbers {
+        &self.0.devices[0]
+    }
+
+    pub fn op(&self, op: Op) -> &DeviceOp {
+        &self.device().ops[op as usize]
+    }
+
+    /// The process with this id, in whichever cgroup.
+    #[track_caller]
+    pub fn process(&self, pid: u32) -> &OwnerNumbers {
+        let mut rows = self.0.owners.iter().filter(|owner| owner.key.tgid == pid);
+        let row = rows.next().unwrap_or_else(|| panic!("no process {pid}"));
+        assert!(rows.next().is_none(), "process {pid} has several rows");
+        row
+    }
+
+    pub fn process_op(&self, pid: u32, op: Op) -> &OwnerOp {
+        &self.process(pid).ops[op as usize]
+    }
+
+    /// Mean queue wait of a device's operation; where Q2G is not measured, of the part that is.
+    pub fn mean_wait_ns(&self, op: Op, measures_q2g: bool) -> f64 {
+        let stage = if measures_q2g { Stage::Q2d } else { Stage::G2d };
+        self.op(op).stage(stage).mean_ns().expect("requests")
+    }
+
+    /// Nothing was missed, refused or went wrong.
+    #[track_caller]
+    pub fn is_clean(&self) {
+        assert_eq!(self.device().quality, Quality::default());
+        assert_eq!(self.device().edges, Edges::default());
+    }
+}

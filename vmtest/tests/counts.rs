@@ -1,0 +1,98 @@
+//! What was done is what is counted: to the last request, per process, under each scheduler.
+
+use iosched::snapshot::{Merges, Op, Quality};
+use iosched_vmtest::{Disk, Fio, SCHEDULERS, Watch, dd_reads, pid_of_run};
+
+#[test]
+fn reads_are_counted_one_by_one_for_their_process() {
+    let disk = Disk::null_blk(10_000, &[]);
+    let mut watch = Watch::on(&disk);
+    for scheduler in SCHEDULERS {
+        disk.set_scheduler(scheduler);
+        let (seen, pid) = watch.over(|| dd_reads(&disk, 1000));
+        seen.is_clean();
+        let (device, process) = (seen.op(Op::Read), seen.process_op(pid, Op::Read));
+        assert_eq!(device.ios, 1000, "{scheduler}");
+        assert_eq!(device.bytes, 1000 * 4096, "{scheduler}");
+        assert_eq!(process.ios, 1000, "{scheduler}");
+        assert_eq!(process.bytes, 1000 * 4096, "{scheduler}");
+        // Each of them with all its stages.
+        assert_eq!(device.g2d.count(), 1000, "{scheduler}");
+        assert_eq!(device.d2c.count(), 1000, "{scheduler}");
+        let with_q = if watch.measures_q2g() { 1000 } else { 0 };
+        assert_eq!(device.q2d.count(), with_q, "{scheduler}");
+        assert_eq!(device.q2c.count(), with_q, "{scheduler}");
+        assert_eq!(process.waits, 1000, "{scheduler}");
+        assert_eq!(seen.process(pid).comm, "dd");
+        assert_eq!(seen.process(pid).ios(), 1000, "{scheduler}: reads only");
+    }
+}
+
+/// The fewest that libaio puts behind one plug.
+#[test]
+fn three_adjacent_writes_of_one_plug_are_one_request_and_two_merges() {
+    plugged_writes(3, 3);
+}
+
+#[test]
+fn batches_of_16_adjacent_writes_are_one_request_each() {
+    plugged_writes(320, 16);
+}
+
+/// `count` adjacent writes of 4 KiB, submitted `batch` at a time.
+fn plugged_writes(count: u64, batch: u64) {
+    let disk = Disk::null_blk(10_000, &[]);
+    let job = format!(
+        "--rw=write --number_ios={count} --iodepth={batch} --iodepth_batch_submit={batch} \
+        --iodepth_batch_complete_min={batch}"
+    );
+    let mut watch = Watch::on(&disk);
+    for scheduler in SCHEDULERS {
+        disk.set_scheduler(scheduler);
+        let (seen, (pid, _)) = watch.over(|| Fio::run(&disk, &job));
+        seen.is_clean();
+        let requests = count / batch;
+        let merges = Merges {
+            back: count - requests,
+            ..Merges::default()
+        };
+        assert_eq!(seen.op(Op::Write).ios, requests, "{scheduler}");
+        assert_eq!(seen.op(Op::Write).bytes, count * 4096, "{scheduler}");
+        assert_eq!(seen.device().merges, merges, "{scheduler}");
+        assert_eq!(seen.process_op(pid, Op::Write).ios, requests, "{scheduler}");
+        assert_eq!(seen.process_op(pid, Op::Write).bytes, count * 4096);
+        assert_eq!(seen.process(pid).merges, merges, "{scheduler}");
+    }
+}
+
+#[test]
+fn one_fsync_is_one_flush() {
+    let cached = [("memory_backed", "1"), ("cache_size", "1")];
+    let disk = Disk::null_blk(10_000, &cached);
+    let output = format!("of={}", disk.node());
+    let write = [
+        "if=/dev/zero",
+        &output,
+        "bs=4k",
+        "count=10",
+        "oflag=direct",
+        "conv=fsync,notrunc",
+    ];
+    let mut watch = Watch::on(&disk);
+    for scheduler in SCHEDULERS {
+        disk.set_scheduler(scheduler);
+        let (seen, pid) = watch.over(|| pid_of_run("dd", &write));
+        // Where the start of an empty flush is not seen, only the command to the disk is, and an end without a start.
+        let own = u64::from(watch.sees_every_start());
+        let quality = Quality {
+            unseen: 1 - own,
+            ..Quality::default()
+        };
+        assert_eq!(seen.device().quality, quality, "{scheduler}");
+        assert_eq!(seen.op(Op::Flush).ios, 1, "{scheduler}: commands");
+        assert_eq!(seen.device().edges.flush_requests, own, "{scheduler}");
+        assert_eq!(seen.process_op(pid, Op::Flush).ios, own, "{scheduler}");
+        assert_eq!(seen.op(Op::Write).ios, 10, "{scheduler}");
+        assert_eq!(seen.process_op(pid, Op::Write).ios, 10, "{scheduler}");
+    }
+}

@@ -1,0 +1,136 @@
+//! The scheduler is switched under load, and put back whatever happens to who switches it. Profile `stress`.
+
+#[allow(dead_code)] // each test binary uses its part
+#[path = "../../tests/support/program.rs"]
+mod program;
+
+use std::time::{Duration, Instant};
+
+use iosched::scheduler;
+use iosched::snapshot::Op;
+use iosched_vmtest::{Disk, Fio, SCHEDULERS, Watch};
+use program::Program;
+use rustix::process::{Pid, Signal, kill_process};
+
+const FLIPS: usize = 100;
+
+#[test]
+fn a_hundred_flips_under_load_lose_nothing_unaccounted() {
+    let disk = Disk::null_blk(200_000, &[("submit_queues", "2"), ("hw_queue_depth", "32")]);
+    let mut watch = Watch::on(&disk);
+    let job =
+        "--ioengine=psync --rw=randread --numjobs=8 --time_based --runtime=4 --group_reporting";
+    let (seen, (pid, fio)) = watch.over(|| {
+        let fio = Fio::start(&disk, job);
+        for flip in 0..FLIPS {
+            disk.set_scheduler(SCHEDULERS[(flip + 1) % SCHEDULERS.len()]);
+        }
+        fio.end()
+    });
+    let done = fio["read"]["total_ios"].as_u64().expect("a count");
+    let (ios, quality) = (seen.op(Op::Read).ios, seen.device().quality);
+    println!("{ios} of {done} reads, {quality:?}");
+    assert!(done > 1000, "{done} reads are no load");
+    assert_eq!(quality.lost + quality.negative + quality.owner_overflow, 0);
+    // Kernels that skip programs say how often; without that every read is there.
+    assert!(ios <= done && ios + quality.skipped + quality.evicted >= done);
+    assert!(quality.unissued + quality.started_late + quality.unseen <= quality.skipped);
+    // Never more than all, and of those all but what was first seen later than its start.
+    let own = seen.process_op(pid, Op::Read).ios;
+    assert!(own <= ios && own + quality.started_late >= ios, "{own}");
+}
+
+fn within(limit: Duration, what: &str, condition: impl Fn() -> bool) {
+    let end = Instant::now() + limit;
+    while !condition() {
+        assert!(Instant::now() < end, "not within {limit:?}: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+const READS: &str =
+    "while :; do dd if=$IOSCHED_DEVICE of=/dev/null bs=4k count=64 iflag=direct 2>/dev/null; done";
+
+#[test]
+fn the_guardian_of_a_killed_comparison_puts_all_back() {
+    let disk = Disk::null_blk(200_000, &[]);
+    disk.set_scheduler("mq-deadline");
+    disk.set("queue/iosched/fifo_batch", "7");
+    disk.set("queue/nr_requests", "77");
+    let before = scheduler::read(&disk.device).expect("its queue");
+    let program = Program::new("iosched-ab");
+    let node = disk.node();
+    let arms = ["--arm", "kyber", "--arm", "bfq", "--rounds", "4"];
+    let command = ["--", "sh", "-c", READS];
+    let mut started = program.start(&[&["run", node.as_str()][..], &arms, &command].concat());
+    started.until(Duration::from_secs(60), "it switches", || {
+        disk.scheduler() != "mq-deadline"
+    });
+    std::thread::sleep(Duration::from_millis(200));
+    let pid = Pid::from_raw(started.id() as i32).expect("a pid");
+    kill_process(pid, Signal::KILL).expect("a process of ours");
+    within(Duration::from_secs(30), "all is back", || {
+        scheduler::read(&disk.device).is_ok_and(|now| now == before)
+    });
+    within(Duration::from_secs(10), "the journal is gone", || {
+        program.journals().is_empty()
+    });
+}
+
+#[test]
+fn a_whole_comparison_leaves_the_settings_as_they_were() {
+    let disk = Disk::null_blk(200_000, &[]);
+    disk.set_scheduler("mq-deadline");
+    disk.set("queue/iosched/fifo_batch", "7");
+    disk.set("queue/nr_requests", "77");
+    let before = scheduler::read(&disk.device).expect("its queue");
+    let program = Program::new("iosched-ab");
+    let node = disk.node();
+    let start = ["run", node.as_str(), "-o", "result", "--rounds", "4"];
+    let arms = [
+        "--arm",
+        "none",
+        "--arm",
+        "kyber",
+        "--arm",
+        "bfq,nr_requests=32",
+    ];
+    let command = [
+        "--",
+        "dd",
+        &format!("if={node}"),
+        "of=/dev/null",
+        "bs=4k",
+        "count=32",
+        "iflag=direct",
+    ];
+    let ended = program.run(&[&start[..], &arms, &command].concat());
+    ended.ends(0, &[]);
+    assert_eq!(scheduler::read(&disk.device).expect("its queue"), before);
+    let result = program.result("result");
+    let rounds = result["rounds"].as_array().expect("rounds");
+    assert_eq!(rounds.len(), 12);
+    assert!(program.journals().is_empty());
+}
+
+#[test]
+fn a_disk_that_goes_ends_a_comparison_with_a_word() {
+    let disk = Disk::scsi_debug(&["delay=0", "ndelay=200000"]);
+    let program = Program::new("iosched-ab");
+    let node = disk.node();
+    let arms = ["--arm", "none", "--arm", "bfq", "--rounds", "4"];
+    let command = [
+        "--",
+        "sh",
+        "-c",
+        "dd if=$IOSCHED_DEVICE of=/dev/null bs=4k count=4000 iflag=direct 2>/dev/null",
+    ];
+    let mut started = program.start(&[&["run", node.as_str()][..], &arms, &command].concat());
+    started.until(Duration::from_secs(60), "reads", || {
+        disk.device.io_stat().is_ok_and(|stat| stat.reads > 500)
+    });
+    disk.set("device/delete", "1");
+    let ended = started.end();
+    println!("{}", ended.stderr);
+    ended.ends(1, &[disk.name()]);
+}

@@ -1,0 +1,81 @@
+//! Buffered writes are charged to the control group that wrote them, though a kernel thread writes them back.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use iosched::snapshot::Op;
+use iosched_vmtest::{Disk, Seen, Watch, run};
+
+const MIB: u64 = 1 << 20;
+
+struct Group(PathBuf);
+
+impl Group {
+    fn new(name: &str) -> Group {
+        let path = PathBuf::from("/sys/fs/cgroup").join(name);
+        fs::create_dir(&path).expect("a control group");
+        Group(path)
+    }
+
+    fn id(&self) -> u64 {
+        fs::metadata(&self.0).expect("a directory").ino()
+    }
+
+    fn write(&self, file: &str, mib: u64) {
+        let procs = self.0.join("cgroup.procs");
+        let script = format!(
+            "echo $$ >{} && exec dd if=/dev/zero of={file} bs=1M count={mib} 2>/dev/null",
+            procs.display()
+        );
+        run("sh", &["-c", &script]);
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+/// Bytes written for the group: by kernel threads, and by others.
+fn written(seen: &Seen, group: &Group) -> (u64, u64) {
+    let of = |is_kernel_thread: bool| -> u64 {
+        let rows = seen.0.owners.iter().filter(|owner| {
+            owner.key.cgroup_id == group.id() && owner.is_kernel_thread == is_kernel_thread
+        });
+        rows.map(|owner| owner.ops[Op::Write as usize].bytes).sum()
+    };
+    (of(true), of(false))
+}
+
+#[test]
+fn buffered_writes_are_charged_to_the_byte() {
+    let disk = Disk::null_blk(10_000, &[("memory_backed", "1"), ("size", "256")]);
+    run("mkfs.ext4", &["-q", &disk.node()]);
+    let mount = tempfile::tempdir().expect("a directory");
+    let at = mount.path().to_str().expect("UTF-8");
+    run("mount", &["-t", "ext4", &disk.node(), at]);
+    let (a, b) = (Group::new("a"), Group::new("b"));
+    let (seen, ()) = Watch::on(&disk).over(|| {
+        a.write(&format!("{at}/a"), 12);
+        b.write(&format!("{at}/b"), 6);
+        run("sync", &[]);
+    });
+    run("umount", &[at]);
+    for owner in &seen.0.owners {
+        println!(
+            "{} in {}: {} bytes",
+            owner.comm,
+            owner.key.cgroup_id,
+            owner.bytes()
+        );
+    }
+    assert_eq!(
+        written(&seen, &a),
+        (12 * MIB, 0),
+        "{:#?}",
+        seen.device().quality
+    );
+    assert_eq!(written(&seen, &b), (6 * MIB, 0));
+}
