@@ -105,7 +105,6 @@ static __always_inline void start(struct queue *queue, struct request *rq)
 	__u64 key = (__u64)bio;
 	__u64 q = 0, now = 0;
 
-	follow_scheduler(queue, rq->q);
 	if (!state || state->request) {
 		device = device_of(queue);
 		if (device)
@@ -155,6 +154,7 @@ static __always_inline void start(struct queue *queue, struct request *rq)
 	}
 	state->q_ns = q;
 	state->g_ns = now ? now : bpf_ktime_get_ns();
+	follow_scheduler(queue, rq->q, state->g_ns);
 	/* A flush moves the request past the scheduler. */
 	note_start(queue, rq, state, state->op < OP_ZONE && !(cmd_flags & (REQ_PREFLUSH | REQ_FUA)));
 	state->request = (__u64)rq; /* last: from here on the entry is valid */

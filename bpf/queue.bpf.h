@@ -95,15 +95,18 @@ static __always_inline struct device_stats *device_of(const struct queue *queue)
 	return bpf_map_lookup_elem(&devices, &key);
 }
 
-/* The queue is empty when its scheduler changes: what was asked for before is known by its time. */
-static __always_inline void follow_scheduler(struct queue *queue, struct request_queue *q)
+/*
+ * The queue is empty when its scheduler changes, and nothing starts meanwhile. The first request after it tells: if it
+ * came at once the change was over, else it waited for it, and so did all that were asked for before it started.
+ */
+static __always_inline void follow_scheduler(struct queue *queue, struct request_queue *q, __u64 start_ns)
 {
 	__u64 elevator = (__u64)q->elevator;
 
 	if (queue->elevator == elevator)
 		return;
 	queue->elevator = elevator;
-	queue->epoch_ns = bpf_ktime_get_ns();
+	queue->epoch_ns = start_ns;
 	__sync_fetch_and_add(&queue->switches, 1);
 }
 

@@ -1,6 +1,6 @@
 //! The project's own probe on one disk, around a piece of work.
 
-use iosched::probe::Probe;
+use iosched::probe::{Detail, Probe};
 use iosched::snapshot::{
     DeviceNumbers, DeviceOp, Edges, Interval, Op, OwnerNumbers, OwnerOp, Quality, Stage,
 };
@@ -13,7 +13,11 @@ pub struct Watch {
 
 impl Watch {
     pub fn on(disk: &Disk) -> Watch {
-        let probe = Probe::attach(std::slice::from_ref(&disk.device), 0);
+        Self::with(disk, Detail::default())
+    }
+
+    pub fn with(disk: &Disk, detail: Detail) -> Watch {
+        let probe = Probe::attach(std::slice::from_ref(&disk.device), 0, detail);
         Watch {
             probe: probe.unwrap_or_else(|error| panic!("{error:#}")),
         }
@@ -22,12 +26,6 @@ impl Watch {
     /// Whether the time before a request exists is measured on this kernel.
     pub fn measures_q2g(&self) -> bool {
         self.probe.measures_q2g()
-    }
-
-    /// Whether the requests of empty flushes are seen where they start.
-    pub fn sees_every_start(&self) -> bool {
-        let notes = self.probe.notes();
-        !notes.iter().any(|note| note.contains("no block_io_start"))
     }
 
     /// What it counted while `work` was done.
@@ -75,6 +73,11 @@ impl Seen {
     #[track_caller]
     pub fn is_clean(&self) {
         assert_eq!(self.device().quality, Quality::default());
-        assert_eq!(self.device().edges, Edges::default());
+        // The first request after a switch is where it is noticed.
+        let edges = Edges {
+            switches: self.device().edges.switches,
+            ..Edges::default()
+        };
+        assert_eq!(self.device().edges, edges);
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use iosched::snapshot::Op;
+use iosched::snapshot::{Op, OwnerKind};
 use iosched_vmtest::{Disk, Seen, Watch, run};
 
 const MIB: u64 = 1 << 20;
@@ -42,9 +42,11 @@ impl Drop for Group {
 fn written(seen: &Seen, group: &Group) -> (u64, u64) {
     let of = |is_kernel_thread: bool| -> u64 {
         let rows = seen.0.owners.iter().filter(|owner| {
-            owner.key.cgroup_id == group.id() && owner.is_kernel_thread == is_kernel_thread
+            let is_process = owner.key.kind == OwnerKind::Process;
+            owner.key.cgroup_id == group.id() && is_process != is_kernel_thread
         });
-        rows.map(|owner| owner.ops[Op::Write as usize].bytes).sum()
+        rows.flat_map(|owner| Op::WRITES.map(|op| owner.op(op).bytes))
+            .sum()
     };
     (of(true), of(false))
 }
