@@ -12,6 +12,7 @@ mod noise; // the four worlds
 
 use iosched::ab::plan::Plan;
 use iosched::ab::stats::{self, Interval};
+use iosched::ab::stopping::Method;
 use iosched::ab::verdict::{self, Direction, Question, Scale, Verdict};
 use noise::{AUTOCORRELATED, DRIFT, HOSTILE, IID, World};
 use rand_chacha::ChaCha8Rng;
@@ -155,6 +156,7 @@ fn question(alpha: f64) -> Question {
         direction: Direction::HigherIsBetter,
         margin: 0.05,
         alpha,
+        method: Method::SignedRank,
         insufficient_tail: false,
         fragile_percentile: false,
     }

@@ -8,8 +8,10 @@ use anyhow::{Context, Result};
 
 use super::analysis;
 use super::metric::Metric;
-use super::plan::{Plan, PlannedRound};
+use super::plan::Plan;
 use super::round::Bench;
+use super::stopping::Stopping;
+use super::turn::{self, Next, Turn};
 use crate::arm::Arm;
 use crate::device::Device;
 use crate::environment::Environment;
@@ -19,7 +21,8 @@ use crate::journal::{self, Journal, Undo};
 use crate::preflight;
 use crate::probe::Probe;
 use crate::report::result::{
-    Design, DeviceInfo, ProbeInfo, ResultFile, Round, SCHEMA_VERSION, Status, WorkloadInfo,
+    Design, DeviceInfo, Exclusion, ProbeInfo, ResultFile, Round, SCHEMA_VERSION, Status,
+    WorkloadInfo,
 };
 use crate::scheduler::SavedQueue;
 use crate::scratch::Truth;
@@ -33,7 +36,7 @@ pub struct Experiment<'a> {
     pub reference: usize,
     pub workload: &'a mut dyn Workload,
     pub fio_version: Option<String>,
-    pub blocks: usize,
+    pub stopping: Stopping,
     pub seed: u64,
     pub ramp: Duration,
     pub time: Duration,
@@ -48,7 +51,7 @@ pub struct Experiment<'a> {
 /// Told of the progress; prints, or not.
 pub trait Observer {
     fn begin(&mut self, result: &ResultFile);
-    fn round_begins(&mut self, planned: &PlannedRound, arm: &Arm);
+    fn round_begins(&mut self, turn: &Turn, arm: &Arm);
     fn round_ends(&mut self, round: &Round);
 }
 
@@ -58,7 +61,7 @@ const ALPHA: f64 = 0.05;
 impl Experiment<'_> {
     /// The plan, without touching anything.
     pub fn plan(&self) -> Plan {
-        Plan::new(self.seed, self.arms.len(), self.blocks)
+        Plan::in_segments(self.seed, self.arms.len(), self.stopping.segments())
     }
 
     /// The result is complete, or says why it is not. An error is one of before the first round, or of putting
@@ -87,6 +90,7 @@ impl Experiment<'_> {
             Err(_) => Status::Failed,
         };
         result.error = outcome.as_ref().err().map(|error| format!("{error:#}"));
+        result.metrics = analysis::metrics(&result);
         result.comparisons = analysis::comparisons(&result);
         result.waiting = analysis::waiting(&result);
         save(self.output.as_deref(), &result)?;
@@ -114,14 +118,23 @@ impl Experiment<'_> {
             launcher: self.launcher,
             first: BTreeMap::new(),
         };
-        for planned in result.plan.rounds.clone() {
+        loop {
+            let turn = match turn::next(result) {
+                Next::Round(turn) => turn,
+                Next::Draw(blocks) => {
+                    result.plan.extend(blocks);
+                    continue;
+                }
+                Next::End => return Ok(()),
+            };
             interrupt::check()?;
-            observer.round_begins(&planned, &self.arms[planned.arm]);
-            let round = bench.carry_out(&planned)?;
+            observer.round_begins(&turn, &self.arms[turn.planned.arm]);
+            let round = bench.carry_out(&turn)?;
             observer.round_ends(&round);
-            let failed_at_once = planned.index == 0 && round.outcome.problem.is_some();
+            let failed_at_once = round.index == 0 && round.exclusion == Some(Exclusion::Workload);
             let problem = round.problem.clone();
             result.rounds.push(round);
+            result.excluded = analysis::excluded_blocks(result);
             save(self.output.as_deref(), result)?;
             if let (true, Some(problem)) = (failed_at_once, problem) {
                 return Err(Failure::runtime(
@@ -130,7 +143,6 @@ impl Experiment<'_> {
                 ));
             }
         }
-        Ok(())
     }
 
     fn empty_result(&self, probe: &Probe) -> ResultFile {
@@ -157,7 +169,7 @@ impl Experiment<'_> {
             design: Design {
                 arms: self.arms.clone(),
                 reference: self.reference,
-                blocks: self.blocks,
+                stopping: self.stopping,
                 ramp_s: self.ramp.as_secs_f64(),
                 round_time_s: self.time.as_secs_f64(),
                 primary: self.primary.clone(),
@@ -169,7 +181,9 @@ impl Experiment<'_> {
                 memory_bytes: probe.memory_bytes(),
                 notes: probe.notes(),
             },
+            metrics: Vec::new(),
             rounds: Vec::new(),
+            excluded: Vec::new(),
             comparisons: Vec::new(),
             waiting: Vec::new(),
             notes: self.notes.clone(),
@@ -177,28 +191,19 @@ impl Experiment<'_> {
     }
 }
 
-/// Of the planned blocks, more than this share without a valid result makes the run invalid.
-const TOLERATED_EXCLUSIONS: f64 = 0.2;
-
 /// Whether the run as a whole may be trusted.
 pub fn ensure_valid(result: &ResultFile) -> Result<()> {
-    let excluded = analysis::excluded_blocks(result);
-    if excluded.len() as f64 > TOLERATED_EXCLUSIONS * result.design.blocks as f64 {
-        let first = result
-            .rounds
-            .iter()
-            .find_map(|round| round.problem.clone())
-            .unwrap_or_default();
-        return Err(Failure::invalid(
+    let (excluded, blocks) = (result.excluded.len(), result.blocks_begun());
+    match result.excluded.first() {
+        Some(first) if !turn::is_tolerable(excluded, blocks) => Err(Failure::invalid(
             format!(
-                "the run is invalid: {} of {} blocks had a round that does not count; the first because {first}",
-                excluded.len(),
-                result.design.blocks
+                "the run is invalid: {excluded} of {blocks} blocks had a round that does not count; the first because {}",
+                first.problem
             ),
             "every round and its problem is in the result file",
-        ));
+        )),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn save(output: Option<&Path>, result: &ResultFile) -> Result<()> {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ab::metric::Metric;
 use crate::ab::plan::Plan;
+use crate::ab::stopping::Stopping;
 use crate::ab::verdict::Comparison;
 use crate::arm::Arm;
 use crate::device::Device;
@@ -45,7 +46,11 @@ pub struct ResultFile {
     /// Drawn and written down before the first round.
     pub plan: Plan,
     pub probe: ProbeInfo,
+    /// What the numbers in `rounds` are, those that were compared.
+    pub metrics: Vec<Metric>,
     pub rounds: Vec<Round>,
+    /// Blocks that were run and do not count; each was run again if too many were not.
+    pub excluded: Vec<ExcludedBlock>,
     pub comparisons: Vec<ArmComparison>,
     /// Per arm, in the order of `design.arms`: did requests wait at all?
     pub waiting: Vec<ArmWaiting>,
@@ -76,7 +81,8 @@ pub struct Design {
     pub arms: Vec<Arm>,
     /// Index into `arms`.
     pub reference: usize,
-    pub blocks: usize,
+    /// When the run ends; the plan holds the blocks that were drawn for it.
+    pub stopping: Stopping,
     pub ramp_s: f64,
     pub round_time_s: f64,
     /// Declared before the first round; its intervals hold together at 95 %.
@@ -93,44 +99,96 @@ pub struct ProbeInfo {
     pub notes: Vec<String>,
 }
 
-/// One execution of the workload under one arm.
+/// One execution of the workload under one arm: a flat row, but for `evidence`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Round {
+    /// Running number over all rounds, those that were run again included.
     pub index: usize,
     pub block: usize,
+    /// 0, or how often the whole block had to be run again before this round.
+    pub attempt: usize,
     pub position: usize,
     /// The label.
     pub arm: String,
+    pub scheduler: String,
+    pub workload_seed: u64,
     /// RFC 3339, when the workload was started.
     pub started: String,
+    /// The time over which the device's and the owners' numbers were taken.
+    pub window_s: f64,
+    /// Of the bytes on the device, those of processes outside the workload; absent where that cannot be told.
+    pub foreign_share: Option<f64>,
+    pub lost_events: u64,
+    /// Of all CPU time, not idle and not waiting for I/O.
+    pub busy_share: Option<f64>,
+    /// Of all CPU time, taken by the hypervisor for others.
+    pub steal_share: Option<f64>,
+    /// Why the round, and with it its block, does not count.
+    pub exclusion: Option<Exclusion>,
+    /// The same in words.
+    pub problem: Option<String>,
+    /// By metric, see the list `metrics` of the file; one that was not measured in this round is absent.
+    #[serde(flatten)]
+    pub metrics: BTreeMap<String, f64>,
+    pub evidence: Evidence,
+}
+
+/// Reasons to leave a block out, all known before anybody looks at a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Exclusion {
+    /// It failed, or did not do what it was asked to do.
+    Workload,
+    /// The probe saw no I/O, or the workload ended before its window.
+    NothingMeasured,
+    /// Settings of the queue were not what they had been.
+    DriftedSettings,
+    /// Others moved more than 1 % of the bytes.
+    ForeignIo,
+    /// The probe lost more than 0.1 % of the events.
+    LostEvents,
+}
+
+/// What the numbers of a round were made from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Evidence {
     /// What was in force, read back after it was applied.
     pub applied: Applied,
     /// Attributes that changed during the round, or since the first round of this arm.
     pub drifted: Vec<String>,
-    /// The time over which the device's and the owners' numbers were taken.
-    pub window_s: f64,
     pub device: DeviceNumbers,
     pub owners: Vec<OwnerNumbers>,
     pub cgroups: Vec<CgroupRef>,
     pub outcome: Outcome,
     pub foreign: Option<Foreign>,
     pub load: Option<Load>,
-    /// By metric; one that was not measured in this round is absent.
-    pub metrics: BTreeMap<String, f64>,
     /// Percentiles left out because too few I/Os lie beyond them.
     pub insufficient_tail: Vec<String>,
     /// Percentiles that stand at a cliff of the distribution.
     pub fragile_percentile: Vec<String>,
-    /// Why the round does not count.
-    pub problem: Option<String>,
 }
 
-/// I/O of others on the device during the window, as the probe saw it.
+/// A block, or one of its repetitions, that does not count because a round of it does not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ExcludedBlock {
+    pub block: usize,
+    pub attempt: usize,
+    /// Of its first round that does not count.
+    pub exclusion: Exclusion,
+    pub arm: String,
+    pub problem: String,
+}
+
+/// I/O on the device during the window that was not the workload's, as the probe saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Foreign {
+    /// Of processes outside the workload's control groups.
     pub ios: u64,
     pub bytes: u64,
     pub share_of_bytes: f64,
+    /// Of kernel threads in the root group (journals, metadata) and of owners that found no room in the probe's
+    /// table: nobody can tell for whom. They exclude nothing.
+    pub unattributed_bytes: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -142,6 +200,10 @@ pub struct ArmComparison {
     /// Medians over the rounds that count, for orientation; the comparison is made within blocks.
     pub arm_median: Option<f64>,
     pub reference_median: Option<f64>,
+    /// Over all primary comparisons.
+    pub p_holm: Option<f64>,
+    /// Over all others: the false discovery rate.
+    pub q_benjamini_hochberg: Option<f64>,
     #[serde(flatten)]
     pub comparison: Comparison,
 }
@@ -162,9 +224,9 @@ impl ResultFile {
         self.design.arms.iter().position(|arm| arm.label == label)
     }
 
-    /// Rounds without a problem.
-    pub fn valid_rounds(&self) -> impl Iterator<Item = &Round> {
-        self.rounds.iter().filter(|round| round.problem.is_none())
+    pub fn blocks_begun(&self) -> usize {
+        let blocks = self.rounds.iter().map(|round| round.block + 1);
+        blocks.max().unwrap_or(0)
     }
 
     /// Below this share of waiting requests in every arm the workload says nothing about schedulers.

@@ -1,12 +1,13 @@
 //! The result for people: verdicts first, then what they rest on. Pure.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::result::{ArmComparison, ResultFile, Status};
 use super::units;
-use crate::ab::analysis;
+use crate::ab::stopping::Stopping;
 use crate::ab::verdict::{Reason, Verdict};
 use crate::workload::Fixed;
 
@@ -36,7 +37,7 @@ fn heading(text: &mut String, result: &ResultFile) {
     let device = &result.device;
     let _ = writeln!(
         text,
-        "{}{} · {} · {} arms x {} blocks · seed {}",
+        "{}{} · {} · {} arms x {} · seed {}",
         device.device.name,
         device
             .model
@@ -44,7 +45,7 @@ fn heading(text: &mut String, result: &ResultFile) {
             .map_or(String::new(), |model| format!(" ({model})")),
         result.workload.name,
         result.design.arms.len(),
-        result.design.blocks,
+        blocks(result),
         result.plan.seed,
     );
     if let Some(truth) = &device.scratch {
@@ -71,6 +72,15 @@ fn heading(text: &mut String, result: &ResultFile) {
     }
     if let Some(error) = &result.error {
         let _ = writeln!(text, "  {error}");
+    }
+}
+
+fn blocks(result: &ResultFile) -> String {
+    let begun = result.blocks_begun();
+    match result.design.stopping {
+        Stopping::Fixed { blocks } => format!("{blocks} blocks"),
+        Stopping::Looks => format!("{begun} of at most {} blocks", result.plan.blocks()),
+        Stopping::Open => format!("{begun} blocks, open-ended"),
     }
 }
 
@@ -204,8 +214,8 @@ fn levels(text: &mut String, primary: &[&ArmComparison]) {
         .iter()
         .filter_map(|row| row.comparison.mde)
         .fold(f64::NEG_INFINITY, f64::max);
+    let blocks = first.comparison.blocks;
     if mde.is_finite() {
-        let blocks = first.comparison.blocks;
         let smallest = match mde {
             _ if mde < 1.0 => format!("differences from {:.0} % on", (mde * 100.0).ceil()),
             _ if mde < 99.0 => format!("only differences from a factor of {:.1} on", 1.0 + mde),
@@ -215,6 +225,8 @@ fn levels(text: &mut String, primary: &[&ArmComparison]) {
             text,
             "With {blocks} blocks this run could have seen, in every row, {smallest}."
         );
+    } else {
+        *text += "There are too few blocks to say what this run could have seen.\n";
     }
 }
 
@@ -253,10 +265,11 @@ fn waiting(text: &mut String, result: &ResultFile) {
 fn quality(text: &mut String, result: &ResultFile) {
     let (mut lost, mut ios, mut foreign_bytes, mut bytes) = (0, 0, 0, 0);
     for round in &result.rounds {
-        lost += round.device.quality.lost_events();
-        ios += round.device.ops.iter().map(|op| op.ios).sum::<u64>();
-        bytes += round.device.ops.iter().map(|op| op.bytes).sum::<u64>();
-        foreign_bytes += round.foreign.map_or(0, |foreign| foreign.bytes);
+        let evidence = &round.evidence;
+        lost += round.lost_events;
+        ios += evidence.device.ops.iter().map(|op| op.ios).sum::<u64>();
+        bytes += evidence.device.ops.iter().map(|op| op.bytes).sum::<u64>();
+        foreign_bytes += evidence.foreign.map_or(0, |foreign| foreign.bytes);
     }
     let _ = writeln!(
         text,
@@ -270,17 +283,23 @@ fn quality(text: &mut String, result: &ResultFile) {
             "Others used the device too: {share:.1} % of all bytes were not the workload's."
         );
     }
-    let excluded = analysis::excluded_blocks(result);
-    if !excluded.is_empty() {
+    if !result.excluded.is_empty() {
+        let again = result.rounds.iter().filter(|round| round.attempt > 0);
+        let blocks: BTreeSet<(usize, usize)> = again.map(|r| (r.block, r.attempt)).collect();
         let _ = writeln!(
             text,
-            "{} of {} blocks do not count:",
-            excluded.len(),
-            result.design.blocks
+            "{} of {} blocks did not count, whatever they showed; {} run again:",
+            result.excluded.len(),
+            result.blocks_begun(),
+            match blocks.len() {
+                0 => "none was".to_owned(),
+                1 => "1 was".to_owned(),
+                n => format!("{n} were"),
+            }
         );
-        for round in result.rounds.iter().filter(|round| round.problem.is_some()) {
-            let problem = round.problem.as_deref().unwrap_or_default();
-            let _ = writeln!(text, "  block {} {}: {problem}", round.block + 1, round.arm);
+        for excluded in &result.excluded {
+            let (block, arm, problem) = (excluded.block + 1, &excluded.arm, &excluded.problem);
+            let _ = writeln!(text, "  block {block} {arm}: {problem}");
         }
     }
     for note in result.probe.notes.iter().chain(&result.notes) {

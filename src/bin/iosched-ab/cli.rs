@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use iosched::ab::stopping::Stopping;
 use iosched::scratch::Model;
 
 /// Compare: which I/O scheduler is right for this device and this workload?
@@ -85,9 +86,10 @@ pub struct Run {
     /// The arm that others are compared to [default: the present scheduler if it is an arm, else the first]
     #[arg(long, value_name = "LABEL")]
     pub reference: Option<String>,
-    /// Rounds per arm
-    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u16).range(1..=1000))]
-    pub rounds: u16,
+    /// Rounds per arm: a number; `auto`: 8, 12, 16 or 20, until the primary metrics have their verdicts; `open`: until
+    /// they have, however long, or Ctrl-C, with intervals that hold at any time
+    #[arg(long, value_name = "N|auto|open", default_value = "auto", value_parser = rounds)]
+    pub rounds: Stopping,
     /// Measured length of a round
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = round_time)]
     pub round_time: Duration,
@@ -177,6 +179,17 @@ fn round_time(text: &str) -> Result<Duration, String> {
         return Err("a round of at least 100ms is needed".to_owned());
     }
     Ok(length)
+}
+
+fn rounds(text: &str) -> Result<Stopping, String> {
+    match text {
+        "auto" => Ok(Stopping::Looks),
+        "open" => Ok(Stopping::Open),
+        _ => match text.parse() {
+            Ok(blocks @ 1..=1000) => Ok(Stopping::Fixed { blocks }),
+            _ => Err("a number from 1 to 1000, auto or open is needed".to_owned()),
+        },
+    }
 }
 
 fn bytes(text: &str) -> Result<u64, String> {

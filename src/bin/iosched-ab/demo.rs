@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use iosched::ab::metric::Metric;
 use iosched::ab::run::Experiment;
+use iosched::ab::stopping::Stopping;
 use iosched::arm::Arm;
 use iosched::device::Device;
 use iosched::guardian;
@@ -58,7 +59,7 @@ pub fn run(arguments: &Demo) -> Result<()> {
         reference,
         workload: &mut workload,
         fio_version: Fio::new("version", Vec::new()).version().ok(),
-        blocks: BLOCKS,
+        stopping: Stopping::Fixed { blocks: BLOCKS },
         seed: seed(arguments.seed),
         ramp: RAMP,
         time: TIME,

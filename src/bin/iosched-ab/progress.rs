@@ -3,8 +3,8 @@
 use std::io::{IsTerminal, Write};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use iosched::ab::plan::PlannedRound;
 use iosched::ab::run::Observer;
+use iosched::ab::turn::Turn;
 use iosched::arm::Arm;
 use iosched::report::result::{ResultFile, Round};
 use iosched::report::units;
@@ -33,9 +33,16 @@ impl Observer for Progress {
         }
     }
 
-    fn round_begins(&mut self, planned: &PlannedRound, arm: &Arm) {
+    fn round_begins(&mut self, turn: &Turn, arm: &Arm) {
+        self.rounds = self.rounds.max(turn.planned.index + 1);
         if let Some(bar) = &self.bar {
-            bar.set_message(format!("block {}: {}", planned.block + 1, arm.label));
+            let again = if turn.attempt > 0 { " again" } else { "" };
+            bar.set_length(self.rounds as u64);
+            bar.set_message(format!(
+                "block {}{again}: {}",
+                turn.planned.block + 1,
+                arm.label
+            ));
         }
     }
 
@@ -55,10 +62,11 @@ impl Observer for Progress {
             None => value.unwrap_or_else(|| "done".to_owned()),
         };
         let line = format!(
-            "round {}/{} block {} {}: {outcome}",
+            "round {}/{} block {}{} {}: {outcome}",
             round.index + 1,
             self.rounds,
             round.block + 1,
+            if round.attempt > 0 { " again" } else { "" },
             round.arm
         );
         match &self.bar {

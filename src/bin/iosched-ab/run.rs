@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
 use iosched::ab::metric::Metric;
+use iosched::ab::plan::Plan;
 use iosched::ab::run::{self as experiment, Experiment};
 use iosched::arm::{self, Arm};
 use iosched::device::Device;
@@ -107,7 +108,7 @@ pub fn run(arguments: &Run) -> Result<()> {
         reference,
         workload: &mut *workload,
         fio_version,
-        blocks: usize::from(arguments.rounds),
+        stopping: arguments.rounds,
         seed: seed(arguments.seed),
         ramp,
         time,
@@ -173,15 +174,12 @@ pub fn make_scratch(model: Model, journal: &Journal) -> Result<Scratch> {
 
 fn dry_run_of_scratch(arguments: &Run, arms: &[Arm], model: Model) -> Result<()> {
     note(&format!("a scratch device ({model}) would be made"));
-    let plan = iosched::ab::plan::Plan::new(
-        seed(arguments.seed),
-        arms.len(),
-        usize::from(arguments.rounds),
-    );
+    let segments = arguments.rounds.segments();
+    let plan = Plan::in_segments(seed(arguments.seed), arms.len(), segments);
     print_schedule(arms, &plan)
 }
 
-fn print_schedule(arms: &[Arm], plan: &iosched::ab::plan::Plan) -> Result<()> {
+fn print_schedule(arms: &[Arm], plan: &Plan) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "seed {}", plan.seed)?;
     for block in 0..plan.blocks() {
