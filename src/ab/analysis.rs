@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::metric::Metric;
+use super::metric::{LONGEST_WAIT, Metric};
 use super::stats;
 use super::stopping::Method;
 use super::verdict::{Question, Verdict, bonferroni, compare};
@@ -261,6 +261,10 @@ pub fn waiting(result: &ResultFile) -> Vec<ArmWaiting> {
                 requests: waits.count(),
                 threshold_ns,
                 share: waits.share_above(threshold_ns),
+                longest_ns: table
+                    .of(&arm.label)
+                    .filter_map(|round| round.metrics.get(LONGEST_WAIT).copied())
+                    .reduce(f64::max),
             }
         })
         .collect()

@@ -2,11 +2,12 @@
 
 pub mod analysis; // from rounds to verdicts
 pub mod exclusion; // whether a round counts
-pub mod metric; // one number a round, with its unit, scale and margin
+pub mod metric; // names: unit, scale, direction and margin
 pub mod plan; // the schedule: who runs when, in a random order that is written down first
 pub mod round; // one round: switch, verify, ramp, measure
 pub mod run; // carries out the plan
 pub mod stats; // estimates, exact intervals and p-values from differences between blocks
 pub mod stopping; // when a run ends, and what that costs its intervals
 pub mod turn; // what is to be run next
+pub mod values; // one round's numbers, by metric
 pub mod verdict; // better, worse, equivalent or not decided

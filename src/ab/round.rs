@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 
 use super::plan::PlannedRound;
 use super::turn::Turn;
-use super::{exclusion, metric};
+use super::{exclusion, values};
 use crate::arm::Arm;
 use crate::device::Device;
 use crate::environment::CpuTimes;
@@ -47,6 +47,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The part of a round that is measured.
 struct Measured {
     window: Option<Interval>,
+    /// From before the start of the workload to after its end.
+    whole: Interval,
     outcome: Outcome,
     cgroups: Vec<CgroupRef>,
 }
@@ -90,13 +92,14 @@ impl Bench<'_> {
     ) -> Round {
         let Measured {
             window,
+            whole,
             outcome,
             cgroups,
         } = measured;
         let window = window.unwrap_or_else(|| Interval::nothing(&self.device.name));
         let device = window.devices[0].clone();
         let is_fixed_work = self.workload.fixed() == Fixed::Work;
-        let values = metric::values(&window, &cgroups, &outcome, is_fixed_work);
+        let values = values::values(&window, Some(&whole), &cgroups, &outcome, is_fixed_work);
         let foreign = exclusion::foreign(&window, &cgroups);
         let excluded = exclusion::exclusion(&outcome, &drifted, &window, foreign);
         let (planned, arm) = (turn.planned, &self.arms[turn.planned.arm]);
@@ -152,19 +155,15 @@ impl Bench<'_> {
             launcher: self.launcher,
         })?;
         let cgroups = running.cgroups();
-        if self.workload.fixed() == Fixed::Work {
-            let outcome = wait_for_end(&mut *running)?;
-            let window = Some(Interval::between(&before, &self.probe.snapshot()?)?);
-            return Ok(Measured {
-                window,
-                outcome,
-                cgroups,
-            });
-        }
-        let window = self.timed_window(&before, &cgroups, &mut *running)?;
+        let timed = match self.workload.fixed() {
+            Fixed::Work => None,
+            Fixed::Time => Some(self.timed_window(&before, &cgroups, &mut *running)?),
+        };
         let outcome = wait_for_end(&mut *running)?;
+        let whole = Interval::between(&before, &self.probe.snapshot()?)?;
         Ok(Measured {
-            window,
+            window: timed.unwrap_or_else(|| Some(whole.clone())),
+            whole,
             outcome,
             cgroups,
         })

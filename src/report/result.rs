@@ -217,6 +217,8 @@ pub struct ArmWaiting {
     /// 50 us, or a tenth of the median device time of the fastest arm if that is longer.
     pub threshold_ns: u64,
     pub share: Option<f64>,
+    /// The longest queue wait of the workload in any round; a fact of this run, not an estimate.
+    pub longest_ns: Option<f64>,
 }
 
 impl ResultFile {

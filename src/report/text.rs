@@ -7,8 +7,9 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use super::result::{ArmComparison, ResultFile, Status};
 use super::units;
+use crate::ab::metric::Metric;
 use crate::ab::stopping::Stopping;
-use crate::ab::verdict::{Reason, Verdict};
+use crate::ab::verdict::{Comparison, Reason, Scale, Verdict};
 use crate::workload::Fixed;
 
 /// `all`: the exploratory metrics too.
@@ -99,16 +100,6 @@ fn table(rows: &[&ArmComparison]) -> String {
     let mut last = "";
     for row in rows {
         let comparison = &row.comparison;
-        let interval = comparison
-            .ratio_interval
-            .as_ref()
-            .map_or("-".to_owned(), |interval| {
-                format!(
-                    "{} .. {}",
-                    units::change(interval.lower),
-                    units::change(interval.upper)
-                )
-            });
         let is_new = last != row.metric.name;
         last = &row.metric.name;
         table.add_row([
@@ -122,14 +113,14 @@ fn table(rows: &[&ArmComparison]) -> String {
                 format!(
                     "{} {}",
                     row.reference,
-                    value(row.reference_median, &row.metric.unit)
+                    units::value(row.reference_median, &row.metric.unit)
                 )
             } else {
                 String::new()
             },
-            value(row.arm_median, &row.metric.unit),
-            comparison.ratio.map_or("-".to_owned(), units::change),
-            interval,
+            units::value(row.arm_median, &row.metric.unit),
+            change(comparison),
+            interval(comparison),
             verdict(row),
         ]);
     }
@@ -141,27 +132,42 @@ fn table(rows: &[&ArmComparison]) -> String {
     table.trim_fmt()
 }
 
-fn value(value: Option<f64>, unit: &str) -> String {
-    let Some(value) = value else {
-        return "-".to_owned();
+/// `-12.4 %`, or the difference of shares; `-` where there is no estimate.
+pub fn change(comparison: &Comparison) -> String {
+    let text = match comparison.question.scale {
+        Scale::Log => comparison.ratio.map(units::change),
+        Scale::Identity => comparison.estimate.map(units::difference),
     };
-    match unit {
-        "ns" => units::time(Some(value)),
-        "s" => units::time(Some(value * 1e9)),
-        "bytes/s" => units::throughput(value),
-        _ => format!("{}/s", units::count(value)),
+    text.unwrap_or_else(|| "-".to_owned())
+}
+
+pub fn interval(comparison: &Comparison) -> String {
+    let (interval, text): (_, fn(f64) -> String) = match comparison.question.scale {
+        Scale::Log => (comparison.ratio_interval, units::change),
+        Scale::Identity => (comparison.interval, units::difference),
+    };
+    interval.map_or("-".to_owned(), |interval| {
+        format!("{} .. {}", text(interval.lower), text(interval.upper))
+    })
+}
+
+pub fn margin(metric: &Metric) -> String {
+    match metric.scale {
+        Scale::Log => format!("{} %", metric.margin * 100.0),
+        Scale::Identity => metric.margin.to_string(),
     }
 }
 
-fn verdict(row: &ArmComparison) -> String {
+/// With its reasons in brackets.
+pub fn verdict(row: &ArmComparison) -> String {
     let comparison = &row.comparison;
-    let margin = row.metric.margin * 100.0;
+    let margin = margin(&row.metric);
     let word = match comparison.verdict {
-        Verdict::Better if comparison.beyond_margin => format!("better by more than {margin:.0} %"),
+        Verdict::Better if comparison.beyond_margin => format!("better by more than {margin}"),
         Verdict::Better => "better".to_owned(),
-        Verdict::Worse if comparison.beyond_margin => format!("worse by more than {margin:.0} %"),
+        Verdict::Worse if comparison.beyond_margin => format!("worse by more than {margin}"),
         Verdict::Worse => "worse".to_owned(),
-        Verdict::Equivalent => format!("equivalent within {margin:.0} %"),
+        Verdict::Equivalent => format!("equivalent within {margin}"),
         Verdict::Inconclusive => "inconclusive".to_owned(),
     };
     let reasons: Vec<String> = comparison.reasons.iter().filter_map(reason).collect();
@@ -210,23 +216,35 @@ fn levels(text: &mut String, primary: &[&ArmComparison]) {
             primary.len()
         );
     }
-    let mde = primary
-        .iter()
-        .filter_map(|row| row.comparison.mde)
-        .fold(f64::NEG_INFINITY, f64::max);
-    let blocks = first.comparison.blocks;
-    if mde.is_finite() {
-        let smallest = match mde {
-            _ if mde < 1.0 => format!("differences from {:.0} % on", (mde * 100.0).ceil()),
-            _ if mde < 99.0 => format!("only differences from a factor of {:.1} on", 1.0 + mde),
-            _ => "hardly any difference: there are too few blocks".to_owned(),
-        };
-        let _ = writeln!(
+    let _ = match detectable(primary) {
+        Some(smallest) => writeln!(
             text,
-            "With {blocks} blocks this run could have seen, in every row, {smallest}."
-        );
-    } else {
-        *text += "There are too few blocks to say what this run could have seen.\n";
+            "With {} blocks this run could have seen, in every row, {smallest}.",
+            first.comparison.blocks
+        ),
+        None => writeln!(
+            text,
+            "There are too few blocks to say what this run could have seen."
+        ),
+    };
+}
+
+/// The smallest effect that shows in all rows of a scale; shares only where there is nothing else.
+fn detectable(primary: &[&ArmComparison]) -> Option<String> {
+    let largest = |scale| {
+        let rows = primary.iter().filter(|row| row.metric.scale == scale);
+        rows.filter_map(|row| row.comparison.mde).reduce(f64::max)
+    };
+    match largest(Scale::Log) {
+        None => largest(Scale::Identity).map(|mde| format!("differences from {mde:.3} on")),
+        Some(mde) if mde < 1.0 => {
+            Some(format!("differences from {:.0} % on", (mde * 100.0).ceil()))
+        }
+        Some(mde) if mde < 99.0 => {
+            let factor = 1.0 + mde;
+            Some(format!("only differences from a factor of {factor:.1} on"))
+        }
+        Some(_) => Some("hardly any difference: there are too few blocks".to_owned()),
     }
 }
 
@@ -256,6 +274,14 @@ fn waiting(text: &mut String, result: &ResultFile) {
         units::time(Some(threshold as f64)),
         shares.join(", ")
     );
+    let longest = result.waiting.iter().filter_map(|arm| {
+        let ns = arm.longest_ns?;
+        Some(format!("{} {}", arm.arm, units::time(Some(ns))))
+    });
+    let longest: Vec<String> = longest.collect();
+    if !longest.is_empty() {
+        let _ = writeln!(text, "Longest wait seen: {}.", longest.join(", "));
+    }
     if result.can_tell_schedulers_apart() == Some(false) {
         *text += "HARDLY ANY REQUEST WAITED: this workload on this device cannot tell schedulers apart. \
                   Take more requests in flight than the hardware depth, or a slower device.\n";

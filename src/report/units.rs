@@ -31,6 +31,26 @@ pub fn count(n: f64) -> String {
     }
 }
 
+/// A metric's value with its unit, see `Metric::unit`; `-` where there is none.
+pub fn value(value: Option<f64>, unit: &str) -> String {
+    let Some(value) = value else {
+        return "-".to_owned();
+    };
+    match unit {
+        "ns" => time(Some(value)),
+        "s" => time(Some(value * 1e9)),
+        "bytes/s" => throughput(value),
+        "bytes" => throughput(value).replace("/s", ""),
+        "1" => format!("{value:.3}"),
+        _ => format!("{}/s", count(value)),
+    }
+}
+
+/// A difference of shares or indices.
+pub fn difference(difference: f64) -> String {
+    format!("{difference:+.3}")
+}
+
 /// A relative change from a ratio: `-12.4 %`; beyond a factor of two the factor itself: `x22.3`.
 pub fn change(ratio: f64) -> String {
     if (0.5..2.0).contains(&ratio) {
@@ -67,5 +87,10 @@ mod tests {
         assert_eq!(change(22.33), "x22.3");
         assert_eq!(change(0.25), "x0.25");
         assert_eq!(time(Some(99_960.0)), "100 us");
+        assert_eq!(value(Some(4_096.0), "bytes"), "4.10 kB");
+        assert_eq!(value(Some(0.98765), "1"), "0.988");
+        assert_eq!(value(Some(1.5), "s"), "1.50 s");
+        assert_eq!(value(None, "ns"), "-");
+        assert_eq!(difference(-0.0204), "-0.020");
     }
 }

@@ -49,12 +49,7 @@ impl Observer for Progress {
     fn round_ends(&mut self, round: &Round) {
         let value = self.metric.as_ref().and_then(|(name, unit)| {
             let value = *round.metrics.get(name)?;
-            let text = match unit.as_str() {
-                "ns" => units::time(Some(value)),
-                "s" => units::time(Some(value * 1e9)),
-                "bytes/s" => units::throughput(value),
-                _ => format!("{}/s", units::count(value)),
-            };
+            let text = units::value(Some(value), unit);
             Some(format!("{name} {text}"))
         });
         let outcome = match &round.problem {
