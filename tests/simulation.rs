@@ -12,7 +12,7 @@ mod noise; // the four worlds
 
 use iosched::ab::plan::Plan;
 use iosched::ab::stats::{self, Interval};
-use iosched::ab::stopping::Method;
+use iosched::ab::stopping::{LOOKS, Method, Stopping};
 use iosched::ab::verdict::{self, Direction, Question, Scale, Verdict};
 use noise::{AUTOCORRELATED, DRIFT, HOSTILE, IID, World};
 use rand_chacha::ChaCha8Rng;
@@ -45,8 +45,13 @@ fn percent(stream: u64, mut event: impl FnMut(&mut ChaCha8Rng) -> bool) -> f64 {
 
 /// Rounds in a row with this noise, run by a fresh plan: the differences of arm 1, better by `effect`, to arm 0.
 fn paired(rng: &mut ChaCha8Rng, world: &World, blocks: usize, effect: f64) -> Vec<f64> {
-    let noise = world.rounds(rng, 2 * blocks);
-    let plan = Plan::new(rng.next_u64(), 2, blocks);
+    paired_in(rng, world, &[blocks], effect)
+}
+
+/// The same by a plan in segments, of a run that may end after each of them.
+fn paired_in(rng: &mut ChaCha8Rng, world: &World, segments: &[usize], effect: f64) -> Vec<f64> {
+    let noise = world.rounds(rng, 2 * segments.iter().sum::<usize>());
+    let plan = Plan::in_segments(rng.next_u64(), 2, segments.iter().copied());
     differences(&plan, &noise, |arm| if arm == 1 { effect } else { 0.0 }, 1)
 }
 
@@ -165,7 +170,7 @@ fn question(alpha: f64) -> Question {
 /// The first verdict at 8, 12, 16 or 20 blocks.
 fn sequential(d: &[f64]) -> Verdict {
     let question = question(stats::pocock_level(ALPHA));
-    let looks = [8, 12, 16, 20].into_iter().map(|n| {
+    let looks = LOOKS.into_iter().map(|n| {
         let d: Vec<Option<f64>> = d[..n].iter().copied().map(Some).collect();
         verdict::compare(&d, question).verdict
     });
@@ -181,7 +186,10 @@ fn sequential(d: &[f64]) -> Verdict {
 #[test]
 fn looking_four_times_keeps_the_level_and_peeking_does_not() {
     let wrong = |v| matches!(v, Verdict::Better | Verdict::Worse);
-    let false_alarms = percent(10, |rng| wrong(sequential(&paired(rng, &HOSTILE, 20, 0.0))));
+    let segments = Stopping::Looks.segments();
+    let false_alarms = percent(10, |rng| {
+        wrong(sequential(&paired_in(rng, &HOSTILE, &segments, 0.0)))
+    });
     assert_percent("S3 null, looks at 8, 12, 16, 20", false_alarms, 2.5..=6.0);
     let peeked = percent(10, |rng| {
         naive::peeking_finds(&paired(rng, &HOSTILE, 20, 0.0), 0.05f64.ln_1p(), ALPHA)
@@ -189,9 +197,75 @@ fn looking_four_times_keeps_the_level_and_peeking_does_not() {
     assert_percent("S3 null, a look after each block", peeked, 12.0..=100.0);
     let margin = 0.05f64.ln_1p();
     let missed = percent(11, |rng| {
-        sequential(&paired(rng, &HOSTILE, 20, margin)) == Verdict::Equivalent
+        sequential(&paired_in(rng, &HOSTILE, &segments, margin)) == Verdict::Equivalent
     });
     assert_percent("S3 at the margin, called equivalent", missed, 0.0..=3.5);
+}
+
+/// Whether a run that may end after each block from the fourth on ever calls its arms different.
+fn open_run_finds(d: &[f64]) -> bool {
+    let question = Question {
+        method: Method::AlwaysValid,
+        ..question(ALPHA)
+    };
+    let d: Vec<Option<f64>> = d.iter().copied().map(Some).collect();
+    let verdicts = (4..=d.len()).map(|n| verdict::compare(&d[..n], question).verdict);
+    let first = verdicts.into_iter().find(|v| *v != Verdict::Inconclusive);
+    matches!(first, Some(Verdict::Better | Verdict::Worse))
+}
+
+#[test]
+fn an_interval_for_any_time_holds_at_any_time() {
+    for (name, world, stream) in [("S0", &IID, 16), ("S3", &HOSTILE, 17)] {
+        let found = percent(stream, |rng| open_run_finds(&paired(rng, world, 20, 0.0)));
+        assert_percent(
+            &format!("{name} null, stopped at any block"),
+            found,
+            0.3..=3.5,
+        );
+        let effect = 1.1f64.ln();
+        let covered = percent(stream, |rng| {
+            let d = paired(rng, world, 20, effect);
+            stats::always_valid_interval(&d, ALPHA).is_some_and(|i| i.contains(effect))
+        });
+        assert_percent(
+            &format!("{name} +10 %, covered at every block of 20"),
+            covered,
+            97.0..=100.0,
+        );
+    }
+    let found = percent(18, |rng| open_run_finds(&paired(rng, &IID, 20, 0.1)));
+    assert_percent("S0 +10 %, stopped at any block, power", found, 95.0..=100.0);
+}
+
+/// Three arms against a reference in two metrics: six chances to be wrong, and one level for all.
+#[test]
+fn a_family_is_wrong_as_seldom_as_one() {
+    let (arms, blocks, family) = (4, 12, 6);
+    let any_false_alarm = |rng: &mut ChaCha8Rng, alpha: f64| {
+        let plan = Plan::new(rng.next_u64(), arms, blocks);
+        let common = HOSTILE.rounds(rng, arms * blocks);
+        let metric = |rng: &mut ChaCha8Rng| -> Vec<f64> {
+            let own = IID.rounds(rng, arms * blocks);
+            common.iter().zip(own).map(|(a, b)| a + b).collect()
+        };
+        let metrics = [metric(rng), metric(rng)];
+        metrics.iter().any(|y| {
+            (1..arms).any(|arm| {
+                let d = differences(&plan, y, |_| 0.0, arm);
+                excludes_zero(stats::signed_rank_interval(&d, alpha))
+            })
+        })
+    };
+    let alpha = verdict::bonferroni(ALPHA, family);
+    let adjusted = percent(19, |rng| any_false_alarm(rng, alpha));
+    assert_percent(
+        "S3 null, six comparisons, any false alarm",
+        adjusted,
+        1.5..=5.7,
+    );
+    let unadjusted = percent(19, |rng| any_false_alarm(rng, ALPHA));
+    assert_percent("the same unadjusted", unadjusted, 12.0..=100.0);
 }
 
 /// Arm 3 leaves the device 6 % slower for whoever comes next.
