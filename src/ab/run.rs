@@ -21,10 +21,10 @@ use crate::journal::{self, Journal, Undo};
 use crate::preflight;
 use crate::probe::Probe;
 use crate::report::result::{
-    Design, DeviceInfo, Exclusion, ProbeInfo, ResultFile, Round, SCHEMA_VERSION, Status,
+    Design, DeviceInfo, Exclusion, ProbeInfo, ResultFile, Resumed, Round, SCHEMA_VERSION, Status,
     WorkloadInfo,
 };
-use crate::scheduler::SavedQueue;
+use crate::scheduler::{SavedQueue, State};
 use crate::scratch::Truth;
 use crate::workload::Workload;
 
@@ -46,6 +46,18 @@ pub struct Experiment<'a> {
     /// Saved here after every round, if given.
     pub output: Option<PathBuf>,
     pub notes: Vec<String>,
+    /// An interrupted run to go on with; it has the plan and the rounds so far.
+    pub earlier: Option<ResultFile>,
+}
+
+impl ProbeInfo {
+    fn of(probe: &Probe) -> ProbeInfo {
+        ProbeInfo {
+            measures_q2g: probe.measures_q2g(),
+            memory_bytes: probe.memory_bytes(),
+            notes: probe.notes(),
+        }
+    }
 }
 
 /// Told of the progress; prints, or not.
@@ -75,7 +87,13 @@ impl Experiment<'_> {
             .max();
         let mut probe = Probe::attach(std::slice::from_ref(&self.device), deepest.unwrap_or(0))?;
         let baseline = SavedQueue::take(&self.device, &self.arms)?;
-        let mut result = self.empty_result(&probe);
+        let mut result = match self.earlier.take() {
+            Some(earlier) => self.go_on_with(earlier, &probe),
+            None => self.empty_result(&probe),
+        };
+        if let Some(path) = &self.output {
+            journal::remove_unfinished(path)?;
+        }
         save(self.output.as_deref(), &result)?;
         observer.begin(&result);
 
@@ -116,7 +134,7 @@ impl Experiment<'_> {
             time: self.time,
             journal: self.journal,
             launcher: self.launcher,
-            first: BTreeMap::new(),
+            first: first_states(result),
         };
         loop {
             let turn = match turn::next(result) {
@@ -145,6 +163,24 @@ impl Experiment<'_> {
         }
     }
 
+    /// Everything that was decided and measured stays; only what this process is in is new.
+    fn go_on_with(&self, earlier: ResultFile, probe: &Probe) -> ResultFile {
+        let mut resumed = earlier.resumed;
+        resumed.push(Resumed {
+            at: now(),
+            after_rounds: earlier.rounds.len(),
+        });
+        ResultFile {
+            status: Status::Running,
+            error: None,
+            finished: None,
+            resumed,
+            device: DeviceInfo::of(&self.device, self.scratch.clone()),
+            probe: ProbeInfo::of(probe),
+            ..earlier
+        }
+    }
+
     fn empty_result(&self, probe: &Probe) -> ResultFile {
         ResultFile {
             schema_version: SCHEMA_VERSION,
@@ -152,15 +188,9 @@ impl Experiment<'_> {
             error: None,
             started: now(),
             finished: None,
+            resumed: Vec::new(),
             environment: Environment::read(self.fio_version.clone()),
-            device: DeviceInfo {
-                device: self.device.clone(),
-                model: self.device.model(),
-                size_bytes: self.device.size_bytes().ok(),
-                rotational: self.device.rotational().ok(),
-                hardware_queues: self.device.hardware_queues(),
-                scratch: self.scratch.clone(),
-            },
+            device: DeviceInfo::of(&self.device, self.scratch.clone()),
             workload: WorkloadInfo {
                 name: self.workload.name().to_owned(),
                 fixed: self.workload.fixed(),
@@ -176,11 +206,7 @@ impl Experiment<'_> {
                 alpha: ALPHA,
             },
             plan: self.plan(),
-            probe: ProbeInfo {
-                measures_q2g: probe.measures_q2g(),
-                memory_bytes: probe.memory_bytes(),
-                notes: probe.notes(),
-            },
+            probe: ProbeInfo::of(probe),
             metrics: Vec::new(),
             rounds: Vec::new(),
             excluded: Vec::new(),
@@ -189,6 +215,18 @@ impl Experiment<'_> {
             notes: self.notes.clone(),
         }
     }
+}
+
+/// By arm, what was in force in its first round, if it had one before the run was interrupted.
+fn first_states(result: &ResultFile) -> BTreeMap<usize, State> {
+    let mut first = BTreeMap::new();
+    for round in &result.rounds {
+        if let Some(arm) = result.arm_index(&round.arm) {
+            let state = || round.evidence.applied.effective.clone();
+            first.entry(arm).or_insert_with(state);
+        }
+    }
+    first
 }
 
 /// Whether the run as a whole may be trusted.

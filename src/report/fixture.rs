@@ -27,6 +27,7 @@ pub fn empty(arms: &[&str], stopping: Stopping, primary: &[&str]) -> ResultFile 
         error: None,
         started: "2026-02-03T04:05:06Z".into(),
         finished: None,
+        resumed: Vec::new(),
         environment: Environment {
             iosched_version: "0.1.0".into(),
             kernel_release: "6.12.1-test".into(),
@@ -46,6 +47,7 @@ pub fn empty(arms: &[&str], stopping: Stopping, primary: &[&str]) -> ResultFile 
                 diskseq: Some(9),
             },
             model: Some("A disk".into()),
+            firmware: Some("1.0".into()),
             size_bytes: Some(1 << 40),
             rotational: Some(false),
             hardware_queues: 2,

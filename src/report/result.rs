@@ -39,6 +39,8 @@ pub struct ResultFile {
     /// RFC 3339.
     pub started: String,
     pub finished: Option<String>,
+    /// When the run went on after it had been interrupted.
+    pub resumed: Vec<Resumed>,
     pub environment: Environment,
     pub device: DeviceInfo,
     pub workload: WorkloadInfo,
@@ -57,10 +59,19 @@ pub struct ResultFile {
     pub notes: Vec<String>,
 }
 
+/// The order inside the blocks was drawn by lot before the first round: a gap favours no arm.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Resumed {
+    /// RFC 3339.
+    pub at: String,
+    pub after_rounds: usize,
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceInfo {
     pub device: Device,
     pub model: Option<String>,
+    pub firmware: Option<String>,
     pub size_bytes: Option<u64>,
     pub rotational: Option<bool>,
     pub hardware_queues: usize,
@@ -219,6 +230,20 @@ pub struct ArmWaiting {
     pub share: Option<f64>,
     /// The longest queue wait of the workload in any round; a fact of this run, not an estimate.
     pub longest_ns: Option<f64>,
+}
+
+impl DeviceInfo {
+    pub fn of(device: &Device, scratch: Option<Truth>) -> DeviceInfo {
+        DeviceInfo {
+            device: device.clone(),
+            model: device.model(),
+            firmware: device.firmware(),
+            size_bytes: device.size_bytes().ok(),
+            rotational: device.rotational().ok(),
+            hardware_queues: device.hardware_queues(),
+            scratch,
+        }
+    }
 }
 
 impl ResultFile {

@@ -62,17 +62,18 @@ Examples:
   iosched-ab run nvme0n1 --arm none --arm kyber --workload randread
   iosched-ab run sda --arm mq-deadline --arm bfq --job db.fio --metric read_total_p99:10 --rounds 12
   iosched-ab run sdb --arm none --arm bfq --destroy-data -- ./my-benchmark
+  iosched-ab run --resume iosched-ab-20260203T040506Z.json
   iosched-ab run scratch:ssd --arm none --arm mq-deadline --workload probe-hog --metric probe.read_clat_p50";
 
 #[derive(Args)]
 #[allow(clippy::struct_excessive_bools, clippy::struct_field_names)] // they are the command line
-#[command(group = ArgGroup::new("load").required(true).args(["workload", "job", "command"]))]
+#[command(group = ArgGroup::new("load").required(true).args(["workload", "job", "command", "resume"]))]
 pub struct Run {
     /// Kernel name, path, partition or mount point; or scratch:ssd, scratch:hdd, scratch:ram
-    #[arg(value_name = "DEVICE")]
-    pub device: String,
+    #[arg(value_name = "DEVICE", required_unless_present = "resume")]
+    pub device: Option<String>,
     /// A scheduler with its settings; give at least two
-    #[arg(long = "arm", value_name = "ARM", required = true)]
+    #[arg(long = "arm", value_name = "ARM", required_unless_present = "resume")]
     pub arms: Vec<String>,
     /// A built-in workload, see `iosched-ab workloads`
     #[arg(long, value_name = "NAME")]
@@ -115,6 +116,10 @@ pub struct Run {
     /// Result file [default: iosched-ab-TIMESTAMP.json]; `-` for stdout
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Go on with an interrupted run, whose file says all but the consents; it is written on
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["device", "arms", "reference", "rounds", "round_time",
+        "ramp", "quick", "metrics", "seed", "output", "dry_run"])]
+    pub resume: Option<PathBuf>,
     /// Print the schedule and touch nothing
     #[arg(long)]
     pub dry_run: bool,

@@ -72,5 +72,6 @@ pub fn run(arguments: &Demo) -> Result<()> {
              them"
                 .to_owned(),
         ],
+        earlier: None,
     })
 }

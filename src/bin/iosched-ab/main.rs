@@ -4,6 +4,7 @@ mod cli;
 mod demo;
 mod progress;
 mod report;
+mod resume;
 mod run;
 mod scratch;
 

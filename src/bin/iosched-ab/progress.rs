@@ -29,6 +29,7 @@ impl Observer for Progress {
                 ProgressStyle::with_template("{bar:30} {pos}/{len} rounds, {eta} left  {msg}");
             let bar = ProgressBar::new(self.rounds as u64);
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar.set_position(result.rounds.len() as u64);
             self.bar = Some(bar);
         }
     }

@@ -1,6 +1,7 @@
 //! `iosched-ab report` and `iosched-ab workloads`.
 
 use std::io::Write;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use iosched::failure::Failure;
@@ -11,8 +12,22 @@ use iosched::workload::catalogue;
 use crate::cli::{Format, Report};
 
 pub fn run(arguments: &Report) -> Result<()> {
-    let path = arguments.file.display();
-    let bytes = std::fs::read(&arguments.file).map_err(|error| {
+    let result = read(&arguments.file)?;
+    let mut out = std::io::stdout().lock();
+    match arguments.format {
+        Format::Text => out.write_all(text::render(&result, arguments.all).as_bytes()),
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut out, &result).map_err(std::io::Error::from)?;
+            writeln!(out)
+        }
+    }
+    .context("writing the report")
+}
+
+/// A result file of this version.
+pub fn read(file: &Path) -> Result<ResultFile> {
+    let path = file.display();
+    let bytes = std::fs::read(file).map_err(|error| {
         Failure::usage(
             format!("cannot read {path}: {error}"),
             "name a result file of iosched-ab",
@@ -31,17 +46,7 @@ pub fn run(arguments: &Report) -> Result<()> {
             "take the iosched-ab that wrote it",
         ));
     }
-    let result: ResultFile =
-        serde_json::from_value(value).map_err(|error| not_a_result(&path, &error))?;
-    let mut out = std::io::stdout().lock();
-    match arguments.format {
-        Format::Text => out.write_all(text::render(&result, arguments.all).as_bytes()),
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut out, &result).map_err(std::io::Error::from)?;
-            writeln!(out)
-        }
-    }
-    .context("writing the report")
+    serde_json::from_value(value).map_err(|error| not_a_result(&path, &error))
 }
 
 fn not_a_result(path: &impl std::fmt::Display, error: &serde_json::Error) -> anyhow::Error {

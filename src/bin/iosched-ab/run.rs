@@ -24,10 +24,15 @@ use iosched::workload::{Fixed, Workload, catalogue};
 use crate::cli::Run;
 use crate::note;
 use crate::progress::Progress;
+use crate::resume;
 
 const SCRATCH_BYTES: u64 = 1 << 30;
 
 pub fn run(arguments: &Run) -> Result<()> {
+    if let Some(file) = &arguments.resume {
+        return resume::run(file, arguments);
+    }
+    let wanted = arguments.device.as_deref().unwrap_or_default();
     let arms = arguments
         .arms
         .iter()
@@ -49,8 +54,7 @@ pub fn run(arguments: &Run) -> Result<()> {
         .map(|text| Metric::parse(text))
         .collect::<Result<Vec<_>>>()?;
     let reference = named_reference(arguments.reference.as_deref(), &arms)?;
-    let model = arguments
-        .device
+    let model = wanted
         .strip_prefix("scratch:")
         .map(str::parse::<Model>)
         .transpose()?;
@@ -71,7 +75,7 @@ pub fn run(arguments: &Run) -> Result<()> {
         (Some(scratch), _) => Device::resolve(scratch.device_name())?.device,
         (None, Some(model)) => return dry_run_of_scratch(arguments, &arms, model),
         (None, None) => {
-            let resolved = Device::resolve(&arguments.device)?;
+            let resolved = Device::resolve(wanted)?;
             resolved.notes.iter().for_each(|text| note(text));
             resolved.device
         }
@@ -121,6 +125,7 @@ pub fn run(arguments: &Run) -> Result<()> {
             .and_then(|scratch| scratch.fallback().map(str::to_owned))
             .into_iter()
             .collect(),
+        earlier: None,
     };
     if arguments.dry_run {
         return print_schedule(&experiment.arms, &experiment.plan());
