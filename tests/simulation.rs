@@ -10,6 +10,7 @@ mod naive; // what others do: one arm after the other, unpaired tests
 #[path = "simulation/noise.rs"]
 mod noise; // the four worlds
 
+use iosched::ab::gate;
 use iosched::ab::plan::Plan;
 use iosched::ab::stats::{self, Interval};
 use iosched::ab::stopping::{LOOKS, Method, Stopping};
@@ -17,6 +18,7 @@ use iosched::ab::verdict::{self, Direction, Question, Scale, Verdict};
 use noise::{AUTOCORRELATED, DRIFT, HOSTILE, IID, World};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use rand_distr::{Distribution, StandardNormal};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
@@ -296,6 +298,56 @@ fn carry_over_fools_the_cycle_and_not_the_williams_square() {
         false_alarm(&plan, rng)
     });
     assert_percent("carry-over, Williams, any false alarm", williams, 0.0..=6.0);
+}
+
+/// A run of ten blocks on some day: the machine is 8 % faster or slower that day, and the ratio 2 % per arm off.
+struct Day {
+    /// Of the new arm, absolute, and of its ratio to the reference.
+    arm: Vec<f64>,
+    ratio: gate::Estimate,
+}
+
+fn day(rng: &mut ChaCha8Rng, effect: f64) -> Day {
+    let normal = |rng: &mut ChaCha8Rng| -> f64 { StandardNormal.sample(rng) };
+    let speed = 0.08 * normal(rng);
+    let off = [0.02 * normal(rng), effect + 0.02 * normal(rng)];
+    let (blocks, noise) = (10, IID.rounds(rng, 20));
+    let plan = Plan::new(rng.next_u64(), 2, blocks);
+    let d = differences(&plan, &noise, |arm| off[arm], 1);
+    let of_arm = plan.rounds.iter().filter(|round| round.arm == 1);
+    Day {
+        arm: of_arm.map(|r| speed + off[1] + noise[r.index]).collect(),
+        ratio: gate::Estimate {
+            value: stats::hodges_lehmann(&d).expect("ten blocks"),
+            standard_error: stats::sd(&d).expect("ten blocks") / (blocks as f64).sqrt(),
+            blocks,
+        },
+    }
+}
+
+#[test]
+fn a_gate_by_ratios_is_quiet_where_one_by_absolute_numbers_cries_wolf() {
+    let absolute = percent(20, |rng| {
+        let (old, new) = (day(rng, 0.0).arm, day(rng, 0.0).arm);
+        let is_worse = stats::mean(&new) < stats::mean(&old);
+        is_worse && naive::welch_finds(&[old, new].concat(), ALPHA)
+    });
+    assert_percent(
+        "null, absolute against a stored run",
+        absolute,
+        25.0..=100.0,
+    );
+    let gated = |rng: &mut ChaCha8Rng, baselines: usize, effect: f64| {
+        let earlier: Vec<_> = (0..baselines).map(|_| day(rng, 0.0).ratio).collect();
+        let found = gate::change(day(rng, effect).ratio, &earlier, ALPHA);
+        found.is_some_and(|(_, interval)| interval.upper < 0.0)
+    };
+    let one = percent(21, |rng| gated(rng, 1, 0.0));
+    assert_percent("null, ratio against one run, 3 % assumed", one, 0.3..=3.0);
+    let five = percent(22, |rng| gated(rng, 5, 0.0));
+    assert_percent("null, ratio against five runs", five, 1.5..=3.8);
+    let found = percent(23, |rng| gated(rng, 5, 0.9f64.ln()));
+    assert_percent("-10 %, ratio against five runs", found, 50.0..=100.0);
 }
 
 /// Real rounds of one second, mq-deadline all the time, on a busy machine: whatever is found is false.

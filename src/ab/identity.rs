@@ -1,7 +1,7 @@
 //! Whether two measurements were made on the same thing. Pure.
 
 use crate::environment::Environment;
-use crate::report::result::{DeviceInfo, ResultFile};
+use crate::report::result::{Design, DeviceInfo, ResultFile};
 
 /// What has changed since a run began, each with both values. Empty: it may go on.
 pub fn changes(then: &ResultFile, environment: &Environment, device: &DeviceInfo) -> Vec<String> {
@@ -31,11 +31,54 @@ pub fn changes(then: &ResultFile, environment: &Environment, device: &DeviceInfo
     changes.0
 }
 
+/// Why the ratios of two results cannot be compared. How busy or fast the machine was is in both parts of a ratio;
+/// what the parts are must be the same.
+pub fn incomparable(a: &ResultFile, b: &ResultFile, other_kernel: bool) -> Vec<String> {
+    let mut changes = Changes::default();
+    changes.see("model", &b.device.model, &a.device.model);
+    changes.see("firmware", &b.device.firmware, &a.device.firmware);
+    changes.see("size", &b.device.size_bytes, &a.device.size_bytes);
+    let scratch = |result: &ResultFile| result.device.scratch.as_ref().map(|truth| truth.model);
+    changes.see("scratch device", &scratch(b), &scratch(a));
+    if !other_kernel {
+        changes.see("kernel", &series(b), &series(a));
+    }
+    let (then, now) = (&b.environment, &a.environment);
+    changes.see("architecture", &then.architecture, &now.architecture);
+    changes.see("CPU", &then.cpu_model, &now.cpu_model);
+    changes.see("CPUs", &then.cpus, &now.cpus);
+    changes.see("fio", &then.fio_version, &now.fio_version);
+    if a.workload.description != b.workload.description {
+        changes.0.push("another workload".to_owned());
+    }
+    let (then, now) = (&b.design, &a.design);
+    changes.see("ramp", &then.ramp_s, &now.ramp_s);
+    changes.see("round time", &then.round_time_s, &now.round_time_s);
+    let reference = |design: &Design| {
+        let arm = &design.arms[design.reference];
+        (arm.scheduler.clone(), arm.settings.clone())
+    };
+    changes.see("reference", &reference(then), &reference(now));
+    changes.see(
+        "probe measures Q2G",
+        &b.probe.measures_q2g,
+        &a.probe.measures_q2g,
+    );
+    changes.0
+}
+
+/// `6.12` of `6.12.1-arch`.
+fn series(result: &ResultFile) -> String {
+    let release = &result.environment.kernel_release;
+    let parts: Vec<&str> = release.splitn(3, ['.', '-']).take(2).collect();
+    parts.join(".")
+}
+
 #[derive(Default)]
-pub(super) struct Changes(pub(super) Vec<String>);
+struct Changes(Vec<String>);
 
 impl Changes {
-    pub(super) fn see<T: PartialEq + std::fmt::Debug>(&mut self, what: &str, then: &T, now: &T) {
+    fn see<T: PartialEq + std::fmt::Debug>(&mut self, what: &str, then: &T, now: &T) {
         if then != now {
             self.0.push(format!("{what}: {then:?} -> {now:?}"));
         }
@@ -47,6 +90,32 @@ mod tests {
     use super::*;
     use crate::ab::stopping::Stopping;
     use crate::report::fixture::empty;
+
+    #[test]
+    fn ratios_are_compared_of_the_same_parts() {
+        let a = empty(&["none", "bfq"], Stopping::Looks, &["throughput"]);
+        let mut b = a.clone();
+        b.environment.kernel_release = "6.12.77-other".into();
+        b.environment.memory_bytes = None;
+        b.design.arms[1].settings = vec![("nr_requests".into(), "2".into())];
+        assert_eq!(
+            incomparable(&a, &b, false),
+            [""; 0],
+            "the treatment may differ"
+        );
+        b.environment.kernel_release = "6.11.9".into();
+        assert_eq!(incomparable(&a, &b, true), [""; 0]);
+        b.design.arms[0].settings = vec![("nr_requests".into(), "2".into())];
+        b.workload.description = serde_json::Value::Null;
+        let found = incomparable(&a, &b, false).join("; ");
+        for what in [
+            r#"kernel: "6.11" -> "6.12""#,
+            "another workload",
+            "reference: ",
+        ] {
+            assert!(found.contains(what), "{what}: {found}");
+        }
+    }
 
     #[test]
     fn any_change_is_named_with_both_values() {

@@ -2,6 +2,7 @@
 
 pub mod analysis; // from rounds to verdicts
 pub mod exclusion; // whether a round counts
+pub mod gate; // whether a result may pass
 pub mod identity; // whether two measurements were made on the same thing
 pub mod metric; // names: unit, scale, direction and margin
 pub mod plan; // the schedule: who runs when, in a random order that is written down first

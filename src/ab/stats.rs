@@ -275,7 +275,7 @@ fn signed_rank_cdf(n: usize) -> Vec<f64> {
 }
 
 /// The upper quantile: exceeded with probability `tail`.
-fn student_quantile(tail: f64, df: usize) -> Option<f64> {
+pub fn student_quantile(tail: f64, df: usize) -> Option<f64> {
     let sane = tail > 0.0 && tail < 1.0 && df > 0;
     // From the lower tail, where a small probability keeps its digits.
     let quantile =

@@ -1,5 +1,6 @@
 //! What people and machines read. Types and pure functions; nothing here touches the machine.
 
+pub mod gate; // what a gate found
 pub mod live; // one interval of `iosched stat`
 pub mod result; // the result of an A/B: the JSON
 pub mod text; // the result as a text table

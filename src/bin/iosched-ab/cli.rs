@@ -17,8 +17,8 @@ use iosched::scratch::Model;
     max_term_width = 100
 )]
 #[command(
-    after_help = "Exit codes: 0 done, 1 run-time error, 2 usage, 5 refused before anything was touched, \
-    6 the run is invalid, 130 and 143 interrupted after everything was put back."
+    after_help = "Exit codes: 0 done, 1 run-time error, 2 usage, 3 a gate failed, 4 no decision where one was \
+    required, 5 refused before anything was touched, 6 the run is invalid, 130 and 143 interrupted after everything was put back."
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -44,6 +44,9 @@ pub enum Command {
     /// Print a result file again
     #[command(after_help = "Example:\n  iosched-ab report iosched-ab-1732170000.json --all")]
     Report(Report),
+    /// Pass or fail by exit code, for CI
+    #[command(after_help = GATE_HELP)]
+    Gate(Gate),
     /// List the built-in workloads
     Workloads,
     /// Print a completion script
@@ -158,6 +161,45 @@ pub struct Report {
     /// The exploratory metrics too
     #[arg(long)]
     pub all: bool,
+}
+
+const GATE_HELP: &str = "\
+Without --baseline each arm is held against the reference of the same run: name the old settings as --reference.
+With it, the ratio to the reference is held against that of earlier runs. Five or more of them show how much it varies;
+fewer are taken to vary by 3 %, which is said.
+
+Exit codes: 0 passed, 3 failed, 4 no decision where one was required or a baseline that cannot be compared, 6 invalid.
+
+Examples:
+  iosched-ab gate result.json
+  iosched-ab gate result.json --mode noninferior
+  iosched-ab gate result.json --baseline nightly-*.json";
+
+#[derive(Args)]
+pub struct Gate {
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Earlier results of the same device, workload and reference
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub baseline: Vec<PathBuf>,
+    #[arg(long, value_enum, default_value_t = GateMode::Worse)]
+    pub mode: GateMode,
+    /// Inconclusive comparisons do not pass (exit code 4)
+    #[arg(long)]
+    pub require_verdict: bool,
+    /// The kernel is what is tested: baselines of another one are accepted
+    #[arg(long)]
+    pub other_kernel: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum GateMode {
+    /// Fails what is shown to be worse
+    Worse,
+    /// Fails what is shown to be worse by more than the margin
+    BeyondMargin,
+    /// Fails what is worse, and does not pass what is not shown to be within the margin
+    Noninferior,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

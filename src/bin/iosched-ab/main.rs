@@ -2,6 +2,7 @@
 
 mod cli;
 mod demo;
+mod gate;
 mod progress;
 mod report;
 mod resume;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => changing(|| demo::run(&arguments)),
         Command::Scratch(arguments) => changing(|| scratch::run(&arguments)),
         Command::Report(arguments) => report::run(&arguments),
+        Command::Gate(arguments) => gate::run(&arguments),
         Command::Workloads => report::workloads(),
         Command::Completions { shell } => {
             clap_complete::generate(
