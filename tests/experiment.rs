@@ -251,3 +251,28 @@ fn a_result_can_go_to_stdout() {
     assert_eq!(text(&result, "/status"), "complete");
     assert_eq!(program.files(), [""; 0]);
 }
+
+#[test]
+#[ignore = "root"]
+fn an_arm_against_itself_tells_what_can_be_seen_here() {
+    let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
+    disk.set("scheduler", "kyber");
+    let node = disk.node();
+    let start = ["aa", &node, "-o", "result", "--rounds", "3"];
+    let command = ["--", "sh", "-c", READ_A_LITTLE];
+    let ended = program.run(&[&start[..], &command].concat()).ends(0, &[]);
+    assert!(ended.stdout.contains("ROUNDS PER ARM"), "{}", ended.stdout);
+    let result = program.result("result");
+    follows_its_plan(&result);
+    assert_eq!(result["design"]["is_placebo"], true);
+    for round in list(&result, "/rounds") {
+        assert_eq!(text(round, "/scheduler"), "kyber", "the present one");
+    }
+    let noise = &list(&result, "/noise/metrics")[0];
+    assert_eq!(text(noise, "/metric"), "elapsed");
+    let effects: Vec<f64> = list(noise, "/detectable")
+        .iter()
+        .map(|d| number(d, "/effect"))
+        .collect();
+    assert!(effects.is_sorted_by(|a, b| a > b), "{effects:?}");
+}

@@ -5,6 +5,7 @@ pub mod exclusion; // whether a round counts
 pub mod gate; // whether a result may pass
 pub mod identity; // whether two measurements were made on the same thing
 pub mod metric; // names: unit, scale, direction and margin
+pub mod noise; // how small an effect a machine can show
 pub mod plan; // the schedule: who runs when, in a random order that is written down first
 pub mod round; // one round: switch, verify, ramp, measure
 pub mod run; // carries out the plan

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
 
-use super::analysis;
 use super::metric::Metric;
 use super::plan::Plan;
 use super::round::Bench;
 use super::stopping::Stopping;
 use super::turn::{self, Next, Turn};
+use super::{analysis, noise};
 use crate::arm::Arm;
 use crate::device::Device;
 use crate::environment::Environment;
@@ -46,6 +46,8 @@ pub struct Experiment<'a> {
     /// Saved here after every round, if given.
     pub output: Option<PathBuf>,
     pub notes: Vec<String>,
+    /// All arms are the same, to see what noise does.
+    pub is_placebo: bool,
     /// An interrupted run to go on with; it has the plan and the rounds so far.
     pub earlier: Option<ResultFile>,
 }
@@ -98,7 +100,9 @@ impl Experiment<'_> {
         observer.begin(&result);
 
         let settings = self.journal.record(Undo::Queue(baseline.clone()))?;
+        let (begin, done_before) = (Instant::now(), result.rounds.len());
         let outcome = self.rounds(&mut probe, &baseline, &mut result, observer);
+        let took = begin.elapsed();
         let put_back = settings.undo();
 
         result.finished = Some(now());
@@ -111,6 +115,9 @@ impl Experiment<'_> {
         result.metrics = analysis::metrics(&result);
         result.comparisons = analysis::comparisons(&result);
         result.waiting = analysis::waiting(&result);
+        result.noise = (result.design.is_placebo)
+            .then(|| noise::noise(&result, block_s(&result, done_before, took)))
+            .flatten();
         save(self.output.as_deref(), &result)?;
         put_back.context("the device is not as it was; `iosched restore` tries again")?;
         outcome?;
@@ -204,6 +211,7 @@ impl Experiment<'_> {
                 round_time_s: self.time.as_secs_f64(),
                 primary: self.primary.clone(),
                 alpha: ALPHA,
+                is_placebo: self.is_placebo,
             },
             plan: self.plan(),
             probe: ProbeInfo::of(probe),
@@ -212,9 +220,15 @@ impl Experiment<'_> {
             excluded: Vec::new(),
             comparisons: Vec::new(),
             waiting: Vec::new(),
+            noise: None,
             notes: self.notes.clone(),
         }
     }
+}
+
+fn block_s(result: &ResultFile, done_before: usize, took: Duration) -> f64 {
+    let rounds = result.rounds.len() - done_before;
+    took.as_secs_f64() * result.plan.arms as f64 / rounds.max(1) as f64
 }
 
 /// By arm, what was in force in its first round, if it had one before the run was interrupted.

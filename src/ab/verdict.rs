@@ -217,7 +217,7 @@ impl Question {
     }
 
     /// The smallest effect that so many blocks show in four of five runs.
-    fn detectable(self, sd: f64, blocks: usize) -> Option<f64> {
+    pub fn detectable(self, sd: f64, blocks: usize) -> Option<f64> {
         match self.method {
             Method::SignedRank => stats::minimum_detectable_effect(sd, blocks, self.alpha),
             Method::AlwaysValid => stats::always_valid_detectable_effect(sd, blocks, self.alpha),

@@ -67,6 +67,7 @@ pub fn empty(arms: &[&str], stopping: Stopping, primary: &[&str]) -> ResultFile 
             round_time_s: 20.0,
             primary: primary.iter().map(|m| Metric::parse(m).unwrap()).collect(),
             alpha: 0.05,
+            is_placebo: false,
         },
         probe: ProbeInfo {
             measures_q2g: true,
@@ -78,6 +79,7 @@ pub fn empty(arms: &[&str], stopping: Stopping, primary: &[&str]) -> ResultFile 
         excluded: Vec::new(),
         comparisons: Vec::new(),
         waiting: Vec::new(),
+        noise: None,
         notes: Vec::new(),
     }
 }

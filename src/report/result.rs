@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ab::metric::Metric;
+use crate::ab::noise::Noise;
 use crate::ab::plan::Plan;
 use crate::ab::stopping::Stopping;
 use crate::ab::verdict::Comparison;
@@ -56,6 +57,8 @@ pub struct ResultFile {
     pub comparisons: Vec<ArmComparison>,
     /// Per arm, in the order of `design.arms`: did requests wait at all?
     pub waiting: Vec<ArmWaiting>,
+    /// Of an arm against itself: what this machine can show.
+    pub noise: Option<Noise>,
     pub notes: Vec<String>,
 }
 
@@ -99,6 +102,8 @@ pub struct Design {
     /// Declared before the first round; its intervals hold together at 95 %.
     pub primary: Vec<Metric>,
     pub alpha: f64,
+    /// Both arms are the same: whatever differs is noise.
+    pub is_placebo: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

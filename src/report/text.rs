@@ -26,6 +26,7 @@ pub fn render(result: &ResultFile, all: bool) -> String {
         text += "\nExploratory: each row at its own 95 %, some will be wrong by chance.\n";
         let _ = writeln!(text, "{}", table(&exploratory));
     }
+    placebo(&mut text, result, &primary);
     waiting(&mut text, result);
     quality(&mut text, result);
     if !all && !exploratory.is_empty() {
@@ -246,6 +247,47 @@ fn detectable(primary: &[&ArmComparison]) -> Option<String> {
         }
         Some(_) => Some("hardly any difference: there are too few blocks".to_owned()),
     }
+}
+
+/// Of an arm against itself.
+fn placebo(text: &mut String, result: &ResultFile, primary: &[&ArmComparison]) {
+    if !result.design.is_placebo {
+        return;
+    }
+    let is_alarm =
+        |row: &&&ArmComparison| matches!(row.comparison.verdict, Verdict::Better | Verdict::Worse);
+    *text += match primary.iter().filter(is_alarm).count() {
+        0 => "Both arms are the same, and neither was found better or worse.\n",
+        _ => {
+            "FALSE ALARM: both arms are the same, and yet they were found to differ. One such run in twenty does so \
+             by chance; if more do, the rounds are not independent of what runs before them: take a longer ramp.\n"
+        }
+    };
+    let Some(noise) = &result.noise else { return };
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    let names = noise.metrics.iter().map(|noise| noise.metric.clone());
+    let header = ["ROUNDS PER ARM", "TIME"].map(str::to_owned);
+    table.set_header(header.into_iter().chain(names));
+    for (index, first) in noise.metrics[0].detectable.iter().enumerate() {
+        let effects = noise.metrics.iter().map(|metric| {
+            let effect = metric.detectable.get(index).map(|d| d.effect);
+            let scale = primary.iter().find(|row| row.metric.name == metric.metric);
+            match (effect, scale.map(|row| row.metric.scale)) {
+                (Some(effect), Some(Scale::Identity)) => format!("{effect:.3}"),
+                (Some(effect), _) => format!("{:.1} %", effect * 100.0),
+                (None, _) => "-".to_owned(),
+            }
+        });
+        let time = units::duration(first.seconds);
+        let row = [first.blocks.to_string(), time].into_iter().chain(effects);
+        table.add_row(row);
+    }
+    let _ = writeln!(
+        text,
+        "What a run of two arms can show here in four of five cases:\n{}",
+        table.trim_fmt()
+    );
 }
 
 fn waiting(text: &mut String, result: &ResultFile) {

@@ -31,6 +31,15 @@ pub fn count(n: f64) -> String {
     }
 }
 
+/// How long people wait: `45 s`, `7 min`, `2.5 h`.
+pub fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 99.5 => format!("{s:.0} s"),
+        s if s < 5970.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
 /// A metric's value with its unit, see `Metric::unit`; `-` where there is none.
 pub fn value(value: Option<f64>, unit: &str) -> String {
     let Some(value) = value else {
@@ -92,5 +101,8 @@ mod tests {
         assert_eq!(value(Some(1.5), "s"), "1.50 s");
         assert_eq!(value(None, "ns"), "-");
         assert_eq!(difference(-0.0204), "-0.020");
+        assert_eq!(duration(45.2), "45 s");
+        assert_eq!(duration(420.0), "7 min");
+        assert_eq!(duration(9000.0), "2.5 h");
     }
 }

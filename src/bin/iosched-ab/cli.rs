@@ -30,6 +30,9 @@ pub enum Command {
     /// Interleaved rounds of a workload under each arm, with a verdict
     #[command(after_help = RUN_HELP)]
     Run(Box<Run>),
+    /// An arm against itself: how small a difference can this machine show, and in what time?
+    #[command(after_help = "Example:\n  iosched-ab aa nvme0n1 --workload randread --quick")]
+    Aa(Box<Aa>),
     /// A complete comparison on a scratch device of its own; needs nothing but root
     #[command(
         after_help = "Example:\n  iosched-ab demo -o demo.json && jq '.comparisons[0]' demo.json"
@@ -68,16 +71,9 @@ Examples:
   iosched-ab run --resume iosched-ab-20260203T040506Z.json
   iosched-ab run scratch:ssd --arm none --arm mq-deadline --workload probe-hog --metric probe.read_clat_p50";
 
+/// What is run, for how long, and where the result goes.
 #[derive(Args)]
-#[allow(clippy::struct_excessive_bools, clippy::struct_field_names)] // they are the command line
-#[command(group = ArgGroup::new("load").required(true).args(["workload", "job", "command", "resume"]))]
-pub struct Run {
-    /// Kernel name, path, partition or mount point; or scratch:ssd, scratch:hdd, scratch:ram
-    #[arg(value_name = "DEVICE", required_unless_present = "resume")]
-    pub device: Option<String>,
-    /// A scheduler with its settings; give at least two
-    #[arg(long = "arm", value_name = "ARM", required_unless_present = "resume")]
-    pub arms: Vec<String>,
+pub struct Conditions {
     /// A built-in workload, see `iosched-ab workloads`
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
@@ -87,13 +83,6 @@ pub struct Run {
     /// Any command; it sees IOSCHED_DEVICE, IOSCHED_ARM, IOSCHED_BLOCK, IOSCHED_ROUND and IOSCHED_SEED
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
-    /// The arm that others are compared to [default: the present scheduler if it is an arm, else the first]
-    #[arg(long, value_name = "LABEL")]
-    pub reference: Option<String>,
-    /// Rounds per arm: a number; `auto`: 8, 12, 16 or 20, until the primary metrics have their verdicts; `open`: until
-    /// they have, however long, or Ctrl-C, with intervals that hold at any time
-    #[arg(long, value_name = "N|auto|open", default_value = "auto", value_parser = rounds)]
-    pub rounds: Stopping,
     /// Measured length of a round
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = round_time)]
     pub round_time: Duration,
@@ -119,6 +108,27 @@ pub struct Run {
     /// Result file [default: iosched-ab-TIMESTAMP.json]; `-` for stdout
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+#[derive(Args)]
+#[allow(clippy::struct_field_names)] // they are the command line
+#[command(group = ArgGroup::new("load").required(true).args(["workload", "job", "command", "resume"]))]
+pub struct Run {
+    /// Kernel name, path, partition or mount point; or scratch:ssd, scratch:hdd, scratch:ram
+    #[arg(value_name = "DEVICE", required_unless_present = "resume")]
+    pub device: Option<String>,
+    /// A scheduler with its settings; give at least two
+    #[arg(long = "arm", value_name = "ARM", required_unless_present = "resume")]
+    pub arms: Vec<String>,
+    /// The arm that others are compared to [default: the present scheduler if it is an arm, else the first]
+    #[arg(long, value_name = "LABEL")]
+    pub reference: Option<String>,
+    /// Rounds per arm: a number; `auto`: 8, 12, 16 or 20, until the primary metrics have their verdicts; `open`: until
+    /// they have, however long, or Ctrl-C, with intervals that hold at any time
+    #[arg(long, value_name = "N|auto|open", default_value = "auto", value_parser = rounds)]
+    pub rounds: Stopping,
+    #[command(flatten)]
+    pub conditions: Conditions,
     /// Go on with an interrupted run, whose file says all but the consents; it is written on
     #[arg(long, value_name = "FILE", conflicts_with_all = ["device", "arms", "reference", "rounds", "round_time",
         "ramp", "quick", "metrics", "seed", "output", "dry_run"])]
@@ -126,6 +136,22 @@ pub struct Run {
     /// Print the schedule and touch nothing
     #[arg(long)]
     pub dry_run: bool,
+}
+
+#[derive(Args)]
+#[command(group = ArgGroup::new("load").required(true).args(["workload", "job", "command"]))]
+pub struct Aa {
+    /// Kernel name, path, partition or mount point; or scratch:ssd, scratch:hdd, scratch:ram
+    #[arg(value_name = "DEVICE")]
+    pub device: String,
+    /// What runs as both arms [default: the present scheduler; none on a scratch device]
+    #[arg(long, value_name = "ARM")]
+    pub arm: Option<String>,
+    /// Rounds per arm: a number, auto or open
+    #[arg(long, value_name = "N", default_value = "12", value_parser = rounds)]
+    pub rounds: Stopping,
+    #[command(flatten)]
+    pub conditions: Conditions,
 }
 
 #[derive(Args)]

@@ -72,6 +72,7 @@ pub fn run(arguments: &Demo) -> Result<()> {
              them"
                 .to_owned(),
         ],
+        is_placebo: false,
         earlier: None,
     })
 }

@@ -32,6 +32,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = interrupt::install().and_then(|()| match cli.command {
         Command::Run(arguments) => changing(|| run::run(&arguments)),
+        Command::Aa(arguments) => changing(|| run::placebo(&arguments)),
         Command::Demo(arguments) => changing(|| demo::run(&arguments)),
         Command::Scratch(arguments) => changing(|| scratch::run(&arguments)),
         Command::Report(arguments) => report::run(&arguments),

@@ -16,12 +16,12 @@ use iosched::report::result::{DeviceInfo, ResultFile, Status};
 use iosched::workload::fio::Fio;
 use iosched::workload::recorded;
 
-use crate::cli::Run;
+use crate::cli::Conditions;
 use crate::note;
 use crate::report;
 use crate::run::{carry_out, make_scratch};
 
-pub fn run(file: &Path, arguments: &Run) -> Result<()> {
+pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
     let earlier = report::read(file)?;
     if earlier.status == Status::Complete {
         return Err(Failure::usage(
@@ -75,6 +75,7 @@ pub fn run(file: &Path, arguments: &Run) -> Result<()> {
         launcher: &launcher,
         output: Some(file.to_owned()),
         notes: Vec::new(),
+        is_placebo: earlier.design.is_placebo,
         earlier: Some(earlier),
     })
 }
