@@ -21,8 +21,8 @@ use crate::journal::{self, Journal, Undo};
 use crate::preflight;
 use crate::probe::Probe;
 use crate::report::result::{
-    Design, DeviceInfo, Exclusion, ProbeInfo, ResultFile, Resumed, Round, SCHEMA_VERSION, Status,
-    WorkloadInfo,
+    Design, DeviceInfo, Exclusion, ProbeInfo, ResultFile, Resumed, Round, SCHEMA, SCHEMA_VERSION,
+    Status, WorkloadInfo,
 };
 use crate::scheduler::{SavedQueue, State};
 use crate::scratch::Truth;
@@ -190,6 +190,7 @@ impl Experiment<'_> {
 
     fn empty_result(&self, probe: &Probe) -> ResultFile {
         ResultFile {
+            schema: SCHEMA.to_owned(),
             schema_version: SCHEMA_VERSION,
             status: Status::Running,
             error: None,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::result::{
-    Design, DeviceInfo, Evidence, Exclusion, ProbeInfo, ResultFile, Round, SCHEMA_VERSION, Status,
-    WorkloadInfo,
+    Design, DeviceInfo, Evidence, Exclusion, ProbeInfo, ResultFile, Round, SCHEMA, SCHEMA_VERSION,
+    Status, WorkloadInfo,
 };
 use crate::ab::analysis;
 use crate::ab::metric::Metric;
@@ -22,6 +22,7 @@ use crate::workload::{Fixed, Outcome};
 pub fn empty(arms: &[&str], stopping: Stopping, primary: &[&str]) -> ResultFile {
     let arms: Vec<Arm> = arms.iter().map(|text| text.parse().unwrap()).collect();
     ResultFile {
+        schema: SCHEMA.to_owned(),
         schema_version: SCHEMA_VERSION,
         status: Status::Running,
         error: None,

@@ -18,7 +18,10 @@ use crate::scratch::Truth;
 use crate::snapshot::{DeviceNumbers, OwnerNumbers};
 use crate::workload::{CgroupRef, Fixed, Outcome};
 
+/// Raised when a field changes its meaning or goes. Readers leave alone what they do not know.
 pub const SCHEMA_VERSION: u32 = 1;
+/// In `docs/`.
+pub const SCHEMA: &str = "ab-result-1.schema.json";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -34,6 +37,8 @@ pub enum Status {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResultFile {
+    #[serde(rename = "$schema")]
+    pub schema: String,
     pub schema_version: u32,
     pub status: Status,
     pub error: Option<String>,
