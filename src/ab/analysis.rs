@@ -40,6 +40,13 @@ pub fn metrics(result: &ResultFile) -> Vec<Metric> {
     metrics
 }
 
+/// Rounds of blocks in which every round so far counts, in their order.
+pub fn counted_rounds(result: &ResultFile) -> Vec<&Round> {
+    let mut rounds: Vec<&Round> = Table::new(result).rounds.into_values().collect();
+    rounds.sort_by_key(|round| round.index);
+    rounds
+}
+
 fn adjust(
     comparisons: &mut [ArmComparison],
     set: fn(&mut ArmComparison, Option<f64>),

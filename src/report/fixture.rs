@@ -164,3 +164,50 @@ pub fn values(turn: &Turn, levels: &[(&str, f64)]) -> BTreeMap<String, f64> {
     all.map(|(i, (name, level))| ((*name).to_owned(), level * (1.0 + 0.02 * wobble(i))))
         .collect()
 }
+
+/// Something of everything: each verdict, a share, a label that needs quotes, a block that was run again.
+pub fn sample() -> ResultFile {
+    let arms = ["none", "bfq", "mq-deadline,iosched/read_expire=100"];
+    let primary = ["throughput", "total_p99", "jain_bytes"];
+    let mut result = empty(&arms, Stopping::Fixed { blocks: 12 }, &primary);
+    carry_out(&mut result, |turn| {
+        if (turn.planned.block, turn.planned.arm, turn.attempt) == (3, 1, 0) {
+            return Err(Exclusion::ForeignIo);
+        }
+        let wild = if turn.planned.block % 3 == 0 {
+            4.0
+        } else {
+            0.5
+        };
+        let levels = [
+            (1e8, 2e6, 0.9, 1e6),
+            (0.5e8, 1e6, 0.95, 1e6),
+            (1e8, 2e6 * wild, 0.9, 2e6),
+        ];
+        let (throughput, p99, jain, mean) = levels[turn.planned.arm];
+        Ok(values(
+            turn,
+            &[
+                ("throughput", throughput),
+                ("total_p99", p99),
+                ("jain_bytes", jain),
+                ("read_total_mean", mean),
+            ],
+        ))
+    });
+    result
+}
+
+/// What `tests/report.rs` reads; `UPDATE=1 cargo test sample` writes it.
+#[test]
+fn the_sample_in_tests_is_a_result_of_this_version() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/report/result.json");
+    let made = serde_json::to_string(&sample()).unwrap() + "\n";
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(path, &made).unwrap();
+    }
+    let kept = std::fs::read_to_string(path).unwrap();
+    assert!(kept == made, "{path} is of another version");
+    let read: ResultFile = serde_json::from_str(&kept).unwrap();
+    assert_eq!(read, sample());
+}

@@ -2,7 +2,7 @@
 
 use comfy_table::{Table, presets};
 
-use super::{text, units};
+use super::{units, words};
 use crate::ab::gate::{ASSUMED_RUN_SD, Basis, Check, Outcome};
 use crate::ab::verdict::{Scale, Verdict};
 
@@ -61,13 +61,13 @@ fn shown(scale: Scale, x: f64) -> String {
 
 fn verdict(check: &Check) -> String {
     match (check.basis, check.verdict) {
-        (Basis::Own, _) => text::verdict(&check.comparison),
+        (Basis::Own, _) => words::verdict(&check.comparison),
         (_, Verdict::Better) => "better".to_owned(),
         (_, Verdict::Worse) => "worse".to_owned(),
         (_, Verdict::Equivalent) => {
             format!(
                 "equivalent within {}",
-                text::margin(&check.comparison.metric)
+                words::margin(&check.comparison.metric)
             )
         }
         (_, Verdict::Inconclusive) => "inconclusive".to_owned(),

@@ -6,10 +6,8 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::result::{ArmComparison, ResultFile, Status};
-use super::units;
-use crate::ab::metric::Metric;
-use crate::ab::stopping::Stopping;
-use crate::ab::verdict::{Comparison, Reason, Scale, Verdict};
+use super::{units, words};
+use crate::ab::verdict::{Scale, Verdict};
 use crate::workload::Fixed;
 
 /// `all`: the exploratory metrics too.
@@ -21,7 +19,7 @@ pub fn render(result: &ResultFile, all: bool) -> String {
     if !primary.is_empty() {
         let _ = write!(text, "\n{}\n", table(&primary));
     }
-    levels(&mut text, &primary);
+    text += &words::levels(&primary);
     if all && !exploratory.is_empty() {
         text += "\nExploratory: each row at its own 95 %, some will be wrong by chance.\n";
         let _ = writeln!(text, "{}", table(&exploratory));
@@ -37,19 +35,7 @@ pub fn render(result: &ResultFile, all: bool) -> String {
 
 fn heading(text: &mut String, result: &ResultFile) {
     let device = &result.device;
-    let _ = writeln!(
-        text,
-        "{}{} · {} · {} arms x {} · seed {}",
-        device.device.name,
-        device
-            .model
-            .as_ref()
-            .map_or(String::new(), |model| format!(" ({model})")),
-        result.workload.name,
-        result.design.arms.len(),
-        blocks(result),
-        result.plan.seed,
-    );
+    let _ = writeln!(text, "{} · seed {}", words::title(result), result.plan.seed);
     if let Some(truth) = &device.scratch {
         let _ = writeln!(text, "scratch device: {}", truth.text);
     }
@@ -74,15 +60,6 @@ fn heading(text: &mut String, result: &ResultFile) {
     }
     if let Some(error) = &result.error {
         let _ = writeln!(text, "  {error}");
-    }
-}
-
-fn blocks(result: &ResultFile) -> String {
-    let begun = result.blocks_begun();
-    match result.design.stopping {
-        Stopping::Fixed { blocks } => format!("{blocks} blocks"),
-        Stopping::Looks => format!("{begun} of at most {} blocks", result.plan.blocks()),
-        Stopping::Open => format!("{begun} blocks, open-ended"),
     }
 }
 
@@ -120,9 +97,9 @@ fn table(rows: &[&ArmComparison]) -> String {
                 String::new()
             },
             units::value(row.arm_median, &row.metric.unit),
-            change(comparison),
-            interval(comparison),
-            verdict(row),
+            words::change(comparison),
+            words::interval(comparison),
+            words::verdict(row),
         ]);
     }
     for index in [3, 4] {
@@ -131,122 +108,6 @@ fn table(rows: &[&ArmComparison]) -> String {
         }
     }
     table.trim_fmt()
-}
-
-/// `-12.4 %`, or the difference of shares; `-` where there is no estimate.
-pub fn change(comparison: &Comparison) -> String {
-    let text = match comparison.question.scale {
-        Scale::Log => comparison.ratio.map(units::change),
-        Scale::Identity => comparison.estimate.map(units::difference),
-    };
-    text.unwrap_or_else(|| "-".to_owned())
-}
-
-pub fn interval(comparison: &Comparison) -> String {
-    let (interval, text): (_, fn(f64) -> String) = match comparison.question.scale {
-        Scale::Log => (comparison.ratio_interval, units::change),
-        Scale::Identity => (comparison.interval, units::difference),
-    };
-    interval.map_or("-".to_owned(), |interval| {
-        format!("{} .. {}", text(interval.lower), text(interval.upper))
-    })
-}
-
-pub fn margin(metric: &Metric) -> String {
-    match metric.scale {
-        Scale::Log => format!("{} %", metric.margin * 100.0),
-        Scale::Identity => metric.margin.to_string(),
-    }
-}
-
-/// With its reasons in brackets.
-pub fn verdict(row: &ArmComparison) -> String {
-    let comparison = &row.comparison;
-    let margin = margin(&row.metric);
-    let word = match comparison.verdict {
-        Verdict::Better if comparison.beyond_margin => format!("better by more than {margin}"),
-        Verdict::Better => "better".to_owned(),
-        Verdict::Worse if comparison.beyond_margin => format!("worse by more than {margin}"),
-        Verdict::Worse => "worse".to_owned(),
-        Verdict::Equivalent => format!("equivalent within {margin}"),
-        Verdict::Inconclusive => "inconclusive".to_owned(),
-    };
-    let reasons: Vec<String> = comparison.reasons.iter().filter_map(reason).collect();
-    if reasons.is_empty() {
-        word
-    } else {
-        format!("{word} ({})", reasons.join("; "))
-    }
-}
-
-fn reason(reason: &Reason) -> Option<String> {
-    Some(match reason {
-        Reason::NeedsRounds {
-            at_least,
-            projected,
-        } => match projected {
-            Some(projected) => format!("needs about {projected} blocks"),
-            None => format!("needs {at_least} blocks or more"),
-        },
-        Reason::Skewed => "skewed".to_owned(),
-        Reason::InsufficientTail => "too few I/Os beyond the percentile".to_owned(),
-        Reason::FragilePercentile => "percentile at a cliff".to_owned(),
-        Reason::StalledRounds { arm, reference } if arm + reference > 0 => {
-            format!("{} stalled rounds", arm + reference)
-        }
-        Reason::StalledRounds { .. } => return None,
-    })
-}
-
-fn levels(text: &mut String, primary: &[&ArmComparison]) {
-    let Some(first) = primary.first() else { return };
-    let attained = primary
-        .iter()
-        .filter_map(|row| {
-            row.comparison
-                .interval
-                .map(|interval| interval.attained_confidence)
-        })
-        .fold(f64::INFINITY, f64::min);
-    if attained.is_finite() {
-        let _ = writeln!(
-            text,
-            "Values are medians; changes and intervals are of blocks ({:.1} % each, so that all {} hold together \
-             at 95 %).",
-            attained * 100.0,
-            primary.len()
-        );
-    }
-    let _ = match detectable(primary) {
-        Some(smallest) => writeln!(
-            text,
-            "With {} blocks this run could have seen, in every row, {smallest}.",
-            first.comparison.blocks
-        ),
-        None => writeln!(
-            text,
-            "There are too few blocks to say what this run could have seen."
-        ),
-    };
-}
-
-/// The smallest effect that shows in all rows of a scale; shares only where there is nothing else.
-fn detectable(primary: &[&ArmComparison]) -> Option<String> {
-    let largest = |scale| {
-        let rows = primary.iter().filter(|row| row.metric.scale == scale);
-        rows.filter_map(|row| row.comparison.mde).reduce(f64::max)
-    };
-    match largest(Scale::Log) {
-        None => largest(Scale::Identity).map(|mde| format!("differences from {mde:.3} on")),
-        Some(mde) if mde < 1.0 => {
-            Some(format!("differences from {:.0} % on", (mde * 100.0).ceil()))
-        }
-        Some(mde) if mde < 99.0 => {
-            let factor = 1.0 + mde;
-            Some(format!("only differences from a factor of {factor:.1} on"))
-        }
-        Some(_) => Some("hardly any difference: there are too few blocks".to_owned()),
-    }
 }
 
 /// Of an arm against itself.

@@ -69,6 +69,16 @@ pub fn change(ratio: f64) -> String {
     }
 }
 
+/// Two of them, in the same form.
+pub fn change_range(lower: f64, upper: f64) -> String {
+    let is_small = |ratio: f64| (0.5..2.0).contains(&ratio);
+    if is_small(lower) && is_small(upper) {
+        format!("{} .. {}", change(lower), change(upper))
+    } else {
+        format!("x{} .. x{}", three(lower), three(upper))
+    }
+}
+
 fn three(x: f64) -> String {
     match x.abs() {
         a if a >= 99.95 => format!("{x:.0}"),
@@ -101,6 +111,8 @@ mod tests {
         assert_eq!(value(Some(1.5), "s"), "1.50 s");
         assert_eq!(value(None, "ns"), "-");
         assert_eq!(difference(-0.0204), "-0.020");
+        assert_eq!(change_range(0.9, 1.1), "-10.0 % .. +10.0 %");
+        assert_eq!(change_range(0.25, 1.1), "x0.25 .. x1.10");
         assert_eq!(duration(45.2), "45 s");
         assert_eq!(duration(420.0), "7 min");
         assert_eq!(duration(9000.0), "2.5 h");

@@ -45,7 +45,8 @@ pub enum Command {
     )]
     Scratch(Scratch),
     /// Print a result file again
-    #[command(after_help = "Example:\n  iosched-ab report iosched-ab-1732170000.json --all")]
+    #[command(after_help = "Examples:\n  iosched-ab report result.json --all\n  \
+        iosched-ab report result.json --format markdown >> \"$GITHUB_STEP_SUMMARY\"")]
     Report(Report),
     /// Pass or fail by exit code, for CI
     #[command(after_help = GATE_HELP)]
@@ -184,9 +185,12 @@ pub struct Report {
     pub file: PathBuf,
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// The exploratory metrics too
+    /// The exploratory metrics too, in the text
     #[arg(long)]
     pub all: bool,
+    /// Where to [default: stdout]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 const GATE_HELP: &str = "\
@@ -232,6 +236,22 @@ pub enum GateMode {
 pub enum Format {
     Text,
     Json,
+    /// A row per round
+    Csv,
+    /// For a step summary or a comment
+    Markdown,
+    /// A test case per primary comparison; worse is a failure
+    Junit,
+    /// The same in the kernel's test protocol
+    Ktap,
+    /// Go's benchmark format: benchstat -col /arm
+    Benchfmt,
+    /// Bencher
+    Bmf,
+    /// For github-action-benchmark: two files, FILE-smaller.json and FILE-bigger.json
+    GithubBenchmark,
+    /// Prometheus
+    Openmetrics,
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

@@ -1,27 +1,52 @@
 //! `iosched-ab report` and `iosched-ab workloads`.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use iosched::failure::Failure;
+use iosched::journal;
 use iosched::report::result::{ResultFile, SCHEMA_VERSION};
-use iosched::report::text;
+use iosched::report::{
+    benchfmt, bmf, csv, github_benchmark, junit, ktap, markdown, openmetrics, text,
+};
 use iosched::workload::catalogue;
 
 use crate::cli::{Format, Report};
 
 pub fn run(arguments: &Report) -> Result<()> {
     let result = read(&arguments.file)?;
-    let mut out = std::io::stdout().lock();
-    match arguments.format {
-        Format::Text => out.write_all(text::render(&result, arguments.all).as_bytes()),
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut out, &result).map_err(std::io::Error::from)?;
-            writeln!(out)
-        }
+    let text = match arguments.format {
+        Format::Text => text::render(&result, arguments.all),
+        Format::Json => serde_json::to_string_pretty(&result).context("writing JSON")? + "\n",
+        Format::Csv => csv::render(&result),
+        Format::Markdown => markdown::render(&result),
+        Format::Junit => junit::render(&result),
+        Format::Ktap => ktap::render(&result),
+        Format::Benchfmt => benchfmt::render(&result),
+        Format::Bmf => bmf::render(&result),
+        Format::GithubBenchmark => return two_files(&result, arguments.output.as_deref()),
+        Format::Openmetrics => openmetrics::render(&result),
+    };
+    match &arguments.output {
+        Some(path) => journal::write_whole(path, text.as_bytes()),
+        None => std::io::stdout()
+            .write_all(text.as_bytes())
+            .context("writing the report"),
     }
-    .context("writing the report")
+}
+
+fn two_files(result: &ResultFile, output: Option<&Path>) -> Result<()> {
+    let stem = output.ok_or_else(|| {
+        Failure::usage(
+            "github-benchmark is two files, one for each direction",
+            "name them: -o NAME writes NAME-smaller.json and NAME-bigger.json",
+        )
+    })?;
+    let path = |end: &str| PathBuf::from(format!("{}-{end}.json", stem.display()));
+    let files = github_benchmark::render(result);
+    journal::write_whole(&path("smaller"), files.smaller.as_bytes())?;
+    journal::write_whole(&path("bigger"), files.bigger.as_bytes())
 }
 
 /// A result file of this version.
