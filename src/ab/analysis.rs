@@ -27,10 +27,15 @@ pub fn comparisons(result: &ResultFile) -> Vec<ArmComparison> {
     all
 }
 
-/// Whether every primary comparison has its verdict.
+/// Whether every primary comparison has its verdict, but for those that rounds of this length cannot give: percentiles
+/// with too few I/Os beyond them in every round.
 pub fn is_decided(result: &ResultFile) -> bool {
     let mut primary = Table::new(result).primary().into_iter();
-    primary.all(|c| c.comparison.verdict != Verdict::Inconclusive)
+    primary.all(|row| {
+        let found = row.comparison;
+        let is_hopeless = found.blocks == 0 && found.question.insufficient_tail;
+        is_hopeless || found.verdict != Verdict::Inconclusive
+    })
 }
 
 /// Every metric that was compared, once.

@@ -104,13 +104,17 @@ fn own(comparison: &ArmComparison, rules: Rules) -> Check {
         change: found.estimate,
         interval: found.interval,
         verdict: found.verdict,
-        outcome: outcome(
-            rules,
-            found.question,
-            found.interval,
-            found.verdict,
-            is_skewed,
-        ),
+        outcome: match found.blocks {
+            // Nothing was compared, so nothing was shown.
+            0 => Outcome::Undecided,
+            _ => outcome(
+                rules,
+                found.question,
+                found.interval,
+                found.verdict,
+                is_skewed,
+            ),
+        },
         earlier_median: None,
     }
 }
@@ -143,7 +147,11 @@ fn against(
         change: found.map(|found| found.0),
         interval,
         verdict,
-        outcome: outcome(rules, question, interval, verdict, false),
+        outcome: match found {
+            // This result or a baseline has nothing on it.
+            None => Outcome::Undecided,
+            Some(_) => outcome(rules, question, interval, verdict, false),
+        },
         earlier_median: stats::median(&medians),
     }
 }
@@ -235,10 +243,9 @@ fn outcome(
 /// Of all checks together: a failure outweighs what is not decided.
 pub fn overall(checks: &[Check]) -> Outcome {
     let any = |outcome| checks.iter().any(|check| check.outcome == outcome);
-    let nothing_compared = checks.iter().any(|c| c.comparison.comparison.blocks == 0);
     if any(Outcome::Failed) {
         Outcome::Failed
-    } else if any(Outcome::Undecided) || nothing_compared || checks.is_empty() {
+    } else if any(Outcome::Undecided) || checks.is_empty() {
         Outcome::Undecided
     } else {
         Outcome::Passed

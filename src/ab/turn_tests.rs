@@ -1,6 +1,6 @@
 use super::*;
 use crate::ab::stopping::Stopping;
-use crate::report::fixture::{carry_out, empty, values};
+use crate::report::fixture::{carry_out, empty, round, values};
 use crate::report::result::Exclusion;
 
 const FIXED: Stopping = Stopping::Fixed { blocks: 6 };
@@ -120,6 +120,22 @@ fn a_look_ends_the_run_when_all_is_decided() {
     assert_eq!(noisy.rounds.len(), 40, "the last look ends it anyway");
     let alpha = noisy.comparisons[0].comparison.question.alpha;
     assert!((alpha - 0.01914).abs() < 1e-9);
+}
+
+/// A percentile that no round has the I/Os for will not come with more of them.
+#[test]
+fn what_cannot_be_decided_prolongs_nothing() {
+    let mut result = empty(
+        &["none", "bfq"],
+        Stopping::Looks,
+        &["throughput", "total_p99"],
+    );
+    while let Next::Round(turn) = next(&result) {
+        let mut round = round(&result, &turn, Ok(throughput(&turn, &[1.0, 2.0])));
+        round.evidence.insufficient_tail = vec!["total_p99".into()];
+        result.rounds.push(round);
+    }
+    assert_eq!(result.rounds.len(), 16);
 }
 
 #[test]

@@ -16,8 +16,9 @@ pub fn render(checks: &[Check]) -> String {
         let row = &check.comparison;
         let scale = row.metric.scale;
         let change = check.change.map_or("-".to_owned(), |x| shown(scale, x));
-        let interval = check.interval.map_or("-".to_owned(), |i| {
-            format!("{} .. {}", shown(scale, i.lower), shown(scale, i.upper))
+        let interval = check.interval.map_or("-".to_owned(), |i| match scale {
+            Scale::Log => units::change_range(i.lower.exp(), i.upper.exp()),
+            Scale::Identity => format!("{} .. {}", shown(scale, i.lower), shown(scale, i.upper)),
         });
         table.add_row([
             match check.outcome {
