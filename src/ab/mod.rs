@@ -1,6 +1,7 @@
 //! The comparison: which arm runs when, and what the rounds allow to be said.
 
 pub mod analysis; // from rounds to verdicts
+pub mod diagnostics; // drift, order and carry-over: warnings
 pub mod exclusion; // whether a round counts
 pub mod gate; // whether a result may pass
 pub mod identity; // whether two measurements were made on the same thing

@@ -11,7 +11,7 @@ use super::plan::Plan;
 use super::round::Bench;
 use super::stopping::Stopping;
 use super::turn::{self, Next, Turn};
-use super::{analysis, noise};
+use super::{analysis, diagnostics, noise};
 use crate::arm::Arm;
 use crate::device::Device;
 use crate::environment::Environment;
@@ -115,6 +115,7 @@ impl Experiment<'_> {
         result.metrics = analysis::metrics(&result);
         result.comparisons = analysis::comparisons(&result);
         result.waiting = analysis::waiting(&result);
+        result.diagnostics = diagnostics::diagnostics(&result);
         result.noise = (result.design.is_placebo)
             .then(|| noise::noise(&result, block_s(&result, done_before, took)))
             .flatten();
@@ -221,6 +222,7 @@ impl Experiment<'_> {
             excluded: Vec::new(),
             comparisons: Vec::new(),
             waiting: Vec::new(),
+            diagnostics: Vec::new(),
             noise: None,
             notes: self.notes.clone(),
         }

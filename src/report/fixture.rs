@@ -6,11 +6,11 @@ use super::result::{
     Design, DeviceInfo, Evidence, Exclusion, ProbeInfo, ResultFile, Round, SCHEMA, SCHEMA_VERSION,
     Status, WorkloadInfo,
 };
-use crate::ab::analysis;
 use crate::ab::metric::Metric;
 use crate::ab::plan::Plan;
 use crate::ab::stopping::Stopping;
 use crate::ab::turn::{Next, Turn, next};
+use crate::ab::{analysis, diagnostics};
 use crate::arm::Arm;
 use crate::device::{Device, HardwareDepth};
 use crate::environment::Environment;
@@ -80,6 +80,7 @@ pub fn empty(arms: &[&str], stopping: Stopping, primary: &[&str]) -> ResultFile 
         excluded: Vec::new(),
         comparisons: Vec::new(),
         waiting: Vec::new(),
+        diagnostics: Vec::new(),
         noise: None,
         notes: Vec::new(),
     }
@@ -106,6 +107,7 @@ pub fn carry_out(
     result.metrics = analysis::metrics(result);
     result.comparisons = analysis::comparisons(result);
     result.waiting = analysis::waiting(result);
+    result.diagnostics = diagnostics::diagnostics(result);
 }
 
 pub fn round(

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ab::diagnostics::Diagnostics;
 use crate::ab::metric::Metric;
 use crate::ab::noise::Noise;
 use crate::ab::plan::Plan;
@@ -62,6 +63,8 @@ pub struct ResultFile {
     pub comparisons: Vec<ArmComparison>,
     /// Per arm, in the order of `design.arms`: did requests wait at all?
     pub waiting: Vec<ArmWaiting>,
+    /// Of each primary metric: what rounds have to do with each other.
+    pub diagnostics: Vec<Diagnostics>,
     /// Of an arm against itself: what this machine can show.
     pub noise: Option<Noise>,
     pub notes: Vec<String>,

@@ -231,6 +231,19 @@ fn quality(text: &mut String, result: &ResultFile) {
             let _ = writeln!(text, "  block {block} {arm}: {problem}");
         }
     }
+    for diagnostics in &result.diagnostics {
+        for carry_over in diagnostics.carry_over.iter().filter(|c| c.is_warning) {
+            let _ = writeln!(
+                text,
+                "Carry-over: rounds after {} are off by {:+.3} in {} (p = {:.4}): take a longer ramp.",
+                carry_over.after,
+                carry_over.effect.estimate,
+                diagnostics.metric,
+                carry_over.effect.p
+            );
+        }
+    }
+    *text += &words::unseen_expiries(result);
     for note in result.probe.notes.iter().chain(&result.notes) {
         let _ = writeln!(text, "Note: {note}");
     }

@@ -7,6 +7,8 @@ use super::units;
 use crate::ab::metric::Metric;
 use crate::ab::stopping::Stopping;
 use crate::ab::verdict::{Comparison, Reason, Scale, Verdict};
+use crate::snapshot::Op;
+use crate::workload::Fixed;
 
 /// What was compared where, in a line.
 pub fn title(result: &ResultFile) -> String {
@@ -173,5 +175,64 @@ fn detectable(primary: &[&ArmComparison]) -> Option<String> {
             Some(format!("only differences from a factor of {factor:.1} on"))
         }
         Some(_) => Some("hardly any difference: there are too few blocks".to_owned()),
+    }
+}
+
+/// Schedulers that act on a request only when it has waited so long, in rounds that end before.
+pub fn unseen_expiries(result: &ResultFile) -> String {
+    // In milliseconds, of mq-deadline and of bfq.
+    const OF_WRITES: [&str; 2] = ["iosched/write_expire", "iosched/fifo_expire_async"];
+    let mut text = String::new();
+    let round_ms = result.design.round_time_s * 1e3;
+    for arm in &result.design.arms {
+        let mut rounds = result.rounds.iter().filter(|round| round.arm == arm.label);
+        let Some(evidence) = rounds
+            .find(|round| round.evidence.device.ops[Op::Write as usize].ios > 0)
+            .map(|round| &round.evidence)
+        else {
+            continue;
+        };
+        for name in OF_WRITES {
+            let value = evidence.applied.effective.settings.get(name);
+            let expire_ms = value.and_then(|text| text.parse().ok()).unwrap_or(0.0);
+            if result.workload.fixed == Fixed::Time && round_ms < 2.0 * expire_ms {
+                let _ = writeln!(
+                    text,
+                    "Rounds are shorter than twice the {name} of {} ({expire_ms} ms): what it does for old writes is \
+                     hardly seen.",
+                    arm.label
+                );
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture::{carry_out, empty, values};
+
+    #[test]
+    fn a_round_must_be_long_enough_for_what_a_scheduler_waits_for() {
+        let mut result = empty(
+            &["none", "mq-deadline"],
+            Stopping::Fixed { blocks: 1 },
+            &["throughput"],
+        );
+        carry_out(&mut result, |turn| Ok(values(turn, &[("throughput", 1.0)])));
+        for round in result.rounds.iter_mut().filter(|r| r.arm == "mq-deadline") {
+            let settings = &mut round.evidence.applied.effective.settings;
+            settings.insert("iosched/write_expire".into(), "5000".into());
+            round.evidence.device.ops[Op::Write as usize].ios = 9;
+        }
+        assert_eq!(unseen_expiries(&result), "", "20 s are enough");
+        result.design.round_time_s = 2.0;
+        let text = unseen_expiries(&result);
+        assert!(text.contains("of mq-deadline (5000 ms)"), "{text}");
+        for round in &mut result.rounds {
+            round.evidence.device.ops[Op::Write as usize].ios = 0;
+        }
+        assert_eq!(unseen_expiries(&result), "", "no writes, nothing to expire");
     }
 }
