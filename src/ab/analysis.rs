@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::max_t::max_t;
 use super::metric::{LONGEST_WAIT, Metric};
 use super::stats;
 use super::stopping::Method;
@@ -17,6 +18,10 @@ pub fn comparisons(result: &ResultFile) -> Vec<ArmComparison> {
     let table = Table::new(result);
     let mut all = table.primary();
     adjust(&mut all, |comparison, p| comparison.p_holm = p, stats::holm);
+    let flipped = max_t(&table.family(&all)).unwrap_or_default();
+    for (comparison, p) in all.iter_mut().zip(flipped) {
+        comparison.p_max_t = Some(p);
+    }
     let mut exploratory = table.exploratory();
     adjust(
         &mut exploratory,
@@ -178,6 +183,7 @@ impl<'a> Table<'a> {
             arm_median: self.median(arm, metric),
             reference_median: self.median(reference, metric),
             p_holm: None,
+            p_max_t: None,
             q_benjamini_hochberg: None,
             comparison: compare(&self.differences(metric, arm, reference), question),
         }
@@ -194,6 +200,19 @@ impl<'a> Table<'a> {
                 let (arm, reference) = (value(block, arm), value(block, reference));
                 metric.scale.difference(arm, reference)
             })
+            .collect()
+    }
+
+    /// The differences of all these comparisons in the blocks in which every one has its own.
+    fn family(&self, comparisons: &[ArmComparison]) -> Vec<Vec<f64>> {
+        let all: Vec<Vec<Option<f64>>> = comparisons
+            .iter()
+            .map(|c| self.differences(&c.metric, &c.arm, &c.reference))
+            .collect();
+        let is_whole = |block: &usize| all.iter().all(|d| d[*block].is_some());
+        let blocks: Vec<usize> = (0..self.blocks.len()).filter(is_whole).collect();
+        all.iter()
+            .map(|d| blocks.iter().filter_map(|block| d[*block]).collect())
             .collect()
     }
 

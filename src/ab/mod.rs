@@ -5,6 +5,7 @@ pub mod diagnostics; // drift, order and carry-over: warnings
 pub mod exclusion; // whether a round counts
 pub mod gate; // whether a result may pass
 pub mod identity; // whether two measurements were made on the same thing
+pub mod max_t; // p-values of a family of comparisons
 pub mod metric; // names: unit, scale, direction and margin
 pub mod noise; // how small an effect a machine can show
 pub mod plan; // the schedule: who runs when, in a random order that is written down first

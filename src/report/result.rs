@@ -226,6 +226,8 @@ pub struct ArmComparison {
     pub reference_median: Option<f64>,
     /// Over all primary comparisons.
     pub p_holm: Option<f64>,
+    /// The same by flipping the signs of blocks, where the comparisons have blocks in common.
+    pub p_max_t: Option<f64>,
     /// Over all others: the false discovery rate.
     pub q_benjamini_hochberg: Option<f64>,
     #[serde(flatten)]
