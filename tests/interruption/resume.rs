@@ -97,3 +97,24 @@ fn a_killed_run_goes_on_where_it_ended() {
     let again = program.run(&["run", "--resume", "result"]);
     again.ends(2, &["result is complete"]);
 }
+
+#[test]
+#[ignore = "root"]
+fn an_open_run_is_ended_by_hand_and_reports() {
+    let (disk, program) = (LoopDevice::in_memory(64 << 20), Program::new(BINARY));
+    let node = disk.node();
+    let arms = ["--arm", "none", "--arm", "kyber", "--rounds", "open"];
+    // A hundredth of a per cent is never decided.
+    let how = ["--metric", "elapsed:0.01", "-o", "result"];
+    let mut child = program.start(&[&["run", &node], &arms[..], &how, &COMMAND].concat());
+    child.until(Duration::from_secs(60), "more than a stretch", || {
+        Running::rounds(&program) >= 17
+    });
+    let ended = end(child, interrupt).ends(130, &["the rounds that were done are in result"]);
+    assert!(ended.stdout.contains("open-ended"), "{}", ended.stdout);
+    let result = program.result("result");
+    assert_eq!(result["plan"]["rounds"].as_array().map(Vec::len), Some(32));
+    let comparison = &result["comparisons"][0];
+    assert_eq!(comparison["question"]["method"], "always_valid");
+    assert!(comparison["interval"]["lower"].is_number());
+}

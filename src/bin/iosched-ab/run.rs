@@ -25,6 +25,7 @@ use iosched::workload::{Fixed, Workload, catalogue};
 use crate::cli::{Aa, Conditions, Run};
 use crate::note;
 use crate::progress::Progress;
+use crate::report;
 use crate::resume;
 
 const SCRATCH_BYTES: u64 = 1 << 30;
@@ -199,6 +200,13 @@ pub fn carry_out(experiment: Experiment<'_>) -> Result<()> {
                 "the rounds that were done are in {}",
                 path.display()
             ));
+            // An open run is ended by hand: this is its result.
+            if let Ok(result) = report::read(path)
+                && result.design.stopping == Stopping::Open
+            {
+                let text = text::render(&result, false);
+                std::io::stdout().write_all(text.as_bytes())?;
+            }
             return Err(error);
         }
         (Err(error), _) => return Err(error),
