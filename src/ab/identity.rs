@@ -1,7 +1,9 @@
 //! Whether two measurements were made on the same thing. Pure.
 
+use super::round::differences;
 use crate::environment::Environment;
 use crate::report::result::{Design, DeviceInfo, ResultFile};
+use crate::scheduler::State;
 
 /// What has changed since a run began, each with both values. Empty: it may go on.
 pub fn changes(then: &ResultFile, environment: &Environment, device: &DeviceInfo) -> Vec<String> {
@@ -59,12 +61,25 @@ pub fn incomparable(a: &ResultFile, b: &ResultFile, other_kernel: bool) -> Vec<S
         (arm.scheduler.clone(), arm.settings.clone())
     };
     changes.see("reference", &reference(then), &reference(now));
+    if let (Some(then), Some(now)) = (reference_state(b), reference_state(a)) {
+        let settings = differences(then, now).into_iter();
+        changes
+            .0
+            .extend(settings.map(|text| format!("reference's {text}")));
+    }
     changes.see(
         "probe measures Q2G",
         &b.probe.measures_q2g,
         &a.probe.measures_q2g,
     );
     changes.0
+}
+
+/// What was in force for the reference.
+fn reference_state(result: &ResultFile) -> Option<&State> {
+    let label = &result.design.arms[result.design.reference].label;
+    let round = result.rounds.iter().find(|round| round.arm == *label)?;
+    Some(&round.evidence.applied.effective)
 }
 
 /// `6.12` of `6.12.1-arch`.
@@ -89,7 +104,7 @@ impl Changes {
 mod tests {
     use super::*;
     use crate::ab::stopping::Stopping;
-    use crate::report::fixture::empty;
+    use crate::report::fixture::{carry_out, empty, values};
 
     #[test]
     fn ratios_are_compared_of_the_same_parts() {
@@ -107,6 +122,14 @@ mod tests {
         assert_eq!(incomparable(&a, &b, true), [""; 0]);
         b.design.arms[0].settings = vec![("nr_requests".into(), "2".into())];
         b.workload.description = serde_json::Value::Null;
+        let (mut a, mut b) = (a, b);
+        for result in [&mut a, &mut b] {
+            carry_out(result, |turn| Ok(values(turn, &[("throughput", 1.0)])));
+        }
+        for round in &mut b.rounds {
+            let settings = &mut round.evidence.applied.effective.settings;
+            settings.insert("nr_requests".into(), "2".into());
+        }
         let found = incomparable(&a, &b, false).join("; ");
         for what in [
             r#"kernel: "6.11" -> "6.12""#,
