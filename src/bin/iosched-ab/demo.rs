@@ -16,9 +16,9 @@ use iosched::scratch::Model;
 use iosched::workload::fio::Fio;
 use iosched::workload::{Workload, catalogue};
 
+use crate::carry_out::{carry_out, make_scratch, output, seed};
 use crate::cli::Demo;
 use crate::note;
-use crate::run::{carry_out, make_scratch, output, seed};
 
 /// Two Williams squares of four arms; eight blocks are the fewest that can decide six comparisons at once.
 const BLOCKS: usize = 8;

@@ -1,5 +1,6 @@
 //! `iosched-ab`: compare. Arguments, one call a command, exit code.
 
+mod carry_out;
 mod cli;
 mod demo;
 mod gate;

@@ -16,10 +16,10 @@ use iosched::report::result::{DeviceInfo, ResultFile, Status};
 use iosched::workload::fio::Fio;
 use iosched::workload::recorded;
 
+use crate::carry_out::{carry_out, make_scratch};
 use crate::cli::Conditions;
 use crate::note;
 use crate::report;
-use crate::run::{carry_out, make_scratch};
 
 pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
     let earlier = report::read(file)?;

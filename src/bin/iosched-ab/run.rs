@@ -1,13 +1,13 @@
 //! `iosched-ab run`: from arguments to an experiment.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use iosched::ab::metric::Metric;
 use iosched::ab::plan::Plan;
-use iosched::ab::run::{self as experiment, Experiment};
+use iosched::ab::run::Experiment;
 use iosched::ab::stopping::Stopping;
 use iosched::arm::{self, Arm};
 use iosched::device::Device;
@@ -15,20 +15,16 @@ use iosched::failure::Failure;
 use iosched::guardian;
 use iosched::journal::Journal;
 use iosched::preflight::{self, Intent, Severity};
-use iosched::report::text;
 use iosched::scheduler;
-use iosched::scratch::{Model, Scratch};
+use iosched::scratch::Model;
 use iosched::workload::command::CommandLine;
 use iosched::workload::fio::Fio;
 use iosched::workload::{Fixed, Workload, catalogue};
 
+use crate::carry_out::{carry_out, make_scratch, output, seed};
 use crate::cli::{Aa, Conditions, Run};
 use crate::note;
-use crate::progress::Progress;
-use crate::report;
 use crate::resume;
-
-const SCRATCH_BYTES: u64 = 1 << 30;
 
 /// A comparison, as `run` and `aa` ask for it.
 struct Wanted<'a> {
@@ -186,57 +182,6 @@ fn compare(wanted: Wanted<'_>) -> Result<()> {
     carry_out(experiment)
 }
 
-/// Runs it, prints the report, names the file. Everything is put back when this returns.
-pub fn carry_out(experiment: Experiment<'_>) -> Result<()> {
-    let output = experiment.output.clone();
-    let outcome = {
-        let mut progress = Progress::default();
-        experiment.run(&mut progress)
-    };
-    let result = match (outcome, &output) {
-        (Ok(result), _) => result,
-        (Err(error), Some(path)) if path.exists() => {
-            note(&format!(
-                "the rounds that were done are in {}",
-                path.display()
-            ));
-            // An open run is ended by hand: this is its result.
-            if let Ok(result) = report::read(path)
-                && result.design.stopping == Stopping::Open
-            {
-                let text = text::render(&result, false);
-                std::io::stdout().write_all(text.as_bytes())?;
-            }
-            return Err(error);
-        }
-        (Err(error), _) => return Err(error),
-    };
-    let mut out = std::io::stdout().lock();
-    let report = text::render(&result, false);
-    if let Some(path) = &output {
-        writeln!(out, "{report}Result file: {}", path.display())?;
-    } else {
-        out.write_all(&experiment::to_json(&result)?)?;
-        let _ = std::io::stderr().write_all(report.as_bytes());
-    }
-    experiment::ensure_valid(&result)
-}
-
-pub fn make_scratch(model: Model, journal: &Journal) -> Result<Scratch> {
-    let scratch = Scratch::create(model, SCRATCH_BYTES, journal)?;
-    note(&format!(
-        "made {}: {}",
-        scratch.device_name(),
-        scratch.truth().text
-    ));
-    if let Some(why) = scratch.fallback() {
-        note(&format!(
-            "it is a plain loop device over memory, because {why}"
-        ));
-    }
-    Ok(scratch)
-}
-
 fn dry_run_of_scratch(
     arms: &[Arm],
     model: Model,
@@ -316,26 +261,4 @@ fn default_reference(arms: &[Arm], device: &Device) -> Result<usize> {
         .iter()
         .position(|arm| arm.scheduler == present && arm.settings.is_empty())
         .unwrap_or(0))
-}
-
-pub fn seed(wanted: Option<u32>) -> u64 {
-    let from_clock = || {
-        SystemTime::now()
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .map_or(1, |now| now.subsec_nanos())
-    };
-    u64::from(wanted.unwrap_or_else(from_clock))
-}
-
-/// None for stdout.
-pub fn output(wanted: Option<&Path>, default_stem: &str) -> Option<PathBuf> {
-    match wanted {
-        Some(path) if path == Path::new("-") => None,
-        Some(path) => Some(path.to_owned()),
-        None => {
-            let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-            let stamp: String = now.chars().filter(char::is_ascii_alphanumeric).collect();
-            Some(PathBuf::from(format!("{default_stem}-{stamp}.json")))
-        }
-    }
 }
