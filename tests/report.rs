@@ -87,6 +87,22 @@ fn one_format_is_two_files() {
 }
 
 #[test]
+fn a_killed_run_has_its_conclusions_too() {
+    let program = Program::new(BINARY);
+    changed(&program, "killed", |result| {
+        result["status"] = json!("running");
+        result["comparisons"] = json!([]);
+    });
+    let ended = program.run(&["report", "killed"]).ends(0, &[]);
+    assert!(ended.stdout.contains("NOT COMPLETE"), "{}", ended.stdout);
+    assert!(
+        ended.stdout.contains("worse by more than"),
+        "{}",
+        ended.stdout
+    );
+}
+
+#[test]
 fn a_report_can_go_to_a_file() {
     let program = Program::new(BINARY);
     let result = path("result.json");

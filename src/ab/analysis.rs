@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::diagnostics::diagnostics;
 use super::max_t::max_t;
 use super::metric::{LONGEST_WAIT, Metric};
 use super::stats;
@@ -12,6 +13,14 @@ use crate::report::result::{
     ArmComparison, ArmWaiting, Evidence, ExcludedBlock, ResultFile, Round,
 };
 use crate::snapshot::{Op, Stage};
+
+/// Fills in all that follows from the rounds so far.
+pub fn conclude(result: &mut ResultFile) {
+    result.metrics = metrics(result);
+    result.comparisons = comparisons(result);
+    result.waiting = waiting(result);
+    result.diagnostics = diagnostics(result);
+}
 
 /// Everything that the rounds so far allow to be said.
 pub fn comparisons(result: &ResultFile) -> Vec<ArmComparison> {
@@ -44,7 +53,7 @@ pub fn is_decided(result: &ResultFile) -> bool {
 }
 
 /// Every metric that was compared, once.
-pub fn metrics(result: &ResultFile) -> Vec<Metric> {
+fn metrics(result: &ResultFile) -> Vec<Metric> {
     let mut metrics = result.design.primary.clone();
     metrics.extend(Table::new(result).other_metrics());
     metrics

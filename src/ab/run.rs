@@ -11,7 +11,7 @@ use super::plan::Plan;
 use super::round::Bench;
 use super::stopping::Stopping;
 use super::turn::{self, Next, Turn};
-use super::{analysis, diagnostics, noise};
+use super::{analysis, noise};
 use crate::arm::Arm;
 use crate::device::Device;
 use crate::environment::Environment;
@@ -112,10 +112,7 @@ impl Experiment<'_> {
             Err(_) => Status::Failed,
         };
         result.error = outcome.as_ref().err().map(|error| format!("{error:#}"));
-        result.metrics = analysis::metrics(&result);
-        result.comparisons = analysis::comparisons(&result);
-        result.waiting = analysis::waiting(&result);
-        result.diagnostics = diagnostics::diagnostics(&result);
+        analysis::conclude(&mut result);
         result.noise = (result.design.is_placebo)
             .then(|| noise::noise(&result, block_s(&result, done_before, took)))
             .flatten();

@@ -6,11 +6,11 @@ use super::result::{
     Design, DeviceInfo, Evidence, Exclusion, ProbeInfo, ResultFile, Round, SCHEMA, SCHEMA_VERSION,
     Status, WorkloadInfo,
 };
+use crate::ab::analysis;
 use crate::ab::metric::Metric;
 use crate::ab::plan::Plan;
 use crate::ab::stopping::Stopping;
 use crate::ab::turn::{Next, Turn, next};
-use crate::ab::{analysis, diagnostics};
 use crate::arm::Arm;
 use crate::device::{Device, HardwareDepth};
 use crate::environment::Environment;
@@ -104,10 +104,7 @@ pub fn carry_out(
     }
     result.status = Status::Complete;
     result.finished = Some("2026-02-03T05:05:06Z".into());
-    result.metrics = analysis::metrics(result);
-    result.comparisons = analysis::comparisons(result);
-    result.waiting = analysis::waiting(result);
-    result.diagnostics = diagnostics::diagnostics(result);
+    analysis::conclude(result);
 }
 
 pub fn round(

@@ -4,9 +4,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use iosched::ab::analysis;
 use iosched::failure::Failure;
 use iosched::journal;
-use iosched::report::result::{ResultFile, SCHEMA_VERSION};
+use iosched::report::result::{ResultFile, SCHEMA_VERSION, Status};
 use iosched::report::{
     benchfmt, bmf, csv, github_benchmark, junit, ktap, markdown, openmetrics, text,
 };
@@ -71,7 +72,13 @@ pub fn read(file: &Path) -> Result<ResultFile> {
             "take the iosched-ab that wrote it",
         ));
     }
-    serde_json::from_value(value).map_err(|error| not_a_result(&path, &error))
+    let mut result: ResultFile =
+        serde_json::from_value(value).map_err(|error| not_a_result(&path, &error))?;
+    // Of a run that was killed nobody has drawn the conclusions.
+    if result.status == Status::Running {
+        analysis::conclude(&mut result);
+    }
+    Ok(result)
 }
 
 fn not_a_result(path: &impl std::fmt::Display, error: &serde_json::Error) -> anyhow::Error {
