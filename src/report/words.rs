@@ -116,7 +116,8 @@ fn reason(reason: &Reason) -> Option<String> {
         Reason::InsufficientTail => "too few I/Os beyond the percentile".to_owned(),
         Reason::FragilePercentile => "percentile at a cliff".to_owned(),
         Reason::StalledRounds { arm, reference } if arm + reference > 0 => {
-            format!("{} stalled rounds", arm + reference)
+            let n = arm + reference;
+            format!("{n} stalled round{}", if n == 1 { "" } else { "s" })
         }
         Reason::StalledRounds { .. } => return None,
     })
