@@ -212,6 +212,14 @@ impl Device {
             .filter(|text| !text.is_empty())
     }
 
+    /// Of NVMe and SCSI disks.
+    pub fn firmware(&self) -> Option<String> {
+        ["device/firmware_rev", "device/rev"]
+            .iter()
+            .find_map(|name| self.optional_attribute(name))
+            .filter(|text| !text.is_empty())
+    }
+
     pub fn serial(&self) -> Option<String> {
         ["device/serial", "serial", "device/wwid", "wwid"]
             .into_iter()

@@ -10,6 +10,10 @@ pub enum Kind {
     Runtime,
     /// The command line asks for something that does not exist.
     Usage,
+    /// A gate failed: something was shown to be worse.
+    GateFailed,
+    /// No decision where one was required, or a baseline that cannot be compared.
+    Undecided,
     /// Refused before anything was touched.
     Refused,
     /// The run is invalid: lost events, drifted settings, rounds that did not measure.
@@ -23,6 +27,8 @@ impl Kind {
         match self {
             Kind::Runtime => 1,
             Kind::Usage => 2,
+            Kind::GateFailed => 3,
+            Kind::Undecided => 4,
             Kind::Refused => 5,
             Kind::Invalid => 6,
             Kind::Interrupted(signal) => 128 + signal as u8,
@@ -59,6 +65,12 @@ impl Failure {
     }
     pub fn invalid(what: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
         Self::boxed(Kind::Invalid, what, hint)
+    }
+    pub fn gate_failed(what: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
+        Self::boxed(Kind::GateFailed, what, hint)
+    }
+    pub fn undecided(what: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
+        Self::boxed(Kind::Undecided, what, hint)
     }
     pub fn interrupted(signal: i32) -> anyhow::Error {
         Self::boxed(

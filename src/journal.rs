@@ -208,10 +208,7 @@ impl Inner {
 
 /// Writes a file whole or not at all, and durably.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
+    let directory = directory_of(path);
     let name = path
         .file_name()
         .context("a file name is needed")?
@@ -229,6 +226,13 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
         let _ = fs::remove_file(&temporary);
     }
     written.with_context(|| format!("writing {}", path.display()))
+}
+
+fn directory_of(path: &Path) -> &Path {
+    let parent = path.parent();
+    parent
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }
 
 /// A change that is in force. Dropping it undoes the change; so does [`Entry::undo`], which reports errors.
@@ -382,12 +386,16 @@ pub fn restore_file(path: &Path) -> Result<Vec<anyhow::Error>> {
 }
 
 /// The copy that [`write_whole`] was writing when its process was killed: of a change that was then not made.
-fn remove_unfinished(path: &Path) -> Result<()> {
-    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+pub fn remove_unfinished(path: &Path) -> Result<()> {
+    let Some(name) = path.file_name() else {
         return Ok(());
     };
     let start = format!(".{}.", name.to_string_lossy());
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+    for entry in fs::read_dir(directory_of(path))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if name.starts_with(&start) && name.ends_with(".tmp") {

@@ -87,42 +87,24 @@ impl Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::histogram::{self, Histogram};
 
     fn owner(waits: &[u64]) -> OwnerNumbers {
-        let mut q2d = [
-            Histogram::new(histogram::OWNER),
-            Histogram::new(histogram::OWNER),
-        ];
+        let key = OwnerKey {
+            device: "sda".into(),
+            kind: OwnerKind::Process,
+            tgid: 7,
+            start_ms: 1,
+            cgroup_id: 1,
+        };
+        let mut owner = OwnerNumbers::new(key, "dd");
         for &wait in waits {
-            q2d[0].record(wait);
+            owner.q2d[0].record(wait);
         }
-        let mut ops = vec![OwnerOp::default(); 8];
-        ops[0].ios = waits.len() as u64;
-        ops[0].waits = waits.len() as u64;
-        ops[0].q2d_sum_ns = waits.iter().sum();
-        ops[0].q2d_max_ns = waits.iter().copied().max();
-        OwnerNumbers {
-            key: OwnerKey {
-                device: "sda".into(),
-                kind: OwnerKind::Process,
-                tgid: 7,
-                start_ns: 1,
-                cgroup_id: 1,
-            },
-            comm: "dd".into(),
-            has_io_workers: false,
-            ioprio: (0, 0),
-            ops,
-            merges: Merges::default(),
-            has_histograms: true,
-            fairness: None,
-            d2c: [
-                Histogram::new(histogram::OWNER),
-                Histogram::new(histogram::OWNER),
-            ],
-            q2d,
-        }
+        owner.ops[0].ios = waits.len() as u64;
+        owner.ops[0].waits = waits.len() as u64;
+        owner.ops[0].q2d_sum_ns = waits.iter().sum();
+        owner.ops[0].q2d_max_ns = waits.iter().copied().max();
+        owner
     }
 
     fn snapshot(time_ns: u64, owners: Vec<OwnerNumbers>) -> Snapshot {

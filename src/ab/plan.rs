@@ -46,31 +46,47 @@ pub struct PlannedRound {
 impl Plan {
     /// No arms or no blocks give an empty plan.
     pub fn new(seed: u64, arms: usize, blocks: usize) -> Plan {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let (design, orders) = match arms {
-            0 | 1 => (Design::Single, vec![(0..arms).collect(); blocks]),
-            2 => (Design::BalancedPairs, balanced_pairs(&mut rng, blocks)),
-            _ => (Design::Williams, williams_rows(&mut rng, arms, blocks)),
+        Plan::in_segments(seed, arms, [blocks])
+    }
+
+    /// Each segment is balanced in itself, for runs that may end after any of them.
+    pub fn in_segments(seed: u64, arms: usize, segments: impl IntoIterator<Item = usize>) -> Plan {
+        let mut plan = Plan {
+            seed,
+            arms,
+            design: match arms {
+                0 | 1 => Design::Single,
+                2 => Design::BalancedPairs,
+                _ => Design::Williams,
+            },
+            rounds: Vec::new(),
         };
-        let mut rounds = Vec::with_capacity(arms * blocks);
+        segments.into_iter().for_each(|blocks| plan.extend(blocks));
+        plan
+    }
+
+    /// Draws one more segment. What was drawn before stays as it is.
+    pub fn extend(&mut self, blocks: usize) {
+        let done = self.blocks();
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        rng.set_stream(done as u64);
+        let orders = match self.design {
+            Design::Single => vec![(0..self.arms).collect(); blocks],
+            Design::BalancedPairs => balanced_pairs(&mut rng, blocks),
+            Design::Williams => williams_rows(&mut rng, self.arms, blocks),
+        };
         for (block, order) in orders.into_iter().enumerate() {
             let workload_seed = u64::from(rng.next_u32());
             for (position, arm) in order.into_iter().enumerate() {
-                rounds.push(PlannedRound {
-                    index: rounds.len(),
-                    block,
+                self.rounds.push(PlannedRound {
+                    index: self.rounds.len(),
+                    block: done + block,
                     position,
                     arm,
                     workload_seed,
                     phase_ns: below(&mut rng, 1_000_000_000),
                 });
             }
-        }
-        Plan {
-            seed,
-            arms,
-            design,
-            rounds,
         }
     }
 
@@ -231,6 +247,29 @@ mod tests {
             head,
             [(1_985_842_894, 911_671_910), (1_985_842_894, 932_920_089)]
         );
+    }
+
+    #[test]
+    fn a_longer_plan_begins_with_the_shorter_one_and_each_segment_is_balanced() {
+        for seed in 0..50 {
+            let plan = Plan::in_segments(seed, 2, [8, 4, 4, 4]);
+            assert_eq!((plan.blocks(), plan.rounds.len()), (20, 40));
+            assert_eq!(plan.rounds[..16], Plan::new(seed, 2, 8).rounds);
+            let leads: Vec<bool> = orders(&plan).iter().map(|order| order[0] == 0).collect();
+            for (from, to) in [(0, 8), (8, 12), (12, 16), (16, 20)] {
+                let first = leads[from..to].iter().filter(|leads| **leads).count();
+                assert_eq!(first, (to - from) / 2);
+            }
+        }
+        let plan = Plan::in_segments(1, 4, [8, 4]);
+        assert!(
+            plan.rounds
+                .iter()
+                .enumerate()
+                .all(|(i, round)| round.index == i && round.block == i / 4)
+        );
+        let rows = orders(&plan);
+        assert_ne!(rows[..4], rows[8..], "drawn afresh");
     }
 
     #[test]

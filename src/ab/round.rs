@@ -7,15 +7,16 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
 
-use super::metric;
 use super::plan::PlannedRound;
+use super::turn::Turn;
+use super::{exclusion, values};
 use crate::arm::Arm;
 use crate::device::Device;
 use crate::environment::CpuTimes;
 use crate::interrupt;
 use crate::journal::Journal;
 use crate::probe::Probe;
-use crate::report::result::{Foreign, Round};
+use crate::report::result::{Evidence, Round};
 use crate::scheduler::{self, Applied, SavedQueue, State};
 use crate::snapshot::{Interval, Snapshot};
 use crate::workload::{self, CgroupRef, Fixed, Outcome, Running, Workload};
@@ -46,13 +47,16 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The part of a round that is measured.
 struct Measured {
     window: Option<Interval>,
+    /// From before the start of the workload to after its end.
+    whole: Interval,
     outcome: Outcome,
     cgroups: Vec<CgroupRef>,
 }
 
 impl Bench<'_> {
     /// An error ends the whole run; a workload that failed only spoils its round.
-    pub fn carry_out(&mut self, planned: &PlannedRound) -> Result<Round> {
+    pub fn carry_out(&mut self, turn: &Turn) -> Result<Round> {
+        let planned = &turn.planned;
         let arm = &self.arms[planned.arm];
         let applied = scheduler::apply_onto(self.device, arm, self.baseline)
             .with_context(|| format!("applying {} to {}", arm.label, self.device.name))?;
@@ -74,12 +78,12 @@ impl Bench<'_> {
             &applied.effective,
             &scheduler::read(self.device)?,
         ));
-        Ok(self.round(planned, applied, started, drifted, measured, load))
+        Ok(self.round(turn, applied, started, drifted, measured, load))
     }
 
     fn round(
         &self,
-        planned: &PlannedRound,
+        turn: &Turn,
         applied: Applied,
         started: String,
         drifted: Vec<String>,
@@ -88,33 +92,46 @@ impl Bench<'_> {
     ) -> Round {
         let Measured {
             window,
+            whole,
             outcome,
             cgroups,
         } = measured;
         let window = window.unwrap_or_else(|| Interval::nothing(&self.device.name));
         let device = window.devices[0].clone();
         let is_fixed_work = self.workload.fixed() == Fixed::Work;
-        let values = metric::values(&window, &cgroups, &outcome, is_fixed_work);
-        let problem = problem(&outcome, &drifted, &window);
+        let values = values::values(&window, Some(&whole), &cgroups, &outcome, is_fixed_work);
+        let foreign = exclusion::foreign(&window, &cgroups);
+        let excluded = exclusion::exclusion(&outcome, &drifted, &window, foreign);
+        let (planned, arm) = (turn.planned, &self.arms[turn.planned.arm]);
         Round {
             index: planned.index,
             block: planned.block,
+            attempt: turn.attempt,
             position: planned.position,
-            arm: self.arms[planned.arm].label.clone(),
+            arm: arm.label.clone(),
+            scheduler: arm.scheduler.clone(),
+            workload_seed: planned.workload_seed,
             started,
-            applied,
-            drifted,
             window_s: window.duration_s(),
-            foreign: foreign(&window, &cgroups),
-            device,
-            owners: window.owners,
-            cgroups,
-            outcome,
-            load,
+            foreign_share: foreign.map(|foreign| foreign.share_of_bytes),
+            lost_events: device.quality.lost_events(),
+            busy_share: load.map(|load| load.busy_share),
+            steal_share: load.map(|load| load.steal_share),
+            exclusion: excluded.as_ref().map(|excluded| excluded.0),
+            problem: excluded.map(|excluded| excluded.1),
             metrics: values.metrics,
-            insufficient_tail: values.insufficient_tail,
-            fragile_percentile: values.fragile_percentile,
-            problem,
+            evidence: Evidence {
+                applied,
+                drifted,
+                device,
+                owners: window.owners,
+                cgroups,
+                outcome,
+                foreign,
+                load,
+                insufficient_tail: values.insufficient_tail,
+                fragile_percentile: values.fragile_percentile,
+            },
         }
     }
 
@@ -138,19 +155,15 @@ impl Bench<'_> {
             launcher: self.launcher,
         })?;
         let cgroups = running.cgroups();
-        if self.workload.fixed() == Fixed::Work {
-            let outcome = wait_for_end(&mut *running)?;
-            let window = Some(Interval::between(&before, &self.probe.snapshot()?)?);
-            return Ok(Measured {
-                window,
-                outcome,
-                cgroups,
-            });
-        }
-        let window = self.timed_window(&before, &cgroups, &mut *running)?;
+        let timed = match self.workload.fixed() {
+            Fixed::Work => None,
+            Fixed::Time => Some(self.timed_window(&before, &cgroups, &mut *running)?),
+        };
         let outcome = wait_for_end(&mut *running)?;
+        let whole = Interval::between(&before, &self.probe.snapshot()?)?;
         Ok(Measured {
-            window,
+            window: timed.unwrap_or_else(|| Some(whole.clone())),
+            whole,
             outcome,
             cgroups,
         })
@@ -247,7 +260,7 @@ fn wait_until_idle(device: &Device) -> Result<()> {
 }
 
 /// Attributes that are not as they were, with both values.
-fn differences(was: &State, now: &State) -> Vec<String> {
+pub(super) fn differences(was: &State, now: &State) -> Vec<String> {
     let mut drifted = Vec::new();
     if now.active != was.active {
         drifted.push(format!("scheduler: {} -> {}", was.active, now.active));
@@ -266,57 +279,4 @@ fn differences(was: &State, now: &State) -> Vec<String> {
         drifted.push(format!("hardware depth: {} -> {}", depth(was), depth(now)));
     }
     drifted
-}
-
-/// I/O of owners outside the workload's control groups. None where bios do not carry the groups.
-fn foreign(window: &Interval, cgroups: &[CgroupRef]) -> Option<Foreign> {
-    if cgroups.is_empty() || cgroups.iter().any(|cgroup| !cgroup.on_bios) {
-        return None;
-    }
-    let is_foreign = |id: u64| cgroups.iter().all(|cgroup| cgroup.id != id);
-    let others = window
-        .owners
-        .iter()
-        .filter(|owner| is_foreign(owner.key.cgroup_id));
-    let (ios, bytes) = others.fold((0, 0), |sum, owner| {
-        (sum.0 + owner.ios(), sum.1 + owner.bytes())
-    });
-    let all: u64 = window
-        .owners
-        .iter()
-        .map(crate::snapshot::OwnerNumbers::bytes)
-        .sum();
-    Some(Foreign {
-        ios,
-        bytes,
-        share_of_bytes: if all == 0 {
-            0.0
-        } else {
-            bytes as f64 / all as f64
-        },
-    })
-}
-
-/// More than this share of lost events, and the histograms are not the whole truth.
-const TOLERATED_LOSS: f64 = 0.001;
-/// So few cannot matter: a percentile is reported only with 100 I/Os or more beyond it.
-const TOLERATED_EVENTS: u64 = 20;
-
-fn problem(outcome: &Outcome, drifted: &[String], window: &Interval) -> Option<String> {
-    if let Some(problem) = &outcome.problem {
-        return Some(problem.clone());
-    }
-    if !drifted.is_empty() {
-        return Some(format!("settings changed: {}", drifted.join(", ")));
-    }
-    if window.end_ns == window.start_ns {
-        return Some(
-            "the workload did no I/O that the probe saw, or ended before its window".to_owned(),
-        );
-    }
-    let device = &window.devices[0];
-    let ios: u64 = device.ops.iter().map(|op| op.ios).sum();
-    let lost = device.quality.lost_events();
-    (lost > TOLERATED_EVENTS && lost as f64 > ios as f64 * TOLERATED_LOSS)
-        .then(|| format!("the probe lost {lost} events beside {ios} I/Os"))
 }

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
 
-use super::analysis;
 use super::metric::Metric;
-use super::plan::{Plan, PlannedRound};
+use super::plan::Plan;
 use super::round::Bench;
+use super::stopping::Stopping;
+use super::turn::{self, Next, Turn};
+use super::{analysis, noise};
 use crate::arm::Arm;
 use crate::device::Device;
 use crate::environment::Environment;
@@ -19,9 +21,10 @@ use crate::journal::{self, Journal, Undo};
 use crate::preflight;
 use crate::probe::{Detail, Probe};
 use crate::report::result::{
-    Design, DeviceInfo, ProbeInfo, ResultFile, Round, SCHEMA_VERSION, Status, WorkloadInfo,
+    Design, DeviceInfo, Exclusion, ProbeInfo, ResultFile, Resumed, Round, SCHEMA, SCHEMA_VERSION,
+    Status, WorkloadInfo,
 };
-use crate::scheduler::SavedQueue;
+use crate::scheduler::{SavedQueue, State};
 use crate::scratch::Truth;
 use crate::workload::Workload;
 
@@ -33,7 +36,7 @@ pub struct Experiment<'a> {
     pub reference: usize,
     pub workload: &'a mut dyn Workload,
     pub fio_version: Option<String>,
-    pub blocks: usize,
+    pub stopping: Stopping,
     pub seed: u64,
     pub ramp: Duration,
     pub time: Duration,
@@ -43,12 +46,26 @@ pub struct Experiment<'a> {
     /// Saved here after every round, if given.
     pub output: Option<PathBuf>,
     pub notes: Vec<String>,
+    /// All arms are the same, to see what noise does.
+    pub is_placebo: bool,
+    /// An interrupted run to go on with; it has the plan and the rounds so far.
+    pub earlier: Option<ResultFile>,
+}
+
+impl ProbeInfo {
+    fn of(probe: &Probe) -> ProbeInfo {
+        ProbeInfo {
+            measures_q2g: probe.measures_q2g(),
+            memory_bytes: probe.memory_bytes(),
+            notes: probe.notes(),
+        }
+    }
 }
 
 /// Told of the progress; prints, or not.
 pub trait Observer {
     fn begin(&mut self, result: &ResultFile);
-    fn round_begins(&mut self, planned: &PlannedRound, arm: &Arm);
+    fn round_begins(&mut self, turn: &Turn, arm: &Arm);
     fn round_ends(&mut self, round: &Round);
 }
 
@@ -58,7 +75,7 @@ const ALPHA: f64 = 0.05;
 impl Experiment<'_> {
     /// The plan, without touching anything.
     pub fn plan(&self) -> Plan {
-        Plan::new(self.seed, self.arms.len(), self.blocks)
+        Plan::in_segments(self.seed, self.arms.len(), self.stopping.segments())
     }
 
     /// The result is complete, or says why it is not. An error is one of before the first round, or of putting
@@ -76,12 +93,20 @@ impl Experiment<'_> {
             Detail::default(),
         )?;
         let baseline = SavedQueue::take(&self.device, &self.arms)?;
-        let mut result = self.empty_result(&probe);
+        let mut result = match self.earlier.take() {
+            Some(earlier) => self.go_on_with(earlier, &probe),
+            None => self.empty_result(&probe),
+        };
+        if let Some(path) = &self.output {
+            journal::remove_unfinished(path)?;
+        }
         save(self.output.as_deref(), &result)?;
         observer.begin(&result);
 
         let settings = self.journal.record(Undo::Queue(baseline.clone()))?;
+        let (begin, done_before) = (Instant::now(), result.rounds.len());
         let outcome = self.rounds(&mut probe, &baseline, &mut result, observer);
+        let took = begin.elapsed();
         let put_back = settings.undo();
 
         result.finished = Some(now());
@@ -91,8 +116,10 @@ impl Experiment<'_> {
             Err(_) => Status::Failed,
         };
         result.error = outcome.as_ref().err().map(|error| format!("{error:#}"));
-        result.comparisons = analysis::comparisons(&result);
-        result.waiting = analysis::waiting(&result);
+        analysis::conclude(&mut result);
+        result.noise = (result.design.is_placebo)
+            .then(|| noise::noise(&result, block_s(&result, done_before, took)))
+            .flatten();
         save(self.output.as_deref(), &result)?;
         put_back.context("the device is not as it was; `iosched restore` tries again")?;
         outcome?;
@@ -116,16 +143,25 @@ impl Experiment<'_> {
             time: self.time,
             journal: self.journal,
             launcher: self.launcher,
-            first: BTreeMap::new(),
+            first: first_states(result),
         };
-        for planned in result.plan.rounds.clone() {
+        loop {
+            let turn = match turn::next(result) {
+                Next::Round(turn) => turn,
+                Next::Draw(blocks) => {
+                    result.plan.extend(blocks);
+                    continue;
+                }
+                Next::End => return Ok(()),
+            };
             interrupt::check()?;
-            observer.round_begins(&planned, &self.arms[planned.arm]);
-            let round = bench.carry_out(&planned)?;
+            observer.round_begins(&turn, &self.arms[turn.planned.arm]);
+            let round = bench.carry_out(&turn)?;
             observer.round_ends(&round);
-            let failed_at_once = planned.index == 0 && round.outcome.problem.is_some();
+            let failed_at_once = round.index == 0 && round.exclusion == Some(Exclusion::Workload);
             let problem = round.problem.clone();
             result.rounds.push(round);
+            result.excluded = analysis::excluded_blocks(result);
             save(self.output.as_deref(), result)?;
             if let (true, Some(problem)) = (failed_at_once, problem) {
                 return Err(Failure::runtime(
@@ -134,25 +170,37 @@ impl Experiment<'_> {
                 ));
             }
         }
-        Ok(())
+    }
+
+    /// Everything that was decided and measured stays; only what this process is in is new.
+    fn go_on_with(&self, earlier: ResultFile, probe: &Probe) -> ResultFile {
+        let mut resumed = earlier.resumed;
+        resumed.push(Resumed {
+            at: now(),
+            after_rounds: earlier.rounds.len(),
+        });
+        ResultFile {
+            status: Status::Running,
+            error: None,
+            finished: None,
+            resumed,
+            device: DeviceInfo::of(&self.device, self.scratch.clone()),
+            probe: ProbeInfo::of(probe),
+            ..earlier
+        }
     }
 
     fn empty_result(&self, probe: &Probe) -> ResultFile {
         ResultFile {
+            schema: SCHEMA.to_owned(),
             schema_version: SCHEMA_VERSION,
             status: Status::Running,
             error: None,
             started: now(),
             finished: None,
+            resumed: Vec::new(),
             environment: Environment::read(self.fio_version.clone()),
-            device: DeviceInfo {
-                device: self.device.clone(),
-                model: self.device.model(),
-                size_bytes: self.device.size_bytes().ok(),
-                rotational: self.device.rotational().ok(),
-                hardware_queues: self.device.hardware_queues(),
-                scratch: self.scratch.clone(),
-            },
+            device: DeviceInfo::of(&self.device, self.scratch.clone()),
             workload: WorkloadInfo {
                 name: self.workload.name().to_owned(),
                 fixed: self.workload.fixed(),
@@ -161,48 +209,57 @@ impl Experiment<'_> {
             design: Design {
                 arms: self.arms.clone(),
                 reference: self.reference,
-                blocks: self.blocks,
+                stopping: self.stopping,
                 ramp_s: self.ramp.as_secs_f64(),
                 round_time_s: self.time.as_secs_f64(),
                 primary: self.primary.clone(),
                 alpha: ALPHA,
+                is_placebo: self.is_placebo,
             },
             plan: self.plan(),
-            probe: ProbeInfo {
-                measures_q2g: probe.measures_q2g(),
-                memory_bytes: probe.memory_bytes(),
-                notes: probe.notes(),
-            },
+            probe: ProbeInfo::of(probe),
+            metrics: Vec::new(),
             rounds: Vec::new(),
+            excluded: Vec::new(),
             comparisons: Vec::new(),
             waiting: Vec::new(),
+            diagnostics: Vec::new(),
+            noise: None,
             notes: self.notes.clone(),
         }
     }
 }
 
-/// Of the planned blocks, more than this share without a valid result makes the run invalid.
-const TOLERATED_EXCLUSIONS: f64 = 0.2;
+fn block_s(result: &ResultFile, done_before: usize, took: Duration) -> f64 {
+    let rounds = result.rounds.len() - done_before;
+    took.as_secs_f64() * result.plan.arms as f64 / rounds.max(1) as f64
+}
+
+/// By arm, what was in force in its first round, if it had one before the run was interrupted.
+fn first_states(result: &ResultFile) -> BTreeMap<usize, State> {
+    let mut first = BTreeMap::new();
+    for round in &result.rounds {
+        if let Some(arm) = result.arm_index(&round.arm) {
+            let state = || round.evidence.applied.effective.clone();
+            first.entry(arm).or_insert_with(state);
+        }
+    }
+    first
+}
 
 /// Whether the run as a whole may be trusted.
 pub fn ensure_valid(result: &ResultFile) -> Result<()> {
-    let excluded = analysis::excluded_blocks(result);
-    if excluded.len() as f64 > TOLERATED_EXCLUSIONS * result.design.blocks as f64 {
-        let first = result
-            .rounds
-            .iter()
-            .find_map(|round| round.problem.clone())
-            .unwrap_or_default();
-        return Err(Failure::invalid(
+    let (excluded, blocks) = (result.excluded.len(), result.blocks_begun());
+    match result.excluded.first() {
+        Some(first) if !turn::is_tolerable(excluded, blocks) => Err(Failure::invalid(
             format!(
-                "the run is invalid: {} of {} blocks had a round that does not count; the first because {first}",
-                excluded.len(),
-                result.design.blocks
+                "the run is invalid: {excluded} of {blocks} blocks had a round that does not count; the first because {}",
+                first.problem
             ),
             "every round and its problem is in the result file",
-        ));
+        )),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn save(output: Option<&Path>, result: &ResultFile) -> Result<()> {

@@ -115,6 +115,49 @@ pub fn minimum_detectable_effect(sd: f64, blocks: usize, alpha: f64) -> Option<f
     Some(t * sd / (blocks as f64).sqrt()).filter(|effect| effect.is_finite())
 }
 
+/// An interval for the mean that may be looked at after every block: the intersection, over all numbers of blocks so
+/// far, of the intervals that a Gaussian mixture of t-tests does not reject (Wang and Ramdas, arXiv 2310.03722).
+/// Exact for normal differences. `None` below [`always_valid_blocks_needed`], and when the intersection is empty,
+/// which normal differences of one mean all but never give.
+pub fn always_valid_interval(d: &[f64], alpha: f64) -> Option<Interval> {
+    let of_first = |n: usize| {
+        let (mean, sd) = (mean(&d[..n])?, sd(&d[..n])?);
+        let half = always_valid_half_width(n, alpha)? * sd;
+        Some((mean - half, mean + half))
+    };
+    let all = (2..=d.len()).filter_map(of_first);
+    let (lower, upper) = all.reduce(|a, b| (a.0.max(b.0), a.1.min(b.1)))?;
+    (lower <= upper).then_some(Interval {
+        lower,
+        upper,
+        attained_confidence: 1.0 - alpha,
+    })
+}
+
+/// The fewest blocks for which [`always_valid_interval`] exists: 5 at 0.05.
+pub fn always_valid_blocks_needed(alpha: f64) -> usize {
+    (2..10_000)
+        .find(|&n| always_valid_half_width(n, alpha).is_some())
+        .unwrap_or(usize::MAX)
+}
+
+/// [`minimum_detectable_effect`] of [`always_valid_interval`], without what its earlier looks add.
+pub fn always_valid_detectable_effect(sd: f64, blocks: usize, alpha: f64) -> Option<f64> {
+    let power = student_quantile(0.2, blocks.checked_sub(1)?)? / (blocks as f64).sqrt();
+    let effect = (always_valid_half_width(blocks, alpha)? + power) * sd;
+    Some(effect).filter(|effect| effect.is_finite())
+}
+
+/// In standard deviations of the differences. The mixture is over effects of one standard deviation.
+fn always_valid_half_width(blocks: usize, alpha: f64) -> Option<f64> {
+    const MIXTURE: f64 = 1.0;
+    let n = blocks as f64;
+    let spread = 1.0 + n * MIXTURE;
+    let a = (spread.sqrt() / alpha).powf(2.0 / n);
+    let half = ((n - 1.0) * (a - 1.0) / (1.0 - a / spread)).sqrt() / n.sqrt();
+    (alpha > 0.0 && a < spread && half.is_finite()).then_some(half)
+}
+
 /// Holm's step-down adjustment; the order of the p-values is kept.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut ranked: Vec<usize> = (0..p.len()).collect();
@@ -124,6 +167,20 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     for (rank, &i) in ranked.iter().enumerate() {
         floor = floor.max(p[i] * (p.len() - rank) as f64).min(1.0);
         adjusted[i] = floor;
+    }
+    adjusted
+}
+
+/// Benjamini and Hochberg's false discovery rates; the order of the p-values is kept.
+pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
+    let mut ranked: Vec<usize> = (0..p.len()).collect();
+    ranked.sort_by(|&a, &b| p[b].total_cmp(&p[a]));
+    let mut adjusted = vec![1.0; p.len()];
+    let mut ceiling = 1.0f64;
+    for (from_last, &i) in ranked.iter().enumerate() {
+        let rank = p.len() - from_last;
+        ceiling = ceiling.min(p[i] * p.len() as f64 / rank as f64);
+        adjusted[i] = ceiling;
     }
     adjusted
 }
@@ -218,7 +275,7 @@ fn signed_rank_cdf(n: usize) -> Vec<f64> {
 }
 
 /// The upper quantile: exceeded with probability `tail`.
-fn student_quantile(tail: f64, df: usize) -> Option<f64> {
+pub fn student_quantile(tail: f64, df: usize) -> Option<f64> {
     let sane = tail > 0.0 && tail < 1.0 && df > 0;
     // From the lower tail, where a small probability keeps its digits.
     let quantile =

@@ -5,6 +5,7 @@
 //! how many blocks it takes. Refuses to call "no difference" what is only too noisy to see: that is inconclusive.
 
 use crate::ab::stats::{self, Interval};
+use crate::ab::stopping::Method;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +65,8 @@ pub struct Question {
     pub margin: f64,
     /// Two-sided, between 0 and 1, already divided by the family and adjusted for the looks.
     pub alpha: f64,
+    /// How the interval is made; it follows from when the run may end.
+    pub method: Method,
     /// Found by the caller, who has the histograms; they are passed on as reasons.
     pub insufficient_tail: bool,
     pub fragile_percentile: bool,
@@ -79,7 +82,7 @@ pub struct Comparison {
     pub blocks_missing: usize,
     /// Hodges-Lehmann: the typical block.
     pub estimate: Option<f64>,
-    /// Exact signed-rank; the verdict rests on it.
+    /// By `question.method`; the verdict rests on it.
     pub interval: Option<Interval>,
     pub ratio: Option<f64>,
     pub ratio_interval: Option<Interval>,
@@ -118,28 +121,28 @@ impl Scale {
         finite(difference)
     }
 
-    fn of_margin(self, margin: f64) -> f64 {
+    pub fn of_margin(self, margin: f64) -> f64 {
         match self {
             Scale::Log => margin.ln_1p(),
             Scale::Identity => margin,
         }
     }
 
-    fn to_margin(self, effect: f64) -> Option<f64> {
+    pub fn to_margin(self, effect: f64) -> Option<f64> {
         match self {
             Scale::Log => finite(effect.exp_m1()),
             Scale::Identity => finite(effect),
         }
     }
 
-    fn ratio(self, estimate: Option<f64>) -> Option<f64> {
+    pub fn ratio(self, estimate: Option<f64>) -> Option<f64> {
         match self {
             Scale::Log => estimate.and_then(|x| finite(x.exp())),
             Scale::Identity => None,
         }
     }
 
-    fn ratio_interval(self, interval: Option<Interval>) -> Option<Interval> {
+    pub fn ratio_interval(self, interval: Option<Interval>) -> Option<Interval> {
         interval.and_then(|i| {
             Some(Interval {
                 lower: self.ratio(Some(i.lower))?,
@@ -163,10 +166,10 @@ pub fn compare(differences: &[Option<f64>], question: Question) -> Comparison {
         .copied()
         .filter(|x| x.is_finite())
         .collect();
-    let Question { scale, alpha, .. } = question;
+    let scale = question.scale;
     let margin = scale.of_margin(question.margin);
     let estimate = stats::hodges_lehmann(&d);
-    let interval = stats::signed_rank_interval(&d, alpha);
+    let interval = question.interval(&d);
     let student = student(&d, question);
     let sd = stats::sd(&d);
     let found = interval.map_or(Verdict::Inconclusive, |i| question.judge(i));
@@ -178,7 +181,7 @@ pub fn compare(differences: &[Option<f64>], question: Question) -> Comparison {
     };
     let mut reasons = Vec::new();
     if found == Verdict::Inconclusive {
-        reasons.push(needs_rounds(d.len(), sd, estimate, margin, alpha));
+        reasons.push(question.needs_rounds(d.len(), sd, estimate));
     }
     reasons.extend(caveats(&d, question, skewed));
 
@@ -196,7 +199,7 @@ pub fn compare(differences: &[Option<f64>], question: Question) -> Comparison {
         student,
         sd,
         mde: sd
-            .and_then(|sd| stats::minimum_detectable_effect(sd, d.len(), alpha))
+            .and_then(|sd| question.detectable(sd, d.len()))
             .and_then(|effect| scale.to_margin(effect)),
         verdict,
         beyond_margin: outside_margin,
@@ -206,7 +209,55 @@ pub fn compare(differences: &[Option<f64>], question: Question) -> Comparison {
 }
 
 impl Question {
-    fn judge(self, interval: Interval) -> Verdict {
+    fn interval(self, d: &[f64]) -> Option<Interval> {
+        match self.method {
+            Method::SignedRank => stats::signed_rank_interval(d, self.alpha),
+            Method::AlwaysValid => stats::always_valid_interval(d, self.alpha),
+        }
+    }
+
+    /// The smallest effect that so many blocks show in four of five runs.
+    pub fn detectable(self, sd: f64, blocks: usize) -> Option<f64> {
+        match self.method {
+            Method::SignedRank => stats::minimum_detectable_effect(sd, blocks, self.alpha),
+            Method::AlwaysValid => stats::always_valid_detectable_effect(sd, blocks, self.alpha),
+        }
+    }
+
+    fn blocks_needed(self) -> usize {
+        match self.method {
+            Method::SignedRank => stats::blocks_needed(self.alpha),
+            Method::AlwaysValid => stats::always_valid_blocks_needed(self.alpha),
+        }
+    }
+
+    /// How many blocks until what the data could show is as small as `reach`; None beyond a million.
+    pub fn blocks_to_see(self, sd: f64, reach: f64, from: usize) -> Option<usize> {
+        const HORIZON: usize = 1_000_000;
+        let shows = |n| self.detectable(sd, n).is_some_and(|effect| effect <= reach);
+        let (mut too_few, mut enough) = (self.blocks_needed().max(from).max(2) - 1, HORIZON);
+        if too_few >= enough || !shows(enough) {
+            return None;
+        }
+        while too_few + 1 < enough {
+            let n = usize::midpoint(too_few, enough);
+            *(if shows(n) { &mut enough } else { &mut too_few }) = n;
+        }
+        Some(enough)
+    }
+
+    /// How many more: until the nearer way out can be seen, past zero or inside the margin.
+    fn needs_rounds(self, blocks: usize, sd: Option<f64>, estimate: Option<f64>) -> Reason {
+        let margin = self.scale.of_margin(self.margin);
+        let effect = estimate.unwrap_or(0.0).abs();
+        let reach = effect.max(margin - effect);
+        Reason::NeedsRounds {
+            at_least: self.blocks_needed(),
+            projected: sd.and_then(|sd| self.blocks_to_see(sd, reach, blocks + 1)),
+        }
+    }
+
+    pub fn judge(self, interval: Interval) -> Verdict {
         let margin = self.scale.of_margin(self.margin);
         let (worst, best) = match self.direction {
             Direction::HigherIsBetter => (interval.lower, interval.upper),
@@ -250,7 +301,9 @@ fn is_skewed(
         (Some(typical), Some(mean)) => (typical - mean).abs() > half_margin,
         _ => false,
     };
-    let disagree = student.interval.is_some_and(|i| question.judge(i) != found);
+    // An interval for any time is wider than Student's by design.
+    let comparable = question.method == Method::SignedRank;
+    let disagree = comparable && student.interval.is_some_and(|i| question.judge(i) != found);
     apart || (decided && disagree)
 }
 
@@ -268,41 +321,6 @@ fn caveats(d: &[f64], question: Question, skewed: bool) -> impl Iterator<Item = 
         (arm + reference > 0).then_some(Reason::StalledRounds { arm, reference }),
     ];
     found.into_iter().flatten()
-}
-
-/// How many more: until what the data could show is as small as the nearer way out, past zero or inside the margin.
-fn needs_rounds(
-    blocks: usize,
-    sd: Option<f64>,
-    estimate: Option<f64>,
-    margin: f64,
-    alpha: f64,
-) -> Reason {
-    const HORIZON: usize = 1_000_000;
-    let at_least = stats::blocks_needed(alpha);
-    let effect = estimate.unwrap_or(0.0).abs();
-    let reach = effect.max(margin - effect);
-    let shows =
-        |sd: f64, n| stats::minimum_detectable_effect(sd, n, alpha).is_some_and(|mde| mde <= reach);
-    let search = |sd: f64| {
-        let (mut too_few, mut enough) = (at_least.max(blocks + 1).max(2) - 1, HORIZON);
-        if too_few >= enough || !shows(sd, enough) {
-            return None;
-        }
-        while too_few + 1 < enough {
-            let n = usize::midpoint(too_few, enough);
-            *(if shows(sd, n) {
-                &mut enough
-            } else {
-                &mut too_few
-            }) = n;
-        }
-        Some(enough)
-    };
-    Reason::NeedsRounds {
-        at_least,
-        projected: sd.and_then(search),
-    }
 }
 
 /// Blocks beyond five robust standard deviations from the median and beyond the margin: (the arm's, the reference's).

@@ -254,7 +254,11 @@ fn owner_key(row: &owner, device: &str) -> OwnerKey {
             _ => OwnerKind::Other,
         },
         tgid: row.key.tgid,
-        start_ns: row.key.start_ns,
+        // JSON's readers hold integers below 2^53 exactly.
+        start_ms: match row.key.kind {
+            3 => row.key.start_ns >> 11,
+            _ => row.key.start_ns / 1_000_000,
+        },
         cgroup_id: row.key.cgroup_id,
     }
 }

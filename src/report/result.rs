@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ab::diagnostics::Diagnostics;
 use crate::ab::metric::Metric;
+use crate::ab::noise::Noise;
 use crate::ab::plan::Plan;
+use crate::ab::stopping::Stopping;
 use crate::ab::verdict::Comparison;
 use crate::arm::Arm;
 use crate::device::Device;
@@ -16,7 +19,10 @@ use crate::scratch::Truth;
 use crate::snapshot::{DeviceNumbers, OwnerNumbers};
 use crate::workload::{CgroupRef, Fixed, Outcome};
 
+/// Raised when a field changes its meaning or goes. Readers leave alone what they do not know.
 pub const SCHEMA_VERSION: u32 = 1;
+/// In `docs/`.
+pub const SCHEMA: &str = "ab-result-1.schema.json";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -32,12 +38,16 @@ pub enum Status {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResultFile {
+    #[serde(rename = "$schema")]
+    pub schema: String,
     pub schema_version: u32,
     pub status: Status,
     pub error: Option<String>,
     /// RFC 3339.
     pub started: String,
     pub finished: Option<String>,
+    /// When the run went on after it had been interrupted.
+    pub resumed: Vec<Resumed>,
     pub environment: Environment,
     pub device: DeviceInfo,
     pub workload: WorkloadInfo,
@@ -45,17 +55,34 @@ pub struct ResultFile {
     /// Drawn and written down before the first round.
     pub plan: Plan,
     pub probe: ProbeInfo,
+    /// What the numbers in `rounds` are, those that were compared.
+    pub metrics: Vec<Metric>,
     pub rounds: Vec<Round>,
+    /// Blocks that were run and do not count; each was run again if too many were not.
+    pub excluded: Vec<ExcludedBlock>,
     pub comparisons: Vec<ArmComparison>,
     /// Per arm, in the order of `design.arms`: did requests wait at all?
     pub waiting: Vec<ArmWaiting>,
+    /// Of each primary metric: what rounds have to do with each other.
+    pub diagnostics: Vec<Diagnostics>,
+    /// Of an arm against itself: what this machine can show.
+    pub noise: Option<Noise>,
     pub notes: Vec<String>,
+}
+
+/// The order inside the blocks was drawn by lot before the first round: a gap favours no arm.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Resumed {
+    /// RFC 3339.
+    pub at: String,
+    pub after_rounds: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceInfo {
     pub device: Device,
     pub model: Option<String>,
+    pub firmware: Option<String>,
     pub size_bytes: Option<u64>,
     pub rotational: Option<bool>,
     pub hardware_queues: usize,
@@ -76,12 +103,15 @@ pub struct Design {
     pub arms: Vec<Arm>,
     /// Index into `arms`.
     pub reference: usize,
-    pub blocks: usize,
+    /// When the run ends; the plan holds the blocks that were drawn for it.
+    pub stopping: Stopping,
     pub ramp_s: f64,
     pub round_time_s: f64,
     /// Declared before the first round; its intervals hold together at 95 %.
     pub primary: Vec<Metric>,
     pub alpha: f64,
+    /// Both arms are the same: whatever differs is noise.
+    pub is_placebo: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -93,44 +123,96 @@ pub struct ProbeInfo {
     pub notes: Vec<String>,
 }
 
-/// One execution of the workload under one arm.
+/// One execution of the workload under one arm: a flat row, but for `evidence`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Round {
+    /// Running number over all rounds, those that were run again included.
     pub index: usize,
     pub block: usize,
+    /// 0, or how often the whole block had to be run again before this round.
+    pub attempt: usize,
     pub position: usize,
     /// The label.
     pub arm: String,
+    pub scheduler: String,
+    pub workload_seed: u64,
     /// RFC 3339, when the workload was started.
     pub started: String,
+    /// The time over which the device's and the owners' numbers were taken.
+    pub window_s: f64,
+    /// Of the bytes on the device, those of processes outside the workload; absent where that cannot be told.
+    pub foreign_share: Option<f64>,
+    pub lost_events: u64,
+    /// Of all CPU time, not idle and not waiting for I/O.
+    pub busy_share: Option<f64>,
+    /// Of all CPU time, taken by the hypervisor for others.
+    pub steal_share: Option<f64>,
+    /// Why the round, and with it its block, does not count.
+    pub exclusion: Option<Exclusion>,
+    /// The same in words.
+    pub problem: Option<String>,
+    /// By metric, see the list `metrics` of the file; one that was not measured in this round is absent.
+    #[serde(flatten)]
+    pub metrics: BTreeMap<String, f64>,
+    pub evidence: Evidence,
+}
+
+/// Reasons to leave a block out, all known before anybody looks at a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Exclusion {
+    /// It failed, or did not do what it was asked to do.
+    Workload,
+    /// The probe saw no I/O, or the workload ended before its window.
+    NothingMeasured,
+    /// Settings of the queue were not what they had been.
+    DriftedSettings,
+    /// Others moved more than 1 % of the bytes.
+    ForeignIo,
+    /// The probe lost more than 0.1 % of the events.
+    LostEvents,
+}
+
+/// What the numbers of a round were made from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Evidence {
     /// What was in force, read back after it was applied.
     pub applied: Applied,
     /// Attributes that changed during the round, or since the first round of this arm.
     pub drifted: Vec<String>,
-    /// The time over which the device's and the owners' numbers were taken.
-    pub window_s: f64,
     pub device: DeviceNumbers,
     pub owners: Vec<OwnerNumbers>,
     pub cgroups: Vec<CgroupRef>,
     pub outcome: Outcome,
     pub foreign: Option<Foreign>,
     pub load: Option<Load>,
-    /// By metric; one that was not measured in this round is absent.
-    pub metrics: BTreeMap<String, f64>,
     /// Percentiles left out because too few I/Os lie beyond them.
     pub insufficient_tail: Vec<String>,
     /// Percentiles that stand at a cliff of the distribution.
     pub fragile_percentile: Vec<String>,
-    /// Why the round does not count.
-    pub problem: Option<String>,
 }
 
-/// I/O of others on the device during the window, as the probe saw it.
+/// A block, or one of its repetitions, that does not count because a round of it does not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ExcludedBlock {
+    pub block: usize,
+    pub attempt: usize,
+    /// Of its first round that does not count.
+    pub exclusion: Exclusion,
+    pub arm: String,
+    pub problem: String,
+}
+
+/// I/O on the device during the window that was not the workload's, as the probe saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Foreign {
+    /// Of processes outside the workload's control groups.
     pub ios: u64,
     pub bytes: u64,
     pub share_of_bytes: f64,
+    /// Of kernel threads in the root group (journals, metadata) and of owners that found no room in the probe's
+    /// table: nobody can tell for whom. They exclude nothing.
+    pub unattributed_bytes: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -142,6 +224,12 @@ pub struct ArmComparison {
     /// Medians over the rounds that count, for orientation; the comparison is made within blocks.
     pub arm_median: Option<f64>,
     pub reference_median: Option<f64>,
+    /// Over all primary comparisons.
+    pub p_holm: Option<f64>,
+    /// The same by flipping the signs of blocks, where the comparisons have blocks in common.
+    pub p_max_t: Option<f64>,
+    /// Over all others: the false discovery rate.
+    pub q_benjamini_hochberg: Option<f64>,
     #[serde(flatten)]
     pub comparison: Comparison,
 }
@@ -155,6 +243,22 @@ pub struct ArmWaiting {
     /// 50 us, or a tenth of the median device time of the fastest arm if that is longer.
     pub threshold_ns: u64,
     pub share: Option<f64>,
+    /// The longest queue wait of the workload in any round; a fact of this run, not an estimate.
+    pub longest_ns: Option<f64>,
+}
+
+impl DeviceInfo {
+    pub fn of(device: &Device, scratch: Option<Truth>) -> DeviceInfo {
+        DeviceInfo {
+            device: device.clone(),
+            model: device.model(),
+            firmware: device.firmware(),
+            size_bytes: device.size_bytes().ok(),
+            rotational: device.rotational().ok(),
+            hardware_queues: device.hardware_queues(),
+            scratch,
+        }
+    }
 }
 
 impl ResultFile {
@@ -162,9 +266,9 @@ impl ResultFile {
         self.design.arms.iter().position(|arm| arm.label == label)
     }
 
-    /// Rounds without a problem.
-    pub fn valid_rounds(&self) -> impl Iterator<Item = &Round> {
-        self.rounds.iter().filter(|round| round.problem.is_none())
+    pub fn blocks_begun(&self) -> usize {
+        let blocks = self.rounds.iter().map(|round| round.block + 1);
+        blocks.max().unwrap_or(0)
     }
 
     /// Below this share of waiting requests in every arm the workload says nothing about schedulers.

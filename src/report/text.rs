@@ -1,13 +1,13 @@
 //! The result for people: verdicts first, then what they rest on. Pure.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::result::{ArmComparison, ResultFile, Status};
-use super::units;
-use crate::ab::analysis;
-use crate::ab::verdict::{Reason, Verdict};
+use super::{units, words};
+use crate::ab::verdict::{Scale, Verdict};
 use crate::workload::Fixed;
 
 /// `all`: the exploratory metrics too.
@@ -19,11 +19,12 @@ pub fn render(result: &ResultFile, all: bool) -> String {
     if !primary.is_empty() {
         let _ = write!(text, "\n{}\n", table(&primary));
     }
-    levels(&mut text, &primary);
+    text += &words::levels(&primary);
     if all && !exploratory.is_empty() {
         text += "\nExploratory: each row at its own 95 %, some will be wrong by chance.\n";
         let _ = writeln!(text, "{}", table(&exploratory));
     }
+    placebo(&mut text, result, &primary);
     waiting(&mut text, result);
     quality(&mut text, result);
     if !all && !exploratory.is_empty() {
@@ -34,19 +35,7 @@ pub fn render(result: &ResultFile, all: bool) -> String {
 
 fn heading(text: &mut String, result: &ResultFile) {
     let device = &result.device;
-    let _ = writeln!(
-        text,
-        "{}{} · {} · {} arms x {} blocks · seed {}",
-        device.device.name,
-        device
-            .model
-            .as_ref()
-            .map_or(String::new(), |model| format!(" ({model})")),
-        result.workload.name,
-        result.design.arms.len(),
-        result.design.blocks,
-        result.plan.seed,
-    );
+    let _ = writeln!(text, "{} · seed {}", words::title(result), result.plan.seed);
     if let Some(truth) = &device.scratch {
         let _ = writeln!(text, "scratch device: {}", truth.text);
     }
@@ -89,16 +78,6 @@ fn table(rows: &[&ArmComparison]) -> String {
     let mut last = "";
     for row in rows {
         let comparison = &row.comparison;
-        let interval = comparison
-            .ratio_interval
-            .as_ref()
-            .map_or("-".to_owned(), |interval| {
-                format!(
-                    "{} .. {}",
-                    units::change(interval.lower),
-                    units::change(interval.upper)
-                )
-            });
         let is_new = last != row.metric.name;
         last = &row.metric.name;
         table.add_row([
@@ -112,15 +91,15 @@ fn table(rows: &[&ArmComparison]) -> String {
                 format!(
                     "{} {}",
                     row.reference,
-                    value(row.reference_median, &row.metric.unit)
+                    units::value(row.reference_median, &row.metric.unit)
                 )
             } else {
                 String::new()
             },
-            value(row.arm_median, &row.metric.unit),
-            comparison.ratio.map_or("-".to_owned(), units::change),
-            interval,
-            verdict(row),
+            units::value(row.arm_median, &row.metric.unit),
+            words::change(comparison),
+            words::interval(comparison),
+            words::verdict(row),
         ]);
     }
     for index in [3, 4] {
@@ -131,91 +110,45 @@ fn table(rows: &[&ArmComparison]) -> String {
     table.trim_fmt()
 }
 
-fn value(value: Option<f64>, unit: &str) -> String {
-    let Some(value) = value else {
-        return "-".to_owned();
-    };
-    match unit {
-        "ns" => units::time(Some(value)),
-        "s" => units::time(Some(value * 1e9)),
-        "bytes/s" => units::throughput(value),
-        _ => format!("{}/s", units::count(value)),
+/// Of an arm against itself.
+fn placebo(text: &mut String, result: &ResultFile, primary: &[&ArmComparison]) {
+    if !result.design.is_placebo {
+        return;
     }
-}
-
-fn verdict(row: &ArmComparison) -> String {
-    let comparison = &row.comparison;
-    let margin = row.metric.margin * 100.0;
-    let word = match comparison.verdict {
-        Verdict::Better if comparison.beyond_margin => format!("better by more than {margin:.0} %"),
-        Verdict::Better => "better".to_owned(),
-        Verdict::Worse if comparison.beyond_margin => format!("worse by more than {margin:.0} %"),
-        Verdict::Worse => "worse".to_owned(),
-        Verdict::Equivalent => format!("equivalent within {margin:.0} %"),
-        Verdict::Inconclusive => "inconclusive".to_owned(),
-    };
-    let reasons: Vec<String> = comparison.reasons.iter().filter_map(reason).collect();
-    if reasons.is_empty() {
-        word
-    } else {
-        format!("{word} ({})", reasons.join("; "))
-    }
-}
-
-fn reason(reason: &Reason) -> Option<String> {
-    Some(match reason {
-        Reason::NeedsRounds {
-            at_least,
-            projected,
-        } => match projected {
-            Some(projected) => format!("needs about {projected} blocks"),
-            None => format!("needs {at_least} blocks or more"),
-        },
-        Reason::Skewed => "skewed".to_owned(),
-        Reason::InsufficientTail => "too few I/Os beyond the percentile".to_owned(),
-        Reason::FragilePercentile => "percentile at a cliff".to_owned(),
-        Reason::StalledRounds { arm, reference } if arm + reference > 0 => {
-            format!("{} stalled rounds", arm + reference)
+    let is_alarm =
+        |row: &&&ArmComparison| matches!(row.comparison.verdict, Verdict::Better | Verdict::Worse);
+    *text += match primary.iter().filter(is_alarm).count() {
+        0 => "Both arms are the same, and neither was found better or worse.\n",
+        _ => {
+            "FALSE ALARM: both arms are the same, and yet they were found to differ. One such run in twenty does so \
+             by chance; if more do, the rounds are not independent of what runs before them: take a longer ramp.\n"
         }
-        Reason::StalledRounds { .. } => return None,
-    })
-}
-
-fn levels(text: &mut String, primary: &[&ArmComparison]) {
-    let Some(first) = primary.first() else { return };
-    let attained = primary
-        .iter()
-        .filter_map(|row| {
-            row.comparison
-                .interval
-                .map(|interval| interval.attained_confidence)
-        })
-        .fold(f64::INFINITY, f64::min);
-    if attained.is_finite() {
-        let _ = writeln!(
-            text,
-            "Values are medians; changes and intervals are of blocks ({:.1} % each, so that all {} hold together \
-             at 95 %).",
-            attained * 100.0,
-            primary.len()
-        );
+    };
+    let Some(noise) = &result.noise else { return };
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    let names = noise.metrics.iter().map(|noise| noise.metric.clone());
+    let header = ["ROUNDS PER ARM", "TIME"].map(str::to_owned);
+    table.set_header(header.into_iter().chain(names));
+    for (index, first) in noise.metrics[0].detectable.iter().enumerate() {
+        let effects = noise.metrics.iter().map(|metric| {
+            let effect = metric.detectable.get(index).map(|d| d.effect);
+            let scale = primary.iter().find(|row| row.metric.name == metric.metric);
+            match (effect, scale.map(|row| row.metric.scale)) {
+                (Some(effect), Some(Scale::Identity)) => format!("{effect:.3}"),
+                (Some(effect), _) => format!("{:.1} %", effect * 100.0),
+                (None, _) => "-".to_owned(),
+            }
+        });
+        let time = units::duration(first.seconds);
+        let row = [first.blocks.to_string(), time].into_iter().chain(effects);
+        table.add_row(row);
     }
-    let mde = primary
-        .iter()
-        .filter_map(|row| row.comparison.mde)
-        .fold(f64::NEG_INFINITY, f64::max);
-    if mde.is_finite() {
-        let blocks = first.comparison.blocks;
-        let smallest = match mde {
-            _ if mde < 1.0 => format!("differences from {:.0} % on", (mde * 100.0).ceil()),
-            _ if mde < 99.0 => format!("only differences from a factor of {:.1} on", 1.0 + mde),
-            _ => "hardly any difference: there are too few blocks".to_owned(),
-        };
-        let _ = writeln!(
-            text,
-            "With {blocks} blocks this run could have seen, in every row, {smallest}."
-        );
-    }
+    let _ = writeln!(
+        text,
+        "What a run of two arms can show here in four of five cases:\n{}",
+        table.trim_fmt()
+    );
 }
 
 fn waiting(text: &mut String, result: &ResultFile) {
@@ -244,6 +177,14 @@ fn waiting(text: &mut String, result: &ResultFile) {
         units::time(Some(threshold as f64)),
         shares.join(", ")
     );
+    let longest = result.waiting.iter().filter_map(|arm| {
+        let ns = arm.longest_ns?;
+        Some(format!("{} {}", arm.arm, units::time(Some(ns))))
+    });
+    let longest: Vec<String> = longest.collect();
+    if !longest.is_empty() {
+        let _ = writeln!(text, "Longest wait seen: {}.", longest.join(", "));
+    }
     if result.can_tell_schedulers_apart() == Some(false) {
         *text += "HARDLY ANY REQUEST WAITED: this workload on this device cannot tell schedulers apart. \
                   Take more requests in flight than the hardware depth, or a slower device.\n";
@@ -253,10 +194,11 @@ fn waiting(text: &mut String, result: &ResultFile) {
 fn quality(text: &mut String, result: &ResultFile) {
     let (mut lost, mut ios, mut foreign_bytes, mut bytes) = (0, 0, 0, 0);
     for round in &result.rounds {
-        lost += round.device.quality.lost_events();
-        ios += round.device.ops.iter().map(|op| op.ios).sum::<u64>();
-        bytes += round.device.ops.iter().map(|op| op.bytes).sum::<u64>();
-        foreign_bytes += round.foreign.map_or(0, |foreign| foreign.bytes);
+        let evidence = &round.evidence;
+        lost += round.lost_events;
+        ios += evidence.device.ops.iter().map(|op| op.ios).sum::<u64>();
+        bytes += evidence.device.ops.iter().map(|op| op.bytes).sum::<u64>();
+        foreign_bytes += evidence.foreign.map_or(0, |foreign| foreign.bytes);
     }
     let _ = writeln!(
         text,
@@ -270,19 +212,38 @@ fn quality(text: &mut String, result: &ResultFile) {
             "Others used the device too: {share:.1} % of all bytes were not the workload's."
         );
     }
-    let excluded = analysis::excluded_blocks(result);
-    if !excluded.is_empty() {
+    if !result.excluded.is_empty() {
+        let again = result.rounds.iter().filter(|round| round.attempt > 0);
+        let blocks: BTreeSet<(usize, usize)> = again.map(|r| (r.block, r.attempt)).collect();
         let _ = writeln!(
             text,
-            "{} of {} blocks do not count:",
-            excluded.len(),
-            result.design.blocks
+            "{} of {} blocks did not count, whatever they showed; {} run again:",
+            result.excluded.len(),
+            result.blocks_begun(),
+            match blocks.len() {
+                0 => "none was".to_owned(),
+                1 => "1 was".to_owned(),
+                n => format!("{n} were"),
+            }
         );
-        for round in result.rounds.iter().filter(|round| round.problem.is_some()) {
-            let problem = round.problem.as_deref().unwrap_or_default();
-            let _ = writeln!(text, "  block {} {}: {problem}", round.block + 1, round.arm);
+        for excluded in &result.excluded {
+            let (block, arm, problem) = (excluded.block + 1, &excluded.arm, &excluded.problem);
+            let _ = writeln!(text, "  block {block} {arm}: {problem}");
         }
     }
+    for diagnostics in &result.diagnostics {
+        for carry_over in diagnostics.carry_over.iter().filter(|c| c.is_warning) {
+            let _ = writeln!(
+                text,
+                "Carry-over: rounds after {} are off by {:+.3} in {} (p = {:.4}): take a longer ramp.",
+                carry_over.after,
+                carry_over.effect.estimate,
+                diagnostics.metric,
+                carry_over.effect.p
+            );
+        }
+    }
+    *text += &words::unseen_expiries(result);
     for note in result.probe.notes.iter().chain(&result.notes) {
         let _ = writeln!(text, "Note: {note}");
     }

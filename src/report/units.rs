@@ -31,6 +31,35 @@ pub fn count(n: f64) -> String {
     }
 }
 
+/// How long people wait: `45 s`, `7 min`, `2.5 h`.
+pub fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 99.5 => format!("{s:.0} s"),
+        s if s < 5970.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+/// A metric's value with its unit, see `Metric::unit`; `-` where there is none.
+pub fn value(value: Option<f64>, unit: &str) -> String {
+    let Some(value) = value else {
+        return "-".to_owned();
+    };
+    match unit {
+        "ns" => time(Some(value)),
+        "s" => time(Some(value * 1e9)),
+        "bytes/s" => throughput(value),
+        "bytes" => throughput(value).replace("/s", ""),
+        "1" => format!("{value:.3}"),
+        _ => format!("{}/s", count(value)),
+    }
+}
+
+/// A difference of shares or indices.
+pub fn difference(difference: f64) -> String {
+    format!("{difference:+.3}")
+}
+
 /// A relative change from a ratio: `-12.4 %`; beyond a factor of two the factor itself: `x22.3`.
 pub fn change(ratio: f64) -> String {
     if (0.5..2.0).contains(&ratio) {
@@ -49,6 +78,16 @@ pub fn share(share: Option<f64>) -> String {
 
 pub fn optional<T: std::fmt::Display>(value: Option<T>) -> String {
     value.map_or("-".to_owned(), |value| value.to_string())
+}
+
+/// Two of them, in the same form.
+pub fn change_range(lower: f64, upper: f64) -> String {
+    let is_small = |ratio: f64| (0.5..2.0).contains(&ratio);
+    if is_small(lower) && is_small(upper) {
+        format!("{} .. {}", change(lower), change(upper))
+    } else {
+        format!("x{} .. x{}", three(lower), three(upper))
+    }
 }
 
 fn three(x: f64) -> String {
@@ -78,5 +117,15 @@ mod tests {
         assert_eq!(change(22.33), "x22.3");
         assert_eq!(change(0.25), "x0.25");
         assert_eq!(time(Some(99_960.0)), "100 us");
+        assert_eq!(value(Some(4_096.0), "bytes"), "4.10 kB");
+        assert_eq!(value(Some(0.98765), "1"), "0.988");
+        assert_eq!(value(Some(1.5), "s"), "1.50 s");
+        assert_eq!(value(None, "ns"), "-");
+        assert_eq!(difference(-0.0204), "-0.020");
+        assert_eq!(change_range(0.9, 1.1), "-10.0 % .. +10.0 %");
+        assert_eq!(change_range(0.25, 1.1), "x0.25 .. x1.10");
+        assert_eq!(duration(45.2), "45 s");
+        assert_eq!(duration(420.0), "7 min");
+        assert_eq!(duration(9000.0), "2.5 h");
     }
 }

@@ -27,8 +27,9 @@ pub struct OwnerKey {
     pub kind: OwnerKind,
     /// 0 where there is no single process: `other`, a workqueue, the sum of a cgroup.
     pub tgid: u32,
-    /// Start of the process, CLOCK_BOOTTIME: tells it from a later one with the same number.
-    pub start_ns: u64,
+    /// Start of the process in milliseconds, CLOCK_BOOTTIME: tells it from a later one with the same number. Of a
+    /// workqueue a number made from its name.
+    pub start_ms: u64,
     /// Of the cgroup that pays for the I/O; for writeback the one that dirtied the pages.
     pub cgroup_id: u64,
 }
@@ -130,6 +131,23 @@ pub struct OwnerNumbers {
 }
 
 impl OwnerNumbers {
+    /// Who has done nothing yet.
+    pub fn new(key: OwnerKey, comm: &str) -> Self {
+        let empty = || [(); 2].map(|()| Histogram::new(histogram::OWNER));
+        OwnerNumbers {
+            key,
+            comm: comm.to_owned(),
+            has_io_workers: false,
+            ioprio: (0, 0),
+            ops: vec![OwnerOp::default(); Op::ALL.len()],
+            merges: Merges::default(),
+            has_histograms: true,
+            q2d: empty(),
+            d2c: empty(),
+            fairness: None,
+        }
+    }
+
     pub fn ios(&self) -> u64 {
         self.ops.iter().map(|op| op.ios).sum()
     }
@@ -259,7 +277,7 @@ pub fn by_cgroup(owners: &[OwnerNumbers]) -> Vec<OwnerNumbers> {
     }
     let named = groups.into_iter().map(|(mut group, processes)| {
         group.key.tgid = 0;
-        group.key.start_ns = 0;
+        group.key.start_ms = 0;
         group.key.kind = OwnerKind::Process;
         group.comm = format!(
             "{processes} process{}",

@@ -22,6 +22,7 @@ mod fio_process; // one fio: its argument vector, its files, what it handed in
 pub mod fio_result; // fio's JSON, and whether it counts. Pure
 pub mod job_file; // fio job files: what is refused, what is ours. Pure
 pub mod launch; // from a fork to the workload's first instruction, inside its group
+pub mod recorded; // out of a result file
 
 /// What a round holds fixed, and so what its metrics can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

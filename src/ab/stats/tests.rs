@@ -199,6 +199,39 @@ fn holm_and_pocock() {
 }
 
 #[test]
+fn an_interval_for_any_time() {
+    // sqrt(9) / 0.05 = 60, 60^(1/4) = 2.78; sqrt(7 * 1.78 / (1 - 2.78 / 9)) / sqrt(8) = 1.50 standard deviations.
+    let found = always_valid_half_width(8, 0.05).unwrap();
+    assert!(close(found, 1.502, 2e-3), "{found}");
+    assert_eq!(always_valid_half_width(4, 0.05), None);
+    assert_eq!(always_valid_blocks_needed(0.05), 5);
+    assert_eq!(always_valid_blocks_needed(0.0), usize::MAX);
+    let (at_8, at_7) = (
+        always_valid_interval(&CLEAR, 0.05).unwrap(),
+        always_valid_interval(&CLEAR[..7], 0.05).unwrap(),
+    );
+    assert!(at_8.lower >= at_7.lower && at_8.upper <= at_7.upper);
+    assert!(at_8.contains(0.0555), "{at_8:?}");
+    assert!(at_8.lower < student_interval(&CLEAR, 0.05).unwrap().lower);
+    // Two means: first here, then there. Nothing can contain both.
+    let (near, far) = ([0.0, 0.001, -0.001, 0.0, 0.001], [9.0; 400]);
+    let torn = [&near[..], &near[..], &near[..], &far[..]].concat();
+    assert_eq!(always_valid_interval(&torn, 0.05), None);
+    assert_eq!(always_valid_interval(&[], 0.05), None);
+}
+
+#[test]
+fn false_discovery_rates() {
+    // As R's p.adjust(method = "BH").
+    let expected = [0.02, 0.04, 0.04, 0.02];
+    let found = benjamini_hochberg(&[0.01, 0.04, 0.03, 0.005]);
+    for (found, expected) in found.into_iter().zip(expected) {
+        assert!(close(found, expected, 1e-12), "{found}");
+    }
+    assert!(benjamini_hochberg(&[]).is_empty());
+}
+
+#[test]
 fn fairness() {
     assert_eq!(jain(&[1.0; 4]), Some(1.0));
     assert_eq!(jain(&[4.0, 0.0, 0.0, 0.0]), Some(0.25));

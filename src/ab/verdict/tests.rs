@@ -11,6 +11,7 @@ const THROUGHPUT: Question = Question {
     direction: Direction::HigherIsBetter,
     margin: 0.05,
     alpha: 0.01914,
+    method: Method::SignedRank,
     insufficient_tail: false,
     fragile_percentile: false,
 };

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use iosched::ab::stopping::Stopping;
 use iosched::scratch::Model;
 
 /// Compare: which I/O scheduler is right for this device and this workload?
@@ -16,8 +17,8 @@ use iosched::scratch::Model;
     max_term_width = 100
 )]
 #[command(
-    after_help = "Exit codes: 0 done, 1 run-time error, 2 usage, 5 refused before anything was touched, \
-    6 the run is invalid, 130 and 143 interrupted after everything was put back."
+    after_help = "Exit codes: 0 done, 1 run-time error, 2 usage, 3 a gate failed, 4 no decision where one was \
+    required, 5 refused before anything was touched, 6 the run is invalid, 130 and 143 interrupted after everything was put back."
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -29,6 +30,9 @@ pub enum Command {
     /// Interleaved rounds of a workload under each arm, with a verdict
     #[command(after_help = RUN_HELP)]
     Run(Box<Run>),
+    /// An arm against itself: how small a difference can this machine show, and in what time?
+    #[command(after_help = "Example:\n  iosched-ab aa nvme0n1 --workload randread --quick")]
+    Aa(Box<Aa>),
     /// A complete comparison on a scratch device of its own; needs nothing but root
     #[command(
         after_help = "Example:\n  iosched-ab demo -o demo.json && jq '.comparisons[0]' demo.json"
@@ -41,8 +45,12 @@ pub enum Command {
     )]
     Scratch(Scratch),
     /// Print a result file again
-    #[command(after_help = "Example:\n  iosched-ab report iosched-ab-1732170000.json --all")]
+    #[command(after_help = "Examples:\n  iosched-ab report result.json --all\n  \
+        iosched-ab report result.json --format markdown >> \"$GITHUB_STEP_SUMMARY\"")]
     Report(Report),
+    /// Pass or fail by exit code, for CI
+    #[command(after_help = GATE_HELP)]
+    Gate(Gate),
     /// List the built-in workloads
     Workloads,
     /// Print a completion script
@@ -61,18 +69,12 @@ Examples:
   iosched-ab run nvme0n1 --arm none --arm kyber --workload randread
   iosched-ab run sda --arm mq-deadline --arm bfq --job db.fio --metric read_total_p99:10 --rounds 12
   iosched-ab run sdb --arm none --arm bfq --destroy-data -- ./my-benchmark
+  iosched-ab run --resume iosched-ab-20260203T040506Z.json
   iosched-ab run scratch:ssd --arm none --arm mq-deadline --workload probe-hog --metric probe.read_clat_p50";
 
+/// What is run, for how long, and where the result goes.
 #[derive(Args)]
-#[allow(clippy::struct_excessive_bools, clippy::struct_field_names)] // they are the command line
-#[command(group = ArgGroup::new("load").required(true).args(["workload", "job", "command"]))]
-pub struct Run {
-    /// Kernel name, path, partition or mount point; or scratch:ssd, scratch:hdd, scratch:ram
-    #[arg(value_name = "DEVICE")]
-    pub device: String,
-    /// A scheduler with its settings; give at least two
-    #[arg(long = "arm", value_name = "ARM", required = true)]
-    pub arms: Vec<String>,
+pub struct Conditions {
     /// A built-in workload, see `iosched-ab workloads`
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
@@ -82,12 +84,6 @@ pub struct Run {
     /// Any command; it sees IOSCHED_DEVICE, IOSCHED_ARM, IOSCHED_BLOCK, IOSCHED_ROUND and IOSCHED_SEED
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
-    /// The arm that others are compared to [default: the present scheduler if it is an arm, else the first]
-    #[arg(long, value_name = "LABEL")]
-    pub reference: Option<String>,
-    /// Rounds per arm
-    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u16).range(1..=1000))]
-    pub rounds: u16,
     /// Measured length of a round
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = round_time)]
     pub round_time: Duration,
@@ -113,9 +109,50 @@ pub struct Run {
     /// Result file [default: iosched-ab-TIMESTAMP.json]; `-` for stdout
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+#[derive(Args)]
+#[allow(clippy::struct_field_names)] // they are the command line
+#[command(group = ArgGroup::new("load").required(true).args(["workload", "job", "command", "resume"]))]
+pub struct Run {
+    /// Kernel name, path, partition or mount point; or scratch:ssd, scratch:hdd, scratch:ram
+    #[arg(value_name = "DEVICE", required_unless_present = "resume")]
+    pub device: Option<String>,
+    /// A scheduler with its settings; give at least two
+    #[arg(long = "arm", value_name = "ARM", required_unless_present = "resume")]
+    pub arms: Vec<String>,
+    /// The arm that others are compared to [default: the present scheduler if it is an arm, else the first]
+    #[arg(long, value_name = "LABEL")]
+    pub reference: Option<String>,
+    /// Rounds per arm: a number; `auto`: 8, 12, 16 or 20, until the primary metrics have their verdicts; `open`: until
+    /// they have, however long, or Ctrl-C, with intervals that hold at any time
+    #[arg(long, value_name = "N|auto|open", default_value = "auto", value_parser = rounds)]
+    pub rounds: Stopping,
+    #[command(flatten)]
+    pub conditions: Conditions,
+    /// Go on with an interrupted run, whose file says all but the consents; it is written on
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["device", "arms", "reference", "rounds", "round_time",
+        "ramp", "quick", "metrics", "seed", "output", "dry_run"])]
+    pub resume: Option<PathBuf>,
     /// Print the schedule and touch nothing
     #[arg(long)]
     pub dry_run: bool,
+}
+
+#[derive(Args)]
+#[command(group = ArgGroup::new("load").required(true).args(["workload", "job", "command"]))]
+pub struct Aa {
+    /// Kernel name, path, partition or mount point; or scratch:ssd, scratch:hdd, scratch:ram
+    #[arg(value_name = "DEVICE")]
+    pub device: String,
+    /// What runs as both arms [default: the present scheduler; none on a scratch device]
+    #[arg(long, value_name = "ARM")]
+    pub arm: Option<String>,
+    /// Rounds per arm: a number, auto or open
+    #[arg(long, value_name = "N", default_value = "12", value_parser = rounds)]
+    pub rounds: Stopping,
+    #[command(flatten)]
+    pub conditions: Conditions,
 }
 
 #[derive(Args)]
@@ -148,15 +185,73 @@ pub struct Report {
     pub file: PathBuf,
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// The exploratory metrics too
+    /// The exploratory metrics too, in the text
     #[arg(long)]
     pub all: bool,
+    /// Where to [default: stdout]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+const GATE_HELP: &str = "\
+Without --baseline each arm is held against the reference of the same run: name the old settings as --reference.
+With it, the ratio to the reference is held against that of earlier runs. Five or more of them show how much it varies;
+fewer are taken to vary by 3 %, which is said.
+
+Exit codes: 0 passed, 3 failed, 4 no decision where one was required or a baseline that cannot be compared, 6 invalid.
+
+Examples:
+  iosched-ab gate result.json
+  iosched-ab gate result.json --mode noninferior
+  iosched-ab gate result.json --baseline nightly-*.json";
+
+#[derive(Args)]
+pub struct Gate {
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Earlier results of the same device, workload and reference
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub baseline: Vec<PathBuf>,
+    #[arg(long, value_enum, default_value_t = GateMode::Worse)]
+    pub mode: GateMode,
+    /// Inconclusive comparisons do not pass (exit code 4)
+    #[arg(long)]
+    pub require_verdict: bool,
+    /// The kernel is what is tested: baselines of another one are accepted
+    #[arg(long)]
+    pub other_kernel: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum GateMode {
+    /// Fails what is shown to be worse
+    Worse,
+    /// Fails what is shown to be worse by more than the margin
+    BeyondMargin,
+    /// Fails what is worse, and does not pass what is not shown to be within the margin
+    Noninferior,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Format {
     Text,
     Json,
+    /// A row per round
+    Csv,
+    /// For a step summary or a comment
+    Markdown,
+    /// A test case per primary comparison; worse is a failure
+    Junit,
+    /// The same in the kernel's test protocol
+    Ktap,
+    /// Go's benchmark format: benchstat -col /arm
+    Benchfmt,
+    /// Bencher
+    Bmf,
+    /// For github-action-benchmark: two files, FILE-smaller.json and FILE-bigger.json
+    GithubBenchmark,
+    /// Prometheus
+    Openmetrics,
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
@@ -177,6 +272,17 @@ fn round_time(text: &str) -> Result<Duration, String> {
         return Err("a round of at least 100ms is needed".to_owned());
     }
     Ok(length)
+}
+
+fn rounds(text: &str) -> Result<Stopping, String> {
+    match text {
+        "auto" => Ok(Stopping::Looks),
+        "open" => Ok(Stopping::Open),
+        _ => match text.parse() {
+            Ok(blocks @ 1..=1000) => Ok(Stopping::Fixed { blocks }),
+            _ => Err("a number from 1 to 1000, auto or open is needed".to_owned()),
+        },
+    }
 }
 
 fn bytes(text: &str) -> Result<u64, String> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use iosched::ab::metric::Metric;
 use iosched::ab::run::Experiment;
+use iosched::ab::stopping::Stopping;
 use iosched::arm::Arm;
 use iosched::device::Device;
 use iosched::guardian;
@@ -15,9 +16,9 @@ use iosched::scratch::Model;
 use iosched::workload::fio::Fio;
 use iosched::workload::{Workload, catalogue};
 
+use crate::carry_out::{carry_out, make_scratch, output, seed};
 use crate::cli::Demo;
 use crate::note;
-use crate::run::{carry_out, make_scratch, output, seed};
 
 /// Two Williams squares of four arms; eight blocks are the fewest that can decide six comparisons at once.
 const BLOCKS: usize = 8;
@@ -58,7 +59,7 @@ pub fn run(arguments: &Demo) -> Result<()> {
         reference,
         workload: &mut workload,
         fio_version: Fio::new("version", Vec::new()).version().ok(),
-        blocks: BLOCKS,
+        stopping: Stopping::Fixed { blocks: BLOCKS },
         seed: seed(arguments.seed),
         ramp: RAMP,
         time: TIME,
@@ -71,5 +72,7 @@ pub fn run(arguments: &Demo) -> Result<()> {
              them"
                 .to_owned(),
         ],
+        is_placebo: false,
+        earlier: None,
     })
 }

@@ -1,9 +1,12 @@
 //! `iosched-ab`: compare. Arguments, one call a command, exit code.
 
+mod carry_out;
 mod cli;
 mod demo;
+mod gate;
 mod progress;
 mod report;
+mod resume;
 mod run;
 mod scratch;
 
@@ -30,9 +33,11 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = interrupt::install().and_then(|()| match cli.command {
         Command::Run(arguments) => changing(|| run::run(&arguments)),
+        Command::Aa(arguments) => changing(|| run::placebo(&arguments)),
         Command::Demo(arguments) => changing(|| demo::run(&arguments)),
         Command::Scratch(arguments) => changing(|| scratch::run(&arguments)),
         Command::Report(arguments) => report::run(&arguments),
+        Command::Gate(arguments) => gate::run(&arguments),
         Command::Workloads => report::workloads(),
         Command::Completions { shell } => {
             clap_complete::generate(

@@ -3,8 +3,8 @@
 use std::io::{IsTerminal, Write};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use iosched::ab::plan::PlannedRound;
 use iosched::ab::run::Observer;
+use iosched::ab::turn::Turn;
 use iosched::arm::Arm;
 use iosched::report::result::{ResultFile, Round};
 use iosched::report::units;
@@ -29,25 +29,28 @@ impl Observer for Progress {
                 ProgressStyle::with_template("{bar:30} {pos}/{len} rounds, {eta} left  {msg}");
             let bar = ProgressBar::new(self.rounds as u64);
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar.set_position(result.rounds.len() as u64);
             self.bar = Some(bar);
         }
     }
 
-    fn round_begins(&mut self, planned: &PlannedRound, arm: &Arm) {
+    fn round_begins(&mut self, turn: &Turn, arm: &Arm) {
+        self.rounds = self.rounds.max(turn.planned.index + 1);
         if let Some(bar) = &self.bar {
-            bar.set_message(format!("block {}: {}", planned.block + 1, arm.label));
+            let again = if turn.attempt > 0 { " again" } else { "" };
+            bar.set_length(self.rounds as u64);
+            bar.set_message(format!(
+                "block {}{again}: {}",
+                turn.planned.block + 1,
+                arm.label
+            ));
         }
     }
 
     fn round_ends(&mut self, round: &Round) {
         let value = self.metric.as_ref().and_then(|(name, unit)| {
             let value = *round.metrics.get(name)?;
-            let text = match unit.as_str() {
-                "ns" => units::time(Some(value)),
-                "s" => units::time(Some(value * 1e9)),
-                "bytes/s" => units::throughput(value),
-                _ => format!("{}/s", units::count(value)),
-            };
+            let text = units::value(Some(value), unit);
             Some(format!("{name} {text}"))
         });
         let outcome = match &round.problem {
@@ -55,10 +58,11 @@ impl Observer for Progress {
             None => value.unwrap_or_else(|| "done".to_owned()),
         };
         let line = format!(
-            "round {}/{} block {} {}: {outcome}",
+            "round {}/{} block {}{} {}: {outcome}",
             round.index + 1,
             self.rounds,
             round.block + 1,
+            if round.attempt > 0 { " again" } else { "" },
             round.arm
         );
         match &self.bar {

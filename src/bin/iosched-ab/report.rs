@@ -1,18 +1,59 @@
 //! `iosched-ab report` and `iosched-ab workloads`.
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use iosched::ab::analysis;
 use iosched::failure::Failure;
-use iosched::report::result::{ResultFile, SCHEMA_VERSION};
-use iosched::report::text;
+use iosched::journal;
+use iosched::report::result::{ResultFile, SCHEMA_VERSION, Status};
+use iosched::report::{
+    benchfmt, bmf, csv, github_benchmark, junit, ktap, markdown, openmetrics, text,
+};
 use iosched::workload::catalogue;
 
 use crate::cli::{Format, Report};
 
 pub fn run(arguments: &Report) -> Result<()> {
-    let path = arguments.file.display();
-    let bytes = std::fs::read(&arguments.file).map_err(|error| {
+    let result = read(&arguments.file)?;
+    let text = match arguments.format {
+        Format::Text => text::render(&result, arguments.all),
+        Format::Json => serde_json::to_string_pretty(&result).context("writing JSON")? + "\n",
+        Format::Csv => csv::render(&result),
+        Format::Markdown => markdown::render(&result),
+        Format::Junit => junit::render(&result),
+        Format::Ktap => ktap::render(&result),
+        Format::Benchfmt => benchfmt::render(&result),
+        Format::Bmf => bmf::render(&result),
+        Format::GithubBenchmark => return two_files(&result, arguments.output.as_deref()),
+        Format::Openmetrics => openmetrics::render(&result),
+    };
+    match &arguments.output {
+        Some(path) => journal::write_whole(path, text.as_bytes()),
+        None => std::io::stdout()
+            .write_all(text.as_bytes())
+            .context("writing the report"),
+    }
+}
+
+fn two_files(result: &ResultFile, output: Option<&Path>) -> Result<()> {
+    let stem = output.ok_or_else(|| {
+        Failure::usage(
+            "github-benchmark is two files, one for each direction",
+            "name them: -o NAME writes NAME-smaller.json and NAME-bigger.json",
+        )
+    })?;
+    let path = |end: &str| PathBuf::from(format!("{}-{end}.json", stem.display()));
+    let files = github_benchmark::render(result);
+    journal::write_whole(&path("smaller"), files.smaller.as_bytes())?;
+    journal::write_whole(&path("bigger"), files.bigger.as_bytes())
+}
+
+/// A result file of this version.
+pub fn read(file: &Path) -> Result<ResultFile> {
+    let path = file.display();
+    let bytes = std::fs::read(file).map_err(|error| {
         Failure::usage(
             format!("cannot read {path}: {error}"),
             "name a result file of iosched-ab",
@@ -31,17 +72,13 @@ pub fn run(arguments: &Report) -> Result<()> {
             "take the iosched-ab that wrote it",
         ));
     }
-    let result: ResultFile =
+    let mut result: ResultFile =
         serde_json::from_value(value).map_err(|error| not_a_result(&path, &error))?;
-    let mut out = std::io::stdout().lock();
-    match arguments.format {
-        Format::Text => out.write_all(text::render(&result, arguments.all).as_bytes()),
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut out, &result).map_err(std::io::Error::from)?;
-            writeln!(out)
-        }
+    // Of a run that was killed nobody has drawn the conclusions.
+    if result.status == Status::Running {
+        analysis::conclude(&mut result);
     }
-    .context("writing the report")
+    Ok(result)
 }
 
 fn not_a_result(path: &impl std::fmt::Display, error: &serde_json::Error) -> anyhow::Error {

@@ -1,32 +1,46 @@
 //! `iosched-ab run`: from arguments to an experiment.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use iosched::ab::metric::Metric;
-use iosched::ab::run::{self as experiment, Experiment};
+use iosched::ab::plan::Plan;
+use iosched::ab::run::Experiment;
+use iosched::ab::stopping::Stopping;
 use iosched::arm::{self, Arm};
 use iosched::device::Device;
 use iosched::failure::Failure;
 use iosched::guardian;
 use iosched::journal::Journal;
 use iosched::preflight::{self, Intent, Severity};
-use iosched::report::text;
 use iosched::scheduler;
-use iosched::scratch::{Model, Scratch};
+use iosched::scratch::Model;
 use iosched::workload::command::CommandLine;
 use iosched::workload::fio::Fio;
 use iosched::workload::{Fixed, Workload, catalogue};
 
-use crate::cli::Run;
+use crate::carry_out::{carry_out, make_scratch, output, seed};
+use crate::cli::{Aa, Conditions, Run};
 use crate::note;
-use crate::progress::Progress;
+use crate::resume;
 
-const SCRATCH_BYTES: u64 = 1 << 30;
+/// A comparison, as `run` and `aa` ask for it.
+struct Wanted<'a> {
+    device: &'a str,
+    arms: Vec<Arm>,
+    reference: Option<usize>,
+    stopping: Stopping,
+    conditions: &'a Conditions,
+    dry_run: bool,
+    is_placebo: bool,
+}
 
 pub fn run(arguments: &Run) -> Result<()> {
+    if let Some(file) = &arguments.resume {
+        return resume::run(file, &arguments.conditions);
+    }
     let arms = arguments
         .arms
         .iter()
@@ -39,23 +53,60 @@ pub fn run(arguments: &Run) -> Result<()> {
             "give at least two --arm",
         ));
     }
+    compare(Wanted {
+        device: arguments.device.as_deref().unwrap_or_default(),
+        reference: named_reference(arguments.reference.as_deref(), &arms)?,
+        arms,
+        stopping: arguments.rounds,
+        conditions: &arguments.conditions,
+        dry_run: arguments.dry_run,
+        is_placebo: false,
+    })
+}
+
+/// `iosched-ab aa`: both arms are the same.
+pub fn placebo(arguments: &Aa) -> Result<()> {
+    let is_scratch = arguments.device.starts_with("scratch:");
+    let arm: Arm = match &arguments.arm {
+        Some(text) => text.parse()?,
+        None if is_scratch => "none".parse()?,
+        None => scheduler::choice(&Device::resolve(&arguments.device)?.device)?
+            .active
+            .parse()?,
+    };
+    let labelled = |label: &str| Arm {
+        label: label.to_owned(),
+        ..arm.clone()
+    };
+    compare(Wanted {
+        device: &arguments.device,
+        arms: vec![labelled("A"), labelled("B")],
+        reference: Some(0),
+        stopping: arguments.rounds,
+        conditions: &arguments.conditions,
+        dry_run: false,
+        is_placebo: true,
+    })
+}
+
+fn compare(wanted: Wanted<'_>) -> Result<()> {
+    let (arms, conditions) = (wanted.arms, wanted.conditions);
     arms.iter()
         .flat_map(|arm| &arm.notes)
         .for_each(|text| note(text));
-    let metrics = arguments
+    let metrics = conditions
         .metrics
         .iter()
         .map(|text| Metric::parse(text))
         .collect::<Result<Vec<_>>>()?;
-    let reference = named_reference(arguments.reference.as_deref(), &arms)?;
-    let model = arguments
+    let model = wanted
         .device
         .strip_prefix("scratch:")
         .map(str::parse::<Model>)
         .transpose()?;
     if model.is_some() {
         // A scratch device is made only for a workload that there is.
-        load(arguments, Path::new("/dev/scratch"), true)?;
+        load(conditions, Path::new("/dev/scratch"), true)?;
     }
 
     let journal = Journal::create()?;
@@ -63,25 +114,27 @@ pub fn run(arguments: &Run) -> Result<()> {
     let _guardian = guardian::start(&launcher, &journal)?;
     // Dry runs touch nothing: no scratch device is made for them.
     let scratch = match model {
-        Some(model) if !arguments.dry_run => Some(make_scratch(model, &journal)?),
+        Some(model) if !wanted.dry_run => Some(make_scratch(model, &journal)?),
         _ => None,
     };
     let device = match (&scratch, model) {
         (Some(scratch), _) => Device::resolve(scratch.device_name())?.device,
-        (None, Some(model)) => return dry_run_of_scratch(arguments, &arms, model),
+        (None, Some(model)) => {
+            return dry_run_of_scratch(&arms, model, wanted.stopping, conditions.seed);
+        }
         (None, None) => {
-            let resolved = Device::resolve(&arguments.device)?;
+            let resolved = Device::resolve(wanted.device)?;
             resolved.notes.iter().for_each(|text| note(text));
             resolved.device
         }
     };
     let is_ours = scratch.is_some();
-    let mut workload = load(arguments, &device.node(), is_ours)?;
+    let mut workload = load(conditions, &device.node(), is_ours)?;
     let intent = Intent {
         arms: &arms,
         writes_raw_device: workload.writes_device(),
-        allow_mounted: arguments.allow_mounted,
-        destroy_data: arguments.destroy_data || is_ours,
+        allow_mounted: conditions.allow_mounted,
+        destroy_data: conditions.destroy_data || is_ours,
     };
     for finding in preflight::check(&device, &intent)?.into_result()? {
         if finding.severity > Severity::Note || !is_ours {
@@ -90,13 +143,13 @@ pub fn run(arguments: &Run) -> Result<()> {
     }
     workload.check()?;
     let fio_version = Fio::new("version", Vec::new()).version().ok();
-    let (ramp, time) = times(arguments, workload.fixed());
+    let (ramp, time) = times(conditions, workload.fixed());
     let primary = if metrics.is_empty() {
         default_metrics(workload.fixed())
     } else {
         metrics
     };
-    let reference = match reference {
+    let reference = match wanted.reference {
         Some(index) => index,
         None => default_reference(&arms, &device)?,
     };
@@ -107,81 +160,40 @@ pub fn run(arguments: &Run) -> Result<()> {
         reference,
         workload: &mut *workload,
         fio_version,
-        blocks: usize::from(arguments.rounds),
-        seed: seed(arguments.seed),
+        stopping: wanted.stopping,
+        seed: seed(conditions.seed),
         ramp,
         time,
         primary,
         journal: &journal,
         launcher: &launcher,
-        output: output(arguments.output.as_deref(), "iosched-ab"),
+        output: output(conditions.output.as_deref(), "iosched-ab"),
         notes: scratch
             .as_ref()
             .and_then(|scratch| scratch.fallback().map(str::to_owned))
             .into_iter()
             .collect(),
+        is_placebo: wanted.is_placebo,
+        earlier: None,
     };
-    if arguments.dry_run {
+    if wanted.dry_run {
         return print_schedule(&experiment.arms, &experiment.plan());
     }
     carry_out(experiment)
 }
 
-/// Runs it, prints the report, names the file. Everything is put back when this returns.
-pub fn carry_out(experiment: Experiment<'_>) -> Result<()> {
-    let output = experiment.output.clone();
-    let outcome = {
-        let mut progress = Progress::default();
-        experiment.run(&mut progress)
-    };
-    let result = match (outcome, &output) {
-        (Ok(result), _) => result,
-        (Err(error), Some(path)) if path.exists() => {
-            note(&format!(
-                "the rounds that were done are in {}",
-                path.display()
-            ));
-            return Err(error);
-        }
-        (Err(error), _) => return Err(error),
-    };
-    let mut out = std::io::stdout().lock();
-    let report = text::render(&result, false);
-    if let Some(path) = &output {
-        writeln!(out, "{report}Result file: {}", path.display())?;
-    } else {
-        out.write_all(&experiment::to_json(&result)?)?;
-        let _ = std::io::stderr().write_all(report.as_bytes());
-    }
-    experiment::ensure_valid(&result)
-}
-
-pub fn make_scratch(model: Model, journal: &Journal) -> Result<Scratch> {
-    let scratch = Scratch::create(model, SCRATCH_BYTES, journal)?;
-    note(&format!(
-        "made {}: {}",
-        scratch.device_name(),
-        scratch.truth().text
-    ));
-    if let Some(why) = scratch.fallback() {
-        note(&format!(
-            "it is a plain loop device over memory, because {why}"
-        ));
-    }
-    Ok(scratch)
-}
-
-fn dry_run_of_scratch(arguments: &Run, arms: &[Arm], model: Model) -> Result<()> {
+fn dry_run_of_scratch(
+    arms: &[Arm],
+    model: Model,
+    stopping: Stopping,
+    wanted_seed: Option<u32>,
+) -> Result<()> {
     note(&format!("a scratch device ({model}) would be made"));
-    let plan = iosched::ab::plan::Plan::new(
-        seed(arguments.seed),
-        arms.len(),
-        usize::from(arguments.rounds),
-    );
+    let plan = Plan::in_segments(seed(wanted_seed), arms.len(), stopping.segments());
     print_schedule(arms, &plan)
 }
 
-fn print_schedule(arms: &[Arm], plan: &iosched::ab::plan::Plan) -> Result<()> {
+fn print_schedule(arms: &[Arm], plan: &Plan) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "seed {}", plan.seed)?;
     for block in 0..plan.blocks() {
@@ -192,7 +204,7 @@ fn print_schedule(arms: &[Arm], plan: &iosched::ab::plan::Plan) -> Result<()> {
     Ok(())
 }
 
-fn load(arguments: &Run, node: &Path, is_ours: bool) -> Result<Box<dyn Workload>> {
+fn load(arguments: &Conditions, node: &Path, is_ours: bool) -> Result<Box<dyn Workload>> {
     if let Some(name) = &arguments.workload {
         return Ok(Box::new(catalogue::find(name)?));
     }
@@ -209,7 +221,7 @@ fn load(arguments: &Run, node: &Path, is_ours: bool) -> Result<Box<dyn Workload>
     )?))
 }
 
-fn times(arguments: &Run, fixed: Fixed) -> (Duration, Duration) {
+fn times(arguments: &Conditions, fixed: Fixed) -> (Duration, Duration) {
     match fixed {
         Fixed::Work => (Duration::ZERO, Duration::ZERO),
         Fixed::Time if arguments.quick => (Duration::from_secs(2), Duration::from_secs(5)),
@@ -249,26 +261,4 @@ fn default_reference(arms: &[Arm], device: &Device) -> Result<usize> {
         .iter()
         .position(|arm| arm.scheduler == present && arm.settings.is_empty())
         .unwrap_or(0))
-}
-
-pub fn seed(wanted: Option<u32>) -> u64 {
-    let from_clock = || {
-        SystemTime::now()
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .map_or(1, |now| now.subsec_nanos())
-    };
-    u64::from(wanted.unwrap_or_else(from_clock))
-}
-
-/// None for stdout.
-pub fn output(wanted: Option<&Path>, default_stem: &str) -> Option<PathBuf> {
-    match wanted {
-        Some(path) if path == Path::new("-") => None,
-        Some(path) => Some(path.to_owned()),
-        None => {
-            let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-            let stamp: String = now.chars().filter(char::is_ascii_alphanumeric).collect();
-            Some(PathBuf::from(format!("{default_stem}-{stamp}.json")))
-        }
-    }
 }

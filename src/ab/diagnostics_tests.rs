@@ -1,0 +1,98 @@
+use super::*;
+use crate::ab::stopping::Stopping;
+use crate::ab::turn::Turn;
+use crate::report::fixture::{carry_out, empty};
+
+/// Every round's logarithm is noise of a hundredth, and what `add` makes of the arm before, the arm and the turn.
+fn run(arms: &[&str], add: impl Fn(Option<usize>, &Turn) -> f64) -> Diagnostics {
+    let mut result = empty(arms, Stopping::Fixed { blocks: 24 }, &["throughput"]);
+    let mut before = None;
+    carry_out(&mut result, |turn| {
+        // Not a multiple of anything here.
+        let noise = 0.01 * (((turn.planned.index * 7919) % 101) as f64 / 50.0 - 1.0);
+        let y = noise + add(before, turn);
+        before = Some(turn.planned.arm);
+        Ok([("throughput".to_owned(), y.exp())].into())
+    });
+    diagnostics(&result).remove(0)
+}
+
+const FOUR: [&str; 4] = ["none", "bfq", "mq-deadline", "kyber"];
+
+#[test]
+fn quiet_rounds_warn_of_nothing() {
+    for arms in [&FOUR[..2], &FOUR] {
+        let found = run(arms, |_, turn| 0.1 * turn.planned.arm as f64);
+        assert_eq!(found.carry_over.len(), arms.len() - 1);
+        assert!(found.carry_over.iter().all(|c| !c.is_warning), "{found:?}");
+        assert!(found.drift_per_block.unwrap().estimate.abs() < 0.001);
+        assert!(found.position.unwrap().estimate.abs() < 0.01);
+        assert_eq!(found.autocorrelation.len(), arms.len() - 1);
+    }
+}
+
+#[test]
+fn what_an_arm_leaves_behind_is_found_and_told_from_what_it_is() {
+    for arms in [&FOUR[..2], &FOUR] {
+        let last = arms.len() - 1;
+        let found = run(arms, |before, turn| {
+            let left = if before == Some(last) { -0.06 } else { 0.0 };
+            left + 0.3 * turn.planned.arm as f64
+        });
+        for (index, carry_over) in found.carry_over.iter().enumerate() {
+            let expected = if index + 1 == last { -0.06 } else { 0.0 };
+            let off = (carry_over.effect.estimate - expected).abs();
+            assert!(off < 0.01, "{carry_over:?}");
+            assert_eq!(carry_over.is_warning, index + 1 == last);
+        }
+        assert_eq!(found.carry_over[last - 1].after, arms[last]);
+    }
+}
+
+#[test]
+fn drift_and_position_are_told_apart() {
+    let found = run(&FOUR, |_, turn| {
+        0.02 * turn.planned.block as f64 - 0.05 * turn.planned.position as f64
+    });
+    let (drift, position) = (found.drift_per_block.unwrap(), found.position.unwrap());
+    assert!(
+        (drift.estimate - 0.02).abs() < 0.001 && drift.p < 1e-6,
+        "{drift:?}"
+    );
+    assert!(
+        (position.estimate + 0.05).abs() < 0.003 && position.p < 1e-6,
+        "{position:?}"
+    );
+}
+
+#[test]
+fn waves_show_as_autocorrelation() {
+    let found = run(&FOUR[..2], |_, turn| {
+        let wave = (turn.planned.block as f64 / 2.0).sin();
+        if turn.planned.arm == 1 { wave } else { 0.0 }
+    });
+    assert!(found.autocorrelation[0].lag_1 > 0.5, "{found:?}");
+}
+
+#[test]
+fn least_squares_by_hand() {
+    let x = [-2.0, -1.0, 0.0, 1.0, 2.0].map(|x| vec![x]).to_vec();
+    let found = least_squares(&x, &[-2.0, -1.0, 0.0, 0.0, 3.0], 1).unwrap();
+    // Sxy = 11, Sxx = 10: slope 1.1; residuals 0.2, 0.1, 0, -1.1, 0.8: 1.9 / 3 / 10, t = 4.371, p = 0.0222.
+    assert!((found[0].estimate - 1.1).abs() < 1e-12);
+    assert!((found[0].p - 0.0222).abs() < 5e-4, "{found:?}");
+    let twice = [[1.0, 1.0], [-1.0, -1.0], [2.0, 2.0], [-2.0, -2.0]];
+    let twice = twice.map(|row| row.to_vec()).to_vec();
+    assert!(least_squares(&twice, &[1.0, -1.0, 0.0, 0.0], 1).is_none());
+    assert!(least_squares(&[], &[], 0).is_none());
+}
+
+#[test]
+fn too_little_says_nothing() {
+    let mut result = empty(&FOUR[..2], Stopping::Fixed { blocks: 1 }, &["throughput"]);
+    let nothing = diagnostics(&result).remove(0);
+    assert!(nothing.drift_per_block.is_none() && nothing.carry_over.is_empty());
+    carry_out(&mut result, |_| Ok([("throughput".to_owned(), 1.0)].into()));
+    let little = diagnostics(&result).remove(0);
+    assert_eq!((little.drift_per_block, little.position), (None, None));
+}

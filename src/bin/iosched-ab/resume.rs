@@ -1,0 +1,103 @@
+//! `iosched-ab run --resume FILE`: goes on where a run was interrupted, by the same schedule.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use iosched::ab::identity;
+use iosched::ab::run::Experiment;
+use iosched::device::Device;
+use iosched::environment::Environment;
+use iosched::failure::Failure;
+use iosched::guardian;
+use iosched::journal::Journal;
+use iosched::preflight::{self, Intent};
+use iosched::report::result::{DeviceInfo, ResultFile, Status};
+use iosched::workload::fio::Fio;
+use iosched::workload::recorded;
+
+use crate::carry_out::{carry_out, make_scratch};
+use crate::cli::Conditions;
+use crate::note;
+use crate::report;
+
+pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
+    let earlier = report::read(file)?;
+    if earlier.status == Status::Complete {
+        return Err(Failure::usage(
+            format!("{} is complete", file.display()),
+            "print it with `iosched-ab report`, or start a new run",
+        ));
+    }
+    let journal = Journal::create()?;
+    let launcher = std::env::current_exe().context("finding this program's own path")?;
+    let _guardian = guardian::start(&launcher, &journal)?;
+    let scratch = match &earlier.device.scratch {
+        Some(truth) => Some(make_scratch(truth.model, &journal)?),
+        None => None,
+    };
+    let device = match &scratch {
+        Some(scratch) => Device::resolve(scratch.device_name())?.device,
+        None => Device::resolve(&earlier.device.device.name)?.device,
+    };
+    let truth = scratch.as_ref().map(|scratch| scratch.truth().clone());
+    let fio_version = Fio::new("version", Vec::new()).version().ok();
+    refuse_changes(
+        &earlier,
+        &device,
+        &DeviceInfo::of(&device, truth.clone()),
+        fio_version.as_ref(),
+    )?;
+    let consents = arguments.destroy_data || scratch.is_some();
+    let mut workload = recorded::workload(&earlier.workload.description, consents)?;
+    let intent = Intent {
+        arms: &earlier.design.arms,
+        writes_raw_device: workload.writes_device(),
+        allow_mounted: arguments.allow_mounted,
+        destroy_data: consents,
+    };
+    preflight::check(&device, &intent)?.into_result()?;
+    workload.check()?;
+    note(&format!("going on after {} rounds", earlier.rounds.len()));
+    carry_out(Experiment {
+        scratch: truth,
+        device,
+        arms: earlier.design.arms.clone(),
+        reference: earlier.design.reference,
+        workload: &mut *workload,
+        fio_version,
+        stopping: earlier.design.stopping,
+        seed: earlier.plan.seed,
+        ramp: Duration::from_secs_f64(earlier.design.ramp_s),
+        time: Duration::from_secs_f64(earlier.design.round_time_s),
+        primary: earlier.design.primary.clone(),
+        journal: &journal,
+        launcher: &launcher,
+        output: Some(file.to_owned()),
+        notes: Vec::new(),
+        is_placebo: earlier.design.is_placebo,
+        earlier: Some(earlier),
+    })
+}
+
+/// Before anything is touched. What the arms set is compared in each round.
+fn refuse_changes(
+    earlier: &ResultFile,
+    device: &Device,
+    info: &DeviceInfo,
+    fio_version: Option<&String>,
+) -> Result<()> {
+    let environment = Environment::read(fio_version.cloned());
+    let changes = identity::changes(earlier, &environment, info);
+    if changes.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::refused(
+        format!(
+            "{} or its machine is no longer what it was in the first round: {}",
+            device.name,
+            changes.join(", ")
+        ),
+        "rounds of two different things cannot be compared; start a new run",
+    ))
+}

@@ -1,0 +1,49 @@
+//! For github-action-benchmark, which takes one direction a file: the ratios to the reference, and the medians. Pure.
+
+use serde_json::{Value, json};
+
+use super::result::{ArmComparison, ResultFile};
+use super::words;
+use crate::ab::verdict::Direction;
+
+/// For its tools `customSmallerIsBetter` and `customBiggerIsBetter`.
+pub struct Files {
+    pub smaller: String,
+    pub bigger: String,
+}
+
+pub fn render(result: &ResultFile) -> Files {
+    let of = |direction| {
+        let primary = result.comparisons.iter().filter(|c| c.primary);
+        let rows = primary.filter(|c| c.metric.direction == direction);
+        let entries: Vec<Value> = rows.flat_map(|row| entries(result, row)).collect();
+        format!("{:#}\n", json!(entries))
+    };
+    Files {
+        smaller: of(Direction::LowerIsBetter),
+        bigger: of(Direction::HigherIsBetter),
+    }
+}
+
+fn entries(result: &ResultFile, row: &ArmComparison) -> Vec<Value> {
+    let (workload, metric) = (&result.workload.name, &row.metric);
+    let mut entries = Vec::new();
+    if let Some(ratio) = row.comparison.ratio {
+        entries.push(json!({
+            "name": format!("{workload}: {} of {} / {}", metric.name, row.arm, row.reference),
+            "unit": "ratio",
+            "value": ratio,
+            "range": words::interval(&row.comparison),
+            "extra": words::sentence(row),
+        }));
+    }
+    if let Some(median) = row.arm_median {
+        entries.push(json!({
+            "name": format!("{workload}: {} of {}", metric.name, row.arm),
+            "unit": metric.unit,
+            "value": median,
+            "extra": format!("median of {} blocks", row.comparison.blocks),
+        }));
+    }
+    entries
+}

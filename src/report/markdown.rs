@@ -1,0 +1,87 @@
+//! For people on a code host: a step summary or a comment. Pure.
+
+use std::fmt::Write;
+
+use super::result::{ArmComparison, ResultFile, Status};
+use super::{units, words};
+
+/// A comment may have 64 KiB.
+const ROOM: usize = 60_000;
+
+pub fn render(result: &ResultFile) -> String {
+    let mut page = format!("### {}\n\n", escaped(&words::title(result)));
+    if result.status != Status::Complete {
+        page += "**Not complete**: verdicts are of the rounds so far.\n\n";
+    }
+    let (primary, others): (Vec<_>, Vec<_>) = result.comparisons.iter().partition(|c| c.primary);
+    table(&mut page, &primary);
+    for line in words::levels(&primary).lines() {
+        let _ = writeln!(page, "\n{}", escaped(line));
+    }
+    if !result.excluded.is_empty() {
+        let (excluded, blocks) = (result.excluded.len(), result.blocks_begun());
+        let _ = writeln!(page, "\n{excluded} of {blocks} blocks did not count:\n");
+        for block in &result.excluded {
+            let (arm, problem) = (escaped(&block.arm), escaped(&block.problem));
+            let _ = writeln!(page, "- block {} {arm}: {problem}", block.block + 1);
+        }
+    }
+    if !others.is_empty() {
+        let mut details = format!(
+            "\n<details><summary>{} exploratory comparisons, each at its own 95 %</summary>\n\n",
+            others.len()
+        );
+        table(&mut details, &others);
+        details += "\n</details>\n";
+        page += match details {
+            details if page.len() + details.len() <= ROOM => details,
+            _ => "\nThe exploratory comparisons are too many for this page.\n".to_owned(),
+        }
+        .as_str();
+    }
+    page
+}
+
+fn table(page: &mut String, rows: &[&ArmComparison]) {
+    *page += "| metric | arm | value | against | value | change | interval | verdict |\n";
+    *page += "|---|---|--:|---|--:|--:|---|---|\n";
+    for row in rows {
+        let unit = &row.metric.unit;
+        let cells = [
+            row.metric.name.clone(),
+            row.arm.clone(),
+            units::value(row.arm_median, unit),
+            row.reference.clone(),
+            units::value(row.reference_median, unit),
+            words::change(&row.comparison),
+            words::interval(&row.comparison),
+            words::verdict(row),
+        ];
+        let cells = cells.map(|cell| escaped(&cell));
+        let _ = writeln!(page, "| {} |", cells.join(" | "));
+    }
+}
+
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '|' | '*' | '_' | '`' | '\\' | '[' | ']' => escaped.extend(['\\', c]),
+            '<' => escaped += "&lt;",
+            '&' => escaped += "&amp;",
+            '\n' | '\r' => escaped.push(' '),
+            _ => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escaped;
+
+    #[test]
+    fn text_stays_text() {
+        assert_eq!(escaped("a|b_c <x>\ny"), "a\\|b\\_c &lt;x> y");
+    }
+}

@@ -1,0 +1,106 @@
+//! A workload out of what a result file says of it, so that an interrupted run can go on.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use anyhow::Result;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::Workload;
+use super::command::CommandLine;
+use super::fio::{Fio, Part};
+use super::job_file::JobFile;
+use crate::failure::Failure;
+
+/// The inverse of [`Workload::description`].
+#[derive(Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Description {
+    Fio {
+        name: String,
+        processes: Vec<Process>,
+    },
+    Command {
+        argv: Vec<String>,
+        limit_ms: Option<u64>,
+    },
+}
+
+#[derive(Deserialize)]
+struct Process {
+    label: String,
+    job: String,
+    is_background: bool,
+}
+
+/// `may_write`: the consent is asked for anew, a file cannot give it.
+pub fn workload(description: &Value, may_write: bool) -> Result<Box<dyn Workload>> {
+    let cannot = |why: String| {
+        Failure::usage(
+            format!("the workload in the result file cannot be run again: {why}"),
+            "start a new run",
+        )
+    };
+    match Description::deserialize(description).map_err(|error| cannot(error.to_string()))? {
+        Description::Fio { name, processes } => {
+            let part = |process: Process| {
+                Ok(Part {
+                    job: JobFile::parse(&process.label, &process.job, &[])?,
+                    label: process.label,
+                    is_background: process.is_background,
+                })
+            };
+            let parts = processes.into_iter().map(part).collect::<Result<_>>()?;
+            Ok(Box::new(Fio::new(&name, parts)))
+        }
+        Description::Command { argv, limit_ms } => {
+            // What stands for bytes that are no text.
+            if argv.iter().any(|word| word.contains('\u{fffd}')) {
+                return Err(cannot("its command line is not UTF-8".to_owned()));
+            }
+            let argv = argv.into_iter().map(OsString::from).collect();
+            let limit = limit_ms.map(Duration::from_millis);
+            Ok(Box::new(CommandLine::new(argv, may_write, limit)?))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::catalogue;
+
+    #[test]
+    fn every_workload_is_the_same_again() {
+        for entry in catalogue::list() {
+            let original = catalogue::find(entry.name).unwrap();
+            let again = workload(&original.description(), false).unwrap();
+            assert_eq!(again.description(), original.description());
+            assert_eq!(again.name(), original.name());
+            assert_eq!(again.lead(), original.lead());
+            assert_eq!(again.writes_device(), original.writes_device());
+        }
+        let argv = vec!["cp".into(), "a b".into()];
+        let limit = Some(Duration::from_millis(1500));
+        let original = CommandLine::new(argv, false, limit).unwrap();
+        let again = workload(&original.description(), true).unwrap();
+        assert_eq!(again.description(), original.description());
+        assert!(again.writes_device());
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused() {
+        for text in [
+            r#"{"kind":"fake"}"#,
+            "null",
+            r#"{"kind":"command","argv":["\ufffd"]}"#,
+        ] {
+            let value = serde_json::from_str(text).unwrap();
+            let Err(error) = workload(&value, true) else {
+                panic!("{text} was accepted")
+            };
+            assert!(error.to_string().contains("cannot be run again"), "{error}");
+        }
+    }
+}
