@@ -9,6 +9,7 @@ mod devices;
 mod dialog;
 mod export;
 mod heat;
+mod keys;
 mod model;
 mod palette;
 mod read;
@@ -19,6 +20,7 @@ mod sampler;
 mod terminal;
 mod update;
 mod view;
+mod words;
 
 use std::io::Write;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -177,7 +179,7 @@ fn action_of(input: &Input, model: &Model) -> Option<Action> {
     match key.code {
         KeyCode::Char(letter) if is_typing && !is_control => Some(Action::Type(letter)),
         KeyCode::Backspace if is_typing => Some(Action::Erase),
-        _ => action::command(*key, model.screen, model.dialog.is_some()).map(Action::Do),
+        _ => keys::command(*key, model.screen, model.dialog.is_some()).map(Action::Do),
     }
 }
 

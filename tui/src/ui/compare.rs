@@ -204,11 +204,15 @@ impl Seen {
 
     /// The intervals of all arms against the reference hold together at 95 %, for one metric.
     pub fn against(&self, metric: &str, arm: &str, reference: &str) -> Option<Against> {
+        against(&self.rounds, metric, arm, reference, self.alpha())
+    }
+
+    /// Of each comparison, so that all of them err at most one time in twenty.
+    pub fn alpha(&self) -> f64 {
         let mut arms: Vec<&str> = self.rounds.iter().map(|round| &*round.arm).collect();
         arms.sort_unstable();
         arms.dedup();
-        let others = arms.len().saturating_sub(1).max(1);
-        against(&self.rounds, metric, arm, reference, 0.05 / others as f64)
+        0.05 / arms.len().saturating_sub(1).max(1) as f64
     }
 
     /// The median time that the queue stood still, and the longest.

@@ -62,6 +62,8 @@ pub struct DeviceModel {
     pub disk: Disk,
     pub history: VecDeque<Moment>,
     pub seen: Seen,
+    /// I/Os that the measurement missed, since the start.
+    pub lost: u64,
     /// Changed by us, and whether it will be put back.
     pub modified: Option<bool>,
 }

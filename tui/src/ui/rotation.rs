@@ -26,7 +26,7 @@ use super::sample::Rotating;
 const BLOCKS: usize = 200;
 /// At least, and never more than a fifth of a round.
 const SETTLE: Duration = Duration::from_secs(1);
-const PRIMARY: [&str; 2] = ["queue_wait_p99", "iops"];
+const PRIMARY: [&str; 2] = ["queue_wait_mean", "iops"];
 
 pub struct Rotation {
     device: usize,
@@ -219,7 +219,12 @@ impl Rotation {
         file.plan.rounds.retain(|planned| planned.block < last);
         file.design.blocks = last;
         file.finished = Some(humantime::format_rfc3339_seconds(SystemTime::now()).to_string());
-        file.status = Status::Complete;
+        let is_whole = file.rounds.len() == file.plan.rounds.len();
+        file.status = if is_whole {
+            Status::Complete
+        } else {
+            Status::Interrupted
+        };
         file.comparisons = iosched::ab::analysis::comparisons(&file);
         file.waiting = iosched::ab::analysis::waiting(&file);
         let stamp: String = humantime::format_rfc3339_seconds(SystemTime::now())

@@ -69,6 +69,15 @@ pub fn always_valid(differences: &[f64], alpha: f64) -> Option<(f64, f64)> {
     }
 }
 
+/// The fewest blocks for which there is an interval.
+pub fn blocks_needed(alpha: f64) -> usize {
+    let is_bounded = |n: &usize| {
+        let n = *n as f64;
+        ((1.0 + n).sqrt() / alpha).powf(2.0 / n) < 1.0 + n
+    };
+    (3..1000).find(is_bounded).unwrap_or(1000)
+}
+
 fn one_look(differences: &[f64], alpha: f64) -> Option<(f64, f64)> {
     let n = differences.len() as f64;
     let (mean, sd) = (stats::mean(differences)?, stats::sd(differences)?);
@@ -89,6 +98,11 @@ mod tests {
     fn the_interval_is_the_formula_and_narrows() {
         let d: Vec<f64> = (0..12).map(|i| 0.1 + f64::from(i % 3 - 1) * 0.02).collect();
         assert_eq!(always_valid(&d[..2], 0.05), None);
+        assert_eq!(blocks_needed(0.05), 5);
+        assert_eq!(
+            (always_valid(&d[..4], 0.05), blocks_needed(0.05 / 3.0)),
+            (None, 6)
+        );
         // n = 5: A = (sqrt(6)/0.05)^(2/5) = 4.746.. < 6
         let (mean, sd) = (stats::mean(&d[..5]).unwrap(), stats::sd(&d[..5]).unwrap());
         let a = (6f64.sqrt() / 0.05).powf(0.4);

@@ -2,12 +2,14 @@
 
 use iosched::report::live::LiveProcess;
 
-use super::action::{Action, Command, KEYS, Screen, WORDS};
+use super::action::{Action, Command, Screen};
 use super::compare::{Scope, Seen, Stage, Statistic};
 use super::dialog;
 use super::heat::Column;
+use super::keys::KEYS;
 use super::model::{Access, Dialog, Frozen, HISTORY, INTERVALS, Model, Moment, Sort};
 use super::sample::{Flip, Report, Sample, Side};
+use super::words::WORDS;
 
 /// Done by the runtime, in one place.
 #[derive(Clone, Debug, PartialEq)]
@@ -123,6 +125,7 @@ fn keep(model: &mut Model, sample: Box<Sample>) {
         let measured = now.measured.as_deref();
         if let Some(measured) = measured {
             device.seen.add(measured, &now.side, sample.seconds);
+            device.lost += measured.live.quality.lost_events();
         }
         let fairness = measured.and_then(|measured| measured.live.fairness.as_ref());
         let share = |process: &LiveProcess| {

@@ -1,6 +1,6 @@
 //! ```text
 //! | 1 Overview  2 Compare  3 Processes  4 Order ...  |  tabs
-//! | loop0  mq-deadline  every 1 s  lost 0  ...       |  status
+//! | loop0  scheduler mq-deadline  lost 0  ...        |  status
 //! |                                                  |
 //! |  one file per screen                             |
 //! |                                                  |
@@ -112,6 +112,13 @@ fn status_line(model: &Model) -> Line<'static> {
         )),
         Some(Side::Of(_)) | None => {}
     }
+    let lost = model.device().lost;
+    let style = if lost > 0 {
+        palette.warning()
+    } else {
+        palette.faint()
+    };
+    spans.push(Span::styled(format!("  lost {lost}"), style));
     if let Some(rotating) = &model.rotating {
         let arms = rotating.arms.len().max(1);
         let (block, blocks) = (rotating.round.div_ceil(arms), rotating.rounds / arms);
@@ -127,23 +134,7 @@ fn status_line(model: &Model) -> Line<'static> {
     if model.frozen.is_some() {
         spans.push(Span::styled("  FROZEN", palette.warning()));
     }
-    if let Some(lost) = sample
-        .and_then(|sample| sample.measured.as_deref())
-        .map(lost)
-    {
-        let style = if lost > 0 {
-            palette.warning()
-        } else {
-            palette.faint()
-        };
-        spans.push(Span::styled(format!("  lost {lost}"), style));
-    }
     Line::from(spans)
-}
-
-/// What the measurement missed in the interval.
-fn lost(measured: &Measured) -> u64 {
-    measured.live.quality.lost_events()
 }
 
 fn footer_line(model: &Model) -> Line<'static> {

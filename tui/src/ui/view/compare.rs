@@ -126,8 +126,6 @@ fn strips(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
         .iter()
         .map(|(_, histogram)| sides.axis.shares(histogram, columns))
         .collect();
-    // One scale for all: a strip half as high holds half as many in that column.
-    let highest = shares.iter().flatten().copied().fold(0.0, f64::max);
     for (index, (((arm, histogram), shares), area)) in
         sides.arms.iter().zip(&shares).zip(areas.iter()).enumerate()
     {
@@ -144,6 +142,8 @@ fn strips(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
         // Where there is a line to spare, the percentiles stand below the blocks.
         let with_marks = area.height >= 3;
         let height = area.height - u16::from(with_marks);
+        // Each as high as its own peak: where it lies is what is compared.
+        let highest = shares.iter().copied().fold(0.0, f64::max);
         strip::blocks(
             frame.buffer_mut(),
             drawn(Rect { height, ..*area }),

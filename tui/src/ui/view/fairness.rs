@@ -10,14 +10,16 @@ use iosched::report::units::{share, time};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
+use ratatui::widgets::{Paragraph, Wrap};
 
-use super::{line, measured_or_why};
+use super::{line, measured_or_why, strip};
 use crate::ui::model::{Model, Moment};
 use crate::ui::sample::Measured;
 use crate::ui::update::name_of;
 
 const BAR: usize = 10;
-const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+/// Of a chart over time.
+const LABEL: u16 = 23;
 
 pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let Some(measured) = measured_or_why(frame, area, model) else {
@@ -29,7 +31,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let [head, table, waits, history] = Layout::vertical([
         Constraint::Length(2),
         Constraint::Length(1 + rows.len().clamp(1, room.max(1)) as u16),
-        Constraint::Length(3),
+        Constraint::Length(if inner.width > 110 { 3 } else { 5 }),
         Constraint::Min(1),
     ])
     .areas(inner);
@@ -75,7 +77,7 @@ fn index(measured: &Measured) -> [String; 2] {
 
 fn shares(frame: &mut Frame, area: Rect, model: &Model, rows: &[(&LiveProcess, &LiveFairness)]) {
     let header = format!(
-        "{:<22} {:<BAR$}  device   bytes  backlog  starved >0.1 s >1 s",
+        "{:<21} {:<BAR$}  device   bytes backlog starved >.1s >1s",
         "", ""
     );
     line(frame, area, 0, Line::styled(header, model.palette.faint()));
@@ -86,9 +88,9 @@ fn shares(frame: &mut Frame, area: Rect, model: &Model, rows: &[(&LiveProcess, &
     {
         let part = fairness.device_time_share.unwrap_or(0.0).clamp(0.0, 1.0);
         let filled = (part * BAR as f64).round() as usize;
-        let name: String = name_of(process).chars().take(22).collect();
+        let name: String = name_of(process).chars().take(21).collect();
         let text = format!(
-            "  {:>6}  {:>6}  {:>7}  {:>7}  {:>5} {:>4}",
+            "  {:>6}  {:>6} {:>7} {:>7} {:>4} {:>3}",
             share(fairness.device_time_share),
             share(fairness.bytes_share),
             share(Some(fairness.backlogged_share.min(1.0))),
@@ -97,7 +99,7 @@ fn shares(frame: &mut Frame, area: Rect, model: &Model, rows: &[(&LiveProcess, &
             fairness.starved_1s,
         );
         let spans = vec![
-            Span::raw(format!("{name:<22} ")),
+            Span::raw(format!("{name:<21} ")),
             Span::styled("#".repeat(filled), model.palette.series(row)),
             Span::styled(".".repeat(BAR - filled), model.palette.faint()),
             Span::raw(text),
@@ -114,13 +116,13 @@ fn who_waits(frame: &mut Frame, area: Rect, rows: &[(&LiveProcess, &LiveFairness
         .collect();
     let wait = |process: &LiveProcess| process.queue_wait.mean_ns.unwrap_or(0.0);
     waiting.sort_by(|(a, _), (b, _)| wait(b).total_cmp(&wait(a)));
-    for (row, (process, fairness)) in waiting.into_iter().take(2).enumerate() {
+    let sentence = |(process, fairness): &(&LiveProcess, &LiveFairness)| {
         let others: Vec<String> = rows
             .iter()
             .filter(|(other, _)| name_of(other) != name_of(process))
-            .take(3)
+            .take(2)
             .map(|(other, fairness)| {
-                format!("{} {}", name_of(other), share(fairness.device_time_share))
+                format!("{} ({})", name_of(other), share(fairness.device_time_share))
             })
             .collect();
         let others = if others.is_empty() {
@@ -128,18 +130,24 @@ fn who_waits(frame: &mut Frame, area: Rect, rows: &[(&LiveProcess, &LiveFairness
         } else {
             others.join(", ")
         };
-        let text = format!(
-            "{} waited {} of the time (mean {}); the device was with {others}",
+        Line::from(format!(
+            "{} waited {} of the time, {} each; meanwhile the device served {others}",
             name_of(process),
             share(Some(fairness.backlogged_share.min(1.0))),
             time(process.queue_wait.mean_ns),
-        );
-        line(frame, area, 1 + row as u16, Line::from(text));
-    }
+        ))
+    };
+    let lines: Vec<Line> = waiting.into_iter().take(2).map(sentence).collect();
+    let below = Rect {
+        y: area.y + 1,
+        height: area.height.saturating_sub(1),
+        ..area
+    };
+    frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: true }), below);
 }
 
 fn over_time(frame: &mut Frame, area: Rect, model: &Model) {
-    let width = usize::from(area.width.saturating_sub(24));
+    let width = usize::from(area.width.saturating_sub(LABEL));
     let history = &model.device().history;
     let moments: Vec<&Moment> = history
         .iter()
@@ -179,22 +187,54 @@ fn over_time(frame: &mut Frame, area: Rect, model: &Model) {
                 .collect::<Vec<f64>>(),
         )
     });
-    let all = lines.chain(std::iter::once((
+    let jain = (
         "Jain's index",
         moments.iter().map(|moment| jain(moment)).collect(),
-    )));
-    let room = usize::from(area.height.saturating_sub(1));
-    for (row, (name, values)) in all.take(room).enumerate() {
+    );
+    let room = area.height.saturating_sub(1);
+    // As high as there is room for, one empty line between two.
+    let each = (room / (names.len() as u16 + 1)).clamp(1, 6);
+    let height = each.saturating_sub(1).max(1);
+    for (row, (name, values)) in lines
+        .chain([jain])
+        .enumerate()
+        .take(usize::from(room / each))
+    {
+        let top = area.y + 1 + row as u16 * each;
         let label: String = name.chars().take(22).collect();
-        let mut spans = vec![Span::raw(format!("{label:<22} "))];
-        for (moment, value) in moments.iter().zip(values) {
-            let symbol = if moment.is_flip {
-                "|"
-            } else {
-                EIGHTHS[(value.clamp(0.0, 1.0) * 8.0).round() as usize]
-            };
-            spans.push(Span::styled(symbol, model.palette.series(row)));
+        line(
+            frame,
+            Rect {
+                y: top + height - 1,
+                height: 1,
+                ..area
+            },
+            0,
+            Line::from(label),
+        );
+        let chart = Rect {
+            x: area.x + LABEL,
+            y: top,
+            width: area.width.saturating_sub(LABEL),
+            height,
+        };
+        strip::blocks(
+            frame.buffer_mut(),
+            chart,
+            &values,
+            1.0,
+            model.palette.series(row),
+        );
+        for (x, _) in moments
+            .iter()
+            .enumerate()
+            .filter(|(_, moment)| moment.is_flip)
+        {
+            for y in chart.top()..chart.bottom() {
+                frame.buffer_mut()[(chart.x + x as u16, y)]
+                    .set_symbol("|")
+                    .set_style(model.palette.faint());
+            }
         }
-        line(frame, area, row as u16 + 1, Line::from(spans));
     }
 }

@@ -5,8 +5,9 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Wrap};
 
-use crate::ui::action::{Binding, KEYS, Place, WORDS};
+use crate::ui::keys::{Binding, KEYS, Place};
 use crate::ui::model::Model;
+use crate::ui::words::WORDS;
 
 pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let inner = area.inner(ratatui::layout::Margin::new(2, 0));

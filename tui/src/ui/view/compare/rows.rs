@@ -10,7 +10,7 @@ use ratatui::widgets::{Cell, Row, Table};
 use super::{Sides, label_width, strip, style};
 use crate::ui::compare::{Scope, Seen, Stage, Statistic, metric};
 use crate::ui::model::Model;
-use crate::ui::round::Against;
+use crate::ui::round::{Against, blocks_needed};
 
 const WIDE: u16 = 110;
 
@@ -59,7 +59,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
                 let against = sides.seen.against(&metric, &arm.label, &reference.label);
                 against.map_or_else(
                     || why_not(sides.seen, &metric, &[&arm.label, &reference.label]),
-                    |against| ratio(against, view.statistic, is_wide),
+                    |against| ratio(against, view.statistic, is_wide, sides.seen.alpha()),
                 )
             };
             let label = Cell::from(Span::styled(arm.label.clone(), style(model, index)));
@@ -107,14 +107,18 @@ fn why_not(seen: &Seen, metric: &str, arms: &[&str]) -> String {
 }
 
 /// `x2.31 [x1.90..x2.80] slower, 12 blocks`.
-fn ratio(against: Against, statistic: Statistic, is_wide: bool) -> String {
+fn ratio(against: Against, statistic: Statistic, is_wide: bool, alpha: f64) -> String {
     let Against {
         blocks,
         ratio,
         interval,
     } = against;
     let Some((low, high)) = interval else {
-        return format!(" {}, no interval yet", factor(ratio));
+        return format!(
+            " {}  {blocks} of {} blocks",
+            factor(ratio),
+            blocks_needed(alpha)
+        );
     };
     let (more, less) = if statistic.is_rate() {
         ("more", "less")
