@@ -114,6 +114,7 @@ impl Stat {
             by: By::Process,
             detail: Vec::new(),
             writeback_owner: false,
+            no_q2g: false,
             passthrough: false,
             output: Output::Text,
             pid: None,

@@ -6,14 +6,16 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Result;
 use iosched::ab::metric::Metric;
 use iosched::ab::plan::{Plan, PlannedRound};
-use iosched::ab::{metric, run};
+use iosched::ab::round::differences;
+use iosched::ab::stopping::Stopping;
+use iosched::ab::{analysis, exclusion, run, values};
 use iosched::arm::Arm;
 use iosched::device::Device;
 use iosched::environment::Environment;
 use iosched::journal::write_whole;
 use iosched::probe::Probe;
 use iosched::report::result::{
-    self, Design, DeviceInfo, ProbeInfo, ResultFile, Status, WorkloadInfo,
+    self, Design, DeviceInfo, Evidence, Exclusion, ProbeInfo, ResultFile, Status, WorkloadInfo,
 };
 use iosched::scheduler::{self, Applied};
 use iosched::snapshot::{Interval, Snapshot};
@@ -22,8 +24,8 @@ use iosched::workload::{Fixed, Outcome};
 use super::round::Round;
 use super::sample::Rotating;
 
-/// So many blocks, and it ends by itself.
-const BLOCKS: usize = 200;
+/// Stretches of the plan, each balanced in itself; after the last one it ends by itself.
+const STRETCHES: usize = 25;
 /// At least, and never more than a fifth of a round.
 const SETTLE: Duration = Duration::from_secs(1);
 const PRIMARY: [&str; 2] = ["queue_wait_mean", "iops"];
@@ -66,7 +68,8 @@ impl Rotation {
         let seed = SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
             .map_or(1, |now| u64::from(now.subsec_nanos()));
-        let plan = Plan::new(seed, arms.len(), BLOCKS);
+        let stretch = Stopping::Open.segments().repeat(STRETCHES);
+        let plan = Plan::in_segments(seed, arms.len(), stretch);
         Rotation {
             device,
             result: empty_result(arms, seconds, plan, probe, disk),
@@ -167,42 +170,58 @@ impl Rotation {
         let mut window = Interval::between(&start, &end)?;
         // The device's own place comes first, as in a probe of one device.
         window.devices.swap(0, self.device);
-        let drifted = drift(&turn.applied, disk);
-        let problem = turn.problem.or_else(|| {
-            (!drifted.is_empty()).then(|| format!("settings changed: {}", drifted.join(", ")))
-        });
-        let values = metric::values(&window, &[], &Outcome::default(), false);
-        let label = self.result.design.arms[turn.planned.arm].label.clone();
+        let drifted = match scheduler::read(disk) {
+            Ok(now) => differences(&turn.applied.effective, &now),
+            Err(_) => vec![format!("{} is gone", disk.name)],
+        };
+        let outcome = Outcome::default();
+        let problem = match turn.problem {
+            Some(why) => Some((Exclusion::DriftedSettings, why)),
+            None => exclusion::exclusion(&outcome, &drifted, &window, None),
+        };
+        let values = values::values(&window, None, &[], &outcome, false);
+        let arm = &self.result.design.arms[turn.planned.arm];
         let round = Round {
             device: self.device,
             block: turn.planned.block,
-            arm: label.clone(),
+            arm: arm.label.clone(),
             ios: window.devices[0].ios(),
             metrics: values.metrics.clone(),
             insufficient_tail: values.insufficient_tail.clone(),
-            problem: problem.clone(),
+            problem: problem.as_ref().map(|problem| problem.1.clone()),
         };
-        window.owners.retain(|owner| owner.key.device == disk.name);
         let window_s = window.duration_s();
+        let device = window.devices.swap_remove(0);
+        window.owners.retain(|owner| owner.key.device == disk.name);
         self.rounds.push(serde_json::to_vec(&result::Round {
             index: turn.planned.index,
             block: turn.planned.block,
+            attempt: 0,
             position: turn.planned.position,
-            arm: label,
+            arm: arm.label.clone(),
+            scheduler: arm.scheduler.clone(),
+            workload_seed: turn.planned.workload_seed,
             started: turn.started,
-            applied: turn.applied,
-            drifted,
             window_s,
-            device: window.devices.swap_remove(0),
-            owners: window.owners,
-            cgroups: Vec::new(),
-            outcome: Outcome::default(),
-            foreign: None,
-            load: None,
+            foreign_share: None,
+            lost_events: device.quality.lost_events(),
+            busy_share: None,
+            steal_share: None,
+            exclusion: problem.as_ref().map(|problem| problem.0),
+            problem: problem.map(|problem| problem.1),
             metrics: values.metrics,
-            insufficient_tail: values.insufficient_tail,
-            fragile_percentile: values.fragile_percentile,
-            problem,
+            evidence: Evidence {
+                applied: turn.applied,
+                drifted,
+                device,
+                owners: window.owners,
+                cgroups: Vec::new(),
+                outcome,
+                foreign: None,
+                load: None,
+                insufficient_tail: values.insufficient_tail,
+                fragile_percentile: values.fragile_percentile,
+            },
         })?);
         Ok(Some(round))
     }
@@ -217,7 +236,6 @@ impl Rotation {
             .collect::<Result<_, _>>()?;
         let last = file.rounds.last().map_or(0, |round| round.block + 1);
         file.plan.rounds.retain(|planned| planned.block < last);
-        file.design.blocks = last;
         file.finished = Some(humantime::format_rfc3339_seconds(SystemTime::now()).to_string());
         let is_whole = file.rounds.len() == file.plan.rounds.len();
         file.status = if is_whole {
@@ -225,8 +243,8 @@ impl Rotation {
         } else {
             Status::Interrupted
         };
-        file.comparisons = iosched::ab::analysis::comparisons(&file);
-        file.waiting = iosched::ab::analysis::waiting(&file);
+        file.excluded = analysis::excluded_blocks(&file);
+        analysis::conclude(&mut file);
         let stamp: String = humantime::format_rfc3339_seconds(SystemTime::now())
             .to_string()
             .chars()
@@ -238,24 +256,6 @@ impl Rotation {
     }
 }
 
-fn drift(applied: &Applied, disk: &Device) -> Vec<String> {
-    let Ok(now) = scheduler::read(disk) else {
-        return vec![format!("{} is gone", disk.name)];
-    };
-    let was = &applied.effective;
-    let mut drifted = Vec::new();
-    if now.active != was.active {
-        drifted.push(format!("scheduler: {} -> {}", was.active, now.active));
-    }
-    for (name, value) in &was.settings {
-        let current = now.settings.get(name).map_or("gone", |text| text);
-        if current != value {
-            drifted.push(format!("{name}: {value} -> {current}"));
-        }
-    }
-    drifted
-}
-
 fn empty_result(
     arms: Vec<Arm>,
     seconds: u64,
@@ -263,47 +263,43 @@ fn empty_result(
     probe: &Probe,
     disk: &Device,
 ) -> ResultFile {
+    let settle_s = SETTLE.as_secs_f64().min(seconds as f64 / 5.0);
     ResultFile {
+        schema: result::SCHEMA.to_owned(),
         schema_version: result::SCHEMA_VERSION,
         status: Status::Running,
         error: None,
         started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         finished: None,
+        resumed: Vec::new(),
         environment: Environment::read(None),
-        device: DeviceInfo {
-            device: disk.clone(),
-            model: disk.model(),
-            size_bytes: disk.size_bytes().ok(),
-            rotational: disk.rotational().ok(),
-            hardware_queues: disk.hardware_queues(),
-            scratch: None,
-        },
+        device: DeviceInfo::of(disk, None),
         workload: WorkloadInfo {
             name: "what was running".to_owned(),
             fixed: Fixed::Time,
             description: serde_json::json!({ "kind": "live" }),
         },
         design: Design {
+            arms,
             reference: 0,
-            blocks: plan.blocks(),
-            ramp_s: SETTLE.as_secs_f64().min(seconds as f64 / 5.0),
+            stopping: Stopping::Open,
+            ramp_s: settle_s,
             round_time_s: seconds as f64,
             primary: PRIMARY.iter().filter_map(|name| Metric::named(name)).collect(),
             alpha: 0.05,
-            arms,
+            is_placebo: false,
         },
         plan,
-        probe: ProbeInfo {
-            measures_q2g: probe.measures_q2g(),
-            memory_bytes: probe.memory_bytes(),
-            notes: probe.notes(),
-        },
+        probe: ProbeInfo::of(probe),
+        metrics: Vec::new(),
         rounds: Vec::new(),
+        excluded: Vec::new(),
         comparisons: Vec::new(),
         waiting: Vec::new(),
+        diagnostics: Vec::new(),
+        noise: None,
         notes: vec![
-            "from a rotation of the terminal UI: the workload is whatever was running, and the end was chosen by eye, so \
-             the intervals and verdicts below claim more than they may; those on the screen are valid at any time"
+            "from a rotation of the terminal UI: the workload is whatever was running, and nothing of it was held fixed"
                 .to_owned(),
         ],
     }

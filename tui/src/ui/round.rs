@@ -51,90 +51,14 @@ pub fn against(
     Some(Against {
         blocks: differences.len(),
         ratio: mean.exp(),
-        interval: always_valid(&differences, alpha).map(|(low, high)| (low.exp(), high.exp())),
+        interval: stats::always_valid_interval(&differences, alpha)
+            .map(|interval| (interval.lower.exp(), interval.upper.exp())),
     })
-}
-
-/// The interval for the mean difference that may be looked at after every block: the inverted Gaussian-mixture t
-/// test, intersected over all looks so far (docs/measurement.md). None below three blocks, or where it is without end.
-/// To be replaced by the one of `iosched::ab::stats` as soon as there is one.
-pub fn always_valid(differences: &[f64], alpha: f64) -> Option<(f64, f64)> {
-    let looks = (3..=differences.len()).filter_map(|n| one_look(&differences[..n], alpha));
-    let (low, high) = looks.reduce(|all, one| (all.0.max(one.0), all.1.min(one.1)))?;
-    // Drifting data can leave nothing in common; then the last look alone stands.
-    if low <= high {
-        Some((low, high))
-    } else {
-        one_look(differences, alpha)
-    }
-}
-
-/// The fewest blocks for which there is an interval.
-pub fn blocks_needed(alpha: f64) -> usize {
-    let is_bounded = |n: &usize| {
-        let n = *n as f64;
-        ((1.0 + n).sqrt() / alpha).powf(2.0 / n) < 1.0 + n
-    };
-    (3..1000).find(is_bounded).unwrap_or(1000)
-}
-
-fn one_look(differences: &[f64], alpha: f64) -> Option<(f64, f64)> {
-    let n = differences.len() as f64;
-    let (mean, sd) = (stats::mean(differences)?, stats::sd(differences)?);
-    let spread = 1.0 + n; // the mixture's variance is one
-    let a = (spread.sqrt() / alpha).powf(2.0 / n);
-    if a >= spread {
-        return None;
-    }
-    let half = sd / n.sqrt() * ((n - 1.0) * (a - 1.0) / (1.0 - a / spread)).sqrt();
-    half.is_finite().then_some((mean - half, mean + half))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_interval_is_the_formula_and_narrows() {
-        let d: Vec<f64> = (0..12).map(|i| 0.1 + f64::from(i % 3 - 1) * 0.02).collect();
-        assert_eq!(always_valid(&d[..2], 0.05), None);
-        assert_eq!(blocks_needed(0.05), 5);
-        assert_eq!(
-            (always_valid(&d[..4], 0.05), blocks_needed(0.05 / 3.0)),
-            (None, 6)
-        );
-        // n = 5: A = (sqrt(6)/0.05)^(2/5) = 4.746.. < 6
-        let (mean, sd) = (stats::mean(&d[..5]).unwrap(), stats::sd(&d[..5]).unwrap());
-        let a = (6f64.sqrt() / 0.05).powf(0.4);
-        let half = sd / 5f64.sqrt() * (4.0 * (a - 1.0) / (1.0 - a / 6.0)).sqrt();
-        let (low, high) = one_look(&d[..5], 0.05).unwrap();
-        assert!((low - (mean - half)).abs() < 1e-12 && (high - (mean + half)).abs() < 1e-12);
-        let (low, high) = always_valid(&d, 0.05).unwrap();
-        assert!(low < 0.1 && 0.1 < high && high - low < 2.0 * half);
-    }
-
-    #[test]
-    fn it_errs_seldom_though_looked_at_after_every_block() {
-        // A generator of its own: no clock, no chance. 400 runs without a difference, each looked at 28 times.
-        let mut state = 7u64;
-        let mut uniform = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 11) as f64 / (1u64 << 53) as f64
-        };
-        let mut wrong = 0;
-        for _ in 0..400 {
-            let noise: Vec<f64> = (0..30)
-                .map(|_| (0..12).map(|_| uniform()).sum::<f64>() - 6.0)
-                .collect();
-            let excludes = |n: usize| {
-                always_valid(&noise[..n], 0.05).is_some_and(|(low, high)| low > 0.0 || high < 0.0)
-            };
-            wrong += usize::from((3..=30).any(excludes));
-        }
-        assert!(wrong <= 20, "{wrong} of 400");
-    }
 
     #[test]
     fn only_blocks_with_both_arms_count() {

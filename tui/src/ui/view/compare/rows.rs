@@ -1,5 +1,6 @@
 //! A row for each arm: what its histogram is made of, its percentiles, and its ratio to the reference.
 
+use iosched::ab::stats;
 use iosched::histogram::Histogram;
 use iosched::report::units::{count, throughput, time};
 use ratatui::Frame;
@@ -10,7 +11,7 @@ use ratatui::widgets::{Cell, Row, Table};
 use super::{Sides, label_width, strip, style};
 use crate::ui::compare::{Scope, Seen, Stage, Statistic, metric};
 use crate::ui::model::Model;
-use crate::ui::round::{Against, blocks_needed};
+use crate::ui::round::Against;
 
 const WIDE: u16 = 110;
 
@@ -117,7 +118,7 @@ fn ratio(against: Against, statistic: Statistic, is_wide: bool, alpha: f64) -> S
         return format!(
             " {}  {blocks} of {} blocks",
             factor(ratio),
-            blocks_needed(alpha)
+            stats::always_valid_blocks_needed(alpha)
         );
     };
     let (more, less) = if statistic.is_rate() {

@@ -144,7 +144,7 @@ fn owner(
             device: "loop7".into(),
             kind: OwnerKind::Process,
             tgid: pid,
-            start_ns: 1,
+            start_ms: 1,
             cgroup_id: u64::from(pid) % 3,
         },
         comm: if op == Op::Read { "reader" } else { "writer" }.into(),
