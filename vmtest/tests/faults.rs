@@ -81,6 +81,7 @@ fn retries_of_the_transport_are_requeues_and_each_read_counts_once() {
             Edges {
                 requeues: edges.requeues,
                 requeued_ns: edges.requeued_ns,
+                switches: edges.switches,
                 ..Edges::default()
             }
         );

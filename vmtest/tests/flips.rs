@@ -32,7 +32,8 @@ fn a_hundred_flips_under_load_lose_nothing_unaccounted() {
     let edges = seen.device().edges;
     println!("{ios} of {done} reads, {edges:?}, {quality:?}");
     assert!(done > 1000, "{done} reads are no load");
-    assert_eq!(edges.switches, FLIPS as u64);
+    // Those that no request fell between are one.
+    assert!((2..=FLIPS as u64).contains(&edges.switches));
     // Asked for before a switch and dispatched after it: of neither side, but told.
     assert!(edges.straddlers > 0);
     let kept = done - edges.straddlers;
