@@ -309,17 +309,22 @@ impl Tracer {
             .map(move |shard| self.devices.get(slot * self.config.shards as usize + shard))
     }
 
-    /// The cells of one histogram of the device in `slot`, by [`row`], added up over all shards. They wrap at 2^32.
-    pub fn histogram(&self, slot: usize, row: usize) -> Vec<u32> {
-        let mut sums = vec![0u32; DEVICE_CELLS];
-        for shard in self.shards() {
-            let index = (slot * self.config.shards as usize + shard) * ROWS + row;
-            let histogram = self.histograms.get(index);
-            for (sum, cell) in sums.iter_mut().zip(histogram.cells) {
-                *sum = sum.wrapping_add(cell);
-            }
-        }
-        sums
+    /// How many copies of a device's numbers there are.
+    pub fn shard_count(&self) -> usize {
+        self.config.shards as usize
+    }
+
+    /// The cells of one histogram of the device in `slot`, by [`row`], that have grown since `last` was read, and by how
+    /// much. They wrap at 2^32.
+    pub fn new_counts(
+        &self,
+        (slot, shard, row): (usize, usize, usize),
+        last: &mut Cells,
+        each: impl FnMut(usize, u32),
+    ) {
+        let index = (slot * self.config.shards as usize + shard) * ROWS + row;
+        let words = last.words(DEVICE_CELLS);
+        self.histograms.changes(index, 0, words, each_cell(each));
     }
 
     /// One record per shard, to be summed; none if order is not measured.
@@ -398,9 +403,24 @@ impl Tracer {
         self.owners.get(index)
     }
 
-    /// The histograms of an owner; none where the table has no room for them.
-    pub fn owner_latency(&self, index: usize) -> Option<Box<owner_latency>> {
-        (index < self.owner_latencies.len()).then(|| Box::new(self.owner_latencies.get(index)))
+    /// Whether the owner has histograms; the table has room for fewer of them.
+    pub fn has_latency(&self, index: usize) -> bool {
+        index < self.owner_latencies.len()
+    }
+
+    /// The cells that hold something, ascending, of one of the four histograms of an owner that has some: Q2D of reads
+    /// and of writes, D2C of reads and of writes. They wrap at 2^32.
+    pub fn owner_cells(&self, index: usize, which: usize, mut each: impl FnMut(usize, u32)) {
+        assert!(which < 4);
+        let words = OWNER_CELLS / 2;
+        self.owner_latencies
+            .nonzero(index, which * words..(which + 1) * words, |word, cells| {
+                for (half, cell) in halves(cells).into_iter().enumerate() {
+                    if cell != 0 {
+                        each(word * 2 + half, cell);
+                    }
+                }
+            });
     }
 
     /// Gives an owner's place to the next one that comes. Only for an owner whose key can never come again: its
@@ -462,6 +482,37 @@ impl Tracer {
             })
             .collect()
     }
+}
+
+/// The cells of one histogram in the kernel as they were when they were last read.
+#[derive(Clone, Default)]
+pub struct Cells(Vec<u64>);
+
+impl Cells {
+    /// Two cells a word. No memory is taken before the first look.
+    fn words(&mut self, cells: usize) -> &mut [u64] {
+        self.0.resize(cells / 2, 0);
+        &mut self.0
+    }
+}
+
+/// From words that have changed to the cells in them that have.
+fn each_cell(mut each: impl FnMut(usize, u32)) -> impl FnMut(usize, u64, u64) {
+    move |word, was, is| {
+        for (half, (was, is)) in halves(was).into_iter().zip(halves(is)).enumerate() {
+            if was != is {
+                each(word * 2 + half, is.wrapping_sub(was));
+            }
+        }
+    }
+}
+
+/// The two cells of a word, in their order in memory.
+fn halves(word: u64) -> [u32; 2] {
+    let bytes = word.to_ne_bytes();
+    let cell =
+        |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+    [cell(0), cell(4)]
 }
 
 /// The kernel refused for want of a right.

@@ -108,6 +108,51 @@ impl<T: Plain> MappedArray<T> {
         }
     }
 
+    /// The words of an element that are not as they were: `each` gets the word's place in `last`, what it was and what
+    /// it is, and `last` is brought up to date. `first` is the place of `last`'s first word in the element.
+    pub fn changes(
+        &self,
+        index: usize,
+        first: usize,
+        last: &mut [u64],
+        mut each: impl FnMut(usize, u64, u64),
+    ) {
+        assert!(index < self.len && (first + last.len()) * 8 <= size_of::<T>());
+        // SAFETY: inside the mapping, as in `get`.
+        let words = unsafe {
+            let element = self.base.add(index).cast::<AtomicU64>();
+            std::slice::from_raw_parts(element.add(first), last.len())
+        };
+        for (place, (word, last)) in words.iter().zip(last).enumerate() {
+            let now = word.load(Ordering::Relaxed);
+            if now != *last {
+                each(place, *last, now);
+                *last = now;
+            }
+        }
+    }
+
+    /// The words of an element that are not zero, with their places.
+    pub fn nonzero(
+        &self,
+        index: usize,
+        words: std::ops::Range<usize>,
+        mut each: impl FnMut(usize, u64),
+    ) {
+        assert!(index < self.len && words.end * 8 <= size_of::<T>());
+        // SAFETY: inside the mapping, as in `get`.
+        let words = unsafe {
+            let element = self.base.add(index).cast::<AtomicU64>();
+            std::slice::from_raw_parts(element.add(words.start), words.len())
+        };
+        for (place, word) in words.iter().enumerate() {
+            let word = word.load(Ordering::Relaxed);
+            if word != 0 {
+                each(place, word);
+            }
+        }
+    }
+
     /// A copy of the element. Each 8-byte word is read whole; the words may be moments apart.
     pub fn get(&self, index: usize) -> T {
         assert!(

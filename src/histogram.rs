@@ -4,126 +4,34 @@
 //! `2^-sub_bits` of its value (1.6 % for [`DEVICE`]) or one unit near zero. Refuses: averages of percentiles (there is
 //! no such function here; add the counts), and layouts whose cells do not nest.
 
-use crate::failure::Failure;
+mod layout;
+
 use anyhow::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How nanoseconds fall into cells. With `v = ns >> unit_shift`: below `2^(sub_bits+1)` every `v` has its own cell,
-/// above there are `2^sub_bits` cells an octave; the last cell catches the rest.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "LayoutFields")]
-pub struct Layout {
-    pub unit_shift: u32,
-    pub sub_bits: u32,
-    pub cells: u32,
-}
+use crate::failure::Failure;
+pub use layout::{DEVICE, GAP, Layout, OWNER};
 
-/// Per device, operation and stage, the layout under every verdict: 16 ns to 137 s, 1.6 % wide.
-pub const DEVICE: Layout = Layout {
-    unit_shift: 4,
-    sub_bits: 6,
-    cells: 1792,
-};
-
-/// Per owner, for live rows: 64 ns to 137 s, 6.3 % wide.
-pub const OWNER: Layout = Layout {
-    unit_shift: 6,
-    sub_bits: 4,
-    cells: 448,
-};
-
-/// Of times without service: 1.05 ms to 137 s, 25 % wide.
-pub const GAP: Layout = Layout {
-    unit_shift: 20,
-    sub_bits: 2,
-    cells: 64,
-};
-
-impl Layout {
-    pub const fn index(self, ns: u64) -> usize {
-        let v = ns >> self.unit_shift;
-        let cell = if v < 2 << self.sub_bits {
-            v
-        } else {
-            let shift = v.ilog2() - self.sub_bits;
-            ((shift as u64) << self.sub_bits) + (v >> shift)
-        };
-        if cell < self.cells as u64 {
-            cell as usize
-        } else {
-            self.cells as usize - 1
-        }
-    }
-
-    /// The smallest value of cell `i`.
-    pub const fn lower_ns(self, i: usize) -> u64 {
-        let octave = i >> self.sub_bits;
-        if octave < 2 {
-            return (i as u64) << self.unit_shift;
-        }
-        let within = (i & ((1 << self.sub_bits) - 1)) | (1 << self.sub_bits);
-        (within as u64) << (octave - 1) << self.unit_shift
-    }
-
-    /// The first value above cell `i`. For the last cell this is where the layout ends; larger values are in it too.
-    pub const fn upper_ns(self, i: usize) -> u64 {
-        self.lower_ns(i + 1)
-    }
-
-    pub const fn mid_ns(self, i: usize) -> f64 {
-        f64::midpoint(self.lower_ns(i) as f64, self.upper_ns(i) as f64)
-    }
-}
-
-/// A layout as it stands in a file, before it is known to make sense.
-#[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "Layout")]
-struct LayoutFields {
-    unit_shift: u32,
-    sub_bits: u32,
-    cells: u32,
-}
-
-impl TryFrom<LayoutFields> for Layout {
-    type Error = String;
-
-    /// Bounds keep every shift below 64 bits and a hostile file from asking for gigabytes.
-    fn try_from(f: LayoutFields) -> Result<Self, String> {
-        let top_octave = u64::from(f.cells) >> f.sub_bits.min(10);
-        let bits = u64::from(f.unit_shift) + u64::from(f.sub_bits) + top_octave;
-        if f.cells == 0 || f.sub_bits > 10 || bits > 63 {
-            return Err(format!(
-                "no such histogram layout: unit_shift {}, sub_bits {}, cells {}",
-                f.unit_shift, f.sub_bits, f.cells
-            ));
-        }
-        Ok(Layout {
-            unit_shift: f.unit_shift,
-            sub_bits: f.sub_bits,
-            cells: f.cells,
-        })
-    }
-}
-
-/// Counts by cell. In JSON only the cells that hold something are listed.
+/// Counts by cell, of those that hold something: few of the 1792 ever do, and there are thousands of histograms.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Sparse", into = "Sparse")]
 pub struct Histogram {
     layout: Layout,
-    counts: Vec<u64>,
+    /// Ascending, without empty ones.
+    cells: Vec<(u32, u64)>,
 }
 
 impl Histogram {
     pub fn new(layout: Layout) -> Self {
         Histogram {
             layout,
-            counts: vec![0; layout.cells as usize],
+            cells: Vec::new(),
         }
     }
 
     /// Counts as the kernel keeps them, one a cell. Refuses another number of cells.
-    pub fn from_counts(layout: Layout, counts: Vec<u64>) -> Result<Self> {
+    pub fn from_counts(layout: Layout, counts: &[u32]) -> Result<Self> {
         if counts.len() != layout.cells as usize {
             return Err(Failure::invalid(
                 format!(
@@ -134,15 +42,20 @@ impl Histogram {
                 "the probe and this program are of different versions; rebuild both",
             ));
         }
-        Ok(Histogram { layout, counts })
+        let cells = (0..).zip(counts.iter().map(|&n| u64::from(n)));
+        Ok(Histogram {
+            layout,
+            cells: cells.filter(|(_, n)| *n > 0).collect(),
+        })
     }
 
     pub fn layout(&self) -> Layout {
         self.layout
     }
 
-    pub fn counts(&self) -> &[u64] {
-        &self.counts
+    /// Those that hold something, ascending.
+    pub fn cells(&self) -> impl DoubleEndedIterator<Item = (usize, u64)> + '_ {
+        self.cells.iter().map(|&(i, n)| (i as usize, n))
     }
 
     pub fn record(&mut self, ns: u64) {
@@ -150,35 +63,69 @@ impl Histogram {
     }
 
     pub fn record_n(&mut self, ns: u64, n: u64) {
-        let cell = &mut self.counts[self.layout.index(ns)];
-        *cell = cell.saturating_add(n);
+        self.add_to_cell(self.layout.index(ns), n);
+    }
+
+    pub fn count_of(&self, cell: usize) -> u64 {
+        let found = self.cells.binary_search_by_key(&(cell as u32), |&(i, _)| i);
+        found.map_or(0, |place| self.cells[place].1)
+    }
+
+    /// A cell outside the layout counts as the last one.
+    pub fn add_to_cell(&mut self, cell: usize, n: u64) {
+        if n == 0 {
+            return;
+        }
+        let cell = cell.min(self.layout.cells as usize - 1) as u32;
+        match self.cells.binary_search_by_key(&cell, |&(i, _)| i) {
+            Ok(place) => {
+                let count = &mut self.cells[place].1;
+                *count = count.saturating_add(n);
+            }
+            Err(place) => self.cells.insert(place, (cell, n)),
+        }
     }
 
     pub fn count(&self) -> u64 {
-        self.counts.iter().fold(0, |sum, &n| sum.saturating_add(n))
+        let counts = self.cells.iter().map(|&(_, n)| n);
+        counts.fold(0, u64::saturating_add)
     }
 
     /// Values in the last cell, which has no upper end: a quantile that lands there is a lower bound.
     pub fn count_in_last_cell(&self) -> u64 {
-        self.counts.last().copied().unwrap_or(0)
+        let last = self.cells.last();
+        last.map_or(0, |&(i, n)| if i + 1 == self.layout.cells { n } else { 0 })
+    }
+
+    /// Where the occupied cells end: no value is larger, but for those in the layout's last cell.
+    pub fn end_ns(&self) -> Option<u64> {
+        let last = self.cells.last()?;
+        Some(self.layout.upper_ns(last.0 as usize))
     }
 
     /// Adds the other's counts: exact, in any order.
     pub fn merge(&mut self, other: &Histogram) -> Result<()> {
-        self.counts = self.cellwise(other, u64::checked_add)?;
+        if other.cells.is_empty() && self.layout == other.layout {
+            return Ok(());
+        }
+        self.cells = self.cellwise(other, u64::checked_add)?;
         Ok(())
     }
 
     /// What was counted after `earlier`, a former state of the same cumulative histogram.
     pub fn subtract(&self, earlier: &Histogram) -> Result<Histogram> {
-        let counts = self.cellwise(earlier, u64::checked_sub)?;
+        let cells = self.cellwise(earlier, u64::checked_sub)?;
         Ok(Histogram {
             layout: self.layout,
-            counts,
+            cells,
         })
     }
 
-    fn cellwise(&self, other: &Histogram, op: fn(u64, u64) -> Option<u64>) -> Result<Vec<u64>> {
+    fn cellwise(
+        &self,
+        other: &Histogram,
+        op: fn(u64, u64) -> Option<u64>,
+    ) -> Result<Vec<(u32, u64)>> {
         if self.layout != other.layout {
             return Err(Failure::invalid(
                 format!(
@@ -188,29 +135,45 @@ impl Histogram {
                 "coarsen the finer one first",
             ));
         }
-        let counts = self.counts.iter().zip(&other.counts);
-        counts.map(|(&a, &b)| op(a, b)).collect::<Option<_>>().ok_or_else(|| {
+        let broken = || {
             Failure::invalid(
                 "a histogram cell ran backwards or over",
                 "the two are not states of one cumulative histogram, in this order; measure again",
             )
-        })
+        };
+        let mut cells = Vec::with_capacity(self.cells.len().max(other.cells.len()));
+        let (mut a, mut b) = (self.cells.iter().peekable(), other.cells.iter().peekable());
+        while let Some(&i) = match (a.peek(), b.peek()) {
+            (Some((i, _)), Some((j, _))) => Some(i.min(j)),
+            (Some((i, _)), None) | (None, Some((i, _))) => Some(i),
+            (None, None) => None,
+        } {
+            let n = a.next_if(|cell| cell.0 == i).map_or(0, |cell| cell.1);
+            let m = b.next_if(|cell| cell.0 == i).map_or(0, |cell| cell.1);
+            match op(n, m).ok_or_else(broken)? {
+                0 => {}
+                count => cells.push((i, count)),
+            }
+        }
+        Ok(cells)
     }
 
     /// The same values in wider cells, exactly. Refuses a layout whose cells cut through ours or that reaches further.
     pub fn coarsen(&self, to: Layout) -> Result<Histogram> {
-        let mut coarse = Histogram::new(to);
-        let last = self.counts.len() - 1;
-        for (i, &n) in self.counts.iter().enumerate() {
+        let (cells, last) = (self.layout.cells as usize, to.cells as usize - 1);
+        for i in 0..cells {
             let target = to.index(self.layout.lower_ns(i));
             let end = to.index(self.layout.upper_ns(i) - 1);
-            if target != end || (i == last && target != coarse.counts.len() - 1) {
+            if target != end || (i == cells - 1 && target != last) {
                 return Err(Failure::invalid(
                     format!("{:?} cannot be coarsened to {to:?}", self.layout),
                     "choose a layout with wider cells and no longer range",
                 ));
             }
-            coarse.counts[target] = coarse.counts[target].saturating_add(n);
+        }
+        let mut coarse = Histogram::new(to);
+        for (i, n) in self.cells() {
+            coarse.add_to_cell(to.index(self.layout.lower_ns(i)), n);
         }
         Ok(coarse)
     }
@@ -290,8 +253,7 @@ impl Histogram {
     }
 
     fn occupied(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
-        let counts = self.counts.iter().enumerate();
-        counts.filter(|(_, n)| **n > 0).map(|(i, n)| (i, *n as f64))
+        self.cells().map(|(i, n)| (i, n as f64))
     }
 }
 
@@ -305,10 +267,9 @@ struct Sparse {
 
 impl From<Histogram> for Sparse {
     fn from(h: Histogram) -> Self {
-        let cells = (0u32..).zip(h.counts).filter(|(_, n)| *n > 0).collect();
         Sparse {
             layout: h.layout,
-            cells,
+            cells: h.cells,
         }
     }
 }
@@ -317,15 +278,15 @@ impl TryFrom<Sparse> for Histogram {
     type Error = String;
 
     fn try_from(sparse: Sparse) -> Result<Self, String> {
-        let mut h = Histogram::new(sparse.layout);
-        if !sparse.cells.is_sorted_by(|a, b| a.0 < b.0) {
+        let Sparse { layout, mut cells } = sparse;
+        if !cells.is_sorted_by(|a, b| a.0 < b.0) {
             return Err("histogram cells are not in ascending order".into());
         }
-        for (i, n) in sparse.cells {
-            let cell = h.counts.get_mut(i as usize);
-            *cell.ok_or_else(|| format!("histogram cell {i} is outside its layout"))? = n;
+        if let Some((i, _)) = cells.last().filter(|cell| cell.0 >= layout.cells) {
+            return Err(format!("histogram cell {i} is outside its layout"));
         }
-        Ok(h)
+        cells.retain(|cell| cell.1 > 0);
+        Ok(Histogram { layout, cells })
     }
 }
 

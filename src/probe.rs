@@ -1,8 +1,10 @@
 //! The probe: BPF programs attached for a set of devices, read as [`Snapshot`]s. The only user of `iosched-bpf`.
 
 mod numbers;
+mod owners;
 mod raw;
 mod status;
+mod wide;
 
 use std::time::Duration;
 
@@ -16,8 +18,9 @@ use crate::device::Device;
 use crate::failure::Failure;
 use crate::histogram::{DEVICE, Histogram};
 use crate::snapshot::{DeviceNumbers, Snapshot};
-use numbers::{Context, Owners};
-use raw::{Raw, Wide};
+use owners::{Context, Owners};
+use raw::RawDevice;
+use wide::Wide;
 
 /// Owners kept apart: 1.3 KB each.
 const OWNERS: u32 = 16_384;
@@ -52,7 +55,7 @@ impl Probe {
             tracer: Tracer::attach(config).map_err(refused)?,
             devices: devices.iter().map(|device| device.name.clone()).collect(),
             detail,
-            histograms: vec![Wide::new(DEVICE.cells); devices.len() * ROWS],
+            histograms: vec![Wide::new(DEVICE); devices.len() * ROWS],
             owners: Owners::default(),
         })
     }
@@ -84,19 +87,24 @@ impl Probe {
     /// Everything counted so far. Cells are 32 bits wide in the kernel and widened here: call at least once in
     /// four billion I/Os.
     pub fn snapshot(&mut self) -> Result<Snapshot> {
-        let raw = Raw::read(&self.tracer, self.devices.len(), &mut self.owners.high);
-        let devices = (0..self.devices.len())
-            .map(|slot| self.device(slot, &raw))
-            .collect::<Result<_>>()?;
+        let time_ns = monotonic_ns();
+        let devices: Vec<RawDevice> = (0..self.devices.len())
+            .map(|slot| RawDevice::read(&self.tracer, slot, time_ns))
+            .collect();
         let context = Context {
             devices: &self.devices,
-            time_ns: raw.time_ns,
+            time_ns,
             has_fairness: self.detail.fairness,
         };
+        let owners = self.owners.read(&self.tracer, &context)?;
         Ok(Snapshot {
-            time_ns: raw.time_ns,
-            devices,
-            owners: self.owners.numbers(&raw.owners, &context)?,
+            time_ns,
+            devices: devices
+                .iter()
+                .enumerate()
+                .map(|(slot, raw)| self.device(slot, raw))
+                .collect::<Result<_>>()?,
+            owners,
             skipped: self.tracer.skipped()?,
         })
     }
@@ -123,22 +131,16 @@ impl Probe {
         })
     }
 
-    fn device(&mut self, slot: usize, raw: &Raw) -> Result<DeviceNumbers> {
-        let device = &raw.devices[slot];
+    fn device(&mut self, slot: usize, raw: &RawDevice) -> Result<DeviceNumbers> {
+        let rows = &mut self.histograms[slot * ROWS..][..ROWS];
+        raw.advance(&self.tracer, slot, rows);
         let is_errno = self.tracer.abilities().status_is_errno;
-        let mut numbers = numbers::device(&self.devices[slot], device, is_errno);
+        let mut numbers = numbers::device(&self.devices[slot], raw, is_errno);
         for (index, op) in numbers.ops.iter_mut().enumerate() {
-            let mut widened = |latency| -> Result<Histogram> {
-                let Some(row) = iosched_bpf::row(index, latency) else {
-                    return Ok(Histogram::new(DEVICE));
-                };
-                let wide = &mut self.histograms[slot * ROWS + row];
-                if let Some(cells) = &device.cells[row] {
-                    wide.advance(cells);
-                }
-                Histogram::from_counts(DEVICE, wide.total.clone())
-            };
-            numbers::fill_stages(op, &mut widened)?;
+            let nothing = Histogram::new(DEVICE);
+            let of =
+                |latency| iosched_bpf::row(index, latency).map_or(&nothing, |row| &rows[row].total);
+            numbers::fill_stages(op, &of)?;
         }
         Ok(numbers)
     }

@@ -9,14 +9,15 @@ mod disk;
 mod programs;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
-use std::time::{Duration, Instant};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use iosched::device::Device;
 use iosched::failure::{self, Failure};
 use iosched::probe::{Detail, Probe};
 use iosched::snapshot::Interval;
+use rustix::time::{ClockId, clock_gettime};
 
 use disk::Disk;
 use programs::Statistics;
@@ -31,8 +32,8 @@ const CASES: [(u32, usize); 7] = [
     (32, 8),
     (500, 8),
 ];
-const SECONDS: u32 = 2;
-const LOOKS: usize = 9;
+const SECONDS: u32 = 4;
+const PAUSE: Duration = Duration::from_millis(250);
 
 fn main() -> ExitCode {
     match run() {
@@ -94,43 +95,60 @@ fn case(readers: &Path, processes: u32, disks: &[Disk], statistics: &Statistics)
         .map(|disk| Ok(Device::resolve(&disk.name)?.device))
         .collect::<Result<Vec<Device>>>()?;
     let mut probe = Probe::attach(&devices, 0, Detail::default())?;
-    let before = probe.snapshot()?;
     let on = statistics.on()?;
-    let output = Command::new(readers)
+    let mut child = Command::new(readers)
         .arg(processes.to_string())
         .arg(SECONDS.to_string())
         .args(disks.iter().map(Disk::node))
-        .output()
+        .stdout(Stdio::piped())
+        .spawn()
         .context("starting the readers")?;
-    ensure!(
-        output.status.success(),
-        "readers: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let mut looks = Vec::new();
+    let mut before = probe.snapshot()?;
+    while child.try_wait()?.is_none() {
+        std::thread::sleep(PAUSE);
+        let start = cpu_ns();
+        let after = probe.snapshot()?;
+        let read = cpu_ns();
+        let owners = Interval::between(&before, &after)?.owners.len();
+        looks.push(Look {
+            owners,
+            snapshot_ns: read - start,
+            interval_ns: cpu_ns() - read,
+        });
+        before = after;
+    }
+    let output = child.wait_with_output()?;
+    ensure!(output.status.success(), "the readers failed");
     drop(on);
     let reads: u64 = String::from_utf8_lossy(&output.stdout).trim().parse()?;
     let run_ns = probe.run_time_ns()?;
-    let mut snapshots = Vec::new();
-    let mut intervals = Vec::new();
-    let mut owners = 0;
-    for _ in 0..LOOKS {
-        let start = Instant::now();
-        let after = probe.snapshot()?;
-        snapshots.push(start.elapsed());
-        let start = Instant::now();
-        owners = Interval::between(&before, &after)?.owners.len();
-        intervals.push(start.elapsed());
-    }
+    // Those while all were at work.
+    let most = looks.iter().map(|look| look.owners).max().unwrap_or(0);
+    looks.retain(|look| look.owners * 10 >= most * 9);
+    let median_ms = |time: fn(&Look) -> u64| median_ms(looks.iter().map(time).collect());
     Ok(format!(
-        "{reads:8}  {:5.0}  {owners:6}  {:6.2} ms {:6.2} ms  {:3} MiB",
+        "{reads:8}  {:5.0}  {most:6}  {:6.2} ms {:6.2} ms  {:3} MiB",
         run_ns as f64 / reads as f64,
-        median_ms(snapshots),
-        median_ms(intervals),
+        median_ms(|look| look.snapshot_ns),
+        median_ms(|look| look.interval_ns),
         probe.memory_bytes() >> 20
     ))
 }
 
-fn median_ms(mut times: Vec<Duration>) -> f64 {
-    times.sort_unstable();
-    times[times.len() / 2].as_secs_f64() * 1e3
+struct Look {
+    owners: usize,
+    snapshot_ns: u64,
+    interval_ns: u64,
+}
+
+/// Of this thread: the readers take the CPUs away in between.
+fn cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    (time.tv_sec * 1_000_000_000 + time.tv_nsec).cast_unsigned()
+}
+
+fn median_ms(mut times_ns: Vec<u64>) -> f64 {
+    times_ns.sort_unstable();
+    times_ns[times_ns.len() / 2] as f64 / 1e6
 }

@@ -49,9 +49,8 @@ impl Latency {
 
     /// Of a device's histogram: mean and maximum to within its cells (1.6 %).
     pub fn of_device(histogram: &Histogram) -> Self {
-        let last = histogram.counts().iter().rposition(|&count| count > 0);
-        let max = last.map(|cell| histogram.layout().upper_ns(cell) as f64);
-        Self::of(histogram, histogram.mean_ns(), max)
+        let max_ns = histogram.end_ns().map(|end| end as f64);
+        Self::of(histogram, histogram.mean_ns(), max_ns)
     }
 }
 
@@ -356,8 +355,9 @@ fn live_fairness(owner: &OwnerNumbers, interval: &Interval) -> Option<LiveFairne
     };
     let time = |owner: &OwnerNumbers| owner.fairness.as_ref().map_or(0, |f| f.device_time_ns);
     let at_least = |ns: u64| {
-        let cells = &own.starvation.counts()[own.starvation.layout().index(ns)..];
-        cells.iter().sum()
+        let first = own.starvation.layout().index(ns);
+        let long = own.starvation.cells().filter(|cell| cell.0 >= first);
+        long.map(|cell| cell.1).sum()
     };
     Some(LiveFairness {
         device_time_share: ratio(own.device_time_ns as f64, all(time)),

@@ -214,7 +214,6 @@ impl OwnerNumbers {
                 Op::WriteSync | Op::WriteAsync => Some(1),
                 _ => None,
             };
-            let histogram = |pair: &'_ [Histogram; 2]| place.map(|place| pair[place].clone());
             let known = |ns: Option<u64>| ns.filter(|_| l.ios > e.ios);
             OwnerOp {
                 ios: l.ios - e.ios,
@@ -228,12 +227,12 @@ impl OwnerNumbers {
                 q2d_max_ns: known(maximum(
                     e.q2d_max_ns,
                     l.q2d_max_ns,
-                    histogram(&q2d).as_ref(),
+                    place.map(|place| &q2d[place]),
                 )),
                 d2c_max_ns: known(maximum(
                     e.d2c_max_ns,
                     l.d2c_max_ns,
-                    histogram(&d2c).as_ref(),
+                    place.map(|place| &d2c[place]),
                 )),
             }
         };
@@ -294,8 +293,6 @@ fn maximum(earlier: Option<u64>, later: Option<u64>, interval: Option<&Histogram
     if later > earlier {
         return later;
     }
-    let histogram = interval?;
-    let last = histogram.counts().iter().rposition(|&count| count > 0)?;
-    let end = histogram.layout().upper_ns(last) - 1;
+    let end = interval?.end_ns()? - 1;
     Some(later.map_or(end, |ever| ever.min(end)))
 }

@@ -62,10 +62,7 @@ impl Axis {
             return shares;
         }
         let layout = histogram.layout();
-        for (cell, &count) in histogram.counts().iter().enumerate() {
-            if count == 0 {
-                continue;
-            }
+        for (cell, count) in histogram.cells() {
             let (lower, upper) = (layout.lower_ns(cell) as f64, layout.upper_ns(cell) as f64);
             let (first, last) = (self.column(lower, columns), self.column(upper, columns));
             for (column, share) in shares.iter_mut().enumerate().take(last + 1).skip(first) {

@@ -40,12 +40,10 @@ pub fn lower_ns(row: usize) -> f64 {
 
 fn rows(histogram: &Histogram) -> Vec<u32> {
     let mut rows = vec![0u32; ROWS];
-    for (cell, &count) in histogram.counts().iter().enumerate() {
-        if count > 0 {
-            let octaves = (histogram.layout().mid_ns(cell) / LOW_NS).log2().max(0.0);
-            let row = ((octaves * 4.0) as usize).min(ROWS - 1);
-            rows[row] = rows[row].saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
-        }
+    for (cell, count) in histogram.cells() {
+        let octaves = (histogram.layout().mid_ns(cell) / LOW_NS).log2().max(0.0);
+        let row = ((octaves * 4.0) as usize).min(ROWS - 1);
+        rows[row] = rows[row].saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
     }
     rows
 }

@@ -1,0 +1,230 @@
+//! The owners' rows: read, named, and given back when their owners have gone.
+
+use anyhow::Result;
+use iosched_bpf::{CLOCK_SHIFT, Tracer, owner};
+
+use super::wide::advance_owner;
+use crate::histogram::{GAP, Histogram, OWNER};
+use crate::snapshot::{Merges, Op, OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp};
+
+/// Owners' places are handed out in order; the few that two threads fought over are left empty for the time being.
+const HOLES: usize = 64;
+
+/// What is true of all owners of a snapshot.
+pub(super) struct Context<'a> {
+    pub devices: &'a [String],
+    pub time_ns: u64,
+    pub has_fairness: bool,
+}
+
+/// Q2D of reads and of writes, D2C of reads and of writes.
+struct OwnerLatency {
+    totals: [Histogram; 4],
+    /// Reads and all others when the histograms were last looked at.
+    ios: [u64; 2],
+    /// Whether they were the same at the look before. The kernel counts an I/O a moment before it fills the cells.
+    is_settled: [bool; 2],
+}
+
+impl OwnerLatency {
+    fn new() -> Self {
+        OwnerLatency {
+            totals: std::array::from_fn(|_| Histogram::new(OWNER)),
+            ios: [0; 2],
+            is_settled: [true; 2],
+        }
+    }
+
+    /// Looks only at histograms that may have changed.
+    fn advance(&mut self, tracer: &Tracer, index: usize, row: &owner) {
+        let reads = row.op[Op::Read as usize].ios;
+        let all: u64 = row.op.iter().map(|op| op.ios).sum();
+        for (direction, ios) in [reads, all - reads].into_iter().enumerate() {
+            let is_same = ios == self.ios[direction];
+            if !is_same || !self.is_settled[direction] {
+                for which in [direction, direction + 2] {
+                    advance_owner(&mut self.totals[which], tracer, index, which);
+                }
+            }
+            self.ios[direction] = ios;
+            self.is_settled[direction] = is_same;
+        }
+    }
+}
+
+/// The owners' widened histograms, and who has been idle since the last look.
+#[derive(Default)]
+pub(super) struct Owners {
+    /// Above it no owner was seen so far.
+    high: usize,
+    /// By index; none before its first I/O, and where there is no room for histograms.
+    latencies: Vec<Option<Box<OwnerLatency>>>,
+    /// By index: what identifies the owner, and the I/O that it had at the last recycling.
+    seen: Vec<Option<(OwnerKey, u64)>>,
+}
+
+impl Owners {
+    pub fn read(&mut self, tracer: &Tracer, context: &Context<'_>) -> Result<Vec<OwnerNumbers>> {
+        let mut owners = Vec::new();
+        let mut holes = 0;
+        for index in 0..tracer.owner_count() {
+            if index > 0 && !tracer.is_owner(index) {
+                holes += usize::from(index > self.high);
+                if holes > HOLES {
+                    break;
+                }
+                continue;
+            }
+            self.high = index.max(self.high);
+            if self.latencies.len() <= index {
+                self.latencies.resize_with(index + 1, || None);
+            }
+            let row = tracer.owner(index);
+            let latency = &mut self.latencies[index];
+            if tracer.has_latency(index) {
+                latency
+                    .get_or_insert_with(|| Box::new(OwnerLatency::new()))
+                    .advance(tracer, index, &row);
+            }
+            owners.push(numbers(&row, latency.as_deref(), index, context)?);
+        }
+        Ok(owners)
+    }
+
+    /// An owner is recycled when its process (for writeback its cgroup, too) has gone, nothing was counted since the
+    /// last call, and none of its requests is under way.
+    pub fn recycle(&mut self, tracer: &Tracer, slots: usize) -> Result<usize> {
+        let mut recycled = 0;
+        let busy: Vec<u32> = (0..slots)
+            .flat_map(|slot| tracer.inflight(slot).map(|state| state.owner))
+            .collect();
+        self.seen.resize(self.high + 1, None);
+        for index in 1..=self.high {
+            if !tracer.is_owner(index) {
+                continue;
+            }
+            let row = tracer.owner(index);
+            let key = owner_key(&row, "");
+            let done = row.op.iter().map(|op| op.ios).sum::<u64>()
+                + row.back_merges
+                + row.front_merges
+                + row.rq_merges;
+            let was_idle = self.seen[index].as_ref() == Some(&(key.clone(), done));
+            self.seen[index] = Some((key.clone(), done));
+            let is_gone = key.kind == OwnerKind::Process && !is_alive(&key);
+            if was_idle && is_gone && !busy.contains(&(index as u32)) {
+                tracer.recycle(index)?;
+                self.seen[index] = None;
+                if let Some(latency) = self.latencies.get_mut(index) {
+                    *latency = None;
+                }
+                recycled += 1;
+            }
+        }
+        Ok(recycled)
+    }
+}
+
+/// Is there still a process of that number? If it is a younger one the owner stays a while longer, no harm done.
+fn is_alive(key: &OwnerKey) -> bool {
+    std::path::Path::new(&format!("/proc/{}", key.tgid)).exists()
+}
+
+fn owner_key(row: &owner, device: &str) -> OwnerKey {
+    OwnerKey {
+        device: device.to_owned(),
+        kind: match row.key.kind {
+            1 => OwnerKind::Process,
+            2 => OwnerKind::KernelThread,
+            3 => OwnerKind::Workqueue,
+            4 => OwnerKind::Writeback,
+            _ => OwnerKind::Other,
+        },
+        tgid: row.key.tgid,
+        // JSON's readers hold integers below 2^53 exactly.
+        start_ms: match row.key.kind {
+            3 => row.key.start_ns >> 11,
+            _ => row.key.start_ns / 1_000_000,
+        },
+        cgroup_id: row.key.cgroup_id,
+    }
+}
+
+fn numbers(
+    row: &owner,
+    latency: Option<&OwnerLatency>,
+    index: usize,
+    context: &Context<'_>,
+) -> Result<OwnerNumbers> {
+    let key = if index == 0 {
+        owner_key(row, "")
+    } else {
+        owner_key(row, &context.devices[usize::from(row.key.slot)])
+    };
+    let name: Vec<u8> = row
+        .comm
+        .iter()
+        .map(|&byte| byte.cast_unsigned())
+        .take_while(|&byte| byte != 0)
+        .collect();
+    let histogram = |which: usize| {
+        latency.map_or_else(
+            || Histogram::new(OWNER),
+            |latency| latency.totals[which].clone(),
+        )
+    };
+    Ok(OwnerNumbers {
+        comm: if key.kind == OwnerKind::Other {
+            "other".to_owned()
+        } else {
+            String::from_utf8_lossy(&name).into_owned()
+        },
+        key,
+        has_io_workers: row.flags & 1 != 0,
+        ioprio: ((row.ioprio >> 13) as u8 & 7, row.ioprio as u8 & 7),
+        ops: row.op.iter().map(owner_op).collect(),
+        merges: Merges {
+            back: row.back_merges,
+            front: row.front_merges,
+            rq: row.rq_merges,
+        },
+        has_histograms: latency.is_some(),
+        q2d: [histogram(0), histogram(1)],
+        d2c: [histogram(2), histogram(3)],
+        fairness: context
+            .has_fairness
+            .then(|| fairness(row, context.time_ns))
+            .transpose()?,
+    })
+}
+
+fn owner_op(op: &iosched_bpf::owner_op) -> OwnerOp {
+    OwnerOp {
+        ios: op.ios,
+        bytes: op.bytes,
+        bios: op.ios + op.more_bios,
+        // Words are read moments apart.
+        waits: op.ios.saturating_sub(op.unwaited),
+        q2d_sum_ns: op.q2d_ns,
+        d2c_sum_ns: op.d2c_ns,
+        q2c_sum_ns: (op.q2d_ns + op.d2c_ns).saturating_sub(op.unwaited_d2c_ns),
+        flush_sum_ns: op.flush_ns,
+        q2d_max_ns: Some(op.q2d_max_ns).filter(|&ns| ns > 0),
+        d2c_max_ns: Some(op.d2c_max_ns).filter(|&ns| ns > 0),
+    }
+}
+
+fn fairness(row: &owner, now_ns: u64) -> Result<OwnerFairness> {
+    let is_busy = row.started != row.ended;
+    let present = if is_busy {
+        now_ns.saturating_sub(row.busy_since_ns)
+    } else {
+        0
+    };
+    Ok(OwnerFairness {
+        device_time_ns: row.device_time >> CLOCK_SHIFT,
+        backlogged_ns: row.busy_ns + present,
+        starvation_max_ns: Some(row.gap_max_ns).filter(|&ns| ns > 0),
+        starvation: Histogram::from_counts(GAP, &row.gaps)?,
+    })
+}

@@ -1,0 +1,41 @@
+//! Histograms as wide as they need to be: the kernel's cells have 32 bits, and wrap.
+
+use iosched_bpf::{Cells, Tracer};
+
+use crate::histogram::{Histogram, Layout};
+
+/// What was counted in all copies of one of a device's histograms since the attach.
+#[derive(Clone)]
+pub(super) struct Wide {
+    /// By copy; empty before the first look.
+    last: Vec<Cells>,
+    pub total: Histogram,
+}
+
+impl Wide {
+    pub fn new(layout: Layout) -> Self {
+        Wide {
+            last: Vec::new(),
+            total: Histogram::new(layout),
+        }
+    }
+
+    pub fn advance(&mut self, tracer: &Tracer, slot: usize, row: usize) {
+        let Wide { last, total } = self;
+        last.resize_with(tracer.shard_count(), Cells::default);
+        for (shard, last) in last.iter_mut().enumerate() {
+            tracer.new_counts((slot, shard, row), last, |cell, n| {
+                total.add_to_cell(cell, n.into());
+            });
+        }
+    }
+}
+
+/// Brings `total` up to date with an owner's histogram, of which there is one copy: what was read of a cell before is
+/// the low half of its count.
+pub(super) fn advance_owner(total: &mut Histogram, tracer: &Tracer, index: usize, which: usize) {
+    tracer.owner_cells(index, which, |cell, now| {
+        let new = now.wrapping_sub(total.count_of(cell) as u32);
+        total.add_to_cell(cell, new.into());
+    });
+}
