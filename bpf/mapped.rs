@@ -145,10 +145,21 @@ impl<T: Plain> MappedArray<T> {
             let element = self.base.add(index).cast::<AtomicU64>();
             std::slice::from_raw_parts(element.add(words.start), words.len())
         };
-        for (place, word) in words.iter().enumerate() {
+        // Most are zero: a look at eight at once is cheaper than eight looks.
+        let (chunks, rest) = words.as_chunks::<8>();
+        for (chunk, words) in chunks.iter().enumerate() {
+            let words = words.each_ref().map(|word| word.load(Ordering::Relaxed));
+            if words.iter().fold(0, |all, word| all | word) == 0 {
+                continue;
+            }
+            for (place, word) in words.into_iter().enumerate().filter(|(_, word)| *word != 0) {
+                each(chunk * 8 + place, word);
+            }
+        }
+        for (place, word) in rest.iter().enumerate() {
             let word = word.load(Ordering::Relaxed);
             if word != 0 {
-                each(place, word);
+                each(chunks.len() * 8 + place, word);
             }
         }
     }

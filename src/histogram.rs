@@ -66,9 +66,12 @@ impl Histogram {
         self.add_to_cell(self.layout.index(ns), n);
     }
 
-    pub fn count_of(&self, cell: usize) -> u64 {
-        let found = self.cells.binary_search_by_key(&(cell as u32), |&(i, _)| i);
-        found.map_or(0, |place| self.cells[place].1)
+    /// To change many cells, the lower ones first.
+    pub fn ascending(&mut self) -> Ascending<'_> {
+        Ascending {
+            histogram: self,
+            place: 0,
+        }
     }
 
     /// A cell outside the layout counts as the last one.
@@ -254,6 +257,27 @@ impl Histogram {
 
     fn occupied(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
         self.cells().map(|(i, n)| (i, n as f64))
+    }
+}
+
+/// Walks over the cells instead of looking for each.
+pub struct Ascending<'a> {
+    histogram: &'a mut Histogram,
+    place: usize,
+}
+
+impl Ascending<'_> {
+    /// The count of a cell that is above those asked for before; it must be more than zero in the end.
+    pub fn count(&mut self, cell: usize) -> &mut u64 {
+        let cell = cell.min(self.histogram.layout.cells as usize - 1) as u32;
+        let cells = &mut self.histogram.cells;
+        while cells.get(self.place).is_some_and(|&(i, _)| i < cell) {
+            self.place += 1;
+        }
+        if cells.get(self.place).is_none_or(|&(i, _)| i > cell) {
+            cells.insert(self.place, (cell, 0));
+        }
+        &mut cells[self.place].1
     }
 }
 

@@ -190,6 +190,20 @@ proptest! {
     }
 
     #[test]
+    fn walking_is_recording(
+        before in prop::collection::vec(latency_ns(), 0..60),
+        mut after in prop::collection::vec(latency_ns(), 0..60),
+    ) {
+        after.sort_unstable();
+        let mut walked = of(OWNER, &before);
+        let mut counts = walked.ascending();
+        for &ns in &after {
+            *counts.count(OWNER.index(ns)) += 1;
+        }
+        prop_assert_eq!(walked, of(OWNER, &[before, after].concat()));
+    }
+
+    #[test]
     fn merging_is_recording_together(
         a in prop::collection::vec(latency_ns(), 0..100),
         b in prop::collection::vec(latency_ns(), 0..100),

@@ -24,8 +24,9 @@ impl Wide {
         let Wide { last, total } = self;
         last.resize_with(tracer.shard_count(), Cells::default);
         for (shard, last) in last.iter_mut().enumerate() {
+            let mut counts = total.ascending();
             tracer.new_counts((slot, shard, row), last, |cell, n| {
-                total.add_to_cell(cell, n.into());
+                *counts.count(cell) += u64::from(n);
             });
         }
     }
@@ -34,8 +35,9 @@ impl Wide {
 /// Brings `total` up to date with an owner's histogram, of which there is one copy: what was read of a cell before is
 /// the low half of its count.
 pub(super) fn advance_owner(total: &mut Histogram, tracer: &Tracer, index: usize, which: usize) {
+    let mut counts = total.ascending();
     tracer.owner_cells(index, which, |cell, now| {
-        let new = now.wrapping_sub(total.count_of(cell) as u32);
-        total.add_to_cell(cell, new.into());
+        let count = counts.count(cell);
+        *count += u64::from(now.wrapping_sub(*count as u32));
     });
 }
