@@ -6,6 +6,7 @@ mod raw;
 mod status;
 mod wide;
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -95,6 +96,12 @@ impl Probe {
             devices: &self.devices,
             time_ns,
             has_fairness: self.detail.fairness,
+            oldest_ns: if self.detail.fairness {
+                let under_way = devices.iter().filter_map(|raw| raw.inflight.as_ref());
+                owners::oldest_ns(under_way.flatten())
+            } else {
+                HashMap::new()
+            },
         };
         let owners = self.owners.read(&self.tracer, &context)?;
         Ok(Snapshot {

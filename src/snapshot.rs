@@ -33,7 +33,7 @@ pub struct Interval {
     pub start_ns: u64,
     pub end_ns: u64,
     pub devices: Vec<DeviceNumbers>,
-    /// Owners with at least one I/O or merge.
+    /// Owners with at least one I/O or merge; where fairness is measured those, too, that wait for their first.
     pub owners: Vec<OwnerNumbers>,
 }
 

@@ -1,7 +1,9 @@
 //! The owners' rows: read, named, and given back when their owners have gone.
 
+use std::collections::HashMap;
+
 use anyhow::Result;
-use iosched_bpf::{CLOCK_SHIFT, Tracer, owner};
+use iosched_bpf::{CLOCK_SHIFT, Tracer, inflight, owner};
 
 use super::wide::advance_owner;
 use crate::histogram::{GAP, Histogram, OWNER};
@@ -15,6 +17,22 @@ pub(super) struct Context<'a> {
     pub devices: &'a [String],
     pub time_ns: u64,
     pub has_fairness: bool,
+    /// Of owners with requests that were not issued yet: when the oldest was asked for. Only where fairness is measured.
+    pub oldest_ns: HashMap<usize, u64>,
+}
+
+/// See [`Context`].
+pub(super) fn oldest_ns<'a>(under_way: impl Iterator<Item = &'a inflight>) -> HashMap<usize, u64> {
+    let mut oldest = HashMap::new();
+    for request in under_way.filter(|request| request.d_ns == 0 && request.g_ns > 0) {
+        let asked_ns = match request.q_ns {
+            0 => request.g_ns,
+            ns => ns,
+        };
+        let known = oldest.entry(request.owner as usize).or_insert(asked_ns);
+        *known = asked_ns.min(*known);
+    }
+    oldest
 }
 
 /// Q2D of reads and of writes, D2C of reads and of writes.
@@ -193,7 +211,7 @@ fn numbers(
         d2c: [histogram(2), histogram(3)],
         fairness: context
             .has_fairness
-            .then(|| fairness(row, context.time_ns))
+            .then(|| fairness(row, context.time_ns, context.oldest_ns.get(&index).copied()))
             .transpose()?,
     })
 }
@@ -214,7 +232,8 @@ fn owner_op(op: &iosched_bpf::owner_op) -> OwnerOp {
     }
 }
 
-fn fairness(row: &owner, now_ns: u64) -> Result<OwnerFairness> {
+/// `oldest_ns`: when the request was asked for that waits longest.
+fn fairness(row: &owner, now_ns: u64, oldest_ns: Option<u64>) -> Result<OwnerFairness> {
     let is_busy = row.started != row.ended;
     let present = if is_busy {
         now_ns.saturating_sub(row.busy_since_ns)
@@ -226,5 +245,6 @@ fn fairness(row: &owner, now_ns: u64) -> Result<OwnerFairness> {
         backlogged_ns: row.busy_ns + present,
         starvation_max_ns: Some(row.gap_max_ns).filter(|&ns| ns > 0),
         starvation: Histogram::from_counts(GAP, &row.gaps)?,
+        starving_ns: oldest_ns.map(|ns| now_ns.saturating_sub(ns.max(row.last_issue_ns))),
     })
 }

@@ -63,8 +63,11 @@ pub struct OwnerFairness {
     pub backlogged_ns: u64,
     /// The longest time in which a request of it waited and none was issued. As [`OwnerOp::q2d_max_ns`], to 25 %.
     pub starvation_max_ns: Option<u64>,
-    /// Such times of 1.05 ms and more.
+    /// Such times of 1.05 ms and more, that ended.
     pub starvation: Histogram,
+    /// Such a time that had not ended when the snapshot was taken; its length until then.
+    #[serde(default)]
+    pub starving_ns: Option<u64>,
 }
 
 impl OwnerFairness {
@@ -74,6 +77,7 @@ impl OwnerFairness {
             backlogged_ns: 0,
             starvation_max_ns: None,
             starvation: Histogram::new(histogram::GAP),
+            starving_ns: None,
         }
     }
 
@@ -83,6 +87,7 @@ impl OwnerFairness {
         self.backlogged_ns = self.backlogged_ns.max(other.backlogged_ns);
         self.starvation_max_ns = self.starvation_max_ns.max(other.starvation_max_ns);
         let _ = self.starvation.merge(&other.starvation);
+        self.starving_ns = self.starving_ns.max(other.starving_ns);
     }
 
     fn since(&self, earlier: &OwnerFairness) -> anyhow::Result<OwnerFairness> {
@@ -97,8 +102,10 @@ impl OwnerFairness {
                 Some(&starvation),
             )
             // Below the histogram's first cell only its limit is known.
-            .or(short.map(|ever| ever.min(histogram::GAP.upper_ns(0)))),
+            .or(short.map(|ever| ever.min(histogram::GAP.upper_ns(0))))
+            .max(self.starving_ns),
             starvation,
+            starving_ns: self.starving_ns,
         })
     }
 }
@@ -197,8 +204,12 @@ impl OwnerNumbers {
         }
     }
 
+    /// Neither got anything nor waits for it, as far as that is known.
     pub(super) fn is_idle(&self) -> bool {
-        self.ios() == 0 && self.merges == Merges::default()
+        let starves = |fairness: &OwnerFairness| fairness.starving_ns.is_some();
+        self.ios() == 0
+            && self.merges == Merges::default()
+            && !self.fairness.as_ref().is_some_and(starves)
     }
 
     pub(super) fn since(&self, earlier: &OwnerNumbers) -> anyhow::Result<OwnerNumbers> {

@@ -1,5 +1,7 @@
 //! The project's own probe on one disk, around a piece of work.
 
+use std::time::Duration;
+
 use iosched::probe::{Detail, Probe};
 use iosched::snapshot::{
     DeviceNumbers, DeviceOp, Edges, Interval, Op, OwnerNumbers, OwnerOp, Quality, Stage,
@@ -29,6 +31,23 @@ impl Watch {
     }
 
     /// What it counted while `work` was done.
+    /// Waits until each of these processes has read something.
+    #[track_caller]
+    pub fn until_all_read(&mut self, pids: [u32; 2]) {
+        for _ in 0..300 {
+            let owners = self.probe.snapshot().expect("a snapshot").owners;
+            let reads = |pid: &u32| {
+                let mut rows = owners.iter().filter(|owner| owner.key.tgid == *pid);
+                rows.any(|owner| owner.ops[Op::Read as usize].ios > 0)
+            };
+            if pids.iter().all(reads) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("one of {pids:?} reads nothing");
+    }
+
     pub fn over<T>(&mut self, work: impl FnOnce() -> T) -> (Seen, T) {
         let earlier = self.probe.snapshot().expect("a snapshot");
         let result = work();

@@ -1,22 +1,73 @@
-//! What schedulers are known to give to whom shows in our counts per process. Profile `truth`.
+//! What schedulers are known to give to whom shows in our counts per process, and what we make of them is what the
+//! counts say. Profile `truth`.
 
 use std::time::Duration;
 
-use iosched::snapshot::Op;
-use iosched_vmtest::{Disk, Fio, Watch};
+use iosched::fairness::Fairness;
+use iosched::probe::Detail;
+use iosched::report::live::{DeviceState, Selection, record};
+use iosched::snapshot::{Op, OwnerFairness, OwnerNumbers};
+use iosched_vmtest::{Disk, Fio, Seen, Watch};
+
+fn watch(disk: &Disk) -> Watch {
+    let detail = Detail {
+        fairness: true,
+        ..Detail::default()
+    };
+    Watch::with(disk, detail)
+}
+
+/// What two processes got, in the order in which they were started.
+struct Two {
+    seen: Seen,
+    pids: [u32; 2],
+    reads: [f64; 2],
+}
+
+/// Everybody, without weights of cgroups.
+struct All;
+
+impl Selection for All {
+    fn keeps(&self, _: &OwnerNumbers) -> bool {
+        true
+    }
+
+    fn cgroup_path(&self, _: u64) -> Option<String> {
+        None
+    }
+
+    fn cgroup_weight(&self, _: u64) -> f64 {
+        100.0
+    }
+}
+
+impl Two {
+    fn fairness_of(&self, which: usize) -> OwnerFairness {
+        let owner = self.seen.process(self.pids[which]);
+        owner.fairness.clone().expect("it was asked for")
+    }
+
+    fn fairness(&self) -> Fairness {
+        let states = [DeviceState::default()];
+        let live = record(&self.seen.0, String::new(), false, &states, &All);
+        let mut devices = live.devices.into_iter();
+        let device = devices.next().expect("a device");
+        device.fairness.expect("it was asked for")
+    }
+}
 
 /// Reads of 4 KiB that two processes get done in so many seconds on a disk that takes one at a time, for 1 ms each.
-fn reads_of_two(watch: &mut Watch, disk: &Disk, jobs: [&str; 2], seconds: u32) -> [f64; 2] {
+fn reads_of_two(watch: &mut Watch, disk: &Disk, jobs: [&str; 2], seconds: u32) -> Two {
     let start = |job: &str| {
-        let job = format!("--rw=randread --time_based --runtime={} {job}", seconds + 1);
+        let job = format!("--rw=randread --time_based --runtime={} {job}", seconds + 3);
         Fio::start(disk, &job)
     };
     let both = jobs.map(start);
     // Neither alone at the start or the end.
-    std::thread::sleep(Duration::from_millis(500));
+    watch.until_all_read(both.each_ref().map(Fio::pid));
     let (seen, ()) = watch.over(|| std::thread::sleep(Duration::from_secs(seconds.into())));
-    let reads = both.each_ref().map(|fio| {
-        let pid = fio.pid();
+    let pids = both.each_ref().map(Fio::pid);
+    let reads = pids.map(|pid| {
         let rows = seen.0.owners.iter().filter(|owner| owner.key.tgid == pid);
         let reads: u64 = rows.map(|owner| owner.ops[Op::Read as usize].ios).sum();
         reads as f64
@@ -25,9 +76,9 @@ fn reads_of_two(watch: &mut Watch, disk: &Disk, jobs: [&str; 2], seconds: u32) -
         fio.end();
     }
     let sum = reads[0] + reads[1];
-    // The disk's counters are copied a moment before those of the processes.
+    // The disk's counters are copied some milliseconds before those of the processes.
     let all = seen.op(Op::Read).ios as f64;
-    assert!((all - sum).abs() <= 2.0, "{all} reads, {sum} of these two");
+    assert!((all - sum).abs() <= 5.0, "{all} reads, {sum} of these two");
     let window_s = seen.0.duration_s();
     // One that was under way at the start may end in it.
     let share = (sum - 1.0) / (window_s * 1000.0);
@@ -35,7 +86,7 @@ fn reads_of_two(watch: &mut Watch, disk: &Disk, jobs: [&str; 2], seconds: u32) -
         (0.8..1.0).contains(&share),
         "{sum} reads of 1 ms in {window_s} s"
     );
-    reads
+    Two { seen, pids, reads }
 }
 
 fn disk() -> Disk {
@@ -52,17 +103,19 @@ fn set(disk: &Disk, scheduler: &str) {
 #[test]
 fn only_bfq_makes_idle_priority_wait() {
     let disk = disk();
-    let mut watch = Watch::on(&disk);
+    let mut watch = watch(&disk);
     for scheduler in ["none", "kyber", "bfq"] {
         set(&disk, scheduler);
         let jobs = [
             "--iodepth=8 --prioclass=2 --prio=4",
             "--iodepth=8 --prioclass=3",
         ];
-        let [best_effort, idle] = reads_of_two(&mut watch, &disk, jobs, 1);
+        let two = reads_of_two(&mut watch, &disk, jobs, 1);
+        let [best_effort, idle] = two.reads;
         println!("{scheduler}: best effort {best_effort}, idle {idle}");
         if scheduler == "bfq" {
             assert!(best_effort > 10.0 * idle, "{best_effort} {idle}");
+            the_starved_waited_as_the_counts_say(&two);
         } else {
             let ratio = best_effort / idle;
             assert!((0.9..1.1).contains(&ratio), "{scheduler}: {ratio}");
@@ -75,7 +128,8 @@ fn under_kyber_the_deeper_queue_gets_more() {
     let disk = disk();
     set(&disk, "kyber");
     let jobs = ["--iodepth=16", "--iodepth=1"];
-    let [deep, shallow] = reads_of_two(&mut Watch::on(&disk), &disk, jobs, 2);
+    let two = reads_of_two(&mut watch(&disk), &disk, jobs, 2);
+    let [deep, shallow] = two.reads;
     println!("kyber: 16 in flight {deep}, 1 in flight {shallow}");
     assert!(
         (15.04..16.96).contains(&(deep / shallow)),
@@ -86,7 +140,7 @@ fn under_kyber_the_deeper_queue_gets_more() {
 #[test]
 fn two_equal_processes_get_the_same() {
     let disk = disk();
-    let mut watch = Watch::on(&disk);
+    let mut watch = watch(&disk);
     // bfq serves them in turns of many requests each: only over several turns they are equal.
     for (scheduler, seconds, least) in [
         ("none", 1, 0.99),
@@ -96,9 +150,35 @@ fn two_equal_processes_get_the_same() {
     ] {
         set(&disk, scheduler);
         let jobs = ["--iodepth=4", "--iodepth=4"];
-        let [a, b] = reads_of_two(&mut watch, &disk, jobs, seconds);
+        let two = reads_of_two(&mut watch, &disk, jobs, seconds);
+        let [a, b] = two.reads;
         let jain = (a + b).powi(2) / (2.0 * (a * a + b * b));
         println!("{scheduler}: {a} and {b}, Jain's index {jain:.4}");
         assert!(jain > least, "{scheduler}: {jain}");
+        the_index_is_what_the_counts_say(&two, jain);
     }
+}
+
+/// Each read takes the disk 1 ms, whoever's it is.
+fn the_index_is_what_the_counts_say(two: &Two, of_the_counts: f64) {
+    let ours = two.fairness();
+    println!("{ours:?}");
+    assert_eq!((ours.flows, ours.left_out), (2, 0));
+    for jain in [ours.jain_ios, ours.jain_bytes, ours.jain_device_time] {
+        let off = (jain.expect("two flows") - of_the_counts).abs();
+        assert!(off < 0.01, "{ours:?}, {of_the_counts} by the counts");
+    }
+    let device_ns = [0, 1].map(|which| two.fairness_of(which).device_time_ns);
+    let per_read_ms = (device_ns[0] + device_ns[1]) as f64 / 1e6 / (two.reads[0] + two.reads[1]);
+    assert!((0.98..1.05).contains(&per_read_ms), "{device_ns:?}");
+}
+
+fn the_starved_waited_as_the_counts_say(two: &Two) {
+    let [fed, starved] = [0, 1].map(|which| two.fairness_of(which));
+    let longest_s = |owner: &OwnerFairness| owner.starvation_max_ns.unwrap_or(0) as f64 / 1e9;
+    println!("{} s, {} s", longest_s(&fed), longest_s(&starved));
+    // So many reads in so long a time leave one gap at least as long as their mean.
+    let mean_s = two.seen.0.duration_s() / (two.reads[1] + 1.0);
+    assert!(longest_s(&starved) > 0.9 * mean_s, "{mean_s}");
+    assert!(longest_s(&starved) > 5.0 * longest_s(&fed));
 }
