@@ -11,7 +11,11 @@ use crate::support::program::{Program, Started};
 pub fn stat(program: &Program, device: &str, seconds: u32, rest: &[&str]) -> Started {
     let seconds = seconds.to_string();
     let start = ["stat", device, "-n", "1", "-i", &seconds];
-    let mut started = program.start(&[&start, rest].concat());
+    attached(program.start(&[&start, rest].concat()))
+}
+
+/// Once it is.
+pub fn attached(mut started: Started) -> Started {
     // Attached when it opens no more links; loading, before that, takes as long as it takes.
     let descriptors = format!("/proc/{}/fd", started.id());
     let opened = || {
