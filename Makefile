@@ -35,6 +35,7 @@ bench:
 	@contrib/setup.sh build test bench
 	cargo build --release --workspace --locked
 	$(RUN_AS_ROOT) cargo bench --locked --bench overhead
+	$(RUN_AS_ROOT) cargo bench --locked --bench growth
 
 lint:
 	@contrib/setup.sh build lint

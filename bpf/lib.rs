@@ -418,6 +418,15 @@ impl Tracer {
         Ok(())
     }
 
+    /// What the programs ran so far, while `kernel.bpf_stats_enabled` was on.
+    pub fn run_time_ns(&self) -> Result<u64> {
+        Ok(self
+            .program_infos()?
+            .iter()
+            .map(|(_, info)| info.run_time_ns)
+            .sum())
+    }
+
     /// Runs of our programs that the kernel skipped, because one of them was interrupted by itself
     /// (`recursion_misses`, seen on 7.x kernels).
     pub fn skipped(&self) -> Result<u64> {

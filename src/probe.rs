@@ -76,6 +76,11 @@ impl Probe {
         self.tracer.memory_bytes()
     }
 
+    /// What its programs ran so far, while `kernel.bpf_stats_enabled` was on.
+    pub fn run_time_ns(&self) -> Result<u64> {
+        self.tracer.run_time_ns()
+    }
+
     /// Everything counted so far. Cells are 32 bits wide in the kernel and widened here: call at least once in
     /// four billion I/Os.
     pub fn snapshot(&mut self) -> Result<Snapshot> {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use iosched::report::live::{self, LiveRecord};
 use iosched::report::result::{ResultFile, SCHEMA, SCHEMA_VERSION};
 use serde_json::{Value, json};
 
@@ -19,20 +20,33 @@ fn generated() -> Value {
     schema
 }
 
-/// `UPDATE=1 cargo test --test schema` writes the file; a change that breaks readers takes another version and name.
+fn generated_live() -> Value {
+    let mut schema = schemars::schema_for!(LiveRecord).to_value();
+    schema["$id"] = json!(live::SCHEMA);
+    schema["title"] = json!("One interval of iosched stat");
+    schema
+}
+
+/// `UPDATE=1 cargo test --test schema` writes the files; a change that breaks readers takes another version and name.
 #[test]
-fn the_schema_in_docs_is_that_of_the_types() {
-    let path = docs(SCHEMA);
-    if std::env::var_os("UPDATE").is_some() {
-        let text = serde_json::to_string_pretty(&generated()).expect("JSON");
-        fs::write(&path, text + "\n").expect("docs/");
+fn the_schemas_in_docs_are_those_of_the_types() {
+    for (name, version, generated) in [
+        (SCHEMA, SCHEMA_VERSION, generated()),
+        (live::SCHEMA, live::SCHEMA_VERSION, generated_live()),
+    ] {
+        let path = docs(name);
+        if std::env::var_os("UPDATE").is_some() {
+            let text = serde_json::to_string_pretty(&generated).expect("JSON");
+            fs::write(&path, text + "\n").expect("docs/");
+        }
+        let kept: Value =
+            serde_json::from_slice(&fs::read(&path).expect("a schema")).expect("JSON");
+        assert!(
+            kept == generated,
+            "docs/{name} is not what the types say: UPDATE=1 cargo test --test schema"
+        );
+        assert!(name.contains(&format!("-{version}.")));
     }
-    let kept: Value = serde_json::from_slice(&fs::read(&path).expect("a schema")).expect("JSON");
-    assert!(
-        kept == generated(),
-        "docs/{SCHEMA} is not what the types say: UPDATE=1 cargo test --test schema"
-    );
-    assert!(SCHEMA.contains(&format!("-{SCHEMA_VERSION}.")));
 }
 
 /// Readers find each field of a result in docs/result.md.

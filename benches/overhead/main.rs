@@ -9,6 +9,7 @@
 
 mod disk;
 mod fio;
+mod floor;
 mod programs;
 mod record;
 mod table;
@@ -55,6 +56,9 @@ struct Arguments {
     /// Another build of iosched, to be compared in the same rounds
     #[arg(long, value_name = "NAME=PATH", value_parser = named_path)]
     also: Vec<(String, PathBuf)>,
+    /// Hold the programs of the floor attached; for this bench itself
+    #[arg(long, hide = true)]
+    hold_floor: bool,
     /// Leave the peers out
     #[arg(long)]
     no_peers: bool,
@@ -89,6 +93,9 @@ fn run(arguments: &Arguments) -> Result<()> {
             "only root can attach BPF programs and make a loop device",
             "run it with sudo",
         ));
+    }
+    if arguments.hold_floor {
+        return floor::hold();
     }
     let begin = Instant::now();
     let disk = Disk::create()?;
@@ -142,6 +149,7 @@ fn variants(arguments: &Arguments, device: &str) -> Result<Vec<Variant>> {
         let name = format!("iosched {name}");
         variants.push(Variant::iosched(&name, path.clone(), device, &[])?);
     }
+    variants.push(Variant::floor()?);
     if !arguments.no_peers {
         variants.extend(Variant::peers(device));
     }

@@ -42,6 +42,16 @@ impl Variant {
         })
     }
 
+    /// Empty programs and the clock.
+    pub fn floor() -> Result<Variant> {
+        Ok(Variant {
+            name: "floor".to_owned(),
+            is_under_test: false,
+            program: std::env::current_exe().context("finding this binary")?,
+            arguments: vec!["--hold-floor".to_owned()],
+        })
+    }
+
     /// Whether they exist here shows when they are started.
     pub fn peers(device: &str) -> Vec<Variant> {
         let peer = |name: &str, program: &str, arguments: &[&str]| Variant {

@@ -13,6 +13,8 @@ use crate::snapshot::{
 pub use super::live_order::{Burst, LiveOrder};
 
 pub const SCHEMA_VERSION: u32 = 2;
+/// In docs/.
+pub const SCHEMA: &str = "stat-2.schema.json";
 
 /// Latency of the requests that completed in the interval. Nanoseconds; null where nothing was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -48,8 +48,3 @@ pub fn dd_reads(disk: &Disk, count: u32) -> u32 {
         &[&from, "of=/dev/null", "bs=4k", &count, "iflag=direct"],
     )
 }
-
-/// Whether this is the profile whose clock is the number of instructions.
-pub fn time_is_exact() -> bool {
-    std::env::var("VMTEST_PROFILE").is_ok_and(|profile| profile == "truth")
-}

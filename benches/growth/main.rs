@@ -1,0 +1,136 @@
+//! How the cost of watching grows with the processes and the devices that are watched: nanoseconds of BPF per I/O, and
+//! what user space takes to read everything. Needs root and a C compiler. Times are of this machine; read the ratios.
+
+#[allow(dead_code)] // the other bench asks for more
+#[path = "../overhead/disk.rs"]
+mod disk;
+#[allow(dead_code)]
+#[path = "../overhead/programs.rs"]
+mod programs;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use iosched::device::Device;
+use iosched::failure::{self, Failure};
+use iosched::probe::{Detail, Probe};
+use iosched::snapshot::Interval;
+
+use disk::Disk;
+use programs::Statistics;
+
+/// Processes and devices.
+const CASES: [(u32, usize); 7] = [
+    (1, 1),
+    (32, 1),
+    (500, 1),
+    (2000, 1),
+    (10_000, 1),
+    (32, 8),
+    (500, 8),
+];
+const SECONDS: u32 = 2;
+const LOOKS: usize = 9;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("growth: {error:#}");
+            ExitCode::from(failure::kind_of(&error).exit_code())
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(Failure::refused(
+            "only root can attach BPF programs and make a loop device",
+            "run it with sudo",
+        ));
+    }
+    let directory = tempfile::tempdir()?;
+    let readers = compile(directory.path())?;
+    let statistics = Statistics::off()?;
+    println!("processes  devices     reads  ns/IO  owners  snapshot  interval   memory");
+    for (processes, devices) in CASES {
+        let disks = (0..devices)
+            .map(|_| Disk::create())
+            .collect::<Result<Vec<Disk>>>()?;
+        let row = case(&readers, processes, &disks, &statistics)?;
+        println!("{processes:9}  {devices:7}  {row}");
+    }
+    println!(
+        "ns/IO     of the BPF programs, over the reads of all processes; the statistics' own clock is in it\n\
+         owners    that did something in the interval\n\
+         snapshot  median time of user space to read everything, histograms included; interval: to subtract two\n\
+         memory    of the kernel, fixed at the attach"
+    );
+    Ok(())
+}
+
+fn compile(directory: &Path) -> Result<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/growth/readers.c");
+    let binary = directory.join("readers");
+    let output = Command::new("cc")
+        .args(["-O2", "-o"])
+        .args([&binary, &source])
+        .output()
+        .context("starting cc (a C compiler)")?;
+    ensure!(
+        output.status.success(),
+        "compiling {}: {}",
+        source.display(),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(binary)
+}
+
+fn case(readers: &Path, processes: u32, disks: &[Disk], statistics: &Statistics) -> Result<String> {
+    let devices = disks
+        .iter()
+        .map(|disk| Ok(Device::resolve(&disk.name)?.device))
+        .collect::<Result<Vec<Device>>>()?;
+    let mut probe = Probe::attach(&devices, 0, Detail::default())?;
+    let before = probe.snapshot()?;
+    let on = statistics.on()?;
+    let output = Command::new(readers)
+        .arg(processes.to_string())
+        .arg(SECONDS.to_string())
+        .args(disks.iter().map(Disk::node))
+        .output()
+        .context("starting the readers")?;
+    ensure!(
+        output.status.success(),
+        "readers: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    drop(on);
+    let reads: u64 = String::from_utf8_lossy(&output.stdout).trim().parse()?;
+    let run_ns = probe.run_time_ns()?;
+    let mut snapshots = Vec::new();
+    let mut intervals = Vec::new();
+    let mut owners = 0;
+    for _ in 0..LOOKS {
+        let start = Instant::now();
+        let after = probe.snapshot()?;
+        snapshots.push(start.elapsed());
+        let start = Instant::now();
+        owners = Interval::between(&before, &after)?.owners.len();
+        intervals.push(start.elapsed());
+    }
+    Ok(format!(
+        "{reads:8}  {:5.0}  {owners:6}  {:6.2} ms {:6.2} ms  {:3} MiB",
+        run_ns as f64 / reads as f64,
+        median_ms(snapshots),
+        median_ms(intervals),
+        probe.memory_bytes() >> 20
+    ))
+}
+
+fn median_ms(mut times: Vec<Duration>) -> f64 {
+    times.sort_unstable();
+    times[times.len() / 2].as_secs_f64() * 1e3
+}
