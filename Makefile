@@ -5,7 +5,7 @@ RUN_AS_ROOT := $(if $(SUDO),env CARGO_TARGET_$(shell rustc -vV | sed -n 's/^host
 
 PREFIX ?= /usr/local
 
-.PHONY: all install demo test vmtest bench lint fmt setup-build
+.PHONY: all install demo demo-tui test vmtest bench lint fmt setup-build
 
 all: setup-build
 	cargo build --release --workspace --locked
@@ -21,6 +21,12 @@ demo:
 	@contrib/setup.sh build demo
 	cargo build --release --locked
 	$(SUDO) target/release/iosched-ab demo
+
+# The terminal UI on a simulated SSD with two processes at work.
+demo-tui:
+	@contrib/setup.sh build demo
+	cargo build --release --workspace --locked
+	$(SUDO) target/release/iosched --demo
 
 test:
 	@contrib/setup.sh build test

@@ -249,6 +249,12 @@ impl Entry {
         self.undo_once()
     }
 
+    /// The change is to stay: nobody undoes it any more.
+    pub fn keep(mut self) -> Result<()> {
+        self.undo = None;
+        self.journal.strike_out(self.id)
+    }
+
     fn undo_once(&mut self) -> Result<()> {
         match self.undo.take() {
             None => Ok(()),

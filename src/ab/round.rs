@@ -260,7 +260,7 @@ fn wait_until_idle(device: &Device) -> Result<()> {
 }
 
 /// Attributes that are not as they were, with both values.
-pub(super) fn differences(was: &State, now: &State) -> Vec<String> {
+pub fn differences(was: &State, now: &State) -> Vec<String> {
     let mut drifted = Vec::new();
     if now.active != was.active {
         drifted.push(format!("scheduler: {} -> {}", was.active, now.active));

@@ -53,7 +53,7 @@ pub struct Experiment<'a> {
 }
 
 impl ProbeInfo {
-    fn of(probe: &Probe) -> ProbeInfo {
+    pub fn of(probe: &Probe) -> ProbeInfo {
         ProbeInfo {
             measures_q2g: probe.measures_q2g(),
             memory_bytes: probe.memory_bytes(),

@@ -7,13 +7,36 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 #[command(
     name = "iosched",
     version,
-    arg_required_else_help = true,
+    args_conflicts_with_subcommands = true,
     max_term_width = 100
 )]
-#[command(after_help = "To compare schedulers on a device, see `iosched-ab --help`.")]
+#[command(
+    after_help = "Examples:\n  iosched                     all disks, on the terminal; ? shows every key\n  \
+    iosched nvme0n1 -i 0.5      one disk, twice a second\n  \
+    iosched --demo              a simulated SSD with two processes at work: F rotates the schedulers\n\n\
+    Without a terminal it is `iosched stat`. To compare schedulers on a device, see `iosched-ab --help`."
+)]
 pub struct Cli {
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Option<Command>,
+    #[command(flatten)]
+    pub watch: Watch,
+}
+
+#[derive(Args)]
+pub struct Watch {
+    /// Kernel name, path, partition or mount point; all disks if none is given
+    #[arg(value_name = "DEVICE")]
+    pub devices: Vec<String>,
+    /// Seconds from picture to picture; 0.25 to 10
+    #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    pub interval: f64,
+    /// Offer this scheduler with settings, too: [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]...
+    #[arg(long = "arm", value_name = "ARM")]
+    pub arms: Vec<String>,
+    /// On a simulated SSD of its own, a reader and a greedy writer at work
+    #[arg(long, conflicts_with = "devices")]
+    pub demo: bool,
 }
 
 #[derive(Subcommand)]
@@ -79,6 +102,25 @@ pub struct Stat {
     /// Only this control group and those below it, as in /proc/PID/cgroup
     #[arg(long, value_name = "PATH")]
     pub cgroup: Option<String>,
+}
+
+impl Stat {
+    /// The same look, line by line.
+    pub fn of(watch: &Watch) -> Self {
+        Stat {
+            devices: watch.devices.clone(),
+            interval: watch.interval,
+            count: None,
+            by: By::Process,
+            detail: Vec::new(),
+            writeback_owner: false,
+            no_q2g: false,
+            passthrough: false,
+            output: Output::Text,
+            pid: None,
+            cgroup: None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

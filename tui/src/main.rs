@@ -5,8 +5,9 @@ mod restore;
 mod schedulers;
 mod set;
 mod stat;
+mod ui;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -14,21 +15,33 @@ use cli::{Cli, Command};
 use iosched::failure;
 
 fn main() -> ExitCode {
+    // This binary is also what it starts: the guardian, and the first moments of the demo's workload.
+    if let Some(code) = iosched::workload::launch::run_if_asked() {
+        return code;
+    }
+    if let Some(outcome) = iosched::guardian::run_if_asked() {
+        return if outcome.is_ok() {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        };
+    }
     let cli = Cli::parse();
     if !matches!(
         cli.command,
-        Command::Restore(_) | Command::Completions { .. }
+        Some(Command::Restore(_) | Command::Completions { .. })
     ) {
         for note in iosched::journal::notes() {
             let _ = writeln!(std::io::stderr(), "iosched: note: {note}");
         }
     }
     let outcome = iosched::interrupt::install().and_then(|()| match cli.command {
-        Command::Stat(arguments) => stat::run(&arguments),
-        Command::Schedulers(arguments) => schedulers::run(&arguments),
-        Command::Set(arguments) => set::run(&arguments),
-        Command::Restore(arguments) => restore::run(&arguments),
-        Command::Completions { shell } => {
+        Some(Command::Stat(arguments)) => stat::run(&arguments),
+        Some(Command::Schedulers(arguments)) => schedulers::run(&arguments),
+        Some(Command::Set(arguments)) => set::run(&arguments),
+        Some(Command::Restore(arguments)) => restore::run(&arguments),
+        None => watch(&cli.watch),
+        Some(Command::Completions { shell }) => {
             clap_complete::generate(
                 shell,
                 &mut Cli::command(),
@@ -46,6 +59,20 @@ fn main() -> ExitCode {
             ExitCode::from(failure::kind_of(&error).exit_code())
         }
     }
+}
+
+/// The terminal UI; without a terminal the same as `iosched stat`.
+fn watch(arguments: &cli::Watch) -> anyhow::Result<()> {
+    if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
+        return ui::run(arguments);
+    }
+    if arguments.demo {
+        return Err(failure::Failure::usage(
+            "--demo needs a terminal",
+            "without one, `iosched-ab demo` compares the schedulers on the same device",
+        ));
+    }
+    stat::run(&cli::Stat::of(arguments))
 }
 
 /// The reader has seen enough, as `head` does.

@@ -75,10 +75,12 @@ fn retries_of_the_transport_are_requeues_and_each_read_counts_once() {
         println!("{scheduler}: {edges:?}");
         // Every 20th command, the repeated ones among them.
         assert!((10..=11).contains(&edges.requeues), "{edges:?}");
+        assert!(edges.requeued_ns > 0, "{edges:?}");
         assert_eq!(
             edges,
             Edges {
                 requeues: edges.requeues,
+                requeued_ns: edges.requeued_ns,
                 ..Edges::default()
             }
         );

@@ -29,11 +29,16 @@ fn a_hundred_flips_under_load_lose_nothing_unaccounted() {
     });
     let done = fio["read"]["total_ios"].as_u64().expect("a count");
     let (ios, quality) = (seen.op(Op::Read).ios, seen.device().quality);
-    println!("{ios} of {done} reads, {quality:?}");
+    let edges = seen.device().edges;
+    println!("{ios} of {done} reads, {edges:?}, {quality:?}");
     assert!(done > 1000, "{done} reads are no load");
+    assert_eq!(edges.switches, FLIPS as u64);
+    // Asked for before a switch and dispatched after it: of neither side, but told.
+    assert!(edges.straddlers > 0);
+    let kept = done - edges.straddlers;
     assert_eq!(quality.lost + quality.negative + quality.owner_overflow, 0);
     // Kernels that skip programs say how often; without that every read is there.
-    assert!(ios <= done && ios + quality.skipped + quality.evicted >= done);
+    assert!(ios <= kept && ios + quality.skipped + quality.evicted >= kept);
     assert!(quality.unissued + quality.started_late + quality.unseen <= quality.skipped);
     // Never more than all, and of those all but what was first seen later than its start.
     let own = seen.process_op(pid, Op::Read).ios;

@@ -1,0 +1,220 @@
+//! The terminal UI: event -> action -> `update` -> `view`; effects are carried out here and in the sampling thread.
+
+mod action;
+mod buckets;
+mod compare;
+mod control;
+mod demo;
+mod devices;
+mod dialog;
+mod export;
+mod heat;
+mod keys;
+mod model;
+mod palette;
+mod read;
+mod rotation;
+mod round;
+mod sample;
+mod sampler;
+mod terminal;
+mod update;
+mod view;
+mod words;
+
+use std::io::Write;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use iosched::arm::Arm;
+use iosched::device::Device;
+use iosched::failure::Failure;
+use iosched::interrupt;
+use iosched::journal::Journal;
+use iosched::scheduler;
+use ratatui::crossterm::event::{self, Event as Input, KeyCode, KeyEventKind};
+
+use crate::cli::Watch;
+use action::Action;
+use control::Control;
+use model::{Dialog, INTERVALS, Model};
+use palette::{Depth, Palette, Theme};
+use sample::{Disk, Report};
+use sampler::{Sampler, Setup};
+use terminal::Screen;
+use update::{Effect, update};
+
+/// What the loop waits for.
+enum Event {
+    Input(Input),
+    /// The terminal is gone.
+    NoInput,
+    Report(Report),
+}
+
+/// What the kernel sends when a terminal goes.
+const SIGHUP: i32 = 1;
+/// Signals are looked for this often.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+pub fn run(arguments: &Watch) -> Result<()> {
+    let journal = Journal::create()?;
+    let launcher = std::env::current_exe().context("finding this program's own path")?;
+    let demo = arguments
+        .demo
+        .then(|| demo::Demo::start(&journal, &launcher))
+        .transpose()?;
+    let names = demo
+        .as_ref()
+        .map_or(arguments.devices.clone(), |demo| vec![demo.device_name()]);
+    let (devices, notes) = devices::named(&names)?;
+    let arms = devices
+        .iter()
+        .map(|device| arms(device, &arguments.arms))
+        .collect::<Result<Vec<_>>>()?;
+    let interval = INTERVALS
+        .iter()
+        .position(|&seconds| seconds >= arguments.interval)
+        .unwrap_or(INTERVALS.len() - 1);
+    let palette = Palette {
+        depth: Depth::of_terminal(|name| std::env::var(name).ok()),
+        theme: Theme::Dark,
+    };
+    let mut model = Model::new(devices.iter().map(disk).collect(), palette, interval);
+    model.extra_arms.clone_from(&arguments.arms);
+    model.demo = demo.as_ref().map(demo::Demo::text);
+    model.message = notes.first().cloned();
+
+    let (events, inbox) = channel();
+    let mut screen = Screen::open()?;
+    screen.draw(&mut model)?;
+    read_input(events.clone());
+    let sampler = Sampler::start(
+        Setup {
+            devices,
+            arms,
+            interval: Duration::from_secs_f64(model.interval_s()),
+            control: Control::new(journal, launcher, demo.is_some()),
+            labels: demo.as_ref().map(demo::Demo::labels).unwrap_or_default(),
+        },
+        move |report| {
+            let _ = events.send(Event::Report(report)); // nobody listens any more: the loop has ended
+        },
+    );
+    let outcome = run_loop(&mut model, &mut screen, &sampler, &inbox);
+    drop(screen);
+    let put_back = say_what_was_put_back(sampler.end());
+    drop(demo);
+    outcome.and(put_back)
+}
+
+fn say_what_was_put_back(lines: Vec<Result<String>>) -> Result<()> {
+    let mut first_error = Ok(());
+    for line in lines {
+        match line {
+            Ok(text) => {
+                let _ = writeln!(std::io::stderr(), "iosched: {text}");
+            }
+            Err(error) if first_error.is_ok() => first_error = Err(error),
+            Err(_) => {}
+        }
+    }
+    first_error
+}
+
+fn run_loop(
+    model: &mut Model,
+    screen: &mut Screen,
+    sampler: &Sampler,
+    inbox: &Receiver<Event>,
+) -> Result<()> {
+    loop {
+        interrupt::check()?;
+        let first = match inbox.recv_timeout(PATIENCE) {
+            Ok(event) => event,
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(anyhow::anyhow!("the sampling thread has ended"));
+            }
+        };
+        // All that waits, then one picture of it.
+        for event in std::iter::once(first).chain(inbox.try_iter()) {
+            let action = match event {
+                Event::Input(input) => action_of(&input, model),
+                Event::NoInput => return Err(Failure::interrupted(SIGHUP)),
+                Event::Report(report) => Some(Action::Report(report)),
+            };
+            for effect in action.map_or_else(Vec::new, |action| update(model, action)) {
+                if effect == Effect::Quit {
+                    return Ok(());
+                }
+                carry_out(model, sampler, effect)?;
+            }
+        }
+        screen.draw(model)?;
+    }
+}
+
+fn carry_out(model: &mut Model, sampler: &Sampler, effect: Effect) -> Result<()> {
+    if effect == Effect::ExportProcesses {
+        let text = match export::processes(model) {
+            Ok(path) => format!("written: {}", path.display()),
+            Err(error) => format!("{error:#}"),
+        };
+        update(model, Action::Say(text));
+        return Ok(());
+    }
+    anyhow::ensure!(sampler.request(effect), "the sampling thread has ended");
+    Ok(())
+}
+
+fn action_of(input: &Input, model: &Model) -> Option<Action> {
+    let Input::Key(key) = input else { return None };
+    if key.kind == KeyEventKind::Release {
+        return None;
+    }
+    let is_typing = matches!(model.dialog, Some(Dialog::Filter));
+    let is_control = key.modifiers.contains(event::KeyModifiers::CONTROL);
+    match key.code {
+        KeyCode::Char(letter) if is_typing && !is_control => Some(Action::Type(letter)),
+        KeyCode::Backspace if is_typing => Some(Action::Erase),
+        _ => keys::command(*key, model.screen, model.dialog.is_some()).map(Action::Do),
+    }
+}
+
+/// A thread that waits for keys; it ends with the process.
+fn read_input(events: Sender<Event>) {
+    std::thread::spawn(move || {
+        while let Ok(input) = event::read() {
+            if events.send(Event::Input(input)).is_err() {
+                return;
+            }
+        }
+        let _ = events.send(Event::NoInput); // nobody listens any more: we are ending
+    });
+}
+
+/// All that may be applied to a device: its schedulers as they are, and those of `--arm`.
+fn arms(device: &Device, extra: &[String]) -> Result<Vec<Arm>> {
+    let available = scheduler::choice(device)
+        .map(|choice| choice.available)
+        .unwrap_or_default();
+    let all: Vec<Arm> = available
+        .iter()
+        .chain(extra)
+        .map(|text| text.parse())
+        .collect::<Result<_>>()?;
+    iosched::arm::refuse_duplicate_labels(&all)?;
+    Ok(all)
+}
+
+fn disk(device: &Device) -> Disk {
+    Disk {
+        name: device.name.clone(),
+        model: device.model(),
+        size_bytes: device.size_bytes().ok(),
+        rotational: device.rotational().ok(),
+        hardware_queues: device.hardware_queues(),
+    }
+}

@@ -1,0 +1,91 @@
+//! What can be done.
+
+use super::sample::Report;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Screen {
+    Overview,
+    Compare,
+    Processes,
+    Order,
+    Fairness,
+    Heatmap,
+    Help,
+}
+
+impl Screen {
+    pub const ALL: [Screen; 7] = [
+        Screen::Overview,
+        Screen::Compare,
+        Screen::Processes,
+        Screen::Order,
+        Screen::Fairness,
+        Screen::Heatmap,
+        Screen::Help,
+    ];
+
+    pub fn title(self) -> &'static str {
+        match self {
+            Screen::Overview => "Overview",
+            Screen::Compare => "Compare",
+            Screen::Processes => "Processes",
+            Screen::Order => "Order",
+            Screen::Fairness => "Fairness",
+            Screen::Heatmap => "Heatmap",
+            Screen::Help => "Help",
+        }
+    }
+
+    pub fn after(self, steps: usize) -> Screen {
+        Screen::ALL[(self as usize + steps) % Screen::ALL.len()]
+    }
+}
+
+/// Everything that changes the model.
+#[derive(Debug)]
+pub enum Action {
+    Report(Report),
+    Do(Command),
+    /// Into the field that is open.
+    Type(char),
+    Erase,
+    /// The message line has stood long enough, or the file is written.
+    Say(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    Show(Screen),
+    Next,
+    Previous,
+    Up,
+    Down,
+    Left,
+    Right,
+    PageUp,
+    PageDown,
+    First,
+    Last,
+    Open,
+    Back,
+    Toggle,
+    Pause,
+    Faster,
+    Slower,
+    NextDevice,
+    Theme,
+    Filter,
+    Sort,
+    Reverse,
+    Cgroups,
+    Stage,
+    Scope,
+    Statistic,
+    Reference,
+    Overlay,
+    Clear,
+    Flip,
+    Rotate,
+    Export,
+    Quit,
+}

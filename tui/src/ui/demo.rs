@@ -1,0 +1,78 @@
+//! `iosched --demo`: a scratch SSD of its own with a reader (probe) and a greedy writer (hog) at work, each in its own
+//! control group. All of it goes when the [`Demo`] is dropped, and the guardian sees to it when we are killed.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use iosched::guardian::{self, Guardian};
+use iosched::journal::Journal;
+use iosched::scratch::{Model, Scratch};
+use iosched::workload::{self, Running, Workload, catalogue};
+use tempfile::TempDir;
+
+const SIZE_BYTES: u64 = 1 << 30;
+/// Longer than anybody looks.
+const TIME: Duration = Duration::from_secs(24 * 3600);
+
+/// Ended in the order of the fields.
+pub struct Demo {
+    running: Box<dyn Running>,
+    _files: TempDir,
+    scratch: Scratch,
+    _guardian: Guardian,
+}
+
+impl Demo {
+    /// Must live on the thread that called this: the kernel ends the workload with that.
+    pub fn start(journal: &Journal, launcher: &Path) -> Result<Self> {
+        let mut workload = catalogue::find("probe-hog")?;
+        workload.check()?;
+        let guardian = guardian::start(launcher, journal)?;
+        let scratch = Scratch::create(Model::Ssd, SIZE_BYTES, journal)?;
+        let files = tempfile::Builder::new()
+            .prefix("iosched-demo-")
+            .tempdir()
+            .context("making a directory")?;
+        let running = workload.start(&workload::Round {
+            device_node: &Path::new("/dev").join(scratch.device_name()),
+            arm_label: "demo",
+            index: 0,
+            block: 0,
+            seed: 1,
+            ramp: Duration::ZERO,
+            time: TIME,
+            directory: files.path(),
+            scratch_directory: None,
+            journal,
+            launcher,
+        })?;
+        Ok(Demo {
+            running,
+            _files: files,
+            scratch,
+            _guardian: guardian,
+        })
+    }
+
+    pub fn device_name(&self) -> String {
+        self.scratch.device_name().to_owned()
+    }
+
+    /// Its control groups by id.
+    pub fn labels(&self) -> Vec<(u64, String)> {
+        self.running
+            .cgroups()
+            .into_iter()
+            .map(|group| (group.id, group.label))
+            .collect()
+    }
+
+    /// A sentence for people.
+    pub fn text(&self) -> String {
+        match self.scratch.fallback() {
+            None => "a simulated SSD; a reader (probe) and a greedy writer (hog) are at work: F rotates the schedulers".to_owned(),
+            Some(why) => format!("a loop device over memory, because {why}"),
+        }
+    }
+}

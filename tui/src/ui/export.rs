@@ -1,0 +1,77 @@
+//! What is on the screen, as a file: the processes as CSV, with the columns of `iosched stat --output csv` that people use.
+
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use anyhow::{Result, ensure};
+use iosched::journal::write_whole;
+use iosched::report::live::LiveProcess;
+
+use super::model::{Model, merged_share};
+
+const HEADER: [&str; 17] = [
+    "device",
+    "pid",
+    "comm",
+    "cgroup",
+    "iops",
+    "bytes_per_s",
+    "reads",
+    "writes",
+    "device_time_share",
+    "queue_wait_p50_ns",
+    "queue_wait_p99_ns",
+    "queue_wait_max_ns",
+    "device_p50_ns",
+    "device_p99_ns",
+    "device_max_ns",
+    "merged_share",
+    "starvation_max_ns",
+];
+
+/// The rows of the table as they are filtered and sorted.
+pub fn processes(model: &Model) -> Result<PathBuf> {
+    let rows = model.processes();
+    ensure!(!rows.is_empty(), "there is no process to export");
+    let stamp: String = humantime::format_rfc3339_seconds(SystemTime::now())
+        .to_string()
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .collect();
+    let path = PathBuf::from(format!("iosched-processes-{stamp}.csv"));
+    write_whole(&path, &csv(rows.iter().map(|(_, process)| *process))?)?;
+    Ok(path)
+}
+
+fn csv<'a>(rows: impl Iterator<Item = &'a LiveProcess>) -> Result<Vec<u8>> {
+    let mut out = csv::Writer::from_writer(Vec::new());
+    out.write_record(HEADER)?;
+    let number = |value: Option<f64>| value.map(|value| format!("{value:.0}")).unwrap_or_default();
+    let share = |value: Option<f64>| value.map(|value| format!("{value:.4}")).unwrap_or_default();
+    for process in rows {
+        let fairness = process.fairness.as_ref();
+        out.write_record([
+            process.device.clone(),
+            process.pid.map(|pid| pid.to_string()).unwrap_or_default(),
+            process.comm.clone(),
+            process.cgroup.clone().unwrap_or_default(),
+            format!("{:.2}", process.iops),
+            format!("{:.0}", process.bytes_per_s),
+            process.reads.to_string(),
+            process.writes.to_string(),
+            share(fairness.and_then(|fairness| fairness.device_time_share)),
+            number(process.queue_wait.p50_ns),
+            number(process.queue_wait.p99_ns),
+            number(process.queue_wait.max_ns),
+            number(process.device_time.p50_ns),
+            number(process.device_time.p99_ns),
+            number(process.device_time.max_ns),
+            share(merged_share(process)),
+            fairness
+                .and_then(|f| f.starvation_max_ns)
+                .map(|ns| ns.to_string())
+                .unwrap_or_default(),
+        ])?;
+    }
+    Ok(out.into_inner()?)
+}

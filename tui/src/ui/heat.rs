@@ -1,0 +1,70 @@
+//! One column of the heatmap: how many I/Os took how long, in quarters of an octave. Pure.
+
+use iosched::histogram::Histogram;
+
+use super::compare::{Scope, Stage};
+use super::sample::Stages;
+
+/// From 1 us to 17 s.
+pub const ROWS: usize = 96;
+const LOW_NS: f64 = 1000.0;
+
+/// By stage and by reads or writes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column([[Vec<u32>; 2]; 3]);
+
+impl Column {
+    pub fn of(stages: &Stages) -> Column {
+        let pair = |pair: &[Histogram; 2]| [rows(&pair[0]), rows(&pair[1])];
+        Column([
+            pair(&stages.wait),
+            pair(&stages.device),
+            pair(&stages.total),
+        ])
+    }
+
+    pub fn rows(&self, stage: Stage, scope: Scope) -> Vec<u32> {
+        let pair = &self.0[stage as usize];
+        match scope {
+            Scope::Reads => pair[0].clone(),
+            Scope::Writes => pair[1].clone(),
+            Scope::All => pair[0].iter().zip(&pair[1]).map(|(a, b)| a + b).collect(),
+        }
+    }
+}
+
+/// The lower end of a row.
+pub fn lower_ns(row: usize) -> f64 {
+    LOW_NS * 2f64.powf(row as f64 / 4.0)
+}
+
+fn rows(histogram: &Histogram) -> Vec<u32> {
+    let mut rows = vec![0u32; ROWS];
+    for (cell, &count) in histogram.counts().iter().enumerate() {
+        if count > 0 {
+            let octaves = (histogram.layout().mid_ns(cell) / LOW_NS).log2().max(0.0);
+            let row = ((octaves * 4.0) as usize).min(ROWS - 1);
+            rows[row] = rows[row].saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosched::histogram::DEVICE;
+
+    #[test]
+    fn every_value_has_its_row() {
+        let mut histogram = Histogram::new(DEVICE);
+        for ns in [100, 1_500, 1_000_000, 100_000_000_000] {
+            histogram.record(ns);
+        }
+        let found = rows(&histogram);
+        assert_eq!(found.iter().sum::<u32>(), 4);
+        assert_eq!((found[0], found[2], found[ROWS - 1]), (1, 1, 1));
+        let millisecond = found[3..ROWS - 1].iter().position(|&n| n == 1).unwrap() + 3;
+        assert!(lower_ns(millisecond) <= 1_010_000.0 && 990_000.0 < lower_ns(millisecond + 1));
+    }
+}

@@ -1,0 +1,230 @@
+//! Colours by what the terminal can show, from palettes that colour-blind eyes can tell apart. Nothing is said by colour
+//! alone: every series has its name beside it and every heat its own character.
+
+use ratatui::style::{Color, Modifier, Style};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    Mono,
+    Ansi16,
+    Ansi256,
+    True,
+}
+
+impl Depth {
+    /// By the environment, as terminals and users set it.
+    pub fn of_terminal(variable: impl Fn(&str) -> Option<String>) -> Depth {
+        let term = variable("TERM").unwrap_or_default();
+        let no_color = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let colorterm = variable("COLORTERM").unwrap_or_default();
+        if no_color || term == "dumb" || term.is_empty() {
+            Depth::Mono
+        } else if colorterm == "truecolor" || colorterm == "24bit" || term.ends_with("-direct") {
+            Depth::True
+        } else if term.contains("256") {
+            Depth::Ansi256
+        } else {
+            Depth::Ansi16
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Theme {
+    Dark,
+    Light,
+    Mono,
+}
+
+impl Theme {
+    pub fn next(self) -> Theme {
+        match self {
+            Theme::Dark => Theme::Light,
+            Theme::Light => Theme::Mono,
+            Theme::Mono => Theme::Dark,
+        }
+    }
+
+    pub fn title(self) -> &'static str {
+        match self {
+            Theme::Dark => "dark",
+            Theme::Light => "light",
+            Theme::Mono => "monochrome",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Palette {
+    pub depth: Depth,
+    pub theme: Theme,
+}
+
+type Rgb = (u8, u8, u8);
+
+/// Okabe and Ito, "Color Universal Design" (2008), without black and yellow; then what 16 colours come nearest.
+const SERIES: [(Rgb, Color); 6] = [
+    ((86, 180, 233), Color::LightBlue),
+    ((230, 159, 0), Color::Yellow),
+    ((0, 158, 115), Color::Green),
+    ((204, 121, 167), Color::Magenta),
+    ((0, 114, 178), Color::Blue),
+    ((213, 94, 0), Color::Red),
+];
+
+/// Viridis at even steps (van der Walt and Smith, CC0): equal steps of lightness for every eye.
+const HEAT: [Rgb; 5] = [
+    (68, 1, 84),
+    (59, 82, 139),
+    (33, 145, 140),
+    (94, 201, 98),
+    (253, 231, 37),
+];
+const HEAT_16: [Color; 5] = [
+    Color::DarkGray,
+    Color::Blue,
+    Color::Cyan,
+    Color::Green,
+    Color::Yellow,
+];
+
+#[allow(clippy::unused_self)] // what is bold or reversed today may have a colour tomorrow
+impl Palette {
+    fn is_mono(self) -> bool {
+        self.depth == Depth::Mono || self.theme == Theme::Mono
+    }
+
+    fn colour(self, rgb: Rgb, ansi: Color) -> Color {
+        match self.depth {
+            Depth::Mono => Color::Reset,
+            Depth::Ansi16 => ansi,
+            Depth::Ansi256 => Color::Indexed(cube(rgb)),
+            Depth::True => Color::Rgb(rgb.0, rgb.1, rgb.2),
+        }
+    }
+
+    fn coloured(self, rgb: Rgb, ansi: Color) -> Style {
+        if self.is_mono() {
+            Style::new()
+        } else {
+            Style::new().fg(self.colour(rgb, ansi))
+        }
+    }
+
+    pub fn series(self, index: usize) -> Style {
+        let (rgb, ansi) = SERIES[index % SERIES.len()];
+        if self.theme == Theme::Light {
+            let darker = |part: u8| (u16::from(part) * 7 / 10) as u8;
+            return self.coloured((darker(rgb.0), darker(rgb.1), darker(rgb.2)), ansi);
+        }
+        self.coloured(rgb, ansi)
+    }
+
+    /// 0 to 1.
+    pub fn heat(self, share: f64) -> Style {
+        let last = HEAT.len() - 1;
+        let place = share.clamp(0.0, 1.0) * last as f64;
+        let low = (place as usize).min(last - 1);
+        let part = place - low as f64;
+        let mix = |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * part) as u8;
+        let (a, b) = (HEAT[low], HEAT[low + 1]);
+        let rgb = (mix(a.0, b.0), mix(a.1, b.1), mix(a.2, b.2));
+        self.coloured(rgb, HEAT_16[place.round() as usize])
+    }
+
+    pub fn title(self) -> Style {
+        self.series(0).add_modifier(Modifier::BOLD)
+    }
+
+    pub fn strong(self) -> Style {
+        Style::new().add_modifier(Modifier::BOLD)
+    }
+
+    pub fn faint(self) -> Style {
+        match (self.is_mono(), self.theme) {
+            (true, _) => Style::new().add_modifier(Modifier::DIM),
+            (_, Theme::Light) => self.coloured((95, 95, 95), Color::DarkGray),
+            _ => self.coloured((138, 138, 138), Color::DarkGray),
+        }
+    }
+
+    pub fn warning(self) -> Style {
+        self.series(5).add_modifier(Modifier::BOLD)
+    }
+
+    pub fn chosen(self) -> Style {
+        Style::new().add_modifier(Modifier::REVERSED)
+    }
+}
+
+/// The nearest of the 6 x 6 x 6 cube of 256 colours, or of its greys.
+fn cube((r, g, b): Rgb) -> u8 {
+    if r == g && g == b && (8..=238).contains(&r) {
+        return 232 + (r - 8) / 10;
+    }
+    let level = |part: u8| match part {
+        0..=47 => 0,
+        48..=114 => 1,
+        _ => (part - 35) / 40,
+    };
+    16 + 36 * level(r) + 6 * level(g) + level(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn depth(variables: &[(&str, &str)]) -> Depth {
+        Depth::of_terminal(|name| {
+            let found = variables.iter().find(|(key, _)| *key == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn the_environment_decides() {
+        assert_eq!(depth(&[("TERM", "xterm-256color")]), Depth::Ansi256);
+        assert_eq!(depth(&[("TERM", "xterm")]), Depth::Ansi16);
+        assert_eq!(
+            depth(&[("TERM", "xterm"), ("COLORTERM", "truecolor")]),
+            Depth::True
+        );
+        assert_eq!(
+            depth(&[("TERM", "xterm-256color"), ("NO_COLOR", "1")]),
+            Depth::Mono
+        );
+        assert_eq!(
+            depth(&[("TERM", "xterm-256color"), ("NO_COLOR", "")]),
+            Depth::Ansi256
+        );
+        assert_eq!(depth(&[("TERM", "dumb")]), Depth::Mono);
+        assert_eq!(depth(&[]), Depth::Mono);
+    }
+
+    #[test]
+    fn mono_has_no_colour_at_all() {
+        for (depth, theme) in [(Depth::Mono, Theme::Dark), (Depth::True, Theme::Mono)] {
+            let palette = Palette { depth, theme };
+            let styles = [
+                palette.series(1),
+                palette.heat(0.7),
+                palette.title(),
+                palette.faint(),
+                palette.warning(),
+            ];
+            assert!(
+                styles
+                    .iter()
+                    .all(|style| style.fg.is_none() && style.bg.is_none())
+            );
+        }
+    }
+
+    #[test]
+    fn colours_are_mapped_to_the_cube() {
+        assert_eq!(cube((255, 255, 255)), 231);
+        assert_eq!(cube((0, 0, 0)), 16);
+        assert_eq!(cube((86, 180, 233)), 16 + 36 + 6 * 3 + 4);
+        assert_eq!(cube((138, 138, 138)), 245);
+    }
+}

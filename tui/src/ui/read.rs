@@ -1,0 +1,377 @@
+//! From the probe and sysfs to samples: what is counted between two moments, and on whose side it is.
+
+use std::cell::RefCell;
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::{Context, Result};
+use iosched::cgroups::Names;
+use iosched::device::{Device, IoStat};
+use iosched::probe::Probe;
+use iosched::report::live::{self, Burst, DeviceState, LiveRecord, Selection};
+use iosched::scheduler::{self, State};
+use iosched::snapshot::{self, Interval, Op, OwnerNumbers, Snapshot, Stage};
+
+use super::rotation::Rotation;
+use super::sample::{Counters, DeviceSample, Flip, Measured, Sample, Side, Stages};
+
+/// Settings are read again this often; the scheduler at every sample.
+const SETTINGS_EVERY: Duration = Duration::from_secs(2);
+
+pub struct Reader {
+    pub by_cgroup: bool,
+    pub wants_order: bool,
+    /// The last rotation, for its export.
+    pub finished: Option<Rotation>,
+    probe: Option<Probe>,
+    earlier: Option<Snapshot>,
+    earlier_at: Instant,
+    devices: Vec<Watched>,
+    names: Everyone,
+}
+
+struct Watched {
+    device: Device,
+    state: Option<State>,
+    read_at: Instant,
+    stat: IoStat,
+    /// The arm in force: a label of ours, or the scheduler's name.
+    label: String,
+    /// The scheduler that should be active.
+    expected: String,
+    settled_at: Option<Instant>,
+    /// A switch of ours that the kernel side has yet to see.
+    is_switch_due: bool,
+}
+
+impl Watched {
+    fn new(device: Device) -> Self {
+        let state = scheduler::read(&device).ok();
+        let active = state
+            .as_ref()
+            .map(|state| state.active.clone())
+            .unwrap_or_default();
+        Watched {
+            stat: device.io_stat().unwrap_or_default(),
+            device,
+            state,
+            read_at: Instant::now(),
+            label: active.clone(),
+            expected: active,
+            settled_at: None,
+            is_switch_due: false,
+        }
+    }
+
+    /// The state now, and the flip by another hand, if there was one.
+    fn look(&mut self) -> Option<(String, String)> {
+        let active = scheduler::choice(&self.device)
+            .map(|choice| choice.active)
+            .ok();
+        let known = self.state.as_ref().map(|state| &state.active);
+        if active.as_ref() != known || self.read_at.elapsed() >= SETTINGS_EVERY {
+            self.state = scheduler::read(&self.device).ok();
+            self.read_at = Instant::now();
+        }
+        let active = active?;
+        if active == self.expected {
+            return None;
+        }
+        let from = std::mem::replace(&mut self.label, active.clone());
+        self.expected.clone_from(&active);
+        Some((from, active))
+    }
+
+    fn counters(&mut self, seconds: f64) -> Counters {
+        let Ok(now) = self.device.io_stat() else {
+            return Counters::default();
+        };
+        let before = std::mem::replace(&mut self.stat, now);
+        let since = |field: fn(&IoStat) -> u64| field(&now).saturating_sub(field(&before)) as f64;
+        let mean = |ticks: f64, ios: f64| (ios > 0.0).then(|| ticks / ios * 1e6);
+        let (reads, writes) = (since(|s| s.reads), since(|s| s.writes));
+        Counters {
+            reads_per_s: reads / seconds,
+            writes_per_s: writes / seconds,
+            read_bytes_per_s: since(|s| s.read_sectors) * 512.0 / seconds,
+            write_bytes_per_s: since(|s| s.write_sectors) * 512.0 / seconds,
+            read_mean_ns: mean(since(|s| s.read_ticks_ms), reads),
+            write_mean_ns: mean(since(|s| s.write_ticks_ms), writes),
+            in_flight: now.in_flight,
+            busy_share: (since(|s| s.io_ticks_ms) / 1e3 / seconds).min(1.0),
+        }
+    }
+}
+
+impl Reader {
+    pub fn new(devices: Vec<Device>, mut probe: Option<Probe>, labels: Vec<(u64, String)>) -> Self {
+        let earlier = probe.as_mut().and_then(|probe| probe.snapshot().ok());
+        Reader {
+            by_cgroup: false,
+            wants_order: false,
+            finished: None,
+            probe,
+            earlier,
+            earlier_at: Instant::now(),
+            devices: devices.into_iter().map(Watched::new).collect(),
+            names: Everyone {
+                labels,
+                ..Everyone::default()
+            },
+        }
+    }
+
+    pub fn device(&self, index: usize) -> &Device {
+        &self.devices[index].device
+    }
+
+    pub fn label(&self, index: usize) -> &str {
+        &self.devices[index].label
+    }
+
+    /// The first moment at which a device's new scheduler counts.
+    pub fn settled_at(&self) -> Option<Instant> {
+        self.devices
+            .iter()
+            .filter_map(|watched| watched.settled_at)
+            .min()
+    }
+
+    pub fn last_snapshot(&self) -> Option<Snapshot> {
+        self.earlier.clone()
+    }
+
+    /// For a rotation on the device: what the probe can, and the device.
+    pub fn probe(&self, index: usize) -> Result<(&Probe, &Device)> {
+        let probe = self
+            .probe
+            .as_ref()
+            .context("without the probe nothing can be compared")?;
+        Ok((probe, &self.devices[index].device))
+    }
+
+    /// We have switched: what is under way belongs to no side, and what comes next only when it has settled.
+    pub fn expect(&mut self, index: usize, label: &str, settle: Duration) {
+        if let Some(probe) = &self.probe {
+            probe.begin_epoch();
+        }
+        let watched = &mut self.devices[index];
+        watched.state = scheduler::read(&watched.device).ok();
+        watched.read_at = Instant::now();
+        if let Some(state) = &watched.state {
+            watched.expected.clone_from(&state.active);
+        }
+        label.clone_into(&mut watched.label);
+        watched.settled_at = Some(Instant::now() + settle);
+        watched.is_switch_due = true;
+    }
+
+    pub fn sample(&mut self) -> Result<(Sample, Vec<Flip>)> {
+        let started = Instant::now();
+        let interval = self.interval()?;
+        let elapsed = started.duration_since(self.earlier_at).as_secs_f64();
+        let seconds = interval
+            .as_ref()
+            .map_or(elapsed, Interval::duration_s)
+            .max(1e-6);
+        let time = time_of_day();
+        let mut flips = Vec::new();
+        let mut devices = Vec::with_capacity(self.devices.len());
+        for (index, watched) in self.devices.iter_mut().enumerate() {
+            let foreign = watched.look();
+            let switches = interval
+                .as_ref()
+                .map_or(0, |interval| interval.devices[index].edges.switches);
+            let side = side(
+                watched,
+                foreign.is_some(),
+                switches,
+                self.earlier_at,
+                started,
+            );
+            flips.extend(foreign.map(|(from, to)| Flip {
+                device: index,
+                time: time.clone(),
+                from,
+                to,
+                by_us: false,
+                switch_ns: None,
+                changes: Vec::new(),
+            }));
+            devices.push(DeviceSample {
+                queue: watched.state.clone(),
+                side,
+                counters: watched.counters(elapsed.max(1e-6)),
+                measured: None,
+            });
+        }
+        if let Some(interval) = interval {
+            self.measured(interval, &mut devices);
+        }
+        if let Some(probe) = &mut self.probe {
+            probe.recycle()?;
+        }
+        self.earlier_at = started;
+        let sample = Sample {
+            time,
+            seconds,
+            devices,
+        };
+        Ok((sample, flips))
+    }
+
+    fn interval(&mut self) -> Result<Option<Interval>> {
+        let Some(probe) = &mut self.probe else {
+            return Ok(None);
+        };
+        let later = probe.snapshot()?;
+        let interval = match &self.earlier {
+            Some(earlier) => Some(Interval::between(earlier, &later)?),
+            None => None,
+        };
+        self.earlier = Some(later);
+        Ok(interval)
+    }
+
+    fn measured(&self, mut interval: Interval, devices: &mut [DeviceSample]) {
+        let Some(probe) = &self.probe else { return };
+        if self.by_cgroup {
+            interval.owners = snapshot::by_cgroup(&interval.owners);
+        }
+        let mut dispatches: Vec<Vec<_>> = self
+            .devices
+            .iter()
+            .map(|watched| {
+                if self.wants_order {
+                    probe.dispatches(&watched.device.name)
+                } else {
+                    Vec::new()
+                }
+            })
+            .collect();
+        let states: Vec<DeviceState> = self
+            .devices
+            .iter()
+            .zip(&mut dispatches)
+            .map(|(watched, dispatches)| {
+                dispatches.retain(|dispatch| dispatch.issue_ns >= interval.start_ns);
+                DeviceState {
+                    scheduler: watched.state.as_ref().map(|state| state.active.clone()),
+                    hardware_depth: watched
+                        .state
+                        .as_ref()
+                        .and_then(|state| state.hardware_depth)
+                        .map(|h| h.depth),
+                    burst: Burst::of(dispatches),
+                }
+            })
+            .collect();
+        let LiveRecord {
+            devices: lives,
+            processes,
+            queue_wait_is_g2d,
+            ..
+        } = live::record(
+            &interval,
+            String::new(),
+            !probe.measures_q2g(),
+            &states,
+            &self.names,
+        );
+        let mut processes = processes;
+        let wait = if queue_wait_is_g2d {
+            Stage::G2d
+        } else {
+            Stage::Q2d
+        };
+        for (((sample, live), numbers), dispatches) in devices
+            .iter_mut()
+            .zip(lives)
+            .zip(&interval.devices)
+            .zip(dispatches)
+        {
+            let pair = |stage| {
+                [
+                    numbers.stage(stage, &[Op::Read]),
+                    numbers.stage(stage, &Op::WRITES),
+                ]
+            };
+            let own = |process: &live::LiveProcess| process.device == numbers.name;
+            let (mine, others): (Vec<_>, Vec<_>) = processes.into_iter().partition(own);
+            processes = others;
+            sample.measured = Some(Box::new(Measured {
+                live,
+                queue_wait_is_g2d,
+                edges: numbers.edges,
+                stages: Stages {
+                    wait: pair(wait),
+                    device: pair(Stage::D2c),
+                    total: pair(Stage::Q2c),
+                },
+                processes: mine,
+                owners: interval
+                    .owners
+                    .extract_if(.., |owner| owner.key.device == numbers.name)
+                    .collect(),
+                dispatches,
+            }));
+        }
+    }
+}
+
+/// Whose the interval from `since` until `now` is.
+fn side(
+    watched: &mut Watched,
+    is_foreign: bool,
+    switches: u64,
+    since: Instant,
+    now: Instant,
+) -> Side {
+    if is_foreign {
+        watched.is_switch_due = false;
+        return Side::Disturbed;
+    }
+    let is_settling = watched.settled_at.is_some_and(|at| since < at);
+    if watched.settled_at.is_some_and(|at| now >= at) {
+        watched.settled_at = None;
+    }
+    // Seen by the kernel side with the first request after it: to and fro between two samples shows only there.
+    let is_ours = std::mem::take(&mut watched.is_switch_due);
+    if switches > 0 && !is_ours && !is_settling {
+        return Side::Disturbed;
+    }
+    watched.is_switch_due = is_ours && switches == 0;
+    if is_settling {
+        return Side::Settling;
+    }
+    Side::Of(watched.label.clone())
+}
+
+pub fn time_of_day() -> String {
+    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    now.get(11..19).unwrap_or_default().to_owned()
+}
+
+/// Every process, with the names of its control groups.
+#[derive(Default)]
+struct Everyone {
+    names: RefCell<Names>,
+    /// Of control groups of ours, by what they are for.
+    labels: Vec<(u64, String)>,
+}
+
+impl Selection for Everyone {
+    fn keeps(&self, _: &OwnerNumbers) -> bool {
+        true
+    }
+
+    fn cgroup_path(&self, id: u64) -> Option<String> {
+        let label = self.labels.iter().find(|(known, _)| *known == id);
+        label
+            .map(|(_, label)| label.clone())
+            .or_else(|| self.names.borrow_mut().path(id))
+    }
+
+    fn cgroup_weight(&self, id: u64) -> f64 {
+        self.names.borrow_mut().weight(id)
+    }
+}

@@ -1,0 +1,293 @@
+//! What an action does to the model, and what is to be done outside. Pure.
+
+use iosched::report::live::LiveProcess;
+
+use super::action::{Action, Command, Screen};
+use super::compare::{Scope, Seen, Stage, Statistic};
+use super::dialog;
+use super::heat::Column;
+use super::keys::KEYS;
+use super::model::{Access, Dialog, Frozen, HISTORY, INTERVALS, Model, Moment, Sort};
+use super::sample::{Flip, Report, Sample, Side};
+use super::words::WORDS;
+
+/// Done by the runtime, in one place.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    Quit,
+    Interval(f64),
+    ByCgroup(bool),
+    /// Whether the order of dispatch is looked at.
+    Order(bool),
+    Flip {
+        device: usize,
+        arm: String,
+        put_back: bool,
+    },
+    Rotate {
+        device: usize,
+        arms: Vec<String>,
+        seconds: u64,
+    },
+    StopRotating,
+    ExportComparison(usize),
+    ExportProcesses,
+}
+
+const PAGE: usize = 10;
+
+pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
+    match action {
+        Action::Report(report) => {
+            take(model, report);
+            Vec::new()
+        }
+        Action::Say(text) => {
+            model.message = Some(text);
+            Vec::new()
+        }
+        Action::Type(letter) => {
+            model.table.filter.push(letter);
+            model.table.row = 0;
+            Vec::new()
+        }
+        Action::Erase => {
+            model.table.filter.pop();
+            Vec::new()
+        }
+        Action::Do(command) => {
+            model.message = None;
+            let was_order = model.screen == Screen::Order;
+            let mut effects = if model.dialog.is_some() {
+                dialog::update(model, command)
+            } else {
+                carry_out(model, command)
+            };
+            let is_order = model.screen == Screen::Order;
+            if was_order != is_order {
+                effects.push(Effect::Order(is_order));
+            }
+            effects
+        }
+    }
+}
+
+fn take(model: &mut Model, report: Report) {
+    match report {
+        Report::Attached { notes, refused } => {
+            model.notes = notes;
+            model.access = refused.map_or(Access::Full, Access::Sysfs);
+        }
+        Report::Sample(sample) => keep(model, sample),
+        Report::Flipped(flip) => note_flip(model, flip),
+        Report::Rotating(rotating) => {
+            if let (Some(was), None) = (&model.rotating, &rotating) {
+                model.message = Some(format!("rotation ended after {} rounds", was.round));
+            }
+            model.rotating = rotating;
+        }
+        Report::Round(round) => {
+            if let Some(device) = model.devices.get_mut(round.device) {
+                device.seen.rounds.push(*round);
+            }
+        }
+        Report::Modified { device, put_back } => {
+            if let Some(device) = model.devices.get_mut(device) {
+                device.modified = Some(put_back);
+            }
+        }
+        Report::Said(text) => model.message = Some(text),
+    }
+}
+
+fn note_flip(model: &mut Model, flip: Flip) {
+    let is_quiet = model.rotating.is_some() && flip.by_us;
+    let Some(device) = model.devices.get_mut(flip.device) else {
+        return;
+    };
+    device.seen.flips.push(flip.clone());
+    if !flip.by_us {
+        model.message = Some(format!(
+            "{}: somebody else switched {} to {}",
+            device.disk.name, flip.from, flip.to
+        ));
+    } else if !is_quiet {
+        model.dialog = Some(Dialog::Flipped(flip));
+    }
+}
+
+fn keep(model: &mut Model, sample: Box<Sample>) {
+    for (device, now) in model.devices.iter_mut().zip(&sample.devices) {
+        let scheduler = now.queue.as_ref().map_or("gone", |queue| &queue.active);
+        let before = device.history.back().map(|moment| &*moment.scheduler);
+        let is_flip =
+            before.is_some_and(|before| before != scheduler) || now.side == Side::Disturbed;
+        let measured = now.measured.as_deref();
+        if let Some(measured) = measured {
+            device.seen.add(measured, &now.side, sample.seconds);
+            device.lost += measured.live.quality.lost_events();
+        }
+        let fairness = measured.and_then(|measured| measured.live.fairness.as_ref());
+        let share = |process: &LiveProcess| {
+            let share = process.fairness.as_ref()?.device_time_share?;
+            Some((name_of(process), share))
+        };
+        let processes = measured
+            .map(|measured| &*measured.processes)
+            .unwrap_or_default();
+        let mut shares: Vec<(String, f64)> = processes.iter().filter_map(share).collect();
+        shares.sort_by(|a, b| b.1.total_cmp(&a.1));
+        shares.truncate(8);
+        device.history.push_back(Moment {
+            time: sample.time.clone(),
+            scheduler: scheduler.to_owned(),
+            is_flip,
+            column: measured.map(|measured| Column::of(&measured.stages)),
+            jain_device_time: fairness.and_then(|fairness| fairness.jain_device_time),
+            shares,
+        });
+        while device.history.len() > HISTORY {
+            device.history.pop_front();
+        }
+    }
+    model.last = Some(sample);
+    let rows = model.processes().len();
+    model.table.row = model.table.row.min(rows.saturating_sub(1));
+}
+
+/// As a row is called in pictures over time.
+pub fn name_of(process: &LiveProcess) -> String {
+    let group = process
+        .cgroup
+        .as_deref()
+        .map(last_component)
+        .filter(|group| !group.is_empty());
+    match (process.pid, group) {
+        (Some(pid), Some(group)) => format!("{group}: {} {pid}", process.comm),
+        (Some(pid), None) => format!("{} {pid}", process.comm),
+        (None, Some(group)) => format!("{group}: {}", process.comm),
+        (None, None) => process.comm.clone(),
+    }
+}
+
+pub fn last_component(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+#[allow(clippy::too_many_lines)] // a table: one line a command
+fn carry_out(model: &mut Model, command: Command) -> Vec<Effect> {
+    match command {
+        Command::Quit => return vec![Effect::Quit],
+        Command::Show(Screen::Help) if model.screen == Screen::Help => {
+            model.screen = model.before_help;
+        }
+        Command::Show(screen) => show(model, screen),
+        Command::Next => show(model, model.screen.after(1)),
+        Command::Previous => show(model, model.screen.after(Screen::ALL.len() - 1)),
+        Command::Up => step(model, |row, _| row.saturating_sub(1)),
+        Command::Down => step(model, |row, _| row + 1),
+        Command::PageUp => step(model, |row, _| row.saturating_sub(PAGE)),
+        Command::PageDown => step(model, |row, _| row + PAGE),
+        Command::First => step(model, |_, _| 0),
+        Command::Last => step(model, |_, last| last),
+        Command::Open => model.table.is_open = !model.processes().is_empty(),
+        Command::Back => back(model),
+        Command::Pause => {
+            model.frozen = match model.frozen {
+                Some(_) => None,
+                None => Some(Box::new(Frozen {
+                    devices: model.devices.clone(),
+                    last: model.last.clone(),
+                })),
+            }
+        }
+        Command::Faster | Command::Slower => {
+            let wanted = if command == Command::Slower {
+                (model.interval + 1).min(INTERVALS.len() - 1)
+            } else {
+                model.interval.saturating_sub(1)
+            };
+            if wanted != model.interval {
+                model.interval = wanted;
+                return vec![Effect::Interval(model.interval_s())];
+            }
+        }
+        Command::NextDevice => {
+            model.selected = (model.selected + 1) % model.devices.len();
+            model.table.row = 0;
+            model.table.is_open = false;
+            model.compare.reference = 0;
+        }
+        Command::Theme => {
+            model.palette.theme = model.palette.theme.next();
+            model.message = Some(format!("theme: {}", model.palette.theme.title()));
+        }
+        Command::Filter => model.dialog = Some(Dialog::Filter),
+        Command::Sort => model.table.sort = following(&Sort::ALL, model.table.sort),
+        Command::Reverse => model.table.reversed = !model.table.reversed,
+        Command::Cgroups => {
+            model.table.by_cgroup = !model.table.by_cgroup;
+            model.table.is_open = false;
+            return vec![Effect::ByCgroup(model.table.by_cgroup)];
+        }
+        Command::Stage => model.compare.stage = following(&Stage::ALL, model.compare.stage),
+        Command::Scope => model.compare.scope = following(&Scope::ALL, model.compare.scope),
+        Command::Statistic => {
+            model.compare.statistic = following(&Statistic::ALL, model.compare.statistic);
+        }
+        Command::Reference => {
+            let arms = model.device().seen.arms.len().max(1);
+            model.compare.reference = (model.compare.reference + 1) % arms;
+        }
+        Command::Overlay => model.compare.is_overlaid = !model.compare.is_overlaid,
+        Command::Clear if model.rotating.is_some() => {
+            model.message = Some("a rotation is under way; F stops it".to_owned());
+        }
+        Command::Clear => model.devices[model.selected].seen = Seen::default(),
+        Command::Flip => dialog::open_flip(model),
+        Command::Rotate if model.rotating.is_some() => return vec![Effect::StopRotating],
+        Command::Rotate => dialog::open_rotation(model),
+        Command::Export if model.screen == Screen::Compare => {
+            return vec![Effect::ExportComparison(model.selected)];
+        }
+        Command::Export => return vec![Effect::ExportProcesses],
+        Command::Left | Command::Right | Command::Toggle => {}
+    }
+    Vec::new()
+}
+
+fn show(model: &mut Model, screen: Screen) {
+    if screen == Screen::Help {
+        model.before_help = model.screen;
+        model.help_row = 0;
+    }
+    model.screen = screen;
+}
+
+fn back(model: &mut Model) {
+    match model.screen {
+        Screen::Help => model.screen = model.before_help,
+        Screen::Processes if model.table.is_open => model.table.is_open = false,
+        _ => model.table.filter.clear(),
+    }
+}
+
+fn following<T: Copy + PartialEq>(all: &[T], now: T) -> T {
+    let at = all.iter().position(|one| *one == now).unwrap_or(0);
+    all[(at + 1) % all.len()]
+}
+
+fn step(model: &mut Model, to: impl Fn(usize, usize) -> usize) {
+    let (row, rows) = match model.screen {
+        Screen::Help => (model.help_row, KEYS.len() + WORDS.len()),
+        Screen::Compare => (model.compare.row, model.device().seen.arms.len()),
+        _ => (model.table.row, model.processes().len()),
+    };
+    let last = rows.saturating_sub(1);
+    let row = to(row, last).min(last);
+    match model.screen {
+        Screen::Help => model.help_row = row,
+        Screen::Compare => model.compare.row = row,
+        _ => model.table.row = row,
+    }
+}

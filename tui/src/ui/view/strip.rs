@@ -1,0 +1,97 @@
+//! A histogram as a strip of blocks over a logarithmic axis; several strips share the axis and the scale.
+
+use iosched::histogram::Histogram;
+use iosched::report::units;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use crate::ui::buckets::Axis;
+use crate::ui::palette::Palette;
+
+const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+pub const QUANTILES: [(&str, f64); 4] =
+    [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
+
+/// The blocks; `highest` is the share that fills the height. What is there is never invisible.
+pub fn blocks(buffer: &mut Buffer, area: Rect, shares: &[f64], highest: f64, style: Style) {
+    for (x, &share) in shares.iter().enumerate().take(usize::from(area.width)) {
+        let full = f64::from(area.height) * 8.0;
+        let level = if highest > 0.0 {
+            (share / highest * full).round() as usize
+        } else {
+            0
+        };
+        let level = if share > 0.0 {
+            level.clamp(1, full as usize)
+        } else {
+            0
+        };
+        for row in 0..usize::from(area.height) {
+            let eighths = level.saturating_sub(row * 8).min(8);
+            if eighths > 0 {
+                let (x, y) = (area.x + x as u16, area.bottom() - 1 - row as u16);
+                buffer[(x, y)].set_symbol(EIGHTHS[eighths]).set_style(style);
+            }
+        }
+    }
+}
+
+/// `^p50    ^p99`: where the percentiles are; those that would cover another are left out.
+pub fn marks(buffer: &mut Buffer, area: Rect, axis: Axis, histogram: &Histogram, style: Style) {
+    let mut free = 0;
+    for (name, p) in QUANTILES {
+        let Some(ns) = histogram.quantile_ns(p) else {
+            continue;
+        };
+        let column = axis.column(ns, usize::from(area.width));
+        let text = format!("^{name}");
+        // At the right end the mark is last: `p99^`.
+        let (start, text) = if column + text.len() > usize::from(area.width) {
+            ((column + 1).saturating_sub(text.len()), format!("{name}^"))
+        } else {
+            (column, text)
+        };
+        if start >= free && area.height > 0 {
+            let room = usize::from(area.width) - start;
+            buffer.set_stringn(area.x + start as u16, area.y, &text, room, style);
+            free = start + text.len() + 1;
+        }
+    }
+}
+
+/// The powers of ten along the bottom.
+pub fn axis(buffer: &mut Buffer, area: Rect, axis: Axis, palette: Palette) {
+    if area.height == 0 {
+        return;
+    }
+    let mut free = 0;
+    for ns in axis.decades() {
+        let column = axis.column(ns, usize::from(area.width));
+        let text = format!("|{}", short(ns));
+        if column >= free && column + text.len() <= usize::from(area.width) {
+            buffer.set_string(area.x + column as u16, area.y, &text, palette.faint());
+            free = column + text.len() + 1;
+        }
+    }
+}
+
+/// `10us`, `1ms`.
+pub fn short(ns: f64) -> String {
+    let (number, unit) = match ns {
+        _ if ns < 1e3 => (ns, "ns"),
+        _ if ns < 1e6 => (ns / 1e3, "us"),
+        _ if ns < 1e9 => (ns / 1e6, "ms"),
+        _ => (ns / 1e9, "s"),
+    };
+    format!("{number:.0}{unit}")
+}
+
+/// p50, p99 and the longest as a few words.
+pub fn summary(histogram: &Histogram) -> String {
+    if histogram.count() == 0 {
+        return "nothing".to_owned();
+    }
+    let time = |p: f64| units::time(histogram.quantile_ns(p));
+    format!("p50 {}  p99 {}  max {}", time(0.5), time(0.99), time(1.0))
+}

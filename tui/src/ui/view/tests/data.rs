@@ -1,0 +1,463 @@
+//! Models from fixed numbers, and from any.
+
+use std::collections::BTreeMap;
+
+use iosched::device::{DepthSource, HardwareDepth};
+use iosched::histogram::{Histogram, OWNER};
+use iosched::order::Dispatch;
+use iosched::report::live::{self, Burst, DeviceState, Selection};
+use iosched::scheduler::State;
+use iosched::snapshot::{
+    DeviceNumbers, InFlight, Interval, Op, Order, OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers,
+    OwnerOp, Stage,
+};
+
+use crate::ui::action::Action;
+use crate::ui::model::Model;
+use crate::ui::palette::{Depth, Palette, Theme};
+use crate::ui::round::Round;
+use crate::ui::sample::{
+    Counters, DeviceSample, Disk, Flip, Measured, Report, Rotating, Sample, Side, Stages,
+};
+use crate::ui::update::update;
+
+/// Not for statistics: the same numbers for ever.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 >> 33
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n.max(1)
+    }
+
+    /// Around a typical time, with a tail.
+    fn time(&mut self, typical_ns: u64) -> u64 {
+        let spread = typical_ns / 2 + self.below(typical_ns);
+        if self.below(50) == 0 {
+            spread * 8
+        } else {
+            spread
+        }
+    }
+}
+
+struct Everyone;
+
+impl Selection for Everyone {
+    fn keeps(&self, _: &OwnerNumbers) -> bool {
+        true
+    }
+    fn cgroup_path(&self, id: u64) -> Option<String> {
+        Some(
+            ["/system.slice/backup.service", "/demo/hog", "/demo/probe"][id as usize % 3]
+                .to_owned(),
+        )
+    }
+    fn cgroup_weight(&self, _: u64) -> f64 {
+        100.0
+    }
+}
+
+fn disk() -> Disk {
+    Disk {
+        name: "loop7".into(),
+        model: Some("Simulated SSD".into()),
+        size_bytes: Some(1 << 30),
+        rotational: Some(false),
+        hardware_queues: 1,
+    }
+}
+
+pub fn empty() -> Model {
+    let palette = Palette {
+        depth: Depth::Ansi256,
+        theme: Theme::Dark,
+    };
+    Model::new(vec![disk()], palette, 2)
+}
+
+fn state(active: &str) -> State {
+    let settings = [
+        ("nr_requests", "256"),
+        ("wbt_lat_usec", "2000"),
+        ("read_ahead_kb", "128"),
+        ("nomerges", "0"),
+        ("iosched/read_expire", "500"),
+        ("iosched/fifo_batch", "16"),
+    ];
+    let keeps = |name: &str| active != "none" || !name.starts_with("iosched/");
+    State {
+        active: active.to_owned(),
+        available: ["none", "mq-deadline", "kyber", "bfq"]
+            .map(str::to_owned)
+            .to_vec(),
+        settings: settings
+            .into_iter()
+            .filter(|(name, _)| keeps(name))
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect::<BTreeMap<_, _>>(),
+        hardware_depth: Some(HardwareDepth {
+            depth: 4,
+            source: DepthSource::Debugfs,
+        }),
+    }
+}
+
+/// Two owners: one writes much, one reads little.
+fn owner(
+    numbers: &mut Numbers,
+    pid: u32,
+    op: Op,
+    ios: u64,
+    wait_ns: u64,
+    device_ns: u64,
+) -> OwnerNumbers {
+    let empty = || [Histogram::new(OWNER), Histogram::new(OWNER)];
+    let (mut q2d, mut d2c) = (empty(), empty());
+    let place = usize::from(op != Op::Read);
+    let mut ops = vec![OwnerOp::default(); 8];
+    let size = if op == Op::Read { 4096 } else { 262_144 };
+    for _ in 0..ios {
+        let (wait, device) = (numbers.time(wait_ns), numbers.time(device_ns));
+        q2d[place].record(wait);
+        d2c[place].record(device);
+        let sums = &mut ops[op as usize];
+        sums.ios += 1;
+        sums.bios += 1;
+        sums.waits += 1;
+        sums.bytes += size;
+        sums.q2d_sum_ns += wait;
+        sums.d2c_sum_ns += device;
+        sums.q2c_sum_ns += wait + device;
+        sums.q2d_max_ns = sums.q2d_max_ns.max(Some(wait));
+        sums.d2c_max_ns = sums.d2c_max_ns.max(Some(device));
+    }
+    OwnerNumbers {
+        key: OwnerKey {
+            device: "loop7".into(),
+            kind: OwnerKind::Process,
+            tgid: pid,
+            start_ms: 1,
+            cgroup_id: u64::from(pid) % 3,
+        },
+        comm: if op == Op::Read { "reader" } else { "writer" }.into(),
+        has_io_workers: false,
+        ioprio: (0, 0),
+        ops,
+        merges: iosched::snapshot::Merges {
+            back: ios / 10,
+            front: 0,
+            rq: 0,
+        },
+        has_histograms: true,
+        q2d,
+        d2c,
+        fairness: Some(OwnerFairness {
+            device_time_ns: ios * device_ns / 4,
+            backlogged_ns: 950_000_000,
+            starvation_max_ns: Some(wait_ns * 9),
+            ..OwnerFairness::new()
+        }),
+    }
+}
+
+fn interval(numbers: &mut Numbers, wait_ns: u64, owners: u64) -> Interval {
+    let mut device = DeviceNumbers::new("loop7");
+    let mut all = Vec::new();
+    for index in 0..owners {
+        let (op, ios, wait, service) = if index % 2 == 0 {
+            (Op::Read, 600, wait_ns, 1_000_000)
+        } else {
+            (Op::WriteSync, 850, wait_ns * 3, 3_800_000)
+        };
+        let owner = owner(numbers, 4000 + index as u32, op, ios, wait, service);
+        let sums = &mut device.ops[op as usize];
+        sums.ios += ios;
+        sums.bios += ios;
+        sums.waits += ios;
+        sums.bytes += owner.op(op).bytes;
+        sums.q2d_sum_ns += owner.op(op).q2d_sum_ns;
+        sums.d2c_sum_ns += owner.op(op).d2c_sum_ns;
+        for _ in 0..ios {
+            let (wait, device) = (numbers.time(wait), numbers.time(service));
+            sums.q2d.record(wait);
+            sums.g2d.record(wait);
+            sums.d2c.record(device);
+            sums.q2c.record(wait + device);
+        }
+        all.push(owner);
+    }
+    device.in_flight = Some(InFlight {
+        queued: 3,
+        issued: 4,
+        oldest_ns: 5_200_000,
+    });
+    device.edges.straddlers = owners;
+    let cells = || iosched::snapshot::Log2Histogram(vec![5; iosched::snapshot::LOG2_CELLS]);
+    device.order = Some(Order {
+        issued: 1450,
+        reordered: 120,
+        insert_seeks: 1449,
+        insert_sectors: 700_000_000,
+        issue_seeks: 1449,
+        issue_sectors: 350_000_000,
+        runs: [300, 299],
+        run_ios: [600, 850],
+        early: cells(),
+        late: cells(),
+        insert_seek: cells(),
+        issue_seek: cells(),
+        run_length: [cells(), cells()],
+    });
+    Interval {
+        start_ns: 0,
+        end_ns: 1_000_000_000,
+        devices: vec![device],
+        owners: all,
+    }
+}
+
+fn dispatches(numbers: &mut Numbers, count: u64) -> Vec<Dispatch> {
+    (0..count)
+        .map(|index| {
+            let is_read = index % 3 == 0;
+            Dispatch {
+                start_ns: 800_000_000 + index * 600_000,
+                issue_ns: 801_000_000 + index * 600_000 + numbers.below(2_000_000),
+                sector: if is_read {
+                    numbers.below(2_097_152)
+                } else {
+                    500_000 + index * 512
+                },
+                bytes: 4096,
+                start_sequence: index as u32,
+                issue_sequence: index as u32,
+                hardware_queue: 0,
+                op: if is_read { Op::Read } else { Op::WriteSync },
+            }
+        })
+        .collect()
+}
+
+fn sample(
+    numbers: &mut Numbers,
+    scheduler: &str,
+    side: Side,
+    wait_ns: u64,
+    owners: u64,
+    time: usize,
+) -> Sample {
+    let interval = interval(numbers, wait_ns, owners);
+    let dispatches = dispatches(numbers, owners * 100);
+    let states = [DeviceState {
+        scheduler: Some(scheduler.to_owned()),
+        hardware_depth: Some(4),
+        burst: Burst::of(&dispatches),
+    }];
+    let record = live::record(&interval, String::new(), false, &states, &Everyone);
+    let live = record.devices.into_iter().next().expect("a device");
+    let of = &interval.devices[0];
+    let pair = |stage| [of.stage(stage, &[Op::Read]), of.stage(stage, &Op::WRITES)];
+    let measured = Measured {
+        live,
+        queue_wait_is_g2d: false,
+        edges: of.edges,
+        stages: Stages {
+            wait: pair(Stage::Q2d),
+            device: pair(Stage::D2c),
+            total: pair(Stage::Q2c),
+        },
+        processes: record.processes,
+        owners: interval.owners,
+        dispatches,
+    };
+    Sample {
+        time: format!("12:{:02}:{:02}", time / 60 % 60, time % 60),
+        seconds: 1.0,
+        devices: vec![DeviceSample {
+            queue: Some(state(scheduler)),
+            side,
+            counters: counters(),
+            measured: Some(Box::new(measured)),
+        }],
+    }
+}
+
+fn counters() -> Counters {
+    Counters {
+        reads_per_s: 655.0,
+        writes_per_s: 854.0,
+        read_bytes_per_s: 2.68e6,
+        write_bytes_per_s: 2.24e8,
+        read_mean_ns: Some(1.4e6),
+        write_mean_ns: None,
+        in_flight: 5,
+        busy_share: 1.0,
+    }
+}
+
+fn report(model: &mut Model, report: Report) {
+    assert_eq!(update(model, Action::Report(report)), []);
+}
+
+fn attached(model: &mut Model) {
+    report(
+        model,
+        Report::Attached {
+            notes: vec!["no such thing here".into()],
+            refused: None,
+        },
+    );
+}
+
+pub fn add_sample(model: &mut Model, scheduler: &str, seed: u64) {
+    let time = model.device().history.len();
+    let wait = match scheduler {
+        "none" => 200_000,
+        "mq-deadline" => 9_000_000,
+        _ => 30_000,
+    };
+    let sample = sample(
+        &mut Numbers(seed),
+        scheduler,
+        Side::Of(scheduler.into()),
+        wait,
+        2,
+        time,
+    );
+    report(model, Report::Sample(Box::new(sample)));
+}
+
+pub fn one_scheduler() -> Model {
+    let mut model = empty();
+    attached(&mut model);
+    (0..3).for_each(|seed| add_sample(&mut model, "none", seed));
+    model
+}
+
+/// Eight blocks of three arms.
+pub fn rotated() -> Model {
+    let mut model = empty();
+    attached(&mut model);
+    let arms = ["none", "mq-deadline", "kyber"];
+    report(
+        &mut model,
+        Report::Modified {
+            device: 0,
+            put_back: true,
+        },
+    );
+    for block in 0..8 {
+        for (index, arm) in arms.into_iter().enumerate() {
+            let rotating = Rotating {
+                device: 0,
+                arms: arms.map(str::to_owned).to_vec(),
+                round: block * 3 + index + 1,
+                rounds: 600,
+                seconds: 10,
+            };
+            report(&mut model, Report::Rotating(Some(rotating)));
+            let flip = Flip {
+                device: 0,
+                time: "12:00:00".into(),
+                from: "none".into(),
+                to: arm.into(),
+                by_us: true,
+                switch_ns: Some(20_000_000 + index as u64 * 5_000_000),
+                changes: Vec::new(),
+            };
+            report(&mut model, Report::Flipped(flip));
+            let seed = (block * 3 + index) as u64;
+            (0..2).for_each(|half| add_sample(&mut model, arm, seed * 2 + half));
+            let noise = 1.0 + (seed % 5) as f64 / 50.0;
+            let value = [200_000.0, 9_000_000.0, 199_000.0][index] * noise;
+            report(
+                &mut model,
+                Report::Round(Box::new(Round {
+                    device: 0,
+                    block,
+                    arm: arm.into(),
+                    ios: 1450,
+                    metrics: [("read_queue_wait_mean".to_owned(), value)].into(),
+                    insufficient_tail: Vec::new(),
+                    problem: (block == 3 && index == 1)
+                        .then(|| "somebody else switched".to_owned()),
+                })),
+            );
+        }
+    }
+    model
+}
+
+pub fn without_root() -> Model {
+    let mut model = empty();
+    let why = "the kernel does not permit BPF\n  run it with sudo: root, or CAP_BPF and CAP_PERFMON, is needed";
+    report(
+        &mut model,
+        Report::Attached {
+            notes: Vec::new(),
+            refused: Some(why.into()),
+        },
+    );
+    let mut sample = sample(&mut Numbers(1), "none", Side::Of("none".into()), 1000, 1, 0);
+    sample.devices[0].measured = None;
+    report(&mut model, Report::Sample(Box::new(sample)));
+    model
+}
+
+pub fn foreign_flip(model: &mut Model, to: &str) {
+    let time = model.device().history.len();
+    let flip = Flip {
+        device: 0,
+        time: "12:00:09".into(),
+        from: "none".into(),
+        to: to.into(),
+        by_us: false,
+        switch_ns: None,
+        changes: Vec::new(),
+    };
+    report(model, Report::Flipped(flip));
+    let sample = sample(&mut Numbers(5), to, Side::Disturbed, 1000, 2, time);
+    report(model, Report::Sample(Box::new(sample)));
+}
+
+/// Anything that may come, with nothing in it as well as with much.
+pub fn random(seed: u64, samples: usize) -> Model {
+    let mut numbers = Numbers(seed);
+    let mut model = empty();
+    match numbers.below(4) {
+        0 => {}
+        1 => return without_root(),
+        _ => attached(&mut model),
+    }
+    for time in 0..samples {
+        let name = [
+            "none",
+            "mq-deadline",
+            "an-out-of-tree-scheduler-with-a-long-name",
+        ][numbers.below(3) as usize];
+        let side = match numbers.below(4) {
+            0 => Side::Settling,
+            1 => Side::Disturbed,
+            _ => Side::Of(name.into()),
+        };
+        let wait = 1 << numbers.below(36);
+        let owners = numbers.below(9);
+        let mut sample = sample(&mut numbers, name, side, wait, owners, time);
+        if numbers.below(6) == 0 {
+            sample.devices[0].queue = None;
+        }
+        if numbers.below(6) == 0 {
+            sample.devices[0].measured = None;
+        }
+        report(&mut model, Report::Sample(Box::new(sample)));
+    }
+    model
+}

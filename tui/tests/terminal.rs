@@ -1,0 +1,317 @@
+//! The terminal UI on a real device under load: screens, flips, a rotation, and every way to end, after which the device
+//! and the terminal are as they were. Root only: `cargo test -p iosched-tui --test terminal -- --ignored --test-threads=1`.
+
+#[path = "terminal/pty.rs"]
+mod pty;
+#[path = "../../tests/support/mod.rs"]
+mod support;
+
+use std::fs::File;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use iosched::scheduler::{self, State};
+use pty::Terminal;
+use rustix::process::Signal;
+use support::LoopDevice;
+use support::program::Program;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_iosched");
+const SIZE_BYTES: u64 = 64 << 20;
+const ENTER: &str = "\r";
+const LEAVES_SCREEN: &str = "\x1b[?1049l";
+
+/// Reads at random places, past the page cache, until it is dropped.
+struct Load {
+    ends: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Load {
+    fn on(disk: &LoopDevice) -> Self {
+        let ends = Arc::new(AtomicBool::new(false));
+        let start = |seed: u64| {
+            let (node, ends) = (disk.node(), ends.clone());
+            std::thread::spawn(move || read_until(&node, seed, &ends))
+        };
+        let threads = (1..=4).map(start).collect();
+        Load { ends, threads }
+    }
+}
+
+fn read_until(node: &str, mut seed: u64, ends: &AtomicBool) {
+    const DIRECT: i32 = rustix::fs::OFlags::DIRECT.bits() as i32;
+    let file = File::options()
+        .read(true)
+        .custom_flags(DIRECT)
+        .open(node)
+        .expect("the disk");
+    // Direct I/O wants an aligned buffer: the aligned part of one that is larger.
+    let mut buffer = vec![0u8; 8192];
+    let start = buffer.as_ptr().align_offset(4096);
+    while !ends.load(Ordering::Relaxed) {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let place = (seed >> 33) % (SIZE_BYTES / 4096) * 4096;
+        file.read_exact_at(&mut buffer[start..start + 4096], place)
+            .expect("a read");
+        std::thread::sleep(Duration::from_micros(500));
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn state(disk: &LoopDevice) -> State {
+    scheduler::read(&disk.device).expect("its queue")
+}
+
+/// Started, attached, and with a first sample.
+fn started(program: &Program, disk: &LoopDevice, size: (u16, u16)) -> Terminal {
+    let mut terminal = Terminal::start(program, BINARY, &[&disk.node(), "-i", "0.25"], size);
+    terminal.until("scheduler none");
+    terminal.until("reads");
+    terminal
+}
+
+/// From none to mq-deadline, which comes next in the list.
+fn flip(terminal: &mut Terminal, disk: &LoopDevice) {
+    terminal.keys("f");
+    terminal.until("Switch the scheduler");
+    terminal.keys(ENTER);
+    terminal.until("The queue stood still for");
+    assert_ne!(
+        disk.get("scheduler").find("[none]"),
+        Some(0),
+        "{}",
+        disk.get("scheduler")
+    );
+    terminal.keys(ENTER);
+    terminal.until("put back on exit");
+}
+
+fn eventually(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "not so: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn without_a_terminal_it_is_stat() {
+    let program = Program::new(BINARY);
+    program
+        .run(&["no-such-disk"])
+        .ends(2, &["no-such-disk: no such device"]);
+    program
+        .run(&["--demo"])
+        .ends(2, &["--demo needs a terminal", "iosched-ab demo"]);
+}
+
+#[test]
+#[ignore = "root"]
+fn every_screen_shows_the_load_and_a_rotation_compares() {
+    let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
+    disk.set("scheduler", "none");
+    disk.set("read_ahead_kb", "64");
+    let before = state(&disk);
+    let _load = Load::on(&disk);
+    let mut terminal = started(&program, &disk, (120, 40));
+    let me = std::process::id().to_string();
+    for (key, text) in [
+        ("2", "one scheduler so far"),
+        ("3", &*me),
+        ("4", "as they were issued"),
+        ("5", "Jain's index: device time"),
+        ("6", "|none"),
+        ("?", "put back what was changed, and quit"),
+        ("1", "of an I/O's time is queue wait"),
+    ] {
+        terminal.keys(key);
+        terminal.until(text);
+    }
+    terminal.keys("3");
+    terminal.until(&me);
+    terminal.keys(ENTER);
+    terminal.until("queue wait of reads");
+    terminal.keys("x");
+    terminal.until("written: iosched-processes-");
+
+    // The first two arms, as short as they can be.
+    terminal.keys("F");
+    terminal.until("Rotate the schedulers");
+    let arms = before.available.len();
+    for _ in 1..arms {
+        terminal.keys("j");
+    }
+    for _ in 2..arms {
+        terminal.keys(" ");
+        std::thread::sleep(Duration::from_millis(200));
+        terminal.keys("k");
+    }
+    terminal.keys("hhh");
+    terminal.until("3 s each");
+    terminal.keys(ENTER);
+    terminal.until("rotating, block");
+    let has_rounds = |screen: &str, arm: &str| {
+        screen.lines().any(|line| {
+            let mut words = line.split_whitespace();
+            words.next() == Some(arm)
+                && words
+                    .next()
+                    .is_some_and(|rounds| rounds.parse().is_ok_and(|n: u32| n > 0))
+        })
+    };
+    let two: Vec<&String> = before
+        .available
+        .iter()
+        .filter(|name| *name != "kyber" && *name != "bfq")
+        .collect();
+    terminal.until_screen("a round of each arm", |screen| {
+        two.iter().all(|arm| has_rounds(screen, arm))
+    });
+    terminal.keys("x");
+    terminal.until("written: iosched-live-");
+    let exported = program
+        .files()
+        .into_iter()
+        .find(|name| name.starts_with("iosched-live-"))
+        .expect("the export");
+    let result = program.result(&exported);
+    assert!(result["rounds"].as_array().expect("rounds").len() >= 2);
+    serde_json::from_value::<iosched::report::result::ResultFile>(result).expect("an A/B's result");
+
+    terminal.keys("q");
+    let (status, written) = terminal.end();
+    assert_eq!(status.code(), Some(0), "{written}");
+    assert!(written.contains(LEAVES_SCREEN) && written.contains("none and its settings are back"));
+    assert_eq!(state(&disk), before);
+    assert!(program.journals().is_empty());
+}
+
+#[test]
+#[ignore = "root"]
+fn another_hand_is_noticed_and_not_undone_before_the_end() {
+    let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
+    disk.set("scheduler", "none");
+    let _load = Load::on(&disk);
+    let mut terminal = started(&program, &disk, (80, 24));
+    disk.set("scheduler", "mq-deadline");
+    terminal.until("somebody else switched none to mq-deadline");
+    terminal.keys("q");
+    assert_eq!(terminal.end().0.code(), Some(0));
+    assert!(
+        disk.get("scheduler").contains("[mq-deadline]"),
+        "what we did not change is not ours to put back"
+    );
+}
+
+#[test]
+#[ignore = "root"]
+fn signals_put_back_the_scheduler_and_the_terminal() {
+    let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
+    disk.set("scheduler", "none");
+    let before = state(&disk);
+    for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)] {
+        let _load = Load::on(&disk);
+        let mut terminal = started(&program, &disk, (80, 24));
+        flip(&mut terminal, &disk);
+        if signal == Signal::HUP {
+            terminal.hang_up();
+        } else {
+            terminal.signal(signal);
+        }
+        let (status, written) = terminal.end();
+        assert_eq!(status.code(), Some(code), "{written}");
+        assert!(written.contains(LEAVES_SCREEN), "{signal:?}");
+        assert_eq!(state(&disk), before, "{signal:?}");
+        assert!(program.journals().is_empty());
+    }
+}
+
+#[test]
+#[ignore = "root"]
+fn the_guardian_puts_back_what_a_killed_one_changed() {
+    let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
+    disk.set("scheduler", "none");
+    let before = state(&disk);
+    let terminal = {
+        let _load = Load::on(&disk);
+        let mut terminal = started(&program, &disk, (80, 24));
+        flip(&mut terminal, &disk);
+        terminal
+    };
+    assert_eq!(program.journals().len(), 1);
+    terminal.signal(Signal::KILL);
+    terminal.end();
+    eventually("the settings are back", || {
+        state(&disk) == before && program.journals().is_empty()
+    });
+}
+
+#[test]
+#[ignore = "root"]
+fn what_is_to_stay_stays() {
+    let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
+    disk.set("scheduler", "none");
+    let _load = Load::on(&disk);
+    let mut terminal = started(&program, &disk, (80, 24));
+    flip(&mut terminal, &disk);
+    assert_eq!(program.journals().len(), 1);
+    terminal.keys("f");
+    terminal.until("[x] put everything back on exit");
+    terminal.keys("p");
+    terminal.until("[ ] put everything back on exit");
+    terminal.keys(ENTER);
+    terminal.until("The queue stood still for");
+    let chosen = state(&disk).active;
+    terminal.keys("\r");
+    terminal.until("STAYS so");
+    assert!(program.journals().is_empty());
+    terminal.keys("q");
+    assert_eq!(terminal.end().0.code(), Some(0));
+    assert_eq!(state(&disk).active, chosen);
+}
+
+/// The name of the demo's own disk, as the screen has it.
+fn disk_of(screen: &str) -> String {
+    let words = screen.split_whitespace();
+    let name = words
+        .filter_map(|word| word.strip_suffix(':'))
+        .find(|word| word.starts_with("loop"));
+    name.expect("a loop device").to_owned()
+}
+
+#[test]
+#[ignore = "root"]
+fn the_demo_brings_its_disk_and_leaves_nothing() {
+    for is_killed in [false, true] {
+        let program = Program::new(BINARY);
+        let mut terminal = Terminal::start(&program, BINARY, &["--demo"], (80, 24));
+        terminal.until_screen("probe and hog", |screen| {
+            screen.contains(" probe ") && screen.contains(" hog ")
+        });
+        let disk = disk_of(&terminal.screen());
+        let backing = format!("/sys/block/{disk}/loop/backing_file");
+        assert!(std::path::Path::new(&backing).exists(), "{backing}");
+        if is_killed {
+            terminal.signal(Signal::KILL);
+            terminal.end();
+        } else {
+            terminal.keys("q");
+            assert_eq!(terminal.end().0.code(), Some(0));
+        }
+        eventually("all of it is gone", || {
+            !std::path::Path::new(&backing).exists() && program.journals().is_empty()
+        });
+    }
+}

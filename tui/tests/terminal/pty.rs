@@ -1,0 +1,178 @@
+//! A program on a terminal of its own: its keys, its screen, its end.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::num::NonZero;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::{Child, ExitStatus};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::support::program::Program;
+
+const PATIENCE: Duration = Duration::from_secs(40);
+
+pub struct Terminal {
+    child: Child,
+    master: Option<File>,
+    seen: Arc<Mutex<Seen>>,
+}
+
+struct Seen {
+    parser: vt100::Parser,
+    raw: Vec<u8>,
+}
+
+impl Terminal {
+    /// `setsid --ctty` makes the terminal the program's own; it becomes the program and keeps its number.
+    pub fn start(
+        program: &Program,
+        binary: &str,
+        arguments: &[&str],
+        (columns, rows): (u16, u16),
+    ) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
+            .expect("a terminal");
+        grantpt(&master).expect("a terminal");
+        unlockpt(&master).expect("a terminal");
+        let size = Winsize {
+            ws_row: rows,
+            ws_col: columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&master, size).expect("its size");
+        let name = ptsname(&master, Vec::new())
+            .expect("its name")
+            .into_string()
+            .expect("UTF-8");
+        let slave = || {
+            File::options()
+                .read(true)
+                .write(true)
+                .open(&name)
+                .expect("its other side")
+        };
+        let mut all = vec!["--ctty", binary];
+        all.extend(arguments);
+        let child = program
+            .command_of(Path::new("setsid"), &all)
+            .env("TERM", "xterm-256color")
+            .stdin(slave())
+            .stdout(slave())
+            .stderr(slave())
+            .spawn()
+            .expect("setsid");
+        let seen = Arc::new(Mutex::new(Seen {
+            parser: parser(columns, rows),
+            raw: Vec::new(),
+        }));
+        read(master.try_clone().expect("a descriptor"), seen.clone());
+        Terminal {
+            child,
+            master: Some(File::from(master)),
+            seen,
+        }
+    }
+
+    pub fn keys(&mut self, keys: &str) {
+        let master = self.master.as_mut().expect("an open terminal");
+        master.write_all(keys.as_bytes()).expect("keys");
+    }
+
+    pub fn screen(&self) -> String {
+        self.seen
+            .lock()
+            .expect("the screen")
+            .parser
+            .screen()
+            .contents()
+    }
+
+    /// All that was ever written.
+    pub fn written(&self) -> String {
+        String::from_utf8_lossy(&self.seen.lock().expect("the screen").raw).into_owned()
+    }
+
+    #[track_caller]
+    pub fn until(&mut self, text: &str) {
+        self.until_screen(text, |screen| screen.contains(text));
+    }
+
+    #[track_caller]
+    pub fn until_screen(&mut self, what: &str, is_so: impl Fn(&str) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !is_so(&self.screen()) {
+            let ended = self.child.try_wait().expect("its state");
+            assert!(
+                ended.is_none(),
+                "it ended before {what:?}: {}",
+                self.written()
+            );
+            assert!(
+                Instant::now() < deadline,
+                "no {what:?} on\n{}",
+                self.screen()
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// The line goes dead, as when a terminal window is closed.
+    pub fn hang_up(&mut self) {
+        self.master = None;
+        // The reader holds the other descriptor; the kernel is told of the hang-up by a signal alone.
+        self.signal(rustix::process::Signal::HUP);
+    }
+
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal).expect("it is there");
+    }
+
+    #[track_caller]
+    pub fn end(mut self) -> (ExitStatus, String) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("its state") {
+                std::thread::sleep(Duration::from_millis(100)); // its last words are on their way
+                return (status, self.written());
+            }
+            assert!(
+                Instant::now() < deadline,
+                "it does not end: {}",
+                self.screen()
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn parser(columns: u16, rows: u16) -> vt100::Parser {
+    let size = |n| NonZero::new(n).expect("a size");
+    vt100::Parser::new(size(rows), size(columns), 0)
+}
+
+fn read(master: OwnedFd, seen: Arc<Mutex<Seen>>) {
+    std::thread::spawn(move || {
+        let mut master = File::from(master);
+        let mut buffer = vec![0; 65536];
+        // The end of the program is an error here (EIO).
+        while let Ok(count) = master.read(&mut buffer) {
+            let mut seen = seen.lock().expect("the screen");
+            seen.parser.process(&buffer[..count]);
+            seen.raw.extend_from_slice(&buffer[..count]);
+        }
+    });
+}
