@@ -28,7 +28,7 @@ fn dd_is_counted(scheduler: &str) {
         disk.set("scheduler", scheduler);
         let program = Program::new(BINARY);
         let started = stat(&program, &node, 5, &["--output", "json"]);
-        let before = Sysfs::of(&disk);
+        let before = Sysfs::of(&disk.device);
         let (reads, writes) = (format!("count={READS}"), format!("count={WRITES}"));
         run(
             "dd",
@@ -52,7 +52,7 @@ fn dd_is_counted(scheduler: &str) {
                 "conv=fsync,notrunc",
             ],
         );
-        let after = Sysfs::of(&disk);
+        let after = Sysfs::of(&disk.device);
         let record = record(started);
         let device = record["devices"][0].clone();
         assert_eq!(device["device"], *disk.device.name);
@@ -104,14 +104,14 @@ fn merged_requests_are_counted_as_the_kernel_does() {
             disk.set("scheduler", scheduler);
             let program = Program::new(BINARY);
             let started = stat(&program, &node, 4, &["--output", "json"]);
-            let before = Sysfs::of(&disk);
+            let before = Sysfs::of(&disk.device);
             // Submitted in batches of neighbours, which one request can take together.
             let job = "--name=a --rw=write --bs=4k --direct=1 --ioengine=libaio --iodepth=32 --iodepth_batch_submit=16 \
                 --iodepth_batch_complete_min=16 --number_ios=4000 --output=/dev/null --thread";
             let file = format!("--filename={node}");
             let arguments: Vec<&str> = job.split_whitespace().chain([file.as_str()]).collect();
             run("fio", &arguments);
-            let after = Sysfs::of(&disk);
+            let after = Sysfs::of(&disk.device);
             let record = record(started);
             let device = record["devices"][0].clone();
             let pairs = against_sysfs(&device, before, after);

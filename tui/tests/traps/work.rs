@@ -4,6 +4,9 @@ use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use iosched::device::Device;
+use iosched::journal::Journal;
+use iosched::scratch::{Model, Scratch};
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
@@ -67,6 +70,41 @@ impl Seen {
             .map(|kind| number(self.device(), &format!("/in_flight/{kind}")))
             .iter()
             .sum()
+    }
+}
+
+/// A simulated SSD: four requests at a time, 1 ms each, so that more of them wait and are there to be merged or flipped.
+pub struct Ssd {
+    pub device: Device,
+    _scratch: Scratch,
+    _journal: Journal,
+}
+
+impl Ssd {
+    /// None where it cannot be simulated, and says so.
+    pub fn new(size_bytes: u64) -> Option<Ssd> {
+        let journal = Journal::create().expect("a journal");
+        let scratch = Scratch::create(Model::Ssd, size_bytes, &journal).expect("a scratch device");
+        if let Some(why) = scratch.fallback() {
+            println!("skipped: {why}");
+            return None;
+        }
+        let device = Device::resolve(scratch.device_name()).expect("the new device");
+        Some(Ssd {
+            device: device.device,
+            _scratch: scratch,
+            _journal: journal,
+        })
+    }
+
+    pub fn node(&self) -> String {
+        self.device.node().display().to_string()
+    }
+
+    pub fn set(&self, attribute: &str, value: &str) {
+        let path = self.device.sysfs("queue").join(attribute);
+        fs::write(&path, value)
+            .unwrap_or_else(|error| panic!("{} = {value}: {error}", path.display()));
     }
 }
 

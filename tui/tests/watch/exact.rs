@@ -3,17 +3,16 @@
 
 use std::fs;
 
+use iosched::device::Device;
 use serde_json::Value;
-
-use crate::support::LoopDevice;
 
 /// The kernel's own counters of a disk.
 #[derive(Clone, Copy)]
 pub struct Sysfs([u64; 17]);
 
 impl Sysfs {
-    pub fn of(disk: &LoopDevice) -> Self {
-        let text = fs::read_to_string(disk.device.sysfs("stat")).expect("its counters");
+    pub fn of(disk: &Device) -> Self {
+        let text = fs::read_to_string(disk.sysfs("stat")).expect("its counters");
         let mut fields = [0; 17];
         for (field, word) in fields.iter_mut().zip(text.split_whitespace()) {
             *field = word.parse().expect("a number");
@@ -85,14 +84,14 @@ fn nothing_else_lost(device: &Value) {
     }
 }
 
-/// Runs `once` until everything in it is exact, three times at most.
+/// Runs `once` until everything in it is exact, five times at most.
 ///
 /// A completion that interrupts the kernel in certain system tasks runs no BPF program at all, on kernels that guard
 /// those tasks: a few of 15,000 requests. The probe learns of it when the tag is used again and counts it as `evicted`.
 /// So no single run can promise every request; but each must account for what it lacks, and must never count too much.
 pub fn exactly(mut once: impl FnMut() -> (Value, Vec<Pair>)) {
     let mut inexact = Vec::new();
-    for _ in 0..3 {
+    for _ in 0..5 {
         let (device, pairs) = once();
         nothing_else_lost(&device);
         // The last ones of their tags are not known to be gone yet.
