@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::MIB;
-use crate::exact::number;
+use crate::exact::{exactly, number};
 use crate::support::{LoopDevice, Mounted, run};
 use crate::work::{Fio, Seen, pid_of};
 
@@ -44,23 +44,27 @@ fn writeback_of_a_process_is_its_own_row() {
         let own = rows.iter().filter(|row| row["pid"] == pid);
         own.map(|row| number(row, "/bytes")).sum()
     };
-    let (seen, [a, b]) = Seen::of(&disk.node(), &["--writeback-owner"], write);
-    for row in seen.rows() {
-        println!("{} {}: {} bytes", row["comm"], row["pid"], row["bytes"]);
-    }
-    assert_eq!(
-        writeback(&seen, a),
-        12 * MIB,
-        "{:#}",
-        seen.device()["quality"]
-    );
-    assert_eq!(writeback(&seen, b), 6 * MIB);
-    // Apart from what they do themselves.
-    let own = seen.named("dd");
-    assert!(own.iter().all(|row| row["kind"] == "process"), "{own:#?}");
-    for row in seen.named("writeback of dd") {
-        assert_eq!(row["kind"], "writeback");
-    }
+    exactly(|| {
+        let (seen, [a, b]) = Seen::of(&disk.node(), &["--writeback-owner"], write);
+        for row in seen.rows() {
+            println!("{} {}: {} bytes", row["comm"], row["pid"], row["bytes"]);
+        }
+        // Apart from what they do themselves.
+        let own = seen.named("dd");
+        assert!(own.iter().all(|row| row["kind"] == "process"), "{own:#?}");
+        for row in seen.named("writeback of dd") {
+            assert_eq!(row["kind"], "writeback");
+        }
+        let pairs = vec![
+            ("sectors of one", 12 * MIB / 512, writeback(&seen, a) / 512),
+            (
+                "sectors of the other",
+                6 * MIB / 512,
+                writeback(&seen, b) / 512,
+            ),
+        ];
+        (seen.device().clone(), pairs)
+    });
 
     for file in &files {
         std::fs::remove_file(file).expect("a file");
@@ -72,7 +76,8 @@ fn writeback_of_a_process_is_its_own_row() {
         .iter()
         .map(|row| number(row, "/bytes"))
         .sum::<u64>();
-    assert!(bytes >= 18 * MIB, "{flusher}: {bytes}: {:#?}", seen.rows());
+    // See `exactly` for what may be missing.
+    assert!(bytes >= 15 * MIB, "{flusher}: {bytes}: {:#?}", seen.rows());
     assert!(seen.named("writeback of dd").is_empty());
 }
 
