@@ -14,7 +14,8 @@ use crate::watch::{attached, stat};
 use crate::work::{Fio, Seen, pid_of};
 use crate::{BINARY, MIB};
 
-/// So many processes, two at a time, that read a block each; no two of them the same.
+/// So many processes, two at a time, that read a block each; no two of them the same, and none the first, with which the
+/// kernel reads ahead.
 const CROWD: &str = r#"
     my ($file, $count) = @ARGV;
     for my $place (0 .. $count - 1) {
@@ -24,7 +25,7 @@ const CROWD: &str = r#"
         }
         next if fork // die;
         open my $disk, '<:raw', $file or die;
-        sysseek $disk, $place * 8192, 0 or die;
+        sysseek $disk, ($place + 1) * 8192, 0 or die;
         sysread($disk, my $block, 4096) == 4096 or die;
         exit;
     }

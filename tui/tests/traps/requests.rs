@@ -25,7 +25,7 @@ fn keyed_by_tag_not_by_sector() {
             let before = Sysfs::of(&disk.device);
             let (seen, all) = Seen::of(&node, &[], || {
                 let readers =
-                    [(); 2].map(|()| Fio::start(&node, &format!("{same}=randread --io_size=8m")));
+                    [(); 2].map(|()| Fio::start(&node, &format!("{same}=randread --io_size=4m")));
                 let writer = Fio::start(&node, &format!("{same}=randwrite --io_size=2m --fsync=8"));
                 for _ in 0..50 {
                     run("blkdiscard", &["-f", "-l", "4096", &node]);
