@@ -115,7 +115,7 @@ fn a_flush_is_a_class_of_its_own() {
                 ("device times of flushes", syncs, timed),
                 ("flushes of the process", syncs, seen.of_pid(pid, "flushes")),
                 ("its writes", 512, seen.of_pid(pid, "writes")),
-                ("its bytes", 512 * 4096, seen.of_pid(pid, "bytes")),
+                ("its sectors", 512 * 8, seen.of_pid(pid, "bytes") / 512),
             ];
             (device.clone(), pairs)
         });
