@@ -16,7 +16,7 @@ use crate::{BINARY, MIB};
 
 /// So many processes, two at a time, that read a block each; no two of them the same, and none the first, with which the
 /// kernel reads ahead.
-const CROWD: &str = r#"
+const CROWD: &str = r"
     my ($file, $count) = @ARGV;
     for my $place (0 .. $count - 1) {
         if ($place > 1) {
@@ -32,7 +32,7 @@ const CROWD: &str = r#"
     for (1 .. 2) {
         wait;
         die if $?;
-    }"#;
+    }";
 
 /// Above the 16,384 places of the table.
 const MANY: u64 = 17_000;

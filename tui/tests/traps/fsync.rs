@@ -20,6 +20,7 @@ fn sum_ns(seen: &Seen, op: &str, stage: &str) -> f64 {
 }
 
 /// What follows one upon the other: the data is written, then the journal, with a flush before its last block and after.
+#[allow(clippy::struct_field_names)] // the unit
 #[derive(Debug)]
 struct Split {
     data_ns: f64,

@@ -91,7 +91,7 @@ fn workers_are_named_by_their_work() {
     dirty(&image, 32);
     run("sync", &["-f", image.to_str().expect("UTF-8")]);
     let upper = LoopDevice::over(&image);
-    let (seen, _) = Seen::of(&disk.node(), &[], || {
+    let (seen, ()) = Seen::of(&disk.node(), &[], || {
         Fio::run(
             &upper.node(),
             "--rw=randwrite --size=32m --number_ios=500 --iodepth=8 --fsync=50",
