@@ -370,7 +370,7 @@ static __always_inline void finish(const struct queue *queue, struct device_stat
 	count_flushes(&to, state, now);
 	if (op == OP_WRITE_SYNC && state->flags & STATE_JOURNAL) {
 		add(&device->journal_ios, 1);
-		add(&device->journal_ns, data_done - state->d_ns);
+		add(&device->journal_ns, service); /* 0 if the issue was not seen */
 	}
 }
 

@@ -137,7 +137,7 @@ struct device_stats {
 	__u64 postflushes; /* and after it */
 	__u64 postflush_ns;
 	__u64 journal_ios; /* of the writes, those of metadata and journals */
-	__u64 journal_ns; /* their Q2C without the flushes */
+	__u64 journal_ns; /* their D2C */
 	__u64 back_merges;
 	__u64 front_merges;
 	__u64 rq_merges;

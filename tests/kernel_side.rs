@@ -7,6 +7,8 @@ mod cells;
 mod fairness;
 #[path = "kernel_side/order.rs"]
 mod order;
+#[path = "kernel_side/stages.rs"]
+mod stages;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,6 +19,7 @@ use tempfile::TempDir;
 /// What a BPF program's surroundings bring along.
 const PRELUDE: &str = r#"
 #include <stdio.h>
+#include <string.h>
 typedef unsigned char __u8;
 typedef unsigned short __u16;
 typedef unsigned int __u32;

@@ -3,6 +3,7 @@
 use comfy_table::{CellAlignment, Table, presets};
 use iosched::report::live::{Latency, LiveDevice, LiveProcess, LiveRecord};
 use iosched::report::units;
+use iosched::snapshot::{Edges, Quality, StatusCount};
 
 use super::detail;
 use crate::cli::Detail;
@@ -60,7 +61,7 @@ fn device_lines(device: &LiveDevice, record: &LiveRecord) -> String {
         device.mean_waiting,
         device.mean_at_device,
         units::share(device.waited_share),
-        lost(device),
+        lost(&device.quality, &device.edges, &device.statuses),
     )
 }
 
@@ -74,8 +75,7 @@ fn spread(latency: &Latency) -> String {
 }
 
 /// The counters of loss: always there, so that their absence says something.
-fn lost(device: &LiveDevice) -> String {
-    let (q, e) = (&device.quality, &device.edges);
+fn lost(q: &Quality, e: &Edges, statuses: &[StatusCount]) -> String {
     let counts = [
         ("lost", q.lost),
         ("evicted", q.evicted),
@@ -92,8 +92,7 @@ fn lost(device: &LiveDevice) -> String {
         ("straddlers", e.straddlers),
         ("scheduler changes", e.switches),
     ];
-    let statuses = device
-        .statuses
+    let statuses = statuses
         .iter()
         .map(|status| (status.status.as_str(), status.count));
     let seen: Vec<String> = counts
@@ -153,4 +152,31 @@ pub fn printable(name: &str) -> String {
     name.chars()
         .map(|c| if c.is_control() { '?' } else { c })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value};
+
+    use super::*;
+
+    /// A counter that is added to the record and forgotten here is one that is lost in silence.
+    #[test]
+    fn every_counter_of_loss_is_printed() {
+        let counters = |names: Value, first: u64| -> Map<String, Value> {
+            let names = names.as_object().expect("counters").clone();
+            let numbered = names.into_iter().zip(first..);
+            numbered.map(|((name, _), n)| (name, n.into())).collect()
+        };
+        let losses = counters(serde_json::to_value(Quality::default()).unwrap(), 101);
+        let quality: Quality = serde_json::from_value(losses.clone().into()).unwrap();
+        let text = lost(&quality, &Edges::default(), &[]);
+        for (name, n) in &losses {
+            assert!(text.contains(&format!(" {n}")), "{name} {n}: {text}");
+        }
+        assert_eq!(
+            lost(&Quality::default(), &Edges::default(), &[]),
+            "nothing lost"
+        );
+    }
 }

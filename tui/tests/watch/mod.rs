@@ -11,23 +11,31 @@ use crate::support::program::{Program, Started};
 pub fn stat(program: &Program, device: &str, seconds: u32, rest: &[&str]) -> Started {
     let seconds = seconds.to_string();
     let start = ["stat", device, "-n", "1", "-i", &seconds];
-    let mut started = program.start(&[&start, rest].concat());
-    // Attached when it opens no more links; loading, before that, takes as long as it takes.
-    let descriptors = format!("/proc/{}/fd", started.id());
-    let opened = || {
-        let links = fs::read_dir(&descriptors).into_iter().flatten().flatten();
-        let links = links.filter_map(|entry| fs::read_link(entry.path()).ok());
-        links
+    attached(program.start(&[&start, rest].concat()))
+}
+
+/// Once it is.
+pub fn attached(mut started: Started) -> Started {
+    // It opens links, and then sleeps till the interval ends; loading, before that, takes as long as it takes.
+    let process = format!("/proc/{}", started.id());
+    let links = || {
+        let opened = fs::read_dir(format!("{process}/fd")).into_iter().flatten();
+        let opened = opened.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+        opened
             .filter(|link| link.to_string_lossy().contains("bpf_link"))
             .count()
+    };
+    let sleeps = || {
+        let status = fs::read_to_string(format!("{process}/status")).unwrap_or_default();
+        status.contains("State:\tS")
     };
     let last = std::cell::Cell::new((0, Instant::now()));
     started.until(Duration::from_secs(30), "it is attached", || {
         let (count, since) = last.get();
-        if opened() != count {
-            last.set((opened(), Instant::now()));
+        if links() != count || !sleeps() {
+            last.set((links(), Instant::now()));
         }
-        count > 0 && since.elapsed() > Duration::from_millis(500)
+        count > 0 && since.elapsed() > Duration::from_millis(150)
     });
     started
 }

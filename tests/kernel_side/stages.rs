@@ -1,0 +1,104 @@
+//! A request's moments through bpf/latency.bpf.h itself: which stage gets what, and what of a clock that runs backwards.
+
+use super::{by_all, run};
+
+/// Reads the flags, bios and moments q g d c of requests. Writes for each what was negative, what is in the histograms of
+/// Q2D, Q2G, G2D, D2C and Q2C, and the sums of wait, service and total of a synchronous write.
+const PROGRAM: &str = r#"
+#include <stdbool.h>
+
+#define SEC(name)
+#define __uint(name, value) int name
+#define __type(name, type) type *name
+#define add(counter, n) (*(counter) += (n))
+
+static void *lookup(void *map, __u32 *key);
+#define bpf_map_lookup_elem(map, key) lookup(map, key)
+
+#include "latency.bpf.h"
+
+static struct device_histogram rows[HISTOGRAM_ROWS];
+
+static void *lookup(void *map, __u32 *key)
+{
+	return map == &histograms && *key < HISTOGRAM_ROWS ? &rows[*key] : 0;
+}
+
+static unsigned int times_in(__u32 latency)
+{
+	__u32 row = first_row(0, OP_WRITE_SYNC) + latency;
+	unsigned int times = 0;
+
+	for (int i = 0; i < DEVICE_CELLS; i++)
+		times += rows[row].cells[i];
+	return times;
+}
+
+int main(void)
+{
+	static struct device_stats device;
+	static struct owner owner;
+	struct ledger to = {.device = &device, .owner = &owner, .first_row = first_row(0, OP_WRITE_SYNC),
+			    .op = OP_WRITE_SYNC};
+	struct op_counters *op = &device.op[OP_WRITE_SYNC];
+	unsigned int flags, bios;
+	__u64 q, g, d, c;
+
+	while (scanf("%u %u %llu %llu %llu %llu", &flags, &bios, &q, &g, &d, &c) == 6) {
+		struct inflight state = {.q_ns = q, .g_ns = g, .d_ns = d, .flags = flags, .bios = bios};
+
+		memset(&device, 0, sizeof(device));
+		memset(&owner, 0, sizeof(owner));
+		memset(rows, 0, sizeof(rows));
+		count_service(&to, &state, c);
+		count_wait(&to, &state);
+		count_total(&to, &state, c);
+		printf("%llu %u %u %u %u %u %llu %llu %llu\n", device.negative,
+		       times_in(Q2D_DIRECT) + times_in(Q2D_WAITED) + times_in(Q2D_MERGED),
+		       times_in(Q2G_WAITED), times_in(G2D_WAITED) + times_in(G2D_ALONE),
+		       times_in(D2C) + times_in(D2C_MERGED), times_in(Q2C) + times_in(Q2C_MERGED),
+		       op->q2d_ns, op->d2c_ns, op->q2c_ns);
+	}
+	return 0;
+}
+"#;
+
+const PREFLUSH: u64 = 1;
+
+/// Flags, bios, q, g, d, c; then negative, Q2D, Q2G, G2D, D2C, Q2C, and the sums.
+const REQUESTS: [([u64; 6], [u64; 9]); 10] = [
+    // Got its request at once; waited for it; of three bios.
+    ([0, 1, 100, 100, 150, 350], [0, 1, 0, 0, 1, 1, 50, 200, 250]),
+    ([0, 1, 100, 120, 150, 350], [0, 1, 1, 1, 1, 1, 50, 200, 250]),
+    ([0, 3, 100, 100, 150, 350], [0, 3, 0, 0, 3, 3, 50, 200, 250]),
+    // Its bio was not seen; its start neither; nor its issue.
+    ([0, 1, 0, 120, 150, 350], [0, 0, 0, 1, 1, 0, 30, 200, 0]),
+    ([0, 1, 0, 0, 150, 350], [0, 0, 0, 0, 1, 0, 0, 200, 0]),
+    ([0, 1, 100, 100, 0, 350], [0, 0, 0, 0, 0, 1, 0, 0, 250]),
+    // Waited for a flush, which is not the scheduler's doing.
+    (
+        [PREFLUSH, 1, 100, 100, 150, 350],
+        [0, 0, 0, 0, 1, 1, 0, 200, 250],
+    ),
+    // Two clocks that disagree: counted each time, never a huge or a made-up time, and never silent.
+    ([0, 1, 120, 100, 150, 350], [1, 0, 0, 1, 1, 1, 50, 200, 230]),
+    ([0, 1, 100, 160, 150, 350], [1, 0, 0, 0, 1, 1, 0, 200, 250]),
+    ([0, 1, 100, 100, 400, 350], [1, 1, 0, 0, 0, 1, 300, 0, 250]),
+];
+
+#[test]
+fn each_stage_gets_its_time_and_negative_ones_are_counted() {
+    let lines = REQUESTS.map(|(request, _)| request.map(|n| n.to_string()).join(" "));
+    for program in by_all(PROGRAM) {
+        let text = run(&program.binary, lines.join("\n"));
+        let found: Vec<&str> = text.lines().collect();
+        assert_eq!(found.len(), REQUESTS.len());
+        for ((request, wanted), found) in REQUESTS.iter().zip(found) {
+            assert_eq!(
+                found,
+                wanted.map(|n| n.to_string()).join(" "),
+                "{request:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What an fsync waits for, against what fio waits for its end.
+
+use serde_json::Value;
+
+use crate::MIB;
+use crate::support::{Mounted, run};
+use crate::work::{Fio, Seen, Ssd};
+
+fn float(value: &Value, path: &str) -> f64 {
+    let found = value.pointer(path).and_then(Value::as_f64);
+    found.unwrap_or_else(|| panic!("no number at {path} in {value:#}"))
+}
+
+/// Sum of a stage of an operation.
+fn sum_ns(seen: &Seen, op: &str, stage: &str) -> f64 {
+    let Some(stage) = seen.op(op).map(|op| &op[stage]) else {
+        return 0.0;
+    };
+    float(stage, "/count") * stage["mean_ns"].as_f64().unwrap_or(0.0)
+}
+
+/// What follows one upon the other: the data is written, then the journal, with a flush before its last block and after.
+#[allow(clippy::struct_field_names)] // the unit
+#[derive(Debug)]
+struct Split {
+    data_ns: f64,
+    journal_ns: f64,
+    flush_ns: f64,
+}
+
+impl Split {
+    fn of(seen: &Seen) -> Split {
+        let flushes = |field: &str| float(seen.device(), &format!("/flushes/{field}"));
+        let journal_ns = flushes("journal_ns");
+        Split {
+            data_ns: sum_ns(seen, "write_sync", "device") - journal_ns,
+            journal_ns,
+            flush_ns: flushes("before_data_ns")
+                + flushes("after_data_ns")
+                + sum_ns(seen, "flush", "total"),
+        }
+    }
+
+    fn sum_ns(&self) -> f64 {
+        self.data_ns + self.journal_ns + self.flush_ns
+    }
+}
+
+/// On a file system with a journal, and on a simulated disk whose times are long against those of waking up: most of
+/// what fio waits is accounted for, and no moment twice.
+#[test]
+#[ignore = "root"]
+fn an_fsync_is_split_into_its_parts() {
+    let Some(disk) = Ssd::new(128 * MIB) else {
+        return;
+    };
+    let node = disk.node();
+    let quick = "lazy_itable_init=0,lazy_journal_init=0";
+    run("mkfs.ext4", &["-q", "-E", quick, &node]);
+    let mounted = Mounted::new(&node);
+    let file = mounted.path().join("file").display().to_string();
+    let output = format!("of={file}");
+    let zeros = ["if=/dev/zero", &output, "bs=1M", "count=8", "conv=fsync"];
+    run("dd", &zeros);
+    for how in ["fsync", "fdatasync"] {
+        let job = format!(
+            "--direct=0 --ioengine=psync --rw=randwrite --size=8m --number_ios=100 --{how}=1"
+        );
+        // On a busy machine fio wakes up late, which is no part of it.
+        let mut shares = Vec::new();
+        while shares.len() < 3 && shares.last().is_none_or(|share| *share < 0.6) {
+            shares.push(share_of_fio(&node, &file, &job));
+        }
+        assert!(shares.last() >= Some(&0.6), "{how}: {shares:?}");
+    }
+}
+
+fn share_of_fio(node: &str, file: &str, job: &str) -> f64 {
+    let (seen, (_, fio)) = Seen::of(node, &["--detail", "stages"], || Fio::run(file, job));
+    let split = Split::of(&seen);
+    let fio_ns = float(&fio, "/sync/lat_ns/N") * float(&fio, "/sync/lat_ns/mean");
+    let share = split.sum_ns() / fio_ns;
+    println!("{job}: {split:?} are {share:.3} of fio's {fio_ns}");
+    // The mean of a histogram's cells is 0.8 % off at most.
+    assert!(share <= 1.008, "{share} {split:?} {:#}", seen.device());
+    assert!(
+        split.data_ns > 0.0 && split.flush_ns > 0.0,
+        "{split:?} {:#}",
+        seen.device()
+    );
+    // fdatasync of blocks that are there already changes no metadata.
+    let has_journal = job.contains("--fsync=1");
+    assert_eq!(split.journal_ns > 0.0, has_journal, "{split:?}");
+    share
+}

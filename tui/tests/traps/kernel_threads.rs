@@ -1,0 +1,136 @@
+//! Threads of the kernel work for others. They are named after their work, and writeback after whose it is.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::MIB;
+use crate::exact::{exactly, number};
+use crate::support::{LoopDevice, Mounted, run};
+use crate::work::{Fio, Seen, pid_of};
+
+fn ext4(disk: &LoopDevice) -> Mounted {
+    run(
+        "mkfs.ext4",
+        &[
+            "-q",
+            "-E",
+            "lazy_itable_init=0,lazy_journal_init=0",
+            &disk.node(),
+        ],
+    );
+    Mounted::new(&disk.node())
+}
+
+fn dirty(path: &Path, mib: u64) -> u32 {
+    let (output, count) = (format!("of={}", path.display()), format!("count={mib}"));
+    pid_of("dd", &["if=/dev/zero", &output, "bs=1M", &count])
+}
+
+/// Two processes of one name dirty pages; the kernel writes both back.
+#[test]
+#[ignore = "root"]
+fn writeback_of_a_process_is_its_own_row() {
+    let disk = LoopDevice::in_memory(256 * MIB);
+    let mounted = ext4(&disk);
+    let files = ["a", "b"].map(|name| mounted.path().join(name));
+    let write = || {
+        let both = [dirty(&files[0], 12), dirty(&files[1], 6)];
+        run("sync", &["-f", files[0].to_str().expect("UTF-8")]);
+        both
+    };
+    let writeback = |seen: &Seen, pid: u32| -> u64 {
+        let rows = seen.named("writeback of dd");
+        let own = rows.iter().filter(|row| row["pid"] == pid);
+        own.map(|row| number(row, "/bytes")).sum()
+    };
+    exactly(|| {
+        let (seen, [a, b]) = Seen::of(&disk.node(), &["--writeback-owner"], write);
+        for row in seen.rows() {
+            println!("{} {}: {} bytes", row["comm"], row["pid"], row["bytes"]);
+        }
+        // Apart from what they do themselves.
+        let own = seen.named("dd");
+        assert!(own.iter().all(|row| row["kind"] == "process"), "{own:#?}");
+        for row in seen.named("writeback of dd") {
+            assert_eq!(row["kind"], "writeback");
+        }
+        let pairs = vec![
+            ("sectors of one", 12 * MIB / 512, writeback(&seen, a) / 512),
+            (
+                "sectors of the other",
+                6 * MIB / 512,
+                writeback(&seen, b) / 512,
+            ),
+        ];
+        (seen.device().clone(), pairs)
+    });
+
+    for file in &files {
+        std::fs::remove_file(file).expect("a file");
+    }
+    let (seen, _) = Seen::of(&disk.node(), &[], write);
+    let flusher = format!("[flush-7:{}]", disk.device.minor);
+    let bytes = seen
+        .named(&flusher)
+        .iter()
+        .map(|row| number(row, "/bytes"))
+        .sum::<u64>();
+    // See `exactly` for what may be missing.
+    assert!(bytes >= 15 * MIB, "{flusher}: {bytes}: {:#?}", seen.rows());
+    assert!(seen.named("writeback of dd").is_empty());
+}
+
+/// A file system with a journal, and on it the file of another loop device.
+#[test]
+#[ignore = "root"]
+fn workers_are_named_by_their_work() {
+    let disk = LoopDevice::in_memory(256 * MIB);
+    let mounted = ext4(&disk);
+    let image = mounted.path().join("upper.img");
+    dirty(&image, 32);
+    run("sync", &["-f", image.to_str().expect("UTF-8")]);
+    let upper = LoopDevice::over(&image);
+    let (seen, ()) = Seen::of(&disk.node(), &[], || {
+        Fio::run(
+            &upper.node(),
+            "--rw=randwrite --size=32m --number_ios=500 --iodepth=8 --fsync=50",
+        );
+        run("sync", &["-f", image.to_str().expect("UTF-8")]);
+    });
+    let name = &disk.device.name;
+    for row in seen.rows() {
+        println!(
+            "{} {} {}: {} bytes",
+            row["kind"], row["comm"], row["pid"], row["bytes"]
+        );
+    }
+    let kind = |comm: &str| -> Vec<Value> {
+        seen.named(comm)
+            .iter()
+            .map(|row| row["kind"].clone())
+            .collect()
+    };
+    let journal = kind(&format!("[jbd2/{name}-8]"));
+    assert!(
+        !journal.is_empty() && journal.iter().all(|kind| kind == "kernel_thread"),
+        "{:#?}",
+        seen.rows()
+    );
+    let worker = kind(&format!("[{}]", upper.device.name));
+    assert!(
+        !worker.is_empty() && worker.iter().all(|kind| kind == "workqueue"),
+        "{:#?}",
+        seen.rows()
+    );
+    // Nobody is left with the name of a worker.
+    for row in seen.rows() {
+        let comm = row["comm"].as_str().expect("a name");
+        assert!(
+            !comm.contains("kworker") && !comm.contains("swapper"),
+            "{row:#}"
+        );
+    }
+    assert!(seen.named("fio").is_empty(), "fio asked the upper one");
+    drop(upper);
+}

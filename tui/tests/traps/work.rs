@@ -1,0 +1,158 @@
+//! Work to be watched, and what `iosched stat` says of it.
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use iosched::device::Device;
+use iosched::journal::Journal;
+use iosched::scratch::{Model, Scratch};
+use serde_json::Value;
+use tempfile::NamedTempFile;
+
+use crate::BINARY;
+use crate::exact::number;
+use crate::support::program::Program;
+use crate::support::run;
+use crate::watch::stat;
+
+/// The last interval of a watch, and what it noted.
+#[derive(Debug)]
+pub struct Seen {
+    pub record: Value,
+    pub notes: String,
+}
+
+impl Seen {
+    /// One interval over the work, however long that takes.
+    pub fn of<T>(device: &str, rest: &[&str], work: impl FnOnce() -> T) -> (Seen, T) {
+        let program = Program::new(BINARY);
+        let rest = [&["--output", "json"], rest].concat();
+        let started = stat(&program, device, 3600, &rest);
+        let result = work();
+        // What is done is seen a moment later.
+        std::thread::sleep(Duration::from_millis(100));
+        run("kill", &["-INT", &started.id().to_string()]);
+        let ended = started.end().ends(130, &[]);
+        assert_eq!(ended.stdout.lines().count(), 1, "a line an interval");
+        let record = serde_json::from_str(&ended.stdout).expect("JSON");
+        let notes = ended.stderr;
+        (Seen { record, notes }, result)
+    }
+
+    pub fn device(&self) -> &Value {
+        &self.record["devices"][0]
+    }
+
+    pub fn rows(&self) -> &[Value] {
+        self.record["processes"].as_array().expect("a list")
+    }
+
+    pub fn named(&self, comm: &str) -> Vec<&Value> {
+        let rows = self.rows().iter();
+        rows.filter(|row| row["comm"] == comm).collect()
+    }
+
+    /// Sums over the rows of that process; 0 where there is none.
+    pub fn of_pid(&self, pid: u32, field: &str) -> u64 {
+        let rows = self.rows().iter().filter(|row| row["pid"] == pid);
+        rows.map(|row| number(row, &format!("/{field}"))).sum()
+    }
+
+    pub fn op(&self, name: &str) -> Option<&Value> {
+        let mut ops = self.device()["ops"].as_array().expect("a list").iter();
+        ops.find(|op| op["op"] == name)
+    }
+
+    /// Requests that are still held to be under way.
+    pub fn left_over(&self) -> u64 {
+        ["queued", "issued"]
+            .map(|kind| number(self.device(), &format!("/in_flight/{kind}")))
+            .iter()
+            .sum()
+    }
+}
+
+/// A simulated SSD: four requests at a time, 1 ms each, so that more of them wait and are there to be merged or flipped.
+pub struct Ssd {
+    pub device: Device,
+    _scratch: Scratch,
+    _journal: Journal,
+}
+
+impl Ssd {
+    /// None where it cannot be simulated, and says so.
+    pub fn new(size_bytes: u64) -> Option<Ssd> {
+        let journal = Journal::create().expect("a journal");
+        let scratch = Scratch::create(Model::Ssd, size_bytes, &journal).expect("a scratch device");
+        if let Some(why) = scratch.fallback() {
+            println!("skipped: {why}");
+            return None;
+        }
+        let device = Device::resolve(scratch.device_name()).expect("the new device");
+        Some(Ssd {
+            device: device.device,
+            _scratch: scratch,
+            _journal: journal,
+        })
+    }
+
+    pub fn node(&self) -> String {
+        self.device.node().display().to_string()
+    }
+
+    pub fn set(&self, attribute: &str, value: &str) {
+        let path = self.device.sysfs("queue").join(attribute);
+        fs::write(&path, value)
+            .unwrap_or_else(|error| panic!("{} = {value}: {error}", path.display()));
+    }
+}
+
+/// One fio process with one job: direct I/O of 4 KiB, unless its options say otherwise.
+pub struct Fio {
+    child: Child,
+    output: NamedTempFile,
+}
+
+impl Fio {
+    pub fn start(file: &str, job: &str) -> Fio {
+        let output = NamedTempFile::new().expect("a file");
+        let child = Command::new("fio")
+            .args(["--name=job", "--direct=1", "--bs=4k", "--thread"])
+            .args(["--ioengine=libaio", "--output-format=json"])
+            .arg(format!("--filename={file}"))
+            .arg(format!("--output={}", output.path().display()))
+            .args(job.split_whitespace())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("fio");
+        Fio { child, output }
+    }
+
+    /// Its process id and the job's results.
+    #[track_caller]
+    pub fn end(mut self) -> (u32, Value) {
+        let status = self.child.wait().expect("its end");
+        let text = fs::read_to_string(self.output.path()).expect("its output");
+        assert!(status.success(), "fio: {status}\n{text}");
+        let result: Value = serde_json::from_str(&text).expect("JSON");
+        (self.child.id(), result["jobs"][0].clone())
+    }
+
+    #[track_caller]
+    pub fn run(file: &str, job: &str) -> (u32, Value) {
+        Self::start(file, job).end()
+    }
+}
+
+/// Runs it to a good end; its process id.
+#[track_caller]
+pub fn pid_of(program: &str, arguments: &[&str]) -> u32 {
+    let mut command = Command::new(program);
+    command.args(arguments).stderr(Stdio::null());
+    let mut child = command.spawn().expect(program);
+    let pid = child.id();
+    let status = child.wait().expect("its end");
+    assert!(status.success(), "{program} {arguments:?}: {status}");
+    pid
+}
