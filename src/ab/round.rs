@@ -14,7 +14,7 @@ use crate::arm::Arm;
 use crate::device::Device;
 use crate::environment::CpuTimes;
 use crate::interrupt;
-use crate::journal::Journal;
+use crate::journal::{Journal, TemporaryFiles};
 use crate::probe::Probe;
 use crate::report::result::{Evidence, Round};
 use crate::scheduler::{self, Applied, SavedQueue, State};
@@ -136,10 +136,7 @@ impl Bench<'_> {
     }
 
     fn measure(&mut self, planned: &PlannedRound, arm: &Arm) -> Result<Measured> {
-        let files = tempfile::Builder::new()
-            .prefix("iosched-round-")
-            .tempdir()
-            .context("making a directory")?;
+        let files = TemporaryFiles::create(self.journal, "round")?;
         let before = self.probe.snapshot()?;
         let mut running = self.workload.start(&workload::Round {
             device_node: &self.device.node(),
