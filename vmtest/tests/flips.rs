@@ -117,25 +117,3 @@ fn a_whole_comparison_leaves_the_settings_as_they_were() {
     assert_eq!(rounds.len(), 12);
     assert!(program.journals().is_empty());
 }
-
-#[test]
-fn a_disk_that_goes_ends_a_comparison_with_a_word() {
-    let disk = Disk::scsi_debug(&["delay=0", "ndelay=200000"]);
-    let program = Program::new("iosched-ab");
-    let node = disk.node();
-    let arms = ["--arm", "none", "--arm", "bfq", "--rounds", "4"];
-    let command = [
-        "--",
-        "sh",
-        "-c",
-        "dd if=$IOSCHED_DEVICE of=/dev/null bs=4k count=4000 iflag=direct 2>/dev/null",
-    ];
-    let mut started = program.start(&[&["run", node.as_str()][..], &arms, &command].concat());
-    started.until(Duration::from_secs(60), "reads", || {
-        disk.device.io_stat().is_ok_and(|stat| stat.reads > 500)
-    });
-    disk.set("device/delete", "1");
-    let ended = started.end();
-    println!("{}", ended.stderr);
-    ended.ends(1, &[disk.name()]);
-}
