@@ -226,6 +226,16 @@ fn after_sigkill_the_guardian_puts_everything_back() {
     let journal = journal.expect("a journal");
     let name = journal.file_name().expect("a name").to_string_lossy();
     fs::write(journal.with_file_name(format!(".{name}.1.tmp")), "{").expect("half a journal");
+    // Nothing that ends a process in order ends the guardian.
+    for signal in [
+        Signal::TERM,
+        Signal::INT,
+        Signal::HUP,
+        Signal::QUIT,
+        Signal::USR1,
+    ] {
+        send(guardian, signal);
+    }
     let ended = end(child, kill);
     assert_eq!(ended.code, None);
     within(SOON, "all put back", || {
