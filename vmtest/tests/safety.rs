@@ -9,8 +9,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use iosched::scheduler;
-use iosched_vmtest::{Disk, run};
-use program::{Ended, Program, Started};
+use iosched_vmtest::Disk;
+use program::{Program, Started};
 use serde_json::Value;
 
 const ARMS: [&str; 4] = ["--arm", "kyber", "--arm", "bfq"];
@@ -33,45 +33,6 @@ fn rounds(program: &Program) -> usize {
     let bytes = fs::read(program.file("result")).unwrap_or_default();
     let result: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     result["rounds"].as_array().map_or(0, Vec::len)
-}
-
-/// A comparison that would go on for long, after its first rounds.
-fn started(program: &Program, disk: &Disk) -> Started {
-    let node = disk.node();
-    let how = ["--rounds", "200", "-o", "result"];
-    let words = [&["run", node.as_str()], &ARMS[..], &how, &READ_A_LITTLE].concat();
-    let mut started = program.start(&words);
-    started.until(Duration::from_secs(60), "two rounds", || {
-        rounds(program) >= 2
-    });
-    started
-}
-
-#[test]
-fn a_disk_that_goes_ends_a_comparison_with_a_word_and_keeps_the_rounds() {
-    let disk = Disk::scsi_debug(&["delay=0", "ndelay=200000"]);
-    let program = Program::new("iosched-ab");
-    let started = started(&program, &disk);
-    disk.set("device/delete", "1");
-    let ended = started.end();
-    println!("{}", ended.stderr);
-    let gone = format!("{} has gone", disk.name());
-    let says = [
-        &gone,
-        "nothing is left to be put back",
-        "the rounds that were done are in result",
-    ];
-    ended.ends(1, &says);
-    assert!(program.journals().is_empty());
-    let result = program.result("result");
-    assert_eq!(result["status"], "failed");
-    assert!(
-        result["error"]
-            .as_str()
-            .is_some_and(|error| error.contains("has gone"))
-    );
-    assert!(rounds(&program) >= 2);
-    program.run(&["report", "result"]).ends(0, &[]);
 }
 
 /// Block 582 holds the sector that scsi_debug cannot read.
@@ -197,33 +158,4 @@ fn a_suspended_machine_spoils_its_round() {
             "{round:#}"
         );
     }
-}
-
-#[test]
-fn a_zoned_disk_stays_on_mq_deadline_where_the_kernel_needs_it() {
-    let disk = Disk::null_blk(10_000, &[("zoned", "1"), ("zone_size", "64")]);
-    let model = disk.device.attribute("queue/zoned").expect("its model");
-    assert_eq!(model, "host-managed");
-    let offered = scheduler::choice(&disk.device).expect("a queue").available;
-    println!("{offered:?}");
-    let program = Program::new("iosched-ab");
-    let node = disk.node();
-    let try_out = |second: &str| -> Ended {
-        let arms = ["--arm", "a=mq-deadline", "--arm", second];
-        program.run(&[&["run", &node, "--dry-run"], &arms[..], &["--", "true"]].concat())
-    };
-    try_out("b=mq-deadline,iosched/fifo_batch=1").ends(0, &["host-managed"]);
-    let symbols = fs::read_to_string("/proc/kallsyms").expect("symbols");
-    let ended = try_out("none");
-    println!("{}", ended.stderr);
-    if symbols.contains(" blk_zone_plug_bio\n") {
-        ended.ends(0, &["host-managed"]);
-    } else {
-        ended.ends(5, &["does not keep its writes in order", "mq-deadline"]);
-    }
-    let write = ["--workload", "randwrite", "--destroy-data", "--dry-run"];
-    let arms = ["--arm", "a=mq-deadline", "--arm", "b=mq-deadline"];
-    let ended = program.run(&[&["run", &node], &arms[..], &write].concat());
-    ended.ends(5, &["no write in the middle of a zone"]);
-    run("sync", &[]);
 }
