@@ -227,9 +227,9 @@ fn a_flag_alone_destroys_nothing() {
 /// What `script` shows of a run on a terminal of its own, with this typed into it.
 fn on_a_terminal(program: &Program, device: &str, typed: &str) -> Ended {
     let how = "--arm none --arm kyber --rounds 1 -o result --destroy-data";
-    let job = "--job a.fio --ramp 0.1s --round-time 0.3s";
-    fs::write(program.file("a.fio"), "[a]\nrw=randwrite\nbs=4k\n").expect("a job");
-    let line = format!("{BINARY} run {device} {how} {job}");
+    let write =
+        "sh -c 'dd if=/dev/urandom of=$IOSCHED_DEVICE bs=4k count=4 oflag=direct status=none'";
+    let line = format!("{BINARY} run {device} {how} -- {write}");
     let mut command = program.command_of(Path::new("script"), &["-qec", &line, "/dev/null"]);
     let mut child = command
         .stdin(std::process::Stdio::piped())
