@@ -100,6 +100,14 @@ pub fn kind_of(error: &anyhow::Error) -> Kind {
         .map_or(Kind::Runtime, |failure| failure.kind)
 }
 
+/// Whoever read our output has seen enough, as `head` does.
+pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+        .any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

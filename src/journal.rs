@@ -2,6 +2,8 @@
 //! each change. The process undoes its own entries when it ends; after SIGKILL or a power cut
 //! `iosched restore` reads the file and does the same. One mechanism for both, so both are tested at once.
 
+mod files; // a directory for what others write, gone with us
+
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,7 +12,9 @@ use std::sync::{Arc, Mutex};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::device::Device;
 use crate::scheduler::SavedQueue;
+pub use files::TemporaryFiles;
 
 /// One change to undo. Each variant carries what is needed to recognise that it is still ours.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,6 +35,8 @@ pub enum Undo {
     Cgroup { path: PathBuf },
     /// A scratch file of ours.
     File { path: PathBuf },
+    /// A directory of ours with what a workload has written there.
+    Files { path: PathBuf },
 }
 
 impl Undo {
@@ -45,6 +51,7 @@ impl Undo {
             Undo::Mount { path, source } => crate::scratch::mount::unmount(path, source),
             Undo::Directory { path } => gone_is_fine(fs::remove_dir(path), path),
             Undo::File { path } => gone_is_fine(fs::remove_file(path), path),
+            Undo::Files { path } => files::remove(path),
             Undo::Cgroup { path } => crate::workload::cgroup::end(path),
         }
     }
@@ -57,6 +64,7 @@ impl Undo {
             Undo::Mount { path, .. } => format!("mount {}", path.display()),
             Undo::Directory { path } => format!("directory {}", path.display()),
             Undo::File { path } => format!("file {}", path.display()),
+            Undo::Files { path } => format!("files in {}", path.display()),
             Undo::Cgroup { path } => format!("control group {}", path.display()),
         }
     }
@@ -294,12 +302,22 @@ impl LeftBehind {
             .collect()
     }
 
+    /// The queue settings of this disk are among it.
+    pub fn has_queue_of(&self, device: &Device) -> bool {
+        let is_its = |undo: &Undo| matches!(undo, Undo::Queue(saved) if saved.device == device.name && saved.diskseq == device.diskseq);
+        !self.rebooted && self.record.entries.iter().any(|(_, undo)| is_its(undo))
+    }
+
     /// Undoes all entries, the last first; goes on after an error, keeps what failed, and returns those errors.
     pub fn restore(mut self) -> Result<Vec<anyhow::Error>> {
         let mut failed = Vec::new();
         let mut errors = Vec::new();
         while let Some((id, undo)) = self.record.entries.pop() {
-            if self.rebooted && !matches!(undo, Undo::File { .. } | Undo::Directory { .. }) {
+            let outlives_a_boot = matches!(
+                undo,
+                Undo::File { .. } | Undo::Directory { .. } | Undo::Files { .. }
+            );
+            if self.rebooted && !outlives_a_boot {
                 continue;
             }
             if let Err(error) = undo.perform() {

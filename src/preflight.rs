@@ -1,10 +1,15 @@
 //! What must hold before anything is touched. Every check runs and every finding is shown at once; nothing here changes
 //! the machine. The rules for data: a raw device is written only on its owner's word, and never while anything uses it.
 
-mod arms;
-mod in_use;
-mod lock;
+pub mod agents; // what else sets schedulers here
+mod arms; // whether the device takes them, and they stand side by side
+mod in_use; // who uses a disk
+mod lock; // one comparison on a disk at a time
+mod machine; // clock, frequency, heat, load
+mod signatures; // what lies on a disk
+mod zoned; // disks that must be written in order
 
+use std::fmt;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
@@ -53,6 +58,16 @@ pub struct Finding {
     pub hint: String,
 }
 
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        if self.hint.is_empty() {
+            return Ok(());
+        }
+        write!(f, "; {}", self.hint)
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     pub findings: Vec<Finding>,
@@ -65,6 +80,16 @@ impl Report {
             what: what.into(),
             hint: hint.into(),
         });
+    }
+
+    /// A check made elsewhere joins the others; an error that names no remedy is one of ours.
+    pub fn add_failure_of(&mut self, checked: Result<()>) -> Result<()> {
+        let Err(error) = checked else {
+            return Ok(());
+        };
+        let failure = error.downcast::<Failure>()?;
+        self.add(Severity::Refuse, failure.what, failure.hint);
+        Ok(())
     }
 
     fn stops(&self) -> impl Iterator<Item = &Finding> {
@@ -104,8 +129,10 @@ pub fn check(device: &Device, intent: &Intent) -> Result<Report> {
     let mut report = Report::default();
     check_node(device, intent, &mut report);
     arms::check(device, intent.arms, &mut report)?;
-    check_zoned(device, intent, &mut report);
+    zoned::check(device, intent, &mut report);
     check_use(device, intent, &mut report)?;
+    report.findings.extend(agents::at_work());
+    machine::check(&mut report);
     Ok(report)
 }
 
@@ -156,32 +183,6 @@ fn check_node(device: &Device, intent: &Intent, report: &mut Report) {
             Severity::Refuse,
             format!("{} has no medium", device.name),
             "name a disk with a size",
-        );
-    }
-}
-
-fn check_zoned(device: &Device, intent: &Intent, report: &mut Report) {
-    let Some(model) = device
-        .optional_attribute("queue/zoned")
-        .filter(|model| model != "none")
-    else {
-        return;
-    };
-    let host_managed = model == "host-managed";
-    if host_managed && intent.writes_raw_device {
-        report.add(
-            Severity::Refuse,
-            format!(
-                "{} is a host-managed zoned disk: it takes no write in the middle of a zone",
-                device.name
-            ),
-            "take a workload that only reads, or a file on a file system for zoned disks",
-        );
-    } else {
-        report.add(
-            Severity::Warning,
-            format!("{} is a zoned disk ({model})", device.name),
-            "before Linux 6.10 writes are in order only under mq-deadline",
         );
     }
 }
@@ -237,6 +238,9 @@ fn check_destruction(device: &Device, intent: &Intent, report: &mut Report) {
         .into_iter()
         .map(|part| part.name)
         .collect();
+    for what in signatures::found(device) {
+        report.add(Severity::Warning, what, "it will be lost");
+    }
     if !partitions.is_empty() {
         report.add(
             Severity::Warning,

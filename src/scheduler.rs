@@ -196,7 +196,7 @@ fn switch(device: &Device, target: &str) -> Result<Option<u64>> {
                 "{}: {target} was written, but {} is active",
                 device.name, now.active
             ),
-            "something else sets the scheduler: look for udev rules and tuned profiles",
+            "its driver ignores the choice, as loop devices do before Linux 6.1, or something else sets it: look for udev rules and TuneD profiles",
         ));
     }
     Ok(Some(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX)))

@@ -1,6 +1,8 @@
 //! However a run ends, the machine is as it was: by signals, by SIGKILL (the guardian puts all back), and by SIGKILL of
 //! both (`iosched restore` does). Root only: `cargo test --test interruption -- --ignored --test-threads=1`.
 
+#[path = "interruption/kills.rs"]
+mod kills;
 #[path = "interruption/resume.rs"]
 mod resume;
 #[path = "interruption/scratch.rs"]
@@ -84,6 +86,17 @@ fn restore(program: &Program, arguments: &[&str]) -> Option<Ended> {
     Some(Ended::of(program.command_of(&binary, &arguments)))
 }
 
+/// A disk with settings of its user's, the hidden depth among them.
+fn user_disk() -> LoopDevice {
+    let disk = LoopDevice::in_memory(64 << 20);
+    disk.set("scheduler", "none");
+    disk.set("nr_requests", "16");
+    disk.set("scheduler", "mq-deadline");
+    disk.set("nr_requests", "64");
+    disk.set("iosched/read_expire", "333");
+    disk
+}
+
 /// A comparison in the middle of its third round or later, on a disk with settings of its user's.
 struct Running {
     disk: LoopDevice,
@@ -94,12 +107,7 @@ struct Running {
 
 impl Running {
     fn start() -> Self {
-        let disk = LoopDevice::in_memory(64 << 20);
-        disk.set("scheduler", "none");
-        disk.set("nr_requests", "16");
-        disk.set("scheduler", "mq-deadline");
-        disk.set("nr_requests", "64");
-        disk.set("iosched/read_expire", "333");
+        let disk = user_disk();
         let before = scheduler::read(&disk.device).expect("its queue");
         let program = Program::new(BINARY);
         // None of the arms is what the user has.
@@ -218,6 +226,16 @@ fn after_sigkill_the_guardian_puts_everything_back() {
     let journal = journal.expect("a journal");
     let name = journal.file_name().expect("a name").to_string_lossy();
     fs::write(journal.with_file_name(format!(".{name}.1.tmp")), "{").expect("half a journal");
+    // Nothing that ends a process in order ends the guardian.
+    for signal in [
+        Signal::TERM,
+        Signal::INT,
+        Signal::HUP,
+        Signal::QUIT,
+        Signal::USR1,
+    ] {
+        send(guardian, signal);
+    }
     let ended = end(child, kill);
     assert_eq!(ended.code, None);
     within(SOON, "all put back", || {

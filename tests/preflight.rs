@@ -44,13 +44,15 @@ fn an_unused_disk_needs_its_owners_word_for_writes() {
         .expect("checked")
         .into_result()
         .expect("fit");
-    assert!(
-        findings
-            .iter()
-            .all(|finding| finding.severity == Severity::Note),
-        "{findings:?}"
+    let of_the_disk = findings.iter().filter(|finding| {
+        finding.what.contains("noop") || finding.what.contains(&disk.device.name)
+    });
+    let severities: Vec<Severity> = of_the_disk.map(|finding| finding.severity).collect();
+    assert_eq!(
+        severities,
+        [Severity::Note],
+        "the legacy name: {findings:?}"
     );
-    assert_eq!(findings.len(), 1, "the legacy name: {findings:?}");
     intent.destroy_data = false;
     let error = check(&disk.device, &intent)
         .expect("checked")
@@ -101,9 +103,11 @@ fn a_mounted_disk_is_refused_by_every_way_to_name_it() {
             .contains("--allow-mounted")
     );
     let report = check(&disk.device, &reading(true)).expect("checked");
+    let findings = report.into_result().expect("agreed");
+    let used = findings.iter().find(|finding| finding.what == says);
     assert_eq!(
-        report.into_result().expect("agreed")[0].severity,
-        Severity::Warning
+        used.map(|finding| finding.severity),
+        Some(Severity::Warning)
     );
 }
 
@@ -242,4 +246,103 @@ fn a_disk_is_locked_once_and_the_holder_is_named() {
     assert!(error.to_string().contains(&me), "{error}");
     drop(held);
     lock(&disk.device).expect("free again");
+}
+
+/// Nothing uses it, and all the more must be said before it is lost.
+#[test]
+#[ignore = "root"]
+fn what_lies_on_an_unused_disk_is_said() {
+    let disk = LoopDevice::new(SIZE_BYTES);
+    let says = || -> Vec<String> {
+        let report = check(&disk.device, &writing(&[])).expect("checked");
+        let findings = report.into_result().expect("only warnings");
+        let of_the_disk = findings
+            .into_iter()
+            .filter(|finding| finding.what.contains(" carries "));
+        of_the_disk.map(|finding| finding.what).collect()
+    };
+    let name = &disk.device.name;
+    assert_eq!(says(), [""; 0]);
+    run("mkfs.ext4", &["-q", &disk.node()]);
+    assert_eq!(
+        says(),
+        [format!("{name} carries an ext2, ext3 or ext4 file system")]
+    );
+    run("mkswap", &["-f", &disk.node()]);
+    assert!(
+        says().contains(&format!("{name} carries swap space")),
+        "{:?}",
+        says()
+    );
+    let partition = disk.add_partition();
+    run("mkfs.ext4", &["-q", &partition]);
+    let of_partition = format!("{name}p1 carries an ext2, ext3 or ext4 file system");
+    assert!(says().contains(&of_partition), "{:?}", says());
+    // Who only reads need not know.
+    let reading = Intent {
+        writes_raw_device: false,
+        ..writing(&[])
+    };
+    let findings = check(&disk.device, &reading).expect("checked").findings;
+    assert!(
+        !findings
+            .iter()
+            .any(|finding| finding.what.contains(" carries "))
+    );
+}
+
+#[test]
+#[ignore = "root"]
+fn two_loop_devices_on_one_file_protect_each_other() {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    file.as_file().set_len(SIZE_BYTES).expect("a size");
+    let first = LoopDevice::over(file.path());
+    check(&first.device, &writing(&[]))
+        .expect("checked")
+        .into_result()
+        .expect("alone on its file");
+    let second = LoopDevice::over(file.path());
+    let text = refusal(&first.node());
+    let says = format!(
+        "{} is on the same file as {}",
+        first.device.name, second.device.name
+    );
+    assert!(text.contains(&says), "{text}");
+}
+
+#[test]
+#[ignore = "root"]
+fn a_part_of_a_mapped_device_is_in_use_and_the_mapping_names_its_disk() {
+    let disk = LoopDevice::new(SIZE_BYTES);
+    let name = format!("iosched-test-{}", std::process::id());
+    let table = format!("0 8192 linear {} 0", disk.node());
+    let made = std::process::Command::new("dmsetup")
+        .args(["create", &name, "--noudevsync", "--table", &table])
+        .output();
+    if !made.is_ok_and(|output| output.status.success()) {
+        println!("skipped: no device mapper here");
+        return;
+    }
+    let text = refusal(&disk.node());
+    let mapped = run("readlink", &["-f", &format!("/dev/mapper/{name}")]);
+    let on_top = check(
+        &Device::resolve(&mapped).expect("resolved").device,
+        &Intent {
+            arms: &["none".parse().expect("an arm")],
+            ..writing(&[])
+        },
+    );
+    let on_top = on_top.expect("checked").into_result();
+    run("dmsetup", &["remove", "--noudevsync", &name]);
+    assert!(
+        text.contains(&format!("{} is part of dm-", disk.device.name)),
+        "{text}"
+    );
+    let text = on_top
+        .expect_err("a linear mapping has no scheduler")
+        .to_string();
+    assert!(
+        text.contains(&format!("it stands on {}", disk.device.name)),
+        "{text}"
+    );
 }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -435,4 +436,44 @@ fn when_the_parent_is_killed_the_guardian_ends_all_that_fio_forked() {
 #[ignore = "root"]
 fn when_the_parent_is_killed_the_kernel_ends_a_fio_of_threads_even_without_a_guardian() {
     assert_eq!(kill_a_charge(&Disk::new(), false), 1);
+}
+
+/// One that does nothing at all, as on a device that does not answer.
+#[test]
+#[ignore = "root"]
+fn a_hanging_fio_is_ended_and_said() {
+    let (disk, bench) = (Disk::new(), Bench::new());
+    let program = bench.directory.path().join("hanging");
+    fs::write(
+        &program,
+        "#!/bin/sh\ntrap '' INT TERM\nsleep 600 & sleep 600\n",
+    )
+    .unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut fio = bench
+        .fio("[a]\nrw=randread\nbs=4k\n")
+        .with_program(&program)
+        .with_patience(Duration::from_millis(200));
+    let outcome = bench.run(&mut fio, &disk.node);
+    let problem = outcome.problem.unwrap();
+    assert!(
+        problem.contains("fio did not end within") && problem.contains("was ended"),
+        "{problem}"
+    );
+}
+
+#[test]
+#[ignore = "root"]
+fn a_killed_fio_is_a_problem_of_its_round() {
+    let (disk, bench) = (Disk::new(), Bench::new());
+    let mut fio = bench.fio("[a]\nrw=randread\nbs=4k\ndirect=1\nthread\n");
+    let mut running = bench.start(&mut fio, &disk.node);
+    let groups = paths(running.as_ref());
+    within(5, "fio", || processes(&groups[0]).len() == 1);
+    let pid = processes(&groups[0])[0].to_string();
+    support::run("kill", &["-9", &pid]);
+    let problem = to_the_end(running.as_mut()).problem.unwrap();
+    assert!(problem.contains("ended by signal 9"), "{problem}");
+    drop(running);
+    bench.assert_nothing_left(&groups);
 }

@@ -9,14 +9,15 @@ use anyhow::{Context, Result};
 
 use super::plan::PlannedRound;
 use super::turn::Turn;
+use super::vigil::Vigil;
 use super::{exclusion, values};
 use crate::arm::Arm;
 use crate::device::Device;
 use crate::environment::CpuTimes;
 use crate::interrupt;
-use crate::journal::Journal;
+use crate::journal::{Journal, TemporaryFiles};
 use crate::probe::Probe;
-use crate::report::result::{Evidence, Round};
+use crate::report::result::{Evidence, Exclusion, Round};
 use crate::scheduler::{self, Applied, SavedQueue, State};
 use crate::snapshot::{Interval, Snapshot};
 use crate::workload::{self, CgroupRef, Fixed, Outcome, Running, Workload};
@@ -51,6 +52,8 @@ struct Measured {
     whole: Interval,
     outcome: Outcome,
     cgroups: Vec<CgroupRef>,
+    /// The machine was suspended, or this process was stopped.
+    pause: Option<String>,
 }
 
 impl Bench<'_> {
@@ -95,13 +98,17 @@ impl Bench<'_> {
             whole,
             outcome,
             cgroups,
+            pause,
         } = measured;
         let window = window.unwrap_or_else(|| Interval::nothing(&self.device.name));
         let device = window.devices[0].clone();
         let is_fixed_work = self.workload.fixed() == Fixed::Work;
         let values = values::values(&window, Some(&whole), &cgroups, &outcome, is_fixed_work);
         let foreign = exclusion::foreign(&window, &cgroups);
-        let excluded = exclusion::exclusion(&outcome, &drifted, &window, foreign);
+        // Whatever else there is to say of the round may come of it.
+        let excluded = pause
+            .map(|pause| (Exclusion::Paused, pause))
+            .or_else(|| exclusion::exclusion(&outcome, &drifted, &window, foreign));
         let (planned, arm) = (turn.planned, &self.arms[turn.planned.arm]);
         Round {
             index: planned.index,
@@ -136,11 +143,9 @@ impl Bench<'_> {
     }
 
     fn measure(&mut self, planned: &PlannedRound, arm: &Arm) -> Result<Measured> {
-        let files = tempfile::Builder::new()
-            .prefix("iosched-round-")
-            .tempdir()
-            .context("making a directory")?;
+        let files = TemporaryFiles::create(self.journal, "round")?;
         let before = self.probe.snapshot()?;
+        let mut vigil = Vigil::begin();
         let mut running = self.workload.start(&workload::Round {
             device_node: &self.device.node(),
             arm_label: &arm.label,
@@ -154,18 +159,21 @@ impl Bench<'_> {
             journal: self.journal,
             launcher: self.launcher,
         })?;
+        vigil.attend();
         let cgroups = running.cgroups();
         let timed = match self.workload.fixed() {
             Fixed::Work => None,
-            Fixed::Time => Some(self.timed_window(&before, &cgroups, &mut *running)?),
+            Fixed::Time => Some(self.timed_window(&before, &cgroups, &mut *running, &mut vigil)?),
         };
-        let outcome = wait_for_end(&mut *running)?;
+        let outcome = wait_for_end(&mut *running, &mut vigil)?;
+        let pause = vigil.problem();
         let whole = Interval::between(&before, &self.probe.snapshot()?)?;
         Ok(Measured {
             window: timed.unwrap_or_else(|| Some(whole.clone())),
             whole,
             outcome,
             cgroups,
+            pause,
         })
     }
 
@@ -176,6 +184,7 @@ impl Bench<'_> {
         before: &Snapshot,
         cgroups: &[CgroupRef],
         running: &mut dyn Running,
+        vigil: &mut Vigil,
     ) -> Result<Option<Interval>> {
         let lead = Instant::now() + self.workload.lead();
         let deadline = lead + PATIENCE;
@@ -188,29 +197,31 @@ impl Bench<'_> {
                 return Ok(None);
             }
             interrupt::check()?;
-            std::thread::sleep(POLL);
+            vigil.sleep(POLL);
         }
         let start = Instant::now() + self.ramp;
-        if !sleep_beside(running, start)? {
+        if !sleep_beside(running, start, vigil)? {
             return Ok(None);
         }
         let earlier = self.probe.snapshot()?;
-        if !sleep_beside(running, start + self.time.saturating_sub(GUARD))? {
+        let end = start + self.time.saturating_sub(GUARD);
+        if !sleep_beside(running, end, vigil)? {
             return Ok(None);
         }
+        vigil.window_ends(end);
         Ok(Some(Interval::between(&earlier, &self.probe.snapshot()?)?))
     }
 }
 
 /// False if the workload ended before the deadline; a fio that ends just before its time is not early.
-fn sleep_beside(running: &mut dyn Running, deadline: Instant) -> Result<bool> {
+fn sleep_beside(running: &mut dyn Running, deadline: Instant, vigil: &mut Vigil) -> Result<bool> {
     const TOLERANCE: Duration = Duration::from_millis(250);
     while Instant::now() < deadline {
         interrupt::check()?;
         if running.poll()?.is_some() {
             return Ok(deadline.saturating_duration_since(Instant::now()) < TOLERANCE);
         }
-        std::thread::sleep(POLL.min(deadline.saturating_duration_since(Instant::now())));
+        vigil.sleep(POLL.min(deadline.saturating_duration_since(Instant::now())));
     }
     Ok(true)
 }
@@ -229,13 +240,13 @@ fn has_begun(so_far: &Interval, cgroups: &[CgroupRef]) -> bool {
     }
 }
 
-fn wait_for_end(running: &mut dyn Running) -> Result<Outcome> {
+fn wait_for_end(running: &mut dyn Running, vigil: &mut Vigil) -> Result<Outcome> {
     loop {
         if let Some(outcome) = running.poll()? {
             return Ok(outcome);
         }
         interrupt::check()?;
-        std::thread::sleep(POLL);
+        vigil.sleep(POLL);
     }
 }
 

@@ -105,7 +105,9 @@ impl Experiment<'_> {
 
         let settings = self.journal.record(Undo::Queue(baseline.clone()))?;
         let (begin, done_before) = (Instant::now(), result.rounds.len());
-        let outcome = self.rounds(&mut probe, &baseline, &mut result, observer);
+        let outcome = self
+            .rounds(&mut probe, &baseline, &mut result, observer)
+            .map_err(|error| self.or_gone(error, result.rounds.len()));
         let took = begin.elapsed();
         let put_back = settings.undo();
 
@@ -120,10 +122,26 @@ impl Experiment<'_> {
         result.noise = (result.design.is_placebo)
             .then(|| noise::noise(&result, block_s(&result, done_before, took)))
             .flatten();
-        save(self.output.as_deref(), &result)?;
+        let saved = save(self.output.as_deref(), &result);
         put_back.context("the device is not as it was; `iosched restore` tries again")?;
         outcome?;
+        saved?;
         Ok(result)
+    }
+
+    /// Whatever failed on a disk that is no longer there failed because of that.
+    fn or_gone(&self, error: anyhow::Error, finished: usize) -> anyhow::Error {
+        if self.device.is_present() || matches!(kind_of(&error), Kind::Interrupted(_)) {
+            return error;
+        }
+        Failure::runtime(
+            format!(
+                "{} has gone (unplugged, removed, or let go by its driver) in round {}: {error:#}",
+                self.device.name,
+                finished + 1
+            ),
+            "its scheduler and settings went with it: nothing is left to be put back, and every finished round is kept",
+        )
     }
 
     fn rounds(

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::device::mounts::{self, Mount};
 use crate::device::{Device, btrfs_members, devices_of, name_of, names_in, stands_on};
@@ -18,6 +18,7 @@ pub(super) fn uses(device: &Device, mounts: &[Mount]) -> Vec<String> {
     uses.extend(held(&parts));
     uses.extend(looped(&parts));
     uses.extend(below_a_loop(device, mounts));
+    uses.extend(on_the_same_file(device));
     uses
 }
 
@@ -161,9 +162,32 @@ fn below_a_loop(device: &Device, mounts: &[Mount]) -> Vec<String> {
     uses
 }
 
-fn backing_block_device(loop_name: &str) -> Option<u64> {
+/// Other loop devices on our own's file: nothing in the kernel keeps one from overwriting what the other has mounted.
+fn on_the_same_file(device: &Device) -> Vec<String> {
+    let Some(ours) = backing_file(&device.name).and_then(|path| identity(&path)) else {
+        return Vec::new();
+    };
+    let names = names_in(Path::new("/sys/block")).unwrap_or_default();
+    names
+        .iter()
+        .filter(|name| **name != device.name)
+        .filter(|name| backing_file(name).and_then(|path| identity(&path)) == Some(ours))
+        .map(|name| format!("{} is on the same file as {name}", device.name))
+        .collect()
+}
+
+fn identity(file: &Path) -> Option<(u64, u64)> {
+    let metadata = fs::metadata(file).ok()?;
+    metadata.is_file().then(|| (metadata.dev(), metadata.ino()))
+}
+
+fn backing_file(loop_name: &str) -> Option<PathBuf> {
     let file = fs::read_to_string(format!("/sys/block/{loop_name}/loop/backing_file")).ok()?;
-    block_device(Path::new(file.trim_end()))
+    Some(PathBuf::from(file.trim_end_matches('\n')))
+}
+
+fn backing_block_device(loop_name: &str) -> Option<u64> {
+    block_device(&backing_file(loop_name)?)
 }
 
 fn block_device(path: &Path) -> Option<u64> {

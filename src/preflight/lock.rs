@@ -5,21 +5,28 @@ use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Context, Result};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 
 use crate::device::Device;
 use crate::failure::Failure;
+use crate::journal;
 
-/// Held until the descriptor is closed. Opened for reading: closing it makes no event. Refused when another holds it.
+/// So long the guardian of a killed run may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Held until the descriptor is closed. Opened for reading: closing it makes no event. Refused when another holds it, and
+/// when a killed run has left its settings on the disk: they would be taken for those of its user.
 pub fn lock(device: &Device) -> Result<OwnedFd> {
     let node = device.node();
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = rustix::fs::open(&node, flags, Mode::empty())
         .with_context(|| format!("opening {}", node.display()))?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(file),
+        Ok(()) => refuse_left_behind(device).map(|()| file),
         Err(Errno::WOULDBLOCK) => {
             let who = holder(&node.display().to_string()).unwrap_or_else(|| {
                 "another iosched, udev, systemd-repart or a partitioning tool".to_owned()
@@ -30,6 +37,28 @@ pub fn lock(device: &Device) -> Result<OwnedFd> {
             ))
         }
         Err(error) => Err(error).with_context(|| format!("locking {}", node.display())),
+    }
+}
+
+/// A killed run's lock is free before its guardian is done.
+fn refuse_left_behind(device: &Device) -> Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let left_behind = journal::left_behind()?;
+        let mut left = left_behind.iter().flatten();
+        let Some(left) = left.find(|left| left.has_queue_of(device)) else {
+            return Ok(());
+        };
+        if Instant::now() >= deadline {
+            return Err(Failure::refused(
+                format!(
+                    "process {} was killed and left the settings of {} changed",
+                    left.pid, device.name
+                ),
+                "put them back first: `iosched restore`",
+            ));
+        }
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

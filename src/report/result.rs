@@ -171,6 +171,8 @@ pub enum Exclusion {
     ForeignIo,
     /// The probe lost more than 0.1 % of the events.
     LostEvents,
+    /// The machine was suspended, or iosched itself was stopped.
+    Paused,
 }
 
 /// What the numbers of a round were made from.

@@ -7,6 +7,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use super::result::{ArmComparison, ResultFile, Status};
 use super::{units, words};
+use crate::ab::load;
 use crate::ab::verdict::{Scale, Verdict};
 use crate::workload::Fixed;
 
@@ -242,6 +243,9 @@ fn quality(text: &mut String, result: &ResultFile) {
                 carry_over.effect.p
             );
         }
+    }
+    for warning in load::warnings(&result.rounds) {
+        let _ = writeln!(text, "Load: {warning}.");
     }
     *text += &words::unseen_expiries(result);
     for note in result.probe.notes.iter().chain(&result.notes) {

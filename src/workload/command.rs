@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
@@ -12,6 +13,7 @@ use super::launch::{self, Ended, Launch, Process};
 use super::{CgroupRef, Fixed, Outcome, Round, Running, Workload};
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::journal::Journal;
 
 pub struct CommandLine {
     name: String,
@@ -30,9 +32,7 @@ impl CommandLine {
                 "give one after --: iosched-ab run ... -- COMMAND"
             )
         );
-        let name = std::path::Path::new(&argv[0])
-            .file_name()
-            .unwrap_or(&argv[0]);
+        let name = Path::new(&argv[0]).file_name().unwrap_or(&argv[0]);
         Ok(CommandLine {
             name: name.to_string_lossy().into_owned(),
             argv,
@@ -43,18 +43,11 @@ impl CommandLine {
 }
 
 /// Runs a command of the user's in the foreground, with our input and output, and returns its exit code
-/// (128 and the number for a signal). On a signal of ours it is ended and waited for.
-pub fn foreground(argv: &[OsString]) -> Result<i32> {
-    let program = argv[0].to_string_lossy();
-    let mut child = std::process::Command::new(&argv[0])
-        .args(&argv[1..])
-        .spawn()
-        .map_err(|error| {
-            Failure::runtime(
-                format!("cannot run {program}: {error}"),
-                "see that it is installed and in PATH",
-            )
-        })?;
+/// (128 and the number for a signal, 127 if it could not be run). On a signal of ours it is ended and waited for. Nothing
+/// of it outlives us.
+pub fn foreground(journal: &Journal, launcher: &Path, argv: &[OsString]) -> Result<i32> {
+    let group = Group::create(journal, "foreground")?;
+    let mut child = launch::foreground(launcher, argv, &group)?;
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status;
@@ -66,6 +59,7 @@ pub fn foreground(argv: &[OsString]) -> Result<i32> {
         }
         std::thread::sleep(Duration::from_millis(20));
     };
+    group.end()?;
     Ok(status
         .code()
         .unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))

@@ -24,6 +24,7 @@ pub struct Fio {
     name: String,
     parts: Vec<Part>,
     program: OsString,
+    patience: Duration,
 }
 
 /// One fio process, in a control group of its own.
@@ -41,6 +42,7 @@ impl Fio {
             name: name.to_owned(),
             parts,
             program: OsString::from("fio"),
+            patience: HANG_GUARD,
         }
     }
 
@@ -62,6 +64,13 @@ impl Fio {
     #[must_use]
     pub fn with_program(mut self, program: impl Into<OsString>) -> Self {
         self.program = program.into();
+        self
+    }
+
+    /// How long beyond its time a fio may take before it is ended.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
         self
     }
 
@@ -157,7 +166,7 @@ impl Workload for Fio {
         Ok(Box::new(FioRunning {
             processes,
             started: Instant::now(),
-            limit: planned + HANG_GUARD,
+            limit: planned + self.patience,
             outcome: None,
         }))
     }

@@ -214,9 +214,11 @@ fn arguments(
         // fio multiplies by it; 0 would make all sequences one.
         format!("--randseed={}", (seed >> 1).max(1)).into(),
     ];
-    if !writes {
-        argv.push("--readonly".into());
-    }
+    argv.push(if writes {
+        "--allow_mounted_write=0".into()
+    } else {
+        "--readonly".into()
+    });
     argv.push(job_file.into());
     argv
 }

@@ -45,6 +45,14 @@ fn what_would_falsify_the_round_is_refused_by_line() {
         "IOSCHEDULER=bfq",
         "rw=sideways",
         "startdelay=1-5",
+        "write_iolog=/etc/passwd",
+        "write_lat_log=../x",
+        "write_bw_log=a/b",
+        "mem=mmapshared:/etc/passwd",
+        "iomem=mmaphuge:/x",
+        "buffer_pattern='/etc/shadow'",
+        "allow_mounted_write=1",
+        "unlink_each_loop",
     ] {
         let message = refusal(&format!("# a comment\n[job]\n{option}\n"));
         assert!(message.starts_with("my.fio:3: "), "{option}: {message}");
@@ -53,6 +61,8 @@ fn what_would_falsify_the_round_is_refused_by_line() {
     assert!(refusal("[job\n").starts_with("my.fio:1: "));
     assert!(refusal("[global]\nrw=read\n").contains("no job"));
     parse("[job]\nstonewall=0\nunified_rw_reporting=none\nfilename=/dev/sdx\nioengine=io_uring\n")
+        .unwrap();
+    parse("[job]\nwrite_iolog=trace\nwrite_lat_log\nmem=mmap\nbuffer_pattern=0xdeadbeef\n")
         .unwrap();
 }
 

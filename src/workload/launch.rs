@@ -22,6 +22,8 @@ use crate::failure::Failure;
 
 /// First argument by which a binary of ours recognises that it is to become the workload.
 pub const ARGUMENT: &str = "__launch";
+/// The same for a program that keeps our input and output.
+const FOREGROUND: &str = "__foreground";
 /// As a shell says that a program could not be run.
 const NOT_RUN: u8 = 127;
 
@@ -105,6 +107,19 @@ pub fn start(launch: &Launch<'_>, group: &Group) -> Result<Process> {
         end: watch(child, started)?,
         ended: None,
     })
+}
+
+/// A program in the foreground, a member of `group`. It does not outlive this thread, nor the group what it forks.
+pub fn foreground(launcher: &Path, argv: &[OsString], group: &Group) -> Result<Child> {
+    let procs_files = group.procs_files();
+    Command::new(launcher)
+        .arg(FOREGROUND)
+        .arg(std::process::id().to_string())
+        .arg(procs_files.len().to_string())
+        .args(procs_files)
+        .args(argv)
+        .spawn()
+        .with_context(|| format!("starting {}", launcher.display()))
 }
 
 /// Ourselves again, told what to become.
@@ -209,19 +224,28 @@ impl Drop for Process {
 /// if the process was not, or if the program could not be run.
 pub fn run_if_asked() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
-    if arguments.next()? != ARGUMENT {
+    let asked = arguments.next()?;
+    if asked == FOREGROUND {
+        let Err(error) = become_program(arguments, Stdio::inherit());
+        let _ = writeln!(std::io::stderr(), "iosched: cannot run it: {error:#}");
+        return Some(ExitCode::from(NOT_RUN));
+    }
+    if asked != ARGUMENT {
         return None;
     }
     // Standard input is the pipe on which a refusal is told; the program itself closes it by starting.
     let refusals = rustix::io::fcntl_dupfd_cloexec(std::io::stdin(), 3);
-    let Err(error) = become_program(arguments);
+    let Err(error) = become_program(arguments, Stdio::null());
     if let Ok(pipe) = refusals {
         let _ = write!(File::from(pipe), "{error:#}");
     }
     Some(ExitCode::from(NOT_RUN))
 }
 
-fn become_program(mut arguments: impl Iterator<Item = OsString>) -> Result<Infallible> {
+fn become_program(
+    mut arguments: impl Iterator<Item = OsString>,
+    input: Stdio,
+) -> Result<Infallible> {
     let mut number = |what: &'static str| -> Result<i32> {
         let text = arguments.next().context(what)?;
         text.to_str().and_then(|t| t.parse().ok()).context(what)
@@ -244,9 +268,6 @@ fn become_program(mut arguments: impl Iterator<Item = OsString>) -> Result<Infal
         "the parent has gone"
     );
     let program = arguments.next().context("a program")?;
-    let error = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .exec();
+    let error = Command::new(program).args(arguments).stdin(input).exec();
     Err(error.into())
 }

@@ -77,11 +77,18 @@ fn a_scratch_device_goes_with_its_program() {
 #[test]
 #[ignore = "root"]
 fn a_scratch_device_of_a_killed_program_goes_too() {
-    let program = Program::new(BINARY);
-    let (child, device) = scratch(&program, &[]);
-    let pid = end(child, kill).pid;
-    wait_for_the_guardian(&program, pid, SOON);
-    has_gone(&program, &device, pid);
+    // With its command, which would otherwise go on without a device.
+    for rest in [
+        &[][..],
+        &["--", "sh", "-c", "sh -c \"sleep 600; :\" $0; :", "{}"],
+    ] {
+        let program = Program::new(BINARY);
+        let (child, device) = scratch(&program, rest);
+        let pid = end(child, kill).pid;
+        wait_for_the_guardian(&program, pid, SOON);
+        has_gone(&program, &device, pid);
+        assert!(processes_with(&device).is_empty());
+    }
 }
 
 #[test]

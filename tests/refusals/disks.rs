@@ -209,6 +209,60 @@ fn writes_need_the_owners_word() {
 
 #[test]
 #[ignore = "root"]
+fn a_flag_alone_destroys_nothing() {
+    let disk = disk();
+    let (node, name) = (disk.node(), disk.device.name.as_str());
+    let says = ["nobody is here to confirm", name, "--yes-destroy"];
+    leaves_alone(&[&disk], &node, &[&ARMS, &WRITE], 5, &says);
+    let wrong = ["--yes-destroy", "sda-not-this-one"];
+    let says = ["\"sda-not-this-one\" is not", name];
+    leaves_alone(&[&disk], &node, &[&ARMS, &WRITE, &wrong], 5, &says);
+    // A command that is said to write is no exception, and the word alone is none either.
+    let command = ["--destroy-data", "--", "true"];
+    leaves_alone(&[&disk], &node, &[&ARMS, &command], 5, &["nobody is here"]);
+    let word = ["--yes-destroy", name, "--", "true"];
+    leaves_alone(&[&disk], &node, &[&ARMS, &word], 2, &["--destroy-data"]);
+}
+
+/// What `script` shows of a run on a terminal of its own, with this typed into it.
+fn on_a_terminal(program: &Program, device: &str, typed: &str) -> Ended {
+    let how = "--arm none --arm kyber --rounds 1 -o result --destroy-data";
+    let write =
+        "sh -c 'dd if=/dev/urandom of=$IOSCHED_DEVICE bs=4k count=4 oflag=direct status=none'";
+    let line = format!("{BINARY} run {device} {how} -- {write}");
+    let mut command = program.command_of(Path::new("script"), &["-qec", &line, "/dev/null"]);
+    let mut child = command
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .expect("script");
+    let mut keys = child.stdin.take().expect("its input");
+    writeln!(keys, "{typed}").expect("typed");
+    let ended = Ended::wait(child);
+    drop(keys);
+    ended
+}
+
+#[test]
+#[ignore = "root"]
+fn the_name_typed_back_is_the_owners_word() {
+    let disk = disk();
+    let before = QueueAndData::of(&disk.device);
+    let program = Program::new(BINARY);
+    let refused = on_a_terminal(&program, &disk.node(), "yes");
+    assert_eq!(refused.code, Some(5), "{refused:#?}");
+    let says = format!("Type {} to go on", disk.device.name);
+    assert!(refused.stdout.contains(&says), "{refused:#?}");
+    assert_eq!(QueueAndData::of(&disk.device), before);
+    let done = on_a_terminal(&program, &disk.node(), &disk.device.name);
+    assert_eq!(done.code, Some(0), "{done:#?}");
+    run("sync", &[]);
+    let after = QueueAndData::of(&disk.device);
+    assert_eq!(after.queue, before.queue);
+    assert_ne!(after, before, "it was written");
+}
+
+#[test]
+#[ignore = "root"]
 fn without_root_it_says_so() {
     let disk = disk();
     let before = QueueAndData::of(&disk.device);

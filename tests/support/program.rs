@@ -56,7 +56,7 @@ impl Program {
     }
 
     pub fn start(&self, arguments: &[&str]) -> Started {
-        Started(Some(self.command(arguments).spawn().expect("the binary")))
+        Started::of(&mut self.command(arguments))
     }
 
     pub fn run(&self, arguments: &[&str]) -> Ended {
@@ -88,6 +88,10 @@ impl Program {
 pub struct Started(Option<Child>);
 
 impl Started {
+    pub fn of(command: &mut Command) -> Self {
+        Started(Some(command.spawn().expect("the binary")))
+    }
+
     pub fn child(&mut self) -> &mut Child {
         self.0.as_mut().expect("not ended yet")
     }

@@ -13,11 +13,14 @@ use iosched::scheduler;
 
 /// Control groups, mounts, directories, loop devices and files of that process.
 pub fn traces_of(pid: u32) -> Vec<String> {
-    let marks = [format!("iosched-{pid}-"), format!("iosched-scratch-{pid}-")];
+    let marks = ["", "scratch-", "round-"].map(|kind| format!("iosched-{kind}{pid}-"));
     let is_its = |text: &str| marks.iter().any(|mark| text.contains(mark));
     let mut found = Vec::new();
     directories(Path::new("/sys/fs/cgroup"), &is_its, &mut found);
     directories(Path::new("/run/iosched"), &is_its, &mut found);
+    let temporary = fs::read_dir(std::env::temp_dir()).expect("a directory");
+    let names = temporary.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    found.extend(names.filter(|name| is_its(name)));
     let mounts = fs::read_to_string("/proc/self/mountinfo").expect("mountinfo");
     found.extend(
         mounts

@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if failure::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "iosched: {error:#}");
             ExitCode::from(failure::kind_of(&error).exit_code())
@@ -73,12 +73,4 @@ fn watch(arguments: &cli::Watch) -> anyhow::Result<()> {
         ));
     }
     stat::run(&cli::Stat::of(arguments))
-}
-
-/// The reader has seen enough, as `head` does.
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
-        .any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
 }

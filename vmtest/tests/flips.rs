@@ -120,23 +120,43 @@ fn a_whole_comparison_leaves_the_settings_as_they_were() {
 }
 
 #[test]
-fn a_disk_that_goes_ends_a_comparison_with_a_word() {
+fn a_disk_that_goes_ends_a_comparison_with_a_word_and_keeps_the_rounds() {
     let disk = Disk::scsi_debug(&["delay=0", "ndelay=200000"]);
     let program = Program::new("iosched-ab");
     let node = disk.node();
-    let arms = ["--arm", "none", "--arm", "bfq", "--rounds", "4"];
+    let start = ["run", node.as_str(), "-o", "result", "--rounds", "200"];
+    let arms = ["--arm", "none", "--arm", "bfq"];
     let command = [
         "--",
         "sh",
         "-c",
-        "dd if=$IOSCHED_DEVICE of=/dev/null bs=4k count=4000 iflag=direct 2>/dev/null",
+        "dd if=$IOSCHED_DEVICE of=/dev/null bs=4k count=16 iflag=direct 2>/dev/null",
     ];
-    let mut started = program.start(&[&["run", node.as_str()][..], &arms, &command].concat());
-    started.until(Duration::from_secs(60), "reads", || {
-        disk.device.io_stat().is_ok_and(|stat| stat.reads > 500)
-    });
+    let rounds = || -> usize {
+        let bytes = std::fs::read(program.file("result")).unwrap_or_default();
+        let result: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        result["rounds"].as_array().map_or(0, Vec::len)
+    };
+    let mut started = program.start(&[&start[..], &arms, &command].concat());
+    started.until(Duration::from_secs(60), "two rounds", || rounds() >= 2);
     disk.set("device/delete", "1");
     let ended = started.end();
     println!("{}", ended.stderr);
-    ended.ends(1, &[disk.name()]);
+    let gone = format!("{} has gone", disk.name());
+    let says = [
+        &gone,
+        "nothing is left to be put back",
+        "the rounds that were done are in result",
+    ];
+    ended.ends(1, &says);
+    assert!(program.journals().is_empty());
+    let result = program.result("result");
+    assert_eq!(result["status"], "failed");
+    assert!(
+        result["error"]
+            .as_str()
+            .is_some_and(|error| error.contains("has gone"))
+    );
+    assert!(rounds() >= 2);
+    program.run(&["report", "result"]).ends(0, &[]);
 }

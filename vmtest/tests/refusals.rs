@@ -7,6 +7,7 @@ mod program;
 
 use std::fs;
 
+use iosched::scheduler;
 use iosched_vmtest::{Disk, run};
 use program::{Ended, Program};
 
@@ -79,6 +80,34 @@ fn with_little_memory_nothing_stays_behind() {
     assert!(!programs.contains("block_rq_issue"), "{programs}");
     let _ = fs::remove_dir(group);
     stat(&program, &disk).ends(0, &[]);
+}
+
+#[test]
+fn a_zoned_disk_stays_on_mq_deadline_where_the_kernel_needs_it() {
+    let disk = Disk::null_blk(10_000, &[("zoned", "1"), ("zone_size", "64")]);
+    let model = disk.device.attribute("queue/zoned").expect("its model");
+    assert_eq!(model, "host-managed");
+    let offered = scheduler::choice(&disk.device).expect("a queue").available;
+    println!("{offered:?}");
+    let program = Program::new("iosched-ab");
+    let node = disk.node();
+    let try_out = |second: &str| -> Ended {
+        let arms = ["--arm", "a=mq-deadline", "--arm", second];
+        program.run(&[&["run", &node, "--dry-run"], &arms[..], &["--", "true"]].concat())
+    };
+    try_out("b=mq-deadline,iosched/fifo_batch=1").ends(0, &["host-managed"]);
+    let symbols = fs::read_to_string("/proc/kallsyms").expect("symbols");
+    let ended = try_out("none");
+    println!("{}", ended.stderr);
+    if symbols.contains(" blk_zone_plug_bio\n") {
+        ended.ends(0, &["host-managed"]);
+    } else {
+        ended.ends(5, &["does not keep its writes in order", "mq-deadline"]);
+    }
+    let write = ["--workload", "randwrite", "--destroy-data", "--dry-run"];
+    let arms = ["--arm", "a=mq-deadline", "--arm", "b=mq-deadline"];
+    let ended = program.run(&[&["run", &node], &arms[..], &write].concat());
+    ended.ends(5, &["no write in the middle of a zone"]);
 }
 
 /// Last by its name: there is no way back.

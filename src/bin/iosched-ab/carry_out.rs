@@ -7,7 +7,9 @@ use std::time::SystemTime;
 use anyhow::Result;
 use iosched::ab::run::{self as experiment, Experiment};
 use iosched::ab::stopping::Stopping;
+use iosched::failure::Failure;
 use iosched::journal::Journal;
+use iosched::report::result::ResultFile;
 use iosched::report::text;
 use iosched::scratch::{Model, Scratch};
 
@@ -36,21 +38,36 @@ pub fn carry_out(experiment: Experiment<'_>) -> Result<()> {
                 && result.design.stopping == Stopping::Open
             {
                 let text = text::render(&result, false);
-                std::io::stdout().write_all(text.as_bytes())?;
+                // The error is the one to report.
+                let _ = std::io::stdout().write_all(text.as_bytes());
             }
             return Err(error);
         }
         (Err(error), _) => return Err(error),
     };
+    let printed = print(&result, output.as_deref());
+    // The verdict on the run comes before the fate of its print-out.
+    experiment::ensure_valid(&result)?;
+    printed
+}
+
+fn print(result: &ResultFile, output: Option<&Path>) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    let report = text::render(&result, false);
-    if let Some(path) = &output {
+    let report = text::render(result, false);
+    if let Some(path) = output {
         writeln!(out, "{report}Result file: {}", path.display())?;
     } else {
-        out.write_all(&experiment::to_json(&result)?)?;
+        // Not a pipe that was closed because its reader has seen enough: this is the result.
+        out.write_all(&experiment::to_json(result)?)
+            .map_err(|error| {
+                Failure::runtime(
+                    format!("the result could not be written to standard output: {error}"),
+                    "name a file with -o",
+                )
+            })?;
         let _ = std::io::stderr().write_all(report.as_bytes());
     }
-    experiment::ensure_valid(&result)
+    Ok(())
 }
 
 pub fn make_scratch(model: Model, journal: &Journal) -> Result<Scratch> {

@@ -68,7 +68,7 @@ DEVICE may be scratch:ssd, scratch:hdd or scratch:ram, a device made for this ru
 Examples:
   iosched-ab run nvme0n1 --arm none --arm kyber --workload randread
   iosched-ab run sda --arm mq-deadline --arm bfq --job db.fio --metric read_total_p99:10 --rounds 12
-  iosched-ab run sdb --arm none --arm bfq --destroy-data -- ./my-benchmark
+  iosched-ab run sdb --arm none --arm bfq --destroy-data --yes-destroy S3X9NX0 -- ./my-benchmark
   iosched-ab run --resume iosched-ab-20260203T040506Z.json
   iosched-ab run scratch:ssd --arm none --arm mq-deadline --workload probe-hog --metric probe.read_clat_p50";
 
@@ -84,6 +84,9 @@ pub struct Conditions {
     /// Any command; it sees IOSCHED_DEVICE, IOSCHED_ARM, IOSCHED_BLOCK, IOSCHED_ROUND and IOSCHED_SEED
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+    /// A command that takes longer is ended, and its round does not count
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with_all = ["workload", "job"])]
+    pub limit: Option<Duration>,
     /// Measured length of a round
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = round_time)]
     pub round_time: Duration,
@@ -100,9 +103,12 @@ pub struct Conditions {
     /// Of the schedule and the workloads [default: from the clock]
     #[arg(long, value_name = "N")]
     pub seed: Option<u32>,
-    /// The workload may write to the raw device: all data on it is lost
+    /// The workload may write to the raw device: all data on it is lost. Asks for the disk's serial number or name
     #[arg(long)]
     pub destroy_data: bool,
+    /// The answer to that, where there is no terminal to ask on
+    #[arg(long, value_name = "SERIAL", requires = "destroy_data")]
+    pub yes_destroy: Option<String>,
     /// The device is in use by a mounted file system, and may have its scheduler switched nevertheless
     #[arg(long)]
     pub allow_mounted: bool,
@@ -132,7 +138,7 @@ pub struct Run {
     pub conditions: Conditions,
     /// Go on with an interrupted run, whose file says all but the consents; it is written on
     #[arg(long, value_name = "FILE", conflicts_with_all = ["device", "arms", "reference", "rounds", "round_time",
-        "ramp", "quick", "metrics", "seed", "output", "dry_run"])]
+        "ramp", "quick", "metrics", "seed", "output", "dry_run", "limit"])]
     pub resume: Option<PathBuf>,
     /// Print the schedule and touch nothing
     #[arg(long)]

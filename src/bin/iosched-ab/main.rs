@@ -2,6 +2,7 @@
 
 mod carry_out;
 mod cli;
+mod consent;
 mod demo;
 mod gate;
 mod progress;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error) if failure::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "iosched-ab: {error:#}");
             ExitCode::from(failure::kind_of(&error).exit_code())

@@ -18,6 +18,7 @@ use iosched::workload::recorded;
 
 use crate::carry_out::{carry_out, make_scratch};
 use crate::cli::Conditions;
+use crate::consent;
 use crate::note;
 use crate::report;
 
@@ -56,8 +57,12 @@ pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
         allow_mounted: arguments.allow_mounted,
         destroy_data: consents,
     };
-    preflight::check(&device, &intent)?.into_result()?;
-    workload.check()?;
+    let mut report = preflight::check(&device, &intent)?;
+    report.add_failure_of(workload.check())?;
+    report.into_result()?;
+    if workload.writes_device() && scratch.is_none() {
+        consent::to_destroy(&device, arguments.yes_destroy.as_deref())?;
+    }
     note(&format!("going on after {} rounds", earlier.rounds.len()));
     carry_out(Experiment {
         scratch: truth,

@@ -23,6 +23,7 @@ use iosched::workload::{Fixed, Workload, catalogue};
 
 use crate::carry_out::{carry_out, make_scratch, output, seed};
 use crate::cli::{Aa, Conditions, Run};
+use crate::consent;
 use crate::note;
 use crate::resume;
 
@@ -136,12 +137,16 @@ fn compare(wanted: Wanted<'_>) -> Result<()> {
         allow_mounted: conditions.allow_mounted,
         destroy_data: conditions.destroy_data || is_ours,
     };
-    for finding in preflight::check(&device, &intent)?.into_result()? {
+    let mut report = preflight::check(&device, &intent)?;
+    report.add_failure_of(workload.check())?;
+    for finding in report.into_result()? {
         if finding.severity > Severity::Note || !is_ours {
-            note(&format!("{}; {}", finding.what, finding.hint));
+            note(&finding.to_string());
         }
     }
-    workload.check()?;
+    if workload.writes_device() && !is_ours && !wanted.dry_run {
+        consent::to_destroy(&device, conditions.yes_destroy.as_deref())?;
+    }
     let fio_version = Fio::new("version", Vec::new()).version().ok();
     let (ramp, time) = times(conditions, workload.fixed());
     let primary = if metrics.is_empty() {
@@ -217,7 +222,7 @@ fn load(arguments: &Conditions, node: &Path, is_ours: bool) -> Result<Box<dyn Wo
     Ok(Box::new(CommandLine::new(
         arguments.command.clone(),
         writes,
-        None,
+        arguments.limit,
     )?))
 }
 

@@ -51,7 +51,7 @@ pub fn run(arguments: &cli::Scratch) -> Result<()> {
                 .map_or(argument.clone(), |text| text.replace("{}", &node).into())
         })
         .collect();
-    let status = command::foreground(&argv)?;
+    let status = command::foreground(&journal, &launcher, &argv)?;
     if status == 0 {
         return Ok(());
     }

@@ -1,0 +1,90 @@
+//! The owner's word, before a raw disk is overwritten: its serial number or name, typed back. A flag alone is too easily
+//! left over in a shell's history, with another disk behind the same name.
+
+use std::io::{IsTerminal, Write};
+
+use anyhow::{Context, Result};
+use iosched::device::Device;
+use iosched::failure::Failure;
+use iosched::interrupt;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// Ok if the word, given or typed, is that of this disk.
+pub fn to_destroy(device: &Device, given: Option<&str>) -> Result<()> {
+    let word = match given {
+        Some(word) => word.to_owned(),
+        None if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() => ask(device)?,
+        None => {
+            return Err(Failure::refused(
+                format!(
+                    "nobody is here to confirm that the data of {} may be lost",
+                    describe(device)
+                ),
+                format!("add --yes-destroy {}", names(device)[0]),
+            ));
+        }
+    };
+    if names(device).iter().any(|name| *name == word.trim()) {
+        return Ok(());
+    }
+    Err(Failure::refused(
+        format!("{:?} is not {}", word.trim(), describe(device)),
+        "look at `lsblk -o NAME,SERIAL,MODEL,SIZE`; nothing was touched",
+    ))
+}
+
+/// What it may be called; the first is the surest.
+fn names(device: &Device) -> Vec<String> {
+    let node = device.node().display().to_string();
+    device
+        .serial()
+        .into_iter()
+        .map(|serial| serial.trim().to_owned())
+        .chain([device.name.clone(), node])
+        .filter(|name| !name.is_empty())
+        .collect()
+}
+
+fn describe(device: &Device) -> String {
+    let size = device.size_bytes().ok();
+    let facts = [
+        device.model().map(|model| model.trim().to_owned()),
+        size.map(|bytes| format!("{:.1} GB", bytes as f64 / 1e9)),
+        device
+            .serial()
+            .map(|serial| format!("serial {}", serial.trim())),
+    ];
+    let facts: Vec<String> = facts.into_iter().flatten().collect();
+    format!("{} ({})", device.name, facts.join(", "))
+}
+
+fn ask(device: &Device) -> Result<String> {
+    let mut screen = std::io::stderr();
+    write!(
+        screen,
+        "All data on {} will be lost. Type {} to go on: ",
+        describe(device),
+        names(device)[0]
+    )?;
+    screen.flush()?;
+    // Ctrl-C must end the question too.
+    let stdin = std::io::stdin();
+    let slice = Timespec {
+        tv_sec: 0,
+        tv_nsec: 50_000_000,
+    };
+    loop {
+        interrupt::check()?;
+        let mut waiting = [PollFd::new(&stdin, PollFlags::IN)];
+        match poll(&mut waiting, Some(&slice)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            other => {
+                other.context("waiting for an answer")?;
+                break;
+            }
+        }
+    }
+    let mut line = String::new();
+    stdin.read_line(&mut line).context("reading the answer")?;
+    Ok(line)
+}

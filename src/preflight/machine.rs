@@ -1,0 +1,93 @@
+//! The state of the machine as far as it blurs measurements: clock, frequency, heat, load. Nothing here refuses.
+
+use std::fs;
+use std::path::Path;
+
+use super::{Report, Severity};
+use crate::device::names_in;
+
+pub(super) fn check(report: &mut Report) {
+    let read = |path: &str| {
+        let text = fs::read_to_string(path).ok()?;
+        Some(text.trim().to_owned())
+    };
+    let clock = read("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    if let Some(clock) = clock.filter(|clock| is_slow(clock)) {
+        report.add(
+            Severity::Warning,
+            format!("the clock of this machine is {clock}: each reading costs about a microsecond"),
+            "the kernel's log says why it does not take tsc",
+        );
+    }
+    let governor = read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+    if let Some(governor) = governor.filter(|governor| governor != "performance") {
+        report.add(
+            Severity::Note,
+            format!("the CPU governor is {governor}: the clock rate depends on the load"),
+            "`cpupower frequency-set -g performance` steadies it",
+        );
+    }
+    let throttled = throttled(Path::new("/sys/devices/system/cpu"));
+    if throttled > 0 {
+        report.add(
+            Severity::Note,
+            format!("the CPUs were throttled for heat {throttled} times since they were started"),
+            "see to their cooling, or expect drift",
+        );
+    }
+    let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let load = read("/proc/loadavg");
+    if let Some(load) = load.as_deref().and_then(busy_load(cpus)) {
+        report.add(
+            Severity::Warning,
+            format!("the machine is busy: load {load} on {cpus} CPUs"),
+            "wait until it is idle; what waits for a CPU is in all times",
+        );
+    }
+}
+
+fn is_slow(clock: &str) -> bool {
+    ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"].contains(&clock)
+}
+
+fn throttled(cpus: &Path) -> u64 {
+    let names = names_in(cpus).unwrap_or_default();
+    let counts = names.iter().filter_map(|name| {
+        let path = cpus.join(name).join("thermal_throttle/core_throttle_count");
+        fs::read_to_string(path).ok()?.trim().parse::<u64>().ok()
+    });
+    counts.sum()
+}
+
+/// The load of the last minute, if there is more to run than CPUs to run it.
+fn busy_load(cpus: usize) -> impl Fn(&str) -> Option<f64> {
+    move |loadavg| {
+        let load: f64 = loadavg.split(' ').next()?.parse().ok()?;
+        (load > cpus as f64).then_some(load)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_machine_has_more_to_run_than_cpus() {
+        assert_eq!(busy_load(2)("2.00 9.9 9.9 1/200 99"), None);
+        assert_eq!(busy_load(2)("2.50 0.1 0.1 1/200 99"), Some(2.5));
+        assert_eq!(busy_load(2)(""), None);
+    }
+
+    #[test]
+    fn throttling_is_summed_over_the_cpus() {
+        let cpus = tempfile::tempdir().unwrap();
+        for (cpu, count) in [("cpu0", "3\n"), ("cpu1", "4\n")] {
+            let directory = cpus.path().join(cpu).join("thermal_throttle");
+            fs::create_dir_all(&directory).unwrap();
+            fs::write(directory.join("core_throttle_count"), count).unwrap();
+        }
+        assert_eq!(throttled(cpus.path()), 7);
+        assert_eq!(throttled(Path::new("/no/such")), 0);
+        assert!(is_slow("hpet") && !is_slow("tsc") && !is_slow("kvm-clock"));
+    }
+}

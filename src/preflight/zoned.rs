@@ -1,0 +1,74 @@
+//! Zoned disks take writes only in order. Until Linux 6.10 mq-deadline alone kept it; since then the block layer does.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+
+use super::{Intent, Report, Severity};
+use crate::device::Device;
+
+const MQ_DEADLINE: &str = "mq-deadline";
+
+pub(super) fn check(device: &Device, intent: &Intent, report: &mut Report) {
+    let Some(model) = device
+        .optional_attribute("queue/zoned")
+        .filter(|model| model != "none")
+    else {
+        return;
+    };
+    let name = &device.name;
+    let host_managed = model == "host-managed";
+    if host_managed && intent.writes_raw_device {
+        report.add(
+            Severity::Refuse,
+            format!(
+                "{name} is a host-managed zoned disk: it takes no write in the middle of a zone"
+            ),
+            "take a workload that only reads, or a file on a file system for zoned disks",
+        );
+    }
+    let others: Vec<&str> = intent
+        .arms
+        .iter()
+        .map(|arm| arm.scheduler.as_str())
+        .filter(|scheduler| *scheduler != MQ_DEADLINE)
+        .collect();
+    if host_managed && !others.is_empty() && !block_layer_keeps_order() {
+        report.add(
+            Severity::Refuse,
+            format!(
+                "{name} is a host-managed zoned disk, and under {} this kernel does not keep its writes in order",
+                others.join(", ")
+            ),
+            "compare settings of mq-deadline, or take Linux 6.10 or later",
+        );
+    } else if !intent.writes_raw_device {
+        report.add(
+            Severity::Warning,
+            format!("{name} is a zoned disk ({model})"),
+            "before Linux 6.10 writes are in order only under mq-deadline",
+        );
+    }
+}
+
+/// Whether the kernel has zone write plugging: asked of its symbols, for versions lie.
+fn block_layer_keeps_order() -> bool {
+    File::open("/proc/kallsyms").is_ok_and(|file| has_zone_plugs(BufReader::new(file)))
+}
+
+fn has_zone_plugs(symbols: impl BufRead) -> bool {
+    let mut lines = symbols.lines().map_while(Result::ok);
+    lines.any(|line| line.split_whitespace().nth(2) == Some("blk_zone_plug_bio"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_symbol_decides() {
+        let with = "0000000000000000 T blk_zone_plug_bio\n";
+        let without = "0000000000000000 T blk_zone_plug_bio_x\n0 T blk_zone\n";
+        assert!(has_zone_plugs(with.as_bytes()));
+        assert!(!has_zone_plugs(without.as_bytes()));
+    }
+}

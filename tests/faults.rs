@@ -1,0 +1,276 @@
+//! What goes wrong in the middle of a comparison: a clear end, settings put back, every finished round kept.
+//! Root only: `cargo test --test faults -- --ignored --test-threads=1`.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use iosched::scheduler::{self, State};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use support::program::{Ended, Program, Started};
+use support::traces::{arguments, differences, processes_with, traces_of, within};
+use support::{LoopDevice, run};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
+const ARMS: [&str; 4] = ["--arm", "none,nr_requests=8", "--arm", "kyber"];
+const READ_A_LITTLE: [&str; 4] = [
+    "--",
+    "sh",
+    "-c",
+    "dd if=$IOSCHED_DEVICE of=/dev/null bs=4k count=16 iflag=direct status=none",
+];
+
+/// A disk with settings of its user's.
+fn disk() -> (LoopDevice, State) {
+    let disk = LoopDevice::in_memory(64 << 20);
+    disk.set("scheduler", "mq-deadline");
+    disk.set("nr_requests", "64");
+    let state = scheduler::read(&disk.device).expect("its queue");
+    (disk, state)
+}
+
+#[track_caller]
+fn is_as_before(disk: &LoopDevice, before: &State, program: &Program, pid: u32) {
+    let after = scheduler::read(&disk.device).expect("its queue");
+    assert_eq!(differences(before, &after), [""; 0]);
+    assert_eq!(traces_of(pid), [""; 0]);
+    assert!(program.journals().is_empty());
+    assert!(processes_with(&disk.node()).is_empty());
+}
+
+fn rounds(program: &Program) -> Vec<Value> {
+    let bytes = fs::read(program.file("result")).unwrap_or_default();
+    let result: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    result["rounds"].as_array().cloned().unwrap_or_default()
+}
+
+fn send(pid: u32, signal: Signal) {
+    let pid = Pid::from_raw(pid as i32).expect("a pid");
+    kill_process(pid, signal).expect("a process of ours");
+}
+
+/// The fio that a user would find: the one that was started, not the jobs that it forked.
+fn fio_on(node: &str) -> Option<u32> {
+    let mut pids: Vec<u32> = fs::read_dir("/sys/fs/cgroup/unified")
+        .or_else(|_| fs::read_dir("/sys/fs/cgroup"))
+        .expect("control groups")
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let is_ours = path.file_name()?.to_str()?.starts_with("iosched-");
+            is_ours.then(|| fs::read_to_string(path.join("cgroup.procs")).ok())?
+        })
+        .flat_map(|text| {
+            text.lines()
+                .filter_map(|pid| pid.parse().ok())
+                .collect::<Vec<u32>>()
+        })
+        .filter(|pid| {
+            let arguments = arguments(*pid);
+            let job = arguments
+                .iter()
+                .rev()
+                .find(|word| Path::new(word).extension().is_some_and(|end| end == "fio"));
+            let text = job.and_then(|job| fs::read_to_string(job).ok());
+            text.is_some_and(|text| text.lines().any(|line| line == format!("filename={node}")))
+        })
+        .collect();
+    pids.sort_unstable();
+    pids.first().copied()
+}
+
+/// `trouble` comes over the second round or a later one; that round does not count, and the run goes on to its end.
+fn one_round_is_spoilt(trouble: fn(&Started, &str), exclusion: &str, says: &str) {
+    let ((disk, before), program) = (disk(), Program::new(BINARY));
+    let node = disk.node();
+    // So little that nothing else spoils a round of it on a busy machine.
+    let job = "[slow]\nrw=randread\nbs=4k\ndirect=1\nrate_iops=200\n";
+    fs::write(program.file("slow.fio"), job).expect("a job file");
+    let how = ["--job", "slow.fio", "--rounds", "2", "-o", "result"];
+    let times = ["--ramp", "0.2s", "--round-time", "1.2s"];
+    let mut started = program.start(&[&["run", &node], &ARMS[..], &how, &times].concat());
+    started.until(Duration::from_secs(60), "a round and a fio", || {
+        !rounds(&program).is_empty() && fio_on(&node).is_some()
+    });
+    std::thread::sleep(Duration::from_millis(400));
+    trouble(&started, &node);
+    // One block of two is too many for a run to be valid.
+    let ended = started.end().ends(6, &["does not count", says]);
+    is_as_before(&disk, &before, &program, ended.pid);
+    let result = program.result("result");
+    assert_eq!(result["status"], "complete");
+    let rounds = rounds(&program);
+    assert_eq!(rounds.len(), 4);
+    let spoilt = rounds.iter().find(|round| round["exclusion"] == exclusion);
+    let spoilt = spoilt.unwrap_or_else(|| panic!("{exclusion}: {:#}", result["excluded"]));
+    let problem = spoilt["problem"].as_str().expect("text");
+    assert!(problem.contains(says), "{problem}");
+}
+
+#[test]
+#[ignore = "root"]
+fn a_killed_fio_spoils_its_round_alone() {
+    let kill = |_: &Started, node: &str| send(fio_on(node).expect("a fio"), Signal::KILL);
+    one_round_is_spoilt(kill, "workload", "signal 9");
+}
+
+#[test]
+#[ignore = "root"]
+fn a_stopped_iosched_spoils_its_round_alone() {
+    let stop = |started: &Started, _: &str| {
+        send(started.id(), Signal::STOP);
+        std::thread::sleep(Duration::from_millis(1500));
+        send(started.id(), Signal::CONT);
+    };
+    one_round_is_spoilt(stop, "paused", "iosched was stopped, or got no CPU, for");
+}
+
+/// A file system of its own, of so many KiB.
+struct Tmpfs(tempfile::TempDir);
+
+impl Tmpfs {
+    fn new(kib: u32) -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().display().to_string();
+        run(
+            "mount",
+            &["-t", "tmpfs", "-o", &format!("size={kib}k"), "none", &path],
+        );
+        Tmpfs(directory)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().to_owned()
+    }
+}
+
+impl Drop for Tmpfs {
+    fn drop(&mut self) {
+        run("umount", &[&self.path().display().to_string()]);
+    }
+}
+
+#[test]
+#[ignore = "root"]
+fn a_full_disk_for_the_result_ends_the_run_and_keeps_the_rounds() {
+    let ((disk, before), program) = (disk(), Program::new(BINARY));
+    let small = Tmpfs::new(160);
+    let path = small.path().join("result");
+    let (node, output) = (disk.node(), path.display().to_string());
+    let how = ["--rounds", "50", "-o", &output];
+    let arguments = [&["run", &node], &ARMS[..], &how, &READ_A_LITTLE].concat();
+    let says = [
+        &format!("writing {output}: No space left on device"),
+        "the rounds that were done are in",
+    ];
+    let ended = program.run(&arguments).ends(1, &says);
+    is_as_before(&disk, &before, &program, ended.pid);
+    let left: Vec<_> = fs::read_dir(small.path()).expect("a directory").collect();
+    assert_eq!(left.len(), 1, "no half-written file: {left:?}");
+    let result: Value = serde_json::from_slice(&fs::read(&path).expect("a result")).expect("JSON");
+    let done = result["rounds"].as_array().expect("rounds").len();
+    assert!((1..100).contains(&done), "{done}");
+    program.run(&["report", &output]).ends(0, &[]);
+}
+
+#[test]
+#[ignore = "root"]
+fn without_room_for_a_journal_nothing_is_touched() {
+    let ((disk, before), program) = (disk(), Program::new(BINARY));
+    let full = Tmpfs::new(4);
+    let node = disk.node();
+    let how = ["--rounds", "1", "-o", "result"];
+    let mut command = program.command(&[&["run", &node], &ARMS[..], &how, &READ_A_LITTLE].concat());
+    command.env("IOSCHED_STATE_DIR", full.path());
+    let ended = Ended::of(command).ends(1, &["No space left on device"]);
+    is_as_before(&disk, &before, &program, ended.pid);
+    assert!(rounds(&program).is_empty(), "nothing was run");
+}
+
+#[test]
+#[ignore = "root"]
+fn a_command_that_hangs_is_ended_at_its_limit() {
+    let ((disk, before), program) = (disk(), Program::new(BINARY));
+    let node = disk.node();
+    let how = ["--rounds", "2", "-o", "result", "--limit", "0.5s"];
+    let hang = ["--", "sh", "-c", "trap '' INT TERM; sleep 600 & sleep 600"];
+    let ended = program.run(&[&["run", &node], &ARMS[..], &how, &hang].concat());
+    let ended = ended.ends(1, &["sh did not end within 0.5 s and was ended"]);
+    is_as_before(&disk, &before, &program, ended.pid);
+}
+
+/// One end of a pipe that nobody reads.
+fn closed_pipe() -> std::io::PipeWriter {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    writer
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let program = Program::new(BINARY);
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/report/result.json");
+    for arguments in [
+        &["report", sample][..],
+        &["report", sample, "--format", "json"],
+        &["report", sample, "--format", "csv"],
+        &["workloads"],
+    ] {
+        let mut command = program.command(arguments);
+        command.stdout(closed_pipe());
+        let ended = Ended::of(command).ends(0, &[]);
+        assert_eq!(ended.stderr, "", "{arguments:?}");
+    }
+}
+
+#[test]
+#[ignore = "root"]
+fn a_result_that_nobody_takes_is_an_error() {
+    let ((disk, before), program) = (disk(), Program::new(BINARY));
+    let node = disk.node();
+    let how = ["--rounds", "1", "-o", "-"];
+    let mut command = program.command(&[&["run", &node], &ARMS[..], &how, &READ_A_LITTLE].concat());
+    command.stdout(closed_pipe());
+    let says = ["the result could not be written to standard output"];
+    let ended = Ended::of(command).ends(1, &says);
+    is_as_before(&disk, &before, &program, ended.pid);
+}
+
+/// The window of a terminal is closed: the hang-up comes, and every later word to it fails.
+#[test]
+#[ignore = "root"]
+fn a_terminal_that_goes_takes_nothing_with_it() {
+    let ((disk, before), program) = (disk(), Program::new(BINARY));
+    let node = disk.node();
+    let how = ["--rounds", "500", "-o", "result"];
+    let words = [
+        &[BINARY, "run", &node],
+        &ARMS[..],
+        &how,
+        &["--", "sleep", "0.1"],
+    ]
+    .concat();
+    // `script` gives it a terminal, and is that terminal.
+    let line = format!("exec {}", words.join(" "));
+    let script = ["-q", "-c", &line, "/dev/null"];
+    let mut terminal = Started::of(&mut program.command_of("script".as_ref(), &script));
+    terminal.until(Duration::from_secs(60), "two rounds", || {
+        rounds(&program).len() >= 2
+    });
+    let users = processes_with(&node).into_iter();
+    let pid = users
+        .filter(|&pid| pid != terminal.id())
+        .find(|&pid| arguments(pid)[0] == BINARY)
+        .expect("the program");
+    send(terminal.id(), Signal::KILL);
+    within(Duration::from_secs(10), "its end", || {
+        arguments(pid).len() < 2
+    });
+    within(Duration::from_secs(5), "all put back", || {
+        program.journals().is_empty()
+    });
+    is_as_before(&disk, &before, &program, pid);
+    assert_eq!(program.result("result")["status"], "interrupted");
+}
