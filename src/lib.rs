@@ -4,6 +4,7 @@
 
 pub mod failure; // errors with a remedy, and their exit codes
 pub mod guardian; // the process that puts things back when this one cannot
+pub mod input; // files from outside, up to a limit
 pub mod interrupt; // signals as an orderly end
 pub mod journal; // what was changed and must be put back
 
