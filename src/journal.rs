@@ -320,11 +320,18 @@ impl LeftBehind {
 }
 
 fn read(path: &Path) -> Result<Option<LeftBehind>> {
-    let bytes = match fs::read(path) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        other => other.with_context(|| format!("reading {}", path.display()))?,
-    };
-    let record: Record = serde_json::from_slice(&bytes).with_context(|| {
+    match crate::input::read(path, crate::input::JOURNAL_LIMIT) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        other => {
+            let bytes = other.with_context(|| format!("reading {}", path.display()))?;
+            parse(path, &bytes).map(Some)
+        }
+    }
+}
+
+/// `path` is where it was found: errors name it, and what remains is written there.
+pub fn parse(path: &Path, bytes: &[u8]) -> Result<LeftBehind> {
+    let record: Record = serde_json::from_slice(bytes).with_context(|| {
         format!(
             "{} is not a journal of iosched; look at it, then remove it",
             path.display()
@@ -336,13 +343,13 @@ fn read(path: &Path) -> Result<Option<LeftBehind>> {
         path.display(),
         record.format
     );
-    Ok(Some(LeftBehind {
+    Ok(LeftBehind {
         path: path.to_owned(),
         command: record.command.clone(),
         pid: record.process.pid,
         rebooted: record.boot_id != boot_id(),
         record,
-    }))
+    })
 }
 
 /// The journals of processes that are gone. A journal that cannot be read is an error of its own in the list.
