@@ -11,6 +11,7 @@ pub mod live; // one interval of `iosched stat`
 mod live_order; // its part on dispatch order
 pub mod markdown; // for code hosts
 pub mod openmetrics; // Prometheus
+pub mod read; // a result file from outside
 pub mod result; // the result of an A/B: the JSON
 pub mod text; // the result as a text table
 pub mod units; // numbers as people read them
