@@ -109,6 +109,10 @@ impl JobFile {
         let mut sections: Vec<Section> = Vec::new();
         for (index, line) in text.lines().enumerate() {
             let at = |what: &str| refuse(file, index + 1, what);
+            // For fio a line ends at a NUL.
+            if line.contains(|c: char| c.is_control() && c != '\t') {
+                return Err(at("has a control character"));
+            }
             let line = line.split([';', '#']).next().unwrap_or_default().trim();
             if line.is_empty() {
                 continue;

@@ -45,6 +45,8 @@ fn what_would_falsify_the_round_is_refused_by_line() {
         "IOSCHEDULER=bfq",
         "rw=sideways",
         "startdelay=1-5",
+        "unlink\0=0",
+        "rw=read\rioscheduler=bfq",
     ] {
         let message = refusal(&format!("# a comment\n[job]\n{option}\n"));
         assert!(message.starts_with("my.fio:3: "), "{option}: {message}");
