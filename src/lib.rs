@@ -26,3 +26,6 @@ pub mod workload; // fio, commands, and their control group
 
 pub mod ab; // plan, run, statistics, verdict
 pub mod report; // what people and machines read
+
+#[cfg(any(test, fuzzing))]
+pub mod hostile; // what must hold of any input; the tests and fuzz/ ask it
