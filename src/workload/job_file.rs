@@ -208,9 +208,10 @@ impl JobFile {
         self.jobs()
             .map(|(_, all)| match all.get("group_reporting") {
                 Some(setting) if setting.value() != "0" => None,
-                _ => all
-                    .get("numjobs")
-                    .map_or(Some(1), |setting| setting.value().parse().ok()),
+                // More than fio itself allows by far.
+                _ => all.get("numjobs").map_or(Some(1), |setting| {
+                    setting.value().parse::<u16>().ok().map(usize::from)
+                }),
             })
             .sum()
     }

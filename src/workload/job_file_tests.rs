@@ -123,6 +123,7 @@ fn entries_are_counted_where_nothing_is_grouped() {
         ("[a]\ngroup_reporting\n", None),
         ("[a]\ngroup_reporting=0\n", Some(1)),
         ("[a]\nnumjobs=many\n", None),
+        ("[a]\nnumjobs=18446744073709551615\n[b]\n", None),
     ] {
         assert_eq!(parse(text).unwrap().entries(), entries, "{text}");
     }
