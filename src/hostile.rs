@@ -39,7 +39,16 @@ pub fn result_file(bytes: &[u8]) {
     };
     for text in formats(&result) {
         assert!(!text.is_empty());
+        let shown = text.replace("\r\n", "\n");
+        assert!(
+            !shown.contains(|c: char| c != '\n' && c.is_control()),
+            "{text:?}"
+        );
     }
+    let bars = |row: &str| row.replace("\\|", "").matches('|').count();
+    let page = markdown::render(&result);
+    let mut rows = page.lines().filter(|line| line.starts_with('|'));
+    assert!(rows.all(|row| bars(row) == 9), "{page}");
     for mode in [
         gate::Mode::Worse,
         gate::Mode::BeyondMargin,

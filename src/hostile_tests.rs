@@ -52,6 +52,7 @@ fn odd_value() -> impl Strategy<Value = Value> {
         json!(0.5),
         json!(""),
         json!("none"),
+        json!("=cmd|\u{9b}2J\u{7f}\r\n#"),
         json!("\u{1b}[31m|\n\"\\\0</script>"),
         json!([]),
         json!({}),

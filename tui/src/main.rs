@@ -13,6 +13,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 use iosched::failure;
+use iosched::report::escape;
 
 fn main() -> ExitCode {
     // This binary is also what it starts: the guardian, and the first moments of the demo's workload.
@@ -32,7 +33,7 @@ fn main() -> ExitCode {
         Some(Command::Restore(_) | Command::Completions { .. })
     ) {
         for note in iosched::journal::notes() {
-            let _ = writeln!(std::io::stderr(), "iosched: note: {note}");
+            let _ = writeln!(std::io::stderr(), "iosched: note: {}", escape::line(&note));
         }
     }
     let outcome = iosched::interrupt::install().and_then(|()| match cli.command {
@@ -55,7 +56,11 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "iosched: {error:#}");
+            let _ = writeln!(
+                std::io::stderr(),
+                "iosched: {}",
+                escape::page(&format!("{error:#}"))
+            );
             ExitCode::from(failure::kind_of(&error).exit_code())
         }
     }

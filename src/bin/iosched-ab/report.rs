@@ -10,7 +10,7 @@ use iosched::journal;
 use iosched::report::read::{self, Unreadable};
 use iosched::report::result::{ResultFile, SCHEMA_VERSION};
 use iosched::report::{
-    benchfmt, bmf, csv, github_benchmark, junit, ktap, markdown, openmetrics, text,
+    benchfmt, bmf, csv, escape, github_benchmark, junit, ktap, markdown, openmetrics, text,
 };
 use iosched::workload::catalogue;
 
@@ -20,7 +20,9 @@ pub fn run(arguments: &Report) -> Result<()> {
     let result = read(&arguments.file)?;
     let text = match arguments.format {
         Format::Text => text::render(&result, arguments.all),
-        Format::Json => serde_json::to_string_pretty(&result).context("writing JSON")? + "\n",
+        Format::Json => {
+            escape::json(&serde_json::to_string_pretty(&result).context("writing JSON")?) + "\n"
+        }
         Format::Csv => csv::render(&result),
         Format::Markdown => markdown::render(&result),
         Format::Junit => junit::render(&result),
