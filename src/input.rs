@@ -12,6 +12,7 @@ pub const RESULT_LIMIT: u64 = 256 * MIB;
 pub const FIO_OUTPUT_LIMIT: u64 = 64 * MIB;
 pub const JOURNAL_LIMIT: u64 = 16 * MIB;
 pub const JOB_FILE_LIMIT: u64 = MIB;
+pub const SETTINGS_LIMIT: u64 = 16 * MIB;
 
 /// The whole file, or an error that names the limit.
 pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {

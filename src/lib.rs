@@ -10,6 +10,7 @@ pub mod journal; // what was changed and must be put back
 
 pub mod arm; // ARM = [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]...
 pub mod device; // a block device and what sysfs says of it
+pub mod doctor; // each requirement, and how to mend it
 pub mod environment; // everything else that can change a result
 pub mod preflight; // what must hold before anything is touched
 pub mod scheduler; // read, apply, verify and put back a scheduler and its settings

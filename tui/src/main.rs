@@ -1,6 +1,7 @@
 //! `iosched`: look. Arguments, one call a command, exit code.
 
 mod cli;
+mod doctor;
 mod restore;
 mod schedulers;
 mod set;
@@ -30,7 +31,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     if !matches!(
         cli.command,
-        Some(Command::Restore(_) | Command::Completions { .. })
+        Some(Command::Restore(_) | Command::Doctor(_) | Command::Completions { .. })
     ) {
         for note in iosched::journal::notes() {
             let _ = writeln!(std::io::stderr(), "iosched: note: {}", escape::line(&note));
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Some(Command::Stat(arguments)) => stat::run(&arguments),
         Some(Command::Schedulers(arguments)) => schedulers::run(&arguments),
         Some(Command::Set(arguments)) => set::run(&arguments),
+        Some(Command::Doctor(arguments)) => doctor::run(&arguments),
         Some(Command::Restore(arguments)) => restore::run(&arguments),
         None => watch(&cli.watch),
         Some(Command::Completions { shell }) => {
