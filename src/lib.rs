@@ -7,6 +7,7 @@ pub mod guardian; // the process that puts things back when this one cannot
 pub mod input; // files from outside, up to a limit
 pub mod interrupt; // signals as an orderly end
 pub mod journal; // what was changed and must be put back
+pub mod privileges; // what a watch gives up
 
 pub mod arm; // ARM = [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]...
 pub mod device; // a block device and what sysfs says of it

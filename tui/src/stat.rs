@@ -13,6 +13,7 @@ use iosched::cgroups::Names;
 use iosched::device::Device;
 use iosched::failure::Failure;
 use iosched::interrupt;
+use iosched::privileges;
 use iosched::probe::{self, Probe};
 use iosched::report::escape;
 use iosched::report::live::{self, Burst, DeviceState, LiveRecord, Selection};
@@ -36,6 +37,7 @@ pub fn run(arguments: &Stat) -> Result<()> {
             writeback: arguments.writeback_owner,
         },
     )?;
+    privileges::keep_those_of_a_watch()?;
     let mut err = std::io::stderr();
     for note in probe.notes() {
         let _ = writeln!(err, "iosched: note: {}", escape::line(&note));
