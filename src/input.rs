@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 const MIB: u64 = 1 << 20;
@@ -16,8 +17,12 @@ pub const SETTINGS_LIMIT: u64 = 16 * MIB;
 
 /// The whole file, or an error that names the limit.
 pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
+    read_from(File::open(path)?, limit)
+}
+
+fn read_from(file: File, limit: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+    file.take(limit + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
         return Err(Error::new(
             ErrorKind::FileTooLarge,
@@ -25,6 +30,26 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
         ));
     }
     Ok(bytes)
+}
+
+/// The same of a file that only its owner, who must be this user, can write, and that is no link: what stands in it is
+/// acted upon.
+pub fn read_own(path: &Path, limit: u64) -> Result<Vec<u8>> {
+    // Nor does a pipe of somebody's hold us up.
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let file = File::options()
+        .read(true)
+        .custom_flags(flags.bits() as i32)
+        .open(path)?;
+    let metadata = file.metadata()?;
+    let is_ours = metadata.uid() == rustix::process::geteuid().as_raw();
+    if !metadata.is_file() || !is_ours || metadata.mode() & 0o022 != 0 {
+        return Err(Error::new(
+            ErrorKind::PermissionDenied,
+            "it is not a file that this user alone can write; look at it, then remove it",
+        ));
+    }
+    read_from(file, limit)
 }
 
 /// The same as text.

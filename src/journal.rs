@@ -4,12 +4,14 @@
 
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::failure::Failure;
 use crate::scheduler::SavedQueue;
 
 /// One change to undo. Each variant carries what is needed to recognise that it is still ours.
@@ -199,32 +201,49 @@ impl Inner {
             return gone_is_fine(fs::remove_file(&self.path), &self.path);
         }
         if let Some(directory) = self.path.parent() {
-            fs::create_dir_all(directory)
+            // Command lines stand in journals, and what is in them is undone as root.
+            let mut builder = fs::DirBuilder::new();
+            builder.recursive(true).mode(0o700);
+            builder
+                .create(directory)
                 .with_context(|| format!("creating {}", directory.display()))?;
         }
         write_whole(&self.path, &serde_json::to_vec_pretty(&self.record)?)
     }
 }
 
-/// Writes a file whole or not at all, and durably.
+/// Writes a file whole or not at all, and durably. In a directory where others may write, too: the copy has a name that
+/// nobody can foresee, and what is no file (a link, a device node) is never replaced.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    const NEW_FILE: u32 = 0o666; // less what the umask takes
     let directory = directory_of(path);
     let name = path
         .file_name()
         .context("a file name is needed")?
         .to_string_lossy();
-    let temporary = directory.join(format!(".{name}.{}.tmp", std::process::id()));
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.is_file() => {
+            return Err(Failure::runtime(
+                format!(
+                    "{} is not a regular file and is not replaced",
+                    path.display()
+                ),
+                "name the file itself, or a new one",
+            ));
+        }
+        _ => {}
+    }
     let written = (|| {
-        let mut file = File::create(&temporary)?;
+        let mut file = tempfile::Builder::new()
+            .prefix(&format!(".{name}."))
+            .suffix(".tmp")
+            .permissions(fs::Permissions::from_mode(NEW_FILE))
+            .tempfile_in(directory)?;
         file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
         File::open(directory)?.sync_all()
     })();
-    if written.is_err() {
-        // The half-written copy is of no use to anyone; the first error is the one to report.
-        let _ = fs::remove_file(&temporary);
-    }
     written.with_context(|| format!("writing {}", path.display()))
 }
 
@@ -320,7 +339,7 @@ impl LeftBehind {
 }
 
 fn read(path: &Path) -> Result<Option<LeftBehind>> {
-    match crate::input::read(path, crate::input::JOURNAL_LIMIT) {
+    match crate::input::read_own(path, crate::input::JOURNAL_LIMIT) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
         other => {
             let bytes = other.with_context(|| format!("reading {}", path.display()))?;
