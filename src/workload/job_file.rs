@@ -121,6 +121,11 @@ impl JobFile {
                 let name = name
                     .strip_suffix(']')
                     .ok_or_else(|| at("has a section without an end"))?;
+                if name.contains('/') {
+                    return Err(at(
+                        "has a job whose name is a path: its logs would go there",
+                    ));
+                }
                 sections.push(Section {
                     name: name.to_owned(),
                     options: Vec::new(),
@@ -292,6 +297,12 @@ impl Setting {
             .find(|(refused, _)| *refused == key)
         {
             return Err(format!("{key} {why}"));
+        }
+        // Logs and buffers are files of fio's own: by name they stay in the round's directory.
+        let is_file_of_its_own = matches!(key.as_str(), "write_iolog" | "mem" | "iomem")
+            || (key.starts_with("write_") && key.ends_with("_log"));
+        if is_file_of_its_own && value.contains('/') {
+            return Err(format!("{key}={value} would write a file elsewhere"));
         }
         match key.as_str() {
             "filename" if !devices.iter().any(|device| device.as_os_str() == value) => Err(

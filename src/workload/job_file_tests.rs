@@ -46,6 +46,10 @@ fn what_would_falsify_the_round_is_refused_by_line() {
         "rw=sideways",
         "startdelay=1-5",
         "unlink\0=0",
+        "write_bw_log=/etc/cron.d/x",
+        "write_iolog=../trace",
+        "iomem=mmap:/etc/passwd",
+        "[../../x]",
         "rw=read\rioscheduler=bfq",
     ] {
         let message = refusal(&format!("# a comment\n[job]\n{option}\n"));
