@@ -37,7 +37,6 @@ pub fn run(arguments: &Stat) -> Result<()> {
             writeback: arguments.writeback_owner,
         },
     )?;
-    privileges::keep_those_of_a_watch()?;
     let mut err = std::io::stderr();
     for note in probe.notes() {
         let _ = writeln!(err, "iosched: note: {}", escape::line(&note));
@@ -49,6 +48,7 @@ pub fn run(arguments: &Stat) -> Result<()> {
     };
     let mut out = Printer::new(arguments.output, arguments.detail.clone());
     let mut earlier = probe.snapshot()?;
+    privileges::keep_those_of_a_watch()?;
     let mut next = Instant::now();
     let mut left = arguments.count;
     while left != Some(0) {

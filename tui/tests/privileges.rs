@@ -7,11 +7,10 @@ mod support;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
-use support::program::{Ended, Program};
+use support::program::{Ended, Program, Started};
 use support::{LoopDevice, run};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_iosched");
@@ -21,9 +20,9 @@ const NOBODY: &str = "65534";
 const SYS_ADMIN: u32 = 21;
 const BPF: u32 = 39;
 
-/// The binary where nobody can reach it, and a state directory that is nobody's.
+/// The binary where nobody can reach it, and a state directory that is not nobody's.
 struct Place {
-    program: Program,
+    setpriv: Program,
     directory: tempfile::TempDir,
 }
 
@@ -35,33 +34,32 @@ impl Place {
         let copy = directory.path().join("iosched");
         fs::copy(BINARY, &copy).expect("a copy");
         fs::set_permissions(&copy, readable).expect("its mode");
-        Place {
-            program: Program::new(BINARY),
-            directory,
-        }
+        let setpriv = Program::new("setpriv");
+        // Where it runs.
+        let open = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(setpriv.directory(), open).expect("its mode");
+        Place { setpriv, directory }
     }
 
-    /// As a user that has only these capabilities, as `+bpf,+perfmon`.
-    fn as_nobody(&self, capabilities: &str, arguments: &[&str]) -> Ended {
+    /// As a user that has only these capabilities, as `,+bpf,+perfmon`.
+    fn start(&self, capabilities: &str, arguments: &[&str]) -> Started {
         let set = |name: &str| format!("--{name}=-all{capabilities}");
-        let mut command = Command::new("setpriv");
-        command.args([
-            &format!("--reuid={NOBODY}"),
-            &format!("--regid={NOBODY}"),
-            "--clear-groups",
-            &set("inh-caps"),
-            &set("ambient-caps"),
-            &set("bounding-set"),
-        ]);
-        command
-            .arg(self.directory.path().join("iosched"))
-            .args(arguments);
-        command
-            .env("IOSCHED_STATE_DIR", self.program.state())
-            .stdin(std::process::Stdio::null())
-            .stdout(std::process::Stdio::piped())
-            .stderr(std::process::Stdio::piped());
-        Ended::of(command)
+        let program = self.directory.path().join("iosched");
+        let words = [
+            format!("--reuid={NOBODY}"),
+            format!("--regid={NOBODY}"),
+            "--clear-groups".to_owned(),
+            set("inh-caps"),
+            set("ambient-caps"),
+            set("bounding-set"),
+            program.display().to_string(),
+        ];
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        self.setpriv.start(&[&words, arguments].concat())
+    }
+
+    fn as_nobody(&self, capabilities: &str, arguments: &[&str]) -> Ended {
+        self.start(capabilities, arguments).end()
     }
 }
 
@@ -151,15 +149,6 @@ fn two_capabilities_are_enough_to_measure() {
     assert_eq!(state(&found, "probe"), "ok");
     assert_eq!(state(&found, "CAP_SYS_ADMIN"), "missing");
     // Another user's I/O, by name.
-    let node = disk.node();
-    let reads = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(1500));
-        let input = format!("if={node}");
-        run(
-            "dd",
-            &[&input, "of=/dev/null", "bs=4k", "count=50", "iflag=direct"],
-        );
-    });
     let stat = [
         "stat",
         &disk.node(),
@@ -170,8 +159,13 @@ fn two_capabilities_are_enough_to_measure() {
         "--output",
         "json",
     ];
-    let record = json(&place.as_nobody(both, &stat).ends(0, &[]));
-    reads.join().expect("dd");
+    let mut started = place.start(both, &stat);
+    let pid = started.id();
+    started.until(Duration::from_secs(60), "its first snapshot", || {
+        effective(pid) == 1 << BPF
+    });
+    read(&disk, 50);
+    let record = json(&started.end().ends(0, &[]));
     let processes = record["processes"].as_array().expect("a list");
     let dd = processes
         .iter()
@@ -186,6 +180,14 @@ fn two_capabilities_are_enough_to_measure() {
             .as_nobody(one, &["stat", &disk.node(), "-n", "1"])
             .ends(5, &["not permitted"]);
     }
+}
+
+fn read(disk: &LoopDevice, count: u32) {
+    let (input, count) = (format!("if={}", disk.node()), format!("count={count}"));
+    run(
+        "dd",
+        &[&input, "of=/dev/null", "bs=4k", &count, "iflag=direct"],
+    );
 }
 
 /// Of a running process, by bit.
