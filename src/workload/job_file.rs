@@ -121,6 +121,10 @@ impl JobFile {
         let mut sections: Vec<Section> = Vec::new();
         for (index, line) in text.lines().enumerate() {
             let at = |what: &str| refuse(file, index + 1, what);
+            // For fio a line ends at a NUL.
+            if line.contains(|c: char| c.is_control() && c != '\t') {
+                return Err(at("has a control character"));
+            }
             let line = line.split([';', '#']).next().unwrap_or_default().trim();
             if line.is_empty() {
                 continue;
@@ -129,6 +133,11 @@ impl JobFile {
                 let name = name
                     .strip_suffix(']')
                     .ok_or_else(|| at("has a section without an end"))?;
+                if name.contains('/') {
+                    return Err(at(
+                        "has a job whose name is a path: its logs would go there",
+                    ));
+                }
                 sections.push(Section {
                     name: name.to_owned(),
                     options: Vec::new(),
@@ -216,9 +225,10 @@ impl JobFile {
         self.jobs()
             .map(|(_, all)| match all.get("group_reporting") {
                 Some(setting) if setting.value() != "0" => None,
-                _ => all
-                    .get("numjobs")
-                    .map_or(Some(1), |setting| setting.value().parse().ok()),
+                // More than fio itself allows by far.
+                _ => all.get("numjobs").map_or(Some(1), |setting| {
+                    setting.value().parse::<u16>().ok().map(usize::from)
+                }),
             })
             .sum()
     }
