@@ -84,7 +84,7 @@ pub fn run(arguments: &Watch) -> Result<()> {
     let mut model = Model::new(devices.iter().map(disk).collect(), palette, interval);
     model.extra_arms.clone_from(&arguments.arms);
     model.demo = demo.as_ref().map(demo::Demo::text);
-    model.message = notes.first().cloned();
+    model.message = notes.first().cloned().or_else(|| model.demo.clone());
 
     let (events, inbox) = channel();
     let mut screen = Screen::open()?;

@@ -64,6 +64,8 @@ pub struct DeviceModel {
     pub seen: Seen,
     /// I/Os that the measurement missed, since the start.
     pub lost: u64,
+    /// I/Os that it has seen.
+    pub ios: u64,
     /// Changed by us, and whether it will be put back.
     pub modified: Option<bool>,
 }

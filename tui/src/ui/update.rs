@@ -27,6 +27,8 @@ pub enum Effect {
     Rotate {
         device: usize,
         arms: Vec<String>,
+        /// Among the arms.
+        reference: usize,
         seconds: u64,
     },
     StopRotating,
@@ -82,7 +84,10 @@ fn take(model: &mut Model, report: Report) {
         Report::Flipped(flip) => note_flip(model, flip),
         Report::Rotating(rotating) => {
             if let (Some(was), None) = (&model.rotating, &rotating) {
-                model.message = Some(format!("rotation ended after {} rounds", was.round));
+                model.message = Some(format!(
+                    "rotation ended after {} rounds; x writes them down",
+                    was.round
+                ));
             }
             model.rotating = rotating;
         }
@@ -112,6 +117,7 @@ fn note_flip(model: &mut Model, flip: Flip) {
             device.disk.name, flip.from, flip.to
         ));
     } else if !is_quiet {
+        model.message = None;
         model.dialog = Some(Dialog::Flipped(flip));
     }
 }
@@ -126,6 +132,7 @@ fn keep(model: &mut Model, sample: Box<Sample>) {
         if let Some(measured) = measured {
             device.seen.add(measured, &now.side, sample.seconds);
             device.lost += measured.live.quality.lost_events();
+            device.ios += measured.stages.of(Stage::Device, Scope::All).count();
         }
         let fairness = measured.and_then(|measured| measured.live.fairness.as_ref());
         let share = |process: &LiveProcess| {

@@ -160,11 +160,18 @@ fn a_flip_is_asked_for_and_a_rotation_begins_a_new_comparison() {
         effects,
         [Effect::Rotate {
             device: 0,
-            arms,
+            arms: arms.clone(),
+            reference: 1, // kyber is in force
             seconds: 20
         }]
     );
-    assert!(model.device().seen.arms.is_empty() && model.screen == Screen::Compare);
+    assert_eq!(
+        (model.screen, model.compare.reference),
+        (Screen::Compare, 1)
+    );
+    let seen = &model.device().seen.arms;
+    assert!(seen.iter().map(|arm| &arm.label).eq(&arms));
+    assert!(seen.iter().all(|arm| arm.seconds == 0.0));
 }
 
 #[test]

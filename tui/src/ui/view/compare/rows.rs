@@ -107,7 +107,7 @@ fn why_not(seen: &Seen, metric: &str, arms: &[&str]) -> String {
     }
 }
 
-/// `x2.31 [x1.90..x2.80] slower, 12 blocks`.
+/// `x2.31 [x1.90..x2.80] slower`.
 fn ratio(against: Against, statistic: Statistic, is_wide: bool, alpha: f64) -> String {
     let Against {
         blocks,
@@ -133,14 +133,17 @@ fn ratio(against: Against, statistic: Statistic, is_wide: bool, alpha: f64) -> S
     };
     let text = format!(" {} [{}..{}]", factor(ratio), factor(low), factor(high));
     if is_wide {
-        format!("{text} {word}, {blocks} blocks")
+        format!("{text} {word}")
     } else {
         text
     }
 }
 
+/// Two significant digits at least.
 fn factor(ratio: f64) -> String {
     match ratio {
+        _ if ratio < 0.000_995 => format!("x{ratio:.1e}"),
+        _ if ratio < 0.009_95 => format!("x{ratio:.4}"),
         _ if ratio < 0.0995 => format!("x{ratio:.3}"),
         _ if ratio < 9.995 => format!("x{ratio:.2}"),
         _ if ratio < 99.95 => format!("x{ratio:.1}"),

@@ -56,7 +56,7 @@ impl Selection for Everyone {
     }
     fn cgroup_path(&self, id: u64) -> Option<String> {
         Some(
-            ["/system.slice/backup.service", "/demo/hog", "/demo/probe"][id as usize % 3]
+            ["/demo/hog", "/system.slice/backup.service", "/demo/probe"][id as usize % 3]
                 .to_owned(),
         )
     }
@@ -177,7 +177,7 @@ fn interval(numbers: &mut Numbers, wait_ns: u64, owners: u64) -> Interval {
         } else {
             (Op::WriteSync, 850, wait_ns * 3, 3_800_000)
         };
-        let owner = owner(numbers, 4000 + index as u32, op, ios, wait, service);
+        let owner = owner(numbers, 4001 + index as u32, op, ios, wait, service);
         let sums = &mut device.ops[op as usize];
         sums.ios += ios;
         sums.bios += ios;
