@@ -1,4 +1,5 @@
 //! A program on a terminal of its own: its keys, its screen, its end.
+#![allow(dead_code)] // The tests and the bench each use their part.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -62,6 +63,8 @@ impl Terminal {
         let child = program
             .command_of(Path::new("setsid"), &all)
             .env("TERM", "xterm-256color")
+            .env("COLORTERM", "truecolor")
+            .env_remove("NO_COLOR")
             .stdin(slave())
             .stdout(slave())
             .stderr(slave())
@@ -91,6 +94,15 @@ impl Terminal {
             .parser
             .screen()
             .contents()
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Bytes that were ever written.
+    pub fn count(&self) -> usize {
+        self.seen.lock().expect("the screen").raw.len()
     }
 
     /// All that was ever written.
