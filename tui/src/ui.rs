@@ -12,6 +12,8 @@ mod heat;
 mod keys;
 mod model;
 mod palette;
+#[cfg(test)]
+mod panics;
 mod read;
 mod rotation;
 mod round;

@@ -216,7 +216,7 @@ fn numbers(frame: &mut Frame, area: Rect, model: &Model, measured: &Measured) {
 }
 
 fn operations(frame: &mut Frame, area: Rect, model: &Model, ops: &[&LiveOp], is_g2d: bool) {
-    let is_wide = area.width > 90;
+    let is_wide = area.width >= 106;
     let wait = if is_g2d { "G2D p50" } else { "wait p50" };
     let device = if is_wide { "device p50" } else { "dev. p50" };
     let right = |text: String| Cell::from(Line::from(text).right_aligned());
