@@ -28,6 +28,8 @@ pub struct Model {
     pub notes: Vec<String>,
     pub devices: Vec<DeviceModel>,
     pub selected: usize,
+    /// By name or by key; until then it is the busiest at the first look.
+    pub is_selected: bool,
     /// What is shown while it is frozen.
     pub frozen: Option<Box<Frozen>>,
     pub last: Option<Box<Sample>>,
@@ -165,6 +167,7 @@ impl Model {
             notes: Vec::new(),
             devices: devices.collect(),
             selected: 0,
+            is_selected: false,
             frozen: None,
             last: None,
             rotating: None,

@@ -157,9 +157,26 @@ fn keep(model: &mut Model, sample: Box<Sample>) {
             device.history.pop_front();
         }
     }
+    if !model.is_selected {
+        model.is_selected = true;
+        model.selected = busiest(&sample);
+    }
     model.last = Some(sample);
     let rows = model.processes().len();
     model.table.row = model.table.row.min(rows.saturating_sub(1));
+}
+
+/// The first, if none does anything.
+fn busiest(sample: &Sample) -> usize {
+    let rate = |index: usize| {
+        let counters = &sample.devices[index].counters;
+        counters.reads_per_s + counters.writes_per_s
+    };
+    let indices = 0..sample.devices.len();
+    indices.fold(
+        0,
+        |best, next| if rate(next) > rate(best) { next } else { best },
+    )
 }
 
 /// As a row is called in pictures over time.
@@ -168,7 +185,7 @@ pub fn name_of(process: &LiveProcess) -> String {
         .cgroup
         .as_deref()
         .map(last_component)
-        .filter(|group| !group.is_empty());
+        .filter(|group| !group.is_empty() && *group != "/");
     match (process.pid, group) {
         (Some(pid), Some(group)) => format!("{group}: {} {pid}", process.comm),
         (Some(pid), None) => format!("{} {pid}", process.comm),
@@ -178,7 +195,10 @@ pub fn name_of(process: &LiveProcess) -> String {
 }
 
 pub fn last_component(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
+    match path.rsplit('/').next() {
+        None | Some("") => path,
+        Some(last) => last,
+    }
 }
 
 #[allow(clippy::too_many_lines)] // a table: one line a command
@@ -221,6 +241,7 @@ fn carry_out(model: &mut Model, command: Command) -> Vec<Effect> {
         }
         Command::NextDevice => {
             model.selected = (model.selected + 1) % model.devices.len();
+            model.is_selected = true;
             model.table.row = 0;
             model.table.is_open = false;
             model.compare.reference = 0;

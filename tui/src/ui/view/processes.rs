@@ -131,13 +131,13 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         .iter()
         .find(|column| column.sort == Some(model.table.sort));
     let order = if model.table.reversed {
-        "the lowest first"
+        ", reversed"
     } else {
-        "the highest first"
+        ""
     };
     let sorted = sorted.map_or("", |column| column.title);
     let text = format!(
-        "{shown}{of} {what}{filter} did I/O; by {sorted}, {order}; share: of the device's time"
+        "{shown}{of} {what}{filter} did I/O; by {sorted}{order}; share: of the device's time"
     );
     line(frame, inner, 0, Line::styled(text, model.palette.faint()));
     let below = Rect {
@@ -224,11 +224,11 @@ pub fn table(frame: &mut Frame, area: Rect, model: &Model, is_chosen: bool) {
         area,
     );
     if rows.is_empty() && area.height > 1 {
-        line(
-            frame,
-            area,
-            1,
-            Line::styled("  nobody did I/O in this interval", model.palette.faint()),
-        );
+        let text = if model.table.filter.is_empty() {
+            "  nobody did I/O in this interval"
+        } else {
+            "  no row that did I/O in this interval has the filter's text"
+        };
+        line(frame, area, 1, Line::styled(text, model.palette.faint()));
     }
 }

@@ -225,6 +225,13 @@ fn another_hand_is_noticed() {
     assert!(model.device().seen.left_out.disturbed > 0);
 }
 
+#[test]
+fn unless_one_is_named_the_busiest_disk_is_shown() {
+    // What is busy later moves nothing.
+    assert_eq!(data::two_disks(1).selected, 1);
+    assert_eq!(data::two_disks(2).selected, 0);
+}
+
 fn commands() -> impl Strategy<Value = Vec<Command>> {
     let all: Vec<Command> = crate::ui::keys::KEYS
         .iter()

@@ -335,6 +335,33 @@ pub fn add_sample(model: &mut Model, scheduler: &str, seed: u64) {
     report(model, Report::Sample(Box::new(sample)));
 }
 
+/// The second is the busier one in the sample of that number.
+pub fn two_disks(busy_in: usize) -> Model {
+    let mut model = empty();
+    model = Model::new(vec![disk(), disk()], model.palette, 2);
+    attached(&mut model);
+    for number in 1..=2 {
+        let mut sample = sample(
+            &mut Numbers(3),
+            "none",
+            Side::Of("none".into()),
+            1000,
+            2,
+            number,
+        );
+        let mut idle = sample.devices[0].clone();
+        idle.counters = Counters::default();
+        let busy = sample.devices.remove(0);
+        sample.devices = if number == busy_in {
+            vec![idle, busy]
+        } else {
+            vec![busy, idle]
+        };
+        report(&mut model, Report::Sample(Box::new(sample)));
+    }
+    model
+}
+
 pub fn one_scheduler() -> Model {
     let mut model = empty();
     attached(&mut model);
