@@ -77,8 +77,9 @@ pub struct DeviceModel {
 pub struct Moment {
     pub time: String,
     pub scheduler: String,
-    /// The scheduler was changed in it.
+    /// The scheduler was changed in it, or begun afresh.
     pub is_flip: bool,
+    pub is_settling: bool,
     pub column: Option<Column>,
     pub jain_device_time: Option<f64>,
     /// Of the device's time, by the row's name; the largest few.

@@ -125,9 +125,10 @@ fn note_flip(model: &mut Model, flip: Flip) {
 fn keep(model: &mut Model, sample: Box<Sample>) {
     for (device, now) in model.devices.iter_mut().zip(&sample.devices) {
         let scheduler = now.queue.as_ref().map_or("gone", |queue| &queue.active);
-        let before = device.history.back().map(|moment| &*moment.scheduler);
-        let is_flip =
-            before.is_some_and(|before| before != scheduler) || now.side == Side::Disturbed;
+        let is_settling = now.side == Side::Settling;
+        let is_flip = device.history.back().is_some_and(|before| {
+            before.scheduler != scheduler || (is_settling && !before.is_settling)
+        }) || now.side == Side::Disturbed;
         let measured = now.measured.as_deref();
         if let Some(measured) = measured {
             device.seen.add(measured, &now.side, sample.seconds);
@@ -149,6 +150,7 @@ fn keep(model: &mut Model, sample: Box<Sample>) {
             time: sample.time.clone(),
             scheduler: scheduler.to_owned(),
             is_flip,
+            is_settling,
             column: measured.map(|measured| Column::of(&measured.stages)),
             jain_device_time: fairness.and_then(|fairness| fairness.jain_device_time),
             shares,

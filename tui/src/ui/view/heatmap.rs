@@ -29,7 +29,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let view = model.compare;
     let inner = area.inner(ratatui::layout::Margin::new(1, 0));
     let title = format!(
-        " of {} over time; fuller and brighter: more of a moment's I/Os",
+        " of {} over time; the fuller a cell, the more of a moment's I/Os",
         view.scope.title()
     );
     line(
