@@ -100,6 +100,11 @@ impl Terminal {
         self.child.id()
     }
 
+    /// With the colours of its cells.
+    pub fn with_screen<T>(&self, see: impl FnOnce(&vt100::Screen) -> T) -> T {
+        see(self.seen.lock().expect("the screen").parser.screen())
+    }
+
     /// Bytes that were ever written.
     pub fn count(&self) -> usize {
         self.seen.lock().expect("the screen").raw.len()
