@@ -165,6 +165,10 @@ fn every_screen_shows_the_load_and_a_rotation_compares() {
         terminal.keys(key);
         terminal.until(text);
     }
+    terminal.resize((50, 12));
+    terminal.until("Make it larger");
+    terminal.resize((120, 40));
+    terminal.until("of an I/O's time is queue wait");
     terminal.keys("3");
     terminal.until(&me);
     terminal.keys(ENTER);
@@ -180,10 +184,11 @@ fn every_screen_shows_the_load_and_a_rotation_compares() {
         terminal.keys("j");
     }
     for _ in 2..arms {
-        terminal.keys(" ");
-        std::thread::sleep(Duration::from_millis(200));
-        terminal.keys("k");
+        terminal.keys(" k");
     }
+    terminal.until_screen("two arms chosen", |screen| {
+        screen.matches("[x]").count() == 2
+    });
     terminal.keys("hhh");
     terminal.until("3 s each");
     terminal.keys(ENTER);

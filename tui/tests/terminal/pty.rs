@@ -40,13 +40,7 @@ impl Terminal {
             .expect("a terminal");
         grantpt(&master).expect("a terminal");
         unlockpt(&master).expect("a terminal");
-        let size = Winsize {
-            ws_row: rows,
-            ws_col: columns,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        tcsetwinsize(&master, size).expect("its size");
+        tcsetwinsize(&master, window(columns, rows)).expect("its size");
         let name = ptsname(&master, Vec::new())
             .expect("its name")
             .into_string()
@@ -80,6 +74,15 @@ impl Terminal {
             master: Some(File::from(master)),
             seen,
         }
+    }
+
+    /// The kernel tells the program.
+    pub fn resize(&mut self, (columns, rows): (u16, u16)) {
+        let size = |n| NonZero::new(n).expect("a size");
+        let mut seen = self.seen.lock().expect("the screen");
+        seen.parser.screen_mut().set_size(size(rows), size(columns));
+        let master = self.master.as_ref().expect("an open terminal");
+        tcsetwinsize(master, window(columns, rows)).expect("its size");
     }
 
     pub fn keys(&mut self, keys: &str) {
@@ -173,6 +176,15 @@ impl Drop for Terminal {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+fn window(columns: u16, rows: u16) -> Winsize {
+    Winsize {
+        ws_row: rows,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
     }
 }
 

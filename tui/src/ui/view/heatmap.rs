@@ -59,6 +59,8 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         .collect();
     let rows = usize::from(inner.height.saturating_sub(3)).max(1);
     let scale = Scale::of(&cells, rows);
+    let total = |cells: &Vec<u32>| f64::from(cells.iter().sum::<u32>().max(1));
+    let totals: Vec<f64> = cells.iter().map(total).collect();
     for row in 0..rows {
         let y = inner.y + 2 + (rows - 1 - row) as u16;
         if y >= inner.bottom().saturating_sub(1) {
@@ -68,9 +70,9 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
             let label = Line::styled(format!("{label:>7}"), model.palette.faint());
             frame.render_widget(label, Rect::new(inner.x, y, LABEL, 1));
         }
-        for (x, cells) in cells.iter().enumerate() {
+        for (x, (cells, total)) in cells.iter().zip(&totals).enumerate() {
             let at = (inner.x + LABEL + x as u16, y);
-            draw_cell(frame, model, at, scale.share(cells, row));
+            draw_cell(frame, model, at, scale.ios(cells, row) / total);
         }
     }
     times(frame, inner, model, &moments);
@@ -110,17 +112,16 @@ impl Scale {
         }
     }
 
-    /// Of all I/Os of a moment those in this line; a step that lies in two lines counts for each by its part.
-    fn share(&self, cells: &[u32], row: usize) -> f64 {
+    /// A moment's I/Os in this line; a step that lies in two lines counts for each by its part.
+    fn ios(&self, cells: &[u32], row: usize) -> f64 {
         let (low, high) = (self.low(row), self.low(row + 1));
-        let total: u32 = cells.iter().sum();
         let within = cells.iter().enumerate().skip(low as usize);
         let within = within.take((high - low) as usize + 2);
         let part = |(step, &count): (usize, &u32)| {
             let overlap = high.min(step as f64 + 1.0) - low.max(step as f64);
             f64::from(count) * overlap.max(0.0)
         };
-        within.map(part).sum::<f64>() / f64::from(total.max(1))
+        within.map(part).sum()
     }
 
     fn low(&self, row: usize) -> f64 {
