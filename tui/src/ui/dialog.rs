@@ -58,6 +58,10 @@ fn obstacle(model: &Model, arms: &[String]) -> Option<String> {
     match &model.access {
         Access::Attaching => Some("not attached yet".to_owned()),
         Access::Sysfs(_) => Some("only root can change a scheduler: run it with sudo".to_owned()),
+        Access::Full if active(model).is_none() => Some(format!(
+            "{} is gone, or not looked at yet",
+            model.devices[model.selected].disk.name
+        )),
         Access::Full if arms.is_empty() => Some(format!(
             "{} has no scheduler to choose",
             model.devices[model.selected].disk.name

@@ -114,13 +114,13 @@ fn status_line(model: &Model, words: Words) -> Line<'static> {
         spans.push(Span::styled("  FROZEN", palette.warning()));
     }
     let sample = model.device_sample();
-    let scheduler = match sample.map(|sample| sample.queue.as_ref()) {
-        None => "...".to_owned(),
-        Some(None) => "gone".to_owned(),
-        Some(Some(queue)) => queue.active.clone(),
+    let (word, value, style) = match sample.map(|sample| sample.queue.as_ref()) {
+        None => ("  scheduler ", "...", palette.faint()),
+        Some(None) => ("  the disk is ", "GONE", palette.warning()),
+        Some(Some(queue)) => ("  scheduler ", &*queue.active, palette.title()),
     };
-    spans.push(Span::raw("  scheduler "));
-    spans.push(Span::styled(scheduler, palette.title()));
+    spans.push(Span::raw(word));
+    spans.push(Span::styled(value.to_owned(), style));
     match sample.map(|sample| &sample.side) {
         Some(Side::Settling) if words == Words::Fewest => {}
         Some(Side::Settling) => spans.push(Span::styled(" settling", palette.faint())),
