@@ -11,6 +11,7 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 
+use super::heatmap::schedulers;
 use super::{line, measured_or_why, strip};
 use crate::ui::model::{Model, Moment};
 use crate::ui::sample::Measured;
@@ -152,11 +153,17 @@ fn over_time(frame: &mut Frame, area: Rect, model: &Model) {
         frame,
         area,
         0,
-        Line::styled(
-            "share of the device's time, until now; | a flip",
-            model.palette.faint(),
-        ),
+        Line::styled("share of device time:", model.palette.faint()),
     );
+    let names = Rect {
+        x: area.x + LABEL,
+        width: area.width.saturating_sub(LABEL),
+        height: 1,
+        ..area
+    };
+    if area.height > 0 {
+        schedulers(frame, names, model, &moments);
+    }
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in moments
         .iter()

@@ -47,7 +47,13 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         .iter()
         .skip(history.len().saturating_sub(columns))
         .collect();
-    schedulers(frame, inner, model, &moments);
+    let names = Rect {
+        x: inner.x + LABEL,
+        y: inner.y + 1,
+        width: inner.width.saturating_sub(LABEL),
+        height: 1,
+    };
+    schedulers(frame, names, model, &moments);
     let cells: Vec<Vec<u32>> = moments
         .iter()
         .map(|moment| {
@@ -136,9 +142,8 @@ impl Scale {
     }
 }
 
-/// Where a scheduler begins, its name.
-fn schedulers(frame: &mut Frame, area: Rect, model: &Model, moments: &[&Moment]) {
-    let y = area.y + 1;
+/// Where a scheduler begins, its name; a column a moment.
+pub fn schedulers(frame: &mut Frame, area: Rect, model: &Model, moments: &[&Moment]) {
     let mut before: Option<&str> = None;
     let mut free = 0;
     for (x, moment) in moments.iter().enumerate() {
@@ -146,7 +151,7 @@ fn schedulers(frame: &mut Frame, area: Rect, model: &Model, moments: &[&Moment])
             continue;
         }
         before = Some(&moment.scheduler);
-        let left = area.x + LABEL + x as u16;
+        let left = area.x + x as u16;
         let room = usize::from(area.right().saturating_sub(left));
         let until = moments
             .iter()
@@ -157,7 +162,7 @@ fn schedulers(frame: &mut Frame, area: Rect, model: &Model, moments: &[&Moment])
         if x >= free {
             frame
                 .buffer_mut()
-                .set_stringn(left, y, &text, room, model.palette.title());
+                .set_stringn(left, area.y, &text, room, model.palette.title());
             free = x + 1;
         }
     }

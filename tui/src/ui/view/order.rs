@@ -174,7 +174,7 @@ fn scatter(
         dataset(Marker::Dot, 0).data(&reads),
     ];
     let title = Line::from(vec![
-        Span::raw(format!("place on the disk over time, {title}: ")),
+        Span::raw(format!("place on disk, {title}: ")),
         Span::styled("• reads", model.palette.series(0)),
         Span::raw("  "),
         Span::styled("⠒ writes", model.palette.series(1)),
