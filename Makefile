@@ -42,6 +42,7 @@ bench:
 	cargo build --release --workspace --locked
 	$(RUN_AS_ROOT) cargo bench --locked --bench overhead
 	$(RUN_AS_ROOT) cargo bench --locked --bench growth
+	$(RUN_AS_ROOT) cargo bench --locked -p iosched-tui --bench ui
 
 lint:
 	@contrib/setup.sh build lint

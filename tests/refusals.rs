@@ -155,3 +155,20 @@ fn a_report_is_made_of_results_alone() {
         .ends(2, &["cannot read absent"]);
     program.run(&["report", "."]).ends(2, &["cannot read ."]);
 }
+
+/// Whoever watched has made the load; we cannot make it again.
+#[test]
+fn a_rotation_of_the_terminal_ui_cannot_be_resumed() {
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/report/result.json");
+    let mut result: serde_json::Value =
+        serde_json::from_slice(&fs::read(kept).expect("a result")).expect("JSON");
+    result["status"] = "interrupted".into();
+    result["workload"]["description"] = serde_json::json!({ "kind": "live" });
+    let program = Program::new(BINARY);
+    fs::write(program.directory().join("live"), result.to_string()).expect("a file");
+    program.run(&["run", "--resume", "live"]).ends(
+        2,
+        &["live is of a rotation of the terminal UI", "iosched DEVICE"],
+    );
+    assert!(program.journals().is_empty());
+}

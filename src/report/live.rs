@@ -1,5 +1,7 @@
 //! One interval of `iosched stat`, as it stands in its JSON Lines. Every other output is made from it. Pure.
 
+use std::collections::HashMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -228,8 +230,9 @@ pub fn record(
         .owners
         .iter()
         .filter(|owner| selection.keeps(owner));
+    let wholes = wholes(&interval.owners);
     let mut processes: Vec<LiveProcess> = kept
-        .map(|owner| process(owner, interval, selection))
+        .map(|owner| process(owner, wholes[&*owner.key.device], seconds, selection))
         .collect();
     processes.sort_by_key(|process| (std::cmp::Reverse(process.ios), process.pid));
     LiveRecord {
@@ -346,31 +349,46 @@ fn fairness_of(
         .map(|flows| fairness(&flows))
 }
 
-fn live_fairness(owner: &OwnerNumbers, interval: &Interval) -> Option<LiveFairness> {
+/// Of all owners of a device, kept or not: what their shares are of.
+#[derive(Clone, Copy, Default)]
+struct Whole {
+    device_time_ns: u64,
+    bytes: u64,
+}
+
+fn wholes(owners: &[OwnerNumbers]) -> HashMap<&str, Whole> {
+    let mut wholes: HashMap<&str, Whole> = HashMap::new();
+    for owner in owners {
+        let whole = wholes.entry(&owner.key.device).or_default();
+        whole.device_time_ns += owner.fairness.as_ref().map_or(0, |f| f.device_time_ns);
+        whole.bytes += owner.bytes();
+    }
+    wholes
+}
+
+fn live_fairness(owner: &OwnerNumbers, whole: Whole, seconds: f64) -> Option<LiveFairness> {
     let own = owner.fairness.as_ref()?;
-    let same = |other: &&OwnerNumbers| other.key.device == owner.key.device;
-    let all = |part: fn(&OwnerNumbers) -> u64| {
-        let others = interval.owners.iter().filter(same);
-        others.map(part).sum::<u64>() as f64
-    };
-    let time = |owner: &OwnerNumbers| owner.fairness.as_ref().map_or(0, |f| f.device_time_ns);
     let at_least = |ns: u64| {
         let first = own.starvation.layout().index(ns);
         let long = own.starvation.cells().filter(|cell| cell.0 >= first);
         long.map(|cell| cell.1).sum()
     };
     Some(LiveFairness {
-        device_time_share: ratio(own.device_time_ns as f64, all(time)),
-        bytes_share: ratio(owner.bytes() as f64, all(OwnerNumbers::bytes)),
-        backlogged_share: own.backlogged_ns as f64 / (interval.duration_s() * 1e9),
+        device_time_share: ratio(own.device_time_ns as f64, whole.device_time_ns as f64),
+        bytes_share: ratio(owner.bytes() as f64, whole.bytes as f64),
+        backlogged_share: own.backlogged_ns as f64 / (seconds * 1e9),
         starvation_max_ns: own.starvation_max_ns,
         starved_100ms: at_least(100_000_000),
         starved_1s: at_least(1_000_000_000),
     })
 }
 
-fn process(owner: &OwnerNumbers, interval: &Interval, selection: &dyn Selection) -> LiveProcess {
-    let seconds = interval.duration_s();
+fn process(
+    owner: &OwnerNumbers,
+    whole: Whole,
+    seconds: f64,
+    selection: &dyn Selection,
+) -> LiveProcess {
     let both = |pair: &[Histogram; 2]| {
         let mut sum = pair[0].clone();
         let _ = sum.merge(&pair[1]); // the layouts are the same by construction
@@ -425,6 +443,6 @@ fn process(owner: &OwnerNumbers, interval: &Interval, selection: &dyn Selection)
         },
         flush_wait_ns: data().map(|op| op.flush_sum_ns).sum(),
         merges: owner.merges,
-        fairness: live_fairness(owner, interval),
+        fairness: live_fairness(owner, whole, seconds),
     }
 }

@@ -12,6 +12,8 @@ mod heat;
 mod keys;
 mod model;
 mod palette;
+#[cfg(test)]
+mod panics;
 mod read;
 mod rotation;
 mod round;
@@ -82,9 +84,10 @@ pub fn run(arguments: &Watch) -> Result<()> {
         theme: Theme::Dark,
     };
     let mut model = Model::new(devices.iter().map(disk).collect(), palette, interval);
+    model.is_selected = !names.is_empty();
     model.extra_arms.clone_from(&arguments.arms);
     model.demo = demo.as_ref().map(demo::Demo::text);
-    model.message = notes.first().cloned();
+    model.message = notes.first().cloned().or_else(|| model.demo.clone());
 
     let (events, inbox) = channel();
     let mut screen = Screen::open()?;

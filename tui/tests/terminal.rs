@@ -13,9 +13,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use iosched::report::result::{ResultFile, Round};
+use iosched::report::{csv, markdown, openmetrics, text};
 use iosched::scheduler::{self, State};
 use pty::Terminal;
 use rustix::process::Signal;
+use serde_json::Value;
 use support::LoopDevice;
 use support::program::Program;
 
@@ -106,6 +109,29 @@ fn eventually(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
+/// What `iosched-ab report` reads. The schema in docs/ is that of the types, so what they hold without loss fits it.
+fn is_a_result(json: &Value, reference: &str) {
+    let file: ResultFile = serde_json::from_value(json.clone()).expect("an A/B's result");
+    assert_eq!(&serde_json::to_value(&file).expect("JSON"), json);
+    assert!(file.rounds.len() >= 2 && file.finished.is_some());
+    assert_eq!(file.design.arms[file.design.reference].label, reference);
+    let of_disk = |round: &Round| round.evidence.device.name == file.device.device.name;
+    assert!(file.rounds.iter().all(of_disk));
+    for (format, text) in [
+        ("text", text::render(&file, true)),
+        ("markdown", markdown::render(&file)),
+        ("csv", csv::render(&file)),
+        ("openmetrics", openmetrics::render(&file)),
+    ] {
+        let arms = file.design.arms.iter();
+        let missing: Vec<&str> = arms
+            .map(|arm| &*arm.label)
+            .filter(|label| !text.contains(label))
+            .collect();
+        assert!(missing.is_empty(), "{format} lacks {missing:?}:\n{text}");
+    }
+}
+
 #[test]
 fn without_a_terminal_it_is_stat() {
     let program = Program::new(BINARY);
@@ -139,6 +165,10 @@ fn every_screen_shows_the_load_and_a_rotation_compares() {
         terminal.keys(key);
         terminal.until(text);
     }
+    terminal.resize((50, 12));
+    terminal.until("Make it larger");
+    terminal.resize((120, 40));
+    terminal.until("of an I/O's time is queue wait");
     terminal.keys("3");
     terminal.until(&me);
     terminal.keys(ENTER);
@@ -154,10 +184,11 @@ fn every_screen_shows_the_load_and_a_rotation_compares() {
         terminal.keys("j");
     }
     for _ in 2..arms {
-        terminal.keys(" ");
-        std::thread::sleep(Duration::from_millis(200));
-        terminal.keys("k");
+        terminal.keys(" k");
     }
+    terminal.until_screen("two arms chosen", |screen| {
+        screen.matches("[x]").count() == 2
+    });
     terminal.keys("hhh");
     terminal.until("3 s each");
     terminal.keys(ENTER);
@@ -186,9 +217,12 @@ fn every_screen_shows_the_load_and_a_rotation_compares() {
         .into_iter()
         .find(|name| name.starts_with("iosched-live-"))
         .expect("the export");
-    let result = program.result(&exported);
-    assert!(result["rounds"].as_array().expect("rounds").len() >= 2);
-    serde_json::from_value::<iosched::report::result::ResultFile>(result).expect("an A/B's result");
+    is_a_result(&program.result(&exported), &before.active);
+
+    // Stopped, what was in force before is in force again.
+    terminal.keys("F");
+    terminal.until("rotation ended after");
+    assert_eq!(state(&disk).active, before.active);
 
     terminal.keys("q");
     let (status, written) = terminal.end();

@@ -30,6 +30,15 @@ pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
             "print it with `iosched-ab report`, or start a new run",
         ));
     }
+    if earlier.workload.description["kind"] == "live" {
+        return Err(Failure::usage(
+            format!(
+                "{} is of a rotation of the terminal UI: the load that ran beside it is not in our hands",
+                file.display()
+            ),
+            "rotate again with `iosched DEVICE` and F, or start a run with a workload",
+        ));
+    }
     let journal = Journal::create()?;
     let launcher = std::env::current_exe().context("finding this program's own path")?;
     let _guardian = guardian::start(&launcher, &journal)?;

@@ -167,6 +167,15 @@ impl Stages {
 }
 
 impl Seen {
+    /// Arms in their order, before anything was seen under them.
+    pub fn of(labels: &[String]) -> Self {
+        let mut seen = Seen::default();
+        for label in labels {
+            seen.arm(label);
+        }
+        seen
+    }
+
     pub fn add(&mut self, measured: &Measured, side: &Side, seconds: f64) {
         self.left_out.straddlers += measured.edges.straddlers;
         let ios = || measured.stages.of(Stage::Device, Scope::All).count();

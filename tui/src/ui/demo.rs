@@ -70,9 +70,10 @@ impl Demo {
 
     /// A sentence for people.
     pub fn text(&self) -> String {
+        let load = "probe reads a little, hog writes all it can. F compares schedulers";
         match self.scratch.fallback() {
-            None => "a simulated SSD; a reader (probe) and a greedy writer (hog) are at work: F rotates the schedulers".to_owned(),
-            Some(why) => format!("a loop device over memory, because {why}"),
+            None => format!("Demo SSD: {load}"),
+            Some(why) => format!("Demo on memory: {load}. No simulated SSD, because {why}"),
         }
     }
 }

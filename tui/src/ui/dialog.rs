@@ -1,6 +1,7 @@
 //! Questions before anything is changed: which scheduler, which rotation. Pure.
 
 use super::action::Command;
+use super::compare::Seen;
 use super::model::{Access, Dialog, Model};
 use super::update::Effect;
 
@@ -57,6 +58,10 @@ fn obstacle(model: &Model, arms: &[String]) -> Option<String> {
     match &model.access {
         Access::Attaching => Some("not attached yet".to_owned()),
         Access::Sysfs(_) => Some("only root can change a scheduler: run it with sudo".to_owned()),
+        Access::Full if active(model).is_none() => Some(format!(
+            "{} is gone, or not looked at yet",
+            model.devices[model.selected].disk.name
+        )),
         Access::Full if arms.is_empty() => Some(format!(
             "{} has no scheduler to choose",
             model.devices[model.selected].disk.name
@@ -141,15 +146,20 @@ fn begin(model: &mut Model) -> Vec<Effect> {
         model.message = Some("choose at least two".to_owned());
         return Vec::new();
     }
+    // As an A/B does: against what is in force now, if it takes part.
+    let active = active(model);
+    let reference = chosen.iter().position(|arm| Some(arm) == active.as_ref());
+    let reference = reference.unwrap_or(0);
+    // A rotation is a comparison of its own: what was seen before was seen under other conditions.
+    model.devices[model.selected].seen = Seen::of(&chosen);
+    model.compare.reference = reference;
     let effect = Effect::Rotate {
         device: model.selected,
         arms: chosen,
+        reference,
         seconds: *seconds,
     };
     model.dialog = None;
-    // A rotation is a comparison of its own: what was seen before was seen under other conditions.
-    model.devices[model.selected].seen = super::compare::Seen::default();
-    model.compare.reference = 0;
     show_comparison(model);
     vec![effect]
 }

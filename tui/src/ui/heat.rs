@@ -28,21 +28,31 @@ impl Column {
         match scope {
             Scope::Reads => pair[0].clone(),
             Scope::Writes => pair[1].clone(),
-            Scope::All => pair[0].iter().zip(&pair[1]).map(|(a, b)| a + b).collect(),
+            Scope::All if pair[0].is_empty() => pair[1].clone(),
+            Scope::All if pair[1].is_empty() => pair[0].clone(),
+            Scope::All => pair[0]
+                .iter()
+                .zip(&pair[1])
+                .map(|(a, b)| a.saturating_add(*b))
+                .collect(),
         }
     }
 }
 
-/// The lower end of a row.
-pub fn lower_ns(row: usize) -> f64 {
-    LOW_NS * 2f64.powf(row as f64 / 4.0)
+/// Where a time lies among the rows.
+pub fn step_of(ns: f64) -> f64 {
+    (ns / LOW_NS).log2() * 4.0
 }
 
+/// Empty where nothing happened, as with most disks most of the time.
 fn rows(histogram: &Histogram) -> Vec<u32> {
+    if histogram.count() == 0 {
+        return Vec::new();
+    }
     let mut rows = vec![0u32; ROWS];
     for (cell, count) in histogram.cells() {
-        let octaves = (histogram.layout().mid_ns(cell) / LOW_NS).log2().max(0.0);
-        let row = ((octaves * 4.0) as usize).min(ROWS - 1);
+        let step = step_of(histogram.layout().mid_ns(cell)).max(0.0);
+        let row = (step as usize).min(ROWS - 1);
         rows[row] = rows[row].saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
     }
     rows
@@ -63,6 +73,6 @@ mod tests {
         assert_eq!(found.iter().sum::<u32>(), 4);
         assert_eq!((found[0], found[2], found[ROWS - 1]), (1, 1, 1));
         let millisecond = found[3..ROWS - 1].iter().position(|&n| n == 1).unwrap() + 3;
-        assert!(lower_ns(millisecond) <= 1_010_000.0 && 990_000.0 < lower_ns(millisecond + 1));
+        assert_eq!(step_of(1e6) as usize, millisecond);
     }
 }

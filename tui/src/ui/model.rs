@@ -28,6 +28,8 @@ pub struct Model {
     pub notes: Vec<String>,
     pub devices: Vec<DeviceModel>,
     pub selected: usize,
+    /// By name or by key; until then it is the busiest at the first look.
+    pub is_selected: bool,
     /// What is shown while it is frozen.
     pub frozen: Option<Box<Frozen>>,
     pub last: Option<Box<Sample>>,
@@ -64,6 +66,8 @@ pub struct DeviceModel {
     pub seen: Seen,
     /// I/Os that the measurement missed, since the start.
     pub lost: u64,
+    /// I/Os that it has seen.
+    pub ios: u64,
     /// Changed by us, and whether it will be put back.
     pub modified: Option<bool>,
 }
@@ -73,8 +77,9 @@ pub struct DeviceModel {
 pub struct Moment {
     pub time: String,
     pub scheduler: String,
-    /// The scheduler was changed in it.
+    /// The scheduler was changed in it, or begun afresh.
     pub is_flip: bool,
+    pub is_settling: bool,
     pub column: Option<Column>,
     pub jain_device_time: Option<f64>,
     /// Of the device's time, by the row's name; the largest few.
@@ -163,6 +168,7 @@ impl Model {
             notes: Vec::new(),
             devices: devices.collect(),
             selected: 0,
+            is_selected: false,
             frozen: None,
             last: None,
             rotating: None,

@@ -120,10 +120,15 @@ impl Palette {
         self.coloured(rgb, ansi)
     }
 
-    /// 0 to 1.
+    /// 0 to 1: away from the background, and never as dark or as light as that.
     pub fn heat(self, share: f64) -> Style {
         let last = HEAT.len() - 1;
-        let place = share.clamp(0.0, 1.0) * last as f64;
+        let share = share.clamp(0.0, 1.0);
+        let share = match self.theme {
+            Theme::Light => 0.8 - 0.8 * share,
+            Theme::Dark | Theme::Mono => 0.2 + 0.8 * share,
+        };
+        let place = share * last as f64;
         let low = (place as usize).min(last - 1);
         let part = place - low as f64;
         let mix = |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * part) as u8;

@@ -1,6 +1,7 @@
 //! From the probe and sysfs to samples: what is counted between two moments, and on whose side it is.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
@@ -14,7 +15,7 @@ use iosched::snapshot::{self, Interval, Op, OwnerNumbers, Snapshot, Stage};
 use super::rotation::Rotation;
 use super::sample::{Counters, DeviceSample, Flip, Measured, Sample, Side, Stages};
 
-/// Settings are read again this often; the scheduler at every sample.
+/// Settings and weights are read again this often, and processes that are gone looked for; the scheduler at every sample.
 const SETTINGS_EVERY: Duration = Duration::from_secs(2);
 
 pub struct Reader {
@@ -25,6 +26,7 @@ pub struct Reader {
     probe: Option<Probe>,
     earlier: Option<Snapshot>,
     earlier_at: Instant,
+    tidied_at: Instant,
     devices: Vec<Watched>,
     names: Everyone,
 }
@@ -112,6 +114,7 @@ impl Reader {
             probe,
             earlier,
             earlier_at: Instant::now(),
+            tidied_at: Instant::now(),
             devices: devices.into_iter().map(Watched::new).collect(),
             names: Everyone {
                 labels,
@@ -207,8 +210,8 @@ impl Reader {
         if let Some(interval) = interval {
             self.measured(interval, &mut devices);
         }
-        if let Some(probe) = &mut self.probe {
-            probe.recycle()?;
+        if self.tidied_at.elapsed() >= SETTINGS_EVERY {
+            self.tidy()?;
         }
         self.earlier_at = started;
         let sample = Sample {
@@ -217,6 +220,16 @@ impl Reader {
             devices,
         };
         Ok((sample, flips))
+    }
+
+    /// What costs a file for each process or group, and so is not for every sample.
+    fn tidy(&mut self) -> Result<()> {
+        self.tidied_at = Instant::now();
+        self.names.weights.borrow_mut().clear();
+        if let Some(probe) = &mut self.probe {
+            probe.recycle()?;
+        }
+        Ok(())
     }
 
     fn interval(&mut self) -> Result<Option<Interval>> {
@@ -355,6 +368,7 @@ pub fn time_of_day() -> String {
 #[derive(Default)]
 struct Everyone {
     names: RefCell<Names>,
+    weights: RefCell<HashMap<u64, f64>>,
     /// Of control groups of ours, by what they are for.
     labels: Vec<(u64, String)>,
 }
@@ -372,6 +386,9 @@ impl Selection for Everyone {
     }
 
     fn cgroup_weight(&self, id: u64) -> f64 {
-        self.names.borrow_mut().weight(id)
+        let mut weights = self.weights.borrow_mut();
+        *weights
+            .entry(id)
+            .or_insert_with(|| self.names.borrow_mut().weight(id))
     }
 }

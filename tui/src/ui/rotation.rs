@@ -30,8 +30,19 @@ const STRETCHES: usize = 25;
 const SETTLE: Duration = Duration::from_secs(1);
 const PRIMARY: [&str; 2] = ["queue_wait_mean", "iops"];
 
+/// What the user has chosen.
+pub struct Chosen {
+    pub arms: Vec<Arm>,
+    /// Among them.
+    pub reference: usize,
+    pub seconds: u64,
+    /// In force until now, and again afterwards.
+    pub before: Arm,
+}
+
 pub struct Rotation {
     device: usize,
+    before: Arm,
     result: ResultFile,
     /// As JSON: a round's histograms are a megabyte in memory and a few kilobytes there.
     rounds: Vec<Vec<u8>>,
@@ -59,22 +70,18 @@ pub enum Step {
 }
 
 impl Rotation {
-    pub fn new(
-        device: usize,
-        arms: Vec<Arm>,
-        seconds: u64,
-        (probe, disk): (&Probe, &Device),
-    ) -> Self {
+    pub fn new(device: usize, chosen: Chosen, (probe, disk): (&Probe, &Device)) -> Self {
         let seed = SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
             .map_or(1, |now| u64::from(now.subsec_nanos()));
         let stretch = Stopping::Open.segments().repeat(STRETCHES);
-        let plan = Plan::in_segments(seed, arms.len(), stretch);
+        let plan = Plan::in_segments(seed, chosen.arms.len(), stretch);
         Rotation {
             device,
-            result: empty_result(arms, seconds, plan, probe, disk),
+            seconds: chosen.seconds,
+            before: chosen.before.clone(),
+            result: empty_result(chosen, plan, probe, disk),
             rounds: Vec::new(),
-            seconds,
             next: 0,
             now: None,
         }
@@ -82,6 +89,10 @@ impl Rotation {
 
     pub fn device(&self) -> usize {
         self.device
+    }
+
+    pub fn before(&self) -> &Arm {
+        &self.before
     }
 
     pub fn progress(&self) -> Rotating {
@@ -256,14 +267,9 @@ impl Rotation {
     }
 }
 
-fn empty_result(
-    arms: Vec<Arm>,
-    seconds: u64,
-    plan: Plan,
-    probe: &Probe,
-    disk: &Device,
-) -> ResultFile {
-    let settle_s = SETTLE.as_secs_f64().min(seconds as f64 / 5.0);
+fn empty_result(chosen: Chosen, plan: Plan, probe: &Probe, disk: &Device) -> ResultFile {
+    let round_time_s = chosen.seconds as f64;
+    let settle_s = SETTLE.as_secs_f64().min(round_time_s / 5.0);
     ResultFile {
         schema: result::SCHEMA.to_owned(),
         schema_version: result::SCHEMA_VERSION,
@@ -280,11 +286,11 @@ fn empty_result(
             description: serde_json::json!({ "kind": "live" }),
         },
         design: Design {
-            arms,
-            reference: 0,
+            arms: chosen.arms,
+            reference: chosen.reference,
             stopping: Stopping::Open,
             ramp_s: settle_s,
-            round_time_s: seconds as f64,
+            round_time_s,
             primary: PRIMARY.iter().filter_map(|name| Metric::named(name)).collect(),
             alpha: 0.05,
             is_placebo: false,

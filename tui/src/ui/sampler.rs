@@ -13,7 +13,7 @@ use iosched::scheduler;
 
 use super::control::Control;
 use super::read::Reader;
-use super::rotation::{Rotation, Step};
+use super::rotation::{self, Rotation, Step};
 use super::sample::{Flip, Report};
 use super::update::Effect;
 
@@ -204,6 +204,10 @@ impl Work {
         }
         (self.report)(Report::Sample(Box::new(sample)));
         let now = Instant::now();
+        if self.next > now {
+            // Out of turn: the next interval begins here, so that none is too short to be worth its snapshot.
+            self.next = now + self.interval;
+        }
         while self.next <= now {
             self.next += self.interval;
         }
@@ -224,23 +228,36 @@ impl Work {
                 put_back,
             } => {
                 let arm = self.arm(device, &arm)?;
+                self.sample()?;
                 self.flip(device, &arm, put_back, SETTLE)?;
+                // The new scheduler is on the screen at once.
+                self.sample()?;
             }
             Effect::Rotate {
                 device,
                 arms,
+                reference,
                 seconds,
             } => {
-                let arms = arms
-                    .iter()
-                    .map(|label| self.arm(device, label))
-                    .collect::<Result<_>>()?;
-                let rotation = Rotation::new(device, arms, seconds, self.reader.probe(device)?);
+                let before = self.reader.label(device).to_owned();
+                let design = rotation::Chosen {
+                    arms: arms
+                        .iter()
+                        .map(|label| self.arm(device, label))
+                        .collect::<Result<_>>()?,
+                    reference,
+                    seconds,
+                    before: self.arm(device, &before)?,
+                };
+                let rotation = Rotation::new(device, design, self.reader.probe(device)?);
                 (self.report)(Report::Rotating(Some(rotation.progress())));
                 self.rotation = Some(rotation);
                 self.next_round()?;
             }
-            Effect::StopRotating => self.stop_rotating(),
+            Effect::StopRotating => {
+                self.sample()?;
+                self.stop_rotating()?;
+            }
             Effect::ExportComparison(device) => {
                 let rotation = self.rotation.as_ref().or(self.reader.finished.as_ref());
                 let text = match rotation.filter(|rotation| rotation.device() == device) {
@@ -262,7 +279,7 @@ impl Work {
         known.cloned().map_or_else(|| label.parse(), Ok)
     }
 
-    /// The old side ends with a sample, and the new one begins when it has settled.
+    /// The old side has ended with a sample, and the new one begins when it has settled.
     fn flip(
         &mut self,
         device: usize,
@@ -270,7 +287,6 @@ impl Work {
         put_back: bool,
         settle: Duration,
     ) -> Result<scheduler::Applied> {
-        self.sample()?;
         let disk = self.reader.device(device).clone();
         let from = self.reader.label(device).to_owned();
         let switched = self
@@ -286,7 +302,6 @@ impl Work {
         };
         (self.report)(Report::Modified { device, put_back });
         self.reader.expect(device, &arm.label, settle);
-        self.sample()?;
         (self.report)(Report::Flipped(Flip {
             device,
             time: super::read::time_of_day(),
@@ -312,8 +327,7 @@ impl Work {
         }
         let Some((arm, settle)) = rotation.next() else {
             self.rotation = Some(rotation);
-            self.stop_rotating();
-            return Ok(());
+            return self.stop_rotating();
         };
         match self.flip(device, &arm, true, settle) {
             Ok(applied) => {
@@ -330,10 +344,15 @@ impl Work {
         }
     }
 
-    fn stop_rotating(&mut self) {
-        if let Some(rotation) = self.rotation.take() {
-            self.reader.finished = Some(rotation);
-            (self.report)(Report::Rotating(None));
-        }
+    /// What was in force before the rotation is in force after it.
+    fn stop_rotating(&mut self) -> Result<()> {
+        let Some(rotation) = self.rotation.take() else {
+            return Ok(());
+        };
+        let (device, before) = (rotation.device(), rotation.before().clone());
+        self.reader.finished = Some(rotation);
+        let outcome = self.flip(device, &before, true, SETTLE);
+        (self.report)(Report::Rotating(None));
+        outcome.map(drop)
     }
 }

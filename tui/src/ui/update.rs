@@ -27,6 +27,8 @@ pub enum Effect {
     Rotate {
         device: usize,
         arms: Vec<String>,
+        /// Among the arms.
+        reference: usize,
         seconds: u64,
     },
     StopRotating,
@@ -82,7 +84,10 @@ fn take(model: &mut Model, report: Report) {
         Report::Flipped(flip) => note_flip(model, flip),
         Report::Rotating(rotating) => {
             if let (Some(was), None) = (&model.rotating, &rotating) {
-                model.message = Some(format!("rotation ended after {} rounds", was.round));
+                model.message = Some(format!(
+                    "rotation ended after {} rounds; x writes them down",
+                    was.round
+                ));
             }
             model.rotating = rotating;
         }
@@ -112,6 +117,7 @@ fn note_flip(model: &mut Model, flip: Flip) {
             device.disk.name, flip.from, flip.to
         ));
     } else if !is_quiet {
+        model.message = None;
         model.dialog = Some(Dialog::Flipped(flip));
     }
 }
@@ -119,13 +125,15 @@ fn note_flip(model: &mut Model, flip: Flip) {
 fn keep(model: &mut Model, sample: Box<Sample>) {
     for (device, now) in model.devices.iter_mut().zip(&sample.devices) {
         let scheduler = now.queue.as_ref().map_or("gone", |queue| &queue.active);
-        let before = device.history.back().map(|moment| &*moment.scheduler);
-        let is_flip =
-            before.is_some_and(|before| before != scheduler) || now.side == Side::Disturbed;
+        let is_settling = now.side == Side::Settling;
+        let is_flip = device.history.back().is_some_and(|before| {
+            before.scheduler != scheduler || (is_settling && !before.is_settling)
+        }) || now.side == Side::Disturbed;
         let measured = now.measured.as_deref();
         if let Some(measured) = measured {
             device.seen.add(measured, &now.side, sample.seconds);
             device.lost += measured.live.quality.lost_events();
+            device.ios += measured.stages.of(Stage::Device, Scope::All).count();
         }
         let fairness = measured.and_then(|measured| measured.live.fairness.as_ref());
         let share = |process: &LiveProcess| {
@@ -142,6 +150,7 @@ fn keep(model: &mut Model, sample: Box<Sample>) {
             time: sample.time.clone(),
             scheduler: scheduler.to_owned(),
             is_flip,
+            is_settling,
             column: measured.map(|measured| Column::of(&measured.stages)),
             jain_device_time: fairness.and_then(|fairness| fairness.jain_device_time),
             shares,
@@ -150,9 +159,26 @@ fn keep(model: &mut Model, sample: Box<Sample>) {
             device.history.pop_front();
         }
     }
+    if !model.is_selected {
+        model.is_selected = true;
+        model.selected = busiest(&sample);
+    }
     model.last = Some(sample);
     let rows = model.processes().len();
     model.table.row = model.table.row.min(rows.saturating_sub(1));
+}
+
+/// The first, if none does anything.
+fn busiest(sample: &Sample) -> usize {
+    let rate = |index: usize| {
+        let counters = &sample.devices[index].counters;
+        counters.reads_per_s + counters.writes_per_s
+    };
+    let indices = 0..sample.devices.len();
+    indices.fold(
+        0,
+        |best, next| if rate(next) > rate(best) { next } else { best },
+    )
 }
 
 /// As a row is called in pictures over time.
@@ -161,7 +187,7 @@ pub fn name_of(process: &LiveProcess) -> String {
         .cgroup
         .as_deref()
         .map(last_component)
-        .filter(|group| !group.is_empty());
+        .filter(|group| !group.is_empty() && *group != "/");
     match (process.pid, group) {
         (Some(pid), Some(group)) => format!("{group}: {} {pid}", process.comm),
         (Some(pid), None) => format!("{} {pid}", process.comm),
@@ -171,7 +197,10 @@ pub fn name_of(process: &LiveProcess) -> String {
 }
 
 pub fn last_component(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
+    match path.rsplit('/').next() {
+        None | Some("") => path,
+        Some(last) => last,
+    }
 }
 
 #[allow(clippy::too_many_lines)] // a table: one line a command
@@ -214,6 +243,7 @@ fn carry_out(model: &mut Model, command: Command) -> Vec<Effect> {
         }
         Command::NextDevice => {
             model.selected = (model.selected + 1) % model.devices.len();
+            model.is_selected = true;
             model.table.row = 0;
             model.table.is_open = false;
             model.compare.reference = 0;

@@ -20,6 +20,7 @@ mod strip;
 #[cfg(test)]
 mod tests;
 
+use iosched::report::units::share;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
@@ -49,7 +50,12 @@ pub fn draw(frame: &mut Frame, model: &Model) {
     ]);
     let [tabs, status, body, footer] = rows.areas(area);
     frame.render_widget(tabs_line(model), tabs);
-    frame.render_widget(status_line(model), status);
+    let status_lines =
+        [Words::All, Words::Few, Words::Fewest].map(|words| status_line(model, words));
+    let fits = status_lines
+        .iter()
+        .find(|line| line.width() <= usize::from(status.width));
+    frame.render_widget(fits.unwrap_or(&status_lines[2]), status);
     match model.screen {
         Screen::Overview => overview::render(frame, body, model),
         Screen::Compare => compare::render(frame, body, model),
@@ -84,7 +90,15 @@ fn tabs_line(model: &Model) -> Line<'static> {
     Line::from(spans)
 }
 
-fn status_line(model: &Model) -> Line<'static> {
+/// As many as there is room for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Words {
+    Fewest,
+    Few,
+    All,
+}
+
+fn status_line(model: &Model, words: Words) -> Line<'static> {
     let palette = model.palette;
     let mut spans = vec![
         Span::raw("  "),
@@ -96,15 +110,19 @@ fn status_line(model: &Model) -> Line<'static> {
             palette.faint(),
         ));
     }
+    if model.frozen.is_some() {
+        spans.push(Span::styled("  FROZEN", palette.warning()));
+    }
     let sample = model.device_sample();
-    let scheduler = match sample.map(|sample| sample.queue.as_ref()) {
-        None => "...".to_owned(),
-        Some(None) => "gone".to_owned(),
-        Some(Some(queue)) => queue.active.clone(),
+    let (word, value, style) = match sample.map(|sample| sample.queue.as_ref()) {
+        None => ("  scheduler ", "...", palette.faint()),
+        Some(None) => ("  the disk is ", "GONE", palette.warning()),
+        Some(Some(queue)) => ("  scheduler ", &*queue.active, palette.title()),
     };
-    spans.push(Span::raw("  scheduler "));
-    spans.push(Span::styled(scheduler, palette.title()));
+    spans.push(Span::raw(word));
+    spans.push(Span::styled(value.to_owned(), style));
     match sample.map(|sample| &sample.side) {
+        Some(Side::Settling) if words == Words::Fewest => {}
         Some(Side::Settling) => spans.push(Span::styled(" settling", palette.faint())),
         Some(Side::Disturbed) => spans.push(Span::styled(
             " switched by somebody else",
@@ -112,17 +130,10 @@ fn status_line(model: &Model) -> Line<'static> {
         )),
         Some(Side::Of(_)) | None => {}
     }
-    let lost = model.device().lost;
-    let style = if lost > 0 {
-        palette.warning()
-    } else {
-        palette.faint()
-    };
-    spans.push(Span::styled(format!("  lost {lost}"), style));
+    spans.push(lost(model, words));
     if let Some(rotating) = &model.rotating {
-        let arms = rotating.arms.len().max(1);
-        let (block, blocks) = (rotating.round.div_ceil(arms), rotating.rounds / arms);
-        let text = format!("  rotating, block {block} of {blocks}");
+        let block = rotating.round.div_ceil(rotating.arms.len().max(1));
+        let text = format!("  rotating, block {block}");
         spans.push(Span::styled(text, palette.strong()));
     }
     match model.device().modified {
@@ -130,11 +141,31 @@ fn status_line(model: &Model) -> Line<'static> {
         Some(false) => spans.push(Span::styled("  *changed, STAYS so", palette.warning())),
         None => {}
     }
-    spans.push(Span::raw(format!("  {} s", model.interval_s())));
-    if model.frozen.is_some() {
-        spans.push(Span::styled("  FROZEN", palette.warning()));
+    if words == Words::All {
+        let text = format!("  every {} s", model.interval_s());
+        spans.push(Span::styled(text, palette.faint()));
     }
     Line::from(spans)
+}
+
+/// What the measurement missed: a number alone would frighten or lull.
+fn lost(model: &Model, words: Words) -> Span<'static> {
+    let device = model.device();
+    let (lost, all) = (device.lost, device.lost + device.ios);
+    if lost == 0 {
+        return Span::styled("  lost 0", model.palette.faint());
+    }
+    let share = if words >= Words::Few {
+        format!(" ({})", share(Some(lost as f64 / all as f64)))
+    } else {
+        String::new()
+    };
+    let style = if lost * 100 > all {
+        model.palette.warning()
+    } else {
+        model.palette.strong()
+    };
+    Span::styled(format!("  lost {lost}{share}"), style)
 }
 
 fn footer_line(model: &Model) -> Line<'static> {
@@ -154,6 +185,9 @@ fn footer_line(model: &Model) -> Line<'static> {
         }
         Screen::Compare => {
             "F rotate  w stage  o reads/writes  m number  r reference  x export  ? help"
+        }
+        Screen::Processes if model.table.is_open => {
+            "Left back  Up Down next process  Space freeze  x export  ? help"
         }
         Screen::Processes => {
             "Enter histograms  s sort  r reverse  / filter  c cgroups  x export  ? help"

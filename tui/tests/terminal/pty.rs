@@ -1,4 +1,5 @@
 //! A program on a terminal of its own: its keys, its screen, its end.
+#![allow(dead_code)] // The tests and the bench each use their part.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -39,13 +40,7 @@ impl Terminal {
             .expect("a terminal");
         grantpt(&master).expect("a terminal");
         unlockpt(&master).expect("a terminal");
-        let size = Winsize {
-            ws_row: rows,
-            ws_col: columns,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        tcsetwinsize(&master, size).expect("its size");
+        tcsetwinsize(&master, window(columns, rows)).expect("its size");
         let name = ptsname(&master, Vec::new())
             .expect("its name")
             .into_string()
@@ -62,6 +57,8 @@ impl Terminal {
         let child = program
             .command_of(Path::new("setsid"), &all)
             .env("TERM", "xterm-256color")
+            .env("COLORTERM", "truecolor")
+            .env_remove("NO_COLOR")
             .stdin(slave())
             .stdout(slave())
             .stderr(slave())
@@ -79,6 +76,15 @@ impl Terminal {
         }
     }
 
+    /// The kernel tells the program.
+    pub fn resize(&mut self, (columns, rows): (u16, u16)) {
+        let size = |n| NonZero::new(n).expect("a size");
+        let mut seen = self.seen.lock().expect("the screen");
+        seen.parser.screen_mut().set_size(size(rows), size(columns));
+        let master = self.master.as_ref().expect("an open terminal");
+        tcsetwinsize(master, window(columns, rows)).expect("its size");
+    }
+
     pub fn keys(&mut self, keys: &str) {
         let master = self.master.as_mut().expect("an open terminal");
         master.write_all(keys.as_bytes()).expect("keys");
@@ -91,6 +97,20 @@ impl Terminal {
             .parser
             .screen()
             .contents()
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// With the colours of its cells.
+    pub fn with_screen<T>(&self, see: impl FnOnce(&vt100::Screen) -> T) -> T {
+        see(self.seen.lock().expect("the screen").parser.screen())
+    }
+
+    /// Bytes that were ever written.
+    pub fn count(&self) -> usize {
+        self.seen.lock().expect("the screen").raw.len()
     }
 
     /// All that was ever written.
@@ -156,6 +176,15 @@ impl Drop for Terminal {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+fn window(columns: u16, rows: u16) -> Winsize {
+    Winsize {
+        ws_row: rows,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
     }
 }
 

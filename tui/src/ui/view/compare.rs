@@ -16,7 +16,9 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
 use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Axis as ChartAxis, Chart, Dataset, GraphType, Paragraph, Wrap};
+use ratatui::widgets::{
+    Axis as ChartAxis, Chart, Dataset, GraphType, LegendPosition, Paragraph, Wrap,
+};
 
 use super::{line, measured_or_why, strip};
 use crate::ui::buckets::Axis;
@@ -187,13 +189,12 @@ fn curves(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
             cumulative.collect()
         })
         .collect();
-    // Markers differ as well as colours do.
+    // Markers differ as well as colours do, and stand before the names.
     let markers = [
-        Marker::Braille,
-        Marker::Dot,
-        Marker::Block,
-        Marker::Bar,
-        Marker::HalfBlock,
+        (Marker::Braille, "⠒"),
+        (Marker::Dot, "•"),
+        (Marker::Block, "█"),
+        (Marker::Bar, "▄"),
     ];
     let datasets = sides
         .arms
@@ -201,9 +202,9 @@ fn curves(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
         .zip(&points)
         .enumerate()
         .map(|(index, ((arm, _), points))| {
-            let marker = markers[index % markers.len()];
+            let (marker, symbol) = markers[index % markers.len()];
             Dataset::default()
-                .name(arm.label.clone())
+                .name(format!("{symbol} {}", arm.label))
                 .marker(marker)
                 .graph_type(GraphType::Line)
                 .style(style(model, index))
@@ -213,6 +214,8 @@ fn curves(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
     let high = strip::short(sides.axis.high_ns);
     let middle = strip::short((sides.axis.low_ns * sides.axis.high_ns).sqrt());
     let chart = Chart::new(datasets.collect())
+        .legend_position(Some(LegendPosition::BottomRight))
+        .hidden_legend_constraints((Constraint::Ratio(1, 1), Constraint::Ratio(1, 1)))
         .x_axis(
             ChartAxis::default()
                 .bounds([0.0, 1.0])
@@ -236,11 +239,15 @@ fn notes(sides: &Sides<'_>, model: &Model) -> Vec<String> {
     ));
     if let Some((median, longest)) = seen.freeze_ns() {
         notes.push(format!(
-            "{} flips; the queue stood still for {} at each (median; longest {})",
-            seen.flips.len(),
+            "flipped {} times; the queue stood still for {} each time (median; longest {})",
+            seen.flips.iter().filter(|flip| flip.by_us).count(),
             time(Some(median)),
             time(Some(longest))
         ));
+    }
+    let foreign = seen.flips.iter().filter(|flip| !flip.by_us).count();
+    if foreign > 0 {
+        notes.push(format!("somebody else flipped it {foreign} times"));
     }
     let bad: Vec<&str> = seen
         .rounds

@@ -25,7 +25,10 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model, dialog: &Dialog) {
             format!("Rotate the schedulers of {}", model.device().disk.name),
             rotation(model, arms, *row, *seconds),
         ),
-        Dialog::Flipped(flip) => (format!("{} -> {}", flip.from, flip.to), flipped(flip)),
+        Dialog::Flipped(flip) => (
+            format!("{} -> {}", flip.from, flip.to),
+            flipped(model, flip),
+        ),
     };
     let width = area.width.saturating_sub(4).min(72);
     let needed: usize = lines
@@ -163,7 +166,9 @@ fn rotation<'a>(
     lines.push(Line::from(
         "first moments after each flip, and I/Os across it, count for none.",
     ));
-    lines.push(Line::from("On exit everything is put back."));
+    lines.push(Line::from(
+        "When it stops the present scheduler is back, and on exit everything.",
+    ));
     lines.push(Line::styled(
         "Space chooses, Enter begins, Esc leaves it",
         model.palette.faint(),
@@ -171,7 +176,7 @@ fn rotation<'a>(
     lines
 }
 
-fn flipped(flip: &Flip) -> Vec<Line<'_>> {
+fn flipped<'a>(model: &Model, flip: &'a Flip) -> Vec<Line<'a>> {
     let mut lines = vec![match flip.switch_ns {
         Some(ns) => Line::from(format!(
             "The queue stood still for {}.",
@@ -184,6 +189,6 @@ fn flipped(flip: &Flip) -> Vec<Line<'_>> {
             .iter()
             .map(|change| Line::from(format!("- {change}"))),
     );
-    lines.push(Line::from("Enter goes on"));
+    lines.push(Line::styled("Enter closes this", model.palette.faint()));
     lines
 }

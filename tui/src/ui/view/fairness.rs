@@ -1,7 +1,7 @@
 //! ```text
 //! Jain's index: device time 0.52, bytes 0.50 ...
 //! NAME    device share [bar]    bytes  backlogged  starved
-//! while NAME waited, the device served ...
+//! who waits for whom: NAME   11.7 ms behind NAME 97.6 %, itself 2.38 %
 //! shares over time, a line for each
 //! ```
 
@@ -10,8 +10,8 @@ use iosched::report::units::{share, time};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Paragraph, Wrap};
 
+use super::heatmap::schedulers;
 use super::{line, measured_or_why, strip};
 use crate::ui::model::{Model, Moment};
 use crate::ui::sample::Measured;
@@ -31,7 +31,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let [head, table, waits, history] = Layout::vertical([
         Constraint::Length(2),
         Constraint::Length(1 + rows.len().clamp(1, room.max(1)) as u16),
-        Constraint::Length(if inner.width > 110 { 3 } else { 5 }),
+        Constraint::Length(if inner.height > 30 { 7 } else { 4 }),
         Constraint::Min(1),
     ])
     .areas(inner);
@@ -39,7 +39,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         line(frame, head, row as u16, Line::from(text));
     }
     shares(frame, table, model, &rows);
-    who_waits(frame, waits, &rows);
+    who_waits(frame, waits, model, &rows);
     over_time(frame, history, model);
 }
 
@@ -61,15 +61,16 @@ fn index(measured: &Measured) -> [String; 2] {
         None => ["nobody did I/O in this interval".to_owned(), String::new()],
         Some(fairness) => [
             format!(
-                "Jain's index: device time {}, bytes {}, I/Os {}  (1 fair, 1/{} one got all)",
+                "Jain's index: device time {}, bytes {}, I/Os {}",
                 number(fairness.jain_device_time),
                 number(fairness.jain_bytes),
                 number(fairness.jain_ios),
-                fairness.flows.max(1)
             ),
             format!(
-                "among the {} that always had I/O pending; left out {} who asked for less",
-                fairness.flows, fairness.left_out
+                "1 is fair, 1/{} one has all; of the {} that were backlogged, {} others left out",
+                fairness.flows.max(1),
+                fairness.flows,
+                fairness.left_out
             ),
         ],
     }
@@ -108,42 +109,37 @@ fn shares(frame: &mut Frame, area: Rect, model: &Model, rows: &[(&LiveProcess, &
     }
 }
 
-/// Of those that waited most: who had the device in the same interval.
-fn who_waits(frame: &mut Frame, area: Rect, rows: &[(&LiveProcess, &LiveFairness)]) {
+/// Of those that nearly always had I/O pending, and so waited while the device served what it served.
+fn who_waits(frame: &mut Frame, area: Rect, model: &Model, rows: &[(&LiveProcess, &LiveFairness)]) {
+    const BACKLOGGED: f64 = 0.5;
+    const SERVED: usize = 3;
     let mut waiting: Vec<&(&LiveProcess, &LiveFairness)> = rows
         .iter()
-        .filter(|(_, fairness)| fairness.backlogged_share >= 0.5)
+        .filter(|(_, fairness)| fairness.backlogged_share >= BACKLOGGED)
         .collect();
     let wait = |process: &LiveProcess| process.queue_wait.mean_ns.unwrap_or(0.0);
     waiting.sort_by(|(a, _), (b, _)| wait(b).total_cmp(&wait(a)));
-    let sentence = |(process, fairness): &(&LiveProcess, &LiveFairness)| {
-        let others: Vec<String> = rows
-            .iter()
-            .filter(|(other, _)| name_of(other) != name_of(process))
-            .take(2)
-            .map(|(other, fairness)| {
-                format!("{} ({})", name_of(other), share(fairness.device_time_share))
-            })
-            .collect();
-        let others = if others.is_empty() {
-            "nobody else".to_owned()
-        } else {
-            others.join(", ")
+    let title = "who waits for whom: mean queue wait, and whom the device served meanwhile";
+    line(frame, area, 1, Line::styled(title, model.palette.faint()));
+    let served = |waiting: &LiveProcess| {
+        let part = |(process, fairness): &(&LiveProcess, &LiveFairness)| {
+            let is_same = process.pid == waiting.pid && process.cgroup_id == waiting.cgroup_id;
+            let name = if is_same {
+                "itself".to_owned()
+            } else {
+                name_of(process)
+            };
+            format!("{name} {}", share(fairness.device_time_share))
         };
-        Line::from(format!(
-            "{} waited {} of the time, {} each; meanwhile the device served {others}",
-            name_of(process),
-            share(Some(fairness.backlogged_share.min(1.0))),
-            time(process.queue_wait.mean_ns),
-        ))
+        let parts: Vec<String> = rows.iter().take(SERVED).map(part).collect();
+        parts.join(", ")
     };
-    let lines: Vec<Line> = waiting.into_iter().take(2).map(sentence).collect();
-    let below = Rect {
-        y: area.y + 1,
-        height: area.height.saturating_sub(1),
-        ..area
-    };
-    frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: true }), below);
+    for (row, (process, _)) in waiting.into_iter().enumerate() {
+        let name: String = name_of(process).chars().take(21).collect();
+        let wait = time(process.queue_wait.mean_ns);
+        let text = format!("{name:<21} {wait:>8} behind {}", served(process));
+        line(frame, area, row as u16 + 2, Line::from(text));
+    }
 }
 
 fn over_time(frame: &mut Frame, area: Rect, model: &Model) {
@@ -157,11 +153,17 @@ fn over_time(frame: &mut Frame, area: Rect, model: &Model) {
         frame,
         area,
         0,
-        Line::styled(
-            "share of the device's time, until now; | a flip",
-            model.palette.faint(),
-        ),
+        Line::styled("share of device time:", model.palette.faint()),
     );
+    let names = Rect {
+        x: area.x + LABEL,
+        width: area.width.saturating_sub(LABEL),
+        height: 1,
+        ..area
+    };
+    if area.height > 0 {
+        schedulers(frame, names, model, &moments);
+    }
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in moments
         .iter()

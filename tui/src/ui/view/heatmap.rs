@@ -10,7 +10,7 @@ use ratatui::text::{Line, Span};
 
 use super::strip::short;
 use super::{line, measured_or_why};
-use crate::ui::heat::{self, lower_ns};
+use crate::ui::heat::{self, step_of};
 use crate::ui::model::{Model, Moment};
 
 const LABEL: u16 = 8;
@@ -29,7 +29,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let view = model.compare;
     let inner = area.inner(ratatui::layout::Margin::new(1, 0));
     let title = format!(
-        " of {} over time; fuller and brighter: more of a moment's I/Os",
+        " of {} over time; the fuller a cell, the more of a moment's I/Os",
         view.scope.title()
     );
     line(
@@ -47,7 +47,13 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         .iter()
         .skip(history.len().saturating_sub(columns))
         .collect();
-    schedulers(frame, inner, model, &moments);
+    let names = Rect {
+        x: inner.x + LABEL,
+        y: inner.y + 1,
+        width: inner.width.saturating_sub(LABEL),
+        height: 1,
+    };
+    schedulers(frame, names, model, &moments);
     let cells: Vec<Vec<u32>> = moments
         .iter()
         .map(|moment| {
@@ -58,27 +64,21 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         })
         .collect();
     let rows = usize::from(inner.height.saturating_sub(3)).max(1);
-    let (first, each) = range(&cells, rows);
+    let scale = Scale::of(&cells, rows);
+    let total = |cells: &Vec<u32>| f64::from(cells.iter().sum::<u32>().max(1));
+    let totals: Vec<f64> = cells.iter().map(total).collect();
     for row in 0..rows {
-        let low = first + row * each;
         let y = inner.y + 2 + (rows - 1 - row) as u16;
         if y >= inner.bottom().saturating_sub(1) {
             continue;
         }
-        let label = Line::styled(format!("{:>7}", short_of(low)), model.palette.faint());
-        let is_labelled = row % 3 == 0;
-        if is_labelled {
+        if let Some(label) = scale.label(row) {
+            let label = Line::styled(format!("{label:>7}"), model.palette.faint());
             frame.render_widget(label, Rect::new(inner.x, y, LABEL, 1));
         }
-        for (x, cells) in cells.iter().enumerate() {
-            let total: u32 = cells.iter().sum();
-            let part: u32 = cells.iter().skip(low).take(each).sum();
-            draw_cell(
-                frame,
-                model,
-                (inner.x + LABEL + x as u16, y),
-                f64::from(part) / f64::from(total.max(1)),
-            );
+        for (x, (cells, total)) in cells.iter().zip(&totals).enumerate() {
+            let at = (inner.x + LABEL + x as u16, y);
+            draw_cell(frame, model, at, scale.ios(cells, row) / total);
         }
     }
     times(frame, inner, model, &moments);
@@ -96,31 +96,54 @@ fn draw_cell(frame: &mut Frame, model: &Model, (x, y): (u16, u16), share: f64) {
         .set_style(model.palette.heat(heat));
 }
 
-/// The first row that is drawn, and how many quarters of an octave stand in a line.
-fn range(cells: &[Vec<u32>], rows: usize) -> (usize, usize) {
-    let occupied = |row: &usize| {
-        cells
-            .iter()
-            .any(|cells| cells.get(*row).is_some_and(|&count| count > 0))
-    };
-    let first = (0..heat::ROWS).find(occupied).unwrap_or(0);
-    let last = (0..heat::ROWS)
-        .rev()
-        .find(occupied)
-        .unwrap_or(heat::ROWS - 1);
-    let each = (last - first + 1).div_ceil(rows).max(1);
-    (first, each)
+/// The lines of the picture in steps of [`heat`]: all lines are equally high, and all of them are used.
+struct Scale {
+    first: f64,
+    each: f64,
 }
 
-fn short_of(row: usize) -> String {
-    let ns = lower_ns(row);
-    let digit = 10f64.powf(ns.log10().floor() - 1.0);
-    short((ns / digit).round() * digit)
+impl Scale {
+    fn of(cells: &[Vec<u32>], rows: usize) -> Scale {
+        let occupied = |row: &usize| {
+            cells
+                .iter()
+                .any(|cells| cells.get(*row).is_some_and(|&count| count > 0))
+        };
+        let first = (0..heat::ROWS).find(occupied).unwrap_or(0);
+        let last = (0..heat::ROWS).rev().find(occupied);
+        let steps = last.unwrap_or(heat::ROWS - 1) + 1 - first;
+        Scale {
+            first: first as f64,
+            each: (steps as f64 / rows as f64).max(1.0),
+        }
+    }
+
+    /// A moment's I/Os in this line; a step that lies in two lines counts for each by its part.
+    fn ios(&self, cells: &[u32], row: usize) -> f64 {
+        let (low, high) = (self.low(row), self.low(row + 1));
+        let within = cells.iter().enumerate().skip(low as usize);
+        let within = within.take((high - low) as usize + 2);
+        let part = |(step, &count): (usize, &u32)| {
+            let overlap = high.min(step as f64 + 1.0) - low.max(step as f64);
+            f64::from(count) * overlap.max(0.0)
+        };
+        within.map(part).sum()
+    }
+
+    fn low(&self, row: usize) -> f64 {
+        self.first + row as f64 * self.each
+    }
+
+    /// The power of ten that the line holds.
+    fn label(&self, row: usize) -> Option<String> {
+        let holds = |ns: &f64| (self.low(row)..self.low(row + 1)).contains(&step_of(*ns));
+        let decades = (3..=10).map(|power| 10f64.powi(power));
+        decades.into_iter().find(holds).map(short)
+    }
 }
 
-/// Where a scheduler begins, its name.
-fn schedulers(frame: &mut Frame, area: Rect, model: &Model, moments: &[&Moment]) {
-    let y = area.y + 1;
+/// Where a scheduler begins, its name; a column a moment.
+pub fn schedulers(frame: &mut Frame, area: Rect, model: &Model, moments: &[&Moment]) {
     let mut before: Option<&str> = None;
     let mut free = 0;
     for (x, moment) in moments.iter().enumerate() {
@@ -128,7 +151,7 @@ fn schedulers(frame: &mut Frame, area: Rect, model: &Model, moments: &[&Moment])
             continue;
         }
         before = Some(&moment.scheduler);
-        let left = area.x + LABEL + x as u16;
+        let left = area.x + x as u16;
         let room = usize::from(area.right().saturating_sub(left));
         let until = moments
             .iter()
@@ -139,7 +162,7 @@ fn schedulers(frame: &mut Frame, area: Rect, model: &Model, moments: &[&Moment])
         if x >= free {
             frame
                 .buffer_mut()
-                .set_stringn(left, y, &text, room, model.palette.title());
+                .set_stringn(left, area.y, &text, room, model.palette.title());
             free = x + 1;
         }
     }
@@ -154,7 +177,7 @@ fn times(frame: &mut Frame, area: Rect, model: &Model, moments: &[&Moment]) {
     let end = area.x + LABEL + moments.len() as u16;
     frame
         .buffer_mut()
-        .set_string(area.x + LABEL, y, &first.time, style);
+        .set_string(area.x + LABEL, y, format!("{} UTC", first.time), style);
     if end > area.x + LABEL + 20 {
         frame.buffer_mut().set_string(
             end.saturating_sub(8).min(area.right().saturating_sub(8)),

@@ -10,7 +10,7 @@ use iosched::snapshot::Op;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::symbols::Marker;
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType};
 
 use super::{line, measured_or_why};
@@ -162,21 +162,26 @@ fn scatter(
     };
     let reads = points(|op| op == Op::Read);
     let writes = points(|op| op != Op::Read);
-    let dataset = |name, marker, series| {
+    let dataset = |marker, series| {
         Dataset::default()
-            .name(name)
             .marker(marker)
             .graph_type(GraphType::Scatter)
             .style(model.palette.series(series))
     };
     // Reads and writes differ by their marker, too.
     let datasets = vec![
-        dataset("writes", Marker::Braille, 1).data(&writes),
-        dataset("reads", Marker::Dot, 0).data(&reads),
+        dataset(Marker::Braille, 1).data(&writes),
+        dataset(Marker::Dot, 0).data(&reads),
     ];
+    let title = Line::from(vec![
+        Span::raw(format!("place on disk, {title}: ")),
+        Span::styled("• reads", model.palette.series(0)),
+        Span::raw("  "),
+        Span::styled("⠒ writes", model.palette.series(1)),
+    ]);
     let gib = |sectors: f64| format!("{:.1} GiB", sectors / 2_097_152.0);
     let chart = Chart::new(datasets)
-        .block(Block::new().title(format!("place on the disk over time, {title}")))
+        .block(Block::new().title(title))
         .x_axis(
             Axis::default()
                 .bounds([0.0, span as f64])

@@ -216,7 +216,7 @@ fn numbers(frame: &mut Frame, area: Rect, model: &Model, measured: &Measured) {
 }
 
 fn operations(frame: &mut Frame, area: Rect, model: &Model, ops: &[&LiveOp], is_g2d: bool) {
-    let is_wide = area.width > 90;
+    let is_wide = area.width >= 106;
     let wait = if is_g2d { "G2D p50" } else { "wait p50" };
     let device = if is_wide { "device p50" } else { "dev. p50" };
     let right = |text: String| Cell::from(Line::from(text).right_aligned());
@@ -285,19 +285,20 @@ fn where_time_goes(frame: &mut Frame, area: Rect, model: &Model, measured: &Meas
     let live = &measured.live;
     let all = live.mean_waiting + live.mean_at_device;
     let now = live.in_flight.map_or(String::new(), |now| {
-        format!(" (now {} + {})", now.queued, now.issued)
+        format!("; now {} + {}", now.queued, now.issued)
     });
     let oldest = live.in_flight.filter(|now| now.queued + now.issued > 0);
     let oldest = oldest.map_or(String::new(), |now| {
-        format!("; oldest {}", time(Some(now.oldest_ns as f64)))
+        format!(", oldest {}", time(Some(now.oldest_ns as f64)))
     });
-    let text = format!(
-        "on average {:.1} waiting, {:.1} at the device{now}{oldest}; merged {}",
-        live.mean_waiting,
-        live.mean_at_device,
-        share(live.merge_ratio)
+    let in_flight = format!(
+        "in flight {:.1} waiting + {:.1} at device{now}{oldest}",
+        live.mean_waiting, live.mean_at_device,
     );
-    line(frame, area, 0, Line::from(text));
+    let merged = format!("; merged {}", share(live.merge_ratio));
+    let has_room = in_flight.len() + merged.len() <= usize::from(area.width);
+    let merged = if has_room { &*merged } else { "" };
+    line(frame, area, 0, Line::from(format!("{in_flight}{merged}")));
     if all <= 0.0 {
         return;
     }

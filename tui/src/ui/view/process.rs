@@ -9,7 +9,7 @@ use ratatui::text::{Line, Span};
 
 use super::{line, measured_or_why, strip};
 use crate::ui::buckets::Axis;
-use crate::ui::model::Model;
+use crate::ui::model::{Model, merged_share};
 use crate::ui::update::name_of;
 
 pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
@@ -41,7 +41,8 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         Line::from(vec![
             name,
             Span::raw(format!(
-                "   cgroup {cgroup}   {} of {}",
+                "   cgroup {cgroup}   merged {}   {} of {}",
+                share(merged_share(process)),
                 model.table.row + 1,
                 rows.len()
             )),
@@ -49,7 +50,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     );
     let fairness = process.fairness.as_ref();
     let text = format!(
-        "{} IOPS  {}  {} of the device's time  backlogged {}  longest without service {}",
+        "{} IOPS  {}  device share {}  backlogged {}  starved {}",
         count(process.iops),
         throughput(process.bytes_per_s),
         share(fairness.and_then(|fairness| fairness.device_time_share)),

@@ -16,8 +16,8 @@ use crate::ui::update::last_component;
 struct Column {
     title: &'static str,
     width: u16,
-    /// Shown where the screen is at least so wide.
-    from: u16,
+    /// The lower the sooner it is shown, where the width allows.
+    rank: u16,
     sort: Option<Sort>,
     is_text: bool,
     cell: fn(&LiveProcess) -> String,
@@ -26,19 +26,21 @@ struct Column {
 const fn column(
     title: &'static str,
     width: u16,
-    from: u16,
+    rank: u16,
     sort: Option<Sort>,
     cell: fn(&LiveProcess) -> String,
 ) -> Column {
     Column {
         title,
         width,
-        from,
+        rank,
         sort,
         is_text: false,
         cell,
     }
 }
+
+const CGROUP: usize = 40;
 
 const COLUMNS: [Column; 16] = [
     column("PID", 7, 0, None, |p| {
@@ -51,7 +53,7 @@ const COLUMNS: [Column; 16] = [
     Column {
         is_text: true,
         ..column("CGROUP", 12, 0, None, |p| {
-            tail(last_component(p.cgroup.as_deref().unwrap_or("-")), 12)
+            tail(last_component(p.cgroup.as_deref().unwrap_or("-")), CGROUP)
         })
     },
     column("IOPS", 6, 0, Some(Sort::Ios), |p| count(p.iops)),
@@ -65,20 +67,20 @@ const COLUMNS: [Column; 16] = [
                 .and_then(|fairness| fairness.device_time_share),
         )
     }),
-    column("wait p50", 9, 84, Some(Sort::WaitP50), |p| {
+    column("wait p50", 9, 1, Some(Sort::WaitP50), |p| {
         time(p.queue_wait.p50_ns)
     }),
     column("wait p99", 9, 0, Some(Sort::WaitP99), |p| {
         time(p.queue_wait.p99_ns)
     }),
-    column("max", 8, 94, Some(Sort::WaitMax), |p| {
+    column("max", 8, 2, Some(Sort::WaitMax), |p| {
         time(p.queue_wait.max_ns)
     }),
-    column("device p50", 11, 115, Some(Sort::Device), |p| {
+    column("device p50", 11, 4, Some(Sort::Device), |p| {
         time(p.device_time.p50_ns)
     }),
-    column("p99", 8, 115, None, |p| time(p.device_time.p99_ns)),
-    column("starved", 8, 104, Some(Sort::Starved), |p| {
+    column("p99", 8, 4, None, |p| time(p.device_time.p99_ns)),
+    column("starved", 8, 3, Some(Sort::Starved), |p| {
         time(
             p.fairness
                 .as_ref()
@@ -86,12 +88,12 @@ const COLUMNS: [Column; 16] = [
                 .map(|ns| ns as f64),
         )
     }),
-    column("merged", 7, 125, Some(Sort::Merged), |p| {
+    column("merged", 7, 5, Some(Sort::Merged), |p| {
         share(merged_share(p))
     }),
-    column("merges", 7, 145, None, |p| count(p.merges.bios() as f64)),
-    column("reads", 7, 145, None, |p| count(p.reads as f64)),
-    column("writes", 7, 145, None, |p| count(p.writes as f64)),
+    column("merges", 7, 6, None, |p| count(p.merges.bios() as f64)),
+    column("reads", 7, 7, None, |p| count(p.reads as f64)),
+    column("writes", 7, 7, None, |p| count(p.writes as f64)),
 ];
 
 /// Its last characters: of a path the part that tells it from others.
@@ -125,7 +127,18 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     } else {
         format!(" with \"{}\"", model.table.filter)
     };
-    let text = format!("{shown}{of} {what}{filter} did I/O; share is of the device's time");
+    let sorted = COLUMNS
+        .iter()
+        .find(|column| column.sort == Some(model.table.sort));
+    let order = if model.table.reversed {
+        ", reversed"
+    } else {
+        ""
+    };
+    let sorted = sorted.map_or("", |column| column.title);
+    let text = format!(
+        "{shown}{of} {what}{filter} did I/O; by {sorted}{order}; share: of the device's time"
+    );
     line(frame, inner, 0, Line::styled(text, model.palette.faint()));
     let below = Rect {
         y: inner.y + 1,
@@ -135,12 +148,18 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     table(frame, below, model, true);
 }
 
+/// By rank, as long as all of a rank have room.
+fn columns(width: u16) -> Vec<&'static Column> {
+    let up_to = |rank: u16| COLUMNS.iter().filter(move |column| column.rank <= rank);
+    let needs = |rank: u16| up_to(rank).map(|column| column.width + 1).sum::<u16>();
+    let last = COLUMNS.iter().map(|column| column.rank).max().unwrap_or(0);
+    let rank = (0..=last).rev().find(|&rank| needs(rank) <= width + 1);
+    up_to(rank.unwrap_or(0)).collect()
+}
+
 /// Also the busiest of the overview, without a chosen row.
 pub fn table(frame: &mut Frame, area: Rect, model: &Model, is_chosen: bool) {
-    let columns: Vec<&Column> = COLUMNS
-        .iter()
-        .filter(|column| column.from <= area.width)
-        .collect();
+    let columns = columns(area.width);
     let heading = |column: &&Column| {
         let is_sorted = column.sort == Some(model.table.sort);
         let mark = match (is_sorted, model.table.reversed) {
@@ -185,19 +204,31 @@ pub fn table(frame: &mut Frame, area: Rect, model: &Model, is_chosen: bool) {
                 row
             }
         });
-    let widths = columns
-        .iter()
-        .map(|column| Constraint::Length(column.width));
+    // What is left over is the control groups', as far as their names need it.
+    let taken: u16 = columns.iter().map(|column| column.width + 1).sum();
+    let longest = |column: &Column| {
+        let lengths = rows
+            .iter()
+            .map(|(_, process)| (column.cell)(process).chars().count());
+        lengths.max().unwrap_or(0) as u16
+    };
+    let widths = columns.iter().map(|column| match column.title {
+        "CGROUP" => {
+            let room = column.width + (area.width + 1).saturating_sub(taken);
+            Constraint::Length(longest(column).clamp(column.width, room))
+        }
+        _ => Constraint::Length(column.width),
+    });
     frame.render_widget(
         Table::new(lines, widths).header(header).column_spacing(1),
         area,
     );
     if rows.is_empty() && area.height > 1 {
-        line(
-            frame,
-            area,
-            1,
-            Line::styled("  nobody did I/O in this interval", model.palette.faint()),
-        );
+        let text = if model.table.filter.is_empty() {
+            "  nobody did I/O in this interval"
+        } else {
+            "  no row that did I/O in this interval has the filter's text"
+        };
+        line(frame, area, 1, Line::styled(text, model.palette.faint()));
     }
 }

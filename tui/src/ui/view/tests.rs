@@ -160,11 +160,18 @@ fn a_flip_is_asked_for_and_a_rotation_begins_a_new_comparison() {
         effects,
         [Effect::Rotate {
             device: 0,
-            arms,
+            arms: arms.clone(),
+            reference: 1, // kyber is in force
             seconds: 20
         }]
     );
-    assert!(model.device().seen.arms.is_empty() && model.screen == Screen::Compare);
+    assert_eq!(
+        (model.screen, model.compare.reference),
+        (Screen::Compare, 1)
+    );
+    let seen = &model.device().seen.arms;
+    assert!(seen.iter().map(|arm| &arm.label).eq(&arms));
+    assert!(seen.iter().all(|arm| arm.seconds == 0.0));
 }
 
 #[test]
@@ -216,6 +223,13 @@ fn another_hand_is_noticed() {
         .collect();
     assert_eq!(arms, ["none"], "the disturbed interval is nobody's");
     assert!(model.device().seen.left_out.disturbed > 0);
+}
+
+#[test]
+fn unless_one_is_named_the_busiest_disk_is_shown() {
+    // What is busy later moves nothing.
+    assert_eq!(data::two_disks(1).selected, 1);
+    assert_eq!(data::two_disks(2).selected, 0);
 }
 
 fn commands() -> impl Strategy<Value = Vec<Command>> {

@@ -9,7 +9,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Row, Table};
 
 use super::{Sides, label_width, strip, style};
-use crate::ui::compare::{Scope, Seen, Stage, Statistic, metric};
+use crate::ui::compare::{Scope, Stage, Statistic, metric};
 use crate::ui::model::Model;
 use crate::ui::round::Against;
 
@@ -59,7 +59,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
             } else {
                 let against = sides.seen.against(&metric, &arm.label, &reference.label);
                 against.map_or_else(
-                    || why_not(sides.seen, &metric, &[&arm.label, &reference.label]),
+                    || why_not(model, &metric, &[&arm.label, &reference.label]),
                     |against| ratio(against, view.statistic, is_wide, sides.seen.alpha()),
                 )
             };
@@ -96,18 +96,20 @@ fn quantile(histogram: &Histogram, p: f64) -> String {
     }
 }
 
-fn why_not(seen: &Seen, metric: &str, arms: &[&str]) -> String {
-    let is_short = seen.rounds.iter().any(|round| {
+fn why_not(model: &Model, metric: &str, arms: &[&str]) -> String {
+    let is_short = model.device().seen.rounds.iter().any(|round| {
         arms.contains(&&*round.arm) && round.insufficient_tail.iter().any(|name| name == metric)
     });
     if is_short {
         " - too few I/Os a round".to_owned()
+    } else if model.rotating.is_some() {
+        " - no block of both yet".to_owned()
     } else {
         " - F takes turns".to_owned()
     }
 }
 
-/// `x2.31 [x1.90..x2.80] slower, 12 blocks`.
+/// `x2.31 [x1.90..x2.80] slower`.
 fn ratio(against: Against, statistic: Statistic, is_wide: bool, alpha: f64) -> String {
     let Against {
         blocks,
@@ -133,14 +135,17 @@ fn ratio(against: Against, statistic: Statistic, is_wide: bool, alpha: f64) -> S
     };
     let text = format!(" {} [{}..{}]", factor(ratio), factor(low), factor(high));
     if is_wide {
-        format!("{text} {word}, {blocks} blocks")
+        format!("{text} {word}")
     } else {
         text
     }
 }
 
+/// Two significant digits at least.
 fn factor(ratio: f64) -> String {
     match ratio {
+        _ if ratio < 0.000_995 => format!("x{ratio:.1e}"),
+        _ if ratio < 0.009_95 => format!("x{ratio:.4}"),
         _ if ratio < 0.0995 => format!("x{ratio:.3}"),
         _ if ratio < 9.995 => format!("x{ratio:.2}"),
         _ if ratio < 99.95 => format!("x{ratio:.1}"),

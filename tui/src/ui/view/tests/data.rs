@@ -56,7 +56,7 @@ impl Selection for Everyone {
     }
     fn cgroup_path(&self, id: u64) -> Option<String> {
         Some(
-            ["/system.slice/backup.service", "/demo/hog", "/demo/probe"][id as usize % 3]
+            ["/demo/hog", "/system.slice/backup.service", "/demo/probe"][id as usize % 3]
                 .to_owned(),
         )
     }
@@ -177,7 +177,7 @@ fn interval(numbers: &mut Numbers, wait_ns: u64, owners: u64) -> Interval {
         } else {
             (Op::WriteSync, 850, wait_ns * 3, 3_800_000)
         };
-        let owner = owner(numbers, 4000 + index as u32, op, ios, wait, service);
+        let owner = owner(numbers, 4001 + index as u32, op, ios, wait, service);
         let sums = &mut device.ops[op as usize];
         sums.ios += ios;
         sums.bios += ios;
@@ -333,6 +333,33 @@ pub fn add_sample(model: &mut Model, scheduler: &str, seed: u64) {
         time,
     );
     report(model, Report::Sample(Box::new(sample)));
+}
+
+/// The second is the busier one in the sample of that number.
+pub fn two_disks(busy_in: usize) -> Model {
+    let mut model = empty();
+    model = Model::new(vec![disk(), disk()], model.palette, 2);
+    attached(&mut model);
+    for number in 1..=2 {
+        let mut sample = sample(
+            &mut Numbers(3),
+            "none",
+            Side::Of("none".into()),
+            1000,
+            2,
+            number,
+        );
+        let mut idle = sample.devices[0].clone();
+        idle.counters = Counters::default();
+        let busy = sample.devices.remove(0);
+        sample.devices = if number == busy_in {
+            vec![idle, busy]
+        } else {
+            vec![busy, idle]
+        };
+        report(&mut model, Report::Sample(Box::new(sample)));
+    }
+    model
 }
 
 pub fn one_scheduler() -> Model {

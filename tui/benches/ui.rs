@@ -1,0 +1,172 @@
+//! What the terminal UI costs: its share of one core at 4 pictures a second on 200x60, with 200 processes at work, and how
+//! long the first picture takes. Needs root and a C compiler. Nothing is asserted: shares are of this machine.
+
+#[path = "../tests/terminal/pty.rs"]
+mod pty;
+#[path = "../../tests/support/mod.rs"]
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use pty::Terminal;
+use support::LoopDevice;
+use support::program::Program;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_iosched");
+const READERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../benches/growth/readers.c");
+const SIZE: (u16, u16) = (200, 60);
+const SIZE_BYTES: u64 = 64 << 20;
+const PROCESSES: usize = 200;
+const STARTS: usize = 5;
+/// Of each screen, after it has settled.
+const LOOK: Duration = Duration::from_secs(6);
+const SETTLE: Duration = Duration::from_secs(1);
+/// The key of each, as people press them.
+const SCREENS: [(&str, &str); 7] = [
+    ("1", "Overview"),
+    ("2", "Compare"),
+    ("3", "Processes"),
+    ("4", "Order"),
+    ("5", "Fairness"),
+    ("6", "Heatmap"),
+    ("?", "Help"),
+];
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("ui: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    ensure!(
+        rustix::process::geteuid().is_root(),
+        "only root can attach BPF programs and make a loop device: run it with sudo"
+    );
+    let directory = tempfile::tempdir()?;
+    let readers = compile(directory.path())?;
+    let disk = LoopDevice::in_memory(SIZE_BYTES);
+    let program = Program::new(BINARY);
+    starts(&program, &disk)?;
+    let mut load = Load::start(&readers, &disk)?;
+    let mut terminal = open(&program, &disk);
+    terminal.until("IOPS");
+    std::thread::sleep(SETTLE);
+    println!("screen       of one core    user  system   output");
+    for (key, name) in SCREENS {
+        terminal.keys(key);
+        std::thread::sleep(SETTLE);
+        let (before, started, written) = (times(&terminal)?, Instant::now(), terminal.count());
+        std::thread::sleep(LOOK);
+        let (after, seconds) = (times(&terminal)?, started.elapsed().as_secs_f64());
+        let share = |before: f64, after: f64| (after - before) / seconds * 100.0;
+        let (user, system) = (share(before.0, after.0), share(before.1, after.1));
+        let output = (terminal.count() - written) as f64 / seconds / 1000.0;
+        println!(
+            "{name:<12} {:>9.2} % {user:>5.2} % {system:>5.2} % {output:>5.0} kB/s",
+            user + system
+        );
+    }
+    ensure!(load.is_running()?, "the load ended before the looks");
+    terminal.keys("3");
+    terminal.until(&format!("{PROCESSES} processes did I/O"));
+    terminal.keys("q");
+    terminal.end();
+    println!(
+        "at 4 pictures a second on {}x{} with {PROCESSES} processes, the reading of the kernel's counters included",
+        SIZE.0, SIZE.1
+    );
+    Ok(())
+}
+
+fn open(program: &Program, disk: &LoopDevice) -> Terminal {
+    Terminal::start(program, BINARY, &[&disk.node(), "-i", "0.25"], SIZE)
+}
+
+/// Medians, before there is any load.
+fn starts(program: &Program, disk: &LoopDevice) -> Result<()> {
+    let (mut frames, mut numbers) = (Vec::new(), Vec::new());
+    for _ in 0..STARTS {
+        let start = Instant::now();
+        let mut terminal = open(program, disk);
+        terminal.until("Overview");
+        frames.push(start.elapsed());
+        terminal.until("IOPS");
+        numbers.push(start.elapsed());
+        terminal.keys("q");
+        let (status, written) = terminal.end();
+        ensure!(status.success(), "it ended with {status}: {written}");
+    }
+    let median = |times: &mut Vec<Duration>| {
+        times.sort_unstable();
+        times[STARTS / 2].as_millis()
+    };
+    println!(
+        "start to first picture {} ms, to first numbers {} ms (medians of {STARTS})",
+        median(&mut frames),
+        median(&mut numbers)
+    );
+    Ok(())
+}
+
+fn compile(directory: &Path) -> Result<PathBuf> {
+    let binary = directory.join("readers");
+    let compiled = Command::new("cc")
+        .args(["-O2", "-o"])
+        .arg(&binary)
+        .arg(READERS)
+        .status()
+        .context("starting cc (a C compiler)")?;
+    ensure!(compiled.success(), "compiling {READERS}");
+    Ok(binary)
+}
+
+/// So many processes that read at full speed.
+struct Load(Child);
+
+impl Load {
+    fn start(readers: &Path, disk: &LoopDevice) -> Result<Self> {
+        let looks = (LOOK + SETTLE) * SCREENS.len() as u32;
+        let seconds = (looks + Duration::from_secs(30)).as_secs();
+        let child = Command::new(readers)
+            .args([&PROCESSES.to_string(), &seconds.to_string(), &disk.node()])
+            .stdout(Stdio::null())
+            .spawn()
+            .context("starting the readers")?;
+        Ok(Load(child))
+    }
+
+    fn is_running(&mut self) -> Result<bool> {
+        Ok(self.0.try_wait()?.is_none())
+    }
+}
+
+impl Drop for Load {
+    /// They end by themselves; the disk must not go before them.
+    fn drop(&mut self) {
+        let _ = self.0.wait();
+    }
+}
+
+/// User and system time so far, in seconds, of all its threads.
+fn times(terminal: &Terminal) -> Result<(f64, f64)> {
+    let path = format!("/proc/{}/stat", terminal.id());
+    let text = fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
+    // The name may hold spaces; what follows its bracket does not.
+    let after = text.rsplit(") ").next().unwrap_or_default();
+    let fields: Vec<&str> = after.split(' ').collect();
+    let ticks_per_s = rustix::param::clock_ticks_per_second() as f64;
+    let seconds = |place: usize| -> Result<f64> {
+        let ticks = fields.get(place).context("a short line")?;
+        Ok(ticks.parse::<f64>()? / ticks_per_s)
+    };
+    Ok((seconds(11)?, seconds(12)?))
+}
