@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use anyhow::Result;
 use iosched_bpf::{CLOCK_SHIFT, Tracer, inflight, owner};
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 use super::wide::advance_owner;
 use crate::histogram::{GAP, Histogram, OWNER};
@@ -144,8 +146,10 @@ impl Owners {
 }
 
 /// Is there still a process of that number? If it is a younger one the owner stays a while longer, no harm done.
+/// Asked by a signal that is none: /proc may be mounted so that it hides the processes of others.
 fn is_alive(key: &OwnerKey) -> bool {
-    std::path::Path::new(&format!("/proc/{}", key.tgid)).exists()
+    let pid = Pid::from_raw(key.tgid.cast_signed());
+    pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }
 
 fn owner_key(row: &owner, device: &str) -> OwnerKey {
