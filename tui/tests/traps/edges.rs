@@ -150,7 +150,7 @@ fn a_wait_before_the_request_exists_is_seen() {
     let Some(disk) = Ssd::new(64 * MIB) else {
         return;
     };
-    for scheduler in SCHEDULERS {
+    for scheduler in ["none", "mq-deadline"] {
         disk.set("scheduler", scheduler);
         disk.set("nr_requests", "4");
         let job = "--ioengine=psync --rw=randread --numjobs=32 --number_ios=20 --group_reporting";

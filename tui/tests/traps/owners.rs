@@ -85,7 +85,6 @@ fn workers_of_asynchronous_io_are_their_process() {
     for (engine, by_kernel) in [
         ("io_uring --force_async=1", true),
         ("io_uring --sqthread_poll=1", true),
-        ("io_uring", false),
         ("libaio", false),
         ("posixaio", false),
     ] {

@@ -65,7 +65,7 @@ fn a_reused_request_inherits_nothing() {
         disk.set("scheduler", scheduler);
         let (seen, (writes, reads)) = Seen::of(&node, &["--detail", "stages"], || {
             let (_, writes) = Fio::run(&node, merging);
-            std::thread::sleep(std::time::Duration::from_millis(500));
+            std::thread::sleep(std::time::Duration::from_millis(300));
             let (_, reads) = Fio::run(&node, "--rw=randread --size=8m --iodepth=64");
             (writes, reads)
         });
