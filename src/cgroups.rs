@@ -5,12 +5,13 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::device::mounts;
 use crate::workload::cgroup_mounts::Mounts;
 
 /// The hierarchy that bios are charged to: v1's blkio where it is mounted (hybrid hosts), else the unified one.
 /// Ids are unique only within one.
 fn root() -> Option<PathBuf> {
-    let mounts = Mounts::parse(&fs::read_to_string("/proc/self/mountinfo").ok()?);
+    let mounts = Mounts::among(&mounts::read().ok()?);
     mounts.blkio.or(mounts.unified)
 }
 
@@ -61,13 +62,12 @@ impl Names {
 }
 
 /// Of the lines `default 100` and `8:0 200`, or of a lone number.
-fn default_weight(text: &str) -> Option<f64> {
+pub(crate) fn default_weight(text: &str) -> Option<f64> {
     let line = text.lines().next()?;
-    line.strip_prefix("default ")
-        .unwrap_or(line)
-        .trim()
-        .parse()
-        .ok()
+    let number = line.strip_prefix("default ").unwrap_or(line).trim();
+    // Whole numbers from 1 on; "nan" is a number only for Rust.
+    let weight = number.parse::<u32>().ok().filter(|weight| *weight > 0)?;
+    Some(f64::from(weight))
 }
 
 #[cfg(test)]
@@ -90,6 +90,8 @@ mod tests {
     fn weights_are_read_as_the_kernel_writes_them() {
         assert_eq!(default_weight("default 250\n8:0 100\n"), Some(250.0));
         assert_eq!(default_weight("100\n"), Some(100.0));
-        assert_eq!(default_weight(""), None);
+        for text in ["", "default 0", "nan", "-1", "8:0 100"] {
+            assert_eq!(default_weight(text), None, "{text}");
+        }
     }
 }

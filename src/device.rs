@@ -1,8 +1,8 @@
 //! A block device and what sysfs says of it. Read only: `scheduler` does the writing.
 //! A `Device` is always a whole disk, the thing that has a queue; a partition or a mount point leads to one.
 
-mod hardware_depth;
-mod io_stat;
+pub(crate) mod hardware_depth;
+pub(crate) mod io_stat;
 pub mod mounts;
 mod resolve;
 
@@ -228,7 +228,10 @@ impl Device {
     }
 
     pub fn size_bytes(&self) -> Result<u64> {
-        Ok(self.number("size")? * SECTOR_BYTES)
+        let sectors = self.number("size")?;
+        sectors
+            .checked_mul(SECTOR_BYTES)
+            .with_context(|| format!("{} holds {sectors}", self.sysfs("size").display()))
     }
 
     pub fn rotational(&self) -> Result<bool> {
@@ -288,7 +291,7 @@ fn read_optional(path: &Path) -> Result<Option<String>> {
 }
 
 /// `MAJOR:MINOR`.
-fn parse_dev(text: &str) -> Option<(u32, u32)> {
+pub(crate) fn parse_dev(text: &str) -> Option<(u32, u32)> {
     let (major, minor) = text.trim().split_once(':')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }

@@ -70,18 +70,18 @@ impl CpuTimes {
             .zip(&self.ticks)
             .map(|(later, earlier)| later.saturating_sub(*earlier))
             .collect();
-        let total = spent.iter().sum::<u64>() as f64;
+        let total: f64 = spent.iter().map(|ticks| *ticks as f64).sum();
         let share = |ticks: u64| ticks as f64 / total;
         let [_, _, _, idle, iowait, _, _, steal] = spent.get(..8)?.try_into().ok()?;
         (total > 0.0).then(|| Load {
-            busy_share: 1.0 - share(idle + iowait),
+            busy_share: 1.0 - share(idle.saturating_add(iowait)),
             steal_share: share(steal),
         })
     }
 }
 
 /// user nice system idle iowait irq softirq steal; guest times are part of user's.
-fn parse_cpu_times(stat: &str) -> Option<CpuTimes> {
+pub(crate) fn parse_cpu_times(stat: &str) -> Option<CpuTimes> {
     let line = stat.lines().find(|line| line.starts_with("cpu "))?;
     let ticks: Vec<u64> = line
         .split_whitespace()
@@ -99,13 +99,13 @@ fn field(text: &str, name: &str) -> Option<String> {
         .map(|(_, value)| value.trim().to_owned())
 }
 
-fn memory_bytes(meminfo: &str) -> Option<u64> {
+pub(crate) fn memory_bytes(meminfo: &str) -> Option<u64> {
     let kib: u64 = field(meminfo, "MemTotal")?
         .strip_suffix("kB")?
         .trim()
         .parse()
         .ok()?;
-    Some(kib * 1024)
+    kib.checked_mul(1024)
 }
 
 #[cfg(test)]

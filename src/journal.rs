@@ -6,6 +6,7 @@ mod files; // a directory for what others write, gone with us
 
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -13,6 +14,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::device::Device;
+use crate::failure::Failure;
 use crate::scheduler::SavedQueue;
 pub use files::TemporaryFiles;
 
@@ -207,32 +209,49 @@ impl Inner {
             return gone_is_fine(fs::remove_file(&self.path), &self.path);
         }
         if let Some(directory) = self.path.parent() {
-            fs::create_dir_all(directory)
+            // Command lines stand in journals, and what is in them is undone as root.
+            let mut builder = fs::DirBuilder::new();
+            builder.recursive(true).mode(0o700);
+            builder
+                .create(directory)
                 .with_context(|| format!("creating {}", directory.display()))?;
         }
         write_whole(&self.path, &serde_json::to_vec_pretty(&self.record)?)
     }
 }
 
-/// Writes a file whole or not at all, and durably.
+/// Writes a file whole or not at all, and durably. In a directory where others may write, too: the copy has a name that
+/// nobody can foresee, and what is no file (a link, a device node) is never replaced.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    const NEW_FILE: u32 = 0o666; // less what the umask takes
     let directory = directory_of(path);
     let name = path
         .file_name()
         .context("a file name is needed")?
         .to_string_lossy();
-    let temporary = directory.join(format!(".{name}.{}.tmp", std::process::id()));
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.is_file() => {
+            return Err(Failure::runtime(
+                format!(
+                    "{} is not a regular file and is not replaced",
+                    path.display()
+                ),
+                "name the file itself, or a new one",
+            ));
+        }
+        _ => {}
+    }
     let written = (|| {
-        let mut file = File::create(&temporary)?;
+        let mut file = tempfile::Builder::new()
+            .prefix(&format!(".{name}."))
+            .suffix(".tmp")
+            .permissions(fs::Permissions::from_mode(NEW_FILE))
+            .tempfile_in(directory)?;
         file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
         File::open(directory)?.sync_all()
     })();
-    if written.is_err() {
-        // The half-written copy is of no use to anyone; the first error is the one to report.
-        let _ = fs::remove_file(&temporary);
-    }
     written.with_context(|| format!("writing {}", path.display()))
 }
 
@@ -338,11 +357,18 @@ impl LeftBehind {
 }
 
 fn read(path: &Path) -> Result<Option<LeftBehind>> {
-    let bytes = match fs::read(path) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        other => other.with_context(|| format!("reading {}", path.display()))?,
-    };
-    let record: Record = serde_json::from_slice(&bytes).with_context(|| {
+    match crate::input::read_own(path, crate::input::JOURNAL_LIMIT) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        other => {
+            let bytes = other.with_context(|| format!("reading {}", path.display()))?;
+            parse(path, &bytes).map(Some)
+        }
+    }
+}
+
+/// `path` is where it was found: errors name it, and what remains is written there.
+pub fn parse(path: &Path, bytes: &[u8]) -> Result<LeftBehind> {
+    let record: Record = serde_json::from_slice(bytes).with_context(|| {
         format!(
             "{} is not a journal of iosched; look at it, then remove it",
             path.display()
@@ -354,13 +380,13 @@ fn read(path: &Path) -> Result<Option<LeftBehind>> {
         path.display(),
         record.format
     );
-    Ok(Some(LeftBehind {
+    Ok(LeftBehind {
         path: path.to_owned(),
         command: record.command.clone(),
         pid: record.process.pid,
         rebooted: record.boot_id != boot_id(),
         record,
-    }))
+    })
 }
 
 /// The journals of processes that are gone. A journal that cannot be read is an error of its own in the list.

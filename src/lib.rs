@@ -4,11 +4,14 @@
 
 pub mod failure; // errors with a remedy, and their exit codes
 pub mod guardian; // the process that puts things back when this one cannot
+pub mod input; // files from outside, up to a limit
 pub mod interrupt; // signals as an orderly end
 pub mod journal; // what was changed and must be put back
+pub mod privileges; // what a watch gives up
 
 pub mod arm; // ARM = [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]...
 pub mod device; // a block device and what sysfs says of it
+pub mod doctor; // each requirement, and how to mend it
 pub mod environment; // everything else that can change a result
 pub mod preflight; // what must hold before anything is touched
 pub mod scheduler; // read, apply, verify and put back a scheduler and its settings
@@ -25,3 +28,6 @@ pub mod workload; // fio, commands, and their control group
 
 pub mod ab; // plan, run, statistics, verdict
 pub mod report; // what people and machines read
+
+#[cfg(any(test, fuzzing))]
+pub mod hostile; // what must hold of any input; the tests and fuzz/ ask it

@@ -7,7 +7,7 @@ mod status;
 use std::time::Duration;
 
 use anyhow::Result;
-use iosched_bpf::{Config, NotPermitted, ROWS, Target, Tracer};
+use iosched_bpf::{Abilities, Config, NotPermitted, ROWS, Target, Tracer};
 use rustix::time::{ClockId, clock_gettime};
 
 pub use iosched_bpf::Detail;
@@ -174,6 +174,41 @@ fn shards(devices: usize) -> u32 {
         shards /= 2;
     }
     shards as u32
+}
+
+/// One of those that the probe uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tracepoint {
+    pub name: &'static str,
+    pub is_there: bool,
+    /// Without it nothing can be measured.
+    pub is_needed: bool,
+}
+
+/// What the running kernel has of them, as the loader sees it.
+pub fn tracepoints() -> Result<Vec<Tracepoint>> {
+    let found = Abilities::of_running_kernel()?;
+    let tracepoint = |name, is_there, is_needed| Tracepoint {
+        name,
+        is_there,
+        is_needed,
+    };
+    Ok(vec![
+        tracepoint("block_bio_queue", found.bio_queue.is_some(), false),
+        tracepoint("block_bio_backmerge", found.back_merge.is_some(), false),
+        tracepoint("block_bio_frontmerge", found.front_merge.is_some(), false),
+        tracepoint("block_rq_merge", found.rq_merge.is_some(), false),
+        tracepoint("block_io_start", found.io_start.is_some(), false),
+        tracepoint("block_rq_insert", found.insert.is_some(), false),
+        tracepoint("block_rq_issue", found.issue.is_some(), true),
+        tracepoint("block_rq_requeue", found.requeue.is_some(), false),
+        tracepoint("block_rq_complete", found.complete.is_some(), true),
+        tracepoint(
+            found.writeback_dirty.unwrap_or("writeback_dirty_folio"),
+            found.writeback_dirty.is_some(),
+            false,
+        ),
+    ])
 }
 
 /// The clock of the kernel side.

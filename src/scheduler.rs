@@ -5,8 +5,8 @@
 //! list of names, so out-of-tree schedulers and later kernels need nothing here.
 
 mod saved;
-mod state;
-mod value;
+pub(crate) mod state;
+pub(crate) mod value;
 
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;

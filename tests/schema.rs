@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use iosched::doctor::{self, Diagnosis};
 use iosched::report::live::{self, LiveRecord};
 use iosched::report::result::{ResultFile, SCHEMA, SCHEMA_VERSION};
 use serde_json::{Value, json};
@@ -27,12 +28,20 @@ fn generated_live() -> Value {
     schema
 }
 
+fn generated_doctor() -> Value {
+    let mut schema = schemars::schema_for!(Diagnosis).to_value();
+    schema["$id"] = json!(doctor::SCHEMA);
+    schema["title"] = json!("What iosched doctor found");
+    schema
+}
+
 /// `UPDATE=1 cargo test --test schema` writes the files; a change that breaks readers takes another version and name.
 #[test]
 fn the_schemas_in_docs_are_those_of_the_types() {
     for (name, version, generated) in [
         (SCHEMA, SCHEMA_VERSION, generated()),
         (live::SCHEMA, live::SCHEMA_VERSION, generated_live()),
+        (doctor::SCHEMA, doctor::SCHEMA_VERSION, generated_doctor()),
     ] {
         let path = docs(name);
         if std::env::var_os("UPDATE").is_some() {

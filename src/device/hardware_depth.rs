@@ -69,7 +69,7 @@ fn read_debugfs(relative: &str) -> io::Result<String> {
 }
 
 /// The `depth=` of the `bitmap_tags:` section; `bitmap_reserved_tags:` has one of its own.
-fn parse_tags(text: &str) -> Option<u32> {
+pub(crate) fn parse_tags(text: &str) -> Option<u32> {
     text.lines()
         .skip_while(|line| line.trim() != "bitmap_tags:")
         .skip(1)

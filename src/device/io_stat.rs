@@ -30,7 +30,7 @@ pub struct IoStat {
 }
 
 /// Later kernels may add fields at the end; fewer than 17 means a kernel before 5.5.
-pub(super) fn parse(text: &str) -> Result<IoStat> {
+pub(crate) fn parse(text: &str) -> Result<IoStat> {
     let mut fields = text.split_ascii_whitespace();
     let mut next = || -> Result<u64> {
         let field = fields.next().context("fewer than 17 fields")?;

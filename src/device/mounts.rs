@@ -1,4 +1,4 @@
-//! `/proc/self/mountinfo`, as far as it is about block devices.
+//! `/proc/self/mountinfo`: what is mounted where.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,6 +14,14 @@ pub struct Mount {
     pub point: PathBuf,
     pub filesystem: String,
     pub source: String,
+    /// Of the file system; those of the mount are left out.
+    pub options: String,
+}
+
+impl Mount {
+    pub fn has_option(&self, name: &str) -> bool {
+        self.options.split(',').any(|option| option == name)
+    }
 }
 
 /// The mounts that this process sees. Those of other namespaces show only as an exclusive open that fails.
@@ -32,7 +40,8 @@ pub fn above<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
     path.ancestors().find_map(|ancestor| at(mounts, ancestor))
 }
 
-fn parse(text: &str) -> Vec<Mount> {
+/// Lines that are none of mountinfo are left out.
+pub fn parse(text: &str) -> Vec<Mount> {
     text.lines().filter_map(parse_line).collect()
 }
 
@@ -49,6 +58,7 @@ fn parse_line(line: &str) -> Option<Mount> {
         point,
         filesystem: after.next()?.to_owned(),
         source: unescape(after.next()?),
+        options: after.next()?.to_owned(),
     })
 }
 
@@ -59,7 +69,8 @@ fn unescape(text: &str) -> String {
     while let Some((&first, tail)) = rest.split_first() {
         let octal = tail
             .get(..3)
-            .filter(|_| first == b'\\')
+            // A sign is a number for Rust.
+            .filter(|digits| first == b'\\' && digits.iter().all(u8::is_ascii_digit))
             .and_then(|digits| std::str::from_utf8(digits).ok())
             .and_then(|digits| u8::from_str_radix(digits, 8).ok());
         if let Some(byte) = octal {
@@ -93,6 +104,7 @@ broken line
         assert_eq!((mounts[1].major, mounts[1].minor), (7, 3));
         assert_eq!(mounts[2].source, "/dev/loop4");
         assert_eq!(mounts[3].source, "none\\x");
+        assert!(mounts[0].has_option("discard") && !mounts[0].has_option("relatime"));
     }
 
     #[test]
@@ -114,5 +126,6 @@ broken line
         assert_eq!(unescape("a\\"), "a\\");
         assert_eq!(unescape("a\\09z"), "a\\09z");
         assert_eq!(unescape("\\011"), "\t");
+        assert_eq!(unescape("\\+12"), "\\+12");
     }
 }

@@ -218,6 +218,7 @@ mod tests {
             point: point.into(),
             filesystem: "ext4".into(),
             source: "whatever the source says".into(),
+            options: "rw".into(),
         };
         let part = |name: &str, minor| Part {
             name: name.into(),

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::escape;
 use super::result::ResultFile;
 use crate::ab::analysis;
 use crate::ab::metric::Metric;
@@ -18,7 +19,7 @@ pub fn render(result: &ResultFile) -> String {
         ("fio", environment.fio_version.as_ref()),
     ] {
         if let Some(value) = value {
-            let _ = writeln!(text, "{key}: {}", value.replace(['\n', '\r'], " "));
+            let _ = writeln!(text, "{key}: {}", escape::line(value));
         }
     }
     let primary = &result.design.primary;
@@ -55,7 +56,7 @@ fn unit(metric: &Metric) -> String {
         "bytes/s" => "B/s",
         "s" => "sec",
         "1" => "ratio",
-        unit => unit,
+        unit => &word(unit),
     };
     format!("{}-{unit}", word(&metric.name))
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::escape;
 use super::result::ResultFile;
 
 pub fn render(result: &ResultFile) -> String {
@@ -31,7 +32,7 @@ pub fn render(result: &ResultFile) -> String {
             measures.insert(format!("{slug}-ratio"), ratio);
         }
     }
-    format!("{:#}\n", json!(benchmarks))
+    escape::json(&format!("{:#}\n", json!(benchmarks)))
 }
 
 /// Lower case, digits and hyphens; at most 64 with `-ratio`.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::escape;
 use super::result::{ResultFile, Round};
 
 const FIXED: [&str; 15] = [
@@ -67,10 +68,11 @@ fn number(value: Option<f64>) -> String {
 }
 
 fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
+    let text = escape::cell(text);
+    if text.contains([',', '"']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
-        text.to_owned()
+        text
     }
 }
 
@@ -82,6 +84,7 @@ mod tests {
     fn only_what_needs_quotes_has_them() {
         assert_eq!(quoted("mq-deadline"), "mq-deadline");
         assert_eq!(quoted("a=bfq,x/y=1"), "\"a=bfq,x/y=1\"");
+        assert_eq!(quoted("=1,\n2"), "\"'=1,?2\"");
         assert_eq!(quoted("said \"no\""), "\"said \"\"no\"\"\"");
     }
 }

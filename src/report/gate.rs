@@ -2,7 +2,7 @@
 
 use comfy_table::{Table, presets};
 
-use super::{units, words};
+use super::{escape, units, words};
 use crate::ab::gate::{ASSUMED_RUN_SD, Basis, Check, Outcome};
 use crate::ab::verdict::{Scale, Verdict};
 
@@ -34,7 +34,7 @@ pub fn render(checks: &[Check]) -> String {
             values(check),
         ]);
     }
-    format!("{}\n{}", table.trim_fmt(), basis(checks))
+    escape::page(&format!("{}\n{}", table.trim_fmt(), basis(checks)))
 }
 
 fn basis(checks: &[Check]) -> String {

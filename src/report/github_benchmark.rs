@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::result::{ArmComparison, ResultFile};
-use super::words;
+use super::{escape, words};
 use crate::ab::verdict::Direction;
 
 /// For its tools `customSmallerIsBetter` and `customBiggerIsBetter`.
@@ -17,7 +17,7 @@ pub fn render(result: &ResultFile) -> Files {
         let primary = result.comparisons.iter().filter(|c| c.primary);
         let rows = primary.filter(|c| c.metric.direction == direction);
         let entries: Vec<Value> = rows.flat_map(|row| entries(result, row)).collect();
-        format!("{:#}\n", json!(entries))
+        escape::json(&format!("{:#}\n", json!(entries)))
     };
     Files {
         smaller: of(Direction::LowerIsBetter),

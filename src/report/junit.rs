@@ -24,7 +24,7 @@ pub fn render(result: &ResultFile) -> String {
         usize::from(incomplete),
         count(Verdict::Inconclusive),
         // The schema's times have no zone.
-        result.started.trim_end_matches('Z'),
+        escaped(result.started.trim_end_matches('Z')),
     );
     let class = escaped(&format!("iosched-ab.{}", result.workload.name));
     for case in cases {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::result::{ArmComparison, ResultFile, Status};
-use super::words;
+use super::{escape, words};
 use crate::ab::verdict::Verdict;
 
 pub fn render(result: &ResultFile) -> String {
@@ -31,5 +31,5 @@ pub fn render(result: &ResultFile) -> String {
 
 /// `#` begins a directive.
 fn one_line(text: &str) -> String {
-    text.replace(['\n', '\r', '#'], " ")
+    escape::line(&text.replace(['\n', '\r', '#'], " "))
 }

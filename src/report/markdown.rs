@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::result::{ArmComparison, ResultFile, Status};
-use super::{units, words};
+use super::{escape, units, words};
 
 /// A comment may have 64 KiB.
 const ROOM: usize = 60_000;
@@ -64,12 +64,11 @@ fn table(page: &mut String, rows: &[&ArmComparison]) {
 
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in escape::line(&text.replace(['\n', '\r'], " ")).chars() {
         match c {
             '|' | '*' | '_' | '`' | '\\' | '[' | ']' => escaped.extend(['\\', c]),
             '<' => escaped += "&lt;",
             '&' => escaped += "&amp;",
-            '\n' | '\r' => escaped.push(' '),
             _ => escaped.push(c),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::escape;
 use super::result::{ArmComparison, ResultFile, Status};
 use crate::ab::verdict::Verdict;
 
@@ -153,7 +154,11 @@ fn family(
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\")
-        .replace('"', "\\\"")
-        .replace('\n', "\\n")
+    // What is left of controls after that has no escape in this format.
+    escape::line(
+        &text
+            .replace('\\', "\\\\")
+            .replace('"', "\\\"")
+            .replace('\n', "\\n"),
+    )
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::result::{ArmComparison, ResultFile, Status};
-use super::{units, words};
+use super::{escape, units, words};
 use crate::ab::load;
 use crate::ab::verdict::{Scale, Verdict};
 use crate::workload::Fixed;
@@ -31,7 +31,7 @@ pub fn render(result: &ResultFile, all: bool) -> String {
     if !all && !exploratory.is_empty() {
         text += "More metrics: `iosched-ab report FILE --all`.\n";
     }
-    text
+    escape::page(&text)
 }
 
 fn heading(text: &mut String, result: &ResultFile) {

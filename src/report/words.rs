@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::result::{ArmComparison, ResultFile};
-use super::units;
+use super::{escape, units};
 use crate::ab::metric::Metric;
 use crate::ab::stopping::Stopping;
 use crate::ab::verdict::{Comparison, Reason, Scale, Verdict};
@@ -14,14 +14,14 @@ use crate::workload::Fixed;
 pub fn title(result: &ResultFile) -> String {
     let device = &result.device;
     let model = device.model.as_ref();
-    format!(
+    escape::line(&format!(
         "{}{} · {} · {} arms x {}",
         device.device.name,
         model.map_or(String::new(), |model| format!(" ({model})")),
         result.workload.name,
         result.design.arms.len(),
         blocks(result),
-    )
+    ))
 }
 
 /// A comparison's name for machines that keep lists of tests.

@@ -69,17 +69,21 @@ pub fn choice(device: &Device) -> Result<Choice> {
 }
 
 /// `none [mq-deadline] kyber`. A queue without choice may print `none` alone.
-fn parse_choice(text: &str) -> Option<Choice> {
+pub(crate) fn parse_choice(text: &str) -> Option<Choice> {
     let available: Vec<String> = text
         .split_whitespace()
         .map(|name| name.trim_matches(['[', ']']).to_owned())
+        .filter(|name| !name.is_empty())
         .collect();
     let active = match (selected(text), available.as_slice()) {
         (Some(active), _) => active.to_owned(),
         (None, [only]) => only.clone(),
         (None, _) => return None,
     };
-    Some(Choice { active, available })
+    // Brackets that hold nothing, or not a name.
+    available
+        .contains(&active)
+        .then_some(Choice { active, available })
 }
 
 /// Values by path below `queue/`. What cannot be read has none: writeback throttling that was never set up, for one.
@@ -146,7 +150,9 @@ mod tests {
             Some(("adios".into(), names(&["none", "mq-deadline", "adios"])))
         );
         assert_eq!(choice_of("none\n"), Some(("none".into(), names(&["none"]))));
-        assert_eq!(choice_of("none kyber"), None);
+        for text in ["none kyber", "[]", "[[", "none [ky ber]"] {
+            assert_eq!(choice_of(text), None, "{text}");
+        }
         assert_eq!(choice_of(""), None);
     }
 

@@ -3,7 +3,7 @@
 
 /// What became of a written value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kept {
+pub(crate) enum Kept {
     AsWritten,
     /// A time, kept in whole jiffies.
     Rounded,
@@ -11,7 +11,7 @@ pub(super) enum Kept {
 }
 
 /// `jiffy_ns` is the length of the kernel's timer tick.
-pub(super) fn kept(attribute: &str, written: &str, read_back: &str, jiffy_ns: u64) -> Kept {
+pub(crate) fn kept(attribute: &str, written: &str, read_back: &str, jiffy_ns: u64) -> Kept {
     let (written, read_back) = (normal(written), normal(read_back));
     let as_written = match (written.parse::<i128>(), read_back.parse::<i128>()) {
         (Ok(written), Ok(read_back)) => {

@@ -1,9 +1,8 @@
 //! Mounts of ours: made with a source that names us, and unmounted only where that source is found.
 
 use std::ffi::CString;
-use std::fs;
 use std::os::fd::RawFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -11,6 +10,7 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags};
 
 use super::loop_device;
+use crate::device::mounts::{self, Mount};
 use crate::failure::Failure;
 
 /// Mounts the FUSE connection `fuse` at `path`; only root may look in.
@@ -56,8 +56,8 @@ pub fn unmount(path: &Path, source: &str) -> Result<()> {
 /// whose server is stuck or gone: it can be given up only when nobody waits for it any more.
 pub fn cut_below(file: &Path) {
     let Some(path) = file.parent() else { return };
-    let is_ours = |entry: &Mounted| entry.path == path && entry.is_ours();
-    if mounts().is_ok_and(|mounts| mounts.iter().any(is_ours)) {
+    let is_it = |mount: &Mount| mount.point == path && is_ours(mount);
+    if mounts::read().is_ok_and(|mounts| mounts.iter().any(is_it)) {
         cut(path);
     }
 }
@@ -70,60 +70,15 @@ fn cut(path: &Path) {
 /// What the sources of our mounts begin with.
 pub const SOURCE_PREFIX: &str = "iosched-scratch-";
 
-#[derive(Debug, PartialEq, Eq)]
-struct Mounted {
-    path: PathBuf,
-    kind: String,
-    source: String,
-}
-
-impl Mounted {
-    fn is_ours(&self) -> bool {
-        self.kind == "fuse" && self.source.starts_with(SOURCE_PREFIX)
-    }
+fn is_ours(mount: &Mount) -> bool {
+    mount.filesystem == "fuse" && mount.source.starts_with(SOURCE_PREFIX)
 }
 
 /// Whether the FUSE file system `source` is what is mounted at `path`, on top of whatever else is.
 pub fn is_mounted(path: &Path, source: &str) -> Result<bool> {
-    let mounts = mounts()?;
-    let topmost = mounts.iter().rfind(|entry| entry.path == path);
-    Ok(topmost.is_some_and(|entry| entry.kind == "fuse" && entry.source == source))
-}
-
-fn mounts() -> Result<Vec<Mounted>> {
-    let text = fs::read("/proc/self/mountinfo").context("reading /proc/self/mountinfo")?;
-    Ok(String::from_utf8_lossy(&text)
-        .lines()
-        .filter_map(parse)
-        .collect())
-}
-
-/// One line of mountinfo: `36 35 98:0 /root /path rw,noatime master:1 - ext3 /dev/sda1 rw`.
-fn parse(line: &str) -> Option<Mounted> {
-    let (front, back) = line.split_once(" - ")?;
-    let mut back = back.split(' ');
-    Some(Mounted {
-        path: PathBuf::from(unescape(front.split(' ').nth(4)?)),
-        kind: back.next()?.to_owned(),
-        source: unescape(back.next()?),
-    })
-}
-
-/// Spaces, tabs, newlines and backslashes stand as octal numbers: `\040`.
-fn unescape(field: &str) -> String {
-    let mut parts = field.split('\\');
-    let mut text = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let code = part.get(..3);
-        if let Some(byte) = code.and_then(|code| u8::from_str_radix(code, 8).ok()) {
-            text.push(char::from(byte));
-            text.push_str(&part[3..]);
-        } else {
-            text.push('\\');
-            text.push_str(part);
-        }
-    }
-    text
+    let mounts = mounts::read()?;
+    let topmost = mounts::at(&mounts, path);
+    Ok(topmost.is_some_and(|mount| mount.filesystem == "fuse" && mount.source == source))
 }
 
 #[cfg(test)]
@@ -131,25 +86,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_mountinfo_is_read() {
-        let line = r"55 25 0:44 / /run/a\040b rw,nosuid shared:3 master:1 - fuse iosched-scratch-1 rw,user_id=0";
-        let mounted = parse(line).unwrap();
-        assert_eq!(mounted.path, Path::new("/run/a b"));
-        assert_eq!(mounted.source, "iosched-scratch-1");
-        assert!(mounted.is_ours());
-        assert_eq!(parse("55 25 0:44 / /run"), None);
-        assert_eq!(unescape(r"a\134b\x"), r"a\b\x");
-    }
-
-    #[test]
-    fn other_mounts_are_not_ours() {
-        let other = r"55 25 0:44 / /mnt rw - fuse.sshfs iosched-scratch-1 rw";
-        assert!(!parse(other).unwrap().is_ours());
-        assert!(
-            !parse(r"55 25 0:44 / /mnt rw - fuse s rw")
-                .unwrap()
-                .is_ours()
-        );
+    fn only_fuse_with_our_name_is_ours() {
+        for (rest, expected) in [
+            ("fuse iosched-scratch-1 rw,user_id=0", true),
+            ("fuse.sshfs iosched-scratch-1 rw", false),
+            ("fuse s rw", false),
+        ] {
+            let line = format!("55 25 0:44 / /run/a rw,nosuid shared:3 master:1 - {rest}");
+            assert_eq!(is_ours(&mounts::parse(&line)[0]), expected, "{rest}");
+        }
     }
 
     #[test]

@@ -19,6 +19,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::CgroupRef;
 use super::cgroup_mounts::Mounts;
+use crate::device::mounts;
 use crate::failure::Failure;
 use crate::journal::{Entry, Journal, Undo};
 
@@ -45,9 +46,8 @@ struct Member {
 
 impl Group {
     pub fn create(journal: &Journal, label: &str) -> Result<Self> {
-        let mountinfo = fs::read_to_string("/proc/self/mountinfo")
-            .context("reading /proc/self/mountinfo to find the control groups")?;
-        Self::create_in(&Mounts::parse(&mountinfo), journal, label)
+        let mounts = mounts::read().context("looking for the control groups")?;
+        Self::create_in(&Mounts::among(&mounts), journal, label)
     }
 
     fn create_in(mounts: &Mounts, journal: &Journal, label: &str) -> Result<Self> {
@@ -135,12 +135,13 @@ impl Group {
 }
 
 /// `cpu.stat` of version 2, which needs no controller.
-fn cpu_stat(text: &str) -> Option<(u64, u64)> {
+pub(crate) fn cpu_stat(text: &str) -> Option<(u64, u64)> {
     let value = |key| {
         text.lines()
             .find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok())
     };
-    Some((value("user_usec ")? * 1000, value("system_usec ")? * 1000))
+    let ns = |key| value(key)?.checked_mul(1000);
+    Some((ns("user_usec ")?, ns("system_usec ")?))
 }
 
 fn name(label: &str) -> String {

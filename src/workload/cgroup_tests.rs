@@ -6,8 +6,8 @@ fn journal() -> Journal {
     Journal::create().unwrap()
 }
 
-fn mounts() -> Mounts {
-    Mounts::parse(&fs::read_to_string("/proc/self/mountinfo").unwrap())
+fn hierarchies() -> Mounts {
+    Mounts::among(&mounts::read().unwrap())
 }
 
 /// A shell in the group at `path`, with children that it forked there.
@@ -99,7 +99,7 @@ fn a_group_has_its_inode_as_id_and_counts_cpu_time() {
 #[test]
 #[ignore = "root"]
 fn the_end_of_a_group_is_the_end_of_all_its_processes() {
-    let mounts = mounts();
+    let mounts = hierarchies();
     let roots = [mounts.blkio, mounts.unified];
     assert!(roots.iter().any(Option::is_some));
     for root in roots.into_iter().flatten() {
@@ -122,7 +122,7 @@ fn the_end_of_a_group_is_the_end_of_all_its_processes() {
 #[test]
 #[ignore = "root"]
 fn a_process_that_left_the_group_is_not_ended_with_it() {
-    let Some(root) = mounts().blkio else {
+    let Some(root) = hierarchies().blkio else {
         println!("skipped: no version 1 hierarchy on this machine");
         return;
     };
@@ -140,7 +140,7 @@ fn a_process_that_left_the_group_is_not_ended_with_it() {
 #[test]
 #[ignore = "root"]
 fn a_controller_is_switched_on_for_the_time_of_the_groups() {
-    let Some(root) = mounts().unified else {
+    let Some(root) = hierarchies().unified else {
         println!("skipped: no unified hierarchy on this machine");
         return;
     };

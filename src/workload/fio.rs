@@ -14,6 +14,7 @@ use super::fio_process::FioProcess;
 use super::job_file::JobFile;
 use super::{CgroupRef, Fixed, Outcome, Round, Running, Workload};
 use crate::failure::Failure;
+use crate::input;
 
 /// Histogram bins in nanoseconds and `json+` as read here came with version 3.
 const OLDEST_MAJOR: u32 = 3;
@@ -49,7 +50,7 @@ impl Fio {
     /// A job file of the user's; `devices` are those that its `filename=` may name.
     pub fn from_job_file(path: &Path, devices: &[PathBuf]) -> Result<Self> {
         let file = path.display().to_string();
-        let text = std::fs::read_to_string(path)
+        let text = input::read_text(path, input::JOB_FILE_LIMIT)
             .map_err(|e| Failure::usage(format!("cannot read the job file {file}: {e}"), ""))?;
         let part = Part {
             label: "fio".to_owned(),

@@ -13,6 +13,7 @@ use super::fio_result::{self, Report, one_line};
 use super::job_file::Window;
 use super::launch::{self, Ended, Launch, Process};
 use super::{CgroupRef, Outcome, Round};
+use crate::input;
 
 /// Longer than any round's start and end take.
 const COMPANY: Duration = Duration::from_secs(60);
@@ -134,7 +135,7 @@ impl FioProcess {
     /// Its part of the outcome. Call before [`FioProcess::stop`]: the CPU time goes with the group.
     pub fn hand_in(&mut self) -> Outcome {
         let cpu_ns = self.group.as_ref().and_then(Group::cpu_ns);
-        let report = match std::fs::read(&self.output) {
+        let report = match input::read(&self.output, input::FIO_OUTPUT_LIMIT) {
             Ok(bytes) => fio_result::parse(&bytes),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
                 Err("fio wrote no result".to_owned())

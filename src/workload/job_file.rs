@@ -60,17 +60,8 @@ const REFUSED_IF_ON: [(&str, &str); 7] = [
     ),
 ];
 
-/// Names of files that fio writes; ours keeps them in the directory of the round.
-const WRITTEN: [&str; 5] = [
-    "write_iolog",
-    "write_bw_log",
-    "write_lat_log",
-    "write_iops_log",
-    "write_hist_log",
-];
-
-/// May name a file: to be mapped as memory, or to be read for a pattern.
-const MAY_NAME_A_FILE: [&str; 4] = ["mem", "iomem", "buffer_pattern", "verify_pattern"];
+/// Between single quotes they name a file to be read.
+const PATTERNS: [&str; 2] = ["buffer_pattern", "verify_pattern"];
 
 /// Engines whose I/O passes through the scheduler of the device.
 const ENGINES: [&str; 12] = [
@@ -121,6 +112,10 @@ impl JobFile {
         let mut sections: Vec<Section> = Vec::new();
         for (index, line) in text.lines().enumerate() {
             let at = |what: &str| refuse(file, index + 1, what);
+            // For fio a line ends at a NUL.
+            if line.contains(|c: char| c.is_control() && c != '\t') {
+                return Err(at("has a control character"));
+            }
             let line = line.split([';', '#']).next().unwrap_or_default().trim();
             if line.is_empty() {
                 continue;
@@ -129,6 +124,11 @@ impl JobFile {
                 let name = name
                     .strip_suffix(']')
                     .ok_or_else(|| at("has a section without an end"))?;
+                if name.contains('/') {
+                    return Err(at(
+                        "has a job whose name is a path: its logs would go there",
+                    ));
+                }
                 sections.push(Section {
                     name: name.to_owned(),
                     options: Vec::new(),
@@ -216,9 +216,10 @@ impl JobFile {
         self.jobs()
             .map(|(_, all)| match all.get("group_reporting") {
                 Some(setting) if setting.value() != "0" => None,
-                _ => all
-                    .get("numjobs")
-                    .map_or(Some(1), |setting| setting.value().parse().ok()),
+                // More than fio itself allows by far.
+                _ => all.get("numjobs").map_or(Some(1), |setting| {
+                    setting.value().parse::<u16>().ok().map(usize::from)
+                }),
             })
             .sum()
     }
@@ -300,17 +301,18 @@ impl Setting {
         {
             return Err(format!("{key} {why}"));
         }
+        // Logs and buffers are files of fio's own: by name they stay in the round's directory.
+        let is_file_of_its_own = matches!(key.as_str(), "write_iolog" | "mem" | "iomem")
+            || (key.starts_with("write_") && key.ends_with("_log"));
+        if is_file_of_its_own && value.contains('/') {
+            return Err(format!("{key}={value} would write a file elsewhere"));
+        }
         match key.as_str() {
             "filename" if !devices.iter().any(|device| device.as_os_str() == value) => Err(
                 format!("filename={value} {ELSEWHERE}; leave it out, the device is given"),
             ),
-            key if WRITTEN.contains(&key) && (value.contains('/') || value.starts_with('.')) => {
-                Err(format!(
-                    "{key}={value} would write a file outside of the round's directory; give a plain name"
-                ))
-            }
-            key if MAY_NAME_A_FILE.contains(&key) && value.contains(['/', ':', '\'']) => {
-                Err(format!("{key}={value} would open a file"))
+            key if PATTERNS.contains(&key) && value.contains('\'') => {
+                Err(format!("{key}={value} would read a file"))
             }
             "ioengine" if !ENGINES.contains(&value) => Err(format!(
                 "ioengine={value} does not go through the scheduler of a block device; use one of {}",

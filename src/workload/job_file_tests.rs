@@ -53,6 +53,12 @@ fn what_would_falsify_the_round_is_refused_by_line() {
         "buffer_pattern='/etc/shadow'",
         "allow_mounted_write=1",
         "unlink_each_loop",
+        "unlink\0=0",
+        "write_bw_log=/etc/cron.d/x",
+        "write_iolog=../trace",
+        "iomem=mmap:/etc/passwd",
+        "[../../x]",
+        "rw=read\rioscheduler=bfq",
     ] {
         let message = refusal(&format!("# a comment\n[job]\n{option}\n"));
         assert!(message.starts_with("my.fio:3: "), "{option}: {message}");
@@ -131,6 +137,7 @@ fn entries_are_counted_where_nothing_is_grouped() {
         ("[a]\ngroup_reporting\n", None),
         ("[a]\ngroup_reporting=0\n", Some(1)),
         ("[a]\nnumjobs=many\n", None),
+        ("[a]\nnumjobs=18446744073709551615\n[b]\n", None),
     ] {
         assert_eq!(parse(text).unwrap().entries(), entries, "{text}");
     }

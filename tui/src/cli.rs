@@ -63,6 +63,13 @@ pub enum Command {
         after_help = "Examples:\n  iosched restore --list     show it only\n  iosched restore"
     )]
     Restore(Restore),
+    /// Every requirement, whether it holds, and how to mend it; exit code 0 if measuring and switching work
+    #[command(
+        after_help = "Examples:\n  iosched doctor             of all disks\n  \
+        iosched doctor sda --json | jq '.items[] | select(.state != \"ok\")'\n\n\
+        The probe is attached and detached for it; nothing is changed."
+    )]
+    Doctor(Doctor),
     /// Print a completion script
     #[command(after_help = "Example:\n  iosched completions bash > /etc/bash_completion.d/iosched")]
     Completions { shell: clap_complete::Shell },
@@ -152,6 +159,14 @@ pub enum Output {
 
 #[derive(Args)]
 pub struct Schedulers {
+    #[arg(value_name = "DEVICE")]
+    pub devices: Vec<String>,
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct Doctor {
     #[arg(value_name = "DEVICE")]
     pub devices: Vec<String>,
     #[arg(long)]

@@ -1,6 +1,7 @@
 //! `iosched`: look. Arguments, one call a command, exit code.
 
 mod cli;
+mod doctor;
 mod restore;
 mod schedulers;
 mod set;
@@ -13,6 +14,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 use iosched::failure;
+use iosched::report::escape;
 
 fn main() -> ExitCode {
     // This binary is also what it starts: the guardian, and the first moments of the demo's workload.
@@ -29,16 +31,17 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     if !matches!(
         cli.command,
-        Some(Command::Restore(_) | Command::Completions { .. })
+        Some(Command::Restore(_) | Command::Doctor(_) | Command::Completions { .. })
     ) {
         for note in iosched::journal::notes() {
-            let _ = writeln!(std::io::stderr(), "iosched: note: {note}");
+            let _ = writeln!(std::io::stderr(), "iosched: note: {}", escape::line(&note));
         }
     }
     let outcome = iosched::interrupt::install().and_then(|()| match cli.command {
         Some(Command::Stat(arguments)) => stat::run(&arguments),
         Some(Command::Schedulers(arguments)) => schedulers::run(&arguments),
         Some(Command::Set(arguments)) => set::run(&arguments),
+        Some(Command::Doctor(arguments)) => doctor::run(&arguments),
         Some(Command::Restore(arguments)) => restore::run(&arguments),
         None => watch(&cli.watch),
         Some(Command::Completions { shell }) => {
@@ -55,7 +58,11 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if failure::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "iosched: {error:#}");
+            let _ = writeln!(
+                std::io::stderr(),
+                "iosched: {}",
+                escape::page(&format!("{error:#}"))
+            );
             ExitCode::from(failure::kind_of(&error).exit_code())
         }
     }

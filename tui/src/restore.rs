@@ -5,6 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use iosched::failure::Failure;
 use iosched::journal;
+use iosched::report::escape;
 
 use crate::cli::Restore;
 
@@ -32,10 +33,11 @@ pub fn run(arguments: &Restore) -> Result<()> {
         writeln!(
             out,
             "Process {} ({}){when} left behind:",
-            left.pid, left.command
+            left.pid,
+            escape::line(&left.command)
         )?;
         for line in left.describe() {
-            writeln!(out, "  {line}")?;
+            writeln!(out, "  {}", escape::line(&line))?;
         }
         if !arguments.list {
             let errors = left.restore()?;

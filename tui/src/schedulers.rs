@@ -4,6 +4,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use iosched::device::{DepthSource, Device, HardwareDepth};
+use iosched::report::escape;
 use iosched::scheduler::{self, State};
 use serde::Serialize;
 
@@ -34,8 +35,8 @@ pub fn run(arguments: &Schedulers) -> Result<()> {
     let rows = devices.iter().map(row).collect::<Result<Vec<Row>>>()?;
     let mut out = std::io::stdout().lock();
     if arguments.json {
-        serde_json::to_writer_pretty(&mut out, &rows).map_err(std::io::Error::from)?;
-        writeln!(out)?;
+        let text = escape::json(&serde_json::to_string_pretty(&rows)?);
+        writeln!(out, "{text}")?;
         return Ok(());
     }
     for row in &rows {
@@ -93,7 +94,7 @@ fn print(out: &mut impl Write, row: &Row) -> Result<()> {
     for group in [own, queue] {
         let line: Vec<String> = group
             .iter()
-            .map(|(name, value)| format!("{name}={value}"))
+            .map(|(name, value)| escape::line(&format!("{name}={value}")))
             .collect();
         for piece in wrap(&line, 96) {
             writeln!(out, "  {piece}")?;

@@ -6,7 +6,7 @@ use anyhow::Result;
 use iosched::arm::Arm;
 use iosched::device::Device;
 use iosched::preflight::{self, Intent};
-use iosched::report::units;
+use iosched::report::{escape, units};
 use iosched::scheduler;
 
 use crate::cli::Set;
@@ -44,11 +44,12 @@ pub fn run(arguments: &Set) -> Result<()> {
             units::time(Some(ns as f64))
         )?;
     }
+    let mut lines = Vec::new();
     for (attribute, value) in &after.settings {
         match before.settings.get(attribute) {
             Some(old) if old == value => {}
-            Some(old) => writeln!(out, "  {attribute}: {old} -> {value}")?,
-            None => writeln!(out, "  {attribute}: {value} (new)")?,
+            Some(old) => lines.push(format!("{attribute}: {old} -> {value}")),
+            None => lines.push(format!("{attribute}: {value} (new)")),
         }
     }
     for attribute in before
@@ -56,10 +57,12 @@ pub fn run(arguments: &Set) -> Result<()> {
         .keys()
         .filter(|name| !after.settings.contains_key(*name))
     {
-        writeln!(out, "  {attribute}: gone")?;
+        lines.push(format!("{attribute}: gone"));
     }
-    for note in notes.iter().chain(&applied.notes) {
-        writeln!(out, "  note: {note}")?;
+    let notes = notes.iter().chain(&applied.notes);
+    lines.extend(notes.map(|note| format!("note: {note}")));
+    for line in lines {
+        writeln!(out, "  {}", escape::line(&line))?;
     }
     Ok(())
 }

@@ -13,7 +13,9 @@ use iosched::cgroups::Names;
 use iosched::device::Device;
 use iosched::failure::Failure;
 use iosched::interrupt;
+use iosched::privileges;
 use iosched::probe::{self, Probe};
+use iosched::report::escape;
 use iosched::report::live::{self, Burst, DeviceState, LiveRecord, Selection};
 use iosched::scheduler;
 use iosched::snapshot::{self, Interval, OwnerNumbers};
@@ -37,7 +39,7 @@ pub fn run(arguments: &Stat) -> Result<()> {
     )?;
     let mut err = std::io::stderr();
     for note in probe.notes() {
-        let _ = writeln!(err, "iosched: note: {note}");
+        let _ = writeln!(err, "iosched: note: {}", escape::line(&note));
     }
     let selection = Filter {
         pid: arguments.pid,
@@ -46,6 +48,7 @@ pub fn run(arguments: &Stat) -> Result<()> {
     };
     let mut out = Printer::new(arguments.output, arguments.detail.clone());
     let mut earlier = probe.snapshot()?;
+    privileges::keep_those_of_a_watch()?;
     let mut next = Instant::now();
     let mut left = arguments.count;
     while left != Some(0) {
@@ -85,7 +88,7 @@ fn devices(names: &[String]) -> Result<Vec<Device>> {
     for name in names {
         let level = Device::measured(name)?;
         for note in level.notes {
-            let _ = writeln!(err, "iosched: note: {note}");
+            let _ = writeln!(err, "iosched: note: {}", escape::line(&note));
         }
         for device in level.devices {
             if !devices.contains(&device) {
@@ -96,7 +99,7 @@ fn devices(names: &[String]) -> Result<Vec<Device>> {
     if names.is_empty() {
         let choice = Device::lowest()?;
         for note in choice.notes {
-            let _ = writeln!(err, "iosched: note: {note}");
+            let _ = writeln!(err, "iosched: note: {}", escape::line(&note));
         }
         devices = choice.devices;
     }
@@ -166,7 +169,7 @@ impl Printer {
         match self.output {
             Output::Json => {
                 let mut out = std::io::stdout().lock();
-                let line = serde_json::to_string(record)?;
+                let line = escape::json(&serde_json::to_string(record)?);
                 writeln!(out, "{line}")?;
             }
             Output::Text => {

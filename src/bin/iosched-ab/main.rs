@@ -17,6 +17,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
+use iosched::report::escape;
 use iosched::{failure, guardian, interrupt, journal, workload};
 
 fn main() -> ExitCode {
@@ -54,7 +55,11 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if failure::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "iosched-ab: {error:#}");
+            let _ = writeln!(
+                std::io::stderr(),
+                "iosched-ab: {}",
+                escape::page(&format!("{error:#}"))
+            );
             ExitCode::from(failure::kind_of(&error).exit_code())
         }
     }
@@ -69,5 +74,9 @@ fn changing(command: impl FnOnce() -> Result<()>) -> Result<()> {
 }
 
 fn note(text: &str) {
-    let _ = writeln!(std::io::stderr(), "iosched-ab: note: {text}");
+    let _ = writeln!(
+        std::io::stderr(),
+        "iosched-ab: note: {}",
+        escape::line(text)
+    );
 }

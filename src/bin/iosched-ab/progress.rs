@@ -7,7 +7,7 @@ use iosched::ab::run::Observer;
 use iosched::ab::turn::Turn;
 use iosched::arm::Arm;
 use iosched::report::result::{ResultFile, Round};
-use iosched::report::units;
+use iosched::report::{escape, units};
 
 #[derive(Default)]
 pub struct Progress {
@@ -57,14 +57,14 @@ impl Observer for Progress {
             Some(problem) => format!("does not count: {problem}"),
             None => value.unwrap_or_else(|| "done".to_owned()),
         };
-        let line = format!(
+        let line = escape::line(&format!(
             "round {}/{} block {}{} {}: {outcome}",
             round.index + 1,
             self.rounds,
             round.block + 1,
             if round.attempt > 0 { " again" } else { "" },
             round.arm
-        );
+        ));
         match &self.bar {
             Some(bar) => {
                 if round.problem.is_some() {

@@ -4,12 +4,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use iosched::ab::analysis;
 use iosched::failure::Failure;
+use iosched::input;
 use iosched::journal;
-use iosched::report::result::{ResultFile, SCHEMA_VERSION, Status};
+use iosched::report::read::{self, Unreadable};
+use iosched::report::result::{ResultFile, SCHEMA_VERSION};
 use iosched::report::{
-    benchfmt, bmf, csv, github_benchmark, junit, ktap, markdown, openmetrics, text,
+    benchfmt, bmf, csv, escape, github_benchmark, junit, ktap, markdown, openmetrics, text,
 };
 use iosched::workload::catalogue;
 
@@ -19,7 +20,9 @@ pub fn run(arguments: &Report) -> Result<()> {
     let result = read(&arguments.file)?;
     let text = match arguments.format {
         Format::Text => text::render(&result, arguments.all),
-        Format::Json => serde_json::to_string_pretty(&result).context("writing JSON")? + "\n",
+        Format::Json => {
+            escape::json(&serde_json::to_string_pretty(&result).context("writing JSON")?) + "\n"
+        }
         Format::Csv => csv::render(&result),
         Format::Markdown => markdown::render(&result),
         Format::Junit => junit::render(&result),
@@ -53,39 +56,28 @@ fn two_files(result: &ResultFile, output: Option<&Path>) -> Result<()> {
 /// A result file of this version.
 pub fn read(file: &Path) -> Result<ResultFile> {
     let path = file.display();
-    let bytes = std::fs::read(file).map_err(|error| {
+    let bytes = input::read(file, input::RESULT_LIMIT).map_err(|error| {
         Failure::usage(
             format!("cannot read {path}: {error}"),
             "name a result file of iosched-ab",
         )
     })?;
-    let value: serde_json::Value =
-        serde_json::from_slice(&bytes).map_err(|error| not_a_result(&path, &error))?;
-    let version = value
-        .get("schema_version")
-        .and_then(serde_json::Value::as_u64);
-    if version != Some(u64::from(SCHEMA_VERSION)) {
-        return Err(Failure::usage(
+    read::parse(&bytes).map_err(|why| match why {
+        Unreadable::Json(error) => Failure::usage(
+            format!("{path} is not a result of iosched-ab: {error}"),
+            "name a file that `iosched-ab run` wrote",
+        ),
+        Unreadable::Version(version) => Failure::usage(
             format!(
                 "{path} has schema version {version:?}, this iosched-ab reads {SCHEMA_VERSION}"
             ),
             "take the iosched-ab that wrote it",
-        ));
-    }
-    let mut result: ResultFile =
-        serde_json::from_value(value).map_err(|error| not_a_result(&path, &error))?;
-    // Of a run that was killed nobody has drawn the conclusions.
-    if result.status == Status::Running {
-        analysis::conclude(&mut result);
-    }
-    Ok(result)
-}
-
-fn not_a_result(path: &impl std::fmt::Display, error: &serde_json::Error) -> anyhow::Error {
-    Failure::usage(
-        format!("{path} is not a result of iosched-ab: {error}"),
-        "name a file that `iosched-ab run` wrote",
-    )
+        ),
+        Unreadable::Inconsistent(what) => Failure::usage(
+            format!("{path} contradicts itself: {what}"),
+            "take the file as `iosched-ab run` wrote it",
+        ),
+    })
 }
 
 pub fn workloads() -> Result<()> {

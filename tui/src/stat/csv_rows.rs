@@ -1,5 +1,6 @@
 //! A record of `iosched stat` as rows of CSV. Pure.
 
+use iosched::report::escape;
 use iosched::report::live::{Latency, LiveRecord};
 
 pub const HEADER: [&str; 25] = [
@@ -93,8 +94,8 @@ pub fn rows(record: &LiveRecord) -> Vec<Vec<String>> {
         let pid = process.pid.map_or(String::new(), |pid| pid.to_string());
         row.extend([
             pid,
-            process.comm.clone(),
-            process.cgroup.clone().unwrap_or_default(),
+            escape::cell(&process.comm),
+            escape::cell(process.cgroup.as_deref().unwrap_or_default()),
         ]);
         row.extend(
             [

@@ -4,10 +4,9 @@ use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
 use iosched::report::live::{LiveDevice, LiveProcess};
-use iosched::report::units;
+use iosched::report::{escape, units};
 use iosched::snapshot::Log2Histogram;
 
-use super::text::printable;
 use crate::cli::Detail;
 
 pub fn device_lines(device: &LiveDevice, wanted: &[Detail]) -> String {
@@ -170,7 +169,7 @@ pub fn process_lines(rows: &[&LiveProcess], wanted: &[Detail]) -> String {
         };
         table.add_row([
             row.pid.map_or("-".to_owned(), |pid| pid.to_string()),
-            printable(&row.comm),
+            escape::line(&row.comm),
             units::share(fairness.device_time_share),
             units::share(fairness.bytes_share),
             units::share(Some(fairness.backlogged_share)),

@@ -2,7 +2,7 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 use iosched::report::live::{Latency, LiveDevice, LiveProcess, LiveRecord};
-use iosched::report::units;
+use iosched::report::{escape, units};
 
 use super::detail;
 use crate::cli::Detail;
@@ -126,7 +126,7 @@ fn table(rows: &[&LiveProcess]) -> String {
     for row in rows {
         table.add_row([
             row.pid.map_or("-".to_owned(), |pid| pid.to_string()),
-            printable(&row.comm),
+            escape::line(&row.comm),
             units::count(seconds(row, row.reads)),
             units::count(seconds(row, row.writes)),
             units::throughput(row.bytes_per_s),
@@ -137,7 +137,7 @@ fn table(rows: &[&LiveProcess]) -> String {
             units::time(row.device_time.p99_ns),
             units::time(row.device_time.max_ns),
             (row.merges.back + row.merges.front + row.merges.rq).to_string(),
-            printable(row.cgroup.as_deref().unwrap_or("-")),
+            escape::line(row.cgroup.as_deref().unwrap_or("-")),
         ]);
     }
     for index in (0..12).filter(|index| *index != 1) {
@@ -146,11 +146,4 @@ fn table(rows: &[&LiveProcess]) -> String {
         }
     }
     format!("{table}\n")
-}
-
-/// Names come from outside; control characters must not reach the terminal.
-pub fn printable(name: &str) -> String {
-    name.chars()
-        .map(|c| if c.is_control() { '?' } else { c })
-        .collect()
 }

@@ -74,6 +74,40 @@ fn text_has_its_columns() {
     );
 }
 
+/// A process is called what it likes.
+#[test]
+#[ignore = "root"]
+fn no_name_reaches_the_terminal_as_more_than_text() {
+    const NAME: &str = "=\u{1b}[2J\u{9b}m\n|,\"";
+    let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
+    let dd = program.directory().join(NAME);
+    std::fs::copy("/bin/dd", &dd).expect("dd");
+    let input = format!("if={}", disk.node());
+    let printed = |output: &str| {
+        let started = stat(&program, &disk.node(), 2, &["--output", output]);
+        run(
+            dd.to_str().expect("UTF-8"),
+            &[&input, "of=/dev/null", "bs=4k", "count=50", "iflag=direct"],
+        );
+        let text = started.end().ends(0, &[]).stdout;
+        assert!(
+            !text.contains(|c: char| c != '\n' && c.is_control()),
+            "{text:?}"
+        );
+        text
+    };
+    let text = printed("text");
+    assert!(text.contains("=?[2J?m?|,\""), "{text}");
+    let record: Value = serde_json::from_str(&printed("json")).expect("JSON");
+    let processes = record["processes"].as_array().expect("a list");
+    assert!(
+        processes.iter().any(|row| row["comm"] == NAME),
+        "{processes:#?}"
+    );
+    let csv = printed("csv");
+    assert!(csv.contains(",\"'=?[2J?m?|,\"\"\","), "{csv}");
+}
+
 #[test]
 #[ignore = "root"]
 fn processes_are_added_up_by_control_group() {

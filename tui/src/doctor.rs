@@ -1,0 +1,41 @@
+//! `iosched doctor`.
+
+use std::io::Write;
+
+use anyhow::Result;
+use iosched::device::Device;
+use iosched::doctor::{self, facts};
+use iosched::failure::Failure;
+use iosched::report::escape;
+
+use crate::cli::Doctor;
+
+pub fn run(arguments: &Doctor) -> Result<()> {
+    let named = !arguments.devices.is_empty();
+    let devices = if named {
+        let mut devices = Vec::new();
+        for name in &arguments.devices {
+            devices.extend(Device::measured(name)?.devices);
+        }
+        devices
+    } else {
+        Device::lowest()?.devices
+    };
+    let diagnosis = doctor::diagnose(&facts::read(&devices), named);
+    let text = if arguments.json {
+        escape::json(&serde_json::to_string_pretty(&diagnosis)?) + "\n"
+    } else {
+        doctor::render(&diagnosis)
+    };
+    std::io::stdout().lock().write_all(text.as_bytes())?;
+    let cannot = match (diagnosis.can_measure, diagnosis.can_switch) {
+        (true, true) => return Ok(()),
+        (false, true) => "measure",
+        (true, false) => "switch schedulers",
+        (false, false) => "measure or switch schedulers",
+    };
+    Err(Failure::runtime(
+        format!("cannot {cannot} here"),
+        "the lines marked missing say what to do",
+    ))
+}
