@@ -144,7 +144,7 @@ fn a_report_is_made_of_results_alone() {
         ),
         ("other", b"{\"jobs\":[]}", "schema version"),
         ("hollow", b"{\"schema_version\":1}", "is not a result"),
-        ("list", b"[]", "schema version"),
+        ("list", b"[]", "is not a result"),
     ] {
         fs::write(program.directory().join(name), content).expect("a file");
         let ended = program.run(&["report", name]).ends(2, &[name, says]);

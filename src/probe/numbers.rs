@@ -14,6 +14,8 @@ use crate::snapshot::{
     DeviceNumbers, DeviceOp, InFlight, Log2Histogram, Merges, Op, Order, OwnerFairness, OwnerKey,
     OwnerKind, OwnerNumbers, OwnerOp, StatusCount,
 };
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 pub(super) fn device(name: &str, raw: &RawDevice, is_errno: bool) -> DeviceNumbers {
     let mut numbers = DeviceNumbers::new(name);
@@ -239,8 +241,10 @@ impl Owners {
 }
 
 /// Is there still a process of that number? If it is a younger one the owner stays a while longer, no harm done.
+/// Asked by a signal that is none: /proc may be mounted so that it hides the processes of others.
 fn is_alive(key: &OwnerKey) -> bool {
-    std::path::Path::new(&format!("/proc/{}", key.tgid)).exists()
+    let pid = Pid::from_raw(key.tgid.cast_signed());
+    pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }
 
 fn owner_key(row: &owner, device: &str) -> OwnerKey {
@@ -363,4 +367,27 @@ fn fairness(row: &owner, now_ns: u64) -> Result<OwnerFairness> {
             row.gaps.iter().map(|&cell| u64::from(cell)).collect(),
         )?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_lives_is_told_without_proc() {
+        let of = |tgid: u32| OwnerKey {
+            device: "x".to_owned(),
+            kind: OwnerKind::Process,
+            tgid,
+            start_ms: 0,
+            cgroup_id: 0,
+        };
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        // One that has not been waited for has its number still.
+        assert!(is_alive(&of(child.id())));
+        child.wait().unwrap();
+        assert!(!is_alive(&of(child.id())));
+        // Somebody else's, perhaps.
+        assert!(is_alive(&of(1)) && !is_alive(&of(0)));
+    }
 }
