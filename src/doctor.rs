@@ -2,7 +2,7 @@
 //! with the very functions that measuring and switching use, so that the two cannot disagree.
 
 pub mod facts; // what this machine says
-mod rivals; // who else sets schedulers
+pub mod rivals; // who else sets schedulers
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

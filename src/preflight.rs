@@ -1,7 +1,6 @@
 //! What must hold before anything is touched. Every check runs and every finding is shown at once; nothing here changes
 //! the machine. The rules for data: a raw device is written only on its owner's word, and never while anything uses it.
 
-pub mod agents; // what else sets schedulers here
 mod arms; // whether the device takes them, and they stand side by side
 mod in_use; // who uses a disk
 mod lock; // one comparison on a disk at a time
@@ -12,6 +11,7 @@ mod zoned; // disks that must be written in order
 use std::fmt;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
 
 use anyhow::Result;
 use rustix::fs::{Access, Mode, OFlags};
@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arm::Arm;
 use crate::device::{Device, mounts};
+use crate::doctor::rivals;
 use crate::failure::Failure;
 
 pub use lock::lock;
@@ -131,7 +132,7 @@ pub fn check(device: &Device, intent: &Intent) -> Result<Report> {
     arms::check(device, intent.arms, &mut report)?;
     zoned::check(device, intent, &mut report);
     check_use(device, intent, &mut report)?;
-    report.findings.extend(agents::at_work());
+    check_rivals(&mut report);
     machine::check(&mut report);
     Ok(report)
 }
@@ -246,6 +247,16 @@ fn check_destruction(device: &Device, intent: &Intent, report: &mut Report) {
             Severity::Warning,
             format!("{} has partitions: {}", device.name, partitions.join(", ")),
             "all of them will be lost",
+        );
+    }
+}
+
+fn check_rivals(report: &mut Report) {
+    for rival in rivals::find(Path::new("/")) {
+        report.add(
+            Severity::Note,
+            format!("{}:{} sets schedulers", rival.file, rival.line),
+            "udev is held off while a run lasts; rounds in which another sets it do not count",
         );
     }
 }

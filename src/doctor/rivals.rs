@@ -50,7 +50,7 @@ const TUNED: [&str; 4] = [
 const TUNED_OPTION: &str = "elevator";
 
 /// Below `root`, which is `/` but for tests.
-pub(super) fn find(root: &Path) -> Vec<Rival> {
+pub fn find(root: &Path) -> Vec<Rival> {
     let mut found = Vec::new();
     for (directories, extension) in DIRECTORIES {
         let mut seen = BTreeSet::new();

@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use iosched::device::Device;
 use iosched::failure::Failure;
 use iosched::interrupt;
+use iosched::report::escape;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Ok if the word, given or typed, is that of this disk.
@@ -63,8 +64,8 @@ fn ask(device: &Device) -> Result<String> {
     write!(
         screen,
         "All data on {} will be lost. Type {} to go on: ",
-        describe(device),
-        names(device)[0]
+        escape::line(&describe(device)),
+        escape::line(&names(device)[0])
     )?;
     screen.flush()?;
     // Ctrl-C must end the question too.
