@@ -15,6 +15,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use iosched::device::Device;
 use iosched::failure::{self, Failure};
+use iosched::interrupt;
 use iosched::probe::{Detail, Probe};
 use iosched::snapshot::Interval;
 use rustix::time::{ClockId, clock_gettime};
@@ -36,7 +37,7 @@ const SECONDS: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(250);
 
 fn main() -> ExitCode {
-    match run() {
+    match interrupt::install().and_then(|()| run()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("growth: {error:#}");
@@ -107,6 +108,10 @@ fn case(readers: &Path, processes: u32, disks: &[Disk], statistics: &Statistics)
     let mut before = probe.snapshot()?;
     while child.try_wait()?.is_none() {
         std::thread::sleep(PAUSE);
+        if let Err(ended) = interrupt::check() {
+            child.kill()?;
+            return Err(ended);
+        }
         let start = cpu_ns();
         let after = probe.snapshot()?;
         let read = cpu_ns();

@@ -1,7 +1,6 @@
 //! What root tests share: devices of their own, left as they were found.
 #![allow(dead_code)] // Each test binary uses its part.
 
-pub mod named_tests;
 pub mod program;
 pub mod traces;
 

@@ -19,8 +19,6 @@ mod owners; // whose request is it?
 mod requests; // which request is it?
 #[path = "../../tests/support/mod.rs"]
 mod support;
-#[path = "traps/table.rs"]
-mod table; // of docs/traps.md itself
 #[allow(dead_code)] // each test binary uses its part
 mod watch;
 #[path = "traps/work.rs"]
