@@ -60,8 +60,8 @@ const REFUSED_IF_ON: [(&str, &str); 7] = [
     ),
 ];
 
-/// Between single quotes they name a file to be read.
-const PATTERNS: [&str; 2] = ["buffer_pattern", "verify_pattern"];
+/// May name a file: to be mapped as memory, or, between quotes, to be read for a pattern.
+const MAY_NAME_A_FILE: [&str; 4] = ["mem", "iomem", "buffer_pattern", "verify_pattern"];
 
 /// Engines whose I/O passes through the scheduler of the device.
 const ENGINES: [&str; 12] = [
@@ -305,8 +305,12 @@ impl Setting {
             "filename" if !devices.iter().any(|device| device.as_os_str() == value) => Err(
                 format!("filename={value} {ELSEWHERE}; leave it out, the device is given"),
             ),
-            key if PATTERNS.contains(&key) && value.contains('\'') => {
-                Err(format!("{key}={value} would read a file"))
+            // By plain names logs stay in the round's directory.
+            key if is_log(key) && (value.contains('/') || value.starts_with('.')) => Err(format!(
+                "{key}={value} would write a file elsewhere; give a plain name"
+            )),
+            key if MAY_NAME_A_FILE.contains(&key) && value.contains(['/', ':', '\'']) => {
+                Err(format!("{key}={value} would open a file"))
             }
             "ioengine" if !ENGINES.contains(&value) => Err(format!(
                 "ioengine={value} does not go through the scheduler of a block device; use one of {}",
@@ -318,6 +322,10 @@ impl Setting {
             _ => Ok(()),
         }
     }
+}
+
+fn is_log(key: &str) -> bool {
+    key == "write_iolog" || (key.starts_with("write_") && key.ends_with("_log"))
 }
 
 fn is_direction(value: &str) -> bool {
