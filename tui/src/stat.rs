@@ -2,6 +2,7 @@
 
 mod csv_rows;
 mod detail;
+mod presence;
 mod text;
 
 use std::cell::RefCell;
@@ -21,6 +22,7 @@ use iosched::scheduler;
 use iosched::snapshot::{self, Interval, OwnerNumbers};
 
 use crate::cli::{By, Detail, Output, Stat};
+use presence::Presence;
 
 pub fn run(arguments: &Stat) -> Result<()> {
     let devices = devices(&arguments.devices)?;
@@ -37,10 +39,8 @@ pub fn run(arguments: &Stat) -> Result<()> {
             writeback: arguments.writeback_owner,
         },
     )?;
-    let mut err = std::io::stderr();
-    for note in probe.notes() {
-        let _ = writeln!(err, "iosched: note: {}", escape::line(&note));
-    }
+    say(&probe.notes());
+    let mut presence = Presence::new(&devices, !arguments.devices.is_empty());
     let selection = Filter {
         pid: arguments.pid,
         cgroup: arguments.cgroup.clone(),
@@ -75,6 +75,7 @@ pub fn run(arguments: &Stat) -> Result<()> {
             &selection,
         ))?;
         interrupted?;
+        say(&presence.news());
         probe.recycle()?;
         earlier = later;
         left = left.map(|count| count - 1);
@@ -82,14 +83,18 @@ pub fn run(arguments: &Stat) -> Result<()> {
     Ok(())
 }
 
-fn devices(names: &[String]) -> Result<Vec<Device>> {
+fn say(notes: &[String]) {
     let mut err = std::io::stderr();
+    for note in notes {
+        let _ = writeln!(err, "iosched: note: {}", escape::line(note));
+    }
+}
+
+fn devices(names: &[String]) -> Result<Vec<Device>> {
     let mut devices: Vec<Device> = Vec::new();
     for name in names {
         let level = Device::measured(name)?;
-        for note in level.notes {
-            let _ = writeln!(err, "iosched: note: {}", escape::line(&note));
-        }
+        say(&level.notes);
         for device in level.devices {
             if !devices.contains(&device) {
                 devices.push(device);
@@ -98,9 +103,7 @@ fn devices(names: &[String]) -> Result<Vec<Device>> {
     }
     if names.is_empty() {
         let choice = Device::lowest()?;
-        for note in choice.notes {
-            let _ = writeln!(err, "iosched: note: {}", escape::line(&note));
-        }
+        say(&choice.notes);
         devices = choice.devices;
     }
     if devices.is_empty() {

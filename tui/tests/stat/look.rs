@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::support::program::{Ended, Program};
 use crate::support::{LoopDevice, run};
-use crate::watch::{record, stat};
+use crate::watch::{attached, record, stat};
 use crate::{BINARY, SIZE_BYTES, number};
 
 fn read(disk: &LoopDevice) {
@@ -106,6 +106,33 @@ fn no_name_reaches_the_terminal_as_more_than_text() {
     );
     let csv = printed("csv");
     assert!(csv.contains(",\"'=?[2J?m?|,\"\"\","), "{csv}");
+}
+
+#[test]
+#[ignore = "root"]
+fn disks_that_come_and_go_are_told() {
+    let program = Program::new(BINARY);
+    let goes = LoopDevice::in_memory(SIZE_BYTES);
+    let started = attached(program.start(&["stat", "-n", "5", "-i", "1"]));
+    let comes = LoopDevice::in_memory(SIZE_BYTES);
+    let came = format!("{} has come and is not watched", name_of(&comes));
+    let went = format!("{} has gone", name_of(&goes));
+    drop(goes);
+    let ended = started.end().ends(0, &[&came, &went]);
+    assert_eq!(ended.stderr.matches(&came).count(), 1, "{}", ended.stderr);
+    // Those that were named are all that there is to tell of.
+    let named = attached(program.start(&["stat", &comes.node(), "-n", "3", "-i", "1"]));
+    let another = LoopDevice::in_memory(SIZE_BYTES);
+    let ended = named.end().ends(0, &[]);
+    assert!(
+        !ended.stderr.contains(&name_of(&another)),
+        "{}",
+        ended.stderr
+    );
+}
+
+fn name_of(disk: &LoopDevice) -> String {
+    disk.node().trim_start_matches("/dev/").to_owned()
 }
 
 #[test]
