@@ -34,7 +34,7 @@ for clang in clang-14 clang-19; do
 	elif [[ $EUID -ne 0 ]]; then
 		skipped_groups+=("the BPF object built by $clang: loading needs root")
 	else
-		run env CLANG=$clang CARGO_TARGET_DIR=target/$clang cargo test --locked -p iosched-bpf -- --ignored --show-output
+		run env CLANG=$clang CARGO_TARGET_DIR=target/$clang cargo test --locked -p iosched-bpf -- --ignored --test-threads=1 --show-output
 	fi
 done
 
