@@ -4,12 +4,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use iosched::guardian::{self, Guardian};
-use iosched::journal::Journal;
+use iosched::journal::{Journal, TemporaryFiles};
 use iosched::scratch::{Model, Scratch};
 use iosched::workload::{self, Running, Workload, catalogue};
-use tempfile::TempDir;
 
 const SIZE_BYTES: u64 = 1 << 30;
 /// Longer than anybody looks.
@@ -18,7 +17,7 @@ const TIME: Duration = Duration::from_secs(24 * 3600);
 /// Ended in the order of the fields.
 pub struct Demo {
     running: Box<dyn Running>,
-    _files: TempDir,
+    _files: TemporaryFiles,
     scratch: Scratch,
     _guardian: Guardian,
 }
@@ -30,10 +29,7 @@ impl Demo {
         workload.check()?;
         let guardian = guardian::start(launcher, journal)?;
         let scratch = Scratch::create(Model::Ssd, SIZE_BYTES, journal)?;
-        let files = tempfile::Builder::new()
-            .prefix("iosched-demo-")
-            .tempdir()
-            .context("making a directory")?;
+        let files = TemporaryFiles::create(journal, "demo")?;
         let running = workload.start(&workload::Round {
             device_node: &Path::new("/dev").join(scratch.device_name()),
             arm_label: "demo",
