@@ -3,6 +3,9 @@
 #ifndef IOSCHED_LATENCY_BPF_H
 #define IOSCHED_LATENCY_BPF_H
 
+/* So many devices that the histograms of each are as coarse as an owner's, COARSE of them in each element. */
+const volatile bool devices_are_coarse;
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -41,9 +44,15 @@ static __always_inline __u32 first_row(__u32 shard, __u32 op)
 /* Only ever called at completions, but for I2D: see add_alone. */
 static __always_inline void count_device(__u32 row, __u32 n, __u64 ns)
 {
-	struct device_histogram *histogram = bpf_map_lookup_elem(&histograms, &row);
-	__u32 cell = clamp_cell(cell_of(ns, DEVICE_UNIT_SHIFT, DEVICE_SUB_BITS), DEVICE_CELLS);
+	__u32 element = devices_are_coarse ? row / COARSE : row;
+	struct device_histogram *histogram = bpf_map_lookup_elem(&histograms, &element);
+	__u32 cell;
 
+	if (devices_are_coarse)
+		cell = row % COARSE * OWNER_CELLS +
+		       clamp_cell(cell_of(ns, OWNER_UNIT_SHIFT, OWNER_SUB_BITS), OWNER_CELLS);
+	else
+		cell = clamp_cell(cell_of(ns, DEVICE_UNIT_SHIFT, DEVICE_SUB_BITS), DEVICE_CELLS);
 	keep(cell);
 	if (histogram && cell < DEVICE_CELLS)
 		add_alone(&histogram->cells[cell], n);

@@ -42,6 +42,8 @@ pub const OPS: usize = 8;
 pub const DATA_OPS: usize = 3;
 pub const DEVICE_CELLS: usize = 1792;
 pub const OWNER_CELLS: usize = 448;
+/// Histograms of the owners' layout in the room of one of a device's.
+const COARSE: usize = DEVICE_CELLS / OWNER_CELLS;
 pub const GAP_CELLS: usize = 64;
 pub const LOG2_CELLS: usize = 48;
 pub const DISPATCHES: usize = 8192;
@@ -155,6 +157,8 @@ pub struct Config {
     pub owner_histograms: u32,
     /// Copies of each device's numbers, a power of two; more of them on machines with many CPUs.
     pub shards: u32,
+    /// So many devices that the histograms of each have the owners' layout.
+    pub coarse: bool,
     pub detail: Detail,
 }
 
@@ -323,8 +327,15 @@ impl Tracer {
         each: impl FnMut(usize, u32),
     ) {
         let index = (slot * self.config.shards as usize + shard) * ROWS + row;
-        let words = last.words(DEVICE_CELLS);
-        self.histograms.changes(index, 0, words, each_cell(each));
+        let (element, first, cells) = if self.config.coarse {
+            let within = index % COARSE * OWNER_CELLS;
+            (index / COARSE, within / 2, OWNER_CELLS)
+        } else {
+            (index, 0, DEVICE_CELLS)
+        };
+        let words = last.words(cells);
+        self.histograms
+            .changes(element, first, words, each_cell(each));
     }
 
     /// One record per shard, to be summed; none if order is not measured.
@@ -628,6 +639,7 @@ fn set_constants(
     constants.shards = config.shards;
     let has_shard_per_cpu = libbpf_rs::num_possible_cpus()? <= config.shards as usize;
     constants.counts_alone = has_shard_per_cpu && abilities.runs_alone;
+    constants.devices_are_coarse = config.coarse;
     constants.with_order = config.detail.order;
     constants.with_fairness = config.detail.fairness;
     constants.with_i2d = config.detail.i2d;
@@ -662,7 +674,12 @@ fn size_maps(
 ) -> Result<Sizes> {
     let slots = config.targets.len() as u32;
     let devices = slots * config.shards;
-    let histograms = devices * ROWS as u32;
+    let fine = devices * ROWS as u32;
+    let histograms = if config.coarse {
+        fine.div_ceil(COARSE as u32)
+    } else {
+        fine
+    };
     let inflight: u32 = config
         .targets
         .iter()

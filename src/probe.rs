@@ -17,7 +17,7 @@ pub use iosched_bpf::Detail;
 
 use crate::device::Device;
 use crate::failure::Failure;
-use crate::histogram::{DEVICE, Histogram};
+use crate::histogram::{DEVICE, Histogram, Layout, OWNER};
 use crate::snapshot::{DeviceNumbers, Snapshot};
 use owners::{Context, Owners};
 use raw::RawDevice;
@@ -42,6 +42,7 @@ pub struct Probe {
 impl Probe {
     /// Attaches to `devices`. `deepest` is the largest `nr_requests` that is going to be set, 0 if none is.
     pub fn attach(devices: &[Device], deepest: u32, detail: Detail) -> Result<Probe> {
+        let layout = layout(devices.len());
         let config = Config {
             targets: devices
                 .iter()
@@ -50,13 +51,14 @@ impl Probe {
             owners: OWNERS,
             owner_histograms: OWNER_HISTOGRAMS,
             shards: shards(devices.len()),
+            coarse: layout == OWNER,
             detail,
         };
         Ok(Probe {
             tracer: Tracer::attach(config).map_err(refused)?,
             devices: devices.iter().map(|device| device.name.clone()).collect(),
             detail,
-            histograms: vec![Wide::new(DEVICE); devices.len() * ROWS],
+            histograms: vec![Wide::new(layout); devices.len() * ROWS],
             owners: Owners::default(),
         })
     }
@@ -144,7 +146,7 @@ impl Probe {
         let is_errno = self.tracer.abilities().status_is_errno;
         let mut numbers = numbers::device(&self.devices[slot], raw, is_errno);
         for (index, op) in numbers.ops.iter_mut().enumerate() {
-            let nothing = Histogram::new(DEVICE);
+            let nothing = Histogram::new(rows[0].total.layout());
             let of =
                 |latency| iosched_bpf::row(index, latency).map_or(&nothing, |row| &rows[row].total);
             numbers::fill_stages(op, &of)?;
@@ -178,11 +180,24 @@ fn target(device: &Device, deepest: u32) -> Target {
 fn shards(devices: usize) -> u32 {
     let cpus = iosched_bpf::possible_cpus();
     let mut shards = cpus.next_power_of_two().min(MAX_SHARDS);
-    let device_bytes = ROWS * DEVICE.cells as usize * 4;
-    while shards > 1 && devices * shards * device_bytes > DEVICE_BYTES {
+    while shards > 1 && devices * shards * histogram_bytes(DEVICE) > DEVICE_BYTES {
         shards /= 2;
     }
     shards as u32
+}
+
+/// The owners' layout for hundreds of devices, in a quarter of the memory.
+fn layout(devices: usize) -> Layout {
+    if devices * histogram_bytes(DEVICE) > DEVICE_BYTES {
+        OWNER
+    } else {
+        DEVICE
+    }
+}
+
+/// Of a device.
+const fn histogram_bytes(layout: Layout) -> usize {
+    ROWS * layout.cells as usize * 4
 }
 
 /// One of those that the probe uses.

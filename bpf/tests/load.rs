@@ -16,6 +16,7 @@ fn config() -> Config {
         owners: 64,
         owner_histograms: 64,
         shards: 2,
+        coarse: false,
         detail: Detail::default(),
     }
 }
@@ -62,12 +63,16 @@ fn details() -> Vec<Detail> {
 fn loads_attaches_and_detaches() {
     for detail in details() {
         println!("{detail:?}");
-        attach(detail);
+        attach(Config { detail, ..config() });
     }
+    attach(Config {
+        coarse: true,
+        ..config()
+    });
 }
 
-fn attach(detail: Detail) {
-    let tracer = Tracer::attach(Config { detail, ..config() }).unwrap_or_else(|error| {
+fn attach(config: Config) {
+    let tracer = Tracer::attach(config).unwrap_or_else(|error| {
         let log = error.downcast_ref::<NotPermitted>();
         panic!("{error:#}\n{}", log.map_or("", |refused| &refused.log))
     });

@@ -81,6 +81,7 @@ pub(super) fn fill_stages<'a>(
     of: &impl Fn(Latency) -> &'a Histogram,
 ) -> Result<()> {
     let direct = of(Latency::Q2dDirect);
+    op.q2g = Histogram::new(direct.layout());
     op.q2g.record_n(0, direct.count());
     op.q2g.merge(of(Latency::Q2gWaited))?;
     op.q2d = direct.clone();

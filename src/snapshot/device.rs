@@ -335,9 +335,8 @@ impl DeviceNumbers {
         Some(self.sum(requests.chain(merged?)))
     }
 
-    #[allow(clippy::unused_self)] // a device's layout is its own affair
     fn sum<'a>(&self, histograms: impl Iterator<Item = &'a Histogram>) -> Histogram {
-        let mut sum = Histogram::new(histogram::DEVICE);
+        let mut sum = Histogram::new(self.ops[0].d2c.layout());
         for histogram in histograms {
             // The layouts are the same by construction.
             let _ = sum.merge(histogram);

@@ -1,0 +1,80 @@
+//! The probe on more devices than it can measure finely.
+
+mod support;
+
+use std::slice;
+
+use iosched::device::Device;
+use iosched::histogram::{DEVICE, OWNER};
+use iosched::probe::{Detail, Probe};
+use iosched::snapshot::{DeviceNumbers, Interval, Op, Stage};
+use support::{LoopDevice, run};
+
+const READS: u64 = 500;
+const DEVICES: usize = 1000;
+const MEMORY_BYTES: u64 = 160 << 20;
+
+/// Numbers that no disk here has.
+fn absent(index: usize) -> Device {
+    Device {
+        name: format!("absent{index}"),
+        major: 4000,
+        minor: index as u32,
+        diskseq: None,
+    }
+}
+
+/// Two probes watch the same reads: one on a thousand devices, the other on the one.
+#[test]
+#[ignore = "root"]
+fn a_thousand_devices_share_the_memory_and_count_the_same() {
+    let disk = LoopDevice::in_memory(64 << 20);
+    let mut devices: Vec<Device> = (0..DEVICES - 1).map(absent).collect();
+    // In the middle: its histograms begin anywhere in an element.
+    devices.insert(DEVICES / 2 + 1, disk.device.clone());
+    let mut crowd = Probe::attach(&devices, 0, Detail::default()).expect("a thousand");
+    let mut alone = Probe::attach(slice::from_ref(&disk.device), 0, Detail::default())
+        .expect("the one of them");
+    let bytes = crowd.memory_bytes();
+    println!("{} MiB", bytes >> 20);
+    assert!(bytes < MEMORY_BYTES, "{bytes}");
+    let mut snapshots = || [&mut crowd, &mut alone].map(|probe| probe.snapshot().expect("it"));
+    let before = snapshots();
+    run(
+        "dd",
+        &[
+            &format!("if={}", disk.node()),
+            "of=/dev/null",
+            "bs=4k",
+            &format!("count={READS}"),
+            "iflag=direct",
+        ],
+    );
+    let after = snapshots();
+    let [crowd, alone] =
+        [0, 1].map(|which| Interval::between(&before[which], &after[which]).expect("an interval"));
+
+    let of = |interval: &Interval| -> DeviceNumbers {
+        let mut devices = interval.devices.iter();
+        let found = devices.find(|device| device.name == disk.device.name);
+        found.expect("the disk").clone()
+    };
+    let idle = crowd.devices.iter().filter(|device| device.ios() == 0);
+    assert_eq!(idle.count(), DEVICES - 1, "nobody else's reads");
+    let (coarse, fine) = (of(&crowd), of(&alone));
+    let (coarse, fine) = (&coarse.ops[Op::Read as usize], &fine.ops[Op::Read as usize]);
+    // What one has missed the other may have seen: their programs run one after the other.
+    println!("{} and {} of {READS} reads", coarse.ios, fine.ios);
+    assert!(coarse.ios <= READS && coarse.ios > READS * 9 / 10);
+    for stage in [Stage::Q2d, Stage::G2d, Stage::D2c, Stage::Q2c] {
+        let (coarse, fine) = (coarse.stage(stage), fine.stage(stage));
+        assert_eq!((coarse.layout(), fine.layout()), (OWNER, DEVICE));
+        let (coarse_ns, fine_ns) = (coarse.mean_ns(), fine.mean_ns());
+        println!("{stage:?}: {coarse_ns:?} and {fine_ns:?}");
+        assert_eq!(coarse.count(), fine.count(), "{stage:?}");
+    }
+    // Means out of cells of 6 % and of 1.6 %.
+    let means = [coarse, fine].map(|op| op.d2c.mean_ns().expect("reads"));
+    let off = means[0] / means[1] - 1.0;
+    assert!(off.abs() < 0.15, "{means:?}");
+}
