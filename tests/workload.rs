@@ -313,6 +313,16 @@ fn a_failing_command_is_a_problem_with_its_last_words() {
 
 #[test]
 #[ignore = "root"]
+fn of_a_command_that_says_too_much_the_end_is_told() {
+    let script = "yes | head -c 20000000 >&2; printf '\\nthe end\\n' >&2; exit 3";
+    let outcome = Bench::new().run(&mut shell(script, None), Path::new("/dev/x"));
+    let problem = outcome.problem.unwrap();
+    assert!(problem.contains("it said: [...] y | y | and"), "{problem}");
+    assert!(problem.len() < 200, "{problem}");
+}
+
+#[test]
+#[ignore = "root"]
 fn a_command_is_timed_by_its_own_end_and_what_it_left_is_ended() {
     let mut command = shell("sleep 600 & echo $!; sleep 0.3", None);
     let bench = Bench::new();
