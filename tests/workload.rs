@@ -63,7 +63,7 @@ impl Bench {
             ramp: Duration::from_millis(300),
             time: Duration::from_secs(1),
             directory: self.directory.path(),
-            scratch_directory: None,
+            scratch_file: None,
             journal: &self.journal,
             launcher: Path::new(BINARY),
         }
