@@ -234,7 +234,8 @@ fn check_destruction(device: &Device, intent: &Intent, report: &mut Report) {
         report.add(
             Severity::Refuse,
             format!("the workload overwrites {}", device.name),
-            "say --destroy-data if its data may be lost, or take --scratch for a file of our own",
+            "run it in a file: --scratch DIR on a file system of the disk, or its mount point as the device; or on a device \
+             of our own, scratch:ssd; or say --destroy-data if all data on the disk may be lost",
         );
         return;
     }

@@ -110,7 +110,7 @@ fn a_scratch_file_gives_no_other_consent() {
         &node,
         &[&WRITE],
         5,
-        &["must not be written", "--scratch"],
+        &["must not be written", "run it in a file: --scratch DIR"],
     );
     let destroy = ["--destroy-data"];
     refused(
