@@ -68,7 +68,7 @@ DEVICE may be scratch:ssd, scratch:hdd or scratch:ram, a device made for this ru
 Examples:
   iosched-ab run nvme0n1 --arm none --arm kyber --workload randread
   iosched-ab run sda --arm mq-deadline --arm bfq --job db.fio --metric read_total_p99:10 --rounds 12
-  iosched-ab run /srv/data --arm none --arm kyber --workload randwrite --allow-mounted     in a file there
+  iosched-ab run /srv/data --arm none --arm kyber --workload randwrite --allow-mounted  in a file
   iosched-ab run sdb --arm none --arm bfq --destroy-data --yes-destroy S3X9NX0 -- ./my-benchmark
   iosched-ab run --resume iosched-ab-20260203T040506Z.json
   iosched-ab run scratch:ssd --arm none --arm mq-deadline --workload probe-hog --metric probe.read_clat_p50";

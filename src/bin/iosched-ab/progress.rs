@@ -26,7 +26,7 @@ impl Observer for Progress {
             if std::io::stderr().is_terminal() {
                 let template = "{bar:30} {bytes}/{total_bytes}, {eta} left  {msg}";
                 let bar = bar(template, size_bytes);
-                bar.set_message(escape::line(&format!("writing {place}")));
+                bar.set_message("writing the scratch file");
                 self.bar = Some(bar);
             } else {
                 let line = escape::line(&format!("writing {place}"));
