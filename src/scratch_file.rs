@@ -69,9 +69,15 @@ impl ScratchFile {
         self.file.as_ref()
     }
 
-    /// Nobody has made it larger or smaller.
-    pub fn ensure_whole(&self) -> Result<()> {
-        let file = self.file.as_ref().context("a scratch file")?;
+    /// So that each round finds the same: the file as long as it was, and nothing of what a command has left.
+    pub fn make_ready(&self) -> Result<()> {
+        if let Some(file) = &self.file {
+            self.ensure_whole(file)?;
+        }
+        self.clear()
+    }
+
+    fn ensure_whole(&self, file: &Filled) -> Result<()> {
         let size_bytes = fs::metadata(&file.path).map_or(0, |metadata| metadata.len());
         ensure!(
             size_bytes == file.size_bytes,
@@ -82,8 +88,7 @@ impl ScratchFile {
         Ok(())
     }
 
-    /// Removes what a command has left there, so that each round finds the same.
-    pub fn clear(&self) -> Result<()> {
+    fn clear(&self) -> Result<()> {
         let at = || {
             format!(
                 "removing what the last round left in {}",
@@ -93,7 +98,7 @@ impl ScratchFile {
         let mut left = false;
         for entry in fs::read_dir(self.through_handle()).with_context(at)? {
             let entry = entry.with_context(at)?;
-            if entry.file_name() == NAME {
+            if self.file.is_some() && entry.file_name() == NAME {
                 continue;
             }
             left = true;

@@ -196,6 +196,7 @@ fn reads_of_a_scratch_file_reach_the_disk() {
 fn a_command_finds_an_empty_directory_in_each_round() {
     let (volume, program) = (Volume::new(), Program::new(BINARY));
     let script = "echo $(stat -c '%a %u' $IOSCHED_SCRATCH) $(ls -A $IOSCHED_SCRATCH) $(dirname $IOSCHED_SCRATCH) >> log
+        [ -e $IOSCHED_SCRATCH/data ] || touch $IOSCHED_SCRATCH/data
         mkdir $IOSCHED_SCRATCH/a && ln -s /etc $IOSCHED_SCRATCH/a/link && mkfifo $IOSCHED_SCRATCH/pipe &&
         dd if=/dev/zero of=$IOSCHED_SCRATCH/a/file bs=64k count=16 oflag=direct status=none";
     let command = ["--", "sh", "-c", script];

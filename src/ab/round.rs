@@ -64,7 +64,7 @@ impl Bench<'_> {
         let planned = &turn.planned;
         let arm = &self.arms[planned.arm];
         if let Some(scratch_file) = self.scratch_file {
-            scratch_file.clear()?;
+            scratch_file.make_ready()?;
         }
         let applied = scheduler::apply_onto(self.device, arm, self.baseline)
             .with_context(|| format!("applying {} to {}", arm.label, self.device.name))?;

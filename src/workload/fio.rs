@@ -155,9 +155,8 @@ impl Workload for Fio {
     }
 
     fn start(&mut self, round: &Round<'_>) -> Result<Box<dyn Running>> {
-        match round.scratch_file {
-            Some(scratch_file) => scratch_file.ensure_whole()?,
-            None => require_block_device(round.device_node)?,
+        if round.scratch_file.is_none() {
+            require_block_device(round.device_node)?;
         }
         let lead = self.lead();
         let processes = self

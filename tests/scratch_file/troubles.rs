@@ -172,6 +172,22 @@ fn a_job_that_reaches_beyond_the_file_ends_the_run() {
     volume.ends_as_before(&program, pid);
 }
 
+/// Later rounds would be other rounds.
+#[test]
+#[ignore = "root"]
+fn a_command_that_cuts_the_file_ends_the_run() {
+    let (volume, program) = (Volume::new(), Program::new(BINARY));
+    let (node, name) = (volume.disk.node(), volume.name());
+    let place = ["--scratch", &name, "--scratch-size", "20M"];
+    let cut = "truncate -s 5M $IOSCHED_SCRATCH/data; \
+        dd if=$IOSCHED_DEVICE of=/dev/null bs=4k count=16 iflag=direct status=none";
+    let command = ["--allow-mounted", "--", "sh", "-c", cut];
+    let ended = ab(&program, &node, &[&ARMS, &place, &command]);
+    let pid = ended.ends(1, &["had 20971520 bytes and has 5242880"]).pid;
+    assert_eq!(crate::rounds(&program.result("result")).len(), 1);
+    volume.ends_as_before(&program, pid);
+}
+
 /// A mount point may belong to the one whose data is there, who can give another thing the name of ours.
 #[test]
 #[ignore = "root"]
