@@ -2,7 +2,7 @@
 //! not take the machine's memory.
 
 use std::fs::File;
-use std::io::{Error, ErrorKind, Read, Result};
+use std::io::{Error, ErrorKind, Read, Result, Seek, SeekFrom};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -52,7 +52,24 @@ pub fn read_own(path: &Path, limit: u64) -> Result<Vec<u8>> {
     read_from(file, limit)
 }
 
-/// The same as text.
+/// The end of a file, from the beginning of a line, and whether there was more before it.
+pub fn tail(path: &Path, limit: u64) -> Result<(Vec<u8>, bool)> {
+    let mut file = File::open(path)?;
+    let start = file.seek(SeekFrom::End(0))?.saturating_sub(limit);
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    // It may still grow.
+    file.take(limit).read_to_end(&mut bytes)?;
+    if start > 0 {
+        // What the cut has left of a line goes, unless it is all there is.
+        let end = bytes.iter().position(|&byte| byte == b'\n');
+        let next = end.map_or(0, |end| end + 1);
+        bytes.drain(..if next < bytes.len() { next } else { 0 });
+    }
+    Ok((bytes, start > 0))
+}
+
+/// The whole file as text.
 pub fn read_text(path: &Path, limit: u64) -> Result<String> {
     String::from_utf8(read(path, limit)?)
         .map_err(|_| Error::new(ErrorKind::InvalidData, "it is not UTF-8"))
@@ -70,6 +87,21 @@ mod tests {
         assert_eq!(read(&path, 100).unwrap().len(), 100);
         let error = read(&path, 99).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::FileTooLarge);
+    }
+
+    #[test]
+    fn a_tail_is_whole_lines_and_says_that_it_is_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        std::fs::write(&path, "first\nsecond\nthird\n").unwrap();
+        assert_eq!(
+            tail(&path, 19).unwrap(),
+            (b"first\nsecond\nthird\n".to_vec(), false)
+        );
+        assert_eq!(tail(&path, 9).unwrap(), (b"third\n".to_vec(), true));
+        std::fs::write(&path, "one long line\n").unwrap();
+        assert_eq!(tail(&path, 5).unwrap(), (b"line\n".to_vec(), true));
+        assert!(tail(&directory.path().join("none"), 4).is_err());
     }
 
     #[test]

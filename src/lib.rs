@@ -24,6 +24,7 @@ pub mod probe; // the BPF programs, attached
 pub mod snapshot; // what they counted, and the difference of two
 
 pub mod scratch; // a device of our own with a known service time
+pub mod scratch_file; // a file of our own on a mounted disk, to be written instead of the raw node
 pub mod workload; // fio, commands, and their control group
 
 pub mod ab; // plan, run, statistics, verdict

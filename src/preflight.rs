@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::arm::Arm;
 use crate::device::{Device, mounts};
 use crate::doctor::rivals;
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 
 pub use lock::lock;
 
@@ -89,7 +89,11 @@ impl Report {
             return Ok(());
         };
         let failure = error.downcast::<Failure>()?;
-        self.add(Severity::Refuse, failure.what, failure.hint);
+        let severity = match failure.kind {
+            Kind::Usage => Severity::Usage,
+            _ => Severity::Refuse,
+        };
+        self.add(severity, failure.what, failure.hint);
         Ok(())
     }
 
@@ -230,7 +234,8 @@ fn check_destruction(device: &Device, intent: &Intent, report: &mut Report) {
         report.add(
             Severity::Refuse,
             format!("the workload overwrites {}", device.name),
-            "say --destroy-data if its data may be lost, or take --scratch for a file of our own",
+            "run it in a file: --scratch DIR on a file system of the disk, or its mount point as the device; or on a device \
+             of our own, scratch:ssd; or say --destroy-data if all data on the disk may be lost",
         );
         return;
     }
@@ -270,7 +275,7 @@ fn is_held(device: &Device) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::failure::{Kind, kind_of};
+    use crate::failure::kind_of;
 
     #[test]
     fn all_refusals_are_joined_and_warnings_pass() {

@@ -63,7 +63,7 @@ impl Bench {
             ramp: Duration::from_millis(300),
             time: Duration::from_secs(1),
             directory: self.directory.path(),
-            scratch_directory: None,
+            scratch_file: None,
             journal: &self.journal,
             launcher: Path::new(BINARY),
         }
@@ -309,6 +309,16 @@ fn a_failing_command_is_a_problem_with_its_last_words() {
         outcome.problem.as_deref(),
         Some("sh exited with code 3; it said: /dev/x fast 3 7 42")
     );
+}
+
+#[test]
+#[ignore = "root"]
+fn of_a_command_that_says_too_much_the_end_is_told() {
+    let script = "yes | head -c 20000000 >&2; printf '\\nthe end\\n' >&2; exit 3";
+    let outcome = Bench::new().run(&mut shell(script, None), Path::new("/dev/x"));
+    let problem = outcome.problem.unwrap();
+    assert!(problem.contains("it said: [...] y | y | and"), "{problem}");
+    assert!(problem.len() < 200, "{problem}");
 }
 
 #[test]

@@ -42,6 +42,7 @@ pub fn incomparable(a: &ResultFile, b: &ResultFile, other_kernel: bool) -> Vec<S
     changes.see("size", &b.device.size_bytes, &a.device.size_bytes);
     let scratch = |result: &ResultFile| result.device.scratch.as_ref().map(|truth| truth.model);
     changes.see("scratch device", &scratch(b), &scratch(a));
+    changes.see("scratch file", &scratch_file(b), &scratch_file(a));
     if !other_kernel {
         changes.see("kernel", &series(b), &series(a));
     }
@@ -82,6 +83,12 @@ fn reference_state(result: &ResultFile) -> Option<&State> {
     Some(&round.evidence.applied.effective)
 }
 
+/// What it is; where it lies is the user's affair.
+fn scratch_file(result: &ResultFile) -> Option<(&str, Option<u64>)> {
+    let place = result.workload.scratch_file.as_ref()?;
+    Some((&place.file_system, place.size_bytes))
+}
+
 /// `6.12` of `6.12.1-arch`.
 fn series(result: &ResultFile) -> String {
     let release = &result.environment.kernel_release;
@@ -105,6 +112,7 @@ mod tests {
     use super::*;
     use crate::ab::stopping::Stopping;
     use crate::report::fixture::{carry_out, empty, values};
+    use crate::scratch_file::Place;
 
     #[test]
     fn ratios_are_compared_of_the_same_parts() {
@@ -120,6 +128,16 @@ mod tests {
         );
         b.environment.kernel_release = "6.11.9".into();
         assert_eq!(incomparable(&a, &b, true), [""; 0]);
+        let place = |directory: &str, file_system: &str| Place {
+            directory: directory.into(),
+            file_system: file_system.into(),
+            size_bytes: Some(1 << 30),
+        };
+        let mut a = a;
+        a.workload.scratch_file = Some(place("/srv/a", "ext4"));
+        b.workload.scratch_file = Some(place("/srv/b", "ext4"));
+        assert_eq!(incomparable(&a, &b, true), [""; 0]);
+        b.workload.scratch_file = Some(place("/srv/a", "xfs"));
         b.design.arms[0].settings = vec![("nr_requests".into(), "2".into())];
         b.workload.description = serde_json::Value::Null;
         let (mut a, mut b) = (a, b);
@@ -134,6 +152,7 @@ mod tests {
         for what in [
             r#"kernel: "6.11" -> "6.12""#,
             "another workload",
+            r#"scratch file: Some(("xfs""#,
             "reference: ",
         ] {
             assert!(found.contains(what), "{what}: {found}");

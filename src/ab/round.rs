@@ -19,6 +19,7 @@ use crate::journal::{Journal, TemporaryFiles};
 use crate::probe::Probe;
 use crate::report::result::{Evidence, Exclusion, Round};
 use crate::scheduler::{self, Applied, SavedQueue, State};
+use crate::scratch_file::ScratchFile;
 use crate::snapshot::{Interval, Snapshot};
 use crate::workload::{self, CgroupRef, Fixed, Outcome, Running, Workload};
 
@@ -34,6 +35,7 @@ pub struct Bench<'a> {
     pub journal: &'a Journal,
     /// A binary of ours that starts workloads, see `workload::launch`.
     pub launcher: &'a Path,
+    pub scratch_file: Option<&'a ScratchFile>,
     /// By arm, what was in force at the beginning of its first round: what others change and nothing resets stays
     /// changed, and would make later rounds of the arm another arm.
     pub first: BTreeMap<usize, State>,
@@ -61,6 +63,9 @@ impl Bench<'_> {
     pub fn carry_out(&mut self, turn: &Turn) -> Result<Round> {
         let planned = &turn.planned;
         let arm = &self.arms[planned.arm];
+        if let Some(scratch_file) = self.scratch_file {
+            scratch_file.make_ready()?;
+        }
         let applied = scheduler::apply_onto(self.device, arm, self.baseline)
             .with_context(|| format!("applying {} to {}", arm.label, self.device.name))?;
         wait_until_idle(self.device)?;
@@ -155,7 +160,7 @@ impl Bench<'_> {
             ramp: self.ramp,
             time: self.time,
             directory: files.path(),
-            scratch_directory: None,
+            scratch_file: self.scratch_file,
             journal: self.journal,
             launcher: self.launcher,
         })?;

@@ -26,6 +26,7 @@ use crate::report::result::{
 };
 use crate::scheduler::{SavedQueue, State};
 use crate::scratch::Truth;
+use crate::scratch_file::{Place, ScratchFile};
 use crate::workload::Workload;
 
 /// What is to be compared, on what, and for how long.
@@ -35,6 +36,8 @@ pub struct Experiment<'a> {
     pub arms: Vec<Arm>,
     pub reference: usize,
     pub workload: &'a mut dyn Workload,
+    /// Where a scratch file is made for the workload, to be used instead of the device.
+    pub scratch_file: Option<Place>,
     pub fio_version: Option<String>,
     pub stopping: Stopping,
     pub seed: u64,
@@ -64,6 +67,8 @@ impl ProbeInfo {
 
 /// Told of the progress; prints, or not.
 pub trait Observer {
+    /// Before the first round, if there is to be a scratch file; first with nothing done.
+    fn scratch_file_grows(&mut self, place: &Place, done_bytes: u64);
     fn begin(&mut self, result: &ResultFile);
     fn round_begins(&mut self, turn: &Turn, arm: &Arm);
     fn round_ends(&mut self, round: &Round);
@@ -82,6 +87,7 @@ impl Experiment<'_> {
     /// back the settings.
     pub fn run(mut self, observer: &mut dyn Observer) -> Result<ResultFile> {
         let _lock = preflight::lock(&self.device)?;
+        let scratch_file = self.make_scratch_file(observer)?;
         let deepest = self
             .arms
             .iter()
@@ -106,7 +112,13 @@ impl Experiment<'_> {
         let settings = self.journal.record(Undo::Queue(baseline.clone()))?;
         let (begin, done_before) = (Instant::now(), result.rounds.len());
         let outcome = self
-            .rounds(&mut probe, &baseline, &mut result, observer)
+            .rounds(
+                &mut probe,
+                &baseline,
+                scratch_file.as_ref(),
+                &mut result,
+                observer,
+            )
             .map_err(|error| self.or_gone(error, result.rounds.len()));
         let took = begin.elapsed();
         let put_back = settings.undo();
@@ -129,6 +141,14 @@ impl Experiment<'_> {
         Ok(result)
     }
 
+    fn make_scratch_file(&self, observer: &mut dyn Observer) -> Result<Option<ScratchFile>> {
+        let make = |place: &Place| {
+            let mut progress = |done_bytes| observer.scratch_file_grows(place, done_bytes);
+            ScratchFile::make(place, &self.device, self.journal, &mut progress)
+        };
+        self.scratch_file.as_ref().map(make).transpose()
+    }
+
     /// Whatever failed on a disk that is no longer there failed because of that.
     fn or_gone(&self, error: anyhow::Error, finished: usize) -> anyhow::Error {
         if self.device.is_present() || matches!(kind_of(&error), Kind::Interrupted(_)) {
@@ -148,6 +168,7 @@ impl Experiment<'_> {
         &mut self,
         probe: &mut Probe,
         baseline: &SavedQueue,
+        scratch_file: Option<&ScratchFile>,
         result: &mut ResultFile,
         observer: &mut dyn Observer,
     ) -> Result<()> {
@@ -161,6 +182,7 @@ impl Experiment<'_> {
             time: self.time,
             journal: self.journal,
             launcher: self.launcher,
+            scratch_file,
             first: first_states(result),
         };
         loop {
@@ -223,6 +245,7 @@ impl Experiment<'_> {
                 name: self.workload.name().to_owned(),
                 fixed: self.workload.fixed(),
                 description: self.workload.description(),
+                scratch_file: self.scratch_file.clone(),
             },
             design: Design {
                 arms: self.arms.clone(),

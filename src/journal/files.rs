@@ -23,6 +23,11 @@ pub struct TemporaryFiles {
 impl TemporaryFiles {
     /// `iosched-PURPOSE-PID-...` where temporary files go.
     pub fn create(journal: &Journal, purpose: &str) -> Result<Self> {
+        Self::create_in(journal, &std::env::temp_dir(), purpose)
+    }
+
+    /// The same elsewhere.
+    pub fn create_in(journal: &Journal, parent: &Path, purpose: &str) -> Result<Self> {
         // Nobody can have made a directory of this name beforehand, for us to take or to remove.
         let mut chance = [0; 8];
         File::open("/dev/urandom")
@@ -30,7 +35,7 @@ impl TemporaryFiles {
             .context("reading /dev/urandom")?;
         let chance = u64::from_ne_bytes(chance);
         let name = format!("{PREFIX}{purpose}-{}-{chance:016x}", std::process::id());
-        let path = std::path::absolute(std::env::temp_dir().join(name))?;
+        let path = std::path::absolute(parent.join(name))?;
         let entry = journal.record(Undo::Files { path: path.clone() })?;
         DirBuilder::new()
             .mode(0o700)

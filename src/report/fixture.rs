@@ -58,6 +58,7 @@ pub fn empty(arms: &[&str], stopping: Stopping, primary: &[&str]) -> ResultFile 
             name: "randread".into(),
             fixed: Fixed::Time,
             description: serde_json::json!({ "kind": "fake" }),
+            scratch_file: None,
         },
         plan: Plan::in_segments(7, arms.len(), stopping.segments()),
         design: Design {

@@ -16,6 +16,7 @@ use crate::device::Device;
 use crate::environment::{Environment, Load};
 use crate::scheduler::Applied;
 use crate::scratch::Truth;
+use crate::scratch_file::Place;
 use crate::snapshot::{DeviceNumbers, OwnerNumbers};
 use crate::workload::{CgroupRef, Fixed, Outcome};
 
@@ -96,6 +97,8 @@ pub struct WorkloadInfo {
     pub fixed: Fixed,
     /// Exactly what is run.
     pub description: serde_json::Value,
+    /// Where it ran, if not on the device itself.
+    pub scratch_file: Option<Place>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -40,6 +40,9 @@ fn heading(text: &mut String, result: &ResultFile) {
     if let Some(truth) = &device.scratch {
         let _ = writeln!(text, "scratch device: {}", truth.text);
     }
+    if let Some(place) = &result.workload.scratch_file {
+        let _ = writeln!(text, "in {place}");
+    }
     if result.workload.fixed == Fixed::Time {
         let _ = writeln!(
             text,

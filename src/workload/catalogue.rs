@@ -42,7 +42,7 @@ const ENTRIES: [Entry; 8] = [
     },
     Entry {
         name: "randwrite",
-        description: "random writes of 4 KiB, 32 in flight (destroys data)",
+        description: "random writes of 4 KiB, 32 in flight",
         processes: &[(
             "randwrite",
             "rw=randwrite\nbs=4k\nioengine=libaio\niodepth=32",
@@ -50,12 +50,12 @@ const ENTRIES: [Entry; 8] = [
     },
     Entry {
         name: "seqwrite",
-        description: "sequential writes of 1 MiB, 8 in flight (destroys data)",
+        description: "sequential writes of 1 MiB, 8 in flight",
         processes: &[("seqwrite", "rw=write\nbs=1m\nioengine=libaio\niodepth=8")],
     },
     Entry {
         name: "randrw",
-        description: "16 threads, 70 % random reads and 30 % random writes of 4 KiB (destroys data)",
+        description: "16 threads, 70 % random reads and 30 % random writes of 4 KiB",
         processes: &[(
             "randrw",
             "rw=randrw\nrwmixread=70\nbs=4k\nioengine=psync\nnumjobs=16",
@@ -63,7 +63,7 @@ const ENTRIES: [Entry; 8] = [
     },
     Entry {
         name: "probe-hog",
-        description: "a reader of 4 KiB at a time beside a greedy sequential writer, in control groups of their own (destroys data)",
+        description: "a reader of 4 KiB at a time beside a greedy sequential writer, in control groups of their own",
         processes: &[
             ("hog", "rw=write\nbs=256k\nioengine=libaio\niodepth=32"),
             // Queues that begin together share their fate under bfq; real services do not begin together.
@@ -125,13 +125,13 @@ mod tests {
     use crate::workload::{Fixed, Workload};
 
     #[test]
-    fn every_entry_can_be_made_and_says_whether_it_destroys_data() {
+    fn every_entry_can_be_made_and_says_whether_it_writes() {
         for entry in list() {
             let workload = find(entry.name).unwrap();
             assert_eq!(workload.name(), entry.name);
             assert_eq!(workload.fixed(), Fixed::Time);
-            let says_so = entry.description.contains("destroys data");
-            assert_eq!(workload.writes_device(), says_so, "{}", entry.name);
+            let says_so = entry.description.contains("writ");
+            assert_eq!(workload.writes(), says_so, "{}", entry.name);
         }
     }
 

@@ -19,12 +19,12 @@ pub struct CommandLine {
     name: String,
     argv: Vec<OsString>,
     limit: Option<Duration>,
-    writes_device: bool,
+    writes: bool,
 }
 
 impl CommandLine {
-    /// `writes_device`: nobody can tell from a command line, so the caller must say.
-    pub fn new(argv: Vec<OsString>, writes_device: bool, limit: Option<Duration>) -> Result<Self> {
+    /// `writes`: nobody can tell from a command line, so the caller must say.
+    pub fn new(argv: Vec<OsString>, writes: bool, limit: Option<Duration>) -> Result<Self> {
         ensure!(
             argv.first().is_some_and(|program| !program.is_empty()),
             Failure::usage(
@@ -37,7 +37,7 @@ impl CommandLine {
             name: name.to_string_lossy().into_owned(),
             argv,
             limit,
-            writes_device,
+            writes,
         })
     }
 }
@@ -83,8 +83,8 @@ impl Workload for CommandLine {
         })
     }
 
-    fn writes_device(&self) -> bool {
-        self.writes_device
+    fn writes(&self) -> bool {
+        self.writes
     }
 
     fn fixed(&self) -> Fixed {
@@ -124,8 +124,8 @@ fn environment(round: &Round<'_>) -> Vec<(&'static str, OsString)> {
         ("IOSCHED_ROUND", round.index.to_string().into()),
         ("IOSCHED_SEED", round.seed.to_string().into()),
     ];
-    if let Some(directory) = round.scratch_directory {
-        variables.push(("IOSCHED_SCRATCH", directory.into()));
+    if let Some(scratch) = round.scratch_file {
+        variables.push(("IOSCHED_SCRATCH", scratch.directory().into()));
     }
     variables
 }

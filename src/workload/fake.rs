@@ -22,7 +22,7 @@ type Script = Box<dyn FnMut(&Call) -> Result<Outcome>>;
 pub struct Fake {
     log: Arc<Mutex<Vec<Call>>>,
     script: Script,
-    pub writes_device: bool,
+    pub writes: bool,
     pub fixed: Fixed,
     /// How often a round says that it has not ended yet.
     pub polls_before_end: usize,
@@ -35,7 +35,7 @@ impl Fake {
         Fake {
             log: Arc::default(),
             script: Box::new(script),
-            writes_device: false,
+            writes: false,
             fixed: Fixed::Time,
             polls_before_end: 0,
             cgroups: Vec::new(),
@@ -72,8 +72,8 @@ impl Workload for Fake {
         json!({ "kind": "fake" })
     }
 
-    fn writes_device(&self) -> bool {
-        self.writes_device
+    fn writes(&self) -> bool {
+        self.writes
     }
 
     fn fixed(&self) -> Fixed {

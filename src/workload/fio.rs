@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::fio_process::FioProcess;
 use super::job_file::JobFile;
-use super::{CgroupRef, Fixed, Outcome, Round, Running, Workload};
+use super::{CgroupRef, Fixed, Outcome, Round, Running, Workload, in_file};
 use crate::failure::Failure;
 use crate::input;
 
@@ -132,7 +132,7 @@ impl Workload for Fio {
         json!({ "kind": "fio", "name": self.name, "processes": processes.collect::<Vec<_>>() })
     }
 
-    fn writes_device(&self) -> bool {
+    fn writes(&self) -> bool {
         self.parts.iter().any(|part| part.job.writes())
     }
 
@@ -149,8 +149,15 @@ impl Workload for Fio {
         self.version().map(drop)
     }
 
+    fn check_in_file(&self, size_bytes: u64) -> Result<()> {
+        let mut parts = self.parts.iter();
+        parts.try_for_each(|part| in_file::check(&self.name, &part.job, size_bytes))
+    }
+
     fn start(&mut self, round: &Round<'_>) -> Result<Box<dyn Running>> {
-        require_block_device(round.device_node)?;
+        if round.scratch_file.is_none() {
+            require_block_device(round.device_node)?;
+        }
         let lead = self.lead();
         let processes = self
             .parts

@@ -14,6 +14,7 @@ use super::job_file::Window;
 use super::launch::{self, Ended, Launch, Process};
 use super::{CgroupRef, Outcome, Round};
 use crate::input;
+use crate::scratch_file::ScratchFile;
 
 /// Longer than any round's start and end take.
 const COMPANY: Duration = Duration::from_secs(60);
@@ -44,8 +45,9 @@ impl FioProcess {
     ) -> Result<Self> {
         let directory = std::path::absolute(round.directory).context("the round's directory")?;
         let file = |extension: &str| directory.join(format!("{}.{extension}", part.label));
+        let scratch = round.scratch_file.and_then(ScratchFile::file);
         let window = Window {
-            device_node: round.device_node,
+            target: scratch.map_or(round.device_node, |file| &file.path),
             ramp: round.ramp,
             time: if part.is_background {
                 round.time + COMPANY

@@ -75,7 +75,7 @@ pub struct JobFile {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Section {
+pub(super) struct Section {
     name: String,
     options: Vec<Setting>,
     /// Of a job: what the global sections before it and itself say together.
@@ -83,10 +83,10 @@ struct Section {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Setting {
+pub(super) struct Setting {
     key: String,
     value: Option<String>,
-    line: usize,
+    pub(super) line: usize,
 }
 
 impl Section {
@@ -98,7 +98,8 @@ impl Section {
 
 /// What a round sets.
 pub struct Window<'a> {
-    pub device_node: &'a Path,
+    /// The device or a scratch file.
+    pub target: &'a Path,
     pub ramp: Duration,
     pub time: Duration,
     /// The longest start delay of all jobs of the round: jobs that start earlier have a longer ramp,
@@ -160,7 +161,7 @@ impl JobFile {
     }
 
     /// Each job with all that applies to it: global sections apply to the jobs after them.
-    fn jobs(&self) -> impl Iterator<Item = (&Section, HashMap<&str, &Setting>)> {
+    pub(super) fn jobs(&self) -> impl Iterator<Item = (&Section, HashMap<&str, &Setting>)> {
         let mut globals: HashMap<&str, &Setting> = HashMap::new();
         self.sections.iter().filter_map(move |section| {
             let own = section.options.iter().map(|s| (s.canonical_key(), s));
@@ -233,9 +234,9 @@ impl JobFile {
     pub fn for_round(&self, window: &Window<'_>) -> String {
         let ramp = |delay: Duration| (window.ramp + window.lead.saturating_sub(delay)).as_millis();
         // A colon separates file names.
-        let device = window.device_node.display().to_string().replace(':', "\\:");
+        let target = window.target.display().to_string().replace(':', "\\:");
         let global = format!(
-            "[global]\nfilename={device}\nallow_file_create=0\ntime_based=1\nruntime={}ms\n\n",
+            "[global]\nfilename={target}\nallow_file_create=0\ntime_based=1\nruntime={}ms\n\n",
             window.time.as_millis()
         );
         global + &self.write(|section| format!("ramp_time={}ms\n", ramp(section.start_delay)))
@@ -280,7 +281,7 @@ impl Setting {
         }
     }
 
-    fn value(&self) -> &str {
+    pub(super) fn value(&self) -> &str {
         self.value.as_deref().unwrap_or_default()
     }
 
@@ -358,7 +359,7 @@ fn seconds(text: &str) -> Option<Duration> {
     ))
 }
 
-fn refuse(file: &str, line: usize, what: &str) -> anyhow::Error {
+pub(super) fn refuse(file: &str, line: usize, what: &str) -> anyhow::Error {
     Failure::refused(
         format!("{file}:{line}: {what}"),
         "change that line; iosched gives the device, the duration and the control group",

@@ -8,7 +8,7 @@ fn parse(text: &str) -> Result<JobFile> {
 
 fn window(ramp_s: u64, time_s: u64, lead: Duration) -> Window<'static> {
     Window {
-        device_node: Path::new("/dev/sdx"),
+        target: Path::new("/dev/sdx"),
         ramp: Duration::from_secs(ramp_s),
         time: Duration::from_secs(time_s),
         lead,
@@ -122,7 +122,7 @@ fn who_starts_early_ramps_longer() {
 #[test]
 fn a_colon_in_a_device_name_does_not_make_two_files() {
     let window = Window {
-        device_node: Path::new("/dev/disk/by-path/pci-0000:01"),
+        target: Path::new("/dev/disk/by-path/pci-0000:01"),
         ..window(0, 1, Duration::ZERO)
     };
     let text = parse("[a]\n").unwrap().for_round(&window);

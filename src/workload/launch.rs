@@ -19,6 +19,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use super::cgroup::Group;
 use super::fio_result::one_line;
 use crate::failure::Failure;
+use crate::input;
 
 /// First argument by which a binary of ours recognises that it is to become the workload.
 pub const ARGUMENT: &str = "__launch";
@@ -205,11 +206,14 @@ impl Process {
 
     /// The last words on its standard error, in one line; empty if it said nothing.
     pub fn last_words(&self) -> String {
-        const TAIL_BYTES: usize = 4096;
-        let bytes = std::fs::read(&self.stderr).unwrap_or_default();
-        let tail = &bytes[bytes.len().saturating_sub(TAIL_BYTES)..];
-        let text = String::from_utf8_lossy(tail);
-        one_line(&text)
+        const TAIL_BYTES: u64 = 4096;
+        let (tail, is_cut) = input::tail(&self.stderr, TAIL_BYTES).unwrap_or_default();
+        let words = one_line(&String::from_utf8_lossy(&tail));
+        if is_cut {
+            format!("[...] {words}")
+        } else {
+            words
+        }
     }
 }
 

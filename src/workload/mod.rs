@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::journal::Journal;
+use crate::scratch_file::ScratchFile;
 
 pub mod catalogue; // the built-in workloads, by name
 pub mod cgroup; // a control group per process group; its CPU time, and its end
@@ -20,6 +21,7 @@ pub mod fake; // a recorded stand-in for tests
 pub mod fio; // one or more fio processes, checked
 mod fio_process; // one fio: its argument vector, its files, what it handed in
 pub mod fio_result; // fio's JSON, and whether it counts. Pure
+mod in_file; // fio jobs in a file: what would reach beyond it. Pure
 pub mod job_file; // fio job files: what is refused, what is ours. Pure
 pub mod launch; // from a fork to the workload's first instruction, inside its group
 pub mod recorded; // out of a result file
@@ -38,8 +40,8 @@ pub trait Workload {
     fn name(&self) -> &str;
     /// What exactly is run, for the result file.
     fn description(&self) -> serde_json::Value;
-    /// Whether it writes to the block device itself.
-    fn writes_device(&self) -> bool;
+    /// Whether it writes to what it is given: the device itself, or a scratch file.
+    fn writes(&self) -> bool;
     fn fixed(&self) -> Fixed;
     /// From `start` to the beginning of the ramp: processes that come earlier than the measured one.
     fn lead(&self) -> Duration {
@@ -47,6 +49,10 @@ pub trait Workload {
     }
     /// What must hold before the first round: programs present and new enough.
     fn check(&self) -> Result<()> {
+        Ok(())
+    }
+    /// The same where it is given a file of so many bytes instead of the device.
+    fn check_in_file(&self, _size_bytes: u64) -> Result<()> {
         Ok(())
     }
     fn start(&mut self, round: &Round<'_>) -> Result<Box<dyn Running>>;
@@ -63,7 +69,8 @@ pub struct Round<'a> {
     pub time: Duration,
     /// Exists and is empty; the round's output files go here.
     pub directory: &'a Path,
-    pub scratch_directory: Option<&'a Path>,
+    /// To be used instead of the device.
+    pub scratch_file: Option<&'a ScratchFile>,
     pub journal: &'a Journal,
     /// A binary whose `main` calls [`launch::run_if_asked`].
     pub launcher: &'a Path,

@@ -79,14 +79,14 @@ mod tests {
             assert_eq!(again.description(), original.description());
             assert_eq!(again.name(), original.name());
             assert_eq!(again.lead(), original.lead());
-            assert_eq!(again.writes_device(), original.writes_device());
+            assert_eq!(again.writes(), original.writes());
         }
         let argv = vec!["cp".into(), "a b".into()];
         let limit = Some(Duration::from_millis(1500));
         let original = CommandLine::new(argv, false, limit).unwrap();
         let again = workload(&original.description(), true).unwrap();
         assert_eq!(again.description(), original.description());
-        assert!(again.writes_device());
+        assert!(again.writes());
     }
 
     #[test]

@@ -68,6 +68,7 @@ DEVICE may be scratch:ssd, scratch:hdd or scratch:ram, a device made for this ru
 Examples:
   iosched-ab run nvme0n1 --arm none --arm kyber --workload randread
   iosched-ab run sda --arm mq-deadline --arm bfq --job db.fio --metric read_total_p99:10 --rounds 12
+  iosched-ab run /srv/data --arm none --arm kyber --workload randwrite --allow-mounted  in a file
   iosched-ab run sdb --arm none --arm bfq --destroy-data --yes-destroy S3X9NX0 -- ./my-benchmark
   iosched-ab run --resume iosched-ab-20260203T040506Z.json
   iosched-ab run scratch:ssd --arm none --arm mq-deadline --workload probe-hog --metric probe.read_clat_p50";
@@ -81,7 +82,8 @@ pub struct Conditions {
     /// A fio job file
     #[arg(long, value_name = "FILE")]
     pub job: Option<PathBuf>,
-    /// Any command; it sees IOSCHED_DEVICE, IOSCHED_ARM, IOSCHED_BLOCK, IOSCHED_ROUND and IOSCHED_SEED
+    /// Any command; it sees IOSCHED_DEVICE, IOSCHED_ARM, IOSCHED_BLOCK, IOSCHED_ROUND, IOSCHED_SEED, and with --scratch
+    /// IOSCHED_SCRATCH, a directory that each round finds empty
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
     /// A command that takes longer is ended, and its round does not count
@@ -103,6 +105,14 @@ pub struct Conditions {
     /// Of the schedule and the workloads [default: from the clock]
     #[arg(long, value_name = "N")]
     pub seed: Option<u32>,
+    /// The workload runs in a file of its own in this directory, on a mounted file system of DEVICE: the raw device is not
+    /// written, and the file is removed at the end [default: DEVICE, if that is a mount point and the workload writes]
+    #[arg(long, value_name = "DIR", conflicts_with = "destroy_data")]
+    pub scratch: Option<PathBuf>,
+    /// Of that file, which is written whole first [default: 1G, or a tenth of the free space if that is less; for a
+    /// command there is none]
+    #[arg(long, value_name = "SIZE", value_parser = bytes, conflicts_with = "destroy_data")]
+    pub scratch_size: Option<u64>,
     /// The workload may write to the raw device: all data on it is lost. Asks for the disk's serial number or name
     #[arg(long)]
     pub destroy_data: bool,
@@ -138,7 +148,7 @@ pub struct Run {
     pub conditions: Conditions,
     /// Go on with an interrupted run, whose file says all but the consents; it is written on
     #[arg(long, value_name = "FILE", conflicts_with_all = ["device", "arms", "reference", "rounds", "round_time",
-        "ramp", "quick", "metrics", "seed", "output", "dry_run", "limit"])]
+        "ramp", "quick", "metrics", "seed", "output", "dry_run", "limit", "scratch", "scratch_size"])]
     pub resume: Option<PathBuf>,
     /// Print the schedule and touch nothing
     #[arg(long)]

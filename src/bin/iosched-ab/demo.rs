@@ -58,6 +58,7 @@ pub fn run(arguments: &Demo) -> Result<()> {
         arms,
         reference,
         workload: &mut workload,
+        scratch_file: None,
         fio_version: Fio::new("version", Vec::new()).version().ok(),
         stopping: Stopping::Fixed { blocks: BLOCKS },
         seed: seed(arguments.seed),

@@ -5,6 +5,8 @@ mod cli;
 mod consent;
 mod demo;
 mod gate;
+mod permission;
+mod place;
 mod progress;
 mod report;
 mod resume;

@@ -8,6 +8,7 @@ use iosched::ab::turn::Turn;
 use iosched::arm::Arm;
 use iosched::report::result::{ResultFile, Round};
 use iosched::report::{escape, units};
+use iosched::scratch_file::Place;
 
 #[derive(Default)]
 pub struct Progress {
@@ -17,6 +18,26 @@ pub struct Progress {
 }
 
 impl Observer for Progress {
+    fn scratch_file_grows(&mut self, place: &Place, done_bytes: u64) {
+        let Some(size_bytes) = place.size_bytes else {
+            return;
+        };
+        if done_bytes == 0 {
+            if std::io::stderr().is_terminal() {
+                let template = "{bar:30} {bytes}/{total_bytes}, {eta} left  {msg}";
+                let bar = bar(template, size_bytes);
+                bar.set_message("writing the scratch file");
+                self.bar = Some(bar);
+            } else {
+                let line = escape::line(&format!("writing {place}"));
+                let _ = writeln!(std::io::stderr(), "{line}");
+            }
+        }
+        if let Some(bar) = &self.bar {
+            bar.set_position(done_bytes);
+        }
+    }
+
     fn begin(&mut self, result: &ResultFile) {
         self.rounds = result.plan.rounds.len();
         self.metric = result
@@ -25,10 +46,9 @@ impl Observer for Progress {
             .first()
             .map(|metric| (metric.name.clone(), metric.unit.clone()));
         if std::io::stderr().is_terminal() {
-            let style =
-                ProgressStyle::with_template("{bar:30} {pos}/{len} rounds, {eta} left  {msg}");
-            let bar = ProgressBar::new(self.rounds as u64);
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            self.clear();
+            let template = "{bar:30} {pos}/{len} rounds, {eta} left  {msg}";
+            let bar = bar(template, self.rounds as u64);
             bar.set_position(result.rounds.len() as u64);
             self.bar = Some(bar);
         }
@@ -79,10 +99,23 @@ impl Observer for Progress {
     }
 }
 
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
+fn bar(template: &str, length: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template(template);
+    let bar = ProgressBar::new(length);
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar
+}
+
+impl Progress {
+    fn clear(&mut self) {
+        if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.clear();
     }
 }

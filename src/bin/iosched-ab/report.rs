@@ -85,5 +85,10 @@ pub fn workloads() -> Result<()> {
     for entry in catalogue::list() {
         writeln!(out, "{:14} {}", entry.name, entry.description)?;
     }
+    writeln!(
+        out,
+        "\nThose that write run in a file of their own on a mounted disk (a mount point as DEVICE, or --scratch DIR), on\n\
+         scratch:ssd, or on a raw disk whose data may be lost (--destroy-data)."
+    )?;
     Ok(())
 }

@@ -11,15 +11,16 @@ use iosched::environment::Environment;
 use iosched::failure::Failure;
 use iosched::guardian;
 use iosched::journal::Journal;
-use iosched::preflight::{self, Intent};
 use iosched::report::result::{DeviceInfo, ResultFile, Status};
+use iosched::scratch_file::Place;
 use iosched::workload::fio::Fio;
 use iosched::workload::recorded;
 
 use crate::carry_out::{carry_out, make_scratch};
 use crate::cli::Conditions;
-use crate::consent;
 use crate::note;
+use crate::permission::Request;
+use crate::place;
 use crate::report;
 
 pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
@@ -60,18 +61,18 @@ pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
     )?;
     let consents = arguments.destroy_data || scratch.is_some();
     let mut workload = recorded::workload(&earlier.workload.description, consents)?;
-    let intent = Intent {
+    let earlier_place = earlier.workload.scratch_file.as_ref();
+    let place = Request {
+        device: &device,
         arms: &earlier.design.arms,
-        writes_raw_device: workload.writes_device(),
-        allow_mounted: arguments.allow_mounted,
-        destroy_data: consents,
-    };
-    let mut report = preflight::check(&device, &intent)?;
-    report.add_failure_of(workload.check())?;
-    report.into_result()?;
-    if workload.writes_device() && scratch.is_none() {
-        consent::to_destroy(&device, arguments.yes_destroy.as_deref())?;
+        workload: &*workload,
+        place: earlier_place.map(place::again).as_ref(),
+        conditions: arguments,
+        is_ours: scratch.is_some(),
+        dry_run: false,
     }
+    .grant()?;
+    refuse_another_place(earlier_place, place.as_ref())?;
     note(&format!("going on after {} rounds", earlier.rounds.len()));
     carry_out(Experiment {
         scratch: truth,
@@ -79,6 +80,7 @@ pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
         arms: earlier.design.arms.clone(),
         reference: earlier.design.reference,
         workload: &mut *workload,
+        scratch_file: place,
         fio_version,
         stopping: earlier.design.stopping,
         seed: earlier.plan.seed,
@@ -92,6 +94,17 @@ pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
         is_placebo: earlier.design.is_placebo,
         earlier: Some(earlier),
     })
+}
+
+/// Another file system may be mounted there now.
+fn refuse_another_place(then: Option<&Place>, now: Option<&Place>) -> Result<()> {
+    match (then, now) {
+        (Some(then), Some(now)) if then != now => Err(Failure::refused(
+            format!("the rounds so far ran in {then}, and these would run in {now}"),
+            "mount what was mounted there, or start a new run",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Before anything is touched. What the arms set is compared in each round.

@@ -14,7 +14,6 @@ use iosched::device::Device;
 use iosched::failure::Failure;
 use iosched::guardian;
 use iosched::journal::Journal;
-use iosched::preflight::{self, Intent, Severity};
 use iosched::scheduler;
 use iosched::scratch::Model;
 use iosched::workload::command::CommandLine;
@@ -23,8 +22,9 @@ use iosched::workload::{Fixed, Workload, catalogue};
 
 use crate::carry_out::{carry_out, make_scratch, output, seed};
 use crate::cli::{Aa, Conditions, Run};
-use crate::consent;
 use crate::note;
+use crate::permission::Request;
+use crate::place;
 use crate::resume;
 
 /// A comparison, as `run` and `aa` ask for it.
@@ -106,6 +106,12 @@ fn compare(wanted: Wanted<'_>) -> Result<()> {
         .map(str::parse::<Model>)
         .transpose()?;
     if model.is_some() {
+        if conditions.scratch.is_some() || conditions.scratch_size.is_some() {
+            return Err(Failure::usage(
+                format!("{} is a device of our own, without files", wanted.device),
+                "leave --scratch and --scratch-size out: it may be written as it is",
+            ));
+        }
         // A scratch device is made only for a workload that there is.
         load(conditions, Path::new("/dev/scratch"), true)?;
     }
@@ -131,22 +137,21 @@ fn compare(wanted: Wanted<'_>) -> Result<()> {
     };
     let is_ours = scratch.is_some();
     let mut workload = load(conditions, &device.node(), is_ours)?;
-    let intent = Intent {
-        arms: &arms,
-        writes_raw_device: workload.writes_device(),
-        allow_mounted: conditions.allow_mounted,
-        destroy_data: conditions.destroy_data || is_ours,
+    let wanted_place = if is_ours {
+        None
+    } else {
+        place::wanted(conditions, wanted.device, &*workload)?
     };
-    let mut report = preflight::check(&device, &intent)?;
-    report.add_failure_of(workload.check())?;
-    for finding in report.into_result()? {
-        if finding.severity > Severity::Note || !is_ours {
-            note(&finding.to_string());
-        }
+    let place = Request {
+        device: &device,
+        arms: &arms,
+        workload: &*workload,
+        place: wanted_place.as_ref(),
+        conditions,
+        is_ours,
+        dry_run: wanted.dry_run,
     }
-    if workload.writes_device() && !is_ours && !wanted.dry_run {
-        consent::to_destroy(&device, conditions.yes_destroy.as_deref())?;
-    }
+    .grant()?;
     let fio_version = Fio::new("version", Vec::new()).version().ok();
     let (ramp, time) = times(conditions, workload.fixed());
     let primary = if metrics.is_empty() {
@@ -164,6 +169,7 @@ fn compare(wanted: Wanted<'_>) -> Result<()> {
         arms,
         reference,
         workload: &mut *workload,
+        scratch_file: place,
         fio_version,
         stopping: wanted.stopping,
         seed: seed(conditions.seed),

@@ -39,7 +39,7 @@ impl Demo {
             ramp: Duration::ZERO,
             time: TIME,
             directory: files.path(),
-            scratch_directory: None,
+            scratch_file: None,
             journal,
             launcher,
         })?;

@@ -284,6 +284,7 @@ fn empty_result(chosen: Chosen, plan: Plan, probe: &Probe, disk: &Device) -> Res
             name: "what was running".to_owned(),
             fixed: Fixed::Time,
             description: serde_json::json!({ "kind": "live" }),
+            scratch_file: None,
         },
         design: Design {
             arms: chosen.arms,
