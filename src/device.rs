@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 pub use hardware_depth::{DepthSource, HardwareDepth};
 pub use io_stat::IoStat;
 pub use resolve::{Resolved, stands_on};
-pub(crate) use resolve::{btrfs_members, devices_of, name_of};
+pub(crate) use resolve::{backing_file, btrfs_members, devices_of, name_of};
 
 /// A whole disk. The name may be given to another disk later: `diskseq` tells them apart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

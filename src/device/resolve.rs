@@ -2,10 +2,12 @@
 //! become a benchmark of a regular file in memory.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
@@ -214,13 +216,19 @@ pub fn stands_on(name: &str) -> BTreeSet<String> {
 
 /// What a loop device reads from: the block device that was bound, or the one with the file system of the bound file.
 fn backing_device(loop_name: &str) -> Option<String> {
-    let file = fs::read_to_string(format!("/sys/block/{loop_name}/loop/backing_file")).ok()?;
-    let metadata = fs::metadata(file.trim_end()).ok()?;
+    let metadata = fs::metadata(backing_file(loop_name)?).ok()?;
     if metadata.file_type().is_block_device() {
         name_of(metadata.rdev())
     } else {
         name_of(metadata.dev())
     }
+}
+
+/// The file or device that a loop device is bound to. Its name stands there as it is, whatever bytes it has.
+pub(crate) fn backing_file(loop_name: &str) -> Option<PathBuf> {
+    let mut name = fs::read(format!("/sys/block/{loop_name}/loop/backing_file")).ok()?;
+    name.pop_if(|last| *last == b'\n');
+    Some(PathBuf::from(OsString::from_vec(name)))
 }
 
 #[cfg(test)]

@@ -2,12 +2,16 @@
 //! enough (a symlink, the second member of a btrfs, a loop device on the raw disk): everything goes by device number.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use crate::device::mounts::{self, Mount};
-use crate::device::{Device, btrfs_members, devices_of, name_of, names_in, stands_on};
+use crate::device::{
+    Device, backing_file, btrfs_members, devices_of, name_of, names_in, stands_on,
+};
 
 /// One line for each user that is found, by name of the disk or of the partition.
 pub(super) fn uses(device: &Device, mounts: &[Mount]) -> Vec<String> {
@@ -89,10 +93,10 @@ fn btrfs(parts: &[Part]) -> Vec<String> {
 
 /// Swap on a device; a swap file shows as its mounted file system.
 fn swap(parts: &[Part]) -> Vec<String> {
-    let table = fs::read_to_string("/proc/swaps").unwrap_or_default();
+    let table = fs::read("/proc/swaps").unwrap_or_default();
     let mut found = Vec::new();
     for path in swap_paths(&table) {
-        let Some(dev) = block_device(path) else {
+        let Some(dev) = block_device(&path) else {
             continue;
         };
         for part in parts.iter().filter(|part| part.is(dev)) {
@@ -102,12 +106,13 @@ fn swap(parts: &[Part]) -> Vec<String> {
     found
 }
 
-fn swap_paths(table: &str) -> impl Iterator<Item = &Path> {
+fn swap_paths(table: &[u8]) -> impl Iterator<Item = PathBuf> {
     table
-        .lines()
+        .split(|byte| *byte == b'\n')
         .skip(1)
-        .filter_map(|line| line.split_whitespace().next())
-        .map(Path::new)
+        .filter_map(|line| line.split(u8::is_ascii_whitespace).next())
+        .filter(|path| !path.is_empty())
+        .map(|path| OsString::from_vec(mounts::unescape(path)).into())
 }
 
 fn held(parts: &[Part]) -> Vec<String> {
@@ -181,11 +186,6 @@ fn identity(file: &Path) -> Option<(u64, u64)> {
     metadata.is_file().then(|| (metadata.dev(), metadata.ino()))
 }
 
-fn backing_file(loop_name: &str) -> Option<PathBuf> {
-    let file = fs::read_to_string(format!("/sys/block/{loop_name}/loop/backing_file")).ok()?;
-    Some(PathBuf::from(file.trim_end_matches('\n')))
-}
-
 fn backing_block_device(loop_name: &str) -> Option<u64> {
     block_device(&backing_file(loop_name)?)
 }
@@ -204,10 +204,11 @@ mod tests {
 
     #[test]
     fn swap_files_and_devices_are_the_first_column() {
-        let table =
-            "Filename\t\t\tType\t\tSize\n/dev/dm-1                partition\t8\t0\n/swap file\n";
-        let paths: Vec<&Path> = swap_paths(table).collect();
-        assert_eq!(paths, [Path::new("/dev/dm-1"), Path::new("/swap")]);
+        let table = b"Filename\t\t\tType\t\tSize\n/dev/dm-1                partition\t8\t0\n\
+            /swap\\040file\xff\t\t\tfile\t\t8\t0\n";
+        let paths: Vec<PathBuf> = swap_paths(table).collect();
+        let file = OsString::from_vec(b"/swap file\xff".to_vec());
+        assert_eq!(paths, [PathBuf::from("/dev/dm-1"), file.into()]);
     }
 
     #[test]
