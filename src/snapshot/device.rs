@@ -404,7 +404,7 @@ fn new_statuses(later: &[StatusCount], earlier: &[StatusCount]) -> Vec<StatusCou
 }
 
 /// Field by field; of structures that hold nothing but counters.
-macro_rules! difference {
+macro_rules! counters {
     ($type:ident { $($field:ident),* $(,)? }) => {
         impl std::ops::Sub for $type {
             type Output = $type;
@@ -412,11 +412,16 @@ macro_rules! difference {
                 $type { $($field: self.$field - earlier.$field),* }
             }
         }
+        impl std::ops::AddAssign for $type {
+            fn add_assign(&mut self, other: $type) {
+                $(self.$field += other.$field;)*
+            }
+        }
     };
 }
 
-difference!(Merges { back, front, rq });
-difference!(Flushes {
+counters!(Merges { back, front, rq });
+counters!(Flushes {
     asked,
     before_data,
     before_data_ns,
@@ -425,7 +430,7 @@ difference!(Flushes {
     journal_writes,
     journal_ns,
 });
-difference!(Edges {
+counters!(Edges {
     errors,
     requeues,
     requeued_ns,
@@ -435,7 +440,7 @@ difference!(Edges {
     straddler_bytes,
     switches,
 });
-difference!(Quality {
+counters!(Quality {
     lost,
     evicted,
     negative,
