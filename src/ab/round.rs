@@ -147,7 +147,7 @@ impl Bench<'_> {
         let before = self.probe.snapshot()?;
         let mut vigil = Vigil::begin();
         let mut running = self.workload.start(&workload::Round {
-            device_node: &self.device.node(),
+            device_nodes: &[self.device.node()],
             arm_label: &arm.label,
             index: planned.index,
             block: planned.block,

@@ -150,7 +150,9 @@ impl Workload for Fio {
     }
 
     fn start(&mut self, round: &Round<'_>) -> Result<Box<dyn Running>> {
-        require_block_device(round.device_node)?;
+        for node in round.device_nodes {
+            require_block_device(node)?;
+        }
         let lead = self.lead();
         let processes = self
             .parts

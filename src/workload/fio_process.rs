@@ -45,7 +45,7 @@ impl FioProcess {
         let directory = std::path::absolute(round.directory).context("the round's directory")?;
         let file = |extension: &str| directory.join(format!("{}.{extension}", part.label));
         let window = Window {
-            device_node: round.device_node,
+            device_nodes: round.device_nodes,
             ramp: round.ramp,
             time: if part.is_background {
                 round.time + COMPANY

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -98,7 +98,8 @@ impl Section {
 
 /// What a round sets.
 pub struct Window<'a> {
-    pub device_node: &'a Path,
+    /// Several share the I/O, each in its turn.
+    pub device_nodes: &'a [PathBuf],
     pub ramp: Duration,
     pub time: Duration,
     /// The longest start delay of all jobs of the round: jobs that start earlier have a longer ramp,
@@ -233,9 +234,13 @@ impl JobFile {
     pub fn for_round(&self, window: &Window<'_>) -> String {
         let ramp = |delay: Duration| (window.ramp + window.lead.saturating_sub(delay)).as_millis();
         // A colon separates file names.
-        let device = window.device_node.display().to_string().replace(':', "\\:");
+        let nodes = window.device_nodes.iter();
+        let nodes: Vec<String> = nodes
+            .map(|node| node.display().to_string().replace(':', "\\:"))
+            .collect();
         let global = format!(
-            "[global]\nfilename={device}\nallow_file_create=0\ntime_based=1\nruntime={}ms\n\n",
+            "[global]\nfilename={}\nallow_file_create=0\ntime_based=1\nruntime={}ms\n\n",
+            nodes.join(":"),
             window.time.as_millis()
         );
         global + &self.write(|section| format!("ramp_time={}ms\n", ramp(section.start_delay)))
