@@ -5,28 +5,29 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::plan::PlannedRound;
 use super::turn::Turn;
 use super::vigil::Vigil;
 use super::{exclusion, values};
 use crate::arm::Arm;
-use crate::device::Device;
+use crate::device::{Device, Disks};
 use crate::environment::CpuTimes;
 use crate::interrupt;
 use crate::journal::{Journal, TemporaryFiles};
 use crate::probe::Probe;
-use crate::report::result::{Evidence, Exclusion, Round};
+use crate::report::result::{Evidence, Exclusion, Member, Round};
 use crate::scheduler::{self, Applied, SavedQueue, State};
 use crate::snapshot::{Interval, Snapshot};
 use crate::workload::{self, CgroupRef, Fixed, Outcome, Running, Workload};
 
 /// What all rounds have in common.
 pub struct Bench<'a> {
-    pub device: &'a Device,
+    pub disks: &'a Disks,
     pub arms: &'a [Arm],
-    pub baseline: &'a SavedQueue,
+    /// By disk.
+    pub baselines: &'a [SavedQueue],
     pub probe: &'a mut Probe,
     pub workload: &'a mut dyn Workload,
     pub ramp: Duration,
@@ -34,9 +35,9 @@ pub struct Bench<'a> {
     pub journal: &'a Journal,
     /// A binary of ours that starts workloads, see `workload::launch`.
     pub launcher: &'a Path,
-    /// By arm, what was in force at the beginning of its first round: what others change and nothing resets stays
-    /// changed, and would make later rounds of the arm another arm.
-    pub first: BTreeMap<usize, State>,
+    /// By arm, what was in force on each disk at the beginning of its first round: what others change and nothing resets
+    /// stays changed, and would make later rounds of the arm another arm.
+    pub first: BTreeMap<usize, Vec<State>>,
 }
 
 const POLL: Duration = Duration::from_millis(20);
@@ -61,33 +62,43 @@ impl Bench<'_> {
     pub fn carry_out(&mut self, turn: &Turn) -> Result<Round> {
         let planned = &turn.planned;
         let arm = &self.arms[planned.arm];
-        let applied = scheduler::apply_onto(self.device, arm, self.baseline)
-            .with_context(|| format!("applying {} to {}", arm.label, self.device.name))?;
-        wait_until_idle(self.device)?;
+        let disks = &self.disks.members;
+        let applied = scheduler::apply_onto_all(disks, arm, self.baselines)?;
+        disks.iter().try_for_each(wait_until_idle)?;
         interrupt::sleep_until(Instant::now() + Duration::from_nanos(planned.phase_ns))?;
         let started = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
         let cpu = CpuTimes::read();
         let measured = self.measure(planned, arm)?;
         let load = cpu.and_then(|earlier| earlier.until(&CpuTimes::read()?));
-        let first = self
-            .first
-            .entry(planned.arm)
-            .or_insert_with(|| applied.effective.clone());
-        let mut drifted = differences(first, &applied.effective);
-        for difference in &mut drifted {
-            difference.insert_str(0, "since the first round of this arm ");
-        }
-        drifted.extend(differences(
-            &applied.effective,
-            &scheduler::read(self.device)?,
-        ));
+        let drifted = self.drifted(planned.arm, &applied)?;
         Ok(self.round(turn, applied, started, drifted, measured, load))
+    }
+
+    /// What changed during the round, or since the first one of its arm; of several disks with the disk's name.
+    fn drifted(&mut self, arm: usize, applied: &[Applied]) -> Result<Vec<String>> {
+        let states = || applied.iter().map(|applied| applied.effective.clone());
+        let first = self.first.entry(arm).or_insert_with(|| states().collect());
+        let disks = &self.disks.members;
+        let mut drifted = Vec::new();
+        for ((disk, applied), first) in disks.iter().zip(applied).zip(first) {
+            let name = match disks.len() {
+                1 => String::new(),
+                _ => format!("{} ", disk.name),
+            };
+            let before = differences(first, &applied.effective).into_iter();
+            drifted.extend(
+                before.map(|change| format!("{name}since the first round of this arm {change}")),
+            );
+            let meanwhile = differences(&applied.effective, &scheduler::read(disk)?).into_iter();
+            drifted.extend(meanwhile.map(|change| format!("{name}{change}")));
+        }
+        Ok(drifted)
     }
 
     fn round(
         &self,
         turn: &Turn,
-        applied: Applied,
+        applied: Vec<Applied>,
         started: String,
         drifted: Vec<String>,
         measured: Measured,
@@ -100,7 +111,8 @@ impl Bench<'_> {
             cgroups,
             pause,
         } = measured;
-        let window = window.unwrap_or_else(|| Interval::nothing(&self.device.name));
+        let name = self.disks.name();
+        let window = window.map_or_else(|| Interval::nothing(&name), |w| w.together(&name));
         let device = window.devices[0].clone();
         let is_fixed_work = self.workload.fixed() == Fixed::Work;
         let values = values::values(&window, Some(&whole), &cgroups, &outcome, is_fixed_work);
@@ -128,7 +140,8 @@ impl Bench<'_> {
             problem: excluded.map(|excluded| excluded.1),
             metrics: values.metrics,
             evidence: Evidence {
-                applied,
+                applied: applied[0].clone(),
+                members: self.members(applied),
                 drifted,
                 device,
                 owners: window.owners,
@@ -142,12 +155,26 @@ impl Bench<'_> {
         }
     }
 
+    fn members(&self, applied: Vec<Applied>) -> Vec<Member> {
+        let disks = &self.disks.members;
+        if disks.len() == 1 {
+            return Vec::new();
+        }
+        let members = disks.iter().zip(applied);
+        members
+            .map(|(disk, applied)| Member {
+                device: disk.name.clone(),
+                applied,
+            })
+            .collect()
+    }
+
     fn measure(&mut self, planned: &PlannedRound, arm: &Arm) -> Result<Measured> {
         let files = TemporaryFiles::create(self.journal, "round")?;
         let before = self.probe.snapshot()?;
         let mut vigil = Vigil::begin();
         let mut running = self.workload.start(&workload::Round {
-            device_nodes: &[self.device.node()],
+            device_nodes: &self.disks.nodes(),
             arm_label: &arm.label,
             index: planned.index,
             block: planned.block,

@@ -223,6 +223,7 @@ impl Rotation {
             metrics: values.metrics,
             evidence: Evidence {
                 applied: turn.applied,
+                members: Vec::new(),
                 drifted,
                 device,
                 owners: window.owners,
