@@ -120,26 +120,26 @@ impl Disks {
         self.members.len() == 1 && self.targets == self.members
     }
 
-    /// Which layer is switched and measured, and which one the workload is given. None where that is one and the same disk.
+    /// Which layer is switched and measured, and which one raw I/O goes to. None where that is one and the same disk.
     pub fn layers(&self) -> Option<String> {
         if self.is_single() {
             return None;
         }
         let what = match self.members.len() {
-            1 => "is switched and measured".to_owned(),
-            _ => "are switched together and measured as one".to_owned(),
+            1 => "is switched and measured",
+            _ => "are switched together and measured as one",
         };
-        let members = listed(&self.members);
-        let above = self.above();
-        Some(if above.is_empty() {
-            format!("{members} {what}")
-        } else {
-            let above = listed(above);
-            let targets = listed(&self.targets);
-            format!(
-                "{above} has no requests to schedule: {members} {what}; a workload is given {targets}"
-            )
-        })
+        let above = match self.above().as_slice() {
+            [] => String::new(),
+            above => format!(
+                "{} has no requests to schedule: ",
+                listed(above.iter().copied())
+            ),
+        };
+        let (members, targets) = (listed(&self.members), listed(&self.targets));
+        Some(format!(
+            "{above}{members} {what}; raw I/O goes to {targets}"
+        ))
     }
 
     /// The members that are no longer the disks that they were.
@@ -157,5 +157,51 @@ fn listed<'a>(devices: impl IntoIterator<Item = &'a Device>) -> String {
 fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
     if !list.contains(&item) {
         list.push(item);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn disk(name: &str, minor: u32) -> Device {
+        Device {
+            name: name.into(),
+            major: 8,
+            minor,
+            diskseq: None,
+        }
+    }
+
+    #[test]
+    fn it_is_said_which_layer_is_which() {
+        let (md0, sda, sdb) = (disk("md0", 0), disk("sda", 1), disk("sdb", 2));
+        let mut disks = Disks::from(sda.clone());
+        assert!(disks.is_single());
+        assert_eq!(disks.layers(), None);
+        disks.members.push(sdb.clone());
+        disks.targets.push(sdb);
+        disks.named.push("sdb".into());
+        assert_eq!(disks.name(), "sda,sdb");
+        let says = "sda, sdb are switched together and measured as one; raw I/O goes to sda, sdb";
+        assert_eq!(disks.layers().as_deref(), Some(says));
+        disks.targets = vec![md0];
+        let says = "md0 has no requests to schedule: sda, sdb are switched together and measured as one; raw I/O \
+                    goes to md0";
+        assert_eq!(disks.layers().as_deref(), Some(says));
+        disks.members = vec![sda];
+        let says =
+            "md0 has no requests to schedule: sda is switched and measured; raw I/O goes to md0";
+        assert_eq!(disks.layers().as_deref(), Some(says));
+    }
+
+    #[test]
+    fn a_disk_named_twice_is_one_disk() {
+        for device in Device::all().expect("sysfs") {
+            let words = [device.name.clone(), device.name.clone()];
+            let (disks, notes) = Disks::resolve(&words).expect("a disk");
+            assert_eq!(disks, Disks::from(device));
+            assert_eq!(notes, [""; 0]);
+        }
     }
 }
