@@ -201,7 +201,14 @@ fn disks_that_are_named_one_by_one_share_a_workload() {
     let (pair, program) = (Pair::new(), Program::new(BINARY));
     let nodes = pair.nodes();
     let [first, second] = &nodes;
-    let how = ["--workload", "randread", "--rounds", "1", "--ramp", "0.1s"];
+    let how = [
+        "--workload",
+        "randread-qd1",
+        "--rounds",
+        "1",
+        "--ramp",
+        "0.1s",
+    ];
     let time = ["--round-time", "0.5s"];
     let ended = ab(&program, &[second, first], &[&ARMS, &how, &time]).ends(0, &[]);
     pair.are_as_before(&program, ended.pid);
