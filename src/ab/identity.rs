@@ -1,6 +1,6 @@
 //! Whether two measurements were made on the same thing. Pure.
 
-use super::round::differences;
+use super::drift::differences;
 use crate::environment::Environment;
 use crate::report::result::{Design, DeviceInfo, ResultFile};
 use crate::scheduler::State;

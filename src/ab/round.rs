@@ -10,7 +10,7 @@ use anyhow::Result;
 use super::plan::PlannedRound;
 use super::turn::Turn;
 use super::vigil::Vigil;
-use super::{exclusion, values};
+use super::{drift, exclusion, values};
 use crate::arm::Arm;
 use crate::device::{Device, Disks};
 use crate::environment::CpuTimes;
@@ -70,29 +70,14 @@ impl Bench<'_> {
         let cpu = CpuTimes::read();
         let measured = self.measure(planned, arm)?;
         let load = cpu.and_then(|earlier| earlier.until(&CpuTimes::read()?));
-        let drifted = self.drifted(planned.arm, &applied)?;
+        let first = self.first.entry(planned.arm).or_insert_with(|| {
+            let states = applied.iter().map(|applied| applied.effective.clone());
+            states.collect()
+        });
+        let now = disks.iter().map(scheduler::read);
+        let now = now.collect::<Result<Vec<_>>>()?;
+        let drifted = drift::drifted(disks, first, &applied, &now);
         Ok(self.round(turn, applied, started, drifted, measured, load))
-    }
-
-    /// What changed during the round, or since the first one of its arm; of several disks with the disk's name.
-    fn drifted(&mut self, arm: usize, applied: &[Applied]) -> Result<Vec<String>> {
-        let states = || applied.iter().map(|applied| applied.effective.clone());
-        let first = self.first.entry(arm).or_insert_with(|| states().collect());
-        let disks = &self.disks.members;
-        let mut drifted = Vec::new();
-        for ((disk, applied), first) in disks.iter().zip(applied).zip(first) {
-            let name = match disks.len() {
-                1 => String::new(),
-                _ => format!("{} ", disk.name),
-            };
-            let before = differences(first, &applied.effective).into_iter();
-            drifted.extend(
-                before.map(|change| format!("{name}since the first round of this arm {change}")),
-            );
-            let meanwhile = differences(&applied.effective, &scheduler::read(disk)?).into_iter();
-            drifted.extend(meanwhile.map(|change| format!("{name}{change}")));
-        }
-        Ok(drifted)
     }
 
     fn round(
@@ -295,26 +280,4 @@ fn wait_until_idle(device: &Device) -> Result<()> {
         interrupt::check()?;
         std::thread::sleep(POLL);
     }
-}
-
-/// Attributes that are not as they were, with both values.
-pub fn differences(was: &State, now: &State) -> Vec<String> {
-    let mut drifted = Vec::new();
-    if now.active != was.active {
-        drifted.push(format!("scheduler: {} -> {}", was.active, now.active));
-    }
-    for (name, value) in &was.settings {
-        match now.settings.get(name) {
-            Some(current) if current == value => {}
-            current => drifted.push(format!(
-                "{name}: {value} -> {}",
-                current.map_or("gone", |text| text)
-            )),
-        }
-    }
-    if now.hardware_depth != was.hardware_depth {
-        let depth = |state: &State| state.hardware_depth.map_or(0, |hardware| hardware.depth);
-        drifted.push(format!("hardware depth: {} -> {}", depth(was), depth(now)));
-    }
-    drifted
 }
