@@ -107,7 +107,9 @@ fn an_array_is_used_and_the_disks_below_it_are_switched_and_measured() {
     for round in rounds {
         assert_eq!(round["problem"], Value::Null);
         let evidence = &round["evidence"];
-        for member in evidence["members"].as_array().expect("members") {
+        let applied = evidence["members"].as_array().expect("members");
+        assert_eq!(applied.len(), 2);
+        for member in applied {
             assert_eq!(member["applied"]["effective"]["active"], round["scheduler"]);
         }
         assert_eq!(round["lost_events"], 0);
