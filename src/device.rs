@@ -1,6 +1,7 @@
 //! A block device and what sysfs says of it. Read only: `scheduler` does the writing.
 //! A `Device` is always a whole disk, the thing that has a queue; a partition or a mount point leads to one.
 
+mod disks;
 pub(crate) mod hardware_depth;
 pub(crate) mod io_stat;
 pub mod mounts;
@@ -15,10 +16,11 @@ use anyhow::{Context, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use disks::Disks;
 pub use hardware_depth::{DepthSource, HardwareDepth};
 pub use io_stat::IoStat;
 pub use resolve::{Resolved, stands_on};
-pub(crate) use resolve::{btrfs_members, devices_of, name_of};
+pub(crate) use resolve::{backing_file, btrfs_members, devices_of, name_of};
 
 /// A whole disk. The name may be given to another disk later: `diskseq` tells them apart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -114,34 +116,24 @@ impl Device {
     /// Where the I/O of what `spec` means can be measured: the disk itself, or, if that has no requests of its own (md,
     /// most of device mapper), the disks below it.
     pub fn measured(spec: &str) -> Result<Level> {
-        let Resolved { device, mut notes } = Self::resolve(spec)?;
-        if device.has_requests() {
-            return Ok(Level {
-                devices: vec![device],
-                notes,
-            });
-        }
-        let mut devices = Vec::new();
-        for name in resolve::stands_on(&device.name) {
-            if let Some(below) = Device::by_name(&name)?.filter(Device::has_requests) {
-                devices.push(below);
-            }
-        }
-        let below: Vec<&str> = devices.iter().map(|device| device.name.as_str()).collect();
-        if below.is_empty() {
+        let (disks, mut notes) = Disks::resolve(&[spec.to_owned()])?;
+        let name = disks.name();
+        let is_above = !disks.above().is_empty();
+        let mut devices = disks.members;
+        devices.retain(Device::has_requests);
+        if devices.is_empty() {
             return Err(Failure::usage(
-                format!(
-                    "{}: neither it nor anything below it has requests",
-                    device.name
-                ),
+                format!("{name}: neither it nor anything below it has requests"),
                 "name a disk; `lsblk` lists them",
             ));
         }
-        notes.push(format!(
-            "{} has no requests of its own: measured at {}",
-            device.name,
-            below.join(", ")
-        ));
+        if is_above {
+            let below: Vec<&str> = devices.iter().map(|device| device.name.as_str()).collect();
+            let below = below.join(", ");
+            notes.push(format!(
+                "{name} has no requests of its own: measured at {below}"
+            ));
+        }
         Ok(Level { devices, notes })
     }
 

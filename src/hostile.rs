@@ -114,7 +114,7 @@ pub fn job_file(text: &str) {
     assert_eq!(again.writes(), file.writes());
     assert_eq!(again.entries(), file.entries());
     let window = Window {
-        target: Path::new("/dev/sdx"),
+        targets: &["/dev/sdx".into()],
         ramp: Duration::from_secs(1),
         time: Duration::from_secs(2),
         lead: file.longest_start_delay(),

@@ -301,6 +301,20 @@ impl Drop for Entry {
     }
 }
 
+/// The last first. Goes on after an error; what failed is joined into one.
+pub fn undo_all(mut entries: Vec<Entry>) -> Result<()> {
+    let mut failed: Option<anyhow::Error> = None;
+    while let Some(entry) = entries.pop() {
+        if let Err(error) = entry.undo() {
+            failed = Some(match failed {
+                None => error,
+                Some(earlier) => earlier.context(format!("{error:#}; and")),
+            });
+        }
+    }
+    failed.map_or(Ok(()), Err)
+}
+
 /// What a process that is gone has left changed.
 #[derive(Debug)]
 pub struct LeftBehind {

@@ -14,13 +14,12 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use anyhow::Result;
-use rustix::fs::{Access, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::fs::Access;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arm::Arm;
-use crate::device::{Device, mounts};
+use crate::device::{Device, Disks, mounts};
 use crate::doctor::rivals;
 use crate::failure::{Failure, Kind};
 
@@ -75,12 +74,16 @@ pub struct Report {
 }
 
 impl Report {
+    /// What is true of several disks alike is said once.
     fn add(&mut self, severity: Severity, what: impl Into<String>, hint: impl Into<String>) {
-        self.findings.push(Finding {
+        let finding = Finding {
             severity,
             what: what.into(),
             hint: hint.into(),
-        });
+        };
+        if !self.findings.contains(&finding) {
+            self.findings.push(finding);
+        }
     }
 
     /// A check made elsewhere joins the others; an error that names no remedy is one of ours.
@@ -131,11 +134,39 @@ impl Report {
 
 /// Everything that speaks against carrying out the intent on this device.
 pub fn check(device: &Device, intent: &Intent) -> Result<Report> {
+    check_all(&Disks::from(device.clone()), intent)
+}
+
+/// The same of disks that are switched together.
+pub fn check_all(disks: &Disks, intent: &Intent) -> Result<Report> {
     let mut report = Report::default();
-    check_node(device, intent, &mut report);
-    arms::check(device, intent.arms, &mut report)?;
-    zoned::check(device, intent, &mut report);
-    check_use(device, intent, &mut report)?;
+    // Of each device the writes that go to itself.
+    let intent_on = |device: &Device| Intent {
+        writes_raw_device: intent.writes_raw_device && disks.targets.contains(device),
+        ..*intent
+    };
+    for device in &disks.stack {
+        check_node(device, &intent_on(device), &mut report);
+    }
+    for member in &disks.members {
+        arms::check(member, intent.arms, &mut report)?;
+        zoned::check(member, &intent_on(member), &mut report);
+    }
+    let mounts = mounts::read()?;
+    for device in &disks.stack {
+        let uses = in_use::all(device, &disks.stack, &mounts);
+        check_use(device, uses, &intent_on(device), &mut report);
+    }
+    if intent.writes_raw_device && disks.targets.len() > 1 {
+        report.add(
+            Severity::Refuse,
+            format!(
+                "the workload would overwrite several disks: {}",
+                disks.name()
+            ),
+            "name one, or the array over them",
+        );
+    }
     check_rivals(&mut report);
     machine::check(&mut report);
     Ok(report)
@@ -192,18 +223,7 @@ fn check_node(device: &Device, intent: &Intent, report: &mut Report) {
     }
 }
 
-fn check_use(device: &Device, intent: &Intent, report: &mut Report) -> Result<()> {
-    let mounts = mounts::read()?;
-    let mut uses = in_use::uses(device, &mounts);
-    if uses.is_empty() && is_held(device) {
-        uses.push(format!(
-            "{} is held exclusively (file system in another namespace, RAID, LVM, another tool)",
-            device.name
-        ));
-    }
-    if in_use::root_disks(&mounts).contains(&device.name) {
-        uses.push(format!("{} carries the root file system", device.name));
-    }
+fn check_use(device: &Device, uses: Vec<String>, intent: &Intent, report: &mut Report) {
     if intent.writes_raw_device {
         for used in uses {
             report.add(
@@ -226,7 +246,6 @@ fn check_use(device: &Device, intent: &Intent, report: &mut Report) -> Result<()
             report.add(Severity::Refuse, used, "name a disk that nothing uses, or say --allow-mounted: all that runs on it feels each change of scheduler");
         }
     }
-    Ok(())
 }
 
 fn check_destruction(device: &Device, intent: &Intent, report: &mut Report) {
@@ -264,12 +283,6 @@ fn check_rivals(report: &mut Report) {
             "udev is held off while a run lasts; rounds in which another sets it do not count",
         );
     }
-}
-
-/// Whether the kernel knows an exclusive user: of the disk or of any of its partitions, in any namespace.
-fn is_held(device: &Device) -> bool {
-    let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    rustix::fs::open(device.node(), flags, Mode::empty()).err() == Some(Errno::BUSY)
 }
 
 #[cfg(test)]

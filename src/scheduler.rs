@@ -6,6 +6,7 @@
 
 mod saved;
 pub(crate) mod state;
+mod together;
 pub(crate) mod value;
 
 use std::collections::BTreeSet;
@@ -24,6 +25,7 @@ use crate::failure::Failure;
 
 pub use saved::{SavedQueue, restore};
 pub use state::{Choice, State, choice, read};
+pub use together::apply_onto_all;
 
 use state::attributes;
 use value::Kept;

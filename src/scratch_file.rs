@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use rustix::fs::{Mode, OFlags};
 
-use crate::device::Device;
+use crate::device::Disks;
 use crate::journal::{Journal, TemporaryFiles};
 pub use place::{Place, Size};
 
@@ -38,7 +38,7 @@ impl ScratchFile {
     /// `progress` is told how many bytes have been written.
     pub fn make(
         place: &Place,
-        device: &Device,
+        disks: &Disks,
         journal: &Journal,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Self> {
@@ -51,7 +51,7 @@ impl ScratchFile {
             files,
             handle,
         };
-        made.ensure_ours(device)?;
+        made.ensure_ours(disks)?;
         if let Some(size_bytes) = place.size_bytes {
             filling::write(&made.handle, NAME, place, size_bytes, progress)?;
             let path = made.through_handle().join(NAME);
@@ -123,7 +123,7 @@ impl ScratchFile {
     }
 
     /// A name may have been given to something else since it was looked at: what was opened counts.
-    fn ensure_ours(&self, device: &Device) -> Result<()> {
+    fn ensure_ours(&self, disks: &Disks) -> Result<()> {
         let made = fs::metadata(self.through_handle()).context("looking at a directory")?;
         let path = fs::read_link(self.through_handle()).context("the path of a directory")?;
         let me = rustix::process::geteuid().as_raw();
@@ -132,6 +132,6 @@ impl ScratchFile {
             "{} is not the directory that was made there",
             self.files.path().display()
         );
-        place::file_system(device, &path).map(drop)
+        place::file_system(disks, &path).map(drop)
     }
 }

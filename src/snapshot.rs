@@ -4,6 +4,7 @@
 mod device;
 mod order;
 mod owner;
+mod together; // several disks as one
 
 use std::collections::HashMap;
 
@@ -50,6 +51,13 @@ impl Interval {
             devices: vec![DeviceNumbers::new(device)],
             owners: Vec::new(),
         }
+    }
+
+    /// The same with its disks' numbers added up, under one name. The owners' rows stay by disk.
+    #[must_use]
+    pub fn together(mut self, name: &str) -> Interval {
+        self.devices = vec![together::sum(name, &self.devices)];
+        self
     }
 
     pub fn between(earlier: &Snapshot, later: &Snapshot) -> anyhow::Result<Interval> {

@@ -53,9 +53,9 @@ impl Bench {
         }
     }
 
-    fn round<'a>(&'a self, device_node: &'a Path) -> Round<'a> {
+    fn round<'a>(&'a self, device_node: &'a PathBuf) -> Round<'a> {
         Round {
-            device_node,
+            device_nodes: std::slice::from_ref(device_node),
             arm_label: "fast",
             index: 7,
             block: 3,
@@ -69,12 +69,12 @@ impl Bench {
         }
     }
 
-    fn start(&self, workload: &mut dyn Workload, device_node: &Path) -> Box<dyn Running> {
+    fn start(&self, workload: &mut dyn Workload, device_node: &PathBuf) -> Box<dyn Running> {
         workload.start(&self.round(device_node)).unwrap()
     }
 
     /// Runs to the end, and sees that nothing is left.
-    fn run(&self, workload: &mut dyn Workload, device_node: &Path) -> Outcome {
+    fn run(&self, workload: &mut dyn Workload, device_node: &PathBuf) -> Outcome {
         let mut running = self.start(workload, device_node);
         let groups = paths(running.as_ref());
         let outcome = to_the_end(running.as_mut());
@@ -271,7 +271,8 @@ fn the_same_seed_repeats_the_same_offsets() {
 fn a_mistyped_device_is_refused_and_makes_no_file() {
     let bench = Bench::new();
     for node in ["/dev/iosched-no-such-device", "/dev/null", "/tmp"] {
-        let round = bench.round(Path::new(node));
+        let path = PathBuf::from(node);
+        let round = bench.round(&path);
         // With a size, fio by itself would make a file of it and call that a success.
         let Err(error) = bench.fio("[a]\nrw=write\nsize=1m\n").start(&round) else {
             panic!("{node} was accepted");
@@ -303,7 +304,7 @@ fn a_job_that_ends_early_does_not_count() {
 #[ignore = "root"]
 fn a_failing_command_is_a_problem_with_its_last_words() {
     let script = "echo \"$IOSCHED_DEVICE $IOSCHED_ARM $IOSCHED_BLOCK $IOSCHED_ROUND $IOSCHED_SEED\" >&2; exit 3";
-    let outcome = Bench::new().run(&mut shell(script, None), Path::new("/dev/x"));
+    let outcome = Bench::new().run(&mut shell(script, None), &"/dev/x".into());
     assert_eq!(outcome.exit_code, Some(3));
     assert_eq!(
         outcome.problem.as_deref(),
@@ -315,7 +316,7 @@ fn a_failing_command_is_a_problem_with_its_last_words() {
 #[ignore = "root"]
 fn of_a_command_that_says_too_much_the_end_is_told() {
     let script = "yes | head -c 20000000 >&2; printf '\\nthe end\\n' >&2; exit 3";
-    let outcome = Bench::new().run(&mut shell(script, None), Path::new("/dev/x"));
+    let outcome = Bench::new().run(&mut shell(script, None), &"/dev/x".into());
     let problem = outcome.problem.unwrap();
     assert!(problem.contains("it said: [...] y | y | and"), "{problem}");
     assert!(problem.len() < 200, "{problem}");
@@ -326,7 +327,7 @@ fn of_a_command_that_says_too_much_the_end_is_told() {
 fn a_command_is_timed_by_its_own_end_and_what_it_left_is_ended() {
     let mut command = shell("sleep 600 & echo $!; sleep 0.3", None);
     let bench = Bench::new();
-    let outcome = bench.run(&mut command, Path::new("/dev/x"));
+    let outcome = bench.run(&mut command, &"/dev/x".into());
     assert_eq!(outcome.problem, None);
     assert!(
         (300_000_000..2_000_000_000).contains(&outcome.elapsed_ns),
@@ -342,7 +343,7 @@ fn a_command_is_timed_by_its_own_end_and_what_it_left_is_ended() {
 #[ignore = "root"]
 fn a_command_beyond_its_limit_is_ended() {
     let limit = Some(Duration::from_millis(200));
-    let outcome = Bench::new().run(&mut shell("sleep 600", limit), Path::new("/dev/x"));
+    let outcome = Bench::new().run(&mut shell("sleep 600", limit), &"/dev/x".into());
     assert_eq!(
         outcome.problem.as_deref(),
         Some("sh did not end within 0.2 s and was ended")
@@ -355,7 +356,7 @@ fn a_program_that_is_not_there_is_an_error_of_the_start() {
     let bench = Bench::new();
     let mut command =
         CommandLine::new(vec!["iosched-no-such-program".into()], false, None).unwrap();
-    let Err(error) = command.start(&bench.round(Path::new("/dev/x"))) else {
+    let Err(error) = command.start(&bench.round(&"/dev/x".into())) else {
         panic!("it was started");
     };
     let text = error.to_string();
@@ -370,7 +371,7 @@ fn a_program_that_is_not_there_is_an_error_of_the_start() {
 #[test]
 #[ignore = "root"]
 fn charge() {
-    let Some(device) = std::env::var_os("IOSCHED_TEST_DEVICE") else {
+    let Some(device) = std::env::var_os("IOSCHED_TEST_DEVICE").map(PathBuf::from) else {
         return;
     };
     let bench = Bench::new();
@@ -383,7 +384,7 @@ fn charge() {
     ));
     let round = Round {
         time: Duration::from_secs(60),
-        ..bench.round(Path::new(&device))
+        ..bench.round(&device)
     };
     let running = fio.start(&round).unwrap();
     let group = paths(running.as_ref()).remove(0);

@@ -295,9 +295,7 @@ pub fn waiting(result: &ResultFile) -> Vec<ArmWaiting> {
             let last = table.of(&arm.label).last();
             ArmWaiting {
                 arm: arm.label.clone(),
-                hardware_depth: last
-                    .and_then(|round| round.evidence.applied.effective.hardware_depth)
-                    .map(|hardware| hardware.depth),
+                hardware_depth: last.and_then(|round| round.evidence.hardware_depth()),
                 requests: waits.count(),
                 threshold_ns,
                 share: waits.share_above(threshold_ns),

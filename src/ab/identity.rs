@@ -1,6 +1,6 @@
 //! Whether two measurements were made on the same thing. Pure.
 
-use super::round::differences;
+use super::drift::differences;
 use crate::environment::Environment;
 use crate::report::result::{Design, DeviceInfo, ResultFile};
 use crate::scheduler::State;
@@ -17,19 +17,23 @@ pub fn changes(then: &ResultFile, environment: &Environment, device: &DeviceInfo
     changes.see("memory", &a.memory_bytes, &b.memory_bytes);
     changes.see("CPU governor", &a.cpu_governor, &b.cpu_governor);
     changes.see("fio", &a.fio_version, &b.fio_version);
-    let (a, b) = (&then.device, device);
-    changes.see("model", &a.model, &b.model);
-    changes.see("firmware", &a.firmware, &b.firmware);
-    changes.see("size", &a.size_bytes, &b.size_bytes);
-    changes.see("rotational", &a.rotational, &b.rotational);
-    changes.see("hardware queues", &a.hardware_queues, &b.hardware_queues);
-    let model = |device: &DeviceInfo| device.scratch.as_ref().map(|truth| truth.model);
-    changes.see("scratch device", &model(a), &model(b));
-    // A scratch device is made anew, under the next name that is free.
-    if b.scratch.is_none() {
-        changes.see("disk", &a.device.name, &b.device.name);
-        changes.see("disk number", &a.device.diskseq, &b.device.diskseq);
+    let (a, b) = (by_name(&then.device), by_name(device));
+    if a.len() != b.len() {
+        changes.see("disks", &names(&a), &names(&b));
+        return changes.0;
     }
+    for (a, b) in a.iter().zip(&b) {
+        changes.of_disk(a, b);
+        changes.see("rotational", &a.rotational, &b.rotational);
+        changes.see("hardware queues", &a.hardware_queues, &b.hardware_queues);
+        // A scratch device is made anew, under the next name that is free.
+        if device.scratch.is_none() {
+            changes.see("disk", &a.device.name, &b.device.name);
+            changes.see("disk number", &a.device.diskseq, &b.device.diskseq);
+        }
+    }
+    let model = |device: &DeviceInfo| device.scratch.as_ref().map(|truth| truth.model);
+    changes.see("scratch device", &model(&then.device), &model(device));
     changes.0
 }
 
@@ -37,9 +41,12 @@ pub fn changes(then: &ResultFile, environment: &Environment, device: &DeviceInfo
 /// what the parts are must be the same.
 pub fn incomparable(a: &ResultFile, b: &ResultFile, other_kernel: bool) -> Vec<String> {
     let mut changes = Changes::default();
-    changes.see("model", &b.device.model, &a.device.model);
-    changes.see("firmware", &b.device.firmware, &a.device.firmware);
-    changes.see("size", &b.device.size_bytes, &a.device.size_bytes);
+    let (then, now) = (by_facts(&b.device), by_facts(&a.device));
+    changes.see("disks", &then.len(), &now.len());
+    if then.len() == now.len() {
+        let pairs = then.iter().zip(&now);
+        pairs.for_each(|(then, now)| changes.of_disk(then, now));
+    }
     let scratch = |result: &ResultFile| result.device.scratch.as_ref().map(|truth| truth.model);
     changes.see("scratch device", &scratch(b), &scratch(a));
     changes.see("scratch file", &scratch_file(b), &scratch_file(a));
@@ -52,7 +59,7 @@ pub fn incomparable(a: &ResultFile, b: &ResultFile, other_kernel: bool) -> Vec<S
     changes.see("CPUs", &then.cpus, &now.cpus);
     changes.see("fio", &then.fio_version, &now.fio_version);
     if a.workload.description != b.workload.description {
-        changes.0.push("another workload".to_owned());
+        changes.put("another workload".to_owned());
     }
     let (then, now) = (&b.design, &a.design);
     changes.see("ramp", &then.ramp_s, &now.ramp_s);
@@ -62,11 +69,10 @@ pub fn incomparable(a: &ResultFile, b: &ResultFile, other_kernel: bool) -> Vec<S
         (arm.scheduler.clone(), arm.settings.clone())
     };
     changes.see("reference", &reference(then), &reference(now));
-    if let (Some(then), Some(now)) = (reference_state(b), reference_state(a)) {
-        let settings = differences(then, now).into_iter();
-        changes
-            .0
-            .extend(settings.map(|text| format!("reference's {text}")));
+    for (then, now) in reference_states(b).into_iter().zip(reference_states(a)) {
+        for difference in differences(then, now) {
+            changes.put(format!("reference's {difference}"));
+        }
     }
     changes.see(
         "probe measures Q2G",
@@ -76,11 +82,32 @@ pub fn incomparable(a: &ResultFile, b: &ResultFile, other_kernel: bool) -> Vec<S
     changes.0
 }
 
-/// What was in force for the reference.
-fn reference_state(result: &ResultFile) -> Option<&State> {
+/// What was in force for the reference, disk by disk.
+fn reference_states(result: &ResultFile) -> Vec<&State> {
     let label = &result.design.arms[result.design.reference].label;
-    let round = result.rounds.iter().find(|round| round.arm == *label)?;
-    Some(&round.evidence.applied.effective)
+    let round = result.rounds.iter().find(|round| round.arm == *label);
+    let mut states = round.map_or_else(Vec::new, |round| round.evidence.states());
+    states.sort_by_key(|state| (&state.active, &state.settings));
+    states
+}
+
+/// In an order that does not depend on that of the command line, nor on which of them the kernel found first.
+fn by_name(device: &DeviceInfo) -> Vec<&DeviceInfo> {
+    let mut disks: Vec<&DeviceInfo> = device.disks().iter().collect();
+    disks.sort_by_key(|disk| &disk.device.name);
+    disks
+}
+
+/// The same where names mean nothing: on another machine, or a month later.
+fn by_facts(device: &DeviceInfo) -> Vec<&DeviceInfo> {
+    let mut disks: Vec<&DeviceInfo> = device.disks().iter().collect();
+    disks.sort_by_key(|disk| (&disk.model, &disk.firmware, disk.size_bytes));
+    disks
+}
+
+fn names<'a>(disks: &[&'a DeviceInfo]) -> Vec<&'a str> {
+    let names = disks.iter().map(|disk| disk.device.name.as_str());
+    names.collect()
 }
 
 /// What it is; where it lies is the user's affair.
@@ -102,7 +129,20 @@ struct Changes(Vec<String>);
 impl Changes {
     fn see<T: PartialEq + std::fmt::Debug>(&mut self, what: &str, then: &T, now: &T) {
         if then != now {
-            self.0.push(format!("{what}: {then:?} -> {now:?}"));
+            self.put(format!("{what}: {then:?} -> {now:?}"));
+        }
+    }
+
+    fn of_disk(&mut self, then: &DeviceInfo, now: &DeviceInfo) {
+        self.see("model", &then.model, &now.model);
+        self.see("firmware", &then.firmware, &now.firmware);
+        self.see("size", &then.size_bytes, &now.size_bytes);
+    }
+
+    /// What several disks have in common is said once.
+    fn put(&mut self, change: String) {
+        if !self.0.contains(&change) {
+            self.0.push(change);
         }
     }
 }
@@ -112,6 +152,7 @@ mod tests {
     use super::*;
     use crate::ab::stopping::Stopping;
     use crate::report::fixture::{carry_out, empty, values};
+    use crate::report::result::GroupInfo;
     use crate::scratch_file::Place;
 
     #[test]
@@ -157,6 +198,58 @@ mod tests {
         ] {
             assert!(found.contains(what), "{what}: {found}");
         }
+    }
+
+    /// Two disks of a kind, and a third; in the order of the letters.
+    fn group(letters: &str) -> DeviceInfo {
+        let one = empty(&["none", "bfq"], Stopping::Looks, &["throughput"]).device;
+        let member = |letter: char| {
+            let mut member = one.clone();
+            member.device.name = format!("sd{letter}");
+            member.device.diskseq = Some(u64::from(letter));
+            if letter == 'c' {
+                member.model = Some("Another disk".into());
+            }
+            member
+        };
+        let group = GroupInfo {
+            named: vec!["md0".into()],
+            layers: "one above the other".into(),
+            members: letters.chars().map(member).collect(),
+        };
+        DeviceInfo {
+            group: Some(group),
+            ..member('a')
+        }
+    }
+
+    #[test]
+    fn a_group_is_the_same_in_any_order_and_another_with_any_other_disk() {
+        let mut then = empty(&["none", "bfq"], Stopping::Looks, &["throughput"]);
+        then.device = group("abc");
+        let changes = |now: &DeviceInfo| changes(&then, &then.environment, now);
+        assert_eq!(changes(&group("cab")), [""; 0]);
+        let found = changes(&group("abd")).join("; ");
+        for what in ["Another disk", r#"disk: "sdc" -> "sdd""#, "disk number"] {
+            assert!(found.contains(what), "{what}: {found}");
+        }
+        let found = changes(&group("ab"));
+        assert_eq!(found, [r#"disks: ["sda", "sdb", "sdc"] -> ["sda", "sdb"]"#]);
+        let mut changed = group("abc");
+        let last = changed.group.as_mut().unwrap().members.last_mut().unwrap();
+        last.device.diskseq = Some(1);
+        assert_eq!(changes(&changed), ["disk number: Some(99) -> Some(1)"]);
+
+        // Another time and place: names mean nothing.
+        let incomparable = |letters| {
+            let mut now = then.clone();
+            now.device = group(letters);
+            super::incomparable(&now, &then, false)
+        };
+        assert_eq!(incomparable("cba"), [""; 0]);
+        assert_eq!(incomparable("cxy"), [""; 0]);
+        assert_eq!(incomparable("abd").len(), 1, "another model");
+        assert_eq!(incomparable("ac"), ["disks: 3 -> 2"]);
     }
 
     #[test]

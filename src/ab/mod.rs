@@ -2,6 +2,7 @@
 
 pub mod analysis; // from rounds to verdicts
 pub mod diagnostics; // drift, order and carry-over: warnings
+pub mod drift; // settings that changed
 pub mod exclusion; // whether a round counts
 pub mod gate; // whether a result may pass
 pub mod identity; // whether two measurements were made on the same thing

@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::plan::PlannedRound;
 use super::turn::Turn;
 use super::vigil::Vigil;
-use super::{exclusion, values};
+use super::{drift, exclusion, values};
 use crate::arm::Arm;
-use crate::device::Device;
+use crate::device::{Device, Disks};
 use crate::environment::CpuTimes;
 use crate::interrupt;
 use crate::journal::{Journal, TemporaryFiles};
 use crate::probe::Probe;
-use crate::report::result::{Evidence, Exclusion, Round};
+use crate::report::result::{Evidence, Exclusion, Member, Round};
 use crate::scheduler::{self, Applied, SavedQueue, State};
 use crate::scratch_file::ScratchFile;
 use crate::snapshot::{Interval, Snapshot};
@@ -25,9 +25,10 @@ use crate::workload::{self, CgroupRef, Fixed, Outcome, Running, Workload};
 
 /// What all rounds have in common.
 pub struct Bench<'a> {
-    pub device: &'a Device,
+    pub disks: &'a Disks,
     pub arms: &'a [Arm],
-    pub baseline: &'a SavedQueue,
+    /// By disk.
+    pub baselines: &'a [SavedQueue],
     pub probe: &'a mut Probe,
     pub workload: &'a mut dyn Workload,
     pub ramp: Duration,
@@ -36,9 +37,9 @@ pub struct Bench<'a> {
     /// A binary of ours that starts workloads, see `workload::launch`.
     pub launcher: &'a Path,
     pub scratch_file: Option<&'a ScratchFile>,
-    /// By arm, what was in force at the beginning of its first round: what others change and nothing resets stays
-    /// changed, and would make later rounds of the arm another arm.
-    pub first: BTreeMap<usize, State>,
+    /// By arm, what was in force on each disk at the beginning of its first round: what others change and nothing resets
+    /// stays changed, and would make later rounds of the arm another arm.
+    pub first: BTreeMap<usize, Vec<State>>,
 }
 
 const POLL: Duration = Duration::from_millis(20);
@@ -66,33 +67,28 @@ impl Bench<'_> {
         if let Some(scratch_file) = self.scratch_file {
             scratch_file.make_ready()?;
         }
-        let applied = scheduler::apply_onto(self.device, arm, self.baseline)
-            .with_context(|| format!("applying {} to {}", arm.label, self.device.name))?;
-        wait_until_idle(self.device)?;
+        let disks = &self.disks.members;
+        let applied = scheduler::apply_onto_all(disks, arm, self.baselines)?;
+        disks.iter().try_for_each(wait_until_idle)?;
         interrupt::sleep_until(Instant::now() + Duration::from_nanos(planned.phase_ns))?;
         let started = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
         let cpu = CpuTimes::read();
         let measured = self.measure(planned, arm)?;
         let load = cpu.and_then(|earlier| earlier.until(&CpuTimes::read()?));
-        let first = self
-            .first
-            .entry(planned.arm)
-            .or_insert_with(|| applied.effective.clone());
-        let mut drifted = differences(first, &applied.effective);
-        for difference in &mut drifted {
-            difference.insert_str(0, "since the first round of this arm ");
-        }
-        drifted.extend(differences(
-            &applied.effective,
-            &scheduler::read(self.device)?,
-        ));
+        let first = self.first.entry(planned.arm).or_insert_with(|| {
+            let states = applied.iter().map(|applied| applied.effective.clone());
+            states.collect()
+        });
+        let now = disks.iter().map(scheduler::read);
+        let now = now.collect::<Result<Vec<_>>>()?;
+        let drifted = drift::drifted(disks, first, &applied, &now);
         Ok(self.round(turn, applied, started, drifted, measured, load))
     }
 
     fn round(
         &self,
         turn: &Turn,
-        applied: Applied,
+        applied: Vec<Applied>,
         started: String,
         drifted: Vec<String>,
         measured: Measured,
@@ -105,7 +101,8 @@ impl Bench<'_> {
             cgroups,
             pause,
         } = measured;
-        let window = window.unwrap_or_else(|| Interval::nothing(&self.device.name));
+        let name = self.disks.name();
+        let window = window.map_or_else(|| Interval::nothing(&name), |w| w.together(&name));
         let device = window.devices[0].clone();
         let is_fixed_work = self.workload.fixed() == Fixed::Work;
         let values = values::values(&window, Some(&whole), &cgroups, &outcome, is_fixed_work);
@@ -133,7 +130,8 @@ impl Bench<'_> {
             problem: excluded.map(|excluded| excluded.1),
             metrics: values.metrics,
             evidence: Evidence {
-                applied,
+                applied: applied[0].clone(),
+                members: self.members(applied),
                 drifted,
                 device,
                 owners: window.owners,
@@ -147,12 +145,26 @@ impl Bench<'_> {
         }
     }
 
+    fn members(&self, applied: Vec<Applied>) -> Vec<Member> {
+        let disks = &self.disks.members;
+        if disks.len() == 1 {
+            return Vec::new();
+        }
+        let members = disks.iter().zip(applied);
+        members
+            .map(|(disk, applied)| Member {
+                device: disk.name.clone(),
+                applied,
+            })
+            .collect()
+    }
+
     fn measure(&mut self, planned: &PlannedRound, arm: &Arm) -> Result<Measured> {
         let files = TemporaryFiles::create(self.journal, "round")?;
         let before = self.probe.snapshot()?;
         let mut vigil = Vigil::begin();
         let mut running = self.workload.start(&workload::Round {
-            device_node: &self.device.node(),
+            device_nodes: &self.disks.nodes(),
             arm_label: &arm.label,
             index: planned.index,
             block: planned.block,
@@ -273,26 +285,4 @@ fn wait_until_idle(device: &Device) -> Result<()> {
         interrupt::check()?;
         std::thread::sleep(POLL);
     }
-}
-
-/// Attributes that are not as they were, with both values.
-pub fn differences(was: &State, now: &State) -> Vec<String> {
-    let mut drifted = Vec::new();
-    if now.active != was.active {
-        drifted.push(format!("scheduler: {} -> {}", was.active, now.active));
-    }
-    for (name, value) in &was.settings {
-        match now.settings.get(name) {
-            Some(current) if current == value => {}
-            current => drifted.push(format!(
-                "{name}: {value} -> {}",
-                current.map_or("gone", |text| text)
-            )),
-        }
-    }
-    if now.hardware_depth != was.hardware_depth {
-        let depth = |state: &State| state.hardware_depth.map_or(0, |hardware| hardware.depth);
-        drifted.push(format!("hardware depth: {} -> {}", depth(was), depth(now)));
-    }
-    drifted
 }

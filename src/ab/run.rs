@@ -13,7 +13,7 @@ use super::stopping::Stopping;
 use super::turn::{self, Next, Turn};
 use super::{analysis, noise};
 use crate::arm::Arm;
-use crate::device::Device;
+use crate::device::Disks;
 use crate::environment::Environment;
 use crate::failure::{Failure, Kind, kind_of};
 use crate::interrupt;
@@ -31,7 +31,7 @@ use crate::workload::Workload;
 
 /// What is to be compared, on what, and for how long.
 pub struct Experiment<'a> {
-    pub device: Device,
+    pub disks: Disks,
     pub scratch: Option<Truth>,
     pub arms: Vec<Arm>,
     pub reference: usize,
@@ -86,19 +86,23 @@ impl Experiment<'_> {
     /// The result is complete, or says why it is not. An error is one of before the first round, or of putting
     /// back the settings.
     pub fn run(mut self, observer: &mut dyn Observer) -> Result<ResultFile> {
-        let _lock = preflight::lock(&self.device)?;
+        let disks = &self.disks.members;
+        // In the order of their numbers, so that of two runs on the same disks one has them all.
+        let _locks = disks
+            .iter()
+            .map(preflight::lock)
+            .collect::<Result<Vec<_>>>()?;
         let scratch_file = self.make_scratch_file(observer)?;
         let deepest = self
             .arms
             .iter()
             .filter_map(|arm| arm.setting("nr_requests")?.parse().ok())
             .max();
-        let mut probe = Probe::attach(
-            std::slice::from_ref(&self.device),
-            deepest.unwrap_or(0),
-            Detail::default(),
-        )?;
-        let baseline = SavedQueue::take(&self.device, &self.arms)?;
+        let mut probe = Probe::attach(disks, deepest.unwrap_or(0), Detail::default())?;
+        let baselines = disks
+            .iter()
+            .map(|disk| SavedQueue::take(disk, &self.arms))
+            .collect::<Result<Vec<_>>>()?;
         let mut result = match self.earlier.take() {
             Some(earlier) => self.go_on_with(earlier, &probe),
             None => self.empty_result(&probe),
@@ -109,19 +113,22 @@ impl Experiment<'_> {
         save(self.output.as_deref(), &result)?;
         observer.begin(&result);
 
-        let settings = self.journal.record(Undo::Queue(baseline.clone()))?;
+        let settings = baselines
+            .iter()
+            .map(|baseline| self.journal.record(Undo::Queue(baseline.clone())))
+            .collect::<Result<Vec<_>>>()?;
         let (begin, done_before) = (Instant::now(), result.rounds.len());
         let outcome = self
             .rounds(
                 &mut probe,
-                &baseline,
+                &baselines,
                 scratch_file.as_ref(),
                 &mut result,
                 observer,
             )
             .map_err(|error| self.or_gone(error, result.rounds.len()));
         let took = begin.elapsed();
-        let put_back = settings.undo();
+        let put_back = journal::undo_all(settings);
 
         result.finished = Some(now());
         result.status = match &outcome {
@@ -135,7 +142,7 @@ impl Experiment<'_> {
             .then(|| noise::noise(&result, block_s(&result, done_before, took)))
             .flatten();
         let saved = save(self.output.as_deref(), &result);
-        put_back.context("the device is not as it was; `iosched restore` tries again")?;
+        put_back.context("not all is as it was; `iosched restore` tries again")?;
         outcome?;
         saved?;
         Ok(result)
@@ -144,38 +151,44 @@ impl Experiment<'_> {
     fn make_scratch_file(&self, observer: &mut dyn Observer) -> Result<Option<ScratchFile>> {
         let make = |place: &Place| {
             let mut progress = |done_bytes| observer.scratch_file_grows(place, done_bytes);
-            ScratchFile::make(place, &self.device, self.journal, &mut progress)
+            ScratchFile::make(place, &self.disks, self.journal, &mut progress)
         };
         self.scratch_file.as_ref().map(make).transpose()
     }
 
     /// Whatever failed on a disk that is no longer there failed because of that.
     fn or_gone(&self, error: anyhow::Error, finished: usize) -> anyhow::Error {
-        if self.device.is_present() || matches!(kind_of(&error), Kind::Interrupted(_)) {
+        let gone: Vec<&str> = self.disks.gone().iter().map(|d| d.name.as_str()).collect();
+        if gone.is_empty() || matches!(kind_of(&error), Kind::Interrupted(_)) {
             return error;
         }
+        let is_all = gone.len() == self.disks.members.len();
         Failure::runtime(
             format!(
                 "{} has gone (unplugged, removed, or let go by its driver) in round {}: {error:#}",
-                self.device.name,
+                gone.join(", "),
                 finished + 1
             ),
-            "its scheduler and settings went with it: nothing is left to be put back, and every finished round is kept",
+            if is_all {
+                "its scheduler and settings went with it: nothing is left to be put back, and every finished round is kept"
+            } else {
+                "its scheduler and settings went with it, the other disks have theirs again, and every finished round is kept"
+            },
         )
     }
 
     fn rounds(
         &mut self,
         probe: &mut Probe,
-        baseline: &SavedQueue,
+        baselines: &[SavedQueue],
         scratch_file: Option<&ScratchFile>,
         result: &mut ResultFile,
         observer: &mut dyn Observer,
     ) -> Result<()> {
         let mut bench = Bench {
-            device: &self.device,
+            disks: &self.disks,
             arms: &self.arms,
-            baseline,
+            baselines,
             probe,
             workload: self.workload,
             ramp: self.ramp,
@@ -224,7 +237,7 @@ impl Experiment<'_> {
             error: None,
             finished: None,
             resumed,
-            device: DeviceInfo::of(&self.device, self.scratch.clone()),
+            device: DeviceInfo::of_all(&self.disks, self.scratch.clone()),
             probe: ProbeInfo::of(probe),
             ..earlier
         }
@@ -240,7 +253,7 @@ impl Experiment<'_> {
             finished: None,
             resumed: Vec::new(),
             environment: Environment::read(self.fio_version.clone()),
-            device: DeviceInfo::of(&self.device, self.scratch.clone()),
+            device: DeviceInfo::of_all(&self.disks, self.scratch.clone()),
             workload: WorkloadInfo {
                 name: self.workload.name().to_owned(),
                 fixed: self.workload.fixed(),
@@ -276,13 +289,13 @@ fn block_s(result: &ResultFile, done_before: usize, took: Duration) -> f64 {
     took.as_secs_f64() * result.plan.arms as f64 / rounds.max(1) as f64
 }
 
-/// By arm, what was in force in its first round, if it had one before the run was interrupted.
-fn first_states(result: &ResultFile) -> BTreeMap<usize, State> {
+/// By arm, what was in force on each disk in its first round, if it had one before the run was interrupted.
+fn first_states(result: &ResultFile) -> BTreeMap<usize, Vec<State>> {
     let mut first = BTreeMap::new();
     for round in &result.rounds {
         if let Some(arm) = result.arm_index(&round.arm) {
-            let state = || round.evidence.applied.effective.clone();
-            first.entry(arm).or_insert_with(state);
+            let states = || round.evidence.states().into_iter().cloned().collect();
+            first.entry(arm).or_insert_with(states);
         }
     }
     first

@@ -50,22 +50,26 @@ fn parse_line(line: &str) -> Option<Mount> {
     let (before, after) = line.split_once(" - ")?;
     let mut before = before.split(' ').skip(2);
     let (major, minor) = super::parse_dev(before.next()?)?;
-    let point = PathBuf::from(unescape(before.nth(1)?));
+    let point = PathBuf::from(text(before.nth(1)?));
     let mut after = after.split(' ');
     Some(Mount {
         major,
         minor,
         point,
         filesystem: after.next()?.to_owned(),
-        source: unescape(after.next()?),
+        source: text(after.next()?),
         options: after.next()?.to_owned(),
     })
 }
 
-/// Blanks and backslashes are written as `\040`.
-fn unescape(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
+fn text(escaped: &str) -> String {
+    String::from_utf8_lossy(&unescape(escaped.as_bytes())).into_owned()
+}
+
+/// In its tables of paths the kernel writes blanks and backslashes as `\040`.
+pub(crate) fn unescape(escaped: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(escaped.len());
+    let mut rest = escaped;
     while let Some((&first, tail)) = rest.split_first() {
         let octal = tail
             .get(..3)
@@ -81,7 +85,7 @@ fn unescape(text: &str) -> String {
             rest = tail;
         }
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    bytes
 }
 
 #[cfg(test)]
@@ -123,9 +127,9 @@ broken line
 
     #[test]
     fn a_lone_backslash_stays() {
-        assert_eq!(unescape("a\\"), "a\\");
-        assert_eq!(unescape("a\\09z"), "a\\09z");
-        assert_eq!(unescape("\\011"), "\t");
-        assert_eq!(unescape("\\+12"), "\\+12");
+        assert_eq!(text("a\\"), "a\\");
+        assert_eq!(text("a\\09z"), "a\\09z");
+        assert_eq!(text("\\011"), "\t");
+        assert_eq!(text("\\+12"), "\\+12");
     }
 }

@@ -2,10 +2,12 @@
 //! become a benchmark of a regular file in memory.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
@@ -23,9 +25,40 @@ pub struct Resolved {
 const NAME_A_DISK: &str =
     "name a disk (nvme0n1), its node (/dev/nvme0n1), a partition or a mount point";
 
+/// What a word of a command line means: one block device, or those of a mounted file system.
+pub(super) struct Place {
+    /// Kernel names, of partitions too; at least one.
+    pub names: Vec<String>,
+    pub mounted_on: Option<PathBuf>,
+}
+
+impl Place {
+    fn device(name: String) -> Self {
+        Place {
+            names: vec![name],
+            mounted_on: None,
+        }
+    }
+}
+
 pub(super) fn resolve(spec: &str) -> Result<Resolved> {
+    let Place { names, mounted_on } = locate(spec)?;
+    match (names.as_slice(), mounted_on) {
+        ([name], None) => whole_disk(name, Vec::new()),
+        ([name], Some(_)) => {
+            let note = format!("{spec} is mounted from {name}");
+            down_to_disk(name, vec![note])
+        }
+        (several, _) => Err(Failure::refused(
+            format!("{spec} lies on several devices: {}", several.join(", ")),
+            "name one of them",
+        )),
+    }
+}
+
+pub(super) fn locate(spec: &str) -> Result<Place> {
     if let Some(name) = kernel_name(spec) {
-        return whole_disk(&name, Vec::new());
+        return Ok(Place::device(name));
     }
     let path = Path::new(spec);
     let metadata = fs::metadata(path).map_err(|error| match error.kind() {
@@ -39,7 +72,7 @@ pub(super) fn resolve(spec: &str) -> Result<Resolved> {
     if kind.is_block_device() {
         let name = name_of(metadata.rdev())
             .with_context(|| format!("{spec} is a device node without a device"))?;
-        return whole_disk(&name, Vec::new());
+        return Ok(Place::device(name));
     }
     if kind.is_dir() {
         return mount_point(path);
@@ -86,7 +119,7 @@ fn disk_of_partition(name: &str) -> Option<String> {
     Some(directory.parent()?.file_name()?.to_str()?.to_owned())
 }
 
-fn whole_disk(name: &str, mut notes: Vec<String>) -> Result<Resolved> {
+pub(super) fn whole_disk(name: &str, mut notes: Vec<String>) -> Result<Resolved> {
     let disk = match disk_of_partition(name) {
         Some(disk) => {
             notes.push(format!("{name} is a partition: its disk {disk} is taken"));
@@ -100,7 +133,7 @@ fn whole_disk(name: &str, mut notes: Vec<String>) -> Result<Resolved> {
     }
 }
 
-fn mount_point(path: &Path) -> Result<Resolved> {
+fn mount_point(path: &Path) -> Result<Place> {
     let point = fs::canonicalize(path).with_context(|| format!("reading {}", path.display()))?;
     let mounts = mounts::read()?;
     let Some(mount) = mounts::at(&mounts, &point) else {
@@ -113,28 +146,20 @@ fn mount_point(path: &Path) -> Result<Resolved> {
         ));
     };
     let names = devices_of(mount);
-    match names.as_slice() {
-        [] => Err(Failure::usage(
+    if names.is_empty() {
+        return Err(Failure::usage(
             format!(
                 "{} is a {} without a block device",
                 path.display(),
                 mount.filesystem
             ),
             NAME_A_DISK,
-        )),
-        [name] => {
-            let note = format!("{} is mounted from {name}", path.display());
-            down_to_disk(name, vec![note])
-        }
-        several => Err(Failure::refused(
-            format!(
-                "{} lies on several devices: {}",
-                path.display(),
-                several.join(", ")
-            ),
-            "name the disks that you mean",
-        )),
+        ));
     }
+    Ok(Place {
+        names,
+        mounted_on: Some(point),
+    })
 }
 
 /// The block devices of a mounted file system, by kernel name. btrfs has a number of its own and any number of members.
@@ -174,6 +199,11 @@ pub(crate) fn btrfs_members() -> Vec<(String, Vec<String>)> {
         .collect()
 }
 
+/// Whether I/O is scheduled here, or cannot be followed any further down.
+pub(super) fn stops_at(device: &Device, slaves: &[String]) -> bool {
+    device.has_requests() || slaves.is_empty()
+}
+
 /// Goes through device mapper and the like as long as there is only one way down.
 fn down_to_disk(name: &str, notes: Vec<String>) -> Result<Resolved> {
     let mut resolved = whole_disk(name, notes)?;
@@ -188,7 +218,7 @@ fn down_to_disk(name: &str, notes: Vec<String>) -> Result<Resolved> {
             several => {
                 return Err(Failure::refused(
                     format!("{above} stands on several devices: {}", several.join(", ")),
-                    "name the disks that you mean",
+                    "name one of them",
                 ));
             }
         }
@@ -214,13 +244,19 @@ pub fn stands_on(name: &str) -> BTreeSet<String> {
 
 /// What a loop device reads from: the block device that was bound, or the one with the file system of the bound file.
 fn backing_device(loop_name: &str) -> Option<String> {
-    let file = fs::read_to_string(format!("/sys/block/{loop_name}/loop/backing_file")).ok()?;
-    let metadata = fs::metadata(file.trim_end()).ok()?;
+    let metadata = fs::metadata(backing_file(loop_name)?).ok()?;
     if metadata.file_type().is_block_device() {
         name_of(metadata.rdev())
     } else {
         name_of(metadata.dev())
     }
+}
+
+/// The file or device that a loop device is bound to. Its name stands there as it is, whatever bytes it has.
+pub(crate) fn backing_file(loop_name: &str) -> Option<PathBuf> {
+    let mut name = fs::read(format!("/sys/block/{loop_name}/loop/backing_file")).ok()?;
+    name.pop_if(|last| *last == b'\n');
+    Some(PathBuf::from(OsString::from_vec(name)))
 }
 
 #[cfg(test)]

@@ -2,28 +2,55 @@
 //! enough (a symlink, the second member of a btrfs, a loop device on the raw disk): everything goes by device number.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use crate::device::mounts::{self, Mount};
-use crate::device::{Device, btrfs_members, devices_of, name_of, names_in, stands_on};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
-/// One line for each user that is found, by name of the disk or of the partition.
-pub(super) fn uses(device: &Device, mounts: &[Mount]) -> Vec<String> {
+use crate::device::mounts::{self, Mount};
+use crate::device::{
+    Device, backing_file, btrfs_members, devices_of, name_of, names_in, stands_on,
+};
+
+/// One line for each user that is found, by name of the disk or of the partition. Devices of the `stack` that is to be
+/// measured are no users of each other.
+pub(super) fn all(device: &Device, stack: &[Device], mounts: &[Mount]) -> Vec<String> {
     let parts = parts(device);
     let mut uses = mounted(&parts, mounts);
     uses.extend(btrfs(&parts));
     uses.extend(swap(&parts));
-    uses.extend(held(&parts));
+    let is_ours = |holder: &String| stack.iter().any(|device| device.name == *holder);
+    let (ours, others): (Vec<_>, Vec<_>) = holders(&parts)
+        .into_iter()
+        .partition(|(_, holder)| is_ours(holder));
+    uses.extend(others.into_iter().map(is_part));
     uses.extend(looped(&parts));
     uses.extend(below_a_loop(device, mounts));
     uses.extend(on_the_same_file(device));
+    if uses.is_empty() && ours.is_empty() && is_held(device) {
+        uses.push(format!(
+            "{} is held exclusively (file system in another namespace, RAID, LVM, another tool)",
+            device.name
+        ));
+    }
+    if root_disks(mounts).contains(&device.name) {
+        uses.push(format!("{} carries the root file system", device.name));
+    }
     uses
 }
 
+/// Whether the kernel knows an exclusive user: of the disk or of any of its partitions, in any namespace.
+fn is_held(device: &Device) -> bool {
+    let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    rustix::fs::open(device.node(), flags, Mode::empty()).err() == Some(Errno::BUSY)
+}
+
 /// The disks below `/`.
-pub(super) fn root_disks(mounts: &[Mount]) -> BTreeSet<String> {
+fn root_disks(mounts: &[Mount]) -> BTreeSet<String> {
     mounts::at(mounts, Path::new("/"))
         .map(devices_of)
         .unwrap_or_default()
@@ -89,10 +116,10 @@ fn btrfs(parts: &[Part]) -> Vec<String> {
 
 /// Swap on a device; a swap file shows as its mounted file system.
 fn swap(parts: &[Part]) -> Vec<String> {
-    let table = fs::read_to_string("/proc/swaps").unwrap_or_default();
+    let table = fs::read("/proc/swaps").unwrap_or_default();
     let mut found = Vec::new();
     for path in swap_paths(&table) {
-        let Some(dev) = block_device(path) else {
+        let Some(dev) = block_device(&path) else {
             continue;
         };
         for part in parts.iter().filter(|part| part.is(dev)) {
@@ -102,27 +129,31 @@ fn swap(parts: &[Part]) -> Vec<String> {
     found
 }
 
-fn swap_paths(table: &str) -> impl Iterator<Item = &Path> {
+fn swap_paths(table: &[u8]) -> impl Iterator<Item = PathBuf> {
     table
-        .lines()
+        .split(|byte| *byte == b'\n')
         .skip(1)
-        .filter_map(|line| line.split_whitespace().next())
-        .map(Path::new)
+        .filter_map(|line| line.split(u8::is_ascii_whitespace).next())
+        .filter(|path| !path.is_empty())
+        .map(|path| OsString::from_vec(mounts::unescape(path)).into())
 }
 
-fn held(parts: &[Part]) -> Vec<String> {
+/// What is built on the disk or its partitions, by the name of the part.
+fn holders(parts: &[Part]) -> Vec<(&str, String)> {
+    let of = |part: &Part| {
+        let directory = Path::new("/sys/class/block")
+            .join(&part.name)
+            .join("holders");
+        names_in(&directory).unwrap_or_default()
+    };
     parts
         .iter()
-        .filter_map(|part| {
-            let directory = Path::new("/sys/class/block")
-                .join(&part.name)
-                .join("holders");
-            let holders = names_in(&directory)
-                .ok()
-                .filter(|names| !names.is_empty())?;
-            Some(format!("{} is part of {}", part.name, holders.join(", ")))
-        })
+        .flat_map(|part| of(part).into_iter().map(|holder| (&*part.name, holder)))
         .collect()
+}
+
+fn is_part((part, holder): (&str, String)) -> String {
+    format!("{part} is part of {holder}")
 }
 
 /// Loop devices that read from the raw disk: neither a holder nor an exclusive open tells of them.
@@ -158,7 +189,8 @@ fn below_a_loop(device: &Device, mounts: &[Mount]) -> Vec<String> {
     let mut uses = mounted(&parts, mounts);
     uses.extend(btrfs(&parts));
     uses.extend(swap(&parts));
-    uses.extend(held(&parts));
+    let held = holders(&parts).into_iter();
+    uses.extend(held.map(is_part));
     uses
 }
 
@@ -181,11 +213,6 @@ fn identity(file: &Path) -> Option<(u64, u64)> {
     metadata.is_file().then(|| (metadata.dev(), metadata.ino()))
 }
 
-fn backing_file(loop_name: &str) -> Option<PathBuf> {
-    let file = fs::read_to_string(format!("/sys/block/{loop_name}/loop/backing_file")).ok()?;
-    Some(PathBuf::from(file.trim_end_matches('\n')))
-}
-
 fn backing_block_device(loop_name: &str) -> Option<u64> {
     block_device(&backing_file(loop_name)?)
 }
@@ -204,10 +231,11 @@ mod tests {
 
     #[test]
     fn swap_files_and_devices_are_the_first_column() {
-        let table =
-            "Filename\t\t\tType\t\tSize\n/dev/dm-1                partition\t8\t0\n/swap file\n";
-        let paths: Vec<&Path> = swap_paths(table).collect();
-        assert_eq!(paths, [Path::new("/dev/dm-1"), Path::new("/swap")]);
+        let table = b"Filename\t\t\tType\t\tSize\n/dev/dm-1                partition\t8\t0\n\
+            /swap\\040file\xff\t\t\tfile\t\t8\t0\n";
+        let paths: Vec<PathBuf> = swap_paths(table).collect();
+        let file = OsString::from_vec(b"/swap file\xff".to_vec());
+        assert_eq!(paths, [PathBuf::from("/dev/dm-1"), file.into()]);
     }
 
     #[test]

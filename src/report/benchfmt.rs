@@ -12,8 +12,8 @@ pub fn render(result: &ResultFile) -> String {
     let mut text = String::new();
     let environment = &result.environment;
     for (key, value) in [
-        ("device", Some(&result.device.device.name)),
-        ("model", result.device.model.as_ref()),
+        ("device", Some(&result.device.name())),
+        ("model", result.device.models().as_ref()),
         ("workload", Some(&result.workload.name)),
         ("kernel", Some(&environment.kernel_release)),
         ("fio", environment.fio_version.as_ref()),

@@ -53,6 +53,7 @@ pub fn empty(arms: &[&str], stopping: Stopping, primary: &[&str]) -> ResultFile 
             rotational: Some(false),
             hardware_queues: 2,
             scratch: None,
+            group: None,
         },
         workload: WorkloadInfo {
             name: "randread".into(),
@@ -139,6 +140,7 @@ pub fn round(
         problem: exclusion.map(|exclusion| format!("{exclusion:?}")),
         metrics: played.unwrap_or_default(),
         evidence: Evidence {
+            members: Vec::new(),
             applied: Applied {
                 effective: state,
                 switch_ns: Some(30_000_000),

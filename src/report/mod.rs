@@ -3,6 +3,7 @@
 pub mod benchfmt; // Go's benchmark format, for benchstat
 pub mod bmf; // Bencher
 pub mod csv; // a row per round
+mod device; // the disks of a result
 pub mod escape; // names from outside
 pub mod gate; // what a gate found
 pub mod github_benchmark; // github-action-benchmark

@@ -9,8 +9,9 @@ use crate::ab::verdict::Verdict;
 pub fn render(result: &ResultFile) -> String {
     let mut text = String::new();
     let rows: Vec<&ArmComparison> = result.comparisons.iter().filter(|c| c.primary).collect();
+    let device = result.device.name();
     let common = [
-        ("device", result.device.device.name.as_str()),
+        ("device", device.as_str()),
         ("workload", result.workload.name.as_str()),
     ];
     let ratios =

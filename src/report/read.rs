@@ -148,6 +148,13 @@ fn round(result: &ResultFile, round: &Round) -> Result<(), String> {
     require(result.arm_index(&round.arm).is_some(), || {
         format!("there is no arm {:?}", round.arm)
     })?;
+    let members = match result.device.disks().len() {
+        1 => 0,
+        several => several,
+    };
+    require(round.evidence.members.len() == members, || {
+        format!("evidence.members are not {members}")
+    })?;
     require(round.lost_events <= LARGEST_COUNT, || {
         "lost_events is too large".to_owned()
     })?;

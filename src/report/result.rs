@@ -12,13 +12,13 @@ use crate::ab::plan::Plan;
 use crate::ab::stopping::Stopping;
 use crate::ab::verdict::Comparison;
 use crate::arm::Arm;
-use crate::device::Device;
 use crate::environment::{Environment, Load};
-use crate::scheduler::Applied;
-use crate::scratch::Truth;
+use crate::scheduler::{Applied, State};
 use crate::scratch_file::Place;
 use crate::snapshot::{DeviceNumbers, OwnerNumbers};
 use crate::workload::{CgroupRef, Fixed, Outcome};
+
+pub use super::device::{DeviceInfo, GroupInfo};
 
 /// Raised when a field changes its meaning or goes. Readers leave alone what they do not know.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -77,18 +77,6 @@ pub struct Resumed {
     /// RFC 3339.
     pub at: String,
     pub after_rounds: usize,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct DeviceInfo {
-    pub device: Device,
-    pub model: Option<String>,
-    pub firmware: Option<String>,
-    pub size_bytes: Option<u64>,
-    pub rotational: Option<bool>,
-    pub hardware_queues: usize,
-    /// What is known beforehand of a scratch device of our own.
-    pub scratch: Option<Truth>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -181,8 +169,11 @@ pub enum Exclusion {
 /// What the numbers of a round were made from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
-    /// What was in force, read back after it was applied.
+    /// What was in force, read back after it was applied. Of several disks that of the first.
     pub applied: Applied,
+    /// Of several disks that of each; empty for one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<Member>,
     /// Attributes that changed during the round, or since the first round of this arm.
     pub drifted: Vec<String>,
     pub device: DeviceNumbers,
@@ -195,6 +186,14 @@ pub struct Evidence {
     pub insufficient_tail: Vec<String>,
     /// Percentiles that stand at a cliff of the distribution.
     pub fragile_percentile: Vec<String>,
+}
+
+/// One of several disks in a round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Member {
+    /// Its name.
+    pub device: String,
+    pub applied: Applied,
 }
 
 /// A block, or one of its repetitions, that does not count because a round of it does not.
@@ -243,6 +242,7 @@ pub struct ArmComparison {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ArmWaiting {
     pub arm: String,
+    /// Of several disks together.
     pub hardware_depth: Option<u32>,
     pub requests: u64,
     /// 50 us, or a tenth of the median device time of the fastest arm if that is longer.
@@ -252,17 +252,21 @@ pub struct ArmWaiting {
     pub longest_ns: Option<f64>,
 }
 
-impl DeviceInfo {
-    pub fn of(device: &Device, scratch: Option<Truth>) -> DeviceInfo {
-        DeviceInfo {
-            device: device.clone(),
-            model: device.model(),
-            firmware: device.firmware(),
-            size_bytes: device.size_bytes().ok(),
-            rotational: device.rotational().ok(),
-            hardware_queues: device.hardware_queues(),
-            scratch,
+impl Evidence {
+    /// What was in force, disk by disk; a single one has no name here.
+    pub fn states(&self) -> Vec<&State> {
+        if self.members.is_empty() {
+            return vec![&self.applied.effective];
         }
+        let members = self.members.iter();
+        members.map(|member| &member.applied.effective).collect()
+    }
+
+    /// Requests that all disks together take at a time, where that is known of each.
+    pub fn hardware_depth(&self) -> Option<u32> {
+        self.states().into_iter().try_fold(0u32, |sum, state| {
+            Some(sum.saturating_add(state.hardware_depth?.depth))
+        })
     }
 }
 

@@ -37,6 +37,9 @@ pub fn render(result: &ResultFile, all: bool) -> String {
 fn heading(text: &mut String, result: &ResultFile) {
     let device = &result.device;
     let _ = writeln!(text, "{} · seed {}", words::title(result), result.plan.seed);
+    if let Some(group) = &device.group {
+        let _ = writeln!(text, "{}", group.layers);
+    }
     if let Some(truth) = &device.scratch {
         let _ = writeln!(text, "scratch device: {}", truth.text);
     }

@@ -13,10 +13,10 @@ use crate::workload::Fixed;
 /// What was compared where, in a line.
 pub fn title(result: &ResultFile) -> String {
     let device = &result.device;
-    let model = device.model.as_ref();
+    let model = device.models();
     escape::line(&format!(
         "{}{} · {} · {} arms x {}",
-        device.device.name,
+        device.name(),
         model.map_or(String::new(), |model| format!(" ({model})")),
         result.workload.name,
         result.design.arms.len(),

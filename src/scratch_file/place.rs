@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::device::mounts::{self, Mount};
-use crate::device::{Device, devices_of, stands_on};
+use crate::device::{Device, Disks, devices_of, stands_on};
 use crate::failure::Failure;
 
 const MIB: u64 = 1 << 20;
@@ -37,8 +37,8 @@ pub enum Size {
 }
 
 impl Place {
-    /// Refuses what is not on this disk, cannot be written, or has no room.
-    pub fn find(device: &Device, directory: &Path, size: Size) -> Result<Place> {
+    /// Refuses what is not on these disks, cannot be written, or has no room.
+    pub fn find(disks: &Disks, directory: &Path, size: Size) -> Result<Place> {
         let name = directory.display();
         let directory = fs::canonicalize(directory)
             .map_err(|error| Failure::usage(format!("{name}: {error}"), A_DIRECTORY))?;
@@ -46,7 +46,7 @@ impl Place {
             let what = format!("{name} is not a directory with a name in UTF-8");
             return Err(Failure::usage(what, A_DIRECTORY));
         }
-        let file_system = file_system(device, &directory)?;
+        let file_system = file_system(disks, &directory)?;
         if let Err(error) = rustix::fs::access(&directory, Access::WRITE_OK) {
             return Err(Failure::refused(
                 format!("{name} cannot be written: {error}"),
@@ -66,16 +66,17 @@ impl Place {
 
 const A_DIRECTORY: &str = "name a directory that exists, on a mounted file system of the disk";
 
-/// The type of the file system on which an absolute path without links lies; refused unless it is on this disk.
-pub(super) fn file_system(device: &Device, path: &Path) -> Result<String> {
+/// The type of the file system on which an absolute path without links lies; refused unless all of it is on these disks:
+/// what it writes elsewhere would not be seen.
+pub(super) fn file_system(disks: &Disks, path: &Path) -> Result<String> {
     let mounts = mounts::read()?;
     let mount = mounts::above(&mounts, path).context("a root file system")?;
-    let members = devices_of(mount);
-    let hint = || match &*mounted_from(device, &mounts) {
+    let members = members_below(mount);
+    let hint = || match &*mounted_from(disks, &mounts) {
         [] => format!(
             "{} has no mounted file system: mount one, take scratch:ssd as the device, or say --destroy-data if the \
              data of the disk may be lost",
-            device.name
+            disks.name()
         ),
         points => format!("name a directory below {}", points.join(" or ")),
     };
@@ -90,17 +91,19 @@ pub(super) fn file_system(device: &Device, path: &Path) -> Result<String> {
             hint(),
         ));
     }
-    if !members
+    let elsewhere: Vec<&str> = members
         .iter()
-        .any(|name| stands_on(name).contains(&device.name))
-    {
+        .filter(|member| !is_on(disks, member))
+        .map(|member| &*member.name)
+        .collect();
+    if !elsewhere.is_empty() {
         return Err(Failure::refused(
             format!(
-                "{} lies on {} ({}), not on {}",
+                "{} lies on {} ({}), not on {} alone",
                 path.display(),
-                members.join(", "),
+                elsewhere.join(", "),
                 mount.point.display(),
-                device.name
+                disks.name()
             ),
             hint(),
         ));
@@ -108,16 +111,25 @@ pub(super) fn file_system(device: &Device, path: &Path) -> Result<String> {
     Ok(mount.filesystem.clone())
 }
 
-/// Where file systems of this disk are mounted, as far as it is worth telling.
-fn mounted_from(device: &Device, mounts: &[Mount]) -> Vec<String> {
+fn members_below(mount: &Mount) -> Vec<Device> {
+    let names = devices_of(mount);
+    let members = names.iter().flat_map(|name| Disks::members_of(name));
+    members.collect()
+}
+
+fn is_on(disks: &Disks, member: &Device) -> bool {
+    let below = stands_on(&member.name);
+    disks.members.iter().any(|disk| below.contains(&disk.name))
+}
+
+/// Where file systems of these disks are mounted, as far as it is worth telling.
+fn mounted_from(disks: &Disks, mounts: &[Mount]) -> Vec<String> {
     const ENOUGH: usize = 3;
-    let is_on_it = |mount: &&Mount| {
-        let members = devices_of(mount);
-        members
-            .iter()
-            .any(|name| stands_on(name).contains(&device.name))
+    let is_on_them = |mount: &&Mount| {
+        let members = members_below(mount);
+        !members.is_empty() && members.iter().all(|member| is_on(disks, member))
     };
-    let points = mounts.iter().filter(is_on_it);
+    let points = mounts.iter().filter(is_on_them);
     let mut points: Vec<String> = points
         .map(|mount| mount.point.display().to_string())
         .collect();

@@ -403,7 +403,7 @@ fn new_statuses(later: &[StatusCount], earlier: &[StatusCount]) -> Vec<StatusCou
 }
 
 /// Field by field; of structures that hold nothing but counters.
-macro_rules! difference {
+macro_rules! counters {
     ($type:ident { $($field:ident),* $(,)? }) => {
         impl std::ops::Sub for $type {
             type Output = $type;
@@ -411,11 +411,16 @@ macro_rules! difference {
                 $type { $($field: self.$field - earlier.$field),* }
             }
         }
+        impl std::ops::AddAssign for $type {
+            fn add_assign(&mut self, other: $type) {
+                $(self.$field += other.$field;)*
+            }
+        }
     };
 }
 
-difference!(Merges { back, front, rq });
-difference!(Flushes {
+counters!(Merges { back, front, rq });
+counters!(Flushes {
     asked,
     before_data,
     before_data_ns,
@@ -424,7 +429,7 @@ difference!(Flushes {
     journal_writes,
     journal_ns,
 });
-difference!(Edges {
+counters!(Edges {
     errors,
     requeues,
     requeued_ns,
@@ -434,7 +439,7 @@ difference!(Edges {
     straddler_bytes,
     switches,
 });
-difference!(Quality {
+counters!(Quality {
     lost,
     evicted,
     negative,

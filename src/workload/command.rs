@@ -1,6 +1,6 @@
 //! Any command as a workload: it runs to its end, and the time it takes is the result. No shell in between.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -117,8 +117,13 @@ impl Workload for CommandLine {
 }
 
 fn environment(round: &Round<'_>) -> Vec<(&'static str, OsString)> {
+    let nodes: Vec<&OsStr> = round.device_nodes.iter().map(|n| n.as_os_str()).collect();
     let mut variables = vec![
-        ("IOSCHED_DEVICE", round.device_node.into()),
+        (
+            "IOSCHED_DEVICE",
+            nodes.first().copied().unwrap_or_default().into(),
+        ),
+        ("IOSCHED_DEVICES", nodes.join(OsStr::new(" "))),
         ("IOSCHED_ARM", round.arm_label.into()),
         ("IOSCHED_BLOCK", round.block.to_string().into()),
         ("IOSCHED_ROUND", round.index.to_string().into()),

@@ -155,8 +155,12 @@ impl Workload for Fio {
     }
 
     fn start(&mut self, round: &Round<'_>) -> Result<Box<dyn Running>> {
-        if round.scratch_file.is_none() {
-            require_block_device(round.device_node)?;
+        let raw = match round.scratch_file {
+            None => round.device_nodes,
+            Some(_) => &[],
+        };
+        for node in raw {
+            require_block_device(node)?;
         }
         let lead = self.lead();
         let processes = self

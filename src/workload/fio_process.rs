@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::slice;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -47,7 +48,7 @@ impl FioProcess {
         let file = |extension: &str| directory.join(format!("{}.{extension}", part.label));
         let scratch = round.scratch_file.and_then(ScratchFile::file);
         let window = Window {
-            target: scratch.map_or(round.device_node, |file| &file.path),
+            targets: scratch.map_or(round.device_nodes, |file| slice::from_ref(&file.path)),
             ramp: round.ramp,
             time: if part.is_background {
                 round.time + COMPANY

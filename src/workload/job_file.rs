@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -98,8 +98,8 @@ impl Section {
 
 /// What a round sets.
 pub struct Window<'a> {
-    /// The device or a scratch file.
-    pub target: &'a Path,
+    /// The devices, which share the I/O, each in its turn; or a scratch file.
+    pub targets: &'a [PathBuf],
     pub ramp: Duration,
     pub time: Duration,
     /// The longest start delay of all jobs of the round: jobs that start earlier have a longer ramp,
@@ -234,9 +234,13 @@ impl JobFile {
     pub fn for_round(&self, window: &Window<'_>) -> String {
         let ramp = |delay: Duration| (window.ramp + window.lead.saturating_sub(delay)).as_millis();
         // A colon separates file names.
-        let target = window.target.display().to_string().replace(':', "\\:");
+        let targets = window.targets.iter();
+        let targets: Vec<String> = targets
+            .map(|path| path.display().to_string().replace(':', "\\:"))
+            .collect();
         let global = format!(
-            "[global]\nfilename={target}\nallow_file_create=0\ntime_based=1\nruntime={}ms\n\n",
+            "[global]\nfilename={}\nallow_file_create=0\ntime_based=1\nruntime={}ms\n\n",
+            targets.join(":"),
             window.time.as_millis()
         );
         global + &self.write(|section| format!("ramp_time={}ms\n", ramp(section.start_delay)))

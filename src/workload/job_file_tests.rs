@@ -1,14 +1,17 @@
 use super::*;
 use crate::failure::{Kind, kind_of};
 use proptest::prelude::*;
+use std::sync::LazyLock;
 
 fn parse(text: &str) -> Result<JobFile> {
     JobFile::parse("my.fio", text, &[PathBuf::from("/dev/sdx")])
 }
 
+static SDX: LazyLock<[PathBuf; 1]> = LazyLock::new(|| ["/dev/sdx".into()]);
+
 fn window(ramp_s: u64, time_s: u64, lead: Duration) -> Window<'static> {
     Window {
-        target: Path::new("/dev/sdx"),
+        targets: &*SDX,
         ramp: Duration::from_secs(ramp_s),
         time: Duration::from_secs(time_s),
         lead,
@@ -120,13 +123,14 @@ fn who_starts_early_ramps_longer() {
 }
 
 #[test]
-fn a_colon_in_a_device_name_does_not_make_two_files() {
+fn several_devices_are_several_files_and_a_colon_in_a_name_makes_none() {
+    let nodes = ["/dev/disk/by-path/pci-0000:01", "/dev/sdx"].map(PathBuf::from);
     let window = Window {
-        target: Path::new("/dev/disk/by-path/pci-0000:01"),
+        targets: &nodes,
         ..window(0, 1, Duration::ZERO)
     };
     let text = parse("[a]\n").unwrap().for_round(&window);
-    assert!(text.contains("filename=/dev/disk/by-path/pci-0000\\:01\n"));
+    assert!(text.contains("filename=/dev/disk/by-path/pci-0000\\:01:/dev/sdx\n"));
 }
 
 #[test]

@@ -60,7 +60,8 @@ pub trait Workload {
 
 /// One execution under one arm.
 pub struct Round<'a> {
-    pub device_node: &'a Path,
+    /// What the workload is for; at least one.
+    pub device_nodes: &'a [PathBuf],
     pub arm_label: &'a str,
     pub index: usize,
     pub block: usize,

@@ -56,20 +56,18 @@ impl Disk {
     pub fn scsi_debug(parameters: &[&str]) -> Disk {
         let loaded = ["scsi_debug", "dev_size_mb=64"];
         run("modprobe", &[&loaded, parameters].concat());
-        let deadline = Instant::now() + Duration::from_secs(10);
-        let device = loop {
-            if let Some(name) = scsi_debug_name() {
-                break Device::by_name(&name)
-                    .expect("a disk")
-                    .expect("the new disk");
-            }
-            assert!(Instant::now() < deadline, "scsi_debug shows no disk");
-            std::thread::sleep(Duration::from_millis(20));
-        };
         Disk {
-            device,
+            device: scsi_debugs(1).remove(0),
             kind: Kind::ScsiDebug,
         }
+    }
+
+    /// Two of them on one driver, which goes with the first.
+    pub fn two_scsi_debugs(parameters: &[&str]) -> (Disk, Device) {
+        let first = Self::scsi_debug(&[&["max_luns=2"], parameters].concat());
+        let mut both = scsi_debugs(2);
+        both.retain(|device| *device != first.device);
+        (first, both.remove(0))
     }
 
     pub fn node(&self) -> String {
@@ -102,15 +100,24 @@ impl Disk {
     }
 }
 
-fn scsi_debug_name() -> Option<String> {
-    fs::read_dir("/sys/block")
-        .ok()?
-        .flatten()
-        .find_map(|entry| {
-            let path = fs::canonicalize(entry.path()).ok()?;
-            let is_ours = path.starts_with(Path::new("/sys/devices/pseudo_0"));
-            is_ours.then(|| entry.file_name().to_string_lossy().into_owned())
-        })
+/// As soon as there are so many.
+fn scsi_debugs(count: usize) -> Vec<Device> {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        let names = fs::read_dir("/sys/block").into_iter().flatten().flatten();
+        let found: Vec<Device> = names
+            .filter(|entry| {
+                let path = fs::canonicalize(entry.path()).unwrap_or_default();
+                path.starts_with(Path::new("/sys/devices/pseudo_0"))
+            })
+            .filter_map(|entry| Device::by_name(entry.file_name().to_str()?).ok()?)
+            .collect();
+        if found.len() >= count {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "scsi_debug shows {found:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 impl Drop for Disk {

@@ -63,7 +63,8 @@ pub enum Command {
 const RUN_HELP: &str = "\
 ARM is [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]..., with attributes below the device's queue/:
   --arm mq-deadline,iosched/read_expire=200,nr_requests=128   --arm tight=kyber,iosched/read_lat_nsec=1000000
-DEVICE may be scratch:ssd, scratch:hdd or scratch:ram, a device made for this run.
+DEVICE may be scratch:ssd, scratch:hdd or scratch:ram, a device made for this run. Of an array (md, LVM, a btrfs of
+several devices) the disks below it are switched together.
 
 Examples:
   iosched-ab run nvme0n1 --arm none --arm kyber --workload randread
@@ -82,8 +83,8 @@ pub struct Conditions {
     /// A fio job file
     #[arg(long, value_name = "FILE")]
     pub job: Option<PathBuf>,
-    /// Any command; it sees IOSCHED_DEVICE, IOSCHED_ARM, IOSCHED_BLOCK, IOSCHED_ROUND, IOSCHED_SEED, and with --scratch
-    /// IOSCHED_SCRATCH, a directory that each round finds empty
+    /// Any command; it sees IOSCHED_DEVICE (of several the first; IOSCHED_DEVICES has all), IOSCHED_ARM, IOSCHED_BLOCK,
+    /// IOSCHED_ROUND, IOSCHED_SEED, and with --scratch IOSCHED_SCRATCH, a directory that each round finds empty
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
     /// A command that takes longer is ended, and its round does not count
@@ -131,9 +132,10 @@ pub struct Conditions {
 #[allow(clippy::struct_field_names)] // they are the command line
 #[command(group = ArgGroup::new("load").required(true).args(["workload", "job", "command", "resume"]))]
 pub struct Run {
-    /// Kernel name, path, partition or mount point; or scratch:ssd, scratch:hdd, scratch:ram
+    /// Kernel name, path, partition or mount point; several are switched together and measured as one. Or scratch:ssd,
+    /// scratch:hdd, scratch:ram
     #[arg(value_name = "DEVICE", required_unless_present = "resume")]
-    pub device: Option<String>,
+    pub devices: Vec<String>,
     /// A scheduler with its settings; give at least two
     #[arg(long = "arm", value_name = "ARM", required_unless_present = "resume")]
     pub arms: Vec<String>,
@@ -147,7 +149,7 @@ pub struct Run {
     #[command(flatten)]
     pub conditions: Conditions,
     /// Go on with an interrupted run, whose file says all but the consents; it is written on
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["device", "arms", "reference", "rounds", "round_time",
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["devices", "arms", "reference", "rounds", "round_time",
         "ramp", "quick", "metrics", "seed", "output", "dry_run", "limit", "scratch", "scratch_size"])]
     pub resume: Option<PathBuf>,
     /// Print the schedule and touch nothing
@@ -158,9 +160,9 @@ pub struct Run {
 #[derive(Args)]
 #[command(group = ArgGroup::new("load").required(true).args(["workload", "job", "command"]))]
 pub struct Aa {
-    /// Kernel name, path, partition or mount point; or scratch:ssd, scratch:hdd, scratch:ram
-    #[arg(value_name = "DEVICE")]
-    pub device: String,
+    /// Kernel name, path, partition or mount point, also several; or scratch:ssd, scratch:hdd, scratch:ram
+    #[arg(value_name = "DEVICE", required = true)]
+    pub devices: Vec<String>,
     /// What runs as both arms [default: the present scheduler; none on a scratch device]
     #[arg(long, value_name = "ARM")]
     pub arm: Option<String>,

@@ -42,6 +42,8 @@ fn names(device: &Device) -> Vec<String> {
         .into_iter()
         .map(|serial| serial.trim().to_owned())
         .chain([device.name.clone(), node])
+        // As `lsblk` calls what the device mapper has made.
+        .chain(device.optional_attribute("dm/name"))
         .filter(|name| !name.is_empty())
         .collect()
 }

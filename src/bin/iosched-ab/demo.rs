@@ -54,7 +54,7 @@ pub fn run(arguments: &Demo) -> Result<()> {
         .unwrap_or_else(|| "iosched-ab-demo.json".into());
     carry_out(Experiment {
         scratch: Some(scratch.truth().clone()),
-        device,
+        disks: device.into(),
         arms,
         reference,
         workload: &mut workload,

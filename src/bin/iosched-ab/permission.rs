@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use iosched::arm::Arm;
-use iosched::device::Device;
+use iosched::device::Disks;
 use iosched::preflight::{self, Intent, Severity};
 use iosched::scratch_file::Place;
 use iosched::workload::Workload;
@@ -12,7 +12,7 @@ use crate::place::{self, Wanted};
 use crate::{consent, note};
 
 pub struct Request<'a> {
-    pub device: &'a Device,
+    pub disks: &'a Disks,
     pub arms: &'a [Arm],
     pub workload: &'a dyn Workload,
     /// Asks for a scratch file.
@@ -33,10 +33,10 @@ impl Request<'_> {
             allow_mounted: self.conditions.allow_mounted,
             destroy_data: self.conditions.destroy_data || self.is_ours,
         };
-        let mut report = preflight::check(self.device, &intent)?;
+        let mut report = preflight::check_all(self.disks, &intent)?;
         report.add_failure_of(self.workload.check())?;
         let place = match self.place {
-            Some(wanted) => place::find(wanted, self.device, self.workload, &mut report)?,
+            Some(wanted) => place::find(wanted, self.disks, self.workload, &mut report)?,
             None => None,
         };
         for finding in report.into_result()? {
@@ -48,7 +48,10 @@ impl Request<'_> {
             note(&format!("the workload is given {place}"));
         }
         if writes_raw_device && !self.is_ours && !self.dry_run {
-            consent::to_destroy(self.device, self.conditions.yes_destroy.as_deref())?;
+            consent::to_destroy(
+                &self.disks.targets[0],
+                self.conditions.yes_destroy.as_deref(),
+            )?;
         }
         Ok(place)
     }

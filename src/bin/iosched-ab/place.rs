@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use iosched::device::Device;
+use iosched::device::Disks;
 use iosched::failure::Failure;
 use iosched::preflight::Report;
 use iosched::scratch_file::{Place, Size};
@@ -17,16 +17,19 @@ pub struct Wanted {
     size: Size,
 }
 
-/// `spec` is how the device was named: a writing workload runs on the file system that is mounted there.
+/// `specs` is how the devices were named: a writing workload runs on the file system that is mounted there.
 pub fn wanted(
     arguments: &Conditions,
-    spec: &str,
+    specs: &[String],
     workload: &dyn Workload,
 ) -> Result<Option<Wanted>> {
     let by_default = workload.writes() && !arguments.destroy_data;
     let directory = match &arguments.scratch {
         Some(directory) => Some(directory.clone()),
-        None if by_default => mount_point(spec),
+        None if by_default => match specs {
+            [spec] => mount_point(spec),
+            _ => None,
+        },
         None => None,
     };
     let Some(directory) = directory else {
@@ -58,11 +61,11 @@ pub fn again(place: &Place) -> Wanted {
 /// None, and a finding, where there cannot be one.
 pub fn find(
     wanted: &Wanted,
-    device: &Device,
+    disks: &Disks,
     workload: &dyn Workload,
     report: &mut Report,
 ) -> Result<Option<Place>> {
-    match Place::find(device, &wanted.directory, wanted.size) {
+    match Place::find(disks, &wanted.directory, wanted.size) {
         Ok(place) => {
             if let Some(size_bytes) = place.size_bytes {
                 report.add_failure_of(workload.check_in_file(size_bytes))?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use iosched::ab::identity;
 use iosched::ab::run::Experiment;
-use iosched::device::Device;
+use iosched::device::{Device, Disks};
 use iosched::environment::Environment;
 use iosched::failure::Failure;
 use iosched::guardian;
@@ -47,23 +47,23 @@ pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
         Some(truth) => Some(make_scratch(truth.model, &journal)?),
         None => None,
     };
-    let device = match &scratch {
-        Some(scratch) => Device::resolve(scratch.device_name())?.device,
-        None => Device::resolve(&earlier.device.device.name)?.device,
+    let disks = match (&scratch, &earlier.device.group) {
+        (Some(scratch), _) => Device::resolve(scratch.device_name())?.device.into(),
+        (None, Some(group)) => Disks::resolve(&group.named)?.0,
+        (None, None) => Device::resolve(&earlier.device.device.name)?.device.into(),
     };
     let truth = scratch.as_ref().map(|scratch| scratch.truth().clone());
     let fio_version = Fio::new("version", Vec::new()).version().ok();
     refuse_changes(
         &earlier,
-        &device,
-        &DeviceInfo::of(&device, truth.clone()),
+        &DeviceInfo::of_all(&disks, truth.clone()),
         fio_version.as_ref(),
     )?;
     let consents = arguments.destroy_data || scratch.is_some();
     let mut workload = recorded::workload(&earlier.workload.description, consents)?;
     let earlier_place = earlier.workload.scratch_file.as_ref();
     let place = Request {
-        device: &device,
+        disks: &disks,
         arms: &earlier.design.arms,
         workload: &*workload,
         place: earlier_place.map(place::again).as_ref(),
@@ -76,7 +76,7 @@ pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
     note(&format!("going on after {} rounds", earlier.rounds.len()));
     carry_out(Experiment {
         scratch: truth,
-        device,
+        disks,
         arms: earlier.design.arms.clone(),
         reference: earlier.design.reference,
         workload: &mut *workload,
@@ -110,7 +110,6 @@ fn refuse_another_place(then: Option<&Place>, now: Option<&Place>) -> Result<()>
 /// Before anything is touched. What the arms set is compared in each round.
 fn refuse_changes(
     earlier: &ResultFile,
-    device: &Device,
     info: &DeviceInfo,
     fio_version: Option<&String>,
 ) -> Result<()> {
@@ -122,7 +121,7 @@ fn refuse_changes(
     Err(Failure::refused(
         format!(
             "{} or its machine is no longer what it was in the first round: {}",
-            device.name,
+            info.name(),
             changes.join(", ")
         ),
         "rounds of two different things cannot be compared; start a new run",

@@ -1,7 +1,8 @@
 //! `iosched-ab run`: from arguments to an experiment.
 
+use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -10,7 +11,7 @@ use iosched::ab::plan::Plan;
 use iosched::ab::run::Experiment;
 use iosched::ab::stopping::Stopping;
 use iosched::arm::{self, Arm};
-use iosched::device::Device;
+use iosched::device::{Device, Disks};
 use iosched::failure::Failure;
 use iosched::guardian;
 use iosched::journal::Journal;
@@ -29,7 +30,7 @@ use crate::resume;
 
 /// A comparison, as `run` and `aa` ask for it.
 struct Wanted<'a> {
-    device: &'a str,
+    devices: &'a [String],
     arms: Vec<Arm>,
     reference: Option<usize>,
     stopping: Stopping,
@@ -55,7 +56,7 @@ pub fn run(arguments: &Run) -> Result<()> {
         ));
     }
     compare(Wanted {
-        device: arguments.device.as_deref().unwrap_or_default(),
+        devices: &arguments.devices,
         reference: named_reference(arguments.reference.as_deref(), &arms)?,
         arms,
         stopping: arguments.rounds,
@@ -67,12 +68,14 @@ pub fn run(arguments: &Run) -> Result<()> {
 
 /// `iosched-ab aa`: both arms are the same.
 pub fn placebo(arguments: &Aa) -> Result<()> {
-    let is_scratch = arguments.device.starts_with("scratch:");
+    let is_scratch = scratch_model(&arguments.devices)?.is_some();
     let arm: Arm = match &arguments.arm {
         Some(text) => text.parse()?,
         None if is_scratch => "none".parse()?,
-        None => scheduler::choice(&Device::resolve(&arguments.device)?.device)?
-            .active
+        None => present_scheduler(&Disks::resolve(&arguments.devices)?.0)?
+            .ok_or_else(|| {
+                Failure::usage("the disks have different schedulers", "name one with --arm")
+            })?
             .parse()?,
     };
     let labelled = |label: &str| Arm {
@@ -80,7 +83,7 @@ pub fn placebo(arguments: &Aa) -> Result<()> {
         ..arm.clone()
     };
     compare(Wanted {
-        device: &arguments.device,
+        devices: &arguments.devices,
         arms: vec![labelled("A"), labelled("B")],
         reference: Some(0),
         stopping: arguments.rounds,
@@ -100,20 +103,19 @@ fn compare(wanted: Wanted<'_>) -> Result<()> {
         .iter()
         .map(|text| Metric::parse(text))
         .collect::<Result<Vec<_>>>()?;
-    let model = wanted
-        .device
-        .strip_prefix("scratch:")
-        .map(str::parse::<Model>)
-        .transpose()?;
+    let model = scratch_model(wanted.devices)?;
     if model.is_some() {
         if conditions.scratch.is_some() || conditions.scratch_size.is_some() {
             return Err(Failure::usage(
-                format!("{} is a device of our own, without files", wanted.device),
+                format!(
+                    "{} is a device of our own, without files",
+                    wanted.devices[0]
+                ),
                 "leave --scratch and --scratch-size out: it may be written as it is",
             ));
         }
         // A scratch device is made only for a workload that there is.
-        load(conditions, Path::new("/dev/scratch"), true)?;
+        load(conditions, &["/dev/scratch".into()], true)?;
     }
 
     let journal = Journal::create()?;
@@ -124,26 +126,27 @@ fn compare(wanted: Wanted<'_>) -> Result<()> {
         Some(model) if !wanted.dry_run => Some(make_scratch(model, &journal)?),
         _ => None,
     };
-    let device = match (&scratch, model) {
-        (Some(scratch), _) => Device::resolve(scratch.device_name())?.device,
+    let disks = match (&scratch, model) {
+        (Some(scratch), _) => Device::resolve(scratch.device_name())?.device.into(),
         (None, Some(model)) => {
             return dry_run_of_scratch(&arms, model, wanted.stopping, conditions.seed);
         }
         (None, None) => {
-            let resolved = Device::resolve(wanted.device)?;
-            resolved.notes.iter().for_each(|text| note(text));
-            resolved.device
+            let (disks, notes) = Disks::resolve(wanted.devices)?;
+            let layers = disks.layers();
+            notes.iter().chain(&layers).for_each(|text| note(text));
+            disks
         }
     };
     let is_ours = scratch.is_some();
-    let mut workload = load(conditions, &device.node(), is_ours)?;
+    let mut workload = load(conditions, &disks.nodes(), is_ours)?;
     let wanted_place = if is_ours {
         None
     } else {
-        place::wanted(conditions, wanted.device, &*workload)?
+        place::wanted(conditions, wanted.devices, &*workload)?
     };
     let place = Request {
-        device: &device,
+        disks: &disks,
         arms: &arms,
         workload: &*workload,
         place: wanted_place.as_ref(),
@@ -161,11 +164,11 @@ fn compare(wanted: Wanted<'_>) -> Result<()> {
     };
     let reference = match wanted.reference {
         Some(index) => index,
-        None => default_reference(&arms, &device)?,
+        None => default_reference(&arms, &disks)?,
     };
     let experiment = Experiment {
         scratch: scratch.as_ref().map(|scratch| scratch.truth().clone()),
-        device,
+        disks,
         arms,
         reference,
         workload: &mut *workload,
@@ -215,12 +218,12 @@ fn print_schedule(arms: &[Arm], plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-fn load(arguments: &Conditions, node: &Path, is_ours: bool) -> Result<Box<dyn Workload>> {
+fn load(arguments: &Conditions, nodes: &[PathBuf], is_ours: bool) -> Result<Box<dyn Workload>> {
     if let Some(name) = &arguments.workload {
         return Ok(Box::new(catalogue::find(name)?));
     }
     if let Some(path) = &arguments.job {
-        return Ok(Box::new(Fio::from_job_file(path, &[node.to_owned()])?));
+        return Ok(Box::new(Fio::from_job_file(path, nodes)?));
     }
     // Nobody can tell what a command writes: with consent it is taken for a writer, and without it is trusted
     // to read, as its author says.
@@ -266,10 +269,33 @@ fn named_reference(wanted: Option<&str>, arms: &[Arm]) -> Result<Option<usize>> 
 }
 
 /// The scheduler at present, if it is an arm as it is; else the first.
-fn default_reference(arms: &[Arm], device: &Device) -> Result<usize> {
-    let present = scheduler::choice(device)?.active;
-    Ok(arms
+fn default_reference(arms: &[Arm], disks: &Disks) -> Result<usize> {
+    let present = present_scheduler(disks)?;
+    let is_present =
+        |arm: &Arm| Some(&arm.scheduler) == present.as_ref() && arm.settings.is_empty();
+    Ok(arms.iter().position(is_present).unwrap_or(0))
+}
+
+/// None where the disks have different ones.
+fn present_scheduler(disks: &Disks) -> Result<Option<String>> {
+    let mut active = BTreeSet::new();
+    for disk in &disks.members {
+        active.insert(scheduler::choice(disk)?.active);
+    }
+    Ok(active.pop_first().filter(|_| active.is_empty()))
+}
+
+/// Of `scratch:MODEL`; None of devices that are there.
+fn scratch_model(devices: &[String]) -> Result<Option<Model>> {
+    let mut models = devices
         .iter()
-        .position(|arm| arm.scheduler == present && arm.settings.is_empty())
-        .unwrap_or(0))
+        .filter_map(|name| name.strip_prefix("scratch:"));
+    match (models.next(), devices.len()) {
+        (None, _) => Ok(None),
+        (Some(model), 1) => Ok(Some(model.parse()?)),
+        (Some(_), _) => Err(Failure::usage(
+            "a scratch device is compared alone",
+            "name it alone, or other disks",
+        )),
+    }
 }

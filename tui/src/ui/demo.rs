@@ -31,7 +31,7 @@ impl Demo {
         let scratch = Scratch::create(Model::Ssd, SIZE_BYTES, journal)?;
         let files = TemporaryFiles::create(journal, "demo")?;
         let running = workload.start(&workload::Round {
-            device_node: &Path::new("/dev").join(scratch.device_name()),
+            device_nodes: &[Path::new("/dev").join(scratch.device_name())],
             arm_label: "demo",
             index: 0,
             block: 0,

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
+use iosched::ab::drift::differences;
 use iosched::ab::metric::Metric;
 use iosched::ab::plan::{Plan, PlannedRound};
-use iosched::ab::round::differences;
 use iosched::ab::stopping::Stopping;
 use iosched::ab::{analysis, exclusion, run, values};
 use iosched::arm::Arm;
@@ -223,6 +223,7 @@ impl Rotation {
             metrics: values.metrics,
             evidence: Evidence {
                 applied: turn.applied,
+                members: Vec::new(),
                 drifted,
                 device,
                 owners: window.owners,

@@ -1,0 +1,93 @@
+//! Settings that are not what they were: then a round was not one of its arm. Pure.
+
+use crate::device::Device;
+use crate::scheduler::{Applied, State};
+
+/// What changed during a round, or since the first one of its arm; of several disks with the disk's name.
+pub fn drifted(
+    disks: &[Device],
+    first: &[State],
+    applied: &[Applied],
+    now: &[State],
+) -> Vec<String> {
+    let mut drifted = Vec::new();
+    for (((disk, first), applied), now) in disks.iter().zip(first).zip(applied).zip(now) {
+        let name = match disks.len() {
+            1 => String::new(),
+            _ => format!("{} ", disk.name),
+        };
+        for change in differences(first, &applied.effective) {
+            drifted.push(format!("{name}since the first round of this arm {change}"));
+        }
+        for change in differences(&applied.effective, now) {
+            drifted.push(format!("{name}{change}"));
+        }
+    }
+    drifted
+}
+
+/// Attributes that are not as they were, with both values.
+pub fn differences(was: &State, now: &State) -> Vec<String> {
+    let mut drifted = Vec::new();
+    if now.active != was.active {
+        drifted.push(format!("scheduler: {} -> {}", was.active, now.active));
+    }
+    for (name, value) in &was.settings {
+        match now.settings.get(name) {
+            Some(current) if current == value => {}
+            current => drifted.push(format!(
+                "{name}: {value} -> {}",
+                current.map_or("gone", |text| text)
+            )),
+        }
+    }
+    if now.hardware_depth != was.hardware_depth {
+        let depth = |state: &State| state.hardware_depth.map_or(0, |hardware| hardware.depth);
+        drifted.push(format!("hardware depth: {} -> {}", depth(was), depth(now)));
+    }
+    drifted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(active: &str, nomerges: &str) -> State {
+        State {
+            active: active.into(),
+            available: vec![active.into()],
+            settings: [("nomerges".to_owned(), nomerges.to_owned())].into(),
+            hardware_depth: None,
+        }
+    }
+
+    #[test]
+    fn a_change_is_told_with_its_disk_where_there_are_several() {
+        let disk = |name: &str| Device {
+            name: name.into(),
+            major: 8,
+            minor: 0,
+            diskseq: None,
+        };
+        let applied = |nomerges| Applied {
+            effective: state("bfq", nomerges),
+            switch_ns: None,
+            notes: Vec::new(),
+        };
+        let disks = [disk("sda"), disk("sdb")];
+        let first = [state("bfq", "0"), state("bfq", "0")];
+        let applied = [applied("0"), applied("1")];
+        let now = [state("none", "0"), state("bfq", "1")];
+        assert_eq!(
+            drifted(&disks, &first, &applied, &now),
+            [
+                "sda scheduler: bfq -> none",
+                "sdb since the first round of this arm nomerges: 0 -> 1"
+            ]
+        );
+        assert_eq!(
+            drifted(&disks[..1], &first, &applied, &now),
+            ["scheduler: bfq -> none"]
+        );
+    }
+}
