@@ -1,7 +1,6 @@
 //! From the probe and sysfs to samples: what is counted between two moments, and on whose side it is.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
@@ -225,7 +224,7 @@ impl Reader {
     /// What costs a file for each process or group, and so is not for every sample.
     fn tidy(&mut self) -> Result<()> {
         self.tidied_at = Instant::now();
-        self.names.weights.borrow_mut().clear();
+        self.names.groups.borrow_mut().forget_weights();
         if let Some(probe) = &mut self.probe {
             probe.recycle()?;
         }
@@ -367,8 +366,7 @@ pub fn time_of_day() -> String {
 /// Every process, with the names of its control groups.
 #[derive(Default)]
 struct Everyone {
-    names: RefCell<Names>,
-    weights: RefCell<HashMap<u64, f64>>,
+    groups: RefCell<Names>,
     /// Of control groups of ours, by what they are for.
     labels: Vec<(u64, String)>,
 }
@@ -382,13 +380,10 @@ impl Selection for Everyone {
         let label = self.labels.iter().find(|(known, _)| *known == id);
         label
             .map(|(_, label)| label.clone())
-            .or_else(|| self.names.borrow_mut().path(id))
+            .or_else(|| self.groups.borrow_mut().path(id))
     }
 
     fn cgroup_weight(&self, id: u64) -> f64 {
-        let mut weights = self.weights.borrow_mut();
-        *weights
-            .entry(id)
-            .or_insert_with(|| self.names.borrow_mut().weight(id))
+        self.groups.borrow_mut().weight(id)
     }
 }
