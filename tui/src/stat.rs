@@ -78,7 +78,7 @@ pub fn run(arguments: &Stat) -> Result<()> {
         interrupted?;
         say(&presence.news());
         probe.recycle()?;
-        earlier = later;
+        probe.reuse(std::mem::replace(&mut earlier, later));
         left = left.map(|count| count - 1);
     }
     Ok(())
