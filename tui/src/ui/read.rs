@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use iosched::cgroups::Names;
 use iosched::device::{Device, IoStat};
 use iosched::probe::Probe;
-use iosched::report::live::{self, Burst, DeviceState, LiveRecord, Selection};
+use iosched::report::live::{self, Burst, DeviceState, LiveProcess, LiveRecord, Selection};
 use iosched::scheduler::{self, State};
 use iosched::snapshot::{self, Interval, Op, OwnerNumbers, Snapshot, Stage};
 
@@ -17,9 +17,15 @@ use super::sample::{Counters, DeviceSample, Flip, Measured, Sample, Side, Stages
 /// Settings and weights are read again this often, and processes that are gone looked for; the scheduler at every sample.
 const SETTINGS_EVERY: Duration = Duration::from_secs(2);
 
+/// What costs more than its share of a sample.
+#[derive(Clone, Copy)]
+pub struct Wanted {
+    pub order: bool,
+    pub owner_histograms: bool,
+}
+
 pub struct Reader {
     pub by_cgroup: bool,
-    pub wants_order: bool,
     /// The last rotation, for its export.
     pub finished: Option<Rotation>,
     probe: Option<Probe>,
@@ -108,7 +114,6 @@ impl Reader {
         let earlier = probe.as_mut().and_then(|probe| probe.snapshot().ok());
         Reader {
             by_cgroup: false,
-            wants_order: false,
             finished: None,
             probe,
             earlier,
@@ -167,9 +172,9 @@ impl Reader {
         watched.is_switch_due = true;
     }
 
-    pub fn sample(&mut self) -> Result<(Sample, Vec<Flip>)> {
+    pub fn sample(&mut self, wanted: Wanted) -> Result<(Sample, Vec<Flip>)> {
         let started = Instant::now();
-        let interval = self.interval()?;
+        let interval = self.interval(wanted)?;
         let elapsed = started.duration_since(self.earlier_at).as_secs_f64();
         let seconds = interval
             .as_ref()
@@ -207,7 +212,7 @@ impl Reader {
             });
         }
         if let Some(interval) = interval {
-            self.measured(interval, &mut devices);
+            self.measured(interval, wanted, &mut devices);
         }
         if self.tidied_at.elapsed() >= SETTINGS_EVERY {
             self.tidy()?;
@@ -231,20 +236,26 @@ impl Reader {
         Ok(())
     }
 
-    fn interval(&mut self) -> Result<Option<Interval>> {
+    fn interval(&mut self, wanted: Wanted) -> Result<Option<Interval>> {
         let Some(probe) = &mut self.probe else {
             return Ok(None);
         };
-        let later = probe.snapshot()?;
+        let later = if wanted.owner_histograms {
+            probe.snapshot()?
+        } else {
+            probe.snapshot_of_counters()?
+        };
         let interval = match &self.earlier {
             Some(earlier) => Some(Interval::between(earlier, &later)?),
             None => None,
         };
-        self.earlier = Some(later);
+        if let Some(old) = self.earlier.replace(later) {
+            probe.reuse(old);
+        }
         Ok(interval)
     }
 
-    fn measured(&self, mut interval: Interval, devices: &mut [DeviceSample]) {
+    fn measured(&self, mut interval: Interval, wanted: Wanted, devices: &mut [DeviceSample]) {
         let Some(probe) = &self.probe else { return };
         if self.by_cgroup {
             interval.owners = snapshot::by_cgroup(&interval.owners);
@@ -253,7 +264,7 @@ impl Reader {
             .devices
             .iter()
             .map(|watched| {
-                if self.wants_order {
+                if wanted.order {
                     probe.dispatches(&watched.device.name)
                 } else {
                     Vec::new()
@@ -279,7 +290,7 @@ impl Reader {
             .collect();
         let LiveRecord {
             devices: lives,
-            processes,
+            mut processes,
             queue_wait_is_g2d,
             ..
         } = live::record(
@@ -289,7 +300,6 @@ impl Reader {
             &states,
             &self.names,
         );
-        let mut processes = processes;
         let wait = if queue_wait_is_g2d {
             Stage::G2d
         } else {
@@ -307,9 +317,8 @@ impl Reader {
                     numbers.stage(stage, &Op::WRITES),
                 ]
             };
-            let own = |process: &live::LiveProcess| process.device == numbers.name;
-            let (mine, others): (Vec<_>, Vec<_>) = processes.into_iter().partition(own);
-            processes = others;
+            let own = |process: &mut LiveProcess| process.device == numbers.name;
+            let mine = processes.extract_if(.., own).collect();
             sample.measured = Some(Box::new(Measured {
                 live,
                 queue_wait_is_g2d,
