@@ -3,6 +3,8 @@
 
 #[path = "terminal/pty.rs"]
 mod pty;
+#[path = "terminal/rights.rs"]
+mod rights;
 #[path = "../../tests/support/mod.rs"]
 mod support;
 

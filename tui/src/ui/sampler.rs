@@ -8,6 +8,7 @@ use anyhow::Result;
 use iosched::arm::Arm;
 use iosched::device::Device;
 use iosched::failure::{Kind, kind_of};
+use iosched::privileges;
 use iosched::probe::{Detail, Probe};
 use iosched::scheduler;
 
@@ -129,6 +130,10 @@ impl Work {
             }
         };
         report(attached);
+        let given_up = privileges::keep_those_of_switching();
+        if let Err(error) = given_up {
+            report(Report::Said(format!("{error:#}")));
+        }
         Work {
             reader: Reader::new(setup.devices, probe, setup.labels),
             arms: setup.arms,
