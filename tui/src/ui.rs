@@ -22,6 +22,7 @@ mod sampler;
 mod terminal;
 mod update;
 mod view;
+mod watched;
 mod words;
 
 use std::io::Write;

@@ -5,17 +5,17 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
 use iosched::cgroups::Names;
-use iosched::device::{Device, IoStat};
+use iosched::device::Device;
 use iosched::probe::Probe;
 use iosched::report::live::{self, Burst, DeviceState, LiveProcess, LiveRecord, Selection};
-use iosched::scheduler::{self, State};
 use iosched::snapshot::{self, Interval, Op, OwnerNumbers, Snapshot, Stage};
 
 use super::rotation::Rotation;
-use super::sample::{Counters, DeviceSample, Flip, Measured, Sample, Side, Stages};
+use super::sample::{DeviceSample, Flip, Measured, Sample, Stages};
+use super::watched::Watched;
 
-/// Settings and weights are read again this often, and processes that are gone looked for; the scheduler at every sample.
-const SETTINGS_EVERY: Duration = Duration::from_secs(2);
+/// Weights are read again this often, and processes that are gone looked for.
+const TIDY_EVERY: Duration = Duration::from_secs(2);
 
 /// What costs more than its share of a sample.
 #[derive(Clone, Copy)]
@@ -34,79 +34,6 @@ pub struct Reader {
     tidied_at: Instant,
     devices: Vec<Watched>,
     names: Everyone,
-}
-
-struct Watched {
-    device: Device,
-    state: Option<State>,
-    read_at: Instant,
-    stat: IoStat,
-    /// The arm in force: a label of ours, or the scheduler's name.
-    label: String,
-    /// The scheduler that should be active.
-    expected: String,
-    settled_at: Option<Instant>,
-    /// A switch of ours that the kernel side has yet to see.
-    is_switch_due: bool,
-}
-
-impl Watched {
-    fn new(device: Device) -> Self {
-        let state = scheduler::read(&device).ok();
-        let active = state
-            .as_ref()
-            .map(|state| state.active.clone())
-            .unwrap_or_default();
-        Watched {
-            stat: device.io_stat().unwrap_or_default(),
-            device,
-            state,
-            read_at: Instant::now(),
-            label: active.clone(),
-            expected: active,
-            settled_at: None,
-            is_switch_due: false,
-        }
-    }
-
-    /// The state now, and the flip by another hand, if there was one.
-    fn look(&mut self) -> Option<(String, String)> {
-        let active = scheduler::choice(&self.device)
-            .map(|choice| choice.active)
-            .ok();
-        let known = self.state.as_ref().map(|state| &state.active);
-        if active.as_ref() != known || self.read_at.elapsed() >= SETTINGS_EVERY {
-            self.state = scheduler::read(&self.device).ok();
-            self.read_at = Instant::now();
-        }
-        let active = active?;
-        if active == self.expected {
-            return None;
-        }
-        let from = std::mem::replace(&mut self.label, active.clone());
-        self.expected.clone_from(&active);
-        Some((from, active))
-    }
-
-    fn counters(&mut self, seconds: f64) -> Counters {
-        let Ok(now) = self.device.io_stat() else {
-            return Counters::default();
-        };
-        let before = std::mem::replace(&mut self.stat, now);
-        let since = |field: fn(&IoStat) -> u64| field(&now).saturating_sub(field(&before)) as f64;
-        let mean = |ticks: f64, ios: f64| (ios > 0.0).then(|| ticks / ios * 1e6);
-        let (reads, writes) = (since(|s| s.reads), since(|s| s.writes));
-        Counters {
-            reads_per_s: reads / seconds,
-            writes_per_s: writes / seconds,
-            read_bytes_per_s: since(|s| s.read_sectors) * 512.0 / seconds,
-            write_bytes_per_s: since(|s| s.write_sectors) * 512.0 / seconds,
-            read_mean_ns: mean(since(|s| s.read_ticks_ms), reads),
-            write_mean_ns: mean(since(|s| s.write_ticks_ms), writes),
-            in_flight: now.in_flight,
-            busy_share: (since(|s| s.io_ticks_ms) / 1e3 / seconds).min(1.0),
-        }
-    }
 }
 
 impl Reader {
@@ -161,15 +88,7 @@ impl Reader {
         if let Some(probe) = &self.probe {
             probe.begin_epoch();
         }
-        let watched = &mut self.devices[index];
-        watched.state = scheduler::read(&watched.device).ok();
-        watched.read_at = Instant::now();
-        if let Some(state) = &watched.state {
-            watched.expected.clone_from(&state.active);
-        }
-        label.clone_into(&mut watched.label);
-        watched.settled_at = Some(Instant::now() + settle);
-        watched.is_switch_due = true;
+        self.devices[index].expect(label, settle);
     }
 
     pub fn sample(&mut self, wanted: Wanted) -> Result<(Sample, Vec<Flip>)> {
@@ -188,13 +107,7 @@ impl Reader {
             let switches = interval
                 .as_ref()
                 .map_or(0, |interval| interval.devices[index].edges.switches);
-            let side = side(
-                watched,
-                foreign.is_some(),
-                switches,
-                self.earlier_at,
-                started,
-            );
+            let side = watched.side(foreign.is_some(), switches, self.earlier_at, started);
             flips.extend(foreign.map(|(from, to)| Flip {
                 device: index,
                 time: time.clone(),
@@ -214,7 +127,7 @@ impl Reader {
         if let Some(interval) = interval {
             self.measured(interval, wanted, &mut devices);
         }
-        if self.tidied_at.elapsed() >= SETTINGS_EVERY {
+        if self.tidied_at.elapsed() >= TIDY_EVERY {
             self.tidy()?;
         }
         self.earlier_at = started;
@@ -337,34 +250,6 @@ impl Reader {
             }));
         }
     }
-}
-
-/// Whose the interval from `since` until `now` is.
-fn side(
-    watched: &mut Watched,
-    is_foreign: bool,
-    switches: u64,
-    since: Instant,
-    now: Instant,
-) -> Side {
-    if is_foreign {
-        watched.is_switch_due = false;
-        return Side::Disturbed;
-    }
-    let is_settling = watched.settled_at.is_some_and(|at| since < at);
-    if watched.settled_at.is_some_and(|at| now >= at) {
-        watched.settled_at = None;
-    }
-    // Seen by the kernel side with the first request after it: to and fro between two samples shows only there.
-    let is_ours = std::mem::take(&mut watched.is_switch_due);
-    if switches > 0 && !is_ours && !is_settling {
-        return Side::Disturbed;
-    }
-    watched.is_switch_due = is_ours && switches == 0;
-    if is_settling {
-        return Side::Settling;
-    }
-    Side::Of(watched.label.clone())
 }
 
 pub fn time_of_day() -> String {
