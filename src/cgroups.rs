@@ -15,17 +15,20 @@ fn root() -> Option<PathBuf> {
     mounts.blkio.or(mounts.unified)
 }
 
-/// Paths by id, looked up when an unknown id turns up.
+/// Paths by id, looked up when an unknown id turns up, and weights, which are read once until they are forgotten.
 #[derive(Default)]
 pub struct Names {
+    /// Once it was found.
+    root: Option<PathBuf>,
     paths: HashMap<u64, Option<String>>,
+    weights: HashMap<u64, f64>,
 }
 
 impl Names {
     /// The path below its hierarchy's root, `/` for the root itself; `None` for a group that is gone.
     pub fn path(&mut self, id: u64) -> Option<String> {
         if !self.paths.contains_key(&id) {
-            if let Some(root) = root() {
+            if let Some(root) = self.root() {
                 self.walk(&root, &root);
             }
             self.paths.entry(id).or_insert(None);
@@ -36,15 +39,33 @@ impl Names {
     /// Its share of a device against its siblings', 100 where nothing is set: bfq's weight if there is one, else
     /// io.weight. A group's weight is taken alone, without those above it.
     pub fn weight(&mut self, id: u64) -> f64 {
-        let (Some(root), Some(path)) = (root(), self.path(id)) else {
-            return 100.0;
-        };
+        if let Some(&weight) = self.weights.get(&id) {
+            return weight;
+        }
+        let weight = self.read_weight(id).unwrap_or(100.0);
+        self.weights.insert(id, weight);
+        weight
+    }
+
+    /// They change: whoever shows them again reads them again.
+    pub fn forget_weights(&mut self) {
+        self.weights.clear();
+    }
+
+    fn read_weight(&mut self, id: u64) -> Option<f64> {
+        let (root, path) = (self.root()?, self.path(id)?);
         let directory = root.join(path.trim_start_matches('/'));
         ["io.bfq.weight", "blkio.bfq.weight", "io.weight"]
             .into_iter()
             .filter_map(|name| fs::read_to_string(directory.join(name)).ok())
             .find_map(|text| default_weight(&text))
-            .unwrap_or(100.0)
+    }
+
+    fn root(&mut self) -> Option<PathBuf> {
+        if self.root.is_none() {
+            self.root = root();
+        }
+        self.root.clone()
     }
 
     fn walk(&mut self, root: &Path, directory: &Path) {
@@ -84,6 +105,27 @@ mod tests {
         let mut names = Names::default();
         assert_eq!(names.path(id).as_deref(), Some("/"));
         assert_eq!(names.path(u64::MAX), None);
+    }
+
+    #[test]
+    fn a_weight_is_read_once_until_it_is_forgotten() {
+        let root = tempfile::tempdir().unwrap();
+        let group = root.path().join("group");
+        fs::create_dir(&group).unwrap();
+        let id = fs::metadata(&group).unwrap().ino();
+        let write = |text| fs::write(group.join("io.weight"), text).unwrap();
+        let is = |a: f64, b: f64| (a - b).abs() < f64::EPSILON;
+        let mut names = Names {
+            root: Some(root.path().to_owned()),
+            ..Names::default()
+        };
+        write("default 250\n");
+        assert!(is(names.weight(id), 250.0));
+        write("default 50\n");
+        assert!(is(names.weight(id), 250.0));
+        names.forget_weights();
+        assert!(is(names.weight(id), 50.0));
+        assert!(is(names.weight(u64::MAX), 100.0), "a group that is gone");
     }
 
     #[test]

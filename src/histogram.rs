@@ -6,6 +6,8 @@
 
 mod layout;
 
+use std::cmp::Ordering;
+
 use anyhow::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,12 +16,27 @@ use crate::failure::Failure;
 pub use layout::{DEVICE, GAP, Layout, OWNER};
 
 /// Counts by cell, of those that hold something: few of the 1792 ever do, and there are thousands of histograms.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Sparse", into = "Sparse")]
 pub struct Histogram {
     layout: Layout,
     /// Ascending, without empty ones.
     cells: Vec<(u32, u64)>,
+}
+
+impl Clone for Histogram {
+    fn clone(&self) -> Self {
+        Histogram {
+            layout: self.layout,
+            cells: self.cells.clone(),
+        }
+    }
+
+    /// Into the memory that is there.
+    fn clone_from(&mut self, other: &Self) {
+        self.layout = other.layout;
+        self.cells.clone_from(&other.cells);
+    }
 }
 
 impl Histogram {
@@ -89,6 +106,10 @@ impl Histogram {
         }
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
     pub fn count(&self) -> u64 {
         let counts = self.cells.iter().map(|&(_, n)| n);
         counts.fold(0, u64::saturating_add)
@@ -108,57 +129,75 @@ impl Histogram {
 
     /// Adds the other's counts: exact, in any order.
     pub fn merge(&mut self, other: &Histogram) -> Result<()> {
-        if other.cells.is_empty() && self.layout == other.layout {
+        self.refuse_other_layout(other)?;
+        if other.is_empty() {
             return Ok(());
         }
-        self.cells = self.cellwise(other, u64::checked_add)?;
+        if self.is_empty() {
+            self.cells.clone_from(&other.cells);
+            return Ok(());
+        }
+        let mut cells = Vec::with_capacity(self.cells.len().max(other.cells.len()));
+        let (mut mine, mut theirs) = (&self.cells[..], &other.cells[..]);
+        while let (Some((&(i, n), my_rest)), Some((&(j, m), their_rest))) =
+            (mine.split_first(), theirs.split_first())
+        {
+            cells.push(match i.cmp(&j) {
+                Ordering::Less => (i, n),
+                Ordering::Greater => (j, m),
+                Ordering::Equal => (i, n.checked_add(m).ok_or_else(broken)?),
+            });
+            if i <= j {
+                mine = my_rest;
+            }
+            if j <= i {
+                theirs = their_rest;
+            }
+        }
+        cells.extend_from_slice(mine);
+        cells.extend_from_slice(theirs);
+        self.cells = cells;
         Ok(())
     }
 
     /// What was counted after `earlier`, a former state of the same cumulative histogram.
     pub fn subtract(&self, earlier: &Histogram) -> Result<Histogram> {
-        let cells = self.cellwise(earlier, u64::checked_sub)?;
+        self.refuse_other_layout(earlier)?;
+        let mut cells = Vec::with_capacity(self.cells.len());
+        let mut before = &earlier.cells[..];
+        for &(i, n) in &self.cells {
+            let known = match before.split_first() {
+                Some((&(j, m), rest)) if j == i => {
+                    before = rest;
+                    m
+                }
+                _ => 0,
+            };
+            match n.checked_sub(known).ok_or_else(broken)? {
+                0 => {}
+                count => cells.push((i, count)),
+            }
+        }
+        if !before.is_empty() {
+            return Err(broken());
+        }
         Ok(Histogram {
             layout: self.layout,
             cells,
         })
     }
 
-    fn cellwise(
-        &self,
-        other: &Histogram,
-        op: fn(u64, u64) -> Option<u64>,
-    ) -> Result<Vec<(u32, u64)>> {
-        if self.layout != other.layout {
-            return Err(Failure::invalid(
-                format!(
-                    "histograms of different layouts met: {:?} and {:?}",
-                    self.layout, other.layout
-                ),
-                "coarsen the finer one first",
-            ));
+    fn refuse_other_layout(&self, other: &Histogram) -> Result<()> {
+        if self.layout == other.layout {
+            return Ok(());
         }
-        let broken = || {
-            Failure::invalid(
-                "a histogram cell ran backwards or over",
-                "the two are not states of one cumulative histogram, in this order; measure again",
-            )
-        };
-        let mut cells = Vec::with_capacity(self.cells.len().max(other.cells.len()));
-        let (mut a, mut b) = (self.cells.iter().peekable(), other.cells.iter().peekable());
-        while let Some(&i) = match (a.peek(), b.peek()) {
-            (Some((i, _)), Some((j, _))) => Some(i.min(j)),
-            (Some((i, _)), None) | (None, Some((i, _))) => Some(i),
-            (None, None) => None,
-        } {
-            let n = a.next_if(|cell| cell.0 == i).map_or(0, |cell| cell.1);
-            let m = b.next_if(|cell| cell.0 == i).map_or(0, |cell| cell.1);
-            match op(n, m).ok_or_else(broken)? {
-                0 => {}
-                count => cells.push((i, count)),
-            }
-        }
-        Ok(cells)
+        Err(Failure::invalid(
+            format!(
+                "histograms of different layouts met: {:?} and {:?}",
+                self.layout, other.layout
+            ),
+            "coarsen the finer one first",
+        ))
     }
 
     /// The same values in wider cells, exactly. Refuses a layout whose cells cut through ours or that reaches further.
@@ -243,9 +282,9 @@ impl Histogram {
         let above: f64 = self
             .occupied()
             .map(|(i, n)| match i.cmp(&split) {
-                std::cmp::Ordering::Less => 0.0,
-                std::cmp::Ordering::Greater => n,
-                std::cmp::Ordering::Equal => {
+                Ordering::Less => 0.0,
+                Ordering::Greater => n,
+                Ordering::Equal => {
                     let (lower, upper) = (self.layout.lower_ns(i), self.layout.upper_ns(i));
                     n * upper.saturating_sub(ns) as f64 / (upper - lower) as f64
                 }
@@ -260,6 +299,13 @@ impl Histogram {
     }
 }
 
+fn broken() -> anyhow::Error {
+    Failure::invalid(
+        "a histogram cell ran backwards or over",
+        "the two are not states of one cumulative histogram, in this order; measure again",
+    )
+}
+
 /// Walks over the cells instead of looking for each.
 pub struct Ascending<'a> {
     histogram: &'a mut Histogram,
@@ -267,6 +313,7 @@ pub struct Ascending<'a> {
 }
 
 impl Ascending<'_> {
+    #[inline]
     /// The count of a cell that is above those asked for before; it must be more than zero in the end.
     pub fn count(&mut self, cell: usize) -> &mut u64 {
         let cell = cell.min(self.histogram.layout.cells as usize - 1) as u32;

@@ -90,6 +90,21 @@ impl Probe {
     /// Everything counted so far. Cells are 32 bits wide in the kernel and widened here: call at least once in
     /// four billion I/Os.
     pub fn snapshot(&mut self) -> Result<Snapshot> {
+        self.snapshot_with(true)
+    }
+
+    /// The same but for the owners' histograms, which are most of the work when many are busy. An interval has them
+    /// only if both of its snapshots do.
+    pub fn snapshot_of_counters(&mut self) -> Result<Snapshot> {
+        self.snapshot_with(false)
+    }
+
+    /// An old snapshot's memory goes into the next one.
+    pub fn reuse(&mut self, old: Snapshot) {
+        self.owners.reuse(old.owners);
+    }
+
+    fn snapshot_with(&mut self, has_histograms: bool) -> Result<Snapshot> {
         let time_ns = monotonic_ns();
         let devices: Vec<RawDevice> = (0..self.devices.len())
             .map(|slot| RawDevice::read(&self.tracer, slot, time_ns))
@@ -98,6 +113,7 @@ impl Probe {
             devices: &self.devices,
             time_ns,
             has_fairness: self.detail.fairness,
+            has_histograms,
             oldest_ns: if self.detail.fairness {
                 let under_way = devices.iter().filter_map(|raw| raw.inflight.as_ref());
                 owners::oldest_ns(under_way.flatten())

@@ -69,18 +69,21 @@ impl Interval {
             .map(|(later, earlier)| later.since(earlier, skipped))
             .collect::<anyhow::Result<_>>()?;
         let mut owners = Vec::new();
-        let before: HashMap<&OwnerKey, &OwnerNumbers> = earlier
-            .owners
-            .iter()
-            .map(|owner| (&owner.key, owner))
-            .collect();
-        for later in &later.owners {
-            let numbers = match before.get(&later.key) {
-                Some(earlier) => later.since(earlier)?,
-                None => later.clone(),
-            };
-            if !numbers.is_idle() {
-                owners.push(numbers);
+        let mut by_key = None;
+        for (place, later) in later.owners.iter().enumerate() {
+            // Owners keep their places but for those behind one that has gone.
+            let same_place = earlier.owners.get(place);
+            let before = same_place
+                .filter(|owner| owner.key == later.key)
+                .or_else(|| {
+                    let by_key = by_key.get_or_insert_with(|| by_key_of(&earlier.owners));
+                    by_key.get(&later.key).copied()
+                });
+            match before {
+                Some(earlier) if later.is_idle_since(earlier) => {}
+                Some(earlier) => owners.push(later.since(earlier)?),
+                None if later.is_idle() => {}
+                None => owners.push(later.clone()),
             }
         }
         Ok(Interval {
@@ -90,6 +93,10 @@ impl Interval {
             owners,
         })
     }
+}
+
+fn by_key_of(owners: &[OwnerNumbers]) -> HashMap<&OwnerKey, &OwnerNumbers> {
+    owners.iter().map(|owner| (&owner.key, owner)).collect()
 }
 
 #[cfg(test)]
@@ -163,6 +170,41 @@ mod tests {
         assert_eq!((groups[0].ios(), groups[0].q2d[0].count()), (3, 3));
         assert_eq!(groups[0].ops[0].q2d_max_ns, Some(50_000));
         assert_eq!(groups[0].comm, "2 processes");
+    }
+
+    #[test]
+    fn without_histograms_on_one_side_there_are_none_between() {
+        let mut counters = owner(&[1_000, 70_000]);
+        counters.has_histograms = false;
+        counters.q2d = OwnerNumbers::new(counters.key.clone(), "dd").q2d;
+        let (some, more) = (owner(&[1_000]), owner(&[1_000, 70_000, 2_000]));
+        for (earlier, later, max) in [
+            (&some, &counters, Some(70_000)),
+            (&counters, &more, None), // not the longest so far, and not known
+        ] {
+            let (earlier, later) = (vec![earlier.clone()], vec![later.clone()]);
+            let interval = Interval::between(&snapshot(1, earlier), &snapshot(2, later)).unwrap();
+            let found = &interval.owners[0];
+            assert_eq!((found.ios(), found.has_histograms), (1, false));
+            assert_eq!(found.q2d[0].count(), 0);
+            assert_eq!(found.ops[0].q2d_max_ns, max);
+        }
+    }
+
+    #[test]
+    fn owners_are_found_wherever_they_stand() {
+        let with = |tgid, waits: &[u64]| {
+            let mut owner = owner(waits);
+            owner.key.tgid = tgid;
+            owner
+        };
+        let earlier = vec![with(7, &[1]), with(8, &[1, 1]), with(9, &[1])];
+        // 7 has gone, and its place to a new one.
+        let later = vec![with(10, &[1]), with(9, &[1, 1]), with(8, &[1, 1, 1, 1])];
+        let interval = Interval::between(&snapshot(1, earlier), &snapshot(2, later)).unwrap();
+        let found = interval.owners.iter();
+        let found: Vec<_> = found.map(|owner| (owner.key.tgid, owner.ios())).collect();
+        assert_eq!(found, [(10, 1), (9, 1), (8, 2)]);
     }
 
     #[test]

@@ -84,17 +84,17 @@ pub(super) fn fill_stages<'a>(
     op.q2g = Histogram::new(direct.layout());
     op.q2g.record_n(0, direct.count());
     op.q2g.merge(of(Latency::Q2gWaited))?;
-    op.q2d = direct.clone();
+    op.q2d.clone_from(direct);
     op.q2d.merge(of(Latency::Q2dWaited))?;
-    op.g2d = direct.clone();
+    op.g2d.clone_from(direct);
     op.g2d.merge(of(Latency::G2dWaited))?;
     op.g2d.merge(of(Latency::G2dAlone))?;
-    op.d2c = of(Latency::D2c).clone();
-    op.q2c = of(Latency::Q2c).clone();
-    op.i2d = of(Latency::I2d).clone();
-    op.merged_bios.q2d = of(Latency::Q2dMerged).clone();
-    op.merged_bios.d2c = of(Latency::D2cMerged).clone();
-    op.merged_bios.q2c = of(Latency::Q2cMerged).clone();
+    op.d2c.clone_from(of(Latency::D2c));
+    op.q2c.clone_from(of(Latency::Q2c));
+    op.i2d.clone_from(of(Latency::I2d));
+    op.merged_bios.q2d.clone_from(of(Latency::Q2dMerged));
+    op.merged_bios.d2c.clone_from(of(Latency::D2cMerged));
+    op.merged_bios.q2c.clone_from(of(Latency::Q2cMerged));
     Ok(())
 }
 

@@ -19,6 +19,8 @@ pub(super) struct Context<'a> {
     pub devices: &'a [String],
     pub time_ns: u64,
     pub has_fairness: bool,
+    /// Whether the histograms are wanted, too.
+    pub has_histograms: bool,
     /// Of owners with requests that were not issued yet: when the oldest was asked for. Only where fairness is measured.
     pub oldest_ns: HashMap<usize, u64>,
 }
@@ -81,11 +83,18 @@ pub(super) struct Owners {
     latencies: Vec<Option<Box<OwnerLatency>>>,
     /// By index: what identifies the owner, and the I/O that it had at the last recycling.
     seen: Vec<Option<(OwnerKey, u64)>>,
+    /// An old snapshot's, to be filled anew: most owners find their place, and all memory taken.
+    spare: Vec<OwnerNumbers>,
 }
 
 impl Owners {
+    pub fn reuse(&mut self, old: Vec<OwnerNumbers>) {
+        self.spare = old;
+    }
+
     pub fn read(&mut self, tracer: &Tracer, context: &Context<'_>) -> Result<Vec<OwnerNumbers>> {
-        let mut owners = Vec::new();
+        let mut owners = std::mem::take(&mut self.spare);
+        let mut count = 0;
         let mut holes = 0;
         for index in 0..tracer.owner_count() {
             if index > 0 && !tracer.is_owner(index) {
@@ -101,13 +110,20 @@ impl Owners {
             }
             let row = tracer.owner(index);
             let latency = &mut self.latencies[index];
-            if tracer.has_latency(index) {
+            let has_histograms = context.has_histograms && tracer.has_latency(index);
+            if has_histograms {
                 latency
                     .get_or_insert_with(|| Box::new(OwnerLatency::new()))
                     .advance(tracer, index, &row);
             }
-            owners.push(numbers(&row, latency.as_deref(), index, context)?);
+            if owners.len() == count {
+                owners.push(OwnerNumbers::new(owner_key(&row, ""), ""));
+            }
+            let latency = latency.as_deref().filter(|_| has_histograms);
+            fill(&mut owners[count], &row, latency, index, context)?;
+            count += 1;
         }
+        owners.truncate(count);
         Ok(owners)
     }
 
@@ -153,71 +169,91 @@ fn is_alive(key: &OwnerKey) -> bool {
 }
 
 fn owner_key(row: &owner, device: &str) -> OwnerKey {
-    OwnerKey {
-        device: device.to_owned(),
-        kind: match row.key.kind {
-            1 => OwnerKind::Process,
-            2 => OwnerKind::KernelThread,
-            3 => OwnerKind::Workqueue,
-            4 => OwnerKind::Writeback,
-            _ => OwnerKind::Other,
-        },
-        tgid: row.key.tgid,
-        // JSON's readers hold integers below 2^53 exactly.
-        start_ms: match row.key.kind {
-            3 => row.key.start_ns >> 11,
-            _ => row.key.start_ns / 1_000_000,
-        },
-        cgroup_id: row.key.cgroup_id,
-    }
+    let mut key = OwnerKey {
+        device: String::new(),
+        kind: OwnerKind::Other,
+        tgid: 0,
+        start_ms: 0,
+        cgroup_id: 0,
+    };
+    fill_key(&mut key, row, device);
+    key
 }
 
-fn numbers(
+fn fill_key(key: &mut OwnerKey, row: &owner, device: &str) {
+    device.clone_into(&mut key.device);
+    key.kind = match row.key.kind {
+        1 => OwnerKind::Process,
+        2 => OwnerKind::KernelThread,
+        3 => OwnerKind::Workqueue,
+        4 => OwnerKind::Writeback,
+        _ => OwnerKind::Other,
+    };
+    key.tgid = row.key.tgid;
+    // JSON's readers hold integers below 2^53 exactly.
+    key.start_ms = match row.key.kind {
+        3 => row.key.start_ns >> 11,
+        _ => row.key.start_ns / 1_000_000,
+    };
+    key.cgroup_id = row.key.cgroup_id;
+}
+
+/// Every field, whoever's numbers stood there before.
+fn fill(
+    numbers: &mut OwnerNumbers,
     row: &owner,
     latency: Option<&OwnerLatency>,
     index: usize,
     context: &Context<'_>,
-) -> Result<OwnerNumbers> {
-    let key = if index == 0 {
-        owner_key(row, "")
-    } else {
-        owner_key(row, &context.devices[usize::from(row.key.slot)])
-    };
-    let name: Vec<u8> = row
-        .comm
-        .iter()
-        .map(|&byte| byte.cast_unsigned())
-        .take_while(|&byte| byte != 0)
-        .collect();
-    let histogram = |which: usize| {
-        latency.map_or_else(
-            || Histogram::new(OWNER),
-            |latency| latency.totals[which].clone(),
-        )
-    };
-    Ok(OwnerNumbers {
-        comm: if key.kind == OwnerKind::Other {
-            "other".to_owned()
-        } else {
-            String::from_utf8_lossy(&name).into_owned()
-        },
+) -> Result<()> {
+    let OwnerNumbers {
         key,
-        has_io_workers: row.flags & 1 != 0,
-        ioprio: ((row.ioprio >> 13) as u8 & 7, row.ioprio as u8 & 7),
-        ops: row.op.iter().map(owner_op).collect(),
-        merges: Merges {
-            back: row.back_merges,
-            front: row.front_merges,
-            rq: row.rq_merges,
-        },
-        has_histograms: latency.is_some(),
-        q2d: [histogram(0), histogram(1)],
-        d2c: [histogram(2), histogram(3)],
-        fairness: context
-            .has_fairness
-            .then(|| fairness(row, context.time_ns, context.oldest_ns.get(&index).copied()))
-            .transpose()?,
-    })
+        comm,
+        has_io_workers,
+        ioprio,
+        ops,
+        merges,
+        has_histograms,
+        q2d,
+        d2c,
+        fairness,
+    } = numbers;
+    let device = match index {
+        0 => "",
+        _ => &context.devices[usize::from(row.key.slot)],
+    };
+    fill_key(key, row, device);
+    comm.clear();
+    if key.kind == OwnerKind::Other {
+        comm.push_str("other");
+    } else {
+        let name = row.comm.map(i8::cast_unsigned);
+        let length = name.iter().position(|&byte| byte == 0);
+        comm.push_str(&String::from_utf8_lossy(
+            &name[..length.unwrap_or(name.len())],
+        ));
+    }
+    *has_io_workers = row.flags & 1 != 0;
+    *ioprio = ((row.ioprio >> 13) as u8 & 7, row.ioprio as u8 & 7);
+    ops.clear();
+    ops.extend(row.op.iter().map(owner_op));
+    *merges = Merges {
+        back: row.back_merges,
+        front: row.front_merges,
+        rq: row.rq_merges,
+    };
+    *has_histograms = latency.is_some();
+    for (which, histogram) in q2d.iter_mut().chain(d2c).enumerate() {
+        match latency {
+            Some(latency) => histogram.clone_from(&latency.totals[which]),
+            None => *histogram = Histogram::new(OWNER),
+        }
+    }
+    *fairness = context
+        .has_fairness
+        .then(|| fairness_of(row, context.time_ns, context.oldest_ns.get(&index).copied()))
+        .transpose()?;
+    Ok(())
 }
 
 fn owner_op(op: &iosched_bpf::owner_op) -> OwnerOp {
@@ -237,7 +273,7 @@ fn owner_op(op: &iosched_bpf::owner_op) -> OwnerOp {
 }
 
 /// `oldest_ns`: when the request was asked for that waits longest.
-fn fairness(row: &owner, now_ns: u64, oldest_ns: Option<u64>) -> Result<OwnerFairness> {
+fn fairness_of(row: &owner, now_ns: u64, oldest_ns: Option<u64>) -> Result<OwnerFairness> {
     let is_busy = row.started != row.ended;
     let present = if is_busy {
         now_ns.saturating_sub(row.busy_since_ns)

@@ -1,5 +1,6 @@
 //! One interval of `iosched stat`, as it stands in its JSON Lines. Every other output is made from it. Pure.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use schemars::JsonSchema;
@@ -234,7 +235,7 @@ pub fn record(
     let mut processes: Vec<LiveProcess> = kept
         .map(|owner| process(owner, wholes[&*owner.key.device], seconds, selection))
         .collect();
-    processes.sort_by_key(|process| (std::cmp::Reverse(process.ios), process.pid));
+    processes.sort_by_cached_key(|process| (std::cmp::Reverse(process.ios), process.pid));
     LiveRecord {
         schema_version: SCHEMA_VERSION,
         time,
@@ -383,17 +384,22 @@ fn live_fairness(owner: &OwnerNumbers, whole: Whole, seconds: f64) -> Option<Liv
     })
 }
 
+/// Of reads and of writes; most processes do one of them.
+fn both([reads, writes]: &[Histogram; 2]) -> Cow<'_, Histogram> {
+    if writes.is_empty() {
+        return Cow::Borrowed(reads);
+    }
+    let mut sum = reads.clone();
+    let _ = sum.merge(writes); // the layouts are the same by construction
+    Cow::Owned(sum)
+}
+
 fn process(
     owner: &OwnerNumbers,
     whole: Whole,
     seconds: f64,
     selection: &dyn Selection,
 ) -> LiveProcess {
-    let both = |pair: &[Histogram; 2]| {
-        let mut sum = pair[0].clone();
-        let _ = sum.merge(&pair[1]); // the layouts are the same by construction
-        sum
-    };
     let data = || Op::DATA.iter().map(|op| owner.op(*op));
     let mean = |sum: u64, count: u64| (count > 0).then(|| sum as f64 / count as f64);
     let ios = data().map(|op| op.ios).sum();

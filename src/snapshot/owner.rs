@@ -206,14 +206,25 @@ impl OwnerNumbers {
 
     /// Neither got anything nor waits for it, as far as that is known.
     pub(super) fn is_idle(&self) -> bool {
-        let starves = |fairness: &OwnerFairness| fairness.starving_ns.is_some();
-        self.ios() == 0
-            && self.merges == Merges::default()
-            && !self.fairness.as_ref().is_some_and(starves)
+        self.ios() == 0 && self.merges == Merges::default() && !self.is_starving()
+    }
+
+    /// The same of the time after `earlier`.
+    pub(super) fn is_idle_since(&self, earlier: &OwnerNumbers) -> bool {
+        self.ios() == earlier.ios() && self.merges == earlier.merges && !self.is_starving()
+    }
+
+    fn is_starving(&self) -> bool {
+        let fairness = self.fairness.as_ref();
+        fairness.is_some_and(|fairness| fairness.starving_ns.is_some())
     }
 
     pub(super) fn since(&self, earlier: &OwnerNumbers) -> anyhow::Result<OwnerNumbers> {
+        let has_histograms = self.has_histograms && earlier.has_histograms;
         let pair = |l: &[Histogram; 2], e: &[Histogram; 2]| -> anyhow::Result<[Histogram; 2]> {
+            if !has_histograms {
+                return Ok([(); 2].map(|()| Histogram::new(histogram::OWNER)));
+            }
             Ok([l[0].subtract(&e[0])?, l[1].subtract(&e[1])?])
         };
         let q2d = pair(&self.q2d, &earlier.q2d)?;
@@ -259,7 +270,7 @@ impl OwnerNumbers {
             ioprio: self.ioprio,
             ops,
             merges: self.merges - earlier.merges,
-            has_histograms: self.has_histograms,
+            has_histograms,
             q2d,
             d2c,
             fairness: match (&self.fairness, &earlier.fairness) {

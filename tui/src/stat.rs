@@ -66,6 +66,7 @@ pub fn run(arguments: &Stat) -> Result<()> {
             .iter()
             .map(|device| state(device, &probe, &interval))
             .collect();
+        selection.names.borrow_mut().forget_weights();
         let time = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
         out.print(&live::record(
             &interval,
@@ -77,7 +78,7 @@ pub fn run(arguments: &Stat) -> Result<()> {
         interrupted?;
         say(&presence.news());
         probe.recycle()?;
-        earlier = later;
+        probe.reuse(std::mem::replace(&mut earlier, later));
         left = left.map(|count| count - 1);
     }
     Ok(())

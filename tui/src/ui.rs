@@ -22,6 +22,7 @@ mod sampler;
 mod terminal;
 mod update;
 mod view;
+mod watched;
 mod words;
 
 use std::io::Write;
@@ -34,6 +35,7 @@ use iosched::device::Device;
 use iosched::failure::Failure;
 use iosched::interrupt;
 use iosched::journal::Journal;
+use iosched::privileges;
 use iosched::scheduler;
 use ratatui::crossterm::event::{self, Event as Input, KeyCode, KeyEventKind};
 
@@ -61,6 +63,8 @@ const SIGHUP: i32 = 1;
 const PATIENCE: Duration = Duration::from_millis(100);
 
 pub fn run(arguments: &Watch) -> Result<()> {
+    // Before the first thread: each has what this one has.
+    privileges::keep_those_of_the_ui(arguments.demo)?;
     let journal = Journal::create()?;
     let launcher = std::env::current_exe().context("finding this program's own path")?;
     let demo = arguments
@@ -92,7 +96,7 @@ pub fn run(arguments: &Watch) -> Result<()> {
     let (events, inbox) = channel();
     let mut screen = Screen::open()?;
     screen.draw(&mut model)?;
-    read_input(events.clone());
+    let inputs = events.clone();
     let sampler = Sampler::start(
         Setup {
             devices,
@@ -105,7 +109,10 @@ pub fn run(arguments: &Watch) -> Result<()> {
             let _ = events.send(Event::Report(report)); // nobody listens any more: the loop has ended
         },
     );
-    let outcome = run_loop(&mut model, &mut screen, &sampler, &inbox);
+    let outcome = privileges::keep_those_of_drawing(demo.is_some()).and_then(|()| {
+        read_input(inputs);
+        run_loop(&mut model, &mut screen, &sampler, &inbox)
+    });
     drop(screen);
     let put_back = say_what_was_put_back(sampler.end());
     drop(demo);

@@ -3,6 +3,8 @@
 
 #[path = "terminal/pty.rs"]
 mod pty;
+#[path = "terminal/rights.rs"]
+mod rights;
 #[path = "../../tests/support/mod.rs"]
 mod support;
 
@@ -202,11 +204,7 @@ fn every_screen_shows_the_load_and_a_rotation_compares() {
                     .is_some_and(|rounds| rounds.parse().is_ok_and(|n: u32| n > 0))
         })
     };
-    let two: Vec<&String> = before
-        .available
-        .iter()
-        .filter(|name| *name != "kyber" && *name != "bfq")
-        .collect();
+    let two = &before.available[..2];
     terminal.until_screen("a round of each arm", |screen| {
         two.iter().all(|arm| has_rounds(screen, arm))
     });

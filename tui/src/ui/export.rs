@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use anyhow::{Result, ensure};
 use iosched::journal::write_whole;
+use iosched::report::escape;
 use iosched::report::live::LiveProcess;
 
 use super::model::{Model, merged_share};
@@ -51,10 +52,10 @@ fn csv<'a>(rows: impl Iterator<Item = &'a LiveProcess>) -> Result<Vec<u8>> {
     for process in rows {
         let fairness = process.fairness.as_ref();
         out.write_record([
-            process.device.clone(),
+            escape::cell(&process.device),
             process.pid.map(|pid| pid.to_string()).unwrap_or_default(),
-            process.comm.clone(),
-            process.cgroup.clone().unwrap_or_default(),
+            escape::cell(&process.comm),
+            escape::cell(process.cgroup.as_deref().unwrap_or_default()),
             format!("{:.2}", process.iops),
             format!("{:.0}", process.bytes_per_s),
             process.reads.to_string(),
@@ -74,4 +75,52 @@ fn csv<'a>(rows: impl Iterator<Item = &'a LiveProcess>) -> Result<Vec<u8>> {
         ])?;
     }
     Ok(out.into_inner()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use iosched::report::live::{Selection, record};
+    use iosched::snapshot::{Interval, OwnerKey, OwnerKind, OwnerNumbers};
+
+    use super::*;
+
+    struct Hostile;
+
+    impl Selection for Hostile {
+        fn keeps(&self, _: &OwnerNumbers) -> bool {
+            true
+        }
+        fn cgroup_path(&self, _: u64) -> Option<String> {
+            Some("/a\u{202e},\"b\"".to_owned())
+        }
+        fn cgroup_weight(&self, _: u64) -> f64 {
+            100.0
+        }
+    }
+
+    #[test]
+    fn a_hostile_name_is_a_cell_of_text() {
+        let key = OwnerKey {
+            device: "sda".into(),
+            kind: OwnerKind::Process,
+            tgid: 7,
+            start_ms: 1,
+            cgroup_id: 1,
+        };
+        let interval = Interval {
+            start_ns: 0,
+            end_ns: 1_000_000_000,
+            owners: vec![OwnerNumbers::new(key, "=1+\u{1b}[2J\n,;")],
+            ..Interval::nothing("sda")
+        };
+        let processes = record(&interval, String::new(), false, &[], &Hostile).processes;
+        let bytes = csv(processes.iter()).expect("CSV");
+        let text = String::from_utf8(bytes).expect("text");
+        let rows: Vec<&str> = text.lines().collect();
+        assert_eq!(rows.len(), 2, "{text}");
+        assert!(
+            rows[1].starts_with("sda,7,\"'=1+?[2J?,;\",\"/a?,\"\"b\"\"\","),
+            "{text}"
+        );
+    }
 }

@@ -1,26 +1,31 @@
 //! From the probe and sysfs to samples: what is counted between two moments, and on whose side it is.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
 use iosched::cgroups::Names;
-use iosched::device::{Device, IoStat};
+use iosched::device::Device;
 use iosched::probe::Probe;
-use iosched::report::live::{self, Burst, DeviceState, LiveRecord, Selection};
-use iosched::scheduler::{self, State};
+use iosched::report::live::{self, Burst, DeviceState, LiveProcess, LiveRecord, Selection};
 use iosched::snapshot::{self, Interval, Op, OwnerNumbers, Snapshot, Stage};
 
 use super::rotation::Rotation;
-use super::sample::{Counters, DeviceSample, Flip, Measured, Sample, Side, Stages};
+use super::sample::{DeviceSample, Flip, Measured, Sample, Stages};
+use super::watched::Watched;
 
-/// Settings and weights are read again this often, and processes that are gone looked for; the scheduler at every sample.
-const SETTINGS_EVERY: Duration = Duration::from_secs(2);
+/// Weights are read again this often, and processes that are gone looked for.
+const TIDY_EVERY: Duration = Duration::from_secs(2);
+
+/// What costs more than its share of a sample.
+#[derive(Clone, Copy)]
+pub struct Wanted {
+    pub order: bool,
+    pub owner_histograms: bool,
+}
 
 pub struct Reader {
     pub by_cgroup: bool,
-    pub wants_order: bool,
     /// The last rotation, for its export.
     pub finished: Option<Rotation>,
     probe: Option<Probe>,
@@ -31,85 +36,11 @@ pub struct Reader {
     names: Everyone,
 }
 
-struct Watched {
-    device: Device,
-    state: Option<State>,
-    read_at: Instant,
-    stat: IoStat,
-    /// The arm in force: a label of ours, or the scheduler's name.
-    label: String,
-    /// The scheduler that should be active.
-    expected: String,
-    settled_at: Option<Instant>,
-    /// A switch of ours that the kernel side has yet to see.
-    is_switch_due: bool,
-}
-
-impl Watched {
-    fn new(device: Device) -> Self {
-        let state = scheduler::read(&device).ok();
-        let active = state
-            .as_ref()
-            .map(|state| state.active.clone())
-            .unwrap_or_default();
-        Watched {
-            stat: device.io_stat().unwrap_or_default(),
-            device,
-            state,
-            read_at: Instant::now(),
-            label: active.clone(),
-            expected: active,
-            settled_at: None,
-            is_switch_due: false,
-        }
-    }
-
-    /// The state now, and the flip by another hand, if there was one.
-    fn look(&mut self) -> Option<(String, String)> {
-        let active = scheduler::choice(&self.device)
-            .map(|choice| choice.active)
-            .ok();
-        let known = self.state.as_ref().map(|state| &state.active);
-        if active.as_ref() != known || self.read_at.elapsed() >= SETTINGS_EVERY {
-            self.state = scheduler::read(&self.device).ok();
-            self.read_at = Instant::now();
-        }
-        let active = active?;
-        if active == self.expected {
-            return None;
-        }
-        let from = std::mem::replace(&mut self.label, active.clone());
-        self.expected.clone_from(&active);
-        Some((from, active))
-    }
-
-    fn counters(&mut self, seconds: f64) -> Counters {
-        let Ok(now) = self.device.io_stat() else {
-            return Counters::default();
-        };
-        let before = std::mem::replace(&mut self.stat, now);
-        let since = |field: fn(&IoStat) -> u64| field(&now).saturating_sub(field(&before)) as f64;
-        let mean = |ticks: f64, ios: f64| (ios > 0.0).then(|| ticks / ios * 1e6);
-        let (reads, writes) = (since(|s| s.reads), since(|s| s.writes));
-        Counters {
-            reads_per_s: reads / seconds,
-            writes_per_s: writes / seconds,
-            read_bytes_per_s: since(|s| s.read_sectors) * 512.0 / seconds,
-            write_bytes_per_s: since(|s| s.write_sectors) * 512.0 / seconds,
-            read_mean_ns: mean(since(|s| s.read_ticks_ms), reads),
-            write_mean_ns: mean(since(|s| s.write_ticks_ms), writes),
-            in_flight: now.in_flight,
-            busy_share: (since(|s| s.io_ticks_ms) / 1e3 / seconds).min(1.0),
-        }
-    }
-}
-
 impl Reader {
     pub fn new(devices: Vec<Device>, mut probe: Option<Probe>, labels: Vec<(u64, String)>) -> Self {
         let earlier = probe.as_mut().and_then(|probe| probe.snapshot().ok());
         Reader {
             by_cgroup: false,
-            wants_order: false,
             finished: None,
             probe,
             earlier,
@@ -157,20 +88,12 @@ impl Reader {
         if let Some(probe) = &self.probe {
             probe.begin_epoch();
         }
-        let watched = &mut self.devices[index];
-        watched.state = scheduler::read(&watched.device).ok();
-        watched.read_at = Instant::now();
-        if let Some(state) = &watched.state {
-            watched.expected.clone_from(&state.active);
-        }
-        label.clone_into(&mut watched.label);
-        watched.settled_at = Some(Instant::now() + settle);
-        watched.is_switch_due = true;
+        self.devices[index].expect(label, settle);
     }
 
-    pub fn sample(&mut self) -> Result<(Sample, Vec<Flip>)> {
+    pub fn sample(&mut self, wanted: Wanted) -> Result<(Sample, Vec<Flip>)> {
         let started = Instant::now();
-        let interval = self.interval()?;
+        let interval = self.interval(wanted)?;
         let elapsed = started.duration_since(self.earlier_at).as_secs_f64();
         let seconds = interval
             .as_ref()
@@ -184,13 +107,7 @@ impl Reader {
             let switches = interval
                 .as_ref()
                 .map_or(0, |interval| interval.devices[index].edges.switches);
-            let side = side(
-                watched,
-                foreign.is_some(),
-                switches,
-                self.earlier_at,
-                started,
-            );
+            let side = watched.side(foreign.is_some(), switches, self.earlier_at, started);
             flips.extend(foreign.map(|(from, to)| Flip {
                 device: index,
                 time: time.clone(),
@@ -208,9 +125,9 @@ impl Reader {
             });
         }
         if let Some(interval) = interval {
-            self.measured(interval, &mut devices);
+            self.measured(interval, wanted, &mut devices);
         }
-        if self.tidied_at.elapsed() >= SETTINGS_EVERY {
+        if self.tidied_at.elapsed() >= TIDY_EVERY {
             self.tidy()?;
         }
         self.earlier_at = started;
@@ -225,27 +142,33 @@ impl Reader {
     /// What costs a file for each process or group, and so is not for every sample.
     fn tidy(&mut self) -> Result<()> {
         self.tidied_at = Instant::now();
-        self.names.weights.borrow_mut().clear();
+        self.names.groups.borrow_mut().forget_weights();
         if let Some(probe) = &mut self.probe {
             probe.recycle()?;
         }
         Ok(())
     }
 
-    fn interval(&mut self) -> Result<Option<Interval>> {
+    fn interval(&mut self, wanted: Wanted) -> Result<Option<Interval>> {
         let Some(probe) = &mut self.probe else {
             return Ok(None);
         };
-        let later = probe.snapshot()?;
+        let later = if wanted.owner_histograms {
+            probe.snapshot()?
+        } else {
+            probe.snapshot_of_counters()?
+        };
         let interval = match &self.earlier {
             Some(earlier) => Some(Interval::between(earlier, &later)?),
             None => None,
         };
-        self.earlier = Some(later);
+        if let Some(old) = self.earlier.replace(later) {
+            probe.reuse(old);
+        }
         Ok(interval)
     }
 
-    fn measured(&self, mut interval: Interval, devices: &mut [DeviceSample]) {
+    fn measured(&self, mut interval: Interval, wanted: Wanted, devices: &mut [DeviceSample]) {
         let Some(probe) = &self.probe else { return };
         if self.by_cgroup {
             interval.owners = snapshot::by_cgroup(&interval.owners);
@@ -254,7 +177,7 @@ impl Reader {
             .devices
             .iter()
             .map(|watched| {
-                if self.wants_order {
+                if wanted.order {
                     probe.dispatches(&watched.device.name)
                 } else {
                     Vec::new()
@@ -280,7 +203,7 @@ impl Reader {
             .collect();
         let LiveRecord {
             devices: lives,
-            processes,
+            mut processes,
             queue_wait_is_g2d,
             ..
         } = live::record(
@@ -290,7 +213,6 @@ impl Reader {
             &states,
             &self.names,
         );
-        let mut processes = processes;
         let wait = if queue_wait_is_g2d {
             Stage::G2d
         } else {
@@ -308,9 +230,8 @@ impl Reader {
                     numbers.stage(stage, &Op::WRITES),
                 ]
             };
-            let own = |process: &live::LiveProcess| process.device == numbers.name;
-            let (mine, others): (Vec<_>, Vec<_>) = processes.into_iter().partition(own);
-            processes = others;
+            let own = |process: &mut LiveProcess| process.device == numbers.name;
+            let mine = processes.extract_if(.., own).collect();
             sample.measured = Some(Box::new(Measured {
                 live,
                 queue_wait_is_g2d,
@@ -331,34 +252,6 @@ impl Reader {
     }
 }
 
-/// Whose the interval from `since` until `now` is.
-fn side(
-    watched: &mut Watched,
-    is_foreign: bool,
-    switches: u64,
-    since: Instant,
-    now: Instant,
-) -> Side {
-    if is_foreign {
-        watched.is_switch_due = false;
-        return Side::Disturbed;
-    }
-    let is_settling = watched.settled_at.is_some_and(|at| since < at);
-    if watched.settled_at.is_some_and(|at| now >= at) {
-        watched.settled_at = None;
-    }
-    // Seen by the kernel side with the first request after it: to and fro between two samples shows only there.
-    let is_ours = std::mem::take(&mut watched.is_switch_due);
-    if switches > 0 && !is_ours && !is_settling {
-        return Side::Disturbed;
-    }
-    watched.is_switch_due = is_ours && switches == 0;
-    if is_settling {
-        return Side::Settling;
-    }
-    Side::Of(watched.label.clone())
-}
-
 pub fn time_of_day() -> String {
     let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     now.get(11..19).unwrap_or_default().to_owned()
@@ -367,8 +260,7 @@ pub fn time_of_day() -> String {
 /// Every process, with the names of its control groups.
 #[derive(Default)]
 struct Everyone {
-    names: RefCell<Names>,
-    weights: RefCell<HashMap<u64, f64>>,
+    groups: RefCell<Names>,
     /// Of control groups of ours, by what they are for.
     labels: Vec<(u64, String)>,
 }
@@ -382,13 +274,10 @@ impl Selection for Everyone {
         let label = self.labels.iter().find(|(known, _)| *known == id);
         label
             .map(|(_, label)| label.clone())
-            .or_else(|| self.names.borrow_mut().path(id))
+            .or_else(|| self.groups.borrow_mut().path(id))
     }
 
     fn cgroup_weight(&self, id: u64) -> f64 {
-        let mut weights = self.weights.borrow_mut();
-        *weights
-            .entry(id)
-            .or_insert_with(|| self.names.borrow_mut().weight(id))
+        self.groups.borrow_mut().weight(id)
     }
 }

@@ -8,11 +8,13 @@ use anyhow::Result;
 use iosched::arm::Arm;
 use iosched::device::Device;
 use iosched::failure::{Kind, kind_of};
+use iosched::privileges;
 use iosched::probe::{Detail, Probe};
 use iosched::scheduler;
 
+use super::action::Screen;
 use super::control::Control;
-use super::read::Reader;
+use super::read::{Reader, Wanted};
 use super::rotation::{self, Rotation, Step};
 use super::sample::{Flip, Report};
 use super::update::Effect;
@@ -21,6 +23,8 @@ use super::update::Effect;
 const SETTLE: Duration = Duration::from_secs(1);
 /// The first sample comes soon, whatever the interval.
 const FIRST: Duration = Duration::from_millis(250);
+/// Nobody should have to wait two such intervals for what a screen shows.
+const LONG: Duration = Duration::from_secs(1);
 
 /// What it starts with.
 pub struct Setup {
@@ -80,6 +84,8 @@ struct Work {
     reader: Reader,
     arms: Vec<Vec<Arm>>,
     interval: Duration,
+    /// What is looked at.
+    screen: Screen,
     next: Instant,
     rotation: Option<Rotation>,
     control: Control,
@@ -124,10 +130,15 @@ impl Work {
             }
         };
         report(attached);
+        let given_up = privileges::keep_those_of_switching();
+        if let Err(error) = given_up {
+            report(Report::Said(format!("{error:#}")));
+        }
         Work {
             reader: Reader::new(setup.devices, probe, setup.labels),
             arms: setup.arms,
             interval: setup.interval,
+            screen: Screen::Overview,
             next: Instant::now() + FIRST.min(setup.interval),
             rotation: None,
             control: setup.control,
@@ -187,8 +198,19 @@ impl Work {
         }
     }
 
+    /// Nothing is read that nobody looks at. Screens that show percentiles of processes have them from the second
+    /// interval on; where intervals are long that would be too late.
+    fn wanted(&self) -> Wanted {
+        Wanted {
+            order: self.screen == Screen::Order,
+            owner_histograms: matches!(self.screen, Screen::Overview | Screen::Processes)
+                || self.rotation.is_some()
+                || self.interval >= LONG,
+        }
+    }
+
     fn sample(&mut self) -> Result<()> {
-        let (sample, flips) = self.reader.sample()?;
+        let (sample, flips) = self.reader.sample(self.wanted())?;
         for flip in flips {
             if let Some(rotation) = self
                 .rotation
@@ -221,7 +243,7 @@ impl Work {
                 self.next = Instant::now() + self.interval;
             }
             Effect::ByCgroup(by_cgroup) => self.reader.by_cgroup = by_cgroup,
-            Effect::Order(wanted) => self.reader.wants_order = wanted,
+            Effect::Show(screen) => self.screen = screen,
             Effect::Flip {
                 device,
                 arm,

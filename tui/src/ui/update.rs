@@ -17,8 +17,8 @@ pub enum Effect {
     Quit,
     Interval(f64),
     ByCgroup(bool),
-    /// Whether the order of dispatch is looked at.
-    Order(bool),
+    /// What is looked at from now on.
+    Show(Screen),
     Flip {
         device: usize,
         arm: String,
@@ -37,6 +37,8 @@ pub enum Effect {
 }
 
 const PAGE: usize = 10;
+/// Of a moment.
+const SHARES: usize = 8;
 
 pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
     match action {
@@ -59,15 +61,14 @@ pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
         }
         Action::Do(command) => {
             model.message = None;
-            let was_order = model.screen == Screen::Order;
+            let before = model.screen;
             let mut effects = if model.dialog.is_some() {
                 dialog::update(model, command)
             } else {
                 carry_out(model, command)
             };
-            let is_order = model.screen == Screen::Order;
-            if was_order != is_order {
-                effects.push(Effect::Order(is_order));
+            if model.screen != before {
+                effects.push(Effect::Show(model.screen));
             }
             effects
         }
@@ -136,16 +137,7 @@ fn keep(model: &mut Model, sample: Box<Sample>) {
             device.ios += measured.stages.of(Stage::Device, Scope::All).count();
         }
         let fairness = measured.and_then(|measured| measured.live.fairness.as_ref());
-        let share = |process: &LiveProcess| {
-            let share = process.fairness.as_ref()?.device_time_share?;
-            Some((name_of(process), share))
-        };
-        let processes = measured
-            .map(|measured| &*measured.processes)
-            .unwrap_or_default();
-        let mut shares: Vec<(String, f64)> = processes.iter().filter_map(share).collect();
-        shares.sort_by(|a, b| b.1.total_cmp(&a.1));
-        shares.truncate(8);
+        let processes = measured.map_or(&[][..], |measured| &measured.processes);
         device.history.push_back(Moment {
             time: sample.time.clone(),
             scheduler: scheduler.to_owned(),
@@ -153,7 +145,7 @@ fn keep(model: &mut Model, sample: Box<Sample>) {
             is_settling,
             column: measured.map(|measured| Column::of(&measured.stages)),
             jain_device_time: fairness.and_then(|fairness| fairness.jain_device_time),
-            shares,
+            shares: largest_shares(processes),
         });
         while device.history.len() > HISTORY {
             device.history.pop_front();
@@ -166,6 +158,20 @@ fn keep(model: &mut Model, sample: Box<Sample>) {
     model.last = Some(sample);
     let rows = model.processes().len();
     model.table.row = model.table.row.min(rows.saturating_sub(1));
+}
+
+/// Of the device's time, by the row's name. They are kept for each sample: no more than a picture has room for.
+fn largest_shares(processes: &[LiveProcess]) -> Vec<(String, f64)> {
+    let share = |process: &LiveProcess| process.fairness.as_ref()?.device_time_share;
+    let mut shares: Vec<(f64, &LiveProcess)> = processes
+        .iter()
+        .filter_map(|process| Some((share(process)?, process)))
+        .collect();
+    shares.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let largest = shares.into_iter().take(SHARES);
+    largest
+        .map(|(share, process)| (name_of(process), share))
+        .collect()
 }
 
 /// The first, if none does anything.

@@ -20,6 +20,7 @@ pub const WORDS: &[(&str, &str)] = &[
     ("device share", "Of a moment with n requests at the device each has 1/n."),
     ("backlogged", "Time with a request asked for and not done."),
     ("starved", "The longest time in which a request waited and none of its owner was issued."),
+    ("waits for whom", "Of those backlogged half the interval or more: the mean queue wait of what completed in it, and whom the device served in it (device shares). It does not say who was ahead in the queue."),
     ("Jain's index", "1: everyone backlogged got the same. 1/n: one of n got all."),
     ("lost", "What the measurement itself missed. 0 is a clean measurement."),
     ("-", "Not measured, or nothing happened: never a zero."),

@@ -119,7 +119,7 @@ fn who_waits(frame: &mut Frame, area: Rect, model: &Model, rows: &[(&LiveProcess
         .collect();
     let wait = |process: &LiveProcess| process.queue_wait.mean_ns.unwrap_or(0.0);
     waiting.sort_by(|(a, _), (b, _)| wait(b).total_cmp(&wait(a)));
-    let title = "who waits for whom: mean queue wait, and whom the device served meanwhile";
+    let title = "who waits for whom: mean queue wait, and device shares in the same interval";
     line(frame, area, 1, Line::styled(title, model.palette.faint()));
     let served = |waiting: &LiveProcess| {
         let part = |(process, fairness): &(&LiveProcess, &LiveFairness)| {

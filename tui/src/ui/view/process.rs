@@ -73,7 +73,9 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
             frame,
             below,
             1,
-            Line::from("the kernel side has no room for this one's histograms"),
+            Line::from(
+                "no histograms: this screen has just been opened, or the kernel side has no room for this one",
+            ),
         ),
     }
 }

@@ -158,12 +158,15 @@ fn a_flip_is_asked_for_and_a_rotation_begins_a_new_comparison() {
     let arms = ["mq-deadline", "kyber", "bfq"].map(str::to_owned).to_vec();
     assert_eq!(
         effects,
-        [Effect::Rotate {
-            device: 0,
-            arms: arms.clone(),
-            reference: 1, // kyber is in force
-            seconds: 20
-        }]
+        [
+            Effect::Rotate {
+                device: 0,
+                arms: arms.clone(),
+                reference: 1, // kyber is in force
+                seconds: 20
+            },
+            Effect::Show(Screen::Compare)
+        ]
     );
     assert_eq!(
         (model.screen, model.compare.reference),

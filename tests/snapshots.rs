@@ -1,0 +1,87 @@
+//! Snapshots that leave the owners' histograms out, and those that go into used memory, tell the same. Root only:
+//! `cargo test --test snapshots -- --ignored --test-threads=1`.
+
+mod support;
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+
+use iosched::probe::{Detail, Probe};
+use iosched::snapshot::{Interval, OwnerNumbers, Snapshot};
+use support::LoopDevice;
+
+const BLOCK: usize = 4096;
+const SIZE_BYTES: u64 = 16 << 20;
+
+/// Reads by this process, which is then an owner.
+struct Disk(LoopDevice, File);
+
+impl Disk {
+    fn new() -> Self {
+        let device = LoopDevice::in_memory(SIZE_BYTES);
+        let mut options = OpenOptions::new();
+        let file = options.read(true).custom_flags(libc::O_DIRECT);
+        let file = file.open(device.node()).expect("the disk");
+        Disk(device, file)
+    }
+
+    fn read(&self, count: usize) {
+        let mut memory = vec![0; 2 * BLOCK];
+        let start = memory.as_ptr().align_offset(BLOCK);
+        let buffer = &mut memory[start..start + BLOCK];
+        for _ in 0..count {
+            self.1.read_exact_at(buffer, 0).expect("a block");
+        }
+    }
+}
+
+/// Our own numbers; none if we did nothing.
+fn ours(earlier: &Snapshot, later: &Snapshot) -> Option<OwnerNumbers> {
+    let interval = Interval::between(earlier, later).expect("an interval");
+    let missed = interval.devices[0].quality.lost_events();
+    assert_eq!(missed, 0, "missed by the measurement");
+    own_row(&interval.owners).cloned()
+}
+
+fn own_row(owners: &[OwnerNumbers]) -> Option<&OwnerNumbers> {
+    let is_ours = |owner: &&OwnerNumbers| owner.key.tgid == std::process::id();
+    owners.iter().find(is_ours)
+}
+
+#[test]
+#[ignore = "root"]
+fn histograms_that_were_left_out_for_a_while_are_exact_again() {
+    let disk = Disk::new();
+    let devices = std::slice::from_ref(&disk.0.device);
+    let mut probe = Probe::attach(devices, 0, Detail::default()).expect("a probe");
+    disk.read(11);
+    let first = probe.snapshot().expect("a snapshot");
+    disk.read(20);
+    let counters = probe.snapshot_of_counters().expect("a snapshot");
+    let found = ours(&first, &counters).expect("our reads");
+    assert_eq!((found.ios(), found.has_histograms), (20, false));
+    assert!(found.q2d[0].is_empty() && found.d2c[0].is_empty());
+
+    disk.read(30);
+    let second = probe.snapshot().expect("a snapshot");
+    let found = ours(&counters, &second).expect("our reads");
+    assert_eq!((found.ios(), found.has_histograms), (30, false));
+    assert!(
+        found.d2c[0].is_empty(),
+        "all that was counted since the start is not the interval's"
+    );
+    let found = ours(&first, &second).expect("our reads");
+    assert_eq!((found.ios(), found.has_histograms), (50, true));
+    assert_eq!((found.q2d[0].count(), found.d2c[0].count()), (50, 50));
+
+    probe.reuse(counters);
+    disk.read(7);
+    let third = probe.snapshot().expect("a snapshot");
+    let found = ours(&second, &third).expect("our reads");
+    assert_eq!((found.ios(), found.d2c[0].count()), (7, 7));
+    // Nothing of what the memory held before.
+    probe.reuse(first);
+    let idle = probe.snapshot().expect("a snapshot");
+    assert_eq!(ours(&third, &idle), None);
+    assert_eq!(own_row(&third.owners), own_row(&idle.owners));
+}
