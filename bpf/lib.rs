@@ -434,8 +434,8 @@ impl Tracer {
             });
     }
 
-    /// Gives an owner's place to the next one that comes. Only for an owner whose key can never come again: its
-    /// process has ended, or its cgroup is gone, and no request of it is under way.
+    /// Gives an owner's place to the next one that comes. Only for an owner whose process has ended, of which no request is
+    /// under way: writeback of it may come again, as a new owner.
     pub fn recycle(&self, index: usize) -> Result<()> {
         let owner = self.owners.get(index);
         let maps = &self.skeleton.maps;
@@ -700,6 +700,7 @@ fn size_maps(
     maps.owner_index.set_max_entries(config.owners)?;
     maps.free_owners.set_max_entries(config.owners)?;
     maps.targets.set_max_entries(slots)?;
+    maps.elevators.set_max_entries(2 * slots)?;
     maps.orders.set_max_entries(orders)?;
     maps.order_states.set_max_entries(slots)?;
     maps.clocks.set_max_entries(slots)?;
@@ -722,6 +723,7 @@ fn size_maps(
             + bytes(orders, size_of::<order_stats>())
             + bytes(dispatches, size_of::<dispatch>())
             + bytes(QUEUE_IDS as u32, size_of::<queue>())
+            + bytes(2 * slots, HASH_ELEMENT + 24)
             + bytes(THREADS, THREAD_BYTES)
             + bytes(dirtiers, HASH_ELEMENT + 48)
             + bytes(flush_bios, HASH_ELEMENT + 24),

@@ -16,7 +16,7 @@ pub use device::{
     StatusCount,
 };
 pub use order::{LOG2_CELLS, Log2Histogram, Order};
-pub use owner::{OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp, by_cgroup};
+pub use owner::{OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp, Row, by_cgroup};
 
 /// Everything counted since the probe was attached.
 #[derive(Clone, Debug)]
@@ -78,7 +78,8 @@ impl Interval {
                 .or_else(|| {
                     let by_key = by_key.get_or_insert_with(|| by_key_of(&earlier.owners));
                     by_key.get(&later.key).copied()
-                });
+                })
+                .filter(|owner| owner.row == later.row);
             match before {
                 Some(earlier) if later.is_idle_since(earlier) => {}
                 Some(earlier) => owners.push(later.since(earlier)?),
@@ -205,6 +206,15 @@ mod tests {
         let found = interval.owners.iter();
         let found: Vec<_> = found.map(|owner| (owner.key.tgid, owner.ios())).collect();
         assert_eq!(found, [(10, 1), (9, 1), (8, 2)]);
+    }
+
+    #[test]
+    fn who_comes_back_has_begun_anew() {
+        let earlier = snapshot(1, vec![owner(&[10, 20, 30])]);
+        let mut again = owner(&[40]);
+        again.row.generation = 1;
+        let interval = Interval::between(&earlier, &snapshot(2, vec![again])).unwrap();
+        assert_eq!(interval.owners[0].ios(), 1);
     }
 
     #[test]

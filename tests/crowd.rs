@@ -1,13 +1,14 @@
-//! The probe on more devices than it can measure finely.
+//! The probe on more devices than it can measure finely, and with more owners than it has room for.
 
 mod support;
 
+use std::fs::File;
 use std::slice;
 
 use iosched::device::Device;
 use iosched::histogram::{DEVICE, OWNER};
 use iosched::probe::{Detail, Probe};
-use iosched::snapshot::{DeviceNumbers, Interval, Op, Stage};
+use iosched::snapshot::{DeviceNumbers, Interval, Op, OwnerKind, OwnerNumbers, Snapshot, Stage};
 use support::{LoopDevice, run};
 
 const READS: u64 = 500;
@@ -77,4 +78,48 @@ fn a_thousand_devices_share_the_memory_and_count_the_same() {
     let means = [coarse, fine].map(|op| op.d2c.mean_ns().expect("reads"));
     let off = means[0] / means[1] - 1.0;
     assert!(off.abs() < 0.15, "{means:?}");
+}
+
+/// A process that has ended, and what it had dirtied.
+#[test]
+#[ignore = "root"]
+fn writeback_of_who_has_ended_gives_its_place_away_and_may_come_again() {
+    let disk = LoopDevice::in_memory(64 << 20);
+    let detail = Detail {
+        writeback: true,
+        ..Detail::default()
+    };
+    let mut probe = Probe::attach(slice::from_ref(&disk.device), 0, detail).expect("a probe");
+    let output = format!("of={}", disk.node());
+    // The last who closes it would write it all himself.
+    let _open = File::open(disk.node()).expect("its node");
+    let script = format!("dd if=/dev/zero {output} bs=4k count=64 conv=notrunc status=none; sync");
+    let writeback_bytes = |snapshot: &Snapshot| -> Vec<u64> {
+        let owners = snapshot.owners.iter();
+        let own = owners.filter(|owner| owner.key.kind == OwnerKind::Writeback);
+        own.map(OwnerNumbers::bytes).collect()
+    };
+    run("sh", &["-c", &script]);
+    let mut before = probe.snapshot().expect("one");
+    let first = writeback_bytes(&before);
+    println!("{first:?}");
+    if first.is_empty() {
+        println!("skipped: dd or sync has written all of it");
+        return;
+    }
+    let mut calls = 0;
+    while !writeback_bytes(&before).is_empty() {
+        assert!(calls < 100, "it stays");
+        probe.recycle().expect("recycled");
+        before = probe.snapshot().expect("one");
+        calls += 1;
+    }
+    assert!(calls > 60, "gone after {calls} looks");
+    run("sh", &["-c", &script]);
+    let interval = Interval::between(&before, &probe.snapshot().expect("one")).expect("it");
+    let again = interval
+        .owners
+        .iter()
+        .filter(|owner| owner.key.kind == OwnerKind::Writeback);
+    assert_eq!(again.map(OwnerNumbers::bytes).collect::<Vec<_>>(), first);
 }

@@ -74,6 +74,18 @@ impl OwnerLatency {
     }
 }
 
+/// Since when an owner has done nothing.
+struct Idle {
+    key: OwnerKey,
+    /// Its I/Os and merges.
+    done: u64,
+    /// Recyclings ago.
+    rests: u32,
+}
+
+/// What a process has dirtied may be written long after its end.
+const RESTS_OF_WRITEBACK: u32 = 60;
+
 /// The owners' widened histograms, and who has been idle since the last look.
 #[derive(Default)]
 pub(super) struct Owners {
@@ -81,8 +93,10 @@ pub(super) struct Owners {
     high: usize,
     /// By index; none before its first I/O, and where there is no room for histograms.
     latencies: Vec<Option<Box<OwnerLatency>>>,
-    /// By index: what identifies the owner, and the I/O that it had at the last recycling.
-    seen: Vec<Option<(OwnerKey, u64)>>,
+    /// By index; none before its first I/O.
+    idle: Vec<Option<Idle>>,
+    /// By index: how often the row was given to another.
+    generations: Vec<u32>,
     /// An old snapshot's, to be filled anew: most owners find their place, and all memory taken.
     spare: Vec<OwnerNumbers>,
 }
@@ -107,6 +121,7 @@ impl Owners {
             self.high = index.max(self.high);
             if self.latencies.len() <= index {
                 self.latencies.resize_with(index + 1, || None);
+                self.generations.resize(index + 1, 0);
             }
             let row = tracer.owner(index);
             let latency = &mut self.latencies[index];
@@ -121,43 +136,57 @@ impl Owners {
             }
             let latency = latency.as_deref().filter(|_| has_histograms);
             fill(&mut owners[count], &row, latency, index, context)?;
+            owners[count].row.generation = self.generations[index];
             count += 1;
         }
         owners.truncate(count);
         Ok(owners)
     }
 
-    /// An owner is recycled when its process (for writeback its cgroup, too) has gone, nothing was counted since the
-    /// last call, and none of its requests is under way.
+    /// An owner is recycled when its process or thread has gone, nothing was counted since the last call (of writeback: for
+    /// many), and none of its requests is under way.
     pub fn recycle(&mut self, tracer: &Tracer, slots: usize) -> Result<usize> {
         let mut recycled = 0;
         let busy: Vec<u32> = (0..slots)
             .flat_map(|slot| tracer.inflight(slot).map(|state| state.owner))
             .collect();
-        self.seen.resize(self.high + 1, None);
+        self.idle.resize_with(self.high + 1, || None);
         for index in 1..=self.high {
             if !tracer.is_owner(index) {
                 continue;
             }
             let row = tracer.owner(index);
+            let rests = self.rests(index, &row);
             let key = owner_key(&row, "");
-            let done = row.op.iter().map(|op| op.ios).sum::<u64>()
-                + row.back_merges
-                + row.front_merges
-                + row.rq_merges;
-            let was_idle = self.seen[index].as_ref() == Some(&(key.clone(), done));
-            self.seen[index] = Some((key.clone(), done));
-            let is_gone = key.kind == OwnerKind::Process && !is_alive(&key);
-            if was_idle && is_gone && !busy.contains(&(index as u32)) {
+            let is_gone = match key.kind {
+                OwnerKind::Process | OwnerKind::KernelThread => rests > 0 && !is_alive(&key),
+                OwnerKind::Writeback => rests >= RESTS_OF_WRITEBACK && !is_alive(&key),
+                OwnerKind::Workqueue | OwnerKind::Other => false,
+            };
+            if is_gone && !busy.contains(&(index as u32)) {
                 tracer.recycle(index)?;
-                self.seen[index] = None;
+                self.idle[index] = None;
                 if let Some(latency) = self.latencies.get_mut(index) {
                     *latency = None;
                 }
+                self.generations[index] += 1;
                 recycled += 1;
             }
         }
         Ok(recycled)
+    }
+
+    /// For how many calls it has done nothing.
+    fn rests(&mut self, index: usize, row: &owner) -> u32 {
+        let key = owner_key(row, "");
+        let ios: u64 = row.op.iter().map(|op| op.ios).sum();
+        let done = ios + row.back_merges + row.front_merges + row.rq_merges;
+        let rests = match &self.idle[index] {
+            Some(idle) if idle.key == key && idle.done == done => idle.rests + 1,
+            _ => 0,
+        };
+        self.idle[index] = Some(Idle { key, done, rests });
+        rests
     }
 }
 
@@ -165,7 +194,7 @@ impl Owners {
 /// Asked by a signal that is none: /proc may be mounted so that it hides the processes of others.
 fn is_alive(key: &OwnerKey) -> bool {
     let pid = Pid::from_raw(key.tgid.cast_signed());
-    pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
+    pid.is_none_or(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }
 
 fn owner_key(row: &owner, device: &str) -> OwnerKey {
@@ -208,6 +237,7 @@ fn fill(
 ) -> Result<()> {
     let OwnerNumbers {
         key,
+        row: place,
         comm,
         has_io_workers,
         ioprio,
@@ -223,6 +253,7 @@ fn fill(
         _ => &context.devices[usize::from(row.key.slot)],
     };
     fill_key(key, row, device);
+    place.index = index;
     comm.clear();
     if key.kind == OwnerKind::Other {
         comm.push_str("other");

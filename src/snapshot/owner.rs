@@ -116,9 +116,20 @@ impl Default for OwnerFairness {
     }
 }
 
+/// Where the kernel keeps an owner's numbers. One that was gone, came back and has begun anew stands elsewhere, or after
+/// more others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    pub index: usize,
+    /// How often the row has been given to another owner.
+    pub generation: u32,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OwnerNumbers {
     pub key: OwnerKey,
+    #[serde(skip)]
+    pub row: Row,
     pub comm: String,
     /// Some of the I/O came through io_uring's worker threads.
     pub has_io_workers: bool,
@@ -143,6 +154,7 @@ impl OwnerNumbers {
         let empty = || [(); 2].map(|()| Histogram::new(histogram::OWNER));
         OwnerNumbers {
             key,
+            row: Row::default(),
             comm: comm.to_owned(),
             has_io_workers: false,
             ioprio: (0, 0),
@@ -265,6 +277,7 @@ impl OwnerNumbers {
             .collect();
         Ok(OwnerNumbers {
             key: self.key.clone(),
+            row: self.row,
             comm: self.comm.clone(),
             has_io_workers: self.has_io_workers,
             ioprio: self.ioprio,
