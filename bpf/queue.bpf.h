@@ -35,6 +35,19 @@ struct {
 	__type(value, struct device_stats);
 } devices SEC(".maps");
 
+struct elevator_of {
+	__u64 queue;
+	__u64 elevator;
+};
+
+/* The last switch of each queue: of several CPUs that see it at once only one adds the key. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* twice the devices, set before the load */
+	__type(key, struct elevator_of);
+	__type(value, __u8);
+} elevators SEC(".maps");
+
 static __always_inline void add(__u64 *counter, __u64 n)
 {
 	__sync_fetch_and_add(counter, n);
@@ -101,11 +114,16 @@ static __always_inline struct device_stats *device_of(const struct queue *queue)
  */
 static __always_inline void follow_scheduler(struct queue *queue, struct request_queue *q, __u64 start_ns)
 {
-	__u64 elevator = (__u64)q->elevator;
+	struct elevator_of was = {.queue = (__u64)q, .elevator = queue->elevator};
+	struct elevator_of is = {.queue = (__u64)q, .elevator = (__u64)q->elevator};
+	__u8 seen = 1;
 
-	if (queue->elevator == elevator)
+	if (was.elevator == is.elevator)
 		return;
-	queue->elevator = elevator;
+	queue->elevator = is.elevator;
+	if (bpf_map_update_elem(&elevators, &is, &seen, BPF_NOEXIST))
+		return;
+	bpf_map_delete_elem(&elevators, &was);
 	queue->epoch_ns = start_ns;
 	__sync_fetch_and_add(&queue->switches, 1);
 }
