@@ -5,9 +5,11 @@ mod support;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
+use std::slice;
 
 use iosched::arm::Arm;
 use iosched::device::Device;
+use iosched::doctor::facts;
 use iosched::failure::{Kind, kind_of};
 use iosched::preflight::{Intent, Severity, check, lock};
 use support::{LoopDevice, Mounted, run};
@@ -246,7 +248,16 @@ fn a_disk_is_locked_once_and_the_holder_is_named() {
     assert_eq!(kind_of(&error), Kind::Refused);
     let me = format!("process {}", std::process::id());
     assert!(error.to_string().contains(&me), "{error}");
+    let seen_by_doctor = || {
+        facts::read(slice::from_ref(&disk.device))
+            .disks
+            .remove(0)
+            .switch
+    };
+    let trouble = seen_by_doctor().expect_err("it cannot be switched now");
+    assert!(trouble.what.contains(&me), "{trouble:?}");
     drop(held);
+    assert!(seen_by_doctor().is_ok());
     lock(&disk.device).expect("free again");
 }
 

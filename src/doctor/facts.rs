@@ -129,7 +129,10 @@ fn disk(device: &Device) -> Disk {
         allow_mounted: true,
         destroy_data: false,
     };
-    let switch = preflight::check(device, &intent).and_then(preflight::Report::into_result);
+    let switch = preflight::check(device, &intent)
+        .and_then(preflight::Report::into_result)
+        // Taken for a moment: nothing else tells whether another holds it.
+        .and_then(|findings| preflight::lock(device).map(|_lock| findings));
     Disk {
         name: device.name.clone(),
         active: choice
