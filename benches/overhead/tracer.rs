@@ -48,7 +48,7 @@ impl Variant {
             name: "floor".to_owned(),
             is_under_test: false,
             program: std::env::current_exe().context("finding this binary")?,
-            arguments: vec!["--hold-floor".to_owned()],
+            arguments: vec!["--bench".to_owned(), "--hold-floor".to_owned()],
         })
     }
 
