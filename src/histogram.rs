@@ -127,16 +127,16 @@ impl Histogram {
         Some(self.layout.upper_ns(last.0 as usize))
     }
 
-    /// Adds the other's counts: exact, in any order.
+    /// Adds the other's counts: exact, in any order. An empty one takes the other's layout.
     pub fn merge(&mut self, other: &Histogram) -> Result<()> {
-        self.refuse_other_layout(other)?;
         if other.is_empty() {
             return Ok(());
         }
         if self.is_empty() {
-            self.cells.clone_from(&other.cells);
+            self.clone_from(other);
             return Ok(());
         }
+        self.refuse_other_layout(other)?;
         let mut cells = Vec::with_capacity(self.cells.len().max(other.cells.len()));
         let (mut mine, mut theirs) = (&self.cells[..], &other.cells[..]);
         while let (Some((&(i, n), my_rest)), Some((&(j, m), their_rest))) =

@@ -90,6 +90,11 @@ fn different_things_are_not_added_and_time_does_not_run_backwards() {
     assert_eq!(later.subtract(&device).unwrap(), of(DEVICE, &[70_000]));
     assert!(device.subtract(&later).is_err());
     assert!(Histogram::from_counts(DEVICE, &[0; 448]).is_err());
+    let mut nothing = Histogram::new(DEVICE);
+    nothing.merge(&of(OWNER, &[5_000])).unwrap();
+    assert_eq!(nothing, of(OWNER, &[5_000]));
+    nothing.merge(&Histogram::new(DEVICE)).unwrap();
+    assert_eq!(nothing, of(OWNER, &[5_000]));
     let mut full = Histogram::new(OWNER);
     full.record_n(1, u64::MAX);
     full.record(1);

@@ -139,42 +139,49 @@ fn merged_bios_keep_their_owner_and_are_counted_per_bio() {
         if scheduler != "none" {
             disk.set("nr_requests", "256");
         }
-        let mut merged = 0;
-        exactly(|| {
-            let before = Sysfs::of(&disk.device);
-            let (seen, _) = Seen::of(&node, &[], || Fio::run(&node, job));
-            let device = seen.device();
-            let mut pairs = against_sysfs(device, before, Sysfs::of(&disk.device));
-            println!("{scheduler}: {}", device["merges"]);
-            merged = pairs[1].2;
-            let op = seen.op("write_sync").expect("writes");
-            pairs.extend([
-                ("bios", 2 * BIOS, number(op, "/bios")),
-                (
-                    "device times per bio",
-                    2 * BIOS,
-                    number(op, "/device_per_bio/count"),
-                ),
-                (
-                    "totals per bio",
-                    2 * BIOS,
-                    number(op, "/total_per_bio/count"),
-                ),
-                ("sectors of all", 2 * BIOS * 8, number(op, "/bytes") / 512),
-            ]);
-            let both = seen.named("fio");
-            assert_eq!(both.len(), 2, "{both:#?}");
-            for row in both {
-                let own = |field: &str| number(row, &format!("/{field}"));
-                let asked =
-                    own("ios") + own("merges/back") + own("merges/front") + own("merges/rq");
-                pairs.push(("bios that one asked for", BIOS, asked));
-                crossed |= own("bios") != asked;
-            }
-            (device.clone(), pairs)
-        });
         // The others look for a place among the last few requests alone, or of one thread.
         let looks_everywhere = ["mq-deadline", "bfq"].contains(&scheduler);
+        let mut merged = 0;
+        // Who comes when is up to the machine.
+        let tries = if looks_everywhere { 5 } else { 1 };
+        for _ in 0..tries {
+            exactly(|| {
+                let before = Sysfs::of(&disk.device);
+                let (seen, _) = Seen::of(&node, &[], || Fio::run(&node, job));
+                let device = seen.device();
+                let mut pairs = against_sysfs(device, before, Sysfs::of(&disk.device));
+                println!("{scheduler}: {}", device["merges"]);
+                merged = pairs[1].2;
+                let op = seen.op("write_sync").expect("writes");
+                pairs.extend([
+                    ("bios", 2 * BIOS, number(op, "/bios")),
+                    (
+                        "device times per bio",
+                        2 * BIOS,
+                        number(op, "/device_per_bio/count"),
+                    ),
+                    (
+                        "totals per bio",
+                        2 * BIOS,
+                        number(op, "/total_per_bio/count"),
+                    ),
+                    ("sectors of all", 2 * BIOS * 8, number(op, "/bytes") / 512),
+                ]);
+                let both = seen.named("fio");
+                assert_eq!(both.len(), 2, "{both:#?}");
+                for row in both {
+                    let own = |field: &str| number(row, &format!("/{field}"));
+                    let asked =
+                        own("ios") + own("merges/back") + own("merges/front") + own("merges/rq");
+                    pairs.push(("bios that one asked for", BIOS, asked));
+                    crossed |= own("bios") != asked;
+                }
+                (device.clone(), pairs)
+            });
+            if merged > BIOS / 10 {
+                break;
+            }
+        }
         assert!(!looks_everywhere || merged > BIOS / 10, "{merged}");
     }
     assert!(crossed, "no bio joined a request of the other process");
