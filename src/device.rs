@@ -6,6 +6,7 @@ pub(crate) mod hardware_depth;
 pub(crate) mod io_stat;
 pub mod mounts;
 mod resolve;
+pub(crate) mod uevents;
 
 use std::fs;
 use std::io::ErrorKind;

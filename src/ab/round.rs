@@ -12,6 +12,7 @@ use super::turn::Turn;
 use super::vigil::Vigil;
 use super::{drift, exclusion, values};
 use crate::arm::Arm;
+use crate::device::uevents::{Uevent, Uevents};
 use crate::device::{Device, Disks};
 use crate::environment::CpuTimes;
 use crate::interrupt;
@@ -37,6 +38,7 @@ pub struct Bench<'a> {
     /// A binary of ours that starts workloads, see `workload::launch`.
     pub launcher: &'a Path,
     pub scratch_file: Option<&'a ScratchFile>,
+    pub uevents: &'a Uevents,
     /// By arm, what was in force on each disk at the beginning of its first round: what others change and nothing resets
     /// stays changed, and would make later rounds of the arm another arm.
     pub first: BTreeMap<usize, Vec<State>>,
@@ -57,6 +59,8 @@ struct Measured {
     cgroups: Vec<CgroupRef>,
     /// The machine was suspended, or this process was stopped.
     pause: Option<String>,
+    /// What the kernel told of the disks.
+    uevents: Vec<Uevent>,
 }
 
 impl Bench<'_> {
@@ -81,7 +85,11 @@ impl Bench<'_> {
         });
         let now = disks.iter().map(scheduler::read);
         let now = now.collect::<Result<Vec<_>>>()?;
-        let drifted = drift::drifted(disks, first, &applied, &now);
+        let mut drifted = drift::drifted(disks, first, &applied, &now);
+        let told = measured.uevents.iter();
+        // What a rule of udev makes of those that were asked for shows in the settings.
+        let own = told.filter(|event| !event.is_asked_for);
+        drifted.extend(own.map(|event| format!("the kernel told of a {event}")));
         Ok(self.round(turn, applied, started, drifted, measured, load))
     }
 
@@ -100,6 +108,7 @@ impl Bench<'_> {
             outcome,
             cgroups,
             pause,
+            uevents,
         } = measured;
         let name = self.disks.name();
         let window = window.map_or_else(|| Interval::nothing(&name), |w| w.together(&name));
@@ -139,6 +148,7 @@ impl Bench<'_> {
                 outcome,
                 foreign,
                 load,
+                uevents: uevents.iter().map(Uevent::to_string).collect(),
                 insufficient_tail: values.insufficient_tail,
                 fragile_percentile: values.fragile_percentile,
             },
@@ -161,6 +171,7 @@ impl Bench<'_> {
 
     fn measure(&mut self, planned: &PlannedRound, arm: &Arm) -> Result<Measured> {
         let files = TemporaryFiles::create(self.journal, "round")?;
+        self.uevents.take();
         let before = self.probe.snapshot()?;
         let mut vigil = Vigil::begin();
         let mut running = self.workload.start(&workload::Round {
@@ -185,12 +196,16 @@ impl Bench<'_> {
         let outcome = wait_for_end(&mut *running, &mut vigil)?;
         let pause = vigil.problem();
         let whole = Interval::between(&before, &self.probe.snapshot()?)?;
+        let mut uevents = self.uevents.take();
+        let is_ours = |event: &Uevent| self.disks.stack.iter().any(|disk| event.is_of(&disk.name));
+        uevents.retain(is_ours);
         Ok(Measured {
             window: timed.unwrap_or_else(|| Some(whole.clone())),
             whole,
             outcome,
             cgroups,
             pause,
+            uevents,
         })
     }
 

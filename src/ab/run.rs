@@ -14,6 +14,7 @@ use super::turn::{self, Next, Turn};
 use super::{analysis, noise};
 use crate::arm::Arm;
 use crate::device::Disks;
+use crate::device::uevents::Uevents;
 use crate::environment::Environment;
 use crate::failure::{Failure, Kind, kind_of};
 use crate::interrupt;
@@ -185,6 +186,7 @@ impl Experiment<'_> {
         result: &mut ResultFile,
         observer: &mut dyn Observer,
     ) -> Result<()> {
+        let uevents = Uevents::listen()?;
         let mut bench = Bench {
             disks: &self.disks,
             arms: &self.arms,
@@ -196,6 +198,7 @@ impl Experiment<'_> {
             journal: self.journal,
             launcher: self.launcher,
             scratch_file,
+            uevents: &uevents,
             first: first_states(result),
         };
         loop {

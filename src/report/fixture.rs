@@ -153,6 +153,7 @@ pub fn round(
             outcome: Outcome::default(),
             foreign: None,
             load: None,
+            uevents: Vec::new(),
             insufficient_tail: Vec::new(),
             fragile_percentile: Vec::new(),
         },

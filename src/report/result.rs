@@ -182,6 +182,9 @@ pub struct Evidence {
     pub outcome: Outcome,
     pub foreign: Option<Foreign>,
     pub load: Option<Load>,
+    /// What the kernel told of the disks meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uevents: Vec<String>,
     /// Percentiles left out because too few I/Os lie beyond them.
     pub insufficient_tail: Vec<String>,
     /// Percentiles that stand at a cliff of the distribution.

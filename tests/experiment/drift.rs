@@ -185,6 +185,35 @@ fn a_hidden_depth_that_changes_meanwhile_spoils_rounds() {
     trouble(resize, "hardware depth: 16 -> 8", false);
 }
 
+/// Its size is set again to what it was: nothing else shows it.
+#[test]
+#[ignore = "root"]
+fn a_change_that_the_kernel_tells_of_spoils_rounds() {
+    trouble(
+        "losetup -c $IOSCHED_DEVICE",
+        "the kernel told of a change of",
+        false,
+    );
+}
+
+/// As udev does it after each time that somebody has written to the disk.
+#[test]
+#[ignore = "root"]
+fn an_event_that_was_asked_for_is_told_and_spoils_nothing() {
+    let ((disk, before), program) = (disk(), Program::new(BINARY));
+    let uevent = disk.device.sysfs("uevent").display().to_string();
+    let script = format!("{READ_A_LITTLE}; echo change > {uevent}");
+    let both = arms(&["none", "kyber"]);
+    let how = ["--rounds", "1", "--", "sh", "-c", &script];
+    ab(&program, &disk, &[&both, &how]).ends(0, &[]);
+    is_as_before(&disk, &before);
+    for round in list(&program.result("result"), "/rounds") {
+        let told = list(round, "/evidence/uevents");
+        let expected = format!("change of {}, asked for", disk.device.name);
+        assert_eq!(told, &[Value::from(expected)], "{round:#}");
+    }
+}
+
 /// Somebody else, in the test's own control group, reads the disk all the time.
 #[test]
 #[ignore = "root"]

@@ -231,6 +231,7 @@ impl Rotation {
                 outcome,
                 foreign: None,
                 load: None,
+                uevents: Vec::new(),
                 insufficient_tail: values.insufficient_tail,
                 fragile_percentile: values.fragile_percentile,
             },

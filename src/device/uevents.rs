@@ -1,0 +1,165 @@
+//! What the kernel tells of disks while an experiment runs: that one was resized, has another medium, is read-only now, has
+//! gone. Settings read before and after a round do not show what came and went meanwhile.
+
+use std::os::fd::OwnedFd;
+
+use anyhow::{Context, Result};
+use rustix::io::Errno;
+use rustix::net::netlink::{self, SocketAddrNetlink};
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv, socket_with};
+
+/// The kernel's own events; udev passes them on in group 2.
+const KERNEL: u32 = 1;
+/// The kernel's limit is 2 KiB of variables.
+const LARGEST_BYTES: usize = 8192;
+
+/// Said of every event, and nothing about the disk.
+const USUAL: [&str; 10] = [
+    "ACTION",
+    "DEVPATH",
+    "SUBSYSTEM",
+    "SYNTH_UUID",
+    "MAJOR",
+    "MINOR",
+    "DEVNAME",
+    "DEVTYPE",
+    "DISKSEQ",
+    "SEQNUM",
+];
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uevent {
+    action: String,
+    /// Below /sys.
+    path: String,
+    /// What else is said, as `RESIZE=1`.
+    facts: Vec<String>,
+    /// Somebody has asked the kernel to tell it: udev, when a disk was written to, `udevadm trigger`.
+    pub is_asked_for: bool,
+}
+
+impl Uevent {
+    /// Of the kernel's message: `change@/devices/...`, then `NAME=VALUE`, with a zero after each. None if it is no such.
+    pub fn parse(message: &[u8]) -> Option<Uevent> {
+        let text = String::from_utf8_lossy(message);
+        let mut parts = text.split('\0').filter(|part| !part.is_empty());
+        let (action, path) = parts.next()?.split_once('@')?;
+        let mut event = Uevent {
+            action: action.to_owned(),
+            path: path.to_owned(),
+            facts: Vec::new(),
+            is_asked_for: false,
+        };
+        for part in parts {
+            let (name, _) = part.split_once('=')?;
+            event.is_asked_for |= name == "SYNTH_UUID";
+            if !USUAL.contains(&name) {
+                event.facts.push(part.to_owned());
+            }
+        }
+        Some(event)
+    }
+
+    /// Of the disk itself or of something below it: a partition, the queue.
+    pub fn is_of(&self, disk: &str) -> bool {
+        let (_, below) = self.path.split_once("/block/").unwrap_or_default();
+        below
+            .strip_prefix(disk)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+}
+
+/// `change of loop0 (RESIZE=1)`.
+impl std::fmt::Display for Uevent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = self.path.rsplit('/').next().unwrap_or_default();
+        write!(f, "{} of {name}", self.action)?;
+        if !self.facts.is_empty() {
+            write!(f, " ({})", self.facts.join(", "))?;
+        }
+        if self.is_asked_for {
+            f.write_str(", asked for")?;
+        }
+        Ok(())
+    }
+}
+
+/// Listens from its making on.
+pub struct Uevents {
+    socket: OwnedFd,
+}
+
+impl Uevents {
+    pub fn listen() -> Result<Uevents> {
+        let open = || -> rustix::io::Result<OwnedFd> {
+            let socket = socket_with(
+                AddressFamily::NETLINK,
+                SocketType::DGRAM,
+                SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
+                Some(netlink::KOBJECT_UEVENT),
+            )?;
+            bind(&socket, &SocketAddrNetlink::new(0, KERNEL))?;
+            Ok(socket)
+        };
+        let socket = open().context("listening to the kernel's events (a netlink socket)")?;
+        Ok(Uevents { socket })
+    }
+
+    /// Those that came since the last call. When too many came at once the kernel drops some: then the state of the disk,
+    /// which is read as well, has to do.
+    pub fn take(&self) -> Vec<Uevent> {
+        let mut events = Vec::new();
+        let mut buffer = [0; LARGEST_BYTES];
+        loop {
+            match recv(&self.socket, &mut buffer, RecvFlags::empty()) {
+                Ok((length, _)) => events.extend(Uevent::parse(&buffer[..length])),
+                Err(Errno::INTR | Errno::NOBUFS) => {}
+                Err(_) => return events,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn event(text: &str) -> Option<Uevent> {
+        Uevent::parse(text.replace('|', "\0").as_bytes())
+    }
+
+    #[test]
+    fn an_event_says_what_happened_to_which_disk() {
+        let resized = event(
+            "change@/devices/pci0000:00/block/sda|ACTION=change|DEVPATH=/devices/pci0000:00/block/sda|\
+            SUBSYSTEM=block|RESIZE=1|MAJOR=8|SEQNUM=12|",
+        );
+        let resized = resized.expect("an event");
+        assert_eq!(resized.to_string(), "change of sda (RESIZE=1)");
+        assert!(resized.is_of("sda") && !resized.is_of("sdaa") && !resized.is_of("sd"));
+        assert!(!resized.is_asked_for);
+        let triggered = event("change@/devices/virtual/block/loop1|SYNTH_UUID=0|").expect("one");
+        assert!(triggered.is_asked_for);
+        assert_eq!(triggered.to_string(), "change of loop1, asked for");
+        let part = event("remove@/devices/x/block/sda/sda1|").expect("one");
+        assert!(part.is_of("sda") && !part.is_of("sda1"));
+        assert!(!event("add@/devices/x/net/sda|").expect("one").is_of("sda"));
+    }
+
+    #[test]
+    fn what_is_no_event_is_left_out() {
+        for text in ["", "|", "libudev|x", "change|A=1", "change@/x|nonsense|"] {
+            assert_eq!(event(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_message_can_be_looked_at(message in proptest::collection::vec(any::<u8>(), 0..200)) {
+            if let Some(event) = Uevent::parse(&message) {
+                let _ = (event.is_of("sda"), event.to_string());
+            }
+        }
+    }
+}
