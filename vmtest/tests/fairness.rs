@@ -60,7 +60,7 @@ impl Two {
 /// Reads of 4 KiB that two processes get done in so many seconds on a disk that takes one at a time, for 1 ms each.
 fn reads_of_two(watch: &mut Watch, disk: &Disk, jobs: [&str; 2], seconds: u32) -> Two {
     let start = |job: &str| {
-        let job = format!("--rw=randread --time_based --runtime={} {job}", seconds + 3);
+        let job = format!("--rw=randread --time_based --runtime={} {job}", seconds + 2);
         Fio::start(disk, &job)
     };
     let both = jobs.map(start);
