@@ -2,14 +2,15 @@
 //! These tests own their machine: they load modules, and leave them loaded.
 
 mod disk;
+#[path = "../../tests/support/fio.rs"] // as on the host
 mod fio;
 mod watch;
 
 pub use disk::{Disk, SCHEDULERS};
-pub use fio::Fio;
+pub use fio::{Fio, pid_of_run};
 pub use watch::{Seen, Watch};
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Runs a command that must succeed; its output, trimmed.
 #[track_caller]
@@ -22,21 +23,6 @@ pub fn run(program: &str, arguments: &[&str]) -> String {
         String::from_utf8_lossy(&output.stderr)
     );
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
-}
-
-/// Runs it to its end and gives the process id that it had.
-#[track_caller]
-pub fn pid_of_run(program: &str, arguments: &[&str]) -> u32 {
-    let mut child = Command::new(program)
-        .args(arguments)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap_or_else(|error| panic!("{program}: {error}"));
-    let pid = child.id();
-    let status = child.wait().expect("its end");
-    assert!(status.success(), "{program} {arguments:?}: {status}");
-    pid
 }
 
 /// `count` direct reads of 4 KiB by a process of its own; its id.

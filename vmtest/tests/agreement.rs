@@ -71,7 +71,7 @@ fn blktrace_has_the_same_counts_and_means() {
         // blktrace tells requests by their sector: never the same one twice in flight.
         let job = "--ioengine=psync --rw=read --offset_increment=64m --size=64m --number_ios=100 --numjobs=8";
         let (seen, (trace, _)) =
-            watch.over(|| Traced::over(&disk, directory.path(), || Fio::run(&disk, job)));
+            watch.over(|| Traced::over(&disk, directory.path(), || Fio::run(&disk.node(), job)));
         seen.is_clean();
         let mean = |stage| seen.op(Op::Read).stage(stage).mean_ns().expect("reads");
         let (d2c, completed) = trace.row("D2C");

@@ -49,7 +49,7 @@ fn plugged_writes(count: u64, batch: u64) {
     let mut watch = Watch::on(&disk);
     for scheduler in SCHEDULERS {
         disk.set_scheduler(scheduler);
-        let (seen, (pid, _)) = watch.over(|| Fio::run(&disk, &job));
+        let (seen, (pid, _)) = watch.over(|| Fio::run(&disk.node(), &job));
         seen.is_clean();
         let requests = count / batch;
         let merges = Merges {

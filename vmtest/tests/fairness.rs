@@ -61,7 +61,7 @@ impl Two {
 fn reads_of_two(watch: &mut Watch, disk: &Disk, jobs: [&str; 2], seconds: u32) -> Two {
     let start = |job: &str| {
         let job = format!("--rw=randread --time_based --runtime={} {job}", seconds + 2);
-        Fio::start(disk, &job)
+        Fio::start(&disk.node(), &job)
     };
     let both = jobs.map(start);
     // Neither alone at the start or the end.
@@ -189,7 +189,7 @@ fn the_starved_waits_as_long_as_fio_says() {
     );
     let (seen, pids) = watch(&disk).over(|| {
         [fed, &idle]
-            .map(|job| Fio::start(&disk, job))
+            .map(|job| Fio::start(&disk.node(), job))
             .map(|fio| fio.end().0)
     });
     let [fed_ms, ours_ms] = pids.map(|pid| {

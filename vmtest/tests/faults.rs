@@ -109,7 +109,7 @@ fn a_cpu_that_goes_and_comes_back_takes_nothing_with_it() {
     let job =
         "--ioengine=psync --rw=randread --numjobs=4 --time_based --runtime=4 --group_reporting";
     let (seen, (_, fio)) = Watch::on(&disk).over(|| {
-        let fio = Fio::start(&disk, job);
+        let fio = Fio::start(&disk.node(), job);
         for state in ["0", "1"] {
             std::thread::sleep(Duration::from_secs(1));
             fs::write(cpu, state).expect("CPU hotplug");

@@ -21,7 +21,7 @@ fn a_hundred_flips_under_load_lose_nothing_unaccounted() {
     let job =
         "--ioengine=psync --rw=randread --numjobs=8 --time_based --runtime=4 --group_reporting";
     let (seen, (pid, fio)) = watch.over(|| {
-        let fio = Fio::start(&disk, job);
+        let fio = Fio::start(&disk.node(), job);
         for flip in 0..FLIPS {
             disk.set_scheduler(SCHEDULERS[(flip + 1) % SCHEDULERS.len()]);
         }

@@ -60,7 +60,7 @@ fn the_queue_wait_is_seven_delays() {
         // Threads, since a single one would wait for its tag before it submits the next.
         let job =
             "--ioengine=psync --rw=randread --numjobs=8 --time_based --runtime=1 --group_reporting";
-        let (seen, (pid, fio)) = watch.over(|| Fio::run(&disk, job));
+        let (seen, (pid, fio)) = watch.over(|| Fio::run(&disk.node(), job));
         seen.is_clean();
         let wait_ms = seen.mean_wait_ns(Op::Read, watch.measures_q2g()) / MS;
         let process = seen.process_op(pid, Op::Read);

@@ -8,10 +8,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::exact::{missed, number};
+use crate::support::fio::{Fio, pid_of_run};
 use crate::support::program::{Program, Started};
 use crate::support::{LoopDevice, run};
 use crate::watch::{attached, stat};
-use crate::work::{Fio, Seen, pid_of};
+use crate::work::Seen;
 use crate::{BINARY, MIB};
 
 /// So many processes, two at a time, that read a block each; no two of them the same, and none the first, with which the
@@ -78,7 +79,7 @@ fn owners_that_exit_are_recycled_and_a_full_table_is_counted() {
     let (seen, ()) = Seen::of(&node, &[], || {
         let started = attached(program.start(&now_and_then));
         records = every_interval(started, || {
-            pid_of("perl", &["-e", CROWD, &node, &MANY.to_string()]);
+            pid_of_run("perl", &["-e", CROWD, &node, &MANY.to_string()]);
         });
     });
 

@@ -8,8 +8,9 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::exact::{exactly, missed, number};
+use crate::support::fio::{Fio, pid_of_run};
 use crate::support::{LoopDevice, run};
-use crate::work::{Fio, Seen, Ssd, pid_of};
+use crate::work::{Seen, Ssd};
 use crate::{MIB, SCHEDULERS};
 
 /// A loop device whose file has become shorter: the request completes in part, goes back, and fails.
@@ -180,7 +181,7 @@ fn a_queue_without_stamps_has_all_stages() {
         disk.set("wbt_lat_usec", "0");
         exactly(|| {
             let (seen, pid) = Seen::of(&disk.node(), &["--detail", "stages"], || {
-                pid_of(
+                pid_of_run(
                     "dd",
                     &[&input, "of=/dev/null", "bs=4k", "count=500", "iflag=direct"],
                 )

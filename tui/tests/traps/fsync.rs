@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use crate::MIB;
+use crate::support::fio::Fio;
 use crate::support::{Mounted, run};
-use crate::work::{Fio, Seen, Ssd};
+use crate::work::{Seen, Ssd};
 
 fn float(value: &Value, path: &str) -> f64 {
     let found = value.pointer(path).and_then(Value::as_f64);

@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use crate::MIB;
 use crate::exact::{exactly, number};
+use crate::support::fio::{Fio, pid_of_run};
 use crate::support::{LoopDevice, Mounted, run};
-use crate::work::{Fio, Seen, pid_of};
+use crate::work::Seen;
 
 fn ext4(disk: &LoopDevice) -> Mounted {
     run(
@@ -24,7 +25,7 @@ fn ext4(disk: &LoopDevice) -> Mounted {
 
 fn dirty(path: &Path, mib: u64) -> u32 {
     let (output, count) = (format!("of={}", path.display()), format!("count={mib}"));
-    pid_of("dd", &["if=/dev/zero", &output, "bs=1M", &count])
+    pid_of_run("dd", &["if=/dev/zero", &output, "bs=1M", &count])
 }
 
 /// Two processes of one name dirty pages; the kernel writes both back.

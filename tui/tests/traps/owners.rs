@@ -7,8 +7,9 @@ use iosched::cgroups::Names;
 use serde_json::Value;
 
 use crate::exact::{exactly, number};
+use crate::support::fio::{Fio, pid_of_run};
 use crate::support::{LoopDevice, run};
-use crate::work::{Fio, Seen, pid_of};
+use crate::work::Seen;
 use crate::{MIB, SCHEDULERS};
 
 /// Buffered reads and writes: kernel workers issue some of them, more or fewer with each scheduler.
@@ -24,9 +25,9 @@ fn owner_is_the_submitter_not_the_worker() {
         exactly(|| {
             let (seen, (writer, reader)) = Seen::of(&node, &[], || {
                 let zeros = ["if=/dev/zero", &output, "bs=1M", "count=16"];
-                let writer = pid_of("dd", &[&zeros[..], &["conv=fsync,notrunc"]].concat());
+                let writer = pid_of_run("dd", &[&zeros[..], &["conv=fsync,notrunc"]].concat());
                 run("blockdev", &["--flushbufs", &node]);
-                let reader = pid_of("dd", &[&input, "of=/dev/null", "bs=1M", "count=16"]);
+                let reader = pid_of_run("dd", &[&input, "of=/dev/null", "bs=1M", "count=16"]);
                 (writer, reader)
             });
             let rows = seen.rows().iter();
@@ -154,7 +155,7 @@ fn a_process_in_a_cgroup_is_found_by_its_path() {
                         "iflag=direct",
                     ],
                 );
-                pid_of("sh", &["-c", &read])
+                pid_of_run("sh", &["-c", &read])
             });
             assert_eq!(seen.rows().len(), 1, "{:#?}", seen.rows());
             assert_eq!(seen.rows()[0]["cgroup"], *path);

@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use crate::exact::{Pair, Sysfs, against_sysfs, exactly, number};
+use crate::support::fio::Fio;
 use crate::support::{LoopDevice, run};
-use crate::work::{Fio, Seen};
+use crate::work::Seen;
 use crate::{MIB, SCHEDULERS};
 
 fn total(fio: &Value, direction: &str) -> u64 {

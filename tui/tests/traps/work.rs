@@ -1,14 +1,12 @@
 //! Work to be watched, and what `iosched stat` says of it.
 
 use std::fs;
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use iosched::device::Device;
 use iosched::journal::Journal;
 use iosched::scratch::{Model, Scratch};
 use serde_json::Value;
-use tempfile::NamedTempFile;
 
 use crate::BINARY;
 use crate::exact::number;
@@ -106,53 +104,4 @@ impl Ssd {
         fs::write(&path, value)
             .unwrap_or_else(|error| panic!("{} = {value}: {error}", path.display()));
     }
-}
-
-/// One fio process with one job: direct I/O of 4 KiB, unless its options say otherwise.
-pub struct Fio {
-    child: Child,
-    output: NamedTempFile,
-}
-
-impl Fio {
-    pub fn start(file: &str, job: &str) -> Fio {
-        let output = NamedTempFile::new().expect("a file");
-        let child = Command::new("fio")
-            .args(["--name=job", "--direct=1", "--bs=4k", "--thread"])
-            .args(["--ioengine=libaio", "--output-format=json"])
-            .arg(format!("--filename={file}"))
-            .arg(format!("--output={}", output.path().display()))
-            .args(job.split_whitespace())
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("fio");
-        Fio { child, output }
-    }
-
-    /// Its process id and the job's results.
-    #[track_caller]
-    pub fn end(mut self) -> (u32, Value) {
-        let status = self.child.wait().expect("its end");
-        let text = fs::read_to_string(self.output.path()).expect("its output");
-        assert!(status.success(), "fio: {status}\n{text}");
-        let result: Value = serde_json::from_str(&text).expect("JSON");
-        (self.child.id(), result["jobs"][0].clone())
-    }
-
-    #[track_caller]
-    pub fn run(file: &str, job: &str) -> (u32, Value) {
-        Self::start(file, job).end()
-    }
-}
-
-/// Runs it to a good end; its process id.
-#[track_caller]
-pub fn pid_of(program: &str, arguments: &[&str]) -> u32 {
-    let mut command = Command::new(program);
-    command.args(arguments).stderr(Stdio::null());
-    let mut child = command.spawn().expect(program);
-    let pid = child.id();
-    let status = child.wait().expect("its end");
-    assert!(status.success(), "{program} {arguments:?}: {status}");
-    pid
 }

@@ -1,12 +1,10 @@
-//! fio, as the load of a test and as a second opinion.
+//! fio and other programs, as the load of a test and as a second opinion.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 use tempfile::NamedTempFile;
-
-use crate::Disk;
 
 /// One process with one job that runs.
 pub struct Fio {
@@ -15,13 +13,13 @@ pub struct Fio {
 }
 
 impl Fio {
-    /// `job` in fio's own options. Direct I/O of 4 KiB in a single process.
-    pub fn start(disk: &Disk, job: &str) -> Fio {
+    /// `job` in fio's own options. A single process, and direct I/O of 4 KiB unless it says otherwise.
+    pub fn start(file: &str, job: &str) -> Fio {
         let output = NamedTempFile::new().expect("a file");
         let child = Command::new("fio")
             .args(["--name=job", "--direct=1", "--bs=4k", "--thread"])
             .args(["--ioengine=libaio", "--output-format=json"])
-            .arg(format!("--filename={}", disk.node()))
+            .arg(format!("--filename={file}"))
             .arg(format!("--output={}", output.path().display()))
             .args(job.split_whitespace())
             .stdout(Stdio::null())
@@ -45,7 +43,22 @@ impl Fio {
     }
 
     #[track_caller]
-    pub fn run(disk: &Disk, job: &str) -> (u32, Value) {
-        Self::start(disk, job).end()
+    pub fn run(file: &str, job: &str) -> (u32, Value) {
+        Self::start(file, job).end()
     }
+}
+
+/// Runs a program to a good end; the process id that it had.
+#[track_caller]
+pub fn pid_of_run(program: &str, arguments: &[&str]) -> u32 {
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{program}: {error}"));
+    let pid = child.id();
+    let status = child.wait().expect("its end");
+    assert!(status.success(), "{program} {arguments:?}: {status}");
+    pid
 }
