@@ -4,7 +4,8 @@ use anyhow::Result;
 use libbpf_rs::PrintLevel;
 use libbpf_rs::skel::OpenSkel;
 
-use crate::{Config, keep_log, load, whole_log};
+use crate::Config;
+use crate::loader::{keep_log, load, whole_log};
 
 /// Instructions that the verifier walks, per program that is loaded here: in its own words, since 5.10 tells in no
 /// other way. Loads the programs once more and attaches none.

@@ -1,0 +1,311 @@
+//! From the object to attached programs: which of them, with which constants, and maps of which size.
+
+use std::mem::MaybeUninit;
+use std::sync::Mutex;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{MapCore, MapFlags, OpenObject, PrintLevel, libbpf_sys};
+
+use crate::skeleton::types::inflight;
+use crate::skeleton::{IoschedSkel, IoschedSkelBuilder, OpenIoschedSkel};
+use crate::{
+    Abilities, COARSE, Config, DIRTIERS, DISPATCHES, Detail, FLUSH_BIOS, QUEUE_IDS, ROWS,
+    THREAD_BYTES, THREADS, Target, abilities, device_histogram, device_stats, dispatch,
+    order_stats, owner, owner_key, owner_latency, queue,
+};
+
+static LIBBPF_LOG: Mutex<String> = Mutex::new(String::new());
+
+#[allow(clippy::needless_pass_by_value)] // the signature is libbpf-rs'
+pub(crate) fn keep_log(_: PrintLevel, text: String) {
+    if let Ok(mut log) = LIBBPF_LOG.lock() {
+        log.push_str(&text);
+    }
+}
+
+pub(crate) fn whole_log() -> String {
+    LIBBPF_LOG
+        .lock()
+        .map(|mut log| std::mem::take(&mut *log))
+        .unwrap_or_default()
+}
+
+/// What libbpf and the verifier said last, which its error codes leave out.
+fn taken_log() -> String {
+    let log = whole_log();
+    let tail: Vec<&str> = log.lines().rev().take(12).collect();
+    tail.into_iter().rev().collect::<Vec<_>>().join("\n")
+}
+
+/// What the kernel has accepted, not attached yet.
+pub(crate) struct Loaded {
+    pub abilities: Abilities,
+    pub sizes: Sizes,
+    pub skeleton: IoschedSkel<'static>,
+}
+
+pub(crate) fn load(
+    config: &Config,
+    adjust: impl FnOnce(&mut OpenIoschedSkel<'_>),
+) -> Result<Loaded> {
+    ensure!(
+        config.shards.is_power_of_two(),
+        "shards: a power of two, not {}",
+        config.shards
+    );
+    ensure!(!config.targets.is_empty(), "no device to trace");
+    ensure!(
+        (1..=config.owners).contains(&config.owner_histograms),
+        "owners with histograms: between 1 and {}",
+        config.owners
+    );
+    let abilities = Abilities::of_running_kernel()?;
+    ensure!(
+        abilities.issue.is_some() && abilities.complete.is_some(),
+        "this kernel lacks the tracepoints block_rq_issue and block_rq_complete (CONFIG_BLOCK, CONFIG_TRACEPOINTS)"
+    );
+
+    // The skeleton borrows its slot; leaking one pointer-sized slot per load lets both live in one struct.
+    let slot: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
+    let mut open = IoschedSkelBuilder::default()
+        .open(slot)
+        .context("opening the BPF object")?;
+    select_programs(&mut open, &abilities, config.detail)?;
+    set_constants(&mut open, &abilities, config)?;
+    let sizes = size_maps(&mut open, config, &abilities)?;
+    adjust(&mut open);
+    let skeleton = open
+        .load()
+        .map_err(|e| explain(&e, "loading the BPF programs"))?;
+    Ok(Loaded {
+        abilities,
+        sizes,
+        skeleton,
+    })
+}
+
+/// The kernel refused for want of a right.
+#[derive(Debug)]
+pub struct NotPermitted {
+    pub what: String,
+    /// libbpf's own words.
+    pub log: String,
+}
+
+impl std::fmt::Display for NotPermitted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} was not permitted", self.what)
+    }
+}
+
+impl std::error::Error for NotPermitted {}
+
+pub(crate) fn explain(error: &libbpf_rs::Error, what: &str) -> anyhow::Error {
+    let log = taken_log();
+    // It refuses the helpers that read memory, and the verifier then says no more than that a helper is unknown.
+    if abilities::is_confidential() {
+        return anyhow::Error::new(NotPermitted {
+            what: what.to_owned(),
+            log: "this kernel is locked down (confidentiality)".to_owned(),
+        });
+    }
+    if error.kind() == libbpf_rs::ErrorKind::PermissionDenied {
+        return anyhow::Error::new(NotPermitted {
+            what: what.to_owned(),
+            log,
+        });
+    }
+    anyhow!("{what}: {error}\n{log}")
+}
+
+fn select_programs(
+    open: &mut OpenIoschedSkel<'_>,
+    abilities: &Abilities,
+    detail: Detail,
+) -> Result<()> {
+    let progs = &mut open.progs;
+    progs
+        .block_bio_queue
+        .set_autoload(abilities.bio_queue.is_some() && !detail.without_q2g);
+    progs
+        .block_bio_backmerge
+        .set_autoload(abilities.back_merge.is_some());
+    progs
+        .block_bio_frontmerge
+        .set_autoload(abilities.front_merge.is_some());
+    progs
+        .block_rq_merge
+        .set_autoload(abilities.rq_merge.is_some());
+    progs
+        .block_io_start
+        .set_autoload(abilities.io_start.is_some());
+    progs
+        .block_rq_insert
+        .set_autoload((abilities.io_start.is_none() || detail.i2d) && abilities.insert.is_some());
+    progs
+        .block_rq_requeue
+        .set_autoload(abilities.requeue.is_some());
+    progs.writeback_dirty.set_autoload(detail.writeback);
+    if detail.writeback {
+        ensure!(
+            abilities.may_copy,
+            "following writeback up needs reads that the lockdown mode \"confidentiality\" forbids"
+        );
+        let name = abilities.writeback_dirty.context(
+            "this kernel has no tracepoint writeback_dirty_folio or writeback_dirty_page",
+        )?;
+        let attach_to = std::ffi::CString::new(name)?;
+        // SAFETY: the program is open and not loaded; libbpf copies the name.
+        let status = unsafe {
+            libbpf_sys::bpf_program__set_attach_target(
+                libbpf_rs::AsRawLibbpf::as_libbpf_object(&progs.writeback_dirty).as_ptr(),
+                0,
+                attach_to.as_ptr(),
+            )
+        };
+        ensure!(
+            status == 0,
+            "naming the tracepoint {name}: error {}",
+            -status
+        );
+    }
+    Ok(())
+}
+
+fn set_constants(
+    open: &mut OpenIoschedSkel<'_>,
+    abilities: &Abilities,
+    config: &Config,
+) -> Result<()> {
+    let constants = open
+        .maps
+        .rodata_data
+        .as_deref_mut()
+        .context("the BPF object has no constants")?;
+    constants.bio_queue_arg = abilities.bio_queue.unwrap_or(0);
+    constants.merge_arg = abilities.back_merge.unwrap_or(0);
+    constants.insert_arg = abilities.insert.unwrap_or(0);
+    constants.issue_arg = abilities.issue.unwrap_or(0);
+    constants.requeue_arg = abilities.requeue.unwrap_or(0);
+    constants.rq_merge_arg = abilities.rq_merge.unwrap_or(0);
+    constants.zone_ops = abilities.zone_ops;
+    constants.has_io_start = abilities.io_start.is_some();
+    constants.has_task_btf = abilities.task_btf;
+    constants.may_copy = abilities.may_copy;
+    constants.start_time_is_exact = abilities.start_time_is_exact;
+    constants.flush_seq_flag = abilities.flush_seq_flag;
+    constants.shards = config.shards;
+    let has_shard_per_cpu = libbpf_rs::num_possible_cpus()? <= config.shards as usize;
+    constants.counts_alone = has_shard_per_cpu && abilities.runs_alone;
+    constants.devices_are_coarse = config.coarse;
+    constants.with_order = config.detail.order;
+    constants.with_fairness = config.detail.fairness;
+    constants.with_i2d = config.detail.i2d;
+    constants.with_passthrough = config.detail.passthrough;
+    constants.with_writeback = config.detail.writeback;
+    Ok(())
+}
+
+/// Elements of a device in the in-flight table: its tags, one row per hardware queue for flush commands, and if
+/// passthrough is measured the tags again.
+pub(crate) fn inflight_elements(target: &Target, detail: Detail) -> u32 {
+    let tags = target.hardware_queues * target.depth;
+    tags + target.hardware_queues + if detail.passthrough { tags } else { 0 }
+}
+
+/// Overhead of an element of a hash table: an estimate, everything else is to the byte.
+const HASH_ELEMENT: usize = 64;
+
+pub(crate) struct Sizes {
+    pub devices: u32,
+    pub histograms: u32,
+    pub orders: u32,
+    pub dispatches: u32,
+    pub inflight: u32,
+    pub memory_bytes: u64,
+}
+
+fn size_maps(
+    open: &mut OpenIoschedSkel<'_>,
+    config: &Config,
+    abilities: &Abilities,
+) -> Result<Sizes> {
+    let slots = config.targets.len() as u32;
+    let devices = slots * config.shards;
+    let fine = devices * ROWS as u32;
+    let histograms = if config.coarse {
+        fine.div_ceil(COARSE as u32)
+    } else {
+        fine
+    };
+    let inflight: u32 = config
+        .targets
+        .iter()
+        .map(|target| inflight_elements(target, config.detail))
+        .sum();
+    let wanted = |is_wanted: bool, elements: u32| if is_wanted { elements } else { 1 };
+    let orders = wanted(config.detail.order, devices);
+    let dispatches = wanted(config.detail.order, slots * DISPATCHES as u32);
+    let dirtiers = wanted(config.detail.writeback, DIRTIERS);
+    let flush_bios = wanted(abilities.io_start.is_none(), FLUSH_BIOS);
+    let maps = &mut open.maps;
+    maps.devices.set_max_entries(devices)?;
+    maps.histograms.set_max_entries(histograms)?;
+    maps.inflight.set_max_entries(inflight)?;
+    maps.owners.set_max_entries(config.owners)?;
+    maps.owner_latencies
+        .set_max_entries(config.owner_histograms)?;
+    maps.owner_index.set_max_entries(config.owners)?;
+    maps.free_owners.set_max_entries(config.owners)?;
+    maps.targets.set_max_entries(slots)?;
+    maps.elevators.set_max_entries(2 * slots)?;
+    maps.orders.set_max_entries(orders)?;
+    maps.order_states.set_max_entries(slots)?;
+    maps.clocks.set_max_entries(slots)?;
+    maps.dispatches.set_max_entries(dispatches)?;
+    maps.dirtiers.set_max_entries(dirtiers)?;
+    maps.flush_bios.set_max_entries(flush_bios)?;
+    let bytes = |elements: u32, size: usize| u64::from(elements) * size as u64;
+    Ok(Sizes {
+        devices,
+        histograms,
+        orders,
+        dispatches,
+        inflight,
+        memory_bytes: bytes(devices, size_of::<device_stats>())
+            + bytes(histograms, size_of::<device_histogram>())
+            + bytes(inflight, size_of::<inflight>())
+            + bytes(config.owners, size_of::<owner>())
+            + bytes(config.owners, size_of::<owner_key>() + HASH_ELEMENT + 4)
+            + bytes(config.owner_histograms, size_of::<owner_latency>())
+            + bytes(orders, size_of::<order_stats>())
+            + bytes(dispatches, size_of::<dispatch>())
+            + bytes(QUEUE_IDS as u32, size_of::<queue>())
+            + bytes(2 * slots, HASH_ELEMENT + 24)
+            + bytes(THREADS, THREAD_BYTES)
+            + bytes(dirtiers, HASH_ELEMENT + 48)
+            + bytes(flush_bios, HASH_ELEMENT + 24),
+    })
+}
+
+pub(crate) fn fill_maps(skeleton: &IoschedSkel<'_>, config: &Config) -> Result<()> {
+    for index in 1..config.owners {
+        skeleton
+            .maps
+            .free_owners
+            .update(&[], &index.to_ne_bytes(), MapFlags::ANY)?;
+    }
+    let mut base = 0u32;
+    for (slot, target) in config.targets.iter().enumerate() {
+        let dev = (target.major << 20) | target.minor;
+        let value = [slot as u32, base, target.depth, target.hardware_queues];
+        let bytes: Vec<u8> = value.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        skeleton
+            .maps
+            .targets
+            .update(&dev.to_ne_bytes(), &bytes, MapFlags::ANY)?;
+        base += inflight_elements(target, config.detail);
+    }
+    Ok(())
+}
