@@ -9,8 +9,8 @@
 
 #include "wire.h"
 #include "compat.bpf.h"
-#include "cell.h"
 #include "queue.bpf.h"
+#include "cell.h"
 #include "owner.bpf.h"
 #include "detail.bpf.h"
 #include "inflight.bpf.h"

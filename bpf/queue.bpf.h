@@ -117,17 +117,15 @@ static __always_inline void follow_scheduler(struct queue *queue, struct request
 	struct elevator_of was = {.queue = (__u64)q, .elevator = queue->elevator};
 	struct elevator_of is = {.queue = (__u64)q, .elevator = (__u64)q->elevator};
 	__u8 seen = 1;
-	__u64 mine;
 
 	if (was.elevator == is.elevator)
 		return;
 	queue->elevator = is.elevator;
-	/* All ones for the first of several CPUs, else 0: a branch would double the verifier's work. */
-	mine = ~(__u64)((long)bpf_map_update_elem(&elevators, &is, &seen, BPF_NOEXIST) >> 63);
-	keep(mine);
+	if (bpf_map_update_elem(&elevators, &is, &seen, BPF_NOEXIST))
+		return;
 	bpf_map_delete_elem(&elevators, &was);
-	queue->epoch_ns = (start_ns & mine) | (queue->epoch_ns & ~mine);
-	__sync_fetch_and_add(&queue->switches, mine & 1);
+	queue->epoch_ns = start_ns;
+	__sync_fetch_and_add(&queue->switches, 1);
 }
 
 #endif

@@ -47,8 +47,8 @@ enum layout {
 	OWNER_UNIT_SHIFT = 6,
 	OWNER_SUB_BITS = 4,
 	OWNER_CELLS = 448,
-	COARSE = DEVICE_CELLS /
-		 OWNER_CELLS, /* so many of the owners' histograms have room in one of a device's */
+	/* So many of the owners' histograms have room in one of a device's. */
+	COARSE = DEVICE_CELLS / OWNER_CELLS,
 	/* Starvation gaps: unit 1.05 ms and 4 cells an octave, to 137 s. */
 	GAP_UNIT_SHIFT = 20,
 	GAP_SUB_BITS = 2,
