@@ -75,8 +75,8 @@ impl OwnerLatency {
 }
 
 /// Since when an owner has done nothing.
+#[derive(Clone, Copy)]
 struct Idle {
-    key: OwnerKey,
     /// Its I/Os and merges.
     done: u64,
     /// Recyclings ago.
@@ -150,20 +150,19 @@ impl Owners {
         let busy: Vec<u32> = (0..slots)
             .flat_map(|slot| tracer.inflight(slot).map(|state| state.owner))
             .collect();
-        self.idle.resize_with(self.high + 1, || None);
+        self.idle.resize(self.high + 1, None);
         for index in 1..=self.high {
             if !tracer.is_owner(index) {
                 continue;
             }
             let row = tracer.owner(index);
             let rests = self.rests(index, &row);
-            let key = owner_key(&row, "");
-            let is_gone = match key.kind {
-                OwnerKind::Process | OwnerKind::KernelThread => rests > 0 && !is_alive(&key),
-                OwnerKind::Writeback => rests >= RESTS_OF_WRITEBACK && !is_alive(&key),
+            let has_rested = match kind_of(&row) {
+                OwnerKind::Process | OwnerKind::KernelThread => rests > 0,
+                OwnerKind::Writeback => rests >= RESTS_OF_WRITEBACK,
                 OwnerKind::Workqueue | OwnerKind::Other => false,
             };
-            if is_gone && !busy.contains(&(index as u32)) {
+            if has_rested && !is_alive(row.key.tgid) && !busy.contains(&(index as u32)) {
                 tracer.recycle(index)?;
                 self.idle[index] = None;
                 if let Some(latency) = self.latencies.get_mut(index) {
@@ -178,23 +177,32 @@ impl Owners {
 
     /// For how many calls it has done nothing.
     fn rests(&mut self, index: usize, row: &owner) -> u32 {
-        let key = owner_key(row, "");
         let ios: u64 = row.op.iter().map(|op| op.ios).sum();
         let done = ios + row.back_merges + row.front_merges + row.rq_merges;
-        let rests = match &self.idle[index] {
-            Some(idle) if idle.key == key && idle.done == done => idle.rests + 1,
+        let rests = match self.idle[index] {
+            Some(idle) if idle.done == done => idle.rests + 1,
             _ => 0,
         };
-        self.idle[index] = Some(Idle { key, done, rests });
+        self.idle[index] = Some(Idle { done, rests });
         rests
     }
 }
 
 /// Is there still a process of that number? If it is a younger one the owner stays a while longer, no harm done.
 /// Asked by a signal that is none: /proc may be mounted so that it hides the processes of others.
-fn is_alive(key: &OwnerKey) -> bool {
-    let pid = Pid::from_raw(key.tgid.cast_signed());
+fn is_alive(tgid: u32) -> bool {
+    let pid = Pid::from_raw(tgid.cast_signed());
     pid.is_none_or(|pid| test_kill_process(pid) != Err(Errno::SRCH))
+}
+
+fn kind_of(row: &owner) -> OwnerKind {
+    match row.key.kind {
+        1 => OwnerKind::Process,
+        2 => OwnerKind::KernelThread,
+        3 => OwnerKind::Workqueue,
+        4 => OwnerKind::Writeback,
+        _ => OwnerKind::Other,
+    }
 }
 
 fn owner_key(row: &owner, device: &str) -> OwnerKey {
@@ -211,13 +219,7 @@ fn owner_key(row: &owner, device: &str) -> OwnerKey {
 
 fn fill_key(key: &mut OwnerKey, row: &owner, device: &str) {
     device.clone_into(&mut key.device);
-    key.kind = match row.key.kind {
-        1 => OwnerKind::Process,
-        2 => OwnerKind::KernelThread,
-        3 => OwnerKind::Workqueue,
-        4 => OwnerKind::Writeback,
-        _ => OwnerKind::Other,
-    };
+    key.kind = kind_of(row);
     key.tgid = row.key.tgid;
     // JSON's readers hold integers below 2^53 exactly.
     key.start_ms = match row.key.kind {
