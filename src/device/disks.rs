@@ -21,6 +21,8 @@ pub struct Disks {
     pub members: Vec<Device>,
     /// The targets, the members, and what is between them.
     pub stack: Vec<Device>,
+    /// Of the one file system that was named, if it was named by that.
+    pub mounted_on: Option<PathBuf>,
 }
 
 impl From<Device> for Disks {
@@ -31,6 +33,7 @@ impl From<Device> for Disks {
             targets: vec![device.clone()],
             members: vec![device.clone()],
             stack: vec![device],
+            mounted_on: None,
         }
     }
 }
@@ -39,6 +42,7 @@ impl Disks {
     /// What the words of a command line mean, and a line for each thing that was decided.
     pub fn resolve(words: &[String]) -> Result<(Disks, Vec<String>)> {
         let (mut named, mut targets, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+        let mut mounted_on = None;
         for word in words {
             let place = resolve::locate(word)?;
             let several = place.names.len() > 1;
@@ -57,6 +61,7 @@ impl Disks {
                 if several {
                     push_new(&mut named, point.display().to_string());
                 }
+                mounted_on = Some(point).filter(|_| words.len() == 1);
             }
             for device in below {
                 if !several {
@@ -65,7 +70,11 @@ impl Disks {
                 push_new(&mut targets, device);
             }
         }
-        Ok((Self::below(named, targets)?, notes))
+        let disks = Disks {
+            mounted_on,
+            ..Self::below(named, targets)?
+        };
+        Ok((disks, notes))
     }
 
     /// Of a device by its kernel name; none where it has gone.
@@ -104,6 +113,7 @@ impl Disks {
             targets,
             members,
             stack,
+            mounted_on: None,
         })
     }
 

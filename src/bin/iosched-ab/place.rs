@@ -1,6 +1,6 @@
 //! Whether a workload runs in a scratch file instead of on the raw device, and where.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use iosched::device::Disks;
@@ -17,19 +17,16 @@ pub struct Wanted {
     size: Size,
 }
 
-/// `specs` is how the devices were named: a writing workload runs on the file system that is mounted there.
+/// Where the disks were named by a mount point a writing workload runs on the file system there.
 pub fn wanted(
     arguments: &Conditions,
-    specs: &[String],
+    disks: &Disks,
     workload: &dyn Workload,
 ) -> Result<Option<Wanted>> {
     let by_default = workload.writes() && !arguments.destroy_data;
     let directory = match &arguments.scratch {
         Some(directory) => Some(directory.clone()),
-        None if by_default => match specs {
-            [spec] => mount_point(spec),
-            _ => None,
-        },
+        None if by_default => disks.mounted_on.clone(),
         None => None,
     };
     let Some(directory) = directory else {
@@ -74,11 +71,4 @@ pub fn find(
         }
         Err(error) => report.add_failure_of(Err(error)).map(|()| None),
     }
-}
-
-/// A directory that led to a device is one. A kernel name goes before what lies in the working directory.
-fn mount_point(spec: &str) -> Option<PathBuf> {
-    let path = Path::new(spec);
-    let is_disk = Path::new("/sys/class/block").join(spec).exists() && path.is_relative();
-    (path.is_dir() && !is_disk).then(|| path.to_owned())
 }

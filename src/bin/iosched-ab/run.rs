@@ -143,7 +143,7 @@ fn compare(wanted: Wanted<'_>) -> Result<()> {
     let wanted_place = if is_ours {
         None
     } else {
-        place::wanted(conditions, wanted.devices, &*workload)?
+        place::wanted(conditions, &disks, &*workload)?
     };
     let place = Request {
         disks: &disks,
