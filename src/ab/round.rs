@@ -12,7 +12,7 @@ use super::turn::Turn;
 use super::vigil::Vigil;
 use super::{drift, exclusion, values};
 use crate::arm::Arm;
-use crate::device::uevents::{Uevent, Uevents};
+use crate::device::uevents::{Told, Uevent, Uevents};
 use crate::device::{Device, Disks};
 use crate::environment::CpuTimes;
 use crate::interrupt;
@@ -60,7 +60,7 @@ struct Measured {
     /// The machine was suspended, or this process was stopped.
     pause: Option<String>,
     /// What the kernel told of the disks.
-    uevents: Vec<Uevent>,
+    told: Told,
 }
 
 impl Bench<'_> {
@@ -86,8 +86,8 @@ impl Bench<'_> {
         let now = disks.iter().map(scheduler::read);
         let now = now.collect::<Result<Vec<_>>>()?;
         let mut drifted = drift::drifted(disks, first, &applied, &now);
-        let told = measured.uevents.iter();
         // What a rule of udev makes of those that were asked for shows in the settings.
+        let told = measured.told.events.iter();
         let own = told.filter(|event| !event.is_asked_for);
         drifted.extend(own.map(|event| format!("the kernel told of a {event}")));
         Ok(self.round(turn, applied, started, drifted, measured, load))
@@ -108,7 +108,7 @@ impl Bench<'_> {
             outcome,
             cgroups,
             pause,
-            uevents,
+            told,
         } = measured;
         let name = self.disks.name();
         let window = window.map_or_else(|| Interval::nothing(&name), |w| w.together(&name));
@@ -148,7 +148,7 @@ impl Bench<'_> {
                 outcome,
                 foreign,
                 load,
-                uevents: uevents.iter().map(Uevent::to_string).collect(),
+                uevents: told.lines(),
                 insufficient_tail: values.insufficient_tail,
                 fragile_percentile: values.fragile_percentile,
             },
@@ -196,16 +196,16 @@ impl Bench<'_> {
         let outcome = wait_for_end(&mut *running, &mut vigil)?;
         let pause = vigil.problem();
         let whole = Interval::between(&before, &self.probe.snapshot()?)?;
-        let mut uevents = self.uevents.take();
+        let mut told = self.uevents.take();
         let is_ours = |event: &Uevent| self.disks.stack.iter().any(|disk| event.is_of(&disk.name));
-        uevents.retain(is_ours);
+        told.events.retain(is_ours);
         Ok(Measured {
             window: timed.unwrap_or_else(|| Some(whole.clone())),
             whole,
             outcome,
             cgroups,
             pause,
-            uevents,
+            told,
         })
     }
 

@@ -84,6 +84,33 @@ impl std::fmt::Display for Uevent {
     }
 }
 
+/// What came in some time.
+pub struct Told {
+    pub events: Vec<Uevent>,
+    /// Nothing was dropped, as the kernel does when too many come at once.
+    pub is_whole: bool,
+}
+
+impl Default for Told {
+    fn default() -> Self {
+        Told {
+            events: Vec::new(),
+            is_whole: true,
+        }
+    }
+}
+
+impl Told {
+    /// For people.
+    pub fn lines(&self) -> Vec<String> {
+        let dropped = "the kernel dropped events: too many came at once";
+        let events = self.events.iter().map(Uevent::to_string);
+        events
+            .chain((!self.is_whole).then(|| dropped.to_owned()))
+            .collect()
+    }
+}
+
 /// Listens from its making on.
 pub struct Uevents {
     socket: OwnedFd,
@@ -105,16 +132,16 @@ impl Uevents {
         Ok(Uevents { socket })
     }
 
-    /// Those that came since the last call. When too many came at once the kernel drops some: then the state of the disk,
-    /// which is read as well, has to do.
-    pub fn take(&self) -> Vec<Uevent> {
-        let mut events = Vec::new();
+    /// Those that came since the last call.
+    pub fn take(&self) -> Told {
+        let mut told = Told::default();
         let mut buffer = [0; LARGEST_BYTES];
         loop {
             match recv(&self.socket, &mut buffer, RecvFlags::empty()) {
-                Ok((length, _)) => events.extend(Uevent::parse(&buffer[..length])),
-                Err(Errno::INTR | Errno::NOBUFS) => {}
-                Err(_) => return events,
+                Ok((length, _)) => told.events.extend(Uevent::parse(&buffer[..length])),
+                Err(Errno::INTR) => {}
+                Err(Errno::NOBUFS) => told.is_whole = false,
+                Err(_) => return told,
             }
         }
     }
@@ -145,6 +172,17 @@ mod tests {
         let part = event("remove@/devices/x/block/sda/sda1|").expect("one");
         assert!(part.is_of("sda") && !part.is_of("sda1"));
         assert!(!event("add@/devices/x/net/sda|").expect("one").is_of("sda"));
+    }
+
+    #[test]
+    fn what_was_dropped_is_told() {
+        let event = event("change@/devices/x/block/sda|").expect("one");
+        let told = |is_whole| Told {
+            events: vec![event.clone()],
+            is_whole,
+        };
+        assert_eq!(told(true).lines(), ["change of sda"]);
+        assert_eq!(told(false).lines().len(), 2);
     }
 
     #[test]
