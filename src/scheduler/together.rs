@@ -15,7 +15,9 @@ pub fn apply_onto_all(
     arm: &Arm,
     baselines: &[SavedQueue],
 ) -> Result<Vec<Applied>> {
-    let before = disks
+    // The last one is never put back: nothing comes after it that could fail.
+    let all_but_last = &disks[..disks.len().saturating_sub(1)];
+    let before = all_but_last
         .iter()
         .map(|disk| SavedQueue::take(disk, slice::from_ref(arm)))
         .collect::<Result<Vec<_>>>()?;
