@@ -52,6 +52,14 @@ impl Pair {
         self.disks.each_ref().map(LoopDevice::node)
     }
 
+    /// One file system over both, mounted.
+    fn btrfs(&self) -> Mounted {
+        let [first, second] = self.nodes();
+        let how = ["-q", "-d", "raid0", "-m", "raid1", &first, &second];
+        run("mkfs.btrfs", &how);
+        Mounted::new(&first)
+    }
+
     /// In the order of their numbers, as results have them.
     fn names(&self) -> Vec<&str> {
         let mut devices: Vec<&Device> = self.disks.iter().map(|disk| &disk.device).collect();
@@ -119,12 +127,7 @@ fn had_their_arms(result: &Value, names: &[&str]) {
 #[ignore = "root"]
 fn a_btrfs_of_two_disks_is_switched_and_measured_as_one() {
     let (pair, program) = (Pair::new(), Program::new(BINARY));
-    let nodes = pair.nodes();
-    run(
-        "mkfs.btrfs",
-        &["-q", "-d", "raid0", "-m", "raid1", &nodes[0], &nodes[1]],
-    );
-    let mounted = Mounted::new(&nodes[0]);
+    let mounted = pair.btrfs();
     let point = mounted.path().display().to_string();
     let file = mounted.path().join("file").display().to_string();
     let source = [
@@ -200,11 +203,7 @@ fn a_btrfs_of_two_disks_is_switched_and_measured_as_one() {
 fn a_scratch_file_on_a_btrfs_is_on_both_disks_and_so_must_the_run_be() {
     let (pair, program) = (Pair::new(), Program::new(BINARY));
     let nodes = pair.nodes();
-    run(
-        "mkfs.btrfs",
-        &["-q", "-d", "raid0", "-m", "raid1", &nodes[0], &nodes[1]],
-    );
-    let mounted = Mounted::new(&nodes[0]);
+    let mounted = pair.btrfs();
     let point = mounted.path().display().to_string();
     let job = "[slow]\nrw=randwrite\nbs=64k\nioengine=psync\nrate_iops=300\ndirect=1\n";
     fs::write(program.file("slow.fio"), job).expect("a job file");

@@ -283,10 +283,19 @@ fn the_guardian_puts_back_what_a_killed_one_changed() {
         terminal
     };
     assert_eq!(program.journals().len(), 1);
+    is_killed_and_all_is_back(terminal, &program, &disk, &before);
+}
+
+fn is_killed_and_all_is_back(
+    terminal: Terminal,
+    program: &Program,
+    disk: &LoopDevice,
+    before: &State,
+) {
     terminal.signal(Signal::KILL);
     terminal.end();
     eventually("the settings are back", || {
-        state(&disk) == before && program.journals().is_empty()
+        state(disk) == *before && program.journals().is_empty()
     });
 }
 

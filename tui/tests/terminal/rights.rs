@@ -5,13 +5,13 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 
-use rustix::process::Signal;
-
 use crate::pty::Terminal;
 use crate::support::LoopDevice;
 use crate::support::program::Program;
 use crate::support::traces::children_of;
-use crate::{BINARY, Load, SIZE_BYTES, disk_of, eventually, flip, started, state};
+use crate::{
+    BINARY, Load, SIZE_BYTES, disk_of, eventually, flip, is_killed_and_all_is_back, started, state,
+};
 
 const NOBODY: u32 = 65534;
 /// Bits of linux/capability.h.
@@ -96,11 +96,7 @@ fn the_rights_that_are_kept_are_enough() {
     } else {
         assert_eq!(spared.trim(), "-1000");
     }
-    terminal.signal(Signal::KILL);
-    terminal.end();
-    eventually("the settings are back", || {
-        state(&disk) == before && program.journals().is_empty()
-    });
+    is_killed_and_all_is_back(terminal, &program, &disk, &before);
 }
 
 /// That all of it goes is in `the_demo_brings_its_disk_and_leaves_nothing`.
