@@ -313,8 +313,8 @@ pub struct Ascending<'a> {
 }
 
 impl Ascending<'_> {
-    #[inline]
     /// The count of a cell that is above those asked for before; it must be more than zero in the end.
+    #[inline]
     pub fn count(&mut self, cell: usize) -> &mut u64 {
         let cell = cell.min(self.histogram.layout.cells as usize - 1) as u32;
         let cells = &mut self.histogram.cells;
