@@ -34,7 +34,8 @@ const CASES: [(u32, usize); 7] = [
     (500, 8),
 ];
 const SECONDS: u32 = 4;
-const PAUSE: Duration = Duration::from_millis(250);
+/// Before each look: time for the load to take the caches.
+const PAUSE: Duration = Duration::from_millis(125);
 
 fn main() -> ExitCode {
     match interrupt::install().and_then(|()| run()) {
@@ -107,24 +108,21 @@ fn case(readers: &Path, processes: u32, disks: &[Disk], statistics: &Statistics)
     let mut looks = Vec::new();
     let mut before = probe.snapshot()?;
     while child.try_wait()?.is_none() {
-        std::thread::sleep(PAUSE);
         if let Err(ended) = interrupt::check() {
             child.kill()?;
             return Err(ended);
         }
-        let start = cpu_ns();
-        let counters = probe.snapshot_of_counters()?;
-        let counted = cpu_ns();
+        std::thread::sleep(PAUSE);
+        let (counters_ns, counters) = timed(|| probe.snapshot_of_counters())?;
         probe.reuse(counters);
-        let begin = cpu_ns();
-        let after = probe.snapshot()?;
-        let read = cpu_ns();
-        let owners = Interval::between(&before, &after)?.owners.len();
+        std::thread::sleep(PAUSE);
+        let (snapshot_ns, after) = timed(|| probe.snapshot())?;
+        let (interval_ns, interval) = timed(|| Interval::between(&before, &after))?;
         looks.push(Look {
-            owners,
-            counters_ns: counted - start,
-            snapshot_ns: read - begin,
-            interval_ns: cpu_ns() - read,
+            owners: interval.owners.len(),
+            counters_ns,
+            snapshot_ns,
+            interval_ns,
         });
         probe.reuse(std::mem::replace(&mut before, after));
     }
@@ -154,7 +152,13 @@ struct Look {
     interval_ns: u64,
 }
 
-/// Of this thread: the readers take the CPUs away in between.
+/// CPU time of this thread: the readers take the CPUs away in between.
+fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<(u64, T)> {
+    let start = cpu_ns();
+    let result = work()?;
+    Ok((cpu_ns() - start, result))
+}
+
 fn cpu_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     (time.tv_sec * 1_000_000_000 + time.tv_nsec).cast_unsigned()
