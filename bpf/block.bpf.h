@@ -27,6 +27,7 @@ enum bpf_map_type_used {
 	BPF_MAP_TYPE_QUEUE = 22,
 };
 enum bpf_flags_used {
+	BPF_ANY = 0,
 	BPF_NOEXIST = 1,
 	BPF_F_MMAPABLE = 1U << 10,
 };

@@ -137,6 +137,8 @@ unsafe impl Plain for dispatch {}
 unsafe impl Plain for inflight {}
 // SAFETY: as above.
 unsafe impl Plain for queue {}
+// SAFETY: one word.
+unsafe impl Plain for u64 {}
 
 /// A device to trace, with the size of its tag space.
 #[derive(Clone, Debug)]
@@ -192,6 +194,7 @@ pub struct Tracer {
     dispatches: MappedArray<dispatch>,
     inflight: MappedArray<inflight>,
     queues: MappedArray<queue>,
+    queue_places: MappedArray<u64>,
     memory_bytes: u64,
     skeleton: IoschedSkel<'static>,
 }
@@ -220,6 +223,7 @@ impl Tracer {
             dispatches: MappedArray::new(&skeleton.maps.dispatches, sizes.dispatches as usize)?,
             inflight: MappedArray::new(&skeleton.maps.inflight, sizes.inflight as usize)?,
             queues: MappedArray::writable(&skeleton.maps.queues, QUEUE_IDS)?,
+            queue_places: MappedArray::new(&skeleton.maps.queue_places, config.targets.len())?,
             memory_bytes: sizes.memory_bytes,
             abilities,
             config,
@@ -309,9 +313,10 @@ impl Tracer {
 
     /// What the programs know of the device's queue; none before its first I/O.
     fn queue(&self, slot: usize) -> Option<(usize, queue)> {
-        (0..QUEUE_IDS)
-            .map(|id| (id, self.queues.get(id)))
-            .find(|(_, queue)| queue.traced == 1 && queue.target.slot as usize == slot)
+        let id = self.queue_places.get(slot).checked_sub(1)? as usize;
+        let queue = self.queues.get(id);
+        // Another device's may have taken the place since.
+        (queue.traced == 1 && queue.target.slot as usize == slot).then_some((id, queue))
     }
 
     /// How often the device's scheduler has been changed, by whomever, with I/O before and after it.

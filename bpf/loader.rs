@@ -259,6 +259,7 @@ fn size_maps(
     maps.owner_index.set_max_entries(config.owners)?;
     maps.free_owners.set_max_entries(config.owners)?;
     maps.targets.set_max_entries(slots)?;
+    maps.queue_places.set_max_entries(slots)?;
     maps.elevators.set_max_entries(2 * slots)?;
     maps.orders.set_max_entries(orders)?;
     maps.order_states.set_max_entries(slots)?;
@@ -282,6 +283,7 @@ fn size_maps(
             + bytes(orders, size_of::<order_stats>())
             + bytes(dispatches, size_of::<dispatch>())
             + bytes(QUEUE_IDS as u32, size_of::<queue>())
+            + bytes(slots, size_of::<u64>())
             + bytes(2 * slots, HASH_ELEMENT + 24)
             + bytes(THREADS, THREAD_BYTES)
             + bytes(dirtiers, HASH_ELEMENT + 48)

@@ -27,6 +27,15 @@ struct {
 	__type(value, struct queue);
 } queues SEC(".maps");
 
+/* For user space: where a device's queue stands above, plus 1; 0 before its first event. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* devices, set before the load */
+	__type(key, __u32);
+	__type(value, __u64);
+} queue_places SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -63,16 +72,19 @@ static __always_inline void add(__u64 *counter, __u64 n)
 	} while (0)
 
 /* First event of a queue, or its id has passed to another queue. */
-static __noinline int resolve(struct queue *entry, __u64 address, __u64 elevator, __u32 dev)
+static __noinline int resolve(struct queue *entry, __u64 address, __u64 elevator, __u32 dev, __u32 id)
 {
 	struct target *target;
+	__u64 place = (__u64)id + 1;
 
 	if (!entry)
 		return 0;
 	target = bpf_map_lookup_elem(&targets, &dev);
 	entry->traced = target != 0;
-	if (target)
+	if (target) {
 		entry->target = *target;
+		bpf_map_update_elem(&queue_places, &target->slot, &place, BPF_ANY);
+	}
 	entry->elevator = elevator;
 	entry->epoch_ns = 0;
 	entry->switches = 0;
@@ -91,7 +103,7 @@ static __always_inline struct queue *traced_queue(struct request_queue *q, struc
 		if (!disk)
 			return 0;
 		resolve(entry, (__u64)q, (__u64)q->elevator,
-			((__u32)disk->major << 20) | (__u32)disk->first_minor);
+			((__u32)disk->major << 20) | (__u32)disk->first_minor, id);
 	}
 	return entry->traced ? entry : 0;
 }
