@@ -4,6 +4,7 @@
 //! `2^-sub_bits` of its value (1.6 % for [`DEVICE`]) or one unit near zero. Refuses: averages of percentiles (there is
 //! no such function here; add the counts), and layouts whose cells do not nest.
 
+mod cell;
 mod layout;
 
 use std::cmp::Ordering;
@@ -13,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
+use cell::{Cell, MAX_COUNT};
 pub use layout::{DEVICE, GAP, Layout, OWNER};
 
 /// Counts by cell, of those that hold something: few of the 1792 ever do, and there are thousands of histograms.
@@ -21,7 +23,7 @@ pub use layout::{DEVICE, GAP, Layout, OWNER};
 pub struct Histogram {
     layout: Layout,
     /// Ascending, without empty ones.
-    cells: Vec<(u32, u64)>,
+    cells: Vec<Cell>,
 }
 
 impl Clone for Histogram {
@@ -59,10 +61,10 @@ impl Histogram {
                 "the probe and this program are of different versions; rebuild both",
             ));
         }
-        let cells = (0..).zip(counts.iter().map(|&n| u64::from(n)));
+        let cells = (0..).zip(counts).filter(|&(_, &n)| n > 0);
         Ok(Histogram {
             layout,
-            cells: cells.filter(|(_, n)| *n > 0).collect(),
+            cells: cells.map(|(i, &n)| Cell::saturating(i, n.into())).collect(),
         })
     }
 
@@ -72,7 +74,9 @@ impl Histogram {
 
     /// Those that hold something, ascending.
     pub fn cells(&self) -> impl DoubleEndedIterator<Item = (usize, u64)> + '_ {
-        self.cells.iter().map(|&(i, n)| (i as usize, n))
+        self.cells
+            .iter()
+            .map(|cell| (cell.place() as usize, cell.count()))
     }
 
     pub fn record(&mut self, ns: u64) {
@@ -87,7 +91,7 @@ impl Histogram {
     pub fn ascending(&mut self) -> Ascending<'_> {
         Ascending {
             histogram: self,
-            place: 0,
+            at: 0,
         }
     }
 
@@ -97,12 +101,12 @@ impl Histogram {
             return;
         }
         let cell = cell.min(self.layout.cells as usize - 1) as u32;
-        match self.cells.binary_search_by_key(&cell, |&(i, _)| i) {
-            Ok(place) => {
-                let count = &mut self.cells[place].1;
-                *count = count.saturating_add(n);
+        match self.cells.binary_search_by_key(&cell, |cell| cell.place()) {
+            Ok(at) => {
+                let count = self.cells[at].count().saturating_add(n);
+                self.cells[at] = Cell::saturating(cell, count);
             }
-            Err(place) => self.cells.insert(place, (cell, n)),
+            Err(at) => self.cells.insert(at, Cell::saturating(cell, n)),
         }
     }
 
@@ -111,20 +115,21 @@ impl Histogram {
     }
 
     pub fn count(&self) -> u64 {
-        let counts = self.cells.iter().map(|&(_, n)| n);
+        let counts = self.cells.iter().map(|cell| cell.count());
         counts.fold(0, u64::saturating_add)
     }
 
     /// Values in the last cell, which has no upper end: a quantile that lands there is a lower bound.
     pub fn count_in_last_cell(&self) -> u64 {
         let last = self.cells.last();
-        last.map_or(0, |&(i, n)| if i + 1 == self.layout.cells { n } else { 0 })
+        let last = last.filter(|cell| cell.place() + 1 == self.layout.cells);
+        last.map_or(0, |cell| cell.count())
     }
 
     /// Where the occupied cells end: no value is larger, but for those in the layout's last cell.
     pub fn end_ns(&self) -> Option<u64> {
         let last = self.cells.last()?;
-        Some(self.layout.upper_ns(last.0 as usize))
+        Some(self.layout.upper_ns(last.place() as usize))
     }
 
     /// Adds the other's counts: exact, in any order. An empty one takes the other's layout.
@@ -139,13 +144,14 @@ impl Histogram {
         self.refuse_other_layout(other)?;
         let mut cells = Vec::with_capacity(self.cells.len().max(other.cells.len()));
         let (mut mine, mut theirs) = (&self.cells[..], &other.cells[..]);
-        while let (Some((&(i, n), my_rest)), Some((&(j, m), their_rest))) =
+        while let (Some((&a, my_rest)), Some((&b, their_rest))) =
             (mine.split_first(), theirs.split_first())
         {
+            let (i, j) = (a.place(), b.place());
             cells.push(match i.cmp(&j) {
-                Ordering::Less => (i, n),
-                Ordering::Greater => (j, m),
-                Ordering::Equal => (i, n.checked_add(m).ok_or_else(broken)?),
+                Ordering::Less => a,
+                Ordering::Greater => b,
+                Ordering::Equal => Cell::new(i, a.count() + b.count()).ok_or_else(broken)?,
             });
             if i <= j {
                 mine = my_rest;
@@ -165,17 +171,17 @@ impl Histogram {
         self.refuse_other_layout(earlier)?;
         let mut cells = Vec::with_capacity(self.cells.len());
         let mut before = &earlier.cells[..];
-        for &(i, n) in &self.cells {
+        for &cell in &self.cells {
             let known = match before.split_first() {
-                Some((&(j, m), rest)) if j == i => {
+                Some((&known, rest)) if known.place() == cell.place() => {
                     before = rest;
-                    m
+                    known.count()
                 }
                 _ => 0,
             };
-            match n.checked_sub(known).ok_or_else(broken)? {
+            match cell.count().checked_sub(known).ok_or_else(broken)? {
                 0 => {}
-                count => cells.push((i, count)),
+                count => cells.push(Cell::saturating(cell.place(), count)),
             }
         }
         if !before.is_empty() {
@@ -309,22 +315,22 @@ fn broken() -> anyhow::Error {
 /// Walks over the cells instead of looking for each.
 pub struct Ascending<'a> {
     histogram: &'a mut Histogram,
-    place: usize,
+    at: usize,
 }
 
 impl Ascending<'_> {
-    /// The count of a cell that is above those asked for before; it must be more than zero in the end.
+    /// Puts what `count` makes of it in the place of the count of a cell above those before; it must not be 0.
     #[inline]
-    pub fn count(&mut self, cell: usize) -> &mut u64 {
+    pub fn update(&mut self, cell: usize, count: impl FnOnce(u64) -> u64) {
         let cell = cell.min(self.histogram.layout.cells as usize - 1) as u32;
         let cells = &mut self.histogram.cells;
-        while cells.get(self.place).is_some_and(|&(i, _)| i < cell) {
-            self.place += 1;
+        while cells.get(self.at).is_some_and(|at| at.place() < cell) {
+            self.at += 1;
         }
-        if cells.get(self.place).is_none_or(|&(i, _)| i > cell) {
-            cells.insert(self.place, (cell, 0));
+        match cells.get_mut(self.at) {
+            Some(at) if at.place() == cell => *at = Cell::saturating(cell, count(at.count())),
+            _ => cells.insert(self.at, Cell::saturating(cell, count(0))),
         }
-        &mut cells[self.place].1
     }
 }
 
@@ -340,7 +346,11 @@ impl From<Histogram> for Sparse {
     fn from(h: Histogram) -> Self {
         Sparse {
             layout: h.layout,
-            cells: h.cells,
+            cells: h
+                .cells
+                .iter()
+                .map(|cell| (cell.place(), cell.count()))
+                .collect(),
         }
     }
 }
@@ -357,6 +367,16 @@ impl TryFrom<Sparse> for Histogram {
             return Err(format!("histogram cell {i} is outside its layout"));
         }
         cells.retain(|cell| cell.1 > 0);
+        let cells = cells
+            .into_iter()
+            .map(|(i, n)| {
+                Cell::new(i, n).ok_or_else(|| {
+                    format!(
+                        "histogram cell {i} counts {n}, more than the {MAX_COUNT} of its 48 bits"
+                    )
+                })
+            })
+            .collect::<Result<_, _>>()?;
         Ok(Histogram { layout, cells })
     }
 }

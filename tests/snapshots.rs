@@ -5,6 +5,7 @@ mod support;
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use iosched::probe::{Detail, Probe};
 use iosched::snapshot::{Interval, OwnerNumbers, Snapshot};
@@ -84,4 +85,49 @@ fn histograms_that_were_left_out_for_a_while_are_exact_again() {
     let idle = probe.snapshot().expect("a snapshot");
     assert_eq!(ours(&third, &idle), None);
     assert_eq!(own_row(&third.owners), own_row(&idle.owners));
+}
+
+/// A histogram is left alone while its counts are as they were.
+#[test]
+#[ignore = "root"]
+fn looks_in_quick_succession_miss_nothing() {
+    const LOOKS: usize = 3000;
+    let disk = Disk::new();
+    let devices = std::slice::from_ref(&disk.0.device);
+    let mut probe = Probe::attach(devices, 0, Detail::default()).expect("a probe");
+    let is_over = AtomicBool::new(false);
+    let reads = std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut reads = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                disk.read(1);
+                reads += 1;
+            }
+            reads
+        });
+        let mut behind = None;
+        for _ in 0..LOOKS {
+            let now = probe.snapshot().expect("a snapshot");
+            let row = own_row(&now.owners);
+            // Of the last one the kernel may not have counted more than that it is done.
+            behind = behind.or(row
+                .map(|row| [row.ios(), row.q2d[0].count() + 1, row.d2c[0].count() + 1])
+                .filter(|[ios, q2d, d2c]| ios > q2d.min(d2c)));
+            probe.reuse(now);
+        }
+        is_over.store(true, Ordering::Relaxed);
+        assert_eq!(
+            behind, None,
+            "reads, and one more than their histograms hold"
+        );
+        reader.join().expect("its reads")
+    });
+    let end = probe.snapshot().expect("a snapshot");
+    let row = own_row(&end.owners).expect("our reads");
+    assert!(reads > 1000, "{reads}");
+    let missed = end.devices[0].quality.lost_events();
+    assert_eq!(
+        [row.ios(), row.q2d[0].count(), row.d2c[0].count()],
+        [reads - missed; 3]
+    );
 }

@@ -26,7 +26,7 @@ impl Wide {
         for (shard, last) in last.iter_mut().enumerate() {
             let mut counts = total.ascending();
             tracer.new_counts((slot, shard, row), last, |cell, n| {
-                *counts.count(cell) += u64::from(n);
+                counts.update(cell, |count| count + u64::from(n));
             });
         }
     }
@@ -37,7 +37,8 @@ impl Wide {
 pub(super) fn advance_owner(total: &mut Histogram, tracer: &Tracer, index: usize, which: usize) {
     let mut counts = total.ascending();
     tracer.owner_cells(index, which, |cell, now| {
-        let count = counts.count(cell);
-        *count += u64::from(now.wrapping_sub(*count as u32));
+        counts.update(cell, |count| {
+            count + u64::from(now.wrapping_sub(count as u32))
+        });
     });
 }
