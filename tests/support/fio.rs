@@ -48,6 +48,14 @@ impl Fio {
     }
 }
 
+/// One whose end nobody awaits ends here.
+impl Drop for Fio {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// Runs a program to a good end; the process id that it had.
 #[track_caller]
 pub fn pid_of_run(program: &str, arguments: &[&str]) -> u32 {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use iosched::probe::{Detail, Probe};
 use iosched::snapshot::{
-    DeviceNumbers, DeviceOp, Edges, Interval, Op, OwnerNumbers, OwnerOp, Quality, Stage,
+    DeviceNumbers, DeviceOp, Edges, Interval, Op, OwnerNumbers, OwnerOp, Quality, Snapshot, Stage,
 };
 
 use crate::Disk;
@@ -30,30 +30,34 @@ impl Watch {
         self.probe.measures_q2g()
     }
 
-    /// What it counted while `work` was done.
-    /// Waits until each of these processes has read something.
+    /// Waits until each of these processes has read something from now on.
     #[track_caller]
     pub fn until_all_read(&mut self, pids: [u32; 2]) {
+        let start = self.probe.snapshot().expect("a snapshot");
         for _ in 0..300 {
-            let owners = self.probe.snapshot().expect("a snapshot").owners;
+            std::thread::sleep(Duration::from_millis(20));
+            let seen = self.since(&start);
             let reads = |pid: &u32| {
-                let mut rows = owners.iter().filter(|owner| owner.key.tgid == *pid);
+                let mut rows = seen.0.owners.iter().filter(|owner| owner.key.tgid == *pid);
                 rows.any(|owner| owner.ops[Op::Read as usize].ios > 0)
             };
             if pids.iter().all(reads) {
                 return;
             }
-            std::thread::sleep(Duration::from_millis(20));
         }
         panic!("one of {pids:?} reads nothing");
     }
 
+    /// What it counted while `work` was done.
     pub fn over<T>(&mut self, work: impl FnOnce() -> T) -> (Seen, T) {
         let earlier = self.probe.snapshot().expect("a snapshot");
         let result = work();
+        (self.since(&earlier), result)
+    }
+
+    fn since(&mut self, earlier: &Snapshot) -> Seen {
         let later = self.probe.snapshot().expect("a snapshot");
-        let interval = Interval::between(&earlier, &later).expect("an interval");
-        (Seen(interval), result)
+        Seen(Interval::between(earlier, &later).expect("an interval"))
     }
 }
 

@@ -2,6 +2,7 @@
 //! counts say. Profile `truth`.
 
 use std::fs;
+use std::thread::sleep;
 use std::time::Duration;
 
 use iosched::fairness::Fairness;
@@ -57,62 +58,69 @@ impl Two {
     }
 }
 
-/// Reads of 4 KiB that two processes get done in so many seconds on a disk that takes one at a time, for 1 ms each.
-fn reads_of_two(watch: &mut Watch, disk: &Disk, jobs: [&str; 2], seconds: u32) -> Two {
-    let start = |job: &str| {
-        let job = format!("--rw=randread --time_based --runtime={} {job}", seconds + 2);
-        Fio::start(&disk.node(), &job)
-    };
-    let both = jobs.map(start);
-    // Neither alone at the start or the end.
-    watch.until_all_read(both.each_ref().map(Fio::pid));
-    let (seen, ()) = watch.over(|| std::thread::sleep(Duration::from_secs(seconds.into())));
-    let pids = both.each_ref().map(Fio::pid);
-    let reads = pids.map(|pid| {
-        let rows = seen.0.owners.iter().filter(|owner| owner.key.tgid == pid);
-        let reads: u64 = rows.map(|owner| owner.ops[Op::Read as usize].ios).sum();
-        reads as f64
-    });
-    for fio in both {
-        fio.end();
+/// Two processes that read 4 KiB at a time, until they are dropped, from a disk that takes one at a time, for 1 ms each.
+struct Readers<'a> {
+    disk: &'a Disk,
+    watch: Watch,
+    both: [Fio; 2],
+}
+
+impl Readers<'_> {
+    fn start<'a>(disk: &'a Disk, jobs: [&str; 2]) -> Readers<'a> {
+        let watch = watch(disk);
+        let start = |job| {
+            let job = format!("--rw=randread --time_based --runtime=1h {job}");
+            Fio::start(&disk.node(), &job)
+        };
+        let both = jobs.map(start);
+        Readers { disk, watch, both }
     }
-    let sum = reads[0] + reads[1];
-    // The disk's counters are copied some milliseconds before those of the processes.
-    let all = seen.op(Op::Read).ios as f64;
-    assert!((all - sum).abs() <= 5.0, "{all} reads, {sum} of these two");
-    let window_s = seen.0.duration_s();
-    // One that was under way at the start may end in it.
-    let share = (sum - 1.0) / (window_s * 1000.0);
-    assert!(
-        (0.8..1.0).contains(&share),
-        "{sum} reads of 1 ms in {window_s} s"
-    );
-    Two { seen, pids, reads }
+
+    /// What they get done in so many seconds under a scheduler.
+    fn under(&mut self, scheduler: &str, seconds: u64) -> Two {
+        // The switch waits for what is in flight: what is read after it is read under this scheduler.
+        self.disk.set_scheduler(scheduler);
+        if scheduler != "none" {
+            self.disk.set("queue/nr_requests", "64");
+        }
+        let pids = self.both.each_ref().map(Fio::pid);
+        // Neither alone at the start or the end.
+        self.watch.until_all_read(pids);
+        let (seen, ()) = self.watch.over(|| sleep(Duration::from_secs(seconds)));
+        let reads = pids.map(|pid| {
+            let rows = seen.0.owners.iter().filter(|owner| owner.key.tgid == pid);
+            let reads: u64 = rows.map(|owner| owner.ops[Op::Read as usize].ios).sum();
+            reads as f64
+        });
+        let sum = reads[0] + reads[1];
+        // The disk's counters are copied some milliseconds before those of the processes.
+        let all = seen.op(Op::Read).ios as f64;
+        assert!((all - sum).abs() <= 5.0, "{all} reads, {sum} of these two");
+        let window_s = seen.0.duration_s();
+        // One that was under way at the start may end in it.
+        let share = (sum - 1.0) / (window_s * 1000.0);
+        assert!(
+            (0.8..1.0).contains(&share),
+            "{scheduler}: {sum} reads of 1 ms in {window_s} s"
+        );
+        Two { seen, pids, reads }
+    }
 }
 
 fn disk() -> Disk {
     Disk::null_blk(1_000_000, &[("hw_queue_depth", "1")])
 }
 
-fn set(disk: &Disk, scheduler: &str) {
-    disk.set_scheduler(scheduler);
-    if scheduler != "none" {
-        disk.set("queue/nr_requests", "64");
-    }
-}
-
 #[test]
 fn only_bfq_makes_idle_priority_wait() {
     let disk = disk();
-    let mut watch = watch(&disk);
+    let jobs = [
+        "--iodepth=8 --prioclass=2 --prio=4",
+        "--iodepth=8 --prioclass=3",
+    ];
+    let mut readers = Readers::start(&disk, jobs);
     for scheduler in ["none", "kyber", "bfq"] {
-        set(&disk, scheduler);
-        let jobs = [
-            "--iodepth=8 --prioclass=2 --prio=4",
-            "--iodepth=8 --prioclass=3",
-        ];
-        let two = reads_of_two(&mut watch, &disk, jobs, 1);
-        let [best_effort, idle] = two.reads;
+        let [best_effort, idle] = readers.under(scheduler, 1).reads;
         println!("{scheduler}: best effort {best_effort}, idle {idle}");
         if scheduler == "bfq" {
             assert!(best_effort > 10.0 * idle, "{best_effort} {idle}");
@@ -126,10 +134,8 @@ fn only_bfq_makes_idle_priority_wait() {
 #[test]
 fn under_kyber_the_deeper_queue_gets_more() {
     let disk = disk();
-    set(&disk, "kyber");
-    let jobs = ["--iodepth=16", "--iodepth=1"];
-    let two = reads_of_two(&mut watch(&disk), &disk, jobs, 2);
-    let [deep, shallow] = two.reads;
+    let mut readers = Readers::start(&disk, ["--iodepth=16", "--iodepth=1"]);
+    let [deep, shallow] = readers.under("kyber", 2).reads;
     println!("kyber: 16 in flight {deep}, 1 in flight {shallow}");
     assert!(
         (15.04..16.96).contains(&(deep / shallow)),
@@ -140,7 +146,7 @@ fn under_kyber_the_deeper_queue_gets_more() {
 #[test]
 fn two_equal_processes_get_the_same() {
     let disk = disk();
-    let mut watch = watch(&disk);
+    let mut readers = Readers::start(&disk, ["--iodepth=4", "--iodepth=4"]);
     // bfq serves them in turns of many requests each: only over several turns they are equal.
     for (scheduler, seconds, least) in [
         ("none", 1, 0.99),
@@ -148,9 +154,7 @@ fn two_equal_processes_get_the_same() {
         ("kyber", 1, 0.99),
         ("bfq", 4, 0.95),
     ] {
-        set(&disk, scheduler);
-        let jobs = ["--iodepth=4", "--iodepth=4"];
-        let two = reads_of_two(&mut watch, &disk, jobs, seconds);
+        let two = readers.under(scheduler, seconds);
         let [a, b] = two.reads;
         let jain = (a + b).powi(2) / (2.0 * (a * a + b * b));
         println!("{scheduler}: {a} and {b}, Jain's index {jain:.4}");
@@ -178,7 +182,8 @@ fn the_index_is_what_the_counts_say(two: &Two, of_the_counts: f64) {
 #[test]
 fn the_starved_waits_as_long_as_fio_says() {
     let disk = disk();
-    set(&disk, "bfq");
+    disk.set_scheduler("bfq");
+    disk.set("queue/nr_requests", "64");
     let logs = tempfile::tempdir().expect("a directory");
     let log = logs.path().join("idle");
     let fed = "--rw=randread --time_based --runtime=4 --iodepth=8 --prioclass=2 --prio=4";
