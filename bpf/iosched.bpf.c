@@ -324,11 +324,11 @@ static __always_inline void count_flushes(const struct ledger *to, const struct 
 }
 
 /* Everything about a request is counted here, at its end. */
-static __always_inline void finish(const struct queue *queue, struct device_stats *device,
+static __always_inline void finish(const struct queue *queue, __u32 shard, struct device_stats *device,
 				   const struct inflight *state, __u64 now)
 {
 	__u64 data_done = state->flags & STATE_MARK_DATA_DONE ? state->mark_ns : now;
-	__u32 index = state->owner, op = state->op, bytes = state->bytes, shard = shard_of(queue);
+	__u32 index = state->owner, op = state->op, bytes = state->bytes;
 	struct owner *owner = bpf_map_lookup_elem(&owners, &index);
 	struct ledger to = {.device = device, .owner = owner, .shard = shard, .op = op};
 	struct owner_op *charged;
@@ -375,8 +375,8 @@ static __always_inline void finish(const struct queue *queue, struct device_stat
 }
 
 /* What is only ever seen at its completion. */
-static __always_inline void count_unseen(const struct queue *queue, struct device_stats *device,
-					 struct request *rq, __u64 now)
+static __always_inline void count_unseen(__u32 shard, struct device_stats *device, struct request *rq,
+					 __u64 now)
 {
 	__u64 key = (__u64)rq->bio;
 	struct flush_bio *kept = 0;
@@ -391,7 +391,7 @@ static __always_inline void count_unseen(const struct queue *queue, struct devic
 	}
 	add(&device->flush_requests, 1);
 	if (now > kept->q_ns)
-		count_device(first_row(shard_of(queue), OP_FLUSH) + Q2C, 1, now - kept->q_ns);
+		count_device(first_row(shard, OP_FLUSH) + Q2C, 1, now - kept->q_ns);
 	index = kept->owner;
 	owner = bpf_map_lookup_elem(&owners, &index);
 	if (owner) {
@@ -423,11 +423,13 @@ int block_rq_complete(__u64 *ctx)
 	struct queue *queue = queue_of_request(rq);
 	struct device_stats *device;
 	struct inflight *state;
+	__u32 shard;
 	__u64 now;
 
 	if (!queue || (is_passthrough(rq->cmd_flags) && !with_passthrough))
 		return 0;
-	device = device_of(queue);
+	shard = shard_of(queue);
+	device = device_at(shard);
 	if (!device)
 		return 0;
 	state = state_of(queue, rq);
@@ -437,7 +439,7 @@ int block_rq_complete(__u64 *ctx)
 	}
 	now = bpf_ktime_get_ns();
 	if (state->request != (__u64)rq) {
-		count_unseen(queue, device, rq, now);
+		count_unseen(shard, device, rq, now);
 		return 0;
 	}
 	if (bytes < rq->__data_len) {
@@ -448,7 +450,7 @@ int block_rq_complete(__u64 *ctx)
 		add_alone(&device->op[OP_FLUSH].ios, 1);
 		if (!is_negative(device, now, state->d_ns)) {
 			add_alone(&device->op[OP_FLUSH].d2c_ns, now - state->d_ns);
-			count_device(first_row(shard_of(queue), OP_FLUSH) + D2C, 1, now - state->d_ns);
+			count_device(first_row(shard, OP_FLUSH) + D2C, 1, now - state->d_ns);
 		}
 		note_loss(queue, state, now);
 		state->request = 0;
@@ -461,7 +463,7 @@ int block_rq_complete(__u64 *ctx)
 	}
 	if (status)
 		count_status(device, status);
-	finish(queue, device, state, now);
+	finish(queue, shard, device, state, now);
 	state->request = 0;
 	return 0;
 }
