@@ -59,6 +59,7 @@ impl LoopDevice {
         let path = path.to_str().expect("UTF-8");
         let node = run("losetup", &["--find", "--show", "--partscan", path]);
         let device = Device::resolve(&node).expect("the new loop device").device;
+        renew(&device);
         let before = SavedQueue::take(&device, &[]).expect("its queue");
         LoopDevice {
             device,
@@ -90,6 +91,21 @@ impl LoopDevice {
         std::fs::write(&path, value)
             .unwrap_or_else(|error| panic!("{} = {value}: {error}", path.display()));
     }
+}
+
+/// The kernel keeps a loop device's queue, and with it what a test that was killed had set.
+fn renew(device: &Device) {
+    let set = |attribute: &str, value: &str| {
+        let path = device.sysfs("queue").join(attribute);
+        std::fs::write(&path, value).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    };
+    let parameter = std::fs::read_to_string("/sys/module/loop/parameters/hw_queue_depth");
+    let depth: u32 = parameter.map_or(128, |text| text.trim().parse().expect("a number"));
+    set("scheduler", "none");
+    // The depth may be another than the one that is shown; only a change is carried out.
+    set("nr_requests", &(depth / 2).to_string());
+    set("nr_requests", &depth.to_string());
+    set("read_ahead_kb", "128");
 }
 
 impl Drop for LoopDevice {
