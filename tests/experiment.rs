@@ -176,7 +176,12 @@ fn the_probe_counts_what_fio_did() {
         let fio = number(round, "/evidence/outcome/jobs/0/read/iops");
         assert!((rate / fio - 1.0).abs() < 0.05, "probe {rate}, fio {fio}");
         let ios = count(round, "/evidence/device/ops/0/ios");
-        assert_eq!(count(round, "/evidence/device/ops/0/bytes"), ios * 4096);
+        // A snapshot under load may fall between the two counters.
+        let bytes = count(round, "/evidence/device/ops/0/bytes");
+        assert!(
+            (bytes / 4096).abs_diff(ios) <= 1,
+            "{bytes} bytes of {ios} reads"
+        );
         assert_eq!(count(round, "/evidence/device/ops/1/ios"), 0, "no write");
         assert!((number(round, "/window_s") - 1.0).abs() < 0.1);
         let owners: f64 = list(round, "/evidence/owners")
