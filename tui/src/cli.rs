@@ -45,7 +45,7 @@ pub enum Command {
     #[command(
         after_help = "Examples:\n  iosched stat nvme0n1              every second, until Ctrl-C\n  \
         iosched stat /home -i 5 -n 12     the disk below /home, a minute in steps of 5 s\n  \
-        iosched stat sda --output json | jq '.processes[0]'\n\n\
+        iosched stat sda --json | jq '.processes[0]'\n\n\
         queue wait: from the bio's arrival to the first issue; device: from there to completion."
     )]
     Stat(Stat),
@@ -75,6 +75,7 @@ pub enum Command {
     Completions { shell: clap_complete::Shell },
 }
 
+#[allow(clippy::struct_excessive_bools)] // independent switches
 #[derive(Args)]
 pub struct Stat {
     /// Kernel name, path, partition or mount point; all disks if none is given
@@ -103,6 +104,9 @@ pub struct Stat {
     pub passthrough: bool,
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub output: Output,
+    /// As --output json
+    #[arg(long, conflicts_with = "output")]
+    pub json: bool,
     /// Only this process
     #[arg(long)]
     pub pid: Option<u32>,
@@ -124,6 +128,7 @@ impl Stat {
             no_q2g: false,
             passthrough: false,
             output: Output::Text,
+            json: false,
             pid: None,
             cgroup: None,
         }

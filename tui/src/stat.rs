@@ -46,7 +46,12 @@ pub fn run(arguments: &Stat) -> Result<()> {
         cgroup: arguments.cgroup.clone(),
         names: RefCell::new(Names::default()),
     };
-    let mut out = Printer::new(arguments.output, arguments.detail.clone());
+    let output = if arguments.json {
+        Output::Json
+    } else {
+        arguments.output
+    };
+    let mut out = Printer::new(output, arguments.detail.clone());
     let mut earlier = probe.snapshot()?;
     privileges::keep_those_of_a_watch()?;
     let mut next = Instant::now();

@@ -143,7 +143,7 @@ fn name_of(disk: &LoopDevice) -> String {
 #[test]
 #[ignore = "root"]
 fn processes_are_added_up_by_control_group() {
-    let text = of_200_reads(&["--by", "cgroup", "--output", "json"]);
+    let text = of_200_reads(&["--by", "cgroup", "--json"]);
     let record: Value = serde_json::from_str(&text).expect("JSON");
     let rows = record["processes"].as_array().expect("a list");
     let busiest = &rows[0];
