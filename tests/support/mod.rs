@@ -87,25 +87,25 @@ impl LoopDevice {
     }
 
     pub fn set(&self, attribute: &str, value: &str) {
-        let path = self.device.sysfs("queue").join(attribute);
-        std::fs::write(&path, value)
-            .unwrap_or_else(|error| panic!("{} = {value}: {error}", path.display()));
+        set(&self.device, attribute, value);
     }
+}
+
+fn set(device: &Device, attribute: &str, value: &str) {
+    let path = device.sysfs("queue").join(attribute);
+    std::fs::write(&path, value)
+        .unwrap_or_else(|error| panic!("{} = {value}: {error}", path.display()));
 }
 
 /// The kernel keeps a loop device's queue, and with it what a test that was killed had set.
 fn renew(device: &Device) {
-    let set = |attribute: &str, value: &str| {
-        let path = device.sysfs("queue").join(attribute);
-        std::fs::write(&path, value).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    };
     let parameter = std::fs::read_to_string("/sys/module/loop/parameters/hw_queue_depth");
     let depth: u32 = parameter.map_or(128, |text| text.trim().parse().expect("a number"));
-    set("scheduler", "none");
+    set(device, "scheduler", "none");
     // The depth may be another than the one that is shown; only a change is carried out.
-    set("nr_requests", &(depth / 2).to_string());
-    set("nr_requests", &depth.to_string());
-    set("read_ahead_kb", "128");
+    set(device, "nr_requests", &(depth / 2).to_string());
+    set(device, "nr_requests", &depth.to_string());
+    set(device, "read_ahead_kb", "128");
 }
 
 impl Drop for LoopDevice {
