@@ -178,6 +178,7 @@ fn the_probe_counts_what_fio_did() {
         let ios = count(round, "/evidence/device/ops/0/ios");
         // A snapshot under load may fall between the two counters.
         let bytes = count(round, "/evidence/device/ops/0/bytes");
+        assert_eq!(bytes % 4096, 0);
         assert!(
             (bytes / 4096).abs_diff(ios) <= 1,
             "{bytes} bytes of {ios} reads"
