@@ -30,6 +30,7 @@ pub use abilities::Abilities;
 pub use budget::verified_instructions;
 pub use loader::NotPermitted;
 use loader::{Loaded, explain, fill_maps, inflight_elements, keep_log, load};
+pub use mapped::Line;
 use mapped::{MappedArray, Plain};
 use skeleton::IoschedSkel;
 pub use skeleton::types::{
@@ -357,19 +358,13 @@ impl Tracer {
         index < self.owner_latencies.len()
     }
 
-    /// The cells that hold something, ascending, of one of the four histograms of an owner that has some: Q2D of reads
-    /// and of writes, D2C of reads and of writes. They wrap at 2^32.
-    pub fn owner_cells(&self, index: usize, which: usize, mut each: impl FnMut(usize, u32)) {
+    /// Appends the lines that hold something of one of the four histograms of an owner that has some: Q2D of reads and of
+    /// writes, D2C of reads and of writes. Returns a bit for each, ascending. Their cells wrap at 2^32.
+    pub fn owner_lines(&self, index: usize, which: usize, lines: &mut Vec<Line>) -> u32 {
         assert!(which < 4);
         let words = OWNER_CELLS / 2;
         self.owner_latencies
-            .nonzero(index, which * words..(which + 1) * words, |word, cells| {
-                for (half, cell) in halves(cells).into_iter().enumerate() {
-                    if cell != 0 {
-                        each(word * 2 + half, cell);
-                    }
-                }
-            });
+            .lines(index, which * words..(which + 1) * words, lines)
     }
 
     /// Gives an owner's place to the next one that comes. Only for an owner whose process has ended, of which no request is

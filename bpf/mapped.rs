@@ -8,6 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Context, Result, ensure};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
+/// Counts of 32 bits that stand in one cache line.
+pub type Line = [u32; 2 * LINE_WORDS];
+const LINE_WORDS: usize = 8;
+
 /// Types that may be copied out word by word: any bit pattern is valid, size and alignment are multiples of 8.
 ///
 /// # Safety
@@ -132,36 +136,28 @@ impl<T: Plain> MappedArray<T> {
         }
     }
 
-    /// The words of an element that are not zero, with their places.
-    pub fn nonzero(
-        &self,
-        index: usize,
-        words: std::ops::Range<usize>,
-        mut each: impl FnMut(usize, u64),
-    ) {
+    /// Appends the lines of these words of an element that hold something. Returns a bit for each.
+    pub fn lines(&self, index: usize, words: std::ops::Range<usize>, lines: &mut Vec<Line>) -> u32 {
         assert!(index < self.len && words.end * 8 <= size_of::<T>());
+        assert!(words.len() <= LINE_WORDS * 32);
         // SAFETY: inside the mapping, as in `get`.
         let words = unsafe {
             let element = self.base.add(index).cast::<AtomicU64>();
             std::slice::from_raw_parts(element.add(words.start), words.len())
         };
-        // Most are zero: a look at eight at once is cheaper than eight looks.
-        let (chunks, rest) = words.as_chunks::<8>();
-        for (chunk, words) in chunks.iter().enumerate() {
-            let words = words.each_ref().map(|word| word.load(Ordering::Relaxed));
-            if words.iter().fold(0, |all, word| all | word) == 0 {
-                continue;
-            }
-            for (place, word) in words.into_iter().enumerate().filter(|(_, word)| *word != 0) {
-                each(chunk * 8 + place, word);
-            }
-        }
-        for (place, word) in rest.iter().enumerate() {
-            let word = word.load(Ordering::Relaxed);
-            if word != 0 {
-                each(chunks.len() * 8 + place, word);
+        let (chunks, rest) = words.as_chunks::<LINE_WORDS>();
+        assert!(rest.is_empty());
+        let mut occupied = 0;
+        for (place, chunk) in chunks.iter().enumerate() {
+            let line = chunk.each_ref().map(|word| word.load(Ordering::Relaxed));
+            if line.iter().fold(0, |all, word| all | word) != 0 {
+                lines.push(std::array::from_fn(|cell| {
+                    super::halves(line[cell / 2])[cell % 2]
+                }));
+                occupied |= 1 << place;
             }
         }
+        occupied
     }
 
     /// A copy of the element. Each 8-byte word is read whole; the words may be moments apart.

@@ -49,6 +49,14 @@ impl Histogram {
         }
     }
 
+    /// With room for so many cells that hold something.
+    pub fn with_capacity(layout: Layout, cells: usize) -> Self {
+        Histogram {
+            layout,
+            cells: Vec::with_capacity(cells),
+        }
+    }
+
     /// Counts as the kernel keeps them, one a cell. Refuses another number of cells.
     pub fn from_counts(layout: Layout, counts: &[u32]) -> Result<Self> {
         if counts.len() != layout.cells as usize {
@@ -85,6 +93,19 @@ impl Histogram {
 
     pub fn record_n(&mut self, ns: u64, n: u64) {
         self.add_to_cell(self.layout.index(ns), n);
+    }
+
+    /// The counts of neighbouring cells, which are above all that hold something.
+    pub fn append(&mut self, first: usize, counts: &[u32]) {
+        debug_assert!(first + counts.len() <= self.layout.cells as usize);
+        // Which of them are zero nobody can foresee: all are written, the next over one that is.
+        let mut at = self.cells.len();
+        self.cells.resize(at + counts.len(), Cell::default());
+        for (place, &count) in (first as u32..).zip(counts) {
+            self.cells[at] = Cell::saturating(place, count.into());
+            at += usize::from(count > 0);
+        }
+        self.cells.truncate(at);
     }
 
     /// To change many cells, the lower ones first.

@@ -87,7 +87,7 @@ impl Probe {
         self.tracer.run_time_ns()
     }
 
-    /// Everything counted so far. Cells are 32 bits wide in the kernel and widened here: call at least once in
+    /// Everything counted so far. A device's cells are 32 bits wide in the kernel and widened here: call at least once in
     /// four billion I/Os.
     pub fn snapshot(&mut self) -> Result<Snapshot> {
         self.snapshot_with(true)
@@ -101,7 +101,7 @@ impl Probe {
 
     /// An old snapshot's memory goes into the next one.
     pub fn reuse(&mut self, old: Snapshot) {
-        self.owners.reuse(old.owners);
+        self.owners.reuse(old.owners, old.lines);
     }
 
     fn snapshot_with(&mut self, has_histograms: bool) -> Result<Snapshot> {
@@ -110,7 +110,6 @@ impl Probe {
             .map(|slot| RawDevice::read(&self.tracer, slot, time_ns))
             .collect();
         let context = Context {
-            devices: &self.devices,
             time_ns,
             has_fairness: self.detail.fairness,
             has_histograms,
@@ -121,7 +120,7 @@ impl Probe {
                 HashMap::new()
             },
         };
-        let owners = self.owners.read(&self.tracer, &context)?;
+        let (owners, lines) = self.owners.read(&self.tracer, &context);
         Ok(Snapshot {
             time_ns,
             devices: devices
@@ -130,6 +129,7 @@ impl Probe {
                 .map(|(slot, raw)| self.device(slot, raw))
                 .collect::<Result<_>>()?,
             owners,
+            lines,
             skipped: self.tracer.skipped()?,
         })
     }

@@ -2,11 +2,14 @@
 //! difference of two, and the only thing that rates and percentiles are made from. Pure.
 
 mod device;
+mod lines;
 mod order;
 mod owner;
 mod together; // several disks as one
+mod totals;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,8 +18,10 @@ pub use device::{
     DeviceNumbers, DeviceOp, Edges, Flushes, InFlight, MergedBios, Merges, Op, Quality, Stage,
     StatusCount,
 };
+pub use lines::{Line, Place};
 pub use order::{LOG2_CELLS, Log2Histogram, Order};
-pub use owner::{OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp, Row, by_cgroup};
+pub use owner::{OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp, by_cgroup};
+pub use totals::{FairnessTotals, OwnerId, OwnerTotals, Row};
 
 /// Everything counted since the probe was attached.
 #[derive(Clone, Debug)]
@@ -24,7 +29,9 @@ pub struct Snapshot {
     /// CLOCK_MONOTONIC.
     pub time_ns: u64,
     pub devices: Vec<DeviceNumbers>,
-    pub owners: Vec<OwnerNumbers>,
+    pub owners: Vec<OwnerTotals>,
+    /// Of the owners' histograms.
+    pub lines: Arc<Vec<Line>>,
     pub skipped: u64,
 }
 
@@ -68,68 +75,102 @@ impl Interval {
             .zip(&earlier.devices)
             .map(|(later, earlier)| later.since(earlier, skipped))
             .collect::<anyhow::Result<_>>()?;
-        let mut owners = Vec::new();
-        let mut by_key = None;
-        for (place, later) in later.owners.iter().enumerate() {
-            // Owners keep their places but for those behind one that has gone.
-            let same_place = earlier.owners.get(place);
-            let before = same_place
-                .filter(|owner| owner.key == later.key)
-                .or_else(|| {
-                    let by_key = by_key.get_or_insert_with(|| by_key_of(&earlier.owners));
-                    by_key.get(&later.key).copied()
-                })
-                .filter(|owner| owner.row == later.row);
-            match before {
-                Some(earlier) if later.is_idle_since(earlier) => {}
-                Some(earlier) => owners.push(later.since(earlier)?),
-                None if later.is_idle() => {}
-                None => owners.push(later.clone()),
-            }
-        }
         Ok(Interval {
             start_ns: earlier.time_ns,
             end_ns: later.time_ns,
             devices,
-            owners,
+            owners: owners(earlier, later)?,
         })
     }
 }
 
-fn by_key_of(owners: &[OwnerNumbers]) -> HashMap<&OwnerKey, &OwnerNumbers> {
-    owners.iter().map(|owner| (&owner.key, owner)).collect()
+/// Those that did something in between.
+fn owners(earlier: &Snapshot, later: &Snapshot) -> anyhow::Result<Vec<OwnerNumbers>> {
+    let mut owners = Vec::new();
+    let mut by_id = None;
+    for (place, now) in later.owners.iter().enumerate() {
+        // Owners keep their places but for those behind one that has gone.
+        let same_place = earlier.owners.get(place);
+        let known = same_place
+            .filter(|owner| owner.id == now.id)
+            .or_else(|| {
+                let by_id = by_id.get_or_insert_with(|| by_id_of(&earlier.owners));
+                by_id.get(&now.id).copied()
+            })
+            .filter(|owner| owner.row == now.row);
+        let nothing;
+        let past = if let Some(past) = known {
+            past
+        } else {
+            nothing = OwnerTotals::new(now.id);
+            &nothing
+        };
+        if now.is_idle_since(past) {
+            continue;
+        }
+        let device = now.id.device.and_then(|slot| later.devices.get(slot));
+        let key = now.id.key(device.map_or("", |device| &device.name));
+        let latencies = now.latencies_since(&later.lines, past, &earlier.lines);
+        owners.push(now.since(past, key, latencies)?);
+    }
+    Ok(owners)
+}
+
+fn by_id_of(owners: &[OwnerTotals]) -> HashMap<OwnerId, &OwnerTotals> {
+    owners.iter().map(|owner| (owner.id, owner)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::histogram::{Histogram, OWNER};
 
-    fn owner(waits: &[u64]) -> OwnerNumbers {
-        let key = OwnerKey {
-            device: "sda".into(),
+    /// Reads with these queue waits, and the lines of their histogram.
+    fn owner(waits: &[u64]) -> (OwnerTotals, Vec<Line>) {
+        let mut owner = OwnerTotals::new(OwnerId {
+            device: Some(0),
             kind: OwnerKind::Process,
             tgid: 7,
             start_ms: 1,
             cgroup_id: 1,
-        };
-        let mut owner = OwnerNumbers::new(key, "dd");
-        for &wait in waits {
-            owner.q2d[0].record(wait);
-        }
+        });
+        owner.comm[..2].copy_from_slice(b"dd");
         owner.ops[0].ios = waits.len() as u64;
         owner.ops[0].waits = waits.len() as u64;
         owner.ops[0].q2d_sum_ns = waits.iter().sum();
         owner.ops[0].q2d_max_ns = waits.iter().copied().max();
-        owner
+        let mut lines = Vec::new();
+        let mut histogram = Histogram::new(OWNER);
+        for &wait in waits {
+            histogram.record(wait);
+        }
+        let cells: Vec<_> = histogram.cells().map(|(i, n)| (i, n as u32)).collect();
+        let reads = lines::kept(&cells, &[], &mut lines);
+        owner.lines = Some([reads, Place::default()]);
+        (owner, lines)
     }
 
-    fn snapshot(time_ns: u64, owners: Vec<OwnerNumbers>) -> Snapshot {
+    fn snapshot(time_ns: u64, owners: Vec<(OwnerTotals, Vec<Line>)>) -> Snapshot {
+        let mut lines = Vec::new();
+        let placed = owners.into_iter().map(|(mut owner, own)| {
+            for place in owner.lines.iter_mut().flatten() {
+                place.first += lines.len() as u32;
+            }
+            lines.extend(own);
+            owner
+        });
         Snapshot {
             time_ns,
             devices: vec![DeviceNumbers::new("sda")],
-            owners,
+            owners: placed.collect(),
+            lines: lines.into(),
             skipped: time_ns / 10,
         }
+    }
+
+    fn since_the_attach(owners: Vec<(OwnerTotals, Vec<Line>)>) -> Vec<OwnerNumbers> {
+        let interval = Interval::between(&snapshot(1, Vec::new()), &snapshot(2, owners));
+        interval.unwrap().owners
     }
 
     #[test]
@@ -163,10 +204,10 @@ mod tests {
     #[test]
     fn processes_of_a_cgroup_add_up() {
         let mut second = owner(&[3_000, 50_000]);
-        second.key.tgid = 8;
+        second.0.id.tgid = 8;
         let mut elsewhere = owner(&[1]);
-        elsewhere.key.cgroup_id = 2;
-        let groups = by_cgroup(&[owner(&[1_000]), second, elsewhere]);
+        elsewhere.0.id.cgroup_id = 2;
+        let groups = by_cgroup(&since_the_attach(vec![owner(&[1_000]), second, elsewhere]));
         assert_eq!(groups.len(), 2);
         assert_eq!((groups[0].ios(), groups[0].q2d[0].count()), (3, 3));
         assert_eq!(groups[0].ops[0].q2d_max_ns, Some(50_000));
@@ -176,8 +217,7 @@ mod tests {
     #[test]
     fn without_histograms_on_one_side_there_are_none_between() {
         let mut counters = owner(&[1_000, 70_000]);
-        counters.has_histograms = false;
-        counters.q2d = OwnerNumbers::new(counters.key.clone(), "dd").q2d;
+        counters.0.lines = None;
         let (some, more) = (owner(&[1_000]), owner(&[1_000, 70_000, 2_000]));
         for (earlier, later, max) in [
             (&some, &counters, Some(70_000)),
@@ -193,10 +233,27 @@ mod tests {
     }
 
     #[test]
+    fn more_than_a_cell_holds_is_no_histogram() {
+        let before = vec![owner(&[1_000])];
+        for (ios, has_histograms) in [(1 << 32, true), ((1 << 32) + 1, false)] {
+            let mut later = owner(&[1_000, 70_000]);
+            later.0.ops[0].ios = ios;
+            let interval =
+                Interval::between(&snapshot(1, before.clone()), &snapshot(2, vec![later])).unwrap();
+            let found = &interval.owners[0];
+            assert_eq!(
+                (found.ios(), found.has_histograms),
+                (ios - 1, has_histograms)
+            );
+            assert_eq!(found.q2d[0].count(), u64::from(has_histograms));
+        }
+    }
+
+    #[test]
     fn owners_are_found_wherever_they_stand() {
         let with = |tgid, waits: &[u64]| {
             let mut owner = owner(waits);
-            owner.key.tgid = tgid;
+            owner.0.id.tgid = tgid;
             owner
         };
         let earlier = vec![with(7, &[1]), with(8, &[1, 1]), with(9, &[1])];
@@ -212,7 +269,7 @@ mod tests {
     fn who_comes_back_has_begun_anew() {
         let earlier = snapshot(1, vec![owner(&[10, 20, 30])]);
         let mut again = owner(&[40]);
-        again.row.generation = 1;
+        again.0.row.generation = 1;
         let interval = Interval::between(&earlier, &snapshot(2, vec![again])).unwrap();
         assert_eq!(interval.owners[0].ios(), 1);
     }
@@ -222,7 +279,7 @@ mod tests {
         let idle = snapshot(1, vec![owner(&[10])]);
         assert!(Interval::between(&idle, &idle).unwrap().owners.is_empty());
         let mut other = owner(&[20]);
-        other.key.tgid = 8;
+        other.0.id.tgid = 8;
         let later = snapshot(2, vec![owner(&[10]), other]);
         let interval = Interval::between(&idle, &later).unwrap();
         assert_eq!(interval.owners.len(), 1);

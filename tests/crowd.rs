@@ -96,8 +96,9 @@ fn writeback_of_who_has_ended_gives_its_place_away_and_may_come_again() {
     let script = format!("dd if=/dev/zero {output} bs=4k count=64 conv=notrunc status=none; sync");
     let writeback_bytes = |snapshot: &Snapshot| -> Vec<u64> {
         let owners = snapshot.owners.iter();
-        let own = owners.filter(|owner| owner.key.kind == OwnerKind::Writeback);
-        own.map(OwnerNumbers::bytes).collect()
+        let own = owners.filter(|owner| owner.id.kind == OwnerKind::Writeback);
+        own.map(|owner| owner.ops.iter().map(|op| op.bytes).sum())
+            .collect()
     };
     run("sh", &["-c", &script]);
     let mut before = probe.snapshot().expect("one");

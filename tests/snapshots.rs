@@ -5,7 +5,7 @@ mod support;
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 
 use iosched::probe::{Detail, Probe};
 use iosched::snapshot::{Interval, OwnerNumbers, Snapshot};
@@ -41,12 +41,12 @@ fn ours(earlier: &Snapshot, later: &Snapshot) -> Option<OwnerNumbers> {
     let interval = Interval::between(earlier, later).expect("an interval");
     let missed = interval.devices[0].quality.lost_events();
     assert_eq!(missed, 0, "missed by the measurement");
-    own_row(&interval.owners).cloned()
+    own_row(interval)
 }
 
-fn own_row(owners: &[OwnerNumbers]) -> Option<&OwnerNumbers> {
-    let is_ours = |owner: &&OwnerNumbers| owner.key.tgid == std::process::id();
-    owners.iter().find(is_ours)
+fn own_row(interval: Interval) -> Option<OwnerNumbers> {
+    let is_ours = |owner: &OwnerNumbers| owner.key.tgid == std::process::id();
+    interval.owners.into_iter().find(is_ours)
 }
 
 #[test]
@@ -55,6 +55,7 @@ fn histograms_that_were_left_out_for_a_while_are_exact_again() {
     let disk = Disk::new();
     let devices = std::slice::from_ref(&disk.0.device);
     let mut probe = Probe::attach(devices, 0, Detail::default()).expect("a probe");
+    let attach = probe.snapshot().expect("a snapshot");
     disk.read(11);
     let first = probe.snapshot().expect("a snapshot");
     disk.read(20);
@@ -84,50 +85,52 @@ fn histograms_that_were_left_out_for_a_while_are_exact_again() {
     probe.reuse(first);
     let idle = probe.snapshot().expect("a snapshot");
     assert_eq!(ours(&third, &idle), None);
-    assert_eq!(own_row(&third.owners), own_row(&idle.owners));
+    let all = ours(&attach, &idle).expect("our reads");
+    assert_eq!(
+        (all.ios(), all.q2d[0].count(), all.d2c[0].count()),
+        (68, 68, 68)
+    );
+    assert_eq!(Some(all), ours(&attach, &third));
 }
 
 /// A histogram is left alone while its counts are as they were.
 #[test]
 #[ignore = "root"]
 fn looks_in_quick_succession_miss_nothing() {
-    const LOOKS: usize = 3000;
+    const READS: u64 = 6000;
     let disk = Disk::new();
     let devices = std::slice::from_ref(&disk.0.device);
     let mut probe = Probe::attach(devices, 0, Detail::default()).expect("a probe");
-    let is_over = AtomicBool::new(false);
-    let reads = std::thread::scope(|scope| {
-        let reader = scope.spawn(|| {
-            let mut reads = 0;
-            while !is_over.load(Ordering::Relaxed) {
-                disk.read(1);
-                reads += 1;
-            }
-            reads
+    let attach = probe.snapshot().expect("a snapshot");
+    let mut counted = || {
+        let now = probe.snapshot().expect("a snapshot");
+        let interval = Interval::between(&attach, &now).expect("an interval");
+        let missed = interval.devices[0].quality.lost_events();
+        let row = own_row(interval);
+        let counts = row.map_or([0; 3], |row| {
+            [row.ios(), row.q2d[0].count(), row.d2c[0].count()]
         });
-        let mut behind = None;
-        for _ in 0..LOOKS {
-            let now = probe.snapshot().expect("a snapshot");
-            let row = own_row(&now.owners);
-            // Of the last one the kernel may not have counted more than that it is done.
-            behind = behind.or(row
-                .map(|row| [row.ios(), row.q2d[0].count() + 1, row.d2c[0].count() + 1])
-                .filter(|[ios, q2d, d2c]| ios > q2d.min(d2c)));
-            probe.reuse(now);
+        probe.reuse(now);
+        counts.map(|count| count + missed)
+    };
+    // Whoever fails hangs up, and so ends the other.
+    let (ask, asked) = mpsc::channel();
+    let (say_done, done) = mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let say_done = say_done;
+            for () in asked {
+                disk.read(1);
+                say_done.send(()).expect("who looks");
+            }
+        });
+        let ask = ask;
+        for read in 1..=READS {
+            ask.send(()).expect("who reads");
+            while done.try_recv() == Err(mpsc::TryRecvError::Empty) {
+                counted();
+            }
+            assert_eq!(counted(), [read; 3], "counted, and in its two histograms");
         }
-        is_over.store(true, Ordering::Relaxed);
-        assert_eq!(
-            behind, None,
-            "reads, and one more than their histograms hold"
-        );
-        reader.join().expect("its reads")
     });
-    let end = probe.snapshot().expect("a snapshot");
-    let row = own_row(&end.owners).expect("our reads");
-    assert!(reads > 1000, "{reads}");
-    let missed = end.devices[0].quality.lost_events();
-    assert_eq!(
-        [row.ios(), row.q2d[0].count(), row.d2c[0].count()],
-        [reads - missed; 3]
-    );
 }

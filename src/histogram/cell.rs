@@ -7,7 +7,7 @@ pub const MAX_COUNT: u64 = (1 << COUNT_BITS) - 1;
 /// What is left for the cell's place among those of the layout.
 pub const MAX_CELLS: u32 = 1 << (64 - COUNT_BITS);
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Cell(u64);
 
 impl Cell {
@@ -19,6 +19,7 @@ impl Cell {
     }
 
     /// As `new`; a greater count becomes the greatest.
+    #[inline]
     pub fn saturating(place: u32, count: u64) -> Cell {
         Cell(u64::from(place) << COUNT_BITS | count.min(MAX_COUNT))
     }

@@ -1,22 +1,22 @@
 //! The owners' rows: read, named, and given back when their owners have gone.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use anyhow::Result;
 use iosched_bpf::{CLOCK_SHIFT, Tracer, inflight, owner};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
-use super::wide::advance_owner;
-use crate::histogram::{GAP, Histogram, OWNER};
-use crate::snapshot::{Merges, Op, OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp};
+use crate::snapshot::{
+    FairnessTotals, Line, Merges, Op, OwnerId, OwnerKind, OwnerOp, OwnerTotals, Place, Row,
+};
 
 /// Owners' places are handed out in order; the few that two threads fought over are left empty for the time being.
 const HOLES: usize = 64;
 
 /// What is true of all owners of a snapshot.
-pub(super) struct Context<'a> {
-    pub devices: &'a [String],
+pub(super) struct Context {
     pub time_ns: u64,
     pub has_fairness: bool,
     /// Whether the histograms are wanted, too.
@@ -39,38 +39,45 @@ pub(super) fn oldest_ns<'a>(under_way: impl Iterator<Item = &'a inflight>) -> Ha
     oldest
 }
 
-/// Q2D of reads and of writes, D2C of reads and of writes.
-struct OwnerLatency {
-    totals: [Histogram; 4],
-    /// Reads and all others when the histograms were last looked at.
+/// Where an owner's histograms stood at the last look at them.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    /// Reads and all others, as in `ios`.
+    places: [Place; 2],
     ios: [u64; 2],
-    /// Whether they were the same at the look before. The kernel counts an I/O a moment before it fills the cells.
-    is_settled: [bool; 2],
+    /// Whether they were others at the look before. The kernel counts an I/O a moment before it fills the cells.
+    has_moved: [bool; 2],
 }
 
-impl OwnerLatency {
-    fn new() -> Self {
-        OwnerLatency {
-            totals: std::array::from_fn(|_| Histogram::new(OWNER)),
-            ios: [0; 2],
-            is_settled: [true; 2],
-        }
-    }
+/// The lines of the last look, and those of the present one.
+struct Look<'a> {
+    last: &'a [Line],
+    lines: &'a mut Vec<Line>,
+}
 
+impl Look<'_> {
     /// Looks only at histograms that may have changed.
-    fn advance(&mut self, tracer: &Tracer, index: usize, row: &owner) {
+    fn at(&mut self, tracer: &Tracer, index: usize, row: &owner, known: &mut Known) -> [Place; 2] {
         let reads = row.op[Op::Read as usize].ios;
         let all: u64 = row.op.iter().map(|op| op.ios).sum();
         for (direction, ios) in [reads, all - reads].into_iter().enumerate() {
-            let is_same = ios == self.ios[direction];
-            if !is_same || !self.is_settled[direction] {
-                for which in [direction, direction + 2] {
-                    advance_owner(&mut self.totals[which], tracer, index, which);
-                }
+            let is_same = ios == known.ios[direction];
+            let first = self.lines.len() as u32;
+            let place = &mut known.places[direction];
+            if is_same && !known.has_moved[direction] {
+                self.lines.extend_from_slice(place.of(self.last));
+                place.first = first;
+            } else {
+                *place = Place {
+                    first,
+                    q2d: tracer.owner_lines(index, direction, self.lines),
+                    d2c: tracer.owner_lines(index, direction + 2, self.lines),
+                };
             }
-            self.ios[direction] = ios;
-            self.is_settled[direction] = is_same;
+            known.ios[direction] = ios;
+            known.has_moved[direction] = !is_same;
         }
+        known.places
     }
 }
 
@@ -86,29 +93,40 @@ struct Idle {
 /// What a process has dirtied may be written long after its end.
 const RESTS_OF_WRITEBACK: u32 = 60;
 
-/// The owners' widened histograms, and who has been idle since the last look.
+/// Who has been idle since the last look, and the histograms of that.
 #[derive(Default)]
 pub(super) struct Owners {
     /// Above it no owner was seen so far.
     high: usize,
-    /// By index; none before its first I/O, and where there is no room for histograms.
-    latencies: Vec<Option<Box<OwnerLatency>>>,
+    /// By index.
+    known: Vec<Known>,
+    /// Where `known` points into.
+    last: Arc<Vec<Line>>,
     /// By index; none before its first I/O.
     idle: Vec<Option<Idle>>,
     /// By index: how often the row was given to another.
     generations: Vec<u32>,
-    /// An old snapshot's, to be filled anew: most owners find their place, and all memory taken.
-    spare: Vec<OwnerNumbers>,
+    /// Memory of an old snapshot.
+    spare: (Vec<OwnerTotals>, Vec<Line>),
 }
 
 impl Owners {
-    pub fn reuse(&mut self, old: Vec<OwnerNumbers>) {
-        self.spare = old;
+    pub fn reuse(&mut self, owners: Vec<OwnerTotals>, lines: Arc<Vec<Line>>) {
+        self.spare = (owners, Arc::into_inner(lines).unwrap_or_default());
     }
 
-    pub fn read(&mut self, tracer: &Tracer, context: &Context<'_>) -> Result<Vec<OwnerNumbers>> {
-        let mut owners = std::mem::take(&mut self.spare);
-        let mut count = 0;
+    pub fn read(
+        &mut self,
+        tracer: &Tracer,
+        context: &Context,
+    ) -> (Vec<OwnerTotals>, Arc<Vec<Line>>) {
+        let (mut owners, mut lines) = std::mem::take(&mut self.spare);
+        owners.clear();
+        lines.clear();
+        let mut look = Look {
+            last: &self.last,
+            lines: &mut lines,
+        };
         let mut holes = 0;
         for index in 0..tracer.owner_count() {
             if index > 0 && !tracer.is_owner(index) {
@@ -119,28 +137,22 @@ impl Owners {
                 continue;
             }
             self.high = index.max(self.high);
-            if self.latencies.len() <= index {
-                self.latencies.resize_with(index + 1, || None);
+            if self.known.len() <= index {
+                self.known.resize(index + 1, Known::default());
                 self.generations.resize(index + 1, 0);
             }
             let row = tracer.owner(index);
-            let latency = &mut self.latencies[index];
-            let has_histograms = context.has_histograms && tracer.has_latency(index);
-            if has_histograms {
-                latency
-                    .get_or_insert_with(|| Box::new(OwnerLatency::new()))
-                    .advance(tracer, index, &row);
-            }
-            if owners.len() == count {
-                owners.push(OwnerNumbers::new(owner_key(&row, ""), ""));
-            }
-            let latency = latency.as_deref().filter(|_| has_histograms);
-            fill(&mut owners[count], &row, latency, index, context)?;
-            owners[count].row.generation = self.generations[index];
-            count += 1;
+            let mut totals = totals(&row, index, context);
+            totals.row.generation = self.generations[index];
+            totals.lines = (context.has_histograms && tracer.has_latency(index))
+                .then(|| look.at(tracer, index, &row, &mut self.known[index]));
+            owners.push(totals);
         }
-        owners.truncate(count);
-        Ok(owners)
+        let lines = Arc::new(lines);
+        if context.has_histograms {
+            self.last = Arc::clone(&lines);
+        }
+        (owners, lines)
     }
 
     /// An owner is recycled when its process or thread has gone, nothing was counted since the last call (of writeback: for
@@ -165,9 +177,7 @@ impl Owners {
             if has_rested && !is_alive(row.key.tgid) && !busy.contains(&(index as u32)) {
                 tracer.recycle(index)?;
                 self.idle[index] = None;
-                if let Some(latency) = self.latencies.get_mut(index) {
-                    *latency = None;
-                }
+                self.known[index] = Known::default();
                 self.generations[index] += 1;
                 recycled += 1;
             }
@@ -205,88 +215,42 @@ fn kind_of(row: &owner) -> OwnerKind {
     }
 }
 
-fn owner_key(row: &owner, device: &str) -> OwnerKey {
-    let mut key = OwnerKey {
-        device: String::new(),
-        kind: OwnerKind::Other,
-        tgid: 0,
-        start_ms: 0,
-        cgroup_id: 0,
-    };
-    fill_key(&mut key, row, device);
-    key
+fn id(row: &owner, index: usize) -> OwnerId {
+    OwnerId {
+        device: (index > 0).then_some(usize::from(row.key.slot)),
+        kind: kind_of(row),
+        tgid: row.key.tgid,
+        // JSON's readers hold integers below 2^53 exactly.
+        start_ms: match row.key.kind {
+            3 => row.key.start_ns >> 11,
+            _ => row.key.start_ns / 1_000_000,
+        },
+        cgroup_id: row.key.cgroup_id,
+    }
 }
 
-fn fill_key(key: &mut OwnerKey, row: &owner, device: &str) {
-    device.clone_into(&mut key.device);
-    key.kind = kind_of(row);
-    key.tgid = row.key.tgid;
-    // JSON's readers hold integers below 2^53 exactly.
-    key.start_ms = match row.key.kind {
-        3 => row.key.start_ns >> 11,
-        _ => row.key.start_ns / 1_000_000,
-    };
-    key.cgroup_id = row.key.cgroup_id;
-}
-
-/// Every field, whoever's numbers stood there before.
-fn fill(
-    numbers: &mut OwnerNumbers,
-    row: &owner,
-    latency: Option<&OwnerLatency>,
-    index: usize,
-    context: &Context<'_>,
-) -> Result<()> {
-    let OwnerNumbers {
-        key,
-        row: place,
-        comm,
-        has_io_workers,
-        ioprio,
-        ops,
-        merges,
-        has_histograms,
-        q2d,
-        d2c,
-        fairness,
-    } = numbers;
-    let device = match index {
-        0 => "",
-        _ => &context.devices[usize::from(row.key.slot)],
-    };
-    fill_key(key, row, device);
-    place.index = index;
-    comm.clear();
-    if key.kind == OwnerKind::Other {
-        comm.push_str("other");
-    } else {
-        let name = row.comm.map(i8::cast_unsigned);
-        let length = name.iter().position(|&byte| byte == 0);
-        comm.push_str(&String::from_utf8_lossy(
-            &name[..length.unwrap_or(name.len())],
-        ));
+/// All but the histograms.
+fn totals(row: &owner, index: usize, context: &Context) -> OwnerTotals {
+    OwnerTotals {
+        id: id(row, index),
+        row: Row {
+            index,
+            generation: 0,
+        },
+        comm: row.comm.map(i8::cast_unsigned),
+        has_io_workers: row.flags & 1 != 0,
+        ioprio: ((row.ioprio >> 13) as u8 & 7, row.ioprio as u8 & 7),
+        ops: row.op.each_ref().map(owner_op),
+        merges: Merges {
+            back: row.back_merges,
+            front: row.front_merges,
+            rq: row.rq_merges,
+        },
+        lines: None,
+        fairness: context
+            .has_fairness
+            .then(|| fairness_of(row, context.time_ns, context.oldest_ns.get(&index).copied())),
     }
-    *has_io_workers = row.flags & 1 != 0;
-    *ioprio = ((row.ioprio >> 13) as u8 & 7, row.ioprio as u8 & 7);
-    ops.clear();
-    ops.extend(row.op.iter().map(owner_op));
-    *merges = Merges {
-        back: row.back_merges,
-        front: row.front_merges,
-        rq: row.rq_merges,
-    };
-    *has_histograms = latency.is_some();
-    for (which, histogram) in q2d.iter_mut().chain(d2c).enumerate() {
-        match latency {
-            Some(latency) => histogram.clone_from(&latency.totals[which]),
-            None => *histogram = Histogram::new(OWNER),
-        }
-    }
-    *fairness = context
-        .has_fairness
-        .then(|| fairness_of(row, context.time_ns, context.oldest_ns.get(&index).copied()))
-        .transpose()?;
-    Ok(())
 }
 
 fn owner_op(op: &iosched_bpf::owner_op) -> OwnerOp {
@@ -306,18 +270,18 @@ fn owner_op(op: &iosched_bpf::owner_op) -> OwnerOp {
 }
 
 /// `oldest_ns`: when the request was asked for that waits longest.
-fn fairness_of(row: &owner, now_ns: u64, oldest_ns: Option<u64>) -> Result<OwnerFairness> {
+fn fairness_of(row: &owner, now_ns: u64, oldest_ns: Option<u64>) -> FairnessTotals {
     let is_busy = row.started != row.ended;
     let present = if is_busy {
         now_ns.saturating_sub(row.busy_since_ns)
     } else {
         0
     };
-    Ok(OwnerFairness {
+    FairnessTotals {
         device_time_ns: row.device_time >> CLOCK_SHIFT,
         backlogged_ns: row.busy_ns + present,
         starvation_max_ns: Some(row.gap_max_ns).filter(|&ns| ns > 0),
-        starvation: Histogram::from_counts(GAP, &row.gaps)?,
+        starvation: row.gaps,
         starving_ns: oldest_ns.map(|ns| now_ns.saturating_sub(ns.max(row.last_issue_ns))),
-    })
+    }
 }

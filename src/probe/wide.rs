@@ -31,14 +31,3 @@ impl Wide {
         }
     }
 }
-
-/// Brings `total` up to date with an owner's histogram, of which there is one copy: what was read of a cell before is
-/// the low half of its count.
-pub(super) fn advance_owner(total: &mut Histogram, tracer: &Tracer, index: usize, which: usize) {
-    let mut counts = total.ascending();
-    tracer.owner_cells(index, which, |cell, now| {
-        counts.update(cell, |count| {
-            count + u64::from(now.wrapping_sub(count as u32))
-        });
-    });
-}

@@ -89,25 +89,6 @@ impl OwnerFairness {
         let _ = self.starvation.merge(&other.starvation);
         self.starving_ns = self.starving_ns.max(other.starving_ns);
     }
-
-    fn since(&self, earlier: &OwnerFairness) -> anyhow::Result<OwnerFairness> {
-        let starvation = self.starvation.subtract(&earlier.starvation)?;
-        let short = self.starvation_max_ns.filter(|_| starvation.count() == 0);
-        Ok(OwnerFairness {
-            device_time_ns: self.device_time_ns.saturating_sub(earlier.device_time_ns),
-            backlogged_ns: self.backlogged_ns.saturating_sub(earlier.backlogged_ns),
-            starvation_max_ns: maximum(
-                earlier.starvation_max_ns,
-                self.starvation_max_ns,
-                Some(&starvation),
-            )
-            // Below the histogram's first cell only its limit is known.
-            .or(short.map(|ever| ever.min(histogram::GAP.upper_ns(0))))
-            .max(self.starving_ns),
-            starvation,
-            starving_ns: self.starving_ns,
-        })
-    }
 }
 
 impl Default for OwnerFairness {
@@ -116,20 +97,9 @@ impl Default for OwnerFairness {
     }
 }
 
-/// Where the kernel keeps an owner's numbers. One that was gone, came back and has begun anew stands elsewhere, or after
-/// more others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Row {
-    pub index: usize,
-    /// How often the row has been given to another owner.
-    pub generation: u32,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OwnerNumbers {
     pub key: OwnerKey,
-    #[serde(skip)]
-    pub row: Row,
     pub comm: String,
     /// Some of the I/O came through io_uring's worker threads.
     pub has_io_workers: bool,
@@ -138,7 +108,7 @@ pub struct OwnerNumbers {
     /// In the order of [`Op::ALL`].
     pub ops: Vec<OwnerOp>,
     pub merges: Merges,
-    /// False when the table had no room for this owner's: then they are empty.
+    /// False when the table had no room for this owner's, or 2^32 I/Os came, more than its cells can count: then they are empty.
     pub has_histograms: bool,
     /// Queue wait of reads and of writes.
     pub q2d: [Histogram; 2],
@@ -154,7 +124,6 @@ impl OwnerNumbers {
         let empty = || [(); 2].map(|()| Histogram::new(histogram::OWNER));
         OwnerNumbers {
             key,
-            row: Row::default(),
             comm: comm.to_owned(),
             has_io_workers: false,
             ioprio: (0, 0),
@@ -215,83 +184,6 @@ impl OwnerNumbers {
             mine.add(theirs);
         }
     }
-
-    /// Neither got anything nor waits for it, as far as that is known.
-    pub(super) fn is_idle(&self) -> bool {
-        self.ios() == 0 && self.merges == Merges::default() && !self.is_starving()
-    }
-
-    /// The same of the time after `earlier`.
-    pub(super) fn is_idle_since(&self, earlier: &OwnerNumbers) -> bool {
-        self.ios() == earlier.ios() && self.merges == earlier.merges && !self.is_starving()
-    }
-
-    fn is_starving(&self) -> bool {
-        let fairness = self.fairness.as_ref();
-        fairness.is_some_and(|fairness| fairness.starving_ns.is_some())
-    }
-
-    pub(super) fn since(&self, earlier: &OwnerNumbers) -> anyhow::Result<OwnerNumbers> {
-        let has_histograms = self.has_histograms && earlier.has_histograms;
-        let pair = |l: &[Histogram; 2], e: &[Histogram; 2]| -> anyhow::Result<[Histogram; 2]> {
-            if !has_histograms {
-                return Ok([(); 2].map(|()| Histogram::new(histogram::OWNER)));
-            }
-            Ok([l[0].subtract(&e[0])?, l[1].subtract(&e[1])?])
-        };
-        let q2d = pair(&self.q2d, &earlier.q2d)?;
-        let d2c = pair(&self.d2c, &earlier.d2c)?;
-        let difference = |(op, (l, e)): (Op, (&OwnerOp, &OwnerOp))| {
-            // A histogram of writes bounds the maximum of each kind of them.
-            let place = match op {
-                Op::Read => Some(0),
-                Op::WriteSync | Op::WriteAsync => Some(1),
-                _ => None,
-            };
-            let known = |ns: Option<u64>| ns.filter(|_| l.ios > e.ios);
-            OwnerOp {
-                ios: l.ios - e.ios,
-                bytes: l.bytes - e.bytes,
-                bios: l.bios - e.bios,
-                waits: l.waits - e.waits,
-                q2d_sum_ns: l.q2d_sum_ns - e.q2d_sum_ns,
-                d2c_sum_ns: l.d2c_sum_ns - e.d2c_sum_ns,
-                q2c_sum_ns: l.q2c_sum_ns - e.q2c_sum_ns,
-                flush_sum_ns: l.flush_sum_ns - e.flush_sum_ns,
-                q2d_max_ns: known(maximum(
-                    e.q2d_max_ns,
-                    l.q2d_max_ns,
-                    place.map(|place| &q2d[place]),
-                )),
-                d2c_max_ns: known(maximum(
-                    e.d2c_max_ns,
-                    l.d2c_max_ns,
-                    place.map(|place| &d2c[place]),
-                )),
-            }
-        };
-        let ops = Op::ALL
-            .into_iter()
-            .zip(self.ops.iter().zip(&earlier.ops))
-            .map(difference)
-            .collect();
-        Ok(OwnerNumbers {
-            key: self.key.clone(),
-            row: self.row,
-            comm: self.comm.clone(),
-            has_io_workers: self.has_io_workers,
-            ioprio: self.ioprio,
-            ops,
-            merges: self.merges - earlier.merges,
-            has_histograms,
-            q2d,
-            d2c,
-            fairness: match (&self.fairness, &earlier.fairness) {
-                (Some(later), Some(earlier)) => Some(later.since(earlier)?),
-                (later, _) => later.clone(),
-            },
-        })
-    }
 }
 
 /// One row per device and cgroup: the processes in it added up. Such a row has no `tgid`.
@@ -320,14 +212,4 @@ pub fn by_cgroup(owners: &[OwnerNumbers]) -> Vec<OwnerNumbers> {
         group
     });
     named.collect()
-}
-
-/// The kernel keeps the maximum since the attach. When that did not rise, the interval's own is known only as
-/// closely as its histogram is.
-fn maximum(earlier: Option<u64>, later: Option<u64>, interval: Option<&Histogram>) -> Option<u64> {
-    if later > earlier {
-        return later;
-    }
-    let end = interval?.end_ns()? - 1;
-    Some(later.map_or(end, |ever| ever.min(end)))
 }

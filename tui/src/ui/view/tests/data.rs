@@ -9,7 +9,7 @@ use iosched::report::live::{self, Burst, DeviceState, Selection};
 use iosched::scheduler::State;
 use iosched::snapshot::{
     DeviceNumbers, InFlight, Interval, Op, Order, OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers,
-    OwnerOp, Row, Stage,
+    OwnerOp, Stage,
 };
 
 use crate::ui::action::Action;
@@ -147,7 +147,6 @@ fn owner(
             start_ms: 1,
             cgroup_id: u64::from(pid) % 3,
         },
-        row: Row::default(),
         comm: if op == Op::Read { "reader" } else { "writer" }.into(),
         has_io_workers: false,
         ioprio: (0, 0),

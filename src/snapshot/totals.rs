@@ -1,0 +1,251 @@
+//! What an owner asked for and got since the attach: as flat as the kernel keeps it, since thousands are copied at each look
+//! and only those that did something in between are made into [`OwnerNumbers`]. Pure.
+
+use anyhow::Result;
+
+use super::lines::{Line, Place};
+use super::owner::{OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp};
+use super::{Merges, Op};
+use crate::histogram::{GAP, Histogram, OWNER};
+
+#[derive(Clone, Copy, Debug)]
+pub struct OwnerTotals {
+    pub id: OwnerId,
+    pub row: Row,
+    /// Ends with its first 0.
+    pub comm: [u8; 16],
+    pub has_io_workers: bool,
+    pub ioprio: (u8, u8),
+    /// In the order of [`Op::ALL`]; the maxima are those since the attach.
+    pub ops: [OwnerOp; Op::ALL.len()],
+    pub merges: Merges,
+    /// Of reads and of writes; none where the histograms were not looked at, or the table had no room for this owner's.
+    pub lines: Option<[Place; 2]>,
+    pub fairness: Option<FairnessTotals>,
+}
+
+/// As [`OwnerKey`], with the device's place among those of the snapshot; none for `other`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct OwnerId {
+    pub device: Option<usize>,
+    pub kind: OwnerKind,
+    pub tgid: u32,
+    pub start_ms: u64,
+    pub cgroup_id: u64,
+}
+
+/// Where the kernel keeps an owner's numbers. One that was gone, came back and has begun anew stands elsewhere, or after
+/// more others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    pub index: usize,
+    /// How often the row has been given to another owner.
+    pub generation: u32,
+}
+
+/// As [`OwnerFairness`].
+#[derive(Clone, Copy, Debug)]
+pub struct FairnessTotals {
+    pub device_time_ns: u64,
+    pub backlogged_ns: u64,
+    pub starvation_max_ns: Option<u64>,
+    /// In the cells of [`GAP`].
+    pub starvation: [u32; GAP.cells as usize],
+    pub starving_ns: Option<u64>,
+}
+
+impl OwnerTotals {
+    /// Who has done nothing yet.
+    pub fn new(id: OwnerId) -> Self {
+        OwnerTotals {
+            id,
+            row: Row::default(),
+            comm: [0; 16],
+            has_io_workers: false,
+            ioprio: (0, 0),
+            ops: [OwnerOp::default(); Op::ALL.len()],
+            merges: Merges::default(),
+            lines: Some([Place::default(); 2]),
+            fairness: None,
+        }
+    }
+
+    fn ios(&self) -> u64 {
+        self.ops.iter().map(|op| op.ios).sum()
+    }
+
+    /// It neither got anything after `earlier` nor waits for it, as far as that is known.
+    pub(super) fn is_idle_since(&self, earlier: &OwnerTotals) -> bool {
+        let is_starving = self
+            .fairness
+            .is_some_and(|fairness| fairness.starving_ns.is_some());
+        self.ios() == earlier.ios() && self.merges == earlier.merges && !is_starving
+    }
+
+    /// What came after `earlier`, with the histograms of that time where they are known.
+    pub(super) fn since(
+        &self,
+        earlier: &OwnerTotals,
+        key: OwnerKey,
+        histograms: Option<Latencies>,
+    ) -> Result<OwnerNumbers> {
+        let has_histograms = histograms.is_some();
+        let Latencies { q2d, d2c } = histograms.unwrap_or_default();
+        let ops = Op::ALL.into_iter().map(|op| {
+            // A histogram of writes bounds the maximum of each kind of them.
+            let direction = match op {
+                Op::Read => Some(0),
+                Op::WriteSync | Op::WriteAsync => Some(1),
+                _ => None,
+            };
+            let (now, past) = (&self.ops[op as usize], &earlier.ops[op as usize]);
+            now.since(past, direction.map(|which| (&q2d[which], &d2c[which])))
+        });
+        Ok(OwnerNumbers {
+            comm: self.comm(),
+            has_io_workers: self.has_io_workers,
+            ioprio: self.ioprio,
+            ops: ops.collect(),
+            merges: self.merges - earlier.merges,
+            has_histograms,
+            fairness: match (&self.fairness, &earlier.fairness) {
+                (Some(now), Some(past)) => Some(now.since(past)?),
+                (Some(now), None) => Some(now.since(&FairnessTotals::default())?),
+                (None, _) => None,
+            },
+            key,
+            q2d,
+            d2c,
+        })
+    }
+
+    /// Those of the time after `earlier`; each state with its snapshot's lines.
+    pub(super) fn latencies_since(
+        &self,
+        lines: &[Line],
+        earlier: &OwnerTotals,
+        before: &[Line],
+    ) -> Option<Latencies> {
+        let (now, past) = (self.lines?, earlier.lines?);
+        // A cell may have come round to where it was.
+        if self.ios() - earlier.ios() > u64::from(u32::MAX) {
+            return None;
+        }
+        let [reads, writes] = [0, 1].map(|which| now[which].since(lines, past[which], before));
+        let ([q2d, d2c], [q2d_writes, d2c_writes]) = (reads, writes);
+        Some(Latencies {
+            q2d: [q2d, q2d_writes],
+            d2c: [d2c, d2c_writes],
+        })
+    }
+
+    fn comm(&self) -> String {
+        if self.id.kind == OwnerKind::Other {
+            return "other".to_owned();
+        }
+        let end = self.comm.iter().position(|&byte| byte == 0);
+        let name = &self.comm[..end.unwrap_or(self.comm.len())];
+        String::from_utf8_lossy(name).into_owned()
+    }
+}
+
+/// Of reads and of writes.
+pub(super) struct Latencies {
+    q2d: [Histogram; 2],
+    d2c: [Histogram; 2],
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        let empty = || [(); 2].map(|()| Histogram::new(OWNER));
+        Latencies {
+            q2d: empty(),
+            d2c: empty(),
+        }
+    }
+}
+
+impl OwnerId {
+    pub(super) fn key(&self, device: &str) -> OwnerKey {
+        OwnerKey {
+            device: device.to_owned(),
+            kind: self.kind,
+            tgid: self.tgid,
+            start_ms: self.start_ms,
+            cgroup_id: self.cgroup_id,
+        }
+    }
+}
+
+impl OwnerOp {
+    /// `latencies`: of the time in between, as far as there are some.
+    fn since(&self, earlier: &OwnerOp, latencies: Option<(&Histogram, &Histogram)>) -> OwnerOp {
+        let known = |ns: Option<u64>| ns.filter(|_| self.ios > earlier.ios);
+        OwnerOp {
+            ios: self.ios - earlier.ios,
+            bytes: self.bytes - earlier.bytes,
+            bios: self.bios - earlier.bios,
+            waits: self.waits - earlier.waits,
+            q2d_sum_ns: self.q2d_sum_ns - earlier.q2d_sum_ns,
+            d2c_sum_ns: self.d2c_sum_ns - earlier.d2c_sum_ns,
+            q2c_sum_ns: self.q2c_sum_ns - earlier.q2c_sum_ns,
+            flush_sum_ns: self.flush_sum_ns - earlier.flush_sum_ns,
+            q2d_max_ns: known(maximum(
+                earlier.q2d_max_ns,
+                self.q2d_max_ns,
+                latencies.map(|(q2d, _)| q2d),
+            )),
+            d2c_max_ns: known(maximum(
+                earlier.d2c_max_ns,
+                self.d2c_max_ns,
+                latencies.map(|(_, d2c)| d2c),
+            )),
+        }
+    }
+}
+
+impl FairnessTotals {
+    fn since(&self, earlier: &FairnessTotals) -> Result<OwnerFairness> {
+        let counts: [u32; GAP.cells as usize] = std::array::from_fn(|cell| {
+            self.starvation[cell].wrapping_sub(earlier.starvation[cell])
+        });
+        let starvation = Histogram::from_counts(GAP, &counts)?;
+        let short = self.starvation_max_ns.filter(|_| starvation.is_empty());
+        Ok(OwnerFairness {
+            device_time_ns: self.device_time_ns.saturating_sub(earlier.device_time_ns),
+            backlogged_ns: self.backlogged_ns.saturating_sub(earlier.backlogged_ns),
+            starvation_max_ns: maximum(
+                earlier.starvation_max_ns,
+                self.starvation_max_ns,
+                Some(&starvation),
+            )
+            // Below the histogram's first cell only its limit is known.
+            .or(short.map(|ever| ever.min(GAP.upper_ns(0))))
+            .max(self.starving_ns),
+            starvation,
+            starving_ns: self.starving_ns,
+        })
+    }
+}
+
+impl Default for FairnessTotals {
+    fn default() -> Self {
+        FairnessTotals {
+            device_time_ns: 0,
+            backlogged_ns: 0,
+            starvation_max_ns: None,
+            starvation: [0; GAP.cells as usize],
+            starving_ns: None,
+        }
+    }
+}
+
+/// The kernel keeps the maximum since the attach. When that did not rise, the interval's own is known only as
+/// closely as its histogram is.
+fn maximum(earlier: Option<u64>, later: Option<u64>, interval: Option<&Histogram>) -> Option<u64> {
+    if later > earlier {
+        return later;
+    }
+    let end = interval?.end_ns()? - 1;
+    Some(later.map_or(end, |ever| ever.min(end)))
+}
