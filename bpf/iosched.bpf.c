@@ -381,6 +381,7 @@ static __always_inline void count_unseen(__u32 shard, struct device_stats *devic
 	__u64 key = (__u64)rq->bio;
 	struct flush_bio *kept = 0;
 	struct owner *owner;
+	__u64 total = 0;
 	__u32 index;
 
 	if (!has_io_start && !rq->__data_len)
@@ -391,12 +392,15 @@ static __always_inline void count_unseen(__u32 shard, struct device_stats *devic
 	}
 	add(&device->flush_requests, 1);
 	if (now > kept->q_ns)
-		count_device(first_row(shard, OP_FLUSH) + Q2C, 1, now - kept->q_ns);
+		total = now - kept->q_ns;
+	if (total)
+		count_device(first_row(shard, OP_FLUSH) + Q2C, 1, total);
 	index = kept->owner;
 	owner = bpf_map_lookup_elem(&owners, &index);
 	if (owner) {
 		add(&owner->op[OP_FLUSH].ios, 1);
 		add(&owner->op[OP_FLUSH].unwaited, 1);
+		add(&owner->op[OP_FLUSH].flush_ns, total);
 	}
 	bpf_map_delete_elem(&flush_bios, &key);
 }

@@ -156,8 +156,9 @@ static __always_inline void count_total(const struct ledger *to, const struct in
 		return;
 	count_device(to->first_row + Q2C, 1, total);
 	add_alone(&to->device->op[to->op].q2c_ns, total);
-	raise(&to->owner->op[to->op].q2c_max_ns, total);
-	if (to->op < DATA_OPS && state->bios > 1)
+	if (to->op == OP_FLUSH)
+		add(&to->owner->op[OP_FLUSH].flush_ns, total);
+	else if (to->op < DATA_OPS && state->bios > 1)
 		count_device(to->first_row + Q2C_MERGED, state->bios - 1, total);
 }
 

@@ -244,10 +244,9 @@ struct owner_op {
 	__u64 d2c_ns;
 	__u64 unwaited; /* I/Os whose queue wait is not known, and their sum of D2C */
 	__u64 unwaited_d2c_ns;
-	__u64 flush_ns; /* of the writes that a flush came before or after: what it took */
+	__u64 flush_ns; /* of the writes that a flush came before or after: what it took; of empty flushes: Q2C */
 	__u64 q2d_max_ns;
 	__u64 d2c_max_ns;
-	__u64 q2c_max_ns;
 };
 
 /* One process on one device in one cgroup. */

@@ -21,7 +21,7 @@ pub use device::{
 pub use lines::{Line, Place};
 pub use order::{LOG2_CELLS, Log2Histogram, Order};
 pub use owner::{OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp, by_cgroup};
-pub use totals::{FairnessTotals, OwnerId, OwnerTotals, Row};
+pub use totals::{FairnessTotals, OpTotals, OwnerId, OwnerTotals, Row};
 
 /// Everything counted since the probe was attached.
 #[derive(Clone, Debug)]
@@ -136,9 +136,8 @@ mod tests {
         });
         owner.comm[..2].copy_from_slice(b"dd");
         owner.ops[0].ios = waits.len() as u64;
-        owner.ops[0].waits = waits.len() as u64;
-        owner.ops[0].q2d_sum_ns = waits.iter().sum();
-        owner.ops[0].q2d_max_ns = waits.iter().copied().max();
+        owner.ops[0].q2d_ns = waits.iter().sum();
+        owner.ops[0].q2d_max_ns = waits.iter().copied().max().unwrap_or(0);
         let mut lines = Vec::new();
         let mut histogram = Histogram::new(OWNER);
         for &wait in waits {
@@ -187,6 +186,19 @@ mod tests {
         );
         assert_eq!(interval.devices[0].quality.skipped, 15);
         assert_eq!(interval.end_ns - interval.start_ns, 150);
+    }
+
+    #[test]
+    fn a_look_between_two_words_breaks_nothing() {
+        let earlier = owner(&[1_000, 2_000]);
+        let mut later = owner(&[1_000, 2_000, 3_000]);
+        // Two without a known wait were counted after the I/Os were read, and before these.
+        later.0.ops[0].unwaited = 2;
+        later.0.ops[0].unwaited_d2c_ns = 8_000;
+        let interval =
+            Interval::between(&snapshot(1, vec![earlier]), &snapshot(2, vec![later])).unwrap();
+        let op = &interval.owners[0].ops[0];
+        assert_eq!((op.ios, op.waits, op.q2c_sum_ns), (1, 0, 0));
     }
 
     #[test]

@@ -81,14 +81,17 @@ pub(super) fn fill_stages<'a>(
     of: &impl Fn(Latency) -> &'a Histogram,
 ) -> Result<()> {
     let direct = of(Latency::Q2dDirect);
-    op.q2g = Histogram::new(direct.layout());
-    op.q2g.record_n(0, direct.count());
-    op.q2g.merge(of(Latency::Q2gWaited))?;
     op.q2d.clone_from(direct);
-    op.q2d.merge(of(Latency::Q2dWaited))?;
-    op.g2d.clone_from(direct);
-    op.g2d.merge(of(Latency::G2dWaited))?;
-    op.g2d.merge(of(Latency::G2dAlone))?;
+    // Of the others Q2D is not split.
+    if Op::DATA.contains(&op.op) {
+        op.q2g = Histogram::new(direct.layout());
+        op.q2g.record_n(0, direct.count());
+        op.q2g.merge(of(Latency::Q2gWaited))?;
+        op.q2d.merge(of(Latency::Q2dWaited))?;
+        op.g2d.clone_from(direct);
+        op.g2d.merge(of(Latency::G2dWaited))?;
+        op.g2d.merge(of(Latency::G2dAlone))?;
+    }
     op.d2c.clone_from(of(Latency::D2c));
     op.q2c.clone_from(of(Latency::Q2c));
     op.i2d.clone_from(of(Latency::I2d));

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use anyhow::Result;
-use iosched_bpf::{CLOCK_SHIFT, Tracer, inflight, owner};
+use iosched_bpf::{CLOCK_SHIFT, Tracer, inflight, owner, owner_op};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 use crate::snapshot::{
-    FairnessTotals, Line, Merges, Op, OwnerId, OwnerKind, OwnerOp, OwnerTotals, Place, Row,
+    FairnessTotals, Line, Merges, Op, OpTotals, OwnerId, OwnerKind, OwnerTotals, Place, Row,
 };
 
 /// Owners' places are handed out in order; the few that two threads fought over are left empty for the time being.
@@ -240,7 +240,7 @@ fn totals(row: &owner, index: usize, context: &Context) -> OwnerTotals {
         comm: row.comm.map(i8::cast_unsigned),
         has_io_workers: row.flags & 1 != 0,
         ioprio: ((row.ioprio >> 13) as u8 & 7, row.ioprio as u8 & 7),
-        ops: row.op.each_ref().map(owner_op),
+        ops: row.op.each_ref().map(op_totals),
         merges: Merges {
             back: row.back_merges,
             front: row.front_merges,
@@ -253,19 +253,18 @@ fn totals(row: &owner, index: usize, context: &Context) -> OwnerTotals {
     }
 }
 
-fn owner_op(op: &iosched_bpf::owner_op) -> OwnerOp {
-    OwnerOp {
+fn op_totals(op: &owner_op) -> OpTotals {
+    OpTotals {
         ios: op.ios,
         bytes: op.bytes,
-        bios: op.ios + op.more_bios,
-        // Words are read moments apart.
-        waits: op.ios.saturating_sub(op.unwaited),
-        q2d_sum_ns: op.q2d_ns,
-        d2c_sum_ns: op.d2c_ns,
-        q2c_sum_ns: (op.q2d_ns + op.d2c_ns).saturating_sub(op.unwaited_d2c_ns),
-        flush_sum_ns: op.flush_ns,
-        q2d_max_ns: Some(op.q2d_max_ns).filter(|&ns| ns > 0),
-        d2c_max_ns: Some(op.d2c_max_ns).filter(|&ns| ns > 0),
+        more_bios: op.more_bios,
+        q2d_ns: op.q2d_ns,
+        d2c_ns: op.d2c_ns,
+        unwaited: op.unwaited,
+        unwaited_d2c_ns: op.unwaited_d2c_ns,
+        flush_ns: op.flush_ns,
+        q2d_max_ns: op.q2d_max_ns,
+        d2c_max_ns: op.d2c_max_ns,
     }
 }
 

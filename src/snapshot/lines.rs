@@ -21,7 +21,10 @@ pub struct Place {
 impl Place {
     /// Its lines among all.
     pub fn of(self, lines: &[Line]) -> &[Line] {
-        &lines[self.first as usize..][..(self.q2d.count_ones() + self.d2c.count_ones()) as usize]
+        match (self.q2d.count_ones() + self.d2c.count_ones()) as usize {
+            0 => &[], // wherever that was
+            count => &lines[self.first as usize..][..count],
+        }
     }
 
     /// What was counted from `earlier` to `later`, Q2D and D2C: exact below 2^32 a cell.

@@ -46,7 +46,8 @@ pub struct OwnerOp {
     pub d2c_sum_ns: u64,
     /// Q2D + D2C of the I/Os whose queue wait is known.
     pub q2c_sum_ns: u64,
-    /// What writes waited for the flushes before and after their data; in none of the sums above.
+    /// What writes waited for the flushes before and after their data, and empty flushes for all of their time; in none of
+    /// the sums above.
     pub flush_sum_ns: u64,
     /// In an interval: exact when it is the longest since the attach, else the upper end of its histogram cell
     /// (at most 6.3 % above); absent where it is not known.

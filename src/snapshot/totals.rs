@@ -16,12 +16,30 @@ pub struct OwnerTotals {
     pub comm: [u8; 16],
     pub has_io_workers: bool,
     pub ioprio: (u8, u8),
-    /// In the order of [`Op::ALL`]; the maxima are those since the attach.
-    pub ops: [OwnerOp; Op::ALL.len()],
+    /// In the order of [`Op::ALL`].
+    pub ops: [OpTotals; Op::ALL.len()],
     pub merges: Merges,
     /// Of reads and of writes; none where the histograms were not looked at, or the table had no room for this owner's.
     pub lines: Option<[Place; 2]>,
     pub fairness: Option<FairnessTotals>,
+}
+
+/// What [`OwnerOp`] is made from. Each only grows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OpTotals {
+    pub ios: u64,
+    pub bytes: u64,
+    /// Beyond the first of each request.
+    pub more_bios: u64,
+    pub q2d_ns: u64,
+    pub d2c_ns: u64,
+    /// I/Os whose queue wait is not known, and their sum of D2C.
+    pub unwaited: u64,
+    pub unwaited_d2c_ns: u64,
+    pub flush_ns: u64,
+    /// 0 before the first.
+    pub q2d_max_ns: u64,
+    pub d2c_max_ns: u64,
 }
 
 /// As [`OwnerKey`], with the device's place among those of the snapshot; none for `other`.
@@ -63,7 +81,7 @@ impl OwnerTotals {
             comm: [0; 16],
             has_io_workers: false,
             ioprio: (0, 0),
-            ops: [OwnerOp::default(); Op::ALL.len()],
+            ops: [OpTotals::default(); Op::ALL.len()],
             merges: Merges::default(),
             lines: Some([Place::default(); 2]),
             fairness: None,
@@ -177,29 +195,38 @@ impl OwnerId {
     }
 }
 
-impl OwnerOp {
+impl OpTotals {
     /// `latencies`: of the time in between, as far as there are some.
-    fn since(&self, earlier: &OwnerOp, latencies: Option<(&Histogram, &Histogram)>) -> OwnerOp {
-        let known = |ns: Option<u64>| ns.filter(|_| self.ios > earlier.ios);
+    fn since(&self, earlier: &OpTotals, latencies: Option<(&Histogram, &Histogram)>) -> OwnerOp {
+        let ios = self.ios - earlier.ios;
+        let q2d_sum_ns = self.q2d_ns - earlier.q2d_ns;
+        let d2c_sum_ns = self.d2c_ns - earlier.d2c_ns;
+        // Words are read moments apart.
+        let waits = ios.saturating_sub(self.unwaited - earlier.unwaited);
+        let unwaited_d2c_ns = self.unwaited_d2c_ns - earlier.unwaited_d2c_ns;
+        let longest = |now: u64, past: u64, latencies: Option<&Histogram>| {
+            let known = |ns: u64| Some(ns).filter(|&ns| ns > 0);
+            maximum(known(past), known(now), latencies).filter(|_| ios > 0)
+        };
         OwnerOp {
-            ios: self.ios - earlier.ios,
+            ios,
             bytes: self.bytes - earlier.bytes,
-            bios: self.bios - earlier.bios,
-            waits: self.waits - earlier.waits,
-            q2d_sum_ns: self.q2d_sum_ns - earlier.q2d_sum_ns,
-            d2c_sum_ns: self.d2c_sum_ns - earlier.d2c_sum_ns,
-            q2c_sum_ns: self.q2c_sum_ns - earlier.q2c_sum_ns,
-            flush_sum_ns: self.flush_sum_ns - earlier.flush_sum_ns,
-            q2d_max_ns: known(maximum(
-                earlier.q2d_max_ns,
+            bios: ios + self.more_bios - earlier.more_bios,
+            waits,
+            q2d_sum_ns,
+            d2c_sum_ns,
+            q2c_sum_ns: (q2d_sum_ns + d2c_sum_ns).saturating_sub(unwaited_d2c_ns),
+            flush_sum_ns: self.flush_ns - earlier.flush_ns,
+            q2d_max_ns: longest(
                 self.q2d_max_ns,
+                earlier.q2d_max_ns,
                 latencies.map(|(q2d, _)| q2d),
-            )),
-            d2c_max_ns: known(maximum(
-                earlier.d2c_max_ns,
+            ),
+            d2c_max_ns: longest(
                 self.d2c_max_ns,
+                earlier.d2c_max_ns,
                 latencies.map(|(_, d2c)| d2c),
-            )),
+            ),
         }
     }
 }

@@ -90,7 +90,25 @@ fn one_fsync_is_one_flush() {
         assert_eq!(seen.op(Op::Flush).ios, 1, "{scheduler}: commands");
         assert_eq!(seen.device().flushes.asked, 1, "{scheduler}");
         assert_eq!(seen.process_op(pid, Op::Flush).ios, 1, "{scheduler}");
+        // From asking to done, which the device's histogram knows to 1.6 %.
+        let waited_ns = seen.process_op(pid, Op::Flush).flush_sum_ns as f64;
+        let total_ns = seen.op(Op::Flush).q2c.mean_ns().expect("a flush");
+        let off = waited_ns / total_ns - 1.0;
+        assert!(off.abs() < 0.016, "{scheduler}: {waited_ns} of {total_ns}");
         assert_eq!(seen.op(Op::WriteSync).ios, 10, "{scheduler}");
         assert_eq!(seen.process_op(pid, Op::WriteSync).ios, 10, "{scheduler}");
     }
+}
+
+#[test]
+fn resets_of_zones_are_counted_apart() {
+    let zones = [("zoned", "1"), ("zone_size", "4"), ("size", "64")];
+    let disk = Disk::null_blk(10_000, &[&zones[..], &[("memory_backed", "1")]].concat());
+    let mut watch = Watch::on(&disk);
+    let reset = ["reset", "--count", "5", &disk.node()];
+    let (seen, pid) = watch.over(|| pid_of_run("blkzone", &reset));
+    seen.is_clean();
+    assert_eq!(seen.op(Op::Zone).ios, 5);
+    assert_eq!(seen.process_op(pid, Op::Zone).ios, 5);
+    assert_eq!(seen.device().ios(), 5, "nothing else");
 }
