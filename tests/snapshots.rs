@@ -5,9 +5,16 @@ mod support;
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::slice;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
+use std::time::Duration;
 
+use iosched::device::Device;
+use iosched::journal::Journal;
 use iosched::probe::{Detail, Probe};
+use iosched::scratch::{Model, Scratch};
 use iosched::snapshot::{Interval, OwnerNumbers, Snapshot};
 use support::LoopDevice;
 
@@ -20,19 +27,27 @@ struct Disk(LoopDevice, File);
 impl Disk {
     fn new() -> Self {
         let device = LoopDevice::in_memory(SIZE_BYTES);
-        let mut options = OpenOptions::new();
-        let file = options.read(true).custom_flags(libc::O_DIRECT);
-        let file = file.open(device.node()).expect("the disk");
+        let file = open(Path::new(&device.node()));
         Disk(device, file)
     }
 
     fn read(&self, count: usize) {
-        let mut memory = vec![0; 2 * BLOCK];
-        let start = memory.as_ptr().align_offset(BLOCK);
-        let buffer = &mut memory[start..start + BLOCK];
-        for _ in 0..count {
-            self.1.read_exact_at(buffer, 0).expect("a block");
-        }
+        read(&self.1, count);
+    }
+}
+
+fn open(node: &Path) -> File {
+    let mut options = OpenOptions::new();
+    let options = options.read(true).custom_flags(libc::O_DIRECT);
+    options.open(node).expect("the disk")
+}
+
+fn read(file: &File, count: usize) {
+    let mut memory = vec![0; 2 * BLOCK];
+    let start = memory.as_ptr().align_offset(BLOCK);
+    let buffer = &mut memory[start..start + BLOCK];
+    for _ in 0..count {
+        file.read_exact_at(buffer, 0).expect("a block");
     }
 }
 
@@ -133,4 +148,47 @@ fn looks_in_quick_succession_miss_nothing() {
             assert_eq!(counted(), [read; 3], "counted, and in its two histograms");
         }
     });
+}
+
+/// What is under way when the probe is attached ends as nobody's.
+#[test]
+#[ignore = "root"]
+fn requests_under_way_at_the_attach_are_counted_apart() {
+    const THREADS: u64 = 8;
+    let journal = Journal::create().expect("a journal");
+    let scratch = Scratch::create(Model::Ssd, SIZE_BYTES, &journal).expect("a scratch device");
+    if let Some(why) = scratch.fallback() {
+        println!("skipped: {why}");
+        return;
+    }
+    let device = Device::resolve(scratch.device_name())
+        .expect("the new device")
+        .device;
+    let is_over = AtomicBool::new(false);
+    let quality = std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                let file = open(&device.node());
+                while !is_over.load(Ordering::Relaxed) {
+                    read(&file, 1);
+                }
+            });
+        }
+        let wanted = device.io_stat().expect("its counters").reads + 50;
+        while device.io_stat().expect("its counters").reads < wanted {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let look = || {
+            let mut probe = Probe::attach(slice::from_ref(&device), 0, Detail::default())?;
+            std::thread::sleep(Duration::from_millis(100));
+            anyhow::Ok(probe.snapshot()?.devices.remove(0).quality)
+        };
+        // No probe sees every completion: see `evicted`.
+        let mut looks = (0..5).map(|_| look());
+        let found = looks.find(|look| look.as_ref().is_ok_and(|quality| quality.unseen > 0));
+        is_over.store(true, Ordering::Relaxed);
+        found.expect("none under way, five times over").expect("it")
+    });
+    println!("{quality:?}");
+    assert!((1..=THREADS).contains(&quality.unseen), "{quality:?}");
 }

@@ -1,13 +1,15 @@
 //! A cell that holds something, in one word: there are thousands of histograms with a hundred of them, and what takes time
 //! is to bring them into the cache.
 
+use std::fmt;
+
 /// Counts have 48 bits: at a million I/Os a second in one cell they last for nine years.
 const COUNT_BITS: u32 = 48;
 pub const MAX_COUNT: u64 = (1 << COUNT_BITS) - 1;
 /// What is left for the cell's place among those of the layout.
 pub const MAX_CELLS: u32 = 1 << (64 - COUNT_BITS);
 
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cell(u64);
 
 impl Cell {
@@ -32,5 +34,11 @@ impl Cell {
     #[inline]
     pub fn count(self) -> u64 {
         self.0 & MAX_COUNT
+    }
+}
+
+impl fmt::Debug for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place(), self.count())
     }
 }
