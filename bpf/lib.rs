@@ -104,8 +104,6 @@ const _: () = assert!(size_of::<order_stats>() == 10 * 8 + 6 * LOG2_CELLS * 4);
 
 /// Of wire.h and the programs, not seen from outside.
 const QUEUE_IDS: usize = 4096;
-const THREADS: u32 = 65_536;
-const THREAD_BYTES: usize = 40;
 /// Inodes whose last writer is remembered.
 const DIRTIERS: u32 = 65_536;
 /// Bios with a flush that are under way.

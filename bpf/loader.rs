@@ -5,14 +5,11 @@ use std::sync::Mutex;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{MapCore, MapFlags, OpenObject, PrintLevel, libbpf_sys};
+use libbpf_rs::{MapCore, MapFlags, MapType, OpenMap, OpenObject, PrintLevel, libbpf_sys};
 
-use crate::skeleton::types::inflight;
 use crate::skeleton::{IoschedSkel, IoschedSkelBuilder, OpenIoschedSkel};
 use crate::{
-    Abilities, COARSE, Config, DIRTIERS, DISPATCHES, Detail, FLUSH_BIOS, QUEUE_IDS, ROWS,
-    THREAD_BYTES, THREADS, Target, abilities, device_histogram, device_stats, dispatch,
-    order_stats, owner, owner_key, owner_latency, queue,
+    Abilities, COARSE, Config, DIRTIERS, DISPATCHES, Detail, FLUSH_BIOS, ROWS, Target, abilities,
 };
 
 static LIBBPF_LOG: Mutex<String> = Mutex::new(String::new());
@@ -215,7 +212,7 @@ pub(crate) fn inflight_elements(target: &Target, detail: Detail) -> u32 {
 }
 
 /// Overhead of an element of a hash table: an estimate, everything else is to the byte.
-const HASH_ELEMENT: usize = 64;
+const HASH_ELEMENT: u32 = 64;
 
 pub(crate) struct Sizes {
     pub devices: u32,
@@ -267,28 +264,24 @@ fn size_maps(
     maps.dispatches.set_max_entries(dispatches)?;
     maps.dirtiers.set_max_entries(dirtiers)?;
     maps.flush_bios.set_max_entries(flush_bios)?;
-    let bytes = |elements: u32, size: usize| u64::from(elements) * size as u64;
     Ok(Sizes {
         devices,
         histograms,
         orders,
         dispatches,
         inflight,
-        memory_bytes: bytes(devices, size_of::<device_stats>())
-            + bytes(histograms, size_of::<device_histogram>())
-            + bytes(inflight, size_of::<inflight>())
-            + bytes(config.owners, size_of::<owner>())
-            + bytes(config.owners, size_of::<owner_key>() + HASH_ELEMENT + 4)
-            + bytes(config.owner_histograms, size_of::<owner_latency>())
-            + bytes(orders, size_of::<order_stats>())
-            + bytes(dispatches, size_of::<dispatch>())
-            + bytes(QUEUE_IDS as u32, size_of::<queue>())
-            + bytes(slots, size_of::<u64>())
-            + bytes(2 * slots, HASH_ELEMENT + 24)
-            + bytes(THREADS, THREAD_BYTES)
-            + bytes(dirtiers, HASH_ELEMENT + 48)
-            + bytes(flush_bios, HASH_ELEMENT + 24),
+        memory_bytes: open.open_object().maps().map(|map| map_bytes(&map)).sum(),
     })
+}
+
+fn map_bytes(map: &OpenMap<'_>) -> u64 {
+    let [key, value] = [map.key_size(), map.value_size()].map(|size| size.next_multiple_of(8));
+    let element = match map.map_type() {
+        MapType::Hash | MapType::LruHash => key + value + HASH_ELEMENT,
+        MapType::Queue => map.value_size(),
+        _ => value,
+    };
+    u64::from(map.max_entries()) * u64::from(element)
 }
 
 pub(crate) fn fill_maps(skeleton: &IoschedSkel<'_>, config: &Config) -> Result<()> {

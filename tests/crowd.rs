@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::slice;
 
 use iosched::device::Device;
@@ -78,6 +78,36 @@ fn a_thousand_devices_share_the_memory_and_count_the_same() {
     let means = [coarse, fine].map(|op| op.d2c.mean_ns().expect("reads"));
     let off = means[0] / means[1] - 1.0;
     assert!(off.abs() < 0.15, "{means:?}");
+}
+
+/// Against what the kernel says that the maps of this process take.
+#[test]
+#[ignore = "root"]
+fn the_memory_stated_is_the_memory_taken() {
+    let disk = LoopDevice::in_memory(64 << 20);
+    let all = Detail {
+        order: true,
+        fairness: true,
+        writeback: true,
+        ..Detail::default()
+    };
+    for detail in [Detail::default(), all] {
+        let probe = Probe::attach(slice::from_ref(&disk.device), 0, detail).expect("a probe");
+        let files = fs::read_dir("/proc/self/fdinfo").expect("our files");
+        let maps = files.filter_map(|file| fs::read_to_string(file.ok()?.path()).ok());
+        let locked: Vec<u64> = maps
+            .filter(|info| info.contains("map_type:"))
+            .filter_map(|info| {
+                let line = info.lines().find_map(|line| line.strip_prefix("memlock:"));
+                line?.trim().parse().ok()
+            })
+            .collect();
+        let (stated, taken) = (probe.memory_bytes(), locked.iter().sum::<u64>());
+        println!("{stated} of {taken} in {} maps", locked.len());
+        assert!(locked.len() > 10, "{locked:?}");
+        let off = stated as f64 / taken as f64 - 1.0;
+        assert!(off.abs() < 0.01, "{stated} stated, {taken} taken");
+    }
 }
 
 /// A process that has ended, and what it had dirtied.
