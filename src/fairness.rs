@@ -30,7 +30,7 @@ pub struct Fairness {
     pub flows: u64,
     /// Flows left out: not backlogged long enough, or in a priority class of their own.
     pub left_out: u64,
-    /// Of their bytes.
+    /// Of their bytes, each over its weight, as the others.
     pub jain_bytes: Option<f64>,
     /// Of their completed requests.
     pub jain_ios: Option<f64>,

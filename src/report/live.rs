@@ -188,7 +188,7 @@ pub struct LiveProcess {
     pub others: u64,
     /// All of these, and passthrough where it is measured.
     pub ios: u64,
-    /// Bios in them, at least one each; those of others that joined its requests are among them.
+    /// Bios in these requests, at least one each; those of others that joined its requests are among them.
     pub bios: u64,
     /// `ios` per second.
     pub iops: f64,
@@ -208,7 +208,7 @@ pub struct LiveProcess {
     pub merge_ratio: Option<f64>,
     /// Bytes of its completed reads and writes on average, at their issue; null where none completed.
     pub mean_request_bytes: Option<f64>,
-    /// Bios in them on average, at least 1, those of others that joined included; null where none completed.
+    /// Bios in its completed reads and writes on average, those of others that joined included; null without any.
     pub bios_per_request: Option<f64>,
     /// Only with `--detail fairness`.
     pub fairness: Option<LiveFairness>,

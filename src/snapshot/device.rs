@@ -215,11 +215,11 @@ pub struct Flushes {
     pub asked: u64,
     /// Writes that waited for a flush before their data.
     pub before_data: u64,
-    /// How long, all together.
+    /// Sum of these waits.
     pub before_data_ns: u64,
     /// Writes that waited for a flush after their data.
     pub after_data: u64,
-    /// How long, all together.
+    /// Sum of these waits.
     pub after_data_ns: u64,
     /// Of the synchronous writes those of metadata and the journal (`REQ_META`).
     pub journal_writes: u64,
@@ -290,7 +290,7 @@ pub struct InFlight {
 /// How many requests failed with a status of the block layer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StatusCount {
-    /// The kernel's name of it: `I/O`, `timeout`.
+    /// Its name: `ioerr`, `timeout`; `status_N` or `errno_N` where it has none here.
     pub status: String,
     /// Requests that failed with it.
     pub count: u64,
