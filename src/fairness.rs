@@ -30,8 +30,11 @@ pub struct Fairness {
     pub flows: u64,
     /// Flows left out: not backlogged long enough, or in a priority class of their own.
     pub left_out: u64,
+    /// Of their bytes, each over its weight, as the others.
     pub jain_bytes: Option<f64>,
+    /// Of their completed requests.
     pub jain_ios: Option<f64>,
+    /// Of their parts of the device's time.
     pub jain_device_time: Option<f64>,
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use iosched::doctor::{self, Diagnosis};
 use iosched::report::live::{self, LiveRecord};
 use iosched::report::result::{ResultFile, SCHEMA, SCHEMA_VERSION};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 fn docs(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -56,6 +56,59 @@ fn the_schemas_in_docs_are_those_of_the_types() {
         );
         assert!(name.contains(&format!("-{version}.")));
     }
+}
+
+/// Readers of a watch's JSON have its schema.
+#[test]
+fn every_field_of_a_watch_is_described() {
+    let schema = generated_live();
+    let (count, missing) = undescribed(&schema);
+    assert!(count > 130, "{count}");
+    assert!(missing.is_empty(), "without a doc comment: {missing:?}");
+    // And one that is taken away is missed, wherever it stands.
+    for place in [
+        "/properties/interval_s",
+        "/$defs/LiveProcess/properties/bios",
+        "/$defs/Merges",
+    ] {
+        let mut schema = schema.clone();
+        let object = schema.pointer_mut(place).and_then(Value::as_object_mut);
+        let taken = object.expect(place).remove("description");
+        assert!(
+            taken.is_some() && !undescribed(&schema).1.is_empty(),
+            "{place}"
+        );
+    }
+}
+
+/// The objects of a schema, those in definitions and variants, too: each as its fields.
+fn objects<'a>(schema: &'a Value, found: &mut Vec<&'a Map<String, Value>>) {
+    found.extend(schema["properties"].as_object());
+    match schema {
+        Value::Object(parts) => parts.values().for_each(|part| objects(part, found)),
+        Value::Array(parts) => parts.iter().for_each(|part| objects(part, found)),
+        _ => {}
+    }
+}
+
+/// How many fields there are, and those that neither have a description nor are of a type with one.
+fn undescribed(schema: &Value) -> (usize, Vec<&String>) {
+    let has_text = |of: &Value| {
+        of["description"]
+            .as_str()
+            .is_some_and(|text| !text.is_empty())
+    };
+    let is_described = |field: &Value| {
+        let or_null = field["anyOf"].as_array().into_iter().flatten();
+        let mut types = or_null.chain([field]).filter_map(|of| of["$ref"].as_str());
+        has_text(field) || types.any(|path| has_text(schema.pointer(&path[1..]).expect(path)))
+    };
+    let mut all = Vec::new();
+    objects(schema, &mut all);
+    let fields = all.iter().copied().flatten();
+    let missing = fields.filter(|(_, field)| !is_described(field));
+    let missing = missing.map(|(name, _)| name).collect();
+    (all.iter().map(|fields| fields.len()).sum(), missing)
 }
 
 /// Readers find each field of a result in docs/result.md.

@@ -10,7 +10,7 @@ use crate::fairness::{Fairness, Flow, fairness, weight_of_ioprio};
 use crate::histogram::Histogram;
 use crate::snapshot::{
     DeviceNumbers, DeviceOp, Edges, Flushes, InFlight, Interval, Merges, Op, OwnerKind,
-    OwnerNumbers, Quality, Stage, StatusCount,
+    OwnerNumbers, OwnerOp, Quality, Stage, StatusCount,
 };
 
 pub use super::live_order::{Burst, LiveOrder};
@@ -22,10 +22,15 @@ pub const SCHEMA: &str = "stat-2.schema.json";
 /// Latency of the requests that completed in the interval. Nanoseconds; null where nothing was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
+    /// Requests (in those per bio, bios) that were measured.
     pub count: u64,
+    /// Arithmetic mean: exact for a process, for a device to within its histogram's cells.
     pub mean_ns: Option<f64>,
+    /// Median.
     pub p50_ns: Option<f64>,
+    /// 99th percentile.
     pub p99_ns: Option<f64>,
+    /// The longest: the end of its histogram's cell; exact for a process if it is its longest since the attach.
     pub max_ns: Option<f64>,
 }
 
@@ -60,9 +65,13 @@ impl Latency {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LiveOp {
     pub op: Op,
+    /// Completed requests.
     pub ios: u64,
+    /// Completed requests per second.
     pub iops: f64,
+    /// Bytes of these requests.
     pub bytes: u64,
+    /// Bytes of these requests per second.
     pub bytes_per_s: f64,
     /// Bios in these requests.
     pub bios: u64,
@@ -78,36 +87,45 @@ pub struct LiveOp {
     pub device: Latency,
     /// Q2C.
     pub total: Latency,
-    /// The same of bios instead of requests.
+    /// `queue_wait` of bios instead of requests; nothing where that is G2D.
     pub queue_wait_per_bio: Latency,
+    /// D2C of bios instead of requests.
     pub device_per_bio: Latency,
+    /// Q2C of bios instead of requests.
     pub total_per_bio: Latency,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LiveDevice {
+    /// The kernel's name: `sda`.
     pub device: String,
     /// As sysfs says at the end of the interval; null if the device has gone.
     pub scheduler: Option<String>,
+    /// Requests that the device takes at once; null where the kernel does not say.
     pub hardware_depth: Option<u32>,
+    /// Completed requests of all operations per second.
     pub iops: f64,
+    /// Bytes of these requests per second.
     pub bytes_per_s: f64,
-    /// Reads and writes together.
+    /// Q2D of reads and writes together; see `queue_wait_is_g2d`.
     pub queue_wait: Latency,
+    /// D2C of reads and writes together.
     pub device_time: Latency,
-    /// Requests that waited, and that were at the device, on average over the interval: sums of Q2D and of D2C over
-    /// its length. Where hardly any waits there is nothing for a scheduler to decide.
+    /// Reads and writes that waited, on average over the interval: the sum of Q2D over its length. Where hardly any
+    /// waits there is nothing for a scheduler to decide.
     pub mean_waiting: f64,
+    /// Reads and writes at the device, on average over the interval: the sum of D2C over its length.
     pub mean_at_device: f64,
     /// Share of reads and writes whose queue wait was more than a tenth of the median device time.
     pub waited_share: Option<f64>,
-    /// At the end of the interval.
+    /// At the end of the interval; null for a device with too many tags to look through.
     pub in_flight: Option<InFlight>,
     pub merges: Merges,
-    /// Bios that joined a request, of all bios with data.
+    /// Share of the bios with data that joined a request; null where there were none.
     pub merge_ratio: Option<f64>,
-    /// Of reads and writes, at their issue.
+    /// Bytes of a completed read or write on average, at its issue; null where none completed.
     pub mean_request_bytes: Option<f64>,
+    /// Bios in a completed read or write on average, at least 1; null where none completed.
     pub bios_per_request: Option<f64>,
     /// Operations with at least one completed request.
     pub ops: Vec<LiveOp>,
@@ -126,63 +144,89 @@ pub struct LiveDevice {
 pub struct LiveFairness {
     /// Of the device's time, its part.
     pub device_time_share: Option<f64>,
+    /// Of the bytes of all on the device, its part.
     pub bytes_share: Option<f64>,
     /// Share of the interval with a request under way.
     pub backlogged_share: f64,
     /// The longest time in which a request waited and none was issued.
     pub starvation_max_ns: Option<u64>,
-    /// Such times of 100 ms and more; of 1 s and more. Counted by cells: to 25 %.
+    /// Such times of 100 ms and more, that ended. Counted by cells: to 25 %.
     pub starved_100ms: u64,
+    /// Those of 1 s and more of them.
     pub starved_1s: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LiveProcess {
+    /// The kernel's name of the disk; empty for `other`, which has those of all.
     pub device: String,
+    /// What kind of owner it is; of a cgroup's sum `process`.
     pub kind: OwnerKind,
     /// Null where no single process is meant: `other`, for whom the table had no room, a workqueue, a cgroup's sum.
     pub pid: Option<u32>,
+    /// The command's name, of the kernel's threads in brackets; of a cgroup's sum how many owners are in it.
     pub comm: String,
     /// Some of the I/O came through io_uring's worker threads.
     pub has_io_workers: bool,
     /// I/O priority: class (0 none, 1 real-time, 2 best-effort, 3 idle) and level.
     pub ioprio: (u8, u8),
+    /// Of the cgroup that pays for the I/O, the kernel's number.
     pub cgroup_id: u64,
+    /// Its path below the root of the cgroups; null where it is not known.
     pub cgroup: Option<String>,
+    /// Completed reads.
     pub reads: u64,
-    /// Synchronous and asynchronous.
+    /// Completed writes, synchronous and asynchronous.
     pub writes: u64,
+    /// Those of them that nobody waits for: writeback.
     pub async_writes: u64,
+    /// Flushes that it waited for; several may share a command.
     pub flushes: u64,
+    /// Completed discards.
     pub discards: u64,
     /// Operations on zones, and the rest.
     pub others: u64,
-    /// All completed requests, and the bios in them.
+    /// All of these, and passthrough where it is measured.
     pub ios: u64,
+    /// Bios in these requests, at least one each; those of others that joined its requests are among them.
     pub bios: u64,
+    /// `ios` per second.
     pub iops: f64,
+    /// Bytes of `ios`.
     pub bytes: u64,
+    /// Bytes of `ios` per second.
     pub bytes_per_s: f64,
-    /// Of reads and writes. Percentiles are null where the table has no room for this process' histograms.
+    /// Q2D of reads and writes. Percentiles are null where the table has no room for this process' histograms.
     pub queue_wait: Latency,
+    /// D2C of reads and writes; percentiles as of `queue_wait`.
     pub device_time: Latency,
     /// What its writes waited for the flushes before and after their data.
     pub flush_wait_ns: u64,
+    /// Bios of its own that joined a request, whosever; and requests of its own that joined another.
     pub merges: Merges,
+    /// Share of its bios with data that joined a request; null where there were none.
+    pub merge_ratio: Option<f64>,
+    /// Bytes of its completed reads and writes on average, at their issue; null where none completed.
+    pub mean_request_bytes: Option<f64>,
+    /// Bios in its completed reads and writes on average, those of others that joined included; null without any.
+    pub bios_per_request: Option<f64>,
     /// Only with `--detail fairness`.
     pub fairness: Option<LiveFairness>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LiveRecord {
+    /// Of this form; raised when a field goes or changes its meaning.
     pub schema_version: u32,
     /// End of the interval, RFC 3339.
     pub time: String,
+    /// Its length in seconds.
     pub interval_s: f64,
     /// This kernel does not show when a bio was queued: queue waits are G2D alone.
     pub queue_wait_is_g2d: bool,
+    /// Those watched, with or without I/O.
     pub devices: Vec<LiveDevice>,
-    /// The busiest first.
+    /// Who did I/O (with `--detail fairness` also who waits for the first), the busiest first.
     pub processes: Vec<LiveProcess>,
 }
 
@@ -250,6 +294,26 @@ fn ratio(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
+/// How bios with data became requests: one definition for a device and for a process.
+struct Merging {
+    merge_ratio: Option<f64>,
+    mean_request_bytes: Option<f64>,
+    bios_per_request: Option<f64>,
+}
+
+impl Merging {
+    /// The counts are those of reads and writes. Each of their bios was queued, and then joined a request (M, F) or
+    /// became one, which joined another or completed.
+    fn of(merges: Merges, ios: u64, bytes: u64, bios: u64) -> Self {
+        let queued = ios + merges.rq + merges.bios();
+        Merging {
+            merge_ratio: ratio(merges.bios() as f64, queued as f64),
+            mean_request_bytes: ratio(bytes as f64, ios as f64),
+            bios_per_request: ratio(bios as f64, ios as f64),
+        }
+    }
+}
+
 fn device(
     numbers: &DeviceNumbers,
     state: &DeviceState,
@@ -262,8 +326,13 @@ fn device(
         Stage::Q2d
     };
     let data = || Op::DATA.iter().map(|op| &numbers.ops[*op as usize]);
-    let sum = |part: fn(&DeviceOp) -> u64| data().map(part).sum::<u64>() as f64;
-    let (ios, bytes) = (sum(|op| op.ios), sum(|op| op.bytes));
+    let sum = |part: fn(&DeviceOp) -> u64| data().map(part).sum::<u64>();
+    let merging = Merging::of(
+        numbers.merges,
+        sum(|op| op.ios),
+        sum(|op| op.bytes),
+        sum(|op| op.bios),
+    );
     let queue_wait = numbers.stage(wait, &Op::DATA);
     let device_time = numbers.stage(Stage::D2c, &Op::DATA);
     let median = device_time.quantile_ns(0.5);
@@ -275,14 +344,14 @@ fn device(
         bytes_per_s: numbers.bytes() as f64 / seconds,
         queue_wait: Latency::of_device(&queue_wait),
         device_time: Latency::of_device(&device_time),
-        mean_waiting: sum(|op| op.q2d_sum_ns) / (seconds * 1e9),
-        mean_at_device: sum(|op| op.d2c_sum_ns) / (seconds * 1e9),
+        mean_waiting: sum(|op| op.q2d_sum_ns) as f64 / (seconds * 1e9),
+        mean_at_device: sum(|op| op.d2c_sum_ns) as f64 / (seconds * 1e9),
         waited_share: median.and_then(|median| queue_wait.share_above((median / 10.0) as u64)),
         in_flight: numbers.in_flight,
         merges: numbers.merges,
-        merge_ratio: numbers.merge_ratio(),
-        mean_request_bytes: ratio(bytes, ios),
-        bios_per_request: ratio(sum(|op| op.bios), ios),
+        merge_ratio: merging.merge_ratio,
+        mean_request_bytes: merging.mean_request_bytes,
+        bios_per_request: merging.bios_per_request,
         ops: numbers
             .ops
             .iter()
@@ -401,9 +470,10 @@ fn process(
     selection: &dyn Selection,
 ) -> LiveProcess {
     let data = || Op::DATA.iter().map(|op| owner.op(*op));
-    let mean = |sum: u64, count: u64| (count > 0).then(|| sum as f64 / count as f64);
-    let ios = data().map(|op| op.ios).sum();
-    let waits = data().map(|op| op.waits).sum();
+    let sum = |part: fn(&OwnerOp) -> u64| data().map(part).sum::<u64>();
+    let mean = |sum: u64, count: u64| ratio(sum as f64, count as f64);
+    let (ios, waits) = (sum(|op| op.ios), sum(|op| op.waits));
+    let merging = Merging::of(owner.merges, ios, sum(|op| op.bytes), sum(|op| op.bios));
     let async_writes = owner.op(Op::WriteAsync).ios;
     LiveProcess {
         device: owner.key.device.clone(),
@@ -429,7 +499,7 @@ fn process(
             count: waits,
             ..Latency::of(
                 &both(&owner.q2d),
-                mean(data().map(|op| op.q2d_sum_ns).sum(), waits),
+                mean(sum(|op| op.q2d_sum_ns), waits),
                 data()
                     .filter_map(|op| op.q2d_max_ns)
                     .max()
@@ -440,15 +510,22 @@ fn process(
             count: ios,
             ..Latency::of(
                 &both(&owner.d2c),
-                mean(data().map(|op| op.d2c_sum_ns).sum(), ios),
+                mean(sum(|op| op.d2c_sum_ns), ios),
                 data()
                     .filter_map(|op| op.d2c_max_ns)
                     .max()
                     .map(|ns| ns as f64),
             )
         },
-        flush_wait_ns: data().map(|op| op.flush_sum_ns).sum(),
+        flush_wait_ns: sum(|op| op.flush_sum_ns),
         merges: owner.merges,
+        merge_ratio: merging.merge_ratio,
+        mean_request_bytes: merging.mean_request_bytes,
+        bios_per_request: merging.bios_per_request,
         fairness: live_fairness(owner, whole, seconds),
     }
 }
+
+#[cfg(test)]
+#[path = "live_tests.rs"]
+mod tests;

@@ -9,10 +9,13 @@ use crate::snapshot::{Log2Histogram, Order};
 /// What only the last successive issues can tell: at most the 8192 that are kept, without a gap.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Burst {
+    /// Issues in it.
     pub issued: u64,
+    /// Share of them after a request that started later.
     pub reordered_share: Option<f64>,
     /// How many requests that started later were issued before one.
     pub overtakes_mean: Option<f64>,
+    /// The same, 99th percentile.
     pub overtakes_p99: Option<u64>,
     /// RFC 4737's extent: issues since the first that overtook.
     pub extent_max: Option<u64>,
@@ -24,8 +27,11 @@ pub struct Burst {
 pub struct HardwareQueue {
     /// Its number.
     pub index: u16,
+    /// Issues to it.
     pub issued: u64,
+    /// Share of them after a request to it that started later.
     pub reordered_share: Option<f64>,
+    /// How many requests to it that started later were issued before one.
     pub overtakes_mean: Option<f64>,
 }
 
@@ -66,22 +72,31 @@ impl Burst {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LiveOrder {
+    /// Issues in the interval, without what a flush moves past the scheduler.
     pub issued: u64,
     /// Issued after a request that started later.
     pub reordered: u64,
+    /// `reordered` over `issued`.
     pub reordered_share: Option<f64>,
     /// Issues that began where the one before ended.
     pub sequential_share: Option<f64>,
+    /// Mean distance from the end of a request to the start of the next, in the order in which they started.
     pub mean_insert_seek_sectors: Option<f64>,
+    /// The same in the order in which they were issued.
     pub mean_issue_seek_sectors: Option<f64>,
     /// The former over the latter: what the scheduler saved.
     pub scheduler_gain: Option<f64>,
+    /// Mean number of successive issues of reads.
     pub mean_read_run: Option<f64>,
+    /// Mean number of successive issues of writes.
     pub mean_write_run: Option<f64>,
-    /// Powers of two: places that requests were issued before and after their turn, and seeks in sectors.
+    /// Requests by the places that they were issued before their turn: cell 0 for 0, cell n for n binary digits.
     pub early: Log2Histogram,
+    /// Those after their turn, or in it (0); cells as of `early`.
     pub late: Log2Histogram,
+    /// Issues by their distance from the end of the one before, in sectors; cells as of `early`.
     pub issue_seek: Log2Histogram,
+    /// Null where nothing was issued.
     pub burst: Option<Burst>,
 }
 

@@ -94,9 +94,12 @@ impl Stage {
     }
 }
 
+/// As the kernel counts them; a request stays its first owner's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Merges {
+    /// Bios that joined a request at its end.
     pub back: u64,
+    /// Bios that joined a request at its start.
     pub front: u64,
     /// A request that joined another one.
     pub rq: u64,
@@ -210,29 +213,36 @@ impl DeviceOp {
 pub struct Flushes {
     /// Empty flushes asked for. The kernel joins several into one command.
     pub asked: u64,
-    /// Writes that waited for a flush before their data, and how long.
+    /// Writes that waited for a flush before their data.
     pub before_data: u64,
+    /// Sum of these waits.
     pub before_data_ns: u64,
-    /// Writes that waited for a flush after their data, and how long.
+    /// Writes that waited for a flush after their data.
     pub after_data: u64,
+    /// Sum of these waits.
     pub after_data_ns: u64,
-    /// Of the synchronous writes those of metadata and the journal (`REQ_META`), and their D2C.
+    /// Of the synchronous writes those of metadata and the journal (`REQ_META`).
     pub journal_writes: u64,
+    /// Sum of their D2C.
     pub journal_ns: u64,
 }
 
 /// What happened to requests besides completing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Edges {
+    /// Requests that failed.
     pub errors: u64,
+    /// Requests that the driver gave back, each time.
     pub requeues: u64,
     /// From a requeue to the issue after it; part of G2D before the first issue, else of D2C.
     pub requeued_ns: u64,
+    /// Completions of a part of a request, with more to come.
     pub partial_completions: u64,
     /// Issued but not measured: the driver's own commands and `SG_IO`.
     pub passthrough: u64,
     /// Asked for under one scheduler, completed under another: in no other number.
     pub straddlers: u64,
+    /// Bytes of these.
     pub straddler_bytes: u64,
     /// Changes of the scheduler seen, by whomever.
     pub switches: u64,
@@ -271,15 +281,18 @@ impl Quality {
 pub struct InFlight {
     /// Started, not yet issued to the driver.
     pub queued: u64,
+    /// Issued to the driver, not yet completed.
     pub issued: u64,
-    /// Age of the oldest of them.
+    /// Age of the oldest of them whose start was seen; 0 where there is none.
     pub oldest_ns: u64,
 }
 
 /// How many requests failed with a status of the block layer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StatusCount {
+    /// Its name: `ioerr`, `timeout`; `status_N` or `errno_N` where it has none here.
     pub status: String,
+    /// Requests that failed with it.
     pub count: u64,
 }
 

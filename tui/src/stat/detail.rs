@@ -82,17 +82,20 @@ fn fairness(device: &LiveDevice) -> String {
     )
 }
 
+fn bios(per_request: Option<f64>) -> String {
+    per_request.map_or("-".to_owned(), |n| format!("{n:.2}"))
+}
+
+fn size(bytes: Option<f64>) -> String {
+    bytes.map_or("-".to_owned(), |n| format!("{:.1} KiB", n / 1024.0))
+}
+
 fn merges(device: &LiveDevice) -> String {
-    let bytes = |value: Option<f64>| {
-        value.map_or("-".to_owned(), |value| format!("{:.1} KiB", value / 1024.0))
-    };
     let mut text = format!(
         "  merges  {} of the bios; {} bios and {} a request\n",
         units::share(device.merge_ratio),
-        device
-            .bios_per_request
-            .map_or("-".to_owned(), |n| format!("{n:.2}")),
-        bytes(device.mean_request_bytes),
+        bios(device.bios_per_request),
+        size(device.mean_request_bytes),
     );
     for op in device.ops.iter().filter(|op| op.bios > op.ios) {
         let _ = writeln!(
@@ -149,9 +152,15 @@ fn stages(device: &LiveDevice) -> String {
 }
 
 pub fn process_lines(rows: &[&LiveProcess], wanted: &[Detail]) -> String {
-    if !wanted.contains(&Detail::Fairness) {
-        return String::new();
-    }
+    let lines = wanted.iter().map(|detail| match detail {
+        Detail::Fairness => fairness_of(rows),
+        Detail::Merges => merges_of(rows),
+        Detail::Order | Detail::Stages => String::new(),
+    });
+    lines.collect()
+}
+
+fn fairness_of(rows: &[&LiveProcess]) -> String {
     let mut table = plain([
         "PID",
         "COMM",
@@ -168,7 +177,7 @@ pub fn process_lines(rows: &[&LiveProcess], wanted: &[Detail]) -> String {
             continue;
         };
         table.add_row([
-            row.pid.map_or("-".to_owned(), |pid| pid.to_string()),
+            units::optional(row.pid),
             escape::line(&row.comm),
             units::share(fairness.device_time_share),
             units::share(fairness.bytes_share),
@@ -177,6 +186,25 @@ pub fn process_lines(rows: &[&LiveProcess], wanted: &[Detail]) -> String {
             fairness.starved_100ms.to_string(),
             fairness.starved_1s.to_string(),
             priority(row.ioprio),
+        ]);
+    }
+    format!("{table}\n")
+}
+
+fn merges_of(rows: &[&LiveProcess]) -> String {
+    let mut table = plain([
+        "PID", "COMM", "BACK", "FRONT", "RQ", "MERGED", "BIOS/REQ", "REQ SIZE",
+    ]);
+    for row in rows {
+        table.add_row([
+            units::optional(row.pid),
+            escape::line(&row.comm),
+            row.merges.back.to_string(),
+            row.merges.front.to_string(),
+            row.merges.rq.to_string(),
+            units::share(row.merge_ratio),
+            bios(row.bios_per_request),
+            size(row.mean_request_bytes),
         ]);
     }
     format!("{table}\n")

@@ -3,7 +3,7 @@
 use comfy_table::{CellAlignment, Table, presets};
 use iosched::report::live::{Latency, LiveDevice, LiveProcess, LiveRecord};
 use iosched::report::{escape, units};
-use iosched::snapshot::{Edges, Quality, StatusCount};
+use iosched::snapshot::{Edges, InFlight, Quality, StatusCount};
 
 use super::detail;
 use crate::cli::Detail;
@@ -45,24 +45,43 @@ fn device_lines(device: &LiveDevice, record: &LiveRecord) -> String {
         "queue wait"
     };
     format!(
-        "{}  {}  depth {depth}  {} IOPS  {}  merges {} back {} front {} rq  {}\n  \
+        "{}  {}  depth {depth}  {} IOPS  {}  {}\n  \
          {wait} {}   device {}\n  \
-         waiting {:.1}, at the device {:.1} on average; {} waited   {}\n",
+         waiting {:.1}, at the device {:.1} on average; now {}\n  \
+         {} waited   merges {} back {} front {} rq   {}\n",
         device.device,
         device.scheduler.as_deref().unwrap_or("(gone)"),
         units::count(device.iops),
         units::throughput(device.bytes_per_s),
-        device.merges.back,
-        device.merges.front,
-        device.merges.rq,
         record.time,
         spread(&device.queue_wait),
         spread(&device.device_time),
         device.mean_waiting,
         device.mean_at_device,
+        now(device.in_flight),
         units::share(device.waited_share),
+        device.merges.back,
+        device.merges.front,
+        device.merges.rq,
         lost(&device.quality, &device.edges, &device.statuses),
     )
+}
+
+/// Waiting and at the device at the end of the interval.
+fn now(in_flight: Option<InFlight>) -> String {
+    let Some(now) = in_flight else {
+        return "-".to_owned();
+    };
+    let oldest = Some(now.oldest_ns as f64).filter(|&ns| ns > 0.0);
+    match now.queued + now.issued {
+        0 => "0 + 0".to_owned(),
+        _ => format!(
+            "{} + {}, oldest {}",
+            now.queued,
+            now.issued,
+            units::time(oldest)
+        ),
+    }
 }
 
 fn spread(latency: &Latency) -> String {
@@ -149,9 +168,125 @@ fn table(rows: &[&LiveProcess]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use iosched::report::live::{self, DeviceState, Selection};
+    use iosched::snapshot::{
+        DeviceNumbers, Interval, Merges, Op, OwnerKey, OwnerKind, OwnerNumbers,
+    };
     use serde_json::{Map, Value};
 
     use super::*;
+
+    struct All;
+
+    impl Selection for All {
+        fn keeps(&self, _: &OwnerNumbers) -> bool {
+            true
+        }
+        fn cgroup_path(&self, _: u64) -> Option<String> {
+            None
+        }
+        fn cgroup_weight(&self, _: u64) -> f64 {
+            100.0
+        }
+    }
+
+    /// One second of a disk and of these processes on it.
+    fn watched(device: DeviceNumbers, owners: Vec<OwnerNumbers>) -> LiveRecord {
+        let interval = Interval {
+            start_ns: 0,
+            end_ns: 1_000_000_000,
+            devices: vec![device],
+            owners,
+        };
+        let states = [DeviceState {
+            scheduler: Some("mq-deadline".to_owned()),
+            hardware_depth: Some(128),
+            burst: None,
+        }];
+        let time = "2026-02-03T04:05:06.789Z".to_owned();
+        live::record(&interval, time, false, &states, &All)
+    }
+
+    #[test]
+    fn what_is_in_flight_stands_beside_what_is_on_average() {
+        let mut device = DeviceNumbers::new("loop0");
+        let op = &mut device.ops[Op::Read as usize];
+        (op.q2d_sum_ns, op.d2c_sum_ns) = (128_000_000_000, 127_500_000_000);
+        let mut line = |queued, issued, oldest_ns| {
+            device.in_flight = Some(InFlight {
+                queued,
+                issued,
+                oldest_ns,
+            });
+            let text = render(&watched(device.clone(), Vec::new()), &[]);
+            text.lines().nth(2).expect("a line").to_owned()
+        };
+        let full = line(256, 128, 1_040_000);
+        assert_eq!(
+            full,
+            "  waiting 128.0, at the device 127.5 on average; now 256 + 128, oldest 1.04 ms"
+        );
+        assert!(full.len() <= 80, "{full}");
+        assert!(line(0, 0, 0).ends_with("; now 0 + 0"), "nothing is not old");
+        assert!(line(0, 1, 0).ends_with("; now 0 + 1, oldest -"), "not seen");
+        device.in_flight = None;
+        let text = render(&watched(device, Vec::new()), &[]);
+        assert!(text.contains("on average; now -\n"), "{text}");
+    }
+
+    #[test]
+    fn merging_is_told_of_each_process() {
+        let owner = |tgid, comm: &str| {
+            let key = OwnerKey {
+                device: "loop0".to_owned(),
+                kind: OwnerKind::Process,
+                tgid,
+                start_ms: 1,
+                cgroup_id: 1,
+            };
+            OwnerNumbers::new(key, comm)
+        };
+        let mut writer = owner(4_194_303, "a-name-of-15-ch");
+        let op = &mut writer.ops[Op::WriteSync as usize];
+        (op.ios, op.bytes, op.bios) = (4, 12 * 4096, 12);
+        writer.merges = Merges {
+            back: 10,
+            front: 5,
+            rq: 1,
+        };
+        let record = watched(DeviceNumbers::new("loop0"), vec![writer, owner(7, "idle")]);
+        let plain = render(&record, &[]);
+        let text = render(&record, &[Detail::Fairness, Detail::Merges]);
+        let rows: Vec<Vec<&str>> = text
+            .lines()
+            .skip_while(|line| !line.contains("BIOS/REQ"))
+            .inspect(|line| assert!(line.len() <= 80, "{line}"))
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        assert_eq!(
+            rows,
+            [
+                &[
+                    "PID", "COMM", "BACK", "FRONT", "RQ", "MERGED", "BIOS/REQ", "REQ", "SIZE"
+                ][..],
+                &[
+                    "4194303",
+                    "a-name-of-15-ch",
+                    "10",
+                    "5",
+                    "1",
+                    "75.0",
+                    "%",
+                    "3.00",
+                    "12.0",
+                    "KiB"
+                ],
+                &["7", "idle", "0", "0", "0", "-", "-", "-"],
+            ],
+            "{text}"
+        );
+        assert!(!plain.contains("BIOS/REQ"), "{plain}");
+    }
 
     /// A counter that is added to the record and forgotten here is one that is lost in silence.
     #[test]

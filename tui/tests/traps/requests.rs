@@ -170,13 +170,32 @@ fn merged_bios_keep_their_owner_and_are_counted_per_bio() {
                 ]);
                 let both = seen.named("fio");
                 assert_eq!(both.len(), 2, "{both:#?}");
+                let mut of_both = [0; 3];
                 for row in both {
                     let own = |field: &str| number(row, &format!("/{field}"));
                     let asked =
                         own("ios") + own("merges/back") + own("merges/front") + own("merges/rq");
                     pairs.push(("bios that one asked for", BIOS, asked));
+                    let joined = own("merges/back") + own("merges/front");
+                    for (field, part, whole) in [
+                        ("merge_ratio", joined, asked),
+                        ("bios_per_request", own("bios"), own("ios")),
+                        ("mean_request_bytes", own("bytes"), own("ios")),
+                    ] {
+                        let found = row[field].as_f64().expect(field);
+                        let wanted = part as f64 / whole as f64;
+                        assert!((found - wanted).abs() < 1e-9, "{field}: {row:#}");
+                    }
+                    of_both[0] += own("bios");
+                    of_both[1] += own("bytes") / 512;
+                    of_both[2] += asked - own("ios");
                     crossed |= own("bios") != asked;
                 }
+                pairs.extend([
+                    ("bios of both in their requests", 2 * BIOS, of_both[0]),
+                    ("sectors of both", 2 * BIOS * 8, of_both[1]),
+                    ("merged bios of both", pairs[1].1, of_both[2]),
+                ]);
                 (device.clone(), pairs)
             });
             if merged > BIOS / 10 {
