@@ -21,7 +21,10 @@ pub struct Names {
     /// Once it was found.
     root: Option<PathBuf>,
     paths: HashMap<u64, Option<String>>,
-    weights: HashMap<u64, f64>,
+    /// As the kernel writes them.
+    weights: HashMap<u64, Option<String>>,
+    /// Of devices by name: `8:0`.
+    numbers: HashMap<String, Option<String>>,
 }
 
 impl Names {
@@ -36,29 +39,36 @@ impl Names {
         self.paths[&id].clone()
     }
 
-    /// Its share of a device against its siblings', 100 where nothing is set: bfq's weight if there is one, else
+    /// Its share of the device against its siblings', 100 where nothing is set: bfq's weight if there is one, else
     /// io.weight. A group's weight is taken alone, without those above it.
-    pub fn weight(&mut self, id: u64) -> f64 {
-        if let Some(&weight) = self.weights.get(&id) {
-            return weight;
+    pub fn weight(&mut self, id: u64, device: &str) -> f64 {
+        if !self.weights.contains_key(&id) {
+            let text = self.read_weight(id);
+            self.weights.insert(id, text);
         }
-        let weight = self.read_weight(id).unwrap_or(100.0);
-        self.weights.insert(id, weight);
-        weight
+        if !self.numbers.contains_key(device) {
+            let number = fs::read_to_string(format!("/sys/class/block/{device}/dev")).ok();
+            let number = number.map(|number| number.trim().to_owned());
+            self.numbers.insert(device.to_owned(), number);
+        }
+        let text = self.weights[&id].as_deref();
+        text.and_then(|text| weight_of(text, self.numbers[device].as_deref()))
+            .unwrap_or(100.0)
     }
 
     /// They change: whoever shows them again reads them again.
     pub fn forget_weights(&mut self) {
         self.weights.clear();
+        self.numbers.clear();
     }
 
-    fn read_weight(&mut self, id: u64) -> Option<f64> {
+    fn read_weight(&mut self, id: u64) -> Option<String> {
         let (root, path) = (self.root()?, self.path(id)?);
         let directory = root.join(path.trim_start_matches('/'));
-        ["io.bfq.weight", "blkio.bfq.weight", "io.weight"]
+        ["io.bfq.weight", "blkio.bfq.weight_device", "io.weight"]
             .into_iter()
             .filter_map(|name| fs::read_to_string(directory.join(name)).ok())
-            .find_map(|text| default_weight(&text))
+            .find(|text| weight_of(text, None).is_some())
     }
 
     fn root(&mut self) -> Option<PathBuf> {
@@ -82,13 +92,17 @@ impl Names {
     }
 }
 
-/// Of the lines `default 100` and `8:0 200`, or of a lone number.
-pub(crate) fn default_weight(text: &str) -> Option<f64> {
-    let line = text.lines().next()?;
-    let number = line.strip_prefix("default ").unwrap_or(line).trim();
+/// Of the lines `default 100` and `8:0 200`, or of a lone number: that of the device, else the default.
+pub(crate) fn weight_of(text: &str, device_number: Option<&str>) -> Option<f64> {
     // Whole numbers from 1 on; "nan" is a number only for Rust.
-    let weight = number.parse::<u32>().ok().filter(|weight| *weight > 0)?;
-    Some(f64::from(weight))
+    let weight = |number: &str| number.trim().parse::<u32>().ok().filter(|n| *n > 0);
+    let own = text.lines().filter_map(|line| line.split_once(' '));
+    let mut own = own.filter(|(number, _)| device_number == Some(number));
+    if let Some(weight) = own.find_map(|(_, number)| weight(number)) {
+        return Some(f64::from(weight));
+    }
+    let line = text.lines().next()?;
+    weight(line.strip_prefix("default ").unwrap_or(line)).map(f64::from)
 }
 
 #[cfg(test)]
@@ -120,20 +134,27 @@ mod tests {
             ..Names::default()
         };
         write("default 250\n");
-        assert!(is(names.weight(id), 250.0));
+        assert!(is(names.weight(id, "no-such-disk"), 250.0));
         write("default 50\n");
-        assert!(is(names.weight(id), 250.0));
+        assert!(is(names.weight(id, "no-such-disk"), 250.0));
         names.forget_weights();
-        assert!(is(names.weight(id), 50.0));
-        assert!(is(names.weight(u64::MAX), 100.0), "a group that is gone");
+        assert!(is(names.weight(id, "no-such-disk"), 50.0));
+        assert!(
+            is(names.weight(u64::MAX, "no-such-disk"), 100.0),
+            "a group that is gone"
+        );
     }
 
     #[test]
     fn weights_are_read_as_the_kernel_writes_them() {
-        assert_eq!(default_weight("default 250\n8:0 100\n"), Some(250.0));
-        assert_eq!(default_weight("100\n"), Some(100.0));
+        let text = "default 250\n8:0 100\n8:16 0\n";
+        for (device, weight) in [("8:0", 100.0), ("8:16", 250.0), ("8:1", 250.0)] {
+            assert_eq!(weight_of(text, Some(device)), Some(weight), "{device}");
+        }
+        assert_eq!(weight_of(text, None), Some(250.0));
+        assert_eq!(weight_of("100\n", None), Some(100.0));
         for text in ["", "default 0", "nan", "-1", "8:0 100"] {
-            assert_eq!(default_weight(text), None, "{text}");
+            assert_eq!(weight_of(text, None), None, "{text}");
         }
     }
 }

@@ -155,7 +155,7 @@ pub fn tables(text: &str) {
     {
         assert!(load.busy_share.is_finite() && load.steal_share.is_finite());
     }
-    if let Some(weight) = cgroups::default_weight(text) {
+    if let Some(weight) = cgroups::weight_of(text, Some("8:0")) {
         assert!(weight.is_finite() && weight > 0.0, "{weight}");
     }
 }

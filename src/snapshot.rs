@@ -3,6 +3,7 @@
 
 mod device;
 mod lines;
+mod merging;
 mod order;
 mod owner;
 mod together; // several disks as one
@@ -19,6 +20,7 @@ pub use device::{
     StatusCount,
 };
 pub use lines::{Line, Place};
+pub use merging::Merging;
 pub use order::{LOG2_CELLS, Log2Histogram, Order};
 pub use owner::{OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp, by_cgroup};
 pub use totals::{FairnessTotals, OpTotals, OwnerId, OwnerTotals, Row};

@@ -136,14 +136,16 @@ impl Values {
         }
     }
 
-    /// How requests were made from bios. Flushes carry no data and are left out.
+    /// How requests were made from bios.
     fn put_requests(&mut self, device: &DeviceNumbers) {
-        let with_data = device.ops.iter().filter(|op| op.op != Op::Flush);
-        let (ios, bytes) = with_data.fold((0, 0), |sum, op| (sum.0 + op.ios, sum.1 + op.bytes));
-        if ios > 0 {
-            let merges = device.merges.back + device.merges.front + device.merges.rq;
-            self.put("merge_ratio".into(), merges as f64 / (merges + ios) as f64);
-            self.put("request_size".into(), bytes as f64 / ios as f64);
+        let merging = device.merging();
+        for (name, value) in [
+            ("merge_ratio", merging.merge_ratio),
+            ("request_size", merging.mean_request_bytes),
+        ] {
+            if let Some(value) = value {
+                self.put(name.into(), value);
+            }
         }
     }
 

@@ -78,14 +78,17 @@ fn requests_and_their_merges() {
     device.ops[0].ios = 60;
     device.ops[1].ios = 20;
     device.ops[1].bytes = 80 * 4096;
-    device.ops[Op::Flush as usize].ios = 1000;
+    for other in [Op::Flush, Op::Discard] {
+        device.ops[other as usize].ios = 1000;
+        device.ops[other as usize].bytes = 1 << 40;
+    }
     device.merges = Merges {
         back: 15,
         front: 3,
         rq: 2,
     };
     let found = values(&window(device, 1), None, &[], &Outcome::default(), false).metrics;
-    assert!((found["merge_ratio"] - 0.2).abs() < 1e-12);
+    assert!((found["merge_ratio"] - 0.18).abs() < 1e-12);
     assert!((found["request_size"] - 4096.0).abs() < 1e-9);
     let idle = window(DeviceNumbers::new("sda"), 1);
     let idle = values(&idle, None, &[], &Outcome::default(), false).metrics;

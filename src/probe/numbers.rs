@@ -115,7 +115,7 @@ fn in_flight(states: &[inflight], now_ns: u64) -> InFlight {
             sum.queued += 1;
         }
         if since > 0 {
-            sum.oldest_ns = sum.oldest_ns.max(now_ns.saturating_sub(since));
+            sum.oldest_ns = sum.oldest_ns.max(Some(now_ns.saturating_sub(since)));
         }
     }
     sum

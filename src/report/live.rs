@@ -200,7 +200,7 @@ pub struct LiveProcess {
     pub queue_wait: Latency,
     /// D2C of reads and writes; percentiles as of `queue_wait`.
     pub device_time: Latency,
-    /// What its writes waited for the flushes before and after their data.
+    /// What its writes waited for the flushes before and after their data, and all the time of its flushes without data.
     pub flush_wait_ns: u64,
     /// Bios of its own that joined a request, whosever; and requests of its own that joined another.
     pub merges: Merges,
@@ -243,8 +243,8 @@ pub struct DeviceState {
 pub trait Selection {
     fn keeps(&self, owner: &OwnerNumbers) -> bool;
     fn cgroup_path(&self, id: u64) -> Option<String>;
-    /// What the cgroup is due, 100 where nothing is set.
-    fn cgroup_weight(&self, id: u64) -> f64;
+    /// What the cgroup is due of the device, 100 where nothing is set.
+    fn cgroup_weight(&self, id: u64, device: &str) -> f64;
 }
 
 pub fn record(
@@ -294,26 +294,6 @@ fn ratio(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
-/// How bios with data became requests: one definition for a device and for a process.
-struct Merging {
-    merge_ratio: Option<f64>,
-    mean_request_bytes: Option<f64>,
-    bios_per_request: Option<f64>,
-}
-
-impl Merging {
-    /// The counts are those of reads and writes. Each of their bios was queued, and then joined a request (M, F) or
-    /// became one, which joined another or completed.
-    fn of(merges: Merges, ios: u64, bytes: u64, bios: u64) -> Self {
-        let queued = ios + merges.rq + merges.bios();
-        Merging {
-            merge_ratio: ratio(merges.bios() as f64, queued as f64),
-            mean_request_bytes: ratio(bytes as f64, ios as f64),
-            bios_per_request: ratio(bios as f64, ios as f64),
-        }
-    }
-}
-
 fn device(
     numbers: &DeviceNumbers,
     state: &DeviceState,
@@ -327,12 +307,7 @@ fn device(
     };
     let data = || Op::DATA.iter().map(|op| &numbers.ops[*op as usize]);
     let sum = |part: fn(&DeviceOp) -> u64| data().map(part).sum::<u64>();
-    let merging = Merging::of(
-        numbers.merges,
-        sum(|op| op.ios),
-        sum(|op| op.bytes),
-        sum(|op| op.bios),
-    );
+    let merging = numbers.merging();
     let queue_wait = numbers.stage(wait, &Op::DATA);
     let device_time = numbers.stage(Stage::D2c, &Op::DATA);
     let median = device_time.quantile_ns(0.5);
@@ -404,7 +379,8 @@ fn fairness_of(
         .iter()
         .map(|owner| {
             let measured = owner.fairness.as_ref()?;
-            let cgroup = selection.cgroup_weight(owner.key.cgroup_id) / 100.0;
+            let key = &owner.key;
+            let cgroup = selection.cgroup_weight(key.cgroup_id, &key.device) / 100.0;
             Some(Flow {
                 bytes: owner.bytes() as f64,
                 ios: owner.ios() as f64,
@@ -473,7 +449,7 @@ fn process(
     let sum = |part: fn(&OwnerOp) -> u64| data().map(part).sum::<u64>();
     let mean = |sum: u64, count: u64| ratio(sum as f64, count as f64);
     let (ios, waits) = (sum(|op| op.ios), sum(|op| op.waits));
-    let merging = Merging::of(owner.merges, ios, sum(|op| op.bytes), sum(|op| op.bios));
+    let merging = owner.merging();
     let async_writes = owner.op(Op::WriteAsync).ios;
     LiveProcess {
         device: owner.key.device.clone(),
@@ -517,7 +493,7 @@ fn process(
                     .map(|ns| ns as f64),
             )
         },
-        flush_wait_ns: sum(|op| op.flush_sum_ns),
+        flush_wait_ns: owner.ops.iter().map(|op| op.flush_sum_ns).sum(),
         merges: owner.merges,
         merge_ratio: merging.merge_ratio,
         mean_request_bytes: merging.mean_request_bytes,

@@ -10,7 +10,7 @@ impl Selection for All {
     fn cgroup_path(&self, _: u64) -> Option<String> {
         None
     }
-    fn cgroup_weight(&self, _: u64) -> f64 {
+    fn cgroup_weight(&self, _: u64, _: &str) -> f64 {
         100.0
     }
 }

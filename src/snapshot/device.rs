@@ -283,8 +283,8 @@ pub struct InFlight {
     pub queued: u64,
     /// Issued to the driver, not yet completed.
     pub issued: u64,
-    /// Age of the oldest of them whose start was seen; 0 where there is none.
-    pub oldest_ns: u64,
+    /// Age of the oldest of them whose start was seen.
+    pub oldest_ns: Option<u64>,
 }
 
 /// How many requests failed with a status of the block layer.
@@ -363,13 +363,6 @@ impl DeviceNumbers {
 
     pub fn bytes(&self) -> u64 {
         self.ops.iter().map(|op| op.bytes).sum()
-    }
-
-    /// Of the bios with data that were queued, the share that joined a request: (M + F) / Q.
-    pub fn merge_ratio(&self) -> Option<f64> {
-        let requests: u64 = Op::DATA.iter().map(|op| self.ops[*op as usize].ios).sum();
-        let bios = requests + self.merges.rq + self.merges.bios();
-        (bios > 0).then(|| self.merges.bios() as f64 / bios as f64)
     }
 
     pub(super) fn since(

@@ -111,7 +111,7 @@ mod tests {
         disk.in_flight = Some(InFlight {
             queued: n,
             issued: 2 * n,
-            oldest_ns: 100 / n,
+            oldest_ns: Some(100 / n),
         });
         disk.order = Some(Order::default());
         disk
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(statuses, [("medium", 1), ("ioerr", 6)]);
         let in_flight = sum.in_flight.unwrap();
         assert_eq!((in_flight.queued, in_flight.issued), (7, 14));
-        assert_eq!(in_flight.oldest_ns, 100);
+        assert_eq!(in_flight.oldest_ns, Some(100));
         assert_eq!(sum.order, None);
     }
 

@@ -152,8 +152,8 @@ impl Selection for Filter {
         self.names.borrow_mut().path(id)
     }
 
-    fn cgroup_weight(&self, id: u64) -> f64 {
-        self.names.borrow_mut().weight(id)
+    fn cgroup_weight(&self, id: u64, device: &str) -> f64 {
+        self.names.borrow_mut().weight(id, device)
     }
 }
 

@@ -126,3 +126,24 @@ fn merged_requests_are_counted_as_the_kernel_does() {
         });
     }
 }
+
+/// Zeroes that are written without data are neither read nor write.
+#[test]
+#[ignore = "root"]
+fn zeroing_is_counted_apart() {
+    let disk = LoopDevice::in_memory(SIZE_BYTES);
+    let node = disk.node();
+    exactly(|| {
+        let program = Program::new(BINARY);
+        let started = stat(&program, &node, 2, &["--output", "json"]);
+        let range = ["--punch-hole", "--offset", "8MiB", "--length", "4MiB"];
+        run("fallocate", &[&range[..], &[&node]].concat());
+        let device = record(started)["devices"][0].clone();
+        let ops = device["ops"].as_array().expect("a list").iter();
+        let ops: Vec<_> = ops.map(|op| op["op"].as_str()).collect();
+        assert_eq!(ops, [Some("other")], "{device:#}");
+        let of = |field: &str| number(&device, &format!("/ops/0/{field}"));
+        let pairs = vec![("requests", 1, of("ios")), ("bytes", 4 << 20, of("bytes"))];
+        (device, pairs)
+    });
+}

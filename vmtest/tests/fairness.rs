@@ -38,7 +38,7 @@ impl Selection for All {
         None
     }
 
-    fn cgroup_weight(&self, _: u64) -> f64 {
+    fn cgroup_weight(&self, _: u64, _: &str) -> f64 {
         100.0
     }
 }

@@ -72,7 +72,7 @@ fn now(in_flight: Option<InFlight>) -> String {
     let Some(now) = in_flight else {
         return "-".to_owned();
     };
-    let oldest = Some(now.oldest_ns as f64).filter(|&ns| ns > 0.0);
+    let oldest = now.oldest_ns.map(|ns| ns as f64);
     match now.queued + now.issued {
         0 => "0 + 0".to_owned(),
         _ => format!(
@@ -185,7 +185,7 @@ mod tests {
         fn cgroup_path(&self, _: u64) -> Option<String> {
             None
         }
-        fn cgroup_weight(&self, _: u64) -> f64 {
+        fn cgroup_weight(&self, _: u64, _: &str) -> f64 {
             100.0
         }
     }
@@ -221,14 +221,20 @@ mod tests {
             let text = render(&watched(device.clone(), Vec::new()), &[]);
             text.lines().nth(2).expect("a line").to_owned()
         };
-        let full = line(256, 128, 1_040_000);
+        let full = line(256, 128, Some(1_040_000));
         assert_eq!(
             full,
             "  waiting 128.0, at the device 127.5 on average; now 256 + 128, oldest 1.04 ms"
         );
         assert!(full.len() <= 80, "{full}");
-        assert!(line(0, 0, 0).ends_with("; now 0 + 0"), "nothing is not old");
-        assert!(line(0, 1, 0).ends_with("; now 0 + 1, oldest -"), "not seen");
+        assert!(
+            line(0, 0, None).ends_with("; now 0 + 0"),
+            "nothing is not old"
+        );
+        assert!(
+            line(0, 1, None).ends_with("; now 0 + 1, oldest -"),
+            "not seen"
+        );
         device.in_flight = None;
         let text = render(&watched(device, Vec::new()), &[]);
         assert!(text.contains("on average; now -\n"), "{text}");

@@ -8,7 +8,7 @@ use iosched::journal::write_whole;
 use iosched::report::escape;
 use iosched::report::live::LiveProcess;
 
-use super::model::{Model, merged_share};
+use super::model::Model;
 
 const HEADER: [&str; 17] = [
     "device",
@@ -67,7 +67,7 @@ fn csv<'a>(rows: impl Iterator<Item = &'a LiveProcess>) -> Result<Vec<u8>> {
             number(process.device_time.p50_ns),
             number(process.device_time.p99_ns),
             number(process.device_time.max_ns),
-            share(merged_share(process)),
+            share(process.merge_ratio),
             fairness
                 .and_then(|f| f.starvation_max_ns)
                 .map(|ns| ns.to_string())
@@ -93,7 +93,7 @@ mod tests {
         fn cgroup_path(&self, _: u64) -> Option<String> {
             Some("/a\u{202e},\"b\"".to_owned())
         }
-        fn cgroup_weight(&self, _: u64) -> f64 {
+        fn cgroup_weight(&self, _: u64, _: &str) -> f64 {
             100.0
         }
     }

@@ -283,18 +283,11 @@ fn sort_key(process: &LiveProcess, sort: Sort) -> f64 {
         Sort::WaitP99 => known(process.queue_wait.p99_ns),
         Sort::WaitMax => known(process.queue_wait.max_ns),
         Sort::Device => known(process.device_time.p50_ns),
-        Sort::Merged => known(merged_share(process)),
+        Sort::Merged => known(process.merge_ratio),
         Sort::Starved => known(
             fairness
                 .and_then(|f| f.starvation_max_ns)
                 .map(|ns| ns as f64),
         ),
     }
-}
-
-/// Bios that joined a request, of all its bios.
-pub fn merged_share(process: &LiveProcess) -> Option<f64> {
-    let merged = process.merges.bios();
-    let all = process.ios + process.merges.rq + merged;
-    (all > 0).then(|| merged as f64 / all as f64)
 }

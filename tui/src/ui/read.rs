@@ -277,7 +277,7 @@ impl Selection for Everyone {
             .or_else(|| self.groups.borrow_mut().path(id))
     }
 
-    fn cgroup_weight(&self, id: u64) -> f64 {
-        self.groups.borrow_mut().weight(id)
+    fn cgroup_weight(&self, id: u64, device: &str) -> f64 {
+        self.groups.borrow_mut().weight(id, device)
     }
 }

@@ -259,27 +259,3 @@ fn bytes_are_counted_in_64_bits() {
         (seen.device().clone(), pairs)
     });
 }
-
-/// Zeroes that are written without data.
-#[test]
-#[ignore = "root"]
-fn zeroing_is_a_class_of_its_own() {
-    let disk = LoopDevice::in_memory(64 * MIB);
-    exactly(|| {
-        let (seen, ()) = Seen::of(&disk.node(), &[], || {
-            let range = ["--offset", "8MiB", "--length", "4MiB"];
-            run(
-                "fallocate",
-                &[&["--punch-hole"], &range[..], &[&disk.node()]].concat(),
-            );
-        });
-        let other = seen.op("other").expect("what is neither read nor write");
-        let pairs = vec![
-            ("requests", 1, number(other, "/ios")),
-            ("bytes", 4 * MIB, number(other, "/bytes")),
-        ];
-        let rows = seen.named("fallocate");
-        assert_eq!(rows.len(), 1, "{:?}", seen.rows());
-        (seen.device().clone(), pairs)
-    });
-}

@@ -289,7 +289,7 @@ fn where_time_goes(frame: &mut Frame, area: Rect, model: &Model, measured: &Meas
     });
     let oldest = live.in_flight.filter(|now| now.queued + now.issued > 0);
     let oldest = oldest.map_or(String::new(), |now| {
-        format!(", oldest {}", time(Some(now.oldest_ns as f64)))
+        format!(", oldest {}", time(now.oldest_ns.map(|ns| ns as f64)))
     });
     let in_flight = format!(
         "in flight {:.1} waiting + {:.1} at device{now}{oldest}",

@@ -9,7 +9,7 @@ use ratatui::text::{Line, Span};
 
 use super::{line, measured_or_why, strip};
 use crate::ui::buckets::Axis;
-use crate::ui::model::{Model, merged_share};
+use crate::ui::model::Model;
 use crate::ui::update::name_of;
 
 pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
@@ -42,7 +42,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
             name,
             Span::raw(format!(
                 "   cgroup {cgroup}   merged {}   {} of {}",
-                share(merged_share(process)),
+                share(process.merge_ratio),
                 model.table.row + 1,
                 rows.len()
             )),

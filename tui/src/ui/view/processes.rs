@@ -10,7 +10,7 @@ use ratatui::text::Line;
 use ratatui::widgets::{Cell, Row, Table};
 
 use super::{line, measured_or_why};
-use crate::ui::model::{Model, Sort, merged_share};
+use crate::ui::model::{Model, Sort};
 use crate::ui::update::last_component;
 
 struct Column {
@@ -88,9 +88,7 @@ const COLUMNS: [Column; 16] = [
                 .map(|ns| ns as f64),
         )
     }),
-    column("merged", 7, 5, Some(Sort::Merged), |p| {
-        share(merged_share(p))
-    }),
+    column("merged", 7, 5, Some(Sort::Merged), |p| share(p.merge_ratio)),
     column("merges", 7, 6, None, |p| count(p.merges.bios() as f64)),
     column("reads", 7, 7, None, |p| count(p.reads as f64)),
     column("writes", 7, 7, None, |p| count(p.writes as f64)),

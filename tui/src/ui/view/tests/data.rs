@@ -60,7 +60,7 @@ impl Selection for Everyone {
                 .to_owned(),
         )
     }
-    fn cgroup_weight(&self, _: u64) -> f64 {
+    fn cgroup_weight(&self, _: u64, _: &str) -> f64 {
         100.0
     }
 }
@@ -197,7 +197,7 @@ fn interval(numbers: &mut Numbers, wait_ns: u64, owners: u64) -> Interval {
     device.in_flight = Some(InFlight {
         queued: 3,
         issued: 4,
-        oldest_ns: 5_200_000,
+        oldest_ns: Some(5_200_000),
     });
     device.edges.straddlers = owners;
     let cells = || iosched::snapshot::Log2Histogram(vec![5; iosched::snapshot::LOG2_CELLS]);
