@@ -5,6 +5,8 @@
 mod exact;
 #[path = "stat/look.rs"]
 mod look; // the other commands, outputs and filters
+#[path = "stat/order.rs"]
+mod order; // --detail order, by hand
 #[path = "../../tests/support/mod.rs"]
 mod support;
 mod watch; // one interval
