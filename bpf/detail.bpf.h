@@ -78,15 +78,35 @@ static __always_inline void note_merge(const struct queue *queue, struct bio *bi
 		order_merge(order, bio->bi_iter.bi_sector, bio->bi_iter.bi_size);
 }
 
+static __always_inline struct dispatch *dispatch_at(__u32 slot, __u32 place)
+{
+	__u32 key = slot * DISPATCHES + (place & (DISPATCHES - 1));
+
+	return bpf_map_lookup_elem(&dispatches, &key);
+}
+
+/* Said in the ring, too: what is missing there was lost. */
+static __always_inline void note_leave(const struct queue *queue)
+{
+	__u32 slot = queue->target.slot, place;
+	struct order_state *order = bpf_map_lookup_elem(&order_states, &slot);
+	struct dispatch *dispatch;
+
+	if (!order)
+		return;
+	place = order_leave(order);
+	dispatch = dispatch_at(slot, place);
+	if (!dispatch)
+		return;
+	dispatch->kind = 2;
+	dispatch->issue = place;
+}
+
 /* Of every request that starts and will not be issued, or not complete, or not be seen to. */
 static __always_inline void note_loss(const struct queue *queue, struct inflight *state, __u64 now)
 {
-	if (with_order && state->flags & STATE_ORDERED && !state->d_ns) {
-		struct order_state *order = order_state_of(queue);
-
-		if (order)
-			order_leave(order);
-	}
+	if (with_order && state->flags & STATE_ORDERED && !state->d_ns)
+		note_leave(queue);
 	if (with_fairness) {
 		struct owner *owner = bpf_map_lookup_elem(&owners, &state->owner);
 		struct device_clock *clock = bpf_map_lookup_elem(&clocks, &queue->target.slot);
@@ -101,7 +121,7 @@ static __always_inline void note_loss(const struct queue *queue, struct inflight
 static __always_inline void note_dispatch(const struct queue *queue, struct request *rq,
 					  const struct inflight *state)
 {
-	__u32 slot = queue->target.slot, shard = shard_of(queue), place, key;
+	__u32 slot = queue->target.slot, shard = shard_of(queue), place;
 	struct order_state *order = bpf_map_lookup_elem(&order_states, &slot);
 	struct order_stats *stats = bpf_map_lookup_elem(&orders, &shard);
 	struct dispatch *dispatch;
@@ -110,8 +130,7 @@ static __always_inline void note_dispatch(const struct queue *queue, struct requ
 		return;
 	place = order_issue(order, stats, state->sequence, state->op == OP_READ ? 1 : 2, rq->__sector,
 			    state->bytes);
-	key = slot * DISPATCHES + (place & (DISPATCHES - 1));
-	dispatch = bpf_map_lookup_elem(&dispatches, &key);
+	dispatch = dispatch_at(slot, place);
 	if (!dispatch)
 		return;
 	dispatch->g_ns = state->g_ns;
@@ -123,7 +142,7 @@ static __always_inline void note_dispatch(const struct queue *queue, struct requ
 	dispatch->hardware_queue = rq->mq_hctx->queue_num;
 	dispatch->op = state->op;
 	dispatch->owner = state->owner;
-	dispatch->valid = 1;
+	dispatch->kind = 1;
 }
 
 static __always_inline void note_first_issue(const struct queue *queue, struct request *rq,

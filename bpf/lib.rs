@@ -284,7 +284,8 @@ impl Tracer {
         shards.map(move |shard| self.orders.get(slot * self.config.shards as usize + shard))
     }
 
-    /// The last issues of the device, at most [`DISPATCHES`], in no order; none if order is not measured.
+    /// The last issues of the device and the places among them that were given away, at most [`DISPATCHES`], in no order;
+    /// none if order is not measured.
     pub fn dispatches(&self, slot: usize) -> impl Iterator<Item = dispatch> + '_ {
         let places = if self.config.detail.order {
             0..DISPATCHES
@@ -293,7 +294,7 @@ impl Tracer {
         };
         places
             .map(move |place| self.dispatches.get(slot * DISPATCHES + place))
-            .filter(|dispatch| dispatch.valid == 1)
+            .filter(|dispatch| dispatch.kind != 0)
     }
 
     /// How many places [`Tracer::inflight`] looks at.

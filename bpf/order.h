@@ -54,10 +54,13 @@ static __always_inline void order_merge(struct order_state *state, __u64 sector,
 		state->insert_end = sector + (bytes >> 9);
 }
 
-/* A request that will never be issued gives its place away. */
-static __always_inline void order_leave(struct order_state *state)
+/* A request that will never be issued gives its place away. Returns the place. */
+static __always_inline __u32 order_leave(struct order_state *state)
 {
+	__u32 place = state->issued;
+
 	__sync_fetch_and_add(&state->issued, 1);
+	return place;
 }
 
 /* The request with that sequence is issued; `kind` is 1 for a read, 2 for a write. Returns its place. */

@@ -192,7 +192,7 @@ struct order_state {
 	__u64 more_pad[13];
 };
 
-/* One issue; the last DISPATCHES of a device are kept. */
+/* One place among the issues; the last DISPATCHES of a device are kept. */
 struct dispatch {
 	__u64 g_ns;
 	__u64 d_ns;
@@ -202,7 +202,7 @@ struct dispatch {
 	__u32 issue; /* among the issues */
 	__u16 hardware_queue;
 	__u8 op;
-	__u8 valid;
+	__u8 kind; /* 0 none yet, 1 an issue, 2 a place given away: of the rest only `issue` holds */
 	__u32 owner;
 	__u32 unused;
 };

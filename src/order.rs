@@ -85,11 +85,11 @@ pub fn reordering(sequences: &[u32]) -> Reordering {
     result
 }
 
-/// The longest run of successive issues at the end of `dispatches` (the oldest first) that nothing is missing from.
+/// The longest run of successive issues at the end of `dispatches`, in the order of the issues, that nothing is missing from.
 pub fn last_burst(dispatches: &[Dispatch]) -> &[Dispatch] {
     let gap = dispatches
         .windows(2)
-        .rposition(|pair| pair[1].issue_sequence.wrapping_sub(pair[0].issue_sequence) > 1);
+        .rposition(|pair| pair[1].issue_sequence.wrapping_sub(pair[0].issue_sequence) != 1);
     &dispatches[gap.map_or(0, |gap| gap + 1)..]
 }
 
@@ -127,6 +127,58 @@ mod tests {
     #[test]
     fn sequences_may_wrap() {
         check(&[u32::MAX, 1, 0, 2], 1, &[1], 1);
+    }
+
+    /// Issued one after the other from `first` on, by (sequence of the start, hardware queue).
+    fn issues(first: u32, starts: &[(u32, u16)]) -> Vec<Dispatch> {
+        let issue = |(place, &(start_sequence, hardware_queue)): (usize, &(u32, u16))| Dispatch {
+            start_ns: 0,
+            issue_ns: 0,
+            sector: 0,
+            bytes: 4096,
+            start_sequence,
+            issue_sequence: first.wrapping_add(place as u32),
+            hardware_queue,
+            op: Op::Read,
+        };
+        starts.iter().enumerate().map(issue).collect()
+    }
+
+    #[test]
+    fn a_burst_begins_behind_the_last_gap() {
+        let mut all = issues(5, &[(0, 0); 6]);
+        assert_eq!(last_burst(&all), all);
+        all.remove(3);
+        assert_eq!(last_burst(&all), &all[3..]);
+        all.remove(1);
+        assert_eq!(last_burst(&all), &all[2..]);
+        assert_eq!(last_burst(&[]), []);
+    }
+
+    #[test]
+    fn a_wrap_is_no_gap() {
+        let mut all = issues(u32::MAX - 1, &[(0, 0); 4]);
+        assert_eq!(last_burst(&all), all);
+        all.remove(1); // the highest number
+        assert_eq!(last_burst(&all), &all[1..]);
+    }
+
+    /// Queue 1 is in order, and overtakes queue 0, where one request is late by itself.
+    #[test]
+    fn hardware_queues_have_an_order_of_their_own() {
+        let starts = [(2, 1), (1, 0), (4, 1), (0, 0), (5, 1), (3, 0)];
+        let all = issues(0, &starts);
+        let found = reordering_of(&all, Some(0)); // 1, 0, 3
+        assert_eq!((found.issued, found.reordered), (3, 1));
+        assert_eq!(found.overtaken_by, [0, 1, 0]);
+        assert_eq!(found.extents, [1]);
+        let found = reordering_of(&all, Some(1)); // 2, 4, 5
+        assert_eq!((found.issued, found.reordered), (3, 0));
+        let found = reordering_of(&all, None);
+        assert_eq!((found.issued, found.reordered), (6, 3));
+        assert_eq!(found.overtaken_by, [0, 1, 0, 3, 0, 2]);
+        assert_eq!(found.extents, [1, 3, 3]);
+        assert_eq!(reordering_of(&all, Some(2)), Reordering::default());
     }
 
     #[test]

@@ -149,20 +149,84 @@ fn order(shards: &[order_stats]) -> Order {
     }
 }
 
-/// The oldest first.
+/// What `dispatch.kind` says of a place that no request was issued at.
+const GIVEN_AWAY: u8 = 2;
+
+/// In the order of the issues, which the clocks of several CPUs need not show. Places that were given away are taken out,
+/// and the issues before them numbered on: what is missing then was lost.
 pub(super) fn dispatches(raw: impl Iterator<Item = dispatch>) -> Vec<Dispatch> {
-    let mut dispatches: Vec<Dispatch> = raw
-        .map(|d| Dispatch {
+    let mut places: Vec<dispatch> = raw.collect();
+    // Sequences wrap: compared from any one of them.
+    let base = places.first().map_or(0, |place| place.issue);
+    places.sort_by_key(|place| place.issue.wrapping_sub(base).cast_signed());
+    let mut given_away = 0;
+    let issue = |d: &dispatch| {
+        if d.kind == GIVEN_AWAY {
+            given_away += 1;
+            return None;
+        }
+        Some(Dispatch {
             start_ns: d.g_ns,
             issue_ns: d.d_ns,
             sector: d.sector,
             bytes: d.bytes,
             start_sequence: d.sequence,
-            issue_sequence: d.issue,
+            issue_sequence: d.issue.wrapping_add(given_away),
             hardware_queue: d.hardware_queue,
             op: Op::ALL[usize::from(d.op).min(Op::ALL.len() - 1)],
         })
-        .collect();
-    dispatches.sort_by_key(|d| d.issue_ns);
+    };
+    let mut dispatches: Vec<Dispatch> = places.iter().rev().filter_map(issue).collect();
+    dispatches.reverse();
     dispatches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::order::last_burst;
+
+    fn issued(issue: u32, d_ns: u64) -> dispatch {
+        dispatch {
+            kind: 1,
+            issue,
+            d_ns,
+            ..dispatch::default()
+        }
+    }
+
+    fn given_away(issue: u32) -> dispatch {
+        dispatch {
+            kind: GIVEN_AWAY,
+            ..issued(issue, 0)
+        }
+    }
+
+    fn times(dispatches: &[Dispatch]) -> Vec<u64> {
+        dispatches.iter().map(|d| d.issue_ns).collect()
+    }
+
+    /// As they lie in a ring of 4, with the clock of the CPU that issued the third behind.
+    #[test]
+    fn the_order_of_the_issues_is_not_that_of_the_clocks() {
+        let ring = [(0, 30), (1, 40), (u32::MAX - 1, 10), (u32::MAX, 20)];
+        let found = dispatches(ring.into_iter().map(|(issue, ns)| issued(issue, ns)));
+        assert_eq!(times(last_burst(&found)), [10, 20, 30, 40]);
+        let ring = [(4, 35), (5, 50), (2, 40), (3, 30)];
+        let found = dispatches(ring.into_iter().map(|(issue, ns)| issued(issue, ns)));
+        assert_eq!(times(last_burst(&found)), [40, 30, 35, 50]);
+    }
+
+    #[test]
+    fn a_place_given_away_is_no_gap() {
+        let ring = [issued(7, 10), given_away(8), given_away(9), issued(10, 20)];
+        let found = dispatches(ring.into_iter().chain([issued(11, 30)]));
+        assert_eq!(times(last_burst(&found)), [10, 20, 30]);
+        let sequences: Vec<u32> = found.iter().map(|d| d.issue_sequence).collect();
+        assert_eq!(sequences, [9, 10, 11]);
+        // But one that is lost beside it is.
+        let ring = [issued(7, 10), given_away(9), issued(10, 20)];
+        assert_eq!(times(last_burst(&dispatches(ring.into_iter()))), [20]);
+        assert_eq!(dispatches([given_away(3)].into_iter()), []);
+    }
 }

@@ -13,7 +13,7 @@ use crate::snapshot::{
     OwnerNumbers, OwnerOp, Quality, Stage, StatusCount,
 };
 
-pub use super::live_order::{Burst, LiveOrder};
+pub use super::live_order::{Burst, HardwareQueue, LiveOrder};
 
 pub const SCHEMA_VERSION: u32 = 2;
 /// In docs/.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::order::{Dispatch, last_burst, reordering_of};
 use crate::snapshot::{Log2Histogram, Order};
 
-/// What only the last successive issues can tell: at most the 8192 that are kept, without a gap.
+/// What only the last successive issues can tell: of the last 8192 places, which are kept, those behind the last gap.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Burst {
     /// Issues in it.
@@ -36,7 +36,7 @@ pub struct HardwareQueue {
 }
 
 impl Burst {
-    /// `dispatches`: the oldest first.
+    /// `dispatches`: in the order of the issues.
     pub fn of(dispatches: &[Dispatch]) -> Option<Burst> {
         let burst = last_burst(dispatches);
         if burst.is_empty() {
@@ -86,16 +86,23 @@ pub struct LiveOrder {
     pub mean_issue_seek_sectors: Option<f64>,
     /// The former over the latter: what the scheduler saved.
     pub scheduler_gain: Option<f64>,
-    /// Mean number of successive issues of reads.
+    /// Mean number of successive reads, of the runs that ended in the interval.
     pub mean_read_run: Option<f64>,
-    /// Mean number of successive issues of writes.
+    /// The same of what is no read: writes, discards.
     pub mean_write_run: Option<f64>,
-    /// Requests by the places that they were issued before their turn: cell 0 for 0, cell n for n binary digits.
+    /// Requests by the places that they were issued before their turn, only those that were. Cell 0 is for 0, cell n for n
+    /// binary digits.
     pub early: Log2Histogram,
-    /// Those after their turn, or in it (0); cells as of `early`.
+    /// The others by the places after it; cell 0: in their turn.
     pub late: Log2Histogram,
-    /// Issues by their distance from the end of the one before, in sectors; cells as of `early`.
+    /// Successive starts by the seek between them in sectors; cell 0: sequential.
+    pub insert_seek: Log2Histogram,
+    /// Successive issues by the seek between them.
     pub issue_seek: Log2Histogram,
+    /// Runs as of `mean_read_run`, by the issues in them.
+    pub read_run: Log2Histogram,
+    /// Runs as of `mean_write_run`.
+    pub write_run: Log2Histogram,
     /// Null where nothing was issued.
     pub burst: Option<Burst>,
 }
@@ -114,8 +121,59 @@ impl LiveOrder {
             mean_write_run: order.mean_run(1),
             early: order.early.clone(),
             late: order.late.clone(),
+            insert_seek: order.insert_seek.clone(),
             issue_seek: order.issue_seek.clone(),
+            read_run: order.run_length[0].clone(),
+            write_run: order.run_length[1].clone(),
             burst,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snapshot::Op;
+
+    /// Issued one after the other, by (sequence of the start, hardware queue).
+    fn burst(starts: &[(u32, u16)]) -> Burst {
+        let issue = |(place, &(start_sequence, hardware_queue)): (usize, &(u32, u16))| Dispatch {
+            start_ns: 0,
+            issue_ns: 0,
+            sector: 0,
+            bytes: 4096,
+            start_sequence,
+            issue_sequence: place as u32,
+            hardware_queue,
+            op: Op::Read,
+        };
+        let dispatches: Vec<Dispatch> = starts.iter().enumerate().map(issue).collect();
+        Burst::of(&dispatches).expect("issues")
+    }
+
+    /// Overtaken by 0, 1, 0, 3, 0 and 2; queue 7 by itself is 1, 0, 3.
+    #[test]
+    fn a_burst_of_two_hardware_queues() {
+        let found = burst(&[(2, 9), (1, 7), (4, 9), (0, 7), (5, 9), (3, 7)]);
+        assert_eq!((found.issued, found.reordered_share), (6, Some(0.5)));
+        assert_eq!(found.overtakes_mean, Some(1.0));
+        assert_eq!((found.overtakes_p99, found.extent_max), (Some(3), Some(3)));
+        let queue = |index, share, mean| HardwareQueue {
+            index,
+            issued: 3,
+            reordered_share: Some(share),
+            overtakes_mean: Some(mean),
+        };
+        let third = 1.0 / 3.0;
+        let queues = [queue(7, third, third), queue(9, 0.0, 0.0)];
+        assert_eq!(found.hardware_queues, queues);
+    }
+
+    #[test]
+    fn one_hardware_queue_is_not_told_apart() {
+        let found = burst(&[(0, 4), (1, 4)]);
+        assert_eq!((found.issued, found.reordered_share), (2, Some(0.0)));
+        assert_eq!((found.extent_max, found.hardware_queues), (None, vec![]));
+        assert_eq!(Burst::of(&[]), None);
     }
 }

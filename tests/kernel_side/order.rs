@@ -10,7 +10,8 @@ use rand_chacha::ChaCha8Rng;
 use super::{Compiled, by_all, run};
 
 /// Reads events: `s SECTOR BYTES` starts a request, `i SEQUENCE KIND SECTOR BYTES` issues one, `m SECTOR BYTES` merges
-/// a bio behind, `l` is a request that ends without an issue. Writes the counters, then the cells that are not 0.
+/// a bio behind, `l` is a request that ends without an issue. Writes the places of those two, the counters, then the cells
+/// that are not 0.
 const PROGRAM: &str = r#"
 #include "order.h"
 
@@ -33,11 +34,12 @@ int main(void)
 		if (event == 's' && scanf("%llu %u", &sector, &bytes) == 2)
 			order_start(&state, &stats, sector, bytes);
 		else if (event == 'i' && scanf("%u %u %llu %u", &sequence, &kind, &sector, &bytes) == 4)
-			order_issue(&state, &stats, sequence, kind, sector, bytes);
+			printf("issue_at%u 1\n",
+			       order_issue(&state, &stats, sequence, kind, sector, bytes));
 		else if (event == 'm' && scanf("%llu %u", &sector, &bytes) == 2)
 			order_merge(&state, sector, bytes);
 		else if (event == 'l')
-			order_leave(&state);
+			printf("leave_at%u 1\n", order_leave(&state));
 	}
 	printf("issued %llu\nreordered %llu\n", stats.issued, stats.reordered);
 	printf("insert_seeks %llu\ninsert_sectors %llu\n", stats.insert_seeks, stats.insert_sectors);
@@ -171,5 +173,22 @@ fn a_request_that_is_never_issued_leaves_no_trace() {
         let counts = Counts::of(events, &program);
         counts.are(&[("issued", 3), ("reordered", 0)]);
         assert_eq!(counts.get("late0"), 2, "{:?}", counts.0);
+    }
+}
+
+/// Each place is somebody's, so that one that nobody has told of was lost.
+#[test]
+fn places_of_issues_and_of_what_left_are_without_a_gap() {
+    let events = "s 0 512\ns 8 512\ns 16 512\ns 24 512\ns 32 512\n\
+        i 0 1 0 512\nl\nl\ni 4 1 32 512\ni 3 1 24 512\n";
+    for program in by_all(PROGRAM) {
+        let places = [
+            "issue_at0",
+            "leave_at1",
+            "leave_at2",
+            "issue_at3",
+            "issue_at4",
+        ];
+        Counts::of(events, &program).are(&places.map(|place| (place, 1)));
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
-use iosched::report::live::{LiveDevice, LiveProcess};
+use iosched::report::live::{HardwareQueue, LiveDevice, LiveOrder, LiveProcess};
 use iosched::report::{escape, units};
 use iosched::snapshot::Log2Histogram;
 
@@ -13,7 +13,7 @@ pub fn device_lines(device: &LiveDevice, wanted: &[Detail]) -> String {
     let mut text = String::new();
     for detail in wanted {
         text += &match detail {
-            Detail::Order => order(device),
+            Detail::Order => device.order.as_ref().map_or(String::new(), order),
             Detail::Fairness => fairness(device),
             Detail::Merges => merges(device),
             Detail::Stages => stages(device),
@@ -34,19 +34,21 @@ fn range(histogram: &Log2Histogram, p: f64) -> String {
     }
 }
 
-fn order(device: &LiveDevice) -> String {
-    let Some(order) = &device.order else {
-        return String::new();
-    };
+fn order(order: &LiveOrder) -> String {
     let burst = order.burst.as_ref().map_or(String::new(), |burst| {
         format!(
-            "\n         of the last {}: overtaken by {} on average, p99 {}; extent at most {}",
+            "\n         of the last {}: overtaken by {} on average, p99 {}; extent at most {}{}",
             burst.issued,
             number(burst.overtakes_mean),
             units::optional(burst.overtakes_p99),
             units::optional(burst.extent_max),
+            hardware_queues(&burst.hardware_queues),
         )
     });
+    let runs = |mean, lengths| {
+        let (median, p99) = (range(lengths, 0.5), range(lengths, 0.99));
+        format!("{} (p50 {median} p99 {p99})", number(mean))
+    };
     format!(
         "  order  {} of {} issues reordered; late by p50 {} p99 {}, early by p99 {} places{burst}\n\
          {}seek {} sectors in the order of the starts, {} of the issues: gain {}; sequential {}\n\
@@ -62,9 +64,26 @@ fn order(device: &LiveDevice) -> String {
         number(order.scheduler_gain),
         units::share(order.sequential_share),
         " ".repeat(9),
-        number(order.mean_read_run),
-        number(order.mean_write_run),
+        runs(order.mean_read_run, &order.read_run),
+        runs(order.mean_write_run, &order.write_run),
     )
+}
+
+/// The least and the most reordered of them, however many there are.
+fn hardware_queues(queues: &[HardwareQueue]) -> String {
+    let share = |queue: &HardwareQueue| queue.reordered_share.unwrap_or(0.0);
+    let by_share = |a: &&HardwareQueue, b: &&HardwareQueue| share(a).total_cmp(&share(b));
+    let said = |queue: &HardwareQueue| {
+        let share = units::share(queue.reordered_share);
+        format!("{share} (queue {})", queue.index)
+    };
+    let least = queues.iter().min_by(by_share).map(said);
+    let most = queues.iter().rev().max_by(by_share).map(said); // the first of equals
+    let (Some(least), Some(most)) = (least, most) else {
+        return String::new();
+    };
+    let count = queues.len();
+    format!("\n         {count} hardware queues by themselves: {least} to {most} reordered")
 }
 
 fn fairness(device: &LiveDevice) -> String {
@@ -233,4 +252,49 @@ fn plain<const N: usize>(header: [&str; N]) -> Table {
         }
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use iosched::report::live::Burst;
+    use iosched::snapshot::Order;
+
+    use super::*;
+
+    #[test]
+    fn runs_and_hardware_queues_are_a_line_each() {
+        let queue = |(index, share): (u16, f64)| HardwareQueue {
+            index,
+            issued: 200,
+            reordered_share: Some(share),
+            overtakes_mean: Some(share),
+        };
+        let shares = [0.015, 0.0, 0.03, 0.0, 0.03];
+        let burst = Burst {
+            issued: 1000,
+            reordered_share: Some(0.015),
+            overtakes_mean: Some(0.015),
+            overtakes_p99: Some(1),
+            extent_max: Some(3),
+            hardware_queues: (0..).zip(shares).map(queue).collect(),
+        };
+        let counted = Order {
+            runs: [4, 0],
+            run_ios: [14, 0],
+            run_length: [Log2Histogram(vec![0, 1, 2, 0, 1]), Log2Histogram::default()],
+            ..Order::default()
+        };
+        let text = order(&LiveOrder::of(&counted, Some(burst.clone())));
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        let queues =
+            "5 hardware queues by themselves: 0.00 % (queue 1) to 3.00 % (queue 2) reordered";
+        let runs = "runs of 3.5 (p50 2-3 p99 8-15) reads, - (p50 - p99 -) writes";
+        assert_eq!((lines[2], lines[4]), (queues, runs), "{text}");
+        let one = Burst {
+            hardware_queues: Vec::new(),
+            ..burst
+        };
+        let text = order(&LiveOrder::of(&counted, Some(one)));
+        assert!(!text.contains("hardware queue"), "{text}");
+    }
 }
