@@ -107,7 +107,7 @@ impl Probe {
     fn snapshot_with(&mut self, has_histograms: bool) -> Result<Snapshot> {
         let time_ns = monotonic_ns();
         let devices: Vec<RawDevice> = (0..self.devices.len())
-            .map(|slot| RawDevice::read(&self.tracer, slot, time_ns))
+            .map(|slot| RawDevice::read(&self.tracer, slot))
             .collect();
         let context = Context {
             time_ns,

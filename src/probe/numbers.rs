@@ -31,7 +31,7 @@ pub(super) fn device(name: &str, raw: &RawDevice, is_errno: bool) -> DeviceNumbe
     numbers.in_flight = raw
         .inflight
         .as_ref()
-        .map(|states| in_flight(states, raw.time_ns));
+        .map(|states| in_flight(states, raw.inflight_ns));
     numbers.order = (!raw.order.is_empty()).then(|| order(&raw.order));
     numbers
 }

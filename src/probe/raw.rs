@@ -14,19 +14,20 @@ pub(super) struct RawDevice {
     pub order: Vec<order_stats>,
     /// None where there are too many tags.
     pub inflight: Option<Vec<inflight>>,
+    /// When those were read.
+    pub inflight_ns: u64,
     pub switches: u64,
-    pub time_ns: u64,
 }
 
 impl RawDevice {
-    pub fn read(tracer: &Tracer, slot: usize, time_ns: u64) -> RawDevice {
+    pub fn read(tracer: &Tracer, slot: usize) -> RawDevice {
         RawDevice {
             stats: tracer.device_stats(slot).collect(),
             order: tracer.order(slot).collect(),
             inflight: (tracer.inflight_elements(slot) <= MAX_INFLIGHT)
                 .then(|| tracer.inflight(slot).collect()),
+            inflight_ns: super::monotonic_ns(), // after them: none is younger
             switches: tracer.switches(slot),
-            time_ns,
         }
     }
 
