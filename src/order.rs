@@ -103,6 +103,22 @@ pub fn reordering_of(dispatches: &[Dispatch], hardware_queue: Option<u16>) -> Re
     reordering(&sequences)
 }
 
+/// Issued one after the other from `first` on, by (sequence of the start, hardware queue).
+#[cfg(test)]
+pub(crate) fn issues(first: u32, starts: &[(u32, u16)]) -> Vec<Dispatch> {
+    let issue = |(place, &(start_sequence, hardware_queue)): (usize, &(u32, u16))| Dispatch {
+        start_ns: 0,
+        issue_ns: 0,
+        sector: 0,
+        bytes: 4096,
+        start_sequence,
+        issue_sequence: first.wrapping_add(place as u32),
+        hardware_queue,
+        op: Op::Read,
+    };
+    starts.iter().enumerate().map(issue).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,21 +143,6 @@ mod tests {
     #[test]
     fn sequences_may_wrap() {
         check(&[u32::MAX, 1, 0, 2], 1, &[1], 1);
-    }
-
-    /// Issued one after the other from `first` on, by (sequence of the start, hardware queue).
-    fn issues(first: u32, starts: &[(u32, u16)]) -> Vec<Dispatch> {
-        let issue = |(place, &(start_sequence, hardware_queue)): (usize, &(u32, u16))| Dispatch {
-            start_ns: 0,
-            issue_ns: 0,
-            sector: 0,
-            bytes: 4096,
-            start_sequence,
-            issue_sequence: first.wrapping_add(place as u32),
-            hardware_queue,
-            op: Op::Read,
-        };
-        starts.iter().enumerate().map(issue).collect()
     }
 
     #[test]

@@ -239,13 +239,22 @@ pub struct DeviceState {
     pub burst: Option<Burst>,
 }
 
-/// Which processes to list.
+/// Which processes to list, and what is known of their control groups.
 pub trait Selection {
-    fn keeps(&self, owner: &OwnerNumbers) -> bool;
-    fn cgroup_path(&self, id: u64) -> Option<String>;
+    fn keeps(&self, _: &OwnerNumbers) -> bool {
+        true
+    }
+    fn cgroup_path(&self, _id: u64) -> Option<String> {
+        None
+    }
     /// What the cgroup is due of the device, 100 where nothing is set.
-    fn cgroup_weight(&self, id: u64, device: &str) -> f64;
+    fn cgroup_weight(&self, _id: u64, _device: &str) -> f64 {
+        100.0
+    }
 }
+
+/// All of them, and nothing.
+impl Selection for () {}
 
 pub fn record(
     interval: &Interval,

@@ -133,22 +133,10 @@ impl LiveOrder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::snapshot::Op;
+    use crate::order::issues;
 
-    /// Issued one after the other, by (sequence of the start, hardware queue).
     fn burst(starts: &[(u32, u16)]) -> Burst {
-        let issue = |(place, &(start_sequence, hardware_queue)): (usize, &(u32, u16))| Dispatch {
-            start_ns: 0,
-            issue_ns: 0,
-            sector: 0,
-            bytes: 4096,
-            start_sequence,
-            issue_sequence: place as u32,
-            hardware_queue,
-            op: Op::Read,
-        };
-        let dispatches: Vec<Dispatch> = starts.iter().enumerate().map(issue).collect();
-        Burst::of(&dispatches).expect("issues")
+        Burst::of(&issues(0, starts)).expect("issues")
     }
 
     /// Overtaken by 0, 1, 0, 3, 0 and 2; queue 7 by itself is 1, 0, 3.

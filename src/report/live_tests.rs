@@ -1,20 +1,6 @@
 use super::*;
 use crate::snapshot::OwnerKey;
 
-struct All;
-
-impl Selection for All {
-    fn keeps(&self, _: &OwnerNumbers) -> bool {
-        true
-    }
-    fn cgroup_path(&self, _: u64) -> Option<String> {
-        None
-    }
-    fn cgroup_weight(&self, _: u64, _: &str) -> f64 {
-        100.0
-    }
-}
-
 fn owner(tgid: u32) -> OwnerNumbers {
     let key = OwnerKey {
         device: "sda".to_owned(),
@@ -48,7 +34,7 @@ fn of(owners: &[OwnerNumbers]) -> LiveRecord {
         owners: owners.to_vec(),
     };
     let states = [DeviceState::default()];
-    record(&interval, String::new(), false, &states, &All)
+    record(&interval, String::new(), false, &states, &())
 }
 
 fn count(owner: &mut OwnerNumbers, op: Op, ios: u64, bytes: u64, bios: u64) {

@@ -1,11 +1,11 @@
 //! An owner's histograms as the kernel counts them: cells of 32 bits that wrap, of which only those cache lines are kept
 //! that hold something. Thousands are copied at each look and few are looked at, so no more is made of them. Pure.
 
+pub use iosched_bpf::Line;
+
 use crate::histogram::{Histogram, OWNER};
 
-/// Neighbouring cells.
-pub type Line = [u32; LINE_CELLS];
-const LINE_CELLS: usize = 16;
+const LINE_CELLS: usize = size_of::<Line>() / size_of::<u32>();
 const LINES: usize = OWNER.cells as usize / LINE_CELLS;
 const _: () = assert!(LINES * LINE_CELLS == OWNER.cells as usize && LINES <= 32);
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use iosched::fairness::Fairness;
 use iosched::probe::Detail;
-use iosched::report::live::{DeviceState, Selection, record};
-use iosched::snapshot::{Op, OwnerFairness, OwnerNumbers};
+use iosched::report::live::{DeviceState, record};
+use iosched::snapshot::{Op, OwnerFairness};
 use iosched_vmtest::{Disk, Fio, Seen, Watch};
 
 fn watch(disk: &Disk) -> Watch {
@@ -26,23 +26,6 @@ struct Two {
     reads: [f64; 2],
 }
 
-/// Everybody, without weights of cgroups.
-struct All;
-
-impl Selection for All {
-    fn keeps(&self, _: &OwnerNumbers) -> bool {
-        true
-    }
-
-    fn cgroup_path(&self, _: u64) -> Option<String> {
-        None
-    }
-
-    fn cgroup_weight(&self, _: u64, _: &str) -> f64 {
-        100.0
-    }
-}
-
 impl Two {
     fn fairness_of(&self, which: usize) -> OwnerFairness {
         let owner = self.seen.process(self.pids[which]);
@@ -51,7 +34,7 @@ impl Two {
 
     fn fairness(&self) -> Fairness {
         let states = [DeviceState::default()];
-        let live = record(&self.seen.0, String::new(), false, &states, &All);
+        let live = record(&self.seen.0, String::new(), false, &states, &());
         let mut devices = live.devices.into_iter();
         let device = devices.next().expect("a device");
         device.fairness.expect("it was asked for")

@@ -168,27 +168,13 @@ fn table(rows: &[&LiveProcess]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use iosched::report::live::{self, DeviceState, Selection};
+    use iosched::report::live::{self, DeviceState};
     use iosched::snapshot::{
         DeviceNumbers, Interval, Merges, Op, OwnerKey, OwnerKind, OwnerNumbers,
     };
     use serde_json::{Map, Value};
 
     use super::*;
-
-    struct All;
-
-    impl Selection for All {
-        fn keeps(&self, _: &OwnerNumbers) -> bool {
-            true
-        }
-        fn cgroup_path(&self, _: u64) -> Option<String> {
-            None
-        }
-        fn cgroup_weight(&self, _: u64, _: &str) -> f64 {
-            100.0
-        }
-    }
 
     /// One second of a disk and of these processes on it.
     fn watched(device: DeviceNumbers, owners: Vec<OwnerNumbers>) -> LiveRecord {
@@ -204,7 +190,7 @@ mod tests {
             burst: None,
         }];
         let time = "2026-02-03T04:05:06.789Z".to_owned();
-        live::record(&interval, time, false, &states, &All)
+        live::record(&interval, time, false, &states, &())
     }
 
     #[test]

@@ -87,14 +87,8 @@ mod tests {
     struct Hostile;
 
     impl Selection for Hostile {
-        fn keeps(&self, _: &OwnerNumbers) -> bool {
-            true
-        }
         fn cgroup_path(&self, _: u64) -> Option<String> {
             Some("/a\u{202e},\"b\"".to_owned())
-        }
-        fn cgroup_weight(&self, _: u64, _: &str) -> f64 {
-            100.0
         }
     }
 

@@ -51,17 +51,11 @@ impl Numbers {
 struct Everyone;
 
 impl Selection for Everyone {
-    fn keeps(&self, _: &OwnerNumbers) -> bool {
-        true
-    }
     fn cgroup_path(&self, id: u64) -> Option<String> {
         Some(
             ["/demo/hog", "/system.slice/backup.service", "/demo/probe"][id as usize % 3]
                 .to_owned(),
         )
-    }
-    fn cgroup_weight(&self, _: u64, _: &str) -> f64 {
-        100.0
     }
 }
 
