@@ -110,10 +110,11 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     };
     let inner = area.inner(ratatui::layout::Margin::new(1, 0));
     let shown = model.processes().len();
-    let what = if model.table.by_cgroup {
-        "control groups"
-    } else {
-        "processes"
+    let what = match (model.table.by_cgroup, measured.processes.len()) {
+        (true, 1) => "control group",
+        (true, _) => "control groups",
+        (false, 1) => "process",
+        (false, _) => "processes",
     };
     let of = if shown == measured.processes.len() {
         String::new()
