@@ -88,14 +88,14 @@ static __always_inline struct dispatch *dispatch_at(__u32 slot, __u32 place)
 /* Said in the ring, too: what is missing there was lost. */
 static __always_inline void note_leave(const struct queue *queue)
 {
-	__u32 slot = queue->target.slot, place;
-	struct order_state *order = bpf_map_lookup_elem(&order_states, &slot);
+	struct order_state *order = order_state_of(queue);
 	struct dispatch *dispatch;
+	__u32 place;
 
 	if (!order)
 		return;
 	place = order_leave(order);
-	dispatch = dispatch_at(slot, place);
+	dispatch = dispatch_at(queue->target.slot, place);
 	if (!dispatch)
 		return;
 	dispatch->kind = 2;

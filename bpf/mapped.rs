@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -112,6 +113,15 @@ impl<T: Plain> MappedArray<T> {
         }
     }
 
+    fn words(&self, index: usize, words: Range<usize>) -> &[AtomicU64] {
+        assert!(index < self.len && words.end * 8 <= size_of::<T>());
+        // SAFETY: inside the mapping, as in `get`.
+        unsafe {
+            let element = self.base.add(index).cast::<AtomicU64>();
+            std::slice::from_raw_parts(element.add(words.start), words.len())
+        }
+    }
+
     /// The words of an element that are not as they were: `each` gets the word's place in `last`, what it was and what
     /// it is, and `last` is brought up to date. `first` is the place of `last`'s first word in the element.
     pub fn changes(
@@ -121,12 +131,7 @@ impl<T: Plain> MappedArray<T> {
         last: &mut [u64],
         mut each: impl FnMut(usize, u64, u64),
     ) {
-        assert!(index < self.len && (first + last.len()) * 8 <= size_of::<T>());
-        // SAFETY: inside the mapping, as in `get`.
-        let words = unsafe {
-            let element = self.base.add(index).cast::<AtomicU64>();
-            std::slice::from_raw_parts(element.add(first), last.len())
-        };
+        let words = self.words(index, first..first + last.len());
         for (place, (word, last)) in words.iter().zip(last).enumerate() {
             let now = word.load(Ordering::Relaxed);
             if now != *last {
@@ -137,14 +142,9 @@ impl<T: Plain> MappedArray<T> {
     }
 
     /// Appends the lines of these words of an element that hold something. Returns a bit for each.
-    pub fn lines(&self, index: usize, words: std::ops::Range<usize>, lines: &mut Vec<Line>) -> u32 {
-        assert!(index < self.len && words.end * 8 <= size_of::<T>());
+    pub fn lines(&self, index: usize, words: Range<usize>, lines: &mut Vec<Line>) -> u32 {
         assert!(words.len() <= LINE_WORDS * 32);
-        // SAFETY: inside the mapping, as in `get`.
-        let words = unsafe {
-            let element = self.base.add(index).cast::<AtomicU64>();
-            std::slice::from_raw_parts(element.add(words.start), words.len())
-        };
+        let words = self.words(index, words);
         let (chunks, rest) = words.as_chunks::<LINE_WORDS>();
         assert!(rest.is_empty());
         let mut occupied = 0;

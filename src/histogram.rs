@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use cell::{Cell, MAX_COUNT};
 pub use layout::{DEVICE, GAP, Layout, OWNER};
 
-/// Up to so many bits a cell's middle is nearer to what is in it than any other value can be trusted to be.
+/// Cells of layouts with at most so many `sub_bits` are wide: a quantile is their middle, at most half of one off.
 const MIDDLE_BITS: u32 = 5;
 
 /// Counts by cell, of those that hold something: few of the 1792 ever do, and there are thousands of histograms.

@@ -1,18 +1,20 @@
 //! The scratch device as a disk, as a clock, and as something that must be gone afterwards. Root only:
 //! `cargo test --test scratch -- --ignored --test-threads=1`.
 
+mod support;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use iosched::journal::{self, Journal};
 use iosched::scratch::{Model, RUNTIME_DIRECTORY, Scratch};
+use support::direct::{self, Aligned, BLOCK};
 
 const MIB: u64 = 1 << 20;
-const BLOCK: usize = 4096;
 
 fn scratch(model: Model, size_bytes: u64) -> Scratch {
     let journal = Journal::create().unwrap();
@@ -25,25 +27,12 @@ fn node(scratch: &Scratch) -> PathBuf {
     Path::new("/dev").join(scratch.device_name())
 }
 
-fn open(path: &Path, direct: bool) -> File {
-    let flags = if direct { libc::O_DIRECT } else { 0 };
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).custom_flags(flags);
-    options.open(path).unwrap()
-}
-
-/// Memory as O_DIRECT wants it.
-struct Aligned(Vec<u8>, usize);
-
-impl Aligned {
-    fn new(bytes: usize) -> Self {
-        let memory = vec![0; bytes + BLOCK];
-        let start = memory.as_ptr().align_offset(BLOCK);
-        Aligned(memory, start)
-    }
-    fn bytes(&mut self, bytes: usize) -> &mut [u8] {
-        &mut self.0[self.1..self.1 + bytes]
-    }
+fn open(path: &Path) -> File {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .unwrap()
 }
 
 /// Numbers that look random and are the same in every run.
@@ -81,7 +70,7 @@ fn holds_its_data(model: Model) {
     let mut numbers = Numbers(1);
     let mut memory = Aligned::new(2 * MIB as usize);
     {
-        let direct = open(&node(&scratch), true);
+        let direct = direct::writable(node(&scratch));
         for round in 0..60_u8 {
             let bytes = (1 + numbers.below(4096)) as usize * 512;
             let offset = numbers.below((size_bytes - bytes as u64) / 512 + 1) * 512;
@@ -93,7 +82,7 @@ fn holds_its_data(model: Model) {
         }
     }
     {
-        let buffered = open(&node(&scratch), false);
+        let buffered = open(&node(&scratch));
         for round in 100..140_u8 {
             let bytes = 1 + numbers.below(200_000) as usize;
             let offset = numbers.below(size_bytes - bytes as u64 + 1);
@@ -103,7 +92,7 @@ fn holds_its_data(model: Model) {
         }
         buffered.sync_all().unwrap();
     }
-    let direct = open(&node(&scratch), true);
+    let direct = direct::writable(node(&scratch));
     for offset in (0..size_bytes).step_by(MIB as usize) {
         let block = memory.bytes(MIB as usize);
         direct.read_exact_at(block, offset).unwrap();
@@ -113,7 +102,7 @@ fn holds_its_data(model: Model) {
         );
     }
     let mut all = Vec::new();
-    open(&node(&scratch), false).read_to_end(&mut all).unwrap();
+    open(&node(&scratch)).read_to_end(&mut all).unwrap();
     assert!(all == expected, "read through the page cache");
 }
 
@@ -195,7 +184,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
 }
 
 fn read_times(scratch: &Scratch, offsets: impl Iterator<Item = u64>) -> Vec<Duration> {
-    let direct = open(&node(scratch), true);
+    let direct = direct::writable(node(scratch));
     let mut memory = Aligned::new(BLOCK);
     offsets
         .map(|offset| {
@@ -260,7 +249,7 @@ fn the_hdd_seeks() {
 #[ignore = "root"]
 fn a_flush_takes_its_time() {
     let scratch = scratch(Model::Ssd, 16 * MIB);
-    let file = open(&node(&scratch), false);
+    let file = open(&node(&scratch));
     let times = (0..20).map(|number| {
         file.write_all_at(&[1; 512], number * 8192).unwrap();
         let start = Instant::now();
@@ -322,13 +311,9 @@ fn nothing_is_left_when_it_is_dropped() {
 fn two_at_once_are_two() {
     let (one, two) = (scratch(Model::Ssd, 16 * MIB), scratch(Model::Ram, 16 * MIB));
     assert_ne!(one.device_name(), two.device_name());
-    open(&node(&one), false)
-        .write_all_at(&[1; 4096], 0)
-        .unwrap();
+    open(&node(&one)).write_all_at(&[1; 4096], 0).unwrap();
     let mut block = [7; 4096];
-    open(&node(&two), false)
-        .read_exact_at(&mut block, 0)
-        .unwrap();
+    open(&node(&two)).read_exact_at(&mut block, 0).unwrap();
     assert_eq!(block, [0; 4096]);
 }
 
@@ -482,7 +467,7 @@ fn a_killed_process_is_undone_under_load_too() {
 #[ignore = "root"]
 fn a_device_that_stays_open_stays_in_the_journal() {
     let mut holder = Holder::start(Model::Ssd);
-    let opened = open(&Path::new("/dev").join(&holder.device), false);
+    let opened = open(&Path::new("/dev").join(&holder.device));
     holder.kill();
     let errors = holder.restore();
     assert!(!errors.is_empty());

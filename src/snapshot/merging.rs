@@ -13,9 +13,12 @@ pub struct Merging {
 }
 
 impl Merging {
-    /// The counts are those of reads and writes. Each of their bios was queued, and then joined a request (M, F) or
-    /// became one, which joined another or completed.
-    fn of(merges: Merges, ios: u64, bytes: u64, bios: u64) -> Self {
+    /// `data`: requests, bytes and bios of reads and of writes. Each of the bios was queued, and then joined a request (M, F)
+    /// or became one, which joined another or completed.
+    fn of(merges: Merges, data: impl Iterator<Item = [u64; 3]>) -> Self {
+        let [ios, bytes, bios] = data.fold([0; 3], |[i, y, b], [ios, bytes, bios]| {
+            [i + ios, y + bytes, b + bios]
+        });
         let queued = ios + merges.rq + merges.bios();
         let ratio = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
         Merging {
@@ -28,24 +31,14 @@ impl Merging {
 
 impl DeviceNumbers {
     pub fn merging(&self) -> Merging {
-        let data = || Op::DATA.iter().map(|op| &self.ops[*op as usize]);
-        Merging::of(
-            self.merges,
-            data().map(|op| op.ios).sum(),
-            data().map(|op| op.bytes).sum(),
-            data().map(|op| op.bios).sum(),
-        )
+        let data = Op::DATA.iter().map(|op| &self.ops[*op as usize]);
+        Merging::of(self.merges, data.map(|op| [op.ios, op.bytes, op.bios]))
     }
 }
 
 impl OwnerNumbers {
     pub fn merging(&self) -> Merging {
-        let data = || Op::DATA.iter().map(|op| self.op(*op));
-        Merging::of(
-            self.merges,
-            data().map(|op| op.ios).sum(),
-            data().map(|op| op.bytes).sum(),
-            data().map(|op| op.bios).sum(),
-        )
+        let data = Op::DATA.iter().map(|op| self.op(*op));
+        Merging::of(self.merges, data.map(|op| [op.ios, op.bytes, op.bios]))
     }
 }

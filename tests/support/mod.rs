@@ -1,6 +1,7 @@
 //! What root tests share: devices of their own, left as they were found.
 #![allow(dead_code)] // Each test binary uses its part.
 
+pub mod direct;
 pub mod fio;
 pub mod program;
 pub mod traces;

@@ -8,8 +8,7 @@ mod rights;
 #[path = "../../tests/support/mod.rs"]
 mod support;
 
-use std::fs::File;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -22,6 +21,7 @@ use pty::Terminal;
 use rustix::process::Signal;
 use serde_json::Value;
 use support::LoopDevice;
+use support::direct::{self, Aligned, BLOCK};
 use support::program::Program;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_iosched");
@@ -48,19 +48,12 @@ impl Load {
 }
 
 fn read_until(node: &str, mut seed: u64, ends: &AtomicBool) {
-    const DIRECT: i32 = rustix::fs::OFlags::DIRECT.bits() as i32;
-    let file = File::options()
-        .read(true)
-        .custom_flags(DIRECT)
-        .open(node)
-        .expect("the disk");
-    // Direct I/O wants an aligned buffer: the aligned part of one that is larger.
-    let mut buffer = vec![0u8; 8192];
-    let start = buffer.as_ptr().align_offset(4096);
+    let file = direct::readable(node);
+    let mut memory = Aligned::new(BLOCK);
     while !ends.load(Ordering::Relaxed) {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let place = (seed >> 33) % (SIZE_BYTES / 4096) * 4096;
-        file.read_exact_at(&mut buffer[start..start + 4096], place)
+        file.read_exact_at(memory.bytes(BLOCK), place)
             .expect("a read");
         std::thread::sleep(Duration::from_micros(500));
     }

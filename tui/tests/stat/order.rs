@@ -1,17 +1,16 @@
 //! `--detail order` of requests that were sent one at a time, against what follows from their offsets by hand.
 
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 
 use serde_json::{Value, json};
 
 use crate::support::LoopDevice;
+use crate::support::direct::{self, Aligned, BLOCK};
 use crate::support::fio::Fio;
 use crate::support::program::Program;
 use crate::watch::{record, stat};
 use crate::{BINARY, SIZE_BYTES, exact::number};
-
-const BLOCK: usize = 4096;
 
 #[derive(Clone, Copy)]
 enum Kind {
@@ -39,17 +38,9 @@ const SEEKS: [(usize, u64); 5] = [(0, 5), (4, 1), (6, 1), (10, 1), (16, 1)];
 const READ_RUNS: [(usize, u64); 2] = [(2, 1), (3, 1)];
 const WRITE_RUNS: [(usize, u64); 2] = [(1, 1), (2, 1)];
 
-fn direct(node: &str) -> File {
-    const DIRECT: i32 = rustix::fs::OFlags::DIRECT.bits() as i32;
-    let mut options = OpenOptions::new();
-    let options = options.read(true).write(true).custom_flags(DIRECT);
-    options.open(node).expect("the device")
-}
-
 fn send(disk: &File) {
-    let mut room = vec![0; 2 * BLOCK];
-    let aligned = room.as_ptr().align_offset(BLOCK);
-    let block = &mut room[aligned..aligned + BLOCK];
+    let mut memory = Aligned::new(BLOCK);
+    let block = memory.bytes(BLOCK);
     for (kind, sector) in SENT {
         let done = match kind {
             Read => disk.read_at(block, sector * 512),
@@ -64,7 +55,7 @@ fn order_under(scheduler: &str) -> Value {
     let disk = LoopDevice::in_memory(SIZE_BYTES);
     disk.set("scheduler", scheduler);
     // Open all the time: the last close of a disk that may have been written makes udev look at it.
-    let (node, file) = (disk.node(), direct(&disk.node()));
+    let (node, file) = (disk.node(), direct::writable(disk.node()));
     for _ in 0..5 {
         let program = Program::new(BINARY);
         let started = stat(&program, &node, 2, &["--json", "--detail", "order"]);
