@@ -202,6 +202,15 @@ int writeback_dirty(__u64 *ctx)
 	return 0;
 }
 
+static __always_inline void count_inserted(struct queue *queue, const struct inflight *state, __u64 ns)
+{
+	struct owner_stages *stages = owner_stages_of(state->owner);
+
+	count_device(first_row(shard_of(queue), state->op) + I2D, 1, ns);
+	if (stages)
+		count_owner(&stages->i2d[direction(state->op)], ns);
+}
+
 /* The length is taken here, because requests grow by merges. */
 static __always_inline void first_issue(struct queue *queue, struct request *rq, struct inflight *state,
 					__u64 now)
@@ -211,7 +220,7 @@ static __always_inline void first_issue(struct queue *queue, struct request *rq,
 	if (rq->bio != rq->biotail)
 		state->bios = bios_of(rq);
 	if (with_i2d && state->flags & STATE_MARK_INSERTED && now > state->mark_ns && state->op < DATA_OPS)
-		count_device(first_row(shard_of(queue), state->op) + I2D, 1, now - state->mark_ns);
+		count_inserted(queue, state, now - state->mark_ns);
 	note_first_issue(queue, rq, state);
 }
 
@@ -343,6 +352,7 @@ static __always_inline void finish(const struct queue *queue, __u32 shard, struc
 		return;
 	}
 	to.latency = bpf_map_lookup_elem(&owner_latencies, &index);
+	to.stages = owner_stages_of(index);
 	to.first_row = first_row(shard, op);
 	charged = &owner->op[op];
 	if (op == OP_FLUSH) {

@@ -22,11 +22,23 @@ struct {
 	__type(value, struct owner_latency);
 } owner_latencies SEC(".maps");
 
+/* All stages of owners, not only Q2D and D2C; set before the load. */
+const volatile bool with_owner_stages;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* if wanted as many as owner_latencies, set before the load */
+	__type(key, __u32);
+	__type(value, struct owner_stages);
+} owner_stages SEC(".maps");
+
 /* Everything that the end of a request adds to. */
 struct ledger {
 	struct device_stats *device;
 	struct owner *owner;
 	struct owner_latency *latency; /* null where the owner has no row */
+	struct owner_stages *stages; /* null as well where they are not asked for */
 	__u32 shard;
 	__u32 first_row;
 	__u32 op;
@@ -82,6 +94,32 @@ static __always_inline bool is_negative(struct device_stats *device, __u64 later
 	return true;
 }
 
+static __always_inline struct owner_stages *owner_stages_of(__u32 owner)
+{
+	return with_owner_stages ? bpf_map_lookup_elem(&owner_stages, &owner) : 0;
+}
+
+/* A request's place among an owner's pairs of histograms. */
+static __always_inline __u32 direction(__u32 op)
+{
+	return op != OP_READ;
+}
+
+static __always_inline void count_owner_wait(const struct ledger *to, const struct inflight *state,
+					     bool knows_q2g, __u64 wait)
+{
+	__u32 which = direction(to->op);
+	struct owner_histogram *q2d = &to->latency->q2d[which];
+
+	if (with_owner_stages && to->stages && !(knows_q2g && state->g_ns == state->q_ns)) {
+		q2d = &to->stages->q2d_indirect[which];
+		count_owner(&to->stages->g2d_indirect[which], state->d_ns - state->g_ns);
+		if (knows_q2g)
+			count_owner(&to->stages->q2g_indirect[which], state->g_ns - state->q_ns);
+	}
+	count_owner(q2d, wait);
+}
+
 /* Q2G, G2D, Q2D: from the bio to the issue. False when the wait is not known. */
 static __always_inline bool count_wait(const struct ledger *to, const struct inflight *state)
 {
@@ -89,6 +127,7 @@ static __always_inline bool count_wait(const struct ledger *to, const struct inf
 	struct op_counters *device = &to->device->op[to->op];
 	struct owner_op *owner = &to->owner->op[to->op];
 	__u32 row = to->first_row;
+	bool knows_q2g;
 	__u64 wait;
 
 	if (!d || !g || is_negative(to->device, d, g))
@@ -102,7 +141,8 @@ static __always_inline bool count_wait(const struct ledger *to, const struct inf
 		return false;
 	}
 	wait = d - g;
-	if (q && !is_negative(to->device, g, q)) {
+	knows_q2g = q && !is_negative(to->device, g, q);
+	if (knows_q2g) {
 		wait = d - q;
 		if (g == q || to->op >= DATA_OPS) {
 			count_device(row + Q2D_DIRECT, 1, wait);
@@ -120,7 +160,7 @@ static __always_inline bool count_wait(const struct ledger *to, const struct inf
 	raise(&owner->q2d_max_ns, wait);
 	if (to->op < DATA_OPS) {
 		if (to->latency)
-			count_owner(&to->latency->q2d[to->op != OP_READ], wait);
+			count_owner_wait(to, state, knows_q2g, wait);
 		if (state->bios > 1)
 			count_device(row + Q2D_MERGED, state->bios - 1, wait);
 	}
@@ -141,7 +181,7 @@ static __always_inline __u64 count_service(const struct ledger *to, const struct
 	raise(&owner->d2c_max_ns, service);
 	if (to->op < DATA_OPS) {
 		if (to->latency)
-			count_owner(&to->latency->d2c[to->op != OP_READ], service);
+			count_owner(&to->latency->d2c[direction(to->op)], service);
 		if (state->bios > 1)
 			count_device(to->first_row + D2C_MERGED, state->bios - 1, service);
 	}
@@ -156,10 +196,14 @@ static __always_inline void count_total(const struct ledger *to, const struct in
 		return;
 	count_device(to->first_row + Q2C, 1, total);
 	add_alone(&to->device->op[to->op].q2c_ns, total);
-	if (to->op == OP_FLUSH)
+	if (to->op == OP_FLUSH) {
 		add(&to->owner->op[OP_FLUSH].flush_ns, total);
-	else if (to->op < DATA_OPS && state->bios > 1)
-		count_device(to->first_row + Q2C_MERGED, state->bios - 1, total);
+	} else if (to->op < DATA_OPS) {
+		if (with_owner_stages && to->stages)
+			count_owner(&to->stages->q2c[direction(to->op)], total);
+		if (state->bios > 1)
+			count_device(to->first_row + Q2C_MERGED, state->bios - 1, total);
+	}
 }
 
 #endif

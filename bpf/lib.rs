@@ -35,7 +35,7 @@ use mapped::{MappedArray, Plain};
 use skeleton::IoschedSkel;
 pub use skeleton::types::{
     device_histogram, device_stats, dispatch, inflight, op_counters, order_stats, owner, owner_key,
-    owner_latency, owner_op, queue,
+    owner_latency, owner_op, owner_stages, queue,
 };
 
 // Sizes from wire.h; the generated types hold the build to them.
@@ -86,6 +86,37 @@ impl Latency {
     ];
 }
 
+/// Pairs of an owner's histograms, of reads and of writes. With all stages asked for, Q2D is of requests that did not wait
+/// for their start, and of the others `Q2dIndirect`; see wire.h.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum OwnerLatency {
+    Q2d,
+    D2c,
+    // Of `owner_stages`:
+    Q2dIndirect,
+    Q2gIndirect,
+    G2dIndirect,
+    Q2c,
+    I2d,
+}
+
+impl OwnerLatency {
+    /// In the order of their indices.
+    pub const ALL: [OwnerLatency; Self::COUNT] = [
+        OwnerLatency::Q2d,
+        OwnerLatency::D2c,
+        OwnerLatency::Q2dIndirect,
+        OwnerLatency::Q2gIndirect,
+        OwnerLatency::G2dIndirect,
+        OwnerLatency::Q2c,
+        OwnerLatency::I2d,
+    ];
+    pub const COUNT: usize = 7;
+    /// Those that are always counted.
+    pub const BASE: [OwnerLatency; 2] = [OwnerLatency::Q2d, OwnerLatency::D2c];
+}
+
 /// CPUs that there could ever be: their numbers are below this.
 pub fn possible_cpus() -> usize {
     libbpf_rs::num_possible_cpus().unwrap_or(1)
@@ -100,6 +131,11 @@ pub const ROWS: usize = DATA_OPS * LATENCIES + (OPS - DATA_OPS) * OTHER_LATENCIE
 const _: () = assert!(size_of::<device_histogram>() == DEVICE_CELLS * 4);
 const _: () = assert!(size_of::<device_stats>() == (OPS * 7 + 24) * 8 + STATUSES * 4);
 const _: () = assert!(size_of::<inflight>() == 64);
+const _: () = assert!(size_of::<owner_latency>() == OwnerLatency::BASE.len() * 2 * OWNER_CELLS * 4);
+const _: () = assert!(
+    size_of::<owner_latency>() + size_of::<owner_stages>()
+        == OwnerLatency::COUNT * 2 * OWNER_CELLS * 4
+);
 const _: () = assert!(size_of::<order_stats>() == 10 * 8 + 6 * LOG2_CELLS * 4);
 
 /// Of wire.h and the programs, not seen from outside.
@@ -128,6 +164,8 @@ unsafe impl Plain for device_histogram {}
 unsafe impl Plain for owner {}
 // SAFETY: as above.
 unsafe impl Plain for owner_latency {}
+// SAFETY: as above.
+unsafe impl Plain for owner_stages {}
 // SAFETY: as above.
 unsafe impl Plain for order_stats {}
 // SAFETY: as above.
@@ -175,6 +213,8 @@ pub struct Detail {
     pub fairness: bool,
     /// The scheduler alone: insert to issue.
     pub i2d: bool,
+    /// Histograms of all stages per owner; else of Q2D and D2C.
+    pub owner_stages: bool,
     /// The driver's own commands.
     pub passthrough: bool,
     /// Writeback charged to who dirtied the pages.
@@ -189,6 +229,7 @@ pub struct Tracer {
     histograms: MappedArray<device_histogram>,
     owners: MappedArray<owner>,
     owner_latencies: MappedArray<owner_latency>,
+    owner_stages: MappedArray<owner_stages>,
     orders: MappedArray<order_stats>,
     dispatches: MappedArray<dispatch>,
     inflight: MappedArray<inflight>,
@@ -217,6 +258,10 @@ impl Tracer {
             owner_latencies: MappedArray::writable(
                 &skeleton.maps.owner_latencies,
                 config.owner_histograms as usize,
+            )?,
+            owner_stages: MappedArray::writable(
+                &skeleton.maps.owner_stages,
+                sizes.owner_stages as usize,
             )?,
             orders: MappedArray::new(&skeleton.maps.orders, sizes.orders as usize)?,
             dispatches: MappedArray::new(&skeleton.maps.dispatches, sizes.dispatches as usize)?,
@@ -357,13 +402,24 @@ impl Tracer {
         index < self.owner_latencies.len()
     }
 
-    /// Appends the lines that hold something of one of the four histograms of an owner that has some: Q2D of reads and of
-    /// writes, D2C of reads and of writes. Returns a bit for each, ascending. Their cells wrap at 2^32.
-    pub fn owner_lines(&self, index: usize, which: usize, lines: &mut Vec<Line>) -> u32 {
-        assert!(which < 4);
-        let words = OWNER_CELLS / 2;
-        self.owner_latencies
-            .lines(index, which * words..(which + 1) * words, lines)
+    /// Appends the lines that hold something of one of the histograms of an owner that has some, of reads (0) or of writes
+    /// (1). Returns a bit for each, ascending. Their cells wrap at 2^32.
+    pub fn owner_lines(
+        &self,
+        index: usize,
+        (which, direction): (OwnerLatency, usize),
+        lines: &mut Vec<Line>,
+    ) -> u32 {
+        assert!(direction < 2);
+        let words = |pair: usize| {
+            let first = (pair * 2 + direction) * (OWNER_CELLS / 2);
+            first..first + OWNER_CELLS / 2
+        };
+        let which = which as usize;
+        match which.checked_sub(OwnerLatency::BASE.len()) {
+            None => self.owner_latencies.lines(index, words(which), lines),
+            Some(stage) => self.owner_stages.lines(index, words(stage), lines),
+        }
     }
 
     /// Gives an owner's place to the next one that comes. Only for an owner whose process has ended, of which no request is
@@ -375,6 +431,9 @@ impl Tracer {
         self.owners.clear(index);
         if index < self.owner_latencies.len() {
             self.owner_latencies.clear(index);
+        }
+        if index < self.owner_stages.len() {
+            self.owner_stages.clear(index);
         }
         maps.free_owners
             .update(&[], &(index as u32).to_ne_bytes(), MapFlags::ANY)?;

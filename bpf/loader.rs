@@ -199,6 +199,7 @@ fn set_constants(
     constants.with_order = config.detail.order;
     constants.with_fairness = config.detail.fairness;
     constants.with_i2d = config.detail.i2d;
+    constants.with_owner_stages = config.detail.owner_stages;
     constants.with_passthrough = config.detail.passthrough;
     constants.with_writeback = config.detail.writeback;
     Ok(())
@@ -220,6 +221,7 @@ pub(crate) struct Sizes {
     pub orders: u32,
     pub dispatches: u32,
     pub inflight: u32,
+    pub owner_stages: u32,
     pub memory_bytes: u64,
 }
 
@@ -244,6 +246,7 @@ fn size_maps(
     let wanted = |is_wanted: bool, elements: u32| if is_wanted { elements } else { 1 };
     let orders = wanted(config.detail.order, devices);
     let dispatches = wanted(config.detail.order, slots * DISPATCHES as u32);
+    let owner_stages = wanted(config.detail.owner_stages, config.owner_histograms);
     let dirtiers = wanted(config.detail.writeback, DIRTIERS);
     let flush_bios = wanted(abilities.io_start.is_none(), FLUSH_BIOS);
     let maps = &mut open.maps;
@@ -253,6 +256,7 @@ fn size_maps(
     maps.owners.set_max_entries(config.owners)?;
     maps.owner_latencies
         .set_max_entries(config.owner_histograms)?;
+    maps.owner_stages.set_max_entries(owner_stages)?;
     maps.owner_index.set_max_entries(config.owners)?;
     maps.free_owners.set_max_entries(config.owners)?;
     maps.targets.set_max_entries(slots)?;
@@ -270,6 +274,7 @@ fn size_maps(
         orders,
         dispatches,
         inflight,
+        owner_stages,
         memory_bytes: open.open_object().maps().map(|map| map_bytes(&map)).sum(),
     })
 }

@@ -270,10 +270,22 @@ struct owner {
 	struct owner_op op[OP_COUNT];
 };
 
-/* Row of an owner's index, where there is one: fewer rows than owners. */
+/* Row of an owner's index, where there is one: fewer rows than owners. Reads, writes. */
 struct owner_latency {
-	struct owner_histogram q2d[2]; /* reads, writes */
+	struct owner_histogram q2d[2];
 	struct owner_histogram d2c[2];
+};
+
+/*
+ * The other stages, in a row of the same index, only if asked for. The owner's q2d above is then of direct requests as in
+ * `enum latency`; the others, waited for or with a bio that was not seen, are here.
+ */
+struct owner_stages {
+	struct owner_histogram q2d_indirect[2];
+	struct owner_histogram q2g_indirect[2];
+	struct owner_histogram g2d_indirect[2];
+	struct owner_histogram q2c[2];
+	struct owner_histogram i2d[2];
 };
 
 #endif

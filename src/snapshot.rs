@@ -19,10 +19,12 @@ pub use device::{
     DeviceNumbers, DeviceOp, Edges, Flushes, InFlight, MergedBios, Merges, Op, Quality, Stage,
     StatusCount,
 };
-pub use lines::{Line, Place};
+pub use lines::{Line, OwnerLatency, Place};
 pub use merging::Merging;
 pub use order::{LOG2_CELLS, Log2Histogram, Order};
-pub use owner::{OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp, by_cgroup};
+pub use owner::{
+    OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp, OwnerStages, by_cgroup,
+};
 pub use totals::{FairnessTotals, OpTotals, OwnerId, OwnerTotals, Row};
 
 /// Everything counted since the probe was attached.
@@ -146,7 +148,7 @@ mod tests {
             histogram.record(wait);
         }
         let cells: Vec<_> = histogram.cells().map(|(i, n)| (i, n as u32)).collect();
-        let reads = lines::kept(&cells, &[], &mut lines);
+        let reads = lines::kept(&[(OwnerLatency::Q2d, &cells)], &mut lines);
         owner.lines = Some([reads, Place::default()]);
         (owner, lines)
     }
@@ -226,6 +228,62 @@ mod tests {
         assert_eq!((groups[0].ios(), groups[0].q2d[0].count()), (3, 3));
         assert_eq!(groups[0].ops[0].q2d_max_ns, Some(50_000));
         assert_eq!(groups[0].comm, "2 processes");
+    }
+
+    /// 5 direct reads, 1 that waited for its request, and 1 with a bio that was not seen.
+    fn with_stages() -> (OwnerTotals, Vec<Line>) {
+        use OwnerLatency::{D2c, G2dIndirect, I2d, Q2c, Q2d, Q2dIndirect, Q2gIndirect};
+        let (mut owner, _) = owner(&[1_000; 7]);
+        let mut lines = Vec::new();
+        let cells: [(OwnerLatency, &[(usize, u32)]); 7] = [
+            (Q2d, &[(3, 5)]),
+            (D2c, &[(40, 7)]),
+            (Q2dIndirect, &[(3, 1), (20, 1)]),
+            (Q2gIndirect, &[(10, 1)]),
+            (G2dIndirect, &[(3, 1), (15, 1)]),
+            (Q2c, &[(50, 6)]),
+            (I2d, &[(2, 4)]),
+        ];
+        let reads = lines::kept(&cells, &mut lines);
+        owner.lines = Some([reads, Place::default()]);
+        owner.has_stages = true;
+        (owner, lines)
+    }
+
+    #[test]
+    fn the_stages_of_an_owner_are_put_together() {
+        let cells = |histogram: &Histogram| histogram.cells().collect::<Vec<_>>();
+        let found = since_the_attach(vec![with_stages()]);
+        let stages = found[0].stages.as_ref().unwrap();
+        assert_eq!(cells(&found[0].q2d[0]), [(3, 6), (20, 1)]);
+        assert_eq!(cells(&found[0].d2c[0]), [(40, 7)]);
+        assert_eq!(cells(&stages.q2g[0]), [(0, 5), (10, 1)]);
+        assert_eq!(cells(&stages.g2d[0]), [(3, 6), (15, 1)]);
+        assert_eq!(cells(&stages.q2c[0]), [(50, 6)]);
+        assert_eq!(cells(&stages.i2d[0]), [(2, 4)]);
+        assert!(stages.q2g[1].is_empty() && stages.g2d[1].is_empty());
+
+        let mut not_asked = owner(&[1_000]);
+        not_asked.0.id.tgid = 8;
+        let groups = by_cgroup(&since_the_attach(vec![
+            not_asked,
+            with_stages(),
+            with_stages(),
+        ]));
+        assert_eq!(groups.len(), 1);
+        let stages = groups[0].stages.as_ref().unwrap();
+        assert_eq!(cells(&stages.q2g[0]), [(0, 10), (10, 2)]);
+        assert_eq!(cells(&stages.i2d[0]), [(2, 8)]);
+    }
+
+    #[test]
+    fn stages_that_nobody_asked_for_are_absent() {
+        let found = since_the_attach(vec![owner(&[1_000])]);
+        assert_eq!(found[0].stages, None);
+        let mut counters = with_stages();
+        counters.0.lines = None;
+        let found = since_the_attach(vec![counters]);
+        assert_eq!(found[0].stages, None, "no histograms, no stages");
     }
 
     #[test]

@@ -36,6 +36,10 @@ fn details() -> Vec<Detail> {
         },
         Detail { i2d: true, ..none },
         Detail {
+            owner_stages: true,
+            ..none
+        },
+        Detail {
             passthrough: true,
             ..none
         },
@@ -52,6 +56,7 @@ fn details() -> Vec<Detail> {
             order: true,
             fairness: true,
             i2d: true,
+            owner_stages: true,
             passthrough: true,
             writeback: true,
         },

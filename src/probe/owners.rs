@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use anyhow::Result;
-use iosched_bpf::{CLOCK_SHIFT, Tracer, inflight, owner, owner_op};
+use iosched_bpf::{CLOCK_SHIFT, OwnerLatency, Tracer, inflight, owner, owner_op};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
@@ -21,6 +21,8 @@ pub(super) struct Context {
     pub has_fairness: bool,
     /// Whether the histograms are wanted, too.
     pub has_histograms: bool,
+    /// And whether those are of all stages.
+    pub has_stages: bool,
     /// Of owners with requests that were not issued yet: when the oldest was asked for. Only where fairness is measured.
     pub oldest_ns: HashMap<usize, u64>,
 }
@@ -51,6 +53,7 @@ struct Known {
 
 /// The lines of the last look, and those of the present one.
 struct Look<'a> {
+    latencies: &'a [OwnerLatency],
     last: &'a [Line],
     lines: &'a mut Vec<Line>,
 }
@@ -70,9 +73,12 @@ impl Look<'_> {
             } else {
                 *place = Place {
                     first,
-                    q2d: tracer.owner_lines(index, direction, self.lines),
-                    d2c: tracer.owner_lines(index, direction + 2, self.lines),
+                    ..Place::default()
                 };
+                for &which in self.latencies {
+                    place.occupied[which as usize] =
+                        tracer.owner_lines(index, (which, direction), self.lines);
+                }
             }
             known.ios[direction] = ios;
             known.has_moved[direction] = !is_same;
@@ -124,6 +130,11 @@ impl Owners {
         owners.clear();
         lines.clear();
         let mut look = Look {
+            latencies: if context.has_stages {
+                &OwnerLatency::ALL
+            } else {
+                &OwnerLatency::BASE
+            },
             last: &self.last,
             lines: &mut lines,
         };
@@ -247,6 +258,7 @@ fn totals(row: &owner, index: usize, context: &Context) -> OwnerTotals {
             rq: row.rq_merges,
         },
         lines: None,
+        has_stages: context.has_stages,
         fairness: context
             .has_fairness
             .then(|| fairness_of(row, context.time_ns, context.oldest_ns.get(&index).copied())),

@@ -99,3 +99,25 @@ fn what_there_was_none_of_is_null_and_not_0() {
     }
     assert!(record["devices"][0]["in_flight"].is_null());
 }
+
+#[test]
+fn the_stages_of_a_process_are_of_its_reads_and_writes() {
+    let mut stages = OwnerStages::default();
+    stages.q2g[0].record_n(0, 3);
+    stages.q2c[0].record(1_000_000);
+    stages.q2c[1].record_n(2_000_000, 3);
+    let mut asked = owner(1);
+    count(&mut asked, Op::Read, 2, 8192, 2);
+    asked.stages = Some(stages);
+    let mut not_asked = owner(2);
+    count(&mut not_asked, Op::Read, 1, 4096, 1);
+    let record = of(&[asked, not_asked]);
+    let found = record.processes[0].stages.as_ref().unwrap();
+    assert_eq!((found.q2g.count, found.total.count), (3, 4));
+    let total = [found.total.p50_ns, found.total.mean_ns].map(Option::unwrap);
+    for (found, is) in total.into_iter().zip([2e6, 1.75e6]) {
+        assert!((found / is - 1.0).abs() < 0.032, "{found} of {is}");
+    }
+    assert_eq!((found.i2d.count, found.i2d.p50_ns), (0, None));
+    assert_eq!(record.processes[1].stages, None);
+}

@@ -1,7 +1,7 @@
 //! An owner's histograms as the kernel counts them: cells of 32 bits that wrap, of which only those cache lines are kept
 //! that hold something. Thousands are copied at each look and few are looked at, so no more is made of them. Pure.
 
-pub use iosched_bpf::Line;
+pub use iosched_bpf::{Line, OwnerLatency};
 
 use crate::histogram::{Histogram, OWNER};
 
@@ -9,38 +9,54 @@ const LINE_CELLS: usize = size_of::<Line>() / size_of::<u32>();
 const LINES: usize = OWNER.cells as usize / LINE_CELLS;
 const _: () = assert!(LINES * LINE_CELLS == OWNER.cells as usize && LINES <= 32);
 
-/// Of one direction: which lines of its histograms are kept, a bit for each, and where among a snapshot's. Those of Q2D
-/// come first.
+/// Of one direction: which lines of its histograms are kept, and where among a snapshot's, in the order of
+/// [`OwnerLatency`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place {
     pub first: u32,
-    pub q2d: u32,
-    pub d2c: u32,
+    /// A bit for each line, by [`OwnerLatency`].
+    pub occupied: [u32; OwnerLatency::COUNT],
 }
 
 impl Place {
     /// Its lines among all.
     pub fn of(self, lines: &[Line]) -> &[Line] {
-        match (self.q2d.count_ones() + self.d2c.count_ones()) as usize {
+        let counts = self.occupied.map(u32::count_ones);
+        match counts.into_iter().sum::<u32>() as usize {
             0 => &[], // wherever that was
             count => &lines[self.first as usize..][..count],
         }
     }
 
-    /// What was counted from `earlier` to `later`, Q2D and D2C: exact below 2^32 a cell.
-    pub(super) fn since(self, lines: &[Line], earlier: Place, before: &[Line]) -> [Histogram; 2] {
-        let (now, past) = (self.of(lines), earlier.of(before));
-        let (now_q2d, now_d2c) = now.split_at(self.q2d.count_ones() as usize);
-        let (past_q2d, past_d2c) = past.split_at(earlier.q2d.count_ones() as usize);
-        [
-            difference((self.q2d, now_q2d), (earlier.q2d, past_q2d)),
-            difference((self.d2c, now_d2c), (earlier.d2c, past_d2c)),
-        ]
+    /// What was counted from `earlier` to `later`, by [`OwnerLatency`]: exact below 2^32 a cell.
+    pub(super) fn since(
+        self,
+        lines: &[Line],
+        earlier: Place,
+        before: &[Line],
+    ) -> [Histogram; OwnerLatency::COUNT] {
+        let (mut now, mut past) = (self.of(lines), earlier.of(before));
+        std::array::from_fn(|which| {
+            difference(
+                take(self.occupied[which], &mut now),
+                take(earlier.occupied[which], &mut past),
+            )
+        })
     }
+}
+
+/// The lines that belong to these bits, from the front of `lines`.
+fn take<'a>(occupied: u32, lines: &mut &'a [Line]) -> (u32, &'a [Line]) {
+    let (own, rest) = lines.split_at(occupied.count_ones() as usize);
+    *lines = rest;
+    (occupied, own)
 }
 
 /// Of two states of a histogram: its occupied lines and those lines.
 fn difference(later: (u32, &[Line]), earlier: (u32, &[Line])) -> Histogram {
+    if later.0 | earlier.0 == 0 {
+        return Histogram::new(OWNER);
+    }
     // Made where every cell would find room, and kept in the room that it takes.
     let mut histogram = Histogram::with_capacity(OWNER, OWNER.cells as usize);
     let (mut now, mut past) = (later.1.iter(), earlier.1.iter());
@@ -58,9 +74,9 @@ fn difference(later: (u32, &[Line]), earlier: (u32, &[Line])) -> Histogram {
     histogram.clone()
 }
 
-/// Keeps the lines of such cells, as the probe does.
+/// Keeps the lines of such cells, as the probe does; ascending.
 #[cfg(test)]
-pub(super) fn kept(q2d: &[(usize, u32)], d2c: &[(usize, u32)], lines: &mut Vec<Line>) -> Place {
+pub(super) fn kept(cells: &[(OwnerLatency, &[(usize, u32)])], lines: &mut Vec<Line>) -> Place {
     let first = lines.len() as u32;
     let mut keep = |cells: &[(usize, u32)]| {
         let mut dense = [[0; LINE_CELLS]; LINES];
@@ -76,11 +92,11 @@ pub(super) fn kept(q2d: &[(usize, u32)], d2c: &[(usize, u32)], lines: &mut Vec<L
         }
         occupied
     };
-    Place {
-        q2d: keep(q2d),
-        d2c: keep(d2c),
-        first,
+    let mut occupied = [0; OwnerLatency::COUNT];
+    for (which, cells) in cells {
+        occupied[*which as usize] = keep(cells);
     }
+    Place { first, occupied }
 }
 
 #[cfg(test)]
@@ -93,30 +109,38 @@ mod tests {
 
     #[test]
     fn a_difference_has_the_cells_that_grew() {
+        use OwnerLatency::{D2c, Q2c, Q2d};
         let (mut before, mut lines) = (vec![[9; LINE_CELLS]; 3], vec![[7; LINE_CELLS]; 5]);
-        let earlier = kept(&[(3, 5), (200, 1)], &[(447, 8)], &mut before);
-        let later = kept(
-            &[(0, 1), (3, 5), (200, 4), (201, 2)],
-            &[(16, 1), (447, 9)],
-            &mut lines,
-        );
-        let [q2d, d2c] = later.since(&lines, earlier, &before);
-        assert_eq!(cells(&q2d), [(0, 1), (200, 3), (201, 2)]);
-        assert_eq!(cells(&d2c), [(16, 1), (447, 1)]);
-        let [q2d, d2c] = later.since(&lines, Place::default(), &[]);
-        assert_eq!(cells(&q2d), [(0, 1), (3, 5), (200, 4), (201, 2)]);
-        assert_eq!(cells(&d2c), [(16, 1), (447, 9)]);
-        let [q2d, d2c] = later.since(&lines, later, &lines);
-        assert!(q2d.is_empty() && d2c.is_empty());
+        let first = [(Q2d, &[(3, 5), (200, 1)][..]), (D2c, &[(447, 8)])];
+        let second = [
+            (Q2d, &[(0, 1), (3, 5), (200, 4), (201, 2)][..]),
+            (D2c, &[(16, 1), (447, 9)]),
+            (Q2c, &[(30, 3)]),
+        ];
+        let earlier = kept(&first, &mut before);
+        let later = kept(&second, &mut lines);
+        let grown = later.since(&lines, earlier, &before);
+        let of = |all: &[Histogram], which: OwnerLatency| cells(&all[which as usize]);
+        assert_eq!(of(&grown, Q2d), [(0, 1), (200, 3), (201, 2)]);
+        assert_eq!(of(&grown, D2c), [(16, 1), (447, 1)]);
+        assert_eq!(of(&grown, Q2c), [(30, 3)]);
+        let all = later.since(&lines, Place::default(), &[]);
+        assert_eq!(of(&all, Q2d), [(0, 1), (3, 5), (200, 4), (201, 2)]);
+        assert_eq!(of(&all, D2c), [(16, 1), (447, 9)]);
+        assert_eq!(of(&all, OwnerLatency::I2d), []);
+        let nothing = later.since(&lines, later, &lines);
+        assert!(nothing.iter().all(Histogram::is_empty));
     }
 
     #[test]
     fn cells_that_wrap_around_are_told_apart_all_the_same() {
+        use OwnerLatency::{D2c, Q2d};
         let (mut before, mut lines) = (Vec::new(), Vec::new());
-        let earlier = kept(&[(20, u32::MAX - 1)], &[(20, u32::MAX)], &mut before);
+        let past = [(Q2d, &[(20, u32::MAX - 1)][..]), (D2c, &[(20, u32::MAX)])];
+        let earlier = kept(&past, &mut before);
         // One stands at 0 again, and its line is not kept.
-        let later = kept(&[(20, 3)], &[], &mut lines);
-        let [q2d, d2c] = later.since(&lines, earlier, &before);
+        let later = kept(&[(Q2d, &[(20, 3)])], &mut lines);
+        let [q2d, d2c, ..] = later.since(&lines, earlier, &before);
         assert_eq!(cells(&q2d), [(20, 5)]);
         assert_eq!(cells(&d2c), [(20, 1)]);
     }

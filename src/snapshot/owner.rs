@@ -98,6 +98,46 @@ impl Default for OwnerFairness {
     }
 }
 
+/// The stages beside Q2D and D2C, of reads and of writes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OwnerStages {
+    /// The part of the queue wait before the request existed; of those I/Os of which that is known.
+    pub q2g: [Histogram; 2],
+    /// The part after it.
+    pub g2d: [Histogram; 2],
+    /// From asking to done.
+    pub q2c: [Histogram; 2],
+    /// In the scheduler; of those that were inserted there, if that is measured.
+    pub i2d: [Histogram; 2],
+}
+
+impl OwnerStages {
+    fn add(&mut self, other: &OwnerStages) {
+        add_pair(&mut self.q2g, &other.q2g);
+        add_pair(&mut self.g2d, &other.g2d);
+        add_pair(&mut self.q2c, &other.q2c);
+        add_pair(&mut self.i2d, &other.i2d);
+    }
+}
+
+impl Default for OwnerStages {
+    fn default() -> Self {
+        let empty = || [(); 2].map(|()| Histogram::new(histogram::OWNER));
+        OwnerStages {
+            q2g: empty(),
+            g2d: empty(),
+            q2c: empty(),
+            i2d: empty(),
+        }
+    }
+}
+
+fn add_pair(sums: &mut [Histogram; 2], others: &[Histogram; 2]) {
+    for (sum, other) in sums.iter_mut().zip(others) {
+        let _ = sum.merge(other); // the layouts are the same by construction
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OwnerNumbers {
     pub key: OwnerKey,
@@ -115,6 +155,9 @@ pub struct OwnerNumbers {
     pub q2d: [Histogram; 2],
     /// Device time of reads and of writes.
     pub d2c: [Histogram; 2],
+    /// Absent unless asked for, and where `has_histograms` is false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stages: Option<OwnerStages>,
     /// Absent unless asked for.
     pub fairness: Option<OwnerFairness>,
 }
@@ -133,6 +176,7 @@ impl OwnerNumbers {
             has_histograms: true,
             q2d: empty(),
             d2c: empty(),
+            stages: None,
             fairness: None,
         }
     }
@@ -176,10 +220,12 @@ impl OwnerNumbers {
         self.merges.front += other.merges.front;
         self.merges.rq += other.merges.rq;
         self.has_histograms &= other.has_histograms;
-        let mine = self.q2d.iter_mut().chain(&mut self.d2c);
-        for (sum, histogram) in mine.zip(other.q2d.iter().chain(&other.d2c)) {
-            // The layouts are the same by construction.
-            let _ = sum.merge(histogram);
+        add_pair(&mut self.q2d, &other.q2d);
+        add_pair(&mut self.d2c, &other.d2c);
+        if let Some(theirs) = &other.stages {
+            self.stages
+                .get_or_insert_with(OwnerStages::default)
+                .add(theirs);
         }
         if let (Some(mine), Some(theirs)) = (&mut self.fairness, &other.fairness) {
             mine.add(theirs);

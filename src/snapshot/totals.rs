@@ -3,8 +3,8 @@
 
 use anyhow::Result;
 
-use super::lines::{Line, Place};
-use super::owner::{OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp};
+use super::lines::{Line, OwnerLatency, Place};
+use super::owner::{OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp, OwnerStages};
 use super::{Merges, Op};
 use crate::histogram::{GAP, Histogram, OWNER};
 
@@ -21,6 +21,8 @@ pub struct OwnerTotals {
     pub merges: Merges,
     /// Of reads and of writes; none where the histograms were not looked at, or the table had no room for this owner's.
     pub lines: Option<[Place; 2]>,
+    /// Whether those of all stages are among them.
+    pub has_stages: bool,
     pub fairness: Option<FairnessTotals>,
 }
 
@@ -84,6 +86,7 @@ impl OwnerTotals {
             ops: [OpTotals::default(); Op::ALL.len()],
             merges: Merges::default(),
             lines: Some([Place::default(); 2]),
+            has_stages: false,
             fairness: None,
         }
     }
@@ -108,7 +111,7 @@ impl OwnerTotals {
         histograms: Option<Latencies>,
     ) -> Result<OwnerNumbers> {
         let has_histograms = histograms.is_some();
-        let Latencies { q2d, d2c } = histograms.unwrap_or_default();
+        let Latencies { q2d, d2c, stages } = histograms.unwrap_or_default();
         let ops = Op::ALL.into_iter().map(|op| {
             // A histogram of writes bounds the maximum of each kind of them.
             let direction = match op {
@@ -134,6 +137,7 @@ impl OwnerTotals {
             key,
             q2d,
             d2c,
+            stages,
         })
     }
 
@@ -149,12 +153,8 @@ impl OwnerTotals {
         if self.ios() - earlier.ios() > u64::from(u32::MAX) {
             return None;
         }
-        let [reads, writes] = [0, 1].map(|which| now[which].since(lines, past[which], before));
-        let ([q2d, d2c], [q2d_writes, d2c_writes]) = (reads, writes);
-        Some(Latencies {
-            q2d: [q2d, q2d_writes],
-            d2c: [d2c, d2c_writes],
-        })
+        let counted = [0, 1].map(|which| now[which].since(lines, past[which], before));
+        Some(Latencies::of(counted, self.has_stages))
     }
 
     fn comm(&self) -> String {
@@ -171,6 +171,41 @@ impl OwnerTotals {
 pub(super) struct Latencies {
     q2d: [Histogram; 2],
     d2c: [Histogram; 2],
+    stages: Option<OwnerStages>,
+}
+
+impl Latencies {
+    /// Puts the stages together from what is counted; see `struct owner_stages` in bpf/wire.h.
+    fn of(mut counted: [[Histogram; OwnerLatency::COUNT]; 2], has_stages: bool) -> Self {
+        use OwnerLatency::{D2c, G2dIndirect, I2d, Q2c, Q2d, Q2dIndirect, Q2gIndirect};
+        let mut take = |which: OwnerLatency| {
+            let of = |direction: &mut [Histogram]| {
+                std::mem::replace(&mut direction[which as usize], Histogram::new(OWNER))
+            };
+            counted.each_mut().map(|direction| of(direction))
+        };
+        let (mut q2d, d2c) = (take(Q2d), take(D2c));
+        let stages = has_stages.then(|| {
+            let mut stages = OwnerStages {
+                q2g: take(Q2gIndirect),
+                g2d: take(G2dIndirect),
+                q2c: take(Q2c),
+                i2d: take(I2d),
+            };
+            for (which, indirect) in take(Q2dIndirect).iter().enumerate() {
+                let direct = &mut q2d[which];
+                stages.q2g[which].record_n(0, direct.count());
+                add(&mut stages.g2d[which], direct);
+                add(direct, indirect);
+            }
+            stages
+        });
+        Latencies { q2d, d2c, stages }
+    }
+}
+
+fn add(sum: &mut Histogram, other: &Histogram) {
+    let _ = sum.merge(other); // the layouts are the same by construction
 }
 
 impl Default for Latencies {
@@ -179,6 +214,7 @@ impl Default for Latencies {
         Latencies {
             q2d: empty(),
             d2c: empty(),
+            stages: None,
         }
     }
 }

@@ -150,7 +150,7 @@ pub enum Detail {
     Fairness,
     /// Merges, sizes, latency per bio
     Merges,
-    /// Every stage of every operation, and what fsync waits for
+    /// Every stage of every operation and process, and what fsync waits for
     Stages,
 }
 

@@ -35,6 +35,7 @@ pub fn run(arguments: &Stat) -> Result<()> {
             order: wants(Detail::Order),
             fairness: wants(Detail::Fairness),
             i2d: wants(Detail::Stages),
+            owner_stages: wants(Detail::Stages),
             passthrough: arguments.passthrough,
             writeback: arguments.writeback_owner,
         },

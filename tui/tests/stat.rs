@@ -7,6 +7,8 @@ mod exact;
 mod look; // the other commands, outputs and filters
 #[path = "stat/order.rs"]
 mod order; // --detail order, by hand
+#[path = "stat/stages.rs"]
+mod stages; // --detail stages of processes
 #[path = "../../tests/support/mod.rs"]
 mod support;
 mod watch; // one interval

@@ -1,7 +1,9 @@
 //! Times against devices whose times are known. Profile `truth`: the clock is the number of instructions, so that the
 //! bounds hold under any load of the host.
 
-use iosched::snapshot::{Op, Stage};
+use iosched::histogram::Histogram;
+use iosched::probe::Detail;
+use iosched::snapshot::{Op, OwnerNumbers, Stage};
 use iosched_vmtest::{Disk, Fio, SCHEDULERS, Watch, dd_reads};
 
 const MS: f64 = 1e6;
@@ -46,7 +48,11 @@ fn the_device_time_is_that_of_scsi_debug() {
 #[test]
 fn the_queue_wait_is_seven_delays() {
     let disk = Disk::null_blk(1_000_000, &[("hw_queue_depth", "1")]);
-    let mut watch = Watch::on(&disk);
+    let stages = Detail {
+        owner_stages: true,
+        ..Detail::default()
+    };
+    let mut watch = Watch::with(&disk, stages);
     for scheduler in SCHEDULERS {
         disk.set_scheduler(scheduler);
         if scheduler != "none" {
@@ -73,6 +79,7 @@ fn the_queue_wait_is_seven_delays() {
             let before = seen.op(Op::Read).q2g.mean_ns().expect("reads") / MS;
             assert!(before > 6.5, "under none it is Q2G, not {before} ms");
         }
+        its_stages_add_up(scheduler, seen.process(pid), watch.measures_q2g());
 
         // fio's clock starts before ours and ends after it.
         if let Some(total_ns) = seen.op(Op::Read).stage(Stage::Q2c).mean_ns() {
@@ -91,4 +98,25 @@ fn the_queue_wait_is_seven_delays() {
             assert!(!watch.measures_q2g(), "no Q2C where Q is seen");
         }
     }
+}
+
+/// Of the process that does the reads: 7 delays in Q2G under `none` and in G2D else, and 8 in all.
+fn its_stages_add_up(scheduler: &str, process: &OwnerNumbers, measures_q2g: bool) {
+    let stages = process.stages.as_ref().expect("they were asked for");
+    let mean_ms = |pair: &[Histogram; 2]| pair[0].mean_ns().map(|ns| ns / MS);
+    let [q2g, g2d, q2c] = [&stages.q2g, &stages.g2d, &stages.q2c].map(mean_ms);
+    println!("{scheduler}: of the process Q2G {q2g:?} G2D {g2d:?} Q2C {q2c:?} ms");
+    let g2d = g2d.expect("reads");
+    if !measures_q2g {
+        assert_eq!((q2g, q2c), (None, None), "no Q is seen");
+        assert!((6.65..7.35).contains(&g2d), "{scheduler}: {g2d}");
+        return;
+    }
+    let (q2g, q2c) = (q2g.expect("reads"), q2c.expect("reads"));
+    let waited = if scheduler == "none" { q2g } else { g2d };
+    assert!((6.5..7.35).contains(&waited), "{scheduler}: {waited}");
+    assert!((6.65..7.35).contains(&(q2g + g2d)), "{scheduler}");
+    assert!((7.6..8.4).contains(&q2c), "{scheduler}: {q2c}");
+    assert_eq!(stages.q2c[0].count(), process.op(Op::Read).ios);
+    assert!(stages.q2c[1].is_empty(), "nothing was written");
 }

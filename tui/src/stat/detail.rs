@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
-use iosched::report::live::{HardwareQueue, LiveDevice, LiveOrder, LiveProcess};
+use iosched::report::live::{HardwareQueue, Latency, LiveDevice, LiveOrder, LiveProcess};
 use iosched::report::{escape, units};
 use iosched::snapshot::Log2Histogram;
 
@@ -136,11 +136,9 @@ fn stages(device: &LiveDevice) -> String {
         "Q2C p50", "p99",
     ]);
     for op in &device.ops {
-        let mut row = vec![op.op.name().to_owned(), op.ios.to_string()];
-        for stage in [&op.q2g, &op.g2d, &op.i2d, &op.device, &op.total] {
-            row.extend([units::time(stage.p50_ns), units::time(stage.p99_ns)]);
-        }
-        table.add_row(row);
+        let named = [op.op.name().to_owned(), op.ios.to_string()];
+        let stages = [&op.q2g, &op.g2d, &op.i2d, &op.device, &op.total];
+        table.add_row(named.into_iter().chain(quantiles(stages)));
     }
     let mut text = if device.ops.is_empty() {
         String::new()
@@ -170,11 +168,19 @@ fn stages(device: &LiveDevice) -> String {
     text
 }
 
+/// The median and the 99th percentile of each.
+fn quantiles(stages: [&Latency; 5]) -> impl Iterator<Item = String> {
+    stages
+        .into_iter()
+        .flat_map(|stage| [units::time(stage.p50_ns), units::time(stage.p99_ns)])
+}
+
 pub fn process_lines(rows: &[&LiveProcess], wanted: &[Detail]) -> String {
     let lines = wanted.iter().map(|detail| match detail {
         Detail::Fairness => fairness_of(rows),
         Detail::Merges => merges_of(rows),
-        Detail::Order | Detail::Stages => String::new(),
+        Detail::Stages => stages_of(rows),
+        Detail::Order => String::new(),
     });
     lines.collect()
 }
@@ -206,6 +212,28 @@ fn fairness_of(rows: &[&LiveProcess]) -> String {
             fairness.starved_1s.to_string(),
             priority(row.ioprio),
         ]);
+    }
+    format!("{table}\n")
+}
+
+fn stages_of(rows: &[&LiveProcess]) -> String {
+    let mut table = plain([
+        "PID", "COMM", "Q2G p50", "p99", "G2D p50", "p99", "I2D p50", "p99", "D2C p50", "p99",
+        "Q2C p50", "p99",
+    ]);
+    for row in rows {
+        let Some(stages) = &row.stages else {
+            continue;
+        };
+        let named = [units::optional(row.pid), escape::line(&row.comm)];
+        let stages = [
+            &stages.q2g,
+            &stages.g2d,
+            &stages.i2d,
+            &row.device_time,
+            &stages.total,
+        ];
+        table.add_row(named.into_iter().chain(quantiles(stages)));
     }
     format!("{table}\n")
 }

@@ -170,7 +170,7 @@ fn table(rows: &[&LiveProcess]) -> String {
 mod tests {
     use iosched::report::live::{self, DeviceState};
     use iosched::snapshot::{
-        DeviceNumbers, Interval, Merges, Op, OwnerKey, OwnerKind, OwnerNumbers,
+        DeviceNumbers, Interval, Merges, Op, OwnerKey, OwnerKind, OwnerNumbers, OwnerStages,
     };
     use serde_json::{Map, Value};
 
@@ -226,18 +226,51 @@ mod tests {
         assert!(text.contains("on average; now -\n"), "{text}");
     }
 
+    fn owner(tgid: u32, comm: &str) -> OwnerNumbers {
+        let key = OwnerKey {
+            device: "loop0".to_owned(),
+            kind: OwnerKind::Process,
+            tgid,
+            start_ms: 1,
+            cgroup_id: 1,
+        };
+        OwnerNumbers::new(key, comm)
+    }
+
+    #[test]
+    fn the_stages_are_told_of_each_process_that_has_them() {
+        let mut stages = OwnerStages::default();
+        stages.q2g[0].record(3_000_000);
+        stages.g2d[0].record(40_000);
+        stages.q2c[0].record(8_000_000);
+        let mut reader = owner(7, "reader");
+        reader.ops[Op::Read as usize].ios = 1;
+        reader.d2c[0].record(5_000_000);
+        let record = watched(
+            DeviceNumbers::new("loop0"),
+            vec![
+                OwnerNumbers {
+                    stages: Some(stages),
+                    ..reader
+                },
+                owner(8, "without"),
+            ],
+        );
+        let text = render(&record, &[Detail::Stages]);
+        let rows: Vec<String> = text
+            .lines()
+            .skip_while(|line| !line.contains("PID  COMM    Q2G p50"))
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect();
+        let wanted = [
+            "PID COMM Q2G p50 p99 G2D p50 p99 I2D p50 p99 D2C p50 p99 Q2C p50 p99",
+            "7 reader 2.95 ms 2.95 ms 39.9 us 39.9 us - - 5.11 ms 5.11 ms 8.00 ms 8.00 ms",
+        ];
+        assert_eq!(rows, wanted, "{text}");
+    }
+
     #[test]
     fn merging_is_told_of_each_process() {
-        let owner = |tgid, comm: &str| {
-            let key = OwnerKey {
-                device: "loop0".to_owned(),
-                kind: OwnerKind::Process,
-                tgid,
-                start_ms: 1,
-                cgroup_id: 1,
-            };
-            OwnerNumbers::new(key, comm)
-        };
         let mut writer = owner(4_194_303, "a-name-of-15-ch");
         let op = &mut writer.ops[Op::WriteSync as usize];
         (op.ios, op.bytes, op.bios) = (4, 12 * 4096, 12);

@@ -153,6 +153,7 @@ fn owner(
         has_histograms: true,
         q2d,
         d2c,
+        stages: None,
         fairness: Some(OwnerFairness {
             device_time_ns: ios * device_ns / 4,
             backlogged_ns: 950_000_000,
