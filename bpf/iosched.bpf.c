@@ -208,7 +208,7 @@ static __always_inline void count_inserted(struct queue *queue, const struct inf
 
 	count_device(first_row(shard_of(queue), state->op) + I2D, 1, ns);
 	if (stages)
-		count_owner(&stages->i2d[direction(state->op)], ns);
+		count_owner_stage(stages, OWNER_I2D + direction(state->op), ns);
 }
 
 /* The length is taken here, because requests grow by merges. */

@@ -79,6 +79,17 @@ static __always_inline void count_owner(struct owner_histogram *histogram, __u64
 		__sync_fetch_and_add(&histogram->cells[cell], 1);
 }
 
+static __always_inline void count_owner_stage(struct owner_stages *stages, __u32 stage, __u64 ns)
+{
+	__u32 cell = clamp_cell(cell_of(ns, OWNER_UNIT_SHIFT, OWNER_SUB_BITS), OWNER_CELLS);
+
+	keep(cell);
+	if (cell >= OWNER_CELLS || stage >= OWNER_STAGES)
+		return;
+	stages->occupied[stage][cell / LINE_CELLS] = 1;
+	__sync_fetch_and_add(&stages->histograms[stage].cells[cell], 1);
+}
+
 /* A plain store: two CPUs may race and one maximum be lost, never a false one shown. */
 static __always_inline void raise(__u64 *maximum, __u64 ns)
 {
@@ -106,18 +117,18 @@ static __always_inline __u32 direction(__u32 op)
 }
 
 static __always_inline void count_owner_wait(const struct ledger *to, const struct inflight *state,
-					     bool knows_q2g, __u64 wait)
+					     __u64 wait)
 {
 	__u32 which = direction(to->op);
-	struct owner_histogram *q2d = &to->latency->q2d[which];
 
-	if (with_owner_stages && to->stages && !(knows_q2g && state->g_ns == state->q_ns)) {
-		q2d = &to->stages->q2d_indirect[which];
-		count_owner(&to->stages->g2d_indirect[which], state->d_ns - state->g_ns);
-		if (knows_q2g)
-			count_owner(&to->stages->q2g_indirect[which], state->g_ns - state->q_ns);
+	if (!to->stages || (state->q_ns && state->q_ns == state->g_ns)) {
+		count_owner(&to->latency->q2d[which], wait);
+		return;
 	}
-	count_owner(q2d, wait);
+	count_owner_stage(to->stages, OWNER_Q2D_INDIRECT + which, wait);
+	count_owner_stage(to->stages, OWNER_G2D_INDIRECT + which, state->d_ns - state->g_ns);
+	if (state->q_ns && state->q_ns <= state->g_ns)
+		count_owner_stage(to->stages, OWNER_Q2G_INDIRECT + which, state->g_ns - state->q_ns);
 }
 
 /* Q2G, G2D, Q2D: from the bio to the issue. False when the wait is not known. */
@@ -127,7 +138,6 @@ static __always_inline bool count_wait(const struct ledger *to, const struct inf
 	struct op_counters *device = &to->device->op[to->op];
 	struct owner_op *owner = &to->owner->op[to->op];
 	__u32 row = to->first_row;
-	bool knows_q2g;
 	__u64 wait;
 
 	if (!d || !g || is_negative(to->device, d, g))
@@ -141,8 +151,7 @@ static __always_inline bool count_wait(const struct ledger *to, const struct inf
 		return false;
 	}
 	wait = d - g;
-	knows_q2g = q && !is_negative(to->device, g, q);
-	if (knows_q2g) {
+	if (q && !is_negative(to->device, g, q)) {
 		wait = d - q;
 		if (g == q || to->op >= DATA_OPS) {
 			count_device(row + Q2D_DIRECT, 1, wait);
@@ -160,7 +169,7 @@ static __always_inline bool count_wait(const struct ledger *to, const struct inf
 	raise(&owner->q2d_max_ns, wait);
 	if (to->op < DATA_OPS) {
 		if (to->latency)
-			count_owner_wait(to, state, knows_q2g, wait);
+			count_owner_wait(to, state, wait);
 		if (state->bios > 1)
 			count_device(row + Q2D_MERGED, state->bios - 1, wait);
 	}
@@ -199,8 +208,8 @@ static __always_inline void count_total(const struct ledger *to, const struct in
 	if (to->op == OP_FLUSH) {
 		add(&to->owner->op[OP_FLUSH].flush_ns, total);
 	} else if (to->op < DATA_OPS) {
-		if (with_owner_stages && to->stages)
-			count_owner(&to->stages->q2c[direction(to->op)], total);
+		if (to->stages)
+			count_owner_stage(to->stages, OWNER_Q2C + direction(to->op), total);
 		if (state->bios > 1)
 			count_device(to->first_row + Q2C_MERGED, state->bios - 1, total);
 	}

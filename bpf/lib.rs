@@ -43,6 +43,10 @@ pub const OPS: usize = 8;
 pub const DATA_OPS: usize = 3;
 pub const DEVICE_CELLS: usize = 1792;
 pub const OWNER_CELLS: usize = 448;
+/// Histograms of an owner beside Q2D and D2C, which are those of [`OwnerLatency::BASE`].
+const OWNER_STAGES: usize = 2 * (OwnerLatency::COUNT - OwnerLatency::BASE.len());
+/// Lines of a histogram of an owner, rounded up.
+const OWNER_LINES: usize = 32;
 /// Histograms of the owners' layout in the room of one of a device's.
 const COARSE: usize = DEVICE_CELLS / OWNER_CELLS;
 pub const GAP_CELLS: usize = 64;
@@ -132,10 +136,7 @@ const _: () = assert!(size_of::<device_histogram>() == DEVICE_CELLS * 4);
 const _: () = assert!(size_of::<device_stats>() == (OPS * 7 + 24) * 8 + STATUSES * 4);
 const _: () = assert!(size_of::<inflight>() == 64);
 const _: () = assert!(size_of::<owner_latency>() == OwnerLatency::BASE.len() * 2 * OWNER_CELLS * 4);
-const _: () = assert!(
-    size_of::<owner_latency>() + size_of::<owner_stages>()
-        == OwnerLatency::COUNT * 2 * OWNER_CELLS * 4
-);
+const _: () = assert!(size_of::<owner_stages>() == OWNER_STAGES * (OWNER_LINES + OWNER_CELLS * 4));
 const _: () = assert!(size_of::<order_stats>() == 10 * 8 + 6 * LOG2_CELLS * 4);
 
 /// Of wire.h and the programs, not seen from outside.
@@ -411,15 +412,15 @@ impl Tracer {
         lines: &mut Vec<Line>,
     ) -> u32 {
         assert!(direction < 2);
-        let words = |pair: usize| {
-            let first = (pair * 2 + direction) * (OWNER_CELLS / 2);
-            first..first + OWNER_CELLS / 2
+        let words = |first: usize| first..first + OWNER_CELLS / 2;
+        let histogram = which as usize * 2 + direction;
+        let Some(stage) = histogram.checked_sub(2 * OwnerLatency::BASE.len()) else {
+            let words = words(histogram * OWNER_CELLS / 2);
+            return self.owner_latencies.lines(index, words, u32::MAX, lines);
         };
-        let which = which as usize;
-        match which.checked_sub(OwnerLatency::BASE.len()) {
-            None => self.owner_latencies.lines(index, words(which), lines),
-            Some(stage) => self.owner_stages.lines(index, words(stage), lines),
-        }
+        let occupied = self.owner_stages.flags(index, stage * OWNER_LINES / 8);
+        let words = words((OWNER_STAGES * OWNER_LINES + stage * OWNER_CELLS * 4) / 8);
+        self.owner_stages.lines(index, words, occupied, lines)
     }
 
     /// Gives an owner's place to the next one that comes. Only for an owner whose process has ended, of which no request is

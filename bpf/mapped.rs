@@ -141,14 +141,36 @@ impl<T: Plain> MappedArray<T> {
         }
     }
 
-    /// Appends the lines of these words of an element that hold something. Returns a bit for each.
-    pub fn lines(&self, index: usize, words: Range<usize>, lines: &mut Vec<Line>) -> u32 {
+    /// A bit for each of 32 bytes of an element, from its word `first`, that is not 0.
+    pub fn flags(&self, index: usize, first: usize) -> u32 {
+        let words = self.words(index, first..first + 4);
+        let bytes = words
+            .iter()
+            .flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes());
+        let bits = bytes
+            .zip(0..)
+            .map(|(byte, place)| u32::from(byte != 0) << place);
+        bits.fold(0, |all, bit| all | bit)
+    }
+
+    /// Appends those lines of these words of an element that hold something and have their bit in `among`. Returns a bit
+    /// for each.
+    pub fn lines(
+        &self,
+        index: usize,
+        words: Range<usize>,
+        among: u32,
+        lines: &mut Vec<Line>,
+    ) -> u32 {
         assert!(words.len() <= LINE_WORDS * 32);
         let words = self.words(index, words);
         let (chunks, rest) = words.as_chunks::<LINE_WORDS>();
         assert!(rest.is_empty());
         let mut occupied = 0;
         for (place, chunk) in chunks.iter().enumerate() {
+            if among >> place & 1 == 0 {
+                continue;
+            }
             let line = chunk.each_ref().map(|word| word.load(Ordering::Relaxed));
             if line.iter().fold(0, |all, word| all | word) != 0 {
                 lines.push(std::array::from_fn(|cell| {

@@ -277,15 +277,25 @@ struct owner_latency {
 };
 
 /*
- * The other stages, in a row of the same index, only if asked for. The owner's q2d above is then of direct requests as in
+ * An owner's other stages, of reads and of writes. If they are asked for, its q2d above is of direct requests as in
  * `enum latency`; the others, waited for or with a bio that was not seen, are here.
  */
+enum owner_stage {
+	OWNER_Q2D_INDIRECT,
+	OWNER_Q2G_INDIRECT = 2,
+	OWNER_G2D_INDIRECT = 4,
+	OWNER_Q2C = 6,
+	OWNER_I2D = 8,
+	OWNER_STAGES = 10,
+	LINE_CELLS = 16, /* in a cache line */
+	OWNER_LINES = 32, /* the last ones do not exist */
+};
+
+/* Row of an owner's index, as many as of owner_latency. */
 struct owner_stages {
-	struct owner_histogram q2d_indirect[2];
-	struct owner_histogram q2g_indirect[2];
-	struct owner_histogram g2d_indirect[2];
-	struct owner_histogram q2c[2];
-	struct owner_histogram i2d[2];
+	__u8 occupied[OWNER_STAGES]
+		     [OWNER_LINES]; /* 1 where a line holds something: the others need not be read */
+	struct owner_histogram histograms[OWNER_STAGES];
 };
 
 #endif

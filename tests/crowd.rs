@@ -88,6 +88,7 @@ fn the_memory_stated_is_the_memory_taken() {
     let all = Detail {
         order: true,
         fairness: true,
+        owner_stages: true,
         writeback: true,
         ..Detail::default()
     };
@@ -117,6 +118,7 @@ fn writeback_of_who_has_ended_gives_its_place_away_and_may_come_again() {
     let disk = LoopDevice::in_memory(64 << 20);
     let detail = Detail {
         writeback: true,
+        owner_stages: true,
         ..Detail::default()
     };
     let mut probe = Probe::attach(slice::from_ref(&disk.device), 0, detail).expect("a probe");
@@ -148,9 +150,14 @@ fn writeback_of_who_has_ended_gives_its_place_away_and_may_come_again() {
     assert!(calls > 60, "gone after {calls} looks");
     run("sh", &["-c", &script]);
     let interval = Interval::between(&before, &probe.snapshot().expect("one")).expect("it");
-    let again = interval
-        .owners
-        .iter()
-        .filter(|owner| owner.key.kind == OwnerKind::Writeback);
-    assert_eq!(again.map(OwnerNumbers::bytes).collect::<Vec<_>>(), first);
+    let is_writeback = |owner: &&OwnerNumbers| owner.key.kind == OwnerKind::Writeback;
+    let again: Vec<&OwnerNumbers> = interval.owners.iter().filter(is_writeback).collect();
+    let bytes: Vec<u64> = again.iter().map(|owner| owner.bytes()).collect();
+    assert_eq!(bytes, first);
+    // Nothing is left in the row of the one before.
+    for owner in again {
+        let stages = owner.stages.as_ref().expect("they were asked for");
+        let counts = [&stages.g2d, &stages.q2c, &owner.d2c].map(|pair| pair[1].count());
+        assert_eq!(counts, [owner.ios(); 3], "{owner:#?}");
+    }
 }

@@ -23,15 +23,16 @@ use rustix::time::{ClockId, clock_gettime};
 use disk::Disk;
 use programs::Statistics;
 
-/// Processes and devices.
-const CASES: [(u32, usize); 7] = [
-    (1, 1),
-    (32, 1),
-    (500, 1),
-    (2000, 1),
-    (10_000, 1),
-    (32, 8),
-    (500, 8),
+/// Processes, devices, and whether all stages of the processes are measured.
+const CASES: [(u32, usize, bool); 8] = [
+    (1, 1, false),
+    (32, 1, false),
+    (500, 1, false),
+    (500, 1, true),
+    (2000, 1, false),
+    (10_000, 1, false),
+    (32, 8, false),
+    (500, 8, false),
 ];
 const SECONDS: u32 = 4;
 /// Before each look: time for the load to take the caches.
@@ -57,16 +58,24 @@ fn run() -> Result<()> {
     let directory = tempfile::tempdir()?;
     let readers = compile(directory.path())?;
     let statistics = Statistics::off()?;
-    println!("processes  devices     reads  ns/IO  owners  counters  snapshot  interval   memory");
-    for (processes, devices) in CASES {
+    println!(
+        "processes  devices  stages     reads  ns/IO  owners  counters  snapshot  interval   memory"
+    );
+    for (processes, devices, has_stages) in CASES {
         let disks = (0..devices)
             .map(|_| Disk::create())
             .collect::<Result<Vec<Disk>>>()?;
-        let row = case(&readers, processes, &disks, &statistics)?;
-        println!("{processes:9}  {devices:7}  {row}");
+        let detail = Detail {
+            owner_stages: has_stages,
+            ..Detail::default()
+        };
+        let row = case(&readers, processes, &disks, detail, &statistics)?;
+        let stages = if has_stages { "all" } else { "-" };
+        println!("{processes:9}  {devices:7}  {stages:>6}  {row}");
     }
     println!(
-        "ns/IO     of the BPF programs, over the reads of all processes; the statistics' own clock is in it\n\
+        "stages    of the processes: all, or (-) Q2D and D2C\n\
+         ns/IO     of the BPF programs, over the reads of all processes; the statistics' own clock is in it\n\
          owners    that did something in the interval\n\
          counters  median time of user space to read all counters; snapshot: with the histograms; interval: to subtract two\n\
          memory    of the kernel, fixed at the attach"
@@ -91,12 +100,18 @@ fn compile(directory: &Path) -> Result<PathBuf> {
     Ok(binary)
 }
 
-fn case(readers: &Path, processes: u32, disks: &[Disk], statistics: &Statistics) -> Result<String> {
+fn case(
+    readers: &Path,
+    processes: u32,
+    disks: &[Disk],
+    detail: Detail,
+    statistics: &Statistics,
+) -> Result<String> {
     let devices = disks
         .iter()
         .map(|disk| Ok(Device::resolve(&disk.name)?.device))
         .collect::<Result<Vec<Device>>>()?;
-    let mut probe = Probe::attach(&devices, 0, Detail::default())?;
+    let mut probe = Probe::attach(&devices, 0, detail)?;
     let on = statistics.on()?;
     let mut child = Command::new(readers)
         .arg(processes.to_string())

@@ -139,12 +139,18 @@ fn variants(arguments: &Arguments, device: &str) -> Result<Vec<Variant>> {
         Some(path) => path.clone(),
         None => beside_this_binary()?,
     };
-    let detail = ["--detail", "order,fairness"];
-    let mut variants = vec![
-        Variant::iosched("iosched", binary.clone(), device, &[])?,
-        Variant::iosched("iosched, all details", binary.clone(), device, &detail)?,
-        Variant::iosched("iosched, no Q2G", binary, device, &["--no-q2g"])?,
-    ];
+    let mut variants = Vec::new();
+    for (name, options) in [
+        ("iosched", &[][..]),
+        ("iosched, order, fairness", &["--detail", "order,fairness"]),
+        (
+            "iosched, all details",
+            &["--detail", "order,fairness,stages"],
+        ),
+        ("iosched, no Q2G", &["--no-q2g"]),
+    ] {
+        variants.push(Variant::iosched(name, binary.clone(), device, options)?);
+    }
     for (name, path) in &arguments.also {
         let name = format!("iosched {name}");
         variants.push(Variant::iosched(&name, path.clone(), device, &[])?);

@@ -28,28 +28,28 @@ impl Place {
         }
     }
 
-    /// What was counted from `earlier` to `later`, by [`OwnerLatency`]: exact below 2^32 a cell.
+    /// What was counted from `earlier` to `later`, of one histogram: exact below 2^32 a cell.
     pub(super) fn since(
         self,
         lines: &[Line],
         earlier: Place,
         before: &[Line],
-    ) -> [Histogram; OwnerLatency::COUNT] {
-        let (mut now, mut past) = (self.of(lines), earlier.of(before));
-        std::array::from_fn(|which| {
-            difference(
-                take(self.occupied[which], &mut now),
-                take(earlier.occupied[which], &mut past),
-            )
-        })
+        which: OwnerLatency,
+    ) -> Histogram {
+        difference(self.one(lines, which), earlier.one(before, which))
     }
-}
 
-/// The lines that belong to these bits, from the front of `lines`.
-fn take<'a>(occupied: u32, lines: &mut &'a [Line]) -> (u32, &'a [Line]) {
-    let (own, rest) = lines.split_at(occupied.count_ones() as usize);
-    *lines = rest;
-    (occupied, own)
+    /// The bits of one histogram, and its lines.
+    fn one(self, lines: &[Line], which: OwnerLatency) -> (u32, &[Line]) {
+        let occupied = self.occupied[which as usize];
+        if occupied == 0 {
+            return (0, &[]);
+        }
+        let others = self.occupied[..which as usize].iter();
+        let skipped: u32 = others.map(|occupied| occupied.count_ones()).sum();
+        let first = (self.first + skipped) as usize;
+        (occupied, &lines[first..][..occupied.count_ones() as usize])
+    }
 }
 
 /// Of two states of a histogram: its occupied lines and those lines.
@@ -119,17 +119,17 @@ mod tests {
         ];
         let earlier = kept(&first, &mut before);
         let later = kept(&second, &mut lines);
-        let grown = later.since(&lines, earlier, &before);
-        let of = |all: &[Histogram], which: OwnerLatency| cells(&all[which as usize]);
-        assert_eq!(of(&grown, Q2d), [(0, 1), (200, 3), (201, 2)]);
-        assert_eq!(of(&grown, D2c), [(16, 1), (447, 1)]);
-        assert_eq!(of(&grown, Q2c), [(30, 3)]);
-        let all = later.since(&lines, Place::default(), &[]);
-        assert_eq!(of(&all, Q2d), [(0, 1), (3, 5), (200, 4), (201, 2)]);
-        assert_eq!(of(&all, D2c), [(16, 1), (447, 9)]);
-        assert_eq!(of(&all, OwnerLatency::I2d), []);
-        let nothing = later.since(&lines, later, &lines);
-        assert!(nothing.iter().all(Histogram::is_empty));
+        let grown = |which| cells(&later.since(&lines, earlier, &before, which));
+        assert_eq!(grown(Q2d), [(0, 1), (200, 3), (201, 2)]);
+        assert_eq!(grown(D2c), [(16, 1), (447, 1)]);
+        assert_eq!(grown(Q2c), [(30, 3)]);
+        let all = |which| cells(&later.since(&lines, Place::default(), &[], which));
+        assert_eq!(all(Q2d), [(0, 1), (3, 5), (200, 4), (201, 2)]);
+        assert_eq!(all(D2c), [(16, 1), (447, 9)]);
+        assert_eq!(all(OwnerLatency::I2d), []);
+        for which in OwnerLatency::ALL {
+            assert!(later.since(&lines, later, &lines, which).is_empty());
+        }
     }
 
     #[test]
@@ -140,8 +140,8 @@ mod tests {
         let earlier = kept(&past, &mut before);
         // One stands at 0 again, and its line is not kept.
         let later = kept(&[(Q2d, &[(20, 3)])], &mut lines);
-        let [q2d, d2c, ..] = later.since(&lines, earlier, &before);
-        assert_eq!(cells(&q2d), [(20, 5)]);
-        assert_eq!(cells(&d2c), [(20, 1)]);
+        let grown = |which| cells(&later.since(&lines, earlier, &before, which));
+        assert_eq!(grown(Q2d), [(20, 5)]);
+        assert_eq!(grown(D2c), [(20, 1)]);
     }
 }

@@ -153,8 +153,9 @@ impl OwnerTotals {
         if self.ios() - earlier.ios() > u64::from(u32::MAX) {
             return None;
         }
-        let counted = [0, 1].map(|which| now[which].since(lines, past[which], before));
-        Some(Latencies::of(counted, self.has_stages))
+        Some(Latencies::of(self.has_stages, |which| {
+            [0, 1].map(|of| now[of].since(lines, past[of], before, which))
+        }))
     }
 
     fn comm(&self) -> String {
@@ -176,23 +177,17 @@ pub(super) struct Latencies {
 
 impl Latencies {
     /// Puts the stages together from what is counted; see `struct owner_stages` in bpf/wire.h.
-    fn of(mut counted: [[Histogram; OwnerLatency::COUNT]; 2], has_stages: bool) -> Self {
+    fn of(has_stages: bool, counted: impl Fn(OwnerLatency) -> [Histogram; 2]) -> Self {
         use OwnerLatency::{D2c, G2dIndirect, I2d, Q2c, Q2d, Q2dIndirect, Q2gIndirect};
-        let mut take = |which: OwnerLatency| {
-            let of = |direction: &mut [Histogram]| {
-                std::mem::replace(&mut direction[which as usize], Histogram::new(OWNER))
-            };
-            counted.each_mut().map(|direction| of(direction))
-        };
-        let (mut q2d, d2c) = (take(Q2d), take(D2c));
+        let (mut q2d, d2c) = (counted(Q2d), counted(D2c));
         let stages = has_stages.then(|| {
             let mut stages = OwnerStages {
-                q2g: take(Q2gIndirect),
-                g2d: take(G2dIndirect),
-                q2c: take(Q2c),
-                i2d: take(I2d),
+                q2g: counted(Q2gIndirect),
+                g2d: counted(G2dIndirect),
+                q2c: counted(Q2c),
+                i2d: counted(I2d),
             };
-            for (which, indirect) in take(Q2dIndirect).iter().enumerate() {
+            for (which, indirect) in counted(Q2dIndirect).iter().enumerate() {
                 let direct = &mut q2d[which];
                 stages.q2g[which].record_n(0, direct.count());
                 add(&mut stages.g2d[which], direct);

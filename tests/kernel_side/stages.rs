@@ -36,13 +36,24 @@ static unsigned int times_in(__u32 latency)
 	return times;
 }
 
-static unsigned int times_in_owner(const struct owner_histogram *reads_and_writes)
+static unsigned int times_in_owner(const struct owner_histogram *histogram)
 {
 	unsigned int times = 0;
 
 	for (int i = 0; i < OWNER_CELLS; i++)
-		times += reads_and_writes[1].cells[i];
+		times += histogram->cells[i];
 	return times;
+}
+
+/* Of writes, and only in lines that are said to hold something. */
+static unsigned int times_in_stage(const struct owner_stages *stages, enum owner_stage stage)
+{
+	struct owner_histogram said = stages->histograms[stage + 1];
+
+	for (int i = 0; i < OWNER_CELLS; i++)
+		if (!stages->occupied[stage + 1][i / LINE_CELLS])
+			said.cells[i] = 0;
+	return times_in_owner(&said);
 }
 
 int main(void)
@@ -73,10 +84,10 @@ int main(void)
 		       times_in(Q2G_WAITED), times_in(G2D_WAITED) + times_in(G2D_ALONE),
 		       times_in(D2C) + times_in(D2C_MERGED), times_in(Q2C) + times_in(Q2C_MERGED),
 		       op->q2d_ns, op->d2c_ns, op->q2c_ns);
-		printf(" %u %u %u %u %u %u\n", times_in_owner(latency.q2d),
-		       times_in_owner(stages.q2d_indirect), times_in_owner(stages.q2g_indirect),
-		       times_in_owner(stages.g2d_indirect), times_in_owner(latency.d2c),
-		       times_in_owner(stages.q2c));
+		printf(" %u %u %u %u %u %u\n", times_in_owner(&latency.q2d[1]),
+		       times_in_stage(&stages, OWNER_Q2D_INDIRECT), times_in_stage(&stages, OWNER_Q2G_INDIRECT),
+		       times_in_stage(&stages, OWNER_G2D_INDIRECT), times_in_owner(&latency.d2c[1]),
+		       times_in_stage(&stages, OWNER_Q2C));
 	}
 	return 0;
 }
