@@ -4,10 +4,12 @@
 mod disk;
 #[path = "../../tests/support/fio.rs"] // as on the host
 mod fio;
+mod stack;
 mod watch;
 
 pub use disk::{Disk, SCHEDULERS};
 pub use fio::{Fio, pid_of_run};
+pub use stack::{ARRAY, Array, MAPPED, Mapped, set};
 pub use watch::{Seen, Watch};
 
 use std::process::Command;

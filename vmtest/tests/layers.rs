@@ -5,60 +5,13 @@
 mod program;
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use iosched::device::Device;
 use iosched::scheduler::{self, State};
-use iosched_vmtest::{Disk, run};
+use iosched_vmtest::{ARRAY as NAME, Array, Disk, set};
 use program::{Ended, Program};
 use serde_json::Value;
-
-/// RAID 0 over two disks, made by hand: without metadata and without mdadm.
-struct Array;
-
-const NAME: &str = "md_vmtest";
-
-impl Array {
-    fn over(members: [&Device; 2]) -> Self {
-        run("modprobe", &["raid0"]);
-        set("/sys/module/md_mod/parameters/new_array", NAME);
-        let array = Array;
-        Self::set("metadata_version", "none");
-        Self::set("level", "raid0");
-        Self::set("raid_disks", "2");
-        Self::set("chunk_size", "65536");
-        for (slot, member) in members.into_iter().enumerate() {
-            let number = format!("{}:{}", member.major, member.minor);
-            Self::set("new_dev", &number);
-            let its = |attribute| format!("dev-{}/{attribute}", member.name);
-            Self::set(&its("slot"), &slot.to_string());
-            let kib = member.size_bytes().expect("a size") / 1024;
-            Self::set(&its("size"), &kib.to_string());
-        }
-        Self::set("array_state", "active");
-        array
-    }
-
-    fn set(attribute: &str, value: &str) {
-        set(&format!("/sys/block/{NAME}/md/{attribute}"), value);
-    }
-}
-
-impl Drop for Array {
-    fn drop(&mut self) {
-        let path = format!("/sys/block/{NAME}/md/array_state");
-        // Its last user may still be closing it.
-        let deadline = Instant::now() + Duration::from_secs(10);
-        while fs::write(&path, "clear").is_err() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-}
-
-#[track_caller]
-fn set(path: &str, value: &str) {
-    fs::write(path, value).unwrap_or_else(|error| panic!("{path} = {value}: {error}"));
-}
 
 fn state(device: &Device) -> State {
     scheduler::read(device).expect("its queue")
