@@ -17,7 +17,8 @@ struct {
  */
 struct flush_bio {
 	__u64 q_ns;
-	__u64 owner;
+	__u32 owner;
+	__u32 is_preflush; /* the request does not say so any more */
 };
 
 struct {
@@ -137,7 +138,8 @@ static __always_inline void start(struct queue *queue, struct request *rq)
 	if (kept) {
 		q = kept->q_ns;
 		state->owner = kept->owner;
-		state->flags |= STATE_PREFLUSH; /* of what it waited for, the flush is the greater part */
+		if (kept->is_preflush)
+			state->flags |= STATE_PREFLUSH;
 		bpf_map_delete_elem(&flush_bios, &key);
 	} else {
 		state->owner = owner_of(task, thread, queue, bio);

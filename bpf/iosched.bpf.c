@@ -50,7 +50,9 @@ int block_bio_queue(__u64 *ctx)
 	thread->sleeps = FIELD(task, nvcsw);
 	thread->q_ns = bpf_ktime_get_ns();
 	if (!has_io_start && bio->bi_opf & (REQ_PREFLUSH | REQ_FUA)) {
-		struct flush_bio kept = {.q_ns = thread->q_ns, .owner = owner_of(task, thread, queue, bio)};
+		struct flush_bio kept = {.q_ns = thread->q_ns,
+					 .owner = owner_of(task, thread, queue, bio),
+					 .is_preflush = !!(bio->bi_opf & REQ_PREFLUSH)};
 		__u64 key = (__u64)bio;
 
 		bpf_map_update_elem(&flush_bios, &key, &kept, 0);
@@ -202,10 +204,18 @@ int writeback_dirty(__u64 *ctx)
 	return 0;
 }
 
+/* Asked for before the epoch began. */
+static __always_inline bool is_straddler(const struct queue *queue, const struct inflight *state)
+{
+	return (state->q_ns ? state->q_ns : state->g_ns) < queue->epoch_ns;
+}
+
 static __always_inline void count_inserted(struct queue *queue, const struct inflight *state, __u64 ns)
 {
 	struct owner_stages *stages = owner_stages_of(state->owner);
 
+	if (is_straddler(queue, state))
+		return;
 	count_device(first_row(shard_of(queue), state->op) + I2D, 1, ns);
 	if (stages)
 		count_owner_stage(stages, OWNER_I2D + direction(state->op), ns);
@@ -346,7 +356,7 @@ static __always_inline void finish(const struct queue *queue, __u32 shard, struc
 	if (!owner || op >= OP_COUNT)
 		return;
 	note_end(queue, owner, state, data_done);
-	if ((state->q_ns ? state->q_ns : state->g_ns) < queue->epoch_ns) {
+	if (is_straddler(queue, state)) {
 		add(&device->straddlers, 1);
 		add(&device->straddler_bytes, bytes);
 		return;

@@ -202,6 +202,15 @@ pub struct Config {
     pub detail: Detail,
 }
 
+impl Config {
+    /// Kernel memory for the requests under way: the part that grows with a disk's hardware queues and tags.
+    pub fn inflight_bytes(&self) -> u64 {
+        let elements = |target| u64::from(inflight_elements(target, self.detail));
+        let all: u64 = self.targets.iter().map(elements).sum();
+        all * size_of::<inflight>() as u64
+    }
+}
+
 /// What costs time per I/O and is measured only if wanted.
 #[allow(clippy::struct_excessive_bools)] // independent switches
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -283,14 +283,15 @@ fn map_bytes(map: &OpenMap<'_>) -> u64 {
     let [key, value] = [map.key_size(), map.value_size()].map(|size| size.next_multiple_of(8));
     let element = match map.map_type() {
         MapType::Hash | MapType::LruHash => key + value + HASH_ELEMENT,
-        MapType::Queue => map.value_size(),
+        MapType::Stack => map.value_size(),
         _ => value,
     };
     u64::from(map.max_entries()) * u64::from(element)
 }
 
 pub(crate) fn fill_maps(skeleton: &IoschedSkel<'_>, config: &Config) -> Result<()> {
-    for index in 1..config.owners {
+    // The last one is the first to be taken.
+    for index in (1..config.owners).rev() {
         skeleton
             .maps
             .free_owners

@@ -22,9 +22,12 @@ struct {
 	__type(value, __u32);
 } owner_index SEC(".maps");
 
-/* Indices not yet in use, filled by user space: 5.10 has no atomic add with a result. */
+/*
+ * Indices not in use, filled by user space: 5.10 has no atomic add with a result. The lowest on top, and what was given
+ * back: the first of them have histograms.
+ */
 struct {
-	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(type, BPF_MAP_TYPE_STACK);
 	__uint(max_entries, 1024);
 	__uint(value_size, sizeof(__u32));
 } free_owners SEC(".maps");
@@ -182,10 +185,10 @@ static __always_inline struct thread *thread_of(struct task_struct *task)
 	return bpf_map_lookup_elem(&threads, &key);
 }
 
-/* Remembers the owner under a token made from what the owner depends on. A token of 0 is never remembered. */
+/* Remembers the owner under a token made from what the owner depends on. A token of 0 is never, nor is `other`. */
 static __always_inline __u32 remember(struct thread *thread, __u64 token, __u32 index)
 {
-	if (token)
+	if (token && index)
 		thread->owner = token << 32 | index;
 	return index;
 }

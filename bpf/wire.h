@@ -148,7 +148,7 @@ struct device_stats {
 	__u64 requeued_ns; /* between a requeue and the issue after it */
 	__u64 partial_completions;
 	__u64 passthrough; /* issued, not measured */
-	__u64 straddlers; /* completed, but asked for under another scheduler; nowhere else counted */
+	__u64 straddlers; /* completed, but asked for under another scheduler; in no I/Os, bytes or times */
 	__u64 straddler_bytes;
 	/* The quality of the measurement. */
 	__u64 lost; /* outside the in-flight table */

@@ -25,11 +25,13 @@ use wide::Wide;
 
 /// Owners kept apart: 1.3 KB each.
 const OWNERS: u32 = 16_384;
-/// Of these so many have histograms: 7.2 KB each, and 17.9 KB more with all stages.
+/// Of these so many have histograms: 7.2 KB each, and 18.2 KB more with all stages.
 const OWNER_HISTOGRAMS: u32 = 2048;
 /// What the arrays of all devices together may take; above it CPUs share copies.
 const DEVICE_BYTES: usize = 64 << 20;
 const MAX_SHARDS: usize = 64;
+/// What the requests under way may take, of all devices.
+const MAX_INFLIGHT_BYTES: u64 = 1 << 30;
 
 pub struct Probe {
     tracer: Tracer,
@@ -50,10 +52,23 @@ impl Probe {
                 .collect(),
             owners: OWNERS,
             owner_histograms: OWNER_HISTOGRAMS,
-            shards: shards(devices.len()),
+            shards: shards(devices.len(), iosched_bpf::possible_cpus()),
             coarse: layout == OWNER,
             detail,
         };
+        let bytes = config.inflight_bytes();
+        if bytes > MAX_INFLIGHT_BYTES {
+            return Err(Failure::refused(
+                format!(
+                    "to follow the requests of {} disks takes {} MiB of the kernel's memory, by their hardware queues \
+                     and tags; the limit is {}",
+                    devices.len(),
+                    bytes >> 20,
+                    MAX_INFLIGHT_BYTES >> 20
+                ),
+                "name fewer disks",
+            ));
+        }
         Ok(Probe {
             tracer: Tracer::attach(config).map_err(refused)?,
             devices: devices.iter().map(|device| device.name.clone()).collect(),
@@ -65,7 +80,13 @@ impl Probe {
 
     /// What this kernel cannot tell.
     pub fn notes(&self) -> Vec<String> {
-        self.tracer.abilities().notes()
+        let mut notes = self.tracer.abilities().notes();
+        if !owners::knows_all_processes() {
+            notes.push(
+                "in a PID namespace of its own: the places of processes that end are not given to others".to_owned(),
+            );
+        }
+        notes
     }
 
     pub fn detail(&self) -> Detail {
@@ -144,8 +165,11 @@ impl Probe {
     }
 
     /// Gives the places of owners that have gone to new ones. What they did must have been read: their numbers vanish.
-    /// Returns how many.
+    /// Returns how many; none where the processes' numbers are not the kernel's.
     pub fn recycle(&mut self) -> Result<usize> {
+        if !owners::knows_all_processes() {
+            return Ok(0);
+        }
         self.owners.recycle(&self.tracer, self.devices.len())
     }
 
@@ -194,8 +218,7 @@ fn target(device: &Device, deepest: u32) -> Target {
 }
 
 /// As many copies of a device's numbers as there are CPUs, as far as the memory for them goes.
-fn shards(devices: usize) -> u32 {
-    let cpus = iosched_bpf::possible_cpus();
+fn shards(devices: usize, cpus: usize) -> u32 {
     let mut shards = cpus.next_power_of_two().min(MAX_SHARDS);
     while shards > 1 && devices * shards * histogram_bytes(DEVICE) > DEVICE_BYTES {
         shards /= 2;
@@ -270,5 +293,55 @@ fn refused(error: anyhow::Error) -> anyhow::Error {
             format!("{not_permitted}: {}", not_permitted.log.trim()),
             "the kernel's lockdown mode, or the container that this is in, must allow BPF",
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_of_a_thousand_devices_is_bounded_whatever_the_cpus() {
+        for cpus in [1, 2, 3, 64, 256, 4096] {
+            for devices in 1..=1000 {
+                let layout = layout(devices);
+                let shards = shards(devices, cpus) as usize;
+                assert!(shards.is_power_of_two() && shards <= MAX_SHARDS);
+                let bytes = devices * shards * histogram_bytes(layout);
+                // The coarse layout, one copy each: 83 KiB a device.
+                let most = if layout == OWNER {
+                    90 << 20
+                } else {
+                    DEVICE_BYTES
+                };
+                assert!(bytes <= most, "{devices} devices, {cpus} CPUs: {bytes}");
+            }
+        }
+        assert_eq!(shards(1, 256), 64);
+    }
+
+    fn config(disks: usize, hardware_queues: u32, depth: u32) -> Config {
+        let target = Target {
+            major: 8,
+            minor: 0,
+            hardware_queues,
+            depth,
+        };
+        Config {
+            targets: vec![target; disks],
+            owners: OWNERS,
+            owner_histograms: OWNER_HISTOGRAMS,
+            shards: 1,
+            coarse: false,
+            detail: Detail::default(),
+        }
+    }
+
+    #[test]
+    fn what_follows_requests_grows_with_the_tags_and_has_a_limit() {
+        assert_eq!(config(1, 1, 256).inflight_bytes(), 257 * 64);
+        assert!(config(1000, 1, 1024).inflight_bytes() < MAX_INFLIGHT_BYTES);
+        assert!(config(60, 256, 1023).inflight_bytes() < MAX_INFLIGHT_BYTES);
+        assert!(config(1000, 256, 1023).inflight_bytes() > MAX_INFLIGHT_BYTES);
     }
 }

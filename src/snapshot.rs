@@ -263,17 +263,46 @@ mod tests {
         assert_eq!(cells(&stages.i2d[0]), [(2, 4)]);
         assert!(stages.q2g[1].is_empty() && stages.g2d[1].is_empty());
 
-        let mut not_asked = owner(&[1_000]);
-        not_asked.0.id.tgid = 8;
-        let groups = by_cgroup(&since_the_attach(vec![
-            not_asked,
-            with_stages(),
-            with_stages(),
-        ]));
+        let groups = by_cgroup(&since_the_attach(vec![with_stages(), with_stages()]));
         assert_eq!(groups.len(), 1);
         let stages = groups[0].stages.as_ref().unwrap();
         assert_eq!(cells(&stages.q2g[0]), [(0, 10), (10, 2)]);
         assert_eq!(cells(&stages.i2d[0]), [(2, 8)]);
+    }
+
+    #[test]
+    fn a_group_has_the_histograms_of_all_or_of_none() {
+        let mut no_room = with_stages();
+        no_room.0.lines = None;
+        let groups = by_cgroup(&since_the_attach(vec![with_stages(), no_room]));
+        assert_eq!((groups.len(), groups[0].ios()), (1, 14));
+        let group = &groups[0];
+        assert!(!group.has_histograms && group.d2c[0].is_empty());
+        assert_eq!(group.stages, None);
+        assert_eq!(group.ops[0].q2d_sum_ns, 14_000);
+    }
+
+    #[test]
+    fn a_group_has_the_priority_that_all_have() {
+        let of = |priorities: [(u8, u8); 2]| {
+            let owners = priorities.map(|ioprio| {
+                let mut owner = owner(&[1_000]);
+                owner.0.ioprio = ioprio;
+                owner
+            });
+            by_cgroup(&since_the_attach(owners.to_vec()))[0].ioprio
+        };
+        assert_eq!(of([(2, 7), (2, 7)]), (2, 7));
+        assert_eq!(of([(1, 0), (2, 7)]), (0, 0));
+    }
+
+    #[test]
+    fn other_is_no_group() {
+        let mut other = owner(&[1_000]);
+        other.0.id.kind = OwnerKind::Other;
+        let groups = by_cgroup(&since_the_attach(vec![other, owner(&[1_000])]));
+        let labels: Vec<String> = groups.iter().map(OwnerNumbers::label).collect();
+        assert_eq!(labels, ["other", "1 process"]);
     }
 
     #[test]

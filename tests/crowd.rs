@@ -3,6 +3,7 @@
 mod support;
 
 use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 use std::slice;
 
 use iosched::device::Device;
@@ -12,6 +13,7 @@ use iosched::snapshot::{
     DeviceNumbers, Interval, Op, OwnerKind, OwnerLatency, OwnerNumbers, Snapshot, Stage,
 };
 use iosched_bpf::{Config, Target, Tracer};
+use support::direct::{self, Aligned, BLOCK};
 use support::{LoopDevice, run};
 
 const READS: u64 = 500;
@@ -114,11 +116,7 @@ fn the_memory_stated_is_the_memory_taken() {
     }
 }
 
-/// There is room for one, and each dd is another: what stands in its row is what it did itself.
-#[test]
-#[ignore = "root"]
-fn a_row_given_to_another_holds_nothing_of_the_one_before() {
-    let disk = LoopDevice::in_memory(64 << 20);
+fn tracer(disk: &LoopDevice, owners: u32) -> Tracer {
     let config = Config {
         targets: vec![Target {
             major: disk.device.major,
@@ -126,8 +124,8 @@ fn a_row_given_to_another_holds_nothing_of_the_one_before() {
             hardware_queues: 1,
             depth: 256,
         }],
-        owners: 2,
-        owner_histograms: 2,
+        owners,
+        owner_histograms: owners,
         shards: 1,
         coarse: false,
         detail: Detail {
@@ -136,9 +134,17 @@ fn a_row_given_to_another_holds_nothing_of_the_one_before() {
             ..Detail::default()
         },
     };
-    let tracer = Tracer::attach(config).expect("a tracer");
+    Tracer::attach(config).expect("a tracer")
+}
+
+/// The first rows have histograms, so they are the first to be used again. What stands in one is what its owner did.
+#[test]
+#[ignore = "root"]
+fn a_row_given_to_another_holds_nothing_of_the_one_before() {
+    let disk = LoopDevice::in_memory(64 << 20);
+    let tracer = tracer(&disk, 16);
     let input = format!("if={}", disk.node());
-    for reads in [30, 20] {
+    for reads in [30, 20, 10] {
         let count = format!("count={reads}");
         run(
             "dd",
@@ -162,6 +168,39 @@ fn a_row_given_to_another_holds_nothing_of_the_one_before() {
         tracer.recycle(1).expect("recycled");
         assert!(!tracer.is_owner(1));
     }
+}
+
+/// Who came when there was no room gets some when there is.
+#[test]
+#[ignore = "root"]
+fn who_was_one_of_the_others_is_himself_again() {
+    let disk = LoopDevice::in_memory(64 << 20);
+    let tracer = tracer(&disk, 2);
+    let input = format!("if={}", disk.node());
+    let reads = |index| tracer.owner(index).op[Op::Read as usize].ios;
+    run(
+        "dd",
+        &[&input, "of=/dev/null", "bs=4k", "count=3", "iflag=direct"],
+    );
+    let file = direct::readable(disk.node());
+    let mut memory = Aligned::new(BLOCK);
+    let mut read = || file.read_at(memory.bytes(BLOCK), 0).expect("a read");
+    (0..5).for_each(|_| assert_eq!(read(), BLOCK));
+    if tracer.inflight(0).count() > 0 {
+        println!("the end of one was not seen");
+        return;
+    }
+    assert_eq!((reads(0), reads(1)), (5, 3));
+    let overflow: u64 = tracer
+        .device_stats(0)
+        .map(|stats| stats.owner_overflow)
+        .sum();
+    assert_eq!(overflow, 5);
+    tracer.recycle(1).expect("recycled");
+    (0..4).for_each(|_| assert_eq!(read(), BLOCK));
+    let owner = tracer.owner(1);
+    assert_eq!((reads(0), reads(1)), (5, 4));
+    assert_eq!(owner.key.tgid, std::process::id());
 }
 
 /// A process that has ended, and what it had dirtied.

@@ -1,6 +1,7 @@
 //! The owners' rows: read, named, and given back when their owners have gone.
 
 use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -207,6 +208,13 @@ impl Owners {
         self.idle[index] = Some(Idle { done, rests });
         rests
     }
+}
+
+/// Whether processes have the same numbers here as in the kernel. Elsewhere none can be asked for.
+pub(super) fn knows_all_processes() -> bool {
+    /// PROC_PID_INIT_INO of the kernel.
+    const INITIAL: u64 = 0xEFFF_FFFC;
+    std::fs::metadata("/proc/self/ns/pid").is_ok_and(|namespace| namespace.ino() == INITIAL)
 }
 
 /// Is there still a process of that number? If it is a younger one the owner stays a while longer, no harm done.

@@ -10,7 +10,7 @@ use crate::fairness::{Fairness, Flow, fairness, weight_of_ioprio};
 use crate::histogram::Histogram;
 use crate::snapshot::{
     DeviceNumbers, DeviceOp, Edges, Flushes, InFlight, Interval, Merges, Op, OwnerKind,
-    OwnerNumbers, OwnerOp, OwnerStages, Quality, Stage, StatusCount,
+    OwnerNumbers, OwnerOp, OwnerStages, Quality, Stage, StatusCount, by_cgroup,
 };
 
 pub use super::live_order::{Burst, HardwareQueue, LiveOrder};
@@ -81,7 +81,7 @@ pub struct LiveOp {
     pub q2g: Latency,
     /// G2D, the part after it.
     pub g2d: Latency,
-    /// I2D, the part of G2D in the scheduler; counted only if asked for.
+    /// I2D, the part of G2D in the scheduler; of requests that were issued in the interval, and only if asked for.
     pub i2d: Latency,
     /// D2C.
     pub device: Latency,
@@ -129,6 +129,10 @@ pub struct LiveDevice {
     pub bios_per_request: Option<f64>,
     /// Operations with at least one completed request.
     pub ops: Vec<LiveOp>,
+    /// Synchronous writes that are no journal's (`flushes.journal_writes`): the data that an fsync writes, and direct I/O.
+    pub data_writes: u64,
+    /// Sum of their D2C.
+    pub data_write_ns: u64,
     pub flushes: Flushes,
     pub edges: Edges,
     /// Failed requests by status.
@@ -223,7 +227,7 @@ pub struct LiveStages {
     pub q2g: Latency,
     /// G2D, the part after it.
     pub g2d: Latency,
-    /// I2D, the part of G2D in the scheduler; of those requests that went through it.
+    /// I2D, the part of G2D in the scheduler; of requests that went through it and were issued, not all completed yet.
     pub i2d: Latency,
     /// Q2C.
     pub total: Latency,
@@ -266,8 +270,20 @@ pub struct DeviceState {
     pub burst: Option<Burst>,
 }
 
+/// What the rows of a record are of. Shares and fairness compare control groups where those are the rows, else processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    Processes,
+    Cgroups,
+    Nothing,
+}
+
 /// Which processes to list, and what is known of their control groups.
 pub trait Selection {
+    fn rows(&self) -> Rows {
+        Rows::Processes
+    }
+
     fn keeps(&self, _: &OwnerNumbers) -> bool {
         true
     }
@@ -291,13 +307,21 @@ pub fn record(
     selection: &dyn Selection,
 ) -> LiveRecord {
     let seconds = interval.duration_s();
+    let kept = interval
+        .owners
+        .iter()
+        .filter(|owner| selection.keeps(owner));
+    let (flows, rows) = match selection.rows() {
+        Rows::Processes => (Cow::Borrowed(&interval.owners), kept.cloned().collect()),
+        Rows::Cgroups => (Cow::Owned(by_cgroup(&interval.owners)), by_cgroup(kept)),
+        Rows::Nothing => (Cow::Borrowed(&interval.owners), Vec::new()),
+    };
     let devices = interval
         .devices
         .iter()
         .zip(states)
         .map(|(numbers, state)| {
-            let owners: Vec<&OwnerNumbers> = interval
-                .owners
+            let owners: Vec<&OwnerNumbers> = flows
                 .iter()
                 .filter(|owner| owner.key.device == numbers.name)
                 .collect();
@@ -307,12 +331,9 @@ pub fn record(
             }
         })
         .collect();
-    let kept = interval
-        .owners
-        .iter()
-        .filter(|owner| selection.keeps(owner));
     let wholes = wholes(&interval.owners);
-    let mut processes: Vec<LiveProcess> = kept
+    let mut processes: Vec<LiveProcess> = rows
+        .iter()
         .map(|owner| process(owner, wholes[&*owner.key.device], seconds, selection))
         .collect();
     processes.sort_by_cached_key(|process| (std::cmp::Reverse(process.ios), process.pid));
@@ -344,6 +365,7 @@ fn device(
     let data = || Op::DATA.iter().map(|op| &numbers.ops[*op as usize]);
     let sum = |part: fn(&DeviceOp) -> u64| data().map(part).sum::<u64>();
     let merging = numbers.merging();
+    let sync = &numbers.ops[Op::WriteSync as usize];
     let queue_wait = numbers.stage(wait, &Op::DATA);
     let device_time = numbers.stage(Stage::D2c, &Op::DATA);
     let median = device_time.quantile_ns(0.5);
@@ -369,6 +391,9 @@ fn device(
             .filter(|op| op.ios > 0 || op.q2c.count() > 0)
             .map(|op| live_op(op, numbers, wait, seconds))
             .collect(),
+        // Words are read moments apart.
+        data_writes: sync.ios.saturating_sub(numbers.flushes.journal_writes),
+        data_write_ns: sync.d2c_sum_ns.saturating_sub(numbers.flushes.journal_ns),
         flushes: numbers.flushes,
         edges: numbers.edges,
         statuses: numbers.statuses.clone(),

@@ -240,7 +240,7 @@ pub struct Edges {
     pub partial_completions: u64,
     /// Issued but not measured: the driver's own commands and `SG_IO`.
     pub passthrough: u64,
-    /// Asked for under one scheduler, completed under another: in no other number.
+    /// Asked for under one scheduler, completed under another: in no other I/Os, bytes or latencies.
     pub straddlers: u64,
     /// Bytes of these.
     pub straddler_bytes: u64,

@@ -220,12 +220,13 @@ impl OwnerNumbers {
         self.merges.front += other.merges.front;
         self.merges.rq += other.merges.rq;
         self.has_histograms &= other.has_histograms;
+        if self.ioprio != other.ioprio {
+            self.ioprio = (0, 0);
+        }
         add_pair(&mut self.q2d, &other.q2d);
         add_pair(&mut self.d2c, &other.d2c);
-        if let Some(theirs) = &other.stages {
-            self.stages
-                .get_or_insert_with(OwnerStages::default)
-                .add(theirs);
+        if let (Some(mine), Some(theirs)) = (&mut self.stages, &other.stages) {
+            mine.add(theirs);
         }
         if let (Some(mine), Some(theirs)) = (&mut self.fairness, &other.fairness) {
             mine.add(theirs);
@@ -233,12 +234,16 @@ impl OwnerNumbers {
     }
 }
 
-/// One row per device and cgroup: the processes in it added up. Such a row has no `tgid`.
-pub fn by_cgroup(owners: &[OwnerNumbers]) -> Vec<OwnerNumbers> {
+/// One row per device and cgroup: the processes in it added up. Such a row has no `tgid`, the I/O priority that all of them
+/// have, or none, and histograms if all of them have some. `other` is nobody's.
+pub fn by_cgroup<'a>(owners: impl IntoIterator<Item = &'a OwnerNumbers>) -> Vec<OwnerNumbers> {
     let mut groups: Vec<(OwnerNumbers, u32)> = Vec::new();
     for owner in owners {
+        let is_other = |owner: &OwnerNumbers| owner.key.kind == OwnerKind::Other;
         let same = |group: &OwnerNumbers| {
-            group.key.device == owner.key.device && group.key.cgroup_id == owner.key.cgroup_id
+            group.key.device == owner.key.device
+                && group.key.cgroup_id == owner.key.cgroup_id
+                && is_other(group) == is_other(owner)
         };
         match groups.iter_mut().find(|(group, _)| same(group)) {
             Some((group, processes)) => {
@@ -249,6 +254,9 @@ pub fn by_cgroup(owners: &[OwnerNumbers]) -> Vec<OwnerNumbers> {
         }
     }
     let named = groups.into_iter().map(|(mut group, processes)| {
+        if group.key.kind == OwnerKind::Other {
+            return group;
+        }
         group.key.tgid = 0;
         group.key.start_ms = 0;
         group.key.kind = OwnerKind::Process;
@@ -256,6 +264,11 @@ pub fn by_cgroup(owners: &[OwnerNumbers]) -> Vec<OwnerNumbers> {
             "{processes} process{}",
             if processes == 1 { "" } else { "es" }
         );
+        if !group.has_histograms {
+            // A part of them would be taken for the whole.
+            let nothing = OwnerNumbers::new(group.key.clone(), "");
+            (group.q2d, group.d2c, group.stages) = (nothing.q2d, nothing.d2c, None);
+        }
         group
     });
     named.collect()

@@ -96,7 +96,7 @@ pub struct Stat {
     /// Charge writeback to the process that dirtied the pages, not to the kernel's flusher
     #[arg(long)]
     pub writeback_owner: bool,
-    /// Leave out the wait for a request to exist (Q2G): a quarter cheaper, and the queue wait is G2D alone
+    /// Leave out the wait for a request to exist (Q2G): one BPF program less, and the queue wait is G2D alone
     #[arg(long)]
     pub no_q2g: bool,
     /// Measure the driver's own commands and SG_IO, too

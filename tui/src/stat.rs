@@ -17,9 +17,9 @@ use iosched::interrupt;
 use iosched::privileges;
 use iosched::probe::{self, Probe};
 use iosched::report::escape;
-use iosched::report::live::{self, Burst, DeviceState, LiveRecord, Selection};
+use iosched::report::live::{self, Burst, DeviceState, LiveRecord, Rows, Selection};
 use iosched::scheduler;
-use iosched::snapshot::{self, Interval, OwnerNumbers};
+use iosched::snapshot::{Interval, OwnerNumbers};
 
 use crate::cli::{By, Detail, Output, Stat};
 use presence::Presence;
@@ -43,6 +43,11 @@ pub fn run(arguments: &Stat) -> Result<()> {
     say(&probe.notes());
     let mut presence = Presence::new(&devices, !arguments.devices.is_empty());
     let selection = Filter {
+        rows: match arguments.by {
+            By::Process => Rows::Processes,
+            By::Cgroup => Rows::Cgroups,
+            By::Device => Rows::Nothing,
+        },
         pid: arguments.pid,
         cgroup: arguments.cgroup.clone(),
         names: RefCell::new(Names::default()),
@@ -62,12 +67,7 @@ pub fn run(arguments: &Stat) -> Result<()> {
         // Ctrl-C is how a watch ends: the interval begun is still shown.
         let interrupted = interrupt::sleep_until(next);
         let later = probe.snapshot()?;
-        let mut interval = Interval::between(&earlier, &later)?;
-        match arguments.by {
-            By::Process => {}
-            By::Cgroup => interval.owners = snapshot::by_cgroup(&interval.owners),
-            By::Device => interval.owners.clear(),
-        }
+        let interval = Interval::between(&earlier, &later)?;
         let states: Vec<DeviceState> = devices
             .iter()
             .map(|device| state(device, &probe, &interval))
@@ -133,12 +133,17 @@ fn state(device: &Device, probe: &Probe, interval: &Interval) -> DeviceState {
 }
 
 struct Filter {
+    rows: Rows,
     pid: Option<u32>,
     cgroup: Option<String>,
     names: RefCell<Names>,
 }
 
 impl Selection for Filter {
+    fn rows(&self) -> Rows {
+        self.rows
+    }
+
     fn keeps(&self, owner: &OwnerNumbers) -> bool {
         let in_group = |wanted: &String| {
             let path = self.cgroup_path(owner.key.cgroup_id).unwrap_or_default();

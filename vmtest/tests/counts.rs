@@ -69,6 +69,27 @@ fn plugged_writes(count: u64, batch: u64) {
     }
 }
 
+/// FUA, which the disk knows: no flush comes before such a write, and its queue wait is the scheduler's.
+#[test]
+fn a_write_through_the_cache_waits_for_no_flush() {
+    let cached = [("memory_backed", "1"), ("cache_size", "1")];
+    let disk = Disk::null_blk(10_000, &cached);
+    assert_eq!(disk.device.attribute("queue/fua").expect("it"), "1");
+    let output = format!("of={}", disk.node());
+    let through = ["if=/dev/zero", &output, "bs=4k", "count=10"];
+    let write = [&through[..], &["oflag=direct,dsync", "conv=notrunc"]].concat();
+    let mut watch = Watch::on(&disk);
+    for scheduler in SCHEDULERS {
+        disk.set_scheduler(scheduler);
+        let (seen, pid) = watch.over(|| pid_of_run("dd", &write));
+        seen.is_clean();
+        let (writes, process) = (seen.op(Op::WriteSync), seen.process_op(pid, Op::WriteSync));
+        assert_eq!((writes.ios, process.ios), (10, 10), "{scheduler}");
+        assert_eq!(seen.device().flushes.before_data, 0, "{scheduler}");
+        assert_eq!((writes.waits, process.waits), (10, 10), "{scheduler}");
+    }
+}
+
 #[test]
 fn one_fsync_is_one_flush() {
     let cached = [("memory_backed", "1"), ("cache_size", "1")];

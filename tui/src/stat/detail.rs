@@ -5,7 +5,7 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, Table, presets};
 use iosched::report::live::{HardwareQueue, Latency, LiveDevice, LiveOrder, LiveProcess};
 use iosched::report::{escape, units};
-use iosched::snapshot::Log2Histogram;
+use iosched::snapshot::{Log2Histogram, OwnerKind};
 
 use crate::cli::Detail;
 
@@ -154,7 +154,9 @@ fn stages(device: &LiveDevice) -> String {
     if flushes.asked + flushes.before_data + flushes.after_data + flushes.journal_writes > 0 {
         let _ = writeln!(
             text,
-            "  fsync  journal writes {} at {}; flushes before data {} at {}, after it {} at {}, empty {} at {}",
+            "  fsync  synchronous writes of data {} at {}, of journals {} at {}; flushes before data {} at {}, after it {} at {}, empty {} at {}",
+            device.data_writes,
+            mean(device.data_write_ns, device.data_writes),
             flushes.journal_writes,
             mean(flushes.journal_ns, flushes.journal_writes),
             flushes.before_data,
@@ -185,6 +187,16 @@ pub fn process_lines(rows: &[&LiveProcess], wanted: &[Detail]) -> String {
     lines.collect()
 }
 
+/// Its number and its name; of a control group's processes its path.
+fn named(row: &LiveProcess) -> [String; 2] {
+    let is_group = row.pid.is_none() && row.kind == OwnerKind::Process;
+    let path = row.cgroup.as_ref().filter(|_| is_group);
+    [
+        units::optional(row.pid),
+        escape::line(path.unwrap_or(&row.comm)),
+    ]
+}
+
 fn fairness_of(rows: &[&LiveProcess]) -> String {
     let mut table = plain([
         "PID",
@@ -201,9 +213,10 @@ fn fairness_of(rows: &[&LiveProcess]) -> String {
         let Some(fairness) = &row.fairness else {
             continue;
         };
+        let [pid, name] = named(row);
         table.add_row([
-            units::optional(row.pid),
-            escape::line(&row.comm),
+            pid,
+            name,
             units::share(fairness.device_time_share),
             units::share(fairness.bytes_share),
             units::share(Some(fairness.backlogged_share)),
@@ -225,7 +238,6 @@ fn stages_of(rows: &[&LiveProcess]) -> String {
         let Some(stages) = &row.stages else {
             continue;
         };
-        let named = [units::optional(row.pid), escape::line(&row.comm)];
         let stages = [
             &stages.q2g,
             &stages.g2d,
@@ -233,7 +245,10 @@ fn stages_of(rows: &[&LiveProcess]) -> String {
             &row.device_time,
             &stages.total,
         ];
-        table.add_row(named.into_iter().chain(quantiles(stages)));
+        table.add_row(named(row).into_iter().chain(quantiles(stages)));
+    }
+    if table.is_empty() {
+        return String::new();
     }
     format!("{table}\n")
 }
@@ -243,9 +258,10 @@ fn merges_of(rows: &[&LiveProcess]) -> String {
         "PID", "COMM", "BACK", "FRONT", "RQ", "MERGED", "BIOS/REQ", "REQ SIZE",
     ]);
     for row in rows {
+        let [pid, name] = named(row);
         table.add_row([
-            units::optional(row.pid),
-            escape::line(&row.comm),
+            pid,
+            name,
             row.merges.back.to_string(),
             row.merges.front.to_string(),
             row.merges.rq.to_string(),

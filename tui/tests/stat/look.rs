@@ -161,6 +161,27 @@ fn processes_are_added_up_by_control_group() {
     );
 }
 
+/// Without rows the device is compared all the same.
+#[test]
+#[ignore = "root"]
+fn devices_alone_have_their_fairness_and_stages() {
+    let wanted = ["--by", "device", "--detail", "fairness,stages", "--json"];
+    let record: Value = serde_json::from_str(&of_200_reads(&wanted)).expect("JSON");
+    assert_eq!(record["processes"], Value::Array(Vec::new()));
+    let device = &record["devices"][0];
+    let compared = number(device, "/fairness/flows") + number(device, "/fairness/left_out");
+    assert!(compared > 0, "{device:#}");
+    assert!(
+        number(&device["ops"][0], "/total/count") >= 190,
+        "{device:#}"
+    );
+    let text = of_200_reads(&["--by", "device", "--detail", "fairness"]);
+    assert!(
+        text.contains("Jain's index") && !text.contains("PID"),
+        "{text}"
+    );
+}
+
 #[test]
 #[ignore = "root"]
 fn one_process_can_be_watched() {

@@ -34,7 +34,7 @@ impl Split {
         let flushes = |field: &str| float(seen.device(), &format!("/flushes/{field}"));
         let journal_ns = flushes("journal_ns");
         Split {
-            data_ns: sum_ns(seen, "write_sync", "device") - journal_ns,
+            data_ns: float(seen.device(), "/data_write_ns"),
             journal_ns,
             flush_ns: flushes("before_data_ns")
                 + flushes("after_data_ns")
