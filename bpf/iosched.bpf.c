@@ -204,18 +204,10 @@ int writeback_dirty(__u64 *ctx)
 	return 0;
 }
 
-/* Asked for before the epoch began. */
-static __always_inline bool is_straddler(const struct queue *queue, const struct inflight *state)
-{
-	return (state->q_ns ? state->q_ns : state->g_ns) < queue->epoch_ns;
-}
-
 static __always_inline void count_inserted(struct queue *queue, const struct inflight *state, __u64 ns)
 {
 	struct owner_stages *stages = owner_stages_of(state->owner);
 
-	if (is_straddler(queue, state))
-		return;
 	count_device(first_row(shard_of(queue), state->op) + I2D, 1, ns);
 	if (stages)
 		count_owner_stage(stages, OWNER_I2D + direction(state->op), ns);
@@ -229,7 +221,9 @@ static __always_inline void first_issue(struct queue *queue, struct request *rq,
 	state->bytes = rq->__data_len;
 	if (rq->bio != rq->biotail)
 		state->bios = bios_of(rq);
-	if (with_i2d && state->flags & STATE_MARK_INSERTED && now > state->mark_ns && state->op < DATA_OPS)
+	/* Since the epoch began and before now, in one comparison. */
+	if (with_i2d && state->flags & STATE_MARK_INSERTED && state->op < DATA_OPS &&
+	    state->mark_ns - queue->epoch_ns < now - queue->epoch_ns)
 		count_inserted(queue, state, now - state->mark_ns);
 	note_first_issue(queue, rq, state);
 }
@@ -356,7 +350,7 @@ static __always_inline void finish(const struct queue *queue, __u32 shard, struc
 	if (!owner || op >= OP_COUNT)
 		return;
 	note_end(queue, owner, state, data_done);
-	if (is_straddler(queue, state)) {
+	if ((state->q_ns ? state->q_ns : state->g_ns) < queue->epoch_ns) {
 		add(&device->straddlers, 1);
 		add(&device->straddler_bytes, bytes);
 		return;
