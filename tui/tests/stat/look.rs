@@ -161,6 +161,22 @@ fn processes_are_added_up_by_control_group() {
     );
 }
 
+/// Where processes have other numbers than in the kernel nobody is taken for one that has ended.
+#[test]
+#[ignore = "root"]
+fn in_a_pid_namespace_it_says_that_no_place_is_given_away() {
+    let disk = LoopDevice::in_memory(SIZE_BYTES);
+    let watch = ["stat", &disk.node(), "-n", "1", "-i", "0.1"];
+    let ended = Program::new(BINARY).run(&watch).ends(0, &[]);
+    assert!(!ended.stderr.contains("namespace"), "{}", ended.stderr);
+    let apart = ["--pid", "--fork", "--mount-proc", BINARY];
+    let output = Command::new("unshare").args(apart).args(watch).output();
+    let output = output.expect("unshare");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("in a PID namespace of its own"), "{said}");
+}
+
 /// Without rows the device is compared all the same.
 #[test]
 #[ignore = "root"]
