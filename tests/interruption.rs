@@ -182,7 +182,16 @@ impl Running {
         assert_eq!(result["status"], "interrupted");
         let rounds = result["rounds"].as_array().expect("rounds");
         assert!((2..120).contains(&rounds.len()));
-        assert!(rounds.iter().all(|round| round["problem"].is_null()));
+        for round in rounds.iter().filter(|round| !round["problem"].is_null()) {
+            // A busy machine is no fault of the end.
+            let is_the_machines =
+                ["paused", "lost_events"].contains(&round["exclusion"].as_str().unwrap_or(""));
+            assert!(
+                is_the_machines,
+                "{}: {}",
+                round["exclusion"], round["problem"]
+            );
+        }
         assert!(!result["comparisons"].as_array().expect("a list").is_empty());
         program.run(&["report", "result"]).ends(0, &[]);
     }
