@@ -70,20 +70,26 @@ static __always_inline void count_device(__u32 row, __u32 n, __u64 ns)
 		add_alone(&histogram->cells[cell], n);
 }
 
-static __always_inline void count_owner(struct owner_histogram *histogram, __u64 ns)
+static __always_inline __u32 owner_cell(__u64 ns)
 {
 	__u32 cell = clamp_cell(cell_of(ns, OWNER_UNIT_SHIFT, OWNER_SUB_BITS), OWNER_CELLS);
 
 	keep(cell);
+	return cell;
+}
+
+static __always_inline void count_owner(struct owner_histogram *histogram, __u64 ns)
+{
+	__u32 cell = owner_cell(ns);
+
 	if (cell < OWNER_CELLS)
 		__sync_fetch_and_add(&histogram->cells[cell], 1);
 }
 
 static __always_inline void count_owner_stage(struct owner_stages *stages, __u32 stage, __u64 ns)
 {
-	__u32 cell = clamp_cell(cell_of(ns, OWNER_UNIT_SHIFT, OWNER_SUB_BITS), OWNER_CELLS);
+	__u32 cell = owner_cell(ns);
 
-	keep(cell);
 	if (cell >= OWNER_CELLS || stage >= OWNER_STAGES)
 		return;
 	stages->occupied[stage][cell / LINE_CELLS] = 1;

@@ -39,6 +39,7 @@ pub struct Probe {
     detail: Detail,
     histograms: Vec<Wide>,
     owners: Owners,
+    knows_all_processes: bool,
 }
 
 impl Probe {
@@ -56,32 +57,21 @@ impl Probe {
             coarse: layout == OWNER,
             detail,
         };
-        let bytes = config.inflight_bytes();
-        if bytes > MAX_INFLIGHT_BYTES {
-            return Err(Failure::refused(
-                format!(
-                    "to follow the requests of {} disks takes {} MiB of the kernel's memory, by their hardware queues \
-                     and tags; the limit is {}",
-                    devices.len(),
-                    bytes >> 20,
-                    MAX_INFLIGHT_BYTES >> 20
-                ),
-                "name fewer disks",
-            ));
-        }
+        is_bounded(&config)?;
         Ok(Probe {
             tracer: Tracer::attach(config).map_err(refused)?,
             devices: devices.iter().map(|device| device.name.clone()).collect(),
             detail,
             histograms: vec![Wide::new(layout); devices.len() * ROWS],
             owners: Owners::default(),
+            knows_all_processes: owners::knows_all_processes(),
         })
     }
 
     /// What this kernel cannot tell.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.tracer.abilities().notes();
-        if !owners::knows_all_processes() {
+        if !self.knows_all_processes {
             notes.push(
                 "in a PID namespace of its own: the places of processes that end are not given to others".to_owned(),
             );
@@ -167,7 +157,7 @@ impl Probe {
     /// Gives the places of owners that have gone to new ones. What they did must have been read: their numbers vanish.
     /// Returns how many; none where the processes' numbers are not the kernel's.
     pub fn recycle(&mut self) -> Result<usize> {
-        if !owners::knows_all_processes() {
+        if !self.knows_all_processes {
             return Ok(0);
         }
         self.owners.recycle(&self.tracer, self.devices.len())
@@ -224,6 +214,24 @@ fn shards(devices: usize, cpus: usize) -> u32 {
         shards /= 2;
     }
     shards as u32
+}
+
+/// What follows the requests under way has room.
+fn is_bounded(config: &Config) -> Result<()> {
+    let bytes = config.inflight_bytes();
+    if bytes <= MAX_INFLIGHT_BYTES {
+        return Ok(());
+    }
+    Err(Failure::refused(
+        format!(
+            "to follow the requests of {} disks takes {} MiB of the kernel's memory, by their hardware queues and \
+             tags; the limit is {} MiB",
+            config.targets.len(),
+            bytes >> 20,
+            MAX_INFLIGHT_BYTES >> 20
+        ),
+        "name fewer disks",
+    ))
 }
 
 /// The owners' layout for hundreds of devices, in a quarter of the memory.
@@ -299,6 +307,7 @@ fn refused(error: anyhow::Error) -> anyhow::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::failure::{Kind, kind_of};
 
     #[test]
     fn the_memory_of_a_thousand_devices_is_bounded_whatever_the_cpus() {
@@ -340,8 +349,12 @@ mod tests {
     #[test]
     fn what_follows_requests_grows_with_the_tags_and_has_a_limit() {
         assert_eq!(config(1, 1, 256).inflight_bytes(), 257 * 64);
-        assert!(config(1000, 1, 1024).inflight_bytes() < MAX_INFLIGHT_BYTES);
-        assert!(config(60, 256, 1023).inflight_bytes() < MAX_INFLIGHT_BYTES);
-        assert!(config(1000, 256, 1023).inflight_bytes() > MAX_INFLIGHT_BYTES);
+        for (disks, hardware_queues) in [(1, 1), (1000, 1), (60, 256)] {
+            is_bounded(&config(disks, hardware_queues, 1023)).expect("room");
+        }
+        let refused = is_bounded(&config(1000, 256, 1023)).unwrap_err();
+        let says = "of 1000 disks takes 16000 MiB of the kernel's memory";
+        assert!(refused.to_string().contains(says), "{refused}");
+        assert_eq!(kind_of(&refused), Kind::Refused);
     }
 }

@@ -311,10 +311,14 @@ pub fn record(
         .owners
         .iter()
         .filter(|owner| selection.keeps(owner));
-    let (flows, rows) = match selection.rows() {
-        Rows::Processes => (Cow::Borrowed(&interval.owners), kept.cloned().collect()),
-        Rows::Cgroups => (Cow::Owned(by_cgroup(&interval.owners)), by_cgroup(kept)),
-        Rows::Nothing => (Cow::Borrowed(&interval.owners), Vec::new()),
+    let (all_groups, groups);
+    let (flows, rows): (&[OwnerNumbers], Vec<&OwnerNumbers>) = match selection.rows() {
+        Rows::Processes => (&interval.owners, kept.collect()),
+        Rows::Cgroups => {
+            (all_groups, groups) = (by_cgroup(&interval.owners), by_cgroup(kept));
+            (&all_groups, groups.iter().collect())
+        }
+        Rows::Nothing => (&interval.owners, Vec::new()),
     };
     let devices = interval
         .devices
@@ -333,7 +337,7 @@ pub fn record(
         .collect();
     let wholes = wholes(&interval.owners);
     let mut processes: Vec<LiveProcess> = rows
-        .iter()
+        .into_iter()
         .map(|owner| process(owner, wholes[&*owner.key.device], seconds, selection))
         .collect();
     processes.sort_by_cached_key(|process| (std::cmp::Reverse(process.ios), process.pid));

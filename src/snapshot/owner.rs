@@ -122,14 +122,18 @@ impl OwnerStages {
 
 impl Default for OwnerStages {
     fn default() -> Self {
-        let empty = || [(); 2].map(|()| Histogram::new(histogram::OWNER));
         OwnerStages {
-            q2g: empty(),
-            g2d: empty(),
-            q2c: empty(),
-            i2d: empty(),
+            q2g: empty_pair(),
+            g2d: empty_pair(),
+            q2c: empty_pair(),
+            i2d: empty_pair(),
         }
     }
+}
+
+/// Of reads and of writes.
+pub(super) fn empty_pair() -> [Histogram; 2] {
+    [(); 2].map(|()| Histogram::new(histogram::OWNER))
 }
 
 fn add_pair(sums: &mut [Histogram; 2], others: &[Histogram; 2]) {
@@ -165,7 +169,6 @@ pub struct OwnerNumbers {
 impl OwnerNumbers {
     /// Who has done nothing yet.
     pub fn new(key: OwnerKey, comm: &str) -> Self {
-        let empty = || [(); 2].map(|()| Histogram::new(histogram::OWNER));
         OwnerNumbers {
             key,
             comm: comm.to_owned(),
@@ -174,8 +177,8 @@ impl OwnerNumbers {
             ops: vec![OwnerOp::default(); Op::ALL.len()],
             merges: Merges::default(),
             has_histograms: true,
-            q2d: empty(),
-            d2c: empty(),
+            q2d: empty_pair(),
+            d2c: empty_pair(),
             stages: None,
             fairness: None,
         }
@@ -266,8 +269,7 @@ pub fn by_cgroup<'a>(owners: impl IntoIterator<Item = &'a OwnerNumbers>) -> Vec<
         );
         if !group.has_histograms {
             // A part of them would be taken for the whole.
-            let nothing = OwnerNumbers::new(group.key.clone(), "");
-            (group.q2d, group.d2c, group.stages) = (nothing.q2d, nothing.d2c, None);
+            (group.q2d, group.d2c, group.stages) = (empty_pair(), empty_pair(), None);
         }
         group
     });

@@ -4,9 +4,11 @@
 use anyhow::Result;
 
 use super::lines::{Line, OwnerLatency, Place};
-use super::owner::{OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp, OwnerStages};
+use super::owner::{
+    OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp, OwnerStages, empty_pair,
+};
 use super::{Merges, Op};
-use crate::histogram::{GAP, Histogram, OWNER};
+use crate::histogram::{GAP, Histogram};
 
 #[derive(Clone, Copy, Debug)]
 pub struct OwnerTotals {
@@ -205,10 +207,9 @@ fn add(sum: &mut Histogram, other: &Histogram) {
 
 impl Default for Latencies {
     fn default() -> Self {
-        let empty = || [(); 2].map(|()| Histogram::new(OWNER));
         Latencies {
-            q2d: empty(),
-            d2c: empty(),
+            q2d: empty_pair(),
+            d2c: empty_pair(),
             stages: None,
         }
     }
