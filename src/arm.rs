@@ -12,7 +12,11 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 
 /// One side of a comparison.
+///
+/// One from a file passes the same checks as one from a command line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "Unchecked")]
+#[schemars(!try_from)]
 pub struct Arm {
     /// How reports name it; the text as written unless a label was given.
     pub label: String,
@@ -25,6 +29,46 @@ pub struct Arm {
     /// What the reader of a result must know about this arm.
     pub notes: Vec<String>,
 }
+
+/// An arm as a file has it.
+#[derive(Deserialize)]
+struct Unchecked {
+    label: String,
+    scheduler: String,
+    requested: String,
+    settings: Vec<(String, String)>,
+}
+
+impl TryFrom<Unchecked> for Arm {
+    type Error = String;
+
+    fn try_from(unchecked: Unchecked) -> Result<Self, String> {
+        let Unchecked {
+            label,
+            scheduler,
+            requested,
+            settings,
+        } = unchecked;
+        let arm = Arm::checked(&label, &label, &requested, settings);
+        let arm = arm.map_err(|error| match error.downcast::<Failure>() {
+            Ok(failure) => failure.what,
+            Err(error) => format!("{error:#}"),
+        })?;
+        if arm.scheduler == scheduler {
+            Ok(arm)
+        } else {
+            Err(format!(
+                "arm {label:?}: the scheduler {requested:?} is {:?}, not {scheduler:?}",
+                arm.scheduler
+            ))
+        }
+    }
+}
+
+/// The longest label. A line of a report still shows it.
+const LABEL_CHARS: usize = 500;
+/// The kernel takes no more in one write to sysfs.
+const VALUE_BYTES: usize = 4095;
 
 const SYNTAX: &str = "write [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]..., as in tight=mq-deadline,iosched/read_expire=100,nr_requests=64";
 
@@ -42,23 +86,7 @@ impl FromStr for Arm {
             Some((label, scheduler)) => (label.trim(), scheduler),
             None => (text, head),
         };
-        if label.is_empty() || label.chars().any(char::is_control) {
-            return Err(Failure::usage(format!("arm {text:?}: no label"), SYNTAX));
-        }
-        if !is_scheduler_name(requested) {
-            return Err(Failure::usage(
-                format!("arm {text:?}: {requested:?} is not the name of a scheduler"),
-                SYNTAX,
-            ));
-        }
-        let (scheduler, note) = present_name(requested)?;
-        Ok(Arm {
-            label: label.to_owned(),
-            scheduler: scheduler.to_owned(),
-            requested: requested.to_owned(),
-            settings: settings(text, rest)?,
-            notes: note.into_iter().collect(),
-        })
+        Arm::checked(text, label, requested, settings(text, rest)?)
     }
 }
 
@@ -74,6 +102,39 @@ impl fmt::Display for Arm {
 }
 
 impl Arm {
+    /// `text` names the arm in a refusal.
+    fn checked(
+        text: &str,
+        label: &str,
+        requested: &str,
+        settings: Vec<(String, String)>,
+    ) -> Result<Self> {
+        if label.is_empty() || label.chars().any(char::is_control) {
+            return Err(Failure::usage(format!("arm {text:?}: no label"), SYNTAX));
+        }
+        if label.chars().count() > LABEL_CHARS {
+            return Err(Failure::usage(
+                format!("the label of an arm has more than {LABEL_CHARS} characters"),
+                "give it a short one: --arm LABEL=SCHEDULER,...",
+            ));
+        }
+        if !is_scheduler_name(requested) {
+            return Err(Failure::usage(
+                format!("arm {text:?}: {requested:?} is not the name of a scheduler"),
+                SYNTAX,
+            ));
+        }
+        let (scheduler, note) = present_name(requested)?;
+        check_settings(text, &settings)?;
+        Ok(Arm {
+            label: label.to_owned(),
+            scheduler: scheduler.to_owned(),
+            requested: requested.to_owned(),
+            settings,
+            notes: note.into_iter().collect(),
+        })
+    }
+
     /// The value asked for, if any.
     pub fn setting(&self, attribute: &str) -> Option<&str> {
         self.settings
@@ -114,15 +175,21 @@ fn present_name(requested: &str) -> Result<(&str, Option<String>)> {
 }
 
 fn settings(text: &str, rest: Option<&str>) -> Result<Vec<(String, String)>> {
-    let mut settings = Vec::new();
-    let mut seen = BTreeSet::new();
-    for part in rest.into_iter().flat_map(|rest| rest.split(',')) {
-        let Some((attribute, value)) = part.split_once('=') else {
-            return Err(Failure::usage(
+    let parts = rest.into_iter().flat_map(|rest| rest.split(','));
+    parts
+        .map(|part| match part.split_once('=') {
+            Some((attribute, value)) => Ok((attribute.to_owned(), value.to_owned())),
+            None => Err(Failure::usage(
                 format!("arm {text:?}: {part:?} is not ATTRIBUTE=VALUE"),
                 SYNTAX,
-            ));
-        };
+            )),
+        })
+        .collect()
+}
+
+fn check_settings(text: &str, settings: &[(String, String)]) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    for (attribute, value) in settings {
         if let Some(reason) = unfit_attribute(attribute) {
             return Err(Failure::usage(
                 format!("arm {text:?}: attribute {attribute:?} {reason}"),
@@ -135,35 +202,31 @@ fn settings(text: &str, rest: Option<&str>) -> Result<Vec<(String, String)>> {
                 SYNTAX,
             ));
         }
+        if value.len() > VALUE_BYTES {
+            return Err(Failure::usage(
+                format!("arm {text:?}: the value of {attribute} has more than {VALUE_BYTES} bytes"),
+                SYNTAX,
+            ));
+        }
         if !seen.insert(attribute) {
             return Err(Failure::usage(
                 format!("arm {text:?}: attribute {attribute} is given twice"),
                 "give it once",
             ));
         }
-        settings.push((attribute.to_owned(), value.to_owned()));
     }
-    Ok(settings)
+    Ok(())
 }
 
 fn unfit_attribute(attribute: &str) -> Option<&'static str> {
-    if attribute.is_empty() {
-        return Some("is empty");
-    }
-    if attribute.starts_with('/') {
-        return Some("is an absolute path");
+    if let Some(why) = leaves_the_queue(attribute) {
+        return Some(why);
     }
     if attribute
         .chars()
         .any(|c| c.is_control() || c.is_whitespace())
     {
         return Some("has blanks");
-    }
-    if attribute
-        .split('/')
-        .any(|part| part.is_empty() || part == "." || part == "..")
-    {
-        return Some("leaves the device's queue/");
     }
     if attribute == "scheduler" {
         return Some("is set by the arm's first word");
@@ -172,6 +235,20 @@ fn unfit_attribute(attribute: &str) -> Option<&'static str> {
         return Some("starts with queue/, which goes without saying");
     }
     None
+}
+
+/// Why a path is not one of a file below a directory.
+pub(crate) fn leaves_the_queue(attribute: &str) -> Option<&'static str> {
+    if attribute.is_empty() {
+        return Some("is empty");
+    }
+    if attribute.starts_with('/') {
+        return Some("is an absolute path");
+    }
+    let mut parts = attribute.split('/');
+    parts
+        .any(|part| part.is_empty() || part == "." || part == ".." || part.contains('\0'))
+        .then_some("leaves the device's queue/")
 }
 
 /// Labels name the columns of every report: two arms must not share one.
@@ -280,6 +357,33 @@ mod tests {
         ] {
             let error = text.parse::<Arm>().expect_err(text);
             assert_eq!(kind_of(&error), Kind::Usage, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_arm_from_a_file_passes_the_same_checks() {
+        for text in ["noop", "tight=kyber,iosched/read_lat_nsec=1000000", "x=bfq"] {
+            let original = arm(text);
+            let json = serde_json::to_value(&original).expect("JSON");
+            let again: Arm = serde_json::from_value(json.clone()).expect("the same arm");
+            assert_eq!(again, original);
+            for (place, wrong) in [
+                ("label", serde_json::json!("")),
+                ("label", serde_json::json!("a\nb")),
+                ("scheduler", serde_json::json!("../../x")),
+                ("scheduler", serde_json::json!("mq-deadline")),
+                ("requested", serde_json::json!("/etc/passwd")),
+                ("settings", serde_json::json!([["/etc/passwd", "x"]])),
+                ("settings", serde_json::json!([["iosched/../../../x", "x"]])),
+                ("settings", serde_json::json!([["scheduler", "bfq"]])),
+                ("settings", serde_json::json!([["nomerges", "1\n2"]])),
+                ("settings", serde_json::json!([["a", "1"], ["a", "2"]])),
+            ] {
+                let mut json = json.clone();
+                json[place] = wrong;
+                let refused = serde_json::from_value::<Arm>(json.clone());
+                assert!(refused.is_err(), "{json}");
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! A block device and what sysfs says of it. Read only: `scheduler` does the writing.
 //! A `Device` is always a whole disk, the thing that has a queue; a partition or a mount point leads to one.
 
+mod backing;
 mod disks;
 pub(crate) mod hardware_depth;
 pub(crate) mod io_stat;
@@ -17,11 +18,12 @@ use anyhow::{Context, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use backing::{Backing, backing};
 pub use disks::Disks;
 pub use hardware_depth::{DepthSource, HardwareDepth};
 pub use io_stat::IoStat;
 pub use resolve::{Resolved, stands_on};
-pub(crate) use resolve::{backing_file, btrfs_members, devices_of, name_of};
+pub(crate) use resolve::{btrfs_members, devices_of, name_of};
 
 /// A whole disk. The name may be given to another disk later: `diskseq` tells them apart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

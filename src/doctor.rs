@@ -2,7 +2,8 @@
 //! with the very functions that measuring and switching use, so that the two cannot disagree.
 
 pub mod facts; // what this machine says
-pub mod rivals; // who else sets schedulers
+pub mod rivals; // files by which others set schedulers
+pub mod writers; // programs at work that set them
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -242,26 +243,31 @@ fn tools(facts: &Facts) -> Vec<Item> {
 }
 
 fn rivals(facts: &Facts) -> Vec<Item> {
-    if facts.rivals.is_empty() {
+    const NAME: &str = "other agents";
+    let rules = facts.rivals.iter().map(|rival| {
+        let place = format!("{}:{}: {}", rival.file, rival.line, rival.text);
+        let remedy = "if it is about your disk, switch it off for the time of an experiment";
+        item(NAME, State::Conflict, place, remedy)
+    });
+    let writers = facts.writers.iter().map(|writer| {
+        let found = format!("process {} {}: {}", writer.pid, writer.name, writer.why);
+        item(
+            NAME,
+            State::Conflict,
+            found,
+            "stop it for the time of an experiment",
+        )
+    });
+    let items: Vec<Item> = rules.chain(writers).collect();
+    if items.is_empty() {
         return vec![item(
-            "other agents",
+            NAME,
             State::Ok,
             "nothing found that sets schedulers",
             "",
         )];
     }
-    let rivals = facts.rivals.iter();
-    rivals
-        .map(|rival| {
-            let place = format!("{}:{}: {}", rival.file, rival.line, rival.text);
-            item(
-                "other agents",
-                State::Conflict,
-                place,
-                "if it is about your disk, switch it off for the time of an experiment",
-            )
-        })
-        .collect()
+    items
 }
 
 /// A line for each, and below it how to mend it.

@@ -1,15 +1,25 @@
 //! A second, tiny process that outlives this one by a moment: when this process ends without having undone its
 //! journal (SIGKILL, out of memory), the guardian does, within milliseconds. It waits for the end of a pipe that
 //! only this process holds open, so no signal, no polling and no race is involved.
+//!
+//! The guardian itself may be killed. A thread waits for that and starts another one at once; where that fails the work
+//! ends in an orderly way (`interrupt`), for nothing may stay changed that nobody would put back.
 
 use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::retry_on_intr;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2};
 
+use crate::interrupt;
 use crate::journal::{self, Journal};
 
 /// First argument by which a binary of ours recognises that it is to be the guardian.
@@ -18,45 +28,165 @@ pub const ARGUMENT: &str = "__guardian";
 /// What could not be put back at once (a process that waits for its I/O holds its group) is tried again so often.
 const ATTEMPTS: u32 = 10;
 const PAUSE: Duration = Duration::from_secs(1);
-/// Its charge does not wait longer for it; it goes on alone.
+/// Its charge does not wait longer for its end; it goes on alone.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Whoever kills it more often means it.
+const REPLACEMENTS: usize = 5;
+
+/// What it says when it is ready: whether the kernel spares it when memory runs out.
+const SPARED: u8 = b's';
+const NOT_SPARED: u8 = b'n';
+
+const NOT_SPARED_NOTE: &str = "the guardian process is not spared when memory runs out (that takes CAP_SYS_RESOURCE): \
+    if both are killed then, run `iosched restore`";
 
 /// Starts the guardian of `journal`. `executable` is a binary that calls [`run_if_asked`].
 /// The returned handle must live as long as changes may be in force.
 ///
 /// Returns when the guardian is in its own session: whoever kills our whole process group from then on misses it.
 pub fn start(executable: &Path, journal: &Journal) -> Result<Guardian> {
-    let mut child = Command::new(executable)
-        .arg(ARGUMENT)
-        .arg(journal.path())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .with_context(|| format!("starting the guardian process {}", executable.display()))?;
-    let (pipe, said) = (child.stdin.take(), child.stdout.take());
-    // From here on its end is waited for also on an error.
-    let guardian = Guardian { child, pipe };
-    said.context("the guardian's output")?
-        .read_exact(&mut [0])
-        .context("the guardian process did not start")?;
-    Ok(guardian)
+    let (process, is_spared) = Process::start(executable, &journal.path())?;
+    let mut notes = Vec::new();
+    if !is_spared {
+        notes.push(NOT_SPARED_NOTE.to_owned());
+    }
+    let (stopped, stop) =
+        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).context("making a pipe")?;
+    let shared = Arc::new(Shared {
+        executable: executable.to_owned(),
+        journal: journal.path(),
+        process: Mutex::new(process),
+        notes: Mutex::new(notes),
+    });
+    let watched = shared.clone();
+    let thread = std::thread::Builder::new()
+        .name("guardian-watch".to_owned())
+        .spawn(move || watched.watch(&stopped))
+        .context("starting the thread that watches the guardian")?;
+    Ok(Guardian {
+        shared,
+        stop: Some(stop),
+        thread: Some(thread),
+    })
 }
 
 /// Holds the pipe; when it is dropped the guardian finds an empty journal and ends.
 pub struct Guardian {
-    child: std::process::Child,
-    pipe: Option<std::process::ChildStdin>,
+    shared: Arc<Shared>,
+    /// Closed, it ends the thread.
+    stop: Option<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    executable: PathBuf,
+    journal: PathBuf,
+    process: Mutex<Process>,
+    notes: Mutex<Vec<String>>,
+}
+
+struct Process {
+    child: Child,
+    /// Taken when it is to end.
+    pipe: Option<ChildStdin>,
 }
 
 impl Guardian {
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        lock(&self.shared.process).child.id()
+    }
+
+    /// What there is to say of it that was not said yet.
+    pub fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut lock(&self.shared.notes))
     }
 }
 
 impl Drop for Guardian {
     fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        lock(&self.shared.process).end();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    /// Until `stopped` is closed on the other side.
+    fn watch(&self, stopped: &OwnedFd) {
+        for _ in 0..=REPLACEMENTS {
+            let pid = lock(&self.process).child.id();
+            match wait_for_end(pid, stopped) {
+                Ok(Some(())) => {}
+                Ok(None) => return,
+                Err(error) => return give_up(&format!("it cannot be watched: {error:#}")),
+            }
+            match Process::start(&self.executable, &self.journal) {
+                Ok((process, is_spared)) => {
+                    let mut notes = lock(&self.notes);
+                    notes.push(format!(
+                        "the guardian process {pid} was killed, and process {} took its place",
+                        process.child.id()
+                    ));
+                    if !is_spared {
+                        notes.push(NOT_SPARED_NOTE.to_owned());
+                    }
+                    let mut dead = std::mem::replace(&mut *lock(&self.process), process);
+                    let _ = dead.child.wait();
+                }
+                Err(error) => return give_up(&format!("another could not be started: {error:#}")),
+            }
+        }
+        give_up("and so were those that took its place");
+    }
+}
+
+fn give_up(why: &str) {
+    interrupt::end_because(&format!("the guardian process was killed, and {why}"));
+}
+
+/// None: it is no longer to be watched.
+fn wait_for_end(pid: u32, stopped: &OwnedFd) -> Result<Option<()>> {
+    let pid = Pid::from_raw(pid as i32).context("a process number")?;
+    // It is our child, and nobody has waited for it: the number is still its own.
+    let handle = pidfd_open(pid, PidfdFlags::empty()).context("taking a handle of it")?;
+    let mut events = [
+        PollFd::new(&handle, PollFlags::IN),
+        PollFd::new(stopped, PollFlags::IN),
+    ];
+    retry_on_intr(|| poll(&mut events, None)).context("waiting for its end")?;
+    Ok(events[1].revents().is_empty().then_some(()))
+}
+
+impl Process {
+    fn start(executable: &Path, journal: &Path) -> Result<(Self, bool)> {
+        let mut child = Command::new(executable)
+            .arg(ARGUMENT)
+            .arg(journal)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .with_context(|| format!("starting the guardian process {}", executable.display()))?;
+        let (pipe, said) = (child.stdin.take(), child.stdout.take());
+        let mut process = Process { child, pipe };
+        let mut word = [0];
+        let ready = said
+            .context("the guardian's output")
+            .and_then(|mut said| Ok(said.read_exact(&mut word)?));
+        if let Err(error) = ready {
+            process.end();
+            return Err(error.context("the guardian process did not start"));
+        }
+        Ok((process, word[0] == SPARED))
+    }
+
+    fn end(&mut self) {
         self.pipe = None;
         let deadline = Instant::now() + PATIENCE;
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
@@ -84,9 +214,10 @@ fn run(path: &Path) -> Result<()> {
         signal_hook::flag::register(signal, ignored.clone())?;
     }
     // The last to go when memory runs out. Without the right to ask for that it guards as well as it can.
-    let _ = std::fs::write("/proc/self/oom_score_adj", "-1000");
+    let is_spared = std::fs::write("/proc/self/oom_score_adj", "-1000").is_ok();
+    let word = if is_spared { SPARED } else { NOT_SPARED };
     std::io::stdout()
-        .write_all(b"r")
+        .write_all(&[word])
         .and_then(|()| std::io::stdout().flush())
         .context("telling the main process to begin")?;
     let mut byte = [0];

@@ -98,7 +98,7 @@ pub fn formats(result: &report::result::ResultFile) -> Vec<String> {
 pub fn journal(bytes: &[u8]) {
     match journal::parse(Path::new("/journal/1-2.json"), bytes) {
         Ok(left) => assert!(left.describe().iter().all(|line| !line.is_empty())),
-        Err(error) => assert!(error.to_string().contains("/journal/1-2.json")),
+        Err(error) => assert!(error.to_string().contains("journal")),
     }
 }
 

@@ -10,6 +10,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use crate::failure::Failure;
 
 static RECEIVED: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
+/// What makes it impossible to go on, though no signal came.
+static REASON: OnceLock<String> = OnceLock::new();
 
 /// Turns the three signals into a flag. Call once, first thing in `main`.
 pub fn install() -> anyhow::Result<()> {
@@ -31,9 +33,23 @@ pub fn received() -> Option<i32> {
     }
 }
 
-/// An error as soon as one of the signals has come.
+/// Ends the work in the same orderly way, from any thread. The first reason counts.
+pub fn end_because(reason: &str) {
+    let _ = REASON.set(reason.to_owned());
+}
+
+/// An error as soon as one of the signals has come, or a reason to end was given.
 pub fn check() -> anyhow::Result<()> {
-    received().map_or(Ok(()), |signal| Err(Failure::interrupted(signal)))
+    if let Some(signal) = received() {
+        return Err(Failure::interrupted(signal));
+    }
+    match REASON.get() {
+        None => Ok(()),
+        Some(reason) => Err(Failure::runtime(
+            reason,
+            "so the work has ended here, and what was changed is put back",
+        )),
+    }
 }
 
 /// Sleeps until `deadline`, or ends early with the error of [`check`].

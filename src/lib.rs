@@ -7,6 +7,8 @@ pub mod guardian; // the process that puts things back when this one cannot
 pub mod input; // files from outside, up to a limit
 pub mod interrupt; // signals as an orderly end
 pub mod journal; // what was changed and must be put back
+pub mod lock; // one writer of a disk's scheduler at a time
+pub mod output; // files written whole, and directories that only their owner may enter
 pub mod privileges; // what a watch gives up
 
 pub mod arm; // ARM = [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]...

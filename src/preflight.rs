@@ -2,6 +2,7 @@
 //! the machine. The rules for data: a raw device is written only on its owner's word, and never while anything uses it.
 
 mod arms; // whether the device takes them, and they stand side by side
+mod hold; // a disk that may be overwritten
 mod in_use; // who uses a disk
 mod lock; // one comparison on a disk at a time
 mod machine; // clock, frequency, heat, load
@@ -20,9 +21,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::arm::Arm;
 use crate::device::{Device, Disks, mounts};
-use crate::doctor::rivals;
+use crate::doctor::{rivals, writers};
 use crate::failure::{Failure, Kind};
 
+pub use hold::Hold;
 pub use lock::lock;
 
 /// What is going to be done to a device. Reads through the raw node and files on a mounted file system are not raw writes.
@@ -280,7 +282,14 @@ fn check_rivals(report: &mut Report) {
         report.add(
             Severity::Note,
             format!("{}:{} sets schedulers", rival.file, rival.line),
-            "udev is held off while a run lasts; rounds in which another sets it do not count",
+            "udev is held off while a run lasts; another program that sets a scheduler meanwhile ends it",
+        );
+    }
+    for writer in writers::find(Path::new("/proc")) {
+        report.add(
+            Severity::Warning,
+            format!("process {} {}: {}", writer.pid, writer.name, writer.why),
+            "stop it while this lasts: two that switch a disk at the same moment can crash the kernel",
         );
     }
 }

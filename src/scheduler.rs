@@ -1,20 +1,22 @@
-//! A scheduler and its settings: read, apply, verify, put back. The only module that writes sysfs.
+//! A scheduler and its settings: read, apply, verify, put back. The only module that writes sysfs; whoever calls it holds
+//! the disk's lock (`lock`).
 //!
 //! Promises: what was asked for is read back before it is believed; a switch always starts from a fresh scheduler, also to
 //! the one that is active; an attempt that fails leaves the device as it was. Attributes are found by listing, never by a
 //! list of names, so out-of-tree schedulers and later kernels need nothing here.
 
+mod queue_file; // the one place that writes sysfs
 mod saved;
 pub(crate) mod state;
 mod together;
 pub(crate) mod value;
+mod writer; // a write that may hang without us
 
 use std::collections::BTreeSet;
-use std::fs::OpenOptions;
-use std::io::{self, Write};
-use std::time::{Duration, Instant};
+use std::io;
+use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use rustix::time::{ClockId, clock_getres};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,6 +29,7 @@ pub use saved::{SavedQueue, restore};
 pub use state::{Choice, State, choice, read};
 pub use together::apply_onto_all;
 
+use queue_file::write;
 use state::attributes;
 use value::Kept;
 
@@ -188,9 +191,7 @@ fn switch(device: &Device, target: &str) -> Result<Option<u64>> {
         };
         write(device, "scheduler", other)?;
     }
-    let started = Instant::now();
-    write(device, "scheduler", target)?;
-    let took = started.elapsed();
+    let took = write(device, "scheduler", target)?;
     let now = choice(device)?;
     if now.active != target {
         return Err(Failure::runtime(
@@ -208,7 +209,7 @@ fn write_setting(device: &Device, arm: &Arm, attribute: &str, value: &str) -> Re
     if !device.sysfs("queue").join(attribute).is_file() {
         return Err(unknown_attribute(device, arm, attribute)?);
     }
-    write(device, attribute, value).map_err(|error| {
+    write(device, attribute, value).map(drop).map_err(|error| {
         let refused = error.downcast_ref::<io::Error>().is_some_and(|error| {
             matches!(
                 error.kind(),
@@ -300,33 +301,6 @@ fn note_side_effects(arm: &Arm, before: &SavedQueue, effective: &State, notes: &
             "the hardware depth changed with it: {} -> {}; a switch does not undo that",
             old.depth, new.depth
         ));
-    }
-}
-
-/// One write to a file below `queue/`. EBUSY means that the driver is just changing its queues.
-fn write(device: &Device, attribute: &str, value: &str) -> Result<()> {
-    anyhow::ensure!(
-        !attribute.split('/').any(|part| part == ".."),
-        "{attribute:?} is not below the queue of {}",
-        device.name
-    );
-    let path = device.sysfs("queue").join(attribute);
-    let mut attempts_left = 5;
-    loop {
-        // Never create: a mistyped path must be an error.
-        let written = OpenOptions::new()
-            .write(true)
-            .open(&path)
-            .and_then(|mut file| file.write_all(value.as_bytes()));
-        match written {
-            Err(error) if error.kind() == io::ErrorKind::ResourceBusy && attempts_left > 0 => {
-                attempts_left -= 1;
-                std::thread::sleep(Duration::from_millis(20));
-            }
-            other => {
-                return other.with_context(|| format!("writing {value:?} to {}", path.display()));
-            }
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use iosched::{input, journal};
+use iosched::{input, journal, output};
 use tempfile::TempDir;
 
 /// As /tmp.
@@ -45,14 +45,14 @@ fn no_link_of_others_is_followed_or_replaced() {
         .path()
         .join(format!(".result.json.{}.tmp", std::process::id()));
     symlink(&victim, &copy).expect("a link");
-    let error = journal::write_whole(&path, b"new").expect_err("a link");
+    let error = output::write_whole(&path, b"new").expect_err("a link");
     assert!(
         error.to_string().contains("is not a regular file"),
         "{error}"
     );
     fs::remove_file(&path).expect("the link");
-    journal::write_whole(&path, b"new").expect("a new file");
-    journal::write_whole(&path, b"newer").expect("its own file again");
+    output::write_whole(&path, b"new").expect("a new file");
+    output::write_whole(&path, b"newer").expect("its own file again");
     assert_eq!(fs::read(&path).expect("the result"), b"newer");
     assert_eq!(fs::read(&victim).expect("the victim"), b"precious");
     assert!(
@@ -75,7 +75,7 @@ fn what_is_no_file_stays() {
     let path = directory.path().join("socket");
     let _listener = UnixListener::bind(&path).expect("a socket");
     for path in [path.as_path(), Path::new("/dev/null"), directory.path()] {
-        let error = journal::write_whole(path, b"new").expect_err("no file");
+        let error = output::write_whole(path, b"new").expect_err("no file");
         assert!(
             error.to_string().contains("is not a regular file"),
             "{error}"
@@ -86,9 +86,9 @@ fn what_is_no_file_stays() {
 
 #[test]
 fn a_write_that_fails_leaves_nothing() {
-    let error = journal::write_whole(Path::new("/proc/self/x"), b"new").expect_err("no directory");
+    let error = output::write_whole(Path::new("/proc/self/x"), b"new").expect_err("no directory");
     assert!(error.to_string().contains("/proc/self/x"), "{error}");
-    assert!(journal::write_whole(Path::new("/"), b"new").is_err());
+    assert!(output::write_whole(Path::new("/"), b"new").is_err());
 }
 
 /// A journal tells root what to remove.

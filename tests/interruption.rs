@@ -41,8 +41,10 @@ fn guardian_of(pid: u32) -> u32 {
     guardian
 }
 
-/// Neither of the two can put anything back. The guardian goes first: it would act at once.
+/// Neither of the two can put anything back. The guardian goes first: it would act at once; and the program is stopped
+/// before, for it would start another one.
 fn kill_with_guardian(pid: u32) {
+    send(pid, Signal::STOP);
     send(guardian_of(pid), Signal::KILL);
     send(pid, Signal::KILL);
 }

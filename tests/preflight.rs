@@ -185,6 +185,53 @@ fn a_loop_on_a_raw_disk_protects_both() {
     );
 }
 
+/// A second loop device on the file of another, and then the file has no name any more.
+#[test]
+#[ignore = "root"]
+fn a_file_without_a_name_is_still_the_same_file() {
+    let directory = tempfile::TempDir::new().expect("a temporary directory");
+    let image = directory.path().join("disk.img");
+    std::fs::File::create(&image)
+        .and_then(|file| file.set_len(SIZE_BYTES))
+        .expect("a sparse file");
+    let (one, other) = (LoopDevice::over(&image), LoopDevice::over(&image));
+    run("mkfs.ext4", &["-q", &one.node()]);
+    let _mounted = Mounted::new(&one.node());
+    std::fs::remove_file(&image).expect("no name");
+    let text = refusal(&other.node());
+    let says = format!("is on the same file as {}", one.device.name);
+    assert!(text.contains(&says), "{text}");
+}
+
+/// A loop device on a node of the disk that is removed afterwards, as udev does with names of its own.
+#[test]
+#[ignore = "root"]
+fn a_loop_on_a_removed_node_protects_both() {
+    let below = LoopDevice::new(SIZE_BYTES);
+    let directory = tempfile::TempDir::new_in("/dev").expect("a directory that has nodes");
+    let node = directory.path().join("node");
+    let (major, minor) = (below.device.major, below.device.minor);
+    run(
+        "mknod",
+        &[
+            &node.display().to_string(),
+            "b",
+            &major.to_string(),
+            &minor.to_string(),
+        ],
+    );
+    let above = LoopDevice::over(&node);
+    std::fs::remove_file(&node).expect("no node");
+    let text = refusal(&below.node());
+    let says = format!("is what {} reads from", above.device.name);
+    assert!(text.contains(&says), "{text}");
+    run("mkfs.ext4", &["-q", &below.node()]);
+    let _mounted = Mounted::new(&below.node());
+    let text = refusal(&above.node());
+    let says = format!("{} is mounted on", below.device.name);
+    assert!(text.contains(&says), "{text}");
+}
+
 #[test]
 #[ignore = "root"]
 fn a_user_that_leaves_no_name_is_found_by_exclusive_open() {

@@ -393,7 +393,7 @@ fn charge() {
         processes(&group).len() == whole
     });
     let report = PathBuf::from(std::env::var_os("IOSCHED_TEST_REPORT").unwrap());
-    iosched::journal::write_whole(&report, group.as_os_str().as_encoded_bytes()).unwrap();
+    iosched::output::write_whole(&report, group.as_os_str().as_encoded_bytes()).unwrap();
     std::thread::sleep(Duration::from_secs(50));
 }
 

@@ -17,6 +17,7 @@ use crate::device::{Device, Disks};
 use crate::environment::CpuTimes;
 use crate::interrupt;
 use crate::journal::{Journal, TemporaryFiles};
+use crate::preflight::Hold;
 use crate::probe::Probe;
 use crate::report::result::{Evidence, Exclusion, Member, Round};
 use crate::scheduler::{self, Applied, SavedQueue, State};
@@ -38,6 +39,8 @@ pub struct Bench<'a> {
     /// A binary of ours that starts workloads, see `workload::launch`.
     pub launcher: &'a Path,
     pub scratch_file: Option<&'a ScratchFile>,
+    /// The raw disk that the workload may overwrite.
+    pub hold: Option<&'a Hold>,
     pub uevents: &'a Uevents,
     /// By arm, what was in force on each disk at the beginning of its first round: what others change and nothing resets
     /// stays changed, and would make later rounds of the arm another arm.
@@ -63,10 +66,18 @@ struct Measured {
     told: Told,
 }
 
+/// A round, and what ends the run after it.
+pub struct Done {
+    pub round: Round,
+    /// Another program has switched the scheduler meanwhile.
+    pub rival: Option<String>,
+}
+
 impl Bench<'_> {
     /// An error ends the whole run; a workload that failed only spoils its round.
-    pub fn carry_out(&mut self, turn: &Turn) -> Result<Round> {
+    pub fn carry_out(&mut self, turn: &Turn) -> Result<Done> {
         let planned = &turn.planned;
+        self.ensure_unchanged()?;
         let arm = &self.arms[planned.arm];
         if let Some(scratch_file) = self.scratch_file {
             scratch_file.make_ready()?;
@@ -77,6 +88,7 @@ impl Bench<'_> {
         interrupt::sleep_until(Instant::now() + Duration::from_nanos(planned.phase_ns))?;
         let started = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
         let cpu = CpuTimes::read();
+        self.ensure_unchanged()?;
         let measured = self.measure(planned, arm)?;
         let load = cpu.and_then(|earlier| earlier.until(&CpuTimes::read()?));
         let first = self.first.entry(planned.arm).or_insert_with(|| {
@@ -90,7 +102,17 @@ impl Bench<'_> {
         let told = measured.told.events.iter();
         let own = told.filter(|event| !event.is_asked_for);
         drifted.extend(own.map(|event| format!("the kernel told of a {event}")));
-        Ok(self.round(turn, applied, started, drifted, measured, load))
+        let rival = rival(disks, &applied, &now, &measured.whole);
+        if let Some(rival) = &rival {
+            drifted.push(rival.clone());
+        }
+        let round = self.round(turn, applied, started, drifted, measured, load);
+        Ok(Done { round, rival })
+    }
+
+    /// Before a disk is switched, and before the workload may write to it.
+    fn ensure_unchanged(&self) -> Result<()> {
+        self.hold.map_or(Ok(()), Hold::ensure_unchanged)
     }
 
     fn round(
@@ -243,6 +265,22 @@ impl Bench<'_> {
         vigil.window_ends(end);
         Ok(Some(Interval::between(&earlier, &self.probe.snapshot()?)?))
     }
+}
+
+/// Another program that has switched a disk since the arm was applied, also where it has switched back.
+fn rival(disks: &[Device], applied: &[Applied], now: &[State], whole: &Interval) -> Option<String> {
+    let mut all = disks.iter().zip(applied).zip(now);
+    let differs = all.find_map(|((disk, applied), now)| {
+        let (was, is) = (&applied.effective.active, &now.active);
+        (was != is).then(|| format!("another program switched {} from {was} to {is}", disk.name))
+    });
+    let switched_back = || {
+        let mut devices = whole.devices.iter();
+        // Ours is seen by the first I/O after it.
+        let device = devices.find(|device| device.edges.switches > 1)?;
+        Some(format!("another program switched {} and back", device.name))
+    };
+    differs.or_else(switched_back)
 }
 
 /// False if the workload ended before the deadline; a fio that ends just before its time is not early.

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use super::metric::Metric;
 use super::plan::Plan;
-use super::round::Bench;
+use super::round::{Bench, Done};
 use super::stopping::Stopping;
 use super::turn::{self, Next, Turn};
 use super::{analysis, noise};
@@ -17,9 +17,11 @@ use crate::device::Disks;
 use crate::device::uevents::Uevents;
 use crate::environment::Environment;
 use crate::failure::{Failure, Kind, kind_of};
+use crate::guardian::Guardian;
 use crate::interrupt;
 use crate::journal::{self, Journal, Undo};
-use crate::preflight;
+use crate::output::{remove_unfinished, write_whole};
+use crate::preflight::{self, Hold};
 use crate::probe::{Detail, Probe};
 use crate::report::result::{
     Design, DeviceInfo, Exclusion, ProbeInfo, ResultFile, Resumed, Round, SCHEMA, SCHEMA_VERSION,
@@ -39,6 +41,9 @@ pub struct Experiment<'a> {
     pub workload: &'a mut dyn Workload,
     /// Where a scratch file is made for the workload, to be used instead of the device.
     pub scratch_file: Option<Place>,
+    /// The raw disk that the workload may overwrite.
+    pub hold: Option<Hold>,
+    pub guardian: &'a Guardian,
     pub fio_version: Option<String>,
     pub stopping: Stopping,
     pub seed: u64,
@@ -109,8 +114,9 @@ impl Experiment<'_> {
             None => self.empty_result(&probe),
         };
         if let Some(path) = &self.output {
-            journal::remove_unfinished(path)?;
+            remove_unfinished(path)?;
         }
+        result.notes.extend(self.guardian.take_notes());
         save(self.output.as_deref(), &result)?;
         observer.begin(&result);
 
@@ -198,6 +204,7 @@ impl Experiment<'_> {
             journal: self.journal,
             launcher: self.launcher,
             scratch_file,
+            hold: self.hold.as_ref(),
             uevents: &uevents,
             first: first_states(result),
         };
@@ -212,13 +219,22 @@ impl Experiment<'_> {
             };
             interrupt::check()?;
             observer.round_begins(&turn, &self.arms[turn.planned.arm]);
-            let round = bench.carry_out(&turn)?;
+            let Done { round, rival } = bench.carry_out(&turn)?;
             observer.round_ends(&round);
+            result.notes.extend(self.guardian.take_notes());
             let failed_at_once = round.index == 0 && round.exclusion == Some(Exclusion::Workload);
             let problem = round.problem.clone();
             result.rounds.push(round);
             result.excluded = analysis::excluded_blocks(result);
             save(self.output.as_deref(), result)?;
+            if let Some(rival) = rival {
+                return Err(Failure::invalid(
+                    format!(
+                        "{rival}: the run has ended, for two that switch a disk at the same moment can crash the kernel"
+                    ),
+                    "stop that program (`iosched doctor` names those that are likely), then go on with --resume",
+                ));
+            }
             if let (true, Some(problem)) = (failed_at_once, problem) {
                 return Err(Failure::runtime(
                     format!("the workload failed in the first round: {problem}"),
@@ -322,7 +338,7 @@ pub fn ensure_valid(result: &ResultFile) -> Result<()> {
 fn save(output: Option<&Path>, result: &ResultFile) -> Result<()> {
     match output {
         None => Ok(()),
-        Some(path) => journal::write_whole(path, &to_json(result)?),
+        Some(path) => write_whole(path, &to_json(result)?),
     }
 }
 

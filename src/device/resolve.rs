@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use super::backing::{Backing, backing};
 use super::mounts::{self, Mount};
 use super::{Device, names_in};
 use crate::failure::Failure;
@@ -244,11 +245,9 @@ pub fn stands_on(name: &str) -> BTreeSet<String> {
 
 /// What a loop device reads from: the block device that was bound, or the one with the file system of the bound file.
 fn backing_device(loop_name: &str) -> Option<String> {
-    let metadata = fs::metadata(backing_file(loop_name)?).ok()?;
-    if metadata.file_type().is_block_device() {
-        name_of(metadata.rdev())
-    } else {
-        name_of(metadata.dev())
+    match backing(loop_name)? {
+        Backing::Device(dev) | Backing::File { dev, .. } => name_of(dev),
+        Backing::Unknown => None,
     }
 }
 

@@ -7,8 +7,9 @@ use std::path::Path;
 use rustix::fs::Access;
 use rustix::process::{Resource, getrlimit};
 
-use super::rivals;
 pub use super::rivals::Rival;
+pub use super::writers::Writer;
+use super::{rivals, writers};
 use crate::device::{Device, mounts};
 use crate::failure::Failure;
 use crate::input;
@@ -75,6 +76,7 @@ pub struct Facts {
     pub scratch: Result<String, Trouble>,
     pub journal: Result<String, Trouble>,
     pub rivals: Vec<Rival>,
+    pub writers: Vec<Writer>,
 }
 
 /// Of these disks.
@@ -106,6 +108,7 @@ pub fn read(devices: &[Device]) -> Facts {
         scratch: scratch(),
         journal: journal_state(),
         rivals: rivals::find(Path::new("/")),
+        writers: writers::find(Path::new("/proc")),
         kernel: format!("Linux {release} on {}", name.machine().to_string_lossy()),
     }
 }

@@ -46,6 +46,7 @@ fn healthy() -> Facts {
         scratch: ok(""),
         journal: ok(""),
         rivals: Vec::new(),
+        writers: Vec::new(),
     }
 }
 

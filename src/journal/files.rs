@@ -2,14 +2,15 @@
 //! one behind.
 
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Entry, Journal, Undo, gone_is_fine};
+use super::{Entry, Journal, Undo};
+use crate::output::{gone_is_fine, new_private_directory};
 
 /// Every directory of ours begins with this; nothing else is ever removed with its contents.
 const PREFIX: &str = "iosched-";
@@ -37,10 +38,7 @@ impl TemporaryFiles {
         let name = format!("{PREFIX}{purpose}-{}-{chance:016x}", std::process::id());
         let path = std::path::absolute(parent.join(name))?;
         let entry = journal.record(Undo::Files { path: path.clone() })?;
-        DirBuilder::new()
-            .mode(0o700)
-            .create(&path)
-            .with_context(|| format!("creating {}", path.display()))?;
+        new_private_directory(&path).with_context(|| format!("creating {}", path.display()))?;
         Ok(TemporaryFiles {
             path,
             _entry: entry,

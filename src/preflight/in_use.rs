@@ -13,24 +13,14 @@ use rustix::io::Errno;
 
 use crate::device::mounts::{self, Mount};
 use crate::device::{
-    Device, backing_file, btrfs_members, devices_of, name_of, names_in, stands_on,
+    Backing, Device, backing, btrfs_members, devices_of, name_of, names_in, stands_on,
 };
 
 /// One line for each user that is found, by name of the disk or of the partition. Devices of the `stack` that is to be
 /// measured are no users of each other.
 pub(super) fn all(device: &Device, stack: &[Device], mounts: &[Mount]) -> Vec<String> {
-    let parts = parts(device);
-    let mut uses = mounted(&parts, mounts);
-    uses.extend(btrfs(&parts));
-    uses.extend(swap(&parts));
-    let is_ours = |holder: &String| stack.iter().any(|device| device.name == *holder);
-    let (ours, others): (Vec<_>, Vec<_>) = holders(&parts)
-        .into_iter()
-        .partition(|(_, holder)| is_ours(holder));
-    uses.extend(others.into_iter().map(is_part));
-    uses.extend(looped(&parts));
-    uses.extend(below_a_loop(device, mounts));
-    uses.extend(on_the_same_file(device));
+    let mut uses = named(device, stack, mounts);
+    let (ours, _) = held_by(device, stack);
     if uses.is_empty() && ours.is_empty() && is_held(device) {
         uses.push(format!(
             "{} is held exclusively (file system in another namespace, RAID, LVM, another tool)",
@@ -43,7 +33,32 @@ pub(super) fn all(device: &Device, stack: &[Device], mounts: &[Mount]) -> Vec<St
     uses
 }
 
-/// Whether the kernel knows an exclusive user: of the disk or of any of its partitions, in any namespace.
+/// The same of users that have a name; an exclusive open of this process is none.
+pub(super) fn named(device: &Device, stack: &[Device], mounts: &[Mount]) -> Vec<String> {
+    let parts = parts(device);
+    let mut uses = mounted(&parts, mounts);
+    uses.extend(btrfs(&parts));
+    uses.extend(swap(&parts));
+    let (_, others) = held_by(device, stack);
+    uses.extend(others);
+    uses.extend(looped(&parts));
+    uses.extend(below_a_loop(device, mounts));
+    uses.extend(on_the_same_file(device));
+    uses
+}
+
+/// What is built on the device: devices of the stack, and others.
+fn held_by(device: &Device, stack: &[Device]) -> (Vec<String>, Vec<String>) {
+    let parts = parts(device);
+    let is_ours = |holder: &String| stack.iter().any(|device| device.name == *holder);
+    let (ours, others): (Vec<_>, Vec<_>) = holders(&parts)
+        .into_iter()
+        .partition(|(_, holder)| is_ours(holder));
+    let lines = |held: Vec<(&str, String)>| held.into_iter().map(is_part).collect();
+    (lines(ours), lines(others))
+}
+
+/// Whether the kernel knows an exclusive user, this process included: of the disk or of any of its partitions, in any namespace.
 fn is_held(device: &Device) -> bool {
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
     rustix::fs::open(device.node(), flags, Mode::empty()).err() == Some(Errno::BUSY)
@@ -160,11 +175,17 @@ fn is_part((part, holder): (&str, String)) -> String {
 fn looped(parts: &[Part]) -> Vec<String> {
     let mut found = Vec::new();
     for name in names_in(Path::new("/sys/block")).unwrap_or_default() {
-        let Some(dev) = backing_block_device(&name) else {
-            continue;
-        };
-        for part in parts.iter().filter(|part| part.is(dev)) {
-            found.push(format!("{} is what {name} reads from", part.name));
+        match backing(&name) {
+            Some(Backing::Device(dev)) => {
+                for part in parts.iter().filter(|part| part.is(dev)) {
+                    found.push(format!("{} is what {name} reads from", part.name));
+                }
+            }
+            Some(Backing::Unknown) if parts.iter().all(|part| part.name != name) => found.push(format!(
+                "{} may be what {name} reads from, which is bound to a file that cannot be looked at",
+                parts[0].name
+            )),
+            _ => {}
         }
     }
     found
@@ -172,7 +193,7 @@ fn looped(parts: &[Part]) -> Vec<String> {
 
 /// Our device may itself be a loop on a raw disk or partition; then whoever uses that uses ours.
 fn below_a_loop(device: &Device, mounts: &[Mount]) -> Vec<String> {
-    let Some(dev) = backing_block_device(&device.name) else {
+    let Some(Backing::Device(dev)) = backing(&device.name) else {
         return Vec::new();
     };
     let Some(name) = name_of(dev) else {
@@ -196,25 +217,16 @@ fn below_a_loop(device: &Device, mounts: &[Mount]) -> Vec<String> {
 
 /// Other loop devices on our own's file: nothing in the kernel keeps one from overwriting what the other has mounted.
 fn on_the_same_file(device: &Device) -> Vec<String> {
-    let Some(ours) = backing_file(&device.name).and_then(|path| identity(&path)) else {
+    let Some(ours @ Backing::File { .. }) = backing(&device.name) else {
         return Vec::new();
     };
     let names = names_in(Path::new("/sys/block")).unwrap_or_default();
     names
         .iter()
         .filter(|name| **name != device.name)
-        .filter(|name| backing_file(name).and_then(|path| identity(&path)) == Some(ours))
+        .filter(|name| backing(name) == Some(ours))
         .map(|name| format!("{} is on the same file as {name}", device.name))
         .collect()
-}
-
-fn identity(file: &Path) -> Option<(u64, u64)> {
-    let metadata = fs::metadata(file).ok()?;
-    metadata.is_file().then(|| (metadata.dev(), metadata.ino()))
-}
-
-fn backing_block_device(loop_name: &str) -> Option<u64> {
-    block_device(&backing_file(loop_name)?)
 }
 
 fn block_device(path: &Path) -> Option<u64> {

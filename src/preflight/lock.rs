@@ -1,109 +1,79 @@
-//! One comparison on a disk at a time. The lock is the one that udev respects: while it is held, udev does not act on the
-//! `change` events of the disk, and so no rule sets the scheduler back when a writer closes the raw node.
-
-use std::fs;
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
+//! One comparison on a disk at a time, and none on a disk that a killed run has left changed.
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
-use rustix::fs::{FlockOperation, Mode, OFlags, flock};
-use rustix::io::Errno;
+use anyhow::Result;
 
 use crate::device::Device;
 use crate::failure::Failure;
-use crate::journal;
+use crate::interrupt;
+use crate::journal::{self, Found};
+use crate::lock::{self, Lock, Outcome};
 
 /// So long the guardian of a killed run may take.
 const PATIENCE: Duration = Duration::from_secs(5);
+const POLL: Duration = Duration::from_millis(20);
 
-/// Held until the descriptor is closed. Opened for reading: closing it makes no event. Refused when another holds it, and
-/// when a killed run has left its settings on the disk: they would be taken for those of its user.
-pub fn lock(device: &Device) -> Result<OwnedFd> {
-    let node = device.node();
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let file = rustix::fs::open(&node, flags, Mode::empty())
-        .with_context(|| format!("opening {}", node.display()))?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => refuse_left_behind(device).map(|()| file),
-        Err(Errno::WOULDBLOCK) => {
-            let who = holder(&node.display().to_string()).unwrap_or_else(|| {
-                "another iosched, udev, systemd-repart or a partitioning tool".to_owned()
-            });
-            Err(Failure::refused(
-                format!("{} is locked by {who}", node.display()),
-                "wait until that is done, then try again",
-            ))
-        }
-        Err(error) => Err(error).with_context(|| format!("locking {}", node.display())),
-    }
-}
-
-/// A killed run's lock is free before its guardian is done.
-fn refuse_left_behind(device: &Device) -> Result<()> {
+/// Refused when another holds it, and when a killed run has left its settings on the disk: they would be taken for those of
+/// its user. A killed run's lock is free before its guardian is done; the guardian needs the lock for that, so it is not
+/// held while this waits.
+pub fn lock(device: &Device) -> Result<Lock> {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let left_behind = journal::left_behind()?;
-        let mut left = left_behind.iter().flatten();
-        let Some(left) = left.find(|left| left.has_queue_of(device)) else {
-            return Ok(());
+        let lock = match lock::try_take(device)? {
+            Outcome::Taken(lock) => lock,
+            Outcome::Busy(holder) => {
+                let who = holder.map_or_else(
+                    || "another iosched, udev, systemd-repart or a partitioning tool".to_owned(),
+                    |holder| format!("process {} {}", holder.pid, holder.name),
+                );
+                return Err(Failure::refused(
+                    format!(
+                        "{} is locked by {}",
+                        device.node().display(),
+                        who.trim_end()
+                    ),
+                    "wait until that is done, then try again",
+                ));
+            }
         };
+        let Some(left) = left_of(device)? else {
+            return Ok(lock);
+        };
+        drop(lock);
         if Instant::now() >= deadline {
-            return Err(Failure::refused(
-                format!(
-                    "process {} was killed and left the settings of {} changed",
-                    left.pid, device.name
-                ),
-                "put them back first: `iosched restore`",
-            ));
+            return Err(refusal(device, &left));
         }
-        std::thread::sleep(Duration::from_millis(20));
+        interrupt::check()?;
+        std::thread::sleep(POLL);
     }
 }
 
-/// The process behind the lock, as far as the kernel tells.
-fn holder(node: &str) -> Option<String> {
-    let metadata = fs::metadata(node).ok()?;
-    let table = fs::read_to_string("/proc/locks").ok()?;
-    let dev = metadata.dev();
-    let pid = holder_pid(
-        &table,
-        rustix::fs::major(dev),
-        rustix::fs::minor(dev),
-        metadata.ino(),
-    )?;
-    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    Some(
-        format!("process {pid} {}", name.trim())
-            .trim_end()
-            .to_owned(),
-    )
+/// What another process has noted of this disk. Whoever holds the disk's lock is the only one that may change it: a journal
+/// with its settings is of a process that has ended, or is just ending.
+fn left_of(device: &Device) -> Result<Option<Found>> {
+    let found = journal::of_others()?;
+    Ok(found.into_iter().find(|found| match found {
+        Found::LeftBehind(left) => left.has_queue_of(device),
+        Found::Suspect(suspect) => suspect.may_concern(device),
+    }))
 }
 
-/// `1: FLOCK  ADVISORY  WRITE 812 00:05:123 0 EOF`: numbers of the file system in hexadecimal, then the inode.
-fn holder_pid(table: &str, major: u32, minor: u32, inode: u64) -> Option<u32> {
-    let file = format!("{major:02x}:{minor:02x}:{inode}");
-    table.lines().find_map(|line| {
-        let mut fields = line.split_whitespace().skip(1);
-        let kind = fields.next()?;
-        let pid = fields.nth(2)?;
-        (kind == "FLOCK" && fields.next()? == file).then(|| pid.parse().ok())?
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_holder_is_found_by_file() {
-        let table = "1: POSIX  ADVISORY  WRITE 11 00:06:345 0 EOF\n\
-            2: FLOCK  ADVISORY  WRITE 12 00:1f:345 0 EOF\n\
-            2: -> FLOCK  ADVISORY  WRITE 99 00:06:345 0 EOF\n\
-            3: FLOCK  ADVISORY  WRITE 13 00:06:345 0 EOF\n";
-        assert_eq!(holder_pid(table, 0, 6, 345), Some(13));
-        assert_eq!(holder_pid(table, 0, 31, 345), Some(12));
-        assert_eq!(holder_pid(table, 0, 6, 346), None);
+fn refusal(device: &Device, left: &Found) -> anyhow::Error {
+    match left {
+        Found::LeftBehind(left) => Failure::refused(
+            format!(
+                "process {} was killed and left the settings of {} changed",
+                left.pid, device.name
+            ),
+            "put them back first: `iosched restore`",
+        ),
+        Found::Suspect(suspect) => Failure::refused(
+            format!(
+                "{} may still have the settings of a killed run, and they would be taken for yours: {suspect}",
+                device.name
+            ),
+            suspect.way_out(),
+        ),
     }
 }

@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
+use super::queue_file::write;
 use super::state::{self, Choice, choice};
 use super::value::{self, Kept};
-use super::{NONE, NR_REQUESTS, WBT_LAT_USEC, is_of_scheduler, jiffy_ns, write};
+use super::{NONE, NR_REQUESTS, WBT_LAT_USEC, is_of_scheduler, jiffy_ns};
 use crate::arm::Arm;
 use crate::device::{DepthSource, Device, HardwareDepth};
 use crate::failure::Failure;
@@ -22,6 +23,9 @@ pub struct SavedQueue {
     pub device: String,
     /// Another disk that came to the same name is left alone.
     pub diskseq: Option<u64>,
+    /// Tells disks apart where the kernel has no `diskseq`.
+    #[serde(default)]
+    pub serial: Option<String>,
     pub active: String,
     pub settings: BTreeMap<String, String>,
     pub hardware_depth: Option<HardwareDepth>,
@@ -45,6 +49,7 @@ impl SavedQueue {
         let mut saved = SavedQueue {
             device: device.name.clone(),
             diskseq: device.diskseq,
+            serial: device.serial(),
             active: state.active,
             settings: state.settings,
             hardware_depth: state.hardware_depth,
@@ -53,6 +58,15 @@ impl SavedQueue {
         };
         saved.trust_nr_requests_over_nr_tags(device.reserved_tags());
         Ok(saved)
+    }
+
+    /// Whether `device` is the disk that was saved, and not another one that came to its name.
+    pub fn is_of(&self, device: &Device) -> bool {
+        let same_serial = || match (&self.serial, device.serial()) {
+            (Some(then), Some(now)) => *then == now,
+            _ => true,
+        };
+        self.device == device.name && self.diskseq == device.diskseq && same_serial()
     }
 
     /// Without debugfs, `nr_requests` under `none` is the better guess: it shows a resize as long as `none` stays.
@@ -139,7 +153,7 @@ fn resize(device: &Device, nr_requests: u32) -> Result<()> {
         nr_requests + 1
     };
     write(device, NR_REQUESTS, &neighbour.to_string())?;
-    write(device, NR_REQUESTS, &nr_requests.to_string())
+    write(device, NR_REQUESTS, &nr_requests.to_string()).map(drop)
 }
 
 /// Makes `nr_requests` under `none` what it says: a number that was shown already was ignored, whatever the true depth.
@@ -162,7 +176,7 @@ pub fn restore(saved: &SavedQueue) -> Result<()> {
     let Some(device) = Device::by_name(&saved.device)? else {
         return Ok(());
     };
-    if device.diskseq != saved.diskseq {
+    if !saved.is_of(&device) {
         return Ok(());
     }
     let mut problems = Vec::new();
@@ -215,7 +229,7 @@ fn put_back_nr_requests_of_none(device: &Device, saved: &SavedQueue) -> Result<(
         return Ok(());
     }
     if wanted == depth.depth.saturating_add(device.reserved_tags()) {
-        return write(device, NR_REQUESTS, &wanted.to_string());
+        return write(device, NR_REQUESTS, &wanted.to_string()).map(drop);
     }
     if let Some(other) = choice(device)?.other_than(NONE) {
         write(device, "scheduler", other)?;
@@ -240,7 +254,7 @@ fn put_back_settings(device: &Device, saved: &SavedQueue) -> Result<()> {
         }
         for (name, value) in differing {
             match write(device, name, value) {
-                Ok(()) => refused.remove(name),
+                Ok(_) => refused.remove(name),
                 Err(error) => refused.insert(name, format!("{error:#}")),
             };
         }
@@ -271,6 +285,7 @@ mod tests {
         SavedQueue {
             device: "no-such-disk".into(),
             diskseq: None,
+            serial: None,
             active: active.into(),
             settings: settings
                 .iter()

@@ -87,6 +87,10 @@ impl Workload for CommandLine {
         self.writes
     }
 
+    fn may_claim_the_device(&self) -> bool {
+        true
+    }
+
     fn fixed(&self) -> Fixed {
         Fixed::Work
     }

@@ -42,6 +42,10 @@ pub trait Workload {
     fn description(&self) -> serde_json::Value;
     /// Whether it writes to what it is given: the device itself, or a scratch file.
     fn writes(&self) -> bool;
+    /// Whether it may need the raw device for itself alone, as `mkfs` does: nobody else then holds it exclusively.
+    fn may_claim_the_device(&self) -> bool {
+        false
+    }
     fn fixed(&self) -> Fixed;
     /// From `start` to the beginning of the ramp: processes that come earlier than the measured one.
     fn lead(&self) -> Duration {

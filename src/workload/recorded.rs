@@ -66,6 +66,25 @@ pub fn workload(description: &Value, may_write: bool) -> Result<Box<dyn Workload
     }
 }
 
+/// A line for each program that the workload of a result file starts, with the jobs of a fio.
+pub fn commands(description: &Value) -> Vec<String> {
+    match Description::deserialize(description) {
+        Err(_) => Vec::new(),
+        Ok(Description::Command { argv, .. }) => vec![format!("{argv:?}")],
+        Ok(Description::Fio { processes, .. }) => processes
+            .iter()
+            .map(|process| {
+                let job = process.job.lines().filter(|line| !line.is_empty());
+                format!(
+                    "fio ({}): {}",
+                    process.label,
+                    job.collect::<Vec<_>>().join("; ")
+                )
+            })
+            .collect(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

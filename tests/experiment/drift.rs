@@ -173,8 +173,33 @@ fn an_attribute_that_changes_spoils_the_round_and_those_after_it() {
 
 #[test]
 #[ignore = "root"]
-fn a_scheduler_that_changes_meanwhile_spoils_rounds() {
-    trouble("echo bfq > QUEUE/scheduler", "-> bfq", false);
+fn another_writer_of_the_scheduler_ends_the_run() {
+    let back = "s=$(sed 's/.*\\[//; s/\\].*//' QUEUE/scheduler); echo bfq > QUEUE/scheduler; READ; \
+        echo $s > QUEUE/scheduler; READ";
+    let and_back = back.replace("READ", READ_A_LITTLE);
+    for (switch, says) in [
+        ("echo bfq > QUEUE/scheduler", "to bfq"),
+        (and_back.as_str(), "and back"),
+    ] {
+        let ((disk, before), program) = (disk(), Program::new(BINARY));
+        let script = format!("{READ_A_LITTLE}; if [ $IOSCHED_BLOCK = 1 ]; then {switch}; fi");
+        let script = script.replace("QUEUE", &disk.device.sysfs("queue").display().to_string());
+        let how = ["--rounds", "4", "--", "sh", "-c", &script];
+        let ended = ab(&program, &disk, &[&arms(&["none", "kyber"]), &how]);
+        let who = format!("another program switched {}", disk.device.name);
+        ended.ends(6, &[&who, says, "can crash the kernel", "--resume"]);
+        is_as_before(&disk, &before);
+        let result = program.result("result");
+        assert_eq!(text(&result, "/status"), "failed");
+        let rounds = list(&result, "/rounds");
+        assert_eq!(rounds.len(), 3, "the first of block 1 is the last");
+        assert_eq!(text(&rounds[2], "/exclusion"), "drifted_settings");
+        // It goes on, and meets the same program again.
+        let resume = ["run", "--resume", "result"];
+        program.run(&resume).ends(6, &[&who]);
+        assert_eq!(list(&program.result("result"), "/rounds").len(), 4);
+        is_as_before(&disk, &before);
+    }
 }
 
 #[test]

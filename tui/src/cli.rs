@@ -1,5 +1,7 @@
 //! The arguments of `iosched`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Look: what does the I/O scheduler do to each process?
@@ -192,6 +194,12 @@ pub struct Restore {
     /// Show what was left behind and change nothing
     #[arg(long)]
     pub list: bool,
+    /// Put back what this journal says, although somebody else could have written it; look at it with --list first
+    #[arg(long, value_name = "JOURNAL", conflicts_with = "list")]
+    pub trust: Option<PathBuf>,
+    /// Put nothing back: keep this journal under another name, so that it holds nothing up any more
+    #[arg(long, value_name = "JOURNAL", conflicts_with_all = ["list", "trust"])]
+    pub set_aside: Option<PathBuf>,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

@@ -1,50 +1,39 @@
 //! `iosched restore`.
 
 use std::io::Write;
+use std::path::Path;
 
 use anyhow::Result;
 use iosched::failure::Failure;
-use iosched::journal;
+use iosched::journal::{self, Found, LeftBehind, Origin, Suspect};
 use iosched::report::escape;
 
 use crate::cli::Restore;
 
 pub fn run(arguments: &Restore) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    if let Some(path) = &arguments.trust {
+        return put_back_trusted(path);
+    }
+    if let Some(path) = &arguments.set_aside {
+        return set_aside(path);
+    }
     let left_behind = journal::left_behind()?;
     if left_behind.is_empty() {
-        writeln!(out, "Nothing was left behind.")?;
-        return Ok(());
+        return say("Nothing was left behind.");
     }
     let mut problems = Vec::new();
-    for left in left_behind {
-        let left = match left {
-            Ok(left) => left,
-            Err(error) => {
-                problems.push(format!("{error:#}"));
-                continue;
+    for found in left_behind {
+        match found {
+            Found::Suspect(suspect) => {
+                show_suspect(&suspect)?;
+                problems.push(format!("{suspect}\n  {}", suspect.way_out()));
             }
-        };
-        let when = if left.rebooted {
-            ", before the last boot"
-        } else {
-            ""
-        };
-        writeln!(
-            out,
-            "Process {} ({}){when} left behind:",
-            left.pid,
-            escape::line(&left.command)
-        )?;
-        for line in left.describe() {
-            writeln!(out, "  {}", escape::line(&line))?;
-        }
-        if !arguments.list {
-            let errors = left.restore()?;
-            if errors.is_empty() {
-                writeln!(out, "All of it was put back.")?;
+            Found::LeftBehind(left) => {
+                show(&left)?;
+                if !arguments.list {
+                    problems.extend(put_back(left)?);
+                }
             }
-            problems.extend(errors.iter().map(|error| format!("{error:#}")));
         }
     }
     if problems.is_empty() {
@@ -52,6 +41,71 @@ pub fn run(arguments: &Restore) -> Result<()> {
     }
     Err(Failure::runtime(
         problems.join("\n"),
-        "what could not be put back stays listed in `iosched restore --list`; mend the cause and try again",
+        "what was not put back stays listed in `iosched restore --list`",
     ))
+}
+
+fn put_back(left: LeftBehind) -> Result<Vec<String>> {
+    let errors = left.restore()?;
+    if errors.is_empty() {
+        say("All of it was put back.")?;
+    }
+    Ok(errors.iter().map(|error| format!("{error:#}")).collect())
+}
+
+fn put_back_trusted(path: &Path) -> Result<()> {
+    let left = journal::trusted(path)?;
+    show(&left)?;
+    let problems = put_back(left)?;
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::runtime(
+        problems.join("\n"),
+        "fix the cause and try again",
+    ))
+}
+
+fn set_aside(path: &Path) -> Result<()> {
+    let aside = journal::set_aside(path)?;
+    say(&format!(
+        "Nothing was put back. The journal is kept as {}",
+        aside.display()
+    ))
+}
+
+fn show(left: &LeftBehind) -> Result<()> {
+    let when = match left.origin() {
+        Origin::ThisBoot => "",
+        Origin::EarlierBoot => ", before the last boot",
+        Origin::AnotherMachine => ", on another machine",
+    };
+    let since = match left.started() {
+        "" => String::new(),
+        time => format!(", started {time}"),
+    };
+    say(&format!(
+        "Process {} ({}){since}{when} left behind:",
+        left.pid,
+        left.command()
+    ))?;
+    for line in left.describe() {
+        say(&format!("  {line}"))?;
+    }
+    Ok(())
+}
+
+fn show_suspect(suspect: &Suspect) -> Result<()> {
+    match suspect.content() {
+        Some(content) => show(content),
+        None => say(&format!("{} cannot be read.", suspect.path.display())),
+    }
+}
+
+fn say(line: &str) -> Result<()> {
+    Ok(writeln!(
+        std::io::stdout().lock(),
+        "{}",
+        escape::line(line)
+    )?)
 }

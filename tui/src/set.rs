@@ -2,12 +2,14 @@
 
 use std::io::Write;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use iosched::arm::Arm;
 use iosched::device::Device;
+use iosched::guardian;
+use iosched::journal::{Journal, Undo};
 use iosched::preflight::{self, Intent};
 use iosched::report::{escape, units};
-use iosched::scheduler;
+use iosched::scheduler::{self, Applied, SavedQueue, State};
 
 use crate::cli::Set;
 
@@ -28,9 +30,25 @@ pub fn run(arguments: &Set) -> Result<()> {
     // Refused while a comparison is at work on the device.
     let _lock = preflight::lock(&device)?;
     let before = scheduler::read(&device)?;
-    let applied = scheduler::apply(&device, &arm)?;
-    let after = &applied.effective;
+    let applied = apply(&device, &arm)?;
+    notes.extend(applied.notes.clone());
+    print(&device, &before, &applied, &notes)
+}
 
+/// All of it or nothing: when this process is killed in the middle, the guardian undoes what was done.
+fn apply(device: &Device, arm: &Arm) -> Result<Applied> {
+    let before = SavedQueue::take(device, std::slice::from_ref(arm))?;
+    let journal = Journal::create()?;
+    let launcher = std::env::current_exe().context("finding this program's own path")?;
+    let _guardian = guardian::start(&launcher, &journal)?;
+    let entry = journal.record(Undo::Queue(before))?;
+    let applied = scheduler::apply(device, arm)?;
+    entry.keep()?;
+    Ok(applied)
+}
+
+fn print(device: &Device, before: &State, applied: &Applied, notes: &[String]) -> Result<()> {
+    let after = &applied.effective;
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
@@ -52,15 +70,10 @@ pub fn run(arguments: &Set) -> Result<()> {
             None => lines.push(format!("{attribute}: {value} (new)")),
         }
     }
-    for attribute in before
-        .settings
-        .keys()
-        .filter(|name| !after.settings.contains_key(*name))
-    {
-        lines.push(format!("{attribute}: gone"));
-    }
-    let notes = notes.iter().chain(&applied.notes);
-    lines.extend(notes.map(|note| format!("note: {note}")));
+    let is_gone = |name: &&String| !after.settings.contains_key(*name);
+    let gone = before.settings.keys().filter(is_gone);
+    lines.extend(gone.map(|name| format!("{name}: gone")));
+    lines.extend(notes.iter().map(|note| format!("note: {note}")));
     for line in lines {
         writeln!(out, "  {}", escape::line(&line))?;
     }

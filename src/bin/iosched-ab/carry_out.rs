@@ -1,17 +1,20 @@
 //! What `run`, `aa`, `demo` and `--resume` have in common once they know what they want.
 
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use iosched::ab::run::{self as experiment, Experiment};
 use iosched::ab::stopping::Stopping;
 use iosched::failure::Failure;
 use iosched::journal::Journal;
+use iosched::output;
 use iosched::report::result::ResultFile;
 use iosched::report::text;
 use iosched::scratch::{Model, Scratch};
+use rustix::fs::{FileType, OFlags};
 
 use crate::note;
 use crate::progress::Progress;
@@ -22,13 +25,14 @@ const SCRATCH_BYTES: u64 = 1 << 30;
 /// Runs it, prints the report, names the file. Everything is put back when this returns.
 pub fn carry_out(experiment: Experiment<'_>) -> Result<()> {
     let output = experiment.output.clone();
+    let before = output.as_deref().and_then(version);
     let outcome = {
         let mut progress = Progress::default();
         experiment.run(&mut progress)
     };
     let result = match (outcome, &output) {
         (Ok(result), _) => result,
-        (Err(error), Some(path)) if path.exists() => {
+        (Err(error), Some(path)) if version(path) != before => {
             note(&format!(
                 "the rounds that were done are in {}",
                 path.display()
@@ -49,6 +53,12 @@ pub fn carry_out(experiment: Experiment<'_>) -> Result<()> {
     // The verdict on the run comes before the fate of its print-out.
     experiment::ensure_valid(&result)?;
     printed
+}
+
+/// Every save is a new file in the old one's place.
+fn version(path: &Path) -> Option<(u64, i64, i64)> {
+    let found = std::fs::metadata(path).ok()?;
+    Some((found.ino(), found.mtime(), found.mtime_nsec()))
 }
 
 fn print(result: &ResultFile, output: Option<&Path>) -> Result<()> {
@@ -94,15 +104,40 @@ pub fn seed(wanted: Option<u32>) -> u64 {
     u64::from(wanted.unwrap_or_else(from_clock))
 }
 
-/// None for stdout.
-pub fn output(wanted: Option<&Path>, default_stem: &str) -> Option<PathBuf> {
-    match wanted {
-        Some(path) if path == Path::new("-") => None,
-        Some(path) => Some(path.to_owned()),
+/// Where the result goes, None for stdout; refused now rather than after hours of rounds.
+pub fn output(wanted: Option<&Path>, force: bool, default_stem: &str) -> Result<Option<PathBuf>> {
+    let path = match wanted {
+        Some(path) if path == Path::new("-") => {
+            ensure_stdout_is_open()?;
+            return Ok(None);
+        }
+        Some(path) => path.to_owned(),
         None => {
             let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
             let stamp: String = now.chars().filter(char::is_ascii_alphanumeric).collect();
-            Some(PathBuf::from(format!("{default_stem}-{stamp}.json")))
+            PathBuf::from(format!("{default_stem}-{stamp}.json"))
         }
+    };
+    let advice = "go on with an interrupted run by --resume, ";
+    output::ensure_may_write(&path, force, advice)?;
+    Ok(Some(path))
+}
+
+/// A closed standard output is opened on /dev/null before `main`, for reading and writing; a shell's `>/dev/null` is for
+/// writing alone.
+fn ensure_stdout_is_open() -> Result<()> {
+    let stdout = std::io::stdout();
+    let is_null = rustix::fs::fstat(&stdout).is_ok_and(|found| {
+        found.st_rdev == rustix::fs::makedev(1, 3)
+            && FileType::from_raw_mode(found.st_mode).is_char_device()
+    });
+    let flags =
+        rustix::fs::fcntl_getfl(&stdout).context("asking for the mode of standard output")?;
+    if is_null && flags.contains(OFlags::RDWR) {
+        return Err(Failure::refused(
+            "standard output is closed: the result would be lost",
+            "name a file with -o",
+        ));
     }
+    Ok(())
 }

@@ -126,6 +126,9 @@ pub struct Conditions {
     /// Result file [default: iosched-ab-TIMESTAMP.json]; `-` for stdout
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Overwrite the result file if it exists
+    #[arg(long)]
+    pub force: bool,
 }
 
 #[derive(Args)]
@@ -150,8 +153,11 @@ pub struct Run {
     pub conditions: Conditions,
     /// Go on with an interrupted run, whose file says all but the consents; it is written on
     #[arg(long, value_name = "FILE", conflicts_with_all = ["devices", "arms", "reference", "rounds", "round_time",
-        "ramp", "quick", "metrics", "seed", "output", "dry_run", "limit", "scratch", "scratch_size"])]
+        "ramp", "quick", "metrics", "seed", "output", "force", "dry_run", "limit", "scratch", "scratch_size"])]
     pub resume: Option<PathBuf>,
+    /// Go on with a file that somebody else could have written: its command and settings, which are shown, are yours
+    #[arg(long, requires = "resume")]
+    pub trust: bool,
     /// Print the schedule and touch nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -175,9 +181,12 @@ pub struct Aa {
 
 #[derive(Args)]
 pub struct Demo {
-    /// Result file [default: iosched-ab-demo.json]; `-` for stdout
+    /// Result file [default: iosched-ab-demo-TIMESTAMP.json]; `-` for stdout
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Overwrite the result file if it exists
+    #[arg(long)]
+    pub force: bool,
     #[arg(long, value_name = "N")]
     pub seed: Option<u32>,
 }
@@ -209,6 +218,9 @@ pub struct Report {
     /// Where to [default: stdout]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Overwrite that file if it exists
+    #[arg(long)]
+    pub force: bool,
 }
 
 const GATE_HELP: &str = "\

@@ -1,6 +1,5 @@
 //! `iosched-ab demo`: a reader beside a greedy writer, under every scheduler that this machine has.
 
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -26,9 +25,14 @@ const RAMP: Duration = Duration::from_millis(500);
 const TIME: Duration = Duration::from_secs(2);
 
 pub fn run(arguments: &Demo) -> Result<()> {
+    let output = output(
+        arguments.output.as_deref(),
+        arguments.force,
+        "iosched-ab-demo",
+    )?;
     let journal = Journal::create()?;
     let launcher = std::env::current_exe().context("finding this program's own path")?;
-    let _guardian = guardian::start(&launcher, &journal)?;
+    let guardian = guardian::start(&launcher, &journal)?;
     let mut workload = catalogue::find("probe-hog")?;
     workload.check()?;
     let scratch = make_scratch(Model::Ssd, &journal)?;
@@ -48,10 +52,6 @@ pub fn run(arguments: &Demo) -> Result<()> {
         .position(|arm| arm.scheduler == "none")
         .unwrap_or(0);
     let metrics = ["probe.read_clat_mean:20", "hog.throughput:10"];
-    let default = arguments
-        .output
-        .clone()
-        .unwrap_or_else(|| "iosched-ab-demo.json".into());
     carry_out(Experiment {
         scratch: Some(scratch.truth().clone()),
         disks: device.into(),
@@ -59,6 +59,8 @@ pub fn run(arguments: &Demo) -> Result<()> {
         reference,
         workload: &mut workload,
         scratch_file: None,
+        hold: None,
+        guardian: &guardian,
         fio_version: Fio::new("version", Vec::new()).version().ok(),
         stopping: Stopping::Fixed { blocks: BLOCKS },
         seed: seed(arguments.seed),
@@ -67,7 +69,7 @@ pub fn run(arguments: &Demo) -> Result<()> {
         primary: metrics.iter().map(|text| Metric::parse(text)).collect::<Result<_>>()?,
         journal: &journal,
         launcher: &launcher,
-        output: output(Some(Path::new(&default)), "iosched-ab"),
+        output,
         notes: vec![
             "rounds are short so that the demo is: bfq's first seconds, in which it favours newcomers, are most of \
              them"

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use iosched::arm::Arm;
-use iosched::device::Disks;
-use iosched::preflight::{self, Intent, Severity};
+use iosched::device::{Device, Disks};
+use iosched::preflight::{self, Hold, Intent, Severity};
 use iosched::scratch_file::Place;
 use iosched::workload::Workload;
 
@@ -23,10 +23,22 @@ pub struct Request<'a> {
     pub dry_run: bool,
 }
 
+/// What the workload may write to.
+#[derive(Default)]
+pub struct Granted {
+    /// A scratch file there.
+    pub place: Option<Place>,
+    /// The raw disk, on its owner's word.
+    pub hold: Option<Hold>,
+}
+
 impl Request<'_> {
-    /// Where the workload gets a scratch file, if it does.
-    pub fn grant(&self) -> Result<Option<Place>> {
+    pub fn grant(&self) -> Result<Granted> {
         let writes_raw_device = self.workload.writes() && self.place.is_none();
+        let target = &self.disks.targets[0];
+        let is_asked = writes_raw_device && !self.is_ours && !self.dry_run;
+        // Held from before the first look: what is looked at, asked about and written is one and the same disk.
+        let hold = is_asked.then(|| Hold::open(target, &self.disks.stack));
         let intent = Intent {
             arms: self.arms,
             writes_raw_device,
@@ -47,12 +59,20 @@ impl Request<'_> {
         if let Some(place) = &place {
             note(&format!("the workload is given {place}"));
         }
-        if writes_raw_device && !self.is_ours && !self.dry_run {
-            consent::to_destroy(
-                &self.disks.targets[0],
-                self.conditions.yes_destroy.as_deref(),
-            )?;
+        let hold = match hold.transpose()? {
+            Some(hold) => Some(self.ask(target, hold)?),
+            None => None,
+        };
+        Ok(Granted { place, hold })
+    }
+
+    /// Much may have happened until the answer came.
+    fn ask(&self, target: &Device, mut hold: Hold) -> Result<Hold> {
+        consent::to_destroy(target, self.conditions.yes_destroy.as_deref())?;
+        hold.ensure_unchanged()?;
+        if !self.workload.may_claim_the_device() {
+            hold.claim()?;
         }
-        Ok(place)
+        Ok(hold)
     }
 }

@@ -1,12 +1,14 @@
 //! `iosched-ab report` and `iosched-ab workloads`.
 
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use iosched::failure::Failure;
 use iosched::input;
-use iosched::journal;
+use iosched::interrupt;
+use iosched::output;
 use iosched::report::read::{self, Unreadable};
 use iosched::report::result::{ResultFile, SCHEMA_VERSION};
 use iosched::report::{
@@ -29,19 +31,31 @@ pub fn run(arguments: &Report) -> Result<()> {
         Format::Ktap => ktap::render(&result),
         Format::Benchfmt => benchfmt::render(&result),
         Format::Bmf => bmf::render(&result),
-        Format::GithubBenchmark => return two_files(&result, arguments.output.as_deref()),
+        Format::GithubBenchmark => return two_files(&result, arguments),
         Format::Openmetrics => openmetrics::render(&result),
     };
     match &arguments.output {
-        Some(path) => journal::write_whole(path, text.as_bytes()),
+        Some(path) => write(path, &text, arguments),
         None => std::io::stdout()
             .write_all(text.as_bytes())
             .context("writing the report"),
     }
 }
 
-fn two_files(result: &ResultFile, output: Option<&Path>) -> Result<()> {
-    let stem = output.ok_or_else(|| {
+fn write(path: &Path, text: &str, arguments: &Report) -> Result<()> {
+    output::ensure_may_write(path, arguments.force, "")?;
+    let is_input = fs::canonicalize(path).ok() == fs::canonicalize(&arguments.file).ok();
+    if path.exists() && is_input {
+        return Err(Failure::refused(
+            format!("{} is the result that is read", path.display()),
+            "name another file",
+        ));
+    }
+    output::write_whole(path, text.as_bytes())
+}
+
+fn two_files(result: &ResultFile, arguments: &Report) -> Result<()> {
+    let stem = arguments.output.as_ref().ok_or_else(|| {
         Failure::usage(
             "github-benchmark is two files, one for each direction",
             "name them: -o NAME writes NAME-smaller.json and NAME-bigger.json",
@@ -49,20 +63,28 @@ fn two_files(result: &ResultFile, output: Option<&Path>) -> Result<()> {
     })?;
     let path = |end: &str| PathBuf::from(format!("{}-{end}.json", stem.display()));
     let files = github_benchmark::render(result);
-    journal::write_whole(&path("smaller"), files.smaller.as_bytes())?;
-    journal::write_whole(&path("bigger"), files.bigger.as_bytes())
+    write(&path("smaller"), &files.smaller, arguments)?;
+    write(&path("bigger"), &files.bigger, arguments)
 }
 
 /// A result file of this version.
 pub fn read(file: &Path) -> Result<ResultFile> {
+    read_with_doubt(file).map(|(result, _)| result)
+}
+
+/// The same, and why somebody else could have written it, if so.
+pub fn read_with_doubt(file: &Path) -> Result<(ResultFile, Option<String>)> {
     let path = file.display();
-    let bytes = input::read(file, input::RESULT_LIMIT).map_err(|error| {
+    let (bytes, doubt) = input::read_with_doubt(file, input::RESULT_LIMIT).map_err(|error| {
+        if let Some(signal) = interrupt::received() {
+            return Failure::interrupted(signal);
+        }
         Failure::usage(
             format!("cannot read {path}: {error}"),
             "name a result file of iosched-ab",
         )
     })?;
-    read::parse(&bytes).map_err(|why| match why {
+    let result = read::parse(&bytes).map_err(|why| match why {
         Unreadable::Json(error) => Failure::usage(
             format!("{path} is not a result of iosched-ab: {error}"),
             "name a file that `iosched-ab run` wrote",
@@ -77,7 +99,8 @@ pub fn read(file: &Path) -> Result<ResultFile> {
             format!("{path} contradicts itself: {what}"),
             "take the file as `iosched-ab run` wrote it",
         ),
-    })
+    })?;
+    Ok((result, doubt))
 }
 
 pub fn workloads() -> Result<()> {

@@ -23,8 +23,9 @@ use crate::permission::Request;
 use crate::place;
 use crate::report;
 
-pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
-    let earlier = report::read(file)?;
+/// `trust`: the user has seen what the file asks for.
+pub fn run(file: &Path, trust: bool, arguments: &Conditions) -> Result<()> {
+    let (earlier, doubt) = report::read_with_doubt(file)?;
     if earlier.status == Status::Complete {
         return Err(Failure::usage(
             format!("{} is complete", file.display()),
@@ -40,9 +41,19 @@ pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
             "rotate again with `iosched DEVICE` and F, or start a run with a workload",
         ));
     }
+    show(file, &earlier);
+    if let Some(doubt) = doubt.filter(|_| !trust) {
+        return Err(Failure::refused(
+            format!(
+                "{}: somebody else may have written what it would run: {doubt}",
+                file.display()
+            ),
+            "read the lines above; if they are what you want, say --trust",
+        ));
+    }
     let journal = Journal::create()?;
     let launcher = std::env::current_exe().context("finding this program's own path")?;
-    let _guardian = guardian::start(&launcher, &journal)?;
+    let guardian = guardian::start(&launcher, &journal)?;
     let scratch = match &earlier.device.scratch {
         Some(truth) => Some(make_scratch(truth.model, &journal)?),
         None => None,
@@ -62,7 +73,7 @@ pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
     let consents = arguments.destroy_data || scratch.is_some();
     let mut workload = recorded::workload(&earlier.workload.description, consents)?;
     let earlier_place = earlier.workload.scratch_file.as_ref();
-    let place = Request {
+    let granted = Request {
         disks: &disks,
         arms: &earlier.design.arms,
         workload: &*workload,
@@ -72,7 +83,7 @@ pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
         dry_run: false,
     }
     .grant()?;
-    refuse_another_place(earlier_place, place.as_ref())?;
+    refuse_another_place(earlier_place, granted.place.as_ref())?;
     note(&format!("going on after {} rounds", earlier.rounds.len()));
     carry_out(Experiment {
         scratch: truth,
@@ -80,7 +91,9 @@ pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
         arms: earlier.design.arms.clone(),
         reference: earlier.design.reference,
         workload: &mut *workload,
-        scratch_file: place,
+        scratch_file: granted.place,
+        hold: granted.hold,
+        guardian: &guardian,
         fio_version,
         stopping: earlier.design.stopping,
         seed: earlier.plan.seed,
@@ -94,6 +107,25 @@ pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
         is_placebo: earlier.design.is_placebo,
         earlier: Some(earlier),
     })
+}
+
+/// What the file makes this process do.
+fn show(file: &Path, earlier: &ResultFile) {
+    note(&format!(
+        "{} goes on with {} on {}",
+        file.display(),
+        earlier.workload.name,
+        earlier.device.name()
+    ));
+    for line in recorded::commands(&earlier.workload.description) {
+        note(&format!("  runs {line}"));
+    }
+    for arm in &earlier.design.arms {
+        note(&format!("  sets {arm}"));
+    }
+    if let Some(place) = &earlier.workload.scratch_file {
+        note(&format!("  writes in {}", place.directory.display()));
+    }
 }
 
 /// Another file system may be mounted there now.

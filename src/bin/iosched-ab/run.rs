@@ -41,7 +41,7 @@ struct Wanted<'a> {
 
 pub fn run(arguments: &Run) -> Result<()> {
     if let Some(file) = &arguments.resume {
-        return resume::run(file, &arguments.conditions);
+        return resume::run(file, arguments.trust, &arguments.conditions);
     }
     let arms = arguments
         .arms
@@ -118,9 +118,13 @@ fn compare(wanted: Wanted<'_>) -> Result<()> {
         load(conditions, &["/dev/scratch".into()], true)?;
     }
 
+    let output = match wanted.dry_run {
+        true => None,
+        false => output(conditions.output.as_deref(), conditions.force, "iosched-ab")?,
+    };
     let journal = Journal::create()?;
     let launcher = std::env::current_exe().context("finding this program's own path")?;
-    let _guardian = guardian::start(&launcher, &journal)?;
+    let guardian = guardian::start(&launcher, &journal)?;
     // Dry runs touch nothing: no scratch device is made for them.
     let scratch = match model {
         Some(model) if !wanted.dry_run => Some(make_scratch(model, &journal)?),
@@ -145,7 +149,7 @@ fn compare(wanted: Wanted<'_>) -> Result<()> {
     } else {
         place::wanted(conditions, &disks, &*workload)?
     };
-    let place = Request {
+    let granted = Request {
         disks: &disks,
         arms: &arms,
         workload: &*workload,
@@ -172,7 +176,9 @@ fn compare(wanted: Wanted<'_>) -> Result<()> {
         arms,
         reference,
         workload: &mut *workload,
-        scratch_file: place,
+        scratch_file: granted.place,
+        hold: granted.hold,
+        guardian: &guardian,
         fio_version,
         stopping: wanted.stopping,
         seed: seed(conditions.seed),
@@ -181,7 +187,7 @@ fn compare(wanted: Wanted<'_>) -> Result<()> {
         primary,
         journal: &journal,
         launcher: &launcher,
-        output: output(conditions.output.as_deref(), "iosched-ab"),
+        output,
         notes: scratch
             .as_ref()
             .and_then(|scratch| scratch.fallback().map(str::to_owned))

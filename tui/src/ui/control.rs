@@ -1,13 +1,14 @@
 //! Changes schedulers and puts them back: through the journal, with a guardian, and under the disk's lock.
 
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use iosched::arm::Arm;
 use iosched::device::Device;
 use iosched::guardian::{self, Guardian};
+use iosched::interrupt;
 use iosched::journal::{Entry, Journal, Undo};
+use iosched::lock::Lock;
 use iosched::preflight::{self, Intent};
 use iosched::scheduler::{self, Applied, SavedQueue};
 
@@ -27,7 +28,7 @@ struct Held {
     device: Device,
     baseline: SavedQueue,
     entry: Option<Entry>,
-    _lock: OwnedFd,
+    _lock: Lock,
 }
 
 impl Control {
@@ -64,6 +65,8 @@ impl Control {
         let held = &mut self.held[at];
         match (put_back, held.entry.take()) {
             (true, None) => {
+                // A guardian that was killed and cannot be replaced ends what it guarded.
+                interrupt::check()?;
                 if self.guardian.is_none() && !self.is_guarded {
                     self.guardian = Some(guardian::start(&self.launcher, &self.journal)?);
                 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use anyhow::{Result, ensure};
-use iosched::journal::write_whole;
+use iosched::output::write_whole;
 use iosched::report::escape;
 use iosched::report::live::LiveProcess;
 

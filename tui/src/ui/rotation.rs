@@ -12,7 +12,7 @@ use iosched::ab::{analysis, exclusion, run, values};
 use iosched::arm::Arm;
 use iosched::device::Device;
 use iosched::environment::Environment;
-use iosched::journal::write_whole;
+use iosched::output::write_whole;
 use iosched::probe::Probe;
 use iosched::report::result::{
     self, Design, DeviceInfo, Evidence, Exclusion, ProbeInfo, ResultFile, Status, WorkloadInfo,

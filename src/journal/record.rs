@@ -1,0 +1,142 @@
+//! What stands in a journal: who wrote it, in which boot of which machine, and what is to be undone.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use super::undo::Undo;
+
+pub(super) const FORMAT: u32 = 1;
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Record {
+    pub format: u32,
+    pub process: ProcessId,
+    pub boot_id: String,
+    /// Of `/etc/machine-id`; a journal may lie on a disk that was moved or copied.
+    #[serde(default)]
+    pub machine_id: Option<String>,
+    /// When the process began, as RFC 3339.
+    #[serde(default)]
+    pub started: Option<String>,
+    pub command: String,
+    /// In the order of the changes; undone from the last to the first.
+    pub entries: Vec<(u64, Undo)>,
+}
+
+/// Where and when a journal was written, as far as it matters for what can still be undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    ThisBoot,
+    /// The kernel has reset all but files.
+    EarlierBoot,
+    /// Nothing in it is of this machine.
+    AnotherMachine,
+}
+
+impl Record {
+    pub fn of_this_process() -> Result<Self> {
+        Ok(Record {
+            format: FORMAT,
+            process: ProcessId::current()?,
+            boot_id: boot_id(),
+            machine_id: machine_id(),
+            started: Some(
+                humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string(),
+            ),
+            command: std::env::args().collect::<Vec<_>>().join(" "),
+            entries: Vec::new(),
+        })
+    }
+
+    pub fn origin(&self) -> Origin {
+        if self.boot_id == boot_id() {
+            return Origin::ThisBoot;
+        }
+        match (&self.machine_id, machine_id()) {
+            (Some(then), Some(now)) if *then != now => Origin::AnotherMachine,
+            _ => Origin::EarlierBoot,
+        }
+    }
+
+    pub fn is_of_this_process(&self) -> bool {
+        self.origin() == Origin::ThisBoot
+            && ProcessId::current().is_ok_and(|process| process == self.process)
+    }
+
+    pub fn is_alive(&self) -> bool {
+        self.origin() == Origin::ThisBoot && self.process.is_alive()
+    }
+}
+
+/// A process that can be told from a later one with the same number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ProcessId {
+    pub pid: u32,
+    pub start_time_ticks: u64,
+}
+
+impl ProcessId {
+    fn current() -> Result<Self> {
+        let pid = std::process::id();
+        let start_time_ticks =
+            start_time_ticks(pid).context("reading the start time of this process")?;
+        Ok(ProcessId {
+            pid,
+            start_time_ticks,
+        })
+    }
+
+    fn is_alive(&self) -> bool {
+        start_time_ticks(self.pid) == Some(self.start_time_ticks)
+    }
+}
+
+/// Field 22 of `/proc/PID/stat`; the name in field 2 may hold spaces and parentheses.
+fn start_time_ticks(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, after_name) = stat.rsplit_once(')')?;
+    let state = after_name.split_whitespace().next()?;
+    if state == "Z" {
+        return None;
+    }
+    after_name.split_whitespace().nth(19)?.parse().ok()
+}
+
+fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
+}
+
+fn machine_id() -> Option<String> {
+    let text = fs::read_to_string("/etc/machine-id").ok()?;
+    let text = text.trim();
+    let is_one = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_one.then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boots_and_machines_are_told_apart() {
+        let mut record = Record::of_this_process().unwrap();
+        assert_eq!(record.origin(), Origin::ThisBoot);
+        assert!(record.is_alive());
+        record.boot_id = "another".to_owned();
+        assert_eq!(record.origin(), Origin::EarlierBoot);
+        assert!(!record.is_alive());
+        record.machine_id = Some("0".repeat(32));
+        let expected = match machine_id() {
+            Some(_) => Origin::AnotherMachine,
+            None => Origin::EarlierBoot,
+        };
+        assert_eq!(record.origin(), expected);
+        record.machine_id = None;
+        assert_eq!(record.origin(), Origin::EarlierBoot);
+    }
+}

@@ -1,0 +1,114 @@
+//! One writer of a disk's scheduler at a time: two that switch it at the same moment can crash the kernel (Linux 6.16 and
+//! later, see docs/kernels.md).
+//!
+//! The lock is the one that udev respects: while it is held, udev does not act on the `change` events of the disk, and so
+//! no rule sets the scheduler back when a writer closes the raw node. Whoever writes holds it: a run, the terminal UI and
+//! `set` from before their first write to after their last, the guardian and `restore` around each queue that they put back.
+
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::io::Errno;
+
+use crate::device::Device;
+use crate::interrupt;
+
+const POLL: Duration = Duration::from_millis(20);
+
+/// Held until it is dropped, or until the last process that inherited it has ended.
+#[derive(Debug)]
+pub struct Lock(#[expect(dead_code, reason = "held for its lock alone")] OwnedFd);
+
+/// Who holds a disk's lock, as far as the kernel tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    pub pid: u32,
+    pub name: String,
+}
+
+impl Holder {
+    /// Another process of this project: it may be about to write.
+    pub fn is_one_of_ours(&self) -> bool {
+        self.name.starts_with("iosched")
+    }
+}
+
+pub enum Outcome {
+    Taken(Lock),
+    Busy(Option<Holder>),
+}
+
+/// Without waiting. The node is opened for reading: closing it makes no event.
+pub fn try_take(device: &Device) -> Result<Outcome> {
+    let node = device.node();
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let file = rustix::fs::open(&node, flags, Mode::empty())
+        .with_context(|| format!("opening {}", node.display()))?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Outcome::Taken(Lock(file))),
+        Err(Errno::WOULDBLOCK) => Ok(Outcome::Busy(holder(&node.display().to_string()))),
+        Err(error) => Err(error).with_context(|| format!("locking {}", node.display())),
+    }
+}
+
+/// Waits at most so long, or until a signal asks this process to end.
+pub fn take_within(device: &Device, patience: Duration) -> Result<Outcome> {
+    let deadline = Instant::now() + patience;
+    loop {
+        match try_take(device)? {
+            Outcome::Busy(_) if Instant::now() < deadline => {
+                interrupt::check()?;
+                std::thread::sleep(POLL);
+            }
+            outcome => return Ok(outcome),
+        }
+    }
+}
+
+fn holder(node: &str) -> Option<Holder> {
+    let metadata = fs::metadata(node).ok()?;
+    let table = fs::read_to_string("/proc/locks").ok()?;
+    let dev = metadata.dev();
+    let pid = holder_pid(
+        &table,
+        rustix::fs::major(dev),
+        rustix::fs::minor(dev),
+        metadata.ino(),
+    )?;
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    Some(Holder {
+        pid,
+        name: name.trim().to_owned(),
+    })
+}
+
+/// `1: FLOCK  ADVISORY  WRITE 812 00:05:123 0 EOF`: numbers of the file system in hexadecimal, then the inode.
+fn holder_pid(table: &str, major: u32, minor: u32, inode: u64) -> Option<u32> {
+    let file = format!("{major:02x}:{minor:02x}:{inode}");
+    table.lines().find_map(|line| {
+        let mut fields = line.split_whitespace().skip(1);
+        let kind = fields.next()?;
+        let pid = fields.nth(2)?;
+        (kind == "FLOCK" && fields.next()? == file).then(|| pid.parse().ok())?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_holder_is_found_by_file() {
+        let table = "1: POSIX  ADVISORY  WRITE 11 00:06:345 0 EOF\n\
+            2: FLOCK  ADVISORY  WRITE 12 00:1f:345 0 EOF\n\
+            2: -> FLOCK  ADVISORY  WRITE 99 00:06:345 0 EOF\n\
+            3: FLOCK  ADVISORY  WRITE 13 00:06:345 0 EOF\n";
+        assert_eq!(holder_pid(table, 0, 6, 345), Some(13));
+        assert_eq!(holder_pid(table, 0, 31, 345), Some(12));
+        assert_eq!(holder_pid(table, 0, 6, 346), None);
+    }
+}

@@ -1,0 +1,116 @@
+//! A raw disk that may be overwritten, held from before its owner is asked to the last write. While it is open its number
+//! and name are not given to another disk; while it is open exclusively nobody can mount it, swap on it or build on it.
+
+use std::fs::{self, File};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+
+use anyhow::{Context, Result};
+use rustix::fs::{Mode, OFlags, SeekFrom, seek};
+use rustix::io::Errno;
+
+use super::in_use;
+use crate::device::{Device, mounts};
+use crate::failure::Failure;
+
+pub struct Hold {
+    device: Device,
+    file: File,
+    size_bytes: u64,
+    /// Devices that are measured together with it: no users of it.
+    stack: Vec<Device>,
+    /// Held as long as nobody else may use the disk.
+    claim: Option<OwnedFd>,
+}
+
+impl Hold {
+    /// `stack`: see [`Disks::stack`](crate::device::Disks).
+    pub fn open(device: &Device, stack: &[Device]) -> Result<Self> {
+        let node = device.node();
+        let at = || format!("opening {}", node.display());
+        let file = File::options()
+            .read(true)
+            .custom_flags(OFlags::NONBLOCK.bits() as i32)
+            .open(&node)
+            .with_context(at)?;
+        let hold = Hold {
+            size_bytes: seek(&file, SeekFrom::End(0)).with_context(at)?,
+            device: device.clone(),
+            file,
+            stack: stack.to_vec(),
+            claim: None,
+        };
+        match hold.change()? {
+            None => Ok(hold),
+            Some(change) => Err(hold.failure(&change)),
+        }
+    }
+
+    /// Keeps everybody else from claiming the disk, until this is dropped.
+    pub fn claim(&mut self) -> Result<()> {
+        if self.claim.is_none() {
+            self.claim = Some(self.exclusive()?);
+        }
+        Ok(())
+    }
+
+    fn exclusive(&self) -> Result<OwnedFd> {
+        let node = self.device.node();
+        let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        match rustix::fs::open(&node, flags, Mode::empty()) {
+            Err(Errno::BUSY) => Err(self.failure("it is in exclusive use by somebody else")),
+            other => other.with_context(|| format!("claiming {}", node.display())),
+        }
+    }
+
+    /// That it is the disk whose owner was asked, as large as then, and still nobody else's. Before every write.
+    pub fn ensure_unchanged(&self) -> Result<()> {
+        if let Some(change) = self.change()? {
+            return Err(self.failure(&change));
+        }
+        let mounts = mounts::read()?;
+        let uses = in_use::named(&self.device, &self.stack, &mounts);
+        if !uses.is_empty() {
+            return Err(self.failure(&uses.join(", ")));
+        }
+        if self.claim.is_none() {
+            self.exclusive()?;
+        }
+        Ok(())
+    }
+
+    fn change(&self) -> Result<Option<String>> {
+        let device = &self.device;
+        if !device.is_present() {
+            return Ok(Some(
+                "the disk has gone, or another one has its name".to_owned(),
+            ));
+        }
+        let number = rustix::fs::makedev(device.major, device.minor);
+        let opened = self.file.metadata().context("looking at an open disk")?;
+        let named = fs::metadata(device.node()).map(|metadata| metadata.rdev());
+        if opened.rdev() != number || !matches!(named, Ok(rdev) if rdev == number) {
+            let node = device.node();
+            return Ok(Some(format!("{} is another device now", node.display())));
+        }
+        let size_bytes = seek(&self.file, SeekFrom::End(0)).context("asking for a disk's size")?;
+        let in_sysfs = device.size_bytes()?;
+        if size_bytes != self.size_bytes || in_sysfs != self.size_bytes {
+            let (then, now) = (self.size_bytes, size_bytes.min(in_sysfs));
+            return Ok(Some(format!(
+                "its size was {then} bytes and is {now} bytes"
+            )));
+        }
+        Ok(None)
+    }
+
+    fn failure(&self, change: &str) -> anyhow::Error {
+        Failure::runtime(
+            format!(
+                "{} is no longer what you agreed to overwrite: {change}",
+                self.device.name
+            ),
+            "nothing was written to it since; look at it, then start again",
+        )
+    }
+}

@@ -1,0 +1,147 @@
+//! The one place that writes sysfs: a file below a disk's `queue/`, whatever the caller was told to write.
+//!
+//! The path is walked from the queue's own directory without following a link, so that no attribute name from a command
+//! line, a result file or a journal leads elsewhere. The write itself is made by a child process: a kernel that is stuck in
+//! it (docs/kernels.md names one way) then holds that child and not this program.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::fd::OwnedFd;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use rustix::fs::{Mode, OFlags};
+
+use super::writer::{self, Written};
+use crate::arm;
+use crate::device::Device;
+use crate::failure::Failure;
+
+/// The queue is frozen until the requests under way have ended: seconds on a slow disk.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// The driver is just changing its queues; it is soon done.
+const BUSY_ATTEMPTS: u32 = 5;
+const BUSY_PAUSE: Duration = Duration::from_millis(20);
+/// `statfs` of sysfs.
+const SYSFS_MAGIC: u64 = 0x6265_6572;
+
+/// Disks with a write that has not returned: another one would wait behind it.
+static STUCK: Mutex<Vec<Device>> = Mutex::new(Vec::new());
+
+/// Writes `value` to the attribute `name` below `queue/`, and returns how long the kernel took for it.
+pub(super) fn write(device: &Device, name: &str, value: &str) -> Result<Duration> {
+    refuse_stuck(device)?;
+    let at = || format!("writing {value:?} to {}", shown(device, name));
+    let mut attempts_left = BUSY_ATTEMPTS;
+    loop {
+        let file = open(device, name).with_context(at)?;
+        match writer::write(&file, value.as_bytes(), PATIENCE).with_context(at)? {
+            Written::Done(took) => return Ok(took),
+            Written::Failed(error)
+                if error.kind() == ErrorKind::ResourceBusy && attempts_left > 0 =>
+            {
+                attempts_left -= 1;
+                std::thread::sleep(BUSY_PAUSE);
+            }
+            Written::Failed(error) => return Err(error).with_context(at),
+            Written::Stuck { pid, stack } => {
+                stuck().push(device.clone());
+                return Err(stuck_failure(device, name, pid, &stack));
+            }
+        }
+    }
+}
+
+fn stuck() -> std::sync::MutexGuard<'static, Vec<Device>> {
+    STUCK
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn refuse_stuck(device: &Device) -> Result<()> {
+    if stuck().contains(device) {
+        return Err(Failure::runtime(
+            format!(
+                "{}: an earlier write to its queue has not returned",
+                device.name
+            ),
+            "nothing more is written there",
+        ));
+    }
+    Ok(())
+}
+
+fn stuck_failure(device: &Device, name: &str, pid: u32, stack: &str) -> anyhow::Error {
+    Failure::runtime(
+        format!(
+            "{}: the kernel has not returned from a write to {} for {} s; process {pid} waits in\n{stack}",
+            device.name,
+            shown(device, name),
+            PATIENCE.as_secs()
+        ),
+        format!(
+            "if a request to the disk hangs, the write returns when that ends, and everything is put back then; if \
+             `dmesg` shows an oops of this kernel, the disk cannot be switched any more until the machine is \
+             restarted, which also puts its settings back. Process {pid} keeps the lock of {} until then",
+            device.name
+        ),
+    )
+}
+
+fn shown(device: &Device, name: &str) -> String {
+    device.sysfs("queue").join(name).display().to_string()
+}
+
+/// Never creates a file, never follows a link, never leaves the queue's directory.
+fn open(device: &Device, name: &str) -> io::Result<File> {
+    if let Some(why) = arm::leaves_the_queue(name) {
+        return Err(io::Error::new(
+            ErrorKind::InvalidInput,
+            format!("{name:?} is refused: it {why}"),
+        ));
+    }
+    let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut below: OwnedFd = rustix::fs::open(device.sysfs("queue"), directory, Mode::empty())?;
+    let (directories, file) = name.rsplit_once('/').unwrap_or(("", name));
+    for part in directories.split('/').filter(|part| !part.is_empty()) {
+        below = rustix::fs::openat(&below, part, directory | OFlags::NOFOLLOW, Mode::empty())?;
+    }
+    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(&below, file, flags, Mode::empty())?;
+    if rustix::fs::fstatfs(&file)?.f_type as u64 != SYSFS_MAGIC {
+        return Err(io::Error::new(
+            ErrorKind::InvalidInput,
+            "it is not a file of sysfs",
+        ));
+    }
+    Ok(file.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_but_a_file_below_the_queue_is_opened() {
+        let device = match Device::all().expect("sysfs").into_iter().next() {
+            Some(device) => device,
+            None => return println!("skipped: no disk here"),
+        };
+        for name in [
+            "/etc/passwd",
+            "../size",
+            "iosched/../../size",
+            "./scheduler",
+            "iosched//x",
+            "",
+            "no-such-attribute",
+            "iosched",
+            // `queue/` has no links today; a disk's directory has `bdi` and `subsystem`.
+            "../bdi/read_ahead_kb",
+        ] {
+            assert!(open(&device, name).is_err(), "{name:?}");
+            assert!(write(&device, name, "1").is_err(), "{name:?}");
+        }
+    }
+}
