@@ -4,22 +4,27 @@
 use std::ffi::OsString;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
+use super::ask::{self, Limits};
 use super::fio_process::FioProcess;
 use super::job_file::JobFile;
 use super::{CgroupRef, Fixed, Outcome, Round, Running, Workload, in_file};
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind, kind_of};
 use crate::input;
 
 /// Histogram bins in nanoseconds and `json+` as read here came with version 3.
 const OLDEST_MAJOR: u32 = 3;
 /// Beyond its time a fio has this long to write its result.
 const HANG_GUARD: Duration = Duration::from_secs(30);
+/// Of what a fio may take and say to tell its version.
+const VERSION_LIMITS: Limits = Limits {
+    time: Duration::from_secs(10),
+    bytes: 4096,
+};
 
 pub struct Fio {
     name: String,
@@ -79,11 +84,12 @@ impl Fio {
     pub fn version(&self) -> Result<String> {
         let program = self.program.to_string_lossy();
         let hint = "install it: apt install fio, dnf install fio";
-        let output = Command::new(&self.program)
-            .arg("--version")
-            .output()
-            .map_err(|e| Failure::runtime(format!("cannot run {program}: {e}"), hint))?;
-        let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        let answer = ask::ask(&self.program, &["--version".as_ref()], VERSION_LIMITS);
+        let answer = answer.map_err(|error| match kind_of(&error) {
+            Kind::Interrupted(_) => error,
+            _ => Failure::runtime(format!("{error:#}"), hint),
+        })?;
+        let text = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
         match major_version(&text) {
             Some(major) if major >= OLDEST_MAJOR => Ok(text),
             Some(_) => Err(Failure::runtime(

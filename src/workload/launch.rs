@@ -27,6 +27,8 @@ pub const ARGUMENT: &str = "__launch";
 const FOREGROUND: &str = "__foreground";
 /// As a shell says that a program could not be run.
 const NOT_RUN: u8 = 127;
+/// In bytes, of why a program could not be run.
+const LONGEST_REFUSAL: u64 = 4096;
 
 /// What to start, and where its words go.
 pub struct Launch<'a> {
@@ -87,15 +89,20 @@ pub fn start(launch: &Launch<'_>, group: &Group) -> Result<Process> {
         .with_context(|| format!("starting {}", launch.launcher.display()))?;
     // Our copy of the pipe's other end must go, else its end never comes.
     drop(command);
-    let mut refusal = String::new();
+    let mut refusal = Vec::new();
+    // Whoever says more than that has not become the workload, and finds the pipe closed.
     refusals
-        .read_to_string(&mut refusal)
+        .by_ref()
+        .take(LONGEST_REFUSAL)
+        .read_to_end(&mut refusal)
         .context("waiting for the workload to start")?;
+    drop(refusals);
     let started = Instant::now();
     if !refusal.is_empty() {
         child.wait().context("waiting for the failed start")?;
+        let refusal = one_line(&String::from_utf8_lossy(&refusal));
         return Err(Failure::runtime(
-            format!("cannot run {program}: {}", refusal.trim_end()),
+            format!("cannot run {program}: {refusal}"),
             "see that it is installed and in PATH",
         ));
     }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::journal::Journal;
 use crate::scratch_file::ScratchFile;
 
+pub mod ask; // a short question to a program, and its bounded answer
 pub mod catalogue; // the built-in workloads, by name
 pub mod cgroup; // a control group per process group; its CPU time, and its end
 pub(crate) mod cgroup_mounts; // where the hierarchies are mounted. Pure
