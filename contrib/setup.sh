@@ -7,7 +7,7 @@ set -euo pipefail
 declare -A packages=(
 	[build]="gcc libc6-dev make pkg-config libelf-dev zlib1g-dev clang"
 	[demo]="fio"
-	[test]="fio e2fsprogs btrfs-progs util-linux procps"
+	[test]="fio e2fsprogs btrfs-progs util-linux fdisk procps"
 	[vmtest]="qemu-system-x86 busybox-static cpio kmod xz-utils jq binutils debian-archive-keyring fio blktrace dmsetup"
 	[bench]="fio jq libbpf-tools bpftrace"
 	[lint]="clang-format-19 clang-14 clang-19 jq"

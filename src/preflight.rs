@@ -265,8 +265,21 @@ fn check_destruction(device: &Device, intent: &Intent, report: &mut Report) {
         .into_iter()
         .map(|part| part.name)
         .collect();
-    for what in signatures::found(device) {
-        report.add(Severity::Warning, what, "it will be lost");
+    match signatures::found(device) {
+        Ok(found) => {
+            for what in found {
+                report.add(Severity::Warning, what, "it will be lost");
+            }
+        }
+        // Nothing found and nothing known are two things.
+        Err(error) => report.add(
+            Severity::Warning,
+            format!(
+                "nothing is known of what lies on {}: {error:#}",
+                device.name
+            ),
+            "look for yourself, it will be lost; `wipefs` comes with util-linux",
+        ),
     }
     if !partitions.is_empty() {
         report.add(

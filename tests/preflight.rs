@@ -4,7 +4,7 @@ mod support;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{FileExt, symlink};
 use std::slice;
 
 use iosched::arm::Arm;
@@ -324,19 +324,16 @@ fn what_lies_on_an_unused_disk_is_said() {
     let name = &disk.device.name;
     assert_eq!(says(), [""; 0]);
     run("mkfs.ext4", &["-q", &disk.node()]);
-    assert_eq!(
-        says(),
-        [format!("{name} carries an ext2, ext3 or ext4 file system")]
-    );
+    assert_eq!(says(), [format!("{name} carries ext4")]);
     run("mkswap", &["-f", &disk.node()]);
     assert!(
-        says().contains(&format!("{name} carries swap space")),
+        says().contains(&format!("{name} carries swap")),
         "{:?}",
         says()
     );
     let partition = disk.add_partition();
     run("mkfs.ext4", &["-q", &partition]);
-    let of_partition = format!("{name}p1 carries an ext2, ext3 or ext4 file system");
+    let of_partition = format!("{name}p1 carries ext4");
     assert!(says().contains(&of_partition), "{:?}", says());
     // Who only reads need not know.
     let reading = Intent {
@@ -349,6 +346,83 @@ fn what_lies_on_an_unused_disk_is_said() {
             .iter()
             .any(|finding| finding.what.contains(" carries "))
     );
+}
+
+/// Written byte by byte as their formats have it, none by a tool of ours: what a table of our own once missed.
+#[test]
+#[ignore = "root"]
+fn what_few_know_is_said_too() {
+    let zfs: Vec<(u64, &[u8])> = (0..8)
+        .map(|block| (0x2_0000 + block * 1024, &b"\x0c\xb1\xba\0\0\0\0\0"[..]))
+        .collect();
+    let end = SIZE_BYTES;
+    let cases: [(&str, &[(u64, &[u8])]); 9] = [
+        ("zfs_member", &zfs),
+        (
+            "isw_raid_member",
+            &[(end - 1024, b"Intel Raid ISM Cfg Sig. 1.1.00")],
+        ),
+        ("ddf_raid_member", &[(end - 512, b"\xde\x11\xde\x11")]),
+        ("ceph_bluestore", &[(0, b"bluestore block device\n")]),
+        ("VMFS_volume_member", &[(0x10_0000, b"\x0d\xd0\x01\xc0")]),
+        ("VMFS", &[(0x20_0000, b"\x5e\xf1\xab\x2f")]),
+        ("squashfs", &[(0, b"hsqs"), (28, b"\x04\0\0\0")]),
+        ("erofs", &[(1024, b"\xe2\xe1\xf5\xe0")]),
+        ("oracleasm", &[(32, b"ORCLDISK\0\0")]),
+    ];
+    for (name, pieces) in cases {
+        let disk = LoopDevice::new(SIZE_BYTES);
+        let node = std::fs::File::options()
+            .write(true)
+            .open(disk.node())
+            .expect("the node");
+        for (offset, bytes) in pieces {
+            node.write_all_at(bytes, *offset).expect("written");
+        }
+        node.sync_all().expect("on the disk");
+        assert_eq!(
+            carried(&disk),
+            [format!("{} carries {name}", disk.device.name)]
+        );
+    }
+}
+
+/// The table at the beginning is lost, and the copy at the end can bring it back.
+#[test]
+#[ignore = "root"]
+fn a_partition_table_of_which_the_backup_is_left_is_said() {
+    let disk = LoopDevice::new(SIZE_BYTES);
+    let image = std::fs::read_to_string(disk.device.sysfs("loop/backing_file")).expect("its file");
+    let mut table = std::process::Command::new("sfdisk")
+        .args(["-q", image.trim()])
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .expect("sfdisk");
+    let input = table.stdin.take().expect("its input");
+    std::io::Write::write_all(&mut &input, b"label: gpt\n,10M\n").expect("a table");
+    drop(input);
+    assert!(table.wait().expect("sfdisk").success());
+    let file = std::fs::File::options()
+        .write(true)
+        .open(image.trim())
+        .expect("its file");
+    file.write_all_at(&[0; 1 << 20], 0).expect("the first MiB");
+    file.sync_all().expect("on the disk");
+    run("blockdev", &["--flushbufs", &disk.node()]);
+    assert_eq!(
+        carried(&disk),
+        [format!("{} carries gpt", disk.device.name)]
+    );
+}
+
+/// What is said of it before it is overwritten.
+fn carried(disk: &LoopDevice) -> Vec<String> {
+    let report = check(&disk.device, &writing(&[])).expect("checked");
+    let findings = report.into_result().expect("only warnings").into_iter();
+    let lines = findings.map(|finding| finding.what);
+    lines
+        .filter(|what| what.starts_with(&disk.device.name))
+        .collect()
 }
 
 #[test]
