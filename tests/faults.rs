@@ -136,7 +136,14 @@ impl Tmpfs {
         let path = directory.path().display().to_string();
         run(
             "mount",
-            &["-t", "tmpfs", "-o", &format!("size={kib}k,mode=700"), "none", &path],
+            &[
+                "-t",
+                "tmpfs",
+                "-o",
+                &format!("size={kib}k,mode=700"),
+                "none",
+                &path,
+            ],
         );
         Tmpfs(directory)
     }

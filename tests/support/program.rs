@@ -12,6 +12,7 @@ pub struct Program {
     path: PathBuf,
     state: TempDir,
     work: TempDir,
+    umask: Option<u32>,
 }
 
 impl Program {
@@ -20,7 +21,15 @@ impl Program {
             path: path.into(),
             state: TempDir::new().expect("a temporary directory"),
             work: TempDir::new().expect("a temporary directory"),
+            umask: None,
         }
+    }
+
+    /// Everything that it starts has this umask.
+    #[must_use]
+    pub fn with_umask(mut self, umask: u32) -> Self {
+        self.umask = Some(umask);
+        self
     }
 
     /// Where it runs and puts its files.
@@ -43,7 +52,15 @@ impl Program {
 
     /// Another program that sees the same state.
     pub fn command_of(&self, path: &Path, arguments: &[&str]) -> Command {
-        let mut command = Command::new(path);
+        let mut command = match self.umask {
+            None => Command::new(path),
+            Some(umask) => {
+                let mut shell = Command::new("sh");
+                let script = format!("umask {umask:03o}; exec \"$0\" \"$@\"");
+                shell.args(["-c", &script]).arg(path);
+                shell
+            }
+        };
         command
             .args(arguments)
             .env("IOSCHED_STATE_DIR", self.state())

@@ -1,0 +1,388 @@
+//! SIGKILL at any moment of everything that changes a disk: `run`, `run --resume`, `set`, a rotation of the terminal UI and
+//! `restore` itself; of the program alone, of its process group, or of the program and its guardian, after which `restore`
+//! is run; under every umask. Nothing stays changed, nothing is left.
+//!
+//! `IOSCHED_KILLS=1000` for more of them, `IOSCHED_KILL_SEED` for the same ones again.
+//! Root only: `cargo test -p iosched-tui --test kills -- --ignored --test-threads=1`.
+
+#[path = "terminal/pty.rs"]
+mod pty;
+#[path = "../../tests/support/mod.rs"]
+mod support;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use iosched::scheduler::{self, State};
+use pty::Terminal;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use support::LoopDevice;
+use support::program::{Ended, Program, Started};
+use support::traces::{arguments, children_of, differences, processes_with, traces_of};
+
+const IOSCHED: &str = env!("CARGO_BIN_EXE_iosched");
+/// One round of all that is killed, and of whom, and of umasks takes sixty; half of them by default.
+const KILLS: u64 = 30;
+const UMASKS: [u32; 4] = [0o000, 0o002, 0o022, 0o077];
+const SOON: Duration = Duration::from_secs(15);
+/// What `set` makes of the disk.
+const SET: &str = "bfq,nr_requests=128,iosched/slice_idle=0";
+const ARMS: [&str; 6] = [
+    "--arm",
+    "none,nr_requests=8",
+    "--arm",
+    "bfq,iosched/slice_idle=0",
+    "--arm",
+    "mq-deadline,read_ahead_kb=64,iosched/read_expire=200",
+];
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum What {
+    Run,
+    Set,
+    Rotation,
+    Resume,
+    Restore,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Whom {
+    Alone,
+    Group,
+    /// Nobody is left to put anything back but the user.
+    WithGuardian,
+}
+
+const ALL: [What; 5] = [
+    What::Run,
+    What::Set,
+    What::Rotation,
+    What::Resume,
+    What::Restore,
+];
+const WHOM: [Whom; 3] = [Whom::Alone, Whom::Group, Whom::WithGuardian];
+
+/// Small and sufficient: the same numbers from the same seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (self.0 >> 33) % limit
+    }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().expect("a number"))
+}
+
+/// The other binary, built with this one where the whole workspace is.
+fn iosched_ab() -> Option<PathBuf> {
+    let binary = Path::new(IOSCHED).with_file_name("iosched-ab");
+    if !binary.exists() {
+        println!("skipped: {} was not built", binary.display());
+        return None;
+    }
+    Some(binary)
+}
+
+/// A disk with settings of its user's, the hidden depth among them.
+fn user_disk() -> LoopDevice {
+    let disk = LoopDevice::in_memory(64 << 20);
+    disk.set("scheduler", "none");
+    disk.set("nr_requests", "16");
+    disk.set("scheduler", "mq-deadline");
+    disk.set("nr_requests", "64");
+    disk.set("iosched/read_expire", "333");
+    disk
+}
+
+struct Bench {
+    disk: LoopDevice,
+    before: State,
+    /// What `set` was asked for, as the kernel shows it.
+    after_set: State,
+    ab: PathBuf,
+}
+
+/// One that is about to be killed.
+enum Victim {
+    Program(Started),
+    Terminal(Terminal),
+}
+
+impl Victim {
+    fn id(&self) -> u32 {
+        match self {
+            Victim::Program(started) => started.id(),
+            Victim::Terminal(terminal) => terminal.id(),
+        }
+    }
+
+    fn end(self) {
+        match self {
+            Victim::Program(started) => drop(started.end()),
+            Victim::Terminal(terminal) => drop(terminal.end()),
+        }
+    }
+}
+
+fn pid(number: u32) -> Pid {
+    Pid::from_raw(number as i32).expect("a pid")
+}
+
+/// It may have ended by itself.
+fn send(number: u32, signal: Signal) {
+    let _ = kill_process(pid(number), signal);
+}
+
+fn guardian_of(number: u32) -> Option<u32> {
+    let is_guardian = |pid: &u32| {
+        arguments(*pid)
+            .get(1)
+            .is_some_and(|word| word == "__guardian")
+    };
+    children_of(number).into_iter().find(is_guardian)
+}
+
+fn kill(number: u32, whom: Whom) {
+    match whom {
+        Whom::Alone => send(number, Signal::KILL),
+        Whom::Group => drop(kill_process_group(pid(number), Signal::KILL)),
+        Whom::WithGuardian => {
+            // Else it would start another guardian.
+            send(number, Signal::STOP);
+            if let Some(guardian) = guardian_of(number) {
+                send(guardian, Signal::KILL);
+            }
+            send(number, Signal::KILL);
+        }
+    }
+}
+
+impl Bench {
+    fn new(ab: PathBuf) -> Self {
+        let disk = user_disk();
+        let before = scheduler::read(&disk.device).expect("its queue");
+        Program::new(IOSCHED)
+            .run(&["set", &disk.node(), SET])
+            .ends(0, &[]);
+        let after_set = scheduler::read(&disk.device).expect("its queue");
+        let bench = Bench {
+            disk,
+            before,
+            after_set,
+            ab,
+        };
+        bench.renew();
+        bench
+    }
+
+    /// As its user has it.
+    fn renew(&self) {
+        for (attribute, value) in [
+            ("scheduler", "mq-deadline"),
+            ("nr_requests", "64"),
+            ("iosched/read_expire", "333"),
+        ] {
+            self.disk.set(attribute, value);
+        }
+        let now = scheduler::read(&self.disk.device).expect("its queue");
+        assert_eq!(differences(&self.before, &now), [""; 0], "renewed");
+    }
+
+    fn start(&self, program: &Program, path: &Path, words: &[&str]) -> Victim {
+        let mut command = program.command_of(path, words);
+        Victim::Program(Started::of(command.process_group(0)))
+    }
+
+    fn run(&self, program: &Program, random: &mut Random) -> Victim {
+        let node = self.disk.node();
+        let device = if random.below(4) == 0 {
+            "scratch:ssd"
+        } else {
+            &node
+        };
+        let work: &[&str] = if random.below(2) == 0 {
+            &[
+                "--",
+                "sh",
+                "-c",
+                "for i in 1 2; do setsid dd if=$IOSCHED_DEVICE of=/dev/null bs=4k iflag=direct status=none & done; wait",
+            ]
+        } else {
+            &[
+                "--workload",
+                "randread",
+                "--ramp",
+                "0.1s",
+                "--round-time",
+                "0.3s",
+            ]
+        };
+        let how = ["--rounds", "40", "-o", "result"];
+        let words = [&["run", device], &ARMS[..], &how, work].concat();
+        self.start(program, &self.ab, &words)
+    }
+
+    /// A run that was interrupted after its first round, and goes on.
+    fn resume(&self, program: &Program) -> Victim {
+        let node = self.disk.node();
+        let how = ["--rounds", "40", "-o", "result", "--", "sleep", "0.05"];
+        let words = [&["run", &node], &ARMS[..], &how].concat();
+        let Victim::Program(mut first) = self.start(program, &self.ab, &words) else {
+            unreachable!("a program was started");
+        };
+        first.until(Duration::from_secs(60), "a round", || {
+            let result = fs::read(program.directory().join("result")).unwrap_or_default();
+            let result: serde_json::Value = serde_json::from_slice(&result).unwrap_or_default();
+            result["rounds"]
+                .as_array()
+                .is_some_and(|rounds| !rounds.is_empty())
+        });
+        send(first.id(), Signal::INT);
+        first.end().ends(130, &[]);
+        self.start(program, &self.ab, &["run", "--resume", "result"])
+    }
+
+    /// What a killed run and its killed guardian left behind is being put back.
+    fn restore(&self, program: &Program, random: &mut Random) -> Victim {
+        let first = self.run(program, random);
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while program.journals().is_empty() {
+            assert!(Instant::now() < deadline, "no journal");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        std::thread::sleep(Duration::from_millis(random.below(500)));
+        kill(first.id(), Whom::WithGuardian);
+        first.end();
+        self.start(program, Path::new(IOSCHED), &["restore"])
+    }
+
+    fn rotation(&self, program: &Program) -> Victim {
+        let node = self.disk.node();
+        let mut terminal = Terminal::start(program, IOSCHED, &[&node, "-i", "0.25"], (100, 30));
+        terminal.until("scheduler mq-deadline");
+        terminal.keys("F");
+        terminal.until("Rotate the schedulers");
+        terminal.keys("hhh");
+        terminal.until("3 s each");
+        terminal.keys("\r");
+        Victim::Terminal(terminal)
+    }
+
+    /// Whether it was changed when the kill came.
+    fn round(&self, (what, whom, umask): (What, Whom, u32), random: &mut Random) -> bool {
+        let program = Program::new(IOSCHED).with_umask(umask);
+        let (victim, latest_ms) = match what {
+            What::Run => (self.run(&program, random), 2000),
+            What::Resume => (self.resume(&program), 1500),
+            What::Restore => (self.restore(&program, random), 60),
+            What::Rotation => (self.rotation(&program), 3500),
+            What::Set => (
+                self.start(
+                    &program,
+                    Path::new(IOSCHED),
+                    &["set", &self.disk.node(), SET],
+                ),
+                80,
+            ),
+        };
+        let delay = Duration::from_millis(random.below(latest_ms));
+        let at = format!("{what:?}, {whom:?}, umask {umask:03o}, after {delay:?}");
+        std::thread::sleep(delay);
+        let number = victim.id();
+        let found = scheduler::read(&self.disk.device).expect("its queue");
+        kill(number, whom);
+        victim.end();
+        self.files_are_private(&program, &at);
+        if whom == Whom::WithGuardian || what == What::Restore {
+            self.put_back(&program, &at);
+        }
+        self.nothing_is_left(&program, number, &at);
+        let now = scheduler::read(&self.disk.device).expect("its queue");
+        let is_set = what == What::Set && differences(&self.after_set, &now).is_empty();
+        if is_set {
+            self.renew();
+        } else {
+            assert_eq!(differences(&self.before, &now), [""; 0], "{at}");
+        }
+        !differences(&self.before, &found).is_empty()
+    }
+
+    /// What is acted upon by root later.
+    fn files_are_private(&self, program: &Program, at: &str) {
+        let directory = program.state().join("journal");
+        let mode = |path: &Path| {
+            fs::symlink_metadata(path).map_or(0, |found| found.permissions().mode() & 0o077)
+        };
+        assert_eq!(mode(&directory), 0, "{at}: {}", directory.display());
+        for journal in program.journals() {
+            assert_eq!(mode(&journal), 0, "{at}: {}", journal.display());
+        }
+        assert_eq!(mode(&program.directory().join("result")) & 0o022, 0, "{at}");
+    }
+
+    /// Another `restore` or a guardian may be at it.
+    fn put_back(&self, program: &Program, at: &str) {
+        let deadline = Instant::now() + SOON;
+        loop {
+            let ended = Ended::of(program.command_of(Path::new(IOSCHED), &["restore"]));
+            if ended.code == Some(0) {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{at}: {ended:#?}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    fn nothing_is_left(&self, program: &Program, number: u32, at: &str) {
+        let state = program.state().display().to_string();
+        let left = || {
+            let mut left = traces_of(number);
+            let journals = program.journals().into_iter();
+            left.extend(journals.map(|path| path.display().to_string()));
+            let guardians = processes_with(&state).into_iter();
+            left.extend(guardians.map(|pid| format!("{:?}", arguments(pid))));
+            let users = processes_with(&self.disk.node()).into_iter();
+            left.extend(users.map(|pid| format!("{:?}", arguments(pid))));
+            left
+        };
+        let deadline = Instant::now() + SOON;
+        while !left().is_empty() {
+            assert!(Instant::now() < deadline, "{at}: {:#?}", left());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+#[test]
+#[ignore = "root"]
+fn whatever_is_killed_at_any_moment_under_any_umask_nothing_is_left() {
+    let Some(ab) = iosched_ab() else { return };
+    let seed = number("IOSCHED_KILL_SEED").unwrap_or_else(|| u64::from(std::process::id()));
+    let kills = number("IOSCHED_KILLS").unwrap_or(KILLS);
+    println!("{kills} kills, IOSCHED_KILL_SEED={seed}");
+    let mut random = Random(seed);
+    let bench = Bench::new(ab);
+    let mut changed = 0;
+    for kill in 0..kills {
+        // Every pair of what and whom in turn; the umask by chance.
+        let what = ALL[(kill % 5) as usize];
+        let whom = WHOM[(kill / 5 % 3) as usize];
+        let umask = UMASKS[random.below(4) as usize];
+        changed += u64::from(bench.round((what, whom, umask), &mut random));
+        if kill % 100 == 99 {
+            println!("{} kills, {changed} found the disk changed", kill + 1);
+        }
+    }
+    println!("{changed} kills found the disk changed");
+    assert!(changed > 0, "no kill was late enough to matter");
+}
