@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use iosched::journal::Journal;
 use iosched::workload::command::CommandLine;
-use iosched::workload::fio::Fio;
+use iosched::workload::fio::{Fio, Part};
+use iosched::workload::job_file::JobFile;
 use iosched::workload::{Outcome, Round, Running, Workload, catalogue};
 
 mod support;
@@ -231,7 +232,8 @@ fn probe_and_hog_both_work_each_in_its_group() {
         );
     }
     drop(running);
-    let outcome = bench.run(&mut workload, &disk.node);
+    // Each round has a directory of its own.
+    let outcome = Bench::new().run(&mut workload, &disk.node);
     assert_eq!(outcome.problem, None);
     let names: Vec<&str> = outcome.jobs.iter().map(|job| job.name.as_str()).collect();
     assert_eq!(
@@ -280,6 +282,40 @@ fn a_mistyped_device_is_refused_and_makes_no_file() {
         assert!(format!("{error:#}").contains(node), "{error:#}");
     }
     assert!(!Path::new("/dev/iosched-no-such-device").exists());
+    bench.assert_nothing_left(&[]);
+}
+
+/// It would name files and a control group elsewhere, or those of another process.
+#[test]
+#[ignore = "root"]
+fn a_label_that_is_not_plain_or_not_its_own_starts_nothing() {
+    let (disk, bench) = (Disk::new(), Bench::new());
+    let directory = bench.directory.path().join("round");
+    fs::create_dir(&directory).unwrap();
+    let round = Round {
+        directory: &directory,
+        ..bench.round(&disk.node)
+    };
+    let part = |label: &str| Part {
+        label: label.to_owned(),
+        job: JobFile::parse("a", "[a]\nrw=read\n", &[]).unwrap(),
+        is_background: false,
+    };
+    for (labels, says) in [
+        (&["../elsewhere"][..], "must be plain"),
+        (&["/elsewhere"], "must be plain"),
+        (&[".."], "must be plain"),
+        (&["twice", "twice"], "File exists"),
+    ] {
+        let mut fio = Fio::new("x", labels.iter().map(|label| part(label)).collect());
+        let Err(error) = fio.start(&round) else {
+            panic!("{labels:?} were accepted");
+        };
+        assert!(format!("{error:#}").contains(says), "{error:#}");
+    }
+    let mut files: Vec<_> = fs::read_dir(bench.directory.path()).unwrap().collect();
+    assert_eq!(files.pop().unwrap().unwrap().path(), directory);
+    assert!(files.is_empty(), "{files:?}");
     bench.assert_nothing_left(&[]);
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::ask::{self, Limits};
 use super::fio_process::FioProcess;
 use super::job_file::JobFile;
-use super::{CgroupRef, Fixed, Outcome, Round, Running, Workload, in_file};
+use super::{CgroupRef, Fixed, Outcome, Round, Running, Workload, in_file, names};
 use crate::failure::{Failure, Kind, kind_of};
 use crate::input;
 
@@ -63,6 +63,8 @@ impl Fio {
             is_background: false,
         };
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        names::check_workload(&name)
+            .map_err(|why| Failure::usage(why, "give the job file another name"))?;
         Ok(Fio::new(&name, vec![part]))
     }
 

@@ -1,6 +1,8 @@
 //! One fio in its control group: the job file and arguments it gets, and what it hands in.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::slice;
 use std::time::{Duration, Instant};
@@ -13,7 +15,8 @@ use super::fio::Part;
 use super::fio_result::{self, Report, one_line};
 use super::job_file::Window;
 use super::launch::{self, Ended, Launch, Process};
-use super::{CgroupRef, Outcome, Round};
+use super::{CgroupRef, Outcome, Round, names};
+use crate::failure::Failure;
 use crate::input;
 use crate::scratch_file::ScratchFile;
 
@@ -44,6 +47,9 @@ impl FioProcess {
         lead: Duration,
         seed: u64,
     ) -> Result<Self> {
+        // It names files, and a control group.
+        names::check_label(&part.label)
+            .map_err(|why| Failure::refused(why, "give that process another label"))?;
         let directory = std::path::absolute(round.directory).context("the round's directory")?;
         let file = |extension: &str| directory.join(format!("{}.{extension}", part.label));
         let scratch = round.scratch_file.and_then(ScratchFile::file);
@@ -58,7 +64,9 @@ impl FioProcess {
             lead,
         };
         let job_file = file("fio");
-        std::fs::write(&job_file, part.job.for_round(&window))
+        // Of another process with this label it would be there already.
+        File::create_new(&job_file)
+            .and_then(|mut file| file.write_all(part.job.for_round(&window).as_bytes()))
             .with_context(|| format!("writing {}", job_file.display()))?;
         let output = file("json");
         let argv = arguments(program, &output, seed, part.job.writes(), &job_file);

@@ -25,6 +25,7 @@ pub mod fio_result; // fio's JSON, and whether it counts. Pure
 mod in_file; // fio jobs in a file: what would reach beyond it. Pure
 pub mod job_file; // fio job files: what is refused, what is ours. Pure
 pub mod launch; // from a fork to the workload's first instruction, inside its group
+pub(crate) mod names; // what may name files and groups. Pure
 pub mod recorded; // out of a result file
 
 /// What a round holds fixed, and so what its metrics can be.

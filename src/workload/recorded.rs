@@ -7,10 +7,10 @@ use anyhow::Result;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Workload;
 use super::command::CommandLine;
 use super::fio::{Fio, Part};
 use super::job_file::JobFile;
+use super::{Workload, names};
 use crate::failure::Failure;
 
 /// The inverse of [`Workload::description`].
@@ -44,6 +44,10 @@ pub fn workload(description: &Value, may_write: bool) -> Result<Box<dyn Workload
     };
     match Description::deserialize(description).map_err(|error| cannot(error.to_string()))? {
         Description::Fio { name, processes } => {
+            let labels: Vec<&str> = processes.iter().map(|it| it.label.as_str()).collect();
+            names::check_workload(&name)
+                .and_then(|()| names::check_labels(&labels))
+                .map_err(cannot)?;
             let part = |process: Process| {
                 Ok(Part {
                     job: JobFile::parse(&process.label, &process.job, &[])?,
@@ -87,6 +91,8 @@ pub fn commands(description: &Value) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::workload::catalogue;
 
@@ -106,6 +112,39 @@ mod tests {
         let again = workload(&original.description(), true).unwrap();
         assert_eq!(again.description(), original.description());
         assert!(again.writes());
+    }
+
+    fn fio(name: &str, labels: &[&str]) -> Value {
+        let process = |label: &&str| json!({ "label": label, "job": "[a]\nrw=read\n", "is_background": false });
+        let processes: Vec<Value> = labels.iter().map(process).collect();
+        json!({ "kind": "fio", "name": name, "processes": processes })
+    }
+
+    #[test]
+    fn a_label_or_name_that_is_none_is_refused() {
+        assert!(workload(&fio("a b", &["hog", "probe.2"]), true).is_ok());
+        let long = "x".repeat(201);
+        for (description, says) in [
+            (fio("a", &["hog", "../../etc/cron.d/x"]), "must be plain"),
+            (fio("a", &["hog/x"]), "must be plain"),
+            (fio("a", &[".hog"]), "must be plain"),
+            (fio("a", &["-hog"]), "must be plain"),
+            (fio("a", &[""]), "must be plain"),
+            (fio("a", &["hog\n"]), "must be plain"),
+            (fio("a", &[&long[..65]]), "must be plain"),
+            (fio("a", &["hog", "hog"]), "two processes have the label"),
+            (fio("a\u{1b}[2J", &["hog"]), "control character"),
+            (fio(&long, &["hog"]), "more than 200 characters"),
+        ] {
+            let Err(error) = workload(&description, true) else {
+                panic!("{description} was accepted")
+            };
+            let text = error.to_string();
+            assert!(
+                text.contains("cannot be run again") && text.contains(says),
+                "{text}"
+            );
+        }
     }
 
     #[test]

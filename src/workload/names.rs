@@ -1,0 +1,113 @@
+//! Names from outside by which files, control groups and rows of a report are called. Pure.
+
+/// Of a name by which fio or a round calls files.
+const LONGEST_PLAIN: usize = 128;
+const LONGEST_LABEL: usize = 64;
+const LONGEST_WORKLOAD: usize = 200;
+
+/// Whether it is the name of a file in the directory where it is used, and of no other.
+pub(super) fn is_plain(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | ' ');
+    (1..=LONGEST_PLAIN).contains(&name.len())
+        && !name.starts_with(['.', '-', ' '])
+        && name.chars().all(is_plain)
+}
+
+/// A process of a workload gives its label to its files and its control group. Err says what is wrong.
+pub(super) fn check_label(label: &str) -> Result<(), String> {
+    if is_plain(label) && !label.contains(' ') && label.len() <= LONGEST_LABEL {
+        return Ok(());
+    }
+    Err(format!(
+        "the label {label:?} must be plain: letters, digits, `.`, `_` and `-`, at most {LONGEST_LABEL} of them, beginning \
+         with neither `.` nor `-`"
+    ))
+}
+
+/// As [`check_label`]. Two processes with one label would share their files.
+pub(crate) fn check_labels(labels: &[&str]) -> Result<(), String> {
+    for (index, label) in labels.iter().enumerate() {
+        check_label(label)?;
+        if labels[..index].contains(label) {
+            return Err(format!("two processes have the label {label}"));
+        }
+    }
+    Ok(())
+}
+
+/// The name of a workload stands in reports. Err says what is wrong.
+pub(super) fn check_workload(name: &str) -> Result<(), String> {
+    if name.contains(char::is_control) {
+        return Err(format!("the name {name:?} has a control character"));
+    }
+    if name.chars().count() > LONGEST_WORKLOAD {
+        return Err(format!(
+            "the name of the workload has more than {LONGEST_WORKLOAD} characters"
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_name_is_a_file_in_the_directory() {
+        for name in ["a", "db.4k", "job 1", "_-", "4k-read", &"x".repeat(128)] {
+            assert!(is_plain(name), "{name}");
+        }
+        for name in [
+            "",
+            ".",
+            "..",
+            ".x",
+            "-x",
+            " x",
+            "a/b",
+            "/",
+            "../x",
+            "a\0b",
+            "a\nb",
+            "a:b",
+            "a=b",
+            "größe",
+            "$x",
+            "a`b",
+            &"x".repeat(129),
+        ] {
+            assert!(!is_plain(name), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn labels_are_plain_short_and_each_there_once() {
+        check_labels(&["hog", "probe", "probe.2", &"x".repeat(64)]).unwrap();
+        for label in [
+            "",
+            "a b",
+            "../x",
+            "a/b",
+            ".x",
+            "-x",
+            "a\nb",
+            &"x".repeat(65),
+        ] {
+            let why = check_labels(&["hog", label]).expect_err(label);
+            assert!(why.contains("must be plain"), "{why}");
+            assert!(!why.contains('\n'), "{why}");
+        }
+        let why = check_labels(&["hog", "probe", "hog"]).unwrap_err();
+        assert!(why.contains("two processes have the label hog"), "{why}");
+    }
+
+    #[test]
+    fn the_name_of_a_workload_can_be_shown() {
+        for name in ["randread", "größe 4k / db", &"ö".repeat(200)] {
+            check_workload(name).unwrap();
+        }
+        for name in ["a\nb", "\u{1b}[31m", &"ö".repeat(201)] {
+            assert!(check_workload(name).is_err(), "{name:?}");
+        }
+    }
+}
