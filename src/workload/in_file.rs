@@ -6,10 +6,9 @@ use anyhow::Result;
 use super::job_file::{JobFile, refuse};
 
 /// Key and what it would do, unless switched off.
-const REFUSED_IF_ON: [(&str, &str); 4] = [
+const REFUSED_IF_ON: [(&str, &str); 3] = [
     ("file_append", GROWS),
     ("fill_device", "would fill the file system"),
-    ("fill_fs", "would fill the file system"),
     ("filesize", GROWS),
 ];
 const GROWS: &str = "would change the size of the scratch file";
@@ -17,10 +16,11 @@ const GROWS: &str = "would change the size of the scratch file";
 /// `name` and the line are told in the refusal.
 pub(super) fn check(name: &str, jobs: &JobFile, size_bytes: u64) -> Result<()> {
     for (_, settings) in jobs.jobs() {
-        for (key, why) in REFUSED_IF_ON {
-            if let Some(setting) = settings.get(key)
+        for (option, why) in REFUSED_IF_ON {
+            if let Some(setting) = settings.get(option)
                 && setting.value() != "0"
             {
+                let key = &setting.key;
                 return Err(refuse(name, setting.line, &format!("{key} {why}")));
             }
         }
@@ -97,13 +97,14 @@ mod tests {
             ("rw=write\nsize=65m", "db:3: size=65m reaches beyond"),
             ("size=1t", "--scratch-size"),
             ("offset=1m\nsize=64m", "db:3: size=64m reaches beyond"),
+            ("fileoffset=1m\nsize=64m", "db:3: size=64m reaches beyond"),
             ("size=99999999999999999999", "is neither a number"),
             ("size=16777216t", "is neither a number"),
             ("size=1m-2m", "is neither a number"),
             ("filesize=10g", "would change the size"),
             ("file_append", "would change the size"),
             ("fill_device=1", "would fill the file system"),
-            ("fill_fs", "would fill the file system"),
+            ("fill_fs", "fill_fs would fill the file system"),
             ("readwrite=randtrim", "db:2: trims"),
         ] {
             let error = checked(options).expect_err(options);

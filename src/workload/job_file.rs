@@ -2,8 +2,9 @@
 //! fio sees what was checked and nothing else. Pure.
 //!
 //! fio applies its command line before the job file, so a job file would override it: duration, device and seed
-//! are therefore set in the text itself. A job file that would change the scheduler, start programs, leave its
-//! control group or do I/O elsewhere is refused, by file and line.
+//! are therefore set in the text itself. Options are accepted by the table in `fio_options`, by name and value; all
+//! others are refused, by file and line: they could change the scheduler, start programs, leave the control group, or
+//! read and write elsewhere.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -12,62 +13,12 @@ use std::time::Duration;
 
 use anyhow::Result;
 
+use super::fio_options::{self, Rule};
+use super::{fio_values, names};
 use crate::failure::Failure;
 
-/// Set by us for every job; what the file says of them is left out.
-const OURS: [&str; 7] = [
-    "runtime",
-    "timeout",
-    "time_based",
-    "ramp_time",
-    "randseed",
-    "allow_file_create",
-    "filename",
-];
-
-const ELSEWHERE: &str = "would do I/O elsewhere than on the device under test";
-const IN_ORDER: &str = "would run jobs one after another, and a round has one window for all";
-const OWN_GROUP: &str = "would leave the control group by which its I/O is told apart";
-const PROGRAM: &str = "would start a program beside the measurement";
-
-/// Key and what it would do.
-const REFUSED: [(&str, &str); 12] = [
-    ("ioscheduler", "would change the scheduler under test"),
-    ("exec_prerun", PROGRAM),
-    ("exec_postrun", PROGRAM),
-    ("directory", ELSEWHERE),
-    ("opendir", ELSEWHERE),
-    ("filename_format", ELSEWHERE),
-    ("read_iolog", ELSEWHERE),
-    ("merge_blktrace_file", ELSEWHERE),
-    ("profile", ELSEWHERE),
-    ("cgroup", OWN_GROUP),
-    ("cgroup_weight", OWN_GROUP),
-    ("wait_for", IN_ORDER),
-];
-
-/// As above, unless switched off by `0` or `none`.
-const REFUSED_IF_ON: [(&str, &str); 7] = [
-    ("stonewall", IN_ORDER),
-    ("wait_for_previous", IN_ORDER),
-    ("unlink", "would remove the device node"),
-    ("unlink_each_loop", "would remove the device node"),
-    ("allow_mounted_write", "would write to a mounted device"),
-    ("create_only", "would do no I/O"),
-    (
-        "unified_rw_reporting",
-        "would mix reads and writes in the result",
-    ),
-];
-
-/// May name a file: to be mapped as memory, or, between quotes, to be read for a pattern.
-const MAY_NAME_A_FILE: [&str; 4] = ["mem", "iomem", "buffer_pattern", "verify_pattern"];
-
-/// Engines whose I/O passes through the scheduler of the device.
-const ENGINES: [&str; 12] = [
-    "sync", "psync", "vsync", "pvsync", "pvsync2", "libaio", "linuxaio", "aio", "posixaio",
-    "io_uring", "mmap", "splice",
-];
+/// fio reads a line in pieces of 4096 bytes or more, and takes each piece for a line of its own.
+const LONGEST_LINE: usize = 2048;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobFile {
@@ -84,12 +35,31 @@ pub(super) struct Section {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Setting {
-    key: String,
+    /// As fio calls it first.
+    option: &'static str,
+    /// As the file calls it.
+    pub(super) key: String,
     value: Option<String>,
     pub(super) line: usize,
 }
 
 impl Section {
+    /// What stands behind the opening bracket.
+    fn begin(line: &str) -> Result<Self, String> {
+        let name = line
+            .strip_suffix(']')
+            .ok_or("has a section without an end")?;
+        let name = name.trim();
+        if !names::is_plain(name) {
+            return Err(format!("[{name}] names files and {}", names::MUST_BE_PLAIN));
+        }
+        Ok(Section {
+            name: name.to_owned(),
+            options: Vec::new(),
+            start_delay: Duration::ZERO,
+        })
+    }
+
     /// As fio has it: any section whose name begins so.
     fn is_global(&self) -> bool {
         self.name.starts_with("global")
@@ -112,42 +82,9 @@ impl JobFile {
     pub fn parse(file: &str, text: &str, devices: &[PathBuf]) -> Result<Self> {
         let mut sections: Vec<Section> = Vec::new();
         for (index, line) in text.lines().enumerate() {
-            let at = |what: &str| refuse(file, index + 1, what);
-            // For fio a line ends at a NUL.
-            if line.contains(|c: char| c.is_control() && c != '\t') {
-                return Err(at("has a control character"));
-            }
-            let line = line.split([';', '#']).next().unwrap_or_default().trim();
-            if line.is_empty() {
-                continue;
-            }
-            if let Some(name) = line.strip_prefix('[') {
-                let name = name
-                    .strip_suffix(']')
-                    .ok_or_else(|| at("has a section without an end"))?;
-                if name.contains('/') {
-                    return Err(at(
-                        "has a job whose name is a path: its logs would go there",
-                    ));
-                }
-                sections.push(Section {
-                    name: name.to_owned(),
-                    options: Vec::new(),
-                    start_delay: Duration::ZERO,
-                });
-                continue;
-            }
-            if line.starts_with("include") {
-                return Err(at("includes another file"));
-            }
-            let section = sections
-                .last_mut()
-                .ok_or_else(|| at("has an option before the first section"))?;
-            let setting = Setting::parse(line, index + 1);
-            setting.check(devices).map_err(|what| at(&what))?;
-            if !OURS.contains(&setting.key.as_str()) {
-                section.options.push(setting);
-            }
+            let number = index + 1;
+            read_line(&mut sections, line, number, devices)
+                .map_err(|what| refuse(file, number, &what))?;
         }
         let mut file_of_jobs = JobFile { sections };
         file_of_jobs.settle_delays(file)?;
@@ -161,10 +98,10 @@ impl JobFile {
     }
 
     /// Each job with all that applies to it: global sections apply to the jobs after them.
-    pub(super) fn jobs(&self) -> impl Iterator<Item = (&Section, HashMap<&str, &Setting>)> {
-        let mut globals: HashMap<&str, &Setting> = HashMap::new();
+    pub(super) fn jobs(&self) -> impl Iterator<Item = (&Section, HashMap<&'static str, &Setting>)> {
+        let mut globals: HashMap<&'static str, &Setting> = HashMap::new();
         self.sections.iter().filter_map(move |section| {
-            let own = section.options.iter().map(|s| (s.canonical_key(), s));
+            let own = section.options.iter().map(|s| (s.option, s));
             if section.is_global() {
                 globals.extend(own);
                 return None;
@@ -265,90 +202,73 @@ impl JobFile {
     }
 }
 
+/// Err says what is wrong with the line.
+fn read_line(
+    sections: &mut Vec<Section>,
+    line: &str,
+    number: usize,
+    devices: &[PathBuf],
+) -> Result<(), String> {
+    // For fio a line ends at a NUL.
+    if line.contains(|c: char| c.is_control() && c != '\t') {
+        return Err("has a control character".to_owned());
+    }
+    let line = line.split([';', '#']).next().unwrap_or_default().trim();
+    if line.len() > LONGEST_LINE {
+        return Err(format!(
+            "has more than {LONGEST_LINE} bytes, of which fio would make several lines"
+        ));
+    }
+    if line.is_empty() {
+        return Ok(());
+    }
+    if let Some(name) = line.strip_prefix('[') {
+        sections.push(Section::begin(name)?);
+        return Ok(());
+    }
+    if line.starts_with("include") {
+        return Err("includes another file".to_owned());
+    }
+    let section = sections
+        .last_mut()
+        .ok_or("has an option before the first section")?;
+    if let Some(setting) = Setting::parse(line, number, devices)? {
+        // fio sorts a section's options, and the last of two need not stay the last.
+        section
+            .options
+            .retain(|earlier| earlier.option != setting.option);
+        section.options.push(setting);
+    }
+    Ok(())
+}
+
 impl Setting {
-    fn parse(line: &str, number: usize) -> Self {
+    /// None if rounds set that option. Err says what is wrong with it.
+    fn parse(line: &str, number: usize, devices: &[PathBuf]) -> Result<Option<Self>, String> {
         let (key, value) = match line.split_once('=') {
-            Some((key, value)) => (key, Some(value.trim().to_owned())),
+            Some((key, value)) => (key.trim(), Some(value.trim())),
             None => (line, None),
         };
-        Setting {
-            key: key.trim().to_owned(),
-            value,
+        let (option, rule) = fio_options::find(key).ok_or_else(|| unknown(key))?;
+        fio_values::check(key, value, rule, devices)?;
+        let setting = Setting {
+            option,
+            key: key.to_owned(),
+            value: value.map(str::to_owned),
             line: number,
-        }
-    }
-
-    fn canonical_key(&self) -> &str {
-        match self.key.as_str() {
-            "readwrite" => "rw",
-            key => key,
-        }
+        };
+        Ok((!matches!(rule, Rule::Ours | Rule::Device)).then_some(setting))
     }
 
     pub(super) fn value(&self) -> &str {
         self.value.as_deref().unwrap_or_default()
     }
-
-    /// Err says what is wrong with it.
-    fn check(&self, devices: &[PathBuf]) -> Result<(), String> {
-        let (key, value) = (self.key.to_ascii_lowercase(), self.value());
-        if value.contains('$') {
-            return Err(format!(
-                "{key}={value} depends on the environment; write the value out"
-            ));
-        }
-        let off = matches!(value, "0" | "none");
-        let on = REFUSED_IF_ON.iter().filter(|_| !off);
-        if let Some((_, why)) = REFUSED
-            .iter()
-            .chain(on)
-            .find(|(refused, _)| *refused == key)
-        {
-            return Err(format!("{key} {why}"));
-        }
-        match key.as_str() {
-            "filename" if !devices.iter().any(|device| device.as_os_str() == value) => Err(
-                format!("filename={value} {ELSEWHERE}; leave it out, the device is given"),
-            ),
-            // By plain names logs stay in the round's directory.
-            key if is_log(key) && (value.contains('/') || value.starts_with('.')) => Err(format!(
-                "{key}={value} would write a file elsewhere; give a plain name"
-            )),
-            key if MAY_NAME_A_FILE.contains(&key) && value.contains(['/', ':', '\'']) => {
-                Err(format!("{key}={value} would open a file"))
-            }
-            "ioengine" if !ENGINES.contains(&value) => Err(format!(
-                "ioengine={value} does not go through the scheduler of a block device; use one of {}",
-                ENGINES.join(", ")
-            )),
-            "rw" | "readwrite" if !is_direction(value) => {
-                Err(format!("{key}={value} is no direction that fio knows"))
-            }
-            _ => Ok(()),
-        }
-    }
 }
 
-fn is_log(key: &str) -> bool {
-    key == "write_iolog" || (key.starts_with("write_") && key.ends_with("_log"))
-}
-
-fn is_direction(value: &str) -> bool {
-    let name = value.split(':').next().unwrap_or_default();
-    let known = [
-        "read",
-        "write",
-        "trim",
-        "randread",
-        "randwrite",
-        "randtrim",
-        "rw",
-        "readwrite",
-        "randrw",
-        "trimwrite",
-        "randtrimwrite",
-    ];
-    known.contains(&name)
+fn unknown(key: &str) -> String {
+    let guess = fio_options::similar(key);
+    let guess = guess.map_or_else(String::new, |name| format!("; did you mean {name}?"));
+    format!("{key} is not an option of fio that iosched knows{guess}")
 }
 
 /// fio's times: seconds unless a unit follows. Ranges and long units are not for rounds.

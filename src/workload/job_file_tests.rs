@@ -61,6 +61,9 @@ fn what_would_falsify_the_round_is_refused_by_line() {
         "write_iolog=../trace",
         "iomem=mmap:/etc/passwd",
         "[../../x]",
+        "name=../x",
+        "uid=0",
+        "frobnicate=1",
         "rw=read\rioscheduler=bfq",
     ] {
         let message = refusal(&format!("# a comment\n[job]\n{option}\n"));
@@ -73,6 +76,233 @@ fn what_would_falsify_the_round_is_refused_by_line() {
         .unwrap();
     parse("[job]\nwrite_iolog=trace\nwrite_lat_log\nmem=mmap\nbuffer_pattern=0xdeadbeef\n")
         .unwrap();
+}
+
+#[test]
+fn an_option_that_is_not_known_is_refused_and_a_similar_one_named() {
+    for (option, says) in [
+        ("frobnicate=1", "frobnicate is not an option of fio"),
+        ("reed=1", "not an option of fio that iosched knows"),
+        ("iodpeth=8", "did you mean iodepth?"),
+        ("IODEPTH=8", "did you mean iodepth?"),
+        ("blocksise=4k", "did you mean blocksize?"),
+        ("write_lat_logs=x", "did you mean write_lat_log?"),
+        // Of an engine that is not accepted.
+        ("hostname=example.org", "not an option of fio"),
+        ("ioengine_so_path=x", "not an option of fio"),
+        ("=4k", "not an option of fio"),
+    ] {
+        let message = refusal(&format!("[a]\n{option}\n"));
+        assert!(message.starts_with("my.fio:2: "), "{message}");
+        assert!(message.contains(says), "{option}: {message}");
+    }
+    // What is refused is not recommended.
+    for option in ["exec_preran=x", "cgroups=x", "unknown_option"] {
+        let message = refusal(&format!("[a]\n{option}\n"));
+        assert!(!message.contains("did you mean"), "{option}: {message}");
+    }
+}
+
+#[test]
+fn every_refusal_says_what_the_option_would_do() {
+    for (option, says) in [
+        ("ioscheduler=bfq", "change the scheduler"),
+        ("exec_prerun=x", "start a program"),
+        ("exec_postrun=x", "start a program"),
+        ("cgroup=x", "leave the control group"),
+        ("cgroup_nodelete=1", "leave the control group"),
+        ("uid=1000", "no longer end fio with iosched"),
+        ("gid=1000", "no longer end fio with iosched"),
+        ("profile=tiobench", "I/O elsewhere"),
+        ("filename_format=x", "I/O elsewhere"),
+        ("replay_redirect=/dev/sdy", "I/O elsewhere"),
+        ("merge_blktrace_file=x", "I/O elsewhere"),
+        ("replay_no_stall=1", "replay of a trace"),
+        ("verify_state_load=1", "file of an earlier run"),
+        ("dp_scheme=x", "read another file"),
+        ("cmd_type=nvme", "bypass the scheduler"),
+        ("filetype=char", "another kind of file"),
+        ("end_syncfs=1", "write back all files"),
+        ("wait_for=a", "one after another"),
+        ("wait_for_previous", "one after another"),
+        ("create_only=1", "no I/O"),
+        ("stats=0", "out of the result"),
+        ("unified_rw_reporting=both", "mix reads and writes"),
+        ("allow_mounted_write=1", "mounted device"),
+        ("ioengine=net", "does not go through the scheduler"),
+        ("ioengine=external:x", "does not go through the scheduler"),
+        ("ioengine=libaio:x", "does not go through the scheduler"),
+    ] {
+        let message = refusal(&format!("[a]\n{option}\n"));
+        assert!(message.starts_with("my.fio:2: "), "{message}");
+        assert!(message.contains(says), "{option}: {message}");
+    }
+}
+
+#[test]
+fn a_value_is_what_its_option_takes() {
+    for option in [
+        "bs=4k",
+        "bs=4k,8k,",
+        "bs=,8k",
+        "blocksize_range=1k-4k,8k:32k",
+        "bssplit=4k/60:8k/40,64k/:1m/",
+        "size=50%",
+        "size=3z",
+        "offset=0x1000",
+        "nice=-5",
+        "rate=1m,500k",
+        "startdelay=500ms",
+        "cpus_allowed=0-3,7",
+        "percentile_list=50:99.9:99.99",
+        "rw=randrw:8",
+        "rw=read:-4k",
+        "random_distribution=zipf:1.2",
+        "random_distribution=zoned:50/5:30/15:20/",
+        "random_distribution=zoned_abs:60/20G:40/5G,100/1G",
+        "file_service_type=random:4",
+        "sync_file_range=wait_before,write:8",
+        "steadystate=iops_slope:0.3%",
+        "ignore_error=EIO:122,ENOSPC",
+        "numa_mem_policy=bind:0-1,+3",
+        "numa_cpu_nodes=all",
+        "verify_pattern=\"abc-d\"0xff%o-12",
+        "description=the 99 % of /dev/sdx: what it's worth (really)",
+        "cmdprio_bssplit=4k/10/1/0:64k/5",
+        "hugepage-size=2m",
+        "per_job_logs=0",
+        "thread=1",
+        "direct=0",
+    ] {
+        parse(&format!("[a]\n{option}\n")).expect(option);
+    }
+    for option in [
+        "bs=",
+        "bs",
+        "bs=(4+4)k",
+        "bs=4k 8k",
+        "bs=4k/50",
+        "bs=-",
+        "size=many",
+        "size=1m=2",
+        "size=`reboot`",
+        "size=$mb_memory",
+        "iodepth=$ncpus",
+        "bssplit=/etc/passwd",
+        "bssplit=4k//etc",
+        "bssplit=/50",
+        "rw=read,write",
+        "rw=read:/etc",
+        "random_distribution=zoned:/etc/passwd",
+        "thread=yes",
+        "thread=",
+        "direct=2",
+        "cpus_allowed=/proc/self",
+        "numa_cpu_nodes=file:/etc/passwd",
+        "numa_mem_policy=bind:netdev:eth0",
+        "ignore_error=../x",
+        "verify=rot13",
+        "verify_pattern='secret'",
+        "buffer_pattern=0xff'x'",
+        "mem=mmap:x",
+        "iomem=mmapshared:x",
+        "clocksource=sundial",
+        "description=`reboot`",
+        "description=$HOME",
+        "randseed=$ncpus",
+    ] {
+        let message = refusal(&format!("[a]\n{option}\n"));
+        assert!(message.starts_with("my.fio:2: "), "{option}: {message}");
+    }
+}
+
+/// fio makes file names of them.
+#[test]
+fn jobs_and_logs_have_plain_names() {
+    for log in [
+        "write_bw_log",
+        "write_lat_log",
+        "write_iops_log",
+        "write_hist_log",
+    ] {
+        parse(&format!("[a]\n{log}\n")).expect(log);
+        parse(&format!("[a]\n{log}=\n")).expect(log);
+    }
+    for option in [
+        "name",
+        "write_bw_log",
+        "write_lat_log",
+        "write_iops_log",
+        "write_hist_log",
+        "write_iolog",
+    ] {
+        for plain in ["x", "db 4k", "a.b-c_d", "x.log"] {
+            parse(&format!("[a]\n{option}={plain}\n")).expect(plain);
+        }
+        for name in [
+            "/etc/cron.d/x",
+            "../x",
+            "a/b",
+            ".hidden",
+            "-x",
+            "a:b",
+            "a\\b",
+            "größe",
+            "x~",
+        ] {
+            let message = refusal(&format!("[a]\n{option}={name}\n"));
+            assert!(message.contains("must be plain"), "{message}");
+        }
+    }
+    refusal("[a]\nwrite_iolog\n");
+    refusal("[a]\nname\n");
+    // The job file itself, and what fio hands in.
+    for name in ["fio.fio", "fio.json", "x.stdout", "x.stderr"] {
+        let message = refusal(&format!("[a]\nwrite_iolog={name}\n"));
+        assert!(message.contains("into a file of the round"), "{message}");
+    }
+    for section in [
+        "../x",
+        "/dev/zero",
+        ".x",
+        "-x",
+        "",
+        " ",
+        "a]b",
+        "x:y",
+        "a`b",
+        &"x".repeat(129),
+    ] {
+        let message = refusal(&format!("[{section}]\nrw=read\n"));
+        assert!(message.starts_with("my.fio:1: "), "{message}");
+    }
+    parse("[ 4k random-read_1.0 ]\n[global x]\n").unwrap();
+}
+
+/// fio reads a line in pieces, and the second would be another option.
+#[test]
+fn no_line_is_longer_than_what_fio_reads_at_once() {
+    let padding = "x".repeat(8191 - "description=".len());
+    let message = refusal(&format!("[a]\ndescription={padding}exec_prerun=reboot\n"));
+    assert!(message.contains("more than 2048 bytes"), "{message}");
+    let text = format!("[a]\ndescription={} ; {padding}\n", "x".repeat(2000));
+    let round = parse(&text)
+        .unwrap()
+        .for_round(&window(0, 1, Duration::ZERO));
+    assert!(round.lines().all(|line| line.len() < 4096));
+}
+
+#[test]
+fn all_names_of_an_option_are_one() {
+    let text = "[a]\nreadwrite=write\nrw=read\nblocksize=4k\n";
+    let file = parse(text).unwrap();
+    // Of two, which fio may sort, only the last remains.
+    assert_eq!(file.text(), "[a]\nrw=read\nblocksize=4k\n");
+    assert!(!file.writes());
+    assert!(parse("[a]\nrw=read\nreadwrite=write\n").unwrap().writes());
+    for option in ["timeout=5", "runtime=5", "ramp_size=1g"] {
+        assert_eq!(parse(&format!("[a]\n{option}\n")).unwrap().text(), "[a]\n");
+    }
 }
 
 #[test]
@@ -140,7 +370,7 @@ fn entries_are_counted_where_nothing_is_grouped() {
         ("[global]\nnumjobs=2\n[a]\n[b]\n", Some(4)),
         ("[a]\ngroup_reporting\n", None),
         ("[a]\ngroup_reporting=0\n", Some(1)),
-        ("[a]\nnumjobs=many\n", None),
+        ("[a]\nnumjobs=4k\n", None),
         ("[a]\nnumjobs=18446744073709551615\n[b]\n", None),
     ] {
         assert_eq!(parse(text).unwrap().entries(), entries, "{text}");

@@ -20,8 +20,10 @@ pub(crate) mod cgroup_mounts; // where the hierarchies are mounted. Pure
 pub mod command; // any command, run to its end
 pub mod fake; // a recorded stand-in for tests
 pub mod fio; // one or more fio processes, checked
+mod fio_options; // the options that a job file may use. Pure
 mod fio_process; // one fio: its argument vector, its files, what it handed in
 pub mod fio_result; // fio's JSON, and whether it counts. Pure
+mod fio_values; // and how their values are checked. Pure
 mod in_file; // fio jobs in a file: what would reach beyond it. Pure
 pub mod job_file; // fio job files: what is refused, what is ours. Pure
 pub mod launch; // from a fork to the workload's first instruction, inside its group

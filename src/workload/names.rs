@@ -5,6 +5,9 @@ const LONGEST_PLAIN: usize = 128;
 const LONGEST_LABEL: usize = 64;
 const LONGEST_WORKLOAD: usize = 200;
 
+pub(super) const MUST_BE_PLAIN: &str = "must be plain: letters, digits, `.`, `_`, `-` and blanks, at most 128 of them, \
+    beginning with neither `.` nor `-`";
+
 /// Whether it is the name of a file in the directory where it is used, and of no other.
 pub(super) fn is_plain(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | ' ');

@@ -80,7 +80,7 @@ pub struct Conditions {
     /// A built-in workload, see `iosched-ab workloads`
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
-    /// A fio job file
+    /// A fio job file; options that reach beyond the device and the round are refused
     #[arg(long, value_name = "FILE")]
     pub job: Option<PathBuf>,
     /// Any command; it sees IOSCHED_DEVICE (of several the first; IOSCHED_DEVICES has all), IOSCHED_ARM, IOSCHED_BLOCK,
