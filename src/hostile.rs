@@ -1,8 +1,11 @@
 //! What must hold whatever comes from outside: nothing panics, and what is accepted can be used to the end.
 //! One function for each kind of input. Tests give them what a grammar makes, `fuzz/` what a fuzzer finds.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use serde_json::Value;
 
 use crate::ab::{gate, identity, turn};
 use crate::arm::Arm;
@@ -11,7 +14,7 @@ use crate::report::{
 };
 use crate::workload::cgroup_mounts::Mounts;
 use crate::workload::job_file::{JobFile, Window};
-use crate::workload::{cgroup, fio_result, recorded};
+use crate::workload::{cgroup, fio_result, names, recorded};
 use crate::{cgroups, device, environment, journal, scheduler};
 
 /// What fio wrote.
@@ -67,13 +70,28 @@ pub fn result_file(bytes: &[u8]) {
     }
     let _ = identity::changes(&result, &result.environment, &result.device);
     let _ = turn::next(&result);
-    let _ = recorded::workload(&result.workload.description, false);
+    recorded_workload(&result.workload.description);
     for seconds in [result.design.ramp_s, result.design.round_time_s] {
         let _ = Duration::from_secs_f64(seconds);
     }
     let again = serde_json::to_vec(&result).expect("JSON");
     let again = report::read::parse(&again).expect("what was written is read");
     assert!(again == result, "written and read, it is another one");
+}
+
+/// The processes of a workload give their labels to files and control groups.
+fn recorded_workload(description: &Value) {
+    let Ok(workload) = recorded::workload(description, false) else {
+        return;
+    };
+    let again = workload.description();
+    let labels = again["processes"].as_array().into_iter().flatten();
+    let labels: Vec<&str> = labels.filter_map(|it| it["label"].as_str()).collect();
+    assert!(names::check_labels(&labels).is_ok(), "{labels:?}");
+    for label in labels {
+        let file = Path::new(label).file_name();
+        assert_eq!(file.and_then(OsStr::to_str), Some(label));
+    }
 }
 
 /// The result in every format.
@@ -123,7 +141,35 @@ pub fn job_file(text: &str) {
     let of = |key: &str| round.lines().filter(|line| line.starts_with(key)).count();
     assert_eq!((of("filename="), of("runtime=")), (1, 1), "{round}");
     assert!(!round.contains(|c: char| c.is_control() && c != '\n' && c != '\t'));
+    round.lines().for_each(line_for_fio);
     parse(&round).expect("what fio is given passes the check too");
+}
+
+/// Options whose values may have a slash: the device, shares of sizes, and a text that fio only shows.
+const WITH_SLASH: [&str; 5] = [
+    "filename",
+    "bssplit",
+    "cmdprio_bssplit",
+    "random_distribution",
+    "description",
+];
+
+/// A line that names no path, is worked out by nobody, and is one line for fio.
+fn line_for_fio(line: &str) {
+    assert!(line.len() < 4096 && !line.contains(['$', '`']), "{line}");
+    let (key, value) = line.split_once('=').unwrap_or((line, ""));
+    assert!(
+        !key.contains(['/', ';', '#']) && !value.contains([';', '#']),
+        "{line}"
+    );
+    assert!(!value.contains('/') || WITH_SLASH.contains(&key), "{line}");
+    if !matches!(key, "filename" | "description") {
+        assert!(
+            !value.starts_with(['/', '.']) && !value.contains("/."),
+            "{line}"
+        );
+        assert!(!value.contains(['\'', '(']), "{line}");
+    }
 }
 
 pub fn arm(text: &str) {

@@ -102,6 +102,41 @@ fn tampered(document: &Value, changes: Changes) -> Vec<u8> {
     serde_json::to_vec(&document).unwrap()
 }
 
+/// Of each kind of value.
+fn known_option() -> impl Strategy<Value = &'static str> {
+    select(vec![
+        "description",
+        "name",
+        "write_iolog",
+        "write_bw_log",
+        "bs",
+        "size",
+        "bssplit",
+        "rw",
+        "random_distribution",
+        "ioengine",
+        "mem",
+        "iomem",
+        "verify_pattern",
+        "numa_mem_policy",
+        "sync_file_range",
+        "ignore_error",
+        "thread",
+        "filename",
+        "runtime",
+        "unlink",
+        "verify",
+        "cmdprio_bssplit",
+        "steadystate",
+    ])
+}
+
+fn known_value() -> impl Strategy<Value = String> {
+    let word = "|read|zoned|iops|mmap|bind|md5|/etc/passwd|\\.\\./x|/dev/sdx|[a-z0-9 ]{1,5}";
+    let end = "|:[0-9./,k%]{0,6}|['\"(`$]|/[a-z0-9/.]{0,5}|x{2100}";
+    (word, end).prop_map(|(word, end)| word + &end)
+}
+
 proptest! {
     #[test]
     fn any_result_file_is_used_or_refused(changes in changes(), is_running in any::<bool>()) {
@@ -142,6 +177,24 @@ proptest! {
         ),
     ) {
         job_file(&lines.join("\n"));
+    }
+
+    #[test]
+    fn any_value_of_a_known_option_is_used_or_refused(
+        lines in prop::collection::vec((known_option(), known_value()), 1..9),
+        section in "[a-z./ \\[\\]-]{1,6}",
+    ) {
+        let lines = lines.iter().map(|(option, value)| format!("{option}={value}\n"));
+        job_file(&format!("[{section}]\n{}[a]\n", lines.clone().collect::<String>()));
+        // One of them alone, which the others cannot get refused.
+        lines.for_each(|line| job_file(&format!("[a]\n{line}")));
+    }
+
+    #[test]
+    fn any_recorded_label_is_used_or_refused(labels in prop::collection::vec("[a-z.]{0,2}[-a-z0-9/_. \n]{0,9}", 1..3)) {
+        let process = |label| json!({ "label": label, "job": "[a]\n", "is_background": false });
+        let processes: Vec<Value> = labels.into_iter().map(process).collect();
+        recorded_workload(&json!({ "kind": "fio", "name": "a", "processes": processes }));
     }
 
     #[test]
