@@ -75,7 +75,11 @@ impl FioProcess {
             &Launch {
                 launcher: round.launcher,
                 argv: &argv,
-                environment: &[("LC_ALL", OsString::from("C"))],
+                environment: &[
+                    ("LC_ALL", OsString::from("C")),
+                    // fio acts upon a file of a known name there, whoever made it.
+                    ("TMPDIR", directory.clone().into_os_string()),
+                ],
                 working_directory: Some(&directory),
                 stdout: &file("stdout"),
                 stderr: file("stderr"),
