@@ -19,8 +19,8 @@ use anyhow::{Context, Result};
 use crate::output::{gone_is_fine, make_private_directory, write_private};
 pub use files::TemporaryFiles;
 pub use left::{
-    Found, LeftBehind, Suspect, left_behind, notes, of_others, parse, restore_file, set_aside,
-    trusted,
+    Found, LeftBehind, Suspect, left_behind, notes, of_others, parse,
+    remove_unfinished_of_the_dead, restore_file, set_aside, trusted,
 };
 pub use record::Origin;
 use record::Record;
@@ -63,8 +63,7 @@ impl Journal {
     /// Nothing is written before the first [`Journal::record`].
     pub fn create() -> Result<Self> {
         let record = Record::of_this_process()?;
-        let (pid, start) = (record.process.pid, record.process.start_time_ticks);
-        let path = directory().join(format!("{pid}-{start}.json"));
+        let path = directory().join(record.process.journal_name());
         Ok(Journal {
             inner: Arc::new(Mutex::new(Inner {
                 path,

@@ -1,6 +1,10 @@
 //! However a run ends, the machine is as it was: by signals, by SIGKILL (the guardian puts all back), and by SIGKILL of
 //! both (`iosched restore` does). Root only: `cargo test --test interruption -- --ignored --test-threads=1`.
 
+#[path = "interruption/guardian.rs"]
+mod guardian;
+#[path = "interruption/journals.rs"]
+mod journals;
 #[path = "interruption/kills.rs"]
 mod kills;
 #[path = "interruption/resume.rs"]
@@ -28,13 +32,17 @@ fn send(pid: u32, signal: Signal) {
     kill_process(pid, signal).expect("a process of ours");
 }
 
-fn guardian_of(pid: u32) -> u32 {
+fn guardians_of(pid: u32) -> Vec<u32> {
     let is_guardian = |pid: &u32| {
         arguments(*pid)
             .get(1)
             .is_some_and(|word| word == "__guardian")
     };
-    let found: Vec<u32> = children_of(pid).into_iter().filter(is_guardian).collect();
+    children_of(pid).into_iter().filter(is_guardian).collect()
+}
+
+fn guardian_of(pid: u32) -> u32 {
+    let found = guardians_of(pid);
     let [guardian] = found[..] else {
         panic!("guardians of {pid}: {found:?}");
     };

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::record::{FORMAT, Origin, Record};
+use super::record::{FORMAT, Origin, ProcessId, Record};
 use super::undo::Undo;
 use super::{directory, save};
 use crate::device::Device;
 use crate::failure::Failure;
 use crate::input;
 use crate::lock::{self, Outcome};
-use crate::output::{ensure_private_directory, remove_unfinished};
+use crate::output::{ensure_private_directory, gone_is_fine, remove_unfinished};
 
 /// Another process that holds the disk's lock may take so long before the queue is put back.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -262,6 +262,20 @@ pub fn left_behind() -> Result<Vec<Found>> {
     let mut found = of_others()?;
     found.retain(|found| !matches!(found, Found::LeftBehind(left) if left.record.is_alive()));
     Ok(found)
+}
+
+/// Copies that processes were writing when they were killed together with their guardians: of changes that were not made.
+pub fn remove_unfinished_of_the_dead() -> Result<()> {
+    for entry in fs::read_dir(directory()).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !name.starts_with('.') || !name.ends_with(".tmp") {
+            continue;
+        }
+        if ProcessId::of_name(&name).is_some_and(|process| !process.is_alive()) {
+            gone_is_fine(fs::remove_file(entry.path()), &entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// One line for each process that is gone and left something changed, for those who start next.

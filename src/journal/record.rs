@@ -78,6 +78,20 @@ pub(super) struct ProcessId {
 }
 
 impl ProcessId {
+    /// Of the name of a journal, or of a copy of it: `PID-START.json...`.
+    pub fn of_name(name: &str) -> Option<Self> {
+        let (numbers, _) = name.trim_start_matches('.').split_once(".json")?;
+        let (pid, start) = numbers.split_once('-')?;
+        Some(ProcessId {
+            pid: pid.parse().ok()?,
+            start_time_ticks: start.parse().ok()?,
+        })
+    }
+
+    pub fn journal_name(&self) -> String {
+        format!("{}-{}.json", self.pid, self.start_time_ticks)
+    }
+
     fn current() -> Result<Self> {
         let pid = std::process::id();
         let start_time_ticks =
@@ -88,7 +102,7 @@ impl ProcessId {
         })
     }
 
-    fn is_alive(&self) -> bool {
+    pub fn is_alive(&self) -> bool {
         start_time_ticks(self.pid) == Some(self.start_time_ticks)
     }
 }

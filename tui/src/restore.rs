@@ -18,6 +18,9 @@ pub fn run(arguments: &Restore) -> Result<()> {
         return set_aside(path);
     }
     let left_behind = journal::left_behind()?;
+    if !arguments.list {
+        journal::remove_unfinished_of_the_dead()?;
+    }
     if left_behind.is_empty() {
         return say("Nothing was left behind.");
     }

@@ -1,0 +1,227 @@
+//! Journals that cannot be trusted or read, of earlier boots, other machines and other disks.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use super::*;
+
+/// What a killed run and its killed guardian leave: a changed disk and its journal.
+struct Left {
+    disk: LoopDevice,
+    before: State,
+    changed: State,
+    program: Program,
+    journal: PathBuf,
+}
+
+impl Left {
+    fn behind() -> Self {
+        let Running {
+            disk,
+            before,
+            program,
+            child,
+        } = Running::start();
+        end(child, kill_with_guardian);
+        within(SOON, "fio's end", || {
+            processes_with(&disk.node()).is_empty()
+        });
+        let [journal] = <[PathBuf; 1]>::try_from(program.journals()).expect("one journal");
+        let changed = scheduler::read(&disk.device).expect("its queue");
+        assert!(!differences(&before, &changed).is_empty());
+        Left {
+            disk,
+            before,
+            changed,
+            program,
+            journal,
+        }
+    }
+
+    fn name(&self) -> String {
+        self.journal.display().to_string()
+    }
+
+    fn restore(&self, arguments: &[&str]) -> Ended {
+        restore(&self.program, arguments).expect("the second binary")
+    }
+
+    /// A run on the disk, which would take what is in force for the user's settings.
+    fn next_run(&self) -> Ended {
+        let node = self.disk.node();
+        let two = ["run", &node, "--arm", "none", "--arm", "kyber"];
+        let how = ["--rounds", "1", "-o", "next", "--", "true"];
+        self.program.run(&[&two[..], &how].concat())
+    }
+
+    #[track_caller]
+    fn is(&self, state: &State) {
+        let now = scheduler::read(&self.disk.device).expect("its queue");
+        assert_eq!(differences(state, &now), [""; 0]);
+    }
+
+    fn rewrite(&self, edit: impl Fn(&mut Value)) {
+        let bytes = fs::read(&self.journal).expect("a journal");
+        let mut journal: Value = serde_json::from_slice(&bytes).expect("JSON");
+        edit(&mut journal);
+        fs::write(&self.journal, journal.to_string()).expect("a journal");
+    }
+}
+
+fn has_restore() -> bool {
+    let is_there = Path::new(BINARY).with_file_name("iosched").exists();
+    if !is_there {
+        println!("skipped: the binary iosched was not built");
+    }
+    is_there
+}
+
+/// As an earlier version made them under umask 002.
+#[test]
+#[ignore = "root"]
+fn a_journal_that_others_can_write_stops_runs_and_is_put_back_on_the_users_word() {
+    if !has_restore() {
+        return;
+    }
+    let left = Left::behind();
+    fs::set_permissions(&left.journal, fs::Permissions::from_mode(0o664)).expect("a mode");
+    let says = [
+        "its mode 664 lets others write it",
+        "restore --trust",
+        "--set-aside",
+    ];
+    left.next_run()
+        .ends(5, &[&says[..], &["they would be taken for yours"]].concat());
+    left.is(&left.changed);
+    // Shown, and not acted upon.
+    let queue = format!("scheduler and settings of {}", left.disk.device.name);
+    for arguments in [&["--list"][..], &[]] {
+        let ended = left.restore(arguments).ends(1, &says);
+        assert!(ended.stdout.contains(&queue), "{ended:#?}");
+        left.is(&left.changed);
+        assert!(left.journal.exists(), "the only record");
+    }
+    let ended = left.restore(&["--trust", &left.name()]).ends(0, &[]);
+    assert!(ended.stdout.contains(&queue) && ended.stdout.contains("was put back"));
+    left.is(&left.before);
+    assert!(left.program.journals().is_empty());
+    left.next_run().ends(0, &[]);
+}
+
+/// Nobody knows which disks it is about.
+#[test]
+#[ignore = "root"]
+fn a_journal_that_cannot_be_read_stops_every_run_and_is_set_aside_on_the_users_word() {
+    if !has_restore() {
+        return;
+    }
+    let left = Left::behind();
+    let whole = fs::read(&left.journal).expect("a journal");
+    fs::write(&left.journal, &whole[..whole.len() / 2]).expect("half a journal");
+    left.next_run()
+        .ends(5, &["not a journal of iosched", "restore --set-aside"]);
+    left.restore(&[]).ends(1, &["restore --set-aside"]);
+    left.restore(&["--trust", &left.name()])
+        .ends(1, &["not a journal", "by hand"]);
+    assert!(left.journal.exists());
+    // Only a journal can be named.
+    for other in ["/etc/passwd", "../../x.json", "journal", "no-such.json"] {
+        left.restore(&["--set-aside", other])
+            .ends(2, &["is not a journal in"]);
+    }
+    let ended = left.restore(&["--set-aside", &left.name()]).ends(0, &[]);
+    assert!(ended.stdout.contains("Nothing was put back"), "{ended:#?}");
+    let aside = left.journal.with_extension("set-aside-1");
+    assert_eq!(
+        fs::read(aside).expect("the record is kept"),
+        whole[..whole.len() / 2]
+    );
+    left.is(&left.changed);
+    left.next_run().ends(0, &[]);
+    left.is(&left.changed);
+}
+
+/// Whoever may write in the directory may have put any journal there.
+#[test]
+#[ignore = "root"]
+fn a_directory_that_others_can_write_stops_everything() {
+    if !has_restore() {
+        return;
+    }
+    let left = Left::behind();
+    let directory = left.journal.parent().expect("a directory");
+    let mode =
+        |mode| fs::set_permissions(directory, fs::Permissions::from_mode(mode)).expect("a mode");
+    mode(0o777);
+    left.next_run()
+        .ends(5, &["others may write in", "chmod 700"]);
+    left.restore(&[]).ends(5, &["others may write in"]);
+    left.is(&left.changed);
+    mode(0o700);
+    left.restore(&[]).ends(0, &[]);
+    left.is(&left.before);
+}
+
+#[test]
+#[ignore = "root"]
+fn boots_machines_and_disks_are_told_apart() {
+    if !has_restore() {
+        return;
+    }
+    let left = Left::behind();
+    let whole = fs::read(&left.journal).expect("a journal");
+    let disk_of = |journal: &mut Value| -> Value {
+        let entries = journal["entries"].as_array_mut().expect("entries");
+        let queue = entries.iter_mut().find(|entry| entry[1]["kind"] == "queue");
+        queue.expect("a queue")[1].take()
+    };
+    // Another disk has the name, or none has it.
+    for (field, value) in [
+        ("diskseq", Value::from(1)),
+        ("device", Value::from("no-such-disk")),
+    ] {
+        left.rewrite(|journal| {
+            let mut queue = disk_of(journal);
+            queue[field] = value.clone();
+            journal["entries"] = serde_json::json!([[0, queue]]);
+        });
+        let listed = left.restore(&["--list"]).ends(0, &[]).stdout;
+        let says = match field {
+            "diskseq" => "another disk has this name now",
+            _ => "the disk has gone",
+        };
+        assert!(listed.contains(says), "{listed}");
+        left.restore(&[]).ends(0, &[]);
+        left.is(&left.changed);
+        fs::write(&left.journal, &whole).expect("a journal");
+    }
+    // The kernel has reset it since.
+    left.rewrite(|journal| journal["boot_id"] = Value::from("another"));
+    let listed = left.restore(&["--list"]).ends(0, &[]).stdout;
+    for says in [
+        "before the last boot",
+        "the boot has reset it",
+        "started 20",
+    ] {
+        assert!(listed.contains(says), "{says}: {listed}");
+    }
+    // A disk that was moved, or copied, with the journal on it. Nothing of it is removed here.
+    let victim = left.program.directory().join("iosched-victim");
+    fs::create_dir(&victim).expect("a directory");
+    left.rewrite(|journal| {
+        journal["machine_id"] = Value::from("0".repeat(32));
+        let path = victim.display().to_string();
+        journal["entries"] = serde_json::json!([[0, { "kind": "files", "path": path }]]);
+    });
+    if Path::new("/etc/machine-id").exists() {
+        left.restore(&[])
+            .ends(5, &["was written on another machine", "--set-aside"]);
+        assert!(victim.exists() && left.journal.exists());
+    } else {
+        println!("skipped: this machine has no /etc/machine-id");
+    }
+    left.is(&left.changed);
+    fs::write(&left.journal, &whole).expect("a journal");
+    left.restore(&[]).ends(0, &[]);
+    left.is(&left.before);
+}
