@@ -65,7 +65,7 @@ pub fn start(executable: &Path, journal: &Journal) -> Result<Guardian> {
         .context("starting the thread that watches the guardian")?;
     Ok(Guardian {
         shared,
-        stop: Some(stop),
+        stop,
         thread: Some(thread),
     })
 }
@@ -73,8 +73,8 @@ pub fn start(executable: &Path, journal: &Journal) -> Result<Guardian> {
 /// Holds the pipe; when it is dropped the guardian finds an empty journal and ends.
 pub struct Guardian {
     shared: Arc<Shared>,
-    /// Closed, it ends the thread.
-    stop: Option<OwnedFd>,
+    /// A byte ends the thread.
+    stop: OwnedFd,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -104,7 +104,8 @@ impl Guardian {
 
 impl Drop for Guardian {
     fn drop(&mut self) {
-        self.stop = None;
+        // Not by closing it: a process that hangs in a write for us has inherited it.
+        let _ = rustix::io::write(&self.stop, &[0]);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -117,7 +118,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Shared {
-    /// Until `stopped` is closed on the other side.
+    /// Until something is written to `stopped`'s other side.
     fn watch(&self, stopped: &OwnedFd) {
         for _ in 0..=REPLACEMENTS {
             let pid = lock(&self.process).child.id();

@@ -59,7 +59,8 @@ fn stuck() -> std::sync::MutexGuard<'static, Vec<Device>> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-fn refuse_stuck(device: &Device) -> Result<()> {
+/// What sysfs shows of such a disk is what will be overwritten when the write returns.
+pub(super) fn refuse_stuck(device: &Device) -> Result<()> {
     if stuck().contains(device) {
         return Err(Failure::runtime(
             format!(

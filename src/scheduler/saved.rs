@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
-use super::queue_file::write;
+use super::queue_file::{refuse_stuck, write};
 use super::state::{self, Choice, choice};
 use super::value::{self, Kept};
 use super::{NONE, NR_REQUESTS, WBT_LAT_USEC, is_of_scheduler, jiffy_ns};
@@ -179,6 +179,7 @@ pub fn restore(saved: &SavedQueue) -> Result<()> {
     if !saved.is_of(&device) {
         return Ok(());
     }
+    refuse_stuck(&device)?;
     let mut problems = Vec::new();
     let mut keep = |result: Result<()>| {
         if let Err(error) = result {

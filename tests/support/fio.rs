@@ -32,6 +32,12 @@ impl Fio {
         self.child.id()
     }
 
+    /// Lets it finish: what is under way, and its results.
+    pub fn interrupt(&self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("a process of ours");
+    }
+
     /// Its process id and the job's results.
     #[track_caller]
     pub fn end(mut self) -> (u32, Value) {
