@@ -53,7 +53,7 @@ fn switches_under_load_lose_nothing() {
     let baseline = SavedQueue::take(&disk.device, &arms).expect("its queue");
     let held = lock::try_take(&disk.device).expect("a lock");
     assert!(matches!(held, lock::Outcome::Taken(_)));
-    let fio = Fio::start(
+    let mut fio = Fio::start(
         &disk.node(),
         "--rw=randrw --iodepth=16 --numjobs=2 --time_based --runtime=86400 --group_reporting",
     );

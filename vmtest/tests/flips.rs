@@ -6,7 +6,7 @@ mod program;
 
 use std::time::{Duration, Instant};
 
-use iosched::scheduler;
+use iosched::scheduler::{self, SavedQueue};
 use iosched::snapshot::Op;
 use iosched_vmtest::{Disk, Fio, SCHEDULERS, Watch};
 use program::Program;
@@ -44,6 +44,44 @@ fn a_hundred_flips_under_load_lose_nothing_unaccounted() {
     // Never more than all, and of those all but what was first seen later than its start.
     let own = seen.process_op(pid, Op::Read).ios;
     assert!(own <= ios && own + quality.started_late >= ios, "{own}");
+}
+
+/// No task hangs, no setting is lost, no I/O fails, on any kernel.
+#[test]
+fn a_thousand_switches_by_us_under_load_lose_nothing() {
+    let disk = Disk::null_blk(200_000, &[("submit_queues", "2"), ("hw_queue_depth", "32")]);
+    disk.set_scheduler("mq-deadline");
+    disk.set("queue/nr_requests", "77");
+    let before = scheduler::read(&disk.device).expect("its queue");
+    let arms = [
+        "none",
+        "kyber,nr_requests=64",
+        "bfq,iosched/low_latency=0",
+        "mq-deadline,iosched/fifo_batch=1",
+        "none,nr_requests=16",
+    ]
+    .map(|text| text.parse().expect("an arm"));
+    let baseline = SavedQueue::take(&disk.device, &arms).expect("its queue");
+    let job =
+        "--ioengine=psync --rw=randrw --numjobs=4 --time_based --runtime=86400 --group_reporting";
+    let mut fio = Fio::start(&disk.node(), job);
+    let begin = Instant::now();
+    for switch in 0..1000 {
+        let arm = &arms[(switch * 3 + switch / 5) % arms.len()];
+        scheduler::apply_onto(&disk.device, arm, &baseline)
+            .unwrap_or_else(|error| panic!("switch {switch} to {}: {error:#}", arm.label));
+    }
+    println!("1000 switches in {:?}", begin.elapsed());
+    fio.interrupt();
+    let (_, result) = fio.end();
+    scheduler::restore(&baseline).expect("put back");
+    assert_eq!(scheduler::read(&disk.device).expect("its queue"), before);
+    assert_eq!(result["error"], 0, "no I/O failed");
+    assert!(result["read"]["total_ios"].as_u64() > Some(1000));
+    let said = iosched_vmtest::run("dmesg", &[]);
+    for trouble in ["blocked for more than", "BUG:", "Oops", "I/O error"] {
+        assert!(!said.contains(trouble), "{trouble}: {said}");
+    }
 }
 
 fn within(limit: Duration, what: &str, condition: impl Fn() -> bool) {
