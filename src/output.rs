@@ -17,6 +17,8 @@ use crate::failure::Failure;
 const SHARED: u32 = 0o644;
 const PRIVATE: u32 = 0o600;
 const PRIVATE_DIRECTORY: u32 = 0o700;
+/// What lives as long as the machine runs; only root may enter it.
+pub const RUNTIME_DIRECTORY: &str = "/run/iosched";
 /// May be written by the group or by others.
 pub(crate) const WRITABLE_BY_OTHERS: u32 = 0o022;
 

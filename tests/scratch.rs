@@ -11,7 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use iosched::journal::{self, Journal};
-use iosched::scratch::{Model, RUNTIME_DIRECTORY, Scratch};
+use iosched::output::RUNTIME_DIRECTORY;
+use iosched::scratch::{Model, Scratch};
 use support::direct::{self, Aligned, BLOCK};
 
 const MIB: u64 = 1 << 20;

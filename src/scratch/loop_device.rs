@@ -13,8 +13,9 @@ use anyhow::{Context, Result};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::{RUNTIME_DIRECTORY, ioctl, mount};
+use super::{ioctl, mount};
 use crate::failure::Failure;
+use crate::output::RUNTIME_DIRECTORY;
 
 /// The kernel's least. A deep device hides its scheduler.
 pub const HARDWARE_DEPTH: u32 = 4;

@@ -16,24 +16,21 @@ mod server;
 mod thread;
 mod truth;
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
 use crate::failure::Failure;
 use crate::journal::{Entry, Journal, Undo};
+use crate::output::{RUNTIME_DIRECTORY, make_private_directory, new_private_directory};
 pub use completion::Punctuality;
 use disk::Disk;
 use model::Service;
 pub use model::{Model, Timing};
 use server::Server;
 pub use truth::Truth;
-
-/// Mount points live here, each for its process's time; the directory itself stays until the next boot.
-pub const RUNTIME_DIRECTORY: &str = "/run/iosched";
 
 /// The same places cost the same rotation in every run.
 const SEED: u64 = 1;
@@ -70,11 +67,7 @@ impl Scratch {
         }
         let meminfo = fs::read_to_string("/proc/meminfo").context("reading /proc/meminfo")?;
         let size_bytes = checked_size(size_bytes, available_bytes(&meminfo))?;
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(RUNTIME_DIRECTORY)
-            .with_context(|| format!("creating {RUNTIME_DIRECTORY}"))?;
+        make_private_directory(Path::new(RUNTIME_DIRECTORY))?;
         // The way through FUSE costs many times what memory does: ram goes without.
         let Some(timing) = Timing::of(model) else {
             return over_memory(model, size_bytes, journal, None);
@@ -163,10 +156,7 @@ fn mount_disk(size_bytes: u64, service: Service, journal: &Journal) -> Result<Mo
     let name = unique_name();
     let path = Path::new(RUNTIME_DIRECTORY).join(&name);
     let directory = journal.record(Undo::Directory { path: path.clone() })?;
-    DirBuilder::new()
-        .mode(0o700)
-        .create(&path)
-        .with_context(|| format!("creating {}", path.display()))?;
+    new_private_directory(&path).with_context(|| format!("creating {}", path.display()))?;
     let mount = journal.record(Undo::Mount {
         path: path.clone(),
         source: name.clone(),

@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -22,6 +22,7 @@ use super::cgroup_mounts::Mounts;
 use crate::device::mounts;
 use crate::failure::Failure;
 use crate::journal::{Entry, Journal, Undo};
+use crate::output::{RUNTIME_DIRECTORY, make_private_directory};
 
 /// Every group of ours begins with this; nothing else is ever ended.
 const PREFIX: &str = "iosched-";
@@ -159,7 +160,9 @@ fn create_directory(journal: &Journal, parent: &Path, name: &str) -> Result<Memb
     let path = parent.join(name);
     ensure!(!path.exists(), "{} exists already", path.display());
     let entry = journal.record(Undo::Cgroup { path: path.clone() })?;
-    fs::create_dir(&path).map_err(|e| {
+    // Whoever may write in it could make groups of his own there, which would keep it from being removed.
+    let made = fs::DirBuilder::new().mode(0o755).create(&path);
+    made.map_err(|e| {
         Failure::runtime(
             format!("cannot create the control group {}: {e}", path.display()),
             "run as root, outside of containers that may not create control groups",
@@ -177,7 +180,7 @@ fn create_with_controller(
     name: &str,
     controller: &str,
 ) -> Result<(Member, bool)> {
-    let _lock = lock(parent)?;
+    let _lock = lock()?;
     let control = parent.join("cgroup.subtree_control");
     let mark = format!("+{controller}");
     let was_on = lists(&control, controller);
@@ -194,7 +197,7 @@ fn create_with_controller(
 
 /// Switches `controller` off again after the last group that carries the mark.
 fn put_back_controller(parent: &Path, controller: &str) -> Result<()> {
-    let _lock = lock(parent)?;
+    let _lock = lock()?;
     let control = parent.join("cgroup.subtree_control");
     if marked_groups(parent, &format!("+{controller}"))? || !lists(&control, controller) {
         return Ok(());
@@ -204,10 +207,20 @@ fn put_back_controller(parent: &Path, controller: &str) -> Result<()> {
 }
 
 /// Two of us must not switch the same controller at once.
-fn lock(directory: &Path) -> Result<File> {
-    let file = File::open(directory).with_context(|| format!("opening {}", directory.display()))?;
-    file.lock()
-        .with_context(|| format!("locking {}", directory.display()))?;
+/// A file that only root can open: everybody may lock the hierarchy's own directory, for ever.
+fn lock() -> Result<File> {
+    make_private_directory(Path::new(RUNTIME_DIRECTORY))?;
+    let path = Path::new(RUNTIME_DIRECTORY).join("cgroup.lock");
+    let at = || format!("locking {}", path.display());
+    let file = fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&path)
+        .with_context(at)?;
+    file.lock().with_context(at)?;
     Ok(file)
 }
 
