@@ -1,5 +1,4 @@
-//! The four requests to the loop driver that no safe crate offers. Together with `thread.rs` the only unsafe
-//! code of this crate.
+//! The four requests to the loop driver that no safe crate offers.
 #![allow(unsafe_code)]
 
 use std::fs::File;

@@ -1,5 +1,5 @@
 //! What a thread must be that serves a block device of this machine: punctual, never waiting for the device it
-//! serves, and alone with its descriptors. Together with `ioctl.rs` the only unsafe code of this crate.
+//! serves, and alone with its descriptors.
 #![allow(unsafe_code)]
 
 use std::io;
