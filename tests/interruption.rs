@@ -96,17 +96,6 @@ fn restore(program: &Program, arguments: &[&str]) -> Option<Ended> {
     Some(Ended::of(program.command_of(&binary, &arguments)))
 }
 
-/// A disk with settings of its user's, the hidden depth among them.
-fn user_disk() -> LoopDevice {
-    let disk = LoopDevice::in_memory(64 << 20);
-    disk.set("scheduler", "none");
-    disk.set("nr_requests", "16");
-    disk.set("scheduler", "mq-deadline");
-    disk.set("nr_requests", "64");
-    disk.set("iosched/read_expire", "333");
-    disk
-}
-
 /// A comparison in the middle of its third round or later, on a disk with settings of its user's.
 struct Running {
     disk: LoopDevice,
@@ -117,7 +106,7 @@ struct Running {
 
 impl Running {
     fn start() -> Self {
-        let disk = user_disk();
+        let disk = LoopDevice::of_a_user();
         let before = scheduler::read(&disk.device).expect("its queue");
         let program = Program::new(BINARY);
         // None of the arms is what the user has.

@@ -35,7 +35,7 @@ fn a_killed_guardian_is_replaced_and_the_new_one_guards() {
 #[test]
 #[ignore = "root"]
 fn a_guardian_that_cannot_be_replaced_ends_the_run() {
-    let disk = user_disk();
+    let disk = LoopDevice::of_a_user();
     let before = scheduler::read(&disk.device).expect("its queue");
     let directory = tempfile::tempdir().expect("a directory");
     let copy = directory.path().join("iosched-ab");

@@ -55,6 +55,17 @@ impl LoopDevice {
         device
     }
 
+    /// With settings of its user's, the hidden depth among them.
+    pub fn of_a_user() -> Self {
+        let disk = Self::in_memory(64 << 20);
+        disk.set("scheduler", "none");
+        disk.set("nr_requests", "16");
+        disk.set("scheduler", "mq-deadline");
+        disk.set("nr_requests", "64");
+        disk.set("iosched/read_expire", "333");
+        disk
+    }
+
     /// Over any file or device.
     pub fn over(path: &Path) -> Self {
         let path = path.to_str().expect("UTF-8");

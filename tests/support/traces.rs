@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use iosched::device::Device;
 use iosched::scheduler;
 
+use super::program::Program;
+
 /// Control groups, mounts, directories, loop devices and files of that process.
 pub fn traces_of(pid: u32) -> Vec<String> {
     let marks = ["", "scratch-", "round-"].map(|kind| format!("iosched-{kind}{pid}-"));
@@ -87,6 +89,16 @@ pub fn children_of(pid: u32) -> Vec<u32> {
         })
         .map(|pid| pid.parse().expect("a pid"))
         .collect()
+}
+
+/// Of a process that ran as `program`: what it made, its journals, and guardians of them.
+pub fn left_by(program: &Program, pid: u32) -> Vec<String> {
+    let mut left = traces_of(pid);
+    let journals = program.journals().into_iter();
+    left.extend(journals.map(|path| path.display().to_string()));
+    let guardians = processes_with(&program.state().display().to_string()).into_iter();
+    left.extend(guardians.map(|pid| format!("{:?}", arguments(pid))));
+    left
 }
 
 #[track_caller]

@@ -16,12 +16,13 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use iosched::preflight;
 use iosched::scheduler::{self, State};
 use pty::Terminal;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use support::LoopDevice;
 use support::program::{Ended, Program, Started};
-use support::traces::{arguments, children_of, differences, processes_with, traces_of};
+use support::traces::{arguments, children_of, differences, left_by, processes_with};
 
 const IOSCHED: &str = env!("CARGO_BIN_EXE_iosched");
 /// One round of all that is killed, and of whom, and of umasks takes sixty; half of them by default.
@@ -93,17 +94,6 @@ fn iosched_ab() -> Option<PathBuf> {
     Some(binary)
 }
 
-/// A disk with settings of its user's, the hidden depth among them.
-fn user_disk() -> LoopDevice {
-    let disk = LoopDevice::in_memory(64 << 20);
-    disk.set("scheduler", "none");
-    disk.set("nr_requests", "16");
-    disk.set("scheduler", "mq-deadline");
-    disk.set("nr_requests", "64");
-    disk.set("iosched/read_expire", "333");
-    disk
-}
-
 struct Bench {
     disk: LoopDevice,
     before: State,
@@ -169,7 +159,7 @@ fn kill(number: u32, whom: Whom) {
 
 impl Bench {
     fn new(ab: PathBuf) -> Self {
-        let disk = user_disk();
+        let disk = LoopDevice::of_a_user();
         let before = scheduler::read(&disk.device).expect("its queue");
         Program::new(IOSCHED)
             .run(&["set", &disk.node(), SET])
@@ -344,13 +334,8 @@ impl Bench {
     }
 
     fn nothing_is_left(&self, program: &Program, number: u32, at: &str) {
-        let state = program.state().display().to_string();
         let left = || {
-            let mut left = traces_of(number);
-            let journals = program.journals().into_iter();
-            left.extend(journals.map(|path| path.display().to_string()));
-            let guardians = processes_with(&state).into_iter();
-            left.extend(guardians.map(|pid| format!("{:?}", arguments(pid))));
+            let mut left = left_by(program, number);
             let users = processes_with(&self.disk.node()).into_iter();
             left.extend(users.map(|pid| format!("{:?}", arguments(pid))));
             left
@@ -360,6 +345,7 @@ impl Bench {
             assert!(Instant::now() < deadline, "{at}: {:#?}", left());
             std::thread::sleep(Duration::from_millis(10));
         }
+        drop(preflight::lock(&self.disk.device).unwrap_or_else(|error| panic!("{at}: {error:#}")));
     }
 }
 
