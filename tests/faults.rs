@@ -224,6 +224,8 @@ fn a_reader_that_has_seen_enough_is_no_error() {
         &["report", sample, "--format", "json"],
         &["report", sample, "--format", "csv"],
         &["workloads"],
+        &["completions", "bash"],
+        &["--help"],
     ] {
         let mut command = program.command(arguments);
         command.stdout(closed_pipe());

@@ -11,6 +11,7 @@ mod ui;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 use iosched::failure;
@@ -44,15 +45,7 @@ fn main() -> ExitCode {
         Some(Command::Doctor(arguments)) => doctor::run(&arguments),
         Some(Command::Restore(arguments)) => restore::run(&arguments),
         None => watch(&cli.watch),
-        Some(Command::Completions { shell }) => {
-            clap_complete::generate(
-                shell,
-                &mut Cli::command(),
-                "iosched",
-                &mut std::io::stdout(),
-            );
-            Ok(())
-        }
+        Some(Command::Completions { shell }) => completions(shell),
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -80,4 +73,13 @@ fn watch(arguments: &cli::Watch) -> anyhow::Result<()> {
         ));
     }
     stat::run(&cli::Stat::of(arguments))
+}
+
+fn completions(shell: clap_complete::Shell) -> anyhow::Result<()> {
+    // Into memory first: `generate` panics when a write fails, as to a closed pipe.
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "iosched", &mut text);
+    std::io::stdout()
+        .write_all(&text)
+        .context("writing the completions")
 }

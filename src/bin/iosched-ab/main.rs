@@ -16,7 +16,7 @@ mod scratch;
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 use iosched::report::escape;
@@ -43,15 +43,7 @@ fn main() -> ExitCode {
         Command::Report(arguments) => report::run(&arguments),
         Command::Gate(arguments) => gate::run(&arguments),
         Command::Workloads => report::workloads(),
-        Command::Completions { shell } => {
-            clap_complete::generate(
-                shell,
-                &mut Cli::command(),
-                "iosched-ab",
-                &mut std::io::stdout(),
-            );
-            Ok(())
-        }
+        Command::Completions { shell } => completions(shell),
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -81,4 +73,13 @@ fn note(text: &str) {
         "iosched-ab: note: {}",
         escape::line(text)
     );
+}
+
+fn completions(shell: clap_complete::Shell) -> Result<()> {
+    // Into memory first: `generate` panics when a write fails, as to a closed pipe.
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "iosched-ab", &mut text);
+    std::io::stdout()
+        .write_all(&text)
+        .context("writing the completions")
 }

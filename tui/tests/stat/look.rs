@@ -335,6 +335,41 @@ fn what_is_no_disk_is_a_usage_error() {
     assert!(!program.state().join("journal").exists());
 }
 
+/// It has seen enough, as `head` has.
+fn read_by_nobody(program: &Program, arguments: &[&str]) {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let mut command = program.command(arguments);
+    command.stdout(writer);
+    let ended = Ended::of(command).ends(0, &[]);
+    assert_eq!(ended.stderr, "", "{arguments:?}");
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let program = Program::new(BINARY);
+    for arguments in [
+        &["completions", "bash"][..],
+        &["completions", "zsh"],
+        &["schedulers"],
+        &["restore", "--list"],
+        &["--help"],
+    ] {
+        read_by_nobody(&program, arguments);
+    }
+}
+
+#[test]
+#[ignore = "root"]
+fn measuring_ends_with_its_reader() {
+    let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
+    let node = disk.node();
+    for output in ["text", "json", "csv"] {
+        let look = ["stat", &node, "-i", "0.1", "--output", output];
+        read_by_nobody(&program, &look);
+    }
+}
+
 #[test]
 #[ignore = "root"]
 fn without_root_it_says_what_is_missing() {
