@@ -46,11 +46,16 @@ impl Latency {
     }
 
     fn of(histogram: &Histogram, mean_ns: Option<f64>, max_ns: Option<f64>) -> Self {
+        // A quantile is known to a cell, and the longest may be exact: none is above it.
+        let quantile = |p| {
+            let ns = histogram.quantile_ns(p)?;
+            Some(max_ns.map_or(ns, |max| ns.min(max)))
+        };
         Latency {
             count: histogram.count(),
             mean_ns,
-            p50_ns: histogram.quantile_ns(0.5),
-            p99_ns: histogram.quantile_ns(0.99),
+            p50_ns: quantile(0.5),
+            p99_ns: quantile(0.99),
             max_ns,
         }
     }

@@ -121,3 +121,22 @@ fn the_stages_of_a_process_are_of_its_reads_and_writes() {
     assert_eq!((found.i2d.count, found.i2d.p50_ns), (0, None));
     assert_eq!(record.processes[1].stages, None);
 }
+
+/// Of one I/O the histogram knows the cell, whose middle may be above it; the longest is exact.
+#[test]
+fn no_percentile_is_above_the_longest() {
+    for ns in [65_600, 65_536, 1_000_001] {
+        let mut owner = owner(1);
+        count(&mut owner, Op::Read, 1, 4096, 1);
+        let sums = &mut owner.ops[Op::Read as usize];
+        (sums.waits, sums.q2d_max_ns, sums.d2c_max_ns) = (1, Some(ns), Some(ns));
+        owner.q2d[0].record(ns);
+        owner.d2c[0].record(ns);
+        let record = of(&[owner]);
+        let process = &record.processes[0];
+        for latency in [&process.queue_wait, &process.device_time] {
+            assert_eq!(latency.max_ns, Some(ns as f64));
+            assert!(latency.p50_ns <= latency.max_ns && latency.p99_ns <= latency.max_ns);
+        }
+    }
+}
