@@ -177,11 +177,12 @@ impl Seen {
     }
 
     pub fn add(&mut self, measured: &Measured, side: &Side, seconds: f64) {
-        self.left_out.straddlers += measured.edges.straddlers;
+        let out = &mut self.left_out;
+        out.straddlers = out.straddlers.saturating_add(measured.edges.straddlers);
         let ios = || measured.stages.of(Stage::Device, Scope::All).count();
         match side {
-            Side::Settling => self.left_out.settling += ios(),
-            Side::Disturbed => self.left_out.disturbed += ios(),
+            Side::Settling => out.settling = out.settling.saturating_add(ios()),
+            Side::Disturbed => out.disturbed = out.disturbed.saturating_add(ios()),
             Side::Of(label) => {
                 let arm = self.arm(label);
                 arm.seconds += seconds;

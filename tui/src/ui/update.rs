@@ -133,8 +133,11 @@ fn keep(model: &mut Model, sample: Box<Sample>) {
         let measured = now.measured.as_deref();
         if let Some(measured) = measured {
             device.seen.add(measured, &now.side, sample.seconds);
-            device.lost += measured.live.quality.lost_events();
-            device.ios += measured.stages.of(Stage::Device, Scope::All).count();
+            let ios = measured.stages.of(Stage::Device, Scope::All).count();
+            device.lost = device
+                .lost
+                .saturating_add(measured.live.quality.lost_events());
+            device.ios = device.ios.saturating_add(ios);
         }
         let fairness = measured.and_then(|measured| measured.live.fairness.as_ref());
         let processes = measured.map_or(&[][..], |measured| &measured.processes);
@@ -213,6 +216,7 @@ pub fn last_component(path: &str) -> &str {
 fn carry_out(model: &mut Model, command: Command) -> Vec<Effect> {
     match command {
         Command::Quit => return vec![Effect::Quit],
+        _ if model.devices.is_empty() => {}
         Command::Show(Screen::Help) if model.screen == Screen::Help => {
             model.screen = model.before_help;
         }
