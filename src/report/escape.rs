@@ -35,7 +35,7 @@ pub fn json(text: &str) -> String {
 }
 
 /// Controls, and what turns the direction of writing.
-fn is_hidden(c: char) -> bool {
+pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -160,8 +160,10 @@ fn every_screen_shows_the_load_and_a_rotation_compares() {
         terminal.keys(key);
         terminal.until(text);
     }
-    terminal.resize((50, 12));
-    terminal.until("Make it larger");
+    terminal.resize((39, 12));
+    terminal.until("needs 40x10");
+    terminal.resize((40, 10));
+    terminal.until("wait p50");
     terminal.resize((120, 40));
     terminal.until("of an I/O's time is queue wait");
     terminal.keys("3");

@@ -6,7 +6,7 @@ pub const WORDS: &[(&str, &str)] = &[
     ("device time", "D2C: from the first issue to completion. What the disk and its driver take."),
     ("total", "Q2C: both together."),
     ("p99", "99 of 100 I/Os took no longer."),
-    ("~, few", "Fewer than 100 I/Os beyond the percentile; fewer than 10: few."),
+    ("~, few", "Fewer than 100 I/Os beyond the percentile; in a comparison fewer than 10: few."),
     ("waiting", "Requests between arrival and issue, on average: queue waits over time."),
     ("merged", "Bios that joined a request that was there already, of all bios."),
     ("arm", "A scheduler with its settings: one side of a comparison."),

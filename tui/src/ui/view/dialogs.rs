@@ -1,100 +1,154 @@
 //! Questions, in a box over the screen: what is going to be changed, and what else changes with it.
+//!
+//! Where rows are rare the explanations go first; of a long list the rows around the chosen one are shown.
 
 use iosched::report::units::time;
 use iosched::scheduler::State;
 use ratatui::Frame;
-use ratatui::layout::Rect;
-use ratatui::text::Line;
-use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
+use ratatui::layout::{Margin, Rect};
+use ratatui::style::Style;
+use ratatui::widgets::{Block, Clear};
 
+use super::fit::{self, Piece};
+use super::parts::{Part, stack, window};
+use super::{line, text_lines};
 use crate::ui::model::{Dialog, Model};
 use crate::ui::sample::Flip;
 
+/// Of the box, with its border and a column of space on either side.
+const WIDEST: u16 = 72;
+const BORDER: u16 = 4;
+
+/// What a box holds, from top to bottom.
+struct Question<'a> {
+    title: String,
+    /// Each with what is said of it; one of them is chosen.
+    list: Vec<(String, &'static str)>,
+    row: usize,
+    /// What is set beside it, on a line, by rank.
+    setting: Vec<(u8, String)>,
+    /// Those for which there is no room are left out.
+    explanations: Vec<String>,
+    /// The most important first.
+    keys: &'a [&'a str],
+}
+
 pub fn render(frame: &mut Frame, area: Rect, model: &Model, dialog: &Dialog) {
-    let (title, lines) = match dialog {
+    let question = match dialog {
         Dialog::Filter => return,
         Dialog::Flip {
             arms,
             row,
             put_back,
-        } => (
-            format!("Switch the scheduler of {}", model.device().disk.name),
-            flip(model, arms, *row, *put_back),
-        ),
-        Dialog::Rotate { arms, row, seconds } => (
-            format!("Rotate the schedulers of {}", model.device().disk.name),
-            rotation(model, arms, *row, *seconds),
-        ),
-        Dialog::Flipped(flip) => (
-            format!("{} -> {}", flip.from, flip.to),
-            flipped(model, flip),
-        ),
+        } => flip(model, arms, *row, *put_back),
+        Dialog::Rotate { arms, row, seconds } => rotation(model, arms, *row, *seconds),
+        Dialog::Flipped(flip) => flipped(flip),
     };
-    let width = area.width.saturating_sub(4).min(72);
-    let needed: usize = lines
-        .iter()
-        .map(|line| {
-            line.width()
-                .div_ceil(usize::from(width.saturating_sub(4)).max(1))
-                .max(1)
-        })
-        .sum();
-    let height = (needed as u16 + 2).min(area.height);
-    let at = Rect::new(
-        area.x + (area.width - width) / 2,
-        area.y + (area.height - height) / 2,
-        width,
-        height,
-    );
-    frame.render_widget(Clear, at);
-    let block = Block::bordered()
-        .title(format!(" {title} "))
-        .padding(ratatui::widgets::Padding::horizontal(1));
-    frame.render_widget(
-        Paragraph::new(lines)
-            .wrap(Wrap { trim: false })
-            .block(block),
-        at,
-    );
+    draw(frame, area, model, &question);
 }
 
-fn flip<'a>(model: &'a Model, arms: &'a [String], row: usize, put_back: bool) -> Vec<Line<'a>> {
+fn draw(frame: &mut Frame, area: Rect, model: &Model, question: &Question<'_>) {
+    let width = area.width.saturating_sub(2).min(WIDEST);
+    let room = usize::from(width.saturating_sub(BORDER));
+    let setting_rows = u16::from(!question.setting.is_empty());
+    let explained = |rows: u16| fit::paragraphs(&question.explanations, room, usize::from(rows));
+    let all = explained(u16::MAX).len() as u16;
+    let first = question.explanations.first();
+    let first = first.map_or(0, |text| fit::wrap(text, room).len() as u16);
+    let rows = question.list.len() as u16;
+    let gap = u16::from(rows > 0);
+    let wanted = rows + gap + all + setting_rows + 1;
+    let height = (wanted + 2).min(area.height);
+    let at = Rect {
+        x: area.x + (area.width - width) / 2,
+        y: area.y + (area.height - height) / 2,
+        width,
+        height,
+    };
+    // The whole rows: what would be left of them beside the box would be cut.
+    frame.render_widget(
+        Clear,
+        Rect {
+            x: area.x,
+            width: area.width,
+            ..at
+        },
+    );
+    let title = fit::clip(&question.title, room.saturating_sub(2));
+    frame.render_widget(Block::bordered().title(format!(" {title} ")), at);
+    let [list, _, above, set, keys] = stack(
+        at.inner(Margin::new(2, 1)),
+        [
+            Part::new(1, u16::from(rows > 0), rows),
+            Part::gap(wanted + 2 <= area.height && rows > 0),
+            Part::new(3, first, all),
+            Part::new(2, setting_rows, setting_rows),
+            Part::new(0, 1, 1),
+        ],
+    );
+    let shown = window(question.row, question.list.len(), usize::from(list.height));
+    for (index, (name, said)) in question.list[shown.clone()].iter().enumerate() {
+        let style = if shown.start + index == question.row {
+            model.palette.chosen()
+        } else {
+            Style::new()
+        };
+        let pieces = vec![
+            Piece::new(0, style, [fit::clip(name, room)]),
+            Piece::new(1, style, [*said]),
+        ];
+        line(frame, list, index as u16, fit::line(pieces, list.width));
+    }
+    text_lines(frame, above, explained(above.height));
+    if set.height > 0 {
+        let setting = question.setting.iter().map(|(rank, text)| (*rank, &**text));
+        line(frame, set, 0, fit::plain_line(setting, set.width));
+    }
+    let hidden = match question.list.len() - shown.len() {
+        0 => String::new(),
+        hidden => format!("  {hidden} more"),
+    };
+    let pieces = question.keys.iter().enumerate().map(|(index, key)| {
+        let before = if index == 0 { "" } else { ", " };
+        (2 * index as u8, format!("{before}{key}"))
+    });
+    let keys_line = fit::plain_line(pieces.chain([(3, hidden)]), keys.width);
+    line(frame, keys, 0, keys_line.style(model.palette.faint()));
+}
+
+fn flip<'a>(model: &Model, arms: &[String], row: usize, put_back: bool) -> Question<'a> {
     let state = model
         .last
         .as_ref()
         .and_then(|last| last.devices.get(model.selected)?.queue.as_ref());
-    let mut lines = Vec::new();
-    for (index, arm) in arms.iter().enumerate() {
+    let list = arms.iter().enumerate().map(|(index, arm)| {
         let is_active = state.is_some_and(|state| state.active == *arm);
         let now = if is_active {
             "  (now; begins afresh)"
         } else {
             ""
         };
-        let text = format!("{} {arm}{now}", if index == row { ">" } else { " " });
-        lines.push(if index == row {
-            Line::styled(text, model.palette.chosen())
-        } else {
-            Line::from(text)
-        });
-    }
-    lines.push(Line::from(""));
-    if let (Some(state), Some(target)) = (state, arms.get(row)) {
-        lines.extend(consequences(state, target).into_iter().map(Line::from));
-    }
+        let mark = if index == row { ">" } else { " " };
+        (format!("{mark} {arm}"), now)
+    });
+    let consequences = state.zip(arms.get(row));
     let mark = if put_back { "x" } else { " " };
-    lines.push(Line::from(format!(
-        "[{mark}] put everything back on exit (p)"
-    )));
-    lines.push(Line::styled(
-        "Enter switches, Esc leaves it",
-        model.palette.faint(),
-    ));
-    lines
+    Question {
+        title: format!("Switch the scheduler of {}", model.device().disk.name),
+        list: list.collect(),
+        row,
+        setting: vec![
+            (0, format!("[{mark}] put everything back on exit")),
+            (1, " (p)".to_owned()),
+        ],
+        explanations: consequences
+            .map_or_else(Vec::new, |(state, arm)| consequences_of(state, arm)),
+        keys: &["Enter switches", "Esc leaves it"],
+    }
 }
 
 /// What a switch does besides, as far as it can be said beforehand; what it did is shown afterwards.
-fn consequences(state: &State, target: &str) -> Vec<String> {
+fn consequences_of(state: &State, target: &str) -> Vec<String> {
     let own: Vec<&str> = state
         .settings
         .keys()
@@ -139,56 +193,44 @@ fn consequences(state: &State, target: &str) -> Vec<String> {
     lines
 }
 
-fn rotation<'a>(
-    model: &'a Model,
-    arms: &'a [(String, bool)],
-    row: usize,
-    seconds: u64,
-) -> Vec<Line<'a>> {
-    let mut lines = Vec::new();
-    for (index, (arm, is_chosen)) in arms.iter().enumerate() {
-        let text = format!("[{}] {arm}", if *is_chosen { "x" } else { " " });
-        lines.push(if index == row {
-            Line::styled(text, model.palette.chosen())
-        } else {
-            Line::from(text)
-        });
-    }
+fn rotation<'a>(model: &Model, arms: &[(String, bool)], row: usize, seconds: u64) -> Question<'a> {
+    let list = arms.iter().map(|(arm, is_chosen)| {
+        let mark = if *is_chosen { "x" } else { " " };
+        (format!("[{mark}] {arm}"), "")
+    });
     let chosen = arms.iter().filter(|(_, is_chosen)| *is_chosen).count() as u64;
-    lines.push(Line::from(""));
-    lines.push(Line::from(format!(
-        "{seconds} s each (Left, Right): a block of all takes about {} s",
-        chosen * (seconds + 1)
-    )));
-    lines.push(Line::from(
-        "They take turns in random, balanced order while your load runs. The",
-    ));
-    lines.push(Line::from(
-        "first moments after each flip, and I/Os across it, count for none.",
-    ));
-    lines.push(Line::from(
-        "When it stops the present scheduler is back, and on exit everything.",
-    ));
-    lines.push(Line::styled(
-        "Space chooses, Enter begins, Esc leaves it",
-        model.palette.faint(),
-    ));
-    lines
+    Question {
+        title: format!("Rotate the schedulers of {}", model.device().disk.name),
+        list: list.collect(),
+        row,
+        setting: vec![
+            (0, format!("{seconds} s each")),
+            (1, " (Left, Right)".to_owned()),
+            (2, format!(": a block of all takes about {} s", chosen * (seconds + 1))),
+        ],
+        explanations: [
+            "They take turns in random, balanced order while your load runs. The first moments after each flip, and I/Os \
+             across it, count for none.",
+            "When it stops the present scheduler is back, and on exit everything.",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+        keys: &["Space chooses", "Enter begins", "Esc leaves it"],
+    }
 }
 
-fn flipped<'a>(model: &Model, flip: &'a Flip) -> Vec<Line<'a>> {
-    let mut lines = vec![match flip.switch_ns {
-        Some(ns) => Line::from(format!(
-            "The queue stood still for {}.",
-            time(Some(ns as f64))
-        )),
-        None => Line::from("Nothing could be switched."),
-    }];
-    lines.extend(
-        flip.changes
-            .iter()
-            .map(|change| Line::from(format!("- {change}"))),
-    );
-    lines.push(Line::styled("Enter closes this", model.palette.faint()));
-    lines
+fn flipped<'a>(flip: &Flip) -> Question<'a> {
+    let stood_still = match flip.switch_ns {
+        Some(ns) => format!("The queue stood still for {}.", time(Some(ns as f64))),
+        None => "Nothing could be switched.".to_owned(),
+    };
+    let changes = flip.changes.iter().map(|change| format!("- {change}"));
+    Question {
+        title: format!("{} -> {}", flip.from, flip.to),
+        list: Vec::new(),
+        row: 0,
+        setting: Vec::new(),
+        explanations: std::iter::once(stood_still).chain(changes).collect(),
+        keys: &["Enter closes this"],
+    }
 }

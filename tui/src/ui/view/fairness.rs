@@ -4,43 +4,53 @@
 //! who waits for whom: NAME   11.7 ms behind NAME 97.6 %, itself 2.38 %
 //! shares over time, a line for each
 //! ```
+//! Where rows are rare the shares over time go first, then who waits for whom, then the index.
 
 use iosched::report::live::{LiveFairness, LiveProcess};
-use iosched::report::units::{share, time};
+use iosched::report::units::{count, share, time};
 use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::Rect;
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use super::fit::Piece;
 use super::heatmap::schedulers;
-use super::{line, measured_or_why, strip};
+use super::parts::{Part, inner, stack};
+use super::table::{self, Column};
+use super::{fit, line, measured_or_why, strip};
 use crate::ui::model::{Model, Moment};
 use crate::ui::sample::Measured;
 use crate::ui::update::name_of;
 
 const BAR: usize = 10;
-/// Of a chart over time.
-const LABEL: u16 = 23;
+/// Of a row's name, at least and at most.
+const NAME: (u16, u16) = (14, 40);
 
 pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let Some(measured) = measured_or_why(frame, area, model) else {
         return;
     };
-    let inner = area.inner(ratatui::layout::Margin::new(2, 0));
+    let inner = inner(area);
     let rows = rows(model);
-    let room = usize::from(inner.height.saturating_sub(6)) / 2;
-    let [head, table, waits, history] = Layout::vertical([
-        Constraint::Length(2),
-        Constraint::Length(1 + rows.len().clamp(1, room.max(1)) as u16),
-        Constraint::Length(if inner.height > 30 { 7 } else { 4 }),
-        Constraint::Min(1),
-    ])
-    .areas(inner);
-    for (row, text) in index(measured).into_iter().enumerate() {
-        line(frame, head, row as u16, Line::from(text));
+    let room = inner.height.saturating_sub(6) / 2;
+    let wanted = (rows.len() as u16).clamp(1, room.max(1)) + 1;
+    let [head, table, waits, history] = stack(
+        inner,
+        [
+            Part::new(1, 2, 2),
+            Part::new(0, 2, wanted),
+            Part::new(2, 3, if inner.height > 30 { 7 } else { 4 }),
+            Part::filling(3, 3),
+        ],
+    );
+    for (row, text) in index(measured, head.width).into_iter().enumerate() {
+        line(frame, head, row as u16, text);
     }
     shares(frame, table, model, &rows);
     who_waits(frame, waits, model, &rows);
-    over_time(frame, history, model);
+    if history.height > 0 {
+        over_time(frame, history, model);
+    }
 }
 
 /// The filter's rows with a measured share, the largest first.
@@ -55,115 +65,137 @@ fn rows(model: &Model) -> Vec<(&LiveProcess, &LiveFairness)> {
     rows
 }
 
-fn index(measured: &Measured) -> [String; 2] {
+fn index(measured: &Measured, room: u16) -> [Line<'static>; 2] {
     let number = |index: Option<f64>| index.map_or("-".to_owned(), |index| format!("{index:.2}"));
-    match &measured.live.fairness {
-        None => ["nobody did I/O in this interval".to_owned(), String::new()],
-        Some(fairness) => [
-            format!(
-                "Jain's index: device time {}, bytes {}, I/Os {}",
-                number(fairness.jain_device_time),
-                number(fairness.jain_bytes),
-                number(fairness.jain_ios),
-            ),
-            format!(
-                "1 is fair, 1/{} one has all; of the {} that were backlogged, {} others left out",
-                fairness.flows.max(1),
-                fairness.flows,
-                fairness.left_out
-            ),
-        ],
-    }
+    let Some(fairness) = &measured.live.fairness else {
+        return [
+            Line::from("nobody did I/O in this interval"),
+            Line::default(),
+        ];
+    };
+    let flows = count(fairness.flows as f64);
+    let numbers = [
+        (0, "Jain's index: ".to_owned()),
+        (
+            0,
+            format!("device time {}", number(fairness.jain_device_time)),
+        ),
+        (1, format!(", bytes {}", number(fairness.jain_bytes))),
+        (2, format!(", I/Os {}", number(fairness.jain_ios))),
+    ];
+    let meaning = [
+        (
+            0,
+            format!("1 is fair, 1/{} one has all", fairness.flows.max(1)),
+        ),
+        (1, format!("; of the {flows} that were backlogged")),
+        (
+            2,
+            format!(", {} others left out", count(fairness.left_out as f64)),
+        ),
+    ];
+    [
+        fit::plain_line(numbers, room),
+        fit::plain_line(meaning, room),
+    ]
 }
 
+/// Where columns are rare the counts of starvation go first, then the bar, backlogged, starved, and the bytes.
 fn shares(frame: &mut Frame, area: Rect, model: &Model, rows: &[(&LiveProcess, &LiveFairness)]) {
-    let header = format!(
-        "{:<21} {:<BAR$}  device   bytes backlog starved >.1s >1s",
-        "", ""
-    );
-    line(frame, area, 0, Line::styled(header, model.palette.faint()));
-    for (row, (process, fairness)) in rows
-        .iter()
-        .enumerate()
-        .take(usize::from(area.height.saturating_sub(1)))
-    {
+    let shown = &rows[..rows.len().min(usize::from(area.height.saturating_sub(1)))];
+    let bar = |(row, (_, fairness)): (usize, &(&LiveProcess, &LiveFairness))| {
         let part = fairness.device_time_share.unwrap_or(0.0).clamp(0.0, 1.0);
         let filled = (part * BAR as f64).round() as usize;
-        let name: String = name_of(process).chars().take(21).collect();
-        let text = format!(
-            "  {:>6}  {:>6} {:>7} {:>7} {:>4} {:>3}",
-            share(fairness.device_time_share),
-            share(fairness.bytes_share),
-            share(Some(fairness.backlogged_share.min(1.0))),
-            time(fairness.starvation_max_ns.map(|ns| ns as f64)),
-            fairness.starved_100ms,
-            fairness.starved_1s,
-        );
-        let spans = vec![
-            Span::raw(format!("{name:<21} ")),
+        Line::from(vec![
             Span::styled("#".repeat(filled), model.palette.series(row)),
             Span::styled(".".repeat(BAR - filled), model.palette.faint()),
-            Span::raw(text),
-        ];
-        line(frame, area, row as u16 + 1, Line::from(spans));
-    }
+        ])
+    };
+    let all = || shown.iter().map(|(_, fairness)| fairness);
+    let columns = [
+        Column::name("", 0.., NAME.0, NAME.1).of(shown.iter().map(|(process, _)| name_of(process))),
+        Column::words("", 4.., BAR as u16).of(shown.iter().enumerate().map(bar)),
+        Column::number("device", 0.., 7).of(all().map(|f| share(f.device_time_share))),
+        Column::number("bytes", 1.., 7).of(all().map(|f| share(f.bytes_share))),
+        Column::number("backlog", 3.., 7)
+            .of(all().map(|f| share(Some(f.backlogged_share.min(1.0))))),
+        Column::number("starved", 2.., 7)
+            .of(all().map(|f| time(f.starvation_max_ns.map(|ns| ns as f64)))),
+        Column::number(">.1s", 5.., 4).of(all().map(|f| count(f.starved_100ms as f64))),
+        Column::number(">1s", 6.., 3).of(all().map(|f| count(f.starved_1s as f64))),
+    ];
+    let faint = model.palette.faint();
+    table::render(frame.buffer_mut(), area, &columns, faint, |_| Style::new());
 }
 
 /// Of those that nearly always had I/O pending, and so waited while the device served what it served.
 fn who_waits(frame: &mut Frame, area: Rect, model: &Model, rows: &[(&LiveProcess, &LiveFairness)]) {
     const BACKLOGGED: f64 = 0.5;
     const SERVED: usize = 3;
+    /// The names of those, where there is room and where there is not.
+    const NAMES: [usize; 2] = [30, 14];
     let mut waiting: Vec<&(&LiveProcess, &LiveFairness)> = rows
         .iter()
         .filter(|(_, fairness)| fairness.backlogged_share >= BACKLOGGED)
         .collect();
     let wait = |process: &LiveProcess| process.queue_wait.mean_ns.unwrap_or(0.0);
     waiting.sort_by(|(a, _), (b, _)| wait(b).total_cmp(&wait(a)));
-    let title = "who waits for whom: mean queue wait, and device shares in the same interval";
-    line(frame, area, 1, Line::styled(title, model.palette.faint()));
-    let served = |waiting: &LiveProcess| {
-        let part = |(process, fairness): &(&LiveProcess, &LiveFairness)| {
-            let is_same = process.pid == waiting.pid && process.cgroup_id == waiting.cgroup_id;
-            let name = if is_same {
-                "itself".to_owned()
-            } else {
-                name_of(process)
-            };
-            format!("{name} {}", share(fairness.device_time_share))
-        };
-        let parts: Vec<String> = rows.iter().take(SERVED).map(part).collect();
-        parts.join(", ")
-    };
+    if area.height == 0 {
+        return;
+    }
+    let title = [
+        (0, "who waits for whom"),
+        (1, ": mean queue wait"),
+        (2, ", and device shares in the same interval"),
+    ];
+    let title = fit::plain_line(title, area.width).style(model.palette.faint());
+    line(frame, area, 1, title);
+    let name_room = usize::from(area.width / 3).clamp(usize::from(NAME.0), 21);
     for (row, (process, _)) in waiting.into_iter().enumerate() {
-        let name: String = name_of(process).chars().take(21).collect();
+        let name = fit::name(&name_of(process), name_room);
+        let space = " ".repeat(name_room - fit::width(&name));
         let wait = time(process.queue_wait.mean_ns);
-        let text = format!("{name:<21} {wait:>8} behind {}", served(process));
-        line(frame, area, row as u16 + 2, Line::from(text));
+        let own = format!("{name}{space} {wait:>8}");
+        let mut pieces = vec![Piece::new(0, Style::new(), [own])];
+        let served = rows.iter().take(SERVED).enumerate();
+        pieces.extend(served.map(|(index, (other, fairness))| {
+            let is_same = other.pid == process.pid && other.cgroup_id == process.cgroup_id;
+            let before = if index == 0 { " behind " } else { ", " };
+            let part = share(fairness.device_time_share);
+            let forms = NAMES.map(|room| {
+                let name = if is_same {
+                    "itself".to_owned()
+                } else {
+                    fit::name(&name_of(other), room)
+                };
+                format!("{before}{name} {part}")
+            });
+            Piece::new(1 + index as u8, Style::new(), forms)
+        }));
+        let text = fit::line(pieces, area.width);
+        line(frame, area, row as u16 + 2, text);
     }
 }
 
 fn over_time(frame: &mut Frame, area: Rect, model: &Model) {
-    let width = usize::from(area.width.saturating_sub(LABEL));
+    let label = (area.width / 3).clamp(NAME.0, 23);
+    let width = usize::from(area.width.saturating_sub(label));
     let history = &model.device().history;
     let moments: Vec<&Moment> = history
         .iter()
         .skip(history.len().saturating_sub(width))
         .collect();
-    line(
-        frame,
-        area,
-        0,
-        Line::styled("share of device time:", model.palette.faint()),
-    );
+    let title = ["share of device time:", "device share:"];
+    let fits = |title: &&str| title.len() < usize::from(label);
+    let title = title.into_iter().find(fits).unwrap_or_default();
+    line(frame, area, 0, Line::styled(title, model.palette.faint()));
     let names = Rect {
-        x: area.x + LABEL,
-        width: area.width.saturating_sub(LABEL),
+        x: area.x + label,
+        width: area.width.saturating_sub(label),
         height: 1,
         ..area
     };
-    if area.height > 0 {
-        schedulers(frame, names, model, &moments);
-    }
+    schedulers(frame, names, model, &moments);
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in moments
         .iter()
@@ -203,7 +235,7 @@ fn over_time(frame: &mut Frame, area: Rect, model: &Model) {
         .take(usize::from(room / each))
     {
         let top = area.y + 1 + row as u16 * each;
-        let label: String = name.chars().take(22).collect();
+        let text = fit::name(name, usize::from(label - 1));
         line(
             frame,
             Rect {
@@ -212,12 +244,12 @@ fn over_time(frame: &mut Frame, area: Rect, model: &Model) {
                 ..area
             },
             0,
-            Line::from(label),
+            Line::from(text),
         );
         let chart = Rect {
-            x: area.x + LABEL,
+            x: area.x + label,
             y: top,
-            width: area.width.saturating_sub(LABEL),
+            width: area.width.saturating_sub(label),
             height,
         };
         strip::blocks(

@@ -6,8 +6,10 @@
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
+use ratatui::style::Style;
+use ratatui::text::Line;
 
+use super::fit::{self, Piece};
 use super::strip::short;
 use super::{line, measured_or_why};
 use crate::ui::heat::{self, step_of};
@@ -28,19 +30,17 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     }
     let view = model.compare;
     let inner = area.inner(ratatui::layout::Margin::new(1, 0));
-    let title = format!(
-        " of {} over time; the fuller a cell, the more of a moment's I/Os",
-        view.scope.title()
-    );
-    line(
-        frame,
-        inner,
-        0,
-        Line::from(vec![
-            Span::styled(view.stage.title(), model.palette.strong()),
-            Span::raw(title),
-        ]),
-    );
+    let plain = |rank, text: String| Piece::new(rank, Style::new(), [text]);
+    let pieces = vec![
+        Piece::new(0, model.palette.strong(), [view.stage.title()]),
+        plain(0, format!(" of {}", view.scope.title())),
+        plain(1, " over time".to_owned()),
+        plain(
+            2,
+            "; the fuller a cell, the more of a moment's I/Os".to_owned(),
+        ),
+    ];
+    line(frame, inner, 0, fit::line(pieces, inner.width));
     let columns = usize::from(inner.width.saturating_sub(LABEL));
     let history = &model.device().history;
     let moments: Vec<&Moment> = history
@@ -157,33 +157,32 @@ pub fn schedulers(frame: &mut Frame, area: Rect, model: &Model, moments: &[&Mome
             .iter()
             .skip(x + 1)
             .position(|later| later.is_flip || later.scheduler != moment.scheduler);
-        let text = format!("|{}", moment.scheduler);
         let room = until.map_or(room, |until| room.min(until + 1));
+        let name = match room.saturating_sub(1) {
+            // Its first letters say more than an ellipsis.
+            letters @ 0..=2 => moment.scheduler.chars().take(letters).collect(),
+            letters => fit::clip(&moment.scheduler, letters),
+        };
         if x >= free {
-            frame
-                .buffer_mut()
-                .set_stringn(left, area.y, &text, room, model.palette.title());
+            let (buffer, style) = (frame.buffer_mut(), model.palette.title());
+            buffer.set_stringn(left, area.y, format!("|{name}"), room, style);
             free = x + 1;
         }
     }
 }
 
+/// Of the first column and of the last one.
 fn times(frame: &mut Frame, area: Rect, model: &Model, moments: &[&Moment]) {
     let Some((first, last)) = moments.first().zip(moments.last()) else {
         return;
     };
     let y = area.bottom().saturating_sub(1);
     let style = model.palette.faint();
-    let end = area.x + LABEL + moments.len() as u16;
-    frame
-        .buffer_mut()
-        .set_string(area.x + LABEL, y, format!("{} UTC", first.time), style);
-    if end > area.x + LABEL + 20 {
-        frame.buffer_mut().set_string(
-            end.saturating_sub(8).min(area.right().saturating_sub(8)),
-            y,
-            &last.time,
-            style,
-        );
+    let begin = area.x + LABEL;
+    let end = begin + moments.len() as u16;
+    let buffer = frame.buffer_mut();
+    buffer.set_string(begin, y, format!("{} UTC", first.time), style);
+    if end > begin + 20 {
+        buffer.set_string(end - 8, y, &last.time, style);
     }
 }

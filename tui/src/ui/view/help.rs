@@ -2,68 +2,108 @@
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Paragraph, Wrap};
 
+use super::parts::inner;
+use super::{fit, text_lines};
 use crate::ui::keys::{Binding, KEYS, Place};
 use crate::ui::model::Model;
 use crate::ui::words::WORDS;
 
+/// What a key or a word is, beside the text that explains it.
+const KEY: usize = 11;
+const WORD: usize = 15;
+
+/// A key or a word, and what there is to say of it.
+struct Entry {
+    name: String,
+    /// Columns of the name; without any it is a heading or a note.
+    room: usize,
+    text: String,
+}
+
 pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
-    let inner = area.inner(ratatui::layout::Margin::new(2, 0));
-    let palette = model.palette;
-    let mut lines = Vec::new();
-    let heading = |text: &str| Line::styled(text.to_owned(), palette.strong());
-    let binding = |binding: &Binding| {
-        let place = match binding.place {
-            Place::Anywhere | Place::Dialog => String::new(),
-            Place::On(screens) => {
-                let names: Vec<&str> = screens.iter().map(|screen| screen.title()).collect();
-                format!("  ({})", names.join(", "))
-            }
+    let inner = inner(area);
+    let entries = entries(model);
+    let first = model.help_row.min(entries.len().saturating_sub(1));
+    let lines = entries[first..]
+        .iter()
+        .flat_map(|entry| lines(model, entry, usize::from(inner.width)));
+    let rows = usize::from(inner.height);
+    text_lines(frame, inner, lines.take(rows).collect::<Vec<_>>());
+}
+
+fn lines(model: &Model, entry: &Entry, width: usize) -> Vec<Line<'static>> {
+    if entry.room == 0 {
+        let style = if entry.name.is_empty() {
+            Style::new()
+        } else {
+            model.palette.strong()
         };
+        let text = format!("{}{}", entry.name, entry.text);
+        let lines = fit::wrap(&text, width);
+        return lines
+            .into_iter()
+            .map(|text| Line::styled(text, style))
+            .collect();
+    }
+    let texts = fit::wrap(&entry.text, width.saturating_sub(entry.room));
+    let line = |(index, text): (usize, String)| {
+        let name = if index == 0 { &*entry.name } else { "" };
         Line::from(vec![
-            Span::styled(format!("{:<11}", binding.shown), palette.title()),
-            Span::raw(binding.what),
-            Span::styled(place, palette.faint()),
+            Span::styled(format!("{name:<0$}", entry.room), model.palette.title()),
+            Span::raw(text),
         ])
     };
-    if let Some(demo) = &model.demo {
-        lines.push(Line::from(demo.clone()));
-    }
-    let is_shown = |binding: &&Binding| !binding.shown.is_empty();
-    lines.push(heading("Keys"));
-    lines.extend(
-        KEYS.iter()
-            .filter(is_shown)
-            .filter(|b| b.place != Place::Dialog)
-            .map(binding),
-    );
-    lines.push(heading("Keys while a question is open"));
-    lines.extend(
-        KEYS.iter()
-            .filter(is_shown)
-            .filter(|b| b.place == Place::Dialog)
-            .map(binding),
-    );
-    lines.push(heading("Words"));
-    lines.extend(WORDS.iter().map(|(word, meaning)| {
-        Line::from(vec![
-            Span::styled(format!("{word:<14}"), palette.title()),
-            Span::raw(*meaning),
-        ])
+    texts.into_iter().enumerate().map(line).collect()
+}
+
+fn entries(model: &Model) -> Vec<Entry> {
+    let heading = |text: &str| Entry {
+        name: text.to_owned(),
+        room: 0,
+        text: String::new(),
+    };
+    let note = |text: String| Entry {
+        name: String::new(),
+        room: 0,
+        text,
+    };
+    let keys = |is_of_dialogs: bool| {
+        let is_here = move |binding: &&Binding| {
+            !binding.shown.is_empty() && (binding.place == Place::Dialog) == is_of_dialogs
+        };
+        KEYS.iter().filter(is_here).map(key)
+    };
+    let mut entries = Vec::new();
+    entries.extend(model.demo.clone().map(note));
+    entries.push(heading("Keys"));
+    entries.extend(keys(false));
+    entries.push(heading("Keys while a question is open"));
+    entries.extend(keys(true));
+    entries.push(heading("Words"));
+    entries.extend(WORDS.iter().map(|(word, meaning)| Entry {
+        name: (*word).to_owned(),
+        room: WORD,
+        text: (*meaning).to_owned(),
     }));
-    lines.extend(
-        model
-            .notes
-            .iter()
-            .map(|note| Line::from(format!("This kernel: {note}"))),
-    );
-    let row = model.help_row.min(lines.len().saturating_sub(1));
-    frame.render_widget(
-        Paragraph::new(lines)
-            .wrap(Wrap { trim: false })
-            .scroll((row as u16, 0)),
-        inner,
-    );
+    let notes = model.notes.iter();
+    entries.extend(notes.map(|text| note(format!("This kernel: {text}"))));
+    entries
+}
+
+fn key(binding: &Binding) -> Entry {
+    let place = match binding.place {
+        Place::Anywhere | Place::Dialog => String::new(),
+        Place::On(screens) => {
+            let names: Vec<&str> = screens.iter().map(|screen| screen.title()).collect();
+            format!("  ({})", names.join(", "))
+        }
+    };
+    Entry {
+        name: binding.shown.to_owned(),
+        room: KEY,
+        text: format!("{}{place}", binding.what),
+    }
 }

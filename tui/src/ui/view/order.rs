@@ -2,99 +2,114 @@
 //! reordered 12 %   overtakes ...        numbers
 //! [LBA over time as started] [as issued]
 //! ```
+//! Where rows are rare the picture of the starts goes first, then that of the issues, then the last numbers.
 
 use iosched::order::Dispatch;
 use iosched::report::live::LiveOrder;
-use iosched::report::units::{count, optional, share, throughput, time};
+use iosched::report::units::{count, share, time};
 use iosched::snapshot::Op;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Style;
 use ratatui::symbols::Marker;
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType};
 
-use super::{line, measured_or_why};
+use super::fit::{self, Piece};
+use super::overview::size;
+use super::parts::{Part, inner, stack};
+use super::{line, measured_or_why, text_lines};
 use crate::ui::model::Model;
+
+/// Title, axis and labels, and two lines of dots.
+const CHART: u16 = 5;
+/// From there on the charts stand side by side.
+const WIDE: u16 = 100;
 
 pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let Some(measured) = measured_or_why(frame, area, model) else {
         return;
     };
-    let inner = area.inner(ratatui::layout::Margin::new(2, 0));
+    let inner = inner(area);
+    let room = usize::from(inner.width);
     let Some(order) = &measured.live.order else {
-        line(
-            frame,
-            inner,
-            1,
-            Line::from("the order of dispatch is not measured here"),
-        );
+        let text = "the order of dispatch is not measured here";
+        text_lines(frame, inner, fit::wrap(text, room));
         return;
     };
-    let [numbers, pictures] =
-        Layout::vertical([Constraint::Length(6), Constraint::Min(4)]).areas(inner);
-    for (row, text) in words(order).into_iter().enumerate() {
-        line(frame, numbers, row as u16, Line::from(text));
+    let sentences = words(order);
+    let lines = |rows: u16| fit::paragraphs(&sentences, room, usize::from(rows));
+    let all = lines(u16::MAX).len() as u16;
+    let gap = Part::gap(inner.height > 2 * CHART + all);
+    let [numbers, _, pictures] = stack(inner, [Part::new(0, 1, all), gap, Part::filling(1, CHART)]);
+    text_lines(frame, numbers, lines(numbers.height));
+    if pictures.height == 0 {
+        return;
     }
     if measured.dispatches.is_empty() {
+        let text = "no request was issued in this interval";
         line(
             frame,
             pictures,
-            1,
-            Line::styled(
-                "no request was issued in this interval",
-                model.palette.faint(),
-            ),
+            0,
+            Line::styled(text, model.palette.faint()),
         );
         return;
     }
-    let is_wide = pictures.width >= 100;
     let halves = [Constraint::Fill(1), Constraint::Fill(1)];
-    let [left, right] = if is_wide {
-        Layout::horizontal(halves)
+    let dispatches = &measured.dispatches;
+    let [started, issued] = if pictures.width >= WIDE {
+        Layout::horizontal(halves).spacing(2).areas(pictures)
+    } else if pictures.height >= 2 * CHART {
+        Layout::vertical(halves).areas(pictures)
     } else {
-        Layout::vertical(halves)
-    }
-    .areas(pictures);
+        [
+            Rect {
+                height: 0,
+                ..pictures
+            },
+            pictures,
+        ]
+    };
     scatter(
         frame,
-        left,
+        started,
         model,
-        &measured.dispatches,
+        dispatches,
         "as they started",
         |dispatch| dispatch.start_ns,
     );
     scatter(
         frame,
-        right,
+        issued,
         model,
-        &measured.dispatches,
+        dispatches,
         "as they were issued",
         |dispatch| dispatch.issue_ns,
     );
 }
 
 fn words(order: &LiveOrder) -> Vec<String> {
-    let sectors = |mean: Option<f64>| {
-        mean.map_or("-".to_owned(), |mean| {
-            throughput(mean * 512.0).replace("/s", "")
-        })
+    let sectors = |mean: Option<f64>| mean.map_or("-".to_owned(), |mean| size(mean * 512.0));
+    let run = |mean: Option<f64>| match mean {
+        None => "-".to_owned(),
+        Some(mean) if mean < 1000.0 => format!("{mean:.1}"),
+        Some(mean) => count(mean),
     };
-    let run = |mean: Option<f64>| mean.map_or("-".to_owned(), |mean| format!("{mean:.1}"));
+    let whole = |n: Option<u64>| n.map_or("-".to_owned(), |n| count(n as f64));
     let late = order.late.quantile_range(0.99).map(|(_, high)| high);
     let mut lines = vec![
         format!(
             "reordered {} of {} issues; 99 of 100 at most {} places late",
             share(order.reordered_share),
             count(order.issued as f64),
-            optional(late)
+            whole(late)
         ),
         format!(
             "mean seek {} as started, {} as issued: the scheduler's gain is {}",
             sectors(order.mean_insert_seek_sectors),
             sectors(order.mean_issue_seek_sectors),
-            order
-                .scheduler_gain
-                .map_or("-".to_owned(), |gain| format!("x{gain:.2}"))
+            order.scheduler_gain.map_or("-".to_owned(), gain)
         ),
         format!(
             "sequential {}; runs of {} reads, of {} writes on average",
@@ -106,13 +121,21 @@ fn words(order: &LiveOrder) -> Vec<String> {
     if let Some(burst) = &order.burst {
         lines.push(format!(
             "the last {}: overtaken by {} on average, p99 {}; longest extent {}",
-            burst.issued,
+            count(burst.issued as f64),
             run(burst.overtakes_mean),
-            optional(burst.overtakes_p99),
-            optional(burst.extent_max)
+            whole(burst.overtakes_p99),
+            whole(burst.extent_max)
         ));
     }
     lines
+}
+
+fn gain(gain: f64) -> String {
+    if gain < 1000.0 {
+        format!("x{gain:.2}")
+    } else {
+        format!("x{}", count(gain))
+    }
 }
 
 fn scatter(
@@ -123,6 +146,9 @@ fn scatter(
     title: &str,
     moment: fn(&Dispatch) -> u64,
 ) {
+    if area.height < CHART {
+        return;
+    }
     let end = dispatches
         .iter()
         .map(|dispatch| dispatch.issue_ns)
@@ -135,14 +161,14 @@ fn scatter(
         .unwrap_or(0);
     // A look at the last moments: of a second nothing but a wall of dots would be seen.
     let span = (end - begin).clamp(1, 200_000_000);
-    let size = model.device().disk.size_bytes.unwrap_or(0) as f64 / 512.0;
+    let sectors = model.device().disk.size_bytes.unwrap_or(0) as f64 / 512.0;
     let highest = dispatches
         .iter()
         .map(|dispatch| dispatch.sector)
         .max()
         .unwrap_or(1) as f64;
-    let top = if highest > size / 4.0 {
-        size.max(highest)
+    let top = if highest > sectors / 4.0 {
+        sectors.max(highest)
     } else {
         highest
     }
@@ -173,13 +199,15 @@ fn scatter(
         dataset(Marker::Braille, 1).data(&writes),
         dataset(Marker::Dot, 0).data(&reads),
     ];
-    let title = Line::from(vec![
-        Span::raw(format!("place on disk, {title}: ")),
-        Span::styled("• reads", model.palette.series(0)),
-        Span::raw("  "),
-        Span::styled("⠒ writes", model.palette.series(1)),
-    ]);
-    let gib = |sectors: f64| format!("{:.1} GiB", sectors / 2_097_152.0);
+    let plain = |rank, text: String| Piece::new(rank, Style::new(), [text]);
+    let pieces = vec![
+        plain(1, "place on disk, ".to_owned()),
+        plain(0, format!("{title}: ")),
+        Piece::new(0, model.palette.series(0), ["• reads"]),
+        plain(0, "  ".to_owned()),
+        Piece::new(0, model.palette.series(1), ["⠒ writes"]),
+    ];
+    let title = fit::line(pieces, area.width);
     let chart = Chart::new(datasets)
         .block(Block::new().title(title))
         .x_axis(
@@ -190,7 +218,7 @@ fn scatter(
         .y_axis(
             Axis::default()
                 .bounds([0.0, top])
-                .labels(["0".to_owned(), gib(top)]),
+                .labels(["0".to_owned(), size(top * 512.0)]),
         );
     frame.render_widget(chart, area);
 }

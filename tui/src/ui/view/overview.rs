@@ -9,102 +9,170 @@
 //! [histogram of device time]
 //! [the busiest processes]
 //! ```
+//! Where rows are rare the settings go first, then the schedulers, the histograms, the disk, where an I/O's time goes, and
+//! the processes.
 
-use iosched::report::live::{Latency, LiveOp};
-use iosched::report::units::{count, share, throughput, time};
-use iosched::snapshot::Op;
+mod numbers;
+
+use iosched::report::units::throughput;
 use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::Rect;
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Cell, Paragraph, Row, Table, Wrap};
 
-use super::{line, processes, strip};
-use crate::ui::buckets::Axis;
-use crate::ui::compare::{Scope, Stage};
-use crate::ui::model::{Access, Model};
-use crate::ui::sample::{DeviceSample, Measured};
+use super::fit::{self, Piece};
+use super::parts::{Part, inner, stack};
+use super::{line, processes, text_lines};
+use crate::ui::model::Model;
+
+/// Two titles, a line of blocks below each, and the axis.
+const HISTOGRAMS: u16 = 5;
+/// Without root: the counters and the title, and some lines of what is missing.
+const COUNTERS: u16 = 5;
 
 pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
-    let area = area.inner(ratatui::layout::Margin::new(2, 0));
-    let settings = settings(model);
-    let used = wrapped(&settings, area.width).min(if area.height > 30 { 4 } else { 1 });
-    let [head, set, rest] = Layout::vertical([
-        Constraint::Length(2),
-        Constraint::Length(used),
-        Constraint::Min(1),
-    ])
-    .areas(area);
-    line(frame, head, 0, disk(model));
-    line(frame, head, 1, schedulers(model));
-    frame.render_widget(Paragraph::new(settings).wrap(Wrap { trim: true }), set);
-    let Some(sample) = model.device_sample() else {
-        line(frame, rest, 1, Line::from("attaching the probe ..."));
+    let area = inner(area);
+    let sample = model.device_sample();
+    let measured = sample.and_then(|sample| sample.measured.as_deref());
+    let most = if area.height > 30 { 4 } else { 1 };
+    let settings = settings(model, area.width, most);
+    let is_high = area.height > 21;
+    let operations = measured.map_or(0, |all| all.live.ops.len().clamp(1, 5) as u16) + 1;
+    let rows = model.processes().len().max(1) as u16 + 1;
+    let list = if area.height > 27 { area.height / 3 } else { 5 };
+    let head = [
+        Part::new(4, 1, 1),
+        Part::new(6, 1, 1),
+        Part::new(7, 1, settings.len() as u16),
+    ];
+    let Some(measured) = measured else {
+        let [disk_at, schedulers_at, set, _, rest] = stack(
+            area,
+            [
+                head[0],
+                head[1],
+                head[2],
+                Part::gap(area.height > 9),
+                Part::filling(0, COUNTERS),
+            ],
+        );
+        line(frame, disk_at, 0, disk(model, area.width));
+        line(frame, schedulers_at, 0, schedulers(model, area.width));
+        text_lines(frame, set, settings);
+        match sample {
+            None => line(frame, rest, 0, Line::from("attaching the probe ...")),
+            Some(sample) => numbers::counters(frame, rest, model, sample),
+        }
         return;
     };
-    match &sample.measured {
-        Some(measured) => numbers(frame, rest, model, measured),
-        None => counters(frame, rest, model, sample),
-    }
-}
-
-fn wrapped(text: &Line<'_>, width: u16) -> u16 {
-    (text.width() as u16).div_ceil(width.max(1)).max(1)
-}
-
-fn disk(model: &Model) -> Line<'static> {
-    let disk = &model.device().disk;
-    let mut words = Vec::new();
-    words.extend(disk.model.clone());
-    words.extend(disk.size_bytes.map(size));
-    words.extend(
-        disk.rotational
-            .map(|is| if is { "rotational" } else { "not rotational" }.to_owned()),
+    let [
+        disk_at,
+        schedulers_at,
+        set,
+        _,
+        table,
+        time_of,
+        _,
+        pictures,
+        _,
+        busiest,
+    ] = stack(
+        area,
+        [
+            head[0],
+            head[1],
+            head[2],
+            Part::gap(is_high),
+            Part::new(0, operations, operations),
+            Part::new(3, 2, 2),
+            Part::gap(is_high),
+            Part::filling(5, HISTOGRAMS),
+            Part::gap(is_high),
+            Part::new(1, 3, list.min(rows.max(5))),
+        ],
     );
+    line(frame, disk_at, 0, disk(model, area.width));
+    line(frame, schedulers_at, 0, schedulers(model, area.width));
+    text_lines(frame, set, settings);
+    numbers::operations(frame, table, model, measured);
+    numbers::where_time_goes(frame, time_of, model, measured);
+    numbers::histograms(frame, pictures, model, measured);
+    processes::table(frame, busiest, model, false);
+}
+
+fn disk(model: &Model, room: u16) -> Line<'static> {
+    let disk = &model.device().disk;
+    let plain = |rank, text: String| Piece::new(rank, Style::new(), [text]);
+    let mut pieces = Vec::new();
+    if let Some(name) = &disk.model {
+        pieces.push((3, fit::clip(name, 32)));
+    }
+    if let Some(bytes) = disk.size_bytes {
+        pieces.push((1, size(bytes as f64)));
+    }
+    if let Some(rotational) = disk.rotational {
+        let text = if rotational {
+            "rotational"
+        } else {
+            "not rotational"
+        };
+        pieces.push((4, text.to_owned()));
+    }
+    let queues = if disk.hardware_queues == 1 {
+        "queue"
+    } else {
+        "queues"
+    };
+    pieces.push((5, format!("{} hardware {queues}", disk.hardware_queues)));
     let depth = model
         .device_sample()
         .and_then(|sample| sample.queue.as_ref()?.hardware_depth);
     let depth = depth.map_or("unknown depth".to_owned(), |depth| {
         format!("depth {}", depth.depth)
     });
-    let queues = if disk.hardware_queues == 1 {
-        "queue"
-    } else {
-        "queues"
-    };
-    words.push(format!(
-        "{} hardware {queues}, {depth}",
-        disk.hardware_queues
-    ));
-    let mut spans = vec![
-        Span::styled(disk.name.clone(), model.palette.strong()),
-        Span::raw(": "),
-    ];
-    spans.push(Span::raw(words.join(", ")));
-    Line::from(spans)
+    pieces.push((2, depth));
+    let name = fit::clip(&disk.name, usize::from(room / 3));
+    let name = Piece::new(0, model.palette.strong(), [name]);
+    // Each brings what stands before it: any of them may be left out.
+    let rest = pieces.into_iter().enumerate().map(|(index, (rank, text))| {
+        let before = if index == 0 { ": " } else { ", " };
+        plain(rank, format!("{before}{text}"))
+    });
+    fit::line(std::iter::once(name).chain(rest).collect(), room)
 }
 
-fn size(bytes: u64) -> String {
-    throughput(bytes as f64).replace("/s", "")
+/// As storage is sold.
+pub fn size(bytes: f64) -> String {
+    throughput(bytes).replace("/s", "")
 }
 
-fn schedulers(model: &Model) -> Line<'static> {
-    let mut spans = vec![Span::styled("schedulers  ", model.palette.faint())];
+/// All of them, or the active one and how many there are.
+fn schedulers(model: &Model, room: u16) -> Line<'static> {
     let queue = model
         .device_sample()
         .and_then(|sample| sample.queue.as_ref());
-    for name in queue.map(|queue| &*queue.available).unwrap_or_default() {
-        let is_active = queue.is_some_and(|queue| queue.active == *name);
-        spans.push(if is_active {
-            Span::styled(format!("[{name}] "), model.palette.title())
+    let available = queue.map(|queue| &*queue.available).unwrap_or_default();
+    let active = |name: &str| Span::styled(format!("[{name}] "), model.palette.title());
+    let all = available.iter().map(|name| {
+        if queue.is_some_and(|queue| queue.active == *name) {
+            active(name)
         } else {
             Span::raw(format!("{name} "))
-        });
+        }
+    });
+    let mut forms = vec![all.collect()];
+    if let Some(queue) = queue {
+        let name = active(&fit::clip(&queue.active, usize::from(room / 2)));
+        forms.push(vec![name, Span::raw(format!("of {}", available.len()))]);
     }
-    spans.push(Span::styled(
-        "  f switches, F compares them all",
-        model.palette.faint(),
-    ));
-    Line::from(spans)
+    let faint = model.palette.faint();
+    let pieces = vec![
+        Piece::new(2, faint, ["schedulers  "]),
+        Piece::of_spans(0, forms),
+        Piece::new(3, faint, ["  f switches"]),
+        Piece::new(3, faint, [", F compares them all"]),
+    ];
+    fit::line(pieces, room)
 }
 
 /// What matters most first; what is at its usual value is not less true.
@@ -116,8 +184,10 @@ const FIRST: [&str; 5] = [
     "rq_affinity",
 ];
 
-fn settings(model: &Model) -> Line<'static> {
-    let mut spans = vec![Span::styled("settings    ", model.palette.faint())];
+fn settings(model: &Model, room: u16, rows: usize) -> Vec<Line<'static>> {
+    const TITLE: &str = "settings    ";
+    let room = usize::from(room).saturating_sub(TITLE.len());
+    let mut words = Vec::new();
     if let Some(queue) = model
         .device_sample()
         .and_then(|sample| sample.queue.as_ref())
@@ -129,225 +199,22 @@ fn settings(model: &Model) -> Line<'static> {
             .settings
             .iter()
             .filter_map(|(name, value)| Some((name.strip_prefix("iosched/")?, value)));
-        let words: Vec<String> = of_queue
-            .chain(own)
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
-        spans.push(Span::raw(words.join(" ")));
+        let all = of_queue.chain(own);
+        words.extend(all.map(|(name, value)| format!("{name}={value}")));
     }
-    Line::from(spans)
-}
-
-/// What sysfs tells without rights, and how to get the rest.
-fn counters(frame: &mut Frame, area: Rect, model: &Model, sample: &DeviceSample) {
-    let c = &sample.counters;
-    let row = |name: &str, iops: f64, bytes: f64, mean: Option<f64>| {
-        Line::from(format!(
-            "{name:<8}{:>9} {:>12}   {:>9} on average",
-            count(iops),
-            throughput(bytes),
-            time(mean)
-        ))
-    };
-    line(
-        frame,
-        area,
-        1,
-        Line::styled(
-            "             IOPS   throughput   from start to completion",
-            model.palette.faint(),
-        ),
-    );
-    line(
-        frame,
-        area,
-        2,
-        row("reads", c.reads_per_s, c.read_bytes_per_s, c.read_mean_ns),
-    );
-    line(
-        frame,
-        area,
-        3,
-        row(
-            "writes",
-            c.writes_per_s,
-            c.write_bytes_per_s,
-            c.write_mean_ns,
-        ),
-    );
-    let busy = format!(
-        "in flight {}   busy {}",
-        c.in_flight,
-        share(Some(c.busy_share))
-    );
-    line(frame, area, 5, Line::from(busy));
-    if let Access::Sysfs(why) = &model.access {
-        let text = format!(
-            "That is all the kernel tells everybody. Queue wait, percentiles, processes, order and fairness need the probe in the \
-             kernel, which could not be attached:\n\n{why}"
-        );
-        let below = Rect {
-            y: (area.y + 7).min(area.bottom()),
-            height: area.height.saturating_sub(7),
-            ..area
-        };
-        frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: true }), below);
+    // One that is longer than a line is none that anybody reads.
+    let count = words.len();
+    words.retain(|word| fit::width(word) <= room);
+    if words.len() < count {
+        words.push("…".to_owned());
     }
-}
-
-fn numbers(frame: &mut Frame, area: Rect, model: &Model, measured: &Measured) {
-    let live = &measured.live;
-    let ops: Vec<&LiveOp> = live.ops.iter().take(5).collect();
-    let busiest = if area.height > 24 { area.height / 3 } else { 5 };
-    let [_, table, time_of, _, pictures, _, list] = Layout::vertical([
-        Constraint::Length(u16::from(area.height > 18)),
-        Constraint::Length(1 + ops.len().max(1) as u16),
-        Constraint::Length(2),
-        Constraint::Length(u16::from(area.height > 18)),
-        Constraint::Min(5),
-        Constraint::Length(u16::from(area.height > 18)),
-        Constraint::Length(busiest),
-    ])
-    .areas(area);
-    operations(frame, table, model, &ops, measured.queue_wait_is_g2d);
-    where_time_goes(frame, time_of, model, measured);
-    histograms(frame, pictures, model, measured);
-    processes::table(frame, list, model, false);
-}
-
-fn operations(frame: &mut Frame, area: Rect, model: &Model, ops: &[&LiveOp], is_g2d: bool) {
-    let is_wide = area.width >= 106;
-    let wait = if is_g2d { "G2D p50" } else { "wait p50" };
-    let device = if is_wide { "device p50" } else { "dev. p50" };
-    let right = |text: String| Cell::from(Line::from(text).right_aligned());
-    let names = [
-        "",
-        "IOPS",
-        "throughput",
-        wait,
-        "p99",
-        "max",
-        device,
-        "p99",
-        "max",
-    ];
-    let size = is_wide.then_some("size");
-    let header = names
-        .into_iter()
-        .chain(size)
-        .map(|name| right(name.to_owned()));
-    let latency = |latency: &Latency| [latency.p50_ns, latency.p99_ns, latency.max_ns].map(time);
-    let rows = ops.iter().map(|op| {
-        let name = match op.op {
-            Op::Read => "reads",
-            Op::WriteSync => "writes",
-            Op::WriteAsync => "writeback",
-            other => other.name(),
-        };
-        let size = (op.ios > 0).then(|| op.bytes as f64 / op.ios as f64);
-        let mut cells = vec![count(op.iops), throughput(op.bytes_per_s)];
-        cells.extend(latency(&op.queue_wait));
-        cells.extend(latency(&op.device));
-        cells.extend(is_wide.then(|| size.map_or("-".to_owned(), bytes)));
-        let name = Cell::from(Span::styled(name, model.palette.strong()));
-        Row::new(std::iter::once(name).chain(cells.into_iter().map(right)))
+    let lines = fit::paragraph(&words.join(" "), room, rows);
+    let lines = lines.into_iter().enumerate().map(|(index, text)| {
+        let title = if index == 0 { TITLE } else { "            " };
+        Line::from(vec![
+            Span::styled(title, model.palette.faint()),
+            Span::raw(text),
+        ])
     });
-    let mut widths = vec![9, 5, 10, 8, 7, 7, 8, 7, 7];
-    if is_wide {
-        widths = vec![12, 8, 12, 10, 9, 9, 10, 9, 9, 9];
-    }
-    let widths = widths.into_iter().map(Constraint::Length);
-    let header = Row::new(header).style(model.palette.faint());
-    frame.render_widget(
-        Table::new(rows, widths).header(header).column_spacing(1),
-        area,
-    );
-    if ops.is_empty() {
-        line(
-            frame,
-            area,
-            1,
-            Line::styled("no I/O in this interval", model.palette.faint()),
-        );
-    }
-}
-
-/// `4.0 KiB`: requests are powers of two.
-fn bytes(bytes: f64) -> String {
-    if bytes < 1024.0 * 1024.0 {
-        format!("{:.1} KiB", bytes / 1024.0)
-    } else {
-        format!("{:.1} MiB", bytes / 1024.0 / 1024.0)
-    }
-}
-
-fn where_time_goes(frame: &mut Frame, area: Rect, model: &Model, measured: &Measured) {
-    let live = &measured.live;
-    let all = live.mean_waiting + live.mean_at_device;
-    let now = live.in_flight.map_or(String::new(), |now| {
-        format!("; now {} + {}", now.queued, now.issued)
-    });
-    let oldest = live.in_flight.filter(|now| now.queued + now.issued > 0);
-    let oldest = oldest.map_or(String::new(), |now| {
-        format!(", oldest {}", time(now.oldest_ns.map(|ns| ns as f64)))
-    });
-    let in_flight = format!(
-        "in flight {:.1} waiting + {:.1} at device{now}{oldest}",
-        live.mean_waiting, live.mean_at_device,
-    );
-    let merged = format!("; merged {}", share(live.merge_ratio));
-    let has_room = in_flight.len() + merged.len() <= usize::from(area.width);
-    let merged = if has_room { &*merged } else { "" };
-    line(frame, area, 0, Line::from(format!("{in_flight}{merged}")));
-    if all <= 0.0 {
-        return;
-    }
-    let waiting = live.mean_waiting / all;
-    let label = format!(" {} of an I/O's time is queue wait", share(Some(waiting)));
-    let width = usize::from(area.width)
-        .saturating_sub(label.len() + 2)
-        .min(60);
-    let filled = (waiting * width as f64).round() as usize;
-    let bar = Line::from(vec![
-        Span::styled("#".repeat(filled), model.palette.series(1)),
-        Span::styled(".".repeat(width - filled), model.palette.series(2)),
-        Span::raw(label),
-    ]);
-    line(frame, area, 1, bar);
-}
-
-fn histograms(frame: &mut Frame, area: Rect, model: &Model, measured: &Measured) {
-    let scope = Scope::All;
-    let wait = measured.stages.of(Stage::Wait, scope);
-    let device = measured.stages.of(Stage::Device, scope);
-    let axis = Axis::around([&wait, &device]);
-    let half = area.height.saturating_sub(3) / 2;
-    let [title_a, a, title_b, b, ticks] = Layout::vertical([
-        Constraint::Length(1),
-        Constraint::Length(half),
-        Constraint::Length(1),
-        Constraint::Length(half),
-        Constraint::Length(1),
-    ])
-    .areas(area);
-    for (index, (title, strip_area, histogram, stage)) in [
-        (title_a, a, &wait, Stage::Wait),
-        (title_b, b, &device, Stage::Device),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let style = model.palette.series(index + 1);
-        let words = format!(" of {}: {}", scope.title(), strip::summary(histogram));
-        line(
-            frame,
-            title,
-            0,
-            Line::from(vec![Span::styled(stage.title(), style), Span::raw(words)]),
-        );
-        let shares = axis.shares(histogram, usize::from(strip_area.width));
-        let highest = shares.iter().copied().fold(0.0, f64::max);
-        strip::blocks(frame.buffer_mut(), strip_area, &shares, highest, style);
-    }
-    strip::axis(frame.buffer_mut(), ticks, axis, model.palette);
+    lines.collect()
 }

@@ -1,13 +1,19 @@
 //! One process: its own histograms of queue wait and device time, reads and writes.
+//!
+//! Where rows are rare the pictures go first, then the line of its shares; each histogram keeps its line of percentiles.
 
 use iosched::histogram::Histogram;
+use iosched::report::live::LiveProcess;
 use iosched::report::units::{count, share, throughput, time};
 use iosched::snapshot::OwnerNumbers;
 use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::text::{Line, Span};
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Line;
 
-use super::{line, measured_or_why, strip};
+use super::fit::{self, Piece};
+use super::parts::{Part, inner, stack};
+use super::{line, measured_or_why, strip, text_lines};
 use crate::ui::buckets::Axis;
 use crate::ui::model::Model;
 use crate::ui::update::name_of;
@@ -16,15 +22,11 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let Some(measured) = measured_or_why(frame, area, model) else {
         return;
     };
-    let inner = area.inner(ratatui::layout::Margin::new(2, 0));
+    let inner = inner(area);
     let rows = model.processes();
     let Some((_, process)) = rows.get(model.table.row) else {
-        line(
-            frame,
-            inner,
-            1,
-            Line::from("the row did no I/O in this interval; Esc goes back"),
-        );
+        let text = "the row did no I/O in this interval; Esc goes back";
+        text_lines(frame, inner, fit::wrap(text, usize::from(inner.width)));
         return;
     };
     let is_it = |owner: &&OwnerNumbers| {
@@ -32,52 +34,56 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
             && owner.key.cgroup_id == process.cgroup_id
             && owner.key.kind == process.kind
     };
-    let name = Span::styled(name_of(process), model.palette.title());
-    let cgroup = process.cgroup.as_deref().unwrap_or("-");
-    line(
-        frame,
+    let [who, what, below] = stack(
         inner,
-        0,
-        Line::from(vec![
-            name,
-            Span::raw(format!(
-                "   cgroup {cgroup}   merged {}   {} of {}",
-                share(process.merge_ratio),
-                model.table.row + 1,
-                rows.len()
-            )),
-        ]),
+        [Part::new(0, 1, 1), Part::new(2, 1, 1), Part::filling(1, 1)],
     );
-    let fairness = process.fairness.as_ref();
-    let text = format!(
-        "{} IOPS  {}  device share {}  backlogged {}  starved {}",
-        count(process.iops),
-        throughput(process.bytes_per_s),
-        share(fairness.and_then(|fairness| fairness.device_time_share)),
-        share(fairness.map(|fairness| fairness.backlogged_share)),
-        time(
-            fairness
-                .and_then(|f| f.starvation_max_ns)
-                .map(|ns| ns as f64)
-        ),
-    );
-    line(frame, inner, 1, Line::from(text));
-    let below = Rect {
-        y: inner.y + 2,
-        height: inner.height.saturating_sub(2),
-        ..inner
-    };
+    let place = format!("   {} of {}", model.table.row + 1, rows.len());
+    line(frame, who, 0, who_line(model, process, place, inner.width));
+    line(frame, what, 0, what_line(process, inner.width));
     match measured.owners.iter().find(is_it) {
         Some(owner) if owner.has_histograms => histograms(frame, below, model, owner),
-        _ => line(
-            frame,
-            below,
-            1,
-            Line::from(
-                "no histograms: this screen has just been opened, or the kernel side has no room for this one",
-            ),
-        ),
+        _ => {
+            let text = "no histograms: this screen has just been opened, or the kernel side has no room for this one";
+            let lines = fit::paragraph(text, usize::from(below.width), usize::from(below.height));
+            text_lines(frame, below, lines);
+        }
     }
+}
+
+fn who_line(model: &Model, process: &LiveProcess, place: String, room: u16) -> Line<'static> {
+    let plain = |rank, text: String| Piece::new(rank, Style::new(), [text]);
+    let name = |room: usize| fit::name(&name_of(process), room);
+    let cgroup = |room: usize| fit::clip(process.cgroup.as_deref().unwrap_or("-"), room);
+    let wide = usize::from(room) / 2;
+    let group = [wide, wide / 2].map(|room| format!("   cgroup {}", cgroup(room)));
+    let pieces = vec![
+        Piece::new(0, model.palette.title(), [name(wide), name(24)]),
+        Piece::new(2, Style::new(), group),
+        plain(3, format!("   merged {}", share(process.merge_ratio))),
+        plain(1, place),
+    ];
+    fit::line(pieces, room)
+}
+
+fn what_line(process: &LiveProcess, room: u16) -> Line<'static> {
+    let fairness = process.fairness.as_ref();
+    let starved = fairness.and_then(|fairness| fairness.starvation_max_ns);
+    let device = share(fairness.and_then(|fairness| fairness.device_time_share));
+    let backlogged = share(fairness.map(|fairness| fairness.backlogged_share));
+    fit::plain_line(
+        [
+            (0, format!("{} IOPS", count(process.iops))),
+            (0, format!("  {}", throughput(process.bytes_per_s))),
+            (1, format!("  device share {device}")),
+            (3, format!("  backlogged {backlogged}")),
+            (
+                2,
+                format!("  starved {}", time(starved.map(|ns| ns as f64))),
+            ),
+        ],
+        room,
+    )
 }
 
 fn histograms(frame: &mut Frame, area: Rect, model: &Model, owner: &OwnerNumbers) {
@@ -91,35 +97,41 @@ fn histograms(frame: &mut Frame, area: Rect, model: &Model, owner: &OwnerNumbers
     .filter(|(_, histogram)| histogram.count() > 0)
     .collect();
     let axis = Axis::around(all.iter().map(|(_, histogram)| *histogram));
-    let mut parts = vec![Constraint::Fill(1); all.len()];
-    parts.push(Constraint::Length(1));
-    let areas = Layout::vertical(parts).split(area);
-    for (index, ((title, histogram), area)) in all.iter().zip(areas.iter()).enumerate() {
+    let columns = usize::from(area.width);
+    let shares: Vec<Vec<f64>> = all
+        .iter()
+        .map(|(_, histogram)| axis.shares(histogram, columns))
+        .collect();
+    let highest = strip::highest(&shares);
+    // Equally high, or without any picture.
+    let each = area.height.saturating_sub(1) / (all.len().max(1) as u16);
+    let each = if each < 2 { 1 } else { each };
+    for (index, (title, histogram)) in all.iter().enumerate() {
+        let top = index as u16 * each;
         let style = model.palette.series(1 + index / 2 + index % 2);
-        let text = format!(
-            "  {} I/Os  {}",
-            count(histogram.count() as f64),
-            strip::summary(histogram)
-        );
-        line(
-            frame,
-            *area,
-            0,
-            Line::from(vec![
-                Span::styled((*title).to_owned(), style),
-                Span::raw(text),
-            ]),
-        );
-        let blocks = Rect {
-            y: area.y + 1,
-            height: area.height.saturating_sub(1),
-            ..*area
-        };
-        let shares = axis.shares(histogram, usize::from(blocks.width));
-        let highest = shares.iter().copied().fold(0.0, f64::max);
-        strip::blocks(frame.buffer_mut(), blocks, &shares, highest, style);
+        let ios = format!("  {} I/Os", count(histogram.count() as f64));
+        let mut pieces = vec![
+            Piece::new(0, style, [(*title).to_owned()]),
+            Piece::new(4, Style::new(), [ios]),
+            Piece::new(0, Style::new(), ["  "]),
+        ];
+        pieces.extend(strip::summary(histogram));
+        line(frame, area, top, fit::line(pieces, area.width));
+        if each > 1 {
+            let blocks = Rect {
+                y: area.y + top + 1,
+                height: each - 1,
+                ..area
+            };
+            strip::blocks(frame.buffer_mut(), blocks, &shares[index], highest, style);
+        }
     }
-    if let Some(ticks) = areas.last() {
-        strip::axis(frame.buffer_mut(), *ticks, axis, model.palette);
+    if each > 1 && !all.is_empty() {
+        let ticks = Rect {
+            y: area.y + all.len() as u16 * each,
+            height: 1,
+            ..area
+        };
+        strip::axis(frame.buffer_mut(), ticks, axis, model.palette);
     }
 }

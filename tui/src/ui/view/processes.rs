@@ -1,86 +1,97 @@
 //! ```text
 //!   PID  COMMAND  CGROUP        IOPS  throughput  share | wait p50 p99 max | device p50 p99 | merged  starved
 //! ```
+//! Where columns are rare the reads and writes go first, then the merges, what is merged, the device, starved, the
+//! longest wait, p99, the control group, the share, the PID and the throughput.
 
 use iosched::report::live::LiveProcess;
 use iosched::report::units::{count, share, throughput, time};
 use ratatui::Frame;
-use ratatui::layout::{Constraint, Rect};
+use ratatui::layout::Rect;
+use ratatui::style::Style;
 use ratatui::text::Line;
-use ratatui::widgets::{Cell, Row, Table};
 
-use super::{line, measured_or_why};
+use super::table::{self, Column, Level};
+use super::{few, fit, line, measured_or_why, parts};
 use crate::ui::model::{Model, Sort};
 use crate::ui::update::last_component;
 
-struct Column {
+struct Field {
     title: &'static str,
     width: u16,
-    /// The lower the sooner it is shown, where the width allows.
-    rank: u16,
+    from: Level,
+    until: Level,
     sort: Option<Sort>,
-    is_text: bool,
+    /// A name, which may grow to this.
+    most: Option<u16>,
     cell: fn(&LiveProcess) -> String,
 }
 
-const fn column(
+/// A number.
+const fn field(
     title: &'static str,
     width: u16,
-    rank: u16,
+    from: Level,
     sort: Option<Sort>,
     cell: fn(&LiveProcess) -> String,
-) -> Column {
-    Column {
+) -> Field {
+    Field {
         title,
         width,
-        rank,
+        from,
+        until: Level::MAX,
         sort,
-        is_text: false,
+        most: None,
         cell,
     }
 }
 
-const CGROUP: usize = 40;
-
-const COLUMNS: [Column; 16] = [
-    column("PID", 7, 0, None, |p| {
+/// Widths hold the mark of the column that is sorted by.
+const FIELDS: [Field; 17] = [
+    field("PID", 7, 2, None, |p| {
         p.pid.map_or("-".to_owned(), |pid| pid.to_string())
     }),
-    Column {
-        is_text: true,
-        ..column("COMMAND", 12, 0, Some(Sort::Name), |p| p.comm.clone())
+    Field {
+        most: Some(20),
+        ..field("COMMAND", 10, 0, Some(Sort::Name), |p| p.comm.clone())
     },
-    Column {
-        is_text: true,
-        ..column("CGROUP", 12, 0, None, |p| {
-            tail(last_component(p.cgroup.as_deref().unwrap_or("-")), CGROUP)
+    Field {
+        most: Some(40),
+        ..field("CGROUP", 10, 4, None, |p| {
+            last_component(p.cgroup.as_deref().unwrap_or("-")).to_owned()
         })
     },
-    column("IOPS", 6, 0, Some(Sort::Ios), |p| count(p.iops)),
-    column("throughput", 10, 0, Some(Sort::Bytes), |p| {
+    field("IOPS", 6, 0, Some(Sort::Ios), |p| count(p.iops)),
+    Field {
+        until: 6,
+        ..field("bytes/s", 9, 1, Some(Sort::Bytes), |p| {
+            throughput(p.bytes_per_s)
+        })
+    },
+    field("throughput", 11, 6, Some(Sort::Bytes), |p| {
         throughput(p.bytes_per_s)
     }),
-    column("share", 7, 0, Some(Sort::Share), |p| {
+    field("share", 7, 3, Some(Sort::Share), |p| {
         share(
             p.fairness
                 .as_ref()
                 .and_then(|fairness| fairness.device_time_share),
         )
     }),
-    column("wait p50", 9, 1, Some(Sort::WaitP50), |p| {
-        time(p.queue_wait.p50_ns)
+    field("wait p50", 9, 0, Some(Sort::WaitP50), |p| {
+        few::p50(&p.queue_wait)
     }),
-    column("wait p99", 9, 0, Some(Sort::WaitP99), |p| {
-        time(p.queue_wait.p99_ns)
+    field("wait p99", 9, 5, Some(Sort::WaitP99), |p| {
+        few::p99(&p.queue_wait)
     }),
-    column("max", 8, 2, Some(Sort::WaitMax), |p| {
+    field("max", 8, 7, Some(Sort::WaitMax), |p| {
         time(p.queue_wait.max_ns)
     }),
-    column("device p50", 11, 4, Some(Sort::Device), |p| {
-        time(p.device_time.p50_ns)
+    field("device p50", 11, 9, Some(Sort::Device), |p| {
+        few::p50(&p.device_time)
     }),
-    column("p99", 8, 4, None, |p| time(p.device_time.p99_ns)),
-    column("starved", 8, 3, Some(Sort::Starved), |p| {
+    field("p99", 8, 9, None, |p| few::p99(&p.device_time)),
+    field("starved", 8, 8, Some(Sort::Starved), |p| {
         time(
             p.fairness
                 .as_ref()
@@ -88,21 +99,13 @@ const COLUMNS: [Column; 16] = [
                 .map(|ns| ns as f64),
         )
     }),
-    column("merged", 7, 5, Some(Sort::Merged), |p| share(p.merge_ratio)),
-    column("merges", 7, 6, None, |p| count(p.merges.bios() as f64)),
-    column("reads", 7, 7, None, |p| count(p.reads as f64)),
-    column("writes", 7, 7, None, |p| count(p.writes as f64)),
+    field("merged", 7, 10, Some(Sort::Merged), |p| {
+        share(p.merge_ratio)
+    }),
+    field("merges", 7, 11, None, |p| count(p.merges.bios() as f64)),
+    field("reads", 7, 12, None, |p| count(p.reads as f64)),
+    field("writes", 7, 12, None, |p| count(p.writes as f64)),
 ];
-
-/// Its last characters: of a path the part that tells it from others.
-fn tail(text: &str, width: usize) -> String {
-    let length = text.chars().count();
-    if length <= width {
-        return text.to_owned();
-    }
-    let kept: String = text.chars().skip(length - width + 2).collect();
-    format!("..{kept}")
-}
 
 pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let Some(measured) = measured_or_why(frame, area, model) else {
@@ -124,110 +127,73 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let filter = if model.table.filter.is_empty() {
         String::new()
     } else {
-        format!(" with \"{}\"", model.table.filter)
+        format!(" with \"{}\"", fit::clip(&model.table.filter, 20))
     };
-    let sorted = COLUMNS
+    let sorted = FIELDS
         .iter()
-        .find(|column| column.sort == Some(model.table.sort));
+        .rfind(|field| field.sort == Some(model.table.sort));
     let order = if model.table.reversed {
         ", reversed"
     } else {
         ""
     };
-    let sorted = sorted.map_or("", |column| column.title);
-    let text = format!(
-        "{shown}{of} {what}{filter} did I/O; by {sorted}{order}; share: of the device's time"
+    let sorted = sorted.map_or("", |field| field.title);
+    let title = [
+        (0, format!("{shown}{of} {what}{filter}")),
+        (2, " did I/O".to_owned()),
+        (1, format!("; by {sorted}{order}")),
+        (3, "; share: of the device's time".to_owned()),
+    ];
+    let [head, below] = parts::stack(
+        inner,
+        [parts::Part::new(1, 1, 1), parts::Part::filling(0, 2)],
     );
-    line(frame, inner, 0, Line::styled(text, model.palette.faint()));
-    let below = Rect {
-        y: inner.y + 1,
-        height: inner.height.saturating_sub(1),
-        ..inner
-    };
+    let title = fit::plain_line(title, inner.width).style(model.palette.faint());
+    line(frame, head, 0, title);
     table(frame, below, model, true);
-}
-
-/// By rank, as long as all of a rank have room.
-fn columns(width: u16) -> Vec<&'static Column> {
-    let up_to = |rank: u16| COLUMNS.iter().filter(move |column| column.rank <= rank);
-    let needs = |rank: u16| up_to(rank).map(|column| column.width + 1).sum::<u16>();
-    let last = COLUMNS.iter().map(|column| column.rank).max().unwrap_or(0);
-    let rank = (0..=last).rev().find(|&rank| needs(rank) <= width + 1);
-    up_to(rank.unwrap_or(0)).collect()
 }
 
 /// Also the busiest of the overview, without a chosen row.
 pub fn table(frame: &mut Frame, area: Rect, model: &Model, is_chosen: bool) {
-    let columns = columns(area.width);
-    let heading = |column: &&Column| {
-        let is_sorted = column.sort == Some(model.table.sort);
+    let rows = model.processes();
+    let room = usize::from(area.height.saturating_sub(1));
+    let chosen = if is_chosen { model.table.row } else { 0 };
+    let chosen = chosen.min(rows.len().saturating_sub(1));
+    let shown = parts::window(chosen, rows.len(), room);
+    let columns = FIELDS.iter().map(|field| {
+        let is_sorted = field.sort == Some(model.table.sort);
         let mark = match (is_sorted, model.table.reversed) {
             (true, false) => "v",
             (true, true) => "^",
             _ => "",
         };
-        let text = Line::from(format!("{}{mark}", column.title));
-        Cell::from(if column.is_text {
-            text
-        } else {
-            text.right_aligned()
-        })
-    };
-    let header = Row::new(columns.iter().map(heading)).style(model.palette.faint());
-    let rows = model.processes();
-    let room = usize::from(area.height.saturating_sub(1));
-    let chosen = if is_chosen {
-        model.table.row.min(rows.len().saturating_sub(1))
-    } else {
-        0
-    };
-    let first = (chosen + 1).saturating_sub(room);
-    let lines = rows
-        .iter()
-        .enumerate()
-        .skip(first)
-        .take(room)
-        .map(|(index, (_, process))| {
-            let cells = columns.iter().map(|column| {
-                let text = Line::from((column.cell)(process));
-                Cell::from(if column.is_text {
-                    text
-                } else {
-                    text.right_aligned()
-                })
-            });
-            let row = Row::new(cells);
-            if is_chosen && index == chosen {
-                row.style(model.palette.chosen())
-            } else {
-                row
-            }
-        });
-    // What is left over is the control groups', as far as their names need it.
-    let taken: u16 = columns.iter().map(|column| column.width + 1).sum();
-    let longest = |column: &Column| {
-        let lengths = rows
+        let heading = format!("{}{mark}", field.title);
+        let column = match field.most {
+            Some(most) => Column::name(heading, field.from.., field.width, most),
+            None => Column::number(heading, field.from.., field.width),
+        };
+        let cells = rows[shown.clone()]
             .iter()
-            .map(|(_, process)| (column.cell)(process).chars().count());
-        lengths.max().unwrap_or(0) as u16
-    };
-    let widths = columns.iter().map(|column| match column.title {
-        "CGROUP" => {
-            let room = column.width + (area.width + 1).saturating_sub(taken);
-            Constraint::Length(longest(column).clamp(column.width, room))
-        }
-        _ => Constraint::Length(column.width),
+            .map(|(_, process)| (field.cell)(process));
+        column.until(field.until).of(cells)
     });
-    frame.render_widget(
-        Table::new(lines, widths).header(header).column_spacing(1),
-        area,
-    );
-    if rows.is_empty() && area.height > 1 {
+    let columns: Vec<Column> = columns.collect();
+    let row_style = |row: usize| {
+        if is_chosen && shown.start + row == chosen {
+            model.palette.chosen()
+        } else {
+            Style::new()
+        }
+    };
+    let faint = model.palette.faint();
+    table::render(frame.buffer_mut(), area, &columns, faint, row_style);
+    if rows.is_empty() {
         let text = if model.table.filter.is_empty() {
             "  nobody did I/O in this interval"
         } else {
             "  no row that did I/O in this interval has the filter's text"
         };
-        line(frame, area, 1, Line::styled(text, model.palette.faint()));
+        let text = fit::sentence(text, usize::from(area.width));
+        line(frame, area, 1, Line::styled(text, faint));
     }
 }

@@ -6,6 +6,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use super::few;
+use super::fit::Piece;
 use crate::ui::buckets::Axis;
 use crate::ui::palette::Palette;
 
@@ -15,8 +17,11 @@ pub const QUANTILES: [(&str, f64); 4] =
 
 /// The blocks; `highest` is the share that fills the height. What is there is never invisible.
 pub fn blocks(buffer: &mut Buffer, area: Rect, shares: &[f64], highest: f64, style: Style) {
+    if area.height == 0 {
+        return;
+    }
+    let full = f64::from(area.height) * 8.0;
     for (x, &share) in shares.iter().enumerate().take(usize::from(area.width)) {
-        let full = f64::from(area.height) * 8.0;
         let level = if highest > 0.0 {
             (share / highest * full).round() as usize
         } else {
@@ -37,10 +42,16 @@ pub fn blocks(buffer: &mut Buffer, area: Rect, shares: &[f64], highest: f64, sty
     }
 }
 
-/// `^p50    ^p99`: where the percentiles are; those that would cover another are left out.
+/// What fills the height where several strips have one scale.
+pub fn highest<'a>(strips: impl IntoIterator<Item = &'a Vec<f64>>) -> f64 {
+    strips.into_iter().flatten().copied().fold(0.0, f64::max)
+}
+
+/// `^p50    ^p99`: where the percentiles are; those that would cover another are left out, and those of too few I/Os.
 pub fn marks(buffer: &mut Buffer, area: Rect, axis: Axis, histogram: &Histogram, style: Style) {
     let mut free = 0;
-    for (name, p) in QUANTILES {
+    let told = |&(_, p): &(&str, f64)| few::is_told(histogram.count(), p);
+    for (name, p) in QUANTILES.into_iter().filter(told) {
         let Some(ns) = histogram.quantile_ns(p) else {
             continue;
         };
@@ -52,7 +63,8 @@ pub fn marks(buffer: &mut Buffer, area: Rect, axis: Axis, histogram: &Histogram,
         } else {
             (column, text)
         };
-        if start >= free && area.height > 0 {
+        let has_room = start + text.len() <= usize::from(area.width);
+        if start >= free && has_room && area.height > 0 {
             let room = usize::from(area.width) - start;
             buffer.set_stringn(area.x + start as u16, area.y, &text, room, style);
             free = start + text.len() + 1;
@@ -87,11 +99,19 @@ pub fn short(ns: f64) -> String {
     format!("{number:.0}{unit}")
 }
 
-/// p50, p99 and the longest as a few words.
-pub fn summary(histogram: &Histogram) -> String {
+/// p50, p99 and the longest, the less important ones first to go.
+pub fn summary(histogram: &Histogram) -> Vec<Piece<'static>> {
+    let plain = |rank, text| Piece::new(rank, Style::new(), [text]);
     if histogram.count() == 0 {
-        return "nothing".to_owned();
+        return vec![plain(1, "nothing".to_owned())];
     }
-    let time = |p: f64| units::time(histogram.quantile_ns(p));
-    format!("p50 {}  p99 {}  max {}", time(0.5), time(0.99), time(1.0))
+    let of = |p: f64| few::quantile(histogram, p);
+    vec![
+        plain(1, format!("p50 {}", of(0.5))),
+        plain(2, format!("  p99 {}", of(0.99))),
+        plain(
+            3,
+            format!("  max {}", units::time(histogram.quantile_ns(1.0))),
+        ),
+    ]
 }

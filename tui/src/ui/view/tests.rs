@@ -1,6 +1,7 @@
 //! Every screen as it is drawn, from fixed numbers, at three sizes; and never a panic, whatever the size and the numbers.
 
 mod data;
+mod sweep;
 
 use proptest::prelude::*;
 use ratatui::Terminal;
@@ -93,9 +94,33 @@ fn the_questions() {
     }
 }
 
+/// What is left where there is little room: the numbers first.
+#[test]
+fn small_screens() {
+    let mut many = sweep::models::rotated(5);
+    for (screen, name) in [
+        (Screen::Overview, "overview"),
+        (Screen::Compare, "compare_five_arms"),
+        (Screen::Processes, "processes"),
+        (Screen::Order, "order"),
+        (Screen::Fairness, "fairness"),
+    ] {
+        many.screen = screen;
+        for (width, height) in [(80, 24), (60, 16), (40, 10)] {
+            golden(
+                &format!("small_{name}_{width}x{height}"),
+                &drawn(&many, (width, height)),
+            );
+        }
+    }
+    many.rotating = None;
+    update(&mut many, Action::Do(Command::Rotate));
+    golden("small_dialog_rotate_40x10", &drawn(&many, (40, 10)));
+}
+
 #[test]
 fn what_is_too_small_says_so() {
-    golden("too_small", &drawn(&on(Screen::Overview), (40, 10)));
+    golden("too_small", &drawn(&on(Screen::Overview), (39, 10)));
 }
 
 /// No colour in monochrome; and without colours the text is the same, so nothing is said by colour alone.

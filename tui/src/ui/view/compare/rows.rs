@@ -1,154 +1,160 @@
 //! A row for each arm: what its histogram is made of, its percentiles, and its ratio to the reference.
+//!
+//! Where columns are rare the throughput goes first, then the IOPS, p95, the words of the ratio, the rounds, the ratio's
+//! interval, p99.9, the I/Os and p99.
 
 use iosched::ab::stats;
-use iosched::histogram::Histogram;
-use iosched::report::units::{count, throughput, time};
+use iosched::report::units::{count, throughput};
 use ratatui::Frame;
-use ratatui::layout::{Constraint, Rect};
+use ratatui::layout::Rect;
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Cell, Row, Table};
 
-use super::{Sides, label_width, strip, style};
-use crate::ui::compare::{Scope, Stage, Statistic, metric};
+use super::{Sides, label_width, pictures, style};
+use crate::ui::compare::{ArmSeen, Scope, Stage, Statistic, metric};
 use crate::ui::model::Model;
 use crate::ui::round::Against;
+use crate::ui::view::table::{self, Column};
+use crate::ui::view::{few, fit, parts};
 
-const WIDE: u16 = 110;
+/// From these levels on the ratio is shown with its interval, and with its words.
+const INTERVAL: u8 = 4;
+const WORDS: u8 = 6;
 
 pub fn render(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
     let view = model.compare;
     let Some((reference, _)) = sides.arms.get(sides.reference) else {
         return;
     };
-    let metric = metric(view.stage, view.scope, view.statistic);
-    let is_wide = area.width >= WIDE;
-    let quantiles = || {
-        strip::QUANTILES
-            .iter()
-            .filter(|(name, _)| is_wide || *name != "p95")
+    let room = usize::from(area.height.saturating_sub(1));
+    let shown = parts::window(view.row, sides.arms.len(), room);
+    let arms = || shown.clone().map(|index| (index, &sides.arms[index]));
+    let quantile = |p: f64| arms().map(move |(_, (_, histogram))| few::compared(histogram, p));
+    let label = |(index, (arm, _)): (usize, &(&ArmSeen, _))| {
+        let text = if view.is_overlaid {
+            format!("{} {}", pictures::symbol(index), arm.label)
+        } else {
+            arm.label.clone()
+        };
+        Line::from(Span::styled(text, style(model, index)))
     };
-    let mut names = vec!["", "rounds", "I/Os"];
-    names.extend(quantiles().map(|(name, _)| *name));
-    if is_wide {
-        names.extend(["IOPS", "throughput"]);
-    }
-    let right = |text: String| Cell::from(Line::from(text).right_aligned());
-    let to = format!(" {} to {}", view.statistic.title(), reference.label);
-    let header = names
-        .iter()
-        .map(|name| right((*name).to_owned()))
-        .chain([Cell::from(to)]);
-    let lines = sides
-        .arms
-        .iter()
-        .enumerate()
-        .map(|(index, (arm, histogram))| {
-            let rounds = sides.seen.rounds_of(&arm.label);
-            let mut cells = vec![rounds.to_string(), count(histogram.count() as f64)];
-            cells.extend(quantiles().map(|(_, p)| quantile(histogram, *p)));
-            if is_wide {
-                let ios = arm.stages.of(Stage::Device, Scope::All).count();
-                let seconds = arm.seconds.max(1e-9);
-                cells.extend([
-                    count((ios as f64 / seconds).round()),
-                    throughput(arm.bytes / seconds),
-                ]);
-            }
-            let last = if index == sides.reference {
-                " reference".to_owned()
-            } else {
-                let against = sides.seen.against(&metric, &arm.label, &reference.label);
-                against.map_or_else(
-                    || why_not(model, &metric, &[&arm.label, &reference.label]),
-                    |against| ratio(against, view.statistic, is_wide, sides.seen.alpha()),
-                )
-            };
-            let label = Cell::from(Span::styled(arm.label.clone(), style(model, index)));
-            let cells = std::iter::once(label).chain(cells.into_iter().map(right));
-            let row = Row::new(cells.chain([Cell::from(last)]));
-            let is_chosen = index == view.row && sides.arms.len() > 1;
-            if is_chosen {
-                row.style(model.palette.strong())
-            } else {
-                row
-            }
-        });
-    let mut widths: Vec<Constraint> = [label_width(sides), 6, 5].map(Constraint::Length).to_vec();
-    widths.extend(quantiles().map(|_| Constraint::Length(8)));
-    if is_wide {
-        widths.extend([6, 10].map(Constraint::Length));
-    }
-    widths.push(Constraint::Min(20));
-    let header = Row::new(header).style(model.palette.faint());
-    frame.render_widget(
-        Table::new(lines, widths).header(header).column_spacing(1),
-        area,
-    );
+    let per_s = |arm: &ArmSeen, n: f64| n / arm.seconds.max(1e-9);
+    let ios = |arm: &ArmSeen| arm.stages.of(Stage::Device, Scope::All).count() as f64;
+    let width = label_width(sides, area.width) + 2 * u16::from(view.is_overlaid);
+    let heading = |most: usize| {
+        let words = format!("{} to ", view.statistic.title());
+        let room = most.saturating_sub(words.len()).max(4);
+        words + &fit::clip(&reference.label, room)
+    };
+    let ratios: Vec<[String; 3]> = arms()
+        .map(|(index, (arm, _))| ratio_cells(model, sides, index, arm, reference))
+        .collect();
+    let ratio = |form: usize| ratios.iter().map(move |forms| forms[form].clone());
+    let columns = [
+        Column::name("", 0.., width, width).of(arms().map(label)),
+        Column::number("rounds", 5.., 6)
+            .of(arms().map(|(_, (arm, _))| sides.seen.rounds_of(&arm.label).to_string())),
+        Column::number("I/Os", 2.., 5)
+            .of(arms().map(|(_, (_, histogram))| count(histogram.count() as f64))),
+        Column::number("p50", 0.., 8).of(quantile(0.5)),
+        Column::number("p95", 7.., 8).of(quantile(0.95)),
+        Column::number("p99", 1.., 8).of(quantile(0.99)),
+        Column::number("p99.9", 3.., 8).of(quantile(0.999)),
+        Column::number("IOPS", 8.., 6)
+            .of(arms().map(|(_, (arm, _))| count(per_s(arm, ios(arm)).round()))),
+        Column::number("throughput", 9.., 10)
+            .of(arms().map(|(_, (arm, _))| throughput(per_s(arm, arm.bytes)))),
+        Column::words(heading(14), 0.., 12)
+            .until(INTERVAL)
+            .of(ratio(0)),
+        Column::words(heading(24), INTERVAL.., 20)
+            .until(WORDS)
+            .of(ratio(1)),
+        Column::words(heading(32), WORDS.., 20).of(ratio(2)),
+    ];
+    let row_style = |row: usize| {
+        if shown.start + row == view.row && sides.arms.len() > 1 {
+            model.palette.strong()
+        } else {
+            Style::new()
+        }
+    };
+    let faint = model.palette.faint();
+    table::render(frame.buffer_mut(), area, &columns, faint, row_style);
 }
 
-/// With too few beyond it a percentile is one I/O's story: `~` below a hundred, and none below ten.
-fn quantile(histogram: &Histogram, p: f64) -> String {
-    match histogram.quantile_ns(p) {
-        None => "-".to_owned(),
-        some if histogram.supports_quantile(p) => time(some),
-        some if histogram.count() as f64 * (1.0 - p) >= 10.0 => format!("~{}", time(some)),
-        _ => "few".to_owned(),
+/// From the shortest to the longest.
+fn ratio_cells(
+    model: &Model,
+    sides: &Sides<'_>,
+    index: usize,
+    arm: &ArmSeen,
+    reference: &ArmSeen,
+) -> [String; 3] {
+    if index == sides.reference {
+        return [(); 3].map(|()| "reference".to_owned());
     }
+    let view = model.compare;
+    let metric = metric(view.stage, view.scope, view.statistic);
+    if let Some(against) = sides.seen.against(&metric, &arm.label, &reference.label) {
+        return ratio(against, view.statistic, sides.seen.alpha());
+    }
+    let why = why_not(model, &metric, &[&arm.label, &reference.label]);
+    ["-".to_owned(), format!("- {why}"), format!("- {why}")]
 }
 
-fn why_not(model: &Model, metric: &str, arms: &[&str]) -> String {
+fn why_not(model: &Model, metric: &str, arms: &[&str]) -> &'static str {
     let is_short = model.device().seen.rounds.iter().any(|round| {
         arms.contains(&&*round.arm) && round.insufficient_tail.iter().any(|name| name == metric)
     });
     if is_short {
-        " - too few I/Os a round".to_owned()
+        "too few I/Os a round"
     } else if model.rotating.is_some() {
-        " - no block of both yet".to_owned()
+        "no block of both yet"
     } else {
-        " - F takes turns".to_owned()
+        "F takes turns"
     }
 }
 
-/// `x2.31 [x1.90..x2.80] slower`.
-fn ratio(against: Against, statistic: Statistic, is_wide: bool, alpha: f64) -> String {
+/// `x2.31 slower`, `x2.31 [x1.90..x2.80]`, `x2.31 [x1.90..x2.80] slower`.
+fn ratio(against: Against, statistic: Statistic, alpha: f64) -> [String; 3] {
     let Against {
         blocks,
         ratio,
         interval,
     } = against;
+    let ratio = factor(ratio);
     let Some((low, high)) = interval else {
-        return format!(
-            " {}  {blocks} of {} blocks",
-            factor(ratio),
-            stats::always_valid_blocks_needed(alpha)
-        );
+        let needed = stats::always_valid_blocks_needed(alpha);
+        let short = format!("{ratio}  {blocks} of {needed}");
+        let long = format!("{short} blocks");
+        return [short, long.clone(), long];
     };
     let (more, less) = if statistic.is_rate() {
         ("more", "less")
     } else {
         ("slower", "faster")
     };
-    let word = match (low > 1.0, high < 1.0) {
-        (true, _) => more,
-        (_, true) => less,
-        _ => "not decided",
+    let (word, decided) = match (low > 1.0, high < 1.0) {
+        (true, _) => (more, more),
+        (_, true) => (less, less),
+        _ => ("not decided", ""),
     };
-    let text = format!(" {} [{}..{}]", factor(ratio), factor(low), factor(high));
-    if is_wide {
-        format!("{text} {word}")
-    } else {
-        text
-    }
+    let short = format!("{ratio} {decided}").trim_end().to_owned();
+    let middle = format!("{ratio} [{}..{}]", factor(low), factor(high));
+    [short, middle.clone(), format!("{middle} {word}")]
 }
 
 /// Two significant digits at least.
 fn factor(ratio: f64) -> String {
     match ratio {
+        _ if !ratio.is_finite() => "-".to_owned(),
         _ if ratio < 0.000_995 => format!("x{ratio:.1e}"),
         _ if ratio < 0.009_95 => format!("x{ratio:.4}"),
         _ if ratio < 0.0995 => format!("x{ratio:.3}"),
         _ if ratio < 9.995 => format!("x{ratio:.2}"),
         _ if ratio < 99.95 => format!("x{ratio:.1}"),
-        _ => format!("x{ratio:.0}"),
+        _ if ratio < 99_999.5 => format!("x{ratio:.0}"),
+        _ => format!("x{ratio:.1e}"),
     }
 }

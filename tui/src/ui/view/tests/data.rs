@@ -22,7 +22,7 @@ use crate::ui::sample::{
 use crate::ui::update::update;
 
 /// Not for statistics: the same numbers for ever.
-struct Numbers(u64);
+pub struct Numbers(pub u64);
 
 impl Numbers {
     fn next(&mut self) -> u64 {
@@ -59,7 +59,7 @@ impl Selection for Everyone {
     }
 }
 
-fn disk() -> Disk {
+pub fn disk() -> Disk {
     Disk {
         name: "loop7".into(),
         model: Some("Simulated SSD".into()),
@@ -241,7 +241,7 @@ fn dispatches(numbers: &mut Numbers, count: u64) -> Vec<Dispatch> {
         .collect()
 }
 
-fn sample(
+pub fn sample(
     numbers: &mut Numbers,
     scheduler: &str,
     side: Side,
@@ -298,11 +298,11 @@ fn counters() -> Counters {
     }
 }
 
-fn report(model: &mut Model, report: Report) {
+pub fn report(model: &mut Model, report: Report) {
     assert_eq!(update(model, Action::Report(report)), []);
 }
 
-fn attached(model: &mut Model) {
+pub fn attached(model: &mut Model) {
     report(
         model,
         Report::Attached {

@@ -1,0 +1,66 @@
+//! With too few I/Os beyond it a percentile is one I/O's story: `~` below a hundred. Of an interval that story is told; where
+//! schedulers are compared there is no number below ten.
+
+use iosched::histogram::Histogram;
+use iosched::report::live::Latency;
+use iosched::report::units::time;
+
+/// 10,000 * (1 - 0.99) is 100.00000000000009 and 1,000 * (1 - 0.9) is 99.99999999999997.
+fn has_beyond(count: u64, p: f64, wanted: f64) -> bool {
+    count as f64 * (1.0 - p) >= wanted * (1.0 - 1e-9)
+}
+
+/// Whether a comparison has a number of it.
+pub fn is_told(count: u64, p: f64) -> bool {
+    has_beyond(count, p, 10.0)
+}
+
+/// `p` of so many I/Os of an interval.
+fn marked(ns: Option<f64>, count: u64, p: f64) -> String {
+    let is_of_few = ns.is_some() && !has_beyond(count, p, 100.0);
+    format!("{}{}", if is_of_few { "~" } else { "" }, time(ns))
+}
+
+/// In a comparison.
+pub fn compared(histogram: &Histogram, p: f64) -> String {
+    let count = histogram.count();
+    if count > 0 && !is_told(count, p) {
+        return "few".to_owned();
+    }
+    quantile(histogram, p)
+}
+
+pub fn quantile(histogram: &Histogram, p: f64) -> String {
+    marked(histogram.quantile_ns(p), histogram.count(), p)
+}
+
+pub fn p50(latency: &Latency) -> String {
+    marked(latency.p50_ns, latency.count, 0.5)
+}
+
+pub fn p99(latency: &Latency) -> String {
+    marked(latency.p99_ns, latency.count, 0.99)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosched::histogram::DEVICE;
+
+    #[test]
+    fn a_percentile_of_few_is_marked_and_not_compared() {
+        let p99 = |count| marked(Some(2e6), count, 0.99);
+        assert_eq!([9999, 10_000].map(p99), ["~2.00 ms", "2.00 ms"]);
+        let p50 = |count| marked(Some(2e6), count, 0.5);
+        assert_eq!([1, 199, 200].map(p50), ["~2.00 ms", "~2.00 ms", "2.00 ms"]);
+        assert_eq!(marked(None, 0, 0.5), "-");
+        let compared = |count| {
+            let mut histogram = Histogram::new(DEVICE);
+            histogram.record_n(2_000_000, count);
+            compared(&histogram, 0.99)
+        };
+        assert_eq!(compared(0), "-");
+        assert_eq!(compared(999), "few");
+        assert!(compared(1000).starts_with('~') && compared(10_000).starts_with('2'));
+    }
+}

@@ -1,0 +1,224 @@
+//! The numbers of the overview, and what is told of them without rights.
+
+use iosched::report::live::LiveOp;
+use iosched::report::units::{count, share, throughput, time};
+use iosched::snapshot::Op;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use crate::ui::buckets::Axis;
+use crate::ui::compare::{Scope, Stage};
+use crate::ui::model::{Access, Model};
+use crate::ui::sample::{DeviceSample, Measured};
+use crate::ui::view::fit::{self, Piece};
+use crate::ui::view::parts::{Part, stack};
+use crate::ui::view::table::{self, Column};
+use crate::ui::view::{few, line, strip, text_lines};
+
+/// What sysfs tells without rights, and how to get the rest.
+pub fn counters(frame: &mut Frame, area: Rect, model: &Model, sample: &DeviceSample) {
+    let c = &sample.counters;
+    let [table, _, now, _, below] = stack(
+        area,
+        [
+            Part::new(0, 3, 3),
+            Part::gap(area.height > 8),
+            Part::new(1, 1, 1),
+            Part::gap(area.height > 8),
+            Part::filling(2, 1),
+        ],
+    );
+    let columns = [
+        Column::words("", 0.., 8).of(["reads", "writes"]),
+        Column::number("IOPS", 0.., 8).of([c.reads_per_s, c.writes_per_s].map(count)),
+        Column::number("throughput", 0.., 12)
+            .of([c.read_bytes_per_s, c.write_bytes_per_s].map(throughput)),
+        Column::number("on average", 0.., 12)
+            .until(1)
+            .of([c.read_mean_ns, c.write_mean_ns].map(time)),
+        Column::number("start to completion, on average", 1.., 0).of([
+            c.read_mean_ns,
+            c.write_mean_ns,
+        ]
+        .map(time)),
+    ];
+    let faint = model.palette.faint();
+    table::render(frame.buffer_mut(), table, &columns, faint, |_| Style::new());
+    let busy = format!(
+        "in flight {}   busy {}",
+        count(c.in_flight as f64),
+        share(Some(c.busy_share))
+    );
+    line(frame, now, 0, Line::from(busy));
+    if let Access::Sysfs(why) = &model.access {
+        let text = format!(
+            "That is all the kernel tells everybody. Queue wait, percentiles, processes, order and fairness need the probe in the \
+             kernel, which could not be attached:\n\n{why}"
+        );
+        let lines = fit::paragraph(&text, usize::from(below.width), usize::from(below.height));
+        text_lines(frame, below, lines);
+    }
+}
+
+/// Where columns are rare the size goes first, then the longest and the 99th percentiles, the throughput, and the device.
+pub fn operations(frame: &mut Frame, area: Rect, model: &Model, measured: &Measured) {
+    let live = &measured.live;
+    let ops = || {
+        live.ops
+            .iter()
+            .take(usize::from(area.height.saturating_sub(1)))
+    };
+    let name = |op: &LiveOp| {
+        let name = match op.op {
+            Op::Read => "reads",
+            Op::WriteSync => "writes",
+            Op::WriteAsync => "writeback",
+            other => other.name(),
+        };
+        Line::styled(name, model.palette.strong())
+    };
+    let wait = if measured.queue_wait_is_g2d {
+        "G2D p50"
+    } else {
+        "wait p50"
+    };
+    let size = |op: &LiveOp| match op.ios {
+        0 => "-".to_owned(),
+        ios => bytes(op.bytes as f64 / ios as f64),
+    };
+    let columns = [
+        Column::words("", 0.., 9).of(ops().map(name)),
+        Column::number("IOPS", 0.., 5).of(ops().map(|op| count(op.iops))),
+        Column::number("bytes/s", 2.., 9)
+            .until(8)
+            .of(ops().map(|op| throughput(op.bytes_per_s))),
+        Column::number("throughput", 8.., 12).of(ops().map(|op| throughput(op.bytes_per_s))),
+        Column::number(wait, 0.., 8).of(ops().map(|op| few::p50(&op.queue_wait))),
+        Column::number("p99", 3.., 8).of(ops().map(|op| few::p99(&op.queue_wait))),
+        Column::number("max", 5.., 7).of(ops().map(|op| time(op.queue_wait.max_ns))),
+        Column::number("dev. p50", 1.., 8)
+            .until(7)
+            .of(ops().map(|op| few::p50(&op.device))),
+        Column::number("device p50", 7.., 11).of(ops().map(|op| few::p50(&op.device))),
+        Column::number("p99", 4.., 8).of(ops().map(|op| few::p99(&op.device))),
+        Column::number("max", 6.., 7).of(ops().map(|op| time(op.device.max_ns))),
+        Column::number("size", 9.., 9).of(ops().map(size)),
+    ];
+    let faint = model.palette.faint();
+    table::render(frame.buffer_mut(), area, &columns, faint, |_| Style::new());
+    if live.ops.is_empty() {
+        line(
+            frame,
+            area,
+            1,
+            Line::styled("no I/O in this interval", faint),
+        );
+    }
+}
+
+/// `4.0 KiB`: requests are powers of two.
+fn bytes(bytes: f64) -> String {
+    let (mut number, mut unit) = (bytes / 1024.0, "KiB");
+    for larger in ["MiB", "GiB", "TiB", "PiB", "EiB"] {
+        if number >= 1024.0 {
+            (number, unit) = (number / 1024.0, larger);
+        }
+    }
+    format!("{number:.1} {unit}")
+}
+
+/// Some I/Os on average.
+fn mean(ios: f64) -> String {
+    if ios < 1000.0 {
+        format!("{ios:.1}")
+    } else {
+        count(ios)
+    }
+}
+
+pub fn where_time_goes(frame: &mut Frame, area: Rect, model: &Model, measured: &Measured) {
+    let live = &measured.live;
+    let (waiting, at_device) = (mean(live.mean_waiting), mean(live.mean_at_device));
+    let plain = |rank, text: String| Piece::new(rank, Style::new(), [text]);
+    let mut pieces = vec![Piece::new(
+        0,
+        Style::new(),
+        [
+            format!("in flight {waiting} waiting + {at_device} at device"),
+            format!("in flight {waiting} + {at_device}"),
+        ],
+    )];
+    if let Some(now) = live.in_flight {
+        let (queued, issued) = (count(now.queued as f64), count(now.issued as f64));
+        pieces.push(plain(1, format!("; now {queued} + {issued}")));
+        if now.queued > 0 || now.issued > 0 {
+            let oldest = time(now.oldest_ns.map(|ns| ns as f64));
+            pieces.push(plain(2, format!(", oldest {oldest}")));
+        }
+    }
+    pieces.push(plain(3, format!("; merged {}", share(live.merge_ratio))));
+    line(frame, area, 0, fit::line(pieces, area.width));
+    let all = live.mean_waiting + live.mean_at_device;
+    if all > 0.0 {
+        line(
+            frame,
+            area,
+            1,
+            bar(model, area.width, live.mean_waiting / all),
+        );
+    }
+}
+
+fn bar(model: &Model, room: u16, waiting: f64) -> Line<'static> {
+    const LEAST: usize = 10;
+    let room = usize::from(room);
+    let part = share(Some(waiting));
+    let forms = [
+        format!(" {part} of an I/O's time is queue wait"),
+        format!(" {part} queue wait"),
+    ];
+    let fits = forms.iter().find(|form| form.len() + LEAST <= room);
+    let label = fits.unwrap_or(&forms[1]).clone();
+    let width = room.saturating_sub(label.len() + 2).min(60);
+    let filled = ((waiting * width as f64).round() as usize).min(width);
+    Line::from(vec![
+        Span::styled("#".repeat(filled), model.palette.series(1)),
+        Span::styled(".".repeat(width - filled), model.palette.series(2)),
+        Span::raw(label),
+    ])
+}
+
+pub fn histograms(frame: &mut Frame, area: Rect, model: &Model, measured: &Measured) {
+    if area.height == 0 {
+        return;
+    }
+    let scope = Scope::All;
+    let stages = [Stage::Wait, Stage::Device];
+    let both = stages.map(|stage| measured.stages.of(stage, scope));
+    let axis = Axis::around(&both);
+    let shares = [0, 1].map(|index| axis.shares(&both[index], usize::from(area.width)));
+    let highest = strip::highest(&shares);
+    let half = area.height.saturating_sub(3) / 2;
+    let row = |y: u16, height: u16| Rect {
+        y: area.y + y,
+        height,
+        ..area
+    };
+    for (index, stage) in stages.into_iter().enumerate() {
+        let style = model.palette.series(index + 1);
+        let top = index as u16 * (half + 1);
+        let mut pieces = vec![
+            Piece::new(0, style, [stage.title()]),
+            Piece::new(4, Style::new(), [format!(" of {}", scope.title())]),
+            Piece::new(0, Style::new(), [": "]),
+        ];
+        pieces.extend(strip::summary(&both[index]));
+        line(frame, row(top, 1), 0, fit::line(pieces, area.width));
+        let buffer = frame.buffer_mut();
+        strip::blocks(buffer, row(top + 1, half), &shares[index], highest, style);
+    }
+    let ticks = row(2 * half + 2, 1);
+    strip::axis(frame.buffer_mut(), ticks, axis, model.palette);
+}

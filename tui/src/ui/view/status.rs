@@ -1,0 +1,215 @@
+//! The lines around a screen. Where they are too long, the least important part of each goes first, and as a whole.
+
+use iosched::report::units::{count, share};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::fit::{self, Piece};
+use crate::ui::action::Screen;
+use crate::ui::model::{Dialog, Model};
+use crate::ui::sample::Side;
+
+/// Of a device or a scheduler, where there is room for more and where there is not.
+const NAME: [usize; 2] = [32, 12];
+
+/// At last the present screen alone has its name.
+pub fn tabs(model: &Model, room: u16) -> Line<'static> {
+    let forms = [("  ", true), (" ", true), ("  ", false)];
+    let mut lines = forms.map(|(gap, is_named)| {
+        let mut spans = vec![Span::raw(" ")];
+        for (index, screen) in Screen::ALL.into_iter().enumerate() {
+            let key = match screen {
+                Screen::Help => "?".to_owned(),
+                _ => (index + 1).to_string(),
+            };
+            let is_present = screen == model.screen;
+            let text = if is_named || is_present {
+                format!("{key} {}", screen.title())
+            } else {
+                key
+            };
+            let (text, gap) = match gap {
+                "  " => (format!(" {text} "), ""),
+                _ => (text, gap),
+            };
+            spans.push(if is_present {
+                Span::styled(text, model.palette.chosen())
+            } else {
+                Span::raw(text)
+            });
+            spans.push(Span::raw(gap));
+        }
+        Line::from(spans)
+    });
+    let fits = lines
+        .iter()
+        .position(|line| line.width() <= usize::from(room));
+    std::mem::take(&mut lines[fits.unwrap_or(2)])
+}
+
+fn names(prefix: &str, name: &str) -> [String; 2] {
+    NAME.map(|room| format!("{prefix}{}", fit::clip(name, room)))
+}
+
+pub fn status(model: &Model, room: u16) -> Line<'static> {
+    let palette = model.palette;
+    let device = model.device();
+    let mut pieces = vec![Piece::new(
+        0,
+        palette.strong(),
+        names("  ", &device.disk.name),
+    )];
+    if model.devices.len() > 1 {
+        let text = format!(" ({} of {}, d)", model.selected + 1, model.devices.len());
+        pieces.push(Piece::new(6, palette.faint(), [text]));
+    }
+    if model.frozen.is_some() {
+        pieces.push(Piece::new(1, palette.warning(), ["  FROZEN"]));
+    }
+    let sample = model.device_sample();
+    let (word, value, style) = match sample.map(|sample| sample.queue.as_ref()) {
+        None => ("scheduler ", "...", palette.faint()),
+        Some(None) => ("the disk is ", "GONE", palette.warning()),
+        Some(Some(queue)) => ("scheduler ", &*queue.active, palette.title()),
+    };
+    pieces.push(Piece::new(0, Style::new(), ["  "]));
+    pieces.push(Piece::new(5, Style::new(), [word]));
+    pieces.push(Piece::new(0, style, names("", value)));
+    match sample.map(|sample| &sample.side) {
+        Some(Side::Settling) => pieces.push(Piece::new(7, palette.faint(), [" settling"])),
+        Some(Side::Disturbed) => pieces.push(Piece::new(
+            2,
+            palette.warning(),
+            [" switched by somebody else", " switched"],
+        )),
+        Some(Side::Of(_)) | None => {}
+    }
+    pieces.push(lost(model));
+    if let Some(rotating) = &model.rotating {
+        let block = rotating.round.div_ceil(rotating.arms.len().max(1));
+        let block = count(block as f64);
+        let forms = [
+            format!("  rotating, block {block}"),
+            format!("  block {block}"),
+        ];
+        pieces.push(Piece::new(4, palette.strong(), forms));
+    }
+    match device.modified {
+        Some(true) => {
+            let forms = ["  *put back on exit", "  *put back"];
+            pieces.push(Piece::new(3, palette.strong(), forms));
+        }
+        Some(false) => {
+            let forms = ["  *changed, STAYS so", "  *STAYS"];
+            pieces.push(Piece::new(2, palette.warning(), forms));
+        }
+        None => {}
+    }
+    let text = format!("  every {} s", model.interval_s());
+    pieces.push(Piece::new(9, palette.faint(), [text]));
+    fit::line(pieces, room)
+}
+
+/// What the measurement missed: a number alone would frighten or lull.
+fn lost(model: &Model) -> Piece<'static> {
+    let device = model.device();
+    let (lost, all) = (device.lost, device.lost.saturating_add(device.ios));
+    if lost == 0 {
+        return Piece::new(8, model.palette.faint(), ["  lost 0"]);
+    }
+    let part = lost as f64 / all as f64;
+    let style = if part > 0.01 {
+        model.palette.warning()
+    } else {
+        model.palette.strong()
+    };
+    let short = format!("  lost {}", count(lost as f64));
+    let long = format!("{short} ({})", share(Some(part)));
+    Piece::new(4, style, [long, short])
+}
+
+pub fn footer(model: &Model, room: u16) -> Line<'static> {
+    if let Some(Dialog::Filter) = model.dialog {
+        let plain = |rank, text: String| Piece::new(rank, Style::new(), [text]);
+        let typed = fit::clip(&model.table.filter, usize::from(room.saturating_sub(20)));
+        return fit::line(
+            vec![
+                plain(0, format!(" only rows with: {typed}_")),
+                plain(1, "   Enter keeps it".to_owned()),
+                plain(1, ", Esc drops it".to_owned()),
+            ],
+            room,
+        );
+    }
+    if let Some(message) = &model.message {
+        let line = message.replace('\n', " ");
+        let line = fit::sentence(&line, usize::from(room.saturating_sub(1)));
+        return Line::styled(format!(" {line}"), model.palette.strong());
+    }
+    let keys = keys(model).iter().enumerate().map(|(index, key)| {
+        let rank = match *key {
+            "? help" | "? every key" => 0,
+            "q quit" => 1,
+            _ => 2 + index as u8,
+        };
+        let space = if index == 0 { " " } else { "  " };
+        Piece::new(rank, model.palette.faint(), [format!("{space}{key}")])
+    });
+    fit::line(keys.collect(), room)
+}
+
+/// The keys that matter here: the first ones most, and help always.
+fn keys(model: &Model) -> &'static [&'static str] {
+    match model.screen {
+        Screen::Overview => &[
+            "f switch scheduler",
+            "F compare them all",
+            "Space freeze",
+            "? every key",
+            "q quit",
+        ],
+        Screen::Compare => &[
+            "F rotate",
+            "w stage",
+            "o reads/writes",
+            "m number",
+            "r reference",
+            "x export",
+            "? help",
+        ],
+        Screen::Processes if model.table.is_open => &[
+            "Left back",
+            "Up Down next process",
+            "Space freeze",
+            "x export",
+            "? help",
+        ],
+        Screen::Processes => &[
+            "Enter histograms",
+            "s sort",
+            "r reverse",
+            "/ filter",
+            "c cgroups",
+            "x export",
+            "? help",
+        ],
+        Screen::Order => &["f switch", "F rotate", "Space freeze", "? help", "q quit"],
+        Screen::Fairness => &[
+            "c cgroups",
+            "/ filter",
+            "f switch",
+            "F rotate",
+            "Space freeze",
+            "? help",
+        ],
+        Screen::Heatmap => &[
+            "w stage",
+            "o reads/writes",
+            "f switch",
+            "F rotate",
+            "Space freeze",
+            "? help",
+        ],
+        Screen::Help => &["Up Down scroll", "Esc back", "q quit"],
+    }
+}

@@ -1,0 +1,312 @@
+//! Models for the sweep: any number of arms with numbers of their own, values at the limits, and nothing at all.
+
+use iosched::histogram::DEVICE;
+use iosched::report::live::{Latency, LiveProcess};
+
+use super::super::data::{self, Numbers};
+use crate::ui::action::{Action, Command, Screen};
+use crate::ui::model::Model;
+use crate::ui::round::Round;
+use crate::ui::sample::{Counters, Flip, Measured, Report, Rotating, Sample, Side};
+use crate::ui::update::update;
+
+pub const ARMS: [&str; 8] = [
+    "none",
+    "mq-deadline",
+    "kyber",
+    "bfq",
+    "mq-deadline,iosched/fifo_batch=3",
+    "none,nr_requests=64",
+    "bfq,iosched/low_latency=0",
+    "an-out-of-tree-scheduler",
+];
+/// A queue wait of each: from less than a microsecond to seconds.
+const WAITS_NS: [u64; 8] = [
+    217_000,
+    9_100_000,
+    31_700,
+    1_130_000,
+    47_300_000,
+    530,
+    3_310_000_000,
+    77_700,
+];
+const BLOCKS: usize = 12;
+/// Left to right is nothing that a name has to be.
+const HEBREW: &str = "\u{202e}סדרן-קלט-פלט";
+
+fn long(letter: char) -> String {
+    std::iter::repeat_n(letter, 300).collect()
+}
+
+/// In the middle of a rotation: the last arm has taken part in the last blocks only.
+pub fn rotated(arms: usize) -> Model {
+    let labels: Vec<String> = ARMS[..arms].iter().map(|&arm| arm.to_owned()).collect();
+    let empty = data::empty();
+    let mut model = Model::new(vec![data::disk(); 3], empty.palette, 2);
+    data::attached(&mut model);
+    model.extra_arms = ARMS[4..].iter().map(|&arm| arm.to_owned()).collect();
+    data::report(
+        &mut model,
+        Report::Modified {
+            device: 0,
+            put_back: true,
+        },
+    );
+    data::report(
+        &mut model,
+        Report::Rotating(Some(Rotating {
+            device: 0,
+            arms: labels.clone(),
+            round: arms * BLOCKS,
+            rounds: 600,
+            seconds: 10,
+        })),
+    );
+    for (index, label) in labels.iter().enumerate() {
+        data::report(&mut model, Report::Flipped(flip(index, label)));
+        let mut sample = sample(index, label);
+        if let Some(measured) = &mut sample.devices[0].measured {
+            measured.live.quality.lost = 117;
+            measured.edges.straddlers = 23;
+        }
+        data::report(&mut model, Report::Sample(Box::new(sample)));
+    }
+    for block in 0..BLOCKS {
+        for (index, label) in labels.iter().enumerate() {
+            if index + 1 < arms || block + 4 > BLOCKS {
+                let round = round(block, index, label);
+                data::report(&mut model, Report::Round(Box::new(round)));
+            }
+        }
+    }
+    model.message = None;
+    model.dialog = None;
+    model
+}
+
+fn sample(index: usize, label: &str) -> Sample {
+    let active = label.split(',').next().unwrap_or(label);
+    let side = Side::Of(label.to_owned());
+    let mut numbers = Numbers(7 + index as u64);
+    let mut sample = data::sample(&mut numbers, active, side, WAITS_NS[index], 5, 40 + index);
+    if let Some(queue) = &mut sample.devices[0].queue {
+        queue.available.push(ARMS[7].to_owned());
+    }
+    sample
+}
+
+pub fn flip(index: usize, label: &str) -> Flip {
+    Flip {
+        device: 0,
+        time: "12:00:00".into(),
+        from: "none".into(),
+        to: label.into(),
+        by_us: index != 2,
+        switch_ns: Some(23_400_000 + index as u64 * 5_110_000),
+        changes: vec!["nr_requests: 256 -> 64".into()],
+    }
+}
+
+fn round(block: usize, index: usize, label: &str) -> Round {
+    let noise = 1.0 + (block % 5) as f64 / 50.0;
+    let value = match index {
+        5 => WAITS_NS[0] as f64 * (0.9 + (block % 2) as f64 / 5.0), // no difference to decide
+        _ => WAITS_NS[index] as f64 * noise,
+    };
+    Round {
+        device: 0,
+        block,
+        arm: label.into(),
+        ios: 1450,
+        metrics: [("read_queue_wait_mean".to_owned(), value)].into(),
+        insufficient_tail: vec!["read_queue_wait_p99".to_owned()],
+        problem: (block == 3 && index == 1).then(|| "somebody else switched".to_owned()),
+    }
+}
+
+/// Eight disks; every number as large as its type, every name as long as nobody would make it.
+pub fn extreme(arms: usize) -> Model {
+    let mut model = rotated(arms);
+    let all = model.devices.remove(0);
+    model.devices = vec![all; 8];
+    let rotating = model.rotating.as_mut().expect("a rotation");
+    rotating.round = usize::MAX;
+    model.extra_arms = vec![long('w'), HEBREW.repeat(20)];
+    model.notes = vec![long('n'), "a note ".repeat(60)];
+    model.demo = Some("Demo ".repeat(60));
+    model.table.filter = String::new();
+    let device = &mut model.devices[0];
+    (device.lost, device.ios) = (u64::MAX, u64::MAX);
+    device.disk.name = long('d');
+    device.disk.model = Some(HEBREW.repeat(20));
+    device.disk.size_bytes = Some(u64::MAX);
+    device.disk.hardware_queues = usize::MAX;
+    let seen = &mut device.seen;
+    seen.left_out.straddlers = u64::MAX;
+    seen.left_out.settling = u64::MAX;
+    seen.left_out.disturbed = u64::MAX;
+    for flip in &mut seen.flips {
+        flip.switch_ns = Some(u64::MAX);
+    }
+    for (index, arm) in seen.arms.iter_mut().enumerate() {
+        let old = std::mem::replace(&mut arm.label, format!("{}{index}", long('a')));
+        let rounds = seen.rounds.iter_mut().filter(|round| round.arm == old);
+        for round in rounds {
+            round.arm.clone_from(&arm.label);
+            let value = if index % 2 == 0 { 1e-300 } else { 1e300 };
+            round.metrics = [("read_queue_wait_mean".to_owned(), value)].into();
+        }
+        (arm.bytes, arm.seconds) = (u64::MAX as f64, 1.0);
+        arm.stages.wait[0].record_n(u64::MAX, 1 << 47);
+        arm.stages.wait[0].record_n(1, 1 << 47);
+    }
+    for moment in &mut device.history {
+        moment.scheduler = long('s');
+        moment.shares = vec![(long('m'), 1.0), (HEBREW.repeat(9), 0.5)];
+    }
+    let mut last = model.last.take().expect("a sample");
+    let sampled = &mut last.devices[0];
+    sampled.counters = Counters {
+        reads_per_s: u64::MAX as f64,
+        read_bytes_per_s: u64::MAX as f64,
+        read_mean_ns: Some(u64::MAX as f64),
+        in_flight: u64::MAX,
+        ..sampled.counters
+    };
+    if let Some(queue) = &mut sampled.queue {
+        queue.active = long('k');
+        queue.available.extend([long('k'), long('l')]);
+        queue
+            .settings
+            .insert(format!("iosched/{}", long('i')), long('v'));
+        queue
+            .settings
+            .insert("nr_requests".into(), u64::MAX.to_string());
+    }
+    widen(sampled.measured.as_mut().expect("measured"));
+    model.last = Some(last);
+    model
+}
+
+fn latency() -> Latency {
+    Latency {
+        count: u64::MAX,
+        mean_ns: Some(u64::MAX as f64),
+        p50_ns: Some(u64::MAX as f64),
+        p99_ns: Some(u64::MAX as f64),
+        max_ns: Some(u64::MAX as f64),
+    }
+}
+
+fn widen(measured: &mut Measured) {
+    let live = &mut measured.live;
+    (live.mean_waiting, live.mean_at_device) = (u64::MAX as f64, 1e6);
+    if let Some(now) = &mut live.in_flight {
+        (now.queued, now.issued, now.oldest_ns) = (u64::MAX, u64::MAX, Some(u64::MAX));
+    }
+    for op in &mut live.ops {
+        (op.iops, op.bytes_per_s) = (u64::MAX as f64, u64::MAX as f64);
+        (op.queue_wait, op.device) = (latency(), latency());
+        op.bytes = u64::MAX;
+    }
+    if let Some(order) = &mut live.order {
+        order.issued = u64::MAX;
+        order.mean_issue_seek_sectors = Some(u64::MAX as f64 / 512.0);
+        order.scheduler_gain = Some(u64::MAX as f64);
+        order.mean_read_run = Some(u64::MAX as f64);
+        if let Some(burst) = &mut order.burst {
+            burst.issued = u64::MAX;
+            burst.overtakes_mean = Some(u64::MAX as f64);
+            burst.overtakes_p99 = Some(u64::MAX);
+            burst.extent_max = Some(u64::MAX);
+        }
+    }
+    for (index, process) in measured.processes.iter_mut().enumerate() {
+        let name = if index % 2 == 0 {
+            long('c')
+        } else {
+            HEBREW.repeat(3)
+        };
+        *process = LiveProcess {
+            pid: Some(u32::MAX - index as u32),
+            comm: name.clone(),
+            cgroup: Some(format!("/{name}/{name}")),
+            reads: u64::MAX,
+            writes: u64::MAX,
+            iops: u64::MAX as f64,
+            bytes_per_s: u64::MAX as f64,
+            queue_wait: latency(),
+            device_time: latency(),
+            ..process.clone()
+        };
+        process.merges.back = u64::MAX;
+        if let Some(fairness) = &mut process.fairness {
+            fairness.starvation_max_ns = Some(u64::MAX);
+            (fairness.starved_100ms, fairness.starved_1s) = (u64::MAX, u64::MAX);
+        }
+    }
+    for owner in &mut measured.owners {
+        owner.q2d[0].record_n(u64::MAX, 1 << 47);
+        owner.key.tgid = u32::MAX;
+    }
+    for (index, dispatch) in measured.dispatches.iter_mut().enumerate() {
+        dispatch.sector = u64::MAX;
+        if index % 2 == 0 {
+            (dispatch.start_ns, dispatch.issue_ns) = (u64::MAX, u64::MAX);
+        }
+    }
+}
+
+/// Where there is little or nothing to show.
+pub fn poor() -> Vec<(&'static str, Model)> {
+    let palette = data::empty().palette;
+    let mut waiting = data::empty();
+    data::attached(&mut waiting);
+    let with = |change: fn(&mut Sample), owners: u64| {
+        let mut model = data::empty();
+        data::attached(&mut model);
+        let side = Side::Of("none".into());
+        let mut sample = data::sample(&mut Numbers(1), "none", side, 1000, owners, 0);
+        change(&mut sample);
+        data::report(&mut model, Report::Sample(Box::new(sample)));
+        model
+    };
+    let mut busy = with(|_| {}, 1);
+    busy.devices[0].disk.hardware_queues = 4;
+    let mut cleared = with(|_| {}, 2);
+    update(&mut cleared, Action::Do(Command::Show(Screen::Compare)));
+    update(&mut cleared, Action::Do(Command::Clear));
+    vec![
+        ("no disk", Model::new(Vec::new(), palette, 2)),
+        ("no sample", data::empty()),
+        ("no sample yet", waiting),
+        ("no root", data::without_root()),
+        ("no I/O", with(|_| {}, 0)),
+        ("one process", busy),
+        (
+            "nothing measured",
+            with(|sample| sample.devices[0].measured = None, 1),
+        ),
+        (
+            "no disk any more",
+            with(|sample| sample.devices[0].queue = None, 1),
+        ),
+        ("no device in it", with(|sample| sample.devices.clear(), 1)),
+        (
+            "no histograms",
+            with(
+                |sample| {
+                    let measured = sample.devices[0].measured.as_mut().expect("measured");
+                    measured.owners.clear();
+                    let empty = || [DEVICE, DEVICE].map(iosched::histogram::Histogram::new);
+                    measured.stages.wait = empty();
+                    measured.stages.device = empty();
+                    measured.processes[0].cgroup = None;
+                },
+                3,
+            ),
+        ),
+        ("nothing to compare", cleared),
+    ]
+}

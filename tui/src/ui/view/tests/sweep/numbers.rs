@@ -1,0 +1,228 @@
+//! Every number of a model as any part of a screen might write it, each with its unit.
+
+use std::collections::HashSet;
+
+use iosched::histogram::Histogram;
+use iosched::report::units;
+
+use crate::ui::compare::{ArmSeen, Scope, Stage, metric};
+use crate::ui::model::{DeviceModel, Dialog, Model};
+use crate::ui::sample::{DeviceSample, Measured};
+
+/// Those that are shown.
+const QUANTILES: [f64; 5] = [0.5, 0.95, 0.99, 0.999, 1.0];
+const STAGES: [(Stage, Scope); 9] = [
+    (Stage::Wait, Scope::All),
+    (Stage::Wait, Scope::Reads),
+    (Stage::Wait, Scope::Writes),
+    (Stage::Device, Scope::All),
+    (Stage::Device, Scope::Reads),
+    (Stage::Device, Scope::Writes),
+    (Stage::Total, Scope::All),
+    (Stage::Total, Scope::Reads),
+    (Stage::Total, Scope::Writes),
+];
+
+pub fn of(model: &Model) -> HashSet<(String, String)> {
+    let mut numbers = Numbers(HashSet::new());
+    numbers.of(model);
+    numbers.0
+}
+
+struct Numbers(HashSet<(String, String)>);
+
+impl Numbers {
+    fn text(&mut self, text: &str) {
+        let mut words = text.split(' ');
+        let number = words.next().unwrap_or_default().to_owned();
+        self.0
+            .insert((number, words.next().unwrap_or_default().to_owned()));
+    }
+
+    /// As any part of a screen might write it.
+    fn value(&mut self, value: f64) {
+        for text in [
+            units::time(Some(value)),
+            units::throughput(value),
+            units::count(value),
+            units::count(value.round()),
+            units::share(Some(value)),
+            units::share(Some(value.min(1.0))),
+            format!("{value:.0}"),
+            format!("{value:.1}"),
+            format!("{value:.2}"),
+            format!("x{value:.2}"),
+            format!("x{}", units::count(value)),
+        ] {
+            self.text(&text);
+        }
+    }
+
+    fn whole(&mut self, n: u64) {
+        self.value(n as f64);
+        self.text(&n.to_string());
+    }
+
+    /// On a disk, as storage is sold.
+    fn bytes(&mut self, bytes: f64) {
+        self.text(&units::throughput(bytes).replace("/s", ""));
+    }
+
+    /// Of a request: powers of two.
+    fn size(&mut self, bytes: f64) {
+        let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"].into_iter();
+        for (unit, power) in units.zip(1..) {
+            self.text(&format!("{:.1} {unit}", bytes / 1024f64.powi(power)));
+        }
+    }
+
+    fn json(&mut self, json: &serde_json::Value) {
+        match json {
+            serde_json::Value::Number(number) => {
+                self.value(number.as_f64().unwrap_or(0.0));
+                self.text(&number.to_string());
+            }
+            serde_json::Value::Array(all) => all.iter().for_each(|one| self.json(one)),
+            serde_json::Value::Object(all) => all.values().for_each(|one| self.json(one)),
+            _ => {}
+        }
+    }
+
+    fn histogram(&mut self, histogram: &Histogram) {
+        self.whole(histogram.count());
+        for p in QUANTILES {
+            self.value(histogram.quantile_ns(p).unwrap_or(0.0));
+        }
+    }
+
+    fn of(&mut self, model: &Model) {
+        for n in 0..=12 {
+            self.value(f64::from(n));
+        }
+        self.text(&format!("{} s", model.interval_s()));
+        if let Some(rotating) = &model.rotating {
+            self.whole(rotating.round.div_ceil(rotating.arms.len().max(1)) as u64);
+        }
+        match &model.dialog {
+            Some(Dialog::Flipped(flip)) => self.value(flip.switch_ns.unwrap_or(0) as f64),
+            Some(Dialog::Rotate { arms, seconds, .. }) => {
+                let block = arms.len() as u64 * (seconds + 1);
+                self.text(&format!("{seconds} s"));
+                self.text(&format!("{block} s"));
+            }
+            _ => {}
+        }
+        if let Some(device) = model.devices.get(model.selected) {
+            self.of_device(model, device);
+        }
+        for device in model.last.iter().flat_map(|last| &last.devices) {
+            self.of_sample(device);
+        }
+    }
+
+    fn of_sample(&mut self, device: &DeviceSample) {
+        let c = &device.counters;
+        let means = c.read_mean_ns.into_iter().chain(c.write_mean_ns);
+        let rates = [
+            c.reads_per_s,
+            c.writes_per_s,
+            c.read_bytes_per_s,
+            c.write_bytes_per_s,
+        ];
+        for value in means.chain(rates).chain([c.busy_share]) {
+            self.value(value);
+        }
+        self.whole(c.in_flight);
+        if let Some(queue) = &device.queue {
+            self.whole(queue.hardware_depth.map_or(0, |it| it.depth.into()));
+            self.whole(queue.settings.len() as u64);
+            for value in queue.settings.values() {
+                self.text(value);
+            }
+        }
+        if let Some(measured) = &device.measured {
+            self.of_measured(measured);
+        }
+    }
+
+    fn of_device(&mut self, model: &Model, device: &DeviceModel) {
+        self.bytes(device.disk.size_bytes.unwrap_or(0) as f64);
+        self.whole(device.disk.hardware_queues as u64);
+        self.whole(device.lost);
+        self.value(device.lost as f64 / (device.lost as f64 + device.ios as f64));
+        let seen = &device.seen;
+        let out = &seen.left_out;
+        for n in [out.straddlers, out.settling, out.disturbed] {
+            self.whole(n);
+        }
+        for ns in seen.flips.iter().filter_map(|flip| flip.switch_ns) {
+            self.value(ns as f64);
+        }
+        for arm in &seen.arms {
+            self.value(arm.bytes / arm.seconds);
+            self.whole(seen.rounds_of(&arm.label) as u64);
+            for (stage, scope) in STAGES {
+                self.histogram(&arm.stages.of(stage, scope));
+            }
+            let ios = arm.stages.of(Stage::Device, Scope::All).count();
+            self.value(ios as f64 / arm.seconds);
+            let view = model.compare;
+            let metric = metric(view.stage, view.scope, view.statistic);
+            let against = |other: &ArmSeen| seen.against(&metric, &arm.label, &other.label);
+            for found in seen.arms.iter().filter_map(against) {
+                self.ratio(found.ratio);
+                let (low, high) = found.interval.unwrap_or((1.0, 1.0));
+                self.ratio(low);
+                self.ratio(high);
+            }
+        }
+    }
+
+    /// Two significant digits at least, in whichever form that takes.
+    fn ratio(&mut self, x: f64) {
+        for decimals in 0..5 {
+            self.text(&format!("x{x:.decimals$}"));
+        }
+        self.text(&format!("x{x:.1e}"));
+    }
+
+    fn of_measured(&mut self, measured: &Measured) {
+        let live = &measured.live;
+        self.json(&serde_json::to_value(live).expect("JSON"));
+        for process in &measured.processes {
+            self.json(&serde_json::to_value(process).expect("JSON"));
+            self.whole(process.merges.bios());
+        }
+        self.value(live.mean_waiting / (live.mean_waiting + live.mean_at_device));
+        for op in &live.ops {
+            self.size(op.bytes as f64 / op.ios as f64);
+        }
+        for (stage, scope) in STAGES {
+            self.histogram(&measured.stages.of(stage, scope));
+        }
+        for owner in &measured.owners {
+            for histogram in owner.q2d.iter().chain(&owner.d2c) {
+                self.histogram(histogram);
+            }
+        }
+        if let Some(order) = &live.order {
+            let late = order.late.quantile_range(0.99).map(|(_, high)| high);
+            self.whole(late.unwrap_or(0));
+            let seeks = [
+                order.mean_insert_seek_sectors,
+                order.mean_issue_seek_sectors,
+            ];
+            for sectors in seeks.into_iter().flatten() {
+                self.bytes(sectors * 512.0);
+            }
+        }
+        if let Some(fairness) = &live.fairness {
+            self.text(&format!("1/{}", fairness.flows.max(1)));
+        }
+        let sectors = measured.dispatches.iter().map(|dispatch| dispatch.sector);
+        self.bytes(sectors.max().unwrap_or(0) as f64 * 512.0);
+        let issues = || measured.dispatches.iter().map(|dispatch| dispatch.issue_ns);
+        let span = issues().max().unwrap_or(0) - issues().min().unwrap_or(0);
+        self.value(span.clamp(1, 200_000_000) as f64);
+    }
+}

@@ -1,0 +1,104 @@
+//! Every screen in its variants, and every dialog.
+
+use super::models::{ARMS, flip};
+use crate::ui::action::{Action, Command, Screen};
+use crate::ui::compare::Statistic;
+use crate::ui::model::{Dialog, Model};
+use crate::ui::update::update;
+
+type View = (&'static str, fn(&mut Model));
+
+pub const VIEWS: [View; 19] = [
+    ("overview", |model| model.screen = Screen::Overview),
+    ("compare", |model| model.screen = Screen::Compare),
+    ("compare, overlaid", |model| {
+        model.screen = Screen::Compare;
+        model.compare.is_overlaid = true;
+        model.compare.row = usize::MAX;
+    }),
+    ("compare, too few", |model| {
+        model.screen = Screen::Compare;
+        model.compare.statistic = Statistic::P99;
+        model.compare.reference = usize::MAX;
+    }),
+    ("compare, no turns", |model| {
+        model.screen = Screen::Compare;
+        model.rotating = None;
+        model.compare.statistic = Statistic::Throughput;
+        model.compare.reference = 1;
+    }),
+    ("processes", |model| model.screen = Screen::Processes),
+    ("processes, last", |model| {
+        model.screen = Screen::Processes;
+        model.table.by_cgroup = true;
+        model.table.reversed = true;
+        model.table.row = usize::MAX;
+    }),
+    ("process", |model| {
+        model.screen = Screen::Processes;
+        model.table.is_open = true;
+        model.table.row = 1;
+    }),
+    ("order", |model| model.screen = Screen::Order),
+    ("fairness", |model| model.screen = Screen::Fairness),
+    ("heatmap", |model| model.screen = Screen::Heatmap),
+    ("help", |model| model.screen = Screen::Help),
+    ("help, further down", |model| {
+        model.screen = Screen::Help;
+        model.help_row = 47;
+    }),
+    ("flip", |model| {
+        model.screen = Screen::Compare;
+        let arms = arms(model);
+        model.dialog = Some(Dialog::Flip {
+            row: arms.len() / 2,
+            arms,
+            put_back: true,
+        });
+    }),
+    ("flip to bfq", |model| {
+        model.dialog = Some(Dialog::Flip {
+            row: 1,
+            arms: [ARMS[4], ARMS[3], ARMS[7]].map(str::to_owned).to_vec(),
+            put_back: false,
+        });
+    }),
+    ("rotate", |model| {
+        model.screen = Screen::Processes;
+        let chosen = |arm: String| (arm, true);
+        let arms: Vec<(String, bool)> = arms(model).into_iter().map(chosen).collect();
+        model.dialog = Some(Dialog::Rotate {
+            row: arms.len().saturating_sub(1),
+            arms,
+            seconds: 120,
+        });
+    }),
+    ("flipped", |model| {
+        model.dialog = Some(Dialog::Flipped(flip(1, ARMS[4])));
+    }),
+    ("filter", |model| {
+        model.screen = Screen::Processes;
+        model.table.filter = "hog".repeat(if model.devices.len() == 8 { 99 } else { 1 });
+        model.dialog = Some(Dialog::Filter);
+    }),
+    ("frozen, with a message", |model| {
+        let message =
+            "loop7: somebody else switched none to mq-deadline, which took 23.4 ms of 200 ms";
+        update(model, Action::Do(Command::Pause));
+        model.message = Some(message.to_owned());
+    }),
+];
+
+/// Of the comparison, else all that can be chosen.
+fn arms(model: &Model) -> Vec<String> {
+    let seen: Vec<String> = match model.devices.first() {
+        Some(device) => device
+            .seen
+            .arms
+            .iter()
+            .map(|arm| arm.label.clone())
+            .collect(),
+        None => Vec::new(),
+    };
+    if seen.is_empty() { model.arms() } else { seen }
+}
