@@ -87,13 +87,23 @@ pub fn ensure_may_write(path: &Path, force: bool, advice: &str) -> Result<()> {
         ));
     }
     let directory = directory_of(path);
+    if !directory.is_dir() {
+        return Err(Failure::refused(
+            format!(
+                "{} cannot be written: there is no directory {}",
+                path.display(),
+                directory.display()
+            ),
+            "name a file in a directory that exists",
+        ));
+    }
     let probe = tempfile::Builder::new()
         .prefix(".iosched-probe.")
         .tempfile_in(directory);
     probe.map(drop).map_err(|error| {
         Failure::refused(
             format!("{} cannot be written: {error}", path.display()),
-            "name a file in a directory that exists and can be written",
+            "name a file in a directory that can be written",
         )
     })
 }

@@ -87,7 +87,7 @@ impl Asking {
     }
 
     #[track_caller]
-    fn is_refused(self, says: &str) -> LoopDevice {
+    fn expect_refusal(self, says: &str) -> LoopDevice {
         let (disk, code, text) = self.answered();
         assert_eq!(code, Some(1), "{text}");
         for says in ["no longer what you agreed to overwrite", says] {
@@ -135,7 +135,7 @@ fn a_disk_that_is_mounted_meanwhile_is_not_written() {
     let mounted = Mounted::new(&asking.disk.node());
     fs::write(mounted.path().join("file"), CANARY).expect("a file");
     let node = asking.disk.node();
-    let disk = asking.is_refused("is mounted on");
+    let disk = asking.expect_refusal("is mounted on");
     assert_eq!(
         fs::read(mounted.path().join("file")).expect("the file"),
         CANARY
@@ -151,7 +151,7 @@ fn a_disk_that_is_claimed_meanwhile_is_not_written() {
     let program = Program::new(BINARY);
     let asking = Asking::about(disk(), &program);
     let held = claim(&asking.disk).expect("an exclusive open");
-    let disk = asking.is_refused("exclusive use by somebody else");
+    let disk = asking.expect_refusal("exclusive use by somebody else");
     drop((held, disk));
 }
 
@@ -171,7 +171,7 @@ fn a_disk_that_becomes_swap_meanwhile_is_not_written() {
         asking.answered();
         return;
     }
-    let disk = asking.is_refused("is swap space");
+    let disk = asking.expect_refusal("is swap space");
     run("swapoff", &[&node]);
     drop(disk);
 }
@@ -188,7 +188,7 @@ fn a_disk_of_another_size_is_not_written() {
         .expect("its file");
     file.set_len(SIZE_BYTES * 2).expect("its size");
     run("losetup", &["-c", &asking.disk.node()]);
-    asking.is_refused("its size was 67108864 bytes and is 134217728 bytes");
+    asking.expect_refusal("its size was 67108864 bytes and is 134217728 bytes");
 }
 
 /// As long as the question stands the name stays with the disk: a detached loop device is not given to another file.

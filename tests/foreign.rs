@@ -27,6 +27,8 @@ struct Interrupted {
     victim: PathBuf,
 }
 
+type Edit = Box<dyn FnOnce(&mut Value)>;
+
 const PRECIOUS: &str = "precious";
 
 impl Interrupted {
@@ -105,7 +107,7 @@ fn what_a_result_file_asks_for_passes_the_checks_of_a_command_line() {
     let arm = |field: &'static str, value: Value| {
         move |result: &mut Value| result["design"]["arms"][1][field] = value
     };
-    let cases: Vec<(&str, Box<dyn FnOnce(&mut Value)>)> = vec![
+    let cases: Vec<(&str, Edit)> = vec![
         (
             "an absolute path",
             Box::new(arm("settings", json!([[victim, "overwritten"]]))),

@@ -267,12 +267,11 @@ pub fn left_behind() -> Result<Vec<Found>> {
 /// Copies that processes were writing when they were killed together with their guardians: of changes that were not made.
 pub fn remove_unfinished_of_the_dead() -> Result<()> {
     for entry in fs::read_dir(directory()).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_copy = path.extension().is_some_and(|extension| extension == "tmp");
         let name = entry.file_name().to_string_lossy().into_owned();
-        if !name.starts_with('.') || !name.ends_with(".tmp") {
-            continue;
-        }
-        if ProcessId::of_name(&name).is_some_and(|process| !process.is_alive()) {
-            gone_is_fine(fs::remove_file(entry.path()), &entry.path())?;
+        if is_copy && ProcessId::of_name(&name).is_some_and(|process| !process.is_alive()) {
+            gone_is_fine(fs::remove_file(&path), &path)?;
         }
     }
     Ok(())

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -38,7 +38,7 @@ pub(super) fn found(device: &Device) -> Result<Vec<String>> {
     let parts = device.partitions().into_iter().map(|part| part.name);
     for name in [device.name.clone()].into_iter().chain(parts) {
         let node = Path::new("/dev").join(name.replace('!', "/"));
-        let what = on(node).with_context(|| format!("asking {PROGRAM} what is on {name}"))?;
+        let what = on(&node).with_context(|| format!("asking {PROGRAM} what is on {name}"))?;
         found.extend(
             what.into_iter()
                 .map(|what| format!("{name} carries {what}")),
@@ -48,7 +48,7 @@ pub(super) fn found(device: &Device) -> Result<Vec<String>> {
 }
 
 /// Without arguments that change anything: it opens the disk for reading.
-fn on(node: PathBuf) -> Result<BTreeSet<String>> {
+fn on(node: &Path) -> Result<BTreeSet<String>> {
     let arguments = [OsStr::new("--json"), node.as_os_str()];
     let answer = ask(OsStr::new(PROGRAM), &arguments, LIMITS)?;
     ensure!(

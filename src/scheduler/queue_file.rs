@@ -125,9 +125,8 @@ mod tests {
 
     #[test]
     fn nothing_but_a_file_below_the_queue_is_opened() {
-        let device = match Device::all().expect("sysfs").into_iter().next() {
-            Some(device) => device,
-            None => return println!("skipped: no disk here"),
+        let Some(device) = Device::all().expect("sysfs").into_iter().next() else {
+            return println!("skipped: no disk here");
         };
         for name in [
             "/etc/passwd",

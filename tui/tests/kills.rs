@@ -188,7 +188,7 @@ impl Bench {
         assert_eq!(differences(&self.before, &now), [""; 0], "renewed");
     }
 
-    fn start(&self, program: &Program, path: &Path, words: &[&str]) -> Victim {
+    fn start(program: &Program, path: &Path, words: &[&str]) -> Victim {
         let mut command = program.command_of(path, words);
         Victim::Program(Started::of(command.process_group(0)))
     }
@@ -219,7 +219,7 @@ impl Bench {
         };
         let how = ["--rounds", "40", "-o", "result"];
         let words = [&["run", device], &ARMS[..], &how, work].concat();
-        self.start(program, &self.ab, &words)
+        Self::start(program, &self.ab, &words)
     }
 
     /// A run that was interrupted after its first round, and goes on.
@@ -227,7 +227,7 @@ impl Bench {
         let node = self.disk.node();
         let how = ["--rounds", "40", "-o", "result", "--", "sleep", "0.05"];
         let words = [&["run", &node], &ARMS[..], &how].concat();
-        let Victim::Program(mut first) = self.start(program, &self.ab, &words) else {
+        let Victim::Program(mut first) = Self::start(program, &self.ab, &words) else {
             unreachable!("a program was started");
         };
         first.until(Duration::from_secs(60), "a round", || {
@@ -239,7 +239,7 @@ impl Bench {
         });
         send(first.id(), Signal::INT);
         first.end().ends(130, &[]);
-        self.start(program, &self.ab, &["run", "--resume", "result"])
+        Self::start(program, &self.ab, &["run", "--resume", "result"])
     }
 
     /// What a killed run and its killed guardian left behind is being put back.
@@ -253,7 +253,7 @@ impl Bench {
         std::thread::sleep(Duration::from_millis(random.below(500)));
         kill(first.id(), Whom::WithGuardian);
         first.end();
-        self.start(program, Path::new(IOSCHED), &["restore"])
+        Self::start(program, Path::new(IOSCHED), &["restore"])
     }
 
     fn rotation(&self, program: &Program) -> Victim {
@@ -277,7 +277,7 @@ impl Bench {
             What::Restore => (self.restore(&program, random), 60),
             What::Rotation => (self.rotation(&program), 3500),
             What::Set => (
-                self.start(
+                Self::start(
                     &program,
                     Path::new(IOSCHED),
                     &["set", &self.disk.node(), SET],
@@ -292,9 +292,9 @@ impl Bench {
         let found = scheduler::read(&self.disk.device).expect("its queue");
         kill(number, whom);
         victim.end();
-        self.files_are_private(&program, &at);
+        Self::files_are_private(&program, &at);
         if whom == Whom::WithGuardian || what == What::Restore {
-            self.put_back(&program, &at);
+            Self::put_back(&program, &at);
         }
         self.nothing_is_left(&program, number, &at);
         let now = scheduler::read(&self.disk.device).expect("its queue");
@@ -308,7 +308,7 @@ impl Bench {
     }
 
     /// What is acted upon by root later.
-    fn files_are_private(&self, program: &Program, at: &str) {
+    fn files_are_private(program: &Program, at: &str) {
         let directory = program.state().join("journal");
         let mode = |path: &Path| {
             fs::symlink_metadata(path).map_or(0, |found| found.permissions().mode() & 0o077)
@@ -321,7 +321,7 @@ impl Bench {
     }
 
     /// Another `restore` or a guardian may be at it.
-    fn put_back(&self, program: &Program, at: &str) {
+    fn put_back(program: &Program, at: &str) {
         let deadline = Instant::now() + SOON;
         loop {
             let ended = Ended::of(program.command_of(Path::new(IOSCHED), &["restore"]));

@@ -76,6 +76,7 @@ Examples:
 
 /// What is run, for how long, and where the result goes.
 #[derive(Args)]
+#[allow(clippy::struct_excessive_bools)] // they are the command line
 pub struct Conditions {
     /// A built-in workload, see `iosched-ab workloads`
     #[arg(long, value_name = "NAME")]

@@ -98,11 +98,8 @@ fn compare(wanted: Wanted<'_>) -> Result<()> {
     arms.iter()
         .flat_map(|arm| &arm.notes)
         .for_each(|text| note(text));
-    let metrics = conditions
-        .metrics
-        .iter()
-        .map(|text| Metric::parse(text))
-        .collect::<Result<Vec<_>>>()?;
+    // What is wrong with them is said before anything is made.
+    primary_metrics(conditions, Fixed::Time)?;
     let model = scratch_model(wanted.devices)?;
     if model.is_some() {
         if conditions.scratch.is_some() || conditions.scratch_size.is_some() {
@@ -118,9 +115,10 @@ fn compare(wanted: Wanted<'_>) -> Result<()> {
         load(conditions, &["/dev/scratch".into()], true)?;
     }
 
-    let output = match wanted.dry_run {
-        true => None,
-        false => output(conditions.output.as_deref(), conditions.force, "iosched-ab")?,
+    let output = if wanted.dry_run {
+        None
+    } else {
+        output(conditions.output.as_deref(), conditions.force, "iosched-ab")?
     };
     let journal = Journal::create()?;
     let launcher = std::env::current_exe().context("finding this program's own path")?;
@@ -161,11 +159,7 @@ fn compare(wanted: Wanted<'_>) -> Result<()> {
     .grant()?;
     let fio_version = Fio::new("version", Vec::new()).version().ok();
     let (ramp, time) = times(conditions, workload.fixed());
-    let primary = if metrics.is_empty() {
-        default_metrics(workload.fixed())
-    } else {
-        metrics
-    };
+    let primary = primary_metrics(conditions, workload.fixed())?;
     let reference = match wanted.reference {
         Some(index) => index,
         None => default_reference(&arms, &disks)?,
@@ -249,15 +243,17 @@ fn times(arguments: &Conditions, fixed: Fixed) -> (Duration, Duration) {
     }
 }
 
-fn default_metrics(fixed: Fixed) -> Vec<Metric> {
-    let names: &[&str] = match fixed {
+fn primary_metrics(conditions: &Conditions, fixed: Fixed) -> Result<Vec<Metric>> {
+    let defaults: &[&str] = match fixed {
         Fixed::Time => &["throughput", "total_p99"],
         Fixed::Work => &["elapsed"],
     };
-    names
-        .iter()
-        .filter_map(|name| Metric::named(name))
-        .collect()
+    if conditions.metrics.is_empty() {
+        let known = defaults.iter().filter_map(|name| Metric::named(name));
+        return Ok(known.collect());
+    }
+    let wanted = conditions.metrics.iter();
+    wanted.map(|text| Metric::parse(text)).collect()
 }
 
 fn named_reference(wanted: Option<&str>, arms: &[Arm]) -> Result<Option<usize>> {
