@@ -348,6 +348,9 @@ fn what_lies_on_an_unused_disk_is_said() {
     );
 }
 
+/// Bytes and where they lie.
+type Pieces<'a> = &'a [(u64, &'a [u8])];
+
 /// Written byte by byte as their formats have it, none by a tool of ours: what a table of our own once missed.
 #[test]
 #[ignore = "root"]
@@ -356,7 +359,7 @@ fn what_few_know_is_said_too() {
         .map(|block| (0x2_0000 + block * 1024, &b"\x0c\xb1\xba\0\0\0\0\0"[..]))
         .collect();
     let end = SIZE_BYTES;
-    let cases: [(&str, &[(u64, &[u8])]); 9] = [
+    let cases: [(&str, Pieces); 9] = [
         ("zfs_member", &zfs),
         (
             "isw_raid_member",
@@ -406,7 +409,8 @@ fn a_partition_table_of_which_the_backup_is_left_is_said() {
         .write(true)
         .open(image.trim())
         .expect("its file");
-    file.write_all_at(&[0; 1 << 20], 0).expect("the first MiB");
+    file.write_all_at(&vec![0; 1 << 20], 0)
+        .expect("the first MiB");
     file.sync_all().expect("on the disk");
     run("blockdev", &["--flushbufs", &disk.node()]);
     assert_eq!(
