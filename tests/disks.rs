@@ -90,7 +90,12 @@ fn state(disk: &LoopDevice) -> State {
 
 /// A comparison on these devices, saved as `result`.
 fn ab(program: &Program, devices: &[&str], arguments: &[&[&str]]) -> Ended {
-    let start = [&["run"], devices, &["-o", "result", "--seed", "11"]].concat();
+    let start = [
+        &["run"],
+        devices,
+        &["-o", "result", "--force", "--seed", "11"],
+    ]
+    .concat();
     program.run(&[&start, &arguments.concat()[..]].concat())
 }
 

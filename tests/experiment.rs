@@ -20,7 +20,15 @@ const READ_A_LITTLE: &str =
 
 /// A comparison that is saved as `result`.
 fn ab(program: &Program, disk: &LoopDevice, arguments: &[&[&str]]) -> Ended {
-    let start = ["run", &disk.node(), "-o", "result", "--seed", "11"];
+    let start = [
+        "run",
+        &disk.node(),
+        "-o",
+        "result",
+        "--force",
+        "--seed",
+        "11",
+    ];
     let ended = program.run(&[&start[..], &arguments.concat()].concat());
     assert_eq!(traces_of(ended.pid), [""; 0], "left on the machine");
     assert!(program.journals().is_empty(), "left in the journal");

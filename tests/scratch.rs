@@ -59,8 +59,10 @@ fn what_is_left(device: &str) -> Vec<String> {
         .lines()
         .filter(|line| line.contains(RUNTIME_DIRECTORY));
     left.extend(ours.map(str::to_owned));
-    let directories = fs::read_dir(RUNTIME_DIRECTORY).unwrap();
-    left.extend(directories.map(|entry| entry.unwrap().path().display().to_string()));
+    let entries = fs::read_dir(RUNTIME_DIRECTORY).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let directories = paths.filter(|path| path.is_dir());
+    left.extend(directories.map(|path| path.display().to_string()));
     left
 }
 

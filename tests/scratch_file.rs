@@ -89,7 +89,7 @@ impl Volume {
 }
 
 fn ab(program: &Program, device: &str, arguments: &[&[&str]]) -> Ended {
-    let start = ["run", device, "-o", "result", "--seed", "11"];
+    let start = ["run", device, "-o", "result", "--force", "--seed", "11"];
     program.run(&[&start[..], &arguments.concat()].concat())
 }
 
