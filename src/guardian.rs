@@ -143,7 +143,7 @@ impl Shared {
                 Err(error) => return give_up(&format!("another could not be started: {error:#}")),
             }
         }
-        give_up("and so were those that took its place");
+        give_up("so were those that took its place");
     }
 }
 

@@ -32,20 +32,27 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
 /// Opening a pipe that nobody writes must not wait for a writer.
 fn open(path: &Path, more: OFlags) -> Result<File> {
     let flags = OFlags::NONBLOCK | more;
+    // To open a device can be an order to it. Whether it is one is asked again of what was opened.
+    if let Ok(found) = std::fs::metadata(path) {
+        refuse_device(&found)?;
+    }
     File::options()
         .read(true)
         .custom_flags(flags.bits() as i32)
         .open(path)
 }
 
-fn read_from(mut file: File, limit: u64) -> Result<Vec<u8>> {
-    let kind = file.metadata()?.file_type();
+fn refuse_device(found: &std::fs::Metadata) -> Result<()> {
+    let kind = found.file_type();
     if kind.is_block_device() || kind.is_char_device() {
-        return Err(Error::new(
-            ErrorKind::InvalidInput,
-            "it is a device, not a file",
-        ));
+        let text = "it is a device, not a file";
+        return Err(Error::new(ErrorKind::InvalidInput, text));
     }
+    Ok(())
+}
+
+fn read_from(mut file: File, limit: u64) -> Result<Vec<u8>> {
+    refuse_device(&file.metadata()?)?;
     let mut bytes = Vec::new();
     let too_large = || {
         let text = format!("it is larger than the {} MiB that are read", limit / MIB);

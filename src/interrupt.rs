@@ -17,9 +17,20 @@ static REASON: OnceLock<String> = OnceLock::new();
 pub fn install() -> anyhow::Result<()> {
     let flag = RECEIVED.get_or_init(|| Arc::new(AtomicUsize::new(0)));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
+        if is_ignored(signal) {
+            // As `nohup` wants it.
+            continue;
+        }
         signal_hook::flag::register_usize(signal, flag.clone(), signal as usize)?;
     }
     Ok(())
+}
+
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 /// The signal that asked us to end, if any.

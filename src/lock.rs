@@ -5,8 +5,9 @@
 //! no rule sets the scheduler back when a writer closes the raw node. Whoever writes holds it: a run, the terminal UI and
 //! `set` from before their first write to after their last, the guardian and `restore` around each queue that they put back.
 
+use std::fmt;
 use std::fs;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,7 @@ use crate::device::Device;
 use crate::interrupt;
 
 const POLL: Duration = Duration::from_millis(20);
+const MOMENTS: Duration = Duration::from_secs(10);
 
 /// Held until it is dropped, or until the last process that inherited it has ended.
 #[derive(Debug)]
@@ -30,10 +32,13 @@ pub struct Holder {
     pub name: String,
 }
 
-impl Holder {
-    /// Another process of this project: it may be about to write.
-    pub fn is_one_of_ours(&self) -> bool {
-        self.name.starts_with("iosched")
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.pid, &*self.name) {
+            (0, _) => f.write_str("a process of another PID namespace"),
+            (pid, "") => write!(f, "process {pid}, or one that it left"),
+            (pid, name) => write!(f, "process {pid} {name}"),
+        }
     }
 }
 
@@ -65,6 +70,21 @@ pub fn take_within(device: &Device, patience: Duration) -> Result<Outcome> {
                 std::thread::sleep(POLL);
             }
             outcome => return Ok(outcome),
+        }
+    }
+}
+
+/// Locks a file that only root can open and that processes of ours hold for moments. Also on the way of putting back, after
+/// a signal: it is not ended by one.
+pub fn exclusively<F: AsFd>(file: F, name: &str) -> Result<F> {
+    let deadline = Instant::now() + MOMENTS;
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(file),
+            Err(Errno::WOULDBLOCK | Errno::INTR) if Instant::now() < deadline => {
+                std::thread::sleep(POLL);
+            }
+            Err(error) => return Err(error).with_context(|| format!("locking {name}")),
         }
     }
 }

@@ -25,15 +25,20 @@ pub(crate) const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// Writes a file that others may read, whole or not at all, and durably. In a directory where others may write, too: the
 /// copy has an unpredictable name, and what is not a regular file (a link, a device node) is never replaced.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    write(path, bytes, None)
+    write(path, bytes, None, true)
+}
+
+/// The same of a file that must not be there yet.
+pub fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
+    write(path, bytes, None, false)
 }
 
 /// The same for a file that is acted upon later: readable and writable by its owner alone, whatever the umask.
 pub fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
-    write(path, bytes, Some(PRIVATE))
+    write(path, bytes, Some(PRIVATE), true)
 }
 
-fn write(path: &Path, bytes: &[u8], exact_mode: Option<u32>) -> Result<()> {
+fn write(path: &Path, bytes: &[u8], exact_mode: Option<u32>, replaces: bool) -> Result<()> {
     let directory = directory_of(path);
     let name = path
         .file_name()
@@ -53,7 +58,11 @@ fn write(path: &Path, bytes: &[u8], exact_mode: Option<u32>) -> Result<()> {
         }
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
-        file.persist(path)?;
+        if replaces {
+            file.persist(path)?;
+        } else {
+            file.persist_noclobber(path)?;
+        }
         File::open(directory)?.sync_all()
     })();
     written.with_context(|| format!("writing {}", path.display()))
@@ -167,6 +176,27 @@ pub fn ensure_private_directory(path: &Path) -> Result<()> {
             "look at its files, then: chown {me} {0} && chmod 700 {0}",
             path.display()
         ),
+    ))
+}
+
+/// A directory in which nobody but this user and root can rename or remove what this user makes there.
+pub fn ensure_names_stay(directory: &Path) -> Result<()> {
+    const STICKY: u32 = 0o1000;
+    let metadata =
+        fs::metadata(directory).with_context(|| format!("looking at {}", directory.display()))?;
+    let me = rustix::process::geteuid().as_raw();
+    let is_ours = metadata.uid() == me || metadata.uid() == 0;
+    let stays = metadata.mode() & WRITABLE_BY_OTHERS == 0 || metadata.mode() & STICKY != 0;
+    if is_ours && stays {
+        return Ok(());
+    }
+    Err(Failure::refused(
+        format!(
+            "temporary files would go to {}, where user {} or others can replace them",
+            directory.display(),
+            metadata.uid()
+        ),
+        "set TMPDIR to a directory of your own, or unset it",
     ))
 }
 

@@ -20,7 +20,7 @@ use crate::failure::{Failure, Kind, kind_of};
 use crate::guardian::Guardian;
 use crate::interrupt;
 use crate::journal::{self, Journal, Undo};
-use crate::output::{remove_unfinished, write_whole};
+use crate::output::{remove_unfinished, write_new, write_whole};
 use crate::preflight::{self, Hold};
 use crate::probe::{Detail, Probe};
 use crate::report::result::{
@@ -54,6 +54,8 @@ pub struct Experiment<'a> {
     pub launcher: &'a Path,
     /// Saved here after every round, if given.
     pub output: Option<PathBuf>,
+    /// A file that is there is replaced by the first save.
+    pub replaces_output: bool,
     pub notes: Vec<String>,
     /// All arms are the same, to see what noise does.
     pub is_placebo: bool,
@@ -117,7 +119,7 @@ impl Experiment<'_> {
             remove_unfinished(path)?;
         }
         result.notes.extend(self.guardian.take_notes());
-        save(self.output.as_deref(), &result)?;
+        self.save_first(&result)?;
         observer.begin(&result);
 
         let settings = baselines
@@ -153,6 +155,14 @@ impl Experiment<'_> {
         outcome?;
         saved?;
         Ok(result)
+    }
+
+    /// What came to the name since it was looked at is not overwritten.
+    fn save_first(&self, result: &ResultFile) -> Result<()> {
+        match &self.output {
+            Some(path) if !self.replaces_output => write_new(path, &to_json(result)?),
+            output => save(output.as_deref(), result),
+        }
     }
 
     fn make_scratch_file(&self, observer: &mut dyn Observer) -> Result<Option<ScratchFile>> {

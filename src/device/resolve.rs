@@ -165,7 +165,11 @@ fn mount_point(path: &Path) -> Result<Place> {
 
 /// The block devices of a mounted file system, by kernel name. btrfs has a number of its own and any number of members.
 pub(crate) fn devices_of(mount: &Mount) -> Vec<String> {
-    let direct = if mount.major == 0 {
+    // The source of a mount is what its user has written there; these file systems look at it.
+    let has_own_number = ["btrfs", "bcachefs"].contains(&&*mount.filesystem);
+    let direct = if mount.major == 0 && !has_own_number {
+        None
+    } else if mount.major == 0 {
         fs::metadata(&mount.source)
             .ok()
             .filter(|metadata| metadata.file_type().is_block_device())

@@ -47,7 +47,7 @@ fn open_scheduler(directory: &Path) -> Option<String> {
         .filter_map(|name| fs::read_link(descriptors.join(name)).ok());
     targets
         .map(|target| target.display().to_string())
-        .find(|target| target.ends_with(SCHEDULER_FILE))
+        .find(|target| target.starts_with("/sys/") && target.ends_with(SCHEDULER_FILE))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 
 use super::{Entry, Journal, Undo};
-use crate::output::{gone_is_fine, new_private_directory};
+use crate::output::{ensure_names_stay, gone_is_fine, new_private_directory};
 
 /// Every directory of ours begins with this; nothing else is ever removed with its contents.
 const PREFIX: &str = "iosched-";
@@ -24,7 +24,9 @@ pub struct TemporaryFiles {
 impl TemporaryFiles {
     /// `iosched-PURPOSE-PID-...` where temporary files go.
     pub fn create(journal: &Journal, purpose: &str) -> Result<Self> {
-        Self::create_in(journal, &std::env::temp_dir(), purpose)
+        let parent = std::env::temp_dir();
+        ensure_names_stay(&parent)?;
+        Self::create_in(journal, &parent, purpose)
     }
 
     /// The same elsewhere.

@@ -161,22 +161,24 @@ impl LeftBehind {
     }
 }
 
-/// The disk's lock, if the disk is there. A program that is not ours and keeps the lock does not keep us from putting back:
-/// those that lock a disk's node do not write its scheduler.
+/// The disk's lock, if the disk is there. Without it nothing is written, whoever holds it: it may be a process that a
+/// killed program has left in a write, and two that write at the same moment can crash the kernel.
 fn hold(name: &str) -> Result<Option<lock::Lock>> {
     let Some(device) = Device::by_name(name)? else {
         return Ok(None);
     };
-    if !device.node().exists() {
-        return Ok(None);
-    }
     match lock::take_within(&device, PATIENCE)? {
         Outcome::Taken(lock) => Ok(Some(lock)),
-        Outcome::Busy(Some(holder)) if holder.is_one_of_ours() => Err(Failure::runtime(
-            format!("{name} is locked by process {} {}", holder.pid, holder.name),
-            "wait until that is done, then try again",
+        Outcome::Busy(holder) => Err(Failure::runtime(
+            format!(
+                "{name} is locked by {}",
+                holder.map_or_else(
+                    || "a process that is not visible".to_owned(),
+                    |holder| holder.to_string()
+                )
+            ),
+            "wait until that is done, then try `iosched restore` again",
         )),
-        Outcome::Busy(_) => Ok(None),
     }
 }
 
@@ -203,6 +205,11 @@ fn read(path: &Path) -> Result<Option<Found>> {
     };
     match input::read_own(path, input::JOURNAL_LIMIT) {
         Ok(bytes) => match parse(path, &bytes) {
+            Ok(left) if left.record.is_of_another_pid_namespace() => suspect(
+                "it was written in another PID namespace, where its process may still be at work"
+                    .to_owned(),
+                Some(left),
+            ),
             Ok(left) => Ok(Some(Found::LeftBehind(left))),
             Err(error) => suspect(format!("{error:#}"), None),
         },
@@ -282,6 +289,10 @@ pub fn notes() -> Vec<String> {
     // Only root can read journals; others have nothing to put back.
     let left_behind = left_behind().unwrap_or_default();
     let lines = left_behind.iter().map(|found| match found {
+        Found::LeftBehind(left) if left.origin() == Origin::AnotherMachine => format!(
+            "{} was written on another machine; `iosched restore --set-aside` keeps it out of the way",
+            left.path.display()
+        ),
         Found::LeftBehind(left) => format!(
             "process {} was killed and left {} changes behind; `iosched restore` puts them back",
             left.pid,
@@ -308,12 +319,28 @@ pub fn trusted(path: &Path) -> Result<LeftBehind> {
     let path = &in_directory(path)?;
     let bytes = input::read(path, input::JOURNAL_LIMIT)
         .with_context(|| format!("reading {}", path.display()))?;
-    parse(path, &bytes).map_err(|error| {
+    let left = parse(path, &bytes).map_err(|error| {
         Failure::runtime(
             format!("{}: {error:#}", path.display()),
             "put the settings right by hand, then `iosched restore --set-aside` it",
         )
-    })
+    })?;
+    refuse_living(&left)?;
+    Ok(left)
+}
+
+fn refuse_living(left: &LeftBehind) -> Result<()> {
+    if !left.record.is_alive() {
+        return Ok(());
+    }
+    Err(Failure::refused(
+        format!(
+            "process {} is at work and needs {}",
+            left.pid,
+            left.path.display()
+        ),
+        "end it first; it then puts everything back",
+    ))
 }
 
 /// Keeps a journal under a name that is no longer taken for one; returns that name.

@@ -17,6 +17,9 @@ pub(super) struct Record {
     /// Of `/etc/machine-id`; a journal may lie on a disk that was moved or copied.
     #[serde(default)]
     pub machine_id: Option<String>,
+    /// Whether a process is alive can be asked only where its number means it.
+    #[serde(default)]
+    pub pid_namespace: Option<String>,
     /// When the process began, as RFC 3339.
     #[serde(default)]
     pub started: Option<String>,
@@ -42,10 +45,11 @@ impl Record {
             process: ProcessId::current()?,
             boot_id: boot_id(),
             machine_id: machine_id(),
+            pid_namespace: pid_namespace(),
             started: Some(
                 humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string(),
             ),
-            command: std::env::args().collect::<Vec<_>>().join(" "),
+            command: command(),
             entries: Vec::new(),
         })
     }
@@ -58,6 +62,14 @@ impl Record {
             (Some(then), Some(now)) if *then != now => Origin::AnotherMachine,
             _ => Origin::EarlierBoot,
         }
+    }
+
+    pub fn is_of_another_pid_namespace(&self) -> bool {
+        let differs = match (&self.pid_namespace, pid_namespace()) {
+            (Some(then), Some(now)) => *then != now,
+            _ => false,
+        };
+        self.origin() == Origin::ThisBoot && differs
     }
 
     pub fn is_of_this_process(&self) -> bool {
@@ -123,6 +135,16 @@ fn boot_id() -> String {
         .unwrap_or_default()
         .trim()
         .to_owned()
+}
+
+fn command() -> String {
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn pid_namespace() -> Option<String> {
+    let link = fs::read_link("/proc/self/ns/pid").ok()?;
+    Some(link.to_string_lossy().into_owned())
 }
 
 fn machine_id() -> Option<String> {

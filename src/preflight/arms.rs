@@ -41,6 +41,7 @@ pub(super) fn check(device: &Device, arms: &[Arm], report: &mut Report) -> Resul
         }
     }
     check_wbt(arms, report);
+    check_discard(arms, report);
     check_resize(device, arms, report);
     Ok(())
 }
@@ -77,6 +78,25 @@ fn check_wbt(arms: &[Arm], report: &mut Report) {
     );
 }
 
+/// The kernel refuses the old value after a 0.
+fn check_discard(arms: &[Arm], report: &mut Report) {
+    const DISCARD_MAX_BYTES: &str = "discard_max_bytes";
+    let is_zero = |arm: &&Arm| {
+        let value = arm.setting(DISCARD_MAX_BYTES);
+        value.is_some_and(|value| value.trim().trim_start_matches('0').is_empty())
+    };
+    if let Some(arm) = arms.iter().find(is_zero) {
+        report.add(
+            Severity::Refuse,
+            format!(
+                "{} sets {DISCARD_MAX_BYTES} to 0, which the kernel does not take back until the disk is removed",
+                arm.label
+            ),
+            "take the smallest value instead: the disk's discard_granularity",
+        );
+    }
+}
+
 fn check_resize(device: &Device, arms: &[Arm], report: &mut Report) {
     if arms
         .iter()
@@ -99,6 +119,19 @@ mod tests {
 
     fn arms(texts: &[&str]) -> Vec<Arm> {
         texts.iter().map(|text| text.parse().expect(text)).collect()
+    }
+
+    #[test]
+    fn what_cannot_be_put_back_is_refused() {
+        let findings = |text: &str| {
+            let mut report = Report::default();
+            check_discard(&arms(&[text]), &mut report);
+            report.findings.len()
+        };
+        assert_eq!(findings("none,discard_max_bytes=0"), 1);
+        assert_eq!(findings("none,discard_max_bytes=00"), 1);
+        assert_eq!(findings("none,discard_max_bytes=4096"), 0);
+        assert_eq!(findings("none"), 0);
     }
 
     #[test]

@@ -41,9 +41,9 @@ pub(super) fn named(device: &Device, stack: &[Device], mounts: &[Mount]) -> Vec<
     uses.extend(swap(&parts));
     let (_, others) = held_by(device, stack);
     uses.extend(others);
-    uses.extend(looped(&parts));
+    uses.extend(looped(&parts, &device.name));
     uses.extend(below_a_loop(device, mounts));
-    uses.extend(on_the_same_file(device));
+    uses.extend(on_the_same_file(&device.name, mounts));
     uses
 }
 
@@ -171,62 +171,95 @@ fn is_part((part, holder): (&str, String)) -> String {
     format!("{part} is part of {holder}")
 }
 
-/// Loop devices that read from the raw disk: neither a holder nor an exclusive open tells of them.
-fn looped(parts: &[Part]) -> Vec<String> {
+/// Loop devices that read from the raw disk: neither a holder nor an exclusive open tells of them. `above` is none of them.
+fn looped(parts: &[Part], above: &str) -> Vec<String> {
     let mut found = Vec::new();
     for name in names_in(Path::new("/sys/block")).unwrap_or_default() {
+        if name == above {
+            continue;
+        }
         match backing(&name) {
             Some(Backing::Device(dev)) => {
                 for part in parts.iter().filter(|part| part.is(dev)) {
                     found.push(format!("{} is what {name} reads from", part.name));
                 }
             }
-            Some(Backing::Unknown) if parts.iter().all(|part| part.name != name) => found.push(format!(
-                "{} may be what {name} reads from, which is bound to a file that cannot be looked at",
-                parts[0].name
-            )),
+            Some(Backing::Unknown) if parts.iter().all(|part| part.name != name) => {
+                found.push(format!(
+                    "{} may be what {name} reads from, which is bound to a file that cannot be looked at",
+                    parts[0].name
+                ));
+            }
             _ => {}
         }
     }
     found
 }
 
-/// Our device may itself be a loop on a raw disk or partition; then whoever uses that uses ours.
+/// Our device may itself be a loop on a raw disk or partition, which may be one in its turn; whoever uses any of those
+/// uses ours.
 fn below_a_loop(device: &Device, mounts: &[Mount]) -> Vec<String> {
-    let Some(Backing::Device(dev)) = backing(&device.name) else {
-        return Vec::new();
-    };
-    let Some(name) = name_of(dev) else {
-        return Vec::new();
-    };
-    let parts = match Device::by_name(&name) {
-        Ok(Some(disk)) => parts(&disk),
-        _ => vec![Part {
-            name,
-            major: rustix::fs::major(dev),
-            minor: rustix::fs::minor(dev),
-        }],
-    };
-    let mut uses = mounted(&parts, mounts);
-    uses.extend(btrfs(&parts));
-    uses.extend(swap(&parts));
-    let held = holders(&parts).into_iter();
-    uses.extend(held.map(is_part));
+    const DEEPEST: usize = 64;
+    let mut uses = Vec::new();
+    let mut above = device.name.clone();
+    for _ in 0..DEEPEST {
+        let Some(Backing::Device(dev)) = backing(&above) else {
+            return uses;
+        };
+        let Some(name) = name_of(dev) else {
+            return uses;
+        };
+        let below = match Device::by_name(&name) {
+            Ok(Some(disk)) => parts(&disk),
+            _ => vec![Part {
+                name: name.clone(),
+                major: rustix::fs::major(dev),
+                minor: rustix::fs::minor(dev),
+            }],
+        };
+        uses.extend(mounted(&below, mounts));
+        uses.extend(btrfs(&below));
+        uses.extend(swap(&below));
+        uses.extend(holders(&below).into_iter().map(is_part));
+        uses.extend(looped(&below, &above));
+        uses.extend(on_the_same_file(&name, mounts));
+        above = name;
+    }
     uses
 }
 
 /// Other loop devices on our own's file: nothing in the kernel keeps one from overwriting what the other has mounted.
-fn on_the_same_file(device: &Device) -> Vec<String> {
-    let Some(ours @ Backing::File { .. }) = backing(&device.name) else {
+fn on_the_same_file(name: &str, mounts: &[Mount]) -> Vec<String> {
+    let Some(ours @ Backing::File { .. }) = backing(name) else {
         return Vec::new();
     };
-    let names = names_in(Path::new("/sys/block")).unwrap_or_default();
-    names
+    let others = names_in(Path::new("/sys/block")).unwrap_or_default();
+    others
         .iter()
-        .filter(|name| **name != device.name)
-        .filter(|name| backing(name) == Some(ours))
-        .map(|name| format!("{} is on the same file as {name}", device.name))
+        .filter(|other| *other != name)
+        .filter(|other| backing(other).is_some_and(|theirs| may_be_one_file(ours, theirs, mounts)))
+        .map(|other| format!("{name} is on the same file as {other}"))
         .collect()
+}
+
+/// A file of an overlay has the inode number of the file below it, and another file system's number.
+fn may_be_one_file(ours: Backing, theirs: Backing, mounts: &[Mount]) -> bool {
+    let (
+        Backing::File { dev, ino },
+        Backing::File {
+            dev: their_dev,
+            ino: their_ino,
+        },
+    ) = (ours, theirs)
+    else {
+        return false;
+    };
+    let is_overlay = |dev| {
+        let number = (rustix::fs::major(dev), rustix::fs::minor(dev));
+        let mut overlays = mounts.iter().filter(|mount| mount.filesystem == "overlay");
+        overlays.any(|mount| (mount.major, mount.minor) == number)
+    };
+    ino == their_ino && (dev == their_dev || is_overlay(dev) || is_overlay(their_dev))
 }
 
 fn block_device(path: &Path) -> Option<u64> {

@@ -25,14 +25,10 @@ pub fn lock(device: &Device) -> Result<Lock> {
             Outcome::Busy(holder) => {
                 let who = holder.map_or_else(
                     || "another iosched, udev, systemd-repart or a partitioning tool".to_owned(),
-                    |holder| format!("process {} {}", holder.pid, holder.name),
+                    |holder| holder.to_string(),
                 );
                 return Err(Failure::refused(
-                    format!(
-                        "{} is locked by {}",
-                        device.node().display(),
-                        who.trim_end()
-                    ),
+                    format!("{} is locked by {}", device.node().display(), who),
                     "wait until that is done, then try again",
                 ));
             }

@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
@@ -40,10 +40,10 @@ pub(super) fn write(file: &File, bytes: &[u8], patience: Duration) -> Result<Wri
     if pid == 0 {
         child(to, answer, bytes);
     }
-    let pid = Pid::from_raw(pid)
-        .filter(|pid| pid.as_raw_nonzero().get() > 0)
-        .ok_or_else(io::Error::last_os_error)
-        .context("starting a process for the write")?;
+    let Some(pid) = (pid > 0).then(|| Pid::from_raw(pid)).flatten() else {
+        // No process can be had: what must be put back is put back all the same.
+        return Ok(by_this_process(file, bytes));
+    };
     drop(writer);
     match answer_within(&reader, patience)? {
         None => Ok(Written::Stuck {
@@ -55,6 +55,15 @@ pub(super) fn write(file: &File, bytes: &[u8], patience: Duration) -> Result<Wri
                 .context("waiting for the end of the write")?;
             Ok(answer)
         }
+    }
+}
+
+/// Without a limit to the time.
+fn by_this_process(mut file: &File, bytes: &[u8]) -> Written {
+    let begin = std::time::Instant::now();
+    match file.write_all(bytes) {
+        Ok(()) => Written::Done(begin.elapsed()),
+        Err(error) => Written::Failed(error),
     }
 }
 

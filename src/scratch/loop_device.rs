@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::{ioctl, mount};
 use crate::failure::Failure;
+use crate::lock::exclusively;
 use crate::output::RUNTIME_DIRECTORY;
 
 /// The kernel's least. A deep device hides its scheduler.
@@ -31,11 +32,12 @@ const PATIENCE_AFTER_CUT: Duration = Duration::from_secs(3);
 
 /// Held from the choice of a number to the binding of the device, so that no other process of ours takes the
 /// number, or takes the device for one left behind. None before the first device was made.
-pub fn lock() -> Option<OwnedFd> {
+pub fn lock() -> Result<Option<OwnedFd>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory = rustix::fs::open(RUNTIME_DIRECTORY, flags, Mode::empty()).ok()?;
-    rustix::fs::flock(&directory, FlockOperation::LockExclusive).ok()?;
-    Some(directory)
+    match rustix::fs::open(RUNTIME_DIRECTORY, flags, Mode::empty()) {
+        Ok(directory) => exclusively(directory, RUNTIME_DIRECTORY).map(Some),
+        Err(_) => Ok(None),
+    }
 }
 
 /// A number that no loop device has. Stable only under [`lock`].
@@ -127,7 +129,7 @@ pub fn detach(device: &str, backing_file: &str) -> Result<()> {
 /// One step. True: there is nothing of ours any more.
 fn try_detach(number: u32, device: &str, backing_file: &str) -> Result<bool> {
     // A process of ours that is making this very device holds the lock until it is bound.
-    let _lock = lock();
+    let _lock = lock()?;
     if !sysfs(device, "").exists() {
         return Ok(true);
     }

@@ -197,7 +197,7 @@ fn bind(
     direct_io: bool,
     journal: &Journal,
 ) -> Result<(String, Entry)> {
-    let lock = loop_device::lock();
+    let lock = loop_device::lock()?;
     let number = loop_device::unused_number()?;
     let device = loop_device::name(number);
     let entry = journal.record(Undo::Loop {

@@ -142,6 +142,7 @@ fn wait(child: &mut Child, deadline: Instant) -> Result<Option<ExitStatus>> {
         if status.is_some() || Instant::now() >= deadline {
             return Ok(status);
         }
+        interrupt::check()?;
         std::thread::sleep(Duration::from_millis(2));
     }
 }

@@ -22,6 +22,7 @@ use super::cgroup_mounts::Mounts;
 use crate::device::mounts;
 use crate::failure::Failure;
 use crate::journal::{Entry, Journal, Undo};
+use crate::lock;
 use crate::output::{RUNTIME_DIRECTORY, make_private_directory};
 
 /// Every group of ours begins with this; nothing else is ever ended.
@@ -220,8 +221,7 @@ fn lock() -> Result<File> {
         .mode(0o600)
         .open(&path)
         .with_context(at)?;
-    file.lock().with_context(at)?;
-    Ok(file)
+    lock::exclusively(file, &path.display().to_string())
 }
 
 fn marked_groups(parent: &Path, mark: &str) -> Result<bool> {

@@ -22,19 +22,20 @@ pub fn run(arguments: &Restore) -> Result<()> {
         journal::remove_unfinished_of_the_dead()?;
     }
     if left_behind.is_empty() {
-        return say("Nothing was left behind.");
+        say("Nothing was left behind.");
+        return Ok(());
     }
     let mut problems = Vec::new();
     for found in left_behind {
         match found {
             Found::Suspect(suspect) => {
-                show_suspect(&suspect)?;
+                show_suspect(&suspect);
                 problems.push(format!("{suspect}\n  {}", suspect.way_out()));
             }
             Found::LeftBehind(left) => {
-                show(&left)?;
+                show(&left);
                 if !arguments.list {
-                    problems.extend(put_back(left)?);
+                    problems.extend(put_back(left));
                 }
             }
         }
@@ -48,18 +49,19 @@ pub fn run(arguments: &Restore) -> Result<()> {
     ))
 }
 
-fn put_back(left: LeftBehind) -> Result<Vec<String>> {
-    let errors = left.restore()?;
+/// What went wrong.
+fn put_back(left: LeftBehind) -> Vec<String> {
+    let errors = left.restore().unwrap_or_else(|error| vec![error]);
     if errors.is_empty() {
-        say("All of it was put back.")?;
+        say("All of it was put back.");
     }
-    Ok(errors.iter().map(|error| format!("{error:#}")).collect())
+    errors.iter().map(|error| format!("{error:#}")).collect()
 }
 
 fn put_back_trusted(path: &Path) -> Result<()> {
     let left = journal::trusted(path)?;
-    show(&left)?;
-    let problems = put_back(left)?;
+    show(&left);
+    let problems = put_back(left);
     if problems.is_empty() {
         return Ok(());
     }
@@ -74,10 +76,11 @@ fn set_aside(path: &Path) -> Result<()> {
     say(&format!(
         "Nothing was put back. The journal is kept as {}",
         aside.display()
-    ))
+    ));
+    Ok(())
 }
 
-fn show(left: &LeftBehind) -> Result<()> {
+fn show(left: &LeftBehind) {
     let when = match left.origin() {
         Origin::ThisBoot => "",
         Origin::EarlierBoot => ", before the last boot",
@@ -91,24 +94,20 @@ fn show(left: &LeftBehind) -> Result<()> {
         "Process {} ({}){since}{when} left behind:",
         left.pid,
         left.command()
-    ))?;
+    ));
     for line in left.describe() {
-        say(&format!("  {line}"))?;
+        say(&format!("  {line}"));
     }
-    Ok(())
 }
 
-fn show_suspect(suspect: &Suspect) -> Result<()> {
+fn show_suspect(suspect: &Suspect) {
     match suspect.content() {
         Some(content) => show(content),
         None => say(&format!("{} cannot be read.", suspect.path.display())),
     }
 }
 
-fn say(line: &str) -> Result<()> {
-    Ok(writeln!(
-        std::io::stdout().lock(),
-        "{}",
-        escape::line(line)
-    )?)
+/// That nobody reads it keeps nothing from being put back.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stdout().lock(), "{}", escape::line(line));
 }

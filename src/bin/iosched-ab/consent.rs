@@ -70,24 +70,29 @@ fn ask(device: &Device) -> Result<String> {
         escape::line(&names(device)[0])
     )?;
     screen.flush()?;
-    // Ctrl-C must end the question too.
+    line()
+}
+
+/// What is typed, up to its end. A signal ends the question too, also in the middle of a line.
+fn line() -> Result<String> {
+    const LONGEST: usize = 4096;
     let stdin = std::io::stdin();
     let slice = Timespec {
         tv_sec: 0,
         tv_nsec: 50_000_000,
     };
-    loop {
+    let mut typed = Vec::new();
+    while typed.len() < LONGEST && !typed.contains(&b'\n') {
         interrupt::check()?;
-        let mut waiting = [PollFd::new(&stdin, PollFlags::IN)];
-        match poll(&mut waiting, Some(&slice)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => {}
-            other => {
-                other.context("waiting for an answer")?;
-                break;
-            }
+        match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&slice)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => continue,
+            other => other.context("waiting for an answer")?,
+        };
+        let mut piece = [0; 256];
+        match rustix::io::read(&stdin, &mut piece).context("reading the answer")? {
+            0 => break,
+            count => typed.extend_from_slice(&piece[..count]),
         }
     }
-    let mut line = String::new();
-    stdin.read_line(&mut line).context("reading the answer")?;
-    Ok(line)
+    Ok(String::from_utf8_lossy(&typed).into_owned())
 }

@@ -70,6 +70,7 @@ pub fn run(arguments: &Demo) -> Result<()> {
         journal: &journal,
         launcher: &launcher,
         output,
+        replaces_output: arguments.force,
         notes: vec![
             "rounds are short so that the demo is: bfq's first seconds, in which it favours newcomers, are most of \
              them"

@@ -41,6 +41,15 @@ pub fn run(file: &Path, trust: bool, arguments: &Conditions) -> Result<()> {
             "rotate again with `iosched DEVICE` and F, or start a run with a workload",
         ));
     }
+    if file.is_symlink() {
+        return Err(Failure::refused(
+            format!(
+                "{}: it is a link, and the rounds to come are saved in its place",
+                file.display()
+            ),
+            "name the file that it leads to",
+        ));
+    }
     show(file, &earlier);
     if let Some(doubt) = doubt.filter(|_| !trust) {
         return Err(Failure::refused(
@@ -103,6 +112,7 @@ pub fn run(file: &Path, trust: bool, arguments: &Conditions) -> Result<()> {
         journal: &journal,
         launcher: &launcher,
         output: Some(file.to_owned()),
+        replaces_output: true,
         notes: Vec::new(),
         is_placebo: earlier.design.is_placebo,
         earlier: Some(earlier),

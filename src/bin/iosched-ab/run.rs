@@ -182,6 +182,7 @@ fn compare(wanted: Wanted<'_>) -> Result<()> {
         journal: &journal,
         launcher: &launcher,
         output,
+        replaces_output: conditions.force,
         notes: scratch
             .as_ref()
             .and_then(|scratch| scratch.fallback().map(str::to_owned))
