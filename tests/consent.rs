@@ -15,7 +15,7 @@ use iosched::scheduler;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use support::program::{Ended, Program};
-use support::traces::{differences, within};
+use support::traces::{arguments, differences, processes_with, within};
 use support::{LoopDevice, Mounted, run};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
@@ -225,6 +225,48 @@ fn a_disk_that_is_let_go_meanwhile_is_not_another_one() {
     });
     run("losetup", &[&node, &path]);
     drop(disk);
+}
+
+/// Whoever has made it meanwhile keeps it.
+#[test]
+#[ignore = "root"]
+fn a_result_that_came_meanwhile_is_not_overwritten() {
+    let program = Program::new(BINARY);
+    let asking = Asking::about(disk(), &program);
+    fs::write(program.directory().join("result"), CANARY).expect("a file");
+    let (disk, code, text) = asking.answered();
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("writing result"), "{text}");
+    assert_eq!(canary(&disk), CANARY);
+    assert_eq!(
+        fs::read(program.directory().join("result")).expect("the file"),
+        CANARY
+    );
+}
+
+/// Also with half a line typed.
+#[test]
+#[ignore = "root"]
+fn a_signal_ends_the_question() {
+    let program = Program::new(BINARY);
+    let mut asking = Asking::about(disk(), &program);
+    let mut keys = asking.child.stdin.take().expect("its input");
+    write!(keys, "lo\x04").expect("typed");
+    std::thread::sleep(Duration::from_millis(300));
+    let node = asking.disk.node();
+    let is_ab = |pid: &u32| arguments(*pid)[0].ends_with("iosched-ab");
+    let pid = processes_with(&node)
+        .into_iter()
+        .find(is_ab)
+        .expect("it asks");
+    let pid = rustix::process::Pid::from_raw(pid as i32).expect("a pid");
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("ours");
+    let begin = Instant::now();
+    let code = asking.child.wait().expect("its end").code();
+    assert_eq!(code, Some(130), "{}", asking.seen());
+    assert!(begin.elapsed() < Duration::from_secs(10));
+    drop(keys);
+    assert_eq!(canary(&asking.disk), CANARY);
 }
 
 fn claim(disk: &LoopDevice) -> rustix::io::Result<rustix::fd::OwnedFd> {

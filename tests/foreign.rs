@@ -372,3 +372,28 @@ fn a_closed_standard_output_is_noticed_before_the_first_round() {
     // Whoever throws it away means it.
     run(">/dev/null").ends(0, &[]);
 }
+
+/// Whoever may rename a round's directory could have root write through a link of his.
+#[test]
+#[ignore = "root"]
+fn temporary_files_do_not_go_where_others_can_replace_them() {
+    let (disk, program) = (LoopDevice::in_memory(64 << 20), Program::new(BINARY));
+    let theirs = tempfile::tempdir().expect("a directory");
+    let node = disk.node();
+    let run = || {
+        let two = [
+            "run", &node, "--arm", "none", "--arm", "kyber", "--rounds", "1",
+        ];
+        let mut command =
+            program.command(&[&two[..], &["-o", "result", "--force", "--", "true"]].concat());
+        command.env("TMPDIR", theirs.path());
+        Ended::of(command)
+    };
+    std::os::unix::fs::chown(theirs.path(), Some(65534), None).expect("another owner");
+    run().ends(5, &["temporary files would go to", "set TMPDIR"]);
+    std::os::unix::fs::chown(theirs.path(), Some(0), None).expect("its owner");
+    fs::set_permissions(theirs.path(), fs::Permissions::from_mode(0o777)).expect("a mode");
+    run().ends(5, &["temporary files would go to"]);
+    fs::set_permissions(theirs.path(), fs::Permissions::from_mode(0o1777)).expect("a mode");
+    run().ends(0, &[]);
+}

@@ -232,6 +232,74 @@ fn a_loop_on_a_removed_node_protects_both() {
     assert!(text.contains(&says), "{text}");
 }
 
+/// Two loop devices on one disk, a loop on a loop on a mounted file, and a file that is seen through an overlay.
+#[test]
+#[ignore = "root"]
+fn whoever_shares_anything_below_is_a_user() {
+    let below = LoopDevice::new(SIZE_BYTES);
+    let (one, other) = (
+        LoopDevice::over(&below.device.node()),
+        LoopDevice::over(&below.device.node()),
+    );
+    run("mkfs.ext4", &["-q", "-E", "nodiscard", &one.node()]);
+    let mounted = Mounted::new(&one.node());
+    let text = refusal(&other.node());
+    let says = format!(
+        "{} is what {} reads from",
+        below.device.name, one.device.name
+    );
+    assert!(text.contains(&says), "{text}");
+    drop(mounted);
+
+    let directory = tempfile::TempDir::new().expect("a temporary directory");
+    let image = directory.path().join("disk.img");
+    std::fs::File::create(&image)
+        .and_then(|file| file.set_len(SIZE_BYTES))
+        .expect("a sparse file");
+    let user = LoopDevice::over(&image);
+    run("mkfs.ext4", &["-q", "-E", "nodiscard", &user.node()]);
+    let _mounted = Mounted::new(&user.node());
+    let middle = LoopDevice::over(&image);
+    let top = LoopDevice::over(&middle.device.node());
+    let text = refusal(&top.node());
+    let says = format!(
+        "{} is on the same file as {}",
+        middle.device.name, user.device.name
+    );
+    assert!(text.contains(&says), "{text}");
+
+    let overlay = tempfile::TempDir::new_in("/dev/shm").expect("a temporary directory");
+    let at = |name: &str| overlay.path().join(name).display().to_string();
+    for name in ["lower", "upper", "work", "merged"] {
+        std::fs::create_dir(at(name)).expect("a directory");
+    }
+    let plain = overlay.path().join("upper/disk.img");
+    std::fs::File::create(&plain)
+        .and_then(|file| file.set_len(SIZE_BYTES))
+        .expect("a sparse file");
+    let options = format!(
+        "lowerdir={},upperdir={},workdir={}",
+        at("lower"),
+        at("upper"),
+        at("work")
+    );
+    let merged = at("merged");
+    let is_mounted = std::process::Command::new("mount")
+        .args(["-t", "overlay", "none", "-o", &options, &merged])
+        .status();
+    if !is_mounted.is_ok_and(|status| status.success()) {
+        return println!("skipped: this kernel has no overlay");
+    }
+    {
+        let through = LoopDevice::over(&overlay.path().join("merged/disk.img"));
+        let direct = LoopDevice::over(&plain);
+        let text = refusal(&direct.node());
+        let says = format!("is on the same file as {}", through.device.name);
+        assert!(text.contains(&says), "{text}");
+    }
+    run("umount", &[&merged]);
+}
+
 #[test]
 #[ignore = "root"]
 fn a_user_that_leaves_no_name_is_found_by_exclusive_open() {

@@ -346,17 +346,8 @@ fn refuse_living(left: &LeftBehind) -> Result<()> {
 /// Keeps a journal under a name that is no longer taken for one; returns that name.
 pub fn set_aside(path: &Path) -> Result<PathBuf> {
     let path = &in_directory(path)?;
-    if let Some(Found::LeftBehind(left)) = read(path)?
-        && left.record.is_alive()
-    {
-        return Err(Failure::refused(
-            format!(
-                "process {} is at work and needs {}",
-                left.pid,
-                path.display()
-            ),
-            "end it first; it then puts everything back",
-        ));
+    if let Some(Found::LeftBehind(left)) = read(path)? {
+        refuse_living(&left)?;
     }
     let aside = (1..).map(|number| path.with_extension(format!("set-aside-{number}")));
     let aside = aside
@@ -372,11 +363,12 @@ fn in_directory(path: &Path) -> Result<PathBuf> {
     let directory = directory();
     let name = path.file_name().unwrap_or_default();
     let there = directory.join(name);
+    let absolute = |path: &Path| std::path::absolute(path).ok();
     let is_there = there
         .extension()
         .is_some_and(|extension| extension == "json")
-        && fs::symlink_metadata(&there).is_ok_and(|found| found.is_file())
-        && (path == Path::new(name) || std::path::absolute(path).is_ok_and(|path| path == there));
+        && fs::symlink_metadata(&there).is_ok()
+        && (path == Path::new(name) || absolute(path) == absolute(&there));
     if is_there {
         return Ok(there);
     }

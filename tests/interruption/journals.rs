@@ -3,6 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
+use iosched::output;
+
 use super::*;
 
 /// What a killed run and its killed guardian leave: a changed disk and its journal.
@@ -224,4 +226,119 @@ fn boots_machines_and_disks_are_told_apart() {
     fs::write(&left.journal, &whole).expect("a journal");
     left.restore(&[]).ends(0, &[]);
     left.is(&left.before);
+}
+
+/// Putting back never writes beside whoever holds the disk's lock, and goes on whoever reads its output.
+#[test]
+#[ignore = "root"]
+fn a_locked_disk_is_not_written_and_a_lost_reader_changes_nothing() {
+    if !has_restore() {
+        return;
+    }
+    let left = Left::behind();
+    let lock = iosched::lock::try_take(&left.disk.device).expect("a lock");
+    left.restore(&[])
+        .ends(1, &["is locked by process", "iosched restore"]);
+    left.is(&left.changed);
+    assert!(left.journal.exists());
+    drop(lock);
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let binary = Path::new(BINARY).with_file_name("iosched");
+    let mut command = left.program.command_of(&binary, &["restore"]);
+    let status = command.stdout(writer).status().expect("restore");
+    assert!(status.success(), "{status}");
+    left.is(&left.before);
+    assert!(left.program.journals().is_empty());
+}
+
+/// Each of these stood in the way of the others.
+#[test]
+#[ignore = "root"]
+fn odd_journals_do_not_keep_others_from_being_put_back() {
+    if !has_restore() {
+        return;
+    }
+    let left = Left::behind();
+    let foreign = left.journal.with_file_name("1-1.json");
+    let text = fs::read_to_string(&left.journal).expect("a journal");
+    let mut journal: Value = serde_json::from_str(&text).expect("JSON");
+    journal["boot_id"] = Value::from("another");
+    journal["machine_id"] = Value::from("0".repeat(32));
+    output::write_private(&foreign, journal.to_string().as_bytes()).expect("a journal");
+    let link = left.journal.with_file_name("2-2.json");
+    std::os::unix::fs::symlink("/no/such/file", &link).expect("a link");
+    left.next_run().ends(5, &["2-2.json", "--set-aside"]);
+    left.restore(&[]).ends(1, &["2-2.json"]);
+    left.is(&left.before);
+    assert!(!left.journal.exists());
+    left.restore(&["--set-aside", "2-2.json"]).ends(0, &[]);
+    if foreign.exists() {
+        left.restore(&["--set-aside", "1-1.json"]).ends(0, &[]);
+    }
+    left.next_run().ends(0, &[]);
+}
+
+/// Whether a process of another PID namespace is alive cannot be asked; and a living one is never undone.
+#[test]
+#[ignore = "root"]
+fn what_may_be_at_work_is_not_undone() {
+    if !has_restore() {
+        return;
+    }
+    let running = Running::start();
+    let [journal] = <[PathBuf; 1]>::try_from(running.program.journals()).expect("one journal");
+    let name = journal.display().to_string();
+    for word in ["--trust", "--set-aside"] {
+        let ended = restore(&running.program, &[word, &name]).expect("the second binary");
+        ended.ends(5, &["is at work and needs"]);
+    }
+    end(running.child, interrupt).ends(130, &[]);
+
+    let left = Left::behind();
+    left.rewrite(|journal| journal["pid_namespace"] = Value::from("pid:[1]"));
+    left.next_run()
+        .ends(5, &["another PID namespace", "--trust"]);
+    left.restore(&[]).ends(1, &["another PID namespace"]);
+    left.is(&left.changed);
+    left.restore(&["--trust", &left.name()]).ends(0, &[]);
+    left.is(&left.before);
+}
+
+#[test]
+#[ignore = "root"]
+fn a_command_line_need_not_be_text() {
+    use std::os::unix::ffi::OsStrExt;
+    let (disk, program) = (LoopDevice::of_a_user(), Program::new(BINARY));
+    let node = disk.node();
+    let two = [
+        "run", &node, "--arm", "none", "--arm", "kyber", "--rounds", "1",
+    ];
+    let mut command = program.command(&[&two[..], &["-o", "result", "--", "true"]].concat());
+    command.arg(std::ffi::OsStr::from_bytes(b"\xff"));
+    Ended::of(command).ends(0, &[]);
+}
+
+/// As `nohup` starts it.
+#[test]
+#[ignore = "root"]
+fn an_ignored_hang_up_stays_ignored() {
+    let (disk, program) = (LoopDevice::of_a_user(), Program::new(BINARY));
+    let node = disk.node();
+    let how = ["--rounds", "40", "-o", "result", "--", "sleep", "0.1"];
+    let run = [
+        &[BINARY, "run", &node, "--arm", "none", "--arm", "bfq"][..],
+        &how,
+    ]
+    .concat();
+    let mut child = Started::of(&mut program.command_of(Path::new("nohup"), &run));
+    child.until(Duration::from_secs(60), "a round", || {
+        Running::rounds(&program) >= 1
+    });
+    send(child.id(), Signal::HUP);
+    let rounds = Running::rounds(&program);
+    child.until(SOON, "a round after it", || {
+        Running::rounds(&program) > rounds
+    });
+    end(child, interrupt).ends(130, &[]);
 }
