@@ -15,6 +15,7 @@ use super::job_file::JobFile;
 use super::{CgroupRef, Fixed, Outcome, Round, Running, Workload, in_file, names};
 use crate::failure::{Failure, Kind, kind_of};
 use crate::input;
+use crate::interrupt;
 
 /// Histogram bins in nanoseconds and `json+` as read here came with version 3.
 const OLDEST_MAJOR: u32 = 3;
@@ -55,8 +56,13 @@ impl Fio {
     /// A job file of the user's; `devices` are those that its `filename=` may name.
     pub fn from_job_file(path: &Path, devices: &[PathBuf]) -> Result<Self> {
         let file = path.display().to_string();
-        let text = input::read_text(path, input::JOB_FILE_LIMIT)
-            .map_err(|e| Failure::usage(format!("cannot read the job file {file}: {e}"), ""))?;
+        let text =
+            input::read_text(path, input::JOB_FILE_LIMIT).map_err(
+                |e| match interrupt::received() {
+                    Some(signal) => Failure::interrupted(signal),
+                    None => Failure::usage(format!("cannot read the job file {file}: {e}"), ""),
+                },
+            )?;
         let part = Part {
             label: "fio".to_owned(),
             job: JobFile::parse(&file, &text, devices)?,

@@ -244,6 +244,32 @@ fn another_hand_is_noticed_and_not_undone_before_the_end() {
 
 #[test]
 #[ignore = "root"]
+fn another_hand_ends_a_rotation() {
+    let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
+    disk.set("scheduler", "none");
+    let before = state(&disk);
+    let _load = Load::on(&disk);
+    let mut terminal = started(&program, &disk, (120, 40));
+    terminal.keys("F");
+    terminal.until("Rotate the schedulers");
+    terminal.keys("\r");
+    terminal.until("rotating, block");
+    // Rounds are long: nobody else switches now.
+    std::thread::sleep(Duration::from_millis(1500));
+    let other = if disk.get("scheduler").contains("[bfq]") {
+        "kyber"
+    } else {
+        "bfq"
+    };
+    disk.set("scheduler", other);
+    terminal.until("the rotation has ended");
+    terminal.keys("q");
+    assert_eq!(terminal.end().0.code(), Some(0));
+    assert_eq!(state(&disk), before);
+}
+
+#[test]
+#[ignore = "root"]
 fn signals_put_back_the_scheduler_and_the_terminal() {
     let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
     disk.set("scheduler", "none");

@@ -88,6 +88,8 @@ struct Work {
     screen: Screen,
     next: Instant,
     rotation: Option<Rotation>,
+    /// Another program that switched the disk under the rotation.
+    rival: Option<String>,
     control: Control,
     report: Box<dyn Fn(Report)>,
 }
@@ -141,6 +143,7 @@ impl Work {
             screen: Screen::Overview,
             next: Instant::now() + FIRST.min(setup.interval),
             rotation: None,
+            rival: None,
             control: setup.control,
             report,
         }
@@ -181,6 +184,9 @@ impl Work {
         if is_settled || now >= self.next {
             self.sample()?;
         }
+        if self.ends_for_a_rival()? {
+            return Ok(());
+        }
         let Some(rotation) = self
             .rotation
             .as_mut()
@@ -196,6 +202,16 @@ impl Work {
             }
             Step::Flip => self.next_round(),
         }
+    }
+
+    /// Two that switch a disk at the same moment can crash the kernel: there is no fight.
+    fn ends_for_a_rival(&mut self) -> Result<bool> {
+        let (Some(rival), Some(_)) = (self.rival.take(), &self.rotation) else {
+            return Ok(false);
+        };
+        self.stop_rotating()?;
+        self.say(format!("{rival}: the rotation has ended"));
+        Ok(true)
     }
 
     /// Nothing is read that nobody looks at. Screens that show percentiles of processes have them from the second
@@ -217,10 +233,9 @@ impl Work {
                 .as_mut()
                 .filter(|rotation| rotation.device() == flip.device)
             {
-                rotation.disturb(format!(
-                    "somebody else switched {} to {}",
-                    flip.from, flip.to
-                ));
+                let rival = format!("somebody else switched {} to {}", flip.from, flip.to);
+                rotation.disturb(rival.clone());
+                self.rival = Some(rival);
             }
             (self.report)(Report::Flipped(flip));
         }
@@ -338,6 +353,9 @@ impl Work {
 
     fn next_round(&mut self) -> Result<()> {
         self.sample()?;
+        if self.ends_for_a_rival()? {
+            return Ok(());
+        }
         let Some(mut rotation) = self.rotation.take() else {
             return Ok(());
         };
