@@ -26,8 +26,8 @@ const BUSY_PAUSE: Duration = Duration::from_millis(20);
 /// `statfs` of sysfs.
 const SYSFS_MAGIC: u64 = 0x6265_6572;
 
-/// Disks with a write that has not returned: another one would wait behind it.
-static STUCK: Mutex<Vec<Device>> = Mutex::new(Vec::new());
+/// Disks with a write that has not returned, and the process that is in it: another write would wait behind it.
+static STUCK: Mutex<Vec<(Device, u32)>> = Mutex::new(Vec::new());
 
 /// Writes `value` to the attribute `name` below `queue/`, and returns how long the kernel took for it.
 pub(super) fn write(device: &Device, name: &str, value: &str) -> Result<Duration> {
@@ -46,14 +46,14 @@ pub(super) fn write(device: &Device, name: &str, value: &str) -> Result<Duration
             }
             Written::Failed(error) => return Err(error).with_context(at),
             Written::Stuck { pid, stack } => {
-                stuck().push(device.clone());
+                stuck().push((device.clone(), pid));
                 return Err(stuck_failure(device, name, pid, &stack));
             }
         }
     }
 }
 
-fn stuck() -> std::sync::MutexGuard<'static, Vec<Device>> {
+fn stuck() -> std::sync::MutexGuard<'static, Vec<(Device, u32)>> {
     STUCK
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -61,7 +61,9 @@ fn stuck() -> std::sync::MutexGuard<'static, Vec<Device>> {
 
 /// What sysfs shows of such a disk is what will be overwritten when the write returns.
 pub(super) fn refuse_stuck(device: &Device) -> Result<()> {
-    if stuck().contains(device) {
+    let mut stuck = stuck();
+    stuck.retain(|(_, pid)| !writer::has_ended(*pid));
+    if stuck.iter().any(|(other, _)| other == device) {
         return Err(Failure::runtime(
             format!(
                 "{}: an earlier write to its queue has not returned",

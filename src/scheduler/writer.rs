@@ -58,6 +58,15 @@ pub(super) fn write(file: &File, bytes: &[u8], patience: Duration) -> Result<Wri
     }
 }
 
+/// Whether a child that was left alone is out of its write.
+pub(super) fn has_ended(pid: u32) -> bool {
+    let pid = Pid::from_raw(pid as i32);
+    !matches!(
+        retry_on_intr(|| waitpid(pid, WaitOptions::NOHANG)),
+        Ok(None)
+    )
+}
+
 /// Without a limit to the time.
 fn by_this_process(mut file: &File, bytes: &[u8]) -> Written {
     let begin = std::time::Instant::now();
@@ -180,8 +189,11 @@ mod tests {
         assert!(stack.starts_with("    "), "{stack}");
         // The child has both ends of the pipe, too: it waits for itself.
         drop((reader, pipe));
-        let pid = Pid::from_raw(pid as i32).unwrap();
-        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-        waitpid(Some(pid), WaitOptions::empty()).unwrap();
+        assert!(!has_ended(pid));
+        let killed = Pid::from_raw(pid as i32).unwrap();
+        rustix::process::kill_process(killed, rustix::process::Signal::KILL).unwrap();
+        while !has_ended(pid) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 }
