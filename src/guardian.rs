@@ -151,7 +151,7 @@ fn give_up(why: &str) {
     interrupt::end_because(&format!("the guardian process was killed, and {why}"));
 }
 
-/// None: it is no longer to be watched.
+/// Waits until the guardian has ended. None: the watch itself is to end.
 fn wait_for_end(pid: u32, stopped: &OwnedFd) -> Result<Option<()>> {
     let pid = Pid::from_raw(pid as i32).context("a process number")?;
     // It is our child, and nobody has waited for it: the number is still its own.

@@ -102,7 +102,7 @@ fn tampered(document: &Value, changes: Changes) -> Vec<u8> {
     serde_json::to_vec(&document).unwrap()
 }
 
-/// Of each kind of value.
+/// One of each kind of value.
 fn known_option() -> impl Strategy<Value = &'static str> {
     select(vec![
         "description",

@@ -47,7 +47,7 @@ pub enum Outcome {
     Busy(Option<Holder>),
 }
 
-/// Without waiting. The node is opened for reading: closing it makes no event.
+/// Does not wait. The node is opened for reading: closing it makes no event.
 pub fn try_take(device: &Device) -> Result<Outcome> {
     let node = device.node();
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;

@@ -22,7 +22,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
 const SIZE_BYTES: u64 = 64 << 20;
 const PATIENCE: Duration = Duration::from_secs(40);
 const CANARY: &[u8] = b"what nobody may overwrite";
-/// Where the canary lies, and where the workload would write.
+/// The place of the canary, which the workload would overwrite.
 const PLACE: u64 = 32 << 20;
 
 /// A run that asks its question on a terminal of its own.

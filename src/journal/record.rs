@@ -14,7 +14,7 @@ pub(super) struct Record {
     pub format: u32,
     pub process: ProcessId,
     pub boot_id: String,
-    /// Of `/etc/machine-id`; a journal may lie on a disk that was moved or copied.
+    /// The content of `/etc/machine-id`: a journal may lie on a disk that was moved or copied.
     #[serde(default)]
     pub machine_id: Option<String>,
     /// Whether a process is alive can be asked only where its number means it.
@@ -28,7 +28,7 @@ pub(super) struct Record {
     pub entries: Vec<(u64, Undo)>,
 }
 
-/// Where and when a journal was written, as far as it matters for what can still be undone.
+/// The boot and the machine that a journal was written in: they decide what can still be undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     ThisBoot,
@@ -90,7 +90,7 @@ pub(super) struct ProcessId {
 }
 
 impl ProcessId {
-    /// Of the name of a journal, or of a copy of it: `PID-START.json...`.
+    /// The process that a journal, or an unfinished copy of one, is named after: `PID-START.json...`.
     pub fn of_name(name: &str) -> Option<Self> {
         let (numbers, _) = name.trim_start_matches('.').split_once(".json")?;
         let (pid, start) = numbers.split_once('-')?;

@@ -47,7 +47,7 @@ pub(super) fn found(device: &Device) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Without arguments that change anything: it opens the disk for reading.
+/// `wipefs` erases nothing without `--all` or `--offset`: it opens the disk for reading.
 fn on(node: &Path) -> Result<BTreeSet<String>> {
     let arguments = [OsStr::new("--json"), node.as_os_str()];
     let answer = ask(OsStr::new(PROGRAM), &arguments, LIMITS)?;

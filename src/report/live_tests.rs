@@ -122,7 +122,7 @@ fn the_stages_of_a_process_are_of_its_reads_and_writes() {
     assert_eq!(record.processes[1].stages, None);
 }
 
-/// Of one I/O the histogram knows the cell, whose middle may be above it; the longest is exact.
+/// A histogram knows only the cell of an I/O, and the middle of the cell may be above it; the maximum is exact.
 #[test]
 fn no_percentile_is_above_the_longest() {
     for ns in [65_600, 65_536, 1_000_001] {

@@ -67,7 +67,7 @@ pub(super) fn has_ended(pid: u32) -> bool {
     )
 }
 
-/// Without a limit to the time.
+/// The same write without a child, and so without a limit to its time.
 fn by_this_process(mut file: &File, bytes: &[u8]) -> Written {
     let begin = std::time::Instant::now();
     match file.write_all(bytes) {
@@ -138,7 +138,7 @@ fn answer_within(reader: &OwnedFd, patience: Duration) -> Result<Option<Written>
     }))
 }
 
-/// Where in the kernel it is, as far as this user is told.
+/// The place in the kernel where a process waits, as far as the kernel tells this user.
 fn stack_of(pid: Pid) -> String {
     let read = |name| fs::read_to_string(format!("/proc/{}/{name}", pid.as_raw_nonzero()));
     let text = read("stack")

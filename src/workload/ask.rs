@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub time: Duration,
-    /// Of standard output, and of standard error.
+    /// The limit for standard output, and the same for standard error.
     pub bytes: usize,
 }
 

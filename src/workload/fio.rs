@@ -21,7 +21,7 @@ use crate::interrupt;
 const OLDEST_MAJOR: u32 = 3;
 /// Beyond its time a fio has this long to write its result.
 const HANG_GUARD: Duration = Duration::from_secs(30);
-/// Of what a fio may take and say to tell its version.
+/// The time and the words that fio may use to tell its version.
 const VERSION_LIMITS: Limits = Limits {
     time: Duration::from_secs(10),
     bytes: 4096,

@@ -93,7 +93,7 @@ const SERVICES: &[&str] = &[
     "roundrobin",
     "sequential",
 ];
-/// With a colon and a path behind it, `mem` would map a file: hence words alone.
+/// `mem` followed by a colon and a path would map a file: only the plain words are accepted.
 const MEMORY: &[&str] = &["malloc", "shm", "shmhuge", "mmap", "mmaphuge", "mmapshared"];
 const CHECKSUMS: &[&str] = &[
     "0",
@@ -206,7 +206,7 @@ const OPTIONS: &[(Rule, &str)] = &[
     ),
     (Word(&["inline", "offload"]), "io_submit_mode"),
     (Switch, "serialize_overlap"),
-    // Of the engines alone.
+    // Options that only some engines have.
     (
         Switch,
         "hipri userspace_reap libaio_vectored fixedbufs registerfiles sqthread_poll nowait \

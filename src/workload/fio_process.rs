@@ -64,7 +64,7 @@ impl FioProcess {
             lead,
         };
         let job_file = file("fio");
-        // Of another process with this label it would be there already.
+        // The file exists if another process has the same label: then this fails.
         File::create_new(&job_file)
             .and_then(|mut file| file.write_all(part.job.for_round(&window).as_bytes()))
             .with_context(|| format!("writing {}", job_file.display()))?;

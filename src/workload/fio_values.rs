@@ -76,14 +76,14 @@ fn problem(key: &str, value: &str, rule: Rule) -> String {
         ),
         Rule::Switch => "is neither 0 nor 1".to_owned(),
         Rule::Numbers => "is no number, nor a list of numbers".to_owned(),
-        Rule::Shares => "is no list of sizes and shares".to_owned(),
+        Rule::Shares => "is not a list of sizes and shares".to_owned(),
         Rule::Word(words) | Rule::WordAndNumbers(words) | Rule::WordAndShares(words) => {
             format!(
                 "is none of the values that iosched knows: {}",
                 words.join(", ")
             )
         }
-        Rule::Nodes => "is no list of NUMA nodes".to_owned(),
+        Rule::Nodes => "is not a list of NUMA nodes".to_owned(),
         Rule::WholeName if names::is_plain(value) => {
             "would write into a file of the round; take another name".to_owned()
         }
@@ -114,7 +114,7 @@ fn are_shares(text: &str) -> bool {
     })
 }
 
-/// With a unit: 4k, 1.5, 50%, 0x1f, 10ms, 3z.
+/// A number that may have a unit: 4k, 1.5, 50%, 0x1f, 10ms, 3z.
 fn is_number(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit())
         && text

@@ -87,7 +87,7 @@ fn an_option_that_is_not_known_is_refused_and_a_similar_one_named() {
         ("IODEPTH=8", "did you mean iodepth?"),
         ("blocksise=4k", "did you mean blocksize?"),
         ("write_lat_logs=x", "did you mean write_lat_log?"),
-        // Of an engine that is not accepted.
+        // An option of an engine that is not accepted.
         ("hostname=example.org", "not an option of fio"),
         ("ioengine_so_path=x", "not an option of fio"),
         ("=4k", "not an option of fio"),
@@ -296,7 +296,7 @@ fn no_line_is_longer_than_what_fio_reads_at_once() {
 fn all_names_of_an_option_are_one() {
     let text = "[a]\nreadwrite=write\nrw=read\nblocksize=4k\n";
     let file = parse(text).unwrap();
-    // Of two, which fio may sort, only the last remains.
+    // fio may sort two settings of one option; only the last one is kept.
     assert_eq!(file.text(), "[a]\nrw=read\nblocksize=4k\n");
     assert!(!file.writes());
     assert!(parse("[a]\nrw=read\nreadwrite=write\n").unwrap().writes());

@@ -1,6 +1,6 @@
 //! Names from outside by which files, control groups and rows of a report are called. Pure.
 
-/// Of a name by which fio or a round calls files.
+/// The longest name of a file that fio or a round makes.
 const LONGEST_PLAIN: usize = 128;
 const LONGEST_LABEL: usize = 64;
 const LONGEST_WORKLOAD: usize = 200;

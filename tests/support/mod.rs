@@ -55,7 +55,7 @@ impl LoopDevice {
         device
     }
 
-    /// With settings of its user's, the hidden depth among them.
+    /// A disk whose user has changed its settings, the hidden depth among them.
     pub fn of_a_user() -> Self {
         let disk = Self::in_memory(64 << 20);
         disk.set("scheduler", "none");

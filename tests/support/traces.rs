@@ -91,7 +91,7 @@ pub fn children_of(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Of a process that ran as `program`: what it made, its journals, and guardians of them.
+/// What a process that ran as `program` has left: what it made, its journals, and their guardians.
 pub fn left_by(program: &Program, pid: u32) -> Vec<String> {
     let mut left = traces_of(pid);
     let journals = program.journals().into_iter();

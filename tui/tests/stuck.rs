@@ -108,7 +108,7 @@ fn a_write_that_does_not_return_is_reported_and_undone_when_it_does() {
         took < Duration::from_secs(60),
         "{took:?}: it waits with the kernel"
     );
-    // Where it is: in the freeze of the queue, in the words of this kernel.
+    // The place: in the freeze of the queue, in this kernel's words.
     let names_a_place = ["freeze", "elevator", "blk", "elv", "schedule"];
     assert!(
         names_a_place.iter().any(|word| ended.stderr.contains(word)),

@@ -104,7 +104,7 @@ pub fn seed(wanted: Option<u32>) -> u64 {
     u64::from(wanted.unwrap_or_else(from_clock))
 }
 
-/// Where the result goes, None for stdout; refused now rather than after hours of rounds.
+/// The result file, None for stdout. A file that cannot be written is refused now, not after hours of rounds.
 pub fn output(wanted: Option<&Path>, force: bool, default_stem: &str) -> Result<Option<PathBuf>> {
     let path = match wanted {
         Some(path) if path == Path::new("-") => {

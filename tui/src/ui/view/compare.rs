@@ -28,7 +28,7 @@ use crate::ui::model::Model;
 
 /// An arm's name is no longer than that.
 const LABEL: usize = 24;
-/// Of notes, where there are rows for more of the picture.
+/// The most notes, where there are rows for more of the picture.
 const NOTES: u16 = 4;
 
 /// The arms with what is drawn of each.
@@ -124,7 +124,7 @@ fn measured_is_g2d(model: &Model) -> bool {
     sample.is_some_and(|measured| measured.queue_wait_is_g2d)
 }
 
-/// Of pictures and table alike: a quarter of the width, as far as that is enough for the kernel's own names.
+/// The width of the labels, in pictures and table alike: a quarter, if the kernel's own names fit into it.
 fn label_width(sides: &Sides<'_>, room: u16) -> u16 {
     let labels = sides.arms.iter().map(|(arm, _)| fit::width(&arm.label));
     let most = LABEL.min(usize::from(room / 4)).max(12);

@@ -15,7 +15,7 @@ use super::{line, text_lines};
 use crate::ui::model::{Dialog, Model};
 use crate::ui::sample::Flip;
 
-/// Of the box, with its border and a column of space on either side.
+/// The width of the box, with its border and a column of space on either side.
 const WIDEST: u16 = 72;
 const BORDER: u16 = 4;
 

@@ -23,7 +23,7 @@ use crate::ui::sample::Measured;
 use crate::ui::update::name_of;
 
 const BAR: usize = 10;
-/// Of a row's name, at least and at most.
+/// The least and the largest width of a row's name.
 const NAME: (u16, u16) = (14, 40);
 
 pub fn render(frame: &mut Frame, area: Rect, model: &Model) {

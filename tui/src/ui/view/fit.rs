@@ -7,7 +7,7 @@ use ratatui::text::Span;
 
 pub use pieces::{Piece, line, plain_line};
 
-/// Of a number before them: they never part.
+/// Units of a number before them: the two never part.
 const UNITS: [&str; 28] = [
     "ns", "us", "ms", "s", "min", "h", "y", "%", "B", "kB", "MB", "GB", "TB", "PB", "EB", "B/s",
     "kB/s", "MB/s", "GB/s", "TB/s", "PB/s", "EB/s", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB",
@@ -148,7 +148,7 @@ fn unfinished(line: &str, room: usize) -> String {
     kept.join(" ")
 }
 
-/// Of whole texts as many as there are rows for.
+/// As many whole texts as there are rows for.
 pub fn paragraphs<T: AsRef<str>>(
     texts: impl IntoIterator<Item = T>,
     room: usize,

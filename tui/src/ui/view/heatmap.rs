@@ -171,7 +171,7 @@ pub fn schedulers(frame: &mut Frame, area: Rect, model: &Model, moments: &[&Mome
     }
 }
 
-/// Of the first column and of the last one.
+/// The times of the first and of the last column.
 fn times(frame: &mut Frame, area: Rect, model: &Model, moments: &[&Moment]) {
     let Some((first, last)) = moments.first().zip(moments.last()) else {
         return;

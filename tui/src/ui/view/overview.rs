@@ -27,7 +27,7 @@ use crate::ui::model::Model;
 
 /// Two titles, a line of blocks below each, and the axis.
 const HISTOGRAMS: u16 = 5;
-/// Without root: the counters and the title, and some lines of what is missing.
+/// The rows of a user without root: counters, title, and some lines on what is missing.
 const COUNTERS: u16 = 5;
 
 pub fn render(frame: &mut Frame, area: Rect, model: &Model) {

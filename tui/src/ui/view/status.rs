@@ -9,7 +9,7 @@ use crate::ui::action::Screen;
 use crate::ui::model::{Dialog, Model};
 use crate::ui::sample::Side;
 
-/// Of a device or a scheduler, where there is room for more and where there is not.
+/// The width of a device or scheduler name, with and without room for more.
 const NAME: [usize; 2] = [32, 12];
 
 /// At last the present screen alone has its name.

@@ -33,7 +33,7 @@ pub fn least_rows(sides: &Sides<'_>, is_overlaid: bool) -> u16 {
     }
 }
 
-/// Of the rows those that equally high strips can use.
+/// The number of rows that strips of equal height can use.
 pub fn useful_rows(sides: &Sides<'_>, is_overlaid: bool, rows: u16) -> u16 {
     let arms = sides.arms.len().max(1) as u16;
     if is_overlaid {

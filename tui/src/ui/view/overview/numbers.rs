@@ -1,4 +1,4 @@
-//! The numbers of the overview, and what is told of them without rights.
+//! The numbers of the overview, and those that a user without rights sees.
 
 use iosched::report::live::LiveOp;
 use iosched::report::units::{count, share, throughput, time};

@@ -106,7 +106,7 @@ impl Sweep {
             let known = Known::of(&model);
             for (width, height) in at(index) {
                 self.screens += 1;
-                // The panic itself is told by its hook.
+                // The panic hook has printed the panic itself.
                 let draw = AssertUnwindSafe(|| drawn(&model, (width, height)));
                 let complaints = match catch_unwind(draw) {
                     Ok(terminal) => known.complaints(terminal.backend().buffer()),

@@ -258,7 +258,7 @@ fn widen(measured: &mut Measured) {
     }
 }
 
-/// Where there is little or nothing to show.
+/// Models with little or nothing to show.
 pub fn poor() -> Vec<(&'static str, Model)> {
     let palette = data::empty().palette;
     let mut waiting = data::empty();

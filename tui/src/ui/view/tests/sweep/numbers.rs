@@ -68,7 +68,7 @@ impl Numbers {
         self.text(&units::throughput(bytes).replace("/s", ""));
     }
 
-    /// Of a request: powers of two.
+    /// The bytes of a request: powers of two.
     fn size(&mut self, bytes: f64) {
         let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"].into_iter();
         for (unit, power) in units.zip(1..) {

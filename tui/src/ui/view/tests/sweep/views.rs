@@ -89,7 +89,7 @@ pub const VIEWS: [View; 19] = [
     }),
 ];
 
-/// Of the comparison, else all that can be chosen.
+/// The arms of the comparison, else all that can be chosen.
 fn arms(model: &Model) -> Vec<String> {
     let seen: Vec<String> = match model.devices.first() {
         Some(device) => device
