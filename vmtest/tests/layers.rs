@@ -21,7 +21,7 @@ fn ab(program: &Program, devices: &[&str], arguments: &[&[&str]]) -> Ended {
     let start = [
         &["run"],
         devices,
-        &["-o", "result", "--arm", "none", "--arm", "bfq"],
+        &["-o", "result", "--force", "--arm", "none", "--arm", "bfq"],
     ]
     .concat();
     program.run(&[&start, &arguments.concat()[..]].concat())
