@@ -141,6 +141,10 @@ fn a_journal_that_cannot_be_read_stops_every_run_and_is_set_aside_on_the_users_w
     left.is(&left.changed);
     left.next_run().ends(0, &[]);
     left.is(&left.changed);
+    // The test's own end: what the killed run made besides is not forgotten.
+    output::write_private(&left.journal, &whole).expect("a journal");
+    left.restore(&[]).ends(0, &[]);
+    left.is(&left.before);
 }
 
 /// Whoever may write in the directory may have put any journal there.
