@@ -6,7 +6,7 @@
 //! arm     rounds  I/Os   p50   p95   p99  p99.9   p99 to none
 //! what was left out
 //! ```
-//! Where rows are rare the notes go first, then the title, then the pictures, which are of all arms or of none. Of a table
+//! When rows are scarce, the notes are dropped first, then the title, then the pictures, which are of all arms or of none. Of a table
 //! that is still too high the rows around the chosen one are shown.
 
 mod notes;

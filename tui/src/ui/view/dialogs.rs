@@ -1,6 +1,6 @@
 //! Questions, in a box over the screen: what is going to be changed, and what else changes with it.
 //!
-//! Where rows are rare the explanations go first; of a long list the rows around the chosen one are shown.
+//! When rows are scarce, the explanations are dropped first; of a long list the rows around the chosen one are shown.
 
 use iosched::report::units::time;
 use iosched::scheduler::State;

@@ -4,7 +4,7 @@
 //! who waits for whom: NAME   11.7 ms behind NAME 97.6 %, itself 2.38 %
 //! shares over time, a line for each
 //! ```
-//! Where rows are rare the shares over time go first, then who waits for whom, then the index.
+//! When rows are scarce, the shares over time are dropped first, then who waits for whom, then the index.
 
 use iosched::report::live::{LiveFairness, LiveProcess};
 use iosched::report::units::{count, share, time};
@@ -100,7 +100,7 @@ fn index(measured: &Measured, room: u16) -> [Line<'static>; 2] {
     ]
 }
 
-/// Where columns are rare the counts of starvation go first, then the bar, backlogged, starved, and the bytes.
+/// When columns are scarce, the counts of starvation are dropped first, then the bar, backlogged, starved, and the bytes.
 fn shares(frame: &mut Frame, area: Rect, model: &Model, rows: &[(&LiveProcess, &LiveFairness)]) {
     let shown = &rows[..rows.len().min(usize::from(area.height.saturating_sub(1)))];
     let bar = |(row, (_, fairness)): (usize, &(&LiveProcess, &LiveFairness))| {

@@ -2,7 +2,7 @@
 //! reordered 12 %   overtakes ...        numbers
 //! [LBA over time as started] [as issued]
 //! ```
-//! Where rows are rare the picture of the starts goes first, then that of the issues, then the last numbers.
+//! When rows are scarce, the picture of the starts is dropped first, then that of the issues, then the last numbers.
 
 use iosched::order::Dispatch;
 use iosched::report::live::LiveOrder;

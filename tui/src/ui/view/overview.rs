@@ -9,7 +9,7 @@
 //! [histogram of device time]
 //! [the busiest processes]
 //! ```
-//! Where rows are rare the settings go first, then the schedulers, the histograms, the disk, where an I/O's time goes, and
+//! When rows are scarce, the settings are dropped first, then the schedulers, the histograms, the disk, where an I/O's time goes, and
 //! the processes.
 
 mod numbers;

@@ -1,6 +1,6 @@
 //! One process: its own histograms of queue wait and device time, reads and writes.
 //!
-//! Where rows are rare the pictures go first, then the line of its shares; each histogram keeps its line of percentiles.
+//! When rows are scarce, the pictures are dropped first, then the line of its shares; each histogram keeps its line of percentiles.
 
 use iosched::histogram::Histogram;
 use iosched::report::live::LiveProcess;

@@ -1,7 +1,7 @@
 //! ```text
 //!   PID  COMMAND  CGROUP        IOPS  throughput  share | wait p50 p99 max | device p50 p99 | merged  starved
 //! ```
-//! Where columns are rare the reads and writes go first, then the merges, what is merged, the device, starved, the
+//! When columns are scarce, the reads and writes are dropped first, then the merges, what is merged, the device, starved, the
 //! longest wait, p99, the control group, the share, the PID and the throughput.
 
 use iosched::report::live::LiveProcess;

@@ -57,7 +57,7 @@ pub fn strips(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
         width: area.width.saturating_sub(width + 1),
         height,
     };
-    // Where there is a line to spare, the percentiles stand below the blocks.
+    // The percentiles stand below the blocks if there is a line to spare.
     let with_marks = each >= 3;
     let height = each - u16::from(with_marks);
     let columns = usize::from(drawn(area.y, 1).width);

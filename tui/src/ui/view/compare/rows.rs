@@ -1,6 +1,6 @@
 //! A row for each arm: what its histogram is made of, its percentiles, and its ratio to the reference.
 //!
-//! Where columns are rare the throughput goes first, then the IOPS, p95, the words of the ratio, the rounds, the ratio's
+//! When columns are scarce, the throughput is dropped first, then the IOPS, p95, the words of the ratio, the rounds, the ratio's
 //! interval, p99.9, the I/Os and p99.
 
 use iosched::ab::stats;

@@ -62,7 +62,7 @@ pub fn counters(frame: &mut Frame, area: Rect, model: &Model, sample: &DeviceSam
     }
 }
 
-/// Where columns are rare the size goes first, then the longest and the 99th percentiles, the throughput, and the device.
+/// When columns are scarce, the size is dropped first, then the longest and the 99th percentiles, the throughput, and the device.
 pub fn operations(frame: &mut Frame, area: Rect, model: &Model, measured: &Measured) {
     let live = &measured.live;
     let ops = || {
