@@ -131,7 +131,7 @@ impl Default for OwnerStages {
     }
 }
 
-/// Of reads and of writes.
+/// An empty histogram for reads and one for writes.
 pub(super) fn empty_pair() -> [Histogram; 2] {
     [(); 2].map(|()| Histogram::new(histogram::OWNER))
 }

@@ -47,7 +47,7 @@ use Rule::{
 
 pub(super) const ELSEWHERE: &str = "would do I/O elsewhere than on the device under test";
 const IN_ORDER: &str = "would run jobs one after another, and a round has one window for all";
-const OWN_GROUP: &str = "would leave the control group by which its I/O is told apart";
+const OWN_GROUP: &str = "would leave the control group that identifies its I/O";
 const PROGRAM: &str = "would start a program beside the measurement";
 const TRACE: &str = "is for the replay of a trace, which would do I/O elsewhere";
 const NODE: &str = "would remove the device node";

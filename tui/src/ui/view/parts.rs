@@ -73,7 +73,7 @@ pub fn stack<const N: usize>(area: Rect, parts: [Part; N]) -> [Rect; N] {
     })
 }
 
-/// Which rows of a list are shown: so many, and the chosen one among them.
+/// The rows of a list that are shown: a given number, with the chosen one among them.
 pub fn window(chosen: usize, rows: usize, room: usize) -> std::ops::Range<usize> {
     let chosen = chosen.min(rows.saturating_sub(1));
     let first = (chosen + 1).saturating_sub(room).min(rows);

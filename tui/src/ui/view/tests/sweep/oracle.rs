@@ -197,7 +197,7 @@ impl Names {
             for moment in &device.history {
                 self.add(&moment.time);
                 self.add(&moment.scheduler);
-                // Where there is no room for more, its first letters stand above a picture.
+                // A narrow picture has only the first letters of its label above it.
                 let letters = |n| moment.scheduler.chars().take(n).collect::<String>();
                 self.0.extend([letters(1), letters(2)]);
                 moment.shares.iter().for_each(|(name, _)| self.add(name));
