@@ -34,7 +34,7 @@ fn result(is_running: bool) -> Value {
 static RESULTS: LazyLock<[Value; 2]> = LazyLock::new(|| [result(false), result(true)]);
 
 const JOURNAL: &str = r#"{"format":1,"process":{"pid":7,"start_time_ticks":9},"boot_id":"b","command":"iosched-ab run",
-    "entries":[[0,{"kind":"file","path":"/x"}],[1,{"kind":"loop","device":"loop64","backing_file":"/y"}]]}"#;
+    "entries":[[0,{"kind":"directory","path":"/x"}],[1,{"kind":"loop","device":"loop64","backing_file":"/y"}]]}"#;
 
 /// What people, other programs and attackers put where something else was expected.
 fn odd_value() -> impl Strategy<Value = Value> {

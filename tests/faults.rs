@@ -11,7 +11,7 @@ use iosched::scheduler::{self, State};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use support::program::{Ended, Program, Started};
-use support::traces::{arguments, differences, processes_with, traces_of, within};
+use support::traces::{arguments, children_of, differences, processes_with, traces_of, within};
 use support::{LoopDevice, run};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
@@ -125,6 +125,73 @@ fn a_stopped_iosched_spoils_its_round_alone() {
         send(started.id(), Signal::CONT);
     };
     one_round_is_spoilt(stop, "paused", "iosched was stopped, or got no CPU, for");
+}
+
+/// A control group whose processes can start no others.
+struct Pids(PathBuf);
+
+impl Pids {
+    /// None, and said, where there is no controller for it.
+    fn of(pid: u32) -> Option<Self> {
+        let roots = ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"].map(Path::new);
+        let group = roots.map(|root| root.join(format!("test-pids-{}", std::process::id())));
+        let made = group.into_iter().find(|group| {
+            fs::create_dir(group).is_ok()
+                && (group.join("pids.max").exists() || fs::remove_dir(group).is_err())
+        });
+        let Some(group) = made else {
+            println!("skipped: no pids controller");
+            return None;
+        };
+        // Its guardian, too: nobody is to put back in its place.
+        let guardians = children_of(pid).into_iter();
+        let guardians =
+            guardians.filter(|&pid| arguments(pid).iter().any(|word| word == "__guardian"));
+        for pid in guardians.chain([pid]) {
+            fs::write(group.join("cgroup.procs"), pid.to_string()).expect("a member");
+        }
+        Some(Pids(group))
+    }
+
+    fn limit(&self, processes: &str) {
+        fs::write(self.0.join("pids.max"), processes).expect("a limit");
+    }
+}
+
+impl Drop for Pids {
+    fn drop(&mut self) {
+        within(Duration::from_secs(20), "an empty group", || {
+            fs::remove_dir(&self.0).is_ok()
+        });
+    }
+}
+
+/// Not even the process that a write to the queue is left to.
+#[test]
+#[ignore = "root"]
+fn without_another_process_all_is_put_back() {
+    let ((disk, before), program) = (disk(), Program::new(BINARY));
+    let node = disk.node();
+    let how = ["--rounds", "20", "-o", "result", "--", "sleep", "1"];
+    let mut started = program.start(&[&["run", &node], &ARMS[..], &how].concat());
+    started.until(Duration::from_secs(60), "a round", || {
+        !rounds(&program).is_empty()
+    });
+    let Some(pids) = Pids::of(started.id()) else {
+        return;
+    };
+    pids.limit("1");
+    let ended = started.end();
+    assert_eq!(ended.code, Some(1), "{ended:#?}");
+    for word in ["panicked", "not all is as it was"] {
+        assert!(!ended.stderr.contains(word), "{ended:#?}");
+    }
+    within(Duration::from_secs(20), "all is back", || {
+        let now = scheduler::read(&disk.device).expect("its queue");
+        differences(&before, &now).is_empty() && program.journals().is_empty()
+    });
+    drop(pids);
+    is_as_before(&disk, &before, &program, ended.pid);
 }
 
 /// A file system of its own, of so many KiB.

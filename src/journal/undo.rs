@@ -26,8 +26,6 @@ pub enum Undo {
     Directory { path: PathBuf },
     /// A control group of ours: end its processes, then remove it.
     Cgroup { path: PathBuf },
-    /// A scratch file of ours.
-    File { path: PathBuf },
     /// A directory of ours with what a workload has written there.
     Files { path: PathBuf },
 }
@@ -43,7 +41,6 @@ impl Undo {
             } => crate::scratch::loop_device::detach(device, backing_file),
             Undo::Mount { path, source } => crate::scratch::mount::unmount(path, source),
             Undo::Directory { path } => gone_is_fine(fs::remove_dir(path), path),
-            Undo::File { path } => gone_is_fine(fs::remove_file(path), path),
             Undo::Files { path } => files::remove(path),
             Undo::Cgroup { path } => crate::workload::cgroup::end(path),
         }
@@ -56,7 +53,6 @@ impl Undo {
             Undo::Loop { device, .. } => format!("scratch device {device}"),
             Undo::Mount { path, .. } => format!("mount {}", path.display()),
             Undo::Directory { path } => format!("directory {}", path.display()),
-            Undo::File { path } => format!("file {}", path.display()),
             Undo::Files { path } => format!("files in {}", path.display()),
             Undo::Cgroup { path } => format!("control group {}", path.display()),
         }
@@ -64,9 +60,6 @@ impl Undo {
 
     /// The kernel resets everything else when it boots.
     pub(super) fn outlives_a_boot(&self) -> bool {
-        matches!(
-            self,
-            Undo::File { .. } | Undo::Directory { .. } | Undo::Files { .. }
-        )
+        matches!(self, Undo::Directory { .. } | Undo::Files { .. })
     }
 }

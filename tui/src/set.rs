@@ -40,10 +40,11 @@ fn apply(device: &Device, arm: &Arm) -> Result<Applied> {
     let before = SavedQueue::take(device, std::slice::from_ref(arm))?;
     let journal = Journal::create()?;
     let launcher = std::env::current_exe().context("finding this program's own path")?;
-    let _guardian = guardian::start(&launcher, &journal)?;
+    let guardian = guardian::start(&launcher, &journal)?;
     let entry = journal.record(Undo::Queue(before))?;
-    let applied = scheduler::apply(device, arm)?;
+    let mut applied = scheduler::apply(device, arm)?;
     entry.keep()?;
+    applied.notes.extend(guardian.take_notes());
     Ok(applied)
 }
 

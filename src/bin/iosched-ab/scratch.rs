@@ -18,7 +18,8 @@ use crate::note;
 pub fn run(arguments: &cli::Scratch) -> Result<()> {
     let journal = Journal::create()?;
     let launcher = std::env::current_exe().context("finding this program's own path")?;
-    let _guardian = guardian::start(&launcher, &journal)?;
+    let guardian = guardian::start(&launcher, &journal)?;
+    guardian.take_notes().iter().for_each(|text| note(text));
     let scratch = Scratch::create(arguments.model, arguments.size, &journal)?;
     let node = format!("/dev/{}", scratch.device_name());
     let mut out = std::io::stdout().lock();

@@ -76,8 +76,11 @@ impl Control {
             (false, Some(entry)) => entry.keep()?,
             (false, None) => {}
         }
-        scheduler::apply_onto(device, arm, &held.baseline)
-            .with_context(|| format!("switching {} to {}", device.name, arm.label))
+        let mut applied = scheduler::apply_onto(device, arm, &held.baseline)
+            .with_context(|| format!("switching {} to {}", device.name, arm.label))?;
+        let said = self.guardian.iter().flat_map(Guardian::take_notes);
+        applied.notes.extend(said);
+        Ok(applied)
     }
 
     fn hold(&mut self, device: &Device, arms: &[Arm]) -> Result<usize> {
