@@ -15,6 +15,9 @@ pub struct Abilities {
     pub front_merge: Option<u32>,
     pub rq_merge: Option<u32>,
     pub io_start: Option<u32>,
+    /// Stands in for it.
+    pub getrq: Option<u32>,
+    pub bio_complete: Option<u32>,
     pub insert: Option<u32>,
     pub issue: Option<u32>,
     pub requeue: Option<u32>,
@@ -31,8 +34,12 @@ pub struct Abilities {
     pub status_is_errno: bool,
     /// Bits of the zone operations' numbers.
     pub zone_ops: u64,
-    /// `request.start_time_ns` is the time of the event, not one cached when a plug began.
-    pub start_time_is_exact: bool,
+    /// `io_uring_submit_req`, or `io_uring_submit_sqe` before it: the name.
+    pub uring_submit: Option<&'static str>,
+    /// `io_uring_queue_async_work`: where the request or, in older kernels, its address stands.
+    pub uring_async_work: Option<u32>,
+    /// `sys_enter` and `sys_exit`.
+    pub syscalls: bool,
     /// The bit of `RQF_FLUSH_SEQ` in `request.rq_flags`.
     pub flush_seq_flag: u32,
 }
@@ -51,6 +58,8 @@ impl Abilities {
             front_merge: argument(&btf, "block_bio_frontmerge", "bio"),
             rq_merge: argument(&btf, "block_rq_merge", "request"),
             io_start: argument(&btf, "block_io_start", "request"),
+            getrq: argument(&btf, "block_getrq", "bio"),
+            bio_complete: argument(&btf, "block_bio_complete", "bio"),
             insert: argument(&btf, "block_rq_insert", "request"),
             issue: argument(&btf, "block_rq_issue", "request"),
             requeue: argument(&btf, "block_rq_requeue", "request"),
@@ -60,15 +69,17 @@ impl Abilities {
             runs_alone: btf
                 .type_by_name::<types::Func<'_>>("bpf_prog_inc_misses_counter")
                 .is_some(),
-            writeback_dirty: ["writeback_dirty_folio", "writeback_dirty_page"]
-                .into_iter()
-                .find(|name| {
-                    btf.type_by_name::<types::Typedef<'_>>(&format!("btf_trace_{name}"))
-                        .is_some()
-                }),
+            writeback_dirty: first_tracepoint(
+                &btf,
+                ["writeback_dirty_folio", "writeback_dirty_page"],
+            ),
             status_is_errno: second_argument_is_int(&btf, "block_rq_complete"),
             zone_ops: zone_ops(&btf),
-            start_time_is_exact: !has_member(&btf, "blk_plug", "cur_ktime"),
+            uring_submit: first_tracepoint(&btf, ["io_uring_submit_req", "io_uring_submit_sqe"]),
+            // (ctx, rw, request, work, flags) until the request alone was enough.
+            uring_async_work: argument(&btf, "io_uring_queue_async_work", "io_kiocb")
+                .or_else(|| has_tracepoint(&btf, "io_uring_queue_async_work").then_some(2)),
+            syscalls: has_tracepoint(&btf, "sys_enter") && has_tracepoint(&btf, "sys_exit"),
             flush_seq_flag: any_enumerator(&btf, "__RQF_FLUSH_SEQ").map_or(1 << 4, |bit| 1 << bit),
         })
     }
@@ -87,7 +98,15 @@ impl Abilities {
         );
         missing(
             self.io_start.is_none(),
-            "no block_io_start: requests are first seen at insert or issue, flushes by the bio that asks for them",
+            "no block_io_start: block_getrq stands in for it, and requests are first seen at insert or issue",
+        );
+        missing(
+            self.io_start.is_none() && self.getrq.is_none(),
+            "neither block_io_start nor block_getrq: no queue wait, and no owner",
+        );
+        missing(
+            self.bio_complete.is_none(),
+            "no block_bio_complete: the wait of io_uring for a tag begins when a worker thread asks again",
         );
         missing(
             self.back_merge.is_none(),
@@ -144,13 +163,13 @@ fn second_argument_is_int(btf: &Btf<'_>, tracepoint: &str) -> bool {
         .is_some_and(|ty| btf.type_by_id::<types::Int<'_>>(ty).is_some())
 }
 
-fn has_member(btf: &Btf<'_>, structure: &str, member: &str) -> bool {
-    btf.type_by_name::<types::Struct<'_>>(structure)
-        .is_some_and(|found| {
-            found
-                .iter()
-                .any(|m| m.name.is_some_and(|name| name == member))
-        })
+fn has_tracepoint(btf: &Btf<'_>, name: &str) -> bool {
+    let typedef = format!("btf_trace_{name}");
+    btf.type_by_name::<types::Typedef<'_>>(&typedef).is_some()
+}
+
+fn first_tracepoint(btf: &Btf<'_>, names: [&'static str; 2]) -> Option<&'static str> {
+    names.into_iter().find(|name| has_tracepoint(btf, name))
 }
 
 fn enumerator(btf: &Btf<'_>, enumeration: &str, name: &str) -> Option<i64> {

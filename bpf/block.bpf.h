@@ -48,6 +48,10 @@ enum req_op_used {
 	REQ_PREFLUSH = 1U << 18,
 };
 
+enum status_used {
+	BLK_STS_AGAIN = 12, /* REQ_NOWAIT, and no tag was free */
+};
+
 enum task_flags_used {
 	PF_IO_WORKER = 0x00000010, /* io_uring's worker and polling threads */
 	PF_WQ_WORKER = 0x00000020,
@@ -108,6 +112,7 @@ struct bio {
 	struct block_device *bi_bdev;
 	unsigned int bi_opf;
 	unsigned short bi_ioprio;
+	unsigned char bi_status;
 	struct bvec_iter bi_iter;
 	struct blkcg_gq *bi_blkg;
 	struct bio_vec *bi_io_vec;
@@ -126,7 +131,6 @@ struct request {
 	sector_t __sector;
 	struct bio *bio;
 	struct bio *biotail;
-	__u64 start_time_ns;
 };
 struct task_struct {
 	unsigned int flags;
@@ -148,9 +152,26 @@ struct worker {
 	char desc[32]; /* 24 before 6.13 */
 };
 
+/* io_uring: what a worker thread is at is part of a request. */
+struct io_wq_work_node {
+	struct io_wq_work_node *next;
+};
+struct io_wq_work {
+	struct io_wq_work_node list;
+};
+struct io_worker {
+	struct io_wq_work *cur_work;
+};
+struct io_kiocb {
+	struct io_wq_work work;
+};
+
 /* Older shapes, see compat.bpf.h. */
 struct request___5_10 {
 	struct gendisk *rq_disk;
+};
+struct task_struct___5_12 {
+	void *pf_io_worker;
 };
 struct bio___5_10 {
 	struct gendisk *bi_disk;

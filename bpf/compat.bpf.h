@@ -14,6 +14,12 @@ const volatile __u32 insert_arg;
 const volatile __u32 issue_arg;
 const volatile __u32 requeue_arg;
 const volatile __u32 rq_merge_arg;
+const volatile __u32 getrq_arg;
+const volatile __u32 bio_complete_arg;
+const volatile __u32 async_work_arg;
+
+/* The system call io_submit of this architecture. */
+const volatile __u32 io_submit_nr;
 
 /* Numbers of the zone operations, as bits; they have moved. */
 const volatile __u64 zone_ops;
@@ -26,12 +32,6 @@ const volatile bool has_task_btf;
 
 /* Reading by copying is refused in the lockdown mode "confidentiality". */
 const volatile bool may_copy;
-
-/*
- * request.start_time_ns is the time of the event itself: until da4c8c3d0975 ("block: cache current nsec time
- * in struct blk_plug", 6.9). Used only where block_io_start is missing.
- */
-const volatile bool start_time_is_exact;
 
 /* RQF_FLUSH_SEQ: a macro until it became an enumerator whose bit moves between versions. */
 const volatile __u32 flush_seq_flag;
@@ -123,6 +123,27 @@ static __always_inline void read_work_name(struct task_struct *task, char *name,
 		kthread = (void *)BPF_CORE_READ(task, set_child_tid);
 	worker = BPF_CORE_READ(kthread, data);
 	bpf_core_read_str(name, bytes, &worker->desc);
+}
+
+/*
+ * The request that a worker thread of io_uring is at; 0 where it may not be read. task_struct.worker_private is
+ * pf_io_worker before e32cf5dfbe22 (5.17).
+ */
+static __always_inline __u64 request_of_io_worker(struct task_struct *task)
+{
+	struct io_worker *worker = 0;
+	struct io_wq_work *work;
+
+	if (!may_copy || !bpf_core_field_exists(worker->cur_work))
+		return 0;
+	if (bpf_core_field_exists(task->worker_private))
+		worker = BPF_CORE_READ(task, worker_private);
+	else if (bpf_core_field_exists(((struct task_struct___5_12 *)task)->pf_io_worker))
+		worker = BPF_CORE_READ((struct task_struct___5_12 *)task, pf_io_worker);
+	else
+		return 0;
+	work = BPF_CORE_READ(worker, cur_work);
+	return work ? (__u64)work - bpf_core_field_offset(struct io_kiocb, work) : 0;
 }
 
 /* The inode whose pages the bio writes; 0 where they do not belong to one. */

@@ -46,19 +46,26 @@ static __always_inline struct order_state *order_state_of(const struct queue *qu
 	return bpf_map_lookup_elem(&order_states, &queue->target.slot);
 }
 
-static __always_inline void note_start(const struct queue *queue, struct request *rq, struct inflight *state,
-				       bool is_ordered)
+/* The next place among those who ask. False if that is not measured. */
+static __always_inline bool take_turn(const struct queue *queue, __u64 sector, __u32 bytes, __u32 *sequence)
 {
-	if (with_order && is_ordered) {
-		struct order_state *order = order_state_of(queue);
-		__u32 shard = shard_of(queue);
-		struct order_stats *stats = bpf_map_lookup_elem(&orders, &shard);
+	struct order_state *order;
+	struct order_stats *stats;
+	__u32 shard;
 
-		if (order && stats) {
-			state->sequence = order_start(order, stats, rq->__sector, state->bytes);
-			state->flags |= STATE_ORDERED;
-		}
-	}
+	if (!with_order)
+		return false;
+	order = order_state_of(queue);
+	shard = shard_of(queue);
+	stats = bpf_map_lookup_elem(&orders, &shard);
+	if (!order || !stats)
+		return false;
+	*sequence = order_start(order, stats, sector, bytes);
+	return true;
+}
+
+static __always_inline void note_start(const struct inflight *state)
+{
 	if (with_fairness) {
 		struct owner *owner = bpf_map_lookup_elem(&owners, &state->owner);
 

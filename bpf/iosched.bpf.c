@@ -14,21 +14,14 @@
 #include "owner.bpf.h"
 #include "detail.bpf.h"
 #include "inflight.bpf.h"
+#include "asked.bpf.h"
+#include "submit.bpf.h"
 #include "latency.bpf.h"
+#include "asked_stages.bpf.h"
+#include "start.bpf.h"
+#include "pending.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-static __always_inline struct queue *queue_of_request(struct request *rq)
-{
-	return traced_queue(rq->q, disk_of_request(rq));
-}
-
-static __always_inline struct queue *queue_of_bio(struct bio *bio)
-{
-	struct gendisk *disk = disk_of_bio(bio);
-
-	return traced_queue(disk->queue, disk);
-}
 
 /* Q: the submitter asks. Its clock is taken here, in its own context. */
 SEC("tp_btf/block_bio_queue")
@@ -38,6 +31,7 @@ int block_bio_queue(__u64 *ctx)
 	struct queue *queue = queue_of_bio(bio);
 	struct task_struct *task;
 	struct thread *thread;
+	__u32 flags;
 
 	if (!queue)
 		return 0;
@@ -45,18 +39,42 @@ int block_bio_queue(__u64 *ctx)
 	thread = thread_of(task);
 	if (!thread)
 		return 0;
+	flags = FIELD(task, flags);
 	thread->task = (__u64)task;
 	thread->bio = (__u64)bio;
 	thread->sleeps = FIELD(task, nvcsw);
 	thread->q_ns = bpf_ktime_get_ns();
-	if (!has_io_start && bio->bi_opf & (REQ_PREFLUSH | REQ_FUA)) {
-		struct flush_bio kept = {.q_ns = thread->q_ns,
-					 .owner = owner_of(task, thread, queue, bio),
-					 .is_preflush = !!(bio->bi_opf & REQ_PREFLUSH)};
-		__u64 key = (__u64)bio;
+	note_company(queue, thread);
+	if (flags & PF_IO_WORKER && resume_attempt(queue, thread, bio))
+		return 0;
+	if (with_asked)
+		note_asked(task, flags);
+	return 0;
+}
 
-		bpf_map_update_elem(&flush_bios, &key, &kept, 0);
-	}
+/* A bio ends before it was a request: of those only the ones are of interest that come again. */
+SEC("tp_btf/block_bio_complete")
+int block_bio_complete(__u64 *ctx)
+{
+	struct bio *bio = argument(ctx, bio_complete_arg);
+	struct device_stats *device;
+	struct task_struct *task;
+	struct thread *thread;
+	struct queue *queue;
+
+	if (bio->bi_status != BLK_STS_AGAIN)
+		return 0;
+	queue = queue_of_bio(bio);
+	if (!queue)
+		return 0;
+	device = device_of(queue);
+	task = current_task();
+	thread = thread_of(task);
+	if (!device || !thread || thread->task != (__u64)task || thread->bio != (__u64)bio || !thread->q_ns)
+		return 0;
+	add(&device->nowait_failures, 1);
+	remember_failure(task, thread, queue, bio);
+	thread->q_ns = 0;
 	return 0;
 }
 
@@ -144,7 +162,7 @@ int block_io_start(__u64 *ctx)
 	return 0;
 }
 
-/* I: stands in for G on kernels without it; else on only for I2D, because it runs under the scheduler's lock. */
+/* I: the first sight of a request on kernels without block_io_start; else on only for I2D, because it runs under the scheduler's lock. */
 SEC("tp_btf/block_rq_insert")
 int block_rq_insert(__u64 *ctx)
 {
@@ -156,7 +174,7 @@ int block_rq_insert(__u64 *ctx)
 		return 0;
 	state = state_of(queue, rq);
 	if (!has_io_start && (!state || state->request != (__u64)rq))
-		start(queue, rq);
+		start_pending(queue, rq);
 	if (with_i2d && state && state->request == (__u64)rq && !state->d_ns) {
 		state->mark_ns = bpf_ktime_get_ns();
 		state->flags |= STATE_MARK_INSERTED;
@@ -276,9 +294,8 @@ int block_rq_issue(__u64 *ctx)
 		add(&device->lost, 1);
 		return 0;
 	}
-	if (!has_io_start && !flush && !passthrough) {
-		start(queue, rq); /* no insert under `none`: this is the submitter */
-		first_issue(queue, rq, state, bpf_ktime_get_ns());
+	if (!has_io_start && !flush && !passthrough && start_pending(queue, rq)) {
+		first_issue(queue, rq, state, bpf_ktime_get_ns()); /* no insert under `none` */
 		return 0;
 	}
 	if (state->request && state->request != (__u64)rq) {
@@ -333,24 +350,26 @@ static __always_inline void count_flushes(const struct ledger *to, const struct 
 		return;
 	add(&to->device->postflushes, 1);
 	add(&to->device->postflush_ns, flush_ns);
-	add(&to->owner->op[to->op].flush_ns, flush_ns);
+	add(&to->owner_op->flush_ns, flush_ns);
 }
 
 /* Everything about a request is counted here, at its end. */
 static __always_inline void finish(const struct queue *queue, __u32 shard, struct device_stats *device,
-				   const struct inflight *state, __u64 now)
+				   const struct inflight *state, __u32 place, __u64 now)
 {
 	__u64 data_done = state->flags & STATE_MARK_DATA_DONE ? state->mark_ns : now;
 	__u32 index = state->owner, op = state->op, bytes = state->bytes;
 	struct owner *owner = bpf_map_lookup_elem(&owners, &index);
 	struct ledger to = {.device = device, .owner = owner, .shard = shard, .op = op};
 	struct owner_op *charged;
-	__u64 service;
+	__u64 service, begun;
+	bool has_wait;
 
 	if (!owner || op >= OP_COUNT)
 		return;
 	note_end(queue, owner, state, data_done);
-	if ((state->q_ns ? state->q_ns : state->g_ns) < queue->epoch_ns) {
+	begun = state->q_ns ? state->q_ns : state->g_ns ? state->g_ns : state->d_ns;
+	if (begun < queue->epoch_ns) {
 		add(&device->straddlers, 1);
 		add(&device->straddler_bytes, bytes);
 		return;
@@ -358,17 +377,19 @@ static __always_inline void finish(const struct queue *queue, __u32 shard, struc
 	to.latency = bpf_map_lookup_elem(&owner_latencies, &index);
 	to.stages = owner_stages_of(index);
 	to.first_row = first_row(shard, op);
-	charged = &owner->op[op];
+	to.index = index;
+	to.device_op = &device->op[op];
+	to.owner_op = charged = &owner->op[op];
 	if (op == OP_FLUSH) {
 		add(&device->flush_requests, 1); /* the command that it waited for counts as the I/O */
 	} else {
-		add_alone(&device->op[op].ios, 1);
-		add_alone(&device->op[op].bytes, bytes);
+		add_alone(&to.device_op->ios, 1);
+		add_alone(&to.device_op->bytes, bytes);
 	}
 	add(&charged->ios, 1);
 	add(&charged->bytes, bytes);
 	if (state->bios > 1) {
-		add_alone(&device->op[op].more_bios, state->bios - 1);
+		add_alone(&to.device_op->more_bios, state->bios - 1);
 		add(&charged->more_bios, state->bios - 1);
 	}
 	if (!index && state->g_ns)
@@ -376,11 +397,14 @@ static __always_inline void finish(const struct queue *queue, __u32 shard, struc
 	if (!state->d_ns && bytes)
 		add(&device->unissued, 1);
 	service = count_service(&to, state, data_done);
-	if (!count_wait(&to, state)) {
+	has_wait = count_wait(&to, state);
+	if (!has_wait) {
 		add(&charged->unwaited, 1);
 		add(&charged->unwaited_d2c_ns, service);
 	}
 	count_total(&to, state, now);
+	if (with_asked && op < DATA_OPS)
+		count_asked(&to, state, place, has_wait, now);
 	count_flushes(&to, state, now);
 	if (op == OP_WRITE_SYNC && state->flags & STATE_JOURNAL) {
 		add(&device->journal_ios, 1);
@@ -393,30 +417,30 @@ static __always_inline void count_unseen(__u32 shard, struct device_stats *devic
 					 __u64 now)
 {
 	__u64 key = (__u64)rq->bio;
-	struct flush_bio *kept = 0;
+	struct pending *kept = 0;
 	struct owner *owner;
 	__u64 total = 0;
 	__u32 index;
 
 	if (!has_io_start && !rq->__data_len)
-		kept = bpf_map_lookup_elem(&flush_bios, &key);
+		kept = bpf_map_lookup_elem(&pendings, &key);
 	if (!kept) {
 		add(&device->unseen, 1);
 		return;
 	}
 	add(&device->flush_requests, 1);
-	if (now > kept->q_ns)
-		total = now - kept->q_ns;
+	if (kept->grant.q_ns && now > kept->grant.q_ns)
+		total = now - kept->grant.q_ns;
 	if (total)
 		count_device(first_row(shard, OP_FLUSH) + Q2C, 1, total);
-	index = kept->owner;
+	index = kept->grant.owner;
 	owner = bpf_map_lookup_elem(&owners, &index);
 	if (owner) {
 		add(&owner->op[OP_FLUSH].ios, 1);
 		add(&owner->op[OP_FLUSH].unwaited, 1);
 		add(&owner->op[OP_FLUSH].flush_ns, total);
 	}
-	bpf_map_delete_elem(&flush_bios, &key);
+	bpf_map_delete_elem(&pendings, &key);
 }
 
 static __always_inline void count_status(struct device_stats *device, int status)
@@ -441,7 +465,7 @@ int block_rq_complete(__u64 *ctx)
 	struct queue *queue = queue_of_request(rq);
 	struct device_stats *device;
 	struct inflight *state;
-	__u32 shard;
+	__u32 shard, place;
 	__u64 now;
 
 	if (!queue || (is_passthrough(rq->cmd_flags) && !with_passthrough))
@@ -450,7 +474,8 @@ int block_rq_complete(__u64 *ctx)
 	device = device_at(shard);
 	if (!device)
 		return 0;
-	state = state_of(queue, rq);
+	place = place_of(queue, rq);
+	state = state_at(place);
 	if (!state) {
 		add(&device->lost, 1);
 		return 0;
@@ -481,7 +506,7 @@ int block_rq_complete(__u64 *ctx)
 	}
 	if (status)
 		count_status(device, status);
-	finish(queue, shard, device, state, now);
+	finish(queue, shard, device, state, place, now);
 	state->request = 0;
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How long did each stage take? Log-linear histograms and sums, updated once per request, at its end. */
+/* How long did each stage take? Log-linear histograms and sums, updated once per request, at its end. Wants with_asked. */
 #ifndef IOSCHED_LATENCY_BPF_H
 #define IOSCHED_LATENCY_BPF_H
 
@@ -33,20 +33,26 @@ struct {
 	__type(value, struct owner_stages);
 } owner_stages SEC(".maps");
 
+/* Whether Q is measured: else the queue wait is G2D. */
+const volatile bool with_q;
+
 /* Everything that the end of a request adds to. */
 struct ledger {
 	struct device_stats *device;
+	struct op_counters *device_op;
 	struct owner *owner;
+	struct owner_op *owner_op;
 	struct owner_latency *latency; /* null where the owner has no row */
 	struct owner_stages *stages; /* null as well where they are not asked for */
 	__u32 shard;
 	__u32 first_row;
 	__u32 op;
+	__u32 index; /* of the owner */
 };
 
 static __always_inline __u32 first_row(__u32 shard, __u32 op)
 {
-	__u32 row = shard * HISTOGRAM_ROWS;
+	__u32 row = shard * (with_asked ? HISTOGRAM_ROWS + ASKED_ROWS : HISTOGRAM_ROWS);
 
 	if (op < DATA_OPS)
 		return row + op * LATENCY_COUNT;
@@ -86,14 +92,19 @@ static __always_inline void count_owner(struct owner_histogram *histogram, __u64
 		__sync_fetch_and_add(&histogram->cells[cell], 1);
 }
 
+/* In struct owner_stages or owner_asked. */
+#define count_in_lines(lines, count, which, ns)                                                              \
+	do {                                                                                                 \
+		__u32 cell__ = owner_cell(ns);                                                               \
+		if (cell__ < OWNER_CELLS && (which) < (count)) {                                             \
+			(lines)->occupied[which][cell__ / LINE_CELLS] = 1;                                   \
+			__sync_fetch_and_add(&(lines)->histograms[which].cells[cell__], 1);                  \
+		}                                                                                            \
+	} while (0)
+
 static __always_inline void count_owner_stage(struct owner_stages *stages, __u32 stage, __u64 ns)
 {
-	__u32 cell = owner_cell(ns);
-
-	if (cell >= OWNER_CELLS || stage >= OWNER_STAGES)
-		return;
-	stages->occupied[stage][cell / LINE_CELLS] = 1;
-	__sync_fetch_and_add(&stages->histograms[stage].cells[cell], 1);
+	count_in_lines(stages, OWNER_STAGES, stage, ns);
 }
 
 /* A plain store: two CPUs may race and one maximum be lost, never a false one shown. */
@@ -141,8 +152,8 @@ static __always_inline void count_owner_wait(const struct ledger *to, const stru
 static __always_inline bool count_wait(const struct ledger *to, const struct inflight *state)
 {
 	__u64 q = state->q_ns, g = state->g_ns, d = state->d_ns;
-	struct op_counters *device = &to->device->op[to->op];
-	struct owner_op *owner = &to->owner->op[to->op];
+	struct op_counters *device = to->device_op;
+	struct owner_op *owner = to->owner_op;
 	__u32 row = to->first_row;
 	__u64 wait;
 
@@ -152,6 +163,7 @@ static __always_inline bool count_wait(const struct ledger *to, const struct inf
 		/* That was not the scheduler's doing. */
 		add(&to->device->preflushes, 1);
 		add(&to->device->preflush_ns, d - g);
+		add(&to->owner->preflushes, 1);
 		add(&owner->flush_ns, d - g);
 		count_device(first_row(to->shard, OP_FLUSH) + Q2D_DIRECT, 1, d - g);
 		return false;
@@ -168,6 +180,8 @@ static __always_inline bool count_wait(const struct ledger *to, const struct inf
 		}
 	} else if (to->op < DATA_OPS) {
 		count_device(row + G2D_ALONE, 1, wait);
+		if (with_q)
+			return false; /* the part before it is missing */
 	}
 	add_alone(&device->waits, 1);
 	add_alone(&device->q2d_ns, wait);
@@ -185,13 +199,13 @@ static __always_inline bool count_wait(const struct ledger *to, const struct inf
 /* D2C, from the first issue to the end of the data. */
 static __always_inline __u64 count_service(const struct ledger *to, const struct inflight *state, __u64 end)
 {
-	struct owner_op *owner = &to->owner->op[to->op];
+	struct owner_op *owner = to->owner_op;
 	__u64 service = end - state->d_ns;
 
 	if (!state->d_ns || is_negative(to->device, end, state->d_ns))
 		return 0;
 	count_device(to->first_row + D2C, 1, service);
-	add_alone(&to->device->op[to->op].d2c_ns, service);
+	add_alone(&to->device_op->d2c_ns, service);
 	add(&owner->d2c_ns, service);
 	raise(&owner->d2c_max_ns, service);
 	if (to->op < DATA_OPS) {
@@ -210,7 +224,7 @@ static __always_inline void count_total(const struct ledger *to, const struct in
 	if (!state->q_ns || is_negative(to->device, now, state->q_ns))
 		return;
 	count_device(to->first_row + Q2C, 1, total);
-	add_alone(&to->device->op[to->op].q2c_ns, total);
+	add_alone(&to->device_op->q2c_ns, total);
 	if (to->op == OP_FLUSH) {
 		add(&to->owner->op[OP_FLUSH].flush_ns, total);
 	} else if (to->op < DATA_OPS) {

@@ -34,8 +34,8 @@ pub use mapped::Line;
 use mapped::{MappedArray, Plain};
 use skeleton::IoschedSkel;
 pub use skeleton::types::{
-    device_histogram, device_stats, dispatch, inflight, op_counters, order_stats, owner, owner_key,
-    owner_latency, owner_op, owner_stages, queue,
+    device_histogram, device_stats, dispatch, inflight, op_counters, order_stats, owner,
+    owner_asked, owner_key, owner_latency, owner_op, owner_stages, queue,
 };
 
 // Sizes from wire.h; the generated types hold the build to them.
@@ -43,8 +43,9 @@ pub const OPS: usize = 8;
 pub const DATA_OPS: usize = 3;
 pub const DEVICE_CELLS: usize = 1792;
 pub const OWNER_CELLS: usize = 448;
-/// Histograms of an owner beside Q2D and D2C, which are those of [`OwnerLatency::BASE`].
-const OWNER_STAGES: usize = 2 * (OwnerLatency::COUNT - OwnerLatency::BASE.len());
+/// Histograms of an owner in each of the structures that hold some.
+const OWNER_STAGES: usize = 2 * OwnerLatency::STAGES.len();
+const OWNER_ASKED: usize = 2 * OwnerLatency::ASKED.len();
 /// Lines of a histogram of an owner, rounded up.
 const OWNER_LINES: usize = 32;
 /// Histograms of the owners' layout in the room of one of a device's.
@@ -56,7 +57,7 @@ pub const CLOCK_SHIFT: u32 = 8;
 pub const STATUSES: usize = 128;
 
 /// Index of a histogram of a device and operation; see wire.h.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 #[repr(usize)]
 pub enum Latency {
     Q2dDirect,
@@ -71,11 +72,15 @@ pub enum Latency {
     Q2dMerged,
     D2cMerged,
     Q2cMerged,
+    /// And if it is asked for:
+    A2q,
+    A2d,
+    A2c,
 }
 
 impl Latency {
     /// In the order of their indices.
-    pub const ALL: [Latency; LATENCIES] = [
+    pub const ALL: [Latency; LATENCIES + ASKED] = [
         Latency::Q2dDirect,
         Latency::D2c,
         Latency::Q2c,
@@ -87,6 +92,9 @@ impl Latency {
         Latency::Q2dMerged,
         Latency::D2cMerged,
         Latency::Q2cMerged,
+        Latency::A2q,
+        Latency::A2d,
+        Latency::A2c,
     ];
 }
 
@@ -103,6 +111,10 @@ pub enum OwnerLatency {
     G2dIndirect,
     Q2c,
     I2d,
+    // Of `owner_asked`:
+    A2q,
+    A2d,
+    A2c,
 }
 
 impl OwnerLatency {
@@ -115,10 +127,30 @@ impl OwnerLatency {
         OwnerLatency::G2dIndirect,
         OwnerLatency::Q2c,
         OwnerLatency::I2d,
+        OwnerLatency::A2q,
+        OwnerLatency::A2d,
+        OwnerLatency::A2c,
     ];
-    pub const COUNT: usize = 7;
+    pub const COUNT: usize = 10;
     /// Those that are always counted.
     pub const BASE: [OwnerLatency; 2] = [OwnerLatency::Q2d, OwnerLatency::D2c];
+    pub const STAGES: [OwnerLatency; 5] = [
+        OwnerLatency::Q2dIndirect,
+        OwnerLatency::Q2gIndirect,
+        OwnerLatency::G2dIndirect,
+        OwnerLatency::Q2c,
+        OwnerLatency::I2d,
+    ];
+    pub const ASKED: [OwnerLatency; 3] = [OwnerLatency::A2q, OwnerLatency::A2d, OwnerLatency::A2c];
+
+    /// Those that are counted with such a detail, in the order of their indices.
+    pub fn counted(detail: Detail) -> impl Iterator<Item = OwnerLatency> {
+        Self::ALL.into_iter().filter(move |which| {
+            Self::BASE.contains(which)
+                || (detail.owner_stages && Self::STAGES.contains(which))
+                || (detail.asked && Self::ASKED.contains(which))
+        })
+    }
 }
 
 /// CPUs that there could ever be: their numbers are below this.
@@ -129,27 +161,43 @@ pub fn possible_cpus() -> usize {
 /// Histograms of a data operation, and of another.
 pub const LATENCIES: usize = 11;
 pub const OTHER_LATENCIES: usize = 3;
-/// Histograms of a device.
-pub const ROWS: usize = DATA_OPS * LATENCIES + (OPS - DATA_OPS) * OTHER_LATENCIES;
+/// Histograms of a device, and how many more it has if those since the asking are wanted.
+const ROWS: usize = DATA_OPS * LATENCIES + (OPS - DATA_OPS) * OTHER_LATENCIES;
+const ASKED: usize = 3;
+const ASKED_ROWS: usize = DATA_OPS * ASKED;
+pub const ALL_ROWS: usize = ROWS + ASKED_ROWS;
 
 const _: () = assert!(size_of::<device_histogram>() == DEVICE_CELLS * 4);
-const _: () = assert!(size_of::<device_stats>() == (OPS * 7 + 24) * 8 + STATUSES * 4);
+const _: () = assert!(size_of::<device_stats>() == (OPS * 7 + 26) * 8 + STATUSES * 4);
 const _: () = assert!(size_of::<inflight>() == 64);
 const _: () = assert!(size_of::<owner_latency>() == OwnerLatency::BASE.len() * 2 * OWNER_CELLS * 4);
 const _: () = assert!(size_of::<owner_stages>() == OWNER_STAGES * (OWNER_LINES + OWNER_CELLS * 4));
+const _: () = assert!(size_of::<owner_asked>() == OWNER_ASKED * (OWNER_LINES + OWNER_CELLS * 4));
 const _: () = assert!(size_of::<order_stats>() == 10 * 8 + 6 * LOG2_CELLS * 4);
 
 /// Of wire.h and the programs, not seen from outside.
 const QUEUE_IDS: usize = 4096;
 /// Inodes whose last writer is remembered.
 const DIRTIERS: u32 = 65_536;
-/// Bios with a flush that are under way.
-const FLUSH_BIOS: u32 = 4096;
+/// Bios between their Q and the first sight of their request: a table that forgets the oldest, each CPU's share apart.
+fn kept_by_bio() -> u32 {
+    // Each CPU may hold 128 elements ready for itself.
+    (256 * possible_cpus() as u32).max(16_384)
+}
+/// Places of threads, in owner.bpf.h.
+const THREADS: u32 = 65_536;
 
-/// Place of a histogram among a device's [`ROWS`]; none if that operation has no such histogram.
+/// Histograms of a device, with such a detail.
+pub fn rows(detail: Detail) -> usize {
+    if detail.asked { ALL_ROWS } else { ROWS }
+}
+
+/// Place of a histogram among a device's [`ALL_ROWS`]; none if that operation has no such histogram.
 pub fn row(op: usize, latency: Latency) -> Option<usize> {
     let latency = latency as usize;
-    if op < DATA_OPS {
+    if latency >= LATENCIES {
+        (op < DATA_OPS).then(|| ROWS + op * ASKED + latency - LATENCIES)
+    } else if op < DATA_OPS {
         Some(op * LATENCIES + latency)
     } else {
         (latency < OTHER_LATENCIES)
@@ -167,6 +215,8 @@ unsafe impl Plain for owner {}
 unsafe impl Plain for owner_latency {}
 // SAFETY: as above.
 unsafe impl Plain for owner_stages {}
+// SAFETY: as above.
+unsafe impl Plain for owner_asked {}
 // SAFETY: as above.
 unsafe impl Plain for order_stats {}
 // SAFETY: as above.
@@ -223,6 +273,8 @@ pub struct Detail {
     pub fairness: bool,
     /// The scheduler alone: insert to issue.
     pub i2d: bool,
+    /// Since when the program waits: A2Q, A2D, A2C. Runs at every system call of the machine.
+    pub asked: bool,
     /// Histograms of all stages per owner; else of Q2D and D2C.
     pub owner_stages: bool,
     /// The driver's own commands.
@@ -240,6 +292,7 @@ pub struct Tracer {
     owners: MappedArray<owner>,
     owner_latencies: MappedArray<owner_latency>,
     owner_stages: MappedArray<owner_stages>,
+    owner_asked: MappedArray<owner_asked>,
     orders: MappedArray<order_stats>,
     dispatches: MappedArray<dispatch>,
     inflight: MappedArray<inflight>,
@@ -272,6 +325,10 @@ impl Tracer {
             owner_stages: MappedArray::writable(
                 &skeleton.maps.owner_stages,
                 sizes.owner_stages as usize,
+            )?,
+            owner_asked: MappedArray::writable(
+                &skeleton.maps.owner_asked,
+                sizes.owner_asked as usize,
             )?,
             orders: MappedArray::new(&skeleton.maps.orders, sizes.orders as usize)?,
             dispatches: MappedArray::new(&skeleton.maps.dispatches, sizes.dispatches as usize)?,
@@ -317,7 +374,7 @@ impl Tracer {
         last: &mut Cells,
         each: impl FnMut(usize, u32),
     ) {
-        let index = (slot * self.config.shards as usize + shard) * ROWS + row;
+        let index = (slot * self.config.shards as usize + shard) * rows(self.config.detail) + row;
         let (element, first, cells) = if self.config.coarse {
             let within = index % COARSE * OWNER_CELLS;
             (index / COARSE, within / 2, OWNER_CELLS)
@@ -421,15 +478,15 @@ impl Tracer {
         lines: &mut Vec<Line>,
     ) -> u32 {
         assert!(direction < 2);
-        let words = |first: usize| first..first + OWNER_CELLS / 2;
         let histogram = which as usize * 2 + direction;
         let Some(stage) = histogram.checked_sub(2 * OwnerLatency::BASE.len()) else {
-            let words = words(histogram * OWNER_CELLS / 2);
+            let words = cells_at(histogram * OWNER_CELLS / 2);
             return self.owner_latencies.lines(index, words, u32::MAX, lines);
         };
-        let occupied = self.owner_stages.flags(index, stage * OWNER_LINES / 8);
-        let words = words((OWNER_STAGES * OWNER_LINES + stage * OWNER_CELLS * 4) / 8);
-        self.owner_stages.lines(index, words, occupied, lines)
+        match stage.checked_sub(OWNER_STAGES) {
+            None => occupied_lines(&self.owner_stages, index, (stage, OWNER_STAGES), lines),
+            Some(asked) => occupied_lines(&self.owner_asked, index, (asked, OWNER_ASKED), lines),
+        }
     }
 
     /// Gives an owner's place to the next one that comes. Only for an owner whose process has ended, of which no request is
@@ -444,6 +501,9 @@ impl Tracer {
         }
         if index < self.owner_stages.len() {
             self.owner_stages.clear(index);
+        }
+        if index < self.owner_asked.len() {
+            self.owner_asked.clear(index);
         }
         maps.free_owners
             .update(&[], &(index as u32).to_ne_bytes(), MapFlags::ANY)?;
@@ -494,6 +554,23 @@ impl Tracer {
             })
             .collect()
     }
+}
+
+/// The words of an owner's histogram that begins at this one.
+fn cells_at(first: usize) -> std::ops::Range<usize> {
+    first..first + OWNER_CELLS / 2
+}
+
+/// Of one of so many histograms in `struct owner_stages` or `struct owner_asked`; see [`Tracer::owner_lines`].
+fn occupied_lines<T: Plain>(
+    map: &MappedArray<T>,
+    index: usize,
+    (histogram, of): (usize, usize),
+    lines: &mut Vec<Line>,
+) -> u32 {
+    let occupied = map.flags(index, histogram * OWNER_LINES / 8);
+    let words = cells_at((of * OWNER_LINES + histogram * OWNER_CELLS * 4) / 8);
+    map.lines(index, words, occupied, lines)
 }
 
 /// The cells of one histogram in the kernel as they were when they were last read.

@@ -9,7 +9,8 @@ use libbpf_rs::{MapCore, MapFlags, MapType, OpenMap, OpenObject, PrintLevel, lib
 
 use crate::skeleton::{IoschedSkel, IoschedSkelBuilder, OpenIoschedSkel};
 use crate::{
-    Abilities, COARSE, Config, DIRTIERS, DISPATCHES, Detail, FLUSH_BIOS, ROWS, Target, abilities,
+    Abilities, COARSE, Config, DIRTIERS, DISPATCHES, Detail, THREADS, Target, abilities,
+    kept_by_bio, rows,
 };
 
 static LIBBPF_LOG: Mutex<String> = Mutex::new(String::new());
@@ -141,6 +142,14 @@ fn select_programs(
         .block_rq_insert
         .set_autoload((abilities.io_start.is_none() || detail.i2d) && abilities.insert.is_some());
     progs
+        .block_getrq
+        .set_autoload(abilities.io_start.is_none() && abilities.getrq.is_some());
+    progs
+        .block_bio_complete
+        .set_autoload(abilities.bio_complete.is_some() && !detail.without_q2g);
+    select_asked(open, abilities, detail)?;
+    let progs = &mut open.progs;
+    progs
         .block_rq_requeue
         .set_autoload(abilities.requeue.is_some());
     progs.writeback_dirty.set_autoload(detail.writeback);
@@ -152,21 +161,55 @@ fn select_programs(
         let name = abilities.writeback_dirty.context(
             "this kernel has no tracepoint writeback_dirty_folio or writeback_dirty_page",
         )?;
-        let attach_to = std::ffi::CString::new(name)?;
-        // SAFETY: the program is open and not loaded; libbpf copies the name.
-        let status = unsafe {
-            libbpf_sys::bpf_program__set_attach_target(
-                libbpf_rs::AsRawLibbpf::as_libbpf_object(&progs.writeback_dirty).as_ptr(),
-                0,
-                attach_to.as_ptr(),
-            )
-        };
-        ensure!(
-            status == 0,
-            "naming the tracepoint {name}: error {}",
-            -status
-        );
+        attach_to(&progs.writeback_dirty, name)?;
     }
+    Ok(())
+}
+
+/// The programs that learn when the program asked.
+fn select_asked(
+    open: &mut OpenIoschedSkel<'_>,
+    abilities: &Abilities,
+    detail: Detail,
+) -> Result<()> {
+    let progs = &mut open.progs;
+    ensure!(
+        !detail.asked || (abilities.bio_queue.is_some() && !detail.without_q2g),
+        "since when a program waits is not known without the time before a request exists (Q2G)"
+    );
+    let calls = detail.asked && abilities.syscalls;
+    progs.sys_enter.set_autoload(calls);
+    progs
+        .sys_exit
+        .set_autoload(calls || (detail.asked && abilities.uring_submit.is_some()));
+    progs
+        .io_uring_submit
+        .set_autoload(detail.asked && abilities.uring_submit.is_some());
+    progs
+        .io_uring_hand_over
+        .set_autoload(detail.asked && abilities.uring_async_work.is_some());
+    match abilities.uring_submit {
+        Some(name) => attach_to(&progs.io_uring_submit, name),
+        None => Ok(()),
+    }
+}
+
+/// The tracepoint that has this name here.
+fn attach_to(program: &libbpf_rs::OpenProgramMut<'_>, name: &str) -> Result<()> {
+    let attach_to = std::ffi::CString::new(name)?;
+    // SAFETY: the program is open and not loaded; libbpf copies the name.
+    let status = unsafe {
+        libbpf_sys::bpf_program__set_attach_target(
+            libbpf_rs::AsRawLibbpf::as_libbpf_object(program).as_ptr(),
+            0,
+            attach_to.as_ptr(),
+        )
+    };
+    ensure!(
+        status == 0,
+        "naming the tracepoint {name}: error {}",
+        -status
+    );
     Ok(())
 }
 
@@ -186,11 +229,16 @@ fn set_constants(
     constants.issue_arg = abilities.issue.unwrap_or(0);
     constants.requeue_arg = abilities.requeue.unwrap_or(0);
     constants.rq_merge_arg = abilities.rq_merge.unwrap_or(0);
+    constants.getrq_arg = abilities.getrq.unwrap_or(0);
+    constants.bio_complete_arg = abilities.bio_complete.unwrap_or(0);
+    constants.async_work_arg = abilities.uring_async_work.unwrap_or(0);
+    constants.io_submit_nr = libc::SYS_io_submit as u32;
+    constants.with_q = abilities.bio_queue.is_some() && !config.detail.without_q2g;
+    constants.with_asked = config.detail.asked;
     constants.zone_ops = abilities.zone_ops;
     constants.has_io_start = abilities.io_start.is_some();
     constants.has_task_btf = abilities.task_btf;
     constants.may_copy = abilities.may_copy;
-    constants.start_time_is_exact = abilities.start_time_is_exact;
     constants.flush_seq_flag = abilities.flush_seq_flag;
     constants.shards = config.shards;
     let has_shard_per_cpu = libbpf_rs::num_possible_cpus()? <= config.shards as usize;
@@ -222,6 +270,7 @@ pub(crate) struct Sizes {
     pub dispatches: u32,
     pub inflight: u32,
     pub owner_stages: u32,
+    pub owner_asked: u32,
     pub memory_bytes: u64,
 }
 
@@ -232,7 +281,7 @@ fn size_maps(
 ) -> Result<Sizes> {
     let slots = config.targets.len() as u32;
     let devices = slots * config.shards;
-    let fine = devices * ROWS as u32;
+    let fine = devices * rows(config.detail) as u32;
     let histograms = if config.coarse {
         fine.div_ceil(COARSE as u32)
     } else {
@@ -248,7 +297,9 @@ fn size_maps(
     let dispatches = wanted(config.detail.order, slots * DISPATCHES as u32);
     let owner_stages = wanted(config.detail.owner_stages, config.owner_histograms);
     let dirtiers = wanted(config.detail.writeback, DIRTIERS);
-    let flush_bios = wanted(abilities.io_start.is_none(), FLUSH_BIOS);
+    let owner_asked = wanted(config.detail.asked, config.owner_histograms);
+    let pendings = wanted(abilities.io_start.is_none(), kept_by_bio());
+    let by_request = wanted(config.detail.asked, kept_by_bio());
     let maps = &mut open.maps;
     maps.devices.set_max_entries(devices)?;
     maps.histograms.set_max_entries(histograms)?;
@@ -267,7 +318,14 @@ fn size_maps(
     maps.clocks.set_max_entries(slots)?;
     maps.dispatches.set_max_entries(dispatches)?;
     maps.dirtiers.set_max_entries(dirtiers)?;
-    maps.flush_bios.set_max_entries(flush_bios)?;
+    maps.pendings.set_max_entries(pendings)?;
+    maps.nowait_failures.set_max_entries(kept_by_bio())?;
+    maps.handed_over.set_max_entries(by_request)?;
+    maps.askings
+        .set_max_entries(wanted(config.detail.asked, THREADS))?;
+    maps.asked
+        .set_max_entries(wanted(config.detail.asked, inflight))?;
+    maps.owner_asked.set_max_entries(owner_asked)?;
     Ok(Sizes {
         devices,
         histograms,
@@ -275,6 +333,7 @@ fn size_maps(
         dispatches,
         inflight,
         owner_stages,
+        owner_asked,
         memory_bytes: open.open_object().maps().map(|map| map_bytes(&map)).sum(),
     })
 }

@@ -44,6 +44,10 @@ struct thread {
 	__u64 sleeps; /* voluntary context switches at that moment */
 	__u64 bio;
 	__u64 owner; /* token << 32 | index */
+	__u64 last_g_ns; /* the request that it got last, and where that is in `inflight` */
+	__u64 last_bio; /* that it got it for; only where block_io_start is missing */
+	__u32 last_place;
+	__u32 is_beside; /* that was under way when it queued the bio; asked only where submitters sleep */
 };
 
 struct {
@@ -178,9 +182,14 @@ static __always_inline __u32 index_of(struct asker *asker, struct task_struct *t
 	return index;
 }
 
+static __always_inline __u32 thread_place(struct task_struct *task)
+{
+	return (__u32)FIELD(task, pid) & (THREADS - 1);
+}
+
 static __always_inline struct thread *thread_of(struct task_struct *task)
 {
-	__u32 key = (__u32)FIELD(task, pid) & (THREADS - 1);
+	__u32 key = thread_place(task);
 
 	return bpf_map_lookup_elem(&threads, &key);
 }

@@ -108,6 +108,18 @@ static __always_inline struct queue *traced_queue(struct request_queue *q, struc
 	return entry->traced ? entry : 0;
 }
 
+static __always_inline struct queue *queue_of_request(struct request *rq)
+{
+	return traced_queue(rq->q, disk_of_request(rq));
+}
+
+static __always_inline struct queue *queue_of_bio(struct bio *bio)
+{
+	struct gendisk *disk = disk_of_bio(bio);
+
+	return traced_queue(disk->queue, disk);
+}
+
 /* Asked for once in an event: before 6.10 it is a call. */
 static __always_inline __u32 shard_of(const struct queue *queue)
 {

@@ -28,7 +28,7 @@ enum latency {
 	Q2D_WAITED, /* the submitter slept before it got a request */
 	Q2G_WAITED,
 	G2D_WAITED,
-	G2D_ALONE, /* the bio's queue event was not seen: neither Q2G nor Q2D are known */
+	G2D_ALONE, /* the bio's queue event was not seen, or is not asked for: neither Q2G nor Q2D are known */
 	I2D, /* insert to issue; only if asked for */
 	/* The further bios of requests with several: with them, the histograms are per bio. */
 	Q2D_MERGED,
@@ -37,6 +37,15 @@ enum latency {
 	LATENCY_COUNT,
 	OTHER_LATENCIES = Q2D_WAITED,
 	HISTOGRAM_ROWS = DATA_OPS * LATENCY_COUNT + (OP_COUNT - DATA_OPS) * OTHER_LATENCIES,
+};
+
+/* Behind those of a shard, of data operations, if asked for: since the program asked. */
+enum asked_latency {
+	A2Q,
+	A2D,
+	A2C,
+	ASKED_COUNT,
+	ASKED_ROWS = DATA_OPS * ASKED_COUNT,
 };
 
 /* Log-linear cells: unit 16 ns and 64 cells an octave for devices, 64 ns and 16 for owners; both to 137 s. */
@@ -87,6 +96,7 @@ struct queue {
 	__u64 elevator;
 	/* Requests that were asked for before this belong to the scheduler before, or to none: straddlers. */
 	__u64 epoch_ns;
+	__u64 slept_ns; /* about when a submitter last had to sleep for a request */
 	struct target target;
 	__u32 traced;
 	__u32 switches; /* of the scheduler, seen since the attach */
@@ -150,6 +160,8 @@ struct device_stats {
 	__u64 passthrough; /* issued, not measured */
 	__u64 straddlers; /* completed, but asked for under another scheduler; in no I/Os, bytes or times */
 	__u64 straddler_bytes;
+	__u64 nowait_failures; /* bios that must not sleep and found no tag free: each is asked for again */
+	__u64 stalled_ns; /* threads with I/O under way stood still for a request of the next, a sum */
 	/* The quality of the measurement. */
 	__u64 lost; /* outside the in-flight table */
 	__u64 evicted; /* completion never seen, its entry reused */
@@ -258,6 +270,8 @@ struct owner {
 	__u64 back_merges;
 	__u64 front_merges;
 	__u64 rq_merges;
+	__u64 preflushes; /* its writes that waited for a flush before their data */
+	__u64 stalled_ns; /* its threads, with I/O under way, stood still for a request of the next */
 	/* Fairness: */
 	__u64 started; /* requests */
 	__u64 ended;
@@ -296,6 +310,12 @@ struct owner_stages {
 	__u8 occupied[OWNER_STAGES]
 		     [OWNER_LINES]; /* 1 where a line holds something: the others need not be read */
 	struct owner_histogram histograms[OWNER_STAGES];
+};
+
+/* Row of an owner's index, as many as of owner_latency, if asked for: A2Q, A2D, A2C, of reads and of writes. */
+struct owner_asked {
+	__u8 occupied[ASKED_COUNT * 2][OWNER_LINES];
+	struct owner_histogram histograms[ASKED_COUNT * 2];
 };
 
 #endif

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use anyhow::Result;
-use iosched_bpf::{Abilities, Config, NotPermitted, ROWS, Target, Tracer};
+use iosched_bpf::{ALL_ROWS, Abilities, Config, NotPermitted, OwnerLatency, Target, Tracer};
 use rustix::time::{ClockId, clock_gettime};
 
 pub use iosched_bpf::Detail;
@@ -18,7 +18,7 @@ pub use iosched_bpf::Detail;
 use crate::device::Device;
 use crate::failure::Failure;
 use crate::histogram::{DEVICE, Histogram, Layout, OWNER};
-use crate::snapshot::{DeviceNumbers, Snapshot};
+use crate::snapshot::{DeviceNumbers, Op, Snapshot};
 use owners::{Context, Owners};
 use raw::RawDevice;
 use wide::Wide;
@@ -45,7 +45,7 @@ pub struct Probe {
 impl Probe {
     /// Attaches to `devices`. `deepest` is the largest `nr_requests` that is going to be set, 0 if none is.
     pub fn attach(devices: &[Device], deepest: u32, detail: Detail) -> Result<Probe> {
-        let layout = layout(devices.len());
+        let layout = layout(devices.len(), iosched_bpf::rows(detail));
         let config = Config {
             targets: devices
                 .iter()
@@ -53,7 +53,11 @@ impl Probe {
                 .collect(),
             owners: OWNERS,
             owner_histograms: OWNER_HISTOGRAMS,
-            shards: shards(devices.len(), iosched_bpf::possible_cpus()),
+            shards: shards(
+                devices.len(),
+                iosched_bpf::rows(detail),
+                iosched_bpf::possible_cpus(),
+            ),
             coarse: layout == OWNER,
             detail,
         };
@@ -62,7 +66,7 @@ impl Probe {
             tracer: Tracer::attach(config).map_err(refused)?,
             devices: devices.iter().map(|device| device.name.clone()).collect(),
             detail,
-            histograms: vec![Wide::new(layout); devices.len() * ROWS],
+            histograms: vec![Wide::new(layout); devices.len() * ALL_ROWS],
             owners: Owners::default(),
             knows_all_processes: owners::knows_all_processes(),
         })
@@ -122,9 +126,9 @@ impl Probe {
             .collect();
         let context = Context {
             time_ns,
-            has_fairness: self.detail.fairness,
             has_histograms,
-            has_stages: self.detail.owner_stages,
+            latencies: OwnerLatency::counted(self.detail).collect(),
+            detail: self.detail,
             oldest_ns: if self.detail.fairness {
                 let under_way = devices.iter().filter_map(|raw| raw.inflight.as_ref());
                 owners::oldest_ns(under_way.flatten())
@@ -172,8 +176,8 @@ impl Probe {
     }
 
     fn device(&mut self, slot: usize, raw: &RawDevice) -> Result<DeviceNumbers> {
-        let rows = &mut self.histograms[slot * ROWS..][..ROWS];
-        raw.advance(&self.tracer, slot, rows);
+        let rows = &mut self.histograms[slot * ALL_ROWS..][..ALL_ROWS];
+        raw.advance(&self.tracer, slot, self.detail.asked, rows);
         let is_errno = self.tracer.abilities().status_is_errno;
         let mut numbers = numbers::device(&self.devices[slot], raw, is_errno);
         for (index, op) in numbers.ops.iter_mut().enumerate() {
@@ -181,6 +185,9 @@ impl Probe {
             let of =
                 |latency| iosched_bpf::row(index, latency).map_or(&nothing, |row| &rows[row].total);
             numbers::fill_stages(op, &of)?;
+            if self.detail.asked && Op::DATA.contains(&op.op) {
+                op.asked = Some(numbers::asked(&of));
+            }
         }
         Ok(numbers)
     }
@@ -208,9 +215,9 @@ fn target(device: &Device, deepest: u32) -> Target {
 }
 
 /// As many copies of a device's numbers as there are CPUs, as far as the memory for them goes.
-fn shards(devices: usize, cpus: usize) -> u32 {
+fn shards(devices: usize, rows: usize, cpus: usize) -> u32 {
     let mut shards = cpus.next_power_of_two().min(MAX_SHARDS);
-    while shards > 1 && devices * shards * histogram_bytes(DEVICE) > DEVICE_BYTES {
+    while shards > 1 && devices * shards * histogram_bytes(DEVICE, rows) > DEVICE_BYTES {
         shards /= 2;
     }
     shards as u32
@@ -235,8 +242,8 @@ fn is_bounded(config: &Config) -> Result<()> {
 }
 
 /// The owners' layout for hundreds of devices, in a quarter of the memory.
-fn layout(devices: usize) -> Layout {
-    if devices * histogram_bytes(DEVICE) > DEVICE_BYTES {
+fn layout(devices: usize, rows: usize) -> Layout {
+    if devices * histogram_bytes(DEVICE, rows) > DEVICE_BYTES {
         OWNER
     } else {
         DEVICE
@@ -244,8 +251,8 @@ fn layout(devices: usize) -> Layout {
 }
 
 /// Of a device.
-const fn histogram_bytes(layout: Layout) -> usize {
-    ROWS * layout.cells as usize * 4
+const fn histogram_bytes(layout: Layout, rows: usize) -> usize {
+    rows * layout.cells as usize * 4
 }
 
 /// One of those that the probe uses.
@@ -313,10 +320,11 @@ mod tests {
     fn the_memory_of_a_thousand_devices_is_bounded_whatever_the_cpus() {
         for cpus in [1, 2, 3, 64, 256, 4096] {
             for devices in 1..=1000 {
-                let layout = layout(devices);
-                let shards = shards(devices, cpus) as usize;
+                let rows = iosched_bpf::rows(Detail::default());
+                let layout = layout(devices, rows);
+                let shards = shards(devices, rows, cpus) as usize;
                 assert!(shards.is_power_of_two() && shards <= MAX_SHARDS);
-                let bytes = devices * shards * histogram_bytes(layout);
+                let bytes = devices * shards * histogram_bytes(layout, rows);
                 // The coarse layout, one copy each: 83 KiB a device.
                 let most = if layout == OWNER {
                     90 << 20
@@ -326,7 +334,7 @@ mod tests {
                 assert!(bytes <= most, "{devices} devices, {cpus} CPUs: {bytes}");
             }
         }
-        assert_eq!(shards(1, 256), 64);
+        assert_eq!(shards(1, iosched_bpf::rows(Detail::default()), 256), 64);
     }
 
     fn config(disks: usize, hardware_queues: u32, depth: u32) -> Config {

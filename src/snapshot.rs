@@ -16,14 +16,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use device::{
-    DeviceNumbers, DeviceOp, Edges, Flushes, InFlight, MergedBios, Merges, Op, Quality, Stage,
-    StatusCount,
+    Asked, DeviceNumbers, DeviceOp, Edges, Flushes, InFlight, MergedBios, Merges, Op, Quality,
+    Stage, StatusCount,
 };
 pub use lines::{Line, OwnerLatency, Place};
 pub use merging::Merging;
 pub use order::{LOG2_CELLS, Log2Histogram, Order};
 pub use owner::{
-    OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp, OwnerStages, by_cgroup,
+    OwnerAsked, OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp, OwnerStages, by_cgroup,
 };
 pub use totals::{FairnessTotals, OpTotals, OwnerId, OwnerTotals, Row};
 

@@ -52,7 +52,12 @@ fn details() -> Vec<Detail> {
             ..none
         },
         Detail {
+            asked: true,
+            ..none
+        },
+        Detail {
             without_q2g: false,
+            asked: true,
             order: true,
             fairness: true,
             i2d: true,

@@ -7,7 +7,9 @@ use super::raw::RawDevice;
 use super::status;
 use crate::histogram::Histogram;
 use crate::order::Dispatch;
-use crate::snapshot::{DeviceNumbers, DeviceOp, InFlight, Log2Histogram, Op, Order, StatusCount};
+use crate::snapshot::{
+    Asked, DeviceNumbers, DeviceOp, InFlight, Log2Histogram, Op, Order, StatusCount,
+};
 
 pub(super) fn device(name: &str, raw: &RawDevice, is_errno: bool) -> DeviceNumbers {
     let mut numbers = DeviceNumbers::new(name);
@@ -46,6 +48,8 @@ fn add_counters(numbers: &mut DeviceNumbers, stats: &device_stats) {
         op.d2c_sum_ns += counters.d2c_ns;
         op.q2c_sum_ns += counters.q2c_ns;
     }
+    numbers.stalled_ns += stats.stalled_ns;
+    numbers.edges.nowait_failures += stats.nowait_failures;
     numbers.merges.back += stats.back_merges;
     numbers.merges.front += stats.front_merges;
     numbers.merges.rq += stats.rq_merges;
@@ -99,6 +103,15 @@ pub(super) fn fill_stages<'a>(
     op.merged_bios.d2c.clone_from(of(Latency::D2cMerged));
     op.merged_bios.q2c.clone_from(of(Latency::Q2cMerged));
     Ok(())
+}
+
+/// Since the asking.
+pub(super) fn asked<'a>(of: &impl Fn(Latency) -> &'a Histogram) -> Asked {
+    Asked {
+        a2q: of(Latency::A2q).clone(),
+        a2d: of(Latency::A2d).clone(),
+        a2c: of(Latency::A2c).clone(),
+    }
 }
 
 fn in_flight(states: &[inflight], now_ns: u64) -> InFlight {

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
 use anyhow::Result;
-use iosched_bpf::{CLOCK_SHIFT, OwnerLatency, Tracer, inflight, owner, owner_op};
+use iosched_bpf::{CLOCK_SHIFT, Detail, OwnerLatency, Tracer, inflight, owner, owner_op};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
@@ -19,11 +19,11 @@ const HOLES: usize = 64;
 /// What is true of all owners of a snapshot.
 pub(super) struct Context {
     pub time_ns: u64,
-    pub has_fairness: bool,
     /// Whether the histograms are wanted, too.
     pub has_histograms: bool,
-    /// And whether those are of all stages.
-    pub has_stages: bool,
+    /// And which.
+    pub latencies: Vec<OwnerLatency>,
+    pub detail: Detail,
     /// Of owners with requests that were not issued yet: when the oldest was asked for. Only where fairness is measured.
     pub oldest_ns: HashMap<usize, u64>,
 }
@@ -131,11 +131,7 @@ impl Owners {
         owners.clear();
         lines.clear();
         let mut look = Look {
-            latencies: if context.has_stages {
-                &OwnerLatency::ALL
-            } else {
-                &OwnerLatency::BASE
-            },
+            latencies: &context.latencies,
             last: &self.last,
             lines: &mut lines,
         };
@@ -266,9 +262,13 @@ fn totals(row: &owner, index: usize, context: &Context) -> OwnerTotals {
             rq: row.rq_merges,
         },
         lines: None,
-        has_stages: context.has_stages,
+        has_stages: context.detail.owner_stages,
+        has_asked: context.detail.asked,
+        stalled_ns: row.stalled_ns,
+        waited_for_flush: row.preflushes,
         fairness: context
-            .has_fairness
+            .detail
+            .fairness
             .then(|| fairness_of(row, context.time_ns, context.oldest_ns.get(&index).copied())),
     }
 }

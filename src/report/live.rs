@@ -13,6 +13,7 @@ use crate::snapshot::{
     OwnerNumbers, OwnerOp, OwnerStages, Quality, Stage, StatusCount, by_cgroup,
 };
 
+pub use super::live_asked::LiveAsked;
 pub use super::live_order::{Burst, HardwareQueue, LiveOrder};
 
 pub const SCHEMA_VERSION: u32 = 2;
@@ -123,6 +124,11 @@ pub struct LiveDevice {
     pub mean_at_device: f64,
     /// Share of reads and writes whose queue wait was more than a tenth of the median device time.
     pub waited_share: Option<f64>,
+    /// How long threads with I/O under way stood still for a request of the next (a tag, a throttle), over the
+    /// interval's length; above 1 where several did. What they would have asked for meanwhile is in no queue wait.
+    pub stalled_share: f64,
+    /// Completed reads and writes of which the queue wait is not known, and which waited for no flush.
+    pub without_queue_wait: u64,
     /// At the end of the interval; null for a device with too many tags to look through.
     pub in_flight: Option<InFlight>,
     pub merges: Merges,
@@ -143,6 +149,8 @@ pub struct LiveDevice {
     /// Failed requests by status.
     pub statuses: Vec<StatusCount>,
     pub quality: Quality,
+    /// Of reads and writes together; only with `--detail asked`.
+    pub asked: Option<LiveAsked>,
     /// Only with `--detail order`.
     pub order: Option<LiveOrder>,
     /// Of the processes (or cgroups) of this interval; only with `--detail fairness`.
@@ -209,6 +217,10 @@ pub struct LiveProcess {
     pub queue_wait: Latency,
     /// D2C of reads and writes; percentiles as of `queue_wait`.
     pub device_time: Latency,
+    /// As of the device, of its threads.
+    pub stalled_share: f64,
+    /// As of the device.
+    pub without_queue_wait: u64,
     /// What its writes waited for the flushes before and after their data, and all the time of its flushes without data.
     pub flush_wait_ns: u64,
     /// Bios of its own that joined a request, whosever; and requests of its own that joined another.
@@ -223,6 +235,8 @@ pub struct LiveProcess {
     pub fairness: Option<LiveFairness>,
     /// Only with `--detail stages`, and null where the table has no room for this process' histograms.
     pub stages: Option<LiveStages>,
+    /// Only with `--detail asked`, and null where the table has no room for this process' histograms.
+    pub asked: Option<LiveAsked>,
 }
 
 /// The stages of a process' reads and writes beside `queue_wait` and `device_time`.
@@ -389,6 +403,10 @@ fn device(
         mean_waiting: sum(|op| op.q2d_sum_ns) as f64 / (seconds * 1e9),
         mean_at_device: sum(|op| op.d2c_sum_ns) as f64 / (seconds * 1e9),
         waited_share: median.and_then(|median| queue_wait.share_above((median / 10.0) as u64)),
+        stalled_share: numbers.stalled_ns as f64 / (seconds * 1e9),
+        // Words are read moments apart.
+        without_queue_wait: sum(|op| op.ios)
+            .saturating_sub(sum(|op| op.waits) + numbers.flushes.before_data),
         in_flight: numbers.in_flight,
         merges: numbers.merges,
         merge_ratio: merging.merge_ratio,
@@ -407,6 +425,7 @@ fn device(
         edges: numbers.edges,
         statuses: numbers.statuses.clone(),
         quality: numbers.quality,
+        asked: numbers.asked(&Op::DATA).as_ref().map(LiveAsked::of_device),
         order: numbers
             .order
             .as_ref()
@@ -500,7 +519,7 @@ fn live_fairness(owner: &OwnerNumbers, whole: Whole, seconds: f64) -> Option<Liv
 }
 
 /// Of reads and of writes; most processes do one of them.
-fn both([reads, writes]: &[Histogram; 2]) -> Cow<'_, Histogram> {
+pub(super) fn both([reads, writes]: &[Histogram; 2]) -> Cow<'_, Histogram> {
     if writes.is_empty() {
         return Cow::Borrowed(reads);
     }
@@ -563,6 +582,8 @@ fn process(
                     .map(|ns| ns as f64),
             )
         },
+        stalled_share: owner.stalled_ns as f64 / (seconds * 1e9),
+        without_queue_wait: ios.saturating_sub(waits + owner.waited_for_flush),
         flush_wait_ns: owner.ops.iter().map(|op| op.flush_sum_ns).sum(),
         merges: owner.merges,
         merge_ratio: merging.merge_ratio,
@@ -570,6 +591,7 @@ fn process(
         bios_per_request: merging.bios_per_request,
         fairness: live_fairness(owner, whole, seconds),
         stages: owner.stages.as_ref().map(LiveStages::of),
+        asked: owner.asked.as_ref().map(LiveAsked::of_process),
     }
 }
 

@@ -10,6 +10,7 @@ pub mod github_benchmark; // github-action-benchmark
 pub mod junit; // JUnit's XML
 pub mod ktap; // the kernel's test protocol
 pub mod live; // one interval of `iosched stat`
+mod live_asked;
 mod live_order; // its part on dispatch order
 pub mod markdown; // for code hosts
 pub mod openmetrics; // Prometheus

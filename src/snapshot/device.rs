@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::order::Order;
-use crate::histogram::{self, Histogram};
+use crate::histogram::{self, Histogram, Layout};
 
 /// Operation classes, in the order of their indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -121,6 +121,43 @@ pub struct MergedBios {
     pub q2c: Histogram,
 }
 
+/// Since the program asked, of those I/Os of which Q is known; without a call or an entry of a ring before it, A is Q.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Asked {
+    /// Asked to queued.
+    pub a2q: Histogram,
+    /// Asked to first issued; of those whose queue wait is known.
+    pub a2d: Histogram,
+    /// Asked to completed.
+    pub a2c: Histogram,
+}
+
+impl Asked {
+    pub fn new(layout: Layout) -> Self {
+        let empty = || Histogram::new(layout);
+        Asked {
+            a2q: empty(),
+            a2d: empty(),
+            a2c: empty(),
+        }
+    }
+
+    fn since(&self, earlier: &Asked) -> anyhow::Result<Asked> {
+        Ok(Asked {
+            a2q: self.a2q.subtract(&earlier.a2q)?,
+            a2d: self.a2d.subtract(&earlier.a2d)?,
+            a2c: self.a2c.subtract(&earlier.a2c)?,
+        })
+    }
+
+    pub fn add(&mut self, other: &Asked) {
+        // The layouts are the same by construction.
+        let _ = self.a2q.merge(&other.a2q);
+        let _ = self.a2d.merge(&other.a2d);
+        let _ = self.a2c.merge(&other.a2c);
+    }
+}
+
 /// One operation class of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceOp {
@@ -143,6 +180,9 @@ pub struct DeviceOp {
     pub q2c: Histogram,
     pub i2d: Histogram,
     pub merged_bios: MergedBios,
+    /// Absent unless asked for, and of operations without data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
 }
 
 impl DeviceOp {
@@ -168,6 +208,7 @@ impl DeviceOp {
                 d2c: empty(),
                 q2c: empty(),
             },
+            asked: None,
         }
     }
 
@@ -203,6 +244,10 @@ impl DeviceOp {
                 q2d: l.merged_bios.q2d.subtract(&e.merged_bios.q2d)?,
                 d2c: l.merged_bios.d2c.subtract(&e.merged_bios.d2c)?,
                 q2c: l.merged_bios.q2c.subtract(&e.merged_bios.q2c)?,
+            },
+            asked: match (&l.asked, &e.asked) {
+                (Some(later), Some(earlier)) => Some(later.since(earlier)?),
+                _ => None,
             },
         })
     }
@@ -246,6 +291,9 @@ pub struct Edges {
     pub straddler_bytes: u64,
     /// Changes of the scheduler seen, by whomever.
     pub switches: u64,
+    /// Bios that must not sleep (`REQ_NOWAIT`) and found no tag free. io_uring asks for each again, from a worker thread.
+    #[serde(default)]
+    pub nowait_failures: u64,
 }
 
 /// What the measurement itself missed. All zero is a clean measurement.
@@ -306,6 +354,10 @@ pub struct DeviceNumbers {
     pub edges: Edges,
     pub statuses: Vec<StatusCount>,
     pub quality: Quality,
+    /// How long threads with I/O under way stood still for a request of the next, a sum: what they would have asked for
+    /// meanwhile is in no queue wait.
+    #[serde(default)]
+    pub stalled_ns: u64,
     /// At the end of the interval; absent for devices with too many tags to look through.
     pub in_flight: Option<InFlight>,
     /// Absent unless asked for.
@@ -322,6 +374,7 @@ impl DeviceNumbers {
             edges: Edges::default(),
             statuses: Vec::new(),
             quality: Quality::default(),
+            stalled_ns: 0,
             in_flight: None,
             order: None,
         }
@@ -346,6 +399,16 @@ impl DeviceNumbers {
         let merged: Option<Vec<&Histogram>> = ops.iter().map(more).collect();
         let requests = ops.iter().map(|op| self.ops[*op as usize].stage(stage));
         Some(self.sum(requests.chain(merged?)))
+    }
+
+    /// Since the asking; none unless that is measured.
+    pub fn asked(&self, ops: &[Op]) -> Option<Asked> {
+        let mut each = ops
+            .iter()
+            .filter_map(|op| self.ops[*op as usize].asked.as_ref());
+        let mut sum = each.next()?.clone();
+        each.for_each(|asked| sum.add(asked));
+        Some(sum)
     }
 
     fn sum<'a>(&self, histograms: impl Iterator<Item = &'a Histogram>) -> Histogram {
@@ -384,6 +447,7 @@ impl DeviceNumbers {
                 skipped,
                 ..self.quality - earlier.quality
             },
+            stalled_ns: self.stalled_ns - earlier.stalled_ns,
             in_flight: self.in_flight,
             order: match (&self.order, &earlier.order) {
                 (Some(later), Some(earlier)) => Some(later.since(earlier)),
@@ -444,6 +508,7 @@ counters!(Edges {
     straddlers,
     straddler_bytes,
     switches,
+    nowait_failures,
 });
 counters!(Quality {
     lost,

@@ -120,6 +120,22 @@ impl OwnerStages {
     }
 }
 
+/// As [`super::Asked`], of reads and of writes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OwnerAsked {
+    pub a2q: [Histogram; 2],
+    pub a2d: [Histogram; 2],
+    pub a2c: [Histogram; 2],
+}
+
+impl OwnerAsked {
+    fn add(&mut self, other: &OwnerAsked) {
+        add_pair(&mut self.a2q, &other.a2q);
+        add_pair(&mut self.a2d, &other.a2d);
+        add_pair(&mut self.a2c, &other.a2c);
+    }
+}
+
 impl Default for OwnerStages {
     fn default() -> Self {
         OwnerStages {
@@ -162,6 +178,15 @@ pub struct OwnerNumbers {
     /// Absent unless asked for, and where `has_histograms` is false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stages: Option<OwnerStages>,
+    /// Absent unless asked for, and where `has_histograms` is false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<OwnerAsked>,
+    /// How long its threads, with I/O under way, stood still for a request of the next, a sum.
+    #[serde(default)]
+    pub stalled_ns: u64,
+    /// Its writes that waited for a flush before their data: they have no queue wait.
+    #[serde(default)]
+    pub waited_for_flush: u64,
     /// Absent unless asked for.
     pub fairness: Option<OwnerFairness>,
 }
@@ -180,6 +205,9 @@ impl OwnerNumbers {
             q2d: empty_pair(),
             d2c: empty_pair(),
             stages: None,
+            asked: None,
+            stalled_ns: 0,
+            waited_for_flush: 0,
             fairness: None,
         }
     }
@@ -231,6 +259,11 @@ impl OwnerNumbers {
         if let (Some(mine), Some(theirs)) = (&mut self.stages, &other.stages) {
             mine.add(theirs);
         }
+        if let (Some(mine), Some(theirs)) = (&mut self.asked, &other.asked) {
+            mine.add(theirs);
+        }
+        self.stalled_ns += other.stalled_ns;
+        self.waited_for_flush += other.waited_for_flush;
         if let (Some(mine), Some(theirs)) = (&mut self.fairness, &other.fairness) {
             mine.add(theirs);
         }
@@ -269,7 +302,8 @@ pub fn by_cgroup<'a>(owners: impl IntoIterator<Item = &'a OwnerNumbers>) -> Vec<
         );
         if !group.has_histograms {
             // A part of them would be taken for the whole.
-            (group.q2d, group.d2c, group.stages) = (empty_pair(), empty_pair(), None);
+            (group.q2d, group.d2c) = (empty_pair(), empty_pair());
+            (group.stages, group.asked) = (None, None);
         }
         group
     });

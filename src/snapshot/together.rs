@@ -1,6 +1,6 @@
 //! The numbers of several disks added up. Pure.
 
-use super::device::{DeviceNumbers, DeviceOp, InFlight, StatusCount};
+use super::device::{Asked, DeviceNumbers, DeviceOp, InFlight, StatusCount};
 
 /// As if they were one. Counts and times are added, histograms too; the longest of the times that are no sums stays.
 pub(super) fn sum(name: &str, disks: &[DeviceNumbers]) -> DeviceNumbers {
@@ -16,6 +16,7 @@ pub(super) fn sum(name: &str, disks: &[DeviceNumbers]) -> DeviceNumbers {
             add_status(&mut sum.statuses, status);
         }
         sum.quality += disk.quality;
+        sum.stalled_ns += disk.stalled_ns;
     }
     // Each has that of all.
     sum.quality.skipped = disks.iter().map(|d| d.quality.skipped).max().unwrap_or(0);
@@ -29,6 +30,7 @@ pub(super) fn sum(name: &str, disks: &[DeviceNumbers]) -> DeviceNumbers {
 }
 
 fn add_op(sum: &mut DeviceOp, op: &DeviceOp) {
+    add_asked(&mut sum.asked, op.asked.as_ref());
     sum.ios += op.ios;
     sum.bytes += op.bytes;
     sum.bios += op.bios;
@@ -50,6 +52,13 @@ fn add_op(sum: &mut DeviceOp, op: &DeviceOp) {
     ] {
         // The layouts are the same by construction.
         let _ = histogram.merge(other);
+    }
+}
+
+fn add_asked(sum: &mut Option<Asked>, asked: Option<&Asked>) {
+    match (sum, asked) {
+        (Some(sum), Some(asked)) => sum.add(asked),
+        (sum, asked) => *sum = asked.cloned(),
     }
 }
 

@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use super::lines::{Line, OwnerLatency, Place};
 use super::owner::{
-    OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp, OwnerStages, empty_pair,
+    OwnerAsked, OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp, OwnerStages, empty_pair,
 };
 use super::{Merges, Op};
 use crate::histogram::{GAP, Histogram};
@@ -25,6 +25,10 @@ pub struct OwnerTotals {
     pub lines: Option<[Place; 2]>,
     /// Whether those of all stages are among them.
     pub has_stages: bool,
+    /// And those since the asking.
+    pub has_asked: bool,
+    pub stalled_ns: u64,
+    pub waited_for_flush: u64,
     pub fairness: Option<FairnessTotals>,
 }
 
@@ -89,6 +93,9 @@ impl OwnerTotals {
             merges: Merges::default(),
             lines: Some([Place::default(); 2]),
             has_stages: false,
+            has_asked: false,
+            stalled_ns: 0,
+            waited_for_flush: 0,
             fairness: None,
         }
     }
@@ -113,7 +120,12 @@ impl OwnerTotals {
         histograms: Option<Latencies>,
     ) -> Result<OwnerNumbers> {
         let has_histograms = histograms.is_some();
-        let Latencies { q2d, d2c, stages } = histograms.unwrap_or_default();
+        let Latencies {
+            q2d,
+            d2c,
+            stages,
+            asked,
+        } = histograms.unwrap_or_default();
         let ops = Op::ALL.into_iter().map(|op| {
             // A histogram of writes bounds the maximum of each kind of them.
             let direction = match op {
@@ -140,6 +152,9 @@ impl OwnerTotals {
             q2d,
             d2c,
             stages,
+            asked,
+            stalled_ns: self.stalled_ns - earlier.stalled_ns,
+            waited_for_flush: self.waited_for_flush - earlier.waited_for_flush,
         })
     }
 
@@ -155,9 +170,8 @@ impl OwnerTotals {
         if self.ios() - earlier.ios() > u64::from(u32::MAX) {
             return None;
         }
-        Some(Latencies::of(self.has_stages, |which| {
-            [0, 1].map(|of| now[of].since(lines, past[of], before, which))
-        }))
+        let counted = |which| [0, 1].map(|of| now[of].since(lines, past[of], before, which));
+        Some(Latencies::of(self.has_stages, self.has_asked, counted))
     }
 
     fn comm(&self) -> String {
@@ -175,12 +189,19 @@ pub(super) struct Latencies {
     q2d: [Histogram; 2],
     d2c: [Histogram; 2],
     stages: Option<OwnerStages>,
+    asked: Option<OwnerAsked>,
 }
 
 impl Latencies {
     /// Puts the stages together from what is counted; see `struct owner_stages` in bpf/wire.h.
-    fn of(has_stages: bool, counted: impl Fn(OwnerLatency) -> [Histogram; 2]) -> Self {
-        use OwnerLatency::{D2c, G2dIndirect, I2d, Q2c, Q2d, Q2dIndirect, Q2gIndirect};
+    fn of(
+        has_stages: bool,
+        has_asked: bool,
+        counted: impl Fn(OwnerLatency) -> [Histogram; 2],
+    ) -> Self {
+        use OwnerLatency::{
+            A2c, A2d, A2q, D2c, G2dIndirect, I2d, Q2c, Q2d, Q2dIndirect, Q2gIndirect,
+        };
         let (mut q2d, d2c) = (counted(Q2d), counted(D2c));
         let stages = has_stages.then(|| {
             let mut stages = OwnerStages {
@@ -197,7 +218,17 @@ impl Latencies {
             }
             stages
         });
-        Latencies { q2d, d2c, stages }
+        let asked = has_asked.then(|| OwnerAsked {
+            a2q: counted(A2q),
+            a2d: counted(A2d),
+            a2c: counted(A2c),
+        });
+        Latencies {
+            q2d,
+            d2c,
+            stages,
+            asked,
+        }
     }
 }
 
@@ -211,6 +242,7 @@ impl Default for Latencies {
             q2d: empty_pair(),
             d2c: empty_pair(),
             stages: None,
+            asked: None,
         }
     }
 }

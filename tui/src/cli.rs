@@ -154,6 +154,8 @@ pub enum Detail {
     Merges,
     /// Every stage of every operation and process, and what fsync waits for
     Stages,
+    /// Since the program asked (A2Q, A2D, A2C): for libaio and io_uring; costs time at every system call
+    Asked,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

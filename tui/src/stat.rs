@@ -36,6 +36,7 @@ pub fn run(arguments: &Stat) -> Result<()> {
             fairness: wants(Detail::Fairness),
             i2d: wants(Detail::Stages),
             owner_stages: wants(Detail::Stages),
+            asked: wants(Detail::Asked),
             passthrough: arguments.passthrough,
             writeback: arguments.writeback_owner,
         },

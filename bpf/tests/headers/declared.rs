@@ -116,6 +116,7 @@ fn shape(kind: &str) -> Shape {
         return Shape::Pointer(pointee.trim().to_owned());
     }
     let (bytes, is_signed) = match kind {
+        "unsigned char" | "blk_status_t" => (1, false),
         "unsigned short" => (2, false),
         "int" => (4, true),
         "unsigned int" => (4, false),

@@ -17,6 +17,7 @@ pub fn device_lines(device: &LiveDevice, wanted: &[Detail]) -> String {
             Detail::Fairness => fairness(device),
             Detail::Merges => merges(device),
             Detail::Stages => stages(device),
+            Detail::Asked => asked(device),
         };
     }
     text
@@ -170,8 +171,24 @@ fn stages(device: &LiveDevice) -> String {
     text
 }
 
+fn asked(device: &LiveDevice) -> String {
+    let Some(asked) = &device.asked else {
+        return String::new();
+    };
+    let spread = |stage: &Latency| {
+        let (median, p99) = (units::time(stage.p50_ns), units::time(stage.p99_ns));
+        format!("p50 {median} p99 {p99}")
+    };
+    format!(
+        "  asked  to queued {}; to issued {}; to completed {}\n",
+        spread(&asked.a2q),
+        spread(&asked.a2d),
+        spread(&asked.a2c),
+    )
+}
+
 /// The median and the 99th percentile of each.
-fn quantiles(stages: [&Latency; 5]) -> impl Iterator<Item = String> {
+fn quantiles<const N: usize>(stages: [&Latency; N]) -> impl Iterator<Item = String> {
     stages
         .into_iter()
         .flat_map(|stage| [units::time(stage.p50_ns), units::time(stage.p99_ns)])
@@ -182,6 +199,7 @@ pub fn process_lines(rows: &[&LiveProcess], wanted: &[Detail]) -> String {
         Detail::Fairness => fairness_of(rows),
         Detail::Merges => merges_of(rows),
         Detail::Stages => stages_of(rows),
+        Detail::Asked => asked_of(rows),
         Detail::Order => String::new(),
     });
     lines.collect()
@@ -246,6 +264,22 @@ fn stages_of(rows: &[&LiveProcess]) -> String {
             &stages.total,
         ];
         table.add_row(named(row).into_iter().chain(quantiles(stages)));
+    }
+    if table.is_empty() {
+        return String::new();
+    }
+    format!("{table}\n")
+}
+
+fn asked_of(rows: &[&LiveProcess]) -> String {
+    let mut table = plain([
+        "PID", "COMM", "A2Q p50", "p99", "A2D p50", "p99", "A2C p50", "p99",
+    ]);
+    for row in rows {
+        if let Some(asked) = &row.asked {
+            let stages = [&asked.a2q, &asked.a2d, &asked.a2c];
+            table.add_row(named(row).into_iter().chain(quantiles(stages)));
+        }
     }
     if table.is_empty() {
         return String::new();

@@ -48,7 +48,7 @@ fn device_lines(device: &LiveDevice, record: &LiveRecord) -> String {
         "{}  {}  depth {depth}  {} IOPS  {}  {}\n  \
          {wait} {}   device {}\n  \
          waiting {:.1}, at the device {:.1} on average; now {}\n  \
-         {} waited   merges {} back {} front {} rq   {}\n",
+         {} waited, submitters stalled {}   merges {} back {} front {} rq   {}\n",
         device.device,
         device.scheduler.as_deref().unwrap_or("(gone)"),
         units::count(device.iops),
@@ -60,10 +60,16 @@ fn device_lines(device: &LiveDevice, record: &LiveRecord) -> String {
         device.mean_at_device,
         now(device.in_flight),
         units::share(device.waited_share),
+        units::share(Some(device.stalled_share)),
         device.merges.back,
         device.merges.front,
         device.merges.rq,
-        lost(&device.quality, &device.edges, &device.statuses),
+        lost(
+            &device.quality,
+            &device.edges,
+            device.without_queue_wait,
+            &device.statuses
+        ),
     )
 }
 
@@ -94,7 +100,7 @@ fn spread(latency: &Latency) -> String {
 }
 
 /// The counters of loss: always there, so that their absence says something.
-fn lost(q: &Quality, e: &Edges, statuses: &[StatusCount]) -> String {
+fn lost(q: &Quality, e: &Edges, without_queue_wait: u64, statuses: &[StatusCount]) -> String {
     let counts = [
         ("lost", q.lost),
         ("evicted", q.evicted),
@@ -110,6 +116,8 @@ fn lost(q: &Quality, e: &Edges, statuses: &[StatusCount]) -> String {
         ("passthrough", e.passthrough),
         ("straddlers", e.straddlers),
         ("scheduler changes", e.switches),
+        ("asked again for want of a tag", e.nowait_failures),
+        ("without queue wait", without_queue_wait),
     ];
     let statuses = statuses
         .iter()
@@ -131,8 +139,8 @@ fn table(rows: &[&LiveProcess]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header([
-        "PID", "COMM", "READ/s", "WRITE/s", "BYTES/s", "WAIT p50", "p99", "max", "DEV p50", "p99",
-        "max", "MERGES", "CGROUP",
+        "PID", "COMM", "READ/s", "WRITE/s", "BYTES/s", "WAIT p50", "p99", "max", "STALL",
+        "DEV p50", "p99", "max", "MERGES", "CGROUP",
     ]);
     let seconds = |row: &LiveProcess, n: u64| {
         if row.ios == 0 {
@@ -151,6 +159,7 @@ fn table(rows: &[&LiveProcess]) -> String {
             units::time(row.queue_wait.p50_ns),
             units::time(row.queue_wait.p99_ns),
             units::time(row.queue_wait.max_ns),
+            units::share(Some(row.stalled_share)),
             units::time(row.device_time.p50_ns),
             units::time(row.device_time.p99_ns),
             units::time(row.device_time.max_ns),
@@ -158,7 +167,7 @@ fn table(rows: &[&LiveProcess]) -> String {
             escape::line(row.cgroup.as_deref().unwrap_or("-")),
         ]);
     }
-    for index in (0..12).filter(|index| *index != 1) {
+    for index in (0..13).filter(|index| *index != 1) {
         if let Some(column) = table.column_mut(index) {
             column.set_cell_alignment(CellAlignment::Right);
         }
@@ -323,12 +332,13 @@ mod tests {
         };
         let losses = counters(serde_json::to_value(Quality::default()).unwrap(), 101);
         let quality: Quality = serde_json::from_value(losses.clone().into()).unwrap();
-        let text = lost(&quality, &Edges::default(), &[]);
+        let text = lost(&quality, &Edges::default(), 99, &[]);
+        assert!(text.contains("without queue wait 99"), "{text}");
         for (name, n) in &losses {
             assert!(text.contains(&format!(" {n}")), "{name} {n}: {text}");
         }
         assert_eq!(
-            lost(&Quality::default(), &Edges::default(), &[]),
+            lost(&Quality::default(), &Edges::default(), 0, &[]),
             "nothing lost"
         );
     }

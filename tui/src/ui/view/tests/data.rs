@@ -154,6 +154,9 @@ fn owner(
         q2d,
         d2c,
         stages: None,
+        asked: None,
+        stalled_ns: 0,
+        waited_for_flush: 0,
         fairness: Some(OwnerFairness {
             device_time_ns: ios * device_ns / 4,
             backlogged_ns: 950_000_000,

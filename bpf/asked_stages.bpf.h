@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A2Q, A2D, A2C: counted at a request's end, as the other stages. */
+#ifndef IOSCHED_ASKED_STAGES_BPF_H
+#define IOSCHED_ASKED_STAGES_BPF_H
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* if wanted as many as owner_latencies, set before the load */
+	__type(key, __u32);
+	__type(value, struct owner_asked);
+} owner_asked SEC(".maps");
+
+enum { NOT_KNOWN = -1 };
+
+/* Global, so that it is verified by itself: `owner` is twice an owner's index, and 1 more of writes. */
+__noinline int count_asked_stages(__u32 row, __u32 owner, __u64 a2q_ns, __u64 a2d_ns, __u64 a2c_ns)
+{
+	__u32 index = owner >> 1, direction = owner & 1;
+	struct owner_asked *lines = bpf_map_lookup_elem(&owner_asked, &index);
+
+	count_device(row + A2Q, 1, a2q_ns);
+	count_device(row + A2C, 1, a2c_ns);
+	if (a2d_ns != (__u64)NOT_KNOWN)
+		count_device(row + A2D, 1, a2d_ns);
+	if (!lines)
+		return 0;
+	count_in_lines(lines, ASKED_COUNT * 2, A2Q * 2 + direction, a2q_ns);
+	count_in_lines(lines, ASKED_COUNT * 2, A2C * 2 + direction, a2c_ns);
+	if (a2d_ns != (__u64)NOT_KNOWN)
+		count_in_lines(lines, ASKED_COUNT * 2, A2D * 2 + direction, a2d_ns);
+	return 0;
+}
+
+/* Who did not ask before the bio was queued asked then. */
+static __always_inline void count_asked(const struct ledger *to, const struct inflight *state, __u32 place,
+					bool has_wait, __u64 now)
+{
+	__u64 *known = bpf_map_lookup_elem(&asked, &place);
+	__u64 q = state->q_ns, a = known && *known ? *known : q;
+	__u32 row = first_row(to->shard, 0) + HISTOGRAM_ROWS + to->op * ASKED_COUNT;
+
+	if (!q || is_negative(to->device, q, a))
+		return;
+	count_asked_stages(row, to->index << 1 | direction(to->op), q - a,
+			   has_wait ? state->d_ns - a : (__u64)NOT_KNOWN, now - a);
+}
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* G: a request begins, with what its submitter knows. */
+#ifndef IOSCHED_START_BPF_H
+#define IOSCHED_START_BPF_H
+
+static __always_inline void classify(struct inflight *state, __u32 opf)
+{
+	state->flags = 0;
+	state->op = op_of(opf);
+	if (opf & (REQ_META | REQ_PREFLUSH)) {
+		if (opf & REQ_META)
+			state->flags |= STATE_JOURNAL;
+		if (opf & REQ_PREFLUSH) {
+			state->flags |= STATE_PREFLUSH;
+			if (!state->bytes)
+				state->op = OP_FLUSH; /* an empty flush: what fsync waits for */
+		}
+	}
+}
+
+/* Its place in `inflight`; NO_PLACE where it has none. */
+static __always_inline __u32 begin(struct queue *queue, struct request *rq, const struct grant *grant)
+{
+	__u32 place = place_of(queue, rq);
+	struct inflight *state = state_at(place);
+	struct device_stats *device;
+
+	if (!state || state->request) {
+		device = device_of(queue);
+		if (device)
+			add(state ? &device->evicted : &device->lost, 1);
+		if (!state)
+			return NO_PLACE;
+		note_loss(queue, state, bpf_ktime_get_ns());
+	}
+	state->d_ns = 0;
+	state->bios = 1;
+	state->bytes = rq->__data_len;
+	classify(state, grant->opf);
+	state->owner = grant->owner;
+	state->q_ns = grant->q_ns;
+	state->g_ns = grant->g_ns;
+	follow_scheduler(queue, rq->q, state->g_ns);
+	if (grant->is_ordered) {
+		state->sequence = grant->sequence;
+		state->flags |= STATE_ORDERED;
+	}
+	note_start(state);
+	if (with_asked) {
+		__u64 *a_ns = bpf_map_lookup_elem(&asked, &place);
+
+		if (a_ns)
+			*a_ns = grant->a_ns;
+	}
+	state->request = (__u64)rq; /* last: from here on the entry is valid */
+	return place;
+}
+
+/* By its submitter, at block_io_start. */
+static __always_inline void start(struct queue *queue, struct request *rq)
+{
+	struct grant grant = {.opf = rq->cmd_flags};
+	struct thread *thread = take_grant(queue, rq->bio, &grant);
+
+	if (!thread)
+		return;
+	grant.is_ordered = goes_by_scheduler(grant.opf) &&
+			   take_turn(queue, rq->__sector, rq->__data_len, &grant.sequence);
+	thread->last_place = begin(queue, rq, &grant);
+}
+
+#endif
