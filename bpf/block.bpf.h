@@ -166,7 +166,17 @@ struct io_kiocb {
 	struct io_wq_work work;
 };
 
+struct device {
+	unsigned int devt;
+};
+struct backing_dev_info {
+	struct device *owner;
+};
+
 /* Older shapes, see compat.bpf.h. */
+struct request_queue___5_10 {
+	struct backing_dev_info *backing_dev_info;
+};
 struct request___5_10 {
 	struct gendisk *rq_disk;
 };

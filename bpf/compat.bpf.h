@@ -73,12 +73,39 @@ static __always_inline struct task_struct *current_task(void)
 
 #define FIELD(task, field) (has_task_btf ? (task)->field : BPF_CORE_READ(task, field))
 
-/* request.rq_disk until f3fa33acca9f ("block: remove the ->rq_disk field in struct request", 5.17). */
+static __always_inline bool is_passthrough(__u32 cmd_flags)
+{
+	return (cmd_flags & REQ_OP_MASK) >= REQ_OP_FIRST_PASSTHROUGH;
+}
+
+/*
+ * request_queue.disk since d152c682f03c ("block: add an explicit ->disk backpointer to the request_queue", 5.15);
+ * request.rq_disk before. The latter is no disk of the queue in a passthrough command: it is the gendisk of the node
+ * that the command came through (/dev/sg0 has one of its own), or none.
+ */
 static __always_inline struct gendisk *disk_of_request(struct request *rq)
 {
 	if (bpf_core_field_exists(rq->q->disk))
 		return rq->q->disk;
+	if (is_passthrough(rq->cmd_flags))
+		return 0;
 	return ((struct request___5_10 *)rq)->rq_disk;
+}
+
+/*
+ * Major and minor of the queue's disk as in wire.h, 0 where there is no disk. `disk` may be 0, see above; the queue
+ * itself then knows it by its backing_dev_info, until edb0872f44ec ("block: move the bdi from the request_queue to the
+ * gendisk", 5.15).
+ */
+static __always_inline __u32 dev_of_queue(struct request_queue *q, struct gendisk *disk)
+{
+	struct request_queue___5_10 *older = (void *)q;
+
+	if (disk)
+		return ((__u32)disk->major << 20) | (__u32)disk->first_minor;
+	if (bpf_core_field_exists(older->backing_dev_info))
+		return older->backing_dev_info->owner->devt;
+	return 0;
 }
 
 /* bio.bi_disk until 309dca309fc3 ("block: store a block_device pointer in struct bio", 5.12). */

@@ -32,11 +32,6 @@ static __always_inline __u32 op_of(__u32 cmd_flags)
 	}
 }
 
-static __always_inline bool is_passthrough(__u32 cmd_flags)
-{
-	return (cmd_flags & REQ_OP_MASK) >= REQ_OP_FIRST_PASSTHROUGH;
-}
-
 static __always_inline bool is_flush(__u32 cmd_flags)
 {
 	return (cmd_flags & REQ_OP_MASK) == REQ_OP_FLUSH;

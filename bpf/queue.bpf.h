@@ -71,7 +71,7 @@ static __always_inline void add(__u64 *counter, __u64 n)
 			__sync_fetch_and_add(counter, n);                                                    \
 	} while (0)
 
-/* First event of a queue, or its id has passed to another queue. */
+/* First event of a queue, or its id has passed to another queue, or the queue to another disk. */
 static __noinline int resolve(struct queue *entry, __u64 address, __u64 elevator, __u32 dev, __u32 id)
 {
 	struct target *target;
@@ -80,6 +80,8 @@ static __noinline int resolve(struct queue *entry, __u64 address, __u64 elevator
 	if (!entry)
 		return 0;
 	target = bpf_map_lookup_elem(&targets, &dev);
+	if (target && entry->traced && entry->address == address && entry->target.slot == target->slot)
+		return 0; /* what is known of it stays */
 	entry->traced = target != 0;
 	if (target) {
 		entry->target = *target;
@@ -99,11 +101,13 @@ static __always_inline struct queue *traced_queue(struct request_queue *q, struc
 
 	if (!entry)
 		return 0;
-	if (entry->address != (__u64)q) {
-		if (!disk)
+	if (entry->address != (__u64)q || (disk && entry->disk != (__u64)disk)) {
+		__u32 dev = dev_of_queue(q, disk);
+
+		if (!dev)
 			return 0;
-		resolve(entry, (__u64)q, (__u64)q->elevator,
-			((__u32)disk->major << 20) | (__u32)disk->first_minor, id);
+		resolve(entry, (__u64)q, (__u64)q->elevator, dev, id);
+		entry->disk = (__u64)disk;
 	}
 	return entry->traced ? entry : 0;
 }

@@ -14,6 +14,8 @@ pub use watch::{Seen, Watch};
 
 use std::process::Command;
 
+use iosched::device::Device;
+
 /// Runs a command that must succeed; its output, trimmed.
 #[track_caller]
 pub fn run(program: &str, arguments: &[&str]) -> String {
@@ -30,7 +32,13 @@ pub fn run(program: &str, arguments: &[&str]) -> String {
 /// `count` direct reads of 4 KiB by a process of its own; its id.
 #[track_caller]
 pub fn dd_reads(disk: &Disk, count: u32) -> u32 {
-    let (from, count) = (format!("if={}", disk.node()), format!("count={count}"));
+    dd_reads_of(&disk.device, count)
+}
+
+#[track_caller]
+pub fn dd_reads_of(device: &Device, count: u32) -> u32 {
+    let from = format!("if={}", device.node().display());
+    let count = format!("count={count}");
     pid_of_run(
         "dd",
         &[&from, "of=/dev/null", "bs=4k", &count, "iflag=direct"],

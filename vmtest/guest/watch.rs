@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use iosched::device::Device;
 use iosched::probe::{Detail, Probe};
 use iosched::snapshot::{
     DeviceNumbers, DeviceOp, Edges, Interval, Op, OwnerNumbers, OwnerOp, Quality, Snapshot, Stage,
@@ -19,7 +20,11 @@ impl Watch {
     }
 
     pub fn with(disk: &Disk, detail: Detail) -> Watch {
-        let probe = Probe::attach(std::slice::from_ref(&disk.device), 0, detail);
+        Self::of(&disk.device, detail)
+    }
+
+    pub fn of(device: &Device, detail: Detail) -> Watch {
+        let probe = Probe::attach(std::slice::from_ref(device), 0, detail);
         Watch {
             probe: probe.unwrap_or_else(|error| panic!("{error:#}")),
         }
