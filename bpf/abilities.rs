@@ -42,6 +42,9 @@ pub struct Abilities {
     pub syscalls: bool,
     /// The bit of `RQF_FLUSH_SEQ` in `request.rq_flags`.
     pub flush_seq_flag: u32,
+    /// Maps count against RLIMIT_MEMLOCK: until 80ee81e0403c ("bpf: Eliminate rlimit-based memory accounting infra for bpf
+    /// maps", 5.11) `bpf_map` had a structure for that. Since then they are charged to the memory control group.
+    pub counts_locked_memory: bool,
 }
 
 impl Abilities {
@@ -81,6 +84,9 @@ impl Abilities {
                 .or_else(|| has_tracepoint(&btf, "io_uring_queue_async_work").then_some(2)),
             syscalls: has_tracepoint(&btf, "sys_enter") && has_tracepoint(&btf, "sys_exit"),
             flush_seq_flag: any_enumerator(&btf, "__RQF_FLUSH_SEQ").map_or(1 << 4, |bit| 1 << bit),
+            counts_locked_memory: btf
+                .type_by_name::<types::Struct<'_>>("bpf_map_memory")
+                .is_some(),
         })
     }
 

@@ -312,7 +312,7 @@ impl Tracer {
         } = load(&config, |_| ())?;
         fill_maps(&skeleton, &config)?;
         libbpf_rs::skel::Skel::attach(&mut skeleton)
-            .map_err(|e| explain(&e, "attaching the BPF programs"))?;
+            .map_err(|e| explain(&e, "attaching the BPF programs", None))?;
 
         Ok(Tracer {
             devices: MappedArray::new(&skeleton.maps.devices, sizes.devices as usize)?,

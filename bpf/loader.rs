@@ -73,9 +73,12 @@ pub(crate) fn load(
     set_constants(&mut open, &abilities, config)?;
     let sizes = size_maps(&mut open, config, &abilities)?;
     adjust(&mut open);
-    let skeleton = open
-        .load()
-        .map_err(|e| explain(&e, "loading the BPF programs"))?;
+    let skeleton = open.load().map_err(|e| {
+        let locked_bytes = abilities
+            .counts_locked_memory
+            .then_some(sizes.memory_bytes + PROGRAM_BYTES);
+        explain(&e, "loading the BPF programs", locked_bytes)
+    })?;
     Ok(Loaded {
         abilities,
         sizes,
@@ -83,12 +86,17 @@ pub(crate) fn load(
     })
 }
 
+/// The programs count as locked memory, too, and each map in whole pages: more than they take together.
+const PROGRAM_BYTES: u64 = 1 << 20;
+
 /// The kernel refused for want of a right.
 #[derive(Debug)]
 pub struct NotPermitted {
     pub what: String,
     /// libbpf's own words.
     pub log: String,
+    /// What it takes of RLIMIT_MEMLOCK, on a kernel that counts that: for want of room there it refuses with the same error.
+    pub locked_bytes: Option<u64>,
 }
 
 impl std::fmt::Display for NotPermitted {
@@ -99,19 +107,25 @@ impl std::fmt::Display for NotPermitted {
 
 impl std::error::Error for NotPermitted {}
 
-pub(crate) fn explain(error: &libbpf_rs::Error, what: &str) -> anyhow::Error {
+pub(crate) fn explain(
+    error: &libbpf_rs::Error,
+    what: &str,
+    locked_bytes: Option<u64>,
+) -> anyhow::Error {
     let log = taken_log();
     // It refuses the helpers that read memory, and the verifier then says no more than that a helper is unknown.
     if abilities::is_confidential() {
         return anyhow::Error::new(NotPermitted {
             what: what.to_owned(),
             log: "this kernel is locked down (confidentiality)".to_owned(),
+            locked_bytes: None,
         });
     }
     if error.kind() == libbpf_rs::ErrorKind::PermissionDenied {
         return anyhow::Error::new(NotPermitted {
             what: what.to_owned(),
             log,
+            locked_bytes,
         });
     }
     anyhow!("{what}: {error}\n{log}")

@@ -161,13 +161,14 @@ fn rights(facts: &Facts) -> Vec<Item> {
         Some(modes) => item("lockdown", State::Ok, modes, ""),
     });
     if let Some(limit) = facts.memlock_bytes {
-        // Before 5.11 maps count against it; the loader raises it where it may.
+        // The probe raises it where it may.
         const PLENTY: u64 = 256 << 20;
-        let found = format!("{} MiB may be locked", limit >> 20);
+        let found = format!("{} KiB may be locked", limit >> 10);
         items.push(if limit >= PLENTY || facts.probe.is_ok() {
             item("memlock", State::Ok, found, "")
         } else {
-            item("memlock", State::Missing, found, "ulimit -l unlimited")
+            let remedy = "`ulimit -l unlimited` in root's shell that starts it, LimitMEMLOCK=infinity in a systemd unit, or CAP_SYS_RESOURCE";
+            item("memlock", State::Missing, found, remedy)
         });
     }
     items

@@ -1,5 +1,6 @@
 //! The probe: BPF programs attached for a set of devices, read as [`Snapshot`]s. The only user of `iosched-bpf`.
 
+mod locked_memory;
 mod numbers;
 mod owners;
 mod raw;
@@ -19,6 +20,7 @@ use crate::device::Device;
 use crate::failure::Failure;
 use crate::histogram::{DEVICE, Histogram, Layout, OWNER};
 use crate::snapshot::{DeviceNumbers, Op, Snapshot};
+use locked_memory::Refusal;
 use owners::{Context, Owners};
 use raw::RawDevice;
 use wide::Wide;
@@ -63,7 +65,7 @@ impl Probe {
         };
         is_bounded(&config)?;
         Ok(Probe {
-            tracer: Tracer::attach(config).map_err(refused)?,
+            tracer: load(config)?,
             devices: devices.iter().map(|device| device.name.clone()).collect(),
             detail,
             histograms: vec![Wide::new(layout); devices.len() * ALL_ROWS],
@@ -290,24 +292,37 @@ pub fn tracepoints() -> Result<Vec<Tracepoint>> {
     ])
 }
 
+/// Bytes that may be locked, where the kernel counts the probe's maps as such.
+pub fn memlock_bytes() -> Option<u64> {
+    let found = Abilities::of_running_kernel().ok()?;
+    found.counts_locked_memory.then(locked_memory::limit_bytes)
+}
+
 /// The clock of the kernel side.
 pub fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32).as_nanos() as u64
 }
 
-/// What is missing, in the place of libbpf's words; those only help who has all rights.
-fn refused(error: anyhow::Error) -> anyhow::Error {
+/// Once more with a higher limit, where that may have been too low.
+fn load(config: Config) -> Result<Tracer> {
+    let error = match Tracer::attach(config.clone()) {
+        Ok(tracer) => return Ok(tracer),
+        Err(error) => error,
+    };
+    let Some(refused) = error.downcast_ref::<NotPermitted>() else {
+        return Err(error);
+    };
+    if refused.locked_bytes.is_some() && locked_memory::raise() {
+        return Tracer::attach(config).map_err(explain);
+    }
+    Err(explain(error))
+}
+
+fn explain(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref::<NotPermitted>() {
         None => error,
-        Some(not_permitted) if !rustix::process::geteuid().is_root() => Failure::refused(
-            not_permitted.to_string(),
-            "run it with sudo: root, or CAP_BPF and CAP_PERFMON, is needed",
-        ),
-        Some(not_permitted) => Failure::refused(
-            format!("{not_permitted}: {}", not_permitted.log.trim()),
-            "the kernel's lockdown mode, or the container that this is in, must allow BPF",
-        ),
+        Some(refused) => Refusal::of(refused).explain(refused),
     }
 }
 

@@ -5,7 +5,6 @@ use std::fs;
 use std::path::Path;
 
 use rustix::fs::Access;
-use rustix::process::{Resource, getrlimit};
 
 pub use super::rivals::Rival;
 pub use super::writers::Writer;
@@ -66,7 +65,7 @@ pub struct Facts {
     /// The effective ones, by bit.
     pub capabilities: Option<u64>,
     pub lockdown: Option<String>,
-    /// Only where the kernel counts maps against it.
+    /// Only where the kernel counts the probe's maps against it.
     pub memlock_bytes: Option<u64>,
     pub disks: Vec<Disk>,
     /// Files of modules that the running kernel could load.
@@ -97,8 +96,7 @@ pub fn read(devices: &[Device]) -> Facts {
         probe: attach(devices),
         capabilities: text("/proc/self/status").as_deref().and_then(effective),
         lockdown: text("/sys/kernel/security/lockdown"),
-        memlock_bytes: counts_maps(&release)
-            .then(|| getrlimit(Resource::Memlock).current.unwrap_or(u64::MAX)),
+        memlock_bytes: probe::memlock_bytes(),
         disks: devices.iter().map(disk).collect(),
         modules: modules(&release),
         fio: Fio::new("version", Vec::new())
@@ -158,15 +156,6 @@ pub(super) fn effective(status: &str) -> Option<u64> {
         .lines()
         .find_map(|line| line.strip_prefix("CapEff:"))?;
     u64::from_str_radix(line.trim(), 16).ok()
-}
-
-/// Since 5.11 maps are charged to the memory control group. Asked of the version, as nothing else tells.
-pub(super) fn counts_maps(release: &str) -> bool {
-    let mut numbers = release.split(['.', '-']).map(str::parse::<u32>);
-    match (numbers.next(), numbers.next()) {
-        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) < (5, 11),
-        _ => false,
-    }
 }
 
 /// `kernel/block/bfq.ko.zst: kernel/...`
