@@ -83,7 +83,12 @@ struct gendisk {
 	int first_minor;
 	struct request_queue *queue;
 };
-struct elevator_queue;
+struct kobject {
+	struct kernfs_node *sd;
+};
+struct elevator_queue {
+	struct kobject kobj;
+};
 struct request_queue {
 	int id;
 	struct gendisk *disk;

@@ -326,7 +326,7 @@ fn size_maps(
     maps.free_owners.set_max_entries(config.owners)?;
     maps.targets.set_max_entries(slots)?;
     maps.queue_places.set_max_entries(slots)?;
-    maps.elevators.set_max_entries(2 * slots)?;
+    maps.elevators.set_max_entries(4 * slots)?;
     maps.orders.set_max_entries(orders)?;
     maps.order_states.set_max_entries(slots)?;
     maps.clocks.set_max_entries(slots)?;

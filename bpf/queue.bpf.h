@@ -46,13 +46,13 @@ struct {
 
 struct elevator_of {
 	__u64 queue;
-	__u64 elevator;
+	__u64 elevator; /* as elevator_of_queue, or its upper half alone */
 };
 
 /* The last switch of each queue: of several CPUs that see it at once only one adds the key. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* twice the devices, set before the load */
+	__uint(max_entries, 1); /* four times the devices, set before the load */
 	__type(key, struct elevator_of);
 	__type(value, __u8);
 } elevators SEC(".maps");
@@ -71,26 +71,45 @@ static __always_inline void add(__u64 *counter, __u64 n)
 			__sync_fetch_and_add(counter, n);                                                    \
 	} while (0)
 
+/*
+ * Tells one elevator from those before it, in one word: its address and the number of its directory in sysfs. A new
+ * elevator often gets the address of the one that it replaces; numbers come again after 2^31 others. There is none before
+ * the directory, which since 559dc11143eb ("block: move elv_register[unregister]_queue out of elevator_lock", 6.16) comes
+ * after the first requests; but then the old elevator is still there, too, at its own address.
+ */
+static __always_inline __u64 elevator_of_queue(struct request_queue *q)
+{
+	struct elevator_queue *elevator = q->elevator;
+	struct kernfs_node *directory;
+	__u64 word;
+
+	if (!elevator)
+		return 0;
+	word = ((__u64)elevator - (__u64)q) >> 3 << 32; /* of pointers the verifier takes only differences */
+	directory = elevator->kobj.sd;
+	return directory ? word | (__u32)directory->id : word;
+}
+
 /* First event of a queue, or its id has passed to another queue, or the queue to another disk. */
-static __noinline int resolve(struct queue *entry, __u64 address, __u64 elevator, __u32 dev, __u32 id)
+static __noinline int resolve(struct queue *entry, struct request_queue *q, __u32 dev, __u32 id)
 {
 	struct target *target;
 	__u64 place = (__u64)id + 1;
 
-	if (!entry)
+	if (!entry || !q)
 		return 0;
 	target = bpf_map_lookup_elem(&targets, &dev);
-	if (target && entry->traced && entry->address == address && entry->target.slot == target->slot)
+	if (target && entry->traced && entry->address == (__u64)q && entry->target.slot == target->slot)
 		return 0; /* what is known of it stays */
 	entry->traced = target != 0;
 	if (target) {
 		entry->target = *target;
 		bpf_map_update_elem(&queue_places, &target->slot, &place, BPF_ANY);
 	}
-	entry->elevator = elevator;
+	entry->elevator = elevator_of_queue(q);
 	entry->epoch_ns = 0;
 	entry->switches = 0;
-	entry->address = address;
+	entry->address = (__u64)q;
 	return 0;
 }
 
@@ -106,7 +125,7 @@ static __always_inline struct queue *traced_queue(struct request_queue *q, struc
 
 		if (!dev)
 			return 0;
-		resolve(entry, (__u64)q, (__u64)q->elevator, dev, id);
+		resolve(entry, q, dev, id);
 		entry->disk = (__u64)disk;
 	}
 	return entry->traced ? entry : 0;
@@ -140,24 +159,56 @@ static __always_inline struct device_stats *device_of(const struct queue *queue)
 	return device_at(shard_of(queue));
 }
 
+/* Each adds its own key first: of several CPUs that see a switch at once only one is told that it is new. */
+static __always_inline bool is_first_to_see(__u64 q, __u64 was, __u64 is)
+{
+	struct elevator_of key = {.queue = q, .elevator = is};
+	bool is_elsewhere = was >> 32 != is >> 32;
+	__u8 seen = 1;
+
+	if (is_elsewhere)
+		key.elevator = is >> 32 << 32; /* the number may not be there yet for all who look */
+	if (bpf_map_update_elem(&elevators, &key, &seen, BPF_NOEXIST))
+		return false;
+	key.elevator = was;
+	bpf_map_delete_elem(&elevators, &key);
+	key.elevator = was >> 32 << 32;
+	if (is_elsewhere)
+		bpf_map_delete_elem(&elevators, &key);
+	return true;
+}
+
 /*
  * The queue is empty when its scheduler changes, and nothing starts meanwhile. The first request after it tells: if it
  * came at once the change was over, else it waited for it, and so did all that were asked for before it started.
  */
+static __noinline int elevator_differs(struct queue *queue, __u64 q, __u64 is, __u64 start_ns)
+{
+	__u64 was;
+
+	if (!queue)
+		return 0;
+	was = queue->elevator;
+	if (was >> 32 == is >> 32) {
+		if (was == is || !(__u32)is)
+			return 0; /* another CPU was faster; or the directory is about to come, or to go */
+	}
+	queue->elevator = is;
+	if (was == is >> 32 << 32)
+		return 0; /* the directory has come */
+	if (is_first_to_see(q, was, is)) {
+		queue->epoch_ns = start_ns;
+		__sync_fetch_and_add(&queue->switches, 1);
+	}
+	return 0;
+}
+
 static __always_inline void follow_scheduler(struct queue *queue, struct request_queue *q, __u64 start_ns)
 {
-	struct elevator_of was = {.queue = (__u64)q, .elevator = queue->elevator};
-	struct elevator_of is = {.queue = (__u64)q, .elevator = (__u64)q->elevator};
-	__u8 seen = 1;
+	__u64 is = elevator_of_queue(q);
 
-	if (was.elevator == is.elevator)
-		return;
-	queue->elevator = is.elevator;
-	if (bpf_map_update_elem(&elevators, &is, &seen, BPF_NOEXIST))
-		return;
-	bpf_map_delete_elem(&elevators, &was);
-	queue->epoch_ns = start_ns;
-	__sync_fetch_and_add(&queue->switches, 1);
+	if (queue->elevator != is)
+		elevator_differs(queue, (__u64)q, is, start_ns);
 }
 
 #endif

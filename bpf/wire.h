@@ -94,7 +94,7 @@ struct target {
 struct queue {
 	__u64 address; /* the request_queue this entry speaks of; ids are reused */
 	__u64 disk; /* its gendisk; 0 until a request or bio has told */
-	__u64 elevator;
+	__u64 elevator; /* see elevator_of_queue */
 	/* Requests that were asked for before this belong to the scheduler before, or to none: straddlers. */
 	__u64 epoch_ns;
 	__u64 slept_ns; /* about when a submitter last had to sleep for a request */

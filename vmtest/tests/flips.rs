@@ -1,9 +1,13 @@
 //! The scheduler is switched under load, and put back whatever happens to who switches it. Profile `stress`.
 
+#[allow(dead_code)]
+#[path = "../../tests/support/direct.rs"]
+mod direct;
 #[allow(dead_code)] // each test binary uses its part
 #[path = "../../tests/support/program.rs"]
 mod program;
 
+use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 use iosched::scheduler::{self, SavedQueue};
@@ -14,26 +18,89 @@ use rustix::process::{Pid, Signal, kill_process};
 
 const FLIPS: usize = 100;
 
+/// One request, by which a switch is noticed.
+fn read_one(disk: &Disk) {
+    let mut buffer = direct::Aligned::new(direct::BLOCK);
+    direct::readable(disk.node())
+        .read_exact_at(buffer.bytes(direct::BLOCK), 0)
+        .expect("a read");
+}
+
+/// To each scheduler from each other, three times there and back.
+fn walks() -> impl Iterator<Item = [&'static str; 7]> {
+    SCHEDULERS.into_iter().flat_map(|here| {
+        let others = SCHEDULERS.into_iter().filter(move |there| *there != here);
+        others.map(move |there| [here, there, here, there, here, there, here])
+    })
+}
+
+/// With most depths, of those here with 8 and 32, the new scheduler gets the memory of the old one.
+#[test]
+fn each_switch_is_counted_once() {
+    let mut wrong = Vec::new();
+    for depth in ["8", "32", "64"] {
+        let disk = Disk::null_blk(10_000, &[("hw_queue_depth", depth)]);
+        let mut watch = Watch::on(&disk);
+        for walk in walks() {
+            disk.set("queue/scheduler", walk[0]);
+            read_one(&disk);
+            let (seen, ()) = watch.over(|| {
+                for next in &walk[1..] {
+                    disk.set("queue/scheduler", next);
+                    read_one(&disk);
+                }
+            });
+            let switches = seen.device().edges.switches;
+            if switches != 6 {
+                wrong.push((depth, walk[0], walk[1], switches));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "6 each: {wrong:?}");
+}
+
+/// There and back without a request in between are one switch: what waited did so for both.
+#[test]
+fn a_scheduler_that_went_and_came_back_is_another() {
+    let disk = Disk::null_blk(10_000, &[("hw_queue_depth", "32")]);
+    let mut watch = Watch::on(&disk);
+    for there in &SCHEDULERS[1..] {
+        for meanwhile in SCHEDULERS.iter().filter(|&name| name != there) {
+            disk.set_scheduler(there);
+            read_one(&disk);
+            let (seen, ()) = watch.over(|| {
+                disk.set_scheduler(meanwhile);
+                disk.set_scheduler(there);
+                read_one(&disk);
+            });
+            let switches = seen.device().edges.switches;
+            assert_eq!(switches, 1, "{there}, {meanwhile}, {there}");
+        }
+    }
+}
+
 #[test]
 fn a_hundred_flips_under_load_lose_nothing_unaccounted() {
     let disk = Disk::null_blk(200_000, &[("submit_queues", "2"), ("hw_queue_depth", "32")]);
+    disk.set_scheduler(SCHEDULERS[0]);
     let mut watch = Watch::on(&disk);
+    read_one(&disk);
     let job =
         "--ioengine=psync --rw=randread --numjobs=8 --time_based --runtime=4 --group_reporting";
     let (seen, (pid, fio)) = watch.over(|| {
         let fio = Fio::start(&disk.node(), job);
         for flip in 0..FLIPS {
             disk.set_scheduler(SCHEDULERS[(flip + 1) % SCHEDULERS.len()]);
+            read_one(&disk);
         }
         fio.end()
     });
-    let done = fio["read"]["total_ios"].as_u64().expect("a count");
+    let done = fio["read"]["total_ios"].as_u64().expect("a count") + FLIPS as u64;
     let (ios, quality) = (seen.op(Op::Read).ios, seen.device().quality);
     let edges = seen.device().edges;
     println!("{ios} of {done} reads, {edges:?}, {quality:?}");
     assert!(done > 1000, "{done} reads are no load");
-    // Those that no request fell between are one.
-    assert!((2..=FLIPS as u64).contains(&edges.switches));
+    assert_eq!(edges.switches, FLIPS as u64);
     // Asked for before a switch and dispatched after it: of neither side, but told.
     assert!(edges.straddlers > 0);
     let kept = done - edges.straddlers;
@@ -41,9 +108,10 @@ fn a_hundred_flips_under_load_lose_nothing_unaccounted() {
     // Kernels that skip programs say how often; without that every read is there.
     assert!(ios <= kept && ios + quality.skipped + quality.evicted >= kept);
     assert!(quality.unissued + quality.started_late + quality.unseen <= quality.skipped);
-    // Never more than all, and of those all but what was first seen later than its start.
+    // Never more than all, and of those all but our own and what was first seen later than its start.
     let own = seen.process_op(pid, Op::Read).ios;
-    assert!(own <= ios && own + quality.started_late >= ios, "{own}");
+    let others = quality.started_late + FLIPS as u64;
+    assert!(own <= ios && own + others >= ios, "{own}");
 }
 
 /// `IOSCHED_SWITCHES=1000 vmtest/run ...`: more of them, as the guest's tests are built.
