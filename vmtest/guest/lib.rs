@@ -1,12 +1,14 @@
 //! What the tests in virtual machines share: devices whose truth is known, and a probe on them.
 //! These tests own their machine: they load modules, and leave them loaded.
 
+mod blktrace;
 mod disk;
 #[path = "../../tests/support/fio.rs"] // as on the host
 mod fio;
 mod stack;
 mod watch;
 
+pub use blktrace::Blktrace;
 pub use disk::{Disk, SCHEDULERS};
 pub use fio::{Fio, pid_of_run};
 pub use stack::{ARRAY, Array, MAPPED, Mapped, set};
