@@ -298,6 +298,14 @@ pub fn memlock_bytes() -> Option<u64> {
     found.counts_locked_memory.then(locked_memory::limit_bytes)
 }
 
+/// Whether this kernel tells since when programs wait; see [`Detail::asked`].
+pub fn can_tell_since_when() -> bool {
+    let has = |found: Abilities| {
+        found.bio_queue.is_some() && (found.syscalls || found.uring_submit.is_some())
+    };
+    Abilities::of_running_kernel().is_ok_and(has)
+}
+
 /// The clock of the kernel side.
 pub fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);

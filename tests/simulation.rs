@@ -167,6 +167,7 @@ fn question(alpha: f64) -> Question {
         method: Method::SignedRank,
         insufficient_tail: false,
         fragile_percentile: false,
+        not_comparable: false,
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::diagnostics::diagnostics;
 use super::max_t::max_t;
-use super::metric::{LONGEST_WAIT, Metric};
+use super::metric::{LONGEST_WAIT, Metric, starts_in_kernel};
 use super::stats;
 use super::stopping::Method;
 use super::verdict::{Question, Verdict, bonferroni, compare};
@@ -47,7 +47,8 @@ pub fn is_decided(result: &ResultFile) -> bool {
     let mut primary = Table::new(result).primary().into_iter();
     primary.all(|row| {
         let found = row.comparison;
-        let is_hopeless = found.blocks == 0 && found.question.insufficient_tail;
+        let has_no_tail = found.blocks == 0 && found.question.insufficient_tail;
+        let is_hopeless = has_no_tail || found.question.not_comparable;
         is_hopeless || found.verdict != Verdict::Inconclusive
     })
 }
@@ -183,6 +184,7 @@ impl<'a> Table<'a> {
             method,
             insufficient_tail: flagged(|evidence| &evidence.insufficient_tail),
             fragile_percentile: flagged(|evidence| &evidence.fragile_percentile),
+            not_comparable: starts_in_kernel(&metric.name) && !self.stalls_alike(arm, reference),
         };
         ArmComparison {
             metric: metric.clone(),
@@ -196,6 +198,20 @@ impl<'a> Table<'a> {
             q_benjamini_hochberg: None,
             comparison: compare(&self.differences(metric, arm, reference), question),
         }
+    }
+
+    /// Of an arm's rounds that count.
+    fn stalled_share(&self, label: &str) -> Option<f64> {
+        let rounds = self.of(label);
+        let (stalled_ns, window_s) = rounds.fold((0, 0.0), |(ns, s), round| {
+            (ns + round.evidence.device.stalled_ns, s + round.window_s)
+        });
+        (window_s > 0.0).then(|| stalled_ns as f64 / (window_s * 1e9))
+    }
+
+    fn stalls_alike(&self, arm: &str, reference: &str) -> bool {
+        let shares = self.stalled_share(arm).zip(self.stalled_share(reference));
+        shares.is_none_or(|(arm, reference)| (arm - reference).abs() <= TOLERATED_STALLS)
     }
 
     fn differences(&self, metric: &Metric, arm: &str, reference: &str) -> Vec<Option<f64>> {
@@ -260,6 +276,10 @@ pub fn excluded_blocks(result: &ResultFile) -> Vec<ExcludedBlock> {
     blocks
 }
 
+/// Arms whose submitters stood still for shares of the time that differ by more than this have left out different waits. A
+/// stall hides all that the thread would have asked for: what it hides may be many times what it lasts.
+const TOLERATED_STALLS: f64 = 0.01;
+
 const SHORTEST_WAIT_NS: u64 = 50_000;
 
 /// Did requests wait, arm by arm? All arms are held to the same threshold.
@@ -299,6 +319,7 @@ pub fn waiting(result: &ResultFile) -> Vec<ArmWaiting> {
                 requests: waits.count(),
                 threshold_ns,
                 share: waits.share_above(threshold_ns),
+                stalled_share: table.stalled_share(&arm.label),
                 longest_ns: table
                     .of(&arm.label)
                     .filter_map(|round| round.metrics.get(LONGEST_WAIT).copied())

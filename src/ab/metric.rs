@@ -23,6 +23,10 @@ pub(super) const STAGES: [(&str, Stage); 3] = [
     ("device", Stage::D2c),
     ("total", Stage::Q2c),
 ];
+/// Since the program asked, where that is measured.
+pub(super) const ASKED: [&str; 3] = ["submission", "asked_wait", "asked_total"];
+/// The program's own latency, all jobs of fio together.
+pub(super) const PROGRAM: &str = "program";
 pub(super) const SCOPES: [(&str, &[Op]); 3] = [
     ("", &Op::DATA),
     ("read_", &[Op::Read]),
@@ -77,7 +81,8 @@ impl Metric {
             Failure::usage(
                 format!("there is no metric {name}"),
                 "metrics: iops, throughput, elapsed, cpu_per_1000_ios, merge_ratio, request_size, jain_bytes; \
-                 [read_|write_]{queue_wait|device|total}_{mean|sd|p50|p90|p95|p99|p99.9|spread}; \
+                 [read_|write_]{queue_wait|device|total|submission|asked_wait|asked_total}_{mean|sd|p50|p90|p95|p99|p99.9|spread}; \
+                 [read_|write_]program_{mean|p50|p90|p95|p99|p99.9}; \
                  of one fio job: JOB.iops, JOB.throughput, JOB.{read|write}_clat_{mean|sd|p50|...}",
             )
         })?;
@@ -124,21 +129,40 @@ impl Kind {
             _ => {}
         }
         let (base, statistic) = name.rsplit_once('_')?;
-        let is_latency = if is_job {
-            matches!(base, "read_clat" | "write_clat")
+        let stage = if is_job {
+            matches!(base, "read_clat" | "write_clat").then_some(base)
         } else {
-            SCOPES.iter().any(|(scope, _)| {
-                let stage = base.strip_prefix(scope);
-                stage.is_some_and(|stage| STAGES.iter().any(|(name, _)| *name == stage))
-            })
+            stage_of(base)
         };
+        let is_latency = stage.is_some();
         let margin = match statistic {
             "mean" => 0.05,
+            // fio's jobs can be pooled but for these.
+            "sd" | "spread" if stage == Some(PROGRAM) => return None,
             "sd" | "spread" => 0.20,
             _ => QUANTILES.iter().find(|(name, ..)| *name == statistic)?.2,
         };
         is_latency.then_some(Kind::Latency { margin })
     }
+}
+
+/// Of a name without its statistic: what it is the latency of.
+fn stage_of(base: &str) -> Option<&str> {
+    // The longest scope that it begins with: one of them is empty.
+    let scopes = SCOPES
+        .iter()
+        .filter_map(|(scope, _)| base.strip_prefix(scope));
+    let stage = scopes.min_by_key(|stage| stage.len())?;
+    let of_device = STAGES.iter().map(|(name, _)| *name);
+    let mut known = of_device.chain(ASKED).chain([PROGRAM]);
+    known.any(|name| name == stage).then_some(stage)
+}
+
+/// Whether a metric's clock starts when the kernel gets to see an I/O: such ones compare only arms whose submitters stood
+/// still for a request alike, since what they would have asked for meanwhile is in no such time.
+pub fn starts_in_kernel(name: &str) -> bool {
+    let stage = name.rsplit_once('_').and_then(|(base, _)| stage_of(base));
+    stage.is_some_and(|stage| ["queue_wait", "total"].contains(&stage) || ASKED.contains(&stage))
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use crate::interrupt;
 use crate::journal::{self, Journal, Undo};
 use crate::output::{remove_unfinished, write_new, write_whole};
 use crate::preflight::{self, Hold};
-use crate::probe::{Detail, Probe};
+use crate::probe::{self, Detail, Probe};
 use crate::report::result::{
     Design, DeviceInfo, Exclusion, ProbeInfo, ResultFile, Resumed, Round, SCHEMA, SCHEMA_VERSION,
     Status, WorkloadInfo,
@@ -106,7 +106,11 @@ impl Experiment<'_> {
             .iter()
             .filter_map(|arm| arm.setting("nr_requests")?.parse().ok())
             .max();
-        let mut probe = Probe::attach(disks, deepest.unwrap_or(0), Detail::default())?;
+        let detail = Detail {
+            asked: self.workload.is_asynchronous() && probe::can_tell_since_when(),
+            ..Detail::default()
+        };
+        let mut probe = Probe::attach(disks, deepest.unwrap_or(0), detail)?;
         let baselines = disks
             .iter()
             .map(|disk| SavedQueue::take(disk, &self.arms))

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::metric::{LONGEST_WAIT, QUANTILES, SCOPES, STAGES};
+use super::metric::{ASKED, LONGEST_WAIT, PROGRAM, QUANTILES, SCOPES, STAGES};
 use super::stats;
 use crate::histogram::Histogram;
 use crate::snapshot::{DeviceNumbers, Interval, Op};
-use crate::workload::{CgroupRef, JobResult, Outcome};
+use crate::workload::{CgroupRef, DirectionResult, JobResult, Latency, Outcome};
 
 /// What a round yields: the values, and which percentiles are missing or shaky.
 #[derive(Debug, Default)]
@@ -44,8 +44,14 @@ pub fn values(
         for (name, stage) in STAGES {
             values.put_histogram(&format!("{scope}{name}"), &device.stage(stage, ops));
         }
+        if let Some(asked) = device.asked(ops) {
+            for (name, histogram) in ASKED.into_iter().zip([&asked.a2q, &asked.a2d, &asked.a2c]) {
+                values.put_histogram(&format!("{scope}{name}"), histogram);
+            }
+        }
     }
     values.put_requests(device);
+    values.put_program(&outcome.jobs);
     for job in &outcome.jobs {
         values.put_job(job);
     }
@@ -172,11 +178,44 @@ impl Values {
         }
     }
 
+    /// Asked to done as the program saw it, of all jobs.
+    fn put_program(&mut self, jobs: &[JobResult]) {
+        let reads = || {
+            jobs.iter()
+                .filter_map(|job| job.read.as_ref()?.lat.as_ref())
+        };
+        let writes = || {
+            jobs.iter()
+                .filter_map(|job| job.write.as_ref()?.lat.as_ref())
+        };
+        for (scope, pooled) in [
+            ("", Latency::pooled(reads().chain(writes()))),
+            ("read_", Latency::pooled(reads())),
+            ("write_", Latency::pooled(writes())),
+        ] {
+            let Some(pooled) = pooled else {
+                continue;
+            };
+            let name = format!("{scope}{PROGRAM}");
+            self.put(format!("{name}_mean"), pooled.mean_ns);
+            self.put_quantiles(&name, &pooled);
+        }
+    }
+
+    fn put_quantiles(&mut self, name: &str, latency: &Latency) {
+        for (suffix, p, _) in QUANTILES {
+            let metric = format!("{name}_{suffix}");
+            if latency.count as f64 * (1.0 - p) < 99.999 {
+                self.insufficient_tail.push(metric);
+            } else if let Some(ns) = latency.quantile_ns(p) {
+                self.put(metric, ns as f64);
+            }
+        }
+    }
+
     fn put_job(&mut self, job: &JobResult) {
         let name = &job.name;
-        let sum = |value: fn(&crate::workload::DirectionResult) -> f64| {
-            job.directions().map(value).sum::<f64>()
-        };
+        let sum = |value: fn(&DirectionResult) -> f64| job.directions().map(value).sum::<f64>();
         self.put(format!("{name}.iops"), sum(|direction| direction.iops));
         self.put(
             format!("{name}.throughput"),
@@ -191,14 +230,7 @@ impl Values {
             };
             self.put(format!("{name}.{scope}_clat_mean"), clat.mean_ns);
             self.put(format!("{name}.{scope}_clat_sd"), clat.sd_ns);
-            for (suffix, p, _) in QUANTILES {
-                let metric = format!("{name}.{scope}_clat_{suffix}");
-                if clat.count as f64 * (1.0 - p) < 99.999 {
-                    self.insufficient_tail.push(metric);
-                } else if let Some(ns) = clat.quantile_ns(p) {
-                    self.put(metric, ns as f64);
-                }
-            }
+            self.put_quantiles(&format!("{name}.{scope}_clat"), clat);
         }
     }
 }

@@ -52,6 +52,9 @@ pub enum Reason {
     InsufficientTail,
     /// The percentile lies on the border between two populations of latencies.
     FragilePercentile,
+    /// Submitters stood still for a request under one arm and not, or longer, under the other: times that begin in the
+    /// kernel have left out different waits.
+    NotComparable,
     /// Blocks far outside the rest, by the arm whose round was the bad one.
     StalledRounds { arm: usize, reference: usize },
 }
@@ -70,6 +73,9 @@ pub struct Question {
     /// Found by the caller, who has the histograms; they are passed on as reasons.
     pub insufficient_tail: bool,
     pub fragile_percentile: bool,
+    /// Found by the caller: the two arms' values leave out different waits. Then there is no verdict.
+    #[serde(default)]
+    pub not_comparable: bool,
 }
 
 /// An arm against the reference in one metric. Estimates are arm minus reference; ratios are arm over reference.
@@ -172,6 +178,7 @@ pub fn compare(differences: &[Option<f64>], question: Question) -> Comparison {
     let interval = question.interval(&d);
     let student = student(&d, question);
     let sd = stats::sd(&d);
+    let interval = interval.filter(|_| !question.not_comparable);
     let found = interval.map_or(Verdict::Inconclusive, |i| question.judge(i));
 
     let skewed = is_skewed(&d, question, found, interval.is_some(), &student);
@@ -180,7 +187,7 @@ pub fn compare(differences: &[Option<f64>], question: Question) -> Comparison {
         other => other,
     };
     let mut reasons = Vec::new();
-    if found == Verdict::Inconclusive {
+    if found == Verdict::Inconclusive && !question.not_comparable {
         reasons.push(question.needs_rounds(d.len(), sd, estimate));
     }
     reasons.extend(caveats(&d, question, skewed));
@@ -195,7 +202,7 @@ pub fn compare(differences: &[Option<f64>], question: Question) -> Comparison {
         interval,
         ratio: scale.ratio(estimate),
         ratio_interval: scale.ratio_interval(interval),
-        p: stats::signed_rank_p(&d),
+        p: stats::signed_rank_p(&d).filter(|_| !question.not_comparable),
         student,
         sd,
         mde: sd
@@ -311,6 +318,7 @@ fn caveats(d: &[f64], question: Question, skewed: bool) -> impl Iterator<Item = 
     let margin = question.scale.of_margin(question.margin);
     let (arm, reference) = stalled(d, margin, question.direction);
     let found = [
+        question.not_comparable.then_some(Reason::NotComparable),
         skewed.then_some(Reason::Skewed),
         question
             .insufficient_tail

@@ -253,6 +253,10 @@ pub struct ArmWaiting {
     pub share: Option<f64>,
     /// The longest queue wait of the workload in any round; a fact of this run, not an estimate.
     pub longest_ns: Option<f64>,
+    /// How long threads with I/O under way stood still for a request of the next, over the time of the rounds; above 1
+    /// where several did.
+    #[serde(default)]
+    pub stalled_share: Option<f64>,
 }
 
 impl Evidence {

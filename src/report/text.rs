@@ -192,6 +192,24 @@ fn waiting(text: &mut String, result: &ResultFile) {
     if !longest.is_empty() {
         let _ = writeln!(text, "Longest wait seen: {}.", longest.join(", "));
     }
+    let stalls = result.waiting.iter().filter_map(|arm| {
+        let share = arm.stalled_share.filter(|share| *share >= 0.001)?;
+        Some(format!("{} {}", arm.arm, units::share(Some(share))))
+    });
+    let stalls: Vec<String> = stalls.collect();
+    if !stalls.is_empty() {
+        let _ = writeln!(
+            text,
+            "Stalls: threads with I/O under way stood still for a request of the next for {} of the time. What they would \
+             have asked for meanwhile is in no queue wait and in no total.",
+            stalls.join(", ")
+        );
+    }
+    let is_left_out = |row: &ArmComparison| row.comparison.question.not_comparable;
+    if result.comparisons.iter().any(is_left_out) {
+        *text += "So queue waits and totals of these arms do not compare and get no verdict: take throughput and the \
+                  program's own latency (program_p99).\n";
+    }
     if result.can_tell_schedulers_apart() == Some(false) {
         *text += "HARDLY ANY REQUEST WAITED: this workload on this device cannot tell schedulers apart. \
                   Take more requests in flight than the hardware depth, or a slower device.\n";

@@ -112,6 +112,9 @@ fn reason(reason: &Reason) -> Option<String> {
             Some(projected) => format!("needs about {projected} blocks"),
             None => format!("needs {at_least} blocks or more"),
         },
+        Reason::NotComparable => {
+            "not comparable: submitters stalled differently, see stalls".to_owned()
+        }
         Reason::Skewed => "skewed".to_owned(),
         Reason::InsufficientTail => "too few I/Os beyond the percentile".to_owned(),
         Reason::FragilePercentile => "percentile at a cliff".to_owned(),

@@ -154,6 +154,10 @@ impl Workload for Fio {
         Fixed::Time
     }
 
+    fn is_asynchronous(&self) -> bool {
+        self.parts.iter().any(|part| part.job.is_asynchronous())
+    }
+
     fn lead(&self) -> Duration {
         let delays = self.parts.iter().map(|part| part.job.longest_start_delay());
         delays.max().unwrap_or_default()

@@ -137,11 +137,15 @@ fn direction(value: &Value) -> Result<Option<DirectionResult>, String> {
         runtime_ms: number(value, "runtime"),
         iops: real(value, "iops"),
         bytes_per_s: real(value, "bw_bytes"),
-        clat: match value.get("clat_ns") {
-            Some(clat) if number(clat, "N") > 0 => Some(latency(clat)?),
-            _ => None,
-        },
+        clat: latency_of(value, "clat_ns")?,
+        lat: latency_of(value, "lat_ns")?,
     }))
+}
+
+/// None where nothing was measured.
+fn latency_of(direction: &Value, which: &str) -> Result<Option<Latency>, String> {
+    let measured = direction.get(which).filter(|of| number(of, "N") > 0);
+    measured.map(latency).transpose()
 }
 
 fn latency(value: &Value) -> Result<Latency, String> {

@@ -144,6 +144,15 @@ impl JobFile {
         })
     }
 
+    /// Whether any job hands in I/Os without waiting for the ones before: then it is worth knowing since when they were
+    /// asked for.
+    pub fn is_asynchronous(&self) -> bool {
+        self.jobs().any(|(_, all)| {
+            let engine = all.get("ioengine").map(|setting| setting.value());
+            matches!(engine, Some("libaio" | "io_uring"))
+        })
+    }
+
     pub fn longest_start_delay(&self) -> Duration {
         let delays = self.sections.iter().map(|section| section.start_delay);
         delays.max().unwrap_or_default()
@@ -180,7 +189,12 @@ impl JobFile {
             targets.join(":"),
             window.time.as_millis()
         );
-        global + &self.write(|section| format!("ramp_time={}ms\n", ramp(section.start_delay)))
+        global
+            + &self.write(|section| {
+                let ramp_ms = ramp(section.start_delay);
+                // Percentiles of the whole latency, beside those without the submission.
+                format!("ramp_time={ramp_ms}ms\nlat_percentiles=1\n")
+            })
     }
 
     fn write(&self, last_of_job: impl Fn(&Section) -> String) -> String {

@@ -332,7 +332,7 @@ fn the_round_sets_device_and_times_and_no_line_of_the_file_overrides_them() {
     assert_eq!(
         text,
         "[global]\nfilename=/dev/sdx\nallow_file_create=0\ntime_based=1\nruntime=5000ms\n\n\
-         [global]\n[a]\nbs=4k\nthread\nramp_time=2000ms\n"
+         [global]\n[a]\nbs=4k\nthread\nramp_time=2000ms\nlat_percentiles=1\n"
     );
 }
 

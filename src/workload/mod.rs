@@ -3,6 +3,7 @@
 //! Promises: a workload's processes are in a control group of their own before their first I/O, none of them
 //! outlives its [`Running`], and an [`Outcome`] without a `problem` did the work that it was asked to do.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -51,6 +52,10 @@ pub trait Workload {
         false
     }
     fn fixed(&self) -> Fixed;
+    /// Whether it is known to hand in I/Os without waiting for the ones before.
+    fn is_asynchronous(&self) -> bool {
+        false
+    }
     /// From `start` to the beginning of the ramp: processes that come earlier than the measured one.
     fn lead(&self) -> Duration {
         Duration::ZERO
@@ -143,8 +148,11 @@ pub struct DirectionResult {
     pub runtime_ms: u64,
     pub iops: f64,
     pub bytes_per_s: f64,
-    /// Submission to completion as the program saw it.
+    /// Submitted to completed as the program saw it: without the time that it stood in the submission.
     pub clat: Option<Latency>,
+    /// With that time. Absent where fio was told not to measure it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lat: Option<Latency>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -159,6 +167,31 @@ pub struct Latency {
 }
 
 impl Latency {
+    /// Of all these I/Os together; without a standard deviation.
+    pub fn pooled<'a>(parts: impl Iterator<Item = &'a Latency>) -> Option<Latency> {
+        let mut bins: BTreeMap<u64, u64> = BTreeMap::new();
+        let (mut count, mut sum_ns) = (0_u64, 0.0);
+        let (mut min_ns, mut max_ns) = (u64::MAX, 0);
+        for part in parts {
+            count = count.checked_add(part.count)?;
+            sum_ns += part.mean_ns * part.count as f64;
+            min_ns = min_ns.min(part.min_ns);
+            max_ns = max_ns.max(part.max_ns);
+            for &(midpoint_ns, counted) in &part.bins {
+                let bin = bins.entry(midpoint_ns).or_default();
+                *bin = bin.checked_add(counted)?;
+            }
+        }
+        (count > 0).then(|| Latency {
+            count,
+            mean_ns: sum_ns / count as f64,
+            sd_ns: f64::NAN,
+            min_ns,
+            max_ns,
+            bins: bins.into_iter().collect(),
+        })
+    }
+
     /// The smallest bin that at least a share `p` of all I/Os is at or below; None without bins or a valid `p`.
     pub fn quantile_ns(&self, p: f64) -> Option<u64> {
         let total: u64 = self.bins.iter().map(|(_, count)| count).sum();

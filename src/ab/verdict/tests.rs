@@ -14,6 +14,7 @@ const THROUGHPUT: Question = Question {
     method: Method::SignedRank,
     insufficient_tail: false,
     fragile_percentile: false,
+    not_comparable: false,
 };
 const LATENCY: Question = Question {
     direction: Direction::LowerIsBetter,

@@ -100,7 +100,7 @@ pub struct Conditions {
     /// Rounds of 5 s after 2 s; slow reactions of a scheduler are not seen
     #[arg(long, conflicts_with_all = ["round_time", "ramp"])]
     pub quick: bool,
-    /// A primary metric, and the difference that matters in per cent [default: throughput and total_p99; elapsed
+    /// A primary metric, and the difference that matters in per cent [default: throughput and program_p99; elapsed
     /// for a command]
     #[arg(long = "metric", value_name = "NAME[:MARGIN]")]
     pub metrics: Vec<String>,

@@ -246,7 +246,7 @@ fn times(arguments: &Conditions, fixed: Fixed) -> (Duration, Duration) {
 
 fn primary_metrics(conditions: &Conditions, fixed: Fixed) -> Result<Vec<Metric>> {
     let defaults: &[&str] = match fixed {
-        Fixed::Time => &["throughput", "total_p99"],
+        Fixed::Time => &["throughput", "program_p99"],
         Fixed::Work => &["elapsed"],
     };
     if conditions.metrics.is_empty() {
