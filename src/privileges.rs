@@ -8,6 +8,8 @@ use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs,
 };
 
+use crate::device::hardware_depth;
+
 /// Root's sysfs, journal and disks need none. Kernels before 5.19 take no map operation without CAP_BPF (places of
 /// owners that have ended go to new ones); the guardian asks with CAP_SYS_RESOURCE to be spared when memory runs out;
 /// and who calls us through sudo stands in a directory of his own, where results are to be written.
@@ -21,7 +23,8 @@ const SCRATCH: CapabilitySet = CapabilitySet::SYS_ADMIN
 
 /// For a process that has attached its probe and changes nothing.
 pub fn keep_those_of_a_watch() -> Result<()> {
-    keep(CapabilitySet::BPF | of_the_hardware_depth())
+    hardware_depth::keep_readable();
+    keep(CapabilitySet::BPF)
 }
 
 /// For a process that attaches a probe, and switches schedulers; on a scratch device of its own if `has_scratch`.
@@ -39,7 +42,7 @@ pub fn keep_those_of_switching() -> Result<()> {
     keep(SWITCHING | of_the_hardware_depth())
 }
 
-/// Where debugfs is not mounted it takes a mount of our own.
+/// Where debugfs is not mounted it takes a mount of our own, which the guardian that is started later has to make itself.
 fn of_the_hardware_depth() -> CapabilitySet {
     if Path::new("/sys/kernel/debug/block").exists() {
         CapabilitySet::empty()

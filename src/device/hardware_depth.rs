@@ -4,6 +4,9 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::OnceLock;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
@@ -48,24 +51,44 @@ pub(super) fn read(device: &Device) -> Option<HardwareDepth> {
     })
 }
 
-/// A file of debugfs, through the usual mount or else through one that nobody sees and that ends with its descriptor.
+const USUAL_MOUNT: &str = "/sys/kernel/debug";
+
+/// A mount that nobody sees and that ends with this process. Kept, since to make one takes CAP_SYS_ADMIN, and to read by it
+/// does not.
+static OWN_MOUNT: OnceLock<OwnedFd> = OnceLock::new();
+
+/// From here on the depth can be read by root without any capability, if it can be read at all.
+pub(crate) fn keep_readable() {
+    if !Path::new(USUAL_MOUNT).join("block").exists() {
+        let _ = own_mount(); // without it the number is the driver's own, and says so
+    }
+}
+
+/// A file of debugfs.
 fn read_debugfs(relative: &str) -> io::Result<String> {
     // The usual mount comes first: on older kernels a second one would reset the options of the first.
-    if let Ok(text) = fs::read_to_string(format!("/sys/kernel/debug/{relative}")) {
+    if let Ok(text) = fs::read_to_string(Path::new(USUAL_MOUNT).join(relative)) {
         return Ok(text);
+    }
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let opened = rustix::fs::openat(own_mount()?, relative, flags, Mode::empty())?;
+    let mut text = String::new();
+    File::from(opened).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn own_mount() -> io::Result<&'static OwnedFd> {
+    if let Some(mount) = OWN_MOUNT.get() {
+        return Ok(mount);
     }
     let context = rustix::mount::fsopen("debugfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     rustix::mount::fsconfig_create(&context)?;
-    let root = rustix::mount::fsmount(
+    let mount = rustix::mount::fsmount(
         &context,
         FsMountFlags::FSMOUNT_CLOEXEC,
         MountAttrFlags::MOUNT_ATTR_RDONLY,
     )?;
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    let mut file = File::from(rustix::fs::openat(&root, relative, flags, Mode::empty())?);
-    let mut text = String::new();
-    file.read_to_string(&mut text)?;
-    Ok(text)
+    Ok(OWN_MOUNT.get_or_init(|| mount))
 }
 
 /// The `depth=` of the `bitmap_tags:` section; `bitmap_reserved_tags:` has one of its own.
