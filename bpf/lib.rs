@@ -464,6 +464,26 @@ impl Tracer {
         self.owners.get(index)
     }
 
+    /// The same, and its longest times begin anew: those of what ends from here on.
+    pub fn take_owner(&self, index: usize) -> owner {
+        let mut row = self.owners.get(index);
+        let take = |longest: &mut u64, offset| {
+            // Most are of operations that there were none of.
+            if *longest > 0 {
+                *longest = self.owners.swap(index, offset, 0);
+            }
+        };
+        for (place, op) in row.op.iter_mut().enumerate() {
+            let first = std::mem::offset_of!(owner, op) + place * size_of::<owner_op>();
+            let offset = first + std::mem::offset_of!(owner_op, q2d_max_ns);
+            take(&mut op.q2d_max_ns, offset);
+            let offset = first + std::mem::offset_of!(owner_op, d2c_max_ns);
+            take(&mut op.d2c_max_ns, offset);
+        }
+        take(&mut row.gap_max_ns, std::mem::offset_of!(owner, gap_max_ns));
+        row
+    }
+
     /// Whether the owner has histograms; the table has room for fewer of them.
     pub fn has_latency(&self, index: usize) -> bool {
         index < self.owner_latencies.len()

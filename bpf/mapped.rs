@@ -103,6 +103,17 @@ impl<T: Plain> MappedArray<T> {
         }
     }
 
+    /// Stores the word and returns what was there: nothing that the kernel stored meanwhile is lost between the two.
+    pub fn swap(&self, index: usize, offset: usize, value: u64) -> u64 {
+        assert!(self.is_writable && index < self.len && offset.is_multiple_of(8));
+        assert!(offset + 8 <= size_of::<T>());
+        // SAFETY: as above.
+        unsafe {
+            let to = self.base.add(index).cast::<AtomicU64>();
+            (*to.add(offset / 8)).swap(value, Ordering::Relaxed)
+        }
+    }
+
     /// The 8-byte word at byte `offset` of an element.
     pub fn word(&self, index: usize, offset: usize) -> u64 {
         assert!(index < self.len && offset.is_multiple_of(8) && offset + 8 <= size_of::<T>());

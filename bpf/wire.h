@@ -258,7 +258,7 @@ struct owner_op {
 	__u64 unwaited; /* I/Os whose queue wait is not known, and their sum of D2C */
 	__u64 unwaited_d2c_ns;
 	__u64 flush_ns; /* of the writes that a flush came before or after: what it took; of empty flushes: Q2C */
-	__u64 q2d_max_ns;
+	__u64 q2d_max_ns; /* since user space took it away last */
 	__u64 d2c_max_ns;
 };
 
@@ -280,7 +280,7 @@ struct owner {
 	__u64 busy_ns; /* all such times that are over */
 	__u64 device_time; /* ns << CLOCK_SHIFT of the device's virtual clock */
 	__u64 last_issue_ns;
-	__u64 gap_max_ns; /* the longest time without an issue while a request waited */
+	__u64 gap_max_ns; /* the longest time without an issue while a request waited; as q2d_max_ns */
 	__u32 gaps[GAP_CELLS];
 	struct owner_op op[OP_COUNT];
 };

@@ -41,6 +41,7 @@ pub struct Probe {
     detail: Detail,
     histograms: Vec<Wide>,
     owners: Owners,
+    snapshots: u64,
     knows_all_processes: bool,
 }
 
@@ -70,6 +71,7 @@ impl Probe {
             detail,
             histograms: vec![Wide::new(layout); devices.len() * ALL_ROWS],
             owners: Owners::default(),
+            snapshots: 0,
             knows_all_processes: owners::knows_all_processes(),
         })
     }
@@ -139,8 +141,10 @@ impl Probe {
             },
         };
         let (owners, lines) = self.owners.read(&self.tracer, &context);
+        self.snapshots += 1;
         Ok(Snapshot {
             time_ns,
+            number: self.snapshots,
             devices: devices
                 .iter()
                 .enumerate()

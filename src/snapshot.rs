@@ -3,6 +3,7 @@
 
 mod device;
 mod lines;
+mod longest;
 mod merging;
 mod order;
 mod owner;
@@ -20,6 +21,7 @@ pub use device::{
     Stage, StatusCount,
 };
 pub use lines::{Line, OwnerLatency, Place};
+pub use longest::Longest;
 pub use merging::Merging;
 pub use order::{LOG2_CELLS, Log2Histogram, Order};
 pub use owner::{
@@ -32,6 +34,8 @@ pub use totals::{FairnessTotals, OpTotals, OwnerId, OwnerTotals, Row};
 pub struct Snapshot {
     /// CLOCK_MONOTONIC.
     pub time_ns: u64,
+    /// Its number among those of the probe.
+    pub number: u64,
     pub devices: Vec<DeviceNumbers>,
     pub owners: Vec<OwnerTotals>,
     /// Of the owners' histograms.
@@ -92,6 +96,7 @@ impl Interval {
 fn owners(earlier: &Snapshot, later: &Snapshot) -> anyhow::Result<Vec<OwnerNumbers>> {
     let mut owners = Vec::new();
     let mut by_id = None;
+    let is_next = later.number == earlier.number + 1;
     for (place, now) in later.owners.iter().enumerate() {
         // Owners keep their places but for those behind one that has gone.
         let same_place = earlier.owners.get(place);
@@ -115,7 +120,7 @@ fn owners(earlier: &Snapshot, later: &Snapshot) -> anyhow::Result<Vec<OwnerNumbe
         let device = now.id.device.and_then(|slot| later.devices.get(slot));
         let key = now.id.key(device.map_or("", |device| &device.name));
         let latencies = now.latencies_since(&later.lines, past, &earlier.lines);
-        owners.push(now.since(past, key, latencies)?);
+        owners.push(now.since(past, is_next, key, latencies)?);
     }
     Ok(owners)
 }
@@ -141,7 +146,8 @@ mod tests {
         owner.comm[..2].copy_from_slice(b"dd");
         owner.ops[0].ios = waits.len() as u64;
         owner.ops[0].q2d_ns = waits.iter().sum();
-        owner.ops[0].q2d_max_ns = waits.iter().copied().max().unwrap_or(0);
+        let longest_ns = waits.iter().copied().max().unwrap_or(0);
+        owner.ops[0].q2d_longest.look(longest_ns);
         let mut lines = Vec::new();
         let mut histogram = Histogram::new(OWNER);
         for &wait in waits {
@@ -164,6 +170,7 @@ mod tests {
         });
         Snapshot {
             time_ns,
+            number: 2 * time_ns, // others were taken in between
             devices: vec![DeviceNumbers::new("sda")],
             owners: placed.collect(),
             lines: lines.into(),
@@ -190,6 +197,22 @@ mod tests {
         );
         assert_eq!(interval.devices[0].quality.skipped, 15);
         assert_eq!(interval.end_ns - interval.start_ns, 150);
+    }
+
+    #[test]
+    fn the_longest_between_a_snapshot_and_the_next_is_exact() {
+        let earlier = snapshot(1, vec![owner(&[1_000, 9_000_000])]);
+        let mut now = owner(&[1_000, 9_000_000, 4_340_000]);
+        let longest = &mut now.0.ops[0].q2d_longest;
+        (longest.ever_ns, longest.new_ns) = (9_000_000, 4_340_000);
+        let mut later = snapshot(2, vec![now]);
+        let longest_ns = |later: &Snapshot| {
+            let interval = Interval::between(&earlier, later).unwrap();
+            interval.owners[0].ops[0].q2d_max_ns.unwrap()
+        };
+        assert!(longest_ns(&later) > 4_340_000, "only its cell is known");
+        later.number = earlier.number + 1;
+        assert_eq!(longest_ns(&later), 4_340_000);
     }
 
     #[test]

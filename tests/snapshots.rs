@@ -79,6 +79,38 @@ fn histograms_that_were_left_out_for_a_while_are_exact_again() {
     panic!("four times over ends were not seen");
 }
 
+/// Of a single I/O the sums are the longest, too, and what it waited is what its owner was starved.
+#[test]
+#[ignore = "root"]
+fn the_longest_of_an_interval_is_exact() {
+    let disk = Disk::new();
+    let detail = Detail {
+        fairness: true,
+        ..Detail::default()
+    };
+    let mut probe = Probe::attach(slice::from_ref(&disk.0.device), 0, detail).expect("a probe");
+    disk.read(50);
+    let mut earlier = probe.snapshot().expect("a snapshot");
+    let (mut falls, mut last_ns) = (0, 0);
+    for _ in 0..50 {
+        disk.read(1);
+        let later = probe.snapshot().expect("a snapshot");
+        let found = own_row(Interval::between(&earlier, &later).expect("an interval"));
+        earlier = later;
+        let Some(found) = found.filter(|found| found.ios() == 1) else {
+            continue; // its end was not seen yet
+        };
+        let op = found.op(Op::Read);
+        assert_eq!(op.q2d_max_ns, Some(op.q2d_sum_ns));
+        assert_eq!(op.d2c_max_ns, Some(op.d2c_sum_ns));
+        let starved_ns = found.fairness.as_ref().and_then(|f| f.starvation_max_ns);
+        assert_eq!(starved_ns, Some(op.q2d_sum_ns));
+        falls += usize::from(op.d2c_sum_ns < last_ns);
+        last_ns = op.d2c_sum_ns;
+    }
+    assert!(falls > 5, "{falls} shorter than the one before");
+}
+
 fn looks_with_and_without(disk: &Disk, probe: &mut Probe) -> Result<()> {
     let counts = |found: &OwnerNumbers| (found.ios(), found.q2d[0].count(), found.d2c[0].count());
     let attach = probe.snapshot()?;

@@ -10,7 +10,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 use crate::snapshot::{
-    FairnessTotals, Line, Merges, Op, OpTotals, OwnerId, OwnerKind, OwnerTotals, Place, Row,
+    FairnessTotals, Line, Longest, Merges, Op, OpTotals, OwnerId, OwnerKind, OwnerTotals, Place,
+    Row,
 };
 
 /// Owners' places are handed out in order; the few that two threads fought over are left empty for the time being.
@@ -88,6 +89,28 @@ impl Look<'_> {
     }
 }
 
+/// The longest times of an owner so far: the kernel side forgets them at each look.
+#[derive(Clone, Default)]
+struct OwnerLongest {
+    q2d: [Longest; Op::ALL.len()],
+    d2c: [Longest; Op::ALL.len()],
+    starvation: Longest,
+}
+
+impl OwnerLongest {
+    fn look(&mut self, row: &owner, totals: &mut OwnerTotals) {
+        for (place, (op, row)) in totals.ops.iter_mut().zip(&row.op).enumerate() {
+            self.q2d[place].look(row.q2d_max_ns);
+            self.d2c[place].look(row.d2c_max_ns);
+            (op.q2d_longest, op.d2c_longest) = (self.q2d[place], self.d2c[place]);
+        }
+        self.starvation.look(row.gap_max_ns);
+        if let Some(fairness) = &mut totals.fairness {
+            fairness.starvation_longest = self.starvation;
+        }
+    }
+}
+
 /// Since when an owner has done nothing.
 #[derive(Clone, Copy)]
 struct Idle {
@@ -111,6 +134,8 @@ pub(super) struct Owners {
     last: Arc<Vec<Line>>,
     /// By index; none before its first I/O.
     idle: Vec<Option<Idle>>,
+    /// By index.
+    longest: Vec<OwnerLongest>,
     /// By index: how often the row was given to another.
     generations: Vec<u32>,
     /// Memory of an old snapshot.
@@ -147,10 +172,12 @@ impl Owners {
             self.high = index.max(self.high);
             if self.known.len() <= index {
                 self.known.resize(index + 1, Known::default());
+                self.longest.resize(index + 1, OwnerLongest::default());
                 self.generations.resize(index + 1, 0);
             }
-            let row = tracer.owner(index);
+            let row = tracer.take_owner(index);
             let mut totals = totals(&row, index, context);
+            self.longest[index].look(&row, &mut totals);
             totals.row.generation = self.generations[index];
             totals.lines = (context.has_histograms && tracer.has_latency(index))
                 .then(|| look.at(tracer, index, &row, &mut self.known[index]));
@@ -186,6 +213,7 @@ impl Owners {
                 tracer.recycle(index)?;
                 self.idle[index] = None;
                 self.known[index] = Known::default();
+                self.longest[index] = OwnerLongest::default();
                 self.generations[index] += 1;
                 recycled += 1;
             }
@@ -244,7 +272,7 @@ fn id(row: &owner, index: usize) -> OwnerId {
     }
 }
 
-/// All but the histograms.
+/// All but the histograms and the longest times.
 fn totals(row: &owner, index: usize, context: &Context) -> OwnerTotals {
     OwnerTotals {
         id: id(row, index),
@@ -283,8 +311,7 @@ fn op_totals(op: &owner_op) -> OpTotals {
         unwaited: op.unwaited,
         unwaited_d2c_ns: op.unwaited_d2c_ns,
         flush_ns: op.flush_ns,
-        q2d_max_ns: op.q2d_max_ns,
-        d2c_max_ns: op.d2c_max_ns,
+        ..OpTotals::default()
     }
 }
 
@@ -299,7 +326,7 @@ fn fairness_of(row: &owner, now_ns: u64, oldest_ns: Option<u64>) -> FairnessTota
     FairnessTotals {
         device_time_ns: row.device_time >> CLOCK_SHIFT,
         backlogged_ns: row.busy_ns + present,
-        starvation_max_ns: Some(row.gap_max_ns).filter(|&ns| ns > 0),
+        starvation_longest: Longest::default(),
         starvation: row.gaps,
         starving_ns: oldest_ns.map(|ns| now_ns.saturating_sub(ns.max(row.last_issue_ns))),
     }

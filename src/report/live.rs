@@ -31,7 +31,7 @@ pub struct Latency {
     pub p50_ns: Option<f64>,
     /// 99th percentile.
     pub p99_ns: Option<f64>,
-    /// The longest: the end of its histogram's cell; exact where the mean is if it is the longest since the attach.
+    /// The longest: exact where the mean is, else the end of its histogram's cell.
     pub max_ns: Option<f64>,
 }
 

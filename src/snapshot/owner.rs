@@ -49,8 +49,8 @@ pub struct OwnerOp {
     /// What writes waited for the flushes before and after their data, and empty flushes for all of their time; in none of
     /// the sums above.
     pub flush_sum_ns: u64,
-    /// In an interval: exact when it is the longest since the attach, else the upper end of its histogram cell
-    /// (at most 6.3 % above); absent where it is not known.
+    /// Exact in an interval between a snapshot and the next, and where it is the longest since the attach; else the end of
+    /// its histogram cell (at most 6.3 % above). Absent where it is not known.
     pub q2d_max_ns: Option<u64>,
     pub d2c_max_ns: Option<u64>,
 }
@@ -62,7 +62,8 @@ pub struct OwnerFairness {
     pub device_time_ns: u64,
     /// Time with at least one request asked for and not done.
     pub backlogged_ns: u64,
-    /// The longest time in which a request of it waited and none was issued. As [`OwnerOp::q2d_max_ns`], to 25 %.
+    /// The longest time in which a request of it waited and none was issued. Exact as [`OwnerOp::q2d_max_ns`] is,
+    /// else to 25 %.
     pub starvation_max_ns: Option<u64>,
     /// Such times of 1.05 ms and more, that ended.
     pub starvation: Histogram,

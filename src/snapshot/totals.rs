@@ -4,6 +4,7 @@
 use anyhow::Result;
 
 use super::lines::{Line, OwnerLatency, Place};
+use super::longest::{Known, Longest};
 use super::owner::{
     OwnerAsked, OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp, OwnerStages, empty_pair,
 };
@@ -45,9 +46,8 @@ pub struct OpTotals {
     pub unwaited: u64,
     pub unwaited_d2c_ns: u64,
     pub flush_ns: u64,
-    /// 0 before the first.
-    pub q2d_max_ns: u64,
-    pub d2c_max_ns: u64,
+    pub q2d_longest: Longest,
+    pub d2c_longest: Longest,
 }
 
 /// As [`OwnerKey`], with the device's place among those of the snapshot; none for `other`.
@@ -74,7 +74,7 @@ pub struct Row {
 pub struct FairnessTotals {
     pub device_time_ns: u64,
     pub backlogged_ns: u64,
-    pub starvation_max_ns: Option<u64>,
+    pub starvation_longest: Longest,
     /// In the cells of [`GAP`].
     pub starvation: [u32; GAP.cells as usize],
     pub starving_ns: Option<u64>,
@@ -116,6 +116,7 @@ impl OwnerTotals {
     pub(super) fn since(
         &self,
         earlier: &OwnerTotals,
+        is_next: bool,
         key: OwnerKey,
         histograms: Option<Latencies>,
     ) -> Result<OwnerNumbers> {
@@ -127,14 +128,20 @@ impl OwnerTotals {
             asked,
         } = histograms.unwrap_or_default();
         let ops = Op::ALL.into_iter().map(|op| {
-            // A histogram of writes bounds the maximum of each kind of them.
-            let direction = match op {
-                Op::Read => Some(0),
-                Op::WriteSync | Op::WriteAsync => Some(1),
-                _ => None,
-            };
             let (now, past) = (&self.ops[op as usize], &earlier.ops[op as usize]);
-            now.since(past, direction.map(|which| (&q2d[which], &d2c[which])))
+            // Writes of both kinds are in one histogram.
+            let other = match op {
+                Op::WriteSync => Op::WriteAsync,
+                _ => Op::WriteSync,
+            };
+            let is_alone = || self.ops[other as usize].ios == earlier.ops[other as usize].ios;
+            let latencies = [&q2d, &d2c].map(|pair| match op {
+                Op::Read => Some(Known::Same(&pair[0])),
+                Op::WriteSync | Op::WriteAsync if is_alone() => Some(Known::Same(&pair[1])),
+                Op::WriteSync | Op::WriteAsync => Some(Known::More(&pair[1])),
+                _ => None,
+            });
+            now.since(past, is_next, latencies)
         });
         Ok(OwnerNumbers {
             comm: self.comm(),
@@ -144,8 +151,8 @@ impl OwnerTotals {
             merges: self.merges - earlier.merges,
             has_histograms,
             fairness: match (&self.fairness, &earlier.fairness) {
-                (Some(now), Some(past)) => Some(now.since(past)?),
-                (Some(now), None) => Some(now.since(&FairnessTotals::default())?),
+                (Some(now), Some(past)) => Some(now.since(past, is_next)?),
+                (Some(now), None) => Some(now.since(&FairnessTotals::default(), is_next)?),
                 (None, _) => None,
             },
             key,
@@ -260,17 +267,22 @@ impl OwnerId {
 }
 
 impl OpTotals {
-    /// `latencies`: of the time in between, as far as there are some.
-    fn since(&self, earlier: &OpTotals, latencies: Option<(&Histogram, &Histogram)>) -> OwnerOp {
+    /// `latencies`: Q2D and D2C of the time in between, as far as there are some.
+    fn since(
+        &self,
+        earlier: &OpTotals,
+        is_next: bool,
+        latencies: [Option<Known<'_>>; 2],
+    ) -> OwnerOp {
         let ios = self.ios - earlier.ios;
         let q2d_sum_ns = self.q2d_ns - earlier.q2d_ns;
         let d2c_sum_ns = self.d2c_ns - earlier.d2c_ns;
         // Words are read moments apart.
         let waits = ios.saturating_sub(self.unwaited - earlier.unwaited);
         let unwaited_d2c_ns = self.unwaited_d2c_ns - earlier.unwaited_d2c_ns;
-        let longest = |now: u64, past: u64, latencies: Option<&Histogram>| {
-            let known = |ns: u64| Some(ns).filter(|&ns| ns > 0);
-            maximum(known(past), known(now), latencies).filter(|_| ios > 0)
+        let longest = |now: Longest, past: Longest, latency: Option<Known<'_>>| {
+            let longest = now.since(past, is_next, latency);
+            longest.filter(|_| ios > 0)
         };
         OwnerOp {
             ios,
@@ -281,38 +293,27 @@ impl OpTotals {
             d2c_sum_ns,
             q2c_sum_ns: (q2d_sum_ns + d2c_sum_ns).saturating_sub(unwaited_d2c_ns),
             flush_sum_ns: self.flush_ns - earlier.flush_ns,
-            q2d_max_ns: longest(
-                self.q2d_max_ns,
-                earlier.q2d_max_ns,
-                latencies.map(|(q2d, _)| q2d),
-            ),
-            d2c_max_ns: longest(
-                self.d2c_max_ns,
-                earlier.d2c_max_ns,
-                latencies.map(|(_, d2c)| d2c),
-            ),
+            q2d_max_ns: longest(self.q2d_longest, earlier.q2d_longest, latencies[0]),
+            d2c_max_ns: longest(self.d2c_longest, earlier.d2c_longest, latencies[1]),
         }
     }
 }
 
 impl FairnessTotals {
-    fn since(&self, earlier: &FairnessTotals) -> Result<OwnerFairness> {
+    fn since(&self, earlier: &FairnessTotals, is_next: bool) -> Result<OwnerFairness> {
         let counts: [u32; GAP.cells as usize] = std::array::from_fn(|cell| {
             self.starvation[cell].wrapping_sub(earlier.starvation[cell])
         });
         let starvation = Histogram::from_counts(GAP, &counts)?;
-        let short = self.starvation_max_ns.filter(|_| starvation.is_empty());
+        let (now, past) = (self.starvation_longest, earlier.starvation_longest);
+        let longest = now.since(past, is_next, Some(Known::Same(&starvation)));
+        // Below the histogram's first cell only its limit is known.
+        let is_short = starvation.is_empty() && !is_next && now.ever_ns > 0;
+        let limit = is_short.then(|| now.ever_ns.min(GAP.upper_ns(0)));
         Ok(OwnerFairness {
             device_time_ns: self.device_time_ns.saturating_sub(earlier.device_time_ns),
             backlogged_ns: self.backlogged_ns.saturating_sub(earlier.backlogged_ns),
-            starvation_max_ns: maximum(
-                earlier.starvation_max_ns,
-                self.starvation_max_ns,
-                Some(&starvation),
-            )
-            // Below the histogram's first cell only its limit is known.
-            .or(short.map(|ever| ever.min(GAP.upper_ns(0))))
-            .max(self.starving_ns),
+            starvation_max_ns: longest.or(limit).max(self.starving_ns),
             starvation,
             starving_ns: self.starving_ns,
         })
@@ -324,19 +325,9 @@ impl Default for FairnessTotals {
         FairnessTotals {
             device_time_ns: 0,
             backlogged_ns: 0,
-            starvation_max_ns: None,
+            starvation_longest: Longest::default(),
             starvation: [0; GAP.cells as usize],
             starving_ns: None,
         }
     }
-}
-
-/// The kernel keeps the maximum since the attach. When that did not rise, the interval's own is known only as
-/// closely as its histogram is.
-fn maximum(earlier: Option<u64>, later: Option<u64>, interval: Option<&Histogram>) -> Option<u64> {
-    if later > earlier {
-        return later;
-    }
-    let end = interval?.end_ns()? - 1;
-    Some(later.map_or(end, |ever| ever.min(end)))
 }
