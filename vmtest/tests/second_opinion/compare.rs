@@ -263,6 +263,14 @@ fn together(rows: &[&OwnerNumbers], direction: usize, stage: Stage) -> Histogram
     sum
 }
 
+/// Reads and writes that wait, and those of them whose whole wait, from Q on, the probe knows.
+pub fn queue_waits(rebuilt: &Rebuilt, seen: &Seen) -> (usize, u64) {
+    let data = Op::DATA.into_iter();
+    let waits = data.map(|op| Times::of(&of_op(&rebuilt.requests, op), Stage::Q2d).count());
+    let known = Op::DATA.into_iter().map(|op| seen.op(op).q2d.count());
+    (waits.sum(), known.sum())
+}
+
 /// How far the probe is from blktrace in the mean over all reads and writes of the device: in ns, and of blktrace's mean.
 pub fn deviations(rebuilt: &Rebuilt, seen: &Seen) -> Vec<(Stage, f64, f64)> {
     let data = rebuilt.requests.iter();
