@@ -38,7 +38,7 @@ fn disk(depth: &str) -> Disk {
 /// programs, this sets them apart for as long as another thread runs; in the probe's, the kernel skips that program until
 /// the thread goes on, and counts that.
 const TRIES: usize = 3;
-const TRIES_WITH_SKIPPED: usize = 8;
+const TRIES_WITH_SKIPPED: usize = 12;
 
 /// Both opinions on `work`, under each scheduler.
 fn agree(disk: &Disk, mut work: impl FnMut() -> Processes) {
@@ -72,7 +72,7 @@ fn differing(
     scheduler: &str,
     mut work: impl FnMut() -> Processes,
 ) -> Vec<String> {
-    let (mut tries, mut failures) = (0, Vec::new());
+    let mut tries = 0;
     for _ in 0..TRIES_WITH_SKIPPED {
         let (seen, (trace, processes)) = watch.over(|| Blktrace::over(disk, &mut work));
         let rebuilt = rebuilt(&trace);
@@ -85,25 +85,28 @@ fn differing(
             println!("{scheduler}: {skipped} skipped, {missing} of {requests} requests missing");
             continue;
         }
-        failures = opinions(scheduler, &rebuilt, &processes, &seen);
         tries += 1;
-        let Some(first) = failures.first() else {
-            return Vec::new();
-        };
-        println!("{} differ in try {tries}: {first}", failures.len());
-        if tries == TRIES {
-            break;
+        let check = compare::compare(&rebuilt, &processes, &seen);
+        let differ = check.failures.len();
+        let compared = check.compared;
+        println!("{scheduler}: {differ} of {compared} numbers differ in try {tries}");
+        if differ == 0 || tries == TRIES {
+            summary(scheduler, &rebuilt, &seen);
+            let named = check.failures.into_iter();
+            return named.map(|text| format!("{scheduler}: {text}")).collect();
+        }
+        for text in check.failures.iter().take(SHOWN) {
+            println!("{scheduler}: {text}");
         }
     }
-    assert!(
-        tries > 0,
-        "{scheduler}: there is no try without skipped runs"
-    );
-    failures
+    panic!("{scheduler}: no try without skipped runs");
 }
 
-/// What the two do not agree on.
-fn opinions(scheduler: &str, rebuilt: &Rebuilt, processes: &Processes, seen: &Seen) -> Vec<String> {
+/// Of a try that is made again.
+const SHOWN: usize = 5;
+
+/// `vmtest/table` reads these lines.
+fn summary(scheduler: &str, rebuilt: &Rebuilt, seen: &Seen) {
     println!(
         "{scheduler}: {} requests, {} merges, {} splits, {} flush commands",
         rebuilt.requests.len(),
@@ -111,16 +114,12 @@ fn opinions(scheduler: &str, rebuilt: &Rebuilt, processes: &Processes, seen: &Se
         rebuilt.splits,
         rebuilt.commands.len()
     );
-    let check = compare::compare(rebuilt, processes, seen);
     let (waits, known) = compare::queue_waits(rebuilt, seen);
     println!("{scheduler}: queue waits: {known} of {waits} known");
     for (stage, ns, share) in compare::deviations(rebuilt, seen) {
         let (name, us, percent) = (stage.name(), ns / 1e3, share * 1e2);
         println!("{scheduler}: deviation of {name}: {us:.1} us, {percent:.2} %");
     }
-    println!("{scheduler}: {} numbers compared", check.compared);
-    let named = check.failures.into_iter();
-    named.map(|text| format!("{scheduler}: {text}")).collect()
 }
 
 #[track_caller]

@@ -253,3 +253,67 @@ impl Rebuilt {
         Some(())
     }
 }
+
+mod tests {
+    use super::*;
+    use crate::parse::events;
+
+    fn whole(lines: &str) -> Rebuilt {
+        let rebuilt = rebuild(&events(lines));
+        assert_eq!(rebuilt.oddities, [""; 0]);
+        rebuilt
+    }
+
+    #[test]
+    fn a_bio_that_joins_a_request_leaves_it_its_q() {
+        let rebuilt = whole(
+            "Q 0 1 0 10 7 WS 0 4096 fio\nG 0 2 0 12 7 WS 0 4096 fio\n\
+            Q 0 3 0 20 8 WS 8 4096 dd\nM 0 4 0 21 8 WS 8 4096 dd\n\
+            D 0 5 0 30 0 WS 0 8192 swapper/0\nC 0 6 0 90 0 WS 0 8192 swapper/0\n",
+        );
+        let request = &rebuilt.requests[0];
+        assert_eq!((request.tid, request.bios, request.bytes), (7, 2, 8192));
+        assert_eq!((request.q_ns, request.issued_ns), (10, Some(30)));
+        assert_eq!(
+            (rebuilt.merges[0].0.tid, rebuilt.merges[0].1),
+            (8, Merge::Back)
+        );
+    }
+
+    #[test]
+    fn the_parts_of_a_bio_have_its_q() {
+        let rebuilt = whole(
+            "Q 0 1 0 10 7 R 0 8192 fio\nX 0 2 0 11 7 R 0 4096 fio\nG 0 3 0 12 7 R 0 4096 fio\n\
+            D 0 4 0 13 7 R 0 4096 fio\nG 0 5 0 14 7 R 8 4096 fio\nD 0 6 0 15 7 R 8 4096 fio\n\
+            C 0 7 0 20 0 R 8 4096 fio\nC 0 8 0 21 0 R 0 4096 fio\n",
+        );
+        let q = rebuilt.requests.iter().map(|request| request.q_ns);
+        assert_eq!(q.collect::<Vec<_>>(), [10, 10]);
+        assert!(rebuilt.requests[0].is_later_part);
+    }
+
+    #[test]
+    fn a_write_with_a_flush_before_it_ends_twice() {
+        let rebuilt = whole(
+            "Q 0 1 0 10 7 FWFS 8 4096 jbd2\nG 0 2 0 11 7 FWFS 8 4096 jbd2\n\
+            D 0 3 0 20 1 FN 0 0 kworker/0:1H\nC 0 4 0 30 0 FN 0 0 swapper/0\n\
+            D 0 5 0 31 1 WFS 8 4096 kworker/0:1H\nC 0 6 0 40 0 WFS 8 4096 swapper/0\n\
+            C 0 7 0 50 0 WFS 8 0 swapper/0\n",
+        );
+        let request = &rebuilt.requests[0];
+        assert_eq!((request.data_ns, request.end_ns), (Some(40), Some(50)));
+        assert_eq!(rebuilt.commands.len(), 1);
+    }
+
+    #[test]
+    fn what_has_no_place_is_said() {
+        let rebuilt = rebuild(&events(
+            "D 0 1 0 10 7 R 0 4096 fio\nQ 0 2 0 11 7 R 0 4096 fio\n",
+        ));
+        assert_eq!(
+            rebuilt.oddities.len(),
+            2,
+            "an issue without a request, a bio without an end"
+        );
+    }
+}
