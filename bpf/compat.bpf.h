@@ -92,17 +92,21 @@ static __always_inline struct gendisk *disk_of_request(struct request *rq)
 	return ((struct request___5_10 *)rq)->rq_disk;
 }
 
+/* Major and minor, as in `targets`. */
+static __always_inline __u32 dev_of_disk(struct gendisk *disk)
+{
+	return ((__u32)disk->major << 20) | (__u32)disk->first_minor;
+}
+
 /*
- * Major and minor of the queue's disk as in wire.h, 0 where there is no disk. `disk` may be 0, see above; the queue
- * itself then knows it by its backing_dev_info, until edb0872f44ec ("block: move the bdi from the request_queue to the
- * gendisk", 5.15).
+ * The same of the queue's disk where a request does not tell it, see above: the queue itself knows it by its
+ * backing_dev_info, until edb0872f44ec ("block: move the bdi from the request_queue to the gendisk", 5.15). 0 where
+ * there is no disk.
  */
-static __always_inline __u32 dev_of_queue(struct request_queue *q, struct gendisk *disk)
+static __always_inline __u32 dev_of_queue(struct request_queue *q)
 {
 	struct request_queue___5_10 *older = (void *)q;
 
-	if (disk)
-		return ((__u32)disk->major << 20) | (__u32)disk->first_minor;
 	if (bpf_core_field_exists(older->backing_dev_info))
 		return older->backing_dev_info->owner->devt;
 	return 0;

@@ -99,8 +99,6 @@ static __noinline int resolve(struct queue *entry, struct request_queue *q, __u3
 	if (!entry || !q)
 		return 0;
 	target = bpf_map_lookup_elem(&targets, &dev);
-	if (target && entry->traced && entry->address == (__u64)q && entry->target.slot == target->slot)
-		return 0; /* what is known of it stays */
 	entry->traced = target != 0;
 	if (target) {
 		entry->target = *target;
@@ -109,24 +107,25 @@ static __noinline int resolve(struct queue *entry, struct request_queue *q, __u3
 	entry->elevator = elevator_of_queue(q);
 	entry->epoch_ns = 0;
 	entry->switches = 0;
+	entry->dev = dev;
 	entry->address = (__u64)q;
 	return 0;
 }
 
+/* A queue's disk is known by its number: the kernel gives a new disk the memory of an old one. */
 static __always_inline struct queue *traced_queue(struct request_queue *q, struct gendisk *disk)
 {
-	__u32 id = q->id;
+	__u32 id = q->id, dev = disk ? dev_of_disk(disk) : 0;
 	struct queue *entry = bpf_map_lookup_elem(&queues, &id);
 
 	if (!entry)
 		return 0;
-	if (entry->address != (__u64)q || (disk && entry->disk != (__u64)disk)) {
-		__u32 dev = dev_of_queue(q, disk);
-
+	if (entry->address != (__u64)q || (dev && entry->dev != dev)) {
+		if (!dev)
+			dev = dev_of_queue(q);
 		if (!dev)
 			return 0;
 		resolve(entry, q, dev, id);
-		entry->disk = (__u64)disk;
 	}
 	return entry->traced ? entry : 0;
 }

@@ -93,7 +93,7 @@ struct target {
 /* What is known of a request queue. Indexed by request_queue.id. */
 struct queue {
 	__u64 address; /* the request_queue this entry speaks of; ids are reused */
-	__u64 disk; /* its gendisk; 0 until a request or bio has told */
+	__u64 dev; /* major and minor of its disk, as in `targets` */
 	__u64 elevator; /* see elevator_of_queue */
 	/* Requests that were asked for before this belong to the scheduler before, or to none: straddlers. */
 	__u64 epoch_ns;
