@@ -38,7 +38,6 @@ enum req_op_used {
 	REQ_OP_WRITE = 1,
 	REQ_OP_FLUSH = 2,
 	REQ_OP_DISCARD = 3,
-	REQ_OP_SECURE_ERASE = 5,
 	REQ_OP_WRITE_ZEROES = 9,
 	REQ_OP_FIRST_PASSTHROUGH = 32, /* the driver's own operations */
 	REQ_OP_MASK = 0xff,
@@ -50,6 +49,11 @@ enum req_op_used {
 
 enum status_used {
 	BLK_STS_AGAIN = 12, /* REQ_NOWAIT, and no tag was free */
+};
+
+enum inode_modes_used {
+	S_IFMT = 0170000,
+	S_IFREG = 0100000,
 };
 
 enum task_flags_used {
@@ -97,7 +101,9 @@ struct request_queue {
 struct block_device {
 	struct gendisk *bd_disk;
 };
-struct inode;
+struct inode {
+	unsigned short i_mode;
+};
 struct address_space {
 	struct inode *host;
 };

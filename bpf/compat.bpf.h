@@ -195,4 +195,9 @@ static __always_inline __u64 inode_of_bio(struct bio *bio)
 	return (__u64)BPF_CORE_READ(mapping, host);
 }
 
+static __always_inline bool is_file(__u64 inode)
+{
+	return (BPF_CORE_READ((struct inode *)inode, i_mode) & S_IFMT) == S_IFREG;
+}
+
 #endif

@@ -23,8 +23,7 @@ static __always_inline __u32 op_of(__u32 cmd_flags)
 	case REQ_OP_FLUSH:
 		return OP_FLUSH;
 	case REQ_OP_DISCARD:
-	case REQ_OP_SECURE_ERASE:
-		return OP_DISCARD;
+		return OP_DISCARD; /* a secure erase is none to /sys/block/X/stat */
 	default:
 		if (op >= REQ_OP_FIRST_PASSTHROUGH)
 			return OP_PASSTHROUGH;

@@ -290,10 +290,8 @@ int block_rq_issue(__u64 *ctx)
 		add(&device->passthrough, 1);
 		return 0;
 	}
-	if (!state) {
-		add(&device->lost, 1);
+	if (!state)
 		return 0;
-	}
 	if (!has_io_start && !flush && !passthrough && start_pending(queue, rq)) {
 		first_issue(queue, rq, state, bpf_ktime_get_ns()); /* no insert under `none` */
 		return 0;
@@ -477,7 +475,8 @@ int block_rq_complete(__u64 *ctx)
 	place = place_of(queue, rq);
 	state = state_at(place);
 	if (!state) {
-		add(&device->lost, 1);
+		if (bytes >= rq->__data_len && !(rq->rq_flags & flush_seq_flag))
+			add(&device->lost, 1);
 		return 0;
 	}
 	now = bpf_ktime_get_ns();

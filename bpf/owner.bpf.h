@@ -134,12 +134,16 @@ struct asker {
 	__u64 ioprio;
 };
 
-static __always_inline void ask_dirtier(struct asker *asker, struct bio *bio)
+/*
+ * A journal's thread writes the data of files for others before it commits. What it commits is its own, though its pages
+ * belong to an inode, too: the disk's, or one that the file system made for itself.
+ */
+static __always_inline void ask_dirtier(struct asker *asker, struct task_struct *task, struct bio *bio)
 {
 	__u64 inode = inode_of_bio(bio);
 	struct dirtier *dirtier = inode ? bpf_map_lookup_elem(&dirtiers, &inode) : 0;
 
-	if (!dirtier)
+	if (!dirtier || (!(FIELD(task, flags) & PF_WQ_WORKER) && !is_file(inode)))
 		return;
 	asker->key.kind = OWNER_WRITEBACK;
 	asker->key.tgid = dirtier->tgid;
@@ -221,7 +225,7 @@ static __noinline __u32 owner_of_served(struct thread *thread, const struct queu
 	asker.key.slot = queue->target.slot;
 	asker.ioprio = bio->bi_ioprio;
 	if (with_writeback && (bio->bi_opf & REQ_OP_MASK) == REQ_OP_WRITE)
-		ask_dirtier(&asker, bio);
+		ask_dirtier(&asker, task, bio);
 	if (asker.key.kind == OWNER_OTHER) {
 		if (FIELD(task, flags) & PF_WQ_WORKER)
 			ask_work(&asker, task);

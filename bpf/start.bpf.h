@@ -25,12 +25,12 @@ static __always_inline __u32 begin(struct queue *queue, struct request *rq, cons
 	struct inflight *state = state_at(place);
 	struct device_stats *device;
 
-	if (!state || state->request) {
+	if (!state)
+		return NO_PLACE; /* counted as lost at its end */
+	if (state->request) {
 		device = device_of(queue);
 		if (device)
-			add(state ? &device->evicted : &device->lost, 1);
-		if (!state)
-			return NO_PLACE;
+			add(&device->evicted, 1);
 		note_loss(queue, state, bpf_ktime_get_ns());
 	}
 	state->d_ns = 0;

@@ -164,7 +164,7 @@ struct device_stats {
 	__u64 nowait_failures; /* bios that must not sleep and found no tag free: each is asked for again */
 	__u64 stalled_ns; /* threads with I/O under way stood still for a request of the next, a sum */
 	/* The quality of the measurement. */
-	__u64 lost; /* outside the in-flight table */
+	__u64 lost; /* requests outside the in-flight table, at their end */
 	__u64 evicted; /* completion never seen, its entry reused */
 	__u64 negative; /* a stage with a negative time, left out */
 	__u64 started_late; /* first seen at its issue: no queue wait */

@@ -278,7 +278,8 @@ impl Histogram {
             .map(|(i, _)| self.layout.upper_ns(i) as f64)
     }
 
-    /// Whether the tail beyond `p` holds the 100 values below which a percentile of a round is not worth reporting.
+    /// Whether the tail beyond `p` holds the 100 values below which a percentile of a round is not worth reporting, and one
+    /// of an interval is marked.
     pub fn supports_quantile(&self, p: f64) -> bool {
         // 10,000 * (1 - 0.99) is 100.00000000000009 and 1,000 * (1 - 0.9) is 99.99999999999997.
         self.count() as f64 * (1.0 - p) >= 100.0 * (1.0 - 1e-9)

@@ -78,9 +78,8 @@ fn indirect(name: &str) -> Option<Indirect> {
         "REQ_FUA" => Some(Indirect::Bit("__REQ_FUA")),
         "REQ_PREFLUSH" => Some(Indirect::Bit("__REQ_PREFLUSH")),
         "REQ_OP_FIRST_PASSTHROUGH" => Some(Indirect::Passthrough),
-        "REQ_OP_MASK" | "BLK_STS_AGAIN" | "PF_IO_WORKER" | "PF_WQ_WORKER" | "PF_KTHREAD" => {
-            Some(Indirect::Macro)
-        }
+        "REQ_OP_MASK" | "BLK_STS_AGAIN" | "S_IFMT" | "S_IFREG" | "PF_IO_WORKER"
+        | "PF_WQ_WORKER" | "PF_KTHREAD" => Some(Indirect::Macro),
         _ => None,
     }
 }

@@ -6,7 +6,7 @@ use crate::workload::{CgroupRef, Outcome};
 
 /// Others that move more than this share of the bytes share the device, whatever they are.
 const TOLERATED_FOREIGN_SHARE: f64 = 0.01;
-/// More than this share of lost events, and the histograms are not the whole truth.
+/// More than this share of lost requests, and the histograms are not the whole truth.
 const TOLERATED_LOSS: f64 = 0.001;
 /// So few cannot matter: a percentile is reported only with 100 I/Os or more beyond it.
 const TOLERATED_EVENTS: u64 = 20;
@@ -38,7 +38,8 @@ pub fn exclusion(
     let ios: u64 = device.ops.iter().map(|op| op.ios).sum();
     let lost = device.quality.lost_events();
     (lost > TOLERATED_EVENTS && lost as f64 > ios as f64 * TOLERATED_LOSS).then(|| {
-        let text = format!("the probe lost {lost} events beside {ios} I/Os");
+        let causes = device.quality.losses_in_words();
+        let text = format!("the probe lost {lost} requests beside {ios} I/Os: {causes}");
         (Exclusion::LostEvents, text)
     })
 }
@@ -169,11 +170,18 @@ mod tests {
     #[test]
     fn what_was_lost_drifted_or_failed_spoils_a_round() {
         let mut lossy = window(Vec::new());
-        lossy.devices[0].quality.evicted = 101;
-        assert_eq!(excluded(&lossy), Some(Exclusion::LostEvents));
-        lossy.devices[0].quality.evicted = 100;
+        lossy.devices[0].quality.evicted = 90;
+        lossy.devices[0].quality.lost = 11;
+        let (kind, text) = exclusion(&Outcome::default(), &[], &lossy, None).unwrap();
+        assert_eq!(kind, Exclusion::LostEvents);
+        assert!(
+            text.ends_with("lost 101 requests beside 100000 I/Os: 11 with tags outside the table, 90 whose end was not seen"),
+            "{text}"
+        );
+        lossy.devices[0].quality.lost = 10;
         assert_eq!(excluded(&lossy), None);
         lossy.devices[0].ops[0].ios = 10;
+        lossy.devices[0].quality.lost = 0;
         lossy.devices[0].quality.evicted = 20;
         assert_eq!(excluded(&lossy), None, "so few cannot matter");
         let drifted = ["nr_requests: 64 -> 128".to_owned()];

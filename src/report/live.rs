@@ -27,10 +27,16 @@ pub struct Latency {
     pub count: u64,
     /// Arithmetic mean: exact for `queue_wait` and `device_time` of a process, else to within the histogram's cells.
     pub mean_ns: Option<f64>,
-    /// Median.
+    /// Median; not above `max_ns`.
     pub p50_ns: Option<f64>,
-    /// 99th percentile.
+    /// 99th percentile; not above `max_ns`.
     pub p99_ns: Option<f64>,
+    /// Fewer than 100 of those measured lie beyond the median, so that single ones move it; text marks it with `~`.
+    #[serde(default)]
+    pub p50_is_of_few: bool,
+    /// The same of the 99th percentile: fewer than 10,000 were measured.
+    #[serde(default)]
+    pub p99_is_of_few: bool,
     /// The longest: exact where the mean is, else the end of its histogram's cell.
     pub max_ns: Option<f64>,
 }
@@ -42,6 +48,8 @@ impl Latency {
             mean_ns: None,
             p50_ns: None,
             p99_ns: None,
+            p50_is_of_few: false,
+            p99_is_of_few: false,
             max_ns: None,
         }
     }
@@ -52,11 +60,14 @@ impl Latency {
             let ns = histogram.quantile_ns(p)?;
             Some(max_ns.map_or(ns, |max| ns.min(max)))
         };
+        let is_of_few = |p| !histogram.is_empty() && !histogram.supports_quantile(p);
         Latency {
             count: histogram.count(),
             mean_ns,
             p50_ns: quantile(0.5),
             p99_ns: quantile(0.99),
+            p50_is_of_few: is_of_few(0.5),
+            p99_is_of_few: is_of_few(0.99),
             max_ns,
         }
     }
@@ -201,7 +212,7 @@ pub struct LiveProcess {
     pub flushes: u64,
     /// Completed discards.
     pub discards: u64,
-    /// Operations on zones, and the rest.
+    /// Operations on zones, writes of zeroes and secure erases; `/sys/block/X/stat` counts them as writes.
     pub others: u64,
     /// All of these, and passthrough where it is measured.
     pub ios: u64,

@@ -82,7 +82,7 @@ pub fn render(result: &ResultFile) -> String {
         ),
         (
             "iosched_ab_lost_events",
-            "Events that the probe lost.",
+            "Requests that the probe lost, whole or in part.",
             lost as f64,
         ),
         (

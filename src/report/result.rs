@@ -133,6 +133,7 @@ pub struct Round {
     pub window_s: f64,
     /// Of the bytes on the device, those of processes outside the workload; absent where that cannot be told.
     pub foreign_share: Option<f64>,
+    /// Requests that the probe lost, whole or in part: `quality` has them by cause.
     pub lost_events: u64,
     /// Of all CPU time, not idle and not waiting for I/O.
     pub busy_share: Option<f64>,
@@ -160,7 +161,7 @@ pub enum Exclusion {
     DriftedSettings,
     /// Others moved more than 1 % of the bytes.
     ForeignIo,
-    /// The probe lost more than 0.1 % of the events.
+    /// The probe lost more than 0.1 % of the requests.
     LostEvents,
     /// The machine was suspended, or iosched itself was stopped.
     Paused,

@@ -9,6 +9,7 @@ use super::result::{ArmComparison, ResultFile, Status};
 use super::{escape, units, words};
 use crate::ab::load;
 use crate::ab::verdict::{Scale, Verdict};
+use crate::snapshot::Quality;
 use crate::workload::Fixed;
 
 /// `all`: the exploratory metrics too.
@@ -218,18 +219,25 @@ fn waiting(text: &mut String, result: &ResultFile) {
 
 fn quality(text: &mut String, result: &ResultFile) {
     let (mut lost, mut ios, mut foreign_bytes, mut bytes) = (0, 0, 0, 0);
+    let mut losses = Quality::default();
     for round in &result.rounds {
         let evidence = &round.evidence;
         lost += round.lost_events;
+        losses += evidence.device.quality;
         ios += evidence.device.ops.iter().map(|op| op.ios).sum::<u64>();
         bytes += evidence.device.ops.iter().map(|op| op.bytes).sum::<u64>();
         foreign_bytes += evidence.foreign.map_or(0, |foreign| foreign.bytes);
     }
-    let _ = writeln!(
-        text,
-        "Measured {} I/Os, lost {lost} events.",
-        units::count(ios as f64)
-    );
+    let measured = units::count(ios as f64);
+    let _ = match losses.losses_in_words() {
+        causes if causes.is_empty() => {
+            writeln!(text, "Measured {measured} I/Os, lost {lost} requests.")
+        }
+        causes => writeln!(
+            text,
+            "Measured {measured} I/Os, lost {lost} requests: {causes}."
+        ),
+    };
     if foreign_bytes * 100 > bytes {
         let share = foreign_bytes as f64 / bytes as f64 * 100.0;
         let _ = writeln!(

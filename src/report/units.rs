@@ -14,6 +14,12 @@ pub fn time(ns: Option<f64>) -> String {
     }
 }
 
+/// A percentile: `~1.04 ms` where single I/Os move it.
+pub fn quantile(ns: Option<f64>, is_of_few: bool) -> String {
+    let mark = if is_of_few && ns.is_some() { "~" } else { "" };
+    format!("{mark}{}", time(ns))
+}
+
 const YEAR_NS: f64 = 8766.0 * 3.6e12;
 
 /// Bytes per second, in powers of ten as storage is sold: `4.10 MB/s`. Up to a u64 it has no more than nine characters.

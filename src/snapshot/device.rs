@@ -299,7 +299,7 @@ pub struct Edges {
 /// What the measurement itself missed. All zero is a clean measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Quality {
-    /// Events of requests outside the in-flight table.
+    /// Requests outside the in-flight table, counted at their end.
     pub lost: u64,
     /// Requests whose completion was never seen.
     pub evicted: u64,
@@ -320,7 +320,28 @@ pub struct Quality {
 impl Quality {
     /// Requests that a histogram lacks because of us, without those in flight at the attach.
     pub fn lost_events(&self) -> u64 {
-        self.lost + self.evicted + self.negative + self.started_late + self.unissued + self.skipped
+        self.losses().iter().map(|(count, _)| count).sum()
+    }
+
+    /// The same by their causes, in words that follow a count.
+    pub fn losses(&self) -> [(u64, &'static str); 6] {
+        [
+            (self.lost, "with tags outside the table"),
+            (self.evicted, "whose end was not seen"),
+            (self.negative, "with a negative stage"),
+            (self.started_late, "whose start was not seen"),
+            (self.unissued, "whose issue was not seen"),
+            (self.skipped, "at which the kernel skipped a program"),
+        ]
+    }
+
+    /// Those causes that there were, with their counts; empty where nothing was lost.
+    pub fn losses_in_words(&self) -> String {
+        let losses = self.losses().into_iter().filter(|(count, _)| *count > 0);
+        let words: Vec<String> = losses
+            .map(|(count, cause)| format!("{count} {cause}"))
+            .collect();
+        words.join(", ")
     }
 }
 

@@ -129,8 +129,17 @@ fn resets_of_zones_are_counted_apart() {
     let disk = Disk::null_blk(10_000, &[&zones[..], &[("memory_backed", "1")]].concat());
     let mut watch = Watch::on(&disk);
     let reset = ["reset", "--count", "5", &disk.node()];
+    let kernel = || -> Vec<u64> {
+        let text = disk.device.attribute("stat").expect("its counters");
+        let numbers = text.split_whitespace().map(str::parse);
+        numbers.collect::<Result<_, _>>().expect("numbers")
+    };
+    let before = kernel();
     let (seen, pid) = watch.over(|| pid_of_run("blkzone", &reset));
+    let after = kernel();
     seen.is_clean();
+    let [reads, writes, sectors] = [0, 4, 6].map(|field| after[field] - before[field]);
+    assert_eq!((reads, writes, sectors), (0, 5, 0), "writes to the kernel");
     assert_eq!(seen.op(Op::Zone).ios, 5);
     assert_eq!(seen.process_op(pid, Op::Zone).ios, 5);
     assert_eq!(seen.device().ios(), 5, "nothing else");

@@ -7,6 +7,7 @@ use iosched::report::live::{HardwareQueue, Latency, LiveDevice, LiveOrder, LiveP
 use iosched::report::{escape, units};
 use iosched::snapshot::{Log2Histogram, OwnerKind};
 
+use super::text::{p50, p99};
 use crate::cli::Detail;
 
 pub fn device_lines(device: &LiveDevice, wanted: &[Detail]) -> String {
@@ -122,10 +123,10 @@ fn merges(device: &LiveDevice) -> String {
             text,
             "          {}: wait p50 {} p99 {} a request, {} {} a bio",
             op.op.name(),
-            units::time(op.queue_wait.p50_ns),
-            units::time(op.queue_wait.p99_ns),
-            units::time(op.queue_wait_per_bio.p50_ns),
-            units::time(op.queue_wait_per_bio.p99_ns),
+            p50(&op.queue_wait),
+            p99(&op.queue_wait),
+            p50(&op.queue_wait_per_bio),
+            p99(&op.queue_wait_per_bio),
         );
     }
     text
@@ -176,7 +177,7 @@ fn asked(device: &LiveDevice) -> String {
         return String::new();
     };
     let spread = |stage: &Latency| {
-        let (median, p99) = (units::time(stage.p50_ns), units::time(stage.p99_ns));
+        let (median, p99) = (p50(stage), p99(stage));
         format!("p50 {median} p99 {p99}")
     };
     format!(
@@ -191,7 +192,7 @@ fn asked(device: &LiveDevice) -> String {
 fn quantiles<const N: usize>(stages: [&Latency; N]) -> impl Iterator<Item = String> {
     stages
         .into_iter()
-        .flat_map(|stage| [units::time(stage.p50_ns), units::time(stage.p99_ns)])
+        .flat_map(|stage| [p50(stage), p99(stage)])
 }
 
 pub fn process_lines(rows: &[&LiveProcess], wanted: &[Detail]) -> String {

@@ -90,11 +90,20 @@ fn now(in_flight: Option<InFlight>) -> String {
     }
 }
 
+/// Marked where they are of few I/Os.
+pub(super) fn p50(latency: &Latency) -> String {
+    units::quantile(latency.p50_ns, latency.p50_is_of_few)
+}
+
+pub(super) fn p99(latency: &Latency) -> String {
+    units::quantile(latency.p99_ns, latency.p99_is_of_few)
+}
+
 fn spread(latency: &Latency) -> String {
     format!(
         "p50 {} p99 {} max {}",
-        units::time(latency.p50_ns),
-        units::time(latency.p99_ns),
+        p50(latency),
+        p99(latency),
         units::time(latency.max_ns)
     )
 }
@@ -102,7 +111,7 @@ fn spread(latency: &Latency) -> String {
 /// The counters of loss: always there, so that their absence says something.
 fn lost(q: &Quality, e: &Edges, without_queue_wait: u64, statuses: &[StatusCount]) -> String {
     let counts = [
-        ("lost", q.lost),
+        ("lost (tags outside the table)", q.lost),
         ("evicted", q.evicted),
         ("negative", q.negative),
         ("started late", q.started_late),
@@ -156,12 +165,12 @@ fn table(rows: &[&LiveProcess]) -> String {
             units::count(seconds(row, row.reads)),
             units::count(seconds(row, row.writes)),
             units::throughput(row.bytes_per_s),
-            units::time(row.queue_wait.p50_ns),
-            units::time(row.queue_wait.p99_ns),
+            p50(&row.queue_wait),
+            p99(&row.queue_wait),
             units::time(row.queue_wait.max_ns),
             units::share(Some(row.stalled_share)),
-            units::time(row.device_time.p50_ns),
-            units::time(row.device_time.p99_ns),
+            p50(&row.device_time),
+            p99(&row.device_time),
             units::time(row.device_time.max_ns),
             (row.merges.back + row.merges.front + row.merges.rq).to_string(),
             escape::line(row.cgroup.as_deref().unwrap_or("-")),
@@ -235,6 +244,32 @@ mod tests {
         assert!(text.contains("on average; now -\n"), "{text}");
     }
 
+    #[test]
+    fn a_percentile_of_few_says_so() {
+        for (ios, mark) in [(6, "~"), (199, "~"), (200, "")] {
+            let mut device = DeviceNumbers::new("loop0");
+            device.ops[Op::Read as usize].d2c.record_n(2_000_000, ios);
+            let mut reader = owner(7, "reader");
+            reader.ops[Op::Read as usize].ios = ios;
+            reader.d2c[0].record_n(2_000_000, ios);
+            let record = watched(device, vec![reader]);
+            let latency = &record.processes[0].device_time;
+            assert_eq!(
+                (latency.p50_is_of_few, latency.p99_is_of_few),
+                (ios < 200, true)
+            );
+            let text = render(&record, &[]);
+            assert!(text.contains(&format!("device p50 {mark}2.")), "{text}");
+            let row = text
+                .lines()
+                .find(|line| line.contains("reader"))
+                .expect("a row");
+            assert_eq!(row.matches('~').count(), 1 + mark.len(), "{row}");
+        }
+        let nothing = watched(DeviceNumbers::new("loop0"), Vec::new());
+        assert!(!render(&nothing, &[]).contains('~'));
+    }
+
     fn owner(tgid: u32, comm: &str) -> OwnerNumbers {
         let key = OwnerKey {
             device: "loop0".to_owned(),
@@ -268,12 +303,12 @@ mod tests {
         let text = render(&record, &[Detail::Stages]);
         let rows: Vec<String> = text
             .lines()
-            .skip_while(|line| !line.contains("PID  COMM    Q2G p50"))
+            .skip_while(|line| !line.contains("Q2G p50"))
             .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
             .collect();
         let wanted = [
             "PID COMM Q2G p50 p99 G2D p50 p99 I2D p50 p99 D2C p50 p99 Q2C p50 p99",
-            "7 reader 2.95 ms 2.95 ms 39.9 us 39.9 us - - 5.11 ms 5.11 ms 8.00 ms 8.00 ms",
+            "7 reader ~2.95 ms ~2.95 ms ~39.9 us ~39.9 us - - ~5.11 ms ~5.11 ms ~8.00 ms ~8.00 ms",
         ];
         assert_eq!(rows, wanted, "{text}");
     }

@@ -82,6 +82,40 @@ fn writeback_of_a_process_is_its_own_row() {
     assert!(seen.named("writeback of dd").is_empty());
 }
 
+/// Many small files, each with a commit of its own: the data is who wrote it's, and the commits are the journal's.
+#[test]
+#[ignore = "root"]
+fn a_journals_commits_stay_the_journals() {
+    const FILES: u64 = 20;
+    let disk = LoopDevice::in_memory(256 * MIB);
+    let mounted = ext4(&disk);
+    let files = || {
+        for file in 0..FILES {
+            let output = format!("of={}", mounted.path().join(file.to_string()).display());
+            pid_of_run(
+                "dd",
+                &["if=/dev/zero", &output, "bs=4k", "count=2", "conv=fsync"],
+            );
+        }
+    };
+    let (seen, ()) = Seen::of(&disk.node(), &["--writeback-owner"], files);
+    let sum = |comm: &str, field: &str| -> u64 {
+        let rows = seen.named(comm);
+        rows.iter().map(|row| number(row, field)).sum()
+    };
+    for row in seen.rows() {
+        println!(
+            "{} {}: {} writes, {} async",
+            row["comm"], row["pid"], row["writes"], row["async_writes"]
+        );
+    }
+    let journal = format!("[jbd2/{}-8]", disk.device.name);
+    // Each commits a block that describes it and one that ends it, which may share a request.
+    assert!(sum(&journal, "/writes") >= FILES, "{:#?}", seen.rows());
+    let of_files = sum("dd", "/writes") + sum("writeback of dd", "/writes");
+    assert_eq!(of_files, FILES, "{:#?}", seen.rows());
+}
+
 /// A file system with a journal, and on it the file of another loop device.
 #[test]
 #[ignore = "root"]

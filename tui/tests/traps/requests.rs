@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::exact::{Pair, Sysfs, against_sysfs, exactly, number};
+use crate::exact::{Pair, Sysfs, against_sysfs, exactly, missed, number};
 use crate::support::fio::Fio;
 use crate::support::{LoopDevice, run};
 use crate::work::Seen;
@@ -85,6 +85,61 @@ fn a_reused_request_inherits_nothing() {
         }
     }
     assert!(joined > 0, "no request joined another");
+}
+
+/// The kernel counts zeroes among the writes and sums up their sectors.
+#[test]
+#[ignore = "root"]
+fn zeroes_and_discards_are_counted_as_the_kernel_does() {
+    let disk = LoopDevice::new(64 * MIB); // memory takes no zeroes
+    let node = disk.node();
+    for scheduler in SCHEDULERS {
+        disk.set("scheduler", scheduler);
+        exactly(|| {
+            let before = Sysfs::of(&disk.device);
+            let (seen, ()) = Seen::of(&node, &[], || {
+                let part = ["-f", "-o", "1048576", "-l", "8388608"];
+                run("blkdiscard", &[&part[..], &["-z", &node]].concat());
+                run("blkdiscard", &[&part[..], &[&node]].concat());
+                Fio::run(&node, "--rw=randwrite --size=1m --iodepth=4");
+            });
+            let mut pairs = against_sysfs(seen.device(), before, Sysfs::of(&disk.device));
+            let zeroes = seen.op("other").map_or(0, |op| number(op, "/bytes"));
+            pairs.push(("sectors of zeroes", 16384, zeroes / 512));
+            (seen.device().clone(), pairs)
+        });
+    }
+}
+
+/// More tags than when the watch began: what gets one of the new ones is lost, and counts as one, not at each of its events.
+#[test]
+#[ignore = "root"]
+fn a_request_outside_the_table_is_lost_once() {
+    let disk = LoopDevice::in_memory(64 * MIB);
+    let node = disk.node();
+    disk.set("scheduler", "mq-deadline");
+    let before = Sysfs::of(&disk.device);
+    let (seen, _) = Seen::of(&node, &[], || {
+        disk.set("nr_requests", "1024");
+        Fio::run(&node, "--rw=randrw --size=32m --iodepth=64 --fsync=32")
+    });
+    let lost = number(seen.device(), "/quality/lost");
+    assert!(lost > 1000, "{lost} lost: {:#}", seen.device());
+    let pairs = against_sysfs(seen.device(), before, Sysfs::of(&disk.device));
+    let all = |which: fn(&Pair) -> u64| -> u64 {
+        let requests = pairs
+            .iter()
+            .filter(|pair| ["reads", "writes", "flushes"].contains(&pair.0));
+        requests.map(which).sum()
+    };
+    let missing = all(|pair| pair.1) - all(|pair| pair.2);
+    println!("{lost} lost, {missing} missing");
+    let missed = missed(seen.device());
+    assert!(
+        lost.abs_diff(missing) <= missed,
+        "{lost} of {missing}: {:#}",
+        seen.device()
+    );
 }
 
 #[test]

@@ -32,8 +32,10 @@ pub fn op(device: &Value, name: &str, field: &str) -> u64 {
     found.map_or(0, |op| number(op, &format!("/{field}")))
 }
 
+/// What the kernel takes for writes, but for empty flushes.
 fn writes(device: &Value, field: &str) -> u64 {
-    op(device, "write_sync", field) + op(device, "write_async", field)
+    let ops = ["write_sync", "write_async", "zone", "other"];
+    ops.iter().map(|name| op(device, name, field)).sum()
 }
 
 /// What, who counted it, and what they and we have.

@@ -195,6 +195,8 @@ fn latency() -> Latency {
         mean_ns: Some(u64::MAX as f64),
         p50_ns: Some(u64::MAX as f64),
         p99_ns: Some(u64::MAX as f64),
+        p50_is_of_few: true,
+        p99_is_of_few: true,
         max_ns: Some(u64::MAX as f64),
     }
 }
