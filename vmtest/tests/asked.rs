@@ -42,7 +42,7 @@ fn asked(seen: &Seen) -> Asked {
     seen.device().asked(&Op::DATA).expect("it is asked for")
 }
 
-const READS: u64 = 2000;
+const READS: u64 = 1000;
 
 /// So many in flight: in as many threads where the engine takes one at a time. No sector is read twice at the same time.
 fn job(engine: &str, in_flight: u64) -> String {
