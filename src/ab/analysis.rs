@@ -211,7 +211,7 @@ impl<'a> Table<'a> {
 
     fn stalls_alike(&self, arm: &str, reference: &str) -> bool {
         let shares = self.stalled_share(arm).zip(self.stalled_share(reference));
-        shares.is_none_or(|(arm, reference)| (arm - reference).abs() <= TOLERATED_STALLS)
+        shares.is_none_or(|(arm, reference)| are_stalls_alike(arm, reference))
     }
 
     fn differences(&self, metric: &Metric, arm: &str, reference: &str) -> Vec<Option<f64>> {
@@ -278,7 +278,12 @@ pub fn excluded_blocks(result: &ResultFile) -> Vec<ExcludedBlock> {
 
 /// Arms whose submitters stood still for shares of the time that differ by more than this have left out different waits. A
 /// stall hides all that the thread would have asked for: what it hides may be many times what it lasts.
-const TOLERATED_STALLS: f64 = 0.01;
+pub const TOLERATED_STALLS: f64 = 0.01;
+
+/// Whether queue waits compare under two schedulers, by the shares of the time for which submitters stood still.
+pub fn are_stalls_alike(one: f64, other: f64) -> bool {
+    (one - other).abs() <= TOLERATED_STALLS
+}
 
 const SHORTEST_WAIT_NS: u64 = 50_000;
 

@@ -36,9 +36,18 @@ pub struct Watch {
     /// Offer this scheduler with settings, too: [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]...
     #[arg(long = "arm", value_name = "ARM")]
     pub arms: Vec<String>,
+    /// Measure more than order and fairness: costs time at every system call
+    #[arg(long, value_enum, value_name = "DETAIL")]
+    pub detail: Option<WatchDetail>,
     /// On a simulated SSD of its own, a reader and a greedy writer at work
     #[arg(long, conflicts_with = "devices")]
     pub demo: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WatchDetail {
+    /// Since the program asked (A2Q, A2D, A2C): for libaio and io_uring
+    Asked,
 }
 
 #[derive(Subcommand)]
@@ -120,12 +129,15 @@ pub struct Stat {
 impl Stat {
     /// The same look, line by line.
     pub fn of(watch: &Watch) -> Self {
+        let detail = watch.detail.iter().map(|detail| match detail {
+            WatchDetail::Asked => Detail::Asked,
+        });
         Stat {
             devices: watch.devices.clone(),
             interval: watch.interval,
             count: None,
             by: By::Process,
-            detail: Vec::new(),
+            detail: detail.collect(),
             writeback_owner: false,
             no_q2g: false,
             passthrough: false,

@@ -39,7 +39,7 @@ use iosched::privileges;
 use iosched::scheduler;
 use ratatui::crossterm::event::{self, Event as Input, KeyCode, KeyEventKind};
 
-use crate::cli::Watch;
+use crate::cli::{Watch, WatchDetail};
 use action::Action;
 use control::Control;
 use model::{Dialog, INTERVALS, Model};
@@ -102,6 +102,7 @@ pub fn run(arguments: &Watch) -> Result<()> {
             devices,
             arms,
             interval: Duration::from_secs_f64(model.interval_s()),
+            asked: arguments.detail == Some(WatchDetail::Asked),
             control: Control::new(journal, launcher, demo.is_some()),
             labels: demo.as_ref().map(demo::Demo::labels).unwrap_or_default(),
         },

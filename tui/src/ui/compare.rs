@@ -11,7 +11,16 @@ pub struct ArmSeen {
     pub label: String,
     pub seconds: f64,
     pub bytes: f64,
+    /// For how long submitters stood still, a sum.
+    pub stalled_s: f64,
     pub stages: Stages,
+}
+
+impl ArmSeen {
+    /// Of its time; none before it has any.
+    pub fn stalled_share(&self) -> Option<f64> {
+        (self.seconds > 0.0).then(|| self.stalled_s / self.seconds)
+    }
 }
 
 /// What belongs to no arm, and why.
@@ -187,6 +196,7 @@ impl Seen {
                 let arm = self.arm(label);
                 arm.seconds += seconds;
                 arm.bytes += measured.live.bytes_per_s * seconds;
+                arm.stalled_s += measured.live.stalled_share * seconds;
                 arm.stages.add(&measured.stages);
             }
         }
@@ -200,6 +210,7 @@ impl Seen {
             label: label.to_owned(),
             seconds: 0.0,
             bytes: 0.0,
+            stalled_s: 0.0,
             stages: Stages::new(),
         });
         let last = self.arms.len() - 1;

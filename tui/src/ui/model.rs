@@ -121,6 +121,7 @@ pub enum Sort {
     WaitP50,
     WaitP99,
     WaitMax,
+    Stalled,
     Device,
     Merged,
     Starved,
@@ -128,13 +129,14 @@ pub enum Sort {
 }
 
 impl Sort {
-    pub const ALL: [Sort; 10] = [
+    pub const ALL: [Sort; 11] = [
         Sort::Ios,
         Sort::Bytes,
         Sort::Share,
         Sort::WaitP50,
         Sort::WaitP99,
         Sort::WaitMax,
+        Sort::Stalled,
         Sort::Device,
         Sort::Merged,
         Sort::Starved,
@@ -282,6 +284,7 @@ fn sort_key(process: &LiveProcess, sort: Sort) -> f64 {
         Sort::WaitP50 => known(process.queue_wait.p50_ns),
         Sort::WaitP99 => known(process.queue_wait.p99_ns),
         Sort::WaitMax => known(process.queue_wait.max_ns),
+        Sort::Stalled => process.stalled_share,
         Sort::Device => known(process.device_time.p50_ns),
         Sort::Merged => known(process.merge_ratio),
         Sort::Starved => known(

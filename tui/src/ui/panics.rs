@@ -29,6 +29,7 @@ fn a_panic_after_a_switch_puts_back() {
             devices: vec![disk.device.clone()],
             arms: vec![vec!["mq-deadline".parse().expect("an arm")]],
             interval: Duration::from_secs(1),
+            asked: false,
             // As if another guardian watched: it is the unwinding alone that is to put back.
             control: Control::new(Journal::create().expect("a journal"), "/none".into(), true),
             labels: Vec::new(),

@@ -32,6 +32,8 @@ pub struct Setup {
     /// All that may be applied.
     pub arms: Vec<Vec<Arm>>,
     pub interval: Duration,
+    /// Whether to measure since the program asked, too.
+    pub asked: bool,
     pub control: Control,
     /// Of control groups, by id.
     pub labels: Vec<(u64, String)>,
@@ -103,6 +105,7 @@ impl Work {
         let detail = Detail {
             order: true,
             fairness: true,
+            asked: setup.asked,
             ..Detail::default()
         };
         let (probe, attached) = match Probe::attach(&setup.devices, deepest.unwrap_or(0), detail) {

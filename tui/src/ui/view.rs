@@ -10,6 +10,7 @@
 //! `table`, the parts of a line by `fit::line`, each in the order that the screen states. A number is never cut, nor is it
 //! parted from its unit; a name ends in an ellipsis. The sweep in tests/ holds all screens to it.
 
+mod asked;
 mod compare;
 mod dialogs;
 mod fairness;

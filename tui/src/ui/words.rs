@@ -8,6 +8,8 @@ pub const WORDS: &[(&str, &str)] = &[
     ("p99", "99 of 100 I/Os took no longer."),
     ("~, few", "Fewer than 100 I/Os beyond the percentile; in a comparison fewer than 10: few."),
     ("waiting", "Requests between arrival and issue, on average: queue waits over time."),
+    ("stalled", "Time for which threads with I/O under way stood still for a request of the next, over the interval: what they would have asked for is in no queue wait. Several threads can have more than 100 %."),
+    ("asked", "With --detail asked: since the call of io_submit, or since the kernel took the entry of io_uring's ring."),
     ("merged", "Bios that joined a request that was there already, of all bios."),
     ("arm", "A scheduler with its settings: one side of a comparison."),
     ("round", "One arm's time between two flips. A block has one round of every arm, in random order."),

@@ -4,13 +4,15 @@
 //! settings    nr_requests 128 ...
 //!            IOPS  throughput   size  queue wait p50 p99 max  device p50 p99 max
 //! reads ...
-//! an I/O's time: ######## waiting 91 % .... at the device
+//! in flight 8.1 waiting + 4.0 at device; submitters stalled 12 %
+//! ######## .... 91 % of an I/O's time is queue wait
+//! asked  to queued p50 p99  to issued p50 p99  to completed p50 p99
 //! [histogram of queue wait]
 //! [histogram of device time]
 //! [the busiest processes]
 //! ```
-//! When rows are scarce, the settings are dropped first, then the schedulers, the histograms, the disk, where an I/O's time goes, and
-//! the processes.
+//! When rows are scarce, the settings are dropped first, then the schedulers, the histograms, the disk, the time since the program
+//! asked, where an I/O's time goes, and the processes.
 
 mod numbers;
 
@@ -22,7 +24,7 @@ use ratatui::text::{Line, Span};
 
 use super::fit::{self, Piece};
 use super::parts::{Part, inner, stack};
-use super::{line, processes, text_lines};
+use super::{asked, line, processes, text_lines};
 use crate::ui::model::Model;
 
 /// Two titles, a line of blocks below each, and the axis.
@@ -65,6 +67,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         }
         return;
     };
+    let asked_rows = asked::rows(measured.live.asked.as_ref());
     let [
         disk_at,
         schedulers_at,
@@ -72,6 +75,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         _,
         table,
         time_of,
+        since,
         _,
         pictures,
         _,
@@ -85,6 +89,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
             Part::gap(is_high),
             Part::new(0, operations, operations),
             Part::new(3, 2, 2),
+            Part::new(3, asked_rows, asked_rows),
             Part::gap(is_high),
             Part::filling(5, HISTOGRAMS),
             Part::gap(is_high),
@@ -96,6 +101,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     text_lines(frame, set, settings);
     numbers::operations(frame, table, model, measured);
     numbers::where_time_goes(frame, time_of, model, measured);
+    asked::render(frame, since, measured.live.asked.as_ref());
     numbers::histograms(frame, pictures, model, measured);
     processes::table(frame, busiest, model, false);
 }

@@ -1,6 +1,7 @@
 //! One process: its own histograms of queue wait and device time, reads and writes.
 //!
-//! When rows are scarce, the pictures are dropped first, then the line of its shares; each histogram keeps its line of percentiles.
+//! When rows are scarce, the pictures are dropped first, then the time since it asked, then the line of its shares; each histogram
+//! keeps its line of percentiles.
 
 use iosched::histogram::Histogram;
 use iosched::report::live::LiveProcess;
@@ -13,7 +14,7 @@ use ratatui::text::Line;
 
 use super::fit::{self, Piece};
 use super::parts::{Part, inner, stack};
-use super::{line, measured_or_why, strip, text_lines};
+use super::{asked, line, measured_or_why, strip, text_lines};
 use crate::ui::buckets::Axis;
 use crate::ui::model::Model;
 use crate::ui::update::name_of;
@@ -34,13 +35,20 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
             && owner.key.cgroup_id == process.cgroup_id
             && owner.key.kind == process.kind
     };
-    let [who, what, below] = stack(
+    let asked_rows = asked::rows(process.asked.as_ref());
+    let [who, what, since, below] = stack(
         inner,
-        [Part::new(0, 1, 1), Part::new(2, 1, 1), Part::filling(1, 1)],
+        [
+            Part::new(0, 1, 1),
+            Part::new(2, 1, 1),
+            Part::new(3, asked_rows, asked_rows),
+            Part::filling(1, 1),
+        ],
     );
     let place = format!("   {} of {}", model.table.row + 1, rows.len());
     line(frame, who, 0, who_line(model, process, place, inner.width));
     line(frame, what, 0, what_line(process, inner.width));
+    asked::render(frame, since, process.asked.as_ref());
     match measured.owners.iter().find(is_it) {
         Some(owner) if owner.has_histograms => histograms(frame, below, model, owner),
         _ => {
@@ -76,9 +84,13 @@ fn what_line(process: &LiveProcess, room: u16) -> Line<'static> {
             (0, format!("{} IOPS", count(process.iops))),
             (0, format!("  {}", throughput(process.bytes_per_s))),
             (1, format!("  device share {device}")),
-            (3, format!("  backlogged {backlogged}")),
             (
                 2,
+                format!("  stalled {}", share(Some(process.stalled_share))),
+            ),
+            (4, format!("  backlogged {backlogged}")),
+            (
+                3,
                 format!("  starved {}", time(starved.map(|ns| ns as f64))),
             ),
         ],

@@ -1,8 +1,8 @@
 //! ```text
-//!   PID  COMMAND  CGROUP        IOPS  throughput  share | wait p50 p99 max | device p50 p99 | merged  starved
+//!   PID  COMMAND  CGROUP        IOPS  throughput  share | wait p50 p99 max  stalled | device p50 p99 | starved  merged
 //! ```
-//! When columns are scarce, the reads and writes are dropped first, then the merges, what is merged, the device, starved, the
-//! longest wait, p99, the control group, the share, the PID and the throughput.
+//! When columns are scarce, the reads and writes are dropped first, then the merges, what is merged, the device's p99, its p50,
+//! starved, stalled, the longest wait, p99, the control group, the share, the PID and the throughput.
 
 use iosched::report::live::LiveProcess;
 use iosched::report::units::{count, share, throughput, time};
@@ -47,7 +47,7 @@ const fn field(
 }
 
 /// Widths hold the mark of the column that is sorted by.
-const FIELDS: [Field; 17] = [
+const FIELDS: [Field; 18] = [
     field("PID", 7, 2, None, |p| {
         p.pid.map_or("-".to_owned(), |pid| pid.to_string())
     }),
@@ -87,11 +87,14 @@ const FIELDS: [Field; 17] = [
     field("max", 8, 7, Some(Sort::WaitMax), |p| {
         time(p.queue_wait.max_ns)
     }),
-    field("device p50", 11, 9, Some(Sort::Device), |p| {
+    field("stalled", 8, 8, Some(Sort::Stalled), |p| {
+        share(Some(p.stalled_share))
+    }),
+    field("device p50", 11, 10, Some(Sort::Device), |p| {
         few::p50(&p.device_time)
     }),
-    field("p99", 8, 9, None, |p| few::p99(&p.device_time)),
-    field("starved", 8, 8, Some(Sort::Starved), |p| {
+    field("p99", 8, 11, None, |p| few::p99(&p.device_time)),
+    field("starved", 8, 9, Some(Sort::Starved), |p| {
         time(
             p.fairness
                 .as_ref()
@@ -99,12 +102,12 @@ const FIELDS: [Field; 17] = [
                 .map(|ns| ns as f64),
         )
     }),
-    field("merged", 7, 10, Some(Sort::Merged), |p| {
+    field("merged", 7, 12, Some(Sort::Merged), |p| {
         share(p.merge_ratio)
     }),
-    field("merges", 7, 11, None, |p| count(p.merges.bios() as f64)),
-    field("reads", 7, 12, None, |p| count(p.reads as f64)),
-    field("writes", 7, 12, None, |p| count(p.writes as f64)),
+    field("merges", 7, 13, None, |p| count(p.merges.bios() as f64)),
+    field("reads", 7, 14, None, |p| count(p.reads as f64)),
+    field("writes", 7, 14, None, |p| count(p.writes as f64)),
 ];
 
 pub fn render(frame: &mut Frame, area: Rect, model: &Model) {

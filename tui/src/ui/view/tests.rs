@@ -9,6 +9,7 @@ use ratatui::backend::TestBackend;
 use ratatui::style::Color;
 
 use crate::ui::action::{Action, Command, Screen};
+use crate::ui::compare::Stage;
 use crate::ui::model::{Dialog, Model};
 use crate::ui::palette::{Depth, Theme};
 use crate::ui::update::{Effect, update};
@@ -50,6 +51,9 @@ fn on(screen: Screen) -> Model {
 #[test]
 fn the_overview() {
     check("overview", &on(Screen::Overview));
+    let mut asked = on(Screen::Overview);
+    data::ask(&mut asked);
+    check("overview_asked", &asked);
     check("overview_without_root", &data::without_root());
     check("overview_before_the_first_sample", &data::empty());
 }
@@ -66,11 +70,38 @@ fn the_comparison() {
 }
 
 #[test]
+fn queue_waits_do_not_compare_where_stalls_differ() {
+    let warning = |mq_deadline: f64, stage: Stage| {
+        let mut model = on(Screen::Compare);
+        model.compare.stage = stage;
+        let arms = &mut model.devices[0].seen.arms;
+        for arm in arms.iter_mut() {
+            arm.stalled_s = 0.9 * arm.seconds;
+        }
+        arms[1].stalled_s = mq_deadline * arms[1].seconds;
+        let screen = drawn(&model, (120, 40)).backend().to_string();
+        let line = screen.lines().find(|line| line.contains("do not compare"));
+        line.map(|line| line.trim_matches(['"', ' ']).to_owned())
+    };
+    assert_eq!(
+        warning(0.5, Stage::Wait).expect("a warning"),
+        "queue waits do not compare: submitters stalled 90.0 % under none, 50.0 % under mq-deadline"
+    );
+    let total = warning(0.92, Stage::Total).expect("a warning");
+    assert!(total.starts_with("total latencies do not"), "{total}");
+    assert!(total.contains("92.0 % under mq-deadline, 90.0 % under "));
+    assert_eq!(warning(0.895, Stage::Wait), None, "alike");
+    assert_eq!(warning(0.5, Stage::Device), None, "device times compare");
+}
+
+#[test]
 fn the_processes() {
     check("processes", &on(Screen::Processes));
     let mut open = on(Screen::Processes);
     open.table.is_open = true;
     check("process", &open);
+    data::ask(&mut open);
+    check("process_asked", &open);
     let mut filtered = on(Screen::Processes);
     filtered.table.filter = "hog".into();
     check("processes_filtered", &filtered);

@@ -1,16 +1,20 @@
 //! What was left out of the comparison, and how far it can be trusted.
 
+use iosched::ab::analysis::are_stalls_alike;
 use iosched::histogram::Histogram;
-use iosched::report::units::{count, throughput, time};
+use iosched::report::units::{count, share, throughput, time};
 
-use super::Sides;
-use crate::ui::compare::ArmSeen;
+use super::{LABEL, Sides};
+use crate::ui::compare::{ArmSeen, Stage};
 use crate::ui::model::Model;
+use crate::ui::view::fit;
 
 /// The most important first: where there is no room for all, the last ones are left out.
 pub fn notes(sides: &Sides<'_>, model: &Model) -> Vec<String> {
     let seen = sides.seen;
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = different_stalls(sides, model.compare.stage)
+        .into_iter()
+        .collect();
     if sides.arms.len() < 2 {
         notes.push(
             "one scheduler so far: F rotates through several, f switches to another".to_owned(),
@@ -57,6 +61,32 @@ pub fn notes(sides: &Sides<'_>, model: &Model) -> Vec<String> {
         );
     }
     notes
+}
+
+/// What a thread would ask for while it stands still is in no queue wait.
+fn different_stalls(sides: &Sides<'_>, stage: Stage) -> Option<String> {
+    let what = match stage {
+        Stage::Wait => "queue waits",
+        Stage::Total => "total latencies",
+        Stage::Device => return None,
+    };
+    let arms = sides.arms.iter();
+    let mut arms: Vec<(&str, f64)> = arms
+        .filter_map(|(arm, _)| Some((&*arm.label, arm.stalled_share()?)))
+        .collect();
+    arms.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    let (&most, &least) = (arms.first()?, arms.last()?);
+    let said = |(label, stalled)| {
+        let label = fit::clip(label, LABEL);
+        format!("{} under {label}", share(Some(stalled)))
+    };
+    (!are_stalls_alike(most.1, least.1)).then(|| {
+        format!(
+            "{what} do not compare: submitters stalled {}, {}",
+            said(most),
+            said(least)
+        )
+    })
 }
 
 /// A closed loop does more I/O when it is served faster: latencies are then those of another load.

@@ -138,6 +138,9 @@ fn mean(ios: f64) -> String {
     }
 }
 
+/// Of the time; what is less is not worth the room.
+const LEAST_STALLED: f64 = 0.001;
+
 pub fn where_time_goes(frame: &mut Frame, area: Rect, model: &Model, measured: &Measured) {
     let live = &measured.live;
     let (waiting, at_device) = (mean(live.mean_waiting), mean(live.mean_at_device));
@@ -155,10 +158,15 @@ pub fn where_time_goes(frame: &mut Frame, area: Rect, model: &Model, measured: &
         pieces.push(plain(1, format!("; now {queued} + {issued}")));
         if now.queued > 0 || now.issued > 0 {
             let oldest = time(now.oldest_ns.map(|ns| ns as f64));
-            pieces.push(plain(2, format!(", oldest {oldest}")));
+            pieces.push(plain(3, format!(", oldest {oldest}")));
         }
     }
-    pieces.push(plain(3, format!("; merged {}", share(live.merge_ratio))));
+    if live.stalled_share >= LEAST_STALLED {
+        let stalled = format!("stalled {}", share(Some(live.stalled_share)));
+        let forms = [format!("; submitters {stalled}"), format!("; {stalled}")];
+        pieces.push(Piece::new(2, Style::new(), forms));
+    }
+    pieces.push(plain(4, format!("; merged {}", share(live.merge_ratio))));
     line(frame, area, 0, fit::line(pieces, area.width));
     let all = live.mean_waiting + live.mean_at_device;
     if all > 0.0 {

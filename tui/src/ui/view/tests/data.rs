@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use iosched::device::{DepthSource, HardwareDepth};
 use iosched::histogram::{Histogram, OWNER};
 use iosched::order::Dispatch;
-use iosched::report::live::{self, Burst, DeviceState, Selection};
+use iosched::report::live::{self, Burst, DeviceState, Latency, LiveAsked, Selection};
+
 use iosched::scheduler::State;
 use iosched::snapshot::{
     DeviceNumbers, InFlight, Interval, Op, Order, OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers,
@@ -244,6 +245,40 @@ fn dispatches(numbers: &mut Numbers, count: u64) -> Vec<Dispatch> {
         .collect()
 }
 
+/// The writers stand still for tags.
+fn stall(interval: &mut Interval, scheduler: &str) {
+    let stalled_ns = match scheduler {
+        "none" => 940_000_000,
+        "kyber" => 120_000_000,
+        _ => 0,
+    };
+    let writers = interval.owners.iter_mut();
+    for writer in writers.filter(|owner| owner.op(Op::WriteSync).ios > 0) {
+        writer.stalled_ns = stalled_ns;
+        interval.devices[0].stalled_ns += stalled_ns;
+    }
+}
+
+/// As if it had been measured since the program asked.
+pub fn ask(model: &mut Model) {
+    let asked = |wait: &Latency, device: &Latency| {
+        Some(LiveAsked {
+            a2q: wait.clone(),
+            a2d: wait.clone(),
+            a2c: device.clone(),
+        })
+    };
+    let devices = model.last.iter_mut().flat_map(|last| &mut last.devices);
+    for measured in devices.filter_map(|device| device.measured.as_mut()) {
+        let live = &mut measured.live;
+        let op = live.ops.last();
+        live.asked = op.and_then(|op| asked(&op.queue_wait, &op.device));
+        for process in &mut measured.processes {
+            process.asked = asked(&process.queue_wait, &process.device_time);
+        }
+    }
+}
+
 pub fn sample(
     numbers: &mut Numbers,
     scheduler: &str,
@@ -252,7 +287,8 @@ pub fn sample(
     owners: u64,
     time: usize,
 ) -> Sample {
-    let interval = interval(numbers, wait_ns, owners);
+    let mut interval = interval(numbers, wait_ns, owners);
+    stall(&mut interval, scheduler);
     let dispatches = dispatches(numbers, owners * 100);
     let states = [DeviceState {
         scheduler: Some(scheduler.to_owned()),

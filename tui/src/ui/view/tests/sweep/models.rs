@@ -158,6 +158,7 @@ pub fn extreme(arms: usize) -> Model {
             round.metrics = [("read_queue_wait_mean".to_owned(), value)].into();
         }
         (arm.bytes, arm.seconds) = (u64::MAX as f64, 1.0);
+        arm.stalled_s = index as f64 * 4096.0;
         arm.stages.wait[0].record_n(u64::MAX, 1 << 47);
         arm.stages.wait[0].record_n(1, 1 << 47);
     }
@@ -204,6 +205,7 @@ fn latency() -> Latency {
 fn widen(measured: &mut Measured) {
     let live = &mut measured.live;
     (live.mean_waiting, live.mean_at_device) = (u64::MAX as f64, 1e6);
+    live.stalled_share = 32_768.0;
     if let Some(now) = &mut live.in_flight {
         (now.queued, now.issued, now.oldest_ns) = (u64::MAX, u64::MAX, Some(u64::MAX));
     }
@@ -240,6 +242,7 @@ fn widen(measured: &mut Measured) {
             bytes_per_s: u64::MAX as f64,
             queue_wait: latency(),
             device_time: latency(),
+            stalled_share: 4096.0,
             ..process.clone()
         };
         process.merges.back = u64::MAX;

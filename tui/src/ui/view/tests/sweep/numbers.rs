@@ -160,6 +160,7 @@ impl Numbers {
         }
         for arm in &seen.arms {
             self.value(arm.bytes / arm.seconds);
+            self.value(arm.stalled_share().unwrap_or(0.0));
             self.whole(seen.rounds_of(&arm.label) as u64);
             for (stage, scope) in STAGES {
                 self.histogram(&arm.stages.of(stage, scope));

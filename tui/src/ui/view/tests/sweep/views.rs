@@ -1,16 +1,25 @@
 //! Every screen in its variants, and every dialog.
 
+use super::super::data::ask;
 use super::models::{ARMS, flip};
 use crate::ui::action::{Action, Command, Screen};
-use crate::ui::compare::Statistic;
+use crate::ui::compare::{Stage, Statistic};
 use crate::ui::model::{Dialog, Model};
 use crate::ui::update::update;
 
 type View = (&'static str, fn(&mut Model));
 
-pub const VIEWS: [View; 19] = [
+pub const VIEWS: [View; 22] = [
     ("overview", |model| model.screen = Screen::Overview),
+    ("overview, asked", |model| {
+        model.screen = Screen::Overview;
+        ask(model);
+    }),
     ("compare", |model| model.screen = Screen::Compare),
+    ("compare, total", |model| {
+        model.screen = Screen::Compare;
+        model.compare.stage = Stage::Total;
+    }),
     ("compare, overlaid", |model| {
         model.screen = Screen::Compare;
         model.compare.is_overlaid = true;
@@ -38,6 +47,11 @@ pub const VIEWS: [View; 19] = [
         model.screen = Screen::Processes;
         model.table.is_open = true;
         model.table.row = 1;
+    }),
+    ("process, asked", |model| {
+        model.screen = Screen::Processes;
+        model.table.is_open = true;
+        ask(model);
     }),
     ("order", |model| model.screen = Screen::Order),
     ("fairness", |model| model.screen = Screen::Fairness),
