@@ -20,6 +20,7 @@
 #include "asked_stages.bpf.h"
 #include "start.bpf.h"
 #include "pending.bpf.h"
+#include "under_way.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

@@ -9,6 +9,7 @@ mod abilities;
 mod budget;
 mod loader;
 mod mapped;
+mod under_way;
 
 #[allow(
     clippy::all,
@@ -416,11 +417,16 @@ impl Tracer {
 
     /// The requests under way on the device.
     pub fn inflight(&self, slot: usize) -> impl Iterator<Item = inflight> + '_ {
-        let elements = |target| inflight_elements(target, self.config.detail) as usize;
-        let base: usize = self.config.targets[..slot].iter().map(elements).sum();
-        (base..base + elements(&self.config.targets[slot]))
+        let base = self.inflight_base(slot);
+        (base..base + self.inflight_elements(slot))
             .map(|index| self.inflight.get(index))
             .filter(|state| state.request != 0)
+    }
+
+    /// Where the device's places begin.
+    fn inflight_base(&self, slot: usize) -> usize {
+        let elements = |target| inflight_elements(target, self.config.detail) as usize;
+        self.config.targets[..slot].iter().map(elements).sum()
     }
 
     /// What the programs know of the device's queue; none before its first I/O.

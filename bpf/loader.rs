@@ -166,6 +166,8 @@ fn select_programs(
     progs
         .block_rq_requeue
         .set_autoload(abilities.requeue.is_some());
+    progs.is_in_use.set_autoload(abilities.may_copy);
+    progs.is_in_use.set_autoattach(false); // it is run, and on no tracepoint
     progs.writeback_dirty.set_autoload(detail.writeback);
     if detail.writeback {
         ensure!(

@@ -133,6 +133,8 @@ impl Probe {
             has_histograms,
             latencies: OwnerLatency::counted(self.detail).collect(),
             detail: self.detail,
+            in_flight: numbers::in_flight_of_owners(&devices),
+            knows_in_flight: devices.iter().map(|raw| raw.inflight.is_some()).collect(),
             oldest_ns: if self.detail.fairness {
                 let under_way = devices.iter().filter_map(|raw| raw.inflight.as_ref());
                 owners::oldest_ns(under_way.flatten())

@@ -49,7 +49,7 @@ pub struct Interval {
     pub start_ns: u64,
     pub end_ns: u64,
     pub devices: Vec<DeviceNumbers>,
-    /// Owners with at least one I/O or merge; where fairness is measured those, too, that wait for their first.
+    /// Owners with at least one I/O or merge, or something under way at the end.
     pub owners: Vec<OwnerNumbers>,
 }
 
@@ -396,6 +396,31 @@ mod tests {
         again.0.row.generation = 1;
         let interval = Interval::between(&earlier, &snapshot(2, vec![again])).unwrap();
         assert_eq!(interval.owners[0].ios(), 1);
+    }
+
+    #[test]
+    fn who_has_something_under_way_is_listed_and_idle_ones_are_not() {
+        let in_flight = |queued, issued, oldest_ns| {
+            let mut owner = owner(&[10]);
+            owner.0.in_flight = Some(InFlight {
+                queued,
+                issued,
+                oldest_ns: Some(oldest_ns),
+            });
+            owner
+        };
+        let (idle, waits) = (in_flight(0, 0, 0), in_flight(1, 2, 7));
+        let mut second = in_flight(0, 4, 9);
+        second.0.id.tgid = 8;
+        let mut flush = in_flight(0, 1, 3);
+        flush.0.id.device = None;
+        let earlier = snapshot(1, vec![idle.clone(), second.clone(), flush.clone()]);
+        let between = |later| Interval::between(&earlier, &later).unwrap().owners;
+        assert!(between(snapshot(2, vec![idle])).is_empty());
+        let found = between(snapshot(2, vec![waits, second, flush]));
+        assert_eq!((found.len(), found[0].ios(), found[1].ios()), (2, 0, 0));
+        let sum = by_cgroup(&found)[0].in_flight.expect("known of both");
+        assert_eq!((sum.queued, sum.issued, sum.oldest_ns), (1, 6, Some(9)));
     }
 
     #[test]

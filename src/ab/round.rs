@@ -301,10 +301,10 @@ fn has_begun(so_far: &Interval, cgroups: &[CgroupRef]) -> bool {
         so_far
             .owners
             .iter()
-            .any(|owner| !cgroup.on_bios || owner.key.cgroup_id == cgroup.id)
+            .any(|owner| owner.ios() > 0 && (!cgroup.on_bios || owner.key.cgroup_id == cgroup.id))
     };
     if cgroups.is_empty() {
-        !so_far.owners.is_empty()
+        so_far.owners.iter().any(|owner| owner.ios() > 0)
     } else {
         cgroups.iter().all(seen)
     }

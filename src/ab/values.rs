@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::metric::{ASKED, LONGEST_WAIT, PROGRAM, QUANTILES, SCOPES, STAGES};
 use super::stats;
 use crate::histogram::Histogram;
-use crate::snapshot::{DeviceNumbers, Interval, Op};
+use crate::snapshot::{DeviceNumbers, Interval, Op, OwnerNumbers};
 use crate::workload::{CgroupRef, DirectionResult, JobResult, Latency, Outcome};
 
 /// What a round yields: the values, and which percentiles are missing or shaky.
@@ -94,7 +94,8 @@ impl<'a> Group<'a> {
             longest_wait_ns: None,
         };
         let owners = interval.owners.iter();
-        for owner in owners.filter(|owner| owner.key.cgroup_id == cgroup.id) {
+        let is_of_group = |owner: &&OwnerNumbers| owner.key.cgroup_id == cgroup.id;
+        for owner in owners.filter(is_of_group).filter(|owner| owner.ios() > 0) {
             group.ios += owner.ios();
             group.bytes += owner.bytes();
             let process = (owner.key.tgid, owner.key.start_ms);

@@ -1,5 +1,7 @@
 //! From the kernel's records of a device to the numbers of a snapshot.
 
+use std::collections::HashMap;
+
 use anyhow::Result;
 use iosched_bpf::{LOG2_CELLS, Latency, device_stats, dispatch, inflight, order_stats};
 
@@ -117,21 +119,37 @@ pub(super) fn asked<'a>(of: &impl Fn(Latency) -> &'a Histogram) -> Asked {
 fn in_flight(states: &[inflight], now_ns: u64) -> InFlight {
     let mut sum = InFlight::default();
     for state in states {
-        let since = if state.q_ns > 0 {
-            state.q_ns
-        } else {
-            state.g_ns
-        };
-        if state.d_ns > 0 {
-            sum.issued += 1;
-        } else {
-            sum.queued += 1;
-        }
-        if since > 0 {
-            sum.oldest_ns = sum.oldest_ns.max(Some(now_ns.saturating_sub(since)));
-        }
+        add_in_flight(&mut sum, state, now_ns);
     }
     sum
+}
+
+/// By owner; of those on disks whose requests are looked through.
+pub(super) fn in_flight_of_owners(devices: &[RawDevice]) -> HashMap<usize, InFlight> {
+    let mut owners: HashMap<usize, InFlight> = HashMap::new();
+    for raw in devices {
+        for state in raw.inflight.iter().flatten() {
+            let sum = owners.entry(state.owner as usize).or_default();
+            add_in_flight(sum, state, raw.inflight_ns);
+        }
+    }
+    owners
+}
+
+fn add_in_flight(sum: &mut InFlight, state: &inflight, now_ns: u64) {
+    let since = if state.q_ns > 0 {
+        state.q_ns
+    } else {
+        state.g_ns
+    };
+    if state.d_ns > 0 {
+        sum.issued += 1;
+    } else {
+        sum.queued += 1;
+    }
+    if since > 0 {
+        sum.oldest_ns = sum.oldest_ns.max(Some(now_ns.saturating_sub(since)));
+    }
 }
 
 fn order(shards: &[order_stats]) -> Order {

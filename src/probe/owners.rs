@@ -10,8 +10,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 use crate::snapshot::{
-    FairnessTotals, Line, Longest, Merges, Op, OpTotals, OwnerId, OwnerKind, OwnerTotals, Place,
-    Row,
+    FairnessTotals, InFlight, Line, Longest, Merges, Op, OpTotals, OwnerId, OwnerKind, OwnerTotals,
+    Place, Row,
 };
 
 /// Owners' places are handed out in order; the few that two threads fought over are left empty for the time being.
@@ -27,6 +27,20 @@ pub(super) struct Context {
     pub detail: Detail,
     /// Of owners with requests that were not issued yet: when the oldest was asked for. Only where fairness is measured.
     pub oldest_ns: HashMap<usize, u64>,
+    /// What is under way, by owner.
+    pub in_flight: HashMap<usize, InFlight>,
+    /// Whether that is known, by device.
+    pub knows_in_flight: Vec<bool>,
+}
+
+impl Context {
+    fn in_flight(&self, index: usize, id: OwnerId) -> Option<InFlight> {
+        let is_known = match id.device {
+            Some(device) => self.knows_in_flight.get(device) == Some(&true),
+            None => self.knows_in_flight.iter().all(|is_known| *is_known),
+        };
+        is_known.then(|| self.in_flight.get(&index).copied().unwrap_or_default())
+    }
 }
 
 /// See [`Context`].
@@ -274,8 +288,10 @@ fn id(row: &owner, index: usize) -> OwnerId {
 
 /// All but the histograms and the longest times.
 fn totals(row: &owner, index: usize, context: &Context) -> OwnerTotals {
+    let id = id(row, index);
     OwnerTotals {
-        id: id(row, index),
+        id,
+        in_flight: context.in_flight(index, id),
         row: Row {
             index,
             generation: 0,

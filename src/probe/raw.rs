@@ -21,11 +21,11 @@ pub(super) struct RawDevice {
 
 impl RawDevice {
     pub fn read(tracer: &Tracer, slot: usize) -> RawDevice {
+        let is_small = tracer.inflight_elements(slot) <= MAX_INFLIGHT;
         RawDevice {
             stats: tracer.device_stats(slot).collect(),
             order: tracer.order(slot).collect(),
-            inflight: (tracer.inflight_elements(slot) <= MAX_INFLIGHT)
-                .then(|| tracer.inflight(slot).collect()),
+            inflight: is_small.then(|| tracer.under_way(slot, super::monotonic_ns())),
             inflight_ns: super::monotonic_ns(), // after them: none is younger
             switches: tracer.switches(slot),
         }

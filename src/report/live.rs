@@ -242,6 +242,10 @@ pub struct LiveProcess {
     pub mean_request_bytes: Option<f64>,
     /// Bios in its completed reads and writes on average, those of others that joined included; null without any.
     pub bios_per_request: Option<f64>,
+    /// Its requests at the end of the interval, which need not be of this interval; null where its disk has too many tags to
+    /// look through.
+    #[serde(default)]
+    pub in_flight: Option<InFlight>,
     /// Only with `--detail fairness`.
     pub fairness: Option<LiveFairness>,
     /// Only with `--detail stages`, and null where the table has no room for this process' histograms.
@@ -287,7 +291,7 @@ pub struct LiveRecord {
     pub queue_wait_is_g2d: bool,
     /// Those watched, with or without I/O.
     pub devices: Vec<LiveDevice>,
-    /// Who did I/O (with `--detail fairness` also who waits for the first), the busiest first.
+    /// Who did I/O or has some under way, the busiest first.
     pub processes: Vec<LiveProcess>,
 }
 
@@ -600,6 +604,7 @@ fn process(
         merge_ratio: merging.merge_ratio,
         mean_request_bytes: merging.mean_request_bytes,
         bios_per_request: merging.bios_per_request,
+        in_flight: owner.in_flight,
         fairness: live_fairness(owner, whole, seconds),
         stages: owner.stages.as_ref().map(LiveStages::of),
         asked: owner.asked.as_ref().map(LiveAsked::of_process),

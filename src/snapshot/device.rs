@@ -356,6 +356,21 @@ pub struct InFlight {
     pub oldest_ns: Option<u64>,
 }
 
+impl InFlight {
+    #[must_use]
+    pub fn with(self, other: InFlight) -> InFlight {
+        InFlight {
+            queued: self.queued + other.queued,
+            issued: self.issued + other.issued,
+            oldest_ns: self.oldest_ns.max(other.oldest_ns),
+        }
+    }
+
+    pub fn is_nothing(self) -> bool {
+        self.queued + self.issued == 0
+    }
+}
+
 /// How many requests failed with a status of the block layer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StatusCount {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::device::{Merges, Op};
+use super::device::{InFlight, Merges, Op};
 use crate::histogram::{self, Histogram};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -170,6 +170,9 @@ pub struct OwnerNumbers {
     /// In the order of [`Op::ALL`].
     pub ops: Vec<OwnerOp>,
     pub merges: Merges,
+    /// At the end of the interval; absent where its disk has too many tags to look through.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_flight: Option<InFlight>,
     /// False when the table had no room for this owner's, or 2^32 I/Os came, more than its cells can count: then they are empty.
     pub has_histograms: bool,
     /// Queue wait of reads and of writes.
@@ -202,6 +205,7 @@ impl OwnerNumbers {
             ioprio: (0, 0),
             ops: vec![OwnerOp::default(); Op::ALL.len()],
             merges: Merges::default(),
+            in_flight: None,
             has_histograms: true,
             q2d: empty_pair(),
             d2c: empty_pair(),
@@ -251,6 +255,10 @@ impl OwnerNumbers {
         self.merges.back += other.merges.back;
         self.merges.front += other.merges.front;
         self.merges.rq += other.merges.rq;
+        self.in_flight = self
+            .in_flight
+            .zip(other.in_flight)
+            .map(|(sum, of)| sum.with(of));
         self.has_histograms &= other.has_histograms;
         if self.ioprio != other.ioprio {
             self.ioprio = (0, 0);

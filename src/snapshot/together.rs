@@ -72,12 +72,7 @@ fn add_status(sum: &mut Vec<StatusCount>, status: &StatusCount) {
 /// Known only where it is known of each.
 fn in_flight(disks: &[DeviceNumbers]) -> Option<InFlight> {
     let each: Option<Vec<InFlight>> = disks.iter().map(|disk| disk.in_flight).collect();
-    let add = |sum: InFlight, disk: InFlight| InFlight {
-        queued: sum.queued + disk.queued,
-        issued: sum.issued + disk.issued,
-        oldest_ns: sum.oldest_ns.max(disk.oldest_ns),
-    };
-    each?.into_iter().reduce(add)
+    each?.into_iter().reduce(InFlight::with)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::longest::{Known, Longest};
 use super::owner::{
     OwnerAsked, OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp, OwnerStages, empty_pair,
 };
-use super::{Merges, Op};
+use super::{InFlight, Merges, Op};
 use crate::histogram::{GAP, Histogram};
 
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,8 @@ pub struct OwnerTotals {
     /// In the order of [`Op::ALL`].
     pub ops: [OpTotals; Op::ALL.len()],
     pub merges: Merges,
+    /// At the moment of the snapshot; none where its disk has too many tags to look through.
+    pub in_flight: Option<InFlight>,
     /// Of reads and of writes; none where the histograms were not looked at, or the table had no room for this owner's.
     pub lines: Option<[Place; 2]>,
     /// Whether those of all stages are among them.
@@ -91,6 +93,7 @@ impl OwnerTotals {
             ioprio: (0, 0),
             ops: [OpTotals::default(); Op::ALL.len()],
             merges: Merges::default(),
+            in_flight: None,
             lines: Some([Place::default(); 2]),
             has_stages: false,
             has_asked: false,
@@ -104,12 +107,15 @@ impl OwnerTotals {
         self.ops.iter().map(|op| op.ios).sum()
     }
 
-    /// It neither got anything after `earlier` nor waits for it, as far as that is known.
+    /// It neither got anything after `earlier` nor waits for it, as far as that is known. A flush command under way is
+    /// nobody's.
     pub(super) fn is_idle_since(&self, earlier: &OwnerTotals) -> bool {
         let is_starving = self
             .fairness
             .is_some_and(|fairness| fairness.starving_ns.is_some());
-        self.ios() == earlier.ios() && self.merges == earlier.merges && !is_starving
+        let in_flight = self.in_flight.filter(|_| self.id.device.is_some());
+        let waits = is_starving || in_flight.is_some_and(|now| !now.is_nothing());
+        self.ios() == earlier.ios() && self.merges == earlier.merges && !waits
     }
 
     /// What came after `earlier`, with the histograms of that time where they are known.
@@ -149,6 +155,7 @@ impl OwnerTotals {
             ioprio: self.ioprio,
             ops: ops.collect(),
             merges: self.merges - earlier.merges,
+            in_flight: self.in_flight,
             has_histograms,
             fairness: match (&self.fairness, &earlier.fairness) {
                 (Some(now), Some(past)) => Some(now.since(past, is_next)?),

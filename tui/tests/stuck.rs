@@ -4,6 +4,8 @@
 
 #[path = "../../tests/support/mod.rs"]
 mod support;
+#[allow(dead_code)] // each test binary uses its part
+mod watch;
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -126,4 +128,43 @@ fn a_write_that_does_not_return_is_reported_and_undone_when_it_does() {
         programs.journals().is_empty() && differences(&before, &now).is_empty()
     });
     programs.run(&["set", &node, "bfq"]).ends(0, &[]);
+}
+
+/// It has all of the device, and completes nothing.
+#[test]
+#[ignore = "root"]
+fn who_waits_for_a_disk_that_hangs_stays_listed() {
+    let iosched_ab = Path::new(IOSCHED).with_file_name("iosched-ab");
+    if !iosched_ab.exists() {
+        return println!("skipped: {} was not built", iosched_ab.display());
+    }
+    let (program, server) = (Program::new(IOSCHED), Program::new(IOSCHED));
+    let Some(served) = Served::start(&server, &iosched_ab) else {
+        return;
+    };
+    let node = served.device.node().display().to_string();
+    let rest = ["stat", &node, "-n", "4", "-i", "1", "--output", "json"];
+    let started = watch::attached(program.start(&rest));
+    served.signal(Signal::STOP);
+    let mut reader = Command::new("dd")
+        .args([&format!("if={node}"), "of=/dev/null", "bs=4k", "count=1"])
+        .arg("iflag=direct")
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("dd");
+    let ended = started.end();
+    served.signal(Signal::CONT);
+    assert!(reader.wait().expect("dd").success());
+    let ended = ended.ends(0, &[]);
+    let last = ended.stdout.lines().last().expect("a record");
+    let record: serde_json::Value = serde_json::from_str(last).expect("JSON");
+    let rows = record["processes"].as_array().expect("a list");
+    let row = rows.iter().find(|row| row["pid"] == reader.id());
+    let row = row.unwrap_or_else(|| panic!("not listed: {record:#}"));
+    assert_eq!((&row["comm"], &row["ios"]), (&"dd".into(), &0.into()));
+    let now = &row["in_flight"];
+    assert_eq!((&now["queued"], &now["issued"]), (&0.into(), &1.into()));
+    let age_ns = now["oldest_ns"].as_u64().expect("an age");
+    assert!((1_000_000_000..5_000_000_000).contains(&age_ns), "{age_ns}");
+    assert_eq!(record["devices"][0]["in_flight"], *now);
 }

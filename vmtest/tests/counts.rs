@@ -144,3 +144,29 @@ fn resets_of_zones_are_counted_apart() {
     assert_eq!(seen.process_op(pid, Op::Zone).ios, 5);
     assert_eq!(seen.device().ios(), 5, "nothing else");
 }
+
+/// Longer than the kernel is believed without a look at the request itself.
+#[test]
+fn a_slow_read_is_under_way_and_its_process_is_listed() {
+    let disk = Disk::null_blk(500_000_000, &[]);
+    for scheduler in SCHEDULERS {
+        disk.set_scheduler(scheduler);
+        let mut watch = Watch::on(&disk);
+        let (seen, mut reader) = watch.over(|| {
+            let reader = std::process::Command::new("dd")
+                .args([&format!("if={}", disk.node()), "of=/dev/null", "bs=4k"])
+                .args(["count=1", "iflag=direct"])
+                .spawn()
+                .expect("dd");
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            reader
+        });
+        let now = seen.device().in_flight.expect("few tags");
+        assert_eq!((now.queued, now.issued), (0, 1), "{scheduler}");
+        let age_ns = now.oldest_ns.expect("its start was seen");
+        assert!((10_000_000..500_000_000).contains(&age_ns), "{age_ns}");
+        let row = seen.process(reader.id());
+        assert_eq!((row.ios(), row.in_flight), (0, Some(now)), "{scheduler}");
+        assert!(reader.wait().expect("dd").success());
+    }
+}

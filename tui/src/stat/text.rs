@@ -73,19 +73,22 @@ fn device_lines(device: &LiveDevice, record: &LiveRecord) -> String {
     )
 }
 
+fn oldest(in_flight: Option<InFlight>) -> String {
+    units::time(in_flight.and_then(|now| now.oldest_ns).map(|ns| ns as f64))
+}
+
 /// Waiting and at the device at the end of the interval.
 fn now(in_flight: Option<InFlight>) -> String {
     let Some(now) = in_flight else {
         return "-".to_owned();
     };
-    let oldest = now.oldest_ns.map(|ns| ns as f64);
     match now.queued + now.issued {
         0 => "0 + 0".to_owned(),
         _ => format!(
             "{} + {}, oldest {}",
             now.queued,
             now.issued,
-            units::time(oldest)
+            oldest(in_flight)
         ),
     }
 }
@@ -149,7 +152,7 @@ fn table(rows: &[&LiveProcess]) -> String {
     table.load_style(presets::NOTHING);
     table.set_header([
         "PID", "COMM", "READ/s", "WRITE/s", "BYTES/s", "WAIT p50", "p99", "max", "STALL",
-        "DEV p50", "p99", "max", "MERGES", "CGROUP",
+        "DEV p50", "p99", "max", "MERGES", "NOW", "OLDEST", "CGROUP",
     ]);
     let seconds = |row: &LiveProcess, n: u64| {
         if row.ios == 0 {
@@ -173,10 +176,14 @@ fn table(rows: &[&LiveProcess]) -> String {
             p99(&row.device_time),
             units::time(row.device_time.max_ns),
             (row.merges.back + row.merges.front + row.merges.rq).to_string(),
+            row.in_flight.map_or("-".to_owned(), |now| {
+                format!("{} + {}", now.queued, now.issued)
+            }),
+            oldest(row.in_flight),
             escape::line(row.cgroup.as_deref().unwrap_or("-")),
         ]);
     }
-    for index in (0..13).filter(|index| *index != 1) {
+    for index in (0..15).filter(|index| *index != 1) {
         if let Some(column) = table.column_mut(index) {
             column.set_cell_alignment(CellAlignment::Right);
         }

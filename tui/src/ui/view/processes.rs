@@ -1,8 +1,9 @@
 //! ```text
 //!   PID  COMMAND  CGROUP        IOPS  throughput  share | wait p50 p99 max  stalled | device p50 p99 | starved  merged
 //! ```
-//! When columns are scarce, the reads and writes are dropped first, then the merges, what is merged, the device's p99, its p50,
-//! starved, stalled, the longest wait, p99, the control group, the share, the PID and the throughput.
+//! When columns are scarce, the reads and writes are dropped first, then how old the oldest in flight is and the merges, what is
+//! merged, the device's p99, its p50, starved, stalled, the longest wait, p99, the control group, the share, the PID and the
+//! throughput.
 
 use iosched::report::live::LiveProcess;
 use iosched::report::units::{count, share, throughput, time};
@@ -47,7 +48,7 @@ const fn field(
 }
 
 /// Widths hold the mark of the column that is sorted by.
-const FIELDS: [Field; 18] = [
+const FIELDS: [Field; 19] = [
     field("PID", 7, 2, None, |p| {
         p.pid.map_or("-".to_owned(), |pid| pid.to_string())
     }),
@@ -106,6 +107,13 @@ const FIELDS: [Field; 18] = [
         share(p.merge_ratio)
     }),
     field("merges", 7, 13, None, |p| count(p.merges.bios() as f64)),
+    field("oldest", 8, 13, None, |p| {
+        time(
+            p.in_flight
+                .and_then(|now| now.oldest_ns)
+                .map(|ns| ns as f64),
+        )
+    }),
     field("reads", 7, 14, None, |p| count(p.reads as f64)),
     field("writes", 7, 14, None, |p| count(p.writes as f64)),
 ];

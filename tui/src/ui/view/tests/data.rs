@@ -151,6 +151,7 @@ fn owner(
             front: 0,
             rq: 0,
         },
+        in_flight: None,
         has_histograms: true,
         q2d,
         d2c,
