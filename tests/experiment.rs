@@ -207,7 +207,7 @@ fn the_probe_counts_what_fio_did() {
     is_complete(&result);
     // The report is a function of the file alone.
     let report = program.run(&["report", "result", "--all"]).ends(0, &[]);
-    for word in ["throughput", "total_p99", "read_device_p50", "inconclusive"] {
+    for word in ["throughput", "program_p99", "read_device_p50", "inconclusive"] {
         assert!(report.stdout.contains(word), "{word}: {}", report.stdout);
     }
     let json = program
@@ -235,7 +235,7 @@ fn is_complete(result: &Value) {
         .filter(|comparison| comparison["primary"] == true)
         .map(|comparison| text(comparison, "/metric/name"))
         .collect();
-    assert_eq!(primary, ["throughput", "total_p99"]);
+    assert_eq!(primary, ["throughput", "program_p99"]);
     for comparison in comparisons {
         assert_eq!(text(comparison, "/arm"), "mq-deadline");
         // A percentile is missing in rounds with too few I/Os beyond it.
