@@ -207,7 +207,12 @@ fn the_probe_counts_what_fio_did() {
     is_complete(&result);
     // The report is a function of the file alone.
     let report = program.run(&["report", "result", "--all"]).ends(0, &[]);
-    for word in ["throughput", "program_p99", "read_device_p50", "inconclusive"] {
+    for word in [
+        "throughput",
+        "program_p99",
+        "read_device_p50",
+        "inconclusive",
+    ] {
         assert!(report.stdout.contains(word), "{word}: {}", report.stdout);
     }
     let json = program
