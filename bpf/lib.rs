@@ -112,7 +112,7 @@ pub enum OwnerLatency {
     G2dIndirect,
     Q2c,
     I2d,
-    // Of `owner_asked`:
+    // These three are in `owner_asked`:
     A2q,
     A2d,
     A2c,
@@ -423,7 +423,7 @@ impl Tracer {
             .filter(|state| state.request != 0)
     }
 
-    /// Where the device's places begin.
+    /// The first place of the device in `inflight`.
     fn inflight_base(&self, slot: usize) -> usize {
         let elements = |target| inflight_elements(target, self.config.detail) as usize;
         self.config.targets[..slot].iter().map(elements).sum()
@@ -587,7 +587,7 @@ fn cells_at(first: usize) -> std::ops::Range<usize> {
     first..first + OWNER_CELLS / 2
 }
 
-/// Of one of so many histograms in `struct owner_stages` or `struct owner_asked`; see [`Tracer::owner_lines`].
+/// Appends the occupied lines of one histogram; `of` is how many the map's elements hold. See [`Tracer::owner_lines`].
 fn occupied_lines<T: Plain>(
     map: &MappedArray<T>,
     index: usize,

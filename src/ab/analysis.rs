@@ -200,7 +200,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Of an arm's rounds that count.
+    /// The stalls of an arm's counted rounds, over the time of these rounds.
     fn stalled_share(&self, label: &str) -> Option<f64> {
         let rounds = self.of(label);
         let (stalled_ns, window_s) = rounds.fold((0, 0.0), |(ns, s), round| {

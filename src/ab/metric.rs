@@ -146,7 +146,7 @@ impl Kind {
     }
 }
 
-/// Of a name without its statistic: what it is the latency of.
+/// Which latency a metric is about; `base` is its name without the statistic.
 fn stage_of(base: &str) -> Option<&str> {
     // The longest scope that it begins with: one of them is empty.
     let scopes = SCOPES

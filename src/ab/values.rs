@@ -179,7 +179,7 @@ impl Values {
         }
     }
 
-    /// Asked to done as the program saw it, of all jobs.
+    /// The latency that fio measured itself, over all jobs together.
     fn put_program(&mut self, jobs: &[JobResult]) {
         let reads = || {
             jobs.iter()
