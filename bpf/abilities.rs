@@ -1,4 +1,4 @@
-//! What the running kernel offers, asked from its BTF and never from its version.
+//! What the running kernel offers, read from its BTF and never derived from its version.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use libbpf_rs::Btf;
 use libbpf_rs::btf::types;
 
-/// Where a tracepoint's bio or request stands among its arguments; `None` when the tracepoint is missing.
+/// Position of each tracepoint's bio or request among its arguments; `None` if the tracepoint is missing.
 #[allow(clippy::struct_excessive_bools)] // each by itself
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Abilities {
@@ -15,35 +15,35 @@ pub struct Abilities {
     pub front_merge: Option<u32>,
     pub rq_merge: Option<u32>,
     pub io_start: Option<u32>,
-    /// Stands in for it.
+    /// Replaces block_io_start on kernels without it.
     pub getrq: Option<u32>,
-    pub bio_complete: Option<u32>,
     pub insert: Option<u32>,
     pub issue: Option<u32>,
     pub requeue: Option<u32>,
     pub complete: Option<u32>,
-    /// The current task can be read without copying.
+    /// The current task is readable without copying (bpf_get_current_task_btf).
     pub task_btf: bool,
-    /// Copying from the kernel's memory is allowed: not in the lockdown mode "confidentiality".
+    /// Kernel memory may be copied: not in the lockdown mode "confidentiality".
     pub may_copy: bool,
-    /// A program is never run on a CPU where it is already running.
+    /// The kernel never runs a program on a CPU where it is already running.
     pub runs_alone: bool,
-    /// `writeback_dirty_folio`, or `writeback_dirty_page` before it: the name.
+    /// The name: `writeback_dirty_folio`, or formerly `writeback_dirty_page`.
     pub writeback_dirty: Option<&'static str>,
-    /// Requests complete with an errno, not with a `blk_status_t` (before 5.16).
+    /// Requests complete with an errno instead of a `blk_status_t` (before 5.16).
     pub status_is_errno: bool,
-    /// Bits of the zone operations' numbers.
+    /// Bit mask of the zone operations.
     pub zone_ops: u64,
-    /// `io_uring_submit_req`, or `io_uring_submit_sqe` before it: the name.
+    /// The name: `io_uring_submit_req`, or formerly `io_uring_submit_sqe`.
     pub uring_submit: Option<&'static str>,
-    /// `io_uring_queue_async_work`: where the request or, in older kernels, its address stands.
+    /// `io_uring_queue_async_work`: position of the request or, in older kernels, of its address.
     pub uring_async_work: Option<u32>,
     /// `sys_enter` and `sys_exit`.
     pub syscalls: bool,
     /// The bit of `RQF_FLUSH_SEQ` in `request.rq_flags`.
     pub flush_seq_flag: u32,
-    /// Maps count against RLIMIT_MEMLOCK: until 80ee81e0403c ("bpf: Eliminate rlimit-based memory accounting infra for bpf
-    /// maps", 5.11) `bpf_map` had a structure for that. Since then they are charged to the memory control group.
+    /// Maps are charged against RLIMIT_MEMLOCK: until 80ee81e0403c ("bpf: Eliminate rlimit-based memory accounting
+    /// infra for bpf maps", 5.11) `bpf_map` had a structure for it. Since then they are charged to the memory control
+    /// group.
     pub counts_locked_memory: bool,
 }
 
@@ -51,7 +51,7 @@ impl Abilities {
     pub fn of_running_kernel() -> Result<Self> {
         if !Path::new("/sys/kernel/btf/vmlinux").exists() {
             bail!(
-                "this kernel has no BTF (/sys/kernel/btf/vmlinux): a kernel with CONFIG_DEBUG_INFO_BTF=y is needed"
+                "this kernel has no BTF (/sys/kernel/btf/vmlinux): boot a kernel with CONFIG_DEBUG_INFO_BTF=y"
             );
         }
         let btf = Btf::from_vmlinux().context("reading the kernel's BTF")?;
@@ -62,7 +62,6 @@ impl Abilities {
             rq_merge: argument(&btf, "block_rq_merge", "request"),
             io_start: argument(&btf, "block_io_start", "request"),
             getrq: argument(&btf, "block_getrq", "bio"),
-            bio_complete: argument(&btf, "block_bio_complete", "bio"),
             insert: argument(&btf, "block_rq_insert", "request"),
             issue: argument(&btf, "block_rq_issue", "request"),
             requeue: argument(&btf, "block_rq_requeue", "request"),
@@ -79,7 +78,7 @@ impl Abilities {
             status_is_errno: second_argument_is_int(&btf, "block_rq_complete"),
             zone_ops: zone_ops(&btf),
             uring_submit: first_tracepoint(&btf, ["io_uring_submit_req", "io_uring_submit_sqe"]),
-            // (ctx, rw, request, work, flags) until the request alone was enough.
+            // Older kernels pass (ctx, rw, request, work, flags), newer ones only the request.
             uring_async_work: argument(&btf, "io_uring_queue_async_work", "io_kiocb")
                 .or_else(|| has_tracepoint(&btf, "io_uring_queue_async_work").then_some(2)),
             syscalls: has_tracepoint(&btf, "sys_enter") && has_tracepoint(&btf, "sys_exit"),
@@ -90,7 +89,7 @@ impl Abilities {
         })
     }
 
-    /// What is missing here, in words for the report.
+    /// What cannot be measured on this kernel, in words for reports.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let mut missing = |absent: bool, note: &str| {
@@ -104,15 +103,15 @@ impl Abilities {
         );
         missing(
             self.io_start.is_none(),
-            "no block_io_start: block_getrq stands in for it, and requests are first seen at insert or issue",
+            "no block_io_start: block_getrq replaces it, and requests are first seen at insert or issue",
         );
         missing(
             self.io_start.is_none() && self.getrq.is_none(),
             "neither block_io_start nor block_getrq: no queue wait, and no owner",
         );
         missing(
-            self.bio_complete.is_none(),
-            "no block_bio_complete: the wait of io_uring for a tag begins when a worker thread asks again",
+            self.uring_async_work.is_none(),
+            "no io_uring_queue_async_work: io_uring's wait for a tag is counted from the worker thread's new attempt",
         );
         missing(
             self.back_merge.is_none(),
@@ -132,17 +131,17 @@ impl Abilities {
         );
         missing(
             !self.may_copy,
-            "lockdown mode \"confidentiality\": kernel workers go by their thread's name, not their work's",
+            "lockdown mode \"confidentiality\": kernel workers are named after their thread instead of their work",
         );
         notes
     }
 }
 
-/// Index into the program's context of the argument that points to `struct pointee`.
+/// Index of the argument that points to `struct pointee`, in the program's context.
 fn argument(btf: &Btf<'_>, tracepoint: &str, pointee: &str) -> Option<u32> {
     let typedef = btf.type_by_name::<types::Typedef<'_>>(&format!("btf_trace_{tracepoint}"))?;
     let prototype = types::FuncProto::try_from(typedef.next_type()?.next_type()?).ok()?;
-    // Parameter 0 is the tracepoint's private data and not part of the context.
+    // Parameter 0 is the tracepoint's private data, which is not part of the context.
     prototype
         .iter()
         .skip(1)
@@ -182,7 +181,7 @@ fn enumerator(btf: &Btf<'_>, enumeration: &str, name: &str) -> Option<i64> {
     find(&btf.type_by_name::<types::Enum<'_>>(enumeration)?, name)
 }
 
-/// REQ_OP_ZONE_*, in an enumeration that has changed its name.
+/// REQ_OP_ZONE_*, in an enumeration that was renamed.
 fn zone_ops(btf: &Btf<'_>) -> u64 {
     ["req_op", "req_opf"]
         .into_iter()
@@ -201,13 +200,13 @@ fn zone_ops(btf: &Btf<'_>) -> u64 {
         .fold(0, |bits, value| bits | 1 << value)
 }
 
-/// `[confidentiality]` is the mode that is on.
+/// The active mode is in brackets: `[confidentiality]`.
 pub(crate) fn is_confidential() -> bool {
     std::fs::read_to_string("/sys/kernel/security/lockdown")
         .is_ok_and(|modes| modes.contains("[confidentiality]"))
 }
 
-/// In whichever enumeration: this one was anonymous before it got a name.
+/// In any enumeration: this one was anonymous before it got a name.
 fn any_enumerator(btf: &Btf<'_>, name: &str) -> Option<i64> {
     btf.type_by_kind::<types::Enum<'_>>()
         .find_map(|enumeration| find(&enumeration, name))

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A: when did the program ask? For libaio when it called io_submit, for io_uring when the kernel took the entry from
- * the ring; else the bio's Q. Only if asked for: these programs run at every system call of the machine.
+ * A: when the program asked for an I/O. For libaio this is the call of io_submit, for io_uring when the
+ * kernel took the entry from the ring; otherwise it is the bio's Q. Optional, because these programs run at
+ * every system call of the machine.
  */
 #ifndef IOSCHED_ASKED_BPF_H
 #define IOSCHED_ASKED_BPF_H
 
 const volatile bool with_asked;
 
-/* By the low bits of the thread's number, as `threads`. */
+/* Indexed by the low bits of the PID, like `threads`. */
 struct asking {
 	__u64 task;
-	__u64 since_ns; /* when the call or the entry that it is at was taken up; 0 outside of one */
-	__u64 a_ns; /* of the last bio that it queued; 0: not known */
+	__u64 since_ns; /* start of the current system call or ring entry; 0 outside of one */
+	__u64 a_ns; /* of the last bio that it queued; 0 if unknown */
 };
 
 struct {
@@ -22,7 +23,7 @@ struct {
 	__type(value, struct asking);
 } askings SEC(".maps");
 
-/* When the requests of io_uring that were handed to a worker thread were asked for; by their address. */
+/* A of io_uring requests that were handed to a worker thread, by their address. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1); /* set before the load */
@@ -30,7 +31,7 @@ struct {
 	__type(value, __u64);
 } handed_over SEC(".maps");
 
-/* A of the requests under way, in the places of `inflight`. */
+/* A of the requests in flight, with the same indices as `inflight`. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1); /* set before the load */
@@ -57,15 +58,8 @@ static __always_inline int begin_asking(void)
 	return 0;
 }
 
-SEC("tp_btf/sys_enter")
-int sys_enter(__u64 *ctx)
-{
-	return ctx[1] == io_submit_nr ? begin_asking() : 0;
-}
-
-/* What the thread asks for from here on, a page that is missing for instance, is asked for at its Q. */
-SEC("tp_btf/sys_exit")
-int sys_exit(__u64 *ctx)
+/* From here on the thread's bios, for example for a page fault, have A equal to Q. */
+static __always_inline int end_asking(void)
 {
 	struct task_struct *task = current_task();
 	struct asking *asking = asking_of(task);
@@ -75,26 +69,15 @@ int sys_exit(__u64 *ctx)
 	return 0;
 }
 
-/* io_uring_submit_sqe before 6.4. */
-SEC("tp_btf/io_uring_submit_req")
-int io_uring_submit(__u64 *ctx)
+static __always_inline void hand_over(struct task_struct *task, __u64 request)
 {
-	return begin_asking();
-}
-
-SEC("tp_btf/io_uring_queue_async_work")
-int io_uring_hand_over(__u64 *ctx)
-{
-	__u64 request = (__u64)argument(ctx, async_work_arg);
-	struct task_struct *task = current_task();
 	struct asking *asking = asking_of(task);
 
 	if (asking && asking->since_ns && asking->task == (__u64)task)
 		bpf_map_update_elem(&handed_over, &request, &asking->since_ns, BPF_ANY);
-	return 0;
 }
 
-/* When the request was asked for that a worker thread of io_uring is at; 0 if that is not known. */
+/* A of the request on which a worker thread of io_uring is working; 0 if unknown. */
 static __always_inline __u64 taken_over_ns(struct task_struct *task)
 {
 	__u64 request = request_of_io_worker(task);
@@ -116,7 +99,7 @@ static __always_inline void set_asked_ns(struct task_struct *task, __u64 a_ns)
 	asking->a_ns = a_ns;
 }
 
-/* At Q, in the submitter. */
+/* At Q, in the submitter's context. */
 static __always_inline void note_asked(struct task_struct *task, __u32 task_flags)
 {
 	struct asking *asking = asking_of(task);
@@ -129,7 +112,7 @@ static __always_inline void note_asked(struct task_struct *task, __u32 task_flag
 	set_asked_ns(task, a_ns);
 }
 
-/* Of the bio that the thread queued last. */
+/* A of the bio that the thread queued last. */
 static __always_inline __u64 asked_ns_of(struct task_struct *task)
 {
 	struct asking *asking = asking_of(task);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The few kernel structures that are read, with only the fields that are read; CO-RE moves the offsets. */
+/*
+ * Minimal declarations of kernel structures: only the fields that are read; CO-RE relocates their offsets.
+ */
 #ifndef IOSCHED_BLOCK_BPF_H
 #define IOSCHED_BLOCK_BPF_H
 
@@ -19,7 +21,7 @@ typedef _Bool bool;
 #define false 0
 typedef __u64 sector_t;
 
-/* From the kernel's user-space interface, stable. */
+/* UAPI constants, stable. */
 enum bpf_map_type_used {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
@@ -32,7 +34,7 @@ enum bpf_flags_used {
 	BPF_F_MMAPABLE = 1U << 10,
 };
 
-/* Request operations and flags that are the same from 5.10 on. */
+/* Request operations and flags with the same values since 5.10. */
 enum req_op_used {
 	REQ_OP_READ = 0,
 	REQ_OP_WRITE = 1,
@@ -45,10 +47,7 @@ enum req_op_used {
 	REQ_META = 1U << 12,
 	REQ_FUA = 1U << 17,
 	REQ_PREFLUSH = 1U << 18,
-};
-
-enum status_used {
-	BLK_STS_AGAIN = 12, /* REQ_NOWAIT, and no tag was free */
+	REQ_NOWAIT = 1U << 21,
 };
 
 enum inode_modes_used {
@@ -57,7 +56,7 @@ enum inode_modes_used {
 };
 
 enum task_flags_used {
-	PF_IO_WORKER = 0x00000010, /* io_uring's worker and polling threads */
+	PF_IO_WORKER = 0x00000010, /* worker and SQ polling threads of io_uring */
 	PF_WQ_WORKER = 0x00000020,
 	PF_KTHREAD = 0x00200000,
 };
@@ -72,7 +71,7 @@ struct cgroup {
 };
 struct cgroup_subsys_state {
 	struct cgroup *cgroup;
-	__u64 serial_nr; /* never used twice */
+	__u64 serial_nr; /* unique, never reused */
 };
 struct blkcg {
 	struct cgroup_subsys_state css;
@@ -86,6 +85,7 @@ struct gendisk {
 	int major;
 	int first_minor;
 	struct request_queue *queue;
+	__u64 diskseq;
 };
 struct kobject {
 	struct kernfs_node *sd;
@@ -123,7 +123,6 @@ struct bio {
 	struct block_device *bi_bdev;
 	unsigned int bi_opf;
 	unsigned short bi_ioprio;
-	unsigned char bi_status;
 	struct bvec_iter bi_iter;
 	struct blkcg_gq *bi_blkg;
 	struct bio_vec *bi_io_vec;
@@ -150,6 +149,7 @@ struct task_struct {
 	int *set_child_tid;
 	void *worker_private;
 	unsigned long nvcsw;
+	unsigned long nivcsw;
 	__u64 self_exec_id;
 	__u64 start_boottime;
 	struct task_struct *group_leader;
@@ -163,7 +163,7 @@ struct worker {
 	char desc[32]; /* 24 before 6.13 */
 };
 
-/* io_uring: what a worker thread is at is part of a request. */
+/* io_uring: the current work of a worker thread is embedded in a request. */
 struct io_wq_work_node {
 	struct io_wq_work_node *next;
 };
@@ -184,7 +184,7 @@ struct backing_dev_info {
 	struct device *owner;
 };
 
-/* Older shapes, see compat.bpf.h. */
+/* Layouts of older kernels, see compat.bpf.h. */
 struct request_queue___5_10 {
 	struct backing_dev_info *backing_dev_info;
 };

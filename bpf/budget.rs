@@ -1,4 +1,4 @@
-//! How much work the programs are to the kernel's verifier.
+//! The number of instructions that the kernel's verifier processes for the programs.
 
 use anyhow::Result;
 use libbpf_rs::PrintLevel;
@@ -7,8 +7,8 @@ use libbpf_rs::skel::OpenSkel;
 use crate::Config;
 use crate::loader::{keep_log, load, whole_log};
 
-/// Instructions that the verifier walks, per program that is loaded here: in its own words, since 5.10 tells in no
-/// other way. Loads the programs once more and attaches none.
+/// Instructions processed by the verifier for each loaded program. Parsed from the verifier's log, because 5.10 offers
+/// no other way. Loads the programs again and attaches none.
 pub fn verified_instructions(config: &Config) -> Result<Vec<(String, u32)>> {
     const STATISTICS: u32 = 4;
     libbpf_rs::set_print(Some((PrintLevel::Debug, keep_log)));
@@ -22,7 +22,7 @@ pub fn verified_instructions(config: &Config) -> Result<Vec<(String, u32)>> {
     Ok(processed(&log))
 }
 
-/// "prog 'NAME': -- BEGIN PROG LOAD LOG --", and below it "processed N insns ...".
+/// Parses "prog 'NAME': -- BEGIN PROG LOAD LOG --" and, below it, "processed N insns ...".
 fn processed(log: &str) -> Vec<(String, u32)> {
     let mut found = Vec::new();
     let mut program = "";

@@ -1,12 +1,13 @@
-//! Compiles the BPF object and generates its typed skeleton. `CLANG` chooses the compiler;
-//! `IOSCHED_BPF_WERROR=1` makes warnings errors.
+//! Compiles the BPF object and generates its typed skeleton. `CLANG` selects the compiler; `IOSCHED_BPF_WERROR=1` turns
+//! warnings into errors.
 
 use std::env;
+use std::fs;
 use std::path::PathBuf;
 
 use libbpf_cargo::SkeletonBuilder;
 
-/// The distributions' names for it, the newest first.
+/// Names of clang in the distributions, newest first.
 fn installed_clang() -> Option<String> {
     let path = env::var_os("PATH")?;
     let versions = (14..=22).rev().map(|version| format!("clang-{version}"));
@@ -38,30 +39,12 @@ fn main() {
         .unwrap_or_else(|| "clang".to_owned());
     builder.clang(&clang);
     if let Err(error) = builder.build_and_generate(&out) {
-        panic!(
-            "compiling bpf/{source} failed (a clang of version 14 or later is needed): {error:#}"
-        );
+        panic!("compiling bpf/{source} failed (it needs clang 14 or later): {error:#}");
     }
-    for file in [
-        "wire.h",
-        "block.bpf.h",
-        "compat.bpf.h",
-        "queue.bpf.h",
-        "owner.bpf.h",
-        "detail.bpf.h",
-        "inflight.bpf.h",
-        "asked.bpf.h",
-        "asked_stages.bpf.h",
-        "submit.bpf.h",
-        "start.bpf.h",
-        "pending.bpf.h",
-        "latency.bpf.h",
-        "cell.h",
-        "order.h",
-        "fairness.h",
-        source,
-    ] {
-        println!("cargo:rerun-if-changed={file}");
+    let entries = fs::read_dir(".").expect("the sources").flatten();
+    let is_c = |path: &PathBuf| path.extension().is_some_and(|end| end == "h" || end == "c");
+    for path in entries.map(|entry| entry.path()).filter(is_c) {
+        println!("cargo:rerun-if-changed={}", path.display());
     }
     println!("cargo:rerun-if-env-changed=CLANG");
     println!("cargo:rerun-if-env-changed=IOSCHED_BPF_WERROR");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Kernel differences: one getter each. User space fills the constants from BTF before the load. */
+/* Differences between kernels, one getter each. User space sets the constants from BTF before the load. */
 #ifndef IOSCHED_COMPAT_BPF_H
 #define IOSCHED_COMPAT_BPF_H
 
 /*
  * Position of the bio or request among a tracepoint's arguments. Before commit a54895fa057c ("block: remove
- * the request_queue to argument request based tracepoints", 5.11, also in later 5.10 stable kernels) the
+ * the request_queue to argument request based tracepoints", 5.11, backported to 5.10 stable kernels) the
  * request_queue came first.
  */
 const volatile __u32 bio_queue_arg;
@@ -15,30 +15,33 @@ const volatile __u32 issue_arg;
 const volatile __u32 requeue_arg;
 const volatile __u32 rq_merge_arg;
 const volatile __u32 getrq_arg;
-const volatile __u32 bio_complete_arg;
 const volatile __u32 async_work_arg;
 
-/* The system call io_submit of this architecture. */
+/* Number of the system call io_submit on this architecture. */
 const volatile __u32 io_submit_nr;
 
-/* Numbers of the zone operations, as bits; they have moved. */
+/* Bit mask of the zone operations; their numbers differ between kernels. */
 const volatile __u64 zone_ops;
 
 /* block_io_start exists: 5a80bd075f3b ("block: introduce block_io_start/block_io_done tracepoints", 6.5). */
 const volatile bool has_io_start;
 
-/* bpf_get_current_task_btf: 5.11. Before it the current task is read by copying. */
+/*
+ * bpf_get_current_task_btf exists since 5.11. Without it fields of the current task are read by
+ * bpf_probe_read_kernel.
+ */
 const volatile bool has_task_btf;
 
-/* Reading by copying is refused in the lockdown mode "confidentiality". */
+/* The lockdown mode "confidentiality" forbids bpf_probe_read_kernel. */
 const volatile bool may_copy;
 
-/* RQF_FLUSH_SEQ: a macro until it became an enumerator whose bit moves between versions. */
+/* RQF_FLUSH_SEQ was a macro; now it is an enumerator whose bit differs between versions. */
 const volatile __u32 flush_seq_flag;
 
 /*
- * An argument by position; the branches not taken are pruned by the verifier. The compiler would join the loads
- * into one with a computed address, which 5.10 refuses for a context; it does not join inline assembly.
+ * A tracepoint argument by position; the verifier prunes the branches that are not taken. Without the inline
+ * assembly the compiler would merge the loads into one with a computed address, which 5.10 rejects for a
+ * context.
  */
 static __always_inline void *argument(const __u64 *ctx, __u32 position)
 {
@@ -61,8 +64,8 @@ static __always_inline void *argument(const __u64 *ctx, __u32 position)
 }
 
 /*
- * The current thread, and a field of it. Asked for once per event: where returns are made safe against speculation,
- * each call costs more than ten nanoseconds.
+ * The current thread, and one of its fields. Call it once per event: on CPUs that need return thunks against
+ * speculation each call costs more than 10 ns.
  */
 static __always_inline struct task_struct *current_task(void)
 {
@@ -79,9 +82,9 @@ static __always_inline bool is_passthrough(__u32 cmd_flags)
 }
 
 /*
- * request_queue.disk since d152c682f03c ("block: add an explicit ->disk backpointer to the request_queue", 5.15);
- * request.rq_disk before. The latter is no disk of the queue in a passthrough command: it is the gendisk of the node
- * that the command came through (/dev/sg0 has one of its own), or none.
+ * request_queue.disk since d152c682f03c ("block: add an explicit ->disk backpointer to the request_queue",
+ * 5.15), request.rq_disk before. For a passthrough command rq_disk is not the queue's disk: it is the
+ * gendisk of the node through which the command came (/dev/sg0 has its own), or null.
  */
 static __always_inline struct gendisk *disk_of_request(struct request *rq)
 {
@@ -92,16 +95,28 @@ static __always_inline struct gendisk *disk_of_request(struct request *rq)
 	return ((struct request___5_10 *)rq)->rq_disk;
 }
 
-/* Major and minor, as in `targets`. */
+/*
+ * Distinguishes a queue's disk from earlier ones, which may have had the same name and address. Disk
+ * sequence numbers exist since cf1795633024 ("block: add disk sequence number", 5.15); before, the device
+ * number must do.
+ */
+static __always_inline __u64 identity_of_disk(struct gendisk *disk)
+{
+	if (bpf_core_field_exists(disk->diskseq))
+		return disk->diskseq;
+	return (__u64)disk->major << 20 | (__u32)disk->first_minor;
+}
+
+/* The device number, encoded as in `targets`. */
 static __always_inline __u32 dev_of_disk(struct gendisk *disk)
 {
 	return ((__u32)disk->major << 20) | (__u32)disk->first_minor;
 }
 
 /*
- * The same of the queue's disk where a request does not tell it, see above: the queue itself knows it by its
- * backing_dev_info, until edb0872f44ec ("block: move the bdi from the request_queue to the gendisk", 5.15). 0 where
- * there is no disk.
+ * The same for the queue's disk if a request does not have it, see above: the queue itself has it in its
+ * backing_dev_info, until edb0872f44ec ("block: move the bdi from the request_queue to the gendisk", 5.15).
+ * 0 if there is no disk.
  */
 static __always_inline __u32 dev_of_queue(struct request_queue *q)
 {
@@ -120,8 +135,11 @@ static __always_inline struct gendisk *disk_of_bio(struct bio *bio)
 	return ((struct bio___5_10 *)bio)->bi_disk;
 }
 
-/* The cgroup that pays for the bio; for writeback the one that dirtied the pages. 0 without CONFIG_BLK_CGROUP.
-   Its id is what names it; its serial number is nearer, and never used twice. */
+/*
+ * The cgroup that is charged for the bio; for writeback the one that dirtied the pages. 0 without
+ * CONFIG_BLK_CGROUP. User space identifies a cgroup by its id; the serial number takes fewer loads and is
+ * never reused.
+ */
 static __always_inline __u64 cgroup_of_bio(struct bio *bio)
 {
 	if (bpf_core_field_exists(bio->bi_blkg))
@@ -137,9 +155,9 @@ static __always_inline __u64 cgroup_serial_of_bio(struct bio *bio)
 }
 
 /*
- * The name of the work that a workqueue's thread is doing: "flush-7:0", "loop0". Empty where it may not be read.
- * task_struct.worker_private holds the struct kthread since e32cf5dfbe22 ("kthread: Generalize pf_io_worker so it
- * can point to struct kthread", 5.17), set_child_tid before.
+ * Name of the work that a workqueue's thread is doing: "flush-7:0", "loop0". Empty if it must not be read.
+ * The struct kthread is in task_struct.worker_private since e32cf5dfbe22 ("kthread: Generalize pf_io_worker
+ * so it can point to struct kthread", 5.17), in set_child_tid before.
  */
 static __always_inline void read_work_name(struct task_struct *task, char *name, __u32 bytes)
 {
@@ -157,8 +175,8 @@ static __always_inline void read_work_name(struct task_struct *task, char *name,
 }
 
 /*
- * The request that a worker thread of io_uring is at; 0 where it may not be read. task_struct.worker_private is
- * pf_io_worker before e32cf5dfbe22 (5.17).
+ * The request on which a worker thread of io_uring is working; 0 if it must not be read.
+ * task_struct.worker_private is named pf_io_worker before e32cf5dfbe22 (5.17).
  */
 static __always_inline __u64 request_of_io_worker(struct task_struct *task)
 {
@@ -177,7 +195,7 @@ static __always_inline __u64 request_of_io_worker(struct task_struct *task)
 	return work ? (__u64)work - bpf_core_field_offset(struct io_kiocb, work) : 0;
 }
 
-/* The inode whose pages the bio writes; 0 where they do not belong to one. */
+/* The inode whose pages the bio transfers; 0 if the pages belong to none. */
 static __always_inline __u64 inode_of_bio(struct bio *bio)
 {
 	struct bio_vec *vector = BPF_CORE_READ(bio, bi_io_vec);

@@ -1,14 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What did each owner get of the device, and how long did it go without? Constant work per event. Plain C, so that a
- * test can replay sequences through it. Wants the types of wire.h, cell.h and keep.
+ * Each owner's share of the device, and how long it was starved, with constant work per event. Plain C, so
+ * that a test can replay sequences through it. Needs the types of wire.h, cell.h and keep.
  *
- * The counters are exact; the times that are kept between events may miss what two CPUs do at the same moment.
+ * The counters are exact; times between events may be slightly off if two CPUs update them at the same
+ * moment.
  */
 #ifndef IOSCHED_FAIRNESS_H
 #define IOSCHED_FAIRNESS_H
 
-/* Brings the virtual clock up to `ns` and returns it. */
+/*
+ * The virtual clock of a device: it runs at 1/n of real time with n requests issued, and stands still with
+ * none.
+ */
+struct device_clock {
+	__u64 now; /* ns << CLOCK_SHIFT */
+	__u64 last_ns;
+	__u64 issued; /* requests issued to the driver */
+	__u64 ended;
+	__u64 pad[12];
+};
+
+/* Advances the virtual clock to `ns` and returns it. */
 static __always_inline __u64 clock_advance(struct device_clock *clock, __u64 ns)
 {
 	__u64 under_way = clock->issued - clock->ended;
@@ -19,7 +32,7 @@ static __always_inline __u64 clock_advance(struct device_clock *clock, __u64 ns)
 	clock->last_ns = ns;
 	if (under_way == 1)
 		clock->now += (ns - last) << CLOCK_SHIFT;
-	else if (under_way > 1 && under_way < (1U << 20)) /* above that: negative, a race */
+	else if (under_way > 1 && under_way < (1U << 20)) /* above that: a negative count, by a race */
 		clock->now += ((ns - last) << CLOCK_SHIFT) / under_way;
 	return clock->now;
 }
@@ -40,15 +53,21 @@ static __always_inline __u64 clock_end(struct device_clock *clock, __u64 ns)
 	return now;
 }
 
-/* The owner asked for a request at `q_ns` and got it now: if it had none, it is busy since then. */
+/*
+ * The owner queued an I/O at `q_ns` and got its request now: if it had none in flight, it is busy since
+ * `q_ns`.
+ */
 static __always_inline void owner_start(struct owner *owner, __u64 q_ns)
 {
 	if (owner->started == owner->ended && q_ns > owner->busy_since_ns)
-		owner->busy_since_ns = q_ns; /* else it has been waiting since its last request ended */
+		owner->busy_since_ns = q_ns; /* otherwise it is busy since its last request ended */
 	__sync_fetch_and_add(&owner->started, 1);
 }
 
-/* One of the owner's requests is over, one way or another; `busy_since_ns` is then where the next time may begin. */
+/*
+ * One of the owner's requests has ended, in any way; the next busy period begins at `busy_since_ns` or
+ * later.
+ */
 static __always_inline void owner_end(struct owner *owner, __u64 now_ns)
 {
 	__sync_fetch_and_add(&owner->ended, 1);
@@ -59,7 +78,9 @@ static __always_inline void owner_end(struct owner *owner, __u64 now_ns)
 	owner->busy_since_ns = now_ns;
 }
 
-/* A request that was asked for at `q_ns` is issued: how long had none of the owner's been? */
+/*
+ * A request that was queued at `q_ns` is issued: counts the time for which none of the owner's was issued.
+ */
 static __always_inline void owner_issue(struct owner *owner, __u64 q_ns, __u64 d_ns)
 {
 	__u64 since = owner->last_issue_ns > q_ns ? owner->last_issue_ns : q_ns;
@@ -72,7 +93,7 @@ static __always_inline void owner_issue(struct owner *owner, __u64 q_ns, __u64 d
 		owner->gap_max_ns = gap;
 	if (gap >> GAP_UNIT_SHIFT == 0)
 		return;
-	cell = clamp_cell(cell_of(gap, GAP_UNIT_SHIFT, GAP_SUB_BITS), GAP_CELLS);
+	cell = clamp_cell(cell_of(span_of(gap), GAP_UNIT_SHIFT, GAP_SUB_BITS), GAP_CELLS);
 	keep(cell);
 	if (cell < GAP_CELLS)
 		__sync_fetch_and_add(&owner->gaps[cell], 1);

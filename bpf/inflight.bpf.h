@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The only per-request state: an array indexed by hardware queue and tag, checked by the request's address. */
+/*
+ * The only state per request: an array indexed by hardware queue and tag, validated by the request's
+ * address.
+ */
 #ifndef IOSCHED_INFLIGHT_BPF_H
 #define IOSCHED_INFLIGHT_BPF_H
+
+/* Measure the driver's own commands too; set before the load. */
+const volatile bool with_passthrough;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -23,7 +29,7 @@ static __always_inline __u32 op_of(__u32 cmd_flags)
 	case REQ_OP_FLUSH:
 		return OP_FLUSH;
 	case REQ_OP_DISCARD:
-		return OP_DISCARD; /* a secure erase is none to /sys/block/X/stat */
+		return OP_DISCARD; /* /sys/block/X/stat does not count a secure erase as a discard */
 	default:
 		if (op >= REQ_OP_FIRST_PASSTHROUGH)
 			return OP_PASSTHROUGH;
@@ -36,7 +42,7 @@ static __always_inline bool is_flush(__u32 cmd_flags)
 	return (cmd_flags & REQ_OP_MASK) == REQ_OP_FLUSH;
 }
 
-/* A flush, also one with data, moves the request past the scheduler. */
+/* Flushes and writes with PREFLUSH or FUA bypass the scheduler. */
 static __always_inline bool goes_by_scheduler(__u32 opf)
 {
 	return op_of(opf) < OP_ZONE && !(opf & (REQ_PREFLUSH | REQ_FUA)) && !is_flush(opf);
@@ -45,10 +51,10 @@ static __always_inline bool goes_by_scheduler(__u32 opf)
 enum { NO_PLACE = 0xffffffff };
 
 /*
- * Where a request stands in `inflight`. A flush command borrows the tag of the request that it is sent for, which is
- * still pending. There is at most one of them in flight per hardware queue: they have a row of their own behind the
- * tags. Behind those, if passthrough is measured, its tags: it passes the scheduler by, whose tags are others than the
- * driver's.
+ * Index of a request in `inflight`. A flush command borrows the tag of the request for which it is sent, and which
+ * is still pending. At most one of them is in flight per hardware queue: they have a row of their own behind the
+ * tags. If passthrough is measured, another set of tags follows: passthrough requests bypass the scheduler and have
+ * driver tags, whose numbers may equal those of scheduler tags.
  */
 static __always_inline __u32 place_of(const struct queue *queue, struct request *rq)
 {
@@ -79,12 +85,30 @@ static __always_inline __u32 place_of(const struct queue *queue, struct request 
 
 static __always_inline struct inflight *state_at(__u32 place)
 {
-	return bpf_map_lookup_elem(&inflight, &place); /* none at NO_PLACE */
+	return bpf_map_lookup_elem(&inflight, &place); /* null for NO_PLACE */
 }
 
 static __always_inline struct inflight *state_of(const struct queue *queue, struct request *rq)
 {
 	return state_at(place_of(queue, rq));
+}
+
+/* `event`: one of the events of enum inflight_flags, possibly with other flags. */
+static __always_inline void note_event(struct inflight *state, enum inflight_flags event, __u64 ns)
+{
+	state->event_ns = ns;
+	state->flags |= event;
+}
+
+/*
+ * The request ends without a completion that counts: it was merged into another, evicted, or is a flush
+ * command.
+ */
+static __always_inline void note_loss(const struct queue *queue, const struct inflight *state, __u64 now)
+{
+	if (with_order && state->flags & STATE_ORDERED && !state->d_ns)
+		note_leave(queue);
+	note_uncounted_end(queue, state, now);
 }
 
 #endif

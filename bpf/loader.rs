@@ -1,17 +1,15 @@
-//! From the object to attached programs: which of them, with which constants, and maps of which size.
+//! Loads the object: selects the programs and sets their constants.
 
 use std::mem::MaybeUninit;
 use std::sync::Mutex;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{MapCore, MapFlags, MapType, OpenMap, OpenObject, PrintLevel, libbpf_sys};
+use libbpf_rs::{OpenObject, PrintLevel, libbpf_sys};
 
+use crate::maps::{Sizes, size_maps};
 use crate::skeleton::{IoschedSkel, IoschedSkelBuilder, OpenIoschedSkel};
-use crate::{
-    Abilities, COARSE, Config, DIRTIERS, DISPATCHES, Detail, THREADS, Target, abilities,
-    kept_by_bio, rows,
-};
+use crate::{Abilities, Config, Detail, abilities};
 
 static LIBBPF_LOG: Mutex<String> = Mutex::new(String::new());
 
@@ -29,14 +27,14 @@ pub(crate) fn whole_log() -> String {
         .unwrap_or_default()
 }
 
-/// What libbpf and the verifier said last, which its error codes leave out.
+/// The last messages of libbpf and the verifier, which the error codes lack.
 fn taken_log() -> String {
     let log = whole_log();
     let tail: Vec<&str> = log.lines().rev().take(12).collect();
     tail.into_iter().rev().collect::<Vec<_>>().join("\n")
 }
 
-/// What the kernel has accepted, not attached yet.
+/// Programs accepted by the kernel, not yet attached.
 pub(crate) struct Loaded {
     pub abilities: Abilities,
     pub sizes: Sizes,
@@ -49,13 +47,13 @@ pub(crate) fn load(
 ) -> Result<Loaded> {
     ensure!(
         config.shards.is_power_of_two(),
-        "shards: a power of two, not {}",
+        "shards must be a power of two, not {}",
         config.shards
     );
     ensure!(!config.targets.is_empty(), "no device to trace");
     ensure!(
         (1..=config.owners).contains(&config.owner_histograms),
-        "owners with histograms: between 1 and {}",
+        "the number of owners with histograms must be between 1 and {}",
         config.owners
     );
     let abilities = Abilities::of_running_kernel()?;
@@ -64,7 +62,7 @@ pub(crate) fn load(
         "this kernel lacks the tracepoints block_rq_issue and block_rq_complete (CONFIG_BLOCK, CONFIG_TRACEPOINTS)"
     );
 
-    // The skeleton borrows its slot; leaking one pointer-sized slot per load lets both live in one struct.
+    // The skeleton borrows its slot; leaking one pointer-sized slot per load allows storing both in one struct.
     let slot: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
     let mut open = IoschedSkelBuilder::default()
         .open(slot)
@@ -86,16 +84,17 @@ pub(crate) fn load(
     })
 }
 
-/// The programs count as locked memory, too, and each map in whole pages: more than they take together.
+/// Programs are charged as locked memory too, and each map in whole pages: this is more than they need together.
 const PROGRAM_BYTES: u64 = 1 << 20;
 
-/// The kernel refused for want of a right.
+/// The kernel refused for lack of a permission.
 #[derive(Debug)]
 pub struct NotPermitted {
     pub what: String,
-    /// libbpf's own words.
+    /// Messages of libbpf.
     pub log: String,
-    /// What it takes of RLIMIT_MEMLOCK, on a kernel that counts that: for want of room there it refuses with the same error.
+    /// Locked memory that the load needs, on a kernel that charges it: above RLIMIT_MEMLOCK the kernel returns the same
+    /// error.
     pub locked_bytes: Option<u64>,
 }
 
@@ -113,7 +112,7 @@ pub(crate) fn explain(
     locked_bytes: Option<u64>,
 ) -> anyhow::Error {
     let log = taken_log();
-    // It refuses the helpers that read memory, and the verifier then says no more than that a helper is unknown.
+    // Lockdown forbids the helpers that read memory; the verifier then only says that a helper is unknown.
     if abilities::is_confidential() {
         return anyhow::Error::new(NotPermitted {
             what: what.to_owned(),
@@ -159,20 +158,20 @@ fn select_programs(
         .block_getrq
         .set_autoload(abilities.io_start.is_none() && abilities.getrq.is_some());
     progs
-        .block_bio_complete
-        .set_autoload(abilities.bio_complete.is_some() && !detail.without_q2g);
+        .io_uring_queue_async_work
+        .set_autoload(abilities.uring_async_work.is_some() && !detail.without_q2g);
     select_asked(open, abilities, detail)?;
     let progs = &mut open.progs;
     progs
         .block_rq_requeue
         .set_autoload(abilities.requeue.is_some());
     progs.is_in_use.set_autoload(abilities.may_copy);
-    progs.is_in_use.set_autoattach(false); // it is run, and on no tracepoint
+    progs.is_in_use.set_autoattach(false); // user space runs it; it is attached to no tracepoint
     progs.writeback_dirty.set_autoload(detail.writeback);
     if detail.writeback {
         ensure!(
             abilities.may_copy,
-            "following writeback up needs reads that the lockdown mode \"confidentiality\" forbids"
+            "attributing writeback needs reads that the lockdown mode \"confidentiality\" forbids"
         );
         let name = abilities.writeback_dirty.context(
             "this kernel has no tracepoint writeback_dirty_folio or writeback_dirty_page",
@@ -182,7 +181,7 @@ fn select_programs(
     Ok(())
 }
 
-/// The programs that learn when the program asked.
+/// Selects the programs that record when the program asked.
 fn select_asked(
     open: &mut OpenIoschedSkel<'_>,
     abilities: &Abilities,
@@ -191,7 +190,7 @@ fn select_asked(
     let progs = &mut open.progs;
     ensure!(
         !detail.asked || (abilities.bio_queue.is_some() && !detail.without_q2g),
-        "since when a program waits is not known without the time before a request exists (Q2G)"
+        "the times since a program asked (A) cannot be measured without Q2G"
     );
     let calls = detail.asked && abilities.syscalls;
     progs.sys_enter.set_autoload(calls);
@@ -201,16 +200,13 @@ fn select_asked(
     progs
         .io_uring_submit
         .set_autoload(detail.asked && abilities.uring_submit.is_some());
-    progs
-        .io_uring_hand_over
-        .set_autoload(detail.asked && abilities.uring_async_work.is_some());
     match abilities.uring_submit {
         Some(name) => attach_to(&progs.io_uring_submit, name),
         None => Ok(()),
     }
 }
 
-/// The tracepoint that has this name here.
+/// Attaches the program to the tracepoint's name on this kernel.
 fn attach_to(program: &libbpf_rs::OpenProgramMut<'_>, name: &str) -> Result<()> {
     let attach_to = std::ffi::CString::new(name)?;
     // SAFETY: the program is open and not loaded; libbpf copies the name.
@@ -223,7 +219,7 @@ fn attach_to(program: &libbpf_rs::OpenProgramMut<'_>, name: &str) -> Result<()> 
     };
     ensure!(
         status == 0,
-        "naming the tracepoint {name}: error {}",
+        "selecting the tracepoint {name} failed with error {}",
         -status
     );
     Ok(())
@@ -246,7 +242,6 @@ fn set_constants(
     constants.requeue_arg = abilities.requeue.unwrap_or(0);
     constants.rq_merge_arg = abilities.rq_merge.unwrap_or(0);
     constants.getrq_arg = abilities.getrq.unwrap_or(0);
-    constants.bio_complete_arg = abilities.bio_complete.unwrap_or(0);
     constants.async_work_arg = abilities.uring_async_work.unwrap_or(0);
     constants.io_submit_nr = libc::SYS_io_submit as u32;
     constants.with_q = abilities.bio_queue.is_some() && !config.detail.without_q2g;
@@ -266,122 +261,5 @@ fn set_constants(
     constants.with_owner_stages = config.detail.owner_stages;
     constants.with_passthrough = config.detail.passthrough;
     constants.with_writeback = config.detail.writeback;
-    Ok(())
-}
-
-/// Elements of a device in the in-flight table: its tags, one row per hardware queue for flush commands, and if
-/// passthrough is measured the tags again.
-pub(crate) fn inflight_elements(target: &Target, detail: Detail) -> u32 {
-    let tags = target.hardware_queues * target.depth;
-    tags + target.hardware_queues + if detail.passthrough { tags } else { 0 }
-}
-
-/// Overhead of an element of a hash table: an estimate, everything else is to the byte.
-const HASH_ELEMENT: u32 = 64;
-
-pub(crate) struct Sizes {
-    pub devices: u32,
-    pub histograms: u32,
-    pub orders: u32,
-    pub dispatches: u32,
-    pub inflight: u32,
-    pub owner_stages: u32,
-    pub owner_asked: u32,
-    pub memory_bytes: u64,
-}
-
-fn size_maps(
-    open: &mut OpenIoschedSkel<'_>,
-    config: &Config,
-    abilities: &Abilities,
-) -> Result<Sizes> {
-    let slots = config.targets.len() as u32;
-    let devices = slots * config.shards;
-    let fine = devices * rows(config.detail) as u32;
-    let histograms = if config.coarse {
-        fine.div_ceil(COARSE as u32)
-    } else {
-        fine
-    };
-    let inflight: u32 = config
-        .targets
-        .iter()
-        .map(|target| inflight_elements(target, config.detail))
-        .sum();
-    let wanted = |is_wanted: bool, elements: u32| if is_wanted { elements } else { 1 };
-    let orders = wanted(config.detail.order, devices);
-    let dispatches = wanted(config.detail.order, slots * DISPATCHES as u32);
-    let owner_stages = wanted(config.detail.owner_stages, config.owner_histograms);
-    let dirtiers = wanted(config.detail.writeback, DIRTIERS);
-    let owner_asked = wanted(config.detail.asked, config.owner_histograms);
-    let pendings = wanted(abilities.io_start.is_none(), kept_by_bio());
-    let by_request = wanted(config.detail.asked, kept_by_bio());
-    let maps = &mut open.maps;
-    maps.devices.set_max_entries(devices)?;
-    maps.histograms.set_max_entries(histograms)?;
-    maps.inflight.set_max_entries(inflight)?;
-    maps.owners.set_max_entries(config.owners)?;
-    maps.owner_latencies
-        .set_max_entries(config.owner_histograms)?;
-    maps.owner_stages.set_max_entries(owner_stages)?;
-    maps.owner_index.set_max_entries(config.owners)?;
-    maps.free_owners.set_max_entries(config.owners)?;
-    maps.targets.set_max_entries(slots)?;
-    maps.queue_places.set_max_entries(slots)?;
-    maps.elevators.set_max_entries(4 * slots)?;
-    maps.orders.set_max_entries(orders)?;
-    maps.order_states.set_max_entries(slots)?;
-    maps.clocks.set_max_entries(slots)?;
-    maps.dispatches.set_max_entries(dispatches)?;
-    maps.dirtiers.set_max_entries(dirtiers)?;
-    maps.pendings.set_max_entries(pendings)?;
-    maps.nowait_failures.set_max_entries(kept_by_bio())?;
-    maps.handed_over.set_max_entries(by_request)?;
-    maps.askings
-        .set_max_entries(wanted(config.detail.asked, THREADS))?;
-    maps.asked
-        .set_max_entries(wanted(config.detail.asked, inflight))?;
-    maps.owner_asked.set_max_entries(owner_asked)?;
-    Ok(Sizes {
-        devices,
-        histograms,
-        orders,
-        dispatches,
-        inflight,
-        owner_stages,
-        owner_asked,
-        memory_bytes: open.open_object().maps().map(|map| map_bytes(&map)).sum(),
-    })
-}
-
-fn map_bytes(map: &OpenMap<'_>) -> u64 {
-    let [key, value] = [map.key_size(), map.value_size()].map(|size| size.next_multiple_of(8));
-    let element = match map.map_type() {
-        MapType::Hash | MapType::LruHash => key + value + HASH_ELEMENT,
-        MapType::Stack => map.value_size(),
-        _ => value,
-    };
-    u64::from(map.max_entries()) * u64::from(element)
-}
-
-pub(crate) fn fill_maps(skeleton: &IoschedSkel<'_>, config: &Config) -> Result<()> {
-    // The last one is the first to be taken.
-    for index in (1..config.owners).rev() {
-        skeleton
-            .maps
-            .free_owners
-            .update(&[], &index.to_ne_bytes(), MapFlags::ANY)?;
-    }
-    let mut base = 0u32;
-    for (slot, target) in config.targets.iter().enumerate() {
-        let dev = (target.major << 20) | target.minor;
-        let value = [slot as u32, base, target.depth, target.hardware_queues];
-        let bytes: Vec<u8> = value.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        skeleton
-            .maps
-            .targets
-            .update(&dev.to_ne_bytes(), &bytes, MapFlags::ANY)?;
-        base += inflight_elements(target, config.detail);
-    }
     Ok(())
 }

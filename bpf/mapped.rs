@@ -1,4 +1,4 @@
-//! A BPF array that user space reads without system calls.
+//! A BPF array mapped into user space, read without system calls.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -9,15 +9,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Context, Result, ensure};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-/// Counts of 32 bits that stand in one cache line.
+/// The 32-bit counts of one cache line.
 pub type Line = [u32; 2 * LINE_WORDS];
 const LINE_WORDS: usize = 8;
 
-/// Types that may be copied out word by word: any bit pattern is valid, size and alignment are multiples of 8.
+/// Types that may be copied word by word: every bit pattern is valid, and the size is a multiple of 8.
 ///
 /// # Safety
-/// The implementor is plain data, `repr(C)`, without padding that matters and without pointers.
+/// The implementor is plain data, `repr(C)`, without padding and without pointers.
 pub unsafe trait Plain: Copy {}
+
+/// The bytes of a map's key or value.
+pub fn bytes_of<T: Plain>(value: &T) -> &[u8] {
+    // SAFETY: all of its bytes are initialised, since it has no padding, and they live as long as it.
+    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) }
+}
 
 pub struct MappedArray<T: Plain> {
     base: *const T,
@@ -38,7 +44,7 @@ impl<T: Plain> MappedArray<T> {
         Self::map(map, len, false)
     }
 
-    /// As `new`; the elements may also be changed.
+    /// Like `new`; the elements may also be changed.
     pub fn writable(map: &impl AsFd, len: usize) -> Result<Self> {
         Self::map(map, len, true)
     }
@@ -80,7 +86,7 @@ impl<T: Plain> MappedArray<T> {
         self.len
     }
 
-    /// Puts zeroes in the place of an element that the kernel side has stopped to use.
+    /// Zeroes an element that the kernel side no longer uses.
     pub fn clear(&self, index: usize) {
         assert!(self.is_writable && index < self.len);
         // SAFETY: inside the mapping, which is writable and page-aligned; whole words, as in `get`.
@@ -103,7 +109,7 @@ impl<T: Plain> MappedArray<T> {
         }
     }
 
-    /// Stores the word and returns what was there: nothing that the kernel stored meanwhile is lost between the two.
+    /// Stores the word and returns the old value atomically: no update by the kernel is lost in between.
     pub fn swap(&self, index: usize, offset: usize, value: u64) -> u64 {
         assert!(self.is_writable && index < self.len && offset.is_multiple_of(8));
         assert!(offset + 8 <= size_of::<T>());
@@ -133,8 +139,8 @@ impl<T: Plain> MappedArray<T> {
         }
     }
 
-    /// The words of an element that are not as they were: `each` gets the word's place in `last`, what it was and what
-    /// it is, and `last` is brought up to date. `first` is the place of `last`'s first word in the element.
+    /// Calls `each` for every changed word of an element with its index in `last`, its old and its new value, and
+    /// updates `last`. `first`: index in the element of the first word of `last`.
     pub fn changes(
         &self,
         index: usize,
@@ -152,7 +158,7 @@ impl<T: Plain> MappedArray<T> {
         }
     }
 
-    /// A bit for each of 32 bytes of an element, from its word `first`, that is not 0.
+    /// One bit for each byte, of 32 bytes from word `first` on, that is not 0.
     pub fn flags(&self, index: usize, first: usize) -> u32 {
         let words = self.words(index, first..first + 4);
         let bytes = words
@@ -164,8 +170,8 @@ impl<T: Plain> MappedArray<T> {
         bits.fold(0, |all, bit| all | bit)
     }
 
-    /// Appends those lines of these words of an element that hold something and have their bit in `among`. Returns a bit
-    /// for each.
+    /// Appends those non-empty lines of these words of an element whose bit is set in `among`. Returns one bit for
+    /// each.
     pub fn lines(
         &self,
         index: usize,
@@ -185,7 +191,7 @@ impl<T: Plain> MappedArray<T> {
             let line = chunk.each_ref().map(|word| word.load(Ordering::Relaxed));
             if line.iter().fold(0, |all, word| all | word) != 0 {
                 lines.push(std::array::from_fn(|cell| {
-                    super::halves(line[cell / 2])[cell % 2]
+                    crate::histograms::halves(line[cell / 2])[cell % 2]
                 }));
                 occupied |= 1 << place;
             }
@@ -193,7 +199,8 @@ impl<T: Plain> MappedArray<T> {
         occupied
     }
 
-    /// A copy of the element. Each 8-byte word is read whole; the words may be moments apart.
+    /// A copy of the element. Each 8-byte word is read atomically; different words may be read at slightly different
+    /// moments.
     pub fn get(&self, index: usize) -> T {
         assert!(
             index < self.len,

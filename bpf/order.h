@@ -1,14 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * In which order were requests issued, against the order in which they started? Constant work per event. Plain C, so
- * that a test can replay sequences through it. Wants the types of wire.h, cell.h, add and add_alone.
+ * Compares the order of issues with the order of starts, with constant work per event. Plain C, so that a
+ * test can replay sequences through it. Needs the types of wire.h, cell.h, add and add_alone.
  *
- * Two CPUs that start at the same moment may get the same place: their order is undecided, and counted as kept.
+ * Two CPUs that start requests at the same moment may get the same sequence: their order is undefined, and
+ * counted as in order.
  */
 #ifndef IOSCHED_ORDER_H
 #define IOSCHED_ORDER_H
 
-/* 0 for 0, else the number of binary digits. */
+/* The sequence counters of a device. Starts and issues are on separate cache lines. */
+struct order_state {
+	__u32 started;
+	__u32 unused;
+	__u64 insert_end; /* the sector after the last start */
+	__u64 pad[14];
+	__u32 issued;
+	__u32 next_expected; /* the highest issued sequence, plus 1 */
+	__u64 issue_end;
+	__u32 run_ios;
+	__u32 run_kind; /* 0 none yet, 1 reads, 2 writes */
+	__u64 more_pad[13];
+};
+
+/* 0 for 0, otherwise the number of binary digits. */
 static __always_inline __u32 log2_cell(__u64 value)
 {
 	__u32 cell = value ? octave_of(value) + 1 : 0;
@@ -29,7 +44,7 @@ static __always_inline __u64 distance(__u64 a, __u64 b)
 	return a > b ? a - b : b - a;
 }
 
-/* A request starts at `sector`; returns its sequence. */
+/* A request starts at `sector`; returns its sequence number. */
 static __always_inline __u32 order_start(struct order_state *state, struct order_stats *stats, __u64 sector,
 					 __u32 bytes)
 {
@@ -47,7 +62,7 @@ static __always_inline __u32 order_start(struct order_state *state, struct order
 	return sequence;
 }
 
-/* A bio joined the end of a waiting request: what was asked for last ends further on. */
+/* A bio was merged at the end of a waiting request: move the end of the last start. */
 static __always_inline void order_merge(struct order_state *state, __u64 sector, __u32 bytes)
 {
 	if (state->insert_end == sector)
@@ -63,7 +78,7 @@ static __always_inline __u32 order_leave(struct order_state *state)
 	return place;
 }
 
-/* The request with that sequence is issued; `kind` is 1 for a read, 2 for a write. Returns its place. */
+/* The request with this sequence is issued; `kind` is 1 for a read, 2 for a write. Returns its place. */
 static __always_inline __u32 order_issue(struct order_state *state, struct order_stats *stats, __u32 sequence,
 					 __u32 kind, __u64 sector, __u32 bytes)
 {

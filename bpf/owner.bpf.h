@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Who asked for an I/O: known only where the bio is queued, remembered per thread, never read later. */
+/*
+ * Who submitted an I/O: known only in the submitter's context at Q, cached per thread, never looked up
+ * later.
+ */
 #ifndef IOSCHED_OWNER_BPF_H
 #define IOSCHED_OWNER_BPF_H
 
 /* Charge writeback to the process that dirtied the pages; set before the load. */
 const volatile bool with_writeback;
 
-/* Owner 0 is `other`: everyone for whom the table has no room. */
+/* Owner 0 is `other`: all owners for which the table has no room. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -23,8 +26,8 @@ struct {
 } owner_index SEC(".maps");
 
 /*
- * Indices not in use, filled by user space: 5.10 has no atomic add with a result. The lowest on top, and what was given
- * back: the first of them have histograms.
+ * Stack of free indices, filled by user space, because 5.10 has no atomic add that returns a value. Recycled
+ * indices and low ones are on top: the lowest indices have histograms.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_STACK);
@@ -32,23 +35,31 @@ struct {
 	__uint(value_size, sizeof(__u32));
 } free_owners SEC(".maps");
 
-enum { THREADS = 65536 };
-
 /*
- * The last bio that a thread queued, and whom its I/O is charged to. By the low bits of the thread's number: those
- * who share a place are told apart by `task`, and the owner by its token, stored with it in one word.
+ * The last bio that a thread queued, and the owner of its I/O. Indexed by the low bits of the PID: threads
+ * that share an entry are distinguished by `task`, and the owner by its token, which is stored with it in
+ * one word.
  */
 struct thread {
-	__u64 task; /* whose bio this is */
-	__u64 q_ns; /* 0 once a request has taken it */
-	__u64 sleeps; /* voluntary context switches at that moment */
+	__u64 task; /* the thread that queued the bio */
+	__u64 q_ns; /* 0 once a request has taken it over */
 	__u64 bio;
+	__u64 nowait_place; /* see place_on_disk; 0 if the bio may sleep */
 	__u64 owner; /* token << 32 | index */
-	__u64 last_g_ns; /* the request that it got last, and where that is in `inflight` */
-	__u64 last_bio; /* that it got it for; only where block_io_start is missing */
-	__u32 last_place;
-	__u32 is_beside; /* that was under way when it queued the bio; asked only where submitters sleep */
+	__u64 last_g_ns; /* G of the last request, whose index in `inflight` is last_place */
+	__u64 last_bio; /* its request was not seen yet; only without block_io_start */
+	__u32 last_place : 31;
+	__u32 is_beside : 1; /* that request was still in flight when the bio was queued */
+	__u32 switches; /* context switches when the bio was queued, see switches_of */
 };
+
+enum { VOLUNTARY_SHIFT = 16 };
+
+/* Low bits of both context switch counters, the voluntary one in the upper half. */
+static __always_inline __u32 switches_of(struct task_struct *task)
+{
+	return (__u32)FIELD(task, nvcsw) << VOLUNTARY_SHIFT | (__u16)FIELD(task, nivcsw);
+}
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -57,7 +68,7 @@ struct {
 	__type(value, struct thread);
 } threads SEC(".maps");
 
-/* Who dirtied an inode last. */
+/* The process that last dirtied an inode. */
 struct dirtier {
 	__u64 start_ns;
 	__u32 tgid;
@@ -67,7 +78,7 @@ struct dirtier {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1); /* set before the load, if wanted */
+	__uint(max_entries, 1); /* set before the load, if used */
 	__type(key, __u64);
 	__type(value, struct dirtier);
 } dirtiers SEC(".maps");
@@ -78,7 +89,7 @@ static __always_inline void copy_words(void *to, const void *from, __u32 bytes)
 		((__u64 *)to)[word] = ((const __u64 *)from)[word];
 }
 
-/* The name of the process, which is its first thread's. */
+/* The name of the process, which is that of its first thread. */
 static __always_inline void read_comm(struct task_struct *task, char *comm)
 {
 	if (has_task_btf) {
@@ -116,7 +127,7 @@ static __noinline __u32 new_owner(struct owner_key *key)
 	if (owner)
 		owner->key = *key;
 	if (bpf_map_update_elem(&owner_index, key, &index, BPF_NOEXIST)) {
-		/* Another thread of the process was first. */
+		/* Another thread of the process was faster. */
 		__u32 *winner = bpf_map_lookup_elem(&owner_index, key);
 
 		if (owner)
@@ -127,7 +138,7 @@ static __noinline __u32 new_owner(struct owner_key *key)
 	return index;
 }
 
-/* What a bio and the current thread say of the owner. */
+/* The owner of a bio, collected from the bio and the current thread. */
 struct asker {
 	struct owner_key key;
 	char name[COMM_BYTES];
@@ -135,8 +146,8 @@ struct asker {
 };
 
 /*
- * A journal's thread writes the data of files for others before it commits. What it commits is its own, though its pages
- * belong to an inode, too: the disk's, or one that the file system made for itself.
+ * A journal thread writes file data for others before it commits. The commit itself is its own I/O, although
+ * those pages belong to an inode too: that of the disk, or an internal one of the file system.
  */
 static __always_inline void ask_dirtier(struct asker *asker, struct task_struct *task, struct bio *bio)
 {
@@ -157,7 +168,7 @@ static __always_inline void ask_work(struct asker *asker, struct task_struct *ta
 
 	read_work_name(task, (char *)words, sizeof(words));
 	if (!words[0])
-		return; /* not to be had: the thread stands for itself */
+		return; /* not readable: charge the thread itself */
 	asker->key.kind = OWNER_WORKQUEUE;
 	asker->key.tgid = 0;
 	asker->key.start_ns = mix(mix(1, words[0]), words[1]);
@@ -175,7 +186,7 @@ static __always_inline __u32 index_of(struct asker *asker, struct task_struct *t
 	owner = index ? bpf_map_lookup_elem(&owners, &index) : 0;
 	if (!owner)
 		return 0;
-	/* Again after exec, which keeps the process and changes its name. */
+	/* Needed again after exec, which keeps the process and changes its name. */
 	if (asker->key.kind == OWNER_PROCESS || asker->key.kind == OWNER_KERNEL_THREAD)
 		read_comm(task, owner->comm);
 	else
@@ -198,7 +209,10 @@ static __always_inline struct thread *thread_of(struct task_struct *task)
 	return bpf_map_lookup_elem(&threads, &key);
 }
 
-/* Remembers the owner under a token made from what the owner depends on. A token of 0 is never, nor is `other`. */
+/*
+ * Caches the owner under a token made from everything that determines the owner. Token 0 and `other` are not
+ * cached.
+ */
 static __always_inline __u32 remember(struct thread *thread, __u64 token, __u32 index)
 {
 	if (token && index)
@@ -213,7 +227,7 @@ static __always_inline __u64 token_of(__u64 who, struct task_struct *task, const
 	return mix(who, ((__u64)FIELD(task, pid) << 16) + queue->target.slot) >> 32;
 }
 
-/* A thread that serves others: a workqueue's, and any of the kernel's when writeback is followed up. */
+/* A thread that works for others: a workqueue's, or any kernel thread if writeback is attributed. */
 static __noinline __u32 owner_of_served(struct thread *thread, const struct queue *queue, struct bio *bio)
 {
 	struct task_struct *task = current_task();
@@ -242,7 +256,7 @@ static __noinline __u32 owner_of_served(struct thread *thread, const struct queu
 	return remember(thread, token, index_of(&asker, task));
 }
 
-/* The slow way, taken at a thread's first I/O on a device, after exec, and when it changes the cgroup. */
+/* Slow path: at a thread's first I/O on a device, after exec, and after a change of cgroup. */
 static __noinline __u32 owner_of_itself(struct thread *thread, const struct queue *queue, struct bio *bio,
 					__u64 token)
 {
@@ -260,7 +274,7 @@ static __noinline __u32 owner_of_itself(struct thread *thread, const struct queu
 	return remember(thread, token, index_of(&asker, task));
 }
 
-/* Whom the I/O of `bio` is charged to, for which the current thread asks. */
+/* The owner of `bio`, which the current thread submits. */
 static __always_inline __u32 owner_of(struct task_struct *task, struct thread *thread,
 				      const struct queue *queue, struct bio *bio)
 {
@@ -273,6 +287,27 @@ static __always_inline __u32 owner_of(struct task_struct *task, struct thread *t
 	if (token && thread->owner >> 32 == token)
 		return (__u32)thread->owner;
 	return owner_of_itself(thread, queue, bio, token);
+}
+
+/* The current thread dirties a page of the inode. */
+static __always_inline int dirtied(struct address_space *mapping)
+{
+	struct task_struct *task = current_task();
+	struct dirtier dirtier = {};
+	struct dirtier *known;
+	__u64 inode;
+
+	if (!mapping)
+		return 0;
+	inode = (__u64)mapping->host;
+	dirtier.tgid = FIELD(task, tgid);
+	dirtier.start_ns = leader_start_ns(task);
+	known = bpf_map_lookup_elem(&dirtiers, &inode);
+	if (known && known->tgid == dirtier.tgid && known->start_ns == dirtier.start_ns)
+		return 0;
+	read_comm(task, dirtier.comm);
+	bpf_map_update_elem(&dirtiers, &inode, &dirtier, 0);
+	return 0;
 }
 
 #endif

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Kernels without block_io_start. block_getrq is at the same moment, and knows the bio and not the request: what the
- * submitter knew is kept by the bio until the request is seen, at its insert or issue. By then the thread may have
- * queued others, or another one may be there: a plug hands over many at a time, a write with a flush comes from a
- * worker.
+ * Kernels without block_io_start. block_getrq fires at the same moment but has the bio and not the request:
+ * what the submitter knows is stored under the bio until the request is first seen, at its insert or issue.
+ * By then the thread may have queued other bios, or another thread may be running: a plug is flushed with
+ * many requests at once, and a write with a flush is issued by a worker.
  */
 #ifndef IOSCHED_PENDING_BPF_H
 #define IOSCHED_PENDING_BPF_H
 
-SEC("tp_btf/block_getrq")
-int block_getrq(__u64 *ctx)
+static __always_inline int granted(struct bio *bio)
 {
-	struct bio *bio = argument(ctx, getrq_arg);
 	struct queue *queue = queue_of_bio(bio);
 	struct pending pending = {};
 	struct thread *thread;
@@ -35,9 +33,12 @@ int block_getrq(__u64 *ctx)
 	return 0;
 }
 
-enum { FRONT_MERGES = 8 }; /* that are looked past */
+enum { FRONT_MERGES = 8 }; /* bios that were merged in front of the first one */
 
-/* The bio that the request was got for: others may have joined in front of it. 0 if it was not seen. */
+/*
+ * The bio for which the request was allocated: others may have been merged in front of it. 0 if it was not
+ * seen.
+ */
 static __noinline __u64 pending_bio_of(struct request *rq)
 {
 	struct bio *bio = rq->bio;
@@ -56,7 +57,7 @@ static __noinline __u64 pending_bio_of(struct request *rq)
 	return 0;
 }
 
-/* At the first sight of a request. False if nothing is known of it. */
+/* Called where a request is first seen. False if its bio is unknown. */
 static __always_inline bool start_pending(struct queue *queue, struct request *rq)
 {
 	__u64 key = pending_bio_of(rq);
@@ -68,8 +69,10 @@ static __always_inline bool start_pending(struct queue *queue, struct request *r
 		return false;
 	place = begin(queue, rq, &pending->grant);
 	thread = bpf_map_lookup_elem(&threads, &pending->thread);
-	if (thread && thread->last_bio == key)
+	if (thread && thread->last_bio == key) {
 		thread->last_place = place;
+		thread->last_bio = 0;
+	}
 	bpf_map_delete_elem(&pendings, &key);
 	return place != NO_PLACE;
 }

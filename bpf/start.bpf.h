@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* G: a request begins, with what its submitter knows. */
+/* G: a request starts, with the data that only its submitter knows. */
 #ifndef IOSCHED_START_BPF_H
 #define IOSCHED_START_BPF_H
 
@@ -13,12 +13,12 @@ static __always_inline void classify(struct inflight *state, __u32 opf)
 		if (opf & REQ_PREFLUSH) {
 			state->flags |= STATE_PREFLUSH;
 			if (!state->bytes)
-				state->op = OP_FLUSH; /* an empty flush: what fsync waits for */
+				state->op = OP_FLUSH; /* an empty flush, as from fsync */
 		}
 	}
 }
 
-/* Its place in `inflight`; NO_PLACE where it has none. */
+/* Its index in `inflight`, or NO_PLACE. */
 static __always_inline __u32 begin(struct queue *queue, struct request *rq, const struct grant *grant)
 {
 	__u32 place = place_of(queue, rq);
@@ -26,7 +26,7 @@ static __always_inline __u32 begin(struct queue *queue, struct request *rq, cons
 	struct device_stats *device;
 
 	if (!state)
-		return NO_PLACE; /* counted as lost at its end */
+		return NO_PLACE; /* counted as lost at its completion */
 	if (state->request) {
 		device = device_of(queue);
 		if (device)
@@ -56,7 +56,7 @@ static __always_inline __u32 begin(struct queue *queue, struct request *rq, cons
 	return place;
 }
 
-/* By its submitter, at block_io_start. */
+/* In the submitter's context, at block_io_start. */
 static __always_inline void start(struct queue *queue, struct request *rq)
 {
 	struct grant grant = {.opf = rq->cmd_flags};

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* From the bio that a thread queued (Q) to the request that it got for it (G): all that only the submitter knows. */
+/* From the bio that a thread queued (Q) to its request (G): the data that only the submitter knows. */
 #ifndef IOSCHED_SUBMIT_BPF_H
 #define IOSCHED_SUBMIT_BPF_H
 
 /*
- * A bio that must not sleep (REQ_NOWAIT) and finds no tag free fails, and a worker thread of io_uring queues another
- * one for the same I/O. It was asked for when the first one was: found again by what both have in common.
+ * A bio with REQ_NOWAIT that finds no free tag fails, and a worker thread of io_uring queues another bio for
+ * the same I/O. The second one inherits Q and A of the first, which is found by disk, operation and sector.
+ * The failure becomes visible when the first thread queues its next bio or hands the I/O over, without a
+ * request for the failed bio.
  */
 struct nowait_key {
-	__u64 sector;
-	__u32 tgid;
-	__u16 slot;
-	__u16 op;
+	__u64 place; /* see place_on_disk */
+	__u64 tgid;
 };
 
 struct attempt {
@@ -26,53 +26,67 @@ struct {
 	__type(value, struct attempt);
 } nowait_failures SEC(".maps");
 
-enum { ALWAYS_SLEPT = -1 }; /* for thread.sleeps: G is not Q, though the thread did not sleep in between */
+enum { RESUMED = -1 }; /* for thread.last_g_ns: the wait from Q to G is another thread's */
 
-/* What a submitter knows when it has its request. */
+/* What a submitter knows when it has allocated a request. */
 struct grant {
 	__u64 q_ns; /* 0: the bio was not seen */
 	__u64 g_ns;
 	__u64 a_ns;
 	__u32 owner;
 	__u32 sequence; /* if it is ordered */
-	__u32 opf; /* the bio's, which the request does not keep */
+	__u32 opf; /* of the bio; the request does not keep all flags */
 	__u32 is_ordered;
 };
 
-static __always_inline struct nowait_key nowait_key_of(struct task_struct *task, const struct queue *queue,
-						       struct bio *bio)
+/* Disk, operation and sector hashed to one word, never 0. */
+static __always_inline __u64 place_on_disk(const struct queue *queue, struct bio *bio)
 {
-	struct nowait_key key = {.sector = bio->bi_iter.bi_sector,
-				 .tgid = FIELD(task, tgid),
-				 .slot = queue->target.slot,
-				 .op = bio->bi_opf & REQ_OP_MASK};
-	return key;
+	__u64 what = (__u64)queue->target.slot << 8 | (bio->bi_opf & REQ_OP_MASK);
+
+	return mix(mix(1, what), bio->bi_iter.bi_sector) | 1;
 }
 
-static __always_inline void remember_failure(struct task_struct *task, struct thread *thread,
-					     const struct queue *queue, struct bio *bio)
+static __noinline int remember_failure(struct thread *thread)
 {
-	struct nowait_key key = nowait_key_of(task, queue, bio);
-	struct attempt attempt = {.q_ns = thread->q_ns, .a_ns = with_asked ? asked_ns_of(task) : 0};
+	struct task_struct *task = current_task();
+	struct nowait_key key = {.tgid = FIELD(task, tgid)};
+	struct attempt attempt = {.a_ns = with_asked ? asked_ns_of(task) : 0};
 
+	if (!thread || thread->task != (__u64)task)
+		return 0;
+	key.place = thread->nowait_place;
+	attempt.q_ns = thread->q_ns;
+	thread->q_ns = 0;
 	bpf_map_update_elem(&nowait_failures, &key, &attempt, 0);
+	return 0;
 }
 
-/* Another attempt has the Q and the A of the first one. False if this is the first. */
+/* The last bio of the thread neither got a request nor was merged: with REQ_NOWAIT it has failed. */
+static __always_inline void settle(struct thread *thread)
+{
+	if (thread->q_ns && thread->nowait_place)
+		remember_failure(thread);
+}
+
+/* A later attempt inherits Q and A of the first one. False if this is the first. */
 static __noinline bool resume_attempt(const struct queue *queue, struct thread *thread, struct bio *bio)
 {
 	struct task_struct *task = current_task();
-	struct nowait_key key;
+	struct nowait_key key = {.tgid = FIELD(task, tgid)};
+	struct device_stats *device;
 	struct attempt *first;
 
 	if (!queue || !thread)
 		return false;
-	key = nowait_key_of(task, queue, bio);
+	key.place = place_on_disk(queue, bio);
 	first = bpf_map_lookup_elem(&nowait_failures, &key);
-	if (!first)
+	device = device_of(queue);
+	if (!first || !device)
 		return false;
+	add(&device->nowait_retries, 1);
 	thread->q_ns = first->q_ns;
-	thread->sleeps = ALWAYS_SLEPT;
+	thread->last_g_ns = RESUMED;
 	if (with_asked)
 		set_asked_ns(task, first->a_ns);
 	bpf_map_delete_elem(&nowait_failures, &key);
@@ -82,52 +96,41 @@ static __noinline bool resume_attempt(const struct queue *queue, struct thread *
 struct pending {
 	struct grant grant;
 	__u64 sector;
-	__u32 thread; /* its place */
+	__u32 thread; /* index in `threads` */
 	__u32 unused;
 };
 
-/* By the bio: what becomes of it until its request is seen. Where block_io_start is missing; see pending.bpf.h. */
+/* By bio: its data until its request is seen. Only without block_io_start; see pending.bpf.h. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1); /* set before the load, where needed */
+	__uint(max_entries, 1); /* set before the load, if used */
 	__type(key, __u64);
 	__type(value, struct pending);
 } pendings SEC(".maps");
 
-/* The request that the thread got last is not done. */
+/* Whether the last request of the thread is still in flight. */
 static __always_inline bool is_under_way(const struct thread *thread)
 {
 	struct inflight *state = state_at(thread->last_place);
 
 	if (state && state->request && state->g_ns == thread->last_g_ns)
 		return true;
-	return !has_io_start && bpf_map_lookup_elem(&pendings, &thread->last_bio);
-}
-
-enum { SCARCE_NS = 1000000000 }; /* for so long after a submitter slept it is watched who does */
-
-static __always_inline void note_company(const struct queue *queue, struct thread *thread)
-{
-	thread->is_beside = thread->q_ns - queue->slept_ns < SCARCE_NS && is_under_way(thread);
+	return !has_io_start && thread->last_bio && bpf_map_lookup_elem(&pendings, &thread->last_bio);
 }
 
 /*
- * A thread that has I/O under way and stands still for a request of the next: the I/Os that it would ask for meanwhile
- * are in no queue wait. Called only where it slept.
+ * A thread with other I/O in flight was blocked until it got a request: the I/O that it could not submit
+ * meanwhile appears in no queue wait. Called only if the thread slept voluntarily.
  */
-static __always_inline void count_stall(struct queue *queue, const struct thread *thread, __u32 index,
+static __always_inline void count_stall(const struct queue *queue, const struct thread *thread, __u32 index,
 					const struct grant *grant)
 {
-	/* The parts of a bio that was split have one Q. */
+	/* All parts of a split bio have the same Q. */
 	__u64 since = thread->last_g_ns > grant->q_ns ? thread->last_g_ns : grant->q_ns;
 	struct device_stats *device;
 	struct owner *owner;
 
-	if (thread->sleeps == (__u64)ALWAYS_SLEPT || grant->g_ns <= since)
-		return;
-	if (grant->g_ns - queue->slept_ns > SCARCE_NS / 4)
-		queue->slept_ns = grant->g_ns;
-	if (!thread->is_beside)
+	if (!thread->is_beside || grant->g_ns <= since)
 		return;
 	device = device_of(queue);
 	owner = bpf_map_lookup_elem(&owners, &index);
@@ -137,8 +140,9 @@ static __always_inline void count_stall(struct queue *queue, const struct thread
 		add(&owner->stalled_ns, grant->g_ns - since);
 }
 
-/* G, in the submitter. */
-static __always_inline struct thread *take_grant(struct queue *queue, struct bio *bio, struct grant *grant)
+/* G, in the submitter's context. */
+static __always_inline struct thread *take_grant(const struct queue *queue, struct bio *bio,
+						 struct grant *grant)
 {
 	struct task_struct *task = current_task();
 	struct thread *thread = thread_of(task);
@@ -146,24 +150,74 @@ static __always_inline struct thread *take_grant(struct queue *queue, struct bio
 	if (!thread)
 		return 0;
 	grant->owner = owner_of(task, thread, queue, bio);
-	/* A bio that was split makes several requests; the original bio is the last of them. */
 	if (thread->q_ns && thread->task == (__u64)task) {
+		/* A split bio becomes several requests; the last of them contains the original bio. */
+		bool is_last = thread->bio == (__u64)bio;
+		__u32 switches = switches_of(task);
+
 		grant->q_ns = thread->q_ns;
 		grant->a_ns = with_asked ? asked_ns_of(task) : 0;
-		/* Did not sleep since: the request came at once, and one clock read is saved. */
-		if (thread->sleeps == FIELD(task, nvcsw)) {
+		/*
+		 * The first request, and no context switch since Q: it was allocated at once, and a clock
+		 * read is saved.
+		 */
+		if (is_last && thread->switches == switches && thread->last_g_ns < thread->q_ns) {
 			grant->g_ns = grant->q_ns;
 		} else {
 			grant->g_ns = bpf_ktime_get_ns();
-			count_stall(queue, thread, grant->owner, grant);
+			if ((thread->switches ^ switches) >> VOLUNTARY_SHIFT)
+				count_stall(queue, thread, grant->owner, grant);
+			thread->switches = switches;
 		}
-		if (thread->bio == (__u64)bio)
+		if (is_last)
 			thread->q_ns = 0;
 	} else {
 		grant->g_ns = bpf_ktime_get_ns();
 	}
 	thread->last_g_ns = grant->g_ns;
 	return thread;
+}
+
+/* Q, in the submitter's context; reads the clock. */
+static __always_inline int queued(struct bio *bio)
+{
+	struct queue *queue = queue_of_bio(bio);
+	struct task_struct *task;
+	struct thread *thread;
+	__u32 flags;
+
+	if (!queue)
+		return 0;
+	task = current_task();
+	thread = thread_of(task);
+	if (!thread)
+		return 0;
+	flags = FIELD(task, flags);
+	settle(thread);
+	thread->task = (__u64)task;
+	thread->bio = (__u64)bio;
+	thread->nowait_place = bio->bi_opf & REQ_NOWAIT ? place_on_disk(queue, bio) : 0;
+	thread->switches = switches_of(task);
+	thread->q_ns = bpf_ktime_get_ns();
+	thread->is_beside = is_under_way(thread);
+	if (flags & PF_IO_WORKER && resume_attempt(queue, thread, bio))
+		return 0;
+	if (with_asked)
+		note_asked(task, flags);
+	return 0;
+}
+
+/* A worker thread will queue the bio, or another one for the same I/O, in place of this thread. */
+static __always_inline int handed_to_worker(__u64 request)
+{
+	struct task_struct *task = current_task();
+	struct thread *thread = thread_of(task);
+
+	if (thread)
+		settle(thread);
+	if (with_asked)
+		hand_over(task, request);
+	return 0;
 }
 
 #endif

@@ -9,31 +9,43 @@ use crate::{Target, Tracer, inflight};
 /// What has moved since is believed.
 const WHILE_NS: u64 = 1_000_000;
 
+#[derive(Default)]
+pub struct UnderWay {
+    pub requests: Vec<inflight>,
+    /// Entries of requests that are over, though no program saw their end. Each is counted as evicted when its tag is used
+    /// again: the sum of both never falls.
+    pub ended_unseen: u64,
+}
+
 impl Tracer {
-    /// The requests under way on the device at `now_ns`.
-    pub fn under_way(&self, slot: usize, now_ns: u64) -> Vec<inflight> {
+    /// What the entries of the device say at `now_ns`.
+    pub fn under_way(&self, slot: usize, now_ns: u64) -> UnderWay {
         let moved_ns = |state: &inflight| {
-            let moments = [state.q_ns, state.g_ns, state.d_ns, state.mark_ns];
+            let moments = [state.q_ns, state.g_ns, state.d_ns, state.event_ns];
             moments.into_iter().max().unwrap_or(0)
         };
         let queue = self.queue(slot).map_or(0, |(_, queue)| queue.address);
         let first = self.inflight_base(slot);
-        let mut under_way = Vec::new();
+        let mut found = UnderWay::default();
         for place in 0..self.inflight_elements(slot) {
             let mut state = self.inflight.get(first + place);
             let is_old = now_ns.saturating_sub(moved_ns(&state)) > WHILE_NS;
             if state.request != 0 && is_old {
                 let tag = tag_at(&self.config.targets[slot], place);
-                if !self.is_in_use(state.request, queue, tag) {
+                let is_in_use = self.is_in_use(state.request, queue, tag);
+                let moved_at_ns = moved_ns(&state);
+                state = self.inflight.get(first + place); // it may have ended meanwhile
+                if !is_in_use {
+                    let is_left = state.request != 0 && moved_ns(&state) == moved_at_ns;
+                    found.ended_unseen += u64::from(is_left);
                     continue;
                 }
-                state = self.inflight.get(first + place); // it may have ended meanwhile
             }
             if state.request != 0 {
-                under_way.push(state);
+                found.requests.push(state);
             }
         }
-        under_way
+        found
     }
 
     /// See bpf/under_way.bpf.h. What cannot be found out is taken for granted.
@@ -41,8 +53,8 @@ impl Tracer {
         if !self.abilities.may_copy {
             return true;
         }
-        let tag = tag.map_or(-1, i64::from);
-        let mut arguments: Vec<u8> = [request, queue, tag.cast_unsigned()]
+        let tag_plus_1 = tag.map_or(0, |tag| u64::from(tag) + 1);
+        let mut arguments: Vec<u8> = [request, queue, tag_plus_1]
             .iter()
             .flat_map(|word| word.to_ne_bytes())
             .collect();

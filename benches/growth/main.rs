@@ -1,7 +1,7 @@
-//! How the cost of watching grows with the processes and the devices that are watched: nanoseconds of BPF per I/O, and
-//! what user space takes to read everything. Needs root and a C compiler. Times are of this machine; read the ratios.
+//! How the overhead grows with the number of processes and devices: nanoseconds of BPF per I/O, and the time that
+//! user space needs to read everything. Needs root and a C compiler. Times depend on the machine; compare the ratios.
 
-#[allow(dead_code)] // the other bench asks for more
+#[allow(dead_code)] // the other bench uses more of it
 #[path = "../overhead/disk.rs"]
 mod disk;
 #[allow(dead_code)]
@@ -13,11 +13,11 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use iosched::device::Device;
 use iosched::failure::{self, Failure};
 use iosched::interrupt;
-use iosched::probe::{Detail, Probe};
-use iosched::snapshot::Interval;
+use iosched::machine::device::Device;
+use iosched::measure::probe::{Detail, Probe};
+use iosched::measure::snapshot::Interval;
 use rustix::time::{ClockId, clock_gettime};
 
 use disk::Disk;
@@ -35,7 +35,7 @@ const CASES: [(u32, usize, bool); 8] = [
     (500, 8, false),
 ];
 const SECONDS: u32 = 4;
-/// Before each look: time for the load to take the caches.
+/// Before each snapshot: the load uses the caches meanwhile.
 const PAUSE: Duration = Duration::from_millis(125);
 
 fn main() -> ExitCode {
@@ -74,11 +74,11 @@ fn run() -> Result<()> {
         println!("{processes:9}  {devices:7}  {stages:>6}  {row}");
     }
     println!(
-        "stages    of the processes: all, or (-) Q2D and D2C\n\
-         ns/IO     of the BPF programs, over the reads of all processes; the statistics' own clock is in it\n\
-         owners    that did something in the interval\n\
-         counters  median time of user space to read all counters; snapshot: with the histograms; interval: to subtract two\n\
-         memory    of the kernel, fixed at the attach"
+        "stages    stages of the processes: all, or (-) only Q2D and D2C\n\
+         ns/IO     run time of the BPF programs per read, including the cost of the kernel's statistics\n\
+         owners    owners with activity in the interval\n\
+         counters  median time of user space to read all counters; snapshot: with histograms; interval: to subtract two\n\
+         memory    kernel memory, fixed at the attach"
     );
     Ok(())
 }
@@ -146,7 +146,7 @@ fn case(
     drop(on);
     let reads: u64 = String::from_utf8_lossy(&output.stdout).trim().parse()?;
     let run_ns = probe.run_time_ns()?;
-    // Those while all were at work.
+    // Snapshots taken while all processes ran.
     let most = looks.iter().map(|look| look.owners).max().unwrap_or(0);
     looks.retain(|look| look.owners * 10 >= most * 9);
     let median_ms = |time: fn(&Look) -> u64| median_ms(looks.iter().map(time).collect());
@@ -167,7 +167,7 @@ struct Look {
     interval_ns: u64,
 }
 
-/// CPU time of this thread: the readers take the CPUs away in between.
+/// CPU time of this thread: the readers also use the CPUs meanwhile.
 fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<(u64, T)> {
     let start = cpu_ns();
     let result = work()?;

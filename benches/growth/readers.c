@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * readers PROCESSES SECONDS DEVICE...: so many processes read 4 KiB at random places with O_DIRECT, each on one of the
- * devices, all at once and so long. Writes the sum of their reads.
+ * readers PROCESSES SECONDS DEVICE...: this many processes read 4 KiB at random positions with O_DIRECT, each on one of
+ * the devices, for this long, all at the same time. Prints the sum of their reads.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -17,7 +17,7 @@ struct shared {
 	unsigned long long reads;
 };
 
-/* `gate` is the end of a pipe that is closed when all are there. */
+/* `gate` is the read end of a pipe that is closed when all processes have started. */
 static void read_until_stopped(struct shared *shared, int gate, const char *device, unsigned int seed)
 {
 	int file = open(device, O_RDONLY | O_DIRECT);

@@ -1,4 +1,4 @@
-//! A loop device of our own over a file in memory, gone when dropped.
+//! A loop device on a file in memory; removed when dropped.
 
 use std::fs::{self, Permissions};
 use std::os::fd::AsFd;
@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
-use iosched::scratch::loop_device;
+use iosched::machine::loop_device;
 use rustix::fs::FallocateFlags;
 use tempfile::NamedTempFile;
 
@@ -25,7 +25,7 @@ impl Disk {
             .permissions(Permissions::from_mode(0o600))
             .tempfile_in(DIRECTORY)
             .with_context(|| format!("making a file in {DIRECTORY}"))?;
-        // Holes would be read faster than memory.
+        // Holes would be read faster than data.
         rustix::fs::fallocate(file.as_file(), FallocateFlags::empty(), 0, BYTES)
             .with_context(|| format!("reserving {BYTES} bytes in {DIRECTORY}"))?;
         let _lock = loop_device::lock();
@@ -34,7 +34,7 @@ impl Disk {
             name: loop_device::name(number),
             file,
         };
-        loop_device::attach(number, disk.file.as_file().as_fd(), false)?;
+        loop_device::attach(number, disk.file.as_file().as_fd(), (0, 0), false)?;
         Ok(disk)
     }
 
@@ -42,7 +42,7 @@ impl Disk {
         PathBuf::from("/dev").join(&self.name)
     }
 
-    /// The device is new and ours: there is nothing to put back.
+    /// The device is new, so nothing has to be restored.
     pub fn switch(&self, scheduler: &str) -> Result<()> {
         let path = format!("/sys/block/{}/queue/scheduler", self.name);
         fs::write(&path, scheduler).with_context(|| format!("writing {scheduler} to {path}"))?;

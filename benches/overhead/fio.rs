@@ -14,7 +14,7 @@ pub struct Outcome {
     pub ios: u64,
 }
 
-/// Kills what is still running when the way out is an error.
+/// Kills fio if an error ends this early.
 struct Running(Child);
 
 impl Drop for Running {

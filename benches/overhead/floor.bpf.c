@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The least that a measurement from bio to completion costs: its four programs, empty but for the three clock reads. */
+/* The minimum cost of a measurement from bio to completion: its four programs with only three clock reads. */
 #define SEC(name) __attribute__((section(name), used))
 
 static unsigned long long (*const ktime_get_ns)(void) = (void *)5;

@@ -1,4 +1,4 @@
-//! The floor: programs that do nothing but read the clock, held by a process of their own as any tracer.
+//! The floor: programs that only read the clock, held by a separate process like any tracer.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, anyhow, ensure};
 use libbpf_rs::ObjectBuilder;
 
-/// Compiles the programs, loads and attaches them, and waits for a signal.
+/// Compiles, loads and attaches the programs, and waits for a signal.
 pub fn hold() -> Result<()> {
     let directory = tempfile::tempdir()?;
     let object = directory.path().join("floor.o");

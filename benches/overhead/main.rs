@@ -1,9 +1,9 @@
-//! What watching costs: fio's IOPS on a loop device over memory with and without `iosched stat` and its peers
-//! attached, and the nanoseconds that their BPF programs take of each I/O. Needs root, fio and bpftool.
+//! Overhead of watching: fio's IOPS on a loop device on memory with and without `iosched stat` and its peers
+//! attached, and the nanoseconds per I/O of their BPF programs. Needs root, fio and bpftool.
 //!
-//! Promises: all variants take turns within each round, in random order, and are compared with the same round's
-//! baseline only; a peer that cannot run is listed with its reason and never as a number; the loop device, its
-//! file, the tracers and `kernel.bpf_stats_enabled` are put back at every end but SIGKILL.
+//! All variants run interleaved within each round, in random order, and are compared only with the baseline of the
+//! same round. A peer that cannot run is listed with its reason and never as a number. The loop device, its file, the
+//! tracers and `kernel.bpf_stats_enabled` are restored at every end except SIGKILL.
 //!
 //! `cargo build --release -p iosched-tui && cargo bench --bench overhead -- --json raw.json`
 
@@ -34,41 +34,44 @@ use record::{CannotRun, Record, Slice};
 use tracer::{Tracer, Variant};
 
 const SCHEDULERS: [&str; 2] = ["none", "mq-deadline"];
-/// Two in each round: their ratio to each other is the noise that every other ratio carries too.
+/// Two per round: the ratio between them is the noise of every other ratio.
 const BASELINES: [&str; 2] = ["nothing A", "nothing B"];
 const SLICE: Duration = Duration::from_secs(1);
 const SLICE_WITH_STATISTICS: Duration = Duration::from_millis(500);
-/// No round is begun that would end after this.
+/// No round starts that would end after this.
 const BUDGET: Duration = Duration::from_secs(350);
 
 #[derive(Parser)]
-#[command(name = "overhead", about = "The cost of watching, measured in turns")]
+#[command(
+    name = "overhead",
+    about = "The overhead of watching, measured in interleaved rounds"
+)]
 struct Arguments {
-    /// Rounds; fewer are run when six minutes do not suffice
+    /// Number of rounds; fewer if six minutes are not enough
     #[arg(long, env = "ROUNDS", default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// Write the raw numbers of every slice there
+    /// Write the raw numbers of every slice to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// The binary under test [default: beside this one's profile directory]
+    /// The binary to measure [default: the one in this profile's directory]
     #[arg(long, value_name = "PATH")]
     iosched: Option<PathBuf>,
-    /// Another build of iosched, to be compared in the same rounds
+    /// Another build of iosched, compared in the same rounds
     #[arg(long, value_name = "NAME=PATH", value_parser = named_path)]
     also: Vec<(String, PathBuf)>,
-    /// Hold the programs of the floor attached; for this bench itself
+    /// Hold the floor's programs attached; used by this bench itself
     #[arg(long, hide = true)]
     hold_floor: bool,
-    /// Leave the peers out
+    /// Do not measure the peers
     #[arg(long)]
     no_peers: bool,
-    /// Given by `cargo bench`; without it, as in `cargo test --benches`, nothing is run
+    /// Passed by `cargo bench`; without it, as in `cargo test --benches`, nothing runs
     #[arg(long, hide = true)]
     bench: bool,
 }
 
 fn named_path(text: &str) -> Result<(String, PathBuf), String> {
-    let (name, path) = text.split_once('=').ok_or("NAME=PATH is needed")?;
+    let (name, path) = text.split_once('=').ok_or("give NAME=PATH")?;
     Ok((name.to_owned(), path.into()))
 }
 
@@ -113,7 +116,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     let mut longest = Duration::ZERO;
     for round in 1..=arguments.rounds {
         if begin.elapsed() + longest > BUDGET {
-            eprintln!("overhead: out of time, {} rounds run", round - 1);
+            eprintln!("overhead: time limit reached after {} rounds", round - 1);
             break;
         }
         let start = Instant::now();
@@ -162,7 +165,7 @@ fn variants(arguments: &Arguments, device: &str) -> Result<Vec<Variant>> {
     Ok(variants)
 }
 
-/// This runs as `target/PROFILE/deps/overhead-HASH`; the other is `target/PROFILE/iosched`.
+/// This binary is `target/PROFILE/deps/overhead-HASH`; the other is `target/PROFILE/iosched`.
 fn beside_this_binary() -> Result<PathBuf> {
     let this = std::env::current_exe().context("finding this binary")?;
     let profile = this.parent().and_then(|deps| deps.parent());
@@ -180,7 +183,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Leaves out, with its reason, what does not run here.
+    /// A variant that does not run here is removed, with its reason.
     fn try_all(&mut self) -> Result<()> {
         for variant in self.variants.clone() {
             if let Err(reason) = self.measure(&variant, 0, SCHEDULERS[0])? {
@@ -221,7 +224,7 @@ impl Bench {
         Ok(())
     }
 
-    /// What has failed once has no ratio: its other rounds may have been half attached too.
+    /// A variant that failed once has no ratio, because its other rounds may have been incomplete, too.
     fn withdraw(&mut self, variant: &Variant, reason: String) -> Result<()> {
         if variant.is_under_test {
             return Err(Failure::runtime(
@@ -243,7 +246,8 @@ impl Bench {
         failed.any(|failed| failed.variant == variant.name)
     }
 
-    /// Attached: a slice for its IOPS, then one for its programs' times. The inner error is the variant's own.
+    /// With the tracer attached: a slice for the IOPS, then one for the programs' times. The inner error is the
+    /// variant's own.
     fn measure(
         &mut self,
         variant: &Variant,
@@ -266,7 +270,7 @@ impl Bench {
         if let Err(reason) = tracer.stop() {
             return Ok(Err(reason));
         }
-        // Each I/O passes an issue and a completion; less than one run an I/O is a tool that misses most of them.
+        // Each I/O passes an issue and a completion; a tool with fewer than one run per I/O misses most of them.
         let runs = counted.runs();
         if runs < counted.ios {
             return Ok(Err(format!(

@@ -1,4 +1,4 @@
-//! The kernel's own account of BPF programs: how often they ran, and how long.
+//! The kernel's statistics of BPF programs: number of runs and run time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,12 +9,12 @@ use serde_json::Value;
 
 const SWITCH: &str = "/proc/sys/kernel/bpf_stats_enabled";
 
-/// `kernel.bpf_stats_enabled`, off unless asked for, and as it was once dropped.
+/// `kernel.bpf_stats_enabled`: off by default; restored when dropped.
 pub struct Statistics {
     original: String,
 }
 
-/// On as long as this lives.
+/// The statistics are on while this lives.
 pub struct On;
 
 impl Statistics {
@@ -25,7 +25,7 @@ impl Statistics {
         Ok(statistics)
     }
 
-    #[allow(clippy::unused_self)] // only what remembers the original may change it
+    #[allow(clippy::unused_self)] // only the owner of the original value may change it
     pub fn on(&self) -> Result<On> {
         write("1")?;
         Ok(On)
@@ -61,7 +61,7 @@ pub struct Account {
     pub runs: u64,
 }
 
-/// Programs now loaded, by id.
+/// The loaded programs, by id.
 fn all() -> Result<BTreeMap<u64, Account>> {
     let output = Command::new("bpftool")
         .args(["-j", "prog", "show"])
@@ -80,7 +80,7 @@ fn all() -> Result<BTreeMap<u64, Account>> {
         let name = program.get("name").and_then(Value::as_str);
         Account {
             name: name.unwrap_or("(unnamed)").to_owned(),
-            // Both are left out as long as they are 0.
+            // bpftool omits both while they are 0.
             run_time_ns: number(program, "run_time_ns").unwrap_or(0),
             runs: number(program, "run_cnt").unwrap_or(0),
         }

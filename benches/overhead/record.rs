@@ -1,4 +1,4 @@
-//! The raw numbers, as `--json` writes them.
+//! The raw numbers that `--json` writes.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,9 +13,9 @@ use crate::programs::{self, Account};
 pub struct Record {
     pub kernel: String,
     pub cpus: usize,
-    /// Of the last minute, before the first slice.
+    /// Load average of the last minute, before the first slice.
     pub load: f64,
-    /// BPF programs that others had loaded before the first slice.
+    /// BPF programs that other processes had loaded before the first slice.
     pub foreign_programs: usize,
     pub seed: u64,
     pub slices: Vec<Slice>,
@@ -28,7 +28,7 @@ pub struct CannotRun {
     pub reason: String,
 }
 
-/// One run of fio. With `programs`: while the kernel's run-time statistics were on, so its IOPS are not compared.
+/// One run of fio. With `programs`, the kernel's run-time statistics were on, so its IOPS are not compared.
 #[derive(Serialize)]
 pub struct Slice {
     pub round: u32,
@@ -111,7 +111,7 @@ impl Slice {
         }
     }
 
-    /// Of all its programs together.
+    /// Sum over all its programs.
     pub fn runs(&self) -> u64 {
         self.programs
             .iter()

@@ -1,4 +1,4 @@
-//! The numbers for people, with a legend. Pure.
+//! Formats the numbers, with a legend. Pure.
 
 use std::fmt::Write;
 
@@ -8,23 +8,23 @@ use crate::record::{Record, Slice};
 use crate::{BASELINES, SCHEDULERS};
 
 const LEGEND: &str = "\
-IOPS     fio's, median over the rounds, without statistics; of A/A, of the two baselines' means.
-ratio    IOPS with the tool attached, over the mean of the two baselines of the same round and scheduler; kernel
-         statistics off. Median over the rounds [its quartiles]. `A/A`: one baseline over the other, nothing
-         attached in either. A ratio that differs from 1 by no more than A/A's quartiles do is not a finding.
-ns/IO    what the tool's BPF programs ran, by the kernel's run-time statistics, over fio's I/Os; from slices of
-         their own with statistics on. Median [quartiles]. Includes about 30 ns a run of the statistics' own clock.
-runs/IO  how often they ran in one I/O.
-net      ns/IO less 30 ns a run: an estimate of the work without the clock of the statistics. Neither holds what
-         entering a program costs, some 20 ns a run, nor what the tool does in user space.
-         Peers without -d watch every device: what others do meanwhile is in their numbers, and shows in runs/IO.
-rounds   those in which the variant and both baselines were measured; a round is one slice of 1 s of each.
+IOPS     IOPS of fio with the kernel's BPF statistics off, median over the rounds; for A/A, of the baselines' means.
+ratio    IOPS with the tool attached, divided by the mean of the two baselines of the same round and scheduler.
+         Median over the rounds [quartiles]. `A/A`: one baseline divided by the other, nothing attached in either.
+         A ratio that differs from 1 by no more than A/A's quartiles is noise.
+ns/IO    run time of the tool's BPF programs per I/O of fio, by the kernel's statistics, from separate slices with
+         the statistics on. Median [quartiles]. Includes about 30 ns per run for the statistics themselves.
+runs/IO  number of program runs per I/O.
+net      ns/IO minus 30 ns per run: an estimate without the statistics. Neither includes entering a program, about
+         20 ns per run, nor the tool's work in user space.
+         Peers without -d watch every device: other activity is in their numbers, and visible in runs/IO.
+rounds   rounds in which the variant and both baselines were measured; a round is one slice of 1 s of each.
 ";
 const CLOCK_NS: f64 = 30.0;
 
 pub fn render(record: &Record) -> String {
     let mut text = format!(
-        "Overhead of watching: fio randread 4 KiB, QD 32, one thread, loop device over memory\n\
+        "Overhead of watching: fio randread 4 KiB, QD 32, one thread, loop device on memory\n\
          kernel {}, {} CPUs, load {:.2} at the start, {} foreign BPF programs, seed {}\n\n",
         record.kernel, record.cpus, record.load, record.foreign_programs, record.seed
     );
@@ -44,7 +44,7 @@ pub fn render(record: &Record) -> String {
     text
 }
 
-/// In the order of their first appearance by name, `iosched` before its peers.
+/// In the order of first appearance, `iosched` before its peers.
 fn variants(record: &Record) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for slice in &record.slices {
@@ -140,7 +140,7 @@ fn by_program(record: &Record, names: &[String]) -> Table {
                         ns.push(time as f64 / slice.ios as f64);
                     }
                 }
-                // What other devices caused now and then.
+                // Rare runs, caused by other devices.
                 if quantile(&runs, 0.5) < 0.01 {
                     continue;
                 }
@@ -181,14 +181,14 @@ fn of<'a>(record: &'a Record, variant: &'a str) -> impl Iterator<Item = &'a Slic
         .filter(move |slice| slice.variant == variant)
 }
 
-/// By round, from the slices without statistics.
+/// Values by round, from the slices without statistics.
 fn iops(record: &Record, scheduler: &str, variant: &str) -> Vec<(u32, f64)> {
     let plain = of(record, variant)
         .filter(|slice| slice.scheduler == scheduler && slice.programs.is_none());
     plain.map(|slice| (slice.round, slice.iops)).collect()
 }
 
-/// Of the rounds that both have.
+/// Values of the rounds that both have.
 fn joined(a: &[(u32, f64)], b: &[(u32, f64)], op: impl Fn(f64, f64) -> f64) -> Vec<(u32, f64)> {
     let partner = |round| b.iter().find(|(other, _)| *other == round);
     a.iter()
@@ -205,7 +205,7 @@ fn spread(values: &[f64], digits: usize) -> String {
     format!("{middle:.digits$} [{low:.digits$}-{high:.digits$}]")
 }
 
-/// Between the two nearest values; NaN of none.
+/// Interpolated between the two nearest values; NaN without values.
 fn quantile(values: &[f64], p: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

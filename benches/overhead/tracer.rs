@@ -1,4 +1,4 @@
-//! The tools that watch: started, waited for until their programs are attached, ended.
+//! Starts the tracers, waits until their programs are attached, and ends them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,14 +13,14 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::NamedTempFile;
 
 const PATIENCE: Duration = Duration::from_secs(15);
-/// Nothing loaded or attached for so long: everything is.
+/// If nothing was loaded or attached for this long, the tracer is ready.
 const SETTLED: Duration = Duration::from_millis(250);
 const LOOK: Duration = Duration::from_millis(50);
 
 #[derive(Clone)]
 pub struct Variant {
     pub name: String,
-    /// Not a peer, which may be missing.
+    /// An iosched variant; peers may be missing.
     pub is_under_test: bool,
     program: PathBuf,
     arguments: Vec<String>,
@@ -42,7 +42,7 @@ impl Variant {
         })
     }
 
-    /// Empty programs and the clock.
+    /// Programs that only read the clock.
     pub fn floor() -> Result<Variant> {
         Ok(Variant {
             name: "floor".to_owned(),
@@ -52,7 +52,7 @@ impl Variant {
         })
     }
 
-    /// Whether they exist here shows when they are started.
+    /// Whether they exist here is known when they are started.
     pub fn peers(device: &str) -> Vec<Variant> {
         let peer = |name: &str, program: &str, arguments: &[&str]| Variant {
             name: name.to_owned(),
@@ -60,7 +60,7 @@ impl Variant {
             program: found(program),
             arguments: arguments.iter().map(|&text| text.to_owned()).collect(),
         };
-        // As most use it, and looking at one device as iosched does, which costs it more.
+        // As usual, and for one device as with iosched, which costs biolatency more.
         vec![
             peer("biolatency", "biolatency", &[]),
             peer("biolatency -d", "biolatency", &["-d", device]),
@@ -72,7 +72,7 @@ impl Variant {
     }
 }
 
-/// Root's PATH may lack the directories in which these live.
+/// Root's PATH may lack the directories of these tools.
 fn found(name: &str) -> PathBuf {
     let known = ["/usr/sbin", "/usr/bin", "/usr/share/bpftrace/tools"];
     let place = known
@@ -91,7 +91,7 @@ pub struct Tracer {
 }
 
 impl Tracer {
-    /// The inner error is the reason why this tool cannot be used here.
+    /// The inner error says why this tool cannot be used here.
     pub fn start(variant: &Variant) -> Result<Result<Tracer, String>> {
         let stderr = NamedTempFile::new().context("making a file for a tracer's messages")?;
         let child = Command::new(&variant.program)
@@ -131,7 +131,7 @@ impl Tracer {
             if Instant::now() > deadline {
                 let seconds = PATIENCE.as_secs();
                 return Ok(Err(format!(
-                    "no BPF program in {seconds} s; {}",
+                    "no BPF program attached within {seconds} s; {}",
                     self.complaint()
                 )));
             }
@@ -148,7 +148,7 @@ impl Tracer {
         self.held.maps.values().sum()
     }
 
-    /// The line of its messages that tells most.
+    /// The most informative line of its messages.
     pub fn complaint(&self) -> String {
         let mut text = String::new();
         let read = self
@@ -158,18 +158,15 @@ impl Tracer {
         let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
         let telling = |line: &&str| line.contains("failed") || line.contains("could not attach");
         match lines().find(telling).or_else(|| lines().next_back()) {
-            Some(line) if read.is_ok() => format!("it says: {line}"),
-            _ => "it says nothing".to_owned(),
+            Some(line) if read.is_ok() => format!("its last message: {line}"),
+            _ => "it printed nothing".to_owned(),
         }
     }
 
-    /// Ends it. An error when it had ended by itself, and so has not watched to the end.
+    /// Ends the tracer. An error if it had already ended, because then it did not trace until the end.
     pub fn stop(&mut self) -> Result<(), String> {
         if let Ok(Some(status)) = self.child.try_wait() {
-            return Err(format!(
-                "ended by itself with {status}; {}",
-                self.complaint()
-            ));
+            return Err(format!("it ended with {status}; {}", self.complaint()));
         }
         self.end();
         Ok(())
@@ -198,12 +195,12 @@ impl Drop for Tracer {
     }
 }
 
-/// What a process holds in the kernel's BPF, from its file descriptors: exact where others trace too.
+/// The BPF objects of a process, from its file descriptors: exact even if others trace, too.
 #[derive(Default)]
 struct Held {
     programs: BTreeSet<u64>,
     links: usize,
-    /// Bytes by id.
+    /// Bytes by map id.
     maps: BTreeMap<u64, u64>,
 }
 
@@ -214,7 +211,7 @@ impl Held {
             return held;
         };
         for descriptor in descriptors.filter_map(Result::ok) {
-            // Descriptors come and go.
+            // Descriptors may disappear meanwhile.
             if let Ok(text) = fs::read_to_string(descriptor.path()) {
                 held.add(&text);
             }

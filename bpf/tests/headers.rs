@@ -1,5 +1,5 @@
-//! bpf/block.bpf.h against the running kernel's BTF: what it declares exists there, with the same sizes and signs,
-//! and its constants have the kernel's values. Skips, and says so, on a kernel without BTF.
+//! Checks bpf/block.bpf.h against the running kernel's BTF: its declarations exist there with the same sizes and signs,
+//! and its constants have the kernel's values. Skipped, with a message, on a kernel without BTF.
 
 #[path = "headers/declared.rs"]
 mod declared;
@@ -11,39 +11,45 @@ use kernel::Kernel;
 
 const HEADER: &str = include_str!("../block.bpf.h");
 
-/// Structures and fields that some kernels lack; with what the programs read instead, which must exist then.
+/// Structures and fields that some kernels lack, with the replacement that the programs then read.
 struct Optional {
     structure: &'static str,
-    /// Empty: the whole structure.
+    /// Empty for the whole structure.
     field: &'static str,
     instead: Option<(&'static str, &'static str)>,
     reason: &'static str,
 }
 
-const OPTIONAL: [Optional; 9] = [
+const OPTIONAL: [Optional; 10] = [
     Optional {
         structure: "request_queue",
         field: "disk",
         instead: Some(("request", "rq_disk")),
-        reason: "f3fa33acca9f (5.17) took request.rq_disk away; disk_of_request asks for either",
+        reason: "f3fa33acca9f (5.17) removed request.rq_disk; disk_of_request checks for both",
     },
     Optional {
         structure: "bio",
         field: "bi_bdev",
         instead: Some(("bio", "bi_disk")),
-        reason: "309dca309fc3 (5.12) replaced bio.bi_disk; disk_of_bio asks for either",
+        reason: "309dca309fc3 (5.12) replaced bio.bi_disk; disk_of_bio checks for both",
     },
     Optional {
         structure: "task_struct",
         field: "worker_private",
         instead: Some(("task_struct", "set_child_tid")),
-        reason: "e32cf5dfbe22 (5.17) moved the kthread there; read_work_name asks for either",
+        reason: "e32cf5dfbe22 (5.17) moved the kthread there; read_work_name checks for both",
     },
     Optional {
         structure: "page",
         field: "compound_head",
         instead: None,
-        reason: "newer kernels name it otherwise; inode_of_bio then takes single pages only",
+        reason: "newer kernels renamed it; inode_of_bio then handles single pages only",
+    },
+    Optional {
+        structure: "gendisk",
+        field: "diskseq",
+        instead: Some(("gendisk", "first_minor")),
+        reason: "cf1795633024 (5.15) added it; identity_of_disk then takes the device number",
     },
     without_cgroups("bio", "bi_blkg"),
     without_cgroups("blkcg", ""),
@@ -57,17 +63,17 @@ const fn without_cgroups(structure: &'static str, field: &'static str) -> Option
         structure,
         field,
         instead: None,
-        reason: "kernels without CONFIG_BLK_CGROUP; cgroup_of_bio asks for bio.bi_blkg first",
+        reason: "kernels without CONFIG_BLK_CGROUP; cgroup_of_bio checks for bio.bi_blkg first",
     }
 }
 
-/// Constants that BTF cannot confirm by their own name.
+/// Constants that BTF does not contain under their own name.
 enum Indirect {
-    /// The kernel has the number of the bit under this name.
+    /// The kernel has the bit's number under this name.
     Bit(&'static str),
-    /// Below it every REQ_OP_* but the driver's own, from it on the driver's own.
+    /// All REQ_OP_* below it are generic; from it on they belong to the driver.
     Passthrough,
-    /// A macro, which leaves no trace in BTF.
+    /// A macro, which BTF does not contain.
     Macro,
 }
 
@@ -77,6 +83,7 @@ fn indirect(name: &str) -> Option<Indirect> {
         "REQ_META" => Some(Indirect::Bit("__REQ_META")),
         "REQ_FUA" => Some(Indirect::Bit("__REQ_FUA")),
         "REQ_PREFLUSH" => Some(Indirect::Bit("__REQ_PREFLUSH")),
+        "REQ_NOWAIT" => Some(Indirect::Bit("__REQ_NOWAIT")),
         "REQ_OP_FIRST_PASSTHROUGH" => Some(Indirect::Passthrough),
         "REQ_OP_MASK" | "BLK_STS_AGAIN" | "S_IFMT" | "S_IFREG" | "PF_IO_WORKER"
         | "PF_WQ_WORKER" | "PF_KTHREAD" => Some(Indirect::Macro),
@@ -84,11 +91,11 @@ fn indirect(name: &str) -> Option<Indirect> {
     }
 }
 
-/// Everything in the header that does not hold on this kernel.
+/// Everything in the header that does not match this kernel.
 fn complaints(header: &Header, kernel: &Kernel) -> Vec<String> {
     let mut complaints = Vec::new();
     for structure in &header.structures {
-        // Older shapes, read only where the newer one is missing.
+        // Layouts of older kernels, read only if the newer one is missing.
         if structure.name.contains("___") {
             continue;
         }
@@ -116,7 +123,7 @@ fn complaints(header: &Header, kernel: &Kernel) -> Vec<String> {
     complaints
 }
 
-/// `worker.desc` has grown; its beginning is read.
+/// `worker.desc` has become longer; only its beginning is read.
 fn is_as_declared(place: &str, kernel: &Shape, declared: &Shape) -> bool {
     let is_text = |shape: &Shape| matches!(shape, Shape::Characters(_));
     kernel == declared || (place == "worker.desc" && is_text(kernel) && is_text(declared))
@@ -193,7 +200,7 @@ fn the_header_holds_on_this_kernel() {
     assert_eq!(complaints(&header, &kernel), Vec::<String>::new());
 }
 
-/// Nothing is passed over by the reader of the header.
+/// The parser of the header skips nothing.
 #[test]
 fn every_declaration_is_read() {
     let header = Header::parse(HEADER);
@@ -204,7 +211,7 @@ fn every_declaration_is_read() {
             .count()
     };
     assert_eq!(header.structures.len(), definitions("struct "));
-    // In a structure a semicolon ends a field, in an enumeration an `=` makes a constant.
+    // In a structure a semicolon ends a field, in an enumeration an `=` defines a constant.
     let fields: usize = header.structures.iter().map(|s| s.fields.len()).sum();
     let indented = |text: &str| {
         HEADER
@@ -220,7 +227,7 @@ fn every_declaration_is_read() {
     assert_eq!(header.constants.len(), indented(" = ") + on_one_line);
 }
 
-/// Each kind of mistake is found, and nothing else with it.
+/// Each kind of mistake is found, without false complaints.
 #[test]
 fn a_wrong_header_is_found() {
     let Some(kernel) = kernel() else { return };

@@ -1,6 +1,6 @@
-//! What block.bpf.h declares: a reader of just the C that stands there. Panics on anything else.
+//! A parser for the C subset of block.bpf.h. Panics on anything else.
 
-/// What must agree between a declared field and the kernel's.
+/// The properties of a declared field that must equal the kernel's.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Shape {
     Integer {
@@ -9,9 +9,9 @@ pub enum Shape {
     },
     Pointer(String),
     Struct(String),
-    /// Of characters, whose sign differs between architectures.
+    /// An array of characters, whose sign differs between architectures.
     Characters(u64),
-    /// In the kernel only: nothing that the header could declare.
+    /// Kernel only: a type that the header cannot declare.
     Other(String),
 }
 

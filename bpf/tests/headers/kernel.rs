@@ -1,4 +1,4 @@
-//! What the running kernel has, from its BTF.
+//! What the running kernel contains, from its BTF.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -30,7 +30,7 @@ impl Kernel {
         self.btf.type_by_name::<Struct<'_>>(name).is_some()
     }
 
-    /// Of whichever enumeration.
+    /// In any enumeration.
     pub fn enumerator(&self, name: &str) -> Option<u64> {
         let found = self.enumerators.iter().find(|(other, _)| other == name);
         found.map(|(_, value)| *value)
@@ -43,7 +43,7 @@ impl Kernel {
             .collect()
     }
 
-    /// None when the structure has no such field, also not in a nameless part of it.
+    /// None if neither the structure nor an anonymous part of it has such a field.
     pub fn field(&self, structure: &str, field: &str) -> Option<Shape> {
         let structure = self.btf.type_by_name::<Struct<'_>>(structure)?;
         self.member(structure.into(), field)
@@ -92,7 +92,7 @@ fn shape(kind: BtfType<'_>) -> Shape {
     }
     if let Ok(pointer) = Ptr::try_from(kind) {
         let pointee = pointer.next_type().map(|to| to.skip_mods_and_typedefs());
-        // What has no name at the end of a pointer is void.
+        // A pointer to a nameless type is a pointer to void.
         let pointee = pointee.as_ref().map(name).filter(|name| !name.is_empty());
         return Shape::Pointer(pointee.unwrap_or("void".to_owned()));
     }

@@ -1,40 +1,44 @@
-//! What each owner asked for and got. Pure.
+//! The numbers of each owner. Pure.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::device::{InFlight, Merges, Op};
-use crate::histogram::{self, Histogram};
+use super::counters::Merges;
+use super::device::InFlight;
+use super::op::Op;
+use crate::measure::histogram::{self, Histogram};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OwnerKind {
-    /// Everyone for whom the table had no room.
+    /// All owners for which the table had no room.
     Other,
     Process,
-    /// A thread of the kernel: a journal's, for instance.
+    /// A kernel thread, for example that of a journal.
     KernelThread,
-    /// The kernel's workers at one kind of work, by its name: `flush-8:0` (writeback), `loop3`.
+    /// The kernel's workers for one kind of work, by its name: `flush-8:0` (writeback), `loop3`.
     Workqueue,
-    /// What a process has dirtied, written back by the kernel.
+    /// Pages that a process dirtied and the kernel wrote back.
     Writeback,
 }
 
 /// One process on one device in one cgroup.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OwnerKey {
     pub device: String,
     pub kind: OwnerKind,
-    /// 0 where there is no single process: `other`, a workqueue, the sum of a cgroup.
+    /// 0 if it is not a single process: `other`, a workqueue, the sum of a cgroup.
     pub tgid: u32,
-    /// Start of the process in milliseconds, CLOCK_BOOTTIME: tells it from a later one with the same number. Of a
-    /// workqueue a number made from its name.
+    /// Start of the process in milliseconds, CLOCK_BOOTTIME: distinguishes it from a later process with the same PID.
+    /// For a workqueue a number derived from its name.
     pub start_ms: u64,
-    /// Of the cgroup that pays for the I/O; for writeback the one that dirtied the pages.
+    /// The cgroup that is charged for the I/O; for writeback the one that dirtied the pages.
     pub cgroup_id: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OwnerOp {
     pub ios: u64,
     pub bytes: u64,
@@ -44,30 +48,31 @@ pub struct OwnerOp {
     pub waits: u64,
     pub q2d_sum_ns: u64,
     pub d2c_sum_ns: u64,
-    /// Q2D + D2C of the I/Os whose queue wait is known.
+    /// Sum of Q2D + D2C over the I/Os whose queue wait is known.
     pub q2c_sum_ns: u64,
-    /// What writes waited for the flushes before and after their data, and empty flushes for all of their time; in none of
-    /// the sums above.
+    /// Time that writes waited for the flushes before and after their data, and the whole time of empty flushes; not
+    /// part of the sums above.
     pub flush_sum_ns: u64,
-    /// Exact in an interval between a snapshot and the next, and where it is the longest since the attach; else the end of
-    /// its histogram cell (at most 6.3 % above). Absent where it is not known.
+    /// Exact in an interval between consecutive snapshots, in a window of the probe, and if it is the longest since the
+    /// attach; otherwise the end of its histogram cell (at most 6.3 % above). Absent if unknown.
     pub q2d_max_ns: Option<u64>,
     pub d2c_max_ns: Option<u64>,
 }
 
-/// What an owner got of the device.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// An owner's share of the device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OwnerFairness {
-    /// Its part of the device's time: of a moment with n requests at the device each has 1/n.
+    /// Its share of the device time: at a moment with n requests at the device each has 1/n.
     pub device_time_ns: u64,
-    /// Time with at least one request asked for and not done.
+    /// Time with at least one of its requests queued or in flight.
     pub backlogged_ns: u64,
-    /// The longest time in which a request of it waited and none was issued. Exact as [`OwnerOp::q2d_max_ns`] is,
-    /// else to 25 %.
+    /// The longest time in which a request of the owner waited and none was issued. As exact as
+    /// [`OwnerOp::q2d_max_ns`], otherwise to 25 %.
     pub starvation_max_ns: Option<u64>,
-    /// Such times of 1.05 ms and more, that ended.
+    /// Starvation times of 1.05 ms or more that have ended.
     pub starvation: Histogram,
-    /// Such a time that had not ended when the snapshot was taken; its length until then.
+    /// A starvation time that had not ended at the snapshot; its length so far.
     #[serde(default)]
     pub starving_ns: Option<u64>,
 }
@@ -85,7 +90,7 @@ impl OwnerFairness {
 
     fn add(&mut self, other: &OwnerFairness) {
         self.device_time_ns += other.device_time_ns;
-        // Of several processes together: at least one of them.
+        // For several processes: a lower bound of the time in which at least one was backlogged.
         self.backlogged_ns = self.backlogged_ns.max(other.backlogged_ns);
         self.starvation_max_ns = self.starvation_max_ns.max(other.starvation_max_ns);
         let _ = self.starvation.merge(&other.starvation);
@@ -99,16 +104,17 @@ impl Default for OwnerFairness {
     }
 }
 
-/// The stages beside Q2D and D2C, of reads and of writes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// The stages other than Q2D and D2C, for reads and for writes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OwnerStages {
-    /// The part of the queue wait before the request existed; of those I/Os of which that is known.
+    /// The part of the queue wait before the request existed, for I/Os of which it is known.
     pub q2g: [Histogram; 2],
     /// The part after it.
     pub g2d: [Histogram; 2],
-    /// From asking to done.
+    /// From queued to completed.
     pub q2c: [Histogram; 2],
-    /// In the scheduler; of those that were inserted there, if that is measured.
+    /// Time in the scheduler, for requests that were inserted there; only if it is measured.
     pub i2d: [Histogram; 2],
 }
 
@@ -121,8 +127,9 @@ impl OwnerStages {
     }
 }
 
-/// As [`super::Asked`], of reads and of writes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Like [`super::Asked`], for reads and for writes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OwnerAsked {
     pub a2q: [Histogram; 2],
     pub a2d: [Histogram; 2],
@@ -155,48 +162,51 @@ pub(super) fn empty_pair() -> [Histogram; 2] {
 
 fn add_pair(sums: &mut [Histogram; 2], others: &[Histogram; 2]) {
     for (sum, other) in sums.iter_mut().zip(others) {
-        let _ = sum.merge(other); // the layouts are the same by construction
+        let _ = sum.merge(other); // the layouts are always the same
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OwnerNumbers {
     pub key: OwnerKey,
     pub comm: String,
-    /// Some of the I/O came through io_uring's worker threads.
+    /// Some of its I/O was queued by worker threads of io_uring.
     pub has_io_workers: bool,
-    /// I/O priority as the bios carry it: class (0 none, 1 real-time, 2 best-effort, 3 idle) and level (0 to 7).
+    /// I/O priority of its bios: class (0 none, 1 real-time, 2 best-effort, 3 idle) and level (0 to 7).
     pub ioprio: (u8, u8),
     /// In the order of [`Op::ALL`].
     pub ops: Vec<OwnerOp>,
     pub merges: Merges,
-    /// At the end of the interval; absent where its disk has too many tags to look through.
+    /// Requests in flight at the end of the interval; absent if its disk has too many tags to read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<InFlight>,
-    /// False when the table had no room for this owner's, or 2^32 I/Os came, more than its cells can count: then they are empty.
+    /// False if the table had no room for this owner's histograms, or if 2^32 or more I/Os came, which overflow a cell:
+    /// then they are empty.
     pub has_histograms: bool,
     /// Queue wait of reads and of writes.
     pub q2d: [Histogram; 2],
     /// Device time of reads and of writes.
     pub d2c: [Histogram; 2],
-    /// Absent unless asked for, and where `has_histograms` is false.
+    /// Only if requested, and absent if `has_histograms` is false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stages: Option<OwnerStages>,
-    /// Absent unless asked for, and where `has_histograms` is false.
+    /// Only if requested, and absent if `has_histograms` is false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<OwnerAsked>,
-    /// How long its threads, with I/O under way, stood still for a request of the next, a sum.
+    /// Time that its threads, with other I/O in flight, were blocked until they got a request for the next one, summed
+    /// over threads.
     #[serde(default)]
     pub stalled_ns: u64,
     /// Its writes that waited for a flush before their data: they have no queue wait.
     #[serde(default)]
     pub waited_for_flush: u64,
-    /// Absent unless asked for.
+    /// Only if requested.
     pub fairness: Option<OwnerFairness>,
 }
 
 impl OwnerNumbers {
-    /// Who has done nothing yet.
+    /// An owner without any I/O.
     pub fn new(key: OwnerKey, comm: &str) -> Self {
         OwnerNumbers {
             key,
@@ -229,7 +239,7 @@ impl OwnerNumbers {
         &self.ops[op as usize]
     }
 
-    /// The command's name, in brackets where it is the kernel's, with what it is where that is not a process.
+    /// The command's name; kernel threads are in brackets, and other owners are named by their kind.
     pub fn label(&self) -> String {
         match self.key.kind {
             OwnerKind::Other => "other".to_owned(),
@@ -252,9 +262,7 @@ impl OwnerNumbers {
             sum.q2d_max_ns = sum.q2d_max_ns.max(op.q2d_max_ns);
             sum.d2c_max_ns = sum.d2c_max_ns.max(op.d2c_max_ns);
         }
-        self.merges.back += other.merges.back;
-        self.merges.front += other.merges.front;
-        self.merges.rq += other.merges.rq;
+        self.merges += other.merges;
         self.in_flight = self
             .in_flight
             .zip(other.in_flight)
@@ -279,8 +287,8 @@ impl OwnerNumbers {
     }
 }
 
-/// One row per device and cgroup: the processes in it added up. Such a row has no `tgid`, the I/O priority that all of them
-/// have, or none, and histograms if all of them have some. `other` is nobody's.
+/// One row per device and cgroup, the sum of its processes. Such a row has no `tgid`; it has the processes' I/O
+/// priority if all have the same, and histograms if all have them. `other` belongs to no group.
 pub fn by_cgroup<'a>(owners: impl IntoIterator<Item = &'a OwnerNumbers>) -> Vec<OwnerNumbers> {
     let mut groups: Vec<(OwnerNumbers, u32)> = Vec::new();
     for owner in owners {
@@ -310,7 +318,7 @@ pub fn by_cgroup<'a>(owners: impl IntoIterator<Item = &'a OwnerNumbers>) -> Vec<
             if processes == 1 { "" } else { "es" }
         );
         if !group.has_histograms {
-            // A part of them would be taken for the whole.
+            // Partial histograms would be taken for complete ones.
             (group.q2d, group.d2c) = (empty_pair(), empty_pair());
             (group.stages, group.asked) = (None, None);
         }

@@ -1,50 +1,50 @@
-//! What an owner asked for and got since the attach: as flat as the kernel keeps it, since thousands are copied at each look
-//! and only those that did something in between are made into [`OwnerNumbers`]. Pure.
+//! An owner's counts since the attach, as flat as in the kernel: thousands are copied at each read, and only those that
+//! changed are converted to [`OwnerNumbers`]. Pure.
 
 use anyhow::Result;
 
 use super::lines::{Line, OwnerLatency, Place};
-use super::longest::{Known, Longest};
+use super::longest::{Known, Longest, Span};
 use super::owner::{
     OwnerAsked, OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp, OwnerStages, empty_pair,
 };
 use super::{InFlight, Merges, Op};
-use crate::histogram::{GAP, Histogram};
+use crate::measure::histogram::{GAP, Histogram};
 
 #[derive(Clone, Copy, Debug)]
 pub struct OwnerTotals {
     pub id: OwnerId,
     pub row: Row,
-    /// Ends with its first 0.
+    /// Terminated by its first 0.
     pub comm: [u8; 16],
     pub has_io_workers: bool,
     pub ioprio: (u8, u8),
     /// In the order of [`Op::ALL`].
     pub ops: [OpTotals; Op::ALL.len()],
     pub merges: Merges,
-    /// At the moment of the snapshot; none where its disk has too many tags to look through.
+    /// Requests in flight at the snapshot; None if its disk has too many tags to read.
     pub in_flight: Option<InFlight>,
-    /// Of reads and of writes; none where the histograms were not looked at, or the table had no room for this owner's.
+    /// For reads and for writes; None if the histograms were not read, or the table had no room for this owner's.
     pub lines: Option<[Place; 2]>,
-    /// Whether those of all stages are among them.
+    /// Whether they include the histograms of all stages.
     pub has_stages: bool,
-    /// And those since the asking.
+    /// Whether they include those of the stages since the program asked.
     pub has_asked: bool,
     pub stalled_ns: u64,
     pub waited_for_flush: u64,
     pub fairness: Option<FairnessTotals>,
 }
 
-/// What [`OwnerOp`] is made from. Each only grows.
+/// The counts behind [`OwnerOp`]; they only grow.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OpTotals {
     pub ios: u64,
     pub bytes: u64,
-    /// Beyond the first of each request.
+    /// Bios beyond the first of each request.
     pub more_bios: u64,
     pub q2d_ns: u64,
     pub d2c_ns: u64,
-    /// I/Os whose queue wait is not known, and their sum of D2C.
+    /// I/Os whose queue wait is unknown, and their sum of D2C.
     pub unwaited: u64,
     pub unwaited_d2c_ns: u64,
     pub flush_ns: u64,
@@ -52,7 +52,7 @@ pub struct OpTotals {
     pub d2c_longest: Longest,
 }
 
-/// As [`OwnerKey`], with the device's place among those of the snapshot; none for `other`.
+/// Like [`OwnerKey`], with the index of the device in the snapshot; None for `other`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OwnerId {
     pub device: Option<usize>,
@@ -62,16 +62,16 @@ pub struct OwnerId {
     pub cgroup_id: u64,
 }
 
-/// Where the kernel keeps an owner's numbers. One that was gone, came back and has begun anew stands elsewhere, or after
-/// more others.
+/// Where the kernel keeps an owner's numbers. An owner that ended, came back and started anew has another row or a
+/// higher generation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Row {
     pub index: usize,
-    /// How often the row has been given to another owner.
+    /// How often the row was reassigned to another owner.
     pub generation: u32,
 }
 
-/// As [`OwnerFairness`].
+/// The counts behind [`OwnerFairness`].
 #[derive(Clone, Copy, Debug)]
 pub struct FairnessTotals {
     pub device_time_ns: u64,
@@ -83,7 +83,7 @@ pub struct FairnessTotals {
 }
 
 impl OwnerTotals {
-    /// Who has done nothing yet.
+    /// An owner without any I/O.
     pub fn new(id: OwnerId) -> Self {
         OwnerTotals {
             id,
@@ -107,8 +107,8 @@ impl OwnerTotals {
         self.ops.iter().map(|op| op.ios).sum()
     }
 
-    /// It neither got anything after `earlier` nor waits for it, as far as that is known. A flush command under way is
-    /// nobody's.
+    /// Whether, as far as known, nothing was completed since `earlier` and nothing is pending. Flush commands in flight
+    /// belong to no owner.
     pub(super) fn is_idle_since(&self, earlier: &OwnerTotals) -> bool {
         let is_starving = self
             .fairness
@@ -118,11 +118,11 @@ impl OwnerTotals {
         self.ios() == earlier.ios() && self.merges == earlier.merges && !waits
     }
 
-    /// What came after `earlier`, with the histograms of that time where they are known.
+    /// The numbers since `earlier`, with histograms where they are known.
     pub(super) fn since(
         &self,
         earlier: &OwnerTotals,
-        is_next: bool,
+        span: Span,
         key: OwnerKey,
         histograms: Option<Latencies>,
     ) -> Result<OwnerNumbers> {
@@ -135,7 +135,7 @@ impl OwnerTotals {
         } = histograms.unwrap_or_default();
         let ops = Op::ALL.into_iter().map(|op| {
             let (now, past) = (&self.ops[op as usize], &earlier.ops[op as usize]);
-            // Writes of both kinds are in one histogram.
+            // One histogram counts both kinds of writes.
             let other = match op {
                 Op::WriteSync => Op::WriteAsync,
                 _ => Op::WriteSync,
@@ -147,7 +147,7 @@ impl OwnerTotals {
                 Op::WriteSync | Op::WriteAsync => Some(Known::More(&pair[1])),
                 _ => None,
             });
-            now.since(past, is_next, latencies)
+            now.since(past, span, latencies)
         });
         Ok(OwnerNumbers {
             comm: self.comm(),
@@ -158,8 +158,8 @@ impl OwnerTotals {
             in_flight: self.in_flight,
             has_histograms,
             fairness: match (&self.fairness, &earlier.fairness) {
-                (Some(now), Some(past)) => Some(now.since(past, is_next)?),
-                (Some(now), None) => Some(now.since(&FairnessTotals::default(), is_next)?),
+                (Some(now), Some(past)) => Some(now.since(past, span)?),
+                (Some(now), None) => Some(now.since(&FairnessTotals::default(), span)?),
                 (None, _) => None,
             },
             key,
@@ -172,7 +172,7 @@ impl OwnerTotals {
         })
     }
 
-    /// Those of the time after `earlier`; each state with its snapshot's lines.
+    /// The histograms since `earlier`; each state comes with its snapshot's lines.
     pub(super) fn latencies_since(
         &self,
         lines: &[Line],
@@ -180,7 +180,7 @@ impl OwnerTotals {
         before: &[Line],
     ) -> Option<Latencies> {
         let (now, past) = (self.lines?, earlier.lines?);
-        // A cell may have come round to where it was.
+        // A cell may have wrapped to its old value.
         if self.ios() - earlier.ios() > u64::from(u32::MAX) {
             return None;
         }
@@ -198,7 +198,7 @@ impl OwnerTotals {
     }
 }
 
-/// Of reads and of writes.
+/// Histograms of reads and of writes.
 pub(super) struct Latencies {
     q2d: [Histogram; 2],
     d2c: [Histogram; 2],
@@ -207,7 +207,7 @@ pub(super) struct Latencies {
 }
 
 impl Latencies {
-    /// Puts the stages together from what is counted; see `struct owner_stages` in bpf/wire.h.
+    /// Assembles the stages from the kernel's counts; see `struct owner_stages` in bpf/wire.h.
     fn of(
         has_stages: bool,
         has_asked: bool,
@@ -247,7 +247,7 @@ impl Latencies {
 }
 
 fn add(sum: &mut Histogram, other: &Histogram) {
-    let _ = sum.merge(other); // the layouts are the same by construction
+    let _ = sum.merge(other); // the layouts are always the same
 }
 
 impl Default for Latencies {
@@ -274,21 +274,16 @@ impl OwnerId {
 }
 
 impl OpTotals {
-    /// `latencies`: Q2D and D2C of the time in between, as far as there are some.
-    fn since(
-        &self,
-        earlier: &OpTotals,
-        is_next: bool,
-        latencies: [Option<Known<'_>>; 2],
-    ) -> OwnerOp {
+    /// `latencies`: the interval's histograms of Q2D and D2C, where they exist.
+    fn since(&self, earlier: &OpTotals, span: Span, latencies: [Option<Known<'_>>; 2]) -> OwnerOp {
         let ios = self.ios - earlier.ios;
         let q2d_sum_ns = self.q2d_ns - earlier.q2d_ns;
         let d2c_sum_ns = self.d2c_ns - earlier.d2c_ns;
-        // Words are read moments apart.
+        // The fields are read at slightly different moments.
         let waits = ios.saturating_sub(self.unwaited - earlier.unwaited);
         let unwaited_d2c_ns = self.unwaited_d2c_ns - earlier.unwaited_d2c_ns;
         let longest = |now: Longest, past: Longest, latency: Option<Known<'_>>| {
-            let longest = now.since(past, is_next, latency);
+            let longest = now.since(past, span, latency);
             longest.filter(|_| ios > 0)
         };
         OwnerOp {
@@ -307,15 +302,15 @@ impl OpTotals {
 }
 
 impl FairnessTotals {
-    fn since(&self, earlier: &FairnessTotals, is_next: bool) -> Result<OwnerFairness> {
+    fn since(&self, earlier: &FairnessTotals, span: Span) -> Result<OwnerFairness> {
         let counts: [u32; GAP.cells as usize] = std::array::from_fn(|cell| {
             self.starvation[cell].wrapping_sub(earlier.starvation[cell])
         });
         let starvation = Histogram::from_counts(GAP, &counts)?;
         let (now, past) = (self.starvation_longest, earlier.starvation_longest);
-        let longest = now.since(past, is_next, Some(Known::Same(&starvation)));
-        // Below the histogram's first cell only its limit is known.
-        let is_short = starvation.is_empty() && !is_next && now.ever_ns > 0;
+        let longest = now.since(past, span, Some(Known::Same(&starvation)));
+        // Below the histogram's first cell only its upper limit is known.
+        let is_short = starvation.is_empty() && span == Span::Other && now.ever_ns > 0;
         let limit = is_short.then(|| now.ever_ns.min(GAP.upper_ns(0)));
         Ok(OwnerFairness {
             device_time_ns: self.device_time_ns.saturating_sub(earlier.device_time_ns),

@@ -1,20 +1,22 @@
-//! How bios with data became requests: one definition for a device and for a process. Pure.
+//! How bios with data became requests, computed the same way for a device and for a process. Pure.
 
-use super::device::{DeviceNumbers, Merges, Op};
+use super::counters::Merges;
+use super::device::DeviceNumbers;
+use super::op::Op;
 use super::owner::OwnerNumbers;
 
-/// None where there were none. Merges are not known by operation: those of discards are among them, too.
+/// None without bios. Merges are not known by operation, so they include those of discards.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Merging {
-    /// Bios that joined a request, of all that were queued.
+    /// Share of the queued bios that were merged into a request.
     pub merge_ratio: Option<f64>,
     pub mean_request_bytes: Option<f64>,
     pub bios_per_request: Option<f64>,
 }
 
 impl Merging {
-    /// `data`: requests, bytes and bios of reads and of writes. Each of the bios was queued, and then joined a request (M, F)
-    /// or became one, which joined another or completed.
+    /// `data`: requests, bytes and bios of reads and of writes. Each bio was queued, then either was merged into a
+    /// request (M, F) or became one, which was merged into another or completed.
     fn of(merges: Merges, data: impl Iterator<Item = [u64; 3]>) -> Self {
         let [ios, bytes, bios] = data.fold([0; 3], |[i, y, b], [ios, bytes, bios]| {
             [i + ios, y + bytes, b + bios]

@@ -1,16 +1,16 @@
-//! In which order a device's requests were issued, against the order in which they started. Pure.
+//! The order in which a device's requests were issued, compared with the order in which they started. Pure.
 //!
 //! A request is *reordered* if one that started after it was issued before it (RFC 4737's type-P-reordered). Its
-//! *displacement* is its place among the issues less its place among the starts: negative is early, positive late.
-//! *Seek* is the distance in sectors from the end of one request to the start of the next; 0 is sequential.
+//! *displacement* is its issue number minus its start number: negative is early, positive late. *Seek* is the distance
+//! in sectors from the end of one request to the start of the next; 0 is sequential.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Cell 0 holds zeroes, cell n the values of n binary digits: 1, 2-3, 4-7, ...
+/// Cell 0 counts zeroes, cell n the values with n binary digits: 1, 2-3, 4-7, ...
 pub const LOG2_CELLS: usize = iosched_bpf::LOG2_CELLS;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Log2Histogram(pub Vec<u64>);
 
 impl Log2Histogram {
@@ -18,7 +18,7 @@ impl Log2Histogram {
         self.0.iter().sum()
     }
 
-    /// The range of values, both ends included, that the quantile lies in.
+    /// The range of values, both ends included, that contains the quantile.
     pub fn quantile_range(&self, p: f64) -> Option<(u64, u64)> {
         let total = self.count();
         let wanted = ((p * total as f64).ceil() as u64).max(1);
@@ -34,25 +34,26 @@ impl Log2Histogram {
     }
 
     fn since(&self, earlier: &Log2Histogram) -> Log2Histogram {
-        // 32 bits wide in the kernel, where they may wrap.
+        // The kernel's cells have 32 bits and may wrap.
         let difference = |(l, e): (&u64, &u64)| u64::from((*l as u32).wrapping_sub(*e as u32));
         Log2Histogram(self.0.iter().zip(&earlier.0).map(difference).collect())
     }
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Order {
     pub issued: u64,
     pub reordered: u64,
-    /// Pairs of successive starts, and of successive issues, with the sum of their seeks.
+    /// Pairs of successive starts and pairs of successive issues, with the sums of their seeks.
     pub insert_seeks: u64,
     pub insert_sectors: u64,
     pub issue_seeks: u64,
     pub issue_sectors: u64,
-    /// Runs of successive reads, of successive writes, that have ended, and the issues in them.
+    /// Completed runs of successive reads and of successive writes, and the issues in them.
     pub runs: [u64; 2],
     pub run_ios: [u64; 2],
-    /// Places a request was issued before its turn; and after it, 0 being in turn.
+    /// Number of places by which requests were issued early, or late (0: in order).
     pub early: Log2Histogram,
     pub late: Log2Histogram,
     pub insert_seek: Log2Histogram,
@@ -69,7 +70,7 @@ impl Order {
         share(self.reordered, self.issued)
     }
 
-    /// Of the issues, those that began where the one before ended.
+    /// Share of issues that began where the previous one ended.
     pub fn sequential_share(&self) -> Option<f64> {
         share(*self.issue_seek.0.first()?, self.issue_seeks)
     }
@@ -82,8 +83,8 @@ impl Order {
         share(self.issue_sectors, self.issue_seeks)
     }
 
-    /// Mean seek in the order of the starts over that in the order of the issues: what the scheduler saved the head,
-    /// apart from what the workload is.
+    /// Mean seek in start order divided by that in issue order: how much the scheduler shortened the seeks,
+    /// independently of the workload.
     pub fn scheduler_gain(&self) -> Option<f64> {
         let issue = self.mean_issue_seek_sectors().filter(|&mean| mean > 0.0)?;
         Some(self.mean_insert_seek_sectors()? / issue)

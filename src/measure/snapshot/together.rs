@@ -1,8 +1,9 @@
-//! The numbers of several disks added up. Pure.
+//! Adds up the numbers of several disks. Pure.
 
-use super::device::{Asked, DeviceNumbers, DeviceOp, InFlight, StatusCount};
+use super::device::{DeviceNumbers, InFlight, StatusCount};
+use super::op::{Asked, DeviceOp};
 
-/// As if they were one. Counts and times are added, histograms too; the longest of the times that are no sums stays.
+/// The numbers of the disks as if they were one. Counts, times and histograms are added; of maxima the largest is kept.
 pub(super) fn sum(name: &str, disks: &[DeviceNumbers]) -> DeviceNumbers {
     let mut sum = DeviceNumbers::new(name);
     for disk in disks {
@@ -18,10 +19,10 @@ pub(super) fn sum(name: &str, disks: &[DeviceNumbers]) -> DeviceNumbers {
         sum.quality += disk.quality;
         sum.stalled_ns += disk.stalled_ns;
     }
-    // Each has that of all.
+    // Every disk has the total of all disks.
     sum.quality.skipped = disks.iter().map(|d| d.quality.skipped).max().unwrap_or(0);
     sum.in_flight = in_flight(disks);
-    // The place of a request is among those of its own disk.
+    // Request numbers are relative to their own disk.
     sum.order = match disks {
         [only] => only.order.clone(),
         _ => None,
@@ -50,7 +51,7 @@ fn add_op(sum: &mut DeviceOp, op: &DeviceOp) {
         (&mut merged.d2c, &more.d2c),
         (&mut merged.q2c, &more.q2c),
     ] {
-        // The layouts are the same by construction.
+        // The layouts are always the same.
         let _ = histogram.merge(other);
     }
 }
@@ -69,7 +70,7 @@ fn add_status(sum: &mut Vec<StatusCount>, status: &StatusCount) {
     }
 }
 
-/// Known only where it is known of each.
+/// Known only if it is known for each disk.
 fn in_flight(disks: &[DeviceNumbers]) -> Option<InFlight> {
     let each: Option<Vec<InFlight>> = disks.iter().map(|disk| disk.in_flight).collect();
     each?.into_iter().reduce(InFlight::with)
@@ -78,10 +79,10 @@ fn in_flight(disks: &[DeviceNumbers]) -> Option<InFlight> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::histogram::Histogram;
-    use crate::snapshot::{Op, Order, Stage};
+    use crate::measure::histogram::Histogram;
+    use crate::measure::snapshot::{Op, Order, Stage};
 
-    /// All that is counted differs between two disks, so that nothing can be left out or taken twice.
+    /// Every count differs between two disks, so that a test notices if one is left out or counted twice.
     fn disk(name: &str, n: u64) -> DeviceNumbers {
         let mut disk = DeviceNumbers::new(name);
         for (op, place) in disk.ops.iter_mut().zip(1..) {

@@ -1,34 +1,34 @@
-//! An owner's histograms as the kernel counts them: cells of 32 bits that wrap, of which only those cache lines are kept
-//! that hold something. Thousands are copied at each look and few are looked at, so no more is made of them. Pure.
+//! An owner's histograms as the kernel counts them: 32-bit cells that wrap, of which only the non-empty cache lines are
+//! kept. Thousands are copied at each read and few are evaluated, so nothing more is computed. Pure.
 
 pub use iosched_bpf::{Line, OwnerLatency};
 
-use crate::histogram::{Histogram, OWNER};
+use crate::measure::histogram::{Histogram, OWNER};
 
 const LINE_CELLS: usize = size_of::<Line>() / size_of::<u32>();
 const LINES: usize = OWNER.cells as usize / LINE_CELLS;
 const _: () = assert!(LINES * LINE_CELLS == OWNER.cells as usize && LINES <= 32);
 
-/// Of one direction: which lines of its histograms are kept, and where among a snapshot's, in the order of
-/// [`OwnerLatency`].
+/// For one direction: which lines of its histograms are kept, and their place among the snapshot's lines, in the order
+/// of [`OwnerLatency`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place {
     pub first: u32,
-    /// A bit for each line, by [`OwnerLatency`].
+    /// One bit per line, for each [`OwnerLatency`].
     pub occupied: [u32; OwnerLatency::COUNT],
 }
 
 impl Place {
-    /// Its lines among all.
+    /// Its part of a snapshot's lines.
     pub fn of(self, lines: &[Line]) -> &[Line] {
         let counts = self.occupied.map(u32::count_ones);
         match counts.into_iter().sum::<u32>() as usize {
-            0 => &[], // wherever that was
+            0 => &[], // the start is meaningless
             count => &lines[self.first as usize..][..count],
         }
     }
 
-    /// What was counted from `earlier` to `later`, of one histogram: exact below 2^32 a cell.
+    /// The counts from `earlier` to `later` for one histogram: exact below 2^32 per cell.
     pub(super) fn since(
         self,
         lines: &[Line],
@@ -39,7 +39,7 @@ impl Place {
         difference(self.one(lines, which), earlier.one(before, which))
     }
 
-    /// The bits of one histogram, and its lines.
+    /// The occupied bits of one histogram, and its lines.
     fn one(self, lines: &[Line], which: OwnerLatency) -> (u32, &[Line]) {
         let occupied = self.occupied[which as usize];
         if occupied == 0 {
@@ -52,12 +52,12 @@ impl Place {
     }
 }
 
-/// Of two states of a histogram: its occupied lines and those lines.
+/// Difference of two states of a histogram, each given by its occupied bits and lines.
 fn difference(later: (u32, &[Line]), earlier: (u32, &[Line])) -> Histogram {
     if later.0 | earlier.0 == 0 {
         return Histogram::new(OWNER);
     }
-    // Made where every cell would find room, and kept in the room that it takes.
+    // Filled with room for every cell, then stored in the space that it needs.
     let mut histogram = Histogram::with_capacity(OWNER, OWNER.cells as usize);
     let (mut now, mut past) = (later.1.iter(), earlier.1.iter());
     for line in 0..LINES {
@@ -74,7 +74,7 @@ fn difference(later: (u32, &[Line]), earlier: (u32, &[Line])) -> Histogram {
     histogram.clone()
 }
 
-/// Keeps the lines of such cells, as the probe does; ascending.
+/// Keeps the lines that contain these cells, in ascending order, as the probe does.
 #[cfg(test)]
 pub(super) fn kept(cells: &[(OwnerLatency, &[(usize, u32)])], lines: &mut Vec<Line>) -> Place {
     let first = lines.len() as u32;
@@ -138,7 +138,7 @@ mod tests {
         let (mut before, mut lines) = (Vec::new(), Vec::new());
         let past = [(Q2d, &[(20, u32::MAX - 1)][..]), (D2c, &[(20, u32::MAX)])];
         let earlier = kept(&past, &mut before);
-        // One stands at 0 again, and its line is not kept.
+        // One cell is 0 again, and its line is not kept.
         let later = kept(&[(Q2d, &[(20, 3)])], &mut lines);
         let grown = |which| cells(&later.since(&lines, earlier, &before, which));
         assert_eq!(grown(Q2d), [(20, 5)]);

@@ -1,0 +1,64 @@
+//! What to trace, in which detail, and how much memory to use.
+
+use crate::inflight;
+use crate::maps::inflight_elements;
+
+/// A device to trace, with the size of its tag space.
+#[derive(Clone, Debug)]
+pub struct Target {
+    pub major: u32,
+    pub minor: u32,
+    pub hardware_queues: u32,
+    /// Tags per hardware queue: the larger of the driver's and any scheduler's.
+    pub depth: u32,
+}
+
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub targets: Vec<Target>,
+    /// Number of owners kept apart; all others are charged to `other` and counted.
+    pub owners: u32,
+    /// Number of these owners that have histograms.
+    pub owner_histograms: u32,
+    /// Copies of each device's numbers, a power of two; more on machines with many CPUs.
+    pub shards: u32,
+    /// With very many devices each device's histograms have the owners' layout.
+    pub coarse: bool,
+    pub detail: Detail,
+}
+
+impl Config {
+    /// Kernel memory of the in-flight table, which grows with a disk's hardware queues and tags.
+    pub fn inflight_bytes(&self) -> u64 {
+        let elements = |target| u64::from(inflight_elements(target, self.detail));
+        let all: u64 = self.targets.iter().map(elements).sum();
+        all * size_of::<inflight>() as u64
+    }
+}
+
+/// Optional measurements, because each costs time per I/O.
+#[allow(clippy::struct_excessive_bools)] // independent switches
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Detail {
+    /// Do not measure Q2G, which saves the program at `block_bio_queue`.
+    pub without_q2g: bool,
+    /// Reordering, seeks and runs.
+    pub order: bool,
+    /// Device time, backlog and starvation per owner.
+    pub fairness: bool,
+    /// I2D, from insert to issue: the scheduler alone.
+    pub i2d: bool,
+    /// A2Q, A2D and A2C, since the program asked. Its programs run at every system call of the machine.
+    pub asked: bool,
+    /// Histograms of all stages per owner, not only of Q2D and D2C.
+    pub owner_stages: bool,
+    /// The driver's own commands.
+    pub passthrough: bool,
+    /// Charge writeback to the process that dirtied the pages.
+    pub writeback: bool,
+}
+
+/// The number of possible CPUs: all CPU numbers are below it.
+pub fn possible_cpus() -> usize {
+    libbpf_rs::num_possible_cpus().unwrap_or(1)
+}

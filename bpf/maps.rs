@@ -1,0 +1,140 @@
+//! The sizes of the maps, and their content before the programs run.
+
+use anyhow::Result;
+use libbpf_rs::skel::OpenSkel;
+use libbpf_rs::{MapCore, MapFlags, MapType, OpenMap};
+
+use crate::mapped::bytes_of;
+use crate::skeleton::{IoschedSkel, OpenIoschedSkel};
+use crate::wire::{COARSE, DISPATCHES, THREADS, rows, target};
+use crate::{Abilities, Config, Detail, Target, possible_cpus};
+
+/// Elements of a device in the in-flight table: its tags, one row per hardware queue for flush commands, and the tags
+/// again if passthrough is measured.
+pub(crate) fn inflight_elements(target: &Target, detail: Detail) -> u32 {
+    let tags = target.hardware_queues * target.depth;
+    tags + target.hardware_queues + if detail.passthrough { tags } else { 0 }
+}
+
+/// Number of inodes whose last writer is remembered.
+const DIRTIERS: u32 = 65_536;
+
+/// Bios between their Q and the first sight of their request: an LRU table, with a separate free list per CPU.
+fn kept_by_bio() -> u32 {
+    // Each CPU may reserve 128 free elements.
+    (256 * possible_cpus() as u32).max(16_384)
+}
+
+/// Overhead per element of a hash table: an estimate; all other sizes are exact.
+const HASH_ELEMENT: u32 = 64;
+
+pub(crate) struct Sizes {
+    pub devices: u32,
+    pub histograms: u32,
+    pub orders: u32,
+    pub dispatches: u32,
+    pub inflight: u32,
+    pub owner_stages: u32,
+    pub owner_asked: u32,
+    pub memory_bytes: u64,
+}
+
+pub(crate) fn size_maps(
+    open: &mut OpenIoschedSkel<'_>,
+    config: &Config,
+    abilities: &Abilities,
+) -> Result<Sizes> {
+    let slots = config.targets.len() as u32;
+    let devices = slots * config.shards;
+    let fine = devices * rows(config.detail) as u32;
+    let histograms = if config.coarse {
+        fine.div_ceil(COARSE as u32)
+    } else {
+        fine
+    };
+    let inflight: u32 = config
+        .targets
+        .iter()
+        .map(|target| inflight_elements(target, config.detail))
+        .sum();
+    let wanted = |is_wanted: bool, elements: u32| if is_wanted { elements } else { 1 };
+    let orders = wanted(config.detail.order, devices);
+    let dispatches = wanted(config.detail.order, slots * DISPATCHES as u32);
+    let owner_stages = wanted(config.detail.owner_stages, config.owner_histograms);
+    let dirtiers = wanted(config.detail.writeback, DIRTIERS);
+    let owner_asked = wanted(config.detail.asked, config.owner_histograms);
+    let pendings = wanted(abilities.io_start.is_none(), kept_by_bio());
+    let by_request = wanted(config.detail.asked, kept_by_bio());
+    let maps = &mut open.maps;
+    maps.devices.set_max_entries(devices)?;
+    maps.histograms.set_max_entries(histograms)?;
+    maps.inflight.set_max_entries(inflight)?;
+    maps.owners.set_max_entries(config.owners)?;
+    maps.owner_latencies
+        .set_max_entries(config.owner_histograms)?;
+    maps.owner_stages.set_max_entries(owner_stages)?;
+    maps.owner_index.set_max_entries(config.owners)?;
+    maps.free_owners.set_max_entries(config.owners)?;
+    maps.targets.set_max_entries(slots)?;
+    maps.queue_places.set_max_entries(slots)?;
+    maps.elevators.set_max_entries(4 * slots)?;
+    maps.orders.set_max_entries(orders)?;
+    maps.order_states.set_max_entries(slots)?;
+    maps.clocks.set_max_entries(slots)?;
+    maps.dispatches.set_max_entries(dispatches)?;
+    maps.dirtiers.set_max_entries(dirtiers)?;
+    maps.pendings.set_max_entries(pendings)?;
+    maps.nowait_failures.set_max_entries(kept_by_bio())?;
+    maps.handed_over.set_max_entries(by_request)?;
+    maps.askings
+        .set_max_entries(wanted(config.detail.asked, THREADS))?;
+    maps.asked
+        .set_max_entries(wanted(config.detail.asked, inflight))?;
+    maps.owner_asked.set_max_entries(owner_asked)?;
+    Ok(Sizes {
+        devices,
+        histograms,
+        orders,
+        dispatches,
+        inflight,
+        owner_stages,
+        owner_asked,
+        memory_bytes: open.open_object().maps().map(|map| map_bytes(&map)).sum(),
+    })
+}
+
+fn map_bytes(map: &OpenMap<'_>) -> u64 {
+    let [key, value] = [map.key_size(), map.value_size()].map(|size| size.next_multiple_of(8));
+    let element = match map.map_type() {
+        MapType::Hash | MapType::LruHash => key + value + HASH_ELEMENT,
+        MapType::Stack => map.value_size(),
+        _ => value,
+    };
+    u64::from(map.max_entries()) * u64::from(element)
+}
+
+pub(crate) fn fill_maps(skeleton: &IoschedSkel<'_>, config: &Config) -> Result<()> {
+    // A stack: the last index pushed is the first one used.
+    for index in (1..config.owners).rev() {
+        skeleton
+            .maps
+            .free_owners
+            .update(&[], &index.to_ne_bytes(), MapFlags::ANY)?;
+    }
+    let mut base = 0u32;
+    for (slot, wanted) in config.targets.iter().enumerate() {
+        let dev = (wanted.major << 20) | wanted.minor;
+        let value = target {
+            slot: slot as u32,
+            inflight_base: base,
+            depth: wanted.depth,
+            hardware_queues: wanted.hardware_queues,
+        };
+        skeleton
+            .maps
+            .targets
+            .update(&dev.to_ne_bytes(), bytes_of(&value), MapFlags::ANY)?;
+        base += inflight_elements(wanted, config.detail);
+    }
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! The JSON form of a histogram; untrusted input is checked.
+
+use serde::{Deserialize, Serialize};
+
+use super::Histogram;
+use super::cell::{Cell, MAX_COUNT};
+use super::layout::Layout;
+
+/// `[[cell, count], ...]`, ascending, without empty cells.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Histogram"))]
+pub(super) struct Sparse {
+    layout: Layout,
+    cells: Vec<(u32, u64)>,
+}
+
+impl From<Histogram> for Sparse {
+    fn from(h: Histogram) -> Self {
+        Sparse {
+            layout: h.layout,
+            cells: h
+                .cells
+                .iter()
+                .map(|cell| (cell.place(), cell.count()))
+                .collect(),
+        }
+    }
+}
+
+impl TryFrom<Sparse> for Histogram {
+    type Error = String;
+
+    fn try_from(sparse: Sparse) -> Result<Self, String> {
+        let Sparse { layout, mut cells } = sparse;
+        if !cells.is_sorted_by(|a, b| a.0 < b.0) {
+            return Err("histogram cells are not in ascending order".into());
+        }
+        if let Some((i, _)) = cells.last().filter(|cell| cell.0 >= layout.cells) {
+            return Err(format!("histogram cell {i} is outside its layout"));
+        }
+        cells.retain(|cell| cell.1 > 0);
+        let cells = cells
+            .into_iter()
+            .map(|(i, n)| {
+                Cell::new(i, n).ok_or_else(|| {
+                    format!(
+                        "histogram cell {i} counts {n}, more than the {MAX_COUNT} of its 48 bits"
+                    )
+                })
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Histogram { layout, cells })
+    }
+}

@@ -1,0 +1,8 @@
+//! Attaches the BPF programs and computes numbers from what they counted.
+
+pub mod fairness; // shares of owners, and Jain's index
+pub mod histogram; // cells, merge, subtract, quantiles
+pub mod order; // exact dispatch order of a burst
+pub mod probe; // attaches and reads the BPF programs
+pub mod snapshot; // counts since the attach, and the difference of two such states
+pub mod stalls; // how long submitters were blocked, by direction of their I/O

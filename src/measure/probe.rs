@@ -1,0 +1,235 @@
+//! The probe: BPF programs attached for a set of devices, read as [`Snapshot`]s. Only this module loads the programs of
+//! `iosched-bpf`.
+
+mod kernel; // tracepoints and limits of the running kernel
+mod locked_memory;
+mod memory; // memory of the maps
+mod numbers;
+mod owners;
+mod raw;
+mod status;
+mod wide;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use anyhow::Result;
+use iosched_bpf::{ALL_ROWS, Config, NotPermitted, OwnerLatency, Tracer};
+use rustix::time::{ClockId, clock_gettime};
+
+pub use iosched_bpf::Detail;
+pub use kernel::{Tracepoint, can_tell_since_when, memlock_bytes, tracepoints};
+
+use crate::machine::device::Device;
+use crate::measure::histogram::{Histogram, OWNER};
+use crate::measure::snapshot::{DeviceNumbers, Op, Snapshot};
+use locked_memory::Refusal;
+use memory::{OWNER_HISTOGRAMS, OWNERS};
+use owners::{Context, Owners};
+use raw::RawDevice;
+use wide::Wide;
+
+pub struct Probe {
+    tracer: Tracer,
+    devices: Vec<String>,
+    detail: Detail,
+    histograms: Vec<Wide>,
+    owners: Owners,
+    snapshots: u64,
+    /// Number of the snapshot that began the window.
+    window: u64,
+    knows_all_processes: bool,
+}
+
+impl Probe {
+    /// Attaches to `devices`. `deepest`: the largest `nr_requests` that will be set, 0 if none.
+    pub fn attach(devices: &[Device], deepest: u32, detail: Detail) -> Result<Probe> {
+        let layout = memory::layout(devices.len(), iosched_bpf::rows(detail));
+        let config = Config {
+            targets: devices
+                .iter()
+                .map(|device| memory::target(device, deepest))
+                .collect(),
+            owners: OWNERS,
+            owner_histograms: OWNER_HISTOGRAMS,
+            shards: memory::shards(
+                devices.len(),
+                iosched_bpf::rows(detail),
+                iosched_bpf::possible_cpus(),
+            ),
+            coarse: layout == OWNER,
+            detail,
+        };
+        memory::is_bounded(&config)?;
+        Ok(Probe {
+            tracer: load(config)?,
+            devices: devices.iter().map(|device| device.name.clone()).collect(),
+            detail,
+            histograms: vec![Wide::new(layout); devices.len() * ALL_ROWS],
+            owners: Owners::default(),
+            snapshots: 0,
+            window: 0,
+            knows_all_processes: owners::knows_all_processes(),
+        })
+    }
+
+    /// What cannot be measured on this kernel.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = self.tracer.abilities().notes();
+        if !self.knows_all_processes {
+            notes.push(
+                "iosched runs in its own PID namespace: rows of processes that have ended cannot be reused".to_owned(),
+            );
+        }
+        notes
+    }
+
+    pub fn detail(&self) -> Detail {
+        self.detail
+    }
+
+    /// Whether Q2G, and thus Q2D, is measured; otherwise the queue wait is G2D.
+    pub fn measures_q2g(&self) -> bool {
+        self.tracer.abilities().bio_queue.is_some() && !self.detail.without_q2g
+    }
+
+    /// Kernel memory of the probe, fixed at the attach.
+    pub fn memory_bytes(&self) -> u64 {
+        self.tracer.memory_bytes()
+    }
+
+    /// Run time of its programs so far, counted while `kernel.bpf_stats_enabled` was on.
+    pub fn run_time_ns(&self) -> Result<u64> {
+        self.tracer.run_time_ns()
+    }
+
+    /// Everything counted so far. Cells have 32 bits in the kernel and are widened here: call this at least once per
+    /// four billion I/Os.
+    pub fn snapshot(&mut self) -> Result<Snapshot> {
+        self.snapshot_with(true)
+    }
+
+    /// The same without the owners' histograms, which are most of the work if many owners are busy. An interval has
+    /// them only if both of its snapshots do.
+    pub fn snapshot_of_counters(&mut self) -> Result<Snapshot> {
+        self.snapshot_with(false)
+    }
+
+    /// Reuses the memory of an old snapshot for the next one.
+    pub fn reuse(&mut self, old: Snapshot) {
+        self.owners.reuse(old.owners, old.lines);
+    }
+
+    fn snapshot_with(&mut self, has_histograms: bool) -> Result<Snapshot> {
+        let time_ns = monotonic_ns();
+        let devices: Vec<RawDevice> = (0..self.devices.len())
+            .map(|slot| RawDevice::read(&self.tracer, slot))
+            .collect();
+        let context = Context {
+            time_ns,
+            has_histograms,
+            latencies: OwnerLatency::counted(self.detail).collect(),
+            detail: self.detail,
+            in_flight: numbers::in_flight_of_owners(&devices),
+            knows_in_flight: devices.iter().map(|raw| raw.inflight.is_some()).collect(),
+            oldest_ns: if self.detail.fairness {
+                let under_way = devices.iter().filter_map(|raw| raw.inflight.as_ref());
+                owners::oldest_ns(under_way.flatten())
+            } else {
+                HashMap::new()
+            },
+        };
+        let (owners, lines) = self.owners.read(&self.tracer, &context);
+        self.snapshots += 1;
+        Ok(Snapshot {
+            time_ns,
+            number: self.snapshots,
+            window: self.window,
+            devices: devices
+                .iter()
+                .enumerate()
+                .map(|(slot, raw)| self.device(slot, raw))
+                .collect::<Result<_>>()?,
+            owners,
+            lines,
+            skipped: self.tracer.skipped()?,
+        })
+    }
+
+    /// From now until the next window begins, the owners' longest times between the last snapshot and any later one are
+    /// exact, no matter which snapshots are taken in between.
+    pub fn begin_window(&mut self) {
+        self.window = self.snapshots;
+        self.owners.begin_window();
+    }
+
+    /// Requests that started before now and are still in flight belong to no side of a comparison from here on.
+    pub fn begin_epoch(&self) {
+        let now = monotonic_ns();
+        for slot in 0..self.devices.len() {
+            self.tracer.begin_epoch(slot, now);
+        }
+    }
+
+    /// Gives the rows of owners that have ended to new owners. Read their numbers first: they are lost. Returns the
+    /// number of rows; none if PIDs here differ from the kernel's.
+    pub fn recycle(&mut self) -> Result<usize> {
+        if !self.knows_all_processes {
+            return Ok(0);
+        }
+        self.owners.recycle(&self.tracer, self.devices.len())
+    }
+
+    /// The last issues of a device, oldest first; empty unless dispatch order is measured.
+    pub fn dispatches(&self, device: &str) -> Vec<crate::measure::order::Dispatch> {
+        let slot = self.devices.iter().position(|name| name == device);
+        slot.map_or_else(Vec::new, |slot| {
+            numbers::dispatches(self.tracer.dispatches(slot))
+        })
+    }
+
+    fn device(&mut self, slot: usize, raw: &RawDevice) -> Result<DeviceNumbers> {
+        let rows = &mut self.histograms[slot * ALL_ROWS..][..ALL_ROWS];
+        raw.advance(&self.tracer, slot, self.detail.asked, rows);
+        let is_errno = self.tracer.abilities().status_is_errno;
+        let mut numbers = numbers::device(&self.devices[slot], raw, is_errno);
+        for (index, op) in numbers.ops.iter_mut().enumerate() {
+            let nothing = Histogram::new(rows[0].total.layout());
+            let of =
+                |latency| iosched_bpf::row(index, latency).map_or(&nothing, |row| &rows[row].total);
+            numbers::fill_stages(op, &of)?;
+            if self.detail.asked && Op::DATA.contains(&op.op) {
+                op.asked = Some(numbers::asked(&of));
+            }
+        }
+        Ok(numbers)
+    }
+}
+
+/// The clock that the BPF programs use.
+pub fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32).as_nanos() as u64
+}
+
+/// Retries with a higher limit if the limit may have been too low.
+fn load(config: Config) -> Result<Tracer> {
+    let error = match Tracer::attach(config.clone()) {
+        Ok(tracer) => return Ok(tracer),
+        Err(error) => error,
+    };
+    let Some(refused) = error.downcast_ref::<NotPermitted>() else {
+        return Err(error);
+    };
+    if refused.locked_bytes.is_some() && locked_memory::raise() {
+        return Tracer::attach(config).map_err(explain);
+    }
+    Err(explain(error))
+}
+
+fn explain(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref::<NotPermitted>() {
+        None => error,
+        Some(refused) => Refusal::of(refused).explain(refused),
+    }
+}

@@ -1,0 +1,138 @@
+//! Limits the probe's kernel memory by the number of devices, CPUs and tags.
+
+use anyhow::Result;
+use iosched_bpf::{Config, Target};
+
+use crate::failure::Failure;
+use crate::machine::device::Device;
+use crate::measure::histogram::{DEVICE, Layout, OWNER};
+
+/// Rows for owners: 1.3 KB each.
+pub(super) const OWNERS: u32 = 16_384;
+/// The owners that have histograms: 7.2 KB each, and 18.2 KB more with all stages.
+pub(super) const OWNER_HISTOGRAMS: u32 = 2048;
+/// Limit for the arrays of all devices together; above it several CPUs share a copy.
+const DEVICE_BYTES: usize = 64 << 20;
+const MAX_SHARDS: usize = 64;
+/// Limit for the in-flight tables of all devices together.
+const MAX_INFLIGHT_BYTES: u64 = 1 << 30;
+
+pub(super) fn target(device: &Device, deepest: u32) -> Target {
+    let nr_requests = device
+        .optional_attribute("queue/nr_requests")
+        .and_then(|text| text.parse().ok());
+    let tags = device
+        .hardware_depth()
+        .map(|hardware| hardware.depth + device.reserved_tags());
+    // Unless set otherwise, a scheduler has twice the driver's tags, at least 256.
+    let depth = [nr_requests, tags, Some(deepest), Some(256)]
+        .into_iter()
+        .flatten()
+        .max()
+        .unwrap_or(256);
+    Target {
+        major: device.major,
+        minor: device.minor,
+        hardware_queues: device.hardware_queues().max(1) as u32,
+        depth,
+    }
+}
+
+/// One copy of a device's numbers per CPU, or fewer if the memory does not suffice.
+pub(super) fn shards(devices: usize, rows: usize, cpus: usize) -> u32 {
+    let mut shards = cpus.next_power_of_two().min(MAX_SHARDS);
+    while shards > 1 && devices * shards * histogram_bytes(DEVICE, rows) > DEVICE_BYTES {
+        shards /= 2;
+    }
+    shards as u32
+}
+
+/// Checks that the in-flight tables do not exceed their limit.
+pub(super) fn is_bounded(config: &Config) -> Result<()> {
+    let bytes = config.inflight_bytes();
+    if bytes <= MAX_INFLIGHT_BYTES {
+        return Ok(());
+    }
+    Err(Failure::refused(
+        format!(
+            "tracking the requests of {} disks takes {} MiB of kernel memory, given their hardware queues and \
+             tags; the limit is {} MiB",
+            config.targets.len(),
+            bytes >> 20,
+            MAX_INFLIGHT_BYTES >> 20
+        ),
+        "name fewer disks",
+    ))
+}
+
+/// For hundreds of devices the owners' layout, in a quarter of the memory.
+pub(super) fn layout(devices: usize, rows: usize) -> Layout {
+    if devices * histogram_bytes(DEVICE, rows) > DEVICE_BYTES {
+        OWNER
+    } else {
+        DEVICE
+    }
+}
+
+/// Bytes per device.
+const fn histogram_bytes(layout: Layout, rows: usize) -> usize {
+    rows * layout.cells as usize * 4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosched_bpf::Detail;
+
+    use crate::failure::{Kind, kind_of};
+
+    #[test]
+    fn the_memory_of_a_thousand_devices_is_bounded_whatever_the_cpus() {
+        for cpus in [1, 2, 3, 64, 256, 4096] {
+            for devices in 1..=1000 {
+                let rows = iosched_bpf::rows(Detail::default());
+                let layout = layout(devices, rows);
+                let shards = shards(devices, rows, cpus) as usize;
+                assert!(shards.is_power_of_two() && shards <= MAX_SHARDS);
+                let bytes = devices * shards * histogram_bytes(layout, rows);
+                // The coarse layout, one copy each: 83 KiB a device.
+                let most = if layout == OWNER {
+                    90 << 20
+                } else {
+                    DEVICE_BYTES
+                };
+                assert!(bytes <= most, "{devices} devices, {cpus} CPUs: {bytes}");
+            }
+        }
+        assert_eq!(shards(1, iosched_bpf::rows(Detail::default()), 256), 64);
+    }
+
+    fn config(disks: usize, hardware_queues: u32, depth: u32) -> Config {
+        let target = Target {
+            major: 8,
+            minor: 0,
+            hardware_queues,
+            depth,
+        };
+        Config {
+            targets: vec![target; disks],
+            owners: OWNERS,
+            owner_histograms: OWNER_HISTOGRAMS,
+            shards: 1,
+            coarse: false,
+            detail: Detail::default(),
+        }
+    }
+
+    #[test]
+    fn what_follows_requests_grows_with_the_tags_and_has_a_limit() {
+        assert_eq!(config(1, 1, 256).inflight_bytes(), 257 * 64);
+        for (disks, hardware_queues) in [(1, 1), (1000, 1), (60, 256)] {
+            is_bounded(&config(disks, hardware_queues, 1023)).expect("room");
+        }
+        let refused = is_bounded(&config(1000, 256, 1023)).unwrap_err();
+        let says = "of 1000 disks takes 16000 MiB of kernel memory";
+        assert!(refused.to_string().contains(says), "{refused}");
+        assert_eq!(kind_of(&refused), Kind::Refused);
+    }
+}

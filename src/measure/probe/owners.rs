@@ -1,0 +1,362 @@
+//! The owners' rows: read, named, and recycled after their owners have ended.
+
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
+
+use anyhow::Result;
+use iosched_bpf::enums::{owner_flags, owner_kind};
+use iosched_bpf::{CLOCK_SHIFT, Detail, OwnerLatency, Tracer, inflight, owner, owner_op};
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+
+use crate::measure::snapshot::{
+    FairnessTotals, InFlight, Line, Longest, Merges, Op, OpTotals, OwnerId, OwnerKind, OwnerTotals,
+    Place, Row,
+};
+
+/// Rows are assigned in order; a few for which two threads competed stay empty for a while.
+const HOLES: usize = 64;
+
+/// Data that applies to all owners of a snapshot.
+pub(super) struct Context {
+    pub time_ns: u64,
+    /// Whether the histograms are read too.
+    pub has_histograms: bool,
+    /// The histograms to read.
+    pub latencies: Vec<OwnerLatency>,
+    pub detail: Detail,
+    /// For owners with unissued requests: when the oldest was queued. Only where fairness is measured.
+    pub oldest_ns: HashMap<usize, u64>,
+    /// Requests in flight by owner.
+    pub in_flight: HashMap<usize, InFlight>,
+    /// By device: whether its requests in flight are known.
+    pub knows_in_flight: Vec<bool>,
+}
+
+impl Context {
+    fn in_flight(&self, index: usize, id: OwnerId) -> Option<InFlight> {
+        let is_known = match id.device {
+            Some(device) => self.knows_in_flight.get(device) == Some(&true),
+            None => self.knows_in_flight.iter().all(|is_known| *is_known),
+        };
+        is_known.then(|| self.in_flight.get(&index).copied().unwrap_or_default())
+    }
+}
+
+/// See [`Context`].
+pub(super) fn oldest_ns<'a>(under_way: impl Iterator<Item = &'a inflight>) -> HashMap<usize, u64> {
+    let mut oldest = HashMap::new();
+    for request in under_way.filter(|request| request.d_ns == 0 && request.g_ns > 0) {
+        let asked_ns = match request.q_ns {
+            0 => request.g_ns,
+            ns => ns,
+        };
+        let known = oldest.entry(request.owner as usize).or_insert(asked_ns);
+        *known = asked_ns.min(*known);
+    }
+    oldest
+}
+
+/// The state of an owner's histograms when they were last read.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    /// One for reads and one for all other operations, as in `ios`.
+    places: [Place; 2],
+    ios: [u64; 2],
+    /// Whether they had changed at the previous read. The kernel counts an I/O a moment before it fills the cells.
+    has_moved: [bool; 2],
+}
+
+/// The lines of the last read and of the current one.
+struct Look<'a> {
+    latencies: &'a [OwnerLatency],
+    last: &'a [Line],
+    lines: &'a mut Vec<Line>,
+}
+
+impl Look<'_> {
+    /// Reads only histograms that may have changed.
+    fn at(&mut self, tracer: &Tracer, index: usize, row: &owner, known: &mut Known) -> [Place; 2] {
+        let reads = row.op[Op::Read as usize].ios;
+        let all: u64 = row.op.iter().map(|op| op.ios).sum();
+        for (direction, ios) in [reads, all - reads].into_iter().enumerate() {
+            let is_same = ios == known.ios[direction];
+            let first = self.lines.len() as u32;
+            let place = &mut known.places[direction];
+            if is_same && !known.has_moved[direction] {
+                self.lines.extend_from_slice(place.of(self.last));
+                place.first = first;
+            } else {
+                *place = Place {
+                    first,
+                    ..Place::default()
+                };
+                for &which in self.latencies {
+                    place.occupied[which as usize] =
+                        tracer.owner_lines(index, (which, direction), self.lines);
+                }
+            }
+            known.ios[direction] = ios;
+            known.has_moved[direction] = !is_same;
+        }
+        known.places
+    }
+}
+
+/// The longest times of an owner so far: the kernel side resets its maximum at each read.
+#[derive(Clone, Default)]
+struct OwnerLongest {
+    q2d: [Longest; Op::ALL.len()],
+    d2c: [Longest; Op::ALL.len()],
+    starvation: Longest,
+}
+
+impl OwnerLongest {
+    fn look(&mut self, row: &owner, totals: &mut OwnerTotals) {
+        for (place, (op, row)) in totals.ops.iter_mut().zip(&row.op).enumerate() {
+            self.q2d[place].look(row.q2d_max_ns);
+            self.d2c[place].look(row.d2c_max_ns);
+            (op.q2d_longest, op.d2c_longest) = (self.q2d[place], self.d2c[place]);
+        }
+        self.starvation.look(row.gap_max_ns);
+        if let Some(fairness) = &mut totals.fairness {
+            fairness.starvation_longest = self.starvation;
+        }
+    }
+
+    fn begin_window(&mut self) {
+        let of_ops = self.q2d.iter_mut().chain(&mut self.d2c);
+        of_ops.for_each(Longest::begin_window);
+        self.starvation.begin_window();
+    }
+}
+
+/// How long an owner has been idle.
+#[derive(Clone, Copy)]
+struct Idle {
+    /// Its I/Os and merges so far.
+    done: u64,
+    /// Number of recyclings since.
+    rests: u32,
+}
+
+/// The dirty pages of a process may be written long after it has ended.
+const RESTS_OF_WRITEBACK: u32 = 60;
+
+/// State of the owners at the last read, with their histograms.
+#[derive(Default)]
+pub(super) struct Owners {
+    /// No owner so far has an index at or above this one.
+    high: usize,
+    /// By row index.
+    known: Vec<Known>,
+    /// The lines that `known` refers to.
+    last: Arc<Vec<Line>>,
+    /// By row index; None before the first I/O.
+    idle: Vec<Option<Idle>>,
+    /// By row index.
+    longest: Vec<OwnerLongest>,
+    /// By row index: how often the row was reassigned.
+    generations: Vec<u32>,
+    /// Memory of an old snapshot, for reuse.
+    spare: (Vec<OwnerTotals>, Vec<Line>),
+}
+
+impl Owners {
+    pub fn reuse(&mut self, owners: Vec<OwnerTotals>, lines: Arc<Vec<Line>>) {
+        self.spare = (owners, Arc::into_inner(lines).unwrap_or_default());
+    }
+
+    pub fn read(
+        &mut self,
+        tracer: &Tracer,
+        context: &Context,
+    ) -> (Vec<OwnerTotals>, Arc<Vec<Line>>) {
+        let (mut owners, mut lines) = std::mem::take(&mut self.spare);
+        owners.clear();
+        lines.clear();
+        let mut look = Look {
+            latencies: &context.latencies,
+            last: &self.last,
+            lines: &mut lines,
+        };
+        let mut holes = 0;
+        for index in 0..tracer.owner_count() {
+            if index > 0 && !tracer.is_owner(index) {
+                holes += usize::from(index > self.high);
+                if holes > HOLES {
+                    break;
+                }
+                continue;
+            }
+            self.high = index.max(self.high);
+            if self.known.len() <= index {
+                self.known.resize(index + 1, Known::default());
+                self.longest.resize(index + 1, OwnerLongest::default());
+                self.generations.resize(index + 1, 0);
+            }
+            let row = tracer.take_owner(index);
+            let mut totals = totals(&row, index, context);
+            self.longest[index].look(&row, &mut totals);
+            totals.row.generation = self.generations[index];
+            totals.lines = (context.has_histograms && tracer.has_latency(index))
+                .then(|| look.at(tracer, index, &row, &mut self.known[index]));
+            owners.push(totals);
+        }
+        let lines = Arc::new(lines);
+        if context.has_histograms {
+            self.last = Arc::clone(&lines);
+        }
+        (owners, lines)
+    }
+
+    /// From the last read on, the longest times of the window are kept as well.
+    pub fn begin_window(&mut self) {
+        self.longest.iter_mut().for_each(OwnerLongest::begin_window);
+    }
+
+    /// An owner is recycled if its process or thread has ended, nothing was counted since the last call (for writeback:
+    /// since many calls), and none of its requests is in flight.
+    pub fn recycle(&mut self, tracer: &Tracer, slots: usize) -> Result<usize> {
+        let mut recycled = 0;
+        let busy: Vec<u32> = (0..slots)
+            .flat_map(|slot| tracer.inflight(slot).map(|state| state.owner))
+            .collect();
+        self.idle.resize(self.high + 1, None);
+        for index in 1..=self.high {
+            if !tracer.is_owner(index) {
+                continue;
+            }
+            let row = tracer.owner(index);
+            let rests = self.rests(index, &row);
+            let has_rested = match kind_of(&row) {
+                OwnerKind::Process | OwnerKind::KernelThread => rests > 0,
+                OwnerKind::Writeback => rests >= RESTS_OF_WRITEBACK,
+                OwnerKind::Workqueue | OwnerKind::Other => false,
+            };
+            if has_rested && !is_alive(row.key.tgid) && !busy.contains(&(index as u32)) {
+                tracer.recycle(index)?;
+                self.idle[index] = None;
+                self.known[index] = Known::default();
+                self.longest[index] = OwnerLongest::default();
+                self.generations[index] += 1;
+                recycled += 1;
+            }
+        }
+        Ok(recycled)
+    }
+
+    /// The number of calls for which it has been idle.
+    fn rests(&mut self, index: usize, row: &owner) -> u32 {
+        let ios: u64 = row.op.iter().map(|op| op.ios).sum();
+        let done = ios + row.back_merges + row.front_merges + row.rq_merges;
+        let rests = match self.idle[index] {
+            Some(idle) if idle.done == done => idle.rests + 1,
+            _ => 0,
+        };
+        self.idle[index] = Some(Idle { done, rests });
+        rests
+    }
+}
+
+/// Whether PIDs here equal the kernel's; in another PID namespace processes cannot be looked up.
+pub(super) fn knows_all_processes() -> bool {
+    /// PROC_PID_INIT_INO of the kernel.
+    const INITIAL: u64 = 0xEFFF_FFFC;
+    std::fs::metadata("/proc/self/ns/pid").is_ok_and(|namespace| namespace.ino() == INITIAL)
+}
+
+/// Whether a process with this PID exists. If it is a younger one, the row is merely kept longer. Uses signal 0,
+/// because /proc may be mounted so that it hides the processes of other users.
+fn is_alive(tgid: u32) -> bool {
+    let pid = Pid::from_raw(tgid.cast_signed());
+    pid.is_none_or(|pid| test_kill_process(pid) != Err(Errno::SRCH))
+}
+
+fn kind_of(row: &owner) -> OwnerKind {
+    match owner_kind(u32::from(row.key.kind)) {
+        owner_kind::OWNER_PROCESS => OwnerKind::Process,
+        owner_kind::OWNER_KERNEL_THREAD => OwnerKind::KernelThread,
+        owner_kind::OWNER_WORKQUEUE => OwnerKind::Workqueue,
+        owner_kind::OWNER_WRITEBACK => OwnerKind::Writeback,
+        _ => OwnerKind::Other,
+    }
+}
+
+fn id(row: &owner, index: usize) -> OwnerId {
+    let kind = kind_of(row);
+    OwnerId {
+        device: (index > 0).then_some(usize::from(row.key.slot)),
+        kind,
+        tgid: row.key.tgid,
+        // JSON readers represent integers below 2^53 exactly.
+        start_ms: match kind {
+            OwnerKind::Workqueue => row.key.start_ns >> 11,
+            _ => row.key.start_ns / 1_000_000,
+        },
+        cgroup_id: row.key.cgroup_id,
+    }
+}
+
+/// Everything except the histograms and the longest times.
+fn totals(row: &owner, index: usize, context: &Context) -> OwnerTotals {
+    let id = id(row, index);
+    OwnerTotals {
+        id,
+        in_flight: context.in_flight(index, id),
+        row: Row {
+            index,
+            generation: 0,
+        },
+        comm: row.comm.map(i8::cast_unsigned),
+        has_io_workers: row.flags & u64::from(owner_flags::OWNER_IO_WORKER.0) != 0,
+        ioprio: ((row.ioprio >> 13) as u8 & 7, row.ioprio as u8 & 7),
+        ops: row.op.each_ref().map(op_totals),
+        merges: Merges {
+            back: row.back_merges,
+            front: row.front_merges,
+            rq: row.rq_merges,
+        },
+        lines: None,
+        has_stages: context.detail.owner_stages,
+        has_asked: context.detail.asked,
+        stalled_ns: row.stalled_ns,
+        waited_for_flush: row.preflushes,
+        fairness: context
+            .detail
+            .fairness
+            .then(|| fairness_of(row, context.time_ns, context.oldest_ns.get(&index).copied())),
+    }
+}
+
+fn op_totals(op: &owner_op) -> OpTotals {
+    OpTotals {
+        ios: op.ios,
+        bytes: op.bytes,
+        more_bios: op.more_bios,
+        q2d_ns: op.q2d_ns,
+        d2c_ns: op.d2c_ns,
+        unwaited: op.unwaited,
+        unwaited_d2c_ns: op.unwaited_d2c_ns,
+        flush_ns: op.flush_ns,
+        ..OpTotals::default()
+    }
+}
+
+/// `oldest_ns`: queue time of the request that has waited longest.
+fn fairness_of(row: &owner, now_ns: u64, oldest_ns: Option<u64>) -> FairnessTotals {
+    let is_busy = row.started != row.ended;
+    let present = if is_busy {
+        now_ns.saturating_sub(row.busy_since_ns)
+    } else {
+        0
+    };
+    FairnessTotals {
+        device_time_ns: row.device_time >> CLOCK_SHIFT,
+        backlogged_ns: row.busy_ns + present,
+        starvation_longest: Longest::default(),
+        starvation: row.gaps,
+        starving_ns: oldest_ns.map(|ns| now_ns.saturating_sub(ns.max(row.last_issue_ns))),
+    }
+}

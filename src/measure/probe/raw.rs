@@ -1,0 +1,60 @@
+//! The kernel's numbers of a device, copied in one go before anything is made of them: they go on counting.
+
+use iosched_bpf::{ALL_ROWS, Latency, Tracer, device_stats, inflight, order_stats};
+
+use super::wide::Wide;
+use crate::measure::snapshot::Op;
+
+/// Above so many tags a device's requests under way are not looked through.
+const MAX_INFLIGHT: usize = 32_768;
+
+pub(super) struct RawDevice {
+    /// A record per shard.
+    pub stats: Vec<device_stats>,
+    pub order: Vec<order_stats>,
+    /// None where there are too many tags.
+    pub inflight: Option<Vec<inflight>>,
+    pub ended_unseen: u64,
+    /// When those were read.
+    pub inflight_ns: u64,
+    pub switches: u64,
+}
+
+impl RawDevice {
+    pub fn read(tracer: &Tracer, slot: usize) -> RawDevice {
+        let is_small = tracer.inflight_elements(slot) <= MAX_INFLIGHT;
+        // Before the entries: what is evicted in between is counted by neither, and not twice.
+        let stats = tracer.device_stats(slot).collect();
+        let under_way = is_small.then(|| tracer.under_way(slot, super::monotonic_ns()));
+        let ended_unseen = under_way.as_ref().map_or(0, |found| found.ended_unseen);
+        RawDevice {
+            stats,
+            order: tracer.order(slot).collect(),
+            inflight: under_way.map(|found| found.requests),
+            ended_unseen,
+            inflight_ns: super::monotonic_ns(), // after them: none is younger
+            switches: tracer.switches(slot),
+        }
+    }
+
+    /// Brings the device's histograms up to date, by row: of operations that have been seen, since most devices never
+    /// see most of them.
+    pub fn advance(&self, tracer: &Tracer, slot: usize, has_asked: bool, rows: &mut [Wide]) {
+        debug_assert_eq!(rows.len(), ALL_ROWS);
+        let is_asked = |latency: &Latency| *latency >= Latency::A2q;
+        for op in 0..iosched_bpf::OPS {
+            let is_flush = op == Op::Flush as usize;
+            let seen = self.stats.iter().any(|stats| {
+                stats.op[op].ios > 0 || (is_flush && stats.flush_requests + stats.preflushes > 0)
+            });
+            let counted = Latency::ALL
+                .into_iter()
+                .filter(|latency| seen && (has_asked || !is_asked(latency)));
+            for latency in counted {
+                if let Some(row) = iosched_bpf::row(op, latency) {
+                    rows[row].advance(tracer, slot, row);
+                }
+            }
+        }
+    }
+}
