@@ -1,30 +1,34 @@
-//! What this machine says, asked with what the real work uses: the probe is loaded and attached, a switch is checked as
-//! `iosched set` checks it. Changes nothing.
+//! The facts of this machine, determined by the code that measures and switches: the probe is loaded and attached, and
+//! a switch passes the same checks as `iosched set`. Changes nothing.
 
 use std::fs;
 use std::path::Path;
 
 use rustix::fs::Access;
 
-pub use super::rivals::Rival;
-pub use super::writers::Writer;
-use super::{rivals, writers};
-use crate::device::{Device, mounts};
 use crate::failure::Failure;
-use crate::input;
-use crate::journal;
-use crate::preflight::{self, Intent, Severity};
-use crate::probe::{self, Probe, Tracepoint};
+use crate::files::input;
+use crate::machine::cgroup::mounts::Mounts;
+use crate::machine::cgroup::weights::{self, Weights};
+use crate::machine::device::{Device, mounts};
+use crate::measure::probe::{self, Probe, Tracepoint};
+pub use crate::preflight::rivals::Rival;
+pub use crate::preflight::writers::Writer;
+use crate::preflight::{self, Intent, Loss, Severity};
+use crate::preflight::{rivals, writers};
+use crate::safety::journal;
 use crate::scheduler;
-use crate::workload::cgroup_mounts::Mounts;
 use crate::workload::fio::Fio;
 
-/// What does not work, and how to mend it.
+/// What does not work, and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
     pub what: String,
     pub hint: String,
 }
+
+const ON_THE_HOST: &str = "run it as root on the host; a container needs the device node, writable /sys, and the device in \
+                           its device control group";
 
 impl Trouble {
     fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
@@ -40,19 +44,24 @@ impl From<anyhow::Error> for Trouble {
         match error.downcast::<Failure>() {
             Ok(failure) => Trouble::new(
                 failure.what.replace('\n', "; "),
-                failure.hint.replace("\n  ", "; "),
+                match failure.hint.as_str() {
+                    "" => ON_THE_HOST.to_owned(),
+                    hint => hint.replace("\n  ", "; "),
+                },
             ),
-            Err(error) => Trouble::new(format!("{error:#}"), ""),
+            Err(error) => Trouble::new(format!("{error:#}"), ON_THE_HOST),
         }
     }
 }
 
 #[derive(Clone, Debug)]
-pub struct Disk {
+pub struct DiskFacts {
     pub name: String,
+    /// `8:0`
+    pub number: String,
     pub active: String,
     pub available: Vec<String>,
-    /// Warnings, or why its scheduler cannot be switched.
+    /// Warnings, or the reason why its scheduler cannot be switched.
     pub switch: Result<Vec<String>, Trouble>,
 }
 
@@ -60,15 +69,15 @@ pub struct Disk {
 pub struct Facts {
     pub kernel: String,
     pub tracepoints: Result<Vec<Tracepoint>, Trouble>,
-    /// What it says that it cannot tell here.
+    /// What the probe cannot measure on this kernel.
     pub probe: Result<Vec<String>, Trouble>,
-    /// The effective ones, by bit.
+    /// The effective capabilities, as a bit mask.
     pub capabilities: Option<u64>,
     pub lockdown: Option<String>,
-    /// Only where the kernel counts the probe's maps against it.
+    /// Set only where the kernel charges the probe's maps against RLIMIT_MEMLOCK.
     pub memlock_bytes: Option<u64>,
-    pub disks: Vec<Disk>,
-    /// Files of modules that the running kernel could load.
+    pub disks: Vec<DiskFacts>,
+    /// Paths of the modules that the running kernel could load.
     pub modules: Option<Vec<String>>,
     pub fio: Result<String, Trouble>,
     pub io_controller: Result<String, Trouble>,
@@ -76,9 +85,10 @@ pub struct Facts {
     pub journal: Result<String, Trouble>,
     pub rivals: Vec<Rival>,
     pub writers: Vec<Writer>,
+    pub weights: Weights,
 }
 
-/// Of these disks.
+/// The facts of the machine and of these disks.
 pub fn read(devices: &[Device]) -> Facts {
     let name = rustix::system::uname();
     let release = name.release().to_string_lossy().into_owned();
@@ -105,8 +115,12 @@ pub fn read(devices: &[Device]) -> Facts {
         io_controller: io_controller(),
         scratch: scratch(),
         journal: journal_state(),
-        rivals: rivals::find(Path::new("/")),
+        rivals: rivals::find(Path::new("/"), devices),
         writers: writers::find(Path::new("/proc")),
+        weights: mounts::read().map_or_else(
+            |_| Weights::default(),
+            |mounts| weights::set(&Mounts::among(&mounts)),
+        ),
         kernel: format!("Linux {release} on {}", name.machine().to_string_lossy()),
     }
 }
@@ -114,28 +128,29 @@ pub fn read(devices: &[Device]) -> Facts {
 fn attach(devices: &[Device]) -> Result<Vec<String>, Trouble> {
     if devices.is_empty() {
         return Err(Trouble::new(
-            "there is no disk to look at",
-            "name one; `lsblk` lists them",
+            "no disk found",
+            "name a disk; `lsblk` lists them",
         ));
     }
     let probe = Probe::attach(devices, 0, probe::Detail::default())?;
     Ok(probe.notes())
 }
 
-fn disk(device: &Device) -> Disk {
+fn disk(device: &Device) -> DiskFacts {
     let choice = scheduler::choice(device).ok();
     let intent = Intent {
         arms: &[],
         writes_raw_device: false,
         allow_mounted: true,
-        destroy_data: false,
+        loss: Loss::Refused,
     };
     let switch = preflight::check(device, &intent)
-        .and_then(preflight::Report::into_result)
-        // Taken for a moment: nothing else tells whether another holds it.
+        .and_then(preflight::Findings::into_result)
+        // The lock is taken for a moment: nothing else shows whether another process holds it.
         .and_then(|findings| preflight::lock(device).map(|_lock| findings));
-    Disk {
+    DiskFacts {
         name: device.name.clone(),
+        number: format!("{}:{}", device.major, device.minor),
         active: choice
             .as_ref()
             .map_or("-".to_owned(), |choice| choice.active.clone()),
@@ -150,7 +165,7 @@ fn disk(device: &Device) -> Disk {
     }
 }
 
-/// Of `/proc/self/status`: `CapEff:` and 16 hexadecimal digits.
+/// Effective capabilities from `/proc/self/status`: `CapEff:` and 16 hexadecimal digits.
 pub(super) fn effective(status: &str) -> Option<u64> {
     let line = status
         .lines()
@@ -178,7 +193,7 @@ fn io_controller() -> Result<String, Trouble> {
     match mounts.blkio {
         Some(root) => Ok(format!("version 1 at {}", root.display())),
         None => Err(Trouble::new(
-            "no io controller: a workload's I/O is told from others' by process, not by control group",
+            "no io controller: a workload's I/O is identified by process instead of control group",
             "mount cgroup2 on /sys/fs/cgroup, or boot a kernel with CONFIG_BLK_CGROUP",
         )),
     }
@@ -186,11 +201,14 @@ fn io_controller() -> Result<String, Trouble> {
 
 fn scratch() -> Result<String, Trouble> {
     if !rustix::process::geteuid().is_root() {
-        return Err(Trouble::new("only root can mount", "run it with sudo"));
+        return Err(Trouble::new(
+            "only root can create scratch devices",
+            "run it with sudo",
+        ));
     }
     for (node, module) in [("/dev/loop-control", "loop"), ("/dev/fuse", "fuse")] {
         if let Err(error) = rustix::fs::access(node, Access::READ_OK | Access::WRITE_OK) {
-            let hint = format!("modprobe {module}, as root");
+            let hint = format!("as root, run `modprobe {module}`");
             return Err(Trouble::new(
                 format!("{node} cannot be used: {error}"),
                 hint,
@@ -200,19 +218,19 @@ fn scratch() -> Result<String, Trouble> {
     Ok("loop devices over FUSE".to_owned())
 }
 
-/// Nothing is changed before it stands in a journal.
+/// Changes to the machine require a writable journal.
 fn journal_state() -> Result<String, Trouble> {
     let directory = journal::directory();
     let existing = directory.ancestors().find(|path| path.exists());
     let may = existing.is_some_and(|path| rustix::fs::access(path, Access::WRITE_OK).is_ok());
     if !may {
         return Err(Trouble::new(
-            format!("{} cannot be written", directory.display()),
-            "run it with sudo, or name another place in IOSCHED_STATE_DIR",
+            format!("{} is not writable", directory.display()),
+            "run it with sudo, or set IOSCHED_STATE_DIR to a writable directory",
         ));
     }
     match journal::notes().as_slice() {
         [] => Ok(format!("{}: nothing was left behind", directory.display())),
-        notes => Err(Trouble::new(notes.join("; "), "iosched restore")),
+        notes => Err(Trouble::new(notes.join("; "), "run `iosched restore`")),
     }
 }

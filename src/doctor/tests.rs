@@ -1,11 +1,12 @@
 use super::facts::{Rival, effective};
 use super::*;
-use crate::probe::Tracepoint;
+use crate::machine::cgroup::weights::{Reader, Weight, Weights};
+use crate::measure::probe::Tracepoint;
 
 fn trouble<T>(what: &str) -> Result<T, Trouble> {
     Err(Trouble {
         what: what.to_owned(),
-        hint: format!("mend {what}"),
+        hint: format!("fix {what}"),
     })
 }
 
@@ -17,9 +18,10 @@ fn tracepoint(name: &'static str, is_there: bool) -> Tracepoint {
     }
 }
 
-fn disk_with(name: &str, available: &[&str], switch: Result<Vec<String>, Trouble>) -> Disk {
-    Disk {
+fn disk_with(name: &str, available: &[&str], switch: Result<Vec<String>, Trouble>) -> DiskFacts {
+    DiskFacts {
         name: name.to_owned(),
+        number: "8:0".to_owned(),
         active: available[0].to_owned(),
         available: available.iter().map(|&name| name.to_owned()).collect(),
         switch,
@@ -47,10 +49,11 @@ fn healthy() -> Facts {
         journal: ok(""),
         rivals: Vec::new(),
         writers: Vec::new(),
+        weights: Weights::default(),
     }
 }
 
-fn state_of(facts: &Facts, name: &str) -> State {
+fn state_of(facts: &Facts, name: &str) -> ItemState {
     let diagnosis = diagnose(facts, false);
     let found = diagnosis.items.iter().find(|item| item.name == name);
     found
@@ -63,55 +66,59 @@ fn a_healthy_machine_has_nothing_to_mend() {
     let diagnosis = diagnose(&healthy(), true);
     assert!(diagnosis.can_measure && diagnosis.can_switch);
     for item in &diagnosis.items {
-        assert_eq!((item.state, &*item.remedy), (State::Ok, ""), "{item:?}");
+        assert_eq!((item.state, &*item.remedy), (ItemState::Ok, ""), "{item:?}");
     }
     assert!(render(&diagnosis).ends_with("measure: yes; switch schedulers: yes\n"));
 }
 
 #[test]
 fn each_fault_shows_in_its_own_line_with_its_remedy() {
-    type Fault = (&'static str, State, fn(&mut Facts));
+    type Fault = (&'static str, ItemState, fn(&mut Facts));
     let faults: [Fault; 15] = [
-        ("BTF", State::Missing, |f| f.tracepoints = trouble("btf")),
-        ("tracepoint block_rq_issue", State::Missing, |f| {
+        ("BTF", ItemState::Missing, |f| {
+            f.tracepoints = trouble("btf");
+        }),
+        ("tracepoint block_rq_issue", ItemState::Missing, |f| {
             f.tracepoints = Ok(vec![tracepoint("block_rq_issue", false)]);
         }),
-        ("tracepoint block_io_start", State::Missing, |f| {
+        ("tracepoint block_io_start", ItemState::Missing, |f| {
             f.tracepoints = Ok(vec![tracepoint("block_io_start", false)]);
         }),
-        ("probe", State::Missing, |f| {
+        ("probe", ItemState::Missing, |f| {
             f.probe = trouble("not permitted");
         }),
-        ("CAP_BPF", State::Missing, |f| {
+        ("CAP_BPF", ItemState::Missing, |f| {
             f.capabilities = Some(!(1 << 39));
         }),
-        ("CAP_PERFMON", State::Missing, |f| {
+        ("CAP_PERFMON", ItemState::Missing, |f| {
             f.capabilities = Some(1 << 39);
         }),
-        ("CAP_SYS_ADMIN", State::Unknown, |f| f.capabilities = None),
-        ("lockdown", State::Missing, |f| {
+        ("CAP_SYS_ADMIN", ItemState::Unknown, |f| {
+            f.capabilities = None;
+        }),
+        ("lockdown", ItemState::Missing, |f| {
             f.lockdown = Some("none integrity [confidentiality]".into());
         }),
-        ("memlock", State::Missing, |f| {
+        ("memlock", ItemState::Missing, |f| {
             f.memlock_bytes = Some(64 << 10);
             f.probe = trouble("memory");
         }),
-        ("disk sda", State::Missing, |f| {
+        ("disk sda", ItemState::Missing, |f| {
             f.disks[0].switch = trouble("read-only sysfs");
         }),
-        ("scheduler bfq", State::Missing, |f| {
+        ("scheduler bfq", ItemState::Missing, |f| {
             f.disks[0].available.pop();
             f.modules = Some(vec!["kernel/block/bfq.ko.zst".into()]);
         }),
-        ("scheduler bfq", State::Unknown, |f| {
+        ("scheduler bfq", ItemState::Unknown, |f| {
             f.disks[0].available.pop();
             f.modules = None;
         }),
-        ("fio", State::Missing, |f| f.fio = trouble("fio")),
-        ("journal", State::Missing, |f| {
+        ("fio", ItemState::Missing, |f| f.fio = trouble("fio")),
+        ("journal", ItemState::Missing, |f| {
             f.journal = trouble("left behind");
         }),
-        ("other agents", State::Conflict, |f| {
+        ("other agents", ItemState::Conflict, |f| {
             f.rivals = vec![Rival {
                 file: "/etc/udev/rules.d/60.rules".into(),
                 line: 3,
@@ -127,7 +134,7 @@ fn each_fault_shows_in_its_own_line_with_its_remedy() {
         for item in diagnosis
             .items
             .iter()
-            .filter(|item| item.state != State::Ok)
+            .filter(|item| item.state != ItemState::Ok)
         {
             assert!(
                 !item.remedy.is_empty() && !item.found.is_empty(),
@@ -135,7 +142,7 @@ fn each_fault_shows_in_its_own_line_with_its_remedy() {
             );
         }
         let text = render(&diagnosis);
-        assert!(text.contains("to mend: "), "{text}");
+        assert!(text.contains("fix: "), "{text}");
         assert!(
             !text.contains(|c: char| c != '\n' && c.is_control()),
             "{text:?}"
@@ -180,4 +187,49 @@ fn what_the_kernel_says_is_read() {
         Some(3 << 38)
     );
     assert_eq!(effective("CapEff:\tx\n"), None);
+}
+
+#[test]
+fn a_weight_counts_only_where_something_reads_it() {
+    let weight = |of: &str, readers: &[Reader]| Weight {
+        of: of.to_owned(),
+        weight: 500.0,
+        readers: readers.to_vec(),
+    };
+    let with = |active: &str, readers: &[Reader], cost_model: &[&str]| {
+        let mut facts = healthy();
+        facts.disks[0].active = active.to_owned();
+        facts.weights = Weights {
+            weights: vec![weight("/db", readers)],
+            cost_model: cost_model.iter().map(|&number| number.to_owned()).collect(),
+        };
+        facts
+    };
+    for (active, readers, cost_model, state) in [
+        ("bfq", &[Reader::Bfq][..], &[][..], ItemState::Ok),
+        ("bfq", &[Reader::CostModel], &[], ItemState::Missing),
+        ("none", &[Reader::Bfq], &[], ItemState::Missing),
+        ("none", &[Reader::CostModel], &["8:0"], ItemState::Ok),
+        ("none", &[Reader::CostModel], &["8:16"], ItemState::Missing),
+        ("bfq", &[], &["8:0"], ItemState::Missing),
+    ] {
+        let facts = with(active, readers, cost_model);
+        assert_eq!(state_of(&facts, "weights"), state, "{active} {readers:?}");
+    }
+    let diagnosis = diagnose(&with("kyber", &[Reader::Bfq], &[]), false);
+    let text = render(&diagnosis);
+    assert!(
+        text.contains("sda: kyber ignores the weight of /db (500)"),
+        "{text}"
+    );
+}
+
+#[test]
+fn an_error_without_a_hint_of_its_own_has_a_remedy_too() {
+    for error in [
+        anyhow::anyhow!("opening /dev/sda: Operation not permitted"),
+        crate::failure::Failure::runtime("a failure", ""),
+    ] {
+        assert_ne!(Trouble::from(error).hint, "");
+    }
 }

@@ -1,14 +1,14 @@
-//! Whether the device can take these arms, and whether the arms can stand side by side.
+//! Checks that the device supports these arms, and that the arms do not affect each other.
 
 use anyhow::Result;
 
-use super::{Report, Severity};
-use crate::arm::Arm;
-use crate::device::Device;
+use super::{Findings, Severity};
 use crate::failure::Failure;
+use crate::machine::device::Device;
+use crate::scheduler::arm::Arm;
 use crate::scheduler::{self, WBT_LAT_USEC};
 
-pub(super) fn check(device: &Device, arms: &[Arm], report: &mut Report) -> Result<()> {
+pub(super) fn check(device: &Device, arms: &[Arm], report: &mut Findings) -> Result<()> {
     let choice = if device.sysfs("queue/scheduler").exists() {
         Some(scheduler::choice(device)?)
     } else {
@@ -18,9 +18,9 @@ pub(super) fn check(device: &Device, arms: &[Arm], report: &mut Report) -> Resul
     let Some(choice) = choice.filter(|choice| choice.available.len() > 1 || slaves.is_empty())
     else {
         let below = if slaves.is_empty() {
-            "name a disk that has one".to_owned()
+            "name a disk with a scheduler".to_owned()
         } else {
-            format!("it stands on {}: name one of those", slaves.join(", "))
+            format!("it is built on {}: name one of those", slaves.join(", "))
         };
         report.add(
             Severity::Refuse,
@@ -46,8 +46,8 @@ pub(super) fn check(device: &Device, arms: &[Arm], report: &mut Report) -> Resul
     Ok(())
 }
 
-/// A written `wbt_lat_usec` stays under every scheduler, so it cannot belong to one arm alone.
-fn check_wbt(arms: &[Arm], report: &mut Report) {
+/// A written `wbt_lat_usec` stays in force under every scheduler, so it cannot belong to one arm alone.
+fn check_wbt(arms: &[Arm], report: &mut Findings) {
     let (with, without): (Vec<&Arm>, Vec<&Arm>) = arms
         .iter()
         .partition(|arm| arm.setting(WBT_LAT_USEC).is_some());
@@ -62,24 +62,24 @@ fn check_wbt(arms: &[Arm], report: &mut Report) {
         report.add(
             Severity::Refuse,
             format!(
-                "{WBT_LAT_USEC} is set by {} and left to the kernel by {}: once written the kernel no longer adapts it, and the others would be measured with it",
+                "{WBT_LAT_USEC} is set by {} and left to the kernel by {}: once it is written, the kernel no longer adapts it, and the other arms would be measured with it too",
                 labels(&with),
                 labels(&without)
             ),
-            format!("give every arm its {WBT_LAT_USEC} (0 is off)"),
+            format!("set {WBT_LAT_USEC} in every arm (0 disables it)"),
         );
     }
     report.add(
         Severity::Warning,
         format!(
-            "{WBT_LAT_USEC} will be written: its value is put back, but the kernel no longer adapts it to the scheduler until the disk is removed or the machine restarts"
+            "{WBT_LAT_USEC} will be written: its value is restored, but the kernel no longer adapts it to the scheduler until the disk is removed or the machine restarts"
         ),
         "",
     );
 }
 
-/// The kernel refuses the old value after a 0.
-fn check_discard(arms: &[Arm], report: &mut Report) {
+/// After a 0 the kernel rejects the old value.
+fn check_discard(arms: &[Arm], report: &mut Findings) {
     const DISCARD_MAX_BYTES: &str = "discard_max_bytes";
     let is_zero = |arm: &&Arm| {
         let value = arm.setting(DISCARD_MAX_BYTES);
@@ -89,15 +89,15 @@ fn check_discard(arms: &[Arm], report: &mut Report) {
         report.add(
             Severity::Refuse,
             format!(
-                "{} sets {DISCARD_MAX_BYTES} to 0, which the kernel does not take back until the disk is removed",
+                "{} sets {DISCARD_MAX_BYTES} to 0, which cannot be undone until the disk is removed",
                 arm.label
             ),
-            "take the smallest value instead: the disk's discard_granularity",
+            "use the smallest other value: the disk's discard_granularity",
         );
     }
 }
 
-fn check_resize(device: &Device, arms: &[Arm], report: &mut Report) {
+fn check_resize(device: &Device, arms: &[Arm], report: &mut Findings) {
     if arms
         .iter()
         .any(|arm| arm.scheduler == "none" && arm.setting("nr_requests").is_some())
@@ -105,7 +105,7 @@ fn check_resize(device: &Device, arms: &[Arm], report: &mut Report) {
         report.add(
             Severity::Note,
             format!(
-                "nr_requests under none resizes the driver's own queue of {}; it is put back at the end",
+                "nr_requests under none limits the driver tags of {}; it is restored at the end",
                 device.name
             ),
             "",
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn what_cannot_be_put_back_is_refused() {
         let findings = |text: &str| {
-            let mut report = Report::default();
+            let mut report = Findings::default();
             check_discard(&arms(&[text]), &mut report);
             report.findings.len()
         };
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn wbt_belongs_to_all_arms_or_to_none() {
         let severities = |texts: &[&str]| {
-            let mut report = Report::default();
+            let mut report = Findings::default();
             check_wbt(&arms(texts), &mut report);
             report
                 .findings

@@ -1,5 +1,5 @@
-//! A raw disk that may be overwritten, held from before its owner is asked to the last write. While it is open its number
-//! and name are not given to another disk; while it is open exclusively nobody can mount it, swap on it or build on it.
+//! Keeps a raw disk open from before the user is asked until the last write. While it is open, its device number and
+//! name are not given to another disk; while it is open exclusively, nothing can mount it, swap on it or build on it.
 
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
@@ -10,21 +10,21 @@ use rustix::fs::{Mode, OFlags, SeekFrom, seek};
 use rustix::io::Errno;
 
 use super::in_use;
-use crate::device::{Device, mounts};
 use crate::failure::Failure;
+use crate::machine::device::{Device, mounts};
 
 pub struct Hold {
     device: Device,
     file: File,
     size_bytes: u64,
-    /// Devices that are measured together with it: no users of it.
+    /// Devices that are measured together with it; they do not count as its users.
     stack: Vec<Device>,
-    /// Held as long as nobody else may use the disk.
+    /// The exclusive open that keeps other users away.
     claim: Option<OwnedFd>,
 }
 
 impl Hold {
-    /// `stack`: see [`Disks::stack`](crate::device::Disks).
+    /// `stack`: see [`Disks::stack`](crate::machine::device::Disks).
     pub fn open(device: &Device, stack: &[Device]) -> Result<Self> {
         let node = device.node();
         let at = || format!("opening {}", node.display());
@@ -46,7 +46,7 @@ impl Hold {
         }
     }
 
-    /// Keeps everybody else from claiming the disk, until this is dropped.
+    /// Keeps every other process from opening the disk exclusively, until this is dropped.
     pub fn claim(&mut self) -> Result<()> {
         if self.claim.is_none() {
             self.claim = Some(self.exclusive()?);
@@ -58,12 +58,13 @@ impl Hold {
         let node = self.device.node();
         let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
         match rustix::fs::open(&node, flags, Mode::empty()) {
-            Err(Errno::BUSY) => Err(self.failure("it is in exclusive use by somebody else")),
+            Err(Errno::BUSY) => Err(self.failure("another process has opened it exclusively")),
             other => other.with_context(|| format!("claiming {}", node.display())),
         }
     }
 
-    /// That it is the disk whose owner was asked, as large as then, and still nobody else's. Before every write.
+    /// Checks that it is still the disk that the user agreed to overwrite, of the same size and unused. Call before
+    /// every write.
     pub fn ensure_unchanged(&self) -> Result<()> {
         if let Some(change) = self.change()? {
             return Err(self.failure(&change));
@@ -83,23 +84,24 @@ impl Hold {
         let device = &self.device;
         if !device.is_present() {
             return Ok(Some(
-                "the disk has gone, or another one has its name".to_owned(),
+                "the disk was removed, or another disk has its name".to_owned(),
             ));
         }
         let number = rustix::fs::makedev(device.major, device.minor);
-        let opened = self.file.metadata().context("looking at an open disk")?;
+        let opened = self
+            .file
+            .metadata()
+            .context("reading the metadata of the open disk")?;
         let named = fs::metadata(device.node()).map(|metadata| metadata.rdev());
         if opened.rdev() != number || !matches!(named, Ok(rdev) if rdev == number) {
             let node = device.node();
-            return Ok(Some(format!("{} is another device now", node.display())));
+            return Ok(Some(format!("{} is now another device", node.display())));
         }
-        let size_bytes = seek(&self.file, SeekFrom::End(0)).context("asking for a disk's size")?;
+        let size_bytes = seek(&self.file, SeekFrom::End(0)).context("reading the disk's size")?;
         let in_sysfs = device.size_bytes()?;
         if size_bytes != self.size_bytes || in_sysfs != self.size_bytes {
             let (then, now) = (self.size_bytes, size_bytes.min(in_sysfs));
-            return Ok(Some(format!(
-                "its size was {then} bytes and is {now} bytes"
-            )));
+            return Ok(Some(format!("its size changed from {then} to {now} bytes")));
         }
         Ok(None)
     }
@@ -110,7 +112,7 @@ impl Hold {
                 "{} is no longer what you agreed to overwrite: {change}",
                 self.device.name
             ),
-            "nothing was written to it since; look at it, then start again",
+            "nothing was written to it since then; check the disk, then start again",
         )
     }
 }

@@ -1,5 +1,6 @@
-//! Who uses a disk: mounted file systems, members of btrfs, swap, device mapper, loop devices. A comparison of names is not
-//! enough (a symlink, the second member of a btrfs, a loop device on the raw disk): everything goes by device number.
+//! Finds the users of a disk: mounted file systems, members of btrfs, swap, device mapper, loop devices. Names are not
+//! sufficient (a symlink, the second member of a btrfs, a loop device on the raw disk), so everything is compared by
+//! device number.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -11,19 +12,19 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::device::mounts::{self, Mount};
-use crate::device::{
+use crate::machine::device::mounts::{self, Mount};
+use crate::machine::device::{
     Backing, Device, backing, btrfs_members, devices_of, name_of, names_in, stands_on,
 };
 
-/// One line for each user that is found, by name of the disk or of the partition. Devices of the `stack` that is to be
-/// measured are no users of each other.
+/// One line per user, with the name of the disk or partition. Devices of the `stack` that is to be measured do not
+/// count as users of each other.
 pub(super) fn all(device: &Device, stack: &[Device], mounts: &[Mount]) -> Vec<String> {
     let mut uses = named(device, stack, mounts);
     let (ours, _) = held_by(device, stack);
     if uses.is_empty() && ours.is_empty() && is_held(device) {
         uses.push(format!(
-            "{} is held exclusively (file system in another namespace, RAID, LVM, another tool)",
+            "{} is opened exclusively by a process that is not visible (file system in another namespace, RAID, LVM, another tool)",
             device.name
         ));
     }
@@ -33,7 +34,7 @@ pub(super) fn all(device: &Device, stack: &[Device], mounts: &[Mount]) -> Vec<St
     uses
 }
 
-/// The same of users that have a name; an exclusive open of this process is none.
+/// The users that can be named; an exclusive open by this process is not among them.
 pub(super) fn named(device: &Device, stack: &[Device], mounts: &[Mount]) -> Vec<String> {
     let parts = parts(device);
     let mut uses = mounted(&parts, mounts);
@@ -47,7 +48,7 @@ pub(super) fn named(device: &Device, stack: &[Device], mounts: &[Mount]) -> Vec<
     uses
 }
 
-/// What is built on the device: devices of the stack, and others.
+/// The holders built on the device: those in the stack, and all others.
 fn held_by(device: &Device, stack: &[Device]) -> (Vec<String>, Vec<String>) {
     let parts = parts(device);
     let is_ours = |holder: &String| stack.iter().any(|device| device.name == *holder);
@@ -58,13 +59,13 @@ fn held_by(device: &Device, stack: &[Device]) -> (Vec<String>, Vec<String>) {
     (lines(ours), lines(others))
 }
 
-/// Whether the kernel knows an exclusive user, this process included: of the disk or of any of its partitions, in any namespace.
+/// Whether anything, this process included, has opened the disk or one of its partitions exclusively, in any namespace.
 fn is_held(device: &Device) -> bool {
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
     rustix::fs::open(device.node(), flags, Mode::empty()).err() == Some(Errno::BUSY)
 }
 
-/// The disks below `/`.
+/// The disks that carry `/`.
 fn root_disks(mounts: &[Mount]) -> BTreeSet<String> {
     mounts::at(mounts, Path::new("/"))
         .map(devices_of)
@@ -74,25 +75,25 @@ fn root_disks(mounts: &[Mount]) -> BTreeSet<String> {
         .collect()
 }
 
-struct Part {
+struct DiskPart {
     name: String,
     major: u32,
     minor: u32,
 }
 
-impl Part {
+impl DiskPart {
     fn is(&self, dev: u64) -> bool {
         dev == rustix::fs::makedev(self.major, self.minor)
     }
 }
 
-fn parts(device: &Device) -> Vec<Part> {
-    let mut parts = vec![Part {
+fn parts(device: &Device) -> Vec<DiskPart> {
+    let mut parts = vec![DiskPart {
         name: device.name.clone(),
         major: device.major,
         minor: device.minor,
     }];
-    parts.extend(device.partitions().into_iter().map(|partition| Part {
+    parts.extend(device.partitions().into_iter().map(|partition| DiskPart {
         name: partition.name,
         major: partition.major,
         minor: partition.minor,
@@ -100,7 +101,7 @@ fn parts(device: &Device) -> Vec<Part> {
     parts
 }
 
-fn mounted(parts: &[Part], mounts: &[Mount]) -> Vec<String> {
+fn mounted(parts: &[DiskPart], mounts: &[Mount]) -> Vec<String> {
     let mut found = Vec::new();
     for mount in mounts {
         for part in parts {
@@ -116,7 +117,7 @@ fn mounted(parts: &[Part], mounts: &[Mount]) -> Vec<String> {
     found
 }
 
-fn btrfs(parts: &[Part]) -> Vec<String> {
+fn btrfs(parts: &[DiskPart]) -> Vec<String> {
     let mut found = Vec::new();
     for (uuid, members) in btrfs_members() {
         for part in parts.iter().filter(|part| members.contains(&part.name)) {
@@ -129,8 +130,8 @@ fn btrfs(parts: &[Part]) -> Vec<String> {
     found
 }
 
-/// Swap on a device; a swap file shows as its mounted file system.
-fn swap(parts: &[Part]) -> Vec<String> {
+/// Swap on a device; a swap file appears as the mounted file system that contains it.
+fn swap(parts: &[DiskPart]) -> Vec<String> {
     let table = fs::read("/proc/swaps").unwrap_or_default();
     let mut found = Vec::new();
     for path in swap_paths(&table) {
@@ -153,9 +154,9 @@ fn swap_paths(table: &[u8]) -> impl Iterator<Item = PathBuf> {
         .map(|path| OsString::from_vec(mounts::unescape(path)).into())
 }
 
-/// What is built on the disk or its partitions, by the name of the part.
-fn holders(parts: &[Part]) -> Vec<(&str, String)> {
-    let of = |part: &Part| {
+/// Devices built on the disk or its partitions, with the name of the part.
+fn holders(parts: &[DiskPart]) -> Vec<(&str, String)> {
+    let of = |part: &DiskPart| {
         let directory = Path::new("/sys/class/block")
             .join(&part.name)
             .join("holders");
@@ -171,8 +172,8 @@ fn is_part((part, holder): (&str, String)) -> String {
     format!("{part} is part of {holder}")
 }
 
-/// Loop devices that read from the raw disk: neither a holder nor an exclusive open tells of them. `above` is none of them.
-fn looped(parts: &[Part], above: &str) -> Vec<String> {
+/// Loop devices on the raw disk: neither a holder nor a failed exclusive open reveals them. `above` is skipped.
+fn looped(parts: &[DiskPart], above: &str) -> Vec<String> {
     let mut found = Vec::new();
     for name in names_in(Path::new("/sys/block")).unwrap_or_default() {
         if name == above {
@@ -181,12 +182,12 @@ fn looped(parts: &[Part], above: &str) -> Vec<String> {
         match backing(&name) {
             Some(Backing::Device(dev)) => {
                 for part in parts.iter().filter(|part| part.is(dev)) {
-                    found.push(format!("{} is what {name} reads from", part.name));
+                    found.push(format!("{} is the backing device of {name}", part.name));
                 }
             }
             Some(Backing::Unknown) if parts.iter().all(|part| part.name != name) => {
                 found.push(format!(
-                    "{} may be what {name} reads from, which is bound to a file that cannot be looked at",
+                    "{} may be the backing device of {name}, whose backing file cannot be inspected",
                     parts[0].name
                 ));
             }
@@ -196,8 +197,8 @@ fn looped(parts: &[Part], above: &str) -> Vec<String> {
     found
 }
 
-/// Our device may itself be a loop on a raw disk or partition, which may be one in its turn; whoever uses any of those
-/// uses ours.
+/// The device may itself be a loop device on a raw disk or partition, and that again a loop device: a user of any of
+/// these is a user of the device.
 fn below_a_loop(device: &Device, mounts: &[Mount]) -> Vec<String> {
     const DEEPEST: usize = 64;
     let mut uses = Vec::new();
@@ -211,7 +212,7 @@ fn below_a_loop(device: &Device, mounts: &[Mount]) -> Vec<String> {
         };
         let below = match Device::by_name(&name) {
             Ok(Some(disk)) => parts(&disk),
-            _ => vec![Part {
+            _ => vec![DiskPart {
                 name: name.clone(),
                 major: rustix::fs::major(dev),
                 minor: rustix::fs::minor(dev),
@@ -228,7 +229,8 @@ fn below_a_loop(device: &Device, mounts: &[Mount]) -> Vec<String> {
     uses
 }
 
-/// Other loop devices on our own's file: nothing in the kernel keeps one from overwriting what the other has mounted.
+/// Other loop devices on the same part of a file: the kernel does not keep one from overwriting what is mounted from the
+/// other.
 fn on_the_same_file(name: &str, mounts: &[Mount]) -> Vec<String> {
     let Some(ours @ Backing::File { .. }) = backing(name) else {
         return Vec::new();
@@ -238,11 +240,36 @@ fn on_the_same_file(name: &str, mounts: &[Mount]) -> Vec<String> {
         .iter()
         .filter(|other| *other != name)
         .filter(|other| backing(other).is_some_and(|theirs| may_be_one_file(ours, theirs, mounts)))
-        .map(|other| format!("{name} is on the same file as {other}"))
+        .filter(|other| overlap(part_of_file(name), part_of_file(other)))
+        .map(|other| format!("{name} has the same backing file as {other}"))
         .collect()
 }
 
-/// A file of an overlay has the inode number of the file below it, and another file system's number.
+/// Offset and length of the part of its file that a loop device shows; length 0: to the end.
+fn part_of_file(name: &str) -> (u64, u64) {
+    let number = |attribute: &str| {
+        let path = Path::new("/sys/block")
+            .join(name)
+            .join("loop")
+            .join(attribute);
+        let text = fs::read_to_string(path).ok()?;
+        text.trim().parse().ok()
+    };
+    // What cannot be read may overlap.
+    (
+        number("offset").unwrap_or(0),
+        number("sizelimit").unwrap_or(0),
+    )
+}
+
+fn overlap(one: (u64, u64), other: (u64, u64)) -> bool {
+    let begins_before_the_end_of = |(start, _): (u64, u64), (offset, length): (u64, u64)| {
+        length == 0 || start < offset.saturating_add(length)
+    };
+    begins_before_the_end_of(one, other) && begins_before_the_end_of(other, one)
+}
+
+/// A file on an overlay has the inode number of the file below it but another device number.
 fn may_be_one_file(ours: Backing, theirs: Backing, mounts: &[Mount]) -> bool {
     let (
         Backing::File { dev, ino },
@@ -290,10 +317,10 @@ mod tests {
             minor,
             point: point.into(),
             filesystem: "ext4".into(),
-            source: "whatever the source says".into(),
+            source: "any source".into(),
             options: "rw".into(),
         };
-        let part = |name: &str, minor| Part {
+        let part = |name: &str, minor| DiskPart {
             name: name.into(),
             major: 8,
             minor,
@@ -307,6 +334,21 @@ mod tests {
             ],
         );
         assert_eq!(found, ["sda1 is mounted on /data"]);
+    }
+
+    #[test]
+    fn parts_of_a_file_overlap_or_not() {
+        for (one, other, expected) in [
+            ((0, 0), (0, 0), true),
+            ((0, 0), (4096, 512), true),
+            ((0, 4096), (4096, 4096), false),
+            ((0, 4097), (4096, 4096), true),
+            ((4096, 0), (0, 4096), false),
+            ((u64::MAX, 9), (0, 4096), false),
+        ] {
+            assert_eq!(overlap(one, other), expected, "{one:?} {other:?}");
+            assert_eq!(overlap(other, one), expected, "{one:?} {other:?}");
+        }
     }
 
     #[test]

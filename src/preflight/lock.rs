@@ -1,35 +1,35 @@
-//! One comparison on a disk at a time, and none on a disk that a killed run has left changed.
+//! Allows one comparison per disk at a time, and none on a disk whose settings a killed run left changed.
 
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use crate::device::Device;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::journal::{self, Found};
-use crate::lock::{self, Lock, Outcome};
+use crate::machine::device::Device;
+use crate::safety::journal::{self, Found};
+use crate::safety::lock::{self, Lock, LockOutcome};
 
-/// So long the guardian of a killed run may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time within which the guardian of a killed run should be done.
+const GUARDIAN_TIMEOUT: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(20);
 
-/// Refused when another holds it, and when a killed run has left its settings on the disk: they would be taken for those of
-/// its user. A killed run's lock is free before its guardian is done; the guardian needs the lock for that, so it is not
-/// held while this waits.
+/// Fails if another process holds the lock, or if a killed run left its settings on the disk: they would be taken for
+/// the user's settings. The lock of a killed run is free before its guardian has finished, and the guardian needs the
+/// lock to restore the settings, so the lock is not held while this waits.
 pub fn lock(device: &Device) -> Result<Lock> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + GUARDIAN_TIMEOUT;
     loop {
         let lock = match lock::try_take(device)? {
-            Outcome::Taken(lock) => lock,
-            Outcome::Busy(holder) => {
+            LockOutcome::Taken(lock) => lock,
+            LockOutcome::Busy(holder) => {
                 let who = holder.map_or_else(
                     || "another iosched, udev, systemd-repart or a partitioning tool".to_owned(),
                     |holder| holder.to_string(),
                 );
                 return Err(Failure::refused(
                     format!("{} is locked by {}", device.node().display(), who),
-                    "wait until that is done, then try again",
+                    "wait until it has finished, then try again",
                 ));
             }
         };
@@ -45,8 +45,8 @@ pub fn lock(device: &Device) -> Result<Lock> {
     }
 }
 
-/// What another process has noted of this disk. Whoever holds the disk's lock is the only one that may change it: a journal
-/// with its settings is of a process that has ended, or is just ending.
+/// Another process's journal entry for this disk. Only the holder of the disk's lock may change the disk, so such a
+/// journal belongs to a process that has ended or is just ending.
 fn left_of(device: &Device) -> Result<Option<Found>> {
     let found = journal::of_others()?;
     Ok(found.into_iter().find(|found| match found {
@@ -62,11 +62,11 @@ fn refusal(device: &Device, left: &Found) -> anyhow::Error {
                 "process {} was killed and left the settings of {} changed",
                 left.pid, device.name
             ),
-            "put them back first: `iosched restore`",
+            "restore them first with `iosched restore`",
         ),
         Found::Suspect(suspect) => Failure::refused(
             format!(
-                "{} may still have the settings of a killed run, and they would be taken for yours: {suspect}",
+                "{} may still have the settings of a killed run, which would be taken for yours: {suspect}",
                 device.name
             ),
             suspect.way_out(),

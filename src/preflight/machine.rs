@@ -1,12 +1,12 @@
-//! The state of the machine as far as it blurs measurements: clock, frequency, heat, load. Nothing here refuses.
+//! Machine states that add noise to measurements: clock source, CPU frequency, heat, load. These checks never refuse.
 
 use std::fs;
 use std::path::Path;
 
-use super::{Report, Severity};
-use crate::device::names_in;
+use super::{Findings, Severity};
+use crate::machine::device::names_in;
 
-pub(super) fn check(report: &mut Report) {
+pub(super) fn check(report: &mut Findings) {
     let read = |path: &str| {
         let text = fs::read_to_string(path).ok()?;
         Some(text.trim().to_owned())
@@ -15,24 +15,24 @@ pub(super) fn check(report: &mut Report) {
     if let Some(clock) = clock.filter(|clock| is_slow(clock)) {
         report.add(
             Severity::Warning,
-            format!("the clock of this machine is {clock}: each reading costs about a microsecond"),
-            "the kernel's log says why it does not take tsc",
+            format!("the clock source is {clock}: each read takes about 1 us"),
+            "the kernel log says why it does not use tsc",
         );
     }
     let governor = read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
     if let Some(governor) = governor.filter(|governor| governor != "performance") {
         report.add(
             Severity::Note,
-            format!("the CPU governor is {governor}: the clock rate depends on the load"),
-            "`cpupower frequency-set -g performance` steadies it",
+            format!("the CPU governor is {governor}: the CPU frequency depends on the load"),
+            "`cpupower frequency-set -g performance` keeps it constant",
         );
     }
     let throttled = throttled(Path::new("/sys/devices/system/cpu"));
     if throttled > 0 {
         report.add(
             Severity::Note,
-            format!("the CPUs were throttled for heat {throttled} times since they were started"),
-            "see to their cooling, or expect drift",
+            format!("the CPUs were thermally throttled {throttled} times since boot"),
+            "improve the cooling, or expect drift",
         );
     }
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -41,7 +41,7 @@ pub(super) fn check(report: &mut Report) {
         report.add(
             Severity::Warning,
             format!("the machine is busy: load {load} on {cpus} CPUs"),
-            "wait until it is idle; what waits for a CPU is in all times",
+            "wait until it is idle; all measured times include waiting for a CPU",
         );
     }
 }
@@ -59,7 +59,7 @@ fn throttled(cpus: &Path) -> u64 {
     counts.sum()
 }
 
-/// The load of the last minute, if there is more to run than CPUs to run it.
+/// The load average of the last minute, if it exceeds the number of CPUs.
 fn busy_load(cpus: usize) -> impl Fn(&str) -> Option<f64> {
     move |loadavg| {
         let load: f64 = loadavg.split(' ').next()?.parse().ok()?;

@@ -1,6 +1,6 @@
-//! What lies on a disk that nothing uses: file systems, members of arrays and pools, partition tables. For people who are
-//! about to overwrite it. libblkid knows them all; it is asked through `wipefs`, which, other than `blkid`, also tells of a
-//! partition table of which only the backup at the end is left, and of several things at once.
+//! Finds what is stored on an unused disk before it is overwritten: file systems, members of arrays and pools,
+//! partition tables. Uses libblkid through `wipefs`, which unlike `blkid` also reports a partition table of which only
+//! the backup at the end is left, and several signatures at once.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -10,18 +10,18 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-use crate::device::Device;
-use crate::workload::ask::{Limits, ask};
+use crate::machine::ask::{Limits, ask};
+use crate::machine::device::Device;
 
 const PROGRAM: &str = "wipefs";
 const LIMITS: Limits = Limits {
-    // It reads a few places; a disk that wakes up takes seconds for the first.
+    // It reads only a few sectors, but a disk may take seconds to spin up for the first.
     time: Duration::from_secs(30),
     bytes: 1 << 20,
 };
 
 #[derive(Deserialize)]
-struct Answer {
+struct ProbedSignatures {
     signatures: Vec<Signature>,
 }
 
@@ -32,22 +32,22 @@ struct Signature {
     label: Option<String>,
 }
 
-/// One line for each, by the name of the disk or of its partition.
+/// One line per signature, with the name of the disk or partition.
 pub(super) fn found(device: &Device) -> Result<Vec<String>> {
     let mut found = Vec::new();
     let parts = device.partitions().into_iter().map(|part| part.name);
     for name in [device.name.clone()].into_iter().chain(parts) {
         let node = Path::new("/dev").join(name.replace('!', "/"));
-        let what = on(&node).with_context(|| format!("asking {PROGRAM} what is on {name}"))?;
+        let what = on(&node).with_context(|| format!("running {PROGRAM} on {name}"))?;
         found.extend(
             what.into_iter()
-                .map(|what| format!("{name} carries {what}")),
+                .map(|what| format!("{name} contains {what}")),
         );
     }
     Ok(found)
 }
 
-/// `wipefs` erases nothing without `--all` or `--offset`: it opens the disk for reading.
+/// Without `--all` or `--offset` `wipefs` erases nothing: it opens the disk read-only.
 fn on(node: &Path) -> Result<BTreeSet<String>> {
     let arguments = [OsStr::new("--json"), node.as_os_str()];
     let answer = ask(OsStr::new(PROGRAM), &arguments, LIMITS)?;
@@ -60,11 +60,12 @@ fn on(node: &Path) -> Result<BTreeSet<String>> {
 }
 
 fn parse(output: &[u8]) -> Result<BTreeSet<String>> {
-    // An old one says nothing at all where it finds nothing.
+    // Old versions print nothing if they find nothing.
     if output.trim_ascii().is_empty() {
         return Ok(BTreeSet::new());
     }
-    let answer: Answer = serde_json::from_slice(output).context("its JSON")?;
+    let answer: ProbedSignatures =
+        serde_json::from_slice(output).context("parsing its JSON output")?;
     let words = answer.signatures.into_iter();
     Ok(words
         .map(|Signature { kind, label }| match label {

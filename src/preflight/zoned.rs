@@ -1,14 +1,14 @@
-//! Zoned disks take writes only in order. Until Linux 6.10 mq-deadline alone kept it; since then the block layer does.
+//! Zoned disks need writes in order. Until Linux 6.10 only mq-deadline guaranteed it; since then the block layer does.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
-use super::{Intent, Report, Severity};
-use crate::device::Device;
+use super::{Findings, Intent, Severity};
+use crate::machine::device::Device;
 
 const MQ_DEADLINE: &str = "mq-deadline";
 
-pub(super) fn check(device: &Device, intent: &Intent, report: &mut Report) {
+pub(super) fn check(device: &Device, intent: &Intent, report: &mut Findings) {
     let Some(model) = device
         .optional_attribute("queue/zoned")
         .filter(|model| model != "none")
@@ -21,9 +21,9 @@ pub(super) fn check(device: &Device, intent: &Intent, report: &mut Report) {
         report.add(
             Severity::Refuse,
             format!(
-                "{name} is a host-managed zoned disk: it takes no write in the middle of a zone"
+                "{name} is a host-managed zoned disk: it rejects writes that are not at the write pointer of a zone"
             ),
-            "take a workload that only reads, or a file on a file system for zoned disks",
+            "use a workload that only reads, or a file on a file system for zoned disks",
         );
     }
     let others: Vec<&str> = intent
@@ -36,21 +36,21 @@ pub(super) fn check(device: &Device, intent: &Intent, report: &mut Report) {
         report.add(
             Severity::Refuse,
             format!(
-                "{name} is a host-managed zoned disk, and under {} this kernel does not keep its writes in order",
+                "{name} is a host-managed zoned disk, and this kernel does not keep writes in order under {}",
                 others.join(", ")
             ),
-            "compare settings of mq-deadline, or take Linux 6.10 or later",
+            "compare settings of mq-deadline, or use Linux 6.10 or later",
         );
     } else if !intent.writes_raw_device {
         report.add(
             Severity::Warning,
             format!("{name} is a zoned disk ({model})"),
-            "before Linux 6.10 writes are in order only under mq-deadline",
+            "before Linux 6.10 only mq-deadline keeps writes in order",
         );
     }
 }
 
-/// Whether the kernel has zone write plugging: asked of its symbols, for versions lie.
+/// Whether the kernel has zone write plugging. Checks its symbols: version numbers are unreliable because of backports.
 fn block_layer_keeps_order() -> bool {
     File::open("/proc/kallsyms").is_ok_and(|file| has_zone_plugs(BufReader::new(file)))
 }

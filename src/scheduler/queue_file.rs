@@ -1,8 +1,8 @@
-//! The one place that writes sysfs: a file below a disk's `queue/`, whatever the caller was told to write.
+//! The only code that writes sysfs, and only files below a disk's `queue/`.
 //!
-//! The path is walked from the queue's own directory without following a link, so that no attribute name from a command
-//! line, a result file or a journal leads elsewhere. The write itself is made by a child process: a kernel that is stuck in
-//! it (docs/kernels.md names one way) then holds that child and not this program.
+//! The path is walked from the queue's own directory without following links, so that no attribute name from a command
+//! line, a result file or a journal leads elsewhere. A child process makes the write: if the kernel hangs in it
+//! (docs/kernels.md names one way), it blocks that child and not this program.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -14,29 +14,29 @@ use anyhow::{Context, Result};
 use rustix::fs::{Mode, OFlags};
 
 use super::writer::{self, Written};
-use crate::arm;
-use crate::device::Device;
 use crate::failure::Failure;
+use crate::machine::device::Device;
+use crate::scheduler::arm;
 
-/// The queue is frozen until the requests under way have ended: seconds on a slow disk.
-const PATIENCE: Duration = Duration::from_secs(15);
-/// The driver is just changing its queues; it is soon done.
+/// The queue is frozen until the requests in flight have completed: seconds on a slow disk.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(15);
+/// The driver is changing its queues, which takes only a moment.
 const BUSY_ATTEMPTS: u32 = 5;
 const BUSY_PAUSE: Duration = Duration::from_millis(20);
-/// `statfs` of sysfs.
+/// The file system type that `statfs` reports for sysfs.
 const SYSFS_MAGIC: u64 = 0x6265_6572;
 
-/// Disks with a write that has not returned, and the process that is in it: another write would wait behind it.
+/// Disks with a write that has not returned, and the PID of its child: another write would block behind it.
 static STUCK: Mutex<Vec<(Device, u32)>> = Mutex::new(Vec::new());
 
-/// Writes `value` to the attribute `name` below `queue/`, and returns how long the kernel took for it.
+/// Writes `value` to the attribute `name` below `queue/` and returns how long the kernel took.
 pub(super) fn write(device: &Device, name: &str, value: &str) -> Result<Duration> {
     refuse_stuck(device)?;
     let at = || format!("writing {value:?} to {}", shown(device, name));
     let mut attempts_left = BUSY_ATTEMPTS;
     loop {
         let file = open(device, name).with_context(at)?;
-        match writer::write(&file, value.as_bytes(), PATIENCE).with_context(at)? {
+        match writer::write(&file, value.as_bytes(), WRITE_TIMEOUT).with_context(at)? {
             Written::Done(took) => return Ok(took),
             Written::Failed(error)
                 if error.kind() == ErrorKind::ResourceBusy && attempts_left > 0 =>
@@ -59,7 +59,7 @@ fn stuck() -> std::sync::MutexGuard<'static, Vec<(Device, u32)>> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// What sysfs shows of such a disk is what will be overwritten when the write returns.
+/// The sysfs values of such a disk are unreliable: the pending write will overwrite them.
 pub(super) fn refuse_stuck(device: &Device) -> Result<()> {
     let mut stuck = stuck();
     stuck.retain(|(_, pid)| !writer::has_ended(*pid));
@@ -69,7 +69,7 @@ pub(super) fn refuse_stuck(device: &Device) -> Result<()> {
                 "{}: an earlier write to its queue has not returned",
                 device.name
             ),
-            "nothing more is written there",
+            "iosched writes nothing more to that queue",
         ));
     }
     Ok(())
@@ -81,12 +81,12 @@ fn stuck_failure(device: &Device, name: &str, pid: u32, stack: &str) -> anyhow::
             "{}: the kernel has not returned from a write to {} for {} s; process {pid} waits in\n{stack}",
             device.name,
             shown(device, name),
-            PATIENCE.as_secs()
+            WRITE_TIMEOUT.as_secs()
         ),
         format!(
-            "if a request to the disk hangs, the write returns when that ends, and everything is put back then; if \
-             `dmesg` shows an oops of this kernel, the disk cannot be switched any more until the machine is \
-             restarted, which also puts its settings back. Process {pid} keeps the lock of {} until then",
+            "if a request to the disk hangs, the write returns when that request completes, and the settings are restored then; if \
+             `dmesg` shows an oops of this kernel, the disk cannot be switched until the machine is \
+             restarted, which also resets its settings. Until then process {pid} keeps the lock of {}",
             device.name
         ),
     )

@@ -1,5 +1,5 @@
-//! A queue as it was, and how to put it back. Runs in processes that are about to end and in those that clean up after
-//! others: it does what it can, goes on after an error, and reports what is left.
+//! A saved queue and how to restore it. Runs in processes that are about to end and in those that clean up after
+//! others: it continues after an error and reports what it could not restore.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,33 +10,33 @@ use super::queue_file::{refuse_stuck, write};
 use super::state::{self, Choice, choice};
 use super::value::{self, Kept};
 use super::{NONE, NR_REQUESTS, WBT_LAT_USEC, is_of_scheduler, jiffy_ns};
-use crate::arm::Arm;
-use crate::device::{DepthSource, Device, HardwareDepth};
 use crate::failure::Failure;
+use crate::machine::device::{DepthSource, Device, HardwareDepth};
+use crate::scheduler::arm::Arm;
 
-/// The smallest queue that the kernel allows.
+/// The smallest `nr_requests` that the kernel accepts.
 const MIN_REQUESTS: u32 = 4;
 
-/// All that a comparison may change of a queue.
+/// Everything that a comparison may change in a queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedQueue {
     pub device: String,
-    /// Another disk that came to the same name is left alone.
+    /// Used to leave alone another disk that got the same name.
     pub diskseq: Option<u64>,
-    /// Tells disks apart where the kernel has no `diskseq`.
+    /// Identifies the disk where the kernel has no `diskseq`.
     #[serde(default)]
     pub serial: Option<String>,
     pub active: String,
     pub settings: BTreeMap<String, String>,
     pub hardware_depth: Option<HardwareDepth>,
-    /// The attributes that the arms set; between two arms these go back to the value saved here.
+    /// The attributes that the arms set; between two arms they return to the value saved here.
     pub set_by_arms: BTreeSet<String>,
-    /// Some arm writes `nr_requests` under `none`. Decides only where the true depth cannot be read.
+    /// Some arm writes `nr_requests` under `none`. Only matters where the true depth cannot be read.
     pub resized_by_arms: bool,
 }
 
 impl SavedQueue {
-    /// The queue as it is now, with what these arms are going to change.
+    /// Saves the current queue, with the attributes that these arms will change.
     pub fn take(device: &Device, arms: &[Arm]) -> Result<Self> {
         let state = state::read(device)?;
         let set_by_arms = arms
@@ -60,7 +60,7 @@ impl SavedQueue {
         Ok(saved)
     }
 
-    /// Whether `device` is the disk that was saved, and not another one that came to its name.
+    /// Whether `device` is the saved disk, and not another one with its name.
     pub fn is_of(&self, device: &Device) -> bool {
         let same_serial = || match (&self.serial, device.serial()) {
             (Some(then), Some(now)) => *then == now,
@@ -69,7 +69,8 @@ impl SavedQueue {
         self.device == device.name && self.diskseq == device.diskseq && same_serial()
     }
 
-    /// Without debugfs, `nr_requests` under `none` is the better guess: it shows a resize as long as `none` stays.
+    /// Without debugfs, `nr_requests` under `none` is the better estimate: it shows a resize as long as `none` stays
+    /// active.
     fn trust_nr_requests_over_nr_tags(&mut self, reserved: u32) {
         let shown = self.nr_requests();
         if let (NONE, Some(shown), Some(depth)) = (&*self.active, shown, &mut self.hardware_depth)
@@ -83,8 +84,9 @@ impl SavedQueue {
         self.settings.get(NR_REQUESTS)?.parse().ok()
     }
 
-    /// The settings of `queue/` that another arm may have left and that this arm does not set itself. A switch resets
-    /// `nr_requests`; `wbt_lat_usec` must not be written unasked, and `preflight` sees to it that all arms set it or none.
+    /// Settings of `queue/` that another arm may have changed and that this arm does not set. A switch resets
+    /// `nr_requests`; `wbt_lat_usec` must not be written unless asked for, and `preflight` ensures that either all arms
+    /// set it or none.
     pub(super) fn left_by_others<'a>(
         &'a self,
         arm: &'a Arm,
@@ -96,7 +98,7 @@ impl SavedQueue {
             .filter_map(|name| Some((name.as_str(), self.settings.get(name)?)))
     }
 
-    /// Gives the driver back the depth it had. Leaves `none` active if it had to.
+    /// Restores the driver's depth. May leave `none` active.
     pub(super) fn put_back_depth(&self, device: &Device) -> Result<()> {
         let Some(saved) = self.hardware_depth else {
             return Ok(());
@@ -117,7 +119,7 @@ impl SavedQueue {
                     device.name, now.depth, saved.depth
                 ),
                 format!(
-                    "under none, write a neighbour of {} and then that number to {}",
+                    "under none, write a number next to {} and then {0} itself to {}",
                     nr_requests,
                     device.sysfs("queue/nr_requests").display()
                 ),
@@ -142,7 +144,7 @@ impl SavedQueue {
     }
 }
 
-/// The kernel ignores a write of the number that it shows, whatever the true depth: a neighbour goes first.
+/// The kernel ignores a write of the value that it shows, whatever the true depth: write a neighbouring value first.
 fn resize(device: &Device, nr_requests: u32) -> Result<()> {
     if choice(device)?.active != NONE {
         write(device, "scheduler", NONE)?;
@@ -156,7 +158,8 @@ fn resize(device: &Device, nr_requests: u32) -> Result<()> {
     write(device, NR_REQUESTS, &nr_requests.to_string()).map(drop)
 }
 
-/// Makes `nr_requests` under `none` what it says: a number that was shown already was ignored, whatever the true depth.
+/// Makes the true depth equal to `nr_requests` under `none`: a write of the value shown was ignored, whatever the true
+/// depth.
 pub(super) fn make_depth_true(device: &Device) -> Result<()> {
     let shown: u32 = device.attribute("queue/nr_requests")?.parse()?;
     match device.hardware_depth() {
@@ -170,8 +173,8 @@ pub(super) fn make_depth_true(device: &Device) -> Result<()> {
     }
 }
 
-/// Puts a queue back as it was. Ok also when the disk is gone or another one has its name; only what differs is written.
-/// The error lists everything that could not be put back.
+/// Restores a queue; writes only what differs. Succeeds also if the disk is gone or another one has its name. The error
+/// lists everything that could not be restored.
 pub fn restore(saved: &SavedQueue) -> Result<()> {
     let Some(device) = Device::by_name(&saved.device)? else {
         return Ok(());
@@ -186,7 +189,7 @@ pub fn restore(saved: &SavedQueue) -> Result<()> {
             problems.push(format!("{error:#}"));
         }
     };
-    // Depth and scheduler come before the settings, for each switch resets those.
+    // Depth and scheduler come before the settings, because each switch resets those.
     keep(saved.put_back_depth(&device));
     keep(put_back_scheduler(&device, saved));
     keep(put_back_settings(&device, saved));
@@ -194,9 +197,13 @@ pub fn restore(saved: &SavedQueue) -> Result<()> {
         return Ok(());
     }
     Err(Failure::runtime(
-        format!("{} is not as it was: {}", saved.device, problems.join("; ")),
         format!(
-            "put it right by hand below {}",
+            "{} could not be restored completely: {}",
+            saved.device,
+            problems.join("; ")
+        ),
+        format!(
+            "restore the rest by hand below {}",
             device.sysfs("queue").display()
         ),
     ))
@@ -218,8 +225,8 @@ fn put_back_scheduler(device: &Device, saved: &SavedQueue) -> Result<()> {
     Ok(())
 }
 
-/// Under `none` a write of `nr_requests` sets the depth as well. Where the saved number was not the true depth, it was the
-/// one that a switch to `none` shows, and only a switch brings it back.
+/// Under `none` a write of `nr_requests` also sets the depth. If the saved number was not the true depth, it was the
+/// default that a switch to `none` shows, and only a switch restores it.
 fn put_back_nr_requests_of_none(device: &Device, saved: &SavedQueue) -> Result<()> {
     let (Some(wanted), Some(depth)) = (saved.nr_requests(), saved.hardware_depth) else {
         return Ok(());
@@ -238,16 +245,17 @@ fn put_back_nr_requests_of_none(device: &Device, saved: &SavedQueue) -> Result<(
     }
     anyhow::ensure!(
         shows_wanted()?,
-        "nr_requests under none is not {wanted} again"
+        "nr_requests under none could not be restored to {wanted}"
     );
     Ok(())
 }
 
 fn put_back_settings(device: &Device, saved: &SavedQueue) -> Result<()> {
-    // Handled with the depth; see above.
+    // `put_back_depth` handles it together with the depth.
     let skip = (saved.active == NONE && saved.hardware_depth.is_some()).then_some(NR_REQUESTS);
     let mut refused: BTreeMap<&str, String> = BTreeMap::new();
-    // Some attributes are views of one value (slice_idle, slice_idle_us) or follow another (async_depth): up to three passes.
+    // Some attributes are views of the same value (slice_idle, slice_idle_us) or depend on another one (async_depth):
+    // up to three passes.
     for _ in 0..3 {
         let differing = saved.differing(&state::settings(device)?, skip);
         if differing.is_empty() {

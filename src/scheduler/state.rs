@@ -1,4 +1,4 @@
-//! What a device's queue is set to: found by listing what can be written, so no name of an attribute stands here.
+//! Reads the state of a device's queue. Lists the writable attributes, so no attribute name is hard-coded here.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,22 +6,22 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::value::selected;
-use crate::device::{Device, HardwareDepth, names_in};
 use crate::failure::Failure;
+use crate::machine::device::{Device, HardwareDepth, names_in};
 
-/// A queue as it is in force.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// The state of a queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct State {
     pub active: String,
-    /// In the kernel's order.
+    /// Schedulers in the kernel's order.
     pub available: Vec<String>,
-    /// Every attribute that can be set and read, by its path below `queue/`.
+    /// Every readable and writable attribute, by its path below `queue/`.
     pub settings: BTreeMap<String, String>,
-    /// Absent where there is no request queue.
+    /// Absent without a request queue.
     pub hardware_depth: Option<HardwareDepth>,
 }
 
@@ -33,7 +33,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Another scheduler to pass through; `none` where it can be, for it costs the least.
+    /// Another scheduler to switch through; preferably `none`, which costs least.
     pub(super) fn other_than(&self, target: &str) -> Option<&str> {
         let mut others = self.available.iter().filter(|name| *name != target);
         let first = others.clone().next();
@@ -44,7 +44,7 @@ impl Choice {
     }
 }
 
-/// The queue of a device as it is now.
+/// The current state of a device's queue.
 pub fn read(device: &Device) -> Result<State> {
     let Choice { active, available } = choice(device)?;
     Ok(State {
@@ -55,20 +55,20 @@ pub fn read(device: &Device) -> Result<State> {
     })
 }
 
-/// What `queue/scheduler` says. A device without that file is refused.
+/// Parses `queue/scheduler`. Fails for a device without that file.
 pub fn choice(device: &Device) -> Result<Choice> {
     let path = device.sysfs("queue/scheduler");
     if !path.exists() && device.is_present() {
         return Err(Failure::refused(
             format!("{} has no scheduler", device.name),
-            "it passes its requests on: name a disk below it",
+            "it passes its I/O to other devices: name a disk below it",
         ));
     }
     let text = device.attribute("queue/scheduler")?;
     parse_choice(&text).with_context(|| format!("{} holds {text:?}", path.display()))
 }
 
-/// `none [mq-deadline] kyber`. A queue without choice may print `none` alone.
+/// Parses `none [mq-deadline] kyber`. A queue without a choice may print only `none`.
 pub(crate) fn parse_choice(text: &str) -> Option<Choice> {
     let available: Vec<String> = text
         .split_whitespace()
@@ -80,13 +80,14 @@ pub(crate) fn parse_choice(text: &str) -> Option<Choice> {
         (None, [only]) => only.clone(),
         (None, _) => return None,
     };
-    // Brackets that hold nothing, or not a name.
+    // Rejects brackets that are empty or do not contain a name.
     available
         .contains(&active)
         .then_some(Choice { active, available })
 }
 
-/// Values by path below `queue/`. What cannot be read has none: writeback throttling that was never set up, for one.
+/// Values by path below `queue/`. Unreadable attributes have none, for example writeback throttling that was never set
+/// up.
 pub(super) fn settings(device: &Device) -> Result<BTreeMap<String, String>> {
     let queue = device.sysfs("queue");
     Ok(attributes(device)?
@@ -98,8 +99,8 @@ pub(super) fn settings(device: &Device) -> Result<BTreeMap<String, String>> {
         .collect())
 }
 
-/// The paths below `queue/` of what can be both set and read, apart from the scheduler itself.
-/// A file that can only be written is a button (reset, flush), not a setting.
+/// Paths below `queue/` of all readable and writable attributes, except the scheduler itself. A write-only file (reset,
+/// flush) triggers an action and is not a setting.
 pub(super) fn attributes(device: &Device) -> Result<Vec<String>> {
     let queue = device.sysfs("queue");
     let mut found = settable_in(&queue, "")?;

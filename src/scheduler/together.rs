@@ -1,27 +1,27 @@
-//! Several disks switched as one: each has the arm when it is done, or none has.
+//! Switches several disks together: afterwards either all of them have the arm or none.
 
 use std::slice;
 
 use anyhow::{Context, Result};
 
 use super::{Applied, SavedQueue, apply_onto, refuse_unknown, restore};
-use crate::arm::Arm;
-use crate::device::Device;
+use crate::machine::device::Device;
+use crate::scheduler::arm::Arm;
 
-/// [`apply_onto`] for each disk with its own baseline. Where one does not take the arm, those that have it already are
-/// put back as they were before the call.
+/// [`apply_onto`] for each disk with its own baseline. If a disk rejects the arm, the disks that already have it are
+/// restored to their state before the call.
 pub fn apply_onto_all(
     disks: &[Device],
     arm: &Arm,
     baselines: &[SavedQueue],
 ) -> Result<Vec<Applied>> {
-    // The last one is never put back: nothing comes after it that could fail.
+    // The last disk never needs to be restored: nothing can fail after it.
     let all_but_last = &disks[..disks.len().saturating_sub(1)];
     let before = all_but_last
         .iter()
         .map(|disk| SavedQueue::take(disk, slice::from_ref(arm)))
         .collect::<Result<Vec<_>>>()?;
-    // What can be refused without a write is refused before the first one.
+    // Check everything that can be rejected without a write before the first write.
     disks
         .iter()
         .try_for_each(|disk| refuse_unknown(disk, arm))?;
@@ -43,8 +43,9 @@ fn put_back(switched: &[SavedQueue], error: anyhow::Error) -> anyhow::Error {
         .rev()
         .fold(error, |error, saved| match restore(saved) {
             Ok(()) => error,
-            Err(also) => {
-                error.context(format!("and then, putting {} back: {also:#}", saved.device))
-            }
+            Err(also) => error.context(format!(
+                "and restoring {} failed, too: {also:#}",
+                saved.device
+            )),
         })
 }

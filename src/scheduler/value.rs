@@ -1,16 +1,16 @@
-//! Whether a value read back from sysfs is the one that was written. Pure.
-//! Strict on purpose: the kernel's own rounding to jiffies is forgiven, a clamp or a value that was ignored is not.
+//! Compares a value read back from sysfs with the written one. Pure.
+//! Strict on purpose: accepts the kernel's rounding to jiffies, but neither a clamped nor an ignored value.
 
-/// What became of a written value.
+/// What the kernel did with a written value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kept {
     AsWritten,
-    /// A time, kept in whole jiffies.
+    /// A time, rounded to whole jiffies.
     Rounded,
     Not,
 }
 
-/// `jiffy_ns` is the length of the kernel's timer tick.
+/// `jiffy_ns`: length of the kernel's timer tick.
 pub(crate) fn kept(attribute: &str, written: &str, read_back: &str, jiffy_ns: u64) -> Kept {
     let (written, read_back) = (normal(written), normal(read_back));
     let as_written = match (written.parse::<i128>(), read_back.parse::<i128>()) {
@@ -36,8 +36,8 @@ pub(crate) fn kept(attribute: &str, written: &str, read_back: &str, jiffy_ns: u6
     }
 }
 
-/// Outside of the schedulers only `io_timeout` and `throttle_sample_time` are times: `nr_requests=2`, which the kernel makes
-/// 4, must not pass because a jiffy happens to be 4 ms long.
+/// Outside the schedulers only `io_timeout` and `throttle_sample_time` are times: `nr_requests=2`, which the kernel
+/// raises to 4, must not pass because a jiffy happens to be 4 ms long.
 fn may_be_a_time(attribute: &str) -> bool {
     attribute.starts_with("iosched/") || attribute.contains("time")
 }
@@ -49,14 +49,14 @@ fn normal(text: &str) -> String {
         .to_lowercase()
 }
 
-/// `a [b] c`: b.
+/// Extracts `b` from `a [b] c`.
 pub(super) fn selected(text: &str) -> Option<&str> {
     let (_, after) = text.split_once('[')?;
     Some(after.split_once(']')?.0.trim())
 }
 
-/// Attributes in milliseconds are kept in jiffies, rounded up: 123 reads back as 124 where a jiffy is 4 ms.
-/// Only that very number is accepted, so that 1 which became 8 is never taken for 1.
+/// The kernel stores attributes in milliseconds as jiffies, rounded up: 123 reads back as 124 if a jiffy is 4 ms. Only
+/// that exact number is accepted, so that a 1 that became 8 is not accepted.
 fn is_rounded_to_jiffies(written_ms: i128, read_back_ms: i128, jiffy_ns: i128) -> bool {
     const NS_PER_MS: i128 = 1_000_000;
     let in_range = 0 < written_ms && written_ms < i128::from(u32::MAX) && jiffy_ns > NS_PER_MS;
@@ -65,11 +65,11 @@ fn is_rounded_to_jiffies(written_ms: i128, read_back_ms: i128, jiffy_ns: i128) -
     }
     let jiffies = (written_ms * NS_PER_MS + jiffy_ns - 1) / jiffy_ns;
     let exact_ns = jiffies * jiffy_ns;
-    // Where a jiffy is no whole number of milliseconds, kernels differ in the direction of the second rounding.
+    // If a jiffy is not a whole number of milliseconds, kernels differ in the direction of the second rounding.
     read_back_ms == exact_ns / NS_PER_MS || read_back_ms == (exact_ns + NS_PER_MS - 1) / NS_PER_MS
 }
 
-/// `100 20` reads back as `base: 100 ns slope: 20 ns/KiB` from out-of-tree schedulers.
+/// Out-of-tree schedulers print `100 20` as `base: 100 ns slope: 20 ns/KiB`.
 fn same_numbers(written: &str, read_back: &str) -> bool {
     let all_numbers = written
         .split(' ')

@@ -1,7 +1,7 @@
-//! One write(2) in a child process, timed there, with a limit to how long this process waits for it.
+//! Makes one write(2) in a child process, which measures its duration; this process waits only for a limited time.
 //!
-//! The child inherits what this process holds, the disk's lock and the pipe by which the guardian sees its end among it: as
-//! long as the kernel is in the write nobody else writes to that queue, also when this process is killed meanwhile.
+//! The child inherits the disk's lock and the pipe by which the guardian detects the end of this process: while the
+//! kernel is in the write, no other process writes to that queue, even if this process is killed.
 #![allow(unsafe_code)]
 
 use std::fs::{self, File};
@@ -16,24 +16,24 @@ use rustix::io::retry_on_intr;
 use rustix::process::{Pid, WaitOptions, waitpid};
 use rustix::time::{ClockId, clock_gettime};
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Debug)]
 pub(super) enum Written {
     Done(Duration),
     Failed(io::Error),
-    /// It has not returned. The child is left alone with it.
+    /// It has not returned. The child is left in it.
     Stuck {
         pid: u32,
         stack: String,
     },
 }
 
-/// An error number, 0 for none, and nanoseconds.
+/// An error number, 0 for success, and nanoseconds.
 const ANSWER_BYTES: usize = 12;
 
 pub(super) fn write(file: &File, bytes: &[u8], patience: Duration) -> Result<Written> {
     let (reader, writer) =
-        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).context("making a pipe")?;
+        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).context("creating a pipe")?;
     let (to, answer) = (file.as_raw_fd(), writer.as_raw_fd());
     // SAFETY: the child calls only `child`, which does not allocate, takes no lock and never returns.
     let pid = unsafe { libc::fork() };
@@ -41,7 +41,7 @@ pub(super) fn write(file: &File, bytes: &[u8], patience: Duration) -> Result<Wri
         child(to, answer, bytes);
     }
     let Some(pid) = (pid > 0).then(|| Pid::from_raw(pid)).flatten() else {
-        // No process can be had: what must be put back is put back all the same.
+        // No process can be created: restoring must work nevertheless.
         return Ok(by_this_process(file, bytes));
     };
     drop(writer);
@@ -58,7 +58,7 @@ pub(super) fn write(file: &File, bytes: &[u8], patience: Duration) -> Result<Wri
     }
 }
 
-/// Whether a child that was left alone is out of its write.
+/// Whether a child that was left in its write has ended.
 pub(super) fn has_ended(pid: u32) -> bool {
     let pid = Pid::from_raw(pid as i32);
     !matches!(
@@ -67,7 +67,7 @@ pub(super) fn has_ended(pid: u32) -> bool {
     )
 }
 
-/// The same write without a child, and so without a limit to its time.
+/// The same write without a child, and so without a time limit.
 fn by_this_process(mut file: &File, bytes: &[u8]) -> Written {
     let begin = std::time::Instant::now();
     match file.write_all(bytes) {
@@ -76,7 +76,7 @@ fn by_this_process(mut file: &File, bytes: &[u8]) -> Written {
     }
 }
 
-/// The child's whole life: only system calls.
+/// Everything that the child does: system calls only.
 fn child(to: RawFd, answer: RawFd, bytes: &[u8]) -> ! {
     // SAFETY: both descriptors were inherited and are open; closing 0 to 2 in this process concerns nobody else, and lets
     // readers of our output see its end while this process is stuck.
@@ -106,7 +106,7 @@ fn child(to: RawFd, answer: RawFd, bytes: &[u8]) -> ! {
     }
 }
 
-/// None: it has not come.
+/// None: no answer within `patience`.
 fn answer_within(reader: &OwnedFd, patience: Duration) -> Result<Option<Written>> {
     let deadline = std::time::Instant::now() + patience;
     loop {
@@ -126,7 +126,7 @@ fn answer_within(reader: &OwnedFd, patience: Duration) -> Result<Option<Written>
     let read =
         rustix::io::read(reader.as_fd(), &mut message).context("reading the outcome of a write")?;
     if read < ANSWER_BYTES {
-        let error = io::Error::other("the process that was to write was killed");
+        let error = io::Error::other("the child process was killed before its write returned");
         return Ok(Some(Written::Failed(error)));
     }
     let (errno, ns) = message.split_at(4);
@@ -138,7 +138,7 @@ fn answer_within(reader: &OwnedFd, patience: Duration) -> Result<Option<Written>
     }))
 }
 
-/// The place in the kernel where a process waits, as far as the kernel tells this user.
+/// The kernel stack of a process, if this user may read it.
 fn stack_of(pid: Pid) -> String {
     let read = |name| fs::read_to_string(format!("/proc/{}/{name}", pid.as_raw_nonzero()));
     let text = read("stack")
@@ -148,7 +148,7 @@ fn stack_of(pid: Pid) -> String {
         .unwrap_or_default();
     let lines: Vec<String> = text.lines().map(|line| format!("    {line}")).collect();
     if lines.is_empty() {
-        "    (this kernel does not say where)".to_owned()
+        "    (the kernel stack is not readable)".to_owned()
     } else {
         lines.join("\n")
     }
@@ -187,7 +187,7 @@ mod tests {
             panic!("a full pipe takes nothing");
         };
         assert!(stack.starts_with("    "), "{stack}");
-        // The child has both ends of the pipe, too: it waits for itself.
+        // The child holds both ends of the pipe too, so its write never returns.
         drop((reader, pipe));
         assert!(!has_ended(pid));
         let killed = Pid::from_raw(pid as i32).unwrap();

@@ -1,5 +1,5 @@
-//! What the way through the loop driver, FUSE and the timer adds to every request. The replies then leave that
-//! much earlier, so that the device as a whole takes the time of its model.
+//! Measures what the path through the loop driver, FUSE and the timer adds to every request. Replies then leave earlier
+//! by this much, so that the whole device has the latency of its model.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -10,21 +10,20 @@ use anyhow::{Context, Result};
 use super::completion::now_ns;
 use super::server::Server;
 
-/// The service time while calibrating: as long a sleep as that of the fastest model, for a processor that
-/// slept longer wakes up later.
+/// Service time during calibration: the sleep of the fastest model, because a CPU that slept longer wakes up later.
 pub const SERVICE_NS: u64 = 1_000_000;
 
-/// A longer way than this is no way but a machine too busy to calibrate on; no more is taken off.
+/// A larger overhead means that the machine is too busy to calibrate; no more than this is compensated.
 const MOST_NS: u64 = 200_000;
 
 const BLOCK_BYTES: usize = 4096;
 const WARM_UP: usize = 20;
 const READS: usize = 250;
 
-/// The median over some reads of the way to the server plus the lag of its reply.
+/// Median over several reads of the time to reach the server plus the lag of its reply.
 ///
-/// Issue (D) is a few microseconds after the call of the reader, and complete (C) about as much after the reply
-/// was sent, so that the two errors cancel. The reader's own wake-up, which is not the device's, does not enter.
+/// Issue (D) is a few microseconds after the reader's system call, and completion (C) about as much after the reply was
+/// sent, so the two errors cancel. The wake-up of the reader does not belong to the device and is not included.
 pub fn overhead_ns(device: &str, server: &Server) -> Result<u64> {
     let path = Path::new("/dev").join(device);
     let file = OpenOptions::new()
@@ -47,7 +46,7 @@ fn way_ns(file: &File, block: &mut [u8], number: usize, server: &Server) -> Resu
     file.read_exact_at(block, (number * BLOCK_BYTES) as u64 % (1 << 20))
         .context("reading the scratch device")?;
     let there_ns = server.clockwork.last_arrival_ns().saturating_sub(start_ns);
-    // Perhaps still that of the read before: for the median it is all the same.
+    // This may still be the lag of the previous read; the median is not affected.
     Ok(there_ns + server.last_lag_ns())
 }
 

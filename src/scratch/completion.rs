@@ -1,6 +1,5 @@
-//! Replies that wait for their time: one thread that sleeps until the earliest deadline, answers, and sleeps again.
-//! Sleeping costs nothing; there is no spinning, since the lateness of a wake-up is part of what the
-//! calibration takes off.
+//! Delays replies: one thread sleeps until the earliest deadline, sends that reply, and sleeps again. It does not spin:
+//! the lateness of its wake-ups is part of what the calibration compensates.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -11,7 +10,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
-/// A reply this much after its time counts as late.
+/// A reply that is later than this counts as late.
 pub const LATE_NS: u64 = 100_000;
 
 /// CLOCK_MONOTONIC.
@@ -20,11 +19,11 @@ pub fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// How well the times were kept.
+/// How punctual the replies were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Punctuality {
     pub replies: u64,
-    /// Replies more than [`LATE_NS`] after their time: the machine was too busy to play the device.
+    /// Replies more than [`LATE_NS`] after their deadline: the machine was too busy to simulate the device.
     pub late_replies: u64,
     pub latest_ns: u64,
 }
@@ -37,16 +36,16 @@ impl Punctuality {
     }
 }
 
-type Answer = Box<dyn FnOnce() + Send>;
+type Reply = Box<dyn FnOnce() + Send>;
 
 struct Pending {
     deadline_ns: u64,
     sequence: u64,
-    answer: Answer,
+    answer: Reply,
 }
 
 impl Ord for Pending {
-    /// The heap gives the greatest first: that is the earliest deadline, and of equal ones the first to come.
+    /// Reversed for the max-heap: the earliest deadline comes first, and of equal ones the first to arrive.
     fn cmp(&self, other: &Self) -> Ordering {
         (other.deadline_ns, other.sequence).cmp(&(self.deadline_ns, self.sequence))
     }
@@ -64,7 +63,7 @@ impl PartialEq for Pending {
 impl Eq for Pending {}
 
 #[derive(Default)]
-struct State {
+struct Replies {
     pending: BinaryHeap<Pending>,
     sequence: u64,
     closed: bool,
@@ -75,11 +74,11 @@ struct State {
 /// The queue of replies. Clones share it.
 #[derive(Clone, Default)]
 pub struct Completions {
-    shared: Arc<(Mutex<State>, Condvar)>,
+    shared: Arc<(Mutex<Replies>, Condvar)>,
 }
 
 impl Completions {
-    /// The thread inherits the priority of its creator, and ends after [`Completions::close`].
+    /// The thread inherits its creator's priority and ends after [`Completions::close`].
     pub fn start() -> io::Result<Self> {
         let completions = Completions::default();
         let its = completions.clone();
@@ -89,7 +88,7 @@ impl Completions {
         Ok(completions)
     }
 
-    /// Answers at `deadline_ns`, or at once when that has passed; never when this is closed.
+    /// Calls `answer` at `deadline_ns`, or at once if that has passed; never once this is closed.
     pub fn at(&self, deadline_ns: u64, answer: impl FnOnce() + Send + 'static) {
         let mut state = self.lock();
         if state.closed {
@@ -112,7 +111,7 @@ impl Completions {
         }
     }
 
-    /// Ends the thread; what still waits is dropped, which answers it with an error.
+    /// Ends the thread; pending replies are dropped, which answers them with an error.
     pub fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
@@ -126,7 +125,7 @@ impl Completions {
         self.lock().punctuality
     }
 
-    /// From the time of the last reply until it had been sent.
+    /// Time from the deadline of the last reply until it was sent.
     pub fn last_lag_ns(&self) -> u64 {
         self.lock().last_lag_ns
     }
@@ -161,7 +160,7 @@ impl Completions {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Replies> {
         self.shared.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! The bytes of the scratch device: sparse anonymous memory of fixed size. What was never written reads as zeroes.
+//! The data of the scratch device: sparse anonymous memory of fixed size. Unwritten areas read as zeroes.
 
 use std::fs::File;
 use std::io;
@@ -7,24 +7,24 @@ use std::os::unix::fs::FileExt;
 
 use rustix::fs::{FallocateFlags, MemfdFlags};
 
-pub struct Disk {
+pub struct MemoryDisk {
     memory: File,
     size_bytes: u64,
 }
 
-impl Disk {
-    /// `name` shows in the memory's path, `/memfd:NAME (deleted)`.
+impl MemoryDisk {
+    /// `name` appears in the memory's path, `/memfd:NAME (deleted)`.
     pub fn new(name: &str, size_bytes: u64) -> io::Result<Self> {
         let memory = File::from(rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC)?);
         memory.set_len(size_bytes)?;
-        Ok(Disk { memory, size_bytes })
+        Ok(MemoryDisk { memory, size_bytes })
     }
 
     pub fn size_bytes(&self) -> u64 {
         self.size_bytes
     }
 
-    /// Replaces the contents of `buffer` by the `bytes` at `offset`, or by what there is before the end.
+    /// Replaces the content of `buffer` by the `bytes` at `offset`, or fewer at the end of the device.
     pub fn read(&self, offset: u64, bytes: usize, buffer: &mut Vec<u8>) -> io::Result<()> {
         let bytes = self.before_the_end(offset, bytes as u64) as usize;
         buffer.resize(bytes, 0);
@@ -39,7 +39,7 @@ impl Disk {
         self.memory.write_all_at(data, offset)
     }
 
-    /// Makes a range read as zeroes, and gives its memory back.
+    /// Makes a range read as zeroes and frees its memory.
     pub fn zero(&self, offset: u64, bytes: u64) -> io::Result<()> {
         let bytes = self.before_the_end(offset, bytes);
         if bytes == 0 {
@@ -54,7 +54,7 @@ impl Disk {
     }
 }
 
-impl AsFd for Disk {
+impl AsFd for MemoryDisk {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.memory.as_fd()
     }
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::MetadataExt;
 
-    fn bytes_at(disk: &Disk, offset: u64, bytes: usize) -> Vec<u8> {
+    fn bytes_at(disk: &MemoryDisk, offset: u64, bytes: usize) -> Vec<u8> {
         let mut buffer = vec![0xEE; 3];
         disk.read(offset, bytes, &mut buffer).unwrap();
         buffer
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn holes_are_zeroes_and_writes_stay() {
-        let disk = Disk::new("iosched-test", 1 << 20).unwrap();
+        let disk = MemoryDisk::new("iosched-test", 1 << 20).unwrap();
         assert_eq!(bytes_at(&disk, 4095, 5), [0; 5]);
         disk.write(4095, b"abc").unwrap();
         assert_eq!(bytes_at(&disk, 4094, 5), b"\0abc\0");
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn nothing_lies_beyond_the_end() {
-        let disk = Disk::new("iosched-test", 8192).unwrap();
+        let disk = MemoryDisk::new("iosched-test", 8192).unwrap();
         let error = disk.write(8190, b"abc").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
         disk.write(8190, b"ab").unwrap();
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn memory_is_used_only_where_something_was_written() {
-        let disk = Disk::new("iosched-test", 1 << 40).unwrap();
+        let disk = MemoryDisk::new("iosched-test", 1 << 40).unwrap();
         disk.write(1 << 39, &vec![1; 1 << 20]).unwrap();
         let used_bytes = || disk.memory.metadata().unwrap().blocks() * 512;
         assert!(

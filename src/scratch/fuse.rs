@@ -1,5 +1,5 @@
-//! A file system of one file, `disk`, whose reads and writes take the time of a model. The thread that takes a
-//! request in moves its data and computes its deadline; the reply waits in [`Completions`].
+//! A file system with one file, `disk`, whose reads and writes take as long as the model says. The thread that receives
+//! a request moves its data and computes its deadline; the reply waits in [`Completions`].
 
 use std::ffi::OsStr;
 use std::io;
@@ -14,21 +14,21 @@ use fuser::{
 };
 
 use super::completion::{Completions, now_ns};
-use super::disk::Disk;
+use super::disk::MemoryDisk;
 use super::model::{Request, Service};
 
 pub const FILE_NAME: &str = "disk";
 
-/// The largest transfer. A loop device takes no more than 128 pieces of memory, which may be single pages; a request
-/// that is always whole has one service time.
+/// The largest transfer. A loop device accepts at most 128 segments, which may be single pages; a request that is never
+/// split has a single service time.
 pub const LARGEST_TRANSFER_BYTES: u32 = 512 << 10;
 
 const ROOT: INodeNo = INodeNo(1);
 const FILE: INodeNo = INodeNo(2);
-/// Nothing ever changes, so nothing need be asked twice.
+/// Attributes never change, so the kernel may cache them indefinitely.
 const FOR_EVER: Duration = Duration::from_secs(1 << 30);
 
-/// The model at work, shared with the calibration, which exchanges it.
+/// The current model, shared with the calibration, which replaces it.
 pub struct Clockwork {
     service: Mutex<Service>,
     compensation_ns: AtomicU64,
@@ -44,14 +44,14 @@ impl Clockwork {
         }
     }
 
-    /// From now on `service` decides, and replies leave `compensation_ns` early: that much passes on the way.
+    /// Uses `service` from now on and sends replies `compensation_ns` early, to compensate for the path to the reader.
     pub fn set(&self, service: Service, compensation_ns: u64) {
         *self.service.lock().unwrap_or_else(PoisonError::into_inner) = service;
         self.compensation_ns
             .store(compensation_ns, Ordering::Relaxed);
     }
 
-    /// CLOCK_MONOTONIC when the last request came in.
+    /// CLOCK_MONOTONIC time at which the last request arrived.
     pub fn last_arrival_ns(&self) -> u64 {
         self.last_arrival_ns.load(Ordering::Relaxed)
     }
@@ -64,7 +64,7 @@ impl Clockwork {
     }
 }
 
-/// Buffers of past reads, so that a large read does not fault in fresh memory each time.
+/// Reuses buffers of past reads, so that a large read does not page-fault new memory each time.
 #[derive(Clone, Default)]
 struct Buffers(Arc<Mutex<Vec<Vec<u8>>>>);
 
@@ -85,14 +85,14 @@ impl Buffers {
 }
 
 pub struct OneFile {
-    pub disk: Disk,
+    pub disk: MemoryDisk,
     pub clockwork: Arc<Clockwork>,
     pub completions: Completions,
     buffers: Buffers,
 }
 
 impl OneFile {
-    pub fn new(disk: Disk, clockwork: Arc<Clockwork>, completions: Completions) -> Self {
+    pub fn new(disk: MemoryDisk, clockwork: Arc<Clockwork>, completions: Completions) -> Self {
         OneFile {
             disk,
             clockwork,
@@ -133,7 +133,7 @@ impl OneFile {
         }
     }
 
-    /// Answers a request without data when the model says so.
+    /// Answers a request without data at the time that the model says.
     fn reply_empty(
         &self,
         arrived_ns: u64,
@@ -151,7 +151,7 @@ impl OneFile {
 
 impl Filesystem for OneFile {
     fn init(&mut self, _: &fuser::Request, config: &mut KernelConfig) -> io::Result<()> {
-        // Without it the loop driver would wait for each request before it sends the next one.
+        // Without this the loop driver would wait for each request before it sends the next.
         config
             .add_capabilities(InitFlags::FUSE_ASYNC_DIO)
             .map_err(|_| {
@@ -187,7 +187,7 @@ impl Filesystem for OneFile {
         self.reply_attributes(inode, reply);
     }
 
-    /// Times may be set and are forgotten; the size is fixed.
+    /// Accepts and ignores times; the size is fixed.
     fn setattr(
         &self,
         _: &fuser::Request,
@@ -269,7 +269,7 @@ impl Filesystem for OneFile {
         });
     }
 
-    /// Called at each close, when there is nothing to do.
+    /// Called at each close; nothing to do.
     fn flush(
         &self,
         _: &fuser::Request,
@@ -281,12 +281,12 @@ impl Filesystem for OneFile {
         reply.ok();
     }
 
-    /// What was written is as durable as it will ever be; only the time is that of a real device.
+    /// Memory is as durable as it gets; only the duration is that of a real device.
     fn fsync(&self, _: &fuser::Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
         self.reply_empty(now_ns(), Request::Flush, Ok(()), reply);
     }
 
-    /// Discard and write-zeroes of the loop device arrive here.
+    /// Discard and write-zeroes requests of the loop device arrive here.
     fn fallocate(
         &self,
         _: &fuser::Request,

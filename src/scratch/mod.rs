@@ -1,53 +1,58 @@
-//! A block device of our own with a known service time, on which schedulers differ: a shallow loop device over
-//! a file that this process serves through FUSE from memory. Nothing on the machine is at risk, and what a
-//! measurement must find is known beforehand: that is its [`Truth`].
+//! A simulated block device with a known service time, on which schedulers differ: a loop device with few tags over a
+//! file that this process serves from memory through FUSE. It puts nothing on the machine at risk, and the results that
+//! a measurement must find are known in advance: its [`Truth`].
 //!
-//! Everything that is made is in the journal first, and is gone when the [`Scratch`] is dropped.
+//! Everything that is created is recorded in the journal first and removed when the [`Scratch`] is dropped.
 
 mod calibration;
 mod completion;
 mod disk;
+pub mod file; // a file on a mounted disk, written instead of the raw node
 mod fuse;
-mod ioctl;
-pub mod loop_device;
 pub mod model;
-pub mod mount;
 mod server;
+mod spec;
 mod thread;
 mod truth;
+mod volume;
 
 use std::fs::{self, OpenOptions};
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
 use crate::failure::Failure;
-use crate::journal::{Entry, Journal, Undo};
-use crate::output::{RUNTIME_DIRECTORY, make_private_directory, new_private_directory};
+use crate::files::output::{RUNTIME_DIRECTORY, make_private_directory, new_private_directory};
+use crate::machine::{fuse_mount, loop_device};
+use crate::safety::journal::{Entry, Journal, Undo};
 pub use completion::Punctuality;
-use disk::Disk;
+use disk::MemoryDisk;
 use model::Service;
-pub use model::{Model, Timing};
+pub use model::{DiskModel, Timing};
 use server::Server;
+pub use spec::DiskSpec;
 pub use truth::Truth;
+use volume::Volume;
 
-/// The same places cost the same rotation in every run.
+/// Fixed, so that the same positions have the same rotational delay in every run.
 const SEED: u64 = 1;
 
 const SMALLEST_BYTES: u64 = 1 << 20;
 
-/// The device. Dropping it removes it; what still has it open is given a second, and then gets I/O errors.
+/// The device. Dropping it removes it; programs that still have it open get one second, then I/O errors.
 pub struct Scratch {
-    device: String,
+    devices: Vec<String>,
     truth: Truth,
     fallback: Option<String>,
-    /// Undone first: the mount is in use as long as the device is there.
-    loop_entry: Option<Entry>,
+    /// Undone first, then the devices, then the mount that they use.
+    volume: Option<Volume>,
+    loop_entries: Vec<Entry>,
     mounted: Option<Mounted>,
 }
 
-/// Unmounted, then removed, then the threads have ended: in the order of the fields.
+/// In field order: unmounted, removed, then the threads are joined.
 struct Mounted {
     _mount: Entry,
     _directory: Entry,
@@ -56,50 +61,87 @@ struct Mounted {
 }
 
 impl Scratch {
-    /// Makes a device of `size_bytes`, rounded up to 4 KiB. Where FUSE cannot be used it is a plain loop device
-    /// over memory instead, and [`Scratch::fallback`] says why.
-    pub fn create(model: Model, size_bytes: u64, journal: &Journal) -> Result<Scratch> {
+    /// Creates a disk of `size_bytes`, rounded up to 4 KiB, with its file system if it has one. If FUSE is unusable, it
+    /// is a plain loop device over memory, and [`Scratch::fallback`] says why.
+    pub fn create(
+        spec: impl Into<DiskSpec>,
+        size_bytes: u64,
+        journal: &Journal,
+    ) -> Result<Scratch> {
+        Self::create_at(spec, size_bytes, None, journal)
+    }
+
+    /// The same, with its file system mounted at `mount_point`, an empty directory.
+    pub fn create_at(
+        spec: impl Into<DiskSpec>,
+        size_bytes: u64,
+        mount_point: Option<&Path>,
+        journal: &Journal,
+    ) -> Result<Scratch> {
+        let spec = spec.into();
         if !rustix::process::geteuid().is_root() {
             return Err(Failure::refused(
-                "only root can make a scratch device",
+                "only root can create a scratch device",
                 "run it with sudo",
             ));
         }
         let meminfo = fs::read_to_string("/proc/meminfo").context("reading /proc/meminfo")?;
         let size_bytes = checked_size(size_bytes, available_bytes(&meminfo))?;
         make_private_directory(Path::new(RUNTIME_DIRECTORY))?;
-        // The way through FUSE costs many times what memory does: ram goes without.
-        let Some(timing) = Timing::of(model) else {
-            return over_memory(model, size_bytes, journal, None);
+        // FUSE costs far more than a memory access, so `ram` does without it.
+        let mut scratch = match Timing::of(spec.model) {
+            None => over_memory(spec, size_bytes, journal, None)?,
+            Some(timing) => over_fuse(spec, &timing, size_bytes, journal).or_else(|error| {
+                let why = format!("simulating {} failed: {error:#}", spec.model);
+                over_memory(spec, size_bytes, journal, Some(why))
+            })?,
         };
-        over_fuse(model, &timing, size_bytes, journal).or_else(|error| {
-            let why = format!("no {model} could be simulated: {error:#}");
-            over_memory(model, size_bytes, journal, Some(why))
-        })
+        if let Some(file_system) = spec.file_system {
+            scratch.set_delays(false);
+            let nodes = scratch.nodes();
+            scratch.volume = Some(Volume::make(file_system, &nodes, mount_point, journal)?);
+        }
+        scratch.set_delays(true);
+        Ok(scratch)
     }
 
-    /// As in `/sys/block`.
+    /// The name in `/sys/block`; of the first of several LUNs.
     pub fn device_name(&self) -> &str {
-        &self.device
+        &self.devices[0]
+    }
+
+    /// The names of all LUNs.
+    pub fn device_names(&self) -> &[String] {
+        &self.devices
+    }
+
+    pub fn nodes(&self) -> Vec<PathBuf> {
+        let names = self.devices.iter();
+        names.map(|name| Path::new("/dev").join(name)).collect()
+    }
+
+    /// Where its file system is mounted.
+    pub fn mount_point(&self) -> Option<&Path> {
+        self.volume.as_ref().map(Volume::mount_point)
     }
 
     pub fn truth(&self) -> &Truth {
         &self.truth
     }
 
-    /// Why the device does not have the times of its model, if so.
+    /// Why the device does not have the latency of its model, if so.
     pub fn fallback(&self) -> Option<&str> {
         self.fallback.as_deref()
     }
 
-    /// False: nobody serves the device any more, and every request to it fails.
+    /// False: the serving threads have ended, and every request to the device fails.
     pub fn is_healthy(&self) -> bool {
         self.mounted
             .as_ref()
             .is_none_or(|mounted| mounted.server.is_alive())
     }
 
-    /// How well the device has kept its times since it was made; None where there are none to keep.
+    /// How punctual the device's replies were; None if its model has no times.
     pub fn punctuality(&self) -> Option<Punctuality> {
         self.mounted
             .as_ref()
@@ -107,20 +149,33 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        if let Some(mounted) = &self.mounted {
-            // What is still in flight or yet to be flushed need not keep its times.
-            let at_once = Service::new(Timing::constant(0), self.truth.size_bytes, SEED);
-            mounted.server.clockwork.set(at_once, 0);
-        }
-        drop(self.loop_entry.take());
+impl Scratch {
+    /// Without delays it is as fast as it can be, for the time before and after a measurement.
+    fn set_delays(&self, delays: bool) {
+        let Some(mounted) = &self.mounted else { return };
+        let timing = self.truth.timing.clone().filter(|_| delays);
+        let compensation_ns = timing.as_ref().map_or(0, |_| self.truth.compensation_ns);
+        let timing = timing.unwrap_or_else(|| Timing::constant(0));
+        let service = Service::new(timing, self.truth.size_bytes, SEED);
+        mounted.server.clockwork.set(service, compensation_ns);
     }
 }
 
-fn over_fuse(model: Model, timing: &Timing, size_bytes: u64, journal: &Journal) -> Result<Scratch> {
-    let service = |timing| Service::new(timing, size_bytes, SEED);
-    let constant = service(Timing::constant(calibration::SERVICE_NS));
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        self.set_delays(false);
+        drop(self.volume.take());
+        self.loop_entries.clear();
+    }
+}
+
+fn over_fuse(
+    spec: DiskSpec,
+    timing: &Timing,
+    size_bytes: u64,
+    journal: &Journal,
+) -> Result<Scratch> {
+    let constant = Service::new(Timing::constant(calibration::SERVICE_NS), size_bytes, SEED);
     let mounted = mount_disk(size_bytes, constant, journal)?;
     let backing = OpenOptions::new()
         .read(true)
@@ -128,15 +183,14 @@ fn over_fuse(model: Model, timing: &Timing, size_bytes: u64, journal: &Journal) 
         .open(&mounted.file)
         .with_context(|| format!("opening {}", mounted.file.display()))?;
     let path = mounted.file.display().to_string();
-    let (device, loop_entry) = bind(backing.as_fd(), path, true, journal)?;
-    loop_device::shape(&device, fuse::LARGEST_TRANSFER_BYTES, timing.seek.is_some())?;
-    let compensation_ns = calibration::overhead_ns(&device, &mounted.server)?;
-    mounted
-        .server
-        .clockwork
-        .set(service(timing.clone()), compensation_ns);
+    let luns = bind_all(spec, size_bytes, (backing.as_fd(), &path, true), journal)?;
+    let (devices, loop_entries): (Vec<String>, Vec<Entry>) = luns.into_iter().unzip();
+    for device in &devices {
+        loop_device::shape(device, fuse::LARGEST_TRANSFER_BYTES, timing.seek.is_some())?;
+    }
+    let compensation_ns = calibration::overhead_ns(&devices[0], &mounted.server)?;
     let truth = Truth::timed(
-        model,
+        spec,
         size_bytes,
         loop_device::HARDWARE_DEPTH,
         timing.clone(),
@@ -144,10 +198,11 @@ fn over_fuse(model: Model, timing: &Timing, size_bytes: u64, journal: &Journal) 
         mounted.server.is_realtime,
     );
     Ok(Scratch {
-        device,
+        devices,
         truth,
         fallback: None,
-        loop_entry: Some(loop_entry),
+        volume: None,
+        loop_entries,
         mounted: Some(mounted),
     })
 }
@@ -171,30 +226,45 @@ fn mount_disk(size_bytes: u64, service: Service, journal: &Journal) -> Result<Mo
 }
 
 fn over_memory(
-    model: Model,
+    spec: DiskSpec,
     size_bytes: u64,
     journal: &Journal,
     fallback: Option<String>,
 ) -> Result<Scratch> {
     let name = unique_name();
-    let disk = Disk::new(&name, size_bytes).context("making the memory of the device")?;
+    let disk = MemoryDisk::new(&name, size_bytes).context("creating the memory of the device")?;
     let path = format!("/memfd:{name} (deleted)");
-    let (device, loop_entry) = bind(disk.as_fd(), path, false, journal)?;
-    loop_device::shape(&device, fuse::LARGEST_TRANSFER_BYTES, false)?;
+    let luns = bind_all(spec, size_bytes, (disk.as_fd(), &path, false), journal)?;
+    let (devices, loop_entries): (Vec<String>, Vec<Entry>) = luns.into_iter().unzip();
+    for device in &devices {
+        loop_device::shape(device, fuse::LARGEST_TRANSFER_BYTES, false)?;
+    }
     Ok(Scratch {
-        device,
-        truth: Truth::untimed(model, size_bytes, loop_device::HARDWARE_DEPTH),
+        devices,
+        truth: Truth::untimed(spec, size_bytes, loop_device::HARDWARE_DEPTH),
         fallback,
-        loop_entry: Some(loop_entry),
+        volume: None,
+        loop_entries,
         mounted: None,
     })
 }
 
-/// A new loop device on `backing`, whose path is `backing_file`.
+/// One device for each LUN, on equal parts of the disk.
+fn bind_all(
+    spec: DiskSpec,
+    size_bytes: u64,
+    backing: (BorrowedFd<'_>, &str, bool),
+    journal: &Journal,
+) -> Result<Vec<(String, Entry)>> {
+    let bytes = size_bytes / spec.luns as u64 / 4096 * 4096;
+    let parts = (0..spec.luns as u64).map(|lun| lun * bytes..(lun + 1) * bytes);
+    parts.map(|part| bind(part, backing, journal)).collect()
+}
+
+/// Binds a new loop device to a part of a file, which has a path and may support direct I/O.
 fn bind(
-    backing: BorrowedFd<'_>,
-    backing_file: String,
-    direct_io: bool,
+    part: Range<u64>,
+    (backing, path, direct_io): (BorrowedFd<'_>, &str, bool),
     journal: &Journal,
 ) -> Result<(String, Entry)> {
     let lock = loop_device::lock()?;
@@ -202,18 +272,19 @@ fn bind(
     let device = loop_device::name(number);
     let entry = journal.record(Undo::Loop {
         device: device.clone(),
-        backing_file,
+        backing_file: path.to_owned(),
     })?;
-    let attached = loop_device::attach(number, backing, direct_io);
-    // Before the entry, whose undoing takes the lock too.
+    let part = (part.start, part.end - part.start);
+    let attached = loop_device::attach(number, backing, part, direct_io);
+    // Release the lock before the entry is dropped: undoing it takes the lock too.
     drop(lock);
     attached.map(|()| (device, entry))
 }
 
-/// Never used before on this boot: also the source by which a mount is known as ours.
+/// Unique since boot; also the source by which a mount is recognised as ours.
 fn unique_name() -> String {
     let (pid, now_ns) = (std::process::id(), completion::now_ns());
-    format!("{}{pid}-{now_ns:x}", mount::SOURCE_PREFIX)
+    format!("{}{pid}-{now_ns:x}", fuse_mount::SOURCE_PREFIX)
 }
 
 fn available_bytes(meminfo: &str) -> Option<u64> {
@@ -235,10 +306,13 @@ fn checked_size(size_bytes: u64, available_bytes: Option<u64>) -> Result<u64> {
     if size_bytes > most_bytes {
         return Err(Failure::refused(
             format!(
-                "a scratch device of {} MiB could fill this machine's memory",
+                "a scratch device of {} MiB could exhaust this machine's memory",
                 size_bytes >> 20
             ),
-            format!("half of what is available is {} MiB", most_bytes >> 20),
+            format!(
+                "use at most half of the available memory, {} MiB",
+                most_bytes >> 20
+            ),
         ));
     }
     Ok(size_bytes.next_multiple_of(4096))

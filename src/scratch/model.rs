@@ -1,97 +1,100 @@
-//! How long the scratch device takes: a pure state machine from (time, request) to the time of completion.
-//! What it promises is written down as a [`Truth`], which a measurement of the device must find again.
+//! The latency of the scratch device: a pure state machine from (time, request) to the completion time. Its properties
+//! are published as a [`Truth`], which a measurement of the device must reproduce.
 
 use std::fmt;
 use std::str::FromStr;
 
-use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use schemars::JsonSchema;
+use rand_chacha::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
+use crate::random::below;
 
-/// Which device is played.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// The simulated device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum Model {
-    /// Four channels of 1 ms + 100 MB/s each: a slow SATA SSD, whose times do not depend on the place.
+pub enum DiskModel {
+    /// Four channels, each with 1 ms + 100 MB/s: a slow SATA SSD, whose latency does not depend on the position.
     Ssd,
-    /// One arm, 7200 turns a minute: seeks and rotation decide.
+    /// One arm, 7200 rpm: latency is dominated by seeks and rotation.
     Hdd,
-    /// Memory behind a loop device, as fast as it goes: for the cost of the software alone.
+    /// Memory behind a loop device, without delay: shows the cost of the software alone.
     Ram,
 }
 
-impl FromStr for Model {
+impl FromStr for DiskModel {
     type Err = anyhow::Error;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         match name {
-            "ssd" => Ok(Model::Ssd),
-            "hdd" => Ok(Model::Hdd),
-            "ram" => Ok(Model::Ram),
+            "ssd" => Ok(DiskModel::Ssd),
+            "hdd" => Ok(DiskModel::Hdd),
+            "ram" => Ok(DiskModel::Ram),
             other => Err(Failure::usage(
-                format!("there is no device model {other:?}"),
+                format!("unknown device model {other:?}"),
                 "the models are ssd, hdd and ram",
             )),
         }
     }
 }
 
-impl fmt::Display for Model {
+impl fmt::Display for DiskModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Model::Ssd => "ssd",
-            Model::Hdd => "hdd",
-            Model::Ram => "ram",
+            DiskModel::Ssd => "ssd",
+            DiskModel::Hdd => "hdd",
+            DiskModel::Ram => "ram",
         })
     }
 }
 
-/// The cost of moving the arm of a disk; nothing when a request begins where the last one ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Time to move a disk's arm; 0 if a request begins where the last one ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Seek {
     pub shortest_ns: u64,
-    /// From the first byte to the last one; between them the time grows with the root of the distance.
+    /// Full stroke, from the first byte to the last; in between the time grows with the square root of the distance.
     pub longest_ns: u64,
-    /// After a seek the wait for the sector is anything from 0 to this, each as likely as the other.
+    /// The rotational delay after a seek is uniform between 0 and this.
     pub rotation_ns: u64,
 }
 
 impl Seek {
-    /// The mean of seek and rotation between two uniformly random places: the mean root distance is 8/15.
+    /// Mean of seek plus rotation between two uniformly random positions: the mean of the root distance is 8/15.
     pub fn mean_ns(&self) -> u64 {
         self.shortest_ns + (self.longest_ns - self.shortest_ns) * 8 / 15 + self.rotation_ns / 2
     }
 }
 
 /// The service times that a measurement of the device must find.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Timing {
-    /// Requests that are served at the same time.
+    /// Number of requests served in parallel.
     pub channels: u32,
-    /// Every read and write pays this.
+    /// Fixed time of every read and write.
     pub base_ns: u64,
-    /// Of one channel; 0: the transfer takes no time.
+    /// Throughput of one channel; 0: transfers take no time.
     pub bytes_per_s: u64,
-    /// None: the place does not matter.
+    /// None: the position does not matter.
     pub seek: Option<Seek>,
     pub flush_ns: u64,
 }
 
 impl Timing {
-    /// None for `ram`, which is as fast as it is.
-    pub fn of(model: Model) -> Option<Timing> {
+    /// None for `ram`, which has no simulated latency.
+    pub fn of(model: DiskModel) -> Option<Timing> {
         match model {
-            Model::Ssd => Some(Timing {
+            DiskModel::Ssd => Some(Timing {
                 channels: 4,
                 base_ns: 1_000_000,
                 bytes_per_s: 100_000_000,
                 seek: None,
                 flush_ns: 2_000_000,
             }),
-            Model::Hdd => Some(Timing {
+            DiskModel::Hdd => Some(Timing {
                 channels: 1,
                 base_ns: 0,
                 bytes_per_s: 120_000_000,
@@ -102,11 +105,11 @@ impl Timing {
                 }),
                 flush_ns: 16_000_000,
             }),
-            Model::Ram => None,
+            DiskModel::Ram => None,
         }
     }
 
-    /// The same time for every request, whatever its size: for the calibration.
+    /// The same time for every request of any size, for the calibration.
     pub fn constant(base_ns: u64) -> Timing {
         Timing {
             channels: 1,
@@ -117,25 +120,25 @@ impl Timing {
         }
     }
 
-    /// Issue to complete (D2C) of a lone request that needs no seek.
+    /// Issue to completion (D2C) of a single request without a seek.
     pub fn service_ns(&self, bytes: u64) -> u64 {
         let transfer_ns = u128::from(bytes) * 1_000_000_000;
         let transfer_ns = transfer_ns.checked_div(u128::from(self.bytes_per_s));
         self.base_ns + transfer_ns.unwrap_or(0) as u64
     }
 
-    /// Mean issue to complete (D2C) of lone requests of this size at random places.
+    /// Mean issue to completion (D2C) of single requests of this size at random positions.
     pub fn random_service_ns(&self, bytes: u64) -> u64 {
         self.service_ns(bytes) + self.seek.map_or(0, |seek| seek.mean_ns())
     }
 
-    /// Requests a second when every channel is busy all the time with requests at random places.
+    /// Requests per second if every channel is always busy with requests at random positions.
     pub fn random_iops(&self, bytes: u64) -> f64 {
         f64::from(self.channels) * 1e9 / self.random_service_ns(bytes) as f64
     }
 }
 
-/// What is asked of the device.
+/// A request to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
     /// A read or a write.
@@ -144,11 +147,11 @@ pub enum Request {
         bytes: u64,
     },
     Flush,
-    /// Discard or write zeroes: no data moves.
+    /// Discard or write zeroes: moves no data.
     Zero,
 }
 
-/// The device at work: when each channel becomes free, and where the arm stands.
+/// The state of the device: when each channel becomes free, and the position of the arm.
 #[derive(Debug)]
 pub struct Service {
     timing: Timing,
@@ -169,8 +172,8 @@ impl Service {
         }
     }
 
-    /// When a request that arrives at `now_ns` completes. Requests start in the order of the calls, each on the
-    /// channel that is free first.
+    /// Completion time of a request that arrives at `now_ns`. Requests start in call order, each on the first free
+    /// channel.
     pub fn complete_at_ns(&mut self, now_ns: u64, request: Request) -> u64 {
         let cost_ns = self.cost_ns(request);
         let Some(free_at_ns) = self.free_at_ns.iter_mut().min() else {
@@ -198,7 +201,7 @@ impl Service {
             Some(seek) if distance > 0 => {
                 let share = (distance as f64 / self.size_bytes as f64).min(1.0);
                 let way_ns = (seek.longest_ns - seek.shortest_ns) as f64 * share.sqrt();
-                seek.shortest_ns + way_ns as u64 + self.rotation.random_range(0..=seek.rotation_ns)
+                seek.shortest_ns + way_ns as u64 + below(&mut self.rotation, seek.rotation_ns + 1)
             }
             _ => 0,
         }
@@ -211,7 +214,7 @@ mod tests {
 
     const GIB: u64 = 1 << 30;
 
-    fn service(model: Model) -> Service {
+    fn service(model: DiskModel) -> Service {
         Service::new(Timing::of(model).expect("a model with times"), GIB, 1)
     }
     fn read(offset: u64, bytes: u64) -> Request {
@@ -220,27 +223,27 @@ mod tests {
 
     #[test]
     fn names_go_there_and_back() {
-        for model in [Model::Ssd, Model::Hdd, Model::Ram] {
-            assert_eq!(model.to_string().parse::<Model>().unwrap(), model);
+        for model in [DiskModel::Ssd, DiskModel::Hdd, DiskModel::Ram] {
+            assert_eq!(model.to_string().parse::<DiskModel>().unwrap(), model);
         }
-        let error = "tape".parse::<Model>().unwrap_err();
+        let error = "tape".parse::<DiskModel>().unwrap_err();
         assert_eq!(crate::failure::kind_of(&error), crate::failure::Kind::Usage);
     }
 
     #[test]
     fn an_ssd_serves_four_at_once_and_the_fifth_waits() {
-        let mut ssd = service(Model::Ssd);
+        let mut ssd = service(DiskModel::Ssd);
         for place in 0..4 {
             assert_eq!(ssd.complete_at_ns(7, read(place << 20, 4096)), 1_040_967);
         }
         assert_eq!(ssd.complete_at_ns(7, read(0, 4096)), 7 + 2 * 1_040_960);
-        // An idle device starts at once, whatever happened long ago.
+        // An idle device starts at once, whatever happened before.
         assert_eq!(ssd.complete_at_ns(GIB, read(0, 4096)), GIB + 1_040_960);
     }
 
     #[test]
     fn an_ssd_takes_the_channel_that_is_free_first() {
-        let mut ssd = service(Model::Ssd);
+        let mut ssd = service(DiskModel::Ssd);
         ssd.complete_at_ns(0, read(0, 1 << 20));
         for _ in 0..3 {
             ssd.complete_at_ns(0, read(0, 4096));
@@ -250,7 +253,7 @@ mod tests {
 
     #[test]
     fn the_truth_of_the_ssd() {
-        let ssd = Timing::of(Model::Ssd).unwrap();
+        let ssd = Timing::of(DiskModel::Ssd).unwrap();
         assert_eq!(ssd.service_ns(4096), 1_040_960);
         assert_eq!(ssd.random_service_ns(4096), 1_040_960);
         assert_eq!(ssd.service_ns(256 << 10), 3_621_440);
@@ -259,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_disk_that_goes_on_pays_only_the_transfer() {
-        let mut hdd = service(Model::Hdd);
+        let mut hdd = service(DiskModel::Hdd);
         assert_eq!(hdd.complete_at_ns(0, read(0, 120_000)), 1_000_000);
         assert_eq!(hdd.complete_at_ns(0, read(120_000, 120_000)), 2_000_000);
         let back_ns = hdd.complete_at_ns(0, read(0, 120_000)) - 2_000_000;
@@ -268,12 +271,12 @@ mod tests {
 
     #[test]
     fn random_places_on_a_disk_cost_the_mean_that_the_truth_says() {
-        let timing = Timing::of(Model::Hdd).unwrap();
-        let mut hdd = service(Model::Hdd);
+        let timing = Timing::of(DiskModel::Hdd).unwrap();
+        let mut hdd = service(DiskModel::Hdd);
         let mut places = ChaCha8Rng::seed_from_u64(2);
         let (mut now_ns, count) = (0, 20_000);
         for _ in 0..count {
-            let offset = places.random_range(0..GIB / 4096) * 4096;
+            let offset = below(&mut places, GIB / 4096) * 4096;
             now_ns = hdd.complete_at_ns(now_ns, read(offset, 4096));
         }
         let mean_ns = now_ns as f64 / f64::from(count);
@@ -288,7 +291,7 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_disk() {
         let run = |seed| {
-            let mut hdd = Service::new(Timing::of(Model::Hdd).unwrap(), GIB, seed);
+            let mut hdd = Service::new(Timing::of(DiskModel::Hdd).unwrap(), GIB, seed);
             (0..50)
                 .map(|i| hdd.complete_at_ns(0, read(i * 9_999_360 % GIB, 4096)))
                 .collect::<Vec<_>>()
@@ -299,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_flush_occupies_a_channel_and_leaves_the_arm_where_it_is() {
-        let mut hdd = service(Model::Hdd);
+        let mut hdd = service(DiskModel::Hdd);
         hdd.complete_at_ns(0, read(0, 120_000));
         assert_eq!(hdd.complete_at_ns(0, Request::Flush), 17_000_000);
         assert_eq!(hdd.complete_at_ns(0, read(120_000, 120_000)), 18_000_000);

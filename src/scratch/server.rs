@@ -1,4 +1,4 @@
-//! The threads that serve the file system, and their end.
+//! The threads that serve the file system, and how they end.
 
 use std::fs::OpenOptions;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -11,19 +11,20 @@ use anyhow::{Context, Result};
 use fuser::{Session, SessionACL};
 
 use super::completion::{Completions, Punctuality};
-use super::disk::Disk;
+use super::disk::MemoryDisk;
 use super::fuse::{Clockwork, OneFile};
 use super::model::Service;
-use super::{mount, thread};
+use super::thread;
+use crate::machine::fuse_mount;
 
-/// How long [`Server`] waits for its threads when it is dropped. They end within milliseconds of the unmount;
-/// a thread that does not is left alone, for to wait for it for ever would help no one.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long [`Server`] waits for its threads when it is dropped. They end within milliseconds of the unmount; a thread
+/// that hangs is abandoned instead of waiting forever.
+const UNMOUNT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A mounted file system. Unmounting it ends the threads.
+/// A mounted file system. Its threads end when it is unmounted.
 pub struct Server {
     pub clockwork: Arc<Clockwork>,
-    /// The threads were allowed real-time priority.
+    /// Whether the threads got real-time priority.
     pub is_realtime: bool,
     completions: Completions,
     thread: Option<JoinHandle<()>>,
@@ -36,7 +37,7 @@ struct Started {
 }
 
 impl Server {
-    /// Mounts at the directory `path`, under the name `source`.
+    /// Mounts it at the directory `path`, with the source `source`.
     pub fn start(path: &Path, source: &str, size_bytes: u64, service: Service) -> Result<Server> {
         let (sender, receiver) = mpsc::channel();
         let (path, source) = (path.to_owned(), source.to_owned());
@@ -47,7 +48,7 @@ impl Server {
                     let completions = started.completions.clone();
                     // The receiver waits below, so this cannot fail.
                     let _ = sender.send(Ok(started));
-                    // The end of the session is the unmount, whatever the session calls it.
+                    // The session ends by the unmount; its return value does not matter.
                     let _ = session.run();
                     completions.close();
                 }
@@ -73,7 +74,7 @@ impl Server {
             .is_some_and(|thread| !thread.is_finished())
     }
 
-    /// From the time of the last reply until it had been sent.
+    /// Time from the deadline of the last reply until it was sent.
     pub fn last_lag_ns(&self) -> u64 {
         self.completions.last_lag_ns()
     }
@@ -85,18 +86,18 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + UNMOUNT_TIMEOUT;
         while self.is_alive() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
         }
         if let Some(thread) = self.thread.take_if(|thread| thread.is_finished()) {
-            // A panic has been printed where it happened.
+            // A panic was already printed where it happened.
             let _ = thread.join();
         }
     }
 }
 
-/// Runs in the serving thread, and everything that it opens belongs to that thread's own table of descriptors.
+/// Runs in the serving thread: every file that it opens belongs to that thread's own descriptor table.
 fn set_up(
     path: &Path,
     source: &str,
@@ -105,28 +106,28 @@ fn set_up(
 ) -> Result<(Session<OneFile>, Started)> {
     thread::own_descriptors()
         .context("separating the descriptors of the serving threads (Linux 5.9 and later)")?;
-    // Missing before Linux 5.6 and without CAP_SYS_RESOURCE: then only a machine short of memory can tell.
+    // Fails before Linux 5.6 and without CAP_SYS_RESOURCE; this only matters if the machine runs out of memory.
     let _ = thread::never_wait_for_writeback();
     let is_realtime = thread::become_punctual();
-    let disk =
-        Disk::new("iosched-scratch", size_bytes).context("making the memory of the device")?;
+    let disk = MemoryDisk::new("iosched-scratch", size_bytes)
+        .context("creating the memory of the device")?;
     let device = PathBuf::from("/dev/fuse");
     let connection = OpenOptions::new()
         .read(true)
         .write(true)
         .open(&device)
         .with_context(|| format!("opening {}", device.display()))?;
-    let completions = Completions::start().context("starting the thread of the replies")?;
+    let completions = Completions::start().context("starting the reply thread")?;
     let clockwork = Arc::new(Clockwork::new(service));
     let file = OneFile::new(disk, clockwork.clone(), completions.clone());
-    mount::mount(path, source, connection.as_raw_fd())?;
+    fuse_mount::mount(path, source, connection.as_raw_fd())?;
     let session = Session::from_fd(
         file,
         OwnedFd::from(connection),
         SessionACL::All,
         fuser::Config::default(),
     )
-    .context("agreeing with the kernel on the FUSE protocol")?;
+    .context("negotiating the FUSE protocol with the kernel")?;
     Ok((
         session,
         Started {

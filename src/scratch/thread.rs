@@ -1,17 +1,17 @@
-//! What a thread must be that serves a block device of this machine: punctual, never waiting for the device it
-//! serves, and alone with its descriptors.
+//! Properties of a thread that serves a block device of this machine: punctual, never blocked on the device that it
+//! serves, and with its own descriptor table.
 #![allow(unsafe_code)]
 
 use std::io;
 use std::num::NonZeroU64;
 
-/// Above every ordinary process and below the kernel's own real-time threads (50).
+/// Above every normal process and below the kernel's own real-time threads (50).
 const PRIORITY: i32 = 10;
 
-/// Gives the calling thread, and the threads that it will start, a table of descriptors of their own that
-/// holds only 0 to 2. So /dev/fuse closes, and the kernel ends every request with an error, as soon as these
-/// threads end; were the table that of the process, a thread in uninterruptible sleep on the very device would
-/// hold it open after SIGKILL, and sleep for ever.
+/// Gives the calling thread, and the threads that it will start, their own descriptor table with only 0 to 2. Then
+/// /dev/fuse closes as soon as these threads end, and the kernel fails every pending request. In the process's table it
+/// would stay open after SIGKILL: a thread in uninterruptible sleep on this very device would hold it open and sleep
+/// forever.
 pub fn own_descriptors() -> io::Result<()> {
     // SAFETY: with CLOSE_RANGE_UNSHARE the table is copied first, so that no descriptor that another thread
     // owns is closed; and the calling thread has just begun and owns none.
@@ -30,10 +30,10 @@ pub fn own_descriptors() -> io::Result<()> {
     }
 }
 
-/// Lets the calling thread, and the threads that it will start, wake up on time. False: real-time priority was
-/// refused, and a busy machine will make the device late.
+/// Makes the calling thread, and the threads that it will start, wake up on time. False: real-time priority was
+/// refused, so on a busy machine the device will be late.
 pub fn become_punctual() -> bool {
-    // Timers are exact to the nanosecond for real-time threads; this is for the case that we may not be one.
+    // Real-time threads have exact timers anyway; this is for the case that real-time priority is refused.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     let parameters = libc::sched_param {
         sched_priority: PRIORITY,
@@ -42,8 +42,8 @@ pub fn become_punctual() -> bool {
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0 }
 }
 
-/// Keeps memory reclaim of the calling thread, and of the threads that it will start, from waiting for the
-/// device that it serves. Needs Linux 5.6 and CAP_SYS_RESOURCE.
+/// Prevents memory reclaim of the calling thread, and of the threads that it will start, from waiting for the device
+/// that it serves. Needs Linux 5.6 and CAP_SYS_RESOURCE.
 pub fn never_wait_for_writeback() -> io::Result<()> {
     rustix::process::configure_io_flusher_behavior(true).map_err(Into::into)
 }

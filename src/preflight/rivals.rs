@@ -1,10 +1,12 @@
-//! Who else sets schedulers: udev's rules, TuneD's profile, units and scripts. By file and line.
+//! Other configuration that sets schedulers: udev rules, TuneD profiles, units and scripts. Reports file and line.
 
-use std::collections::BTreeSet;
-use std::path::Path;
+mod udev; // which of its rules apply to a disk
 
-use crate::device::names_in;
-use crate::input;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use crate::files::input;
+use crate::machine::device::{Device, names_in};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rival {
@@ -13,18 +15,15 @@ pub struct Rival {
     pub text: String,
 }
 
-/// Directories whose files hide those of the same name in the ones after them, and how the files' names end.
-const DIRECTORIES: [(&[&str], &str); 3] = [
-    (
-        &[
-            "etc/udev/rules.d",
-            "run/udev/rules.d",
-            "usr/local/lib/udev/rules.d",
-            "usr/lib/udev/rules.d",
-            "lib/udev/rules.d",
-        ],
-        ".rules",
-    ),
+const UDEV: [&str; 5] = [
+    "etc/udev/rules.d",
+    "run/udev/rules.d",
+    "usr/local/lib/udev/rules.d",
+    "usr/lib/udev/rules.d",
+    "lib/udev/rules.d",
+];
+/// Directories and suffixes: a file hides files of the same name in the directories after its own.
+const DIRECTORIES: [(&[&str], &str); 2] = [
     (
         &["etc/tmpfiles.d", "run/tmpfiles.d", "usr/lib/tmpfiles.d"],
         ".conf",
@@ -49,17 +48,12 @@ const TUNED: [&str; 4] = [
 ];
 const TUNED_OPTION: &str = "elevator";
 
-/// Below `root`, which is `/` but for tests.
-pub fn find(root: &Path) -> Vec<Rival> {
-    let mut found = Vec::new();
+/// What can set the scheduler of one of these disks. Searches below `root`, which is `/` except in tests.
+pub fn find(root: &Path, disks: &[Device]) -> Vec<Rival> {
+    let mut found = rules(root, disks);
     for (directories, extension) in DIRECTORIES {
-        let mut seen = BTreeSet::new();
-        for directory in directories {
-            for name in names_in(&root.join(directory)).unwrap_or_default() {
-                if name.ends_with(extension) && seen.insert(name.clone()) {
-                    found.extend(lines(&root.join(directory).join(name), is_about_schedulers));
-                }
-            }
+        for file in files_in(root, directories, extension) {
+            found.extend(lines(&file, is_about_schedulers));
         }
     }
     for file in FILES {
@@ -67,6 +61,66 @@ pub fn find(root: &Path) -> Vec<Rival> {
     }
     found.extend(tuned(root));
     found
+}
+
+fn files_in(root: &Path, directories: &[&str], extension: &str) -> Vec<PathBuf> {
+    let mut seen = BTreeSet::new();
+    let mut files = Vec::new();
+    for directory in directories {
+        for name in names_in(&root.join(directory)).unwrap_or_default() {
+            if name.ends_with(extension) && seen.insert(name.clone()) {
+                files.push(root.join(directory).join(name));
+            }
+        }
+    }
+    files
+}
+
+fn rules(root: &Path, disks: &[Device]) -> Vec<Rival> {
+    let mut found = Vec::new();
+    for file in files_in(root, &UDEV, ".rules") {
+        let text = read(&file).unwrap_or_default();
+        let mut setters = BTreeSet::new();
+        for disk in disks {
+            let directory = root.join("sys/block").join(&disk.name);
+            let attribute = |name: &str| {
+                let text = read(&directory.join(name))?;
+                Some(text.trim_end().to_owned())
+            };
+            let disk = udev::Disk {
+                name: &disk.name,
+                attribute: &attribute,
+                properties: properties(root, disk),
+            };
+            setters.extend(udev::setters(&text, &disk));
+        }
+        found.extend(setters.into_iter().map(|line| {
+            Rival {
+                file: file.display().to_string(),
+                line,
+                text: text
+                    .lines()
+                    .nth(line - 1)
+                    .unwrap_or_default()
+                    .trim()
+                    .to_owned(),
+            }
+        }));
+    }
+    found
+}
+
+/// `E:KEY=VALUE` in udev's database.
+fn properties(root: &Path, disk: &Device) -> Option<BTreeMap<String, String>> {
+    let name = format!("b{}:{}", disk.major, disk.minor);
+    let text = read(&root.join("run/udev/data").join(name))?;
+    let lines = text.lines().filter_map(|line| line.strip_prefix("E:"));
+    let pairs = lines.filter_map(|line| line.split_once('='));
+    Some(
+        pairs
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .collect(),
+    )
 }
 
 fn is_about_schedulers(line: &str) -> bool {
@@ -77,7 +131,7 @@ fn is_elevator(line: &str) -> bool {
     option(line, TUNED_OPTION).is_some()
 }
 
-/// `KEY = VALUE`
+/// Parses `KEY = VALUE`.
 fn option<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     let value = line
         .trim()
@@ -87,7 +141,7 @@ fn option<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     Some(value.trim())
 }
 
-/// The active profiles, and those that they include.
+/// The active profiles and all profiles that they include.
 fn tuned(root: &Path) -> Vec<Rival> {
     let active = read(&root.join("etc/tuned/active_profile")).unwrap_or_default();
     let mut open: Vec<String> = active.split_whitespace().map(str::to_owned).collect();
@@ -156,8 +210,11 @@ mod tests {
         );
         write(
             "usr/lib/udev/rules.d/61-other.rules",
-            "ATTR{queue/rotational}==\"1\"\n",
+            "ATTR{queue/rotational}==\"1\", ATTR{queue/scheduler}=\"bfq\"\n\
+             ENV{ID_MODEL}==\"Fast\", ATTR{queue/scheduler}=\"bfq\"\n",
         );
+        write("sys/block/sda/queue/rotational", "0\n");
+        write("run/udev/data/b8:0", "S:disk/x\nE:ID_MODEL=Fast\n");
         write("etc/udev/rules.d/note.txt", rule);
         write("etc/tuned/active_profile", "mine\n");
         write(
@@ -173,7 +230,13 @@ mod tests {
             "etc/rc.local",
             "echo none > /sys/block/sda/queue/scheduler\n",
         );
-        let found = find(root.path());
+        let sda = Device {
+            name: "sda".into(),
+            major: 8,
+            minor: 0,
+            diskseq: None,
+        };
+        let found = find(root.path(), std::slice::from_ref(&sda));
         let short: Vec<(String, usize)> = found
             .iter()
             .map(|rival| {
@@ -183,10 +246,11 @@ mod tests {
             .collect();
         let expected = [
             ("etc/udev/rules.d/60-io.rules", 2),
+            ("usr/lib/udev/rules.d/61-other.rules", 2),
             ("etc/rc.local", 1),
             ("usr/lib/tuned/base/tuned.conf", 3),
         ];
         assert_eq!(short, expected.map(|(file, line)| (file.to_owned(), line)));
-        assert!(find(&root.path().join("nothing")).is_empty());
+        assert!(find(&root.path().join("nothing"), &[sda]).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! The four requests to the loop driver that no safe crate offers.
+//! The four ioctls of the loop driver that no safe crate offers.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -43,7 +43,7 @@ struct LoopConfig {
 
 const _: () = assert!(size_of::<LoopInfo64>() == 232 && size_of::<LoopConfig>() == 304);
 
-/// Creates loop device `number`; EEXIST if it is there.
+/// Creates loop device `number`; fails with EEXIST if it exists.
 pub fn add(control: &File, number: u32) -> Result<()> {
     // SAFETY: LOOP_CTL_ADD takes its number by value.
     unsafe {
@@ -54,7 +54,7 @@ pub fn add(control: &File, number: u32) -> Result<()> {
     }
 }
 
-/// Removes loop device `number`; EBUSY while it is open or bound, ENODEV if it is not there.
+/// Removes loop device `number`; fails with EBUSY while it is open or bound, with ENODEV if it does not exist.
 pub fn remove(control: &File, number: u32) -> Result<()> {
     // SAFETY: LOOP_CTL_REMOVE takes its number by value.
     unsafe {
@@ -65,10 +65,11 @@ pub fn remove(control: &File, number: u32) -> Result<()> {
     }
 }
 
-/// Binds `device` to `backing`.
+/// Binds `device` to a part of `backing`: `bytes` from `offset` on.
 pub fn configure(
     device: &File,
     backing: BorrowedFd<'_>,
+    (offset, bytes): (u64, u64),
     block_size: u32,
     direct_io: bool,
 ) -> Result<()> {
@@ -79,8 +80,8 @@ pub fn configure(
             device: 0,
             inode: 0,
             rdevice: 0,
-            offset: 0,
-            sizelimit: 0,
+            offset,
+            sizelimit: bytes,
             number: 0,
             encrypt_type: 0,
             encrypt_key_size: 0,
@@ -96,7 +97,7 @@ pub fn configure(
     unsafe { ioctl(device, Setter::<LOOP_CONFIGURE, LoopConfig>::new(config)) }
 }
 
-/// Unbinds `device`, now or, if others have it open, when the last of them closes it.
+/// Unbinds `device` at once or, if other processes have it open, at their last close.
 pub fn clear(device: &File) -> Result<()> {
     // SAFETY: LOOP_CLR_FD ignores its argument.
     unsafe { ioctl(device, NoArg::<LOOP_CLR_FD>::new()) }

@@ -1,8 +1,10 @@
-//! Loop devices of ours: numbers that nobody had before, so that the settings of their tag set are ours alone,
-//! bound to one file, and removed only while that file is still what they are bound to.
+//! Loop devices made by iosched. Each has an unused number, so that the settings of its tag set affect nothing else, is
+//! bound to one file, and is removed only while it is bound to that file.
 //!
-//! Writes the queue settings of these devices itself: they are the making of the device, before any scheduler
-//! is compared on it, and they vanish with it.
+//! Writes the queue settings of these devices itself: that is part of making the device, before any scheduler is
+//! compared on it, and they vanish with the device.
+
+mod ioctl; // ioctls of /dev/loop-control and of loop devices
 
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -13,25 +15,26 @@ use anyhow::{Context, Result};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::{ioctl, mount};
+use super::fuse_mount;
 use crate::failure::Failure;
-use crate::lock::exclusively;
-use crate::output::RUNTIME_DIRECTORY;
+use crate::files::flock::exclusively;
+use crate::files::output::RUNTIME_DIRECTORY;
 
-/// The kernel's least. A deep device hides its scheduler.
+/// The smallest depth that the kernel allows: the more requests the device accepts, the fewer the scheduler can
+/// reorder.
 pub const HARDWARE_DEPTH: u32 = 4;
 
 const BLOCK_SIZE: u32 = 512;
 
-/// Numbers below are left to those who count from zero.
+/// Smaller numbers are left to programs that count from zero.
 const FIRST_NUMBER: u32 = 64;
 
-/// What has the device open may need a moment to let it go.
-const PATIENCE: Duration = Duration::from_secs(1);
-const PATIENCE_AFTER_CUT: Duration = Duration::from_secs(3);
+/// Processes that have the device open may need a moment to close it.
+const CUT_AFTER: Duration = Duration::from_secs(1);
+const DETACH_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Held from the choice of a number to the binding of the device, so that no other process of ours takes the
-/// number, or takes the device for one left behind. None before the first device was made.
+/// Held from the choice of a number until the device is bound, so that no other iosched process takes the number or
+/// mistakes the device for a leftover. None before the first device was made.
 pub fn lock() -> Result<Option<OwnedFd>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     match rustix::fs::open(RUNTIME_DIRECTORY, flags, Mode::empty()) {
@@ -40,7 +43,7 @@ pub fn lock() -> Result<Option<OwnedFd>> {
     }
 }
 
-/// A number that no loop device has. Stable only under [`lock`].
+/// A number that no loop device has. It stays unused only under [`lock`].
 pub fn unused_number() -> Result<u32> {
     let mut numbers = FIRST_NUMBER..1 << 20;
     numbers
@@ -52,27 +55,32 @@ pub fn name(number: u32) -> String {
     format!("loop{number}")
 }
 
-/// Makes loop device `number` and binds it to `backing`.
-pub fn attach(number: u32, backing: BorrowedFd<'_>, direct_io: bool) -> Result<()> {
+/// Creates loop device `number` and binds it to a part of `backing`: its offset and length in bytes, 0 for all.
+pub fn attach(
+    number: u32,
+    backing: BorrowedFd<'_>,
+    part: (u64, u64),
+    direct_io: bool,
+) -> Result<()> {
     let device = name(number);
     let added = ioctl::add(&control()?, number);
-    added.with_context(|| format!("making {device}"))?;
+    added.with_context(|| format!("creating {device}"))?;
     let node = open(&device, true)
         .with_context(|| format!("opening /dev/{device} (is /dev the kernel's devtmpfs?)"))?;
-    ioctl::configure(&node, backing, BLOCK_SIZE, direct_io)
+    ioctl::configure(&node, backing, part, BLOCK_SIZE, direct_io)
         .with_context(|| format!("binding {device} to its file (Linux 5.8 and later)"))?;
     if direct_io && read(&device, "loop/dio")? != "1" {
         return Err(Failure::runtime(
             format!("{device} does not use direct I/O on its file"),
-            "without it the page cache would answer instead of the device",
+            "without direct I/O the page cache would serve the requests instead of the device",
         ));
     }
     Ok(())
 }
 
-/// Makes the device shallow, and as large in its transfers and as rotational as is asked.
+/// Sets the hardware depth, the largest transfer and the rotational flag.
 pub fn shape(device: &str, largest_transfer_bytes: u32, rotational: bool) -> Result<()> {
-    // Under `none` nr_requests is the depth of the hardware's tags, and stays so under every scheduler.
+    // Under `none` a write of `nr_requests` resizes the driver tags, and the size stays under every scheduler.
     write(device, "queue/scheduler", "none")?;
     write(device, "queue/nr_requests", &HARDWARE_DEPTH.to_string())?;
     let largest_kib = read(device, "queue/max_hw_sectors_kb")?.parse::<u32>();
@@ -89,14 +97,14 @@ pub fn shape(device: &str, largest_transfer_bytes: u32, rotational: bool) -> Res
     if depth != HARDWARE_DEPTH.to_string() {
         return Err(Failure::runtime(
             format!("{device} has a hardware depth of {depth}, not {HARDWARE_DEPTH}"),
-            "loop devices have schedulers from Linux 6.1 on",
+            "loop devices support schedulers since Linux 6.1",
         ));
     }
     Ok(())
 }
 
-/// Unbinds and removes `device` if it is bound to `backing_file`, or to nothing. Ok also when it is gone, or
-/// when it is someone else's by now. Cuts its FUSE connection when the device stays in use.
+/// Unbinds and removes `device` if it is bound to `backing_file` or to nothing. Succeeds also if it is gone or belongs
+/// to another program by now. Aborts its FUSE connection if the device stays in use.
 pub fn detach(device: &str, backing_file: &str) -> Result<()> {
     let number = device
         .strip_prefix("loop")
@@ -105,19 +113,19 @@ pub fn detach(device: &str, backing_file: &str) -> Result<()> {
     let start = Instant::now();
     let mut is_cut = false;
     while !try_detach(number, device, backing_file)? {
-        if start.elapsed() > PATIENCE && !is_cut {
-            mount::cut_below(Path::new(backing_file));
+        if start.elapsed() > CUT_AFTER && !is_cut {
+            fuse_mount::cut_below(Path::new(backing_file));
             is_cut = true;
         }
-        if start.elapsed() > PATIENCE_AFTER_CUT {
+        if start.elapsed() > DETACH_TIMEOUT {
             return match backing_of(device) {
                 Some(bound) if bound == backing_file => Err(Failure::runtime(
                     format!("{device} is still in use"),
                     format!(
-                        "end what uses /dev/{device} (fuser -vm /dev/{device}), then run: iosched restore"
+                        "stop the processes that use it (`fuser -vm /dev/{device}` lists them), then run `iosched restore`"
                     ),
                 )),
-                // Unbound and open: someone else is about to use the number.
+                // Unbound and open: another program is about to use the number.
                 _ => Ok(()),
             };
         }
@@ -126,9 +134,9 @@ pub fn detach(device: &str, backing_file: &str) -> Result<()> {
     Ok(())
 }
 
-/// One step. True: there is nothing of ours any more.
+/// One attempt. True: nothing of ours is left.
 fn try_detach(number: u32, device: &str, backing_file: &str) -> Result<bool> {
-    // A process of ours that is making this very device holds the lock until it is bound.
+    // An iosched process that is making this very device holds the lock until it is bound.
     let _lock = lock()?;
     if !sysfs(device, "").exists() {
         return Ok(true);
@@ -179,7 +187,7 @@ fn open(device: &str, for_writing: bool) -> std::io::Result<File> {
 fn control() -> Result<File> {
     let path = "/dev/loop-control";
     let opened = OpenOptions::new().read(true).write(true).open(path);
-    opened.with_context(|| format!("opening {path} (a kernel with loop devices: modprobe loop)"))
+    opened.with_context(|| format!("opening {path} (it needs the loop driver: modprobe loop)"))
 }
 
 fn sysfs(device: &str, attribute: &str) -> PathBuf {

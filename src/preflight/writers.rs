@@ -1,24 +1,24 @@
-//! Programs at work that set schedulers, or are about to.
+//! Finds running programs that set schedulers or are about to.
 
 use std::fs;
 use std::path::Path;
 
-use crate::device::names_in;
+use crate::machine::device::names_in;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Writer {
     pub pid: u32,
     pub name: String,
-    /// Why it is taken for one.
+    /// Why the process is suspected of setting schedulers.
     pub why: String,
 }
 
-/// Daemons that set schedulers when a profile says so, at any time.
+/// Daemons that may set schedulers at any time, if a profile says so.
 const DAEMONS: [&str; 2] = ["tuned", "ktune"];
 const SCHEDULER_FILE: &str = "/queue/scheduler";
 
-/// Among the processes of `proc`, which is `/proc` but for tests; this one is none. Without root, other users' open files
-/// are not seen.
+/// Searches the processes in `proc`, which is `/proc` except in tests, and skips this process. Without root the open
+/// files of other users are invisible.
 pub fn find(proc: &Path) -> Vec<Writer> {
     let pids = names_in(proc).unwrap_or_default();
     let pids = pids.iter().filter_map(|name| name.parse::<u32>().ok());

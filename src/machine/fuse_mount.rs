@@ -1,4 +1,4 @@
-//! Mounts of ours: made with a source that names us, and unmounted only where that source is found.
+//! FUSE mounts made by iosched: their source identifies them, and only mounts with that source are unmounted.
 
 use std::ffi::CString;
 use std::os::fd::RawFd;
@@ -10,10 +10,10 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags};
 
 use super::loop_device;
-use crate::device::mounts::{self, Mount};
 use crate::failure::Failure;
+use crate::machine::device::mounts::{self, Mount};
 
-/// Mounts the FUSE connection `fuse` at `path`; only root may look in.
+/// Mounts the FUSE connection `fuse` at `path`; only root can access it.
 pub fn mount(path: &Path, source: &str, fuse: RawFd) -> Result<()> {
     let options = CString::new(format!("fd={fuse},rootmode=40000,user_id=0,group_id=0"))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
@@ -21,9 +21,8 @@ pub fn mount(path: &Path, source: &str, fuse: RawFd) -> Result<()> {
         .with_context(|| format!("mounting a FUSE file system at {}", path.display()))
 }
 
-/// Unmounts the FUSE file system `source` at `path`; Ok also when it is not, or no longer, there.
-/// A mount that is in use is detached from the tree after its connection was cut, so that I/O that still waits
-/// for it ends with an error.
+/// Unmounts the FUSE file system `source` at `path`; succeeds also if it is not mounted. If the mount is in use, aborts
+/// its connection and detaches it, so that pending I/O fails with an error.
 pub fn unmount(path: &Path, source: &str) -> Result<()> {
     for _ in 0..20 {
         if !is_mounted(path, source)? {
@@ -39,10 +38,10 @@ pub fn unmount(path: &Path, source: &str) -> Result<()> {
     }
     cut(path);
     if let Some(device) = loop_device::bound_below(path) {
-        // Detached, the mount would hide the path by which the device is known as ours.
+        // Once detached, the mount would no longer show the path by which the device is recognised.
         return Err(Failure::runtime(
             format!("{device} still uses the mount at {}", path.display()),
-            format!("end what uses /dev/{device}, then run: iosched restore"),
+            format!("stop the processes that use /dev/{device}, then run `iosched restore`"),
         ));
     }
     if !is_mounted(path, source)? {
@@ -52,8 +51,8 @@ pub fn unmount(path: &Path, source: &str) -> Result<()> {
         .with_context(|| format!("detaching the mount at {}", path.display()))
 }
 
-/// Ends all I/O of the FUSE file system of ours that holds `file`, if there is one, with errors. For a device
-/// whose server is stuck or gone: it can be given up only when nobody waits for it any more.
+/// Aborts the connection of our FUSE file system that contains `file`, if any, so that all its I/O fails. For a device
+/// whose server hangs or is gone: it cannot be removed while I/O is pending.
 pub fn cut_below(file: &Path) {
     let Some(path) = file.parent() else { return };
     let is_it = |mount: &Mount| mount.point == path && is_ours(mount);
@@ -62,19 +61,19 @@ pub fn cut_below(file: &Path) {
     }
 }
 
-/// A forced unmount aborts the connection first; that it then finds the mount in use is expected.
+/// A forced unmount aborts the connection first; it then fails with EBUSY, as expected.
 fn cut(path: &Path) {
     let _ = rustix::mount::unmount(path, UnmountFlags::NOFOLLOW | UnmountFlags::FORCE);
 }
 
-/// What the sources of our mounts begin with.
+/// Prefix of the sources of our mounts.
 pub const SOURCE_PREFIX: &str = "iosched-scratch-";
 
 fn is_ours(mount: &Mount) -> bool {
     mount.filesystem == "fuse" && mount.source.starts_with(SOURCE_PREFIX)
 }
 
-/// Whether the FUSE file system `source` is what is mounted at `path`, on top of whatever else is.
+/// Whether the FUSE file system `source` is the topmost mount at `path`.
 pub fn is_mounted(path: &Path, source: &str) -> Result<bool> {
     let mounts = mounts::read()?;
     let topmost = mounts::at(&mounts, path);

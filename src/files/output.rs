@@ -1,0 +1,227 @@
+//! Files that are written completely or not at all, and directories that only this user may enter.
+//!
+//! The umask never widens a file's mode: files that are acted upon later are for their owner alone, and no file of ours
+//! is writable by its group or by others.
+
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use rustix::fs::{Mode, OFlags};
+
+use crate::failure::Failure;
+
+/// The mode before the umask is applied.
+const SHARED: u32 = 0o644;
+const PRIVATE: u32 = 0o600;
+const PRIVATE_DIRECTORY: u32 = 0o700;
+/// For state that lasts as long as the machine runs; only root may enter it.
+pub const RUNTIME_DIRECTORY: &str = "/run/iosched";
+/// Mode bits that let the group or others write.
+pub(crate) const WRITABLE_BY_OTHERS: u32 = 0o022;
+
+/// Writes a file that others may read, completely or not at all, and durably. Safe in a directory where others may
+/// write: the copy has an unpredictable name, and only a regular file is ever replaced, not a link or a device node.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    write(path, bytes, None, true)
+}
+
+/// The same for a file that must not exist yet.
+pub fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
+    write(path, bytes, None, false)
+}
+
+/// The same for a file that is acted upon later: accessible to its owner alone, whatever the umask.
+pub fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
+    write(path, bytes, Some(PRIVATE), true)
+}
+
+fn write(path: &Path, bytes: &[u8], exact_mode: Option<u32>, replaces: bool) -> Result<()> {
+    let directory = directory_of(path);
+    let name = path
+        .file_name()
+        .context("the path has no file name")?
+        .to_string_lossy();
+    refuse_irregular(path)?;
+    let written = (|| {
+        let mut file = tempfile::Builder::new()
+            .prefix(&format!(".{name}."))
+            .suffix(".tmp")
+            .permissions(Permissions::from_mode(exact_mode.unwrap_or(SHARED)))
+            .tempfile_in(directory)?;
+        if let Some(mode) = exact_mode {
+            // The umask may have removed even the owner's own bits at creation.
+            file.as_file()
+                .set_permissions(Permissions::from_mode(mode))?;
+        }
+        file.write_all(bytes)?;
+        file.as_file().sync_all()?;
+        if replaces {
+            file.persist(path)?;
+        } else {
+            file.persist_noclobber(path)?;
+        }
+        File::open(directory)?.sync_all()
+    })();
+    written.with_context(|| format!("writing {}", path.display()))
+}
+
+fn refuse_irregular(path: &Path) -> Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.is_file() => Err(Failure::runtime(
+            format!(
+                "{} is not a regular file and will not be replaced",
+                path.display()
+            ),
+            "name a regular or a new file; `-o -` writes to standard output",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Checks before any measurement that a result can be written to `path`. An existing file is replaced only with
+/// `force`; `advice` names an alternative.
+pub fn ensure_may_write(path: &Path, force: bool, advice: &str) -> Result<()> {
+    let refused = |error: anyhow::Error| match error.downcast::<Failure>() {
+        Ok(failure) => Failure::refused(failure.what, failure.hint),
+        Err(error) => error,
+    };
+    refuse_irregular(path).map_err(refused)?;
+    if path.exists() && !force {
+        return Err(Failure::refused(
+            format!("{} exists and will not be overwritten", path.display()),
+            format!("{advice}name another file, or add --force"),
+        ));
+    }
+    let directory = directory_of(path);
+    if !directory.is_dir() {
+        return Err(Failure::refused(
+            format!(
+                "{} cannot be written: the directory {} does not exist",
+                path.display(),
+                directory.display()
+            ),
+            "name a file in a directory that exists",
+        ));
+    }
+    let probe = tempfile::Builder::new()
+        .prefix(".iosched-probe.")
+        .tempfile_in(directory);
+    probe.map(drop).map_err(|error| {
+        Failure::refused(
+            format!("{} cannot be written: {error}", path.display()),
+            "name a file in a writable directory",
+        )
+    })
+}
+
+/// The directory of a path, which may be a bare file name.
+pub fn directory_of(path: &Path) -> &Path {
+    let parent = path.parent();
+    parent
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
+}
+
+/// Creates a directory that only this user may enter, whatever the umask, with missing parents. An existing directory
+/// must pass [`ensure_private_directory`].
+pub fn make_private_directory(path: &Path) -> Result<()> {
+    let at = || format!("creating {}", path.display());
+    if let Some(above) = path.parent().filter(|above| !above.as_os_str().is_empty())
+        && !above.exists()
+    {
+        make_private_directory(above)?;
+    }
+    match new_private_directory(path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error).with_context(at),
+        _ => ensure_private_directory(path),
+    }
+}
+
+/// The same for one that must not exist yet.
+pub fn new_private_directory(path: &Path) -> std::io::Result<()> {
+    DirBuilder::new().mode(PRIVATE_DIRECTORY).create(path)?;
+    // The umask may have removed even the owner's own bits. By descriptor: the name may lead elsewhere by now.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if directory.metadata()?.mode() & 0o777 != PRIVATE_DIRECTORY {
+        directory.set_permissions(Permissions::from_mode(PRIVATE_DIRECTORY))?;
+    }
+    Ok(())
+}
+
+/// Checks that a directory belongs to this user or root, and that nobody else can create, rename or remove files in it.
+/// Follows no link.
+pub fn ensure_private_directory(path: &Path) -> Result<()> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(path, flags, Mode::empty())
+        .with_context(|| format!("opening the directory {}", path.display()))?;
+    let metadata = File::from(directory)
+        .metadata()
+        .with_context(|| format!("reading the metadata of {}", path.display()))?;
+    let me = rustix::process::geteuid().as_raw();
+    let is_ours = metadata.uid() == me || metadata.uid() == 0;
+    if is_ours && metadata.mode() & WRITABLE_BY_OTHERS == 0 {
+        return Ok(());
+    }
+    Err(Failure::refused(
+        format!(
+            "other users may write in {} (owner {}, mode {:o}): its content cannot be trusted",
+            path.display(),
+            metadata.uid(),
+            metadata.mode() & 0o7777
+        ),
+        format!(
+            "check its files, then run `chown {me} {0} && chmod 700 {0}`",
+            path.display()
+        ),
+    ))
+}
+
+/// Checks that only this user and root can rename or remove what this user creates in a directory.
+pub fn ensure_names_stay(directory: &Path) -> Result<()> {
+    const STICKY: u32 = 0o1000;
+    let metadata = fs::metadata(directory)
+        .with_context(|| format!("reading the metadata of {}", directory.display()))?;
+    let me = rustix::process::geteuid().as_raw();
+    let is_ours = metadata.uid() == me || metadata.uid() == 0;
+    let stays = metadata.mode() & WRITABLE_BY_OTHERS == 0 || metadata.mode() & STICKY != 0;
+    if is_ours && stays {
+        return Ok(());
+    }
+    Err(Failure::refused(
+        format!(
+            "temporary files would go to {}, where user {} or other users can replace them",
+            directory.display(),
+            metadata.uid()
+        ),
+        "set TMPDIR to a directory that belongs to you, or unset it",
+    ))
+}
+
+/// Removes the copies that [`write_whole`] was writing when its process was killed: their changes were never made.
+pub fn remove_unfinished(path: &Path) -> Result<()> {
+    let Some(name) = path.file_name() else {
+        return Ok(());
+    };
+    let start = format!(".{}.", name.to_string_lossy());
+    let files = fs::read_dir(directory_of(path)).into_iter().flatten();
+    let is_copy = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with(&start) && name.ends_with(".tmp")
+    };
+    for copy in files.flatten().map(|entry| entry.path()).filter(is_copy) {
+        gone_is_fine(fs::remove_file(&copy), &copy)?;
+    }
+    Ok(())
+}
+
+/// Result of removing `path`, which another process may have removed before.
+pub fn gone_is_fine(result: std::io::Result<()>, path: &Path) -> Result<()> {
+    match result {
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+        other => other.with_context(|| format!("removing {}", path.display())),
+    }
+}

@@ -1,0 +1,331 @@
+//! A block device and its sysfs attributes. Read only: `scheduler` does all writing.
+//! A `Device` is always a whole disk, which has a request queue; partitions and mount points are resolved to one.
+
+mod backing;
+mod disks;
+pub(crate) mod hardware_depth;
+pub(crate) mod io_stat;
+pub mod mounts;
+mod resolve;
+pub(crate) mod uevents;
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+pub(crate) use backing::{Backing, backing};
+pub use disks::Disks;
+pub use hardware_depth::{DepthSource, HardwareDepth};
+pub use io_stat::IoStat;
+pub use resolve::{Resolved, stands_on};
+pub(crate) use resolve::{btrfs_members, devices_of, name_of};
+
+/// A whole disk. The kernel may give its name to another disk later; `diskseq` distinguishes the two.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Device {
+    /// The name in sysfs: `nvme0n1`, `cciss!c0d0`.
+    pub name: String,
+    pub major: u32,
+    pub minor: u32,
+    /// Unique since boot; absent before Linux 5.15.
+    pub diskseq: Option<u64>,
+}
+
+/// A partition: it has a device number of its own but no request queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Partition {
+    pub name: String,
+    pub major: u32,
+    pub minor: u32,
+}
+
+const SECTOR_BYTES: u64 = 512;
+
+/// Devices chosen so that each I/O is counted once, with one line for each decision.
+#[derive(Clone, Debug, Default)]
+pub struct Level {
+    pub devices: Vec<Device>,
+    pub notes: Vec<String>,
+}
+
+impl Device {
+    /// The disk with this kernel name, or None if there is none.
+    pub fn by_name(name: &str) -> Result<Option<Device>> {
+        if name.is_empty() || name.starts_with('.') || name.contains('/') {
+            return Ok(None);
+        }
+        let directory = Path::new("/sys/block").join(name);
+        let Some(dev) = read_optional(&directory.join("dev"))? else {
+            return Ok(None);
+        };
+        let (major, minor) = parse_dev(&dev)
+            .with_context(|| format!("{}/dev holds {dev:?}", directory.display()))?;
+        let diskseq = read_optional(&directory.join("diskseq"))?.and_then(|text| text.parse().ok());
+        Ok(Some(Device {
+            name: name.to_owned(),
+            major,
+            minor,
+            diskseq,
+        }))
+    }
+
+    /// Resolves a kernel name, a path, a partition or a mount point to its disk, with one line for each decision.
+    pub fn resolve(spec: &str) -> Result<Resolved> {
+        resolve::resolve(spec)
+    }
+
+    /// All disks with requests to schedule, by name. Skips disks without a medium, such as unbound loop devices.
+    pub fn all() -> Result<Vec<Device>> {
+        let mut devices = Vec::new();
+        for name in names_in(Path::new("/sys/block"))? {
+            // A disk may disappear during the scan.
+            let Some(device) = Device::by_name(&name)? else {
+                continue;
+            };
+            if device.has_requests() && device.size_bytes().unwrap_or(0) > 0 {
+                devices.push(device);
+            }
+        }
+        Ok(devices)
+    }
+
+    /// The lowest level of [`Device::all`]: with a device built on others of them (device mapper, a loop device's file)
+    /// each I/O would be counted twice. Reports which devices are left out.
+    pub fn lowest() -> Result<Level> {
+        let all = Self::all()?;
+        let names: Vec<&str> = all.iter().map(|device| device.name.as_str()).collect();
+        let mut level = Level::default();
+        for device in &all {
+            let below = resolve::stands_on(&device.name);
+            match names
+                .iter()
+                .find(|name| **name != device.name && below.contains(**name))
+            {
+                Some(below) => level.notes.push(format!(
+                    "{} is built on {below}, where its I/O is counted",
+                    device.name
+                )),
+                None => level.devices.push(device.clone()),
+            }
+        }
+        Ok(level)
+    }
+
+    /// Where the I/O of `spec` can be measured: on the disk itself or, if it has no requests of its own (md, most of
+    /// device mapper), on the disks below it.
+    pub fn measured(spec: &str) -> Result<Level> {
+        let (disks, mut notes) = Disks::resolve(&[spec.to_owned()])?;
+        let name = disks.name();
+        let is_above = !disks.above().is_empty();
+        let mut devices = disks.members;
+        devices.retain(Device::has_requests);
+        if devices.is_empty() {
+            return Err(Failure::usage(
+                format!("{name}: neither this device nor any device below it has requests"),
+                "name a disk; `lsblk` lists them",
+            ));
+        }
+        if is_above {
+            let below: Vec<&str> = devices.iter().map(|device| device.name.as_str()).collect();
+            let below = below.join(", ");
+            notes.push(format!(
+                "{name} has no requests of its own: measuring {below}"
+            ));
+        }
+        Ok(Level { devices, notes })
+    }
+
+    fn has_requests(&self) -> bool {
+        self.optional_attribute("queue/scheduler").is_some() && self.hardware_queues() > 0
+    }
+
+    /// Whether the name still belongs to this very disk.
+    pub fn is_present(&self) -> bool {
+        matches!(Device::by_name(&self.name), Ok(Some(now)) if now == *self)
+    }
+
+    /// The device node. Where the node is in a subdirectory, sysfs has `!` instead of `/`.
+    pub fn node(&self) -> PathBuf {
+        Path::new("/dev").join(self.name.replace('!', "/"))
+    }
+
+    /// A path below the device's directory in sysfs.
+    pub fn sysfs(&self, relative: &str) -> PathBuf {
+        Path::new("/sys/block").join(&self.name).join(relative)
+    }
+
+    /// The trimmed text of a sysfs attribute.
+    pub fn attribute(&self, relative: &str) -> Result<String> {
+        let path = self.sysfs(relative);
+        let text =
+            fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        Ok(text.trim().to_owned())
+    }
+
+    /// The same for an attribute that the kernel or the driver may not provide.
+    pub fn optional_attribute(&self, relative: &str) -> Option<String> {
+        self.attribute(relative).ok()
+    }
+
+    fn number(&self, relative: &str) -> Result<u64> {
+        let text = self.attribute(relative)?;
+        text.parse()
+            .with_context(|| format!("{} holds {text:?}", self.sysfs(relative).display()))
+    }
+
+    /// The kernel's cumulative counters.
+    pub fn io_stat(&self) -> Result<IoStat> {
+        let text = self.attribute("stat")?;
+        io_stat::parse(&text)
+            .with_context(|| format!("{} holds {text:?}", self.sysfs("stat").display()))
+    }
+
+    /// How many requests the driver accepts at once, or None without a request queue.
+    pub fn hardware_depth(&self) -> Option<HardwareDepth> {
+        hardware_depth::read(self)
+    }
+
+    /// Tags reserved for the driver's own requests; `nr_requests` under `none` includes them.
+    pub fn reserved_tags(&self) -> u32 {
+        self.optional_attribute("mq/0/nr_reserved_tags")
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(0)
+    }
+
+    /// Number of hardware queues; 0 for a bio-based device (device mapper, md, zram).
+    pub fn hardware_queues(&self) -> usize {
+        names_in(&self.sysfs("mq")).map_or(0, |names| names.len())
+    }
+
+    pub fn model(&self) -> Option<String> {
+        self.optional_attribute("device/model")
+            .filter(|text| !text.is_empty())
+    }
+
+    /// Firmware revision of NVMe and SCSI disks.
+    pub fn firmware(&self) -> Option<String> {
+        ["device/firmware_rev", "device/rev"]
+            .iter()
+            .find_map(|name| self.optional_attribute(name))
+            .filter(|text| !text.is_empty())
+    }
+
+    pub fn serial(&self) -> Option<String> {
+        ["device/serial", "serial", "device/wwid", "wwid"]
+            .into_iter()
+            .filter_map(|name| self.optional_attribute(name))
+            .find(|text| !text.is_empty())
+    }
+
+    pub fn size_bytes(&self) -> Result<u64> {
+        let sectors = self.number("size")?;
+        sectors
+            .checked_mul(SECTOR_BYTES)
+            .with_context(|| format!("{} holds {sectors}", self.sysfs("size").display()))
+    }
+
+    pub fn rotational(&self) -> Result<bool> {
+        Ok(self.number("queue/rotational")? != 0)
+    }
+
+    /// Devices built on the whole disk: device mapper, md.
+    pub fn holders(&self) -> Vec<String> {
+        names_in(&self.sysfs("holders")).unwrap_or_default()
+    }
+
+    /// Disks or partitions that this device is built on, by name.
+    pub fn slaves(&self) -> Vec<String> {
+        names_in(&self.sysfs("slaves")).unwrap_or_default()
+    }
+
+    pub fn partitions(&self) -> Vec<Partition> {
+        let names = names_in(&self.sysfs("")).unwrap_or_default();
+        names
+            .into_iter()
+            .filter(|name| self.sysfs(name).join("partition").exists())
+            .filter_map(|name| {
+                let (major, minor) = parse_dev(&self.optional_attribute(&format!("{name}/dev"))?)?;
+                Some(Partition { name, major, minor })
+            })
+            .collect()
+    }
+}
+
+/// The names in a directory, sorted; empty if it does not exist.
+pub(crate) fn names_in(directory: &Path) -> Result<Vec<String>> {
+    let entries = match fs::read_dir(directory) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other.with_context(|| format!("reading {}", directory.display()))?,
+    };
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    names.sort_unstable();
+    Ok(names)
+}
+
+fn read_optional(path: &Path) -> Result<Option<String>> {
+    match fs::read_to_string(path) {
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        // ENODEV: the disk disappeared between open and read.
+        Err(e) if e.raw_os_error() == Some(rustix::io::Errno::NODEV.raw_os_error()) => Ok(None),
+        other => {
+            let text = other.with_context(|| format!("reading {}", path.display()))?;
+            Ok(Some(text.trim().to_owned()))
+        }
+    }
+}
+
+/// `MAJOR:MINOR`.
+pub(crate) fn parse_dev(text: &str) -> Option<(u32, u32)> {
+    let (major, minor) = text.trim().split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_node_of_a_name_with_a_directory() {
+        let device = Device {
+            name: "cciss!c0d0".into(),
+            major: 104,
+            minor: 0,
+            diskseq: None,
+        };
+        assert_eq!(device.node(), Path::new("/dev/cciss/c0d0"));
+        assert_eq!(
+            device.sysfs("queue/scheduler"),
+            Path::new("/sys/block/cciss!c0d0/queue/scheduler")
+        );
+    }
+
+    #[test]
+    fn a_device_number_is_two_numbers() {
+        assert_eq!(parse_dev("259:7\n"), Some((259, 7)));
+        assert_eq!(parse_dev("259"), None);
+        assert_eq!(parse_dev(""), None);
+    }
+
+    #[test]
+    fn no_name_leads_out_of_sys_block() {
+        for name in ["", ".", "..", "../class", "/dev/sda", "no-such-disk"] {
+            assert_eq!(Device::by_name(name).expect(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_listed_disk_has_counters_and_queues() {
+        for device in Device::all().expect("sysfs") {
+            assert!(device.hardware_queues() > 0, "{}", device.name);
+            assert!(device.io_stat().is_ok(), "{}", device.name);
+            assert!(device.is_present(), "{}", device.name);
+        }
+    }
+}
