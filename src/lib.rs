@@ -1,36 +1,31 @@
-//! iosched: what a Linux I/O scheduler does to each process, measured in the kernel, and which one is right.
+//! iosched measures in the kernel what a Linux I/O scheduler does to each process, and compares schedulers.
 //!
-//! The map of the house, from the kernel's numbers to the verdict:
+//! The modules are listed from the machine to the verdict; each imports only from those above it.
+//! `tests/architecture.rs` enforces this, docs/architecture.md explains it. The library is internal to the two programs: its API is not stable.
 
-pub mod failure; // errors with a remedy, and their exit codes
-pub mod guardian; // the process that puts things back when this one cannot
-pub mod input; // files from outside, up to a limit
-pub mod interrupt; // signals as an orderly end
-pub mod journal; // what was changed and must be put back
-pub mod lock; // one writer of a disk's scheduler at a time
-pub mod output; // files written whole, and directories that only their owner may enter
-pub mod privileges; // what a watch gives up
+pub mod failure; // errors with a hint how to fix them, and their exit codes
+pub mod interrupt; // signals, turned into an orderly end
+mod random; // pseudo-random numbers from a seed
 
-pub mod arm; // ARM = [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]...
-pub mod device; // a block device and what sysfs says of it
-pub mod doctor; // each requirement, and how to mend it
-pub mod environment; // everything else that can change a result
-pub mod preflight; // what must hold before anything is touched
-pub mod scheduler; // read, apply, verify and put back a scheduler and its settings
+pub mod files; // reads untrusted files up to a limit; writes files atomically
 
-pub mod cgroups; // the names of control groups
-pub mod fairness; // who got how much, and Jain's index
-pub mod histogram; // cells, merge, subtract, quantiles
-pub mod order; // dispatch order of a burst, exactly
-pub mod probe; // the BPF programs, attached
-pub mod snapshot; // what they counted, and the difference of two
+pub mod machine; // disks, mounts, loop devices, control groups and environment of this machine
+pub mod measure; // attaches the BPF programs and reads what the kernel counted
+pub mod scheduler; // arms; reads, applies, verifies and restores a scheduler and its settings
 
-pub mod scratch; // a device of our own with a known service time
-pub mod scratch_file; // a file of our own on a mounted disk, to be written instead of the raw node
-pub mod workload; // fio, commands, and their control group
+pub mod safety; // journal, guardian, lock, privileges: restores all changes, drops capabilities
+pub mod scratch; // scratch devices and scratch files
+pub mod workload; // runs fio or a command in control groups
 
-pub mod ab; // plan, run, statistics, verdict
-pub mod report; // what people and machines read
+pub mod preflight; // checks before anything is changed
+
+pub mod ab; // plan, run, statistics, verdict, result
+pub mod study; // studies: one comparison in many cells
+
+pub mod report; // reports for people and machines, made from a result
+pub mod stat; // one interval of `iosched stat`
+
+pub mod doctor; // checks each requirement and says how to fix it
 
 #[cfg(any(test, fuzzing))]
-pub mod hostile; // what must hold of any input; the tests and fuzz/ ask it
+pub mod hostile; // properties of the parsers for any input, for tests and fuzz/

@@ -1,14 +1,14 @@
 use super::*;
-use crate::ab::stopping::Stopping;
+use crate::ab::statistics::stopping::Stopping;
 use crate::ab::turn::Turn;
 use crate::report::fixture::{carry_out, empty};
 
-/// Every round's logarithm is noise of a hundredth, and what `add` makes of the arm before, the arm and the turn.
+/// The logarithm of each round is noise of 0.01 plus what `add` makes of the preceding arm and the turn.
 fn run(arms: &[&str], add: impl Fn(Option<usize>, &Turn) -> f64) -> Diagnostics {
     let mut result = empty(arms, Stopping::Fixed { blocks: 24 }, &["throughput"]);
     let mut before = None;
     carry_out(&mut result, |turn| {
-        // Not a multiple of anything here.
+        // The multiplier is prime, so the noise has no period in common with the plan.
         let noise = 0.01 * (((turn.planned.index * 7919) % 101) as f64 / 50.0 - 1.0);
         let y = noise + add(before, turn);
         before = Some(turn.planned.arm);
@@ -72,19 +72,6 @@ fn waves_show_as_autocorrelation() {
         if turn.planned.arm == 1 { wave } else { 0.0 }
     });
     assert!(found.autocorrelation[0].lag_1 > 0.5, "{found:?}");
-}
-
-#[test]
-fn least_squares_by_hand() {
-    let x = [-2.0, -1.0, 0.0, 1.0, 2.0].map(|x| vec![x]).to_vec();
-    let found = least_squares(&x, &[-2.0, -1.0, 0.0, 0.0, 3.0], 1).unwrap();
-    // Sxy = 11, Sxx = 10: slope 1.1; residuals 0.2, 0.1, 0, -1.1, 0.8: 1.9 / 3 / 10, t = 4.371, p = 0.0222.
-    assert!((found[0].estimate - 1.1).abs() < 1e-12);
-    assert!((found[0].p - 0.0222).abs() < 5e-4, "{found:?}");
-    let twice = [[1.0, 1.0], [-1.0, -1.0], [2.0, 2.0], [-2.0, -2.0]];
-    let twice = twice.map(|row| row.to_vec()).to_vec();
-    assert!(least_squares(&twice, &[1.0, -1.0, 0.0, 0.0], 1).is_none());
-    assert!(least_squares(&[], &[], 0).is_none());
 }
 
 #[test]

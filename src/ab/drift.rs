@@ -1,9 +1,10 @@
-//! Settings that are not what they were: then a round was not one of its arm. Pure.
+//! Settings that changed: such a round does not count for its arm. Pure.
 
-use crate::device::Device;
+use crate::machine::device::Device;
+use crate::measure::snapshot::Interval;
 use crate::scheduler::{Applied, State};
 
-/// What changed during a round, or since the first one of its arm; of several disks with the disk's name.
+/// Changes during a round or since the first round of its arm; with several disks, prefixed with the disk's name.
 pub fn drifted(
     disks: &[Device],
     first: &[State],
@@ -26,7 +27,7 @@ pub fn drifted(
     drifted
 }
 
-/// Attributes that are not as they were, with both values.
+/// Attributes that changed, with both values.
 pub fn differences(was: &State, now: &State) -> Vec<String> {
     let mut drifted = Vec::new();
     if now.active != was.active {
@@ -46,6 +47,27 @@ pub fn differences(was: &State, now: &State) -> Vec<String> {
         drifted.push(format!("hardware depth: {} -> {}", depth(was), depth(now)));
     }
     drifted
+}
+
+/// Another program that switched a disk since the arm was applied, even if it switched back.
+pub fn rival(
+    disks: &[Device],
+    applied: &[Applied],
+    now: &[State],
+    whole: &Interval,
+) -> Option<String> {
+    let mut all = disks.iter().zip(applied).zip(now);
+    let differs = all.find_map(|((disk, applied), now)| {
+        let (was, is) = (&applied.effective.active, &now.active);
+        (was != is).then(|| format!("another program switched {} from {was} to {is}", disk.name))
+    });
+    let switched_back = || {
+        let mut devices = whole.devices.iter();
+        // Our own switch shows with the first I/O after it.
+        let device = devices.find(|device| device.edges.switches > 1)?;
+        Some(format!("another program switched {} and back", device.name))
+    };
+    differs.or_else(switched_back)
 }
 
 #[cfg(test)]

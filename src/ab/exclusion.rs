@@ -1,55 +1,152 @@
-//! Whether a round counts. Decided by what happened around it, never by its metrics. Pure.
+//! Whether a round counts. The decision depends on what happened around the round, never on its metrics. If the arm may
+//! be the cause, the round stays, without values, and counts as worse than every other. Pure.
 
-use crate::report::result::{Exclusion, Foreign};
-use crate::snapshot::{Interval, OwnerKind, OwnerNumbers};
+use std::collections::BTreeMap;
+
+use super::early;
+use super::statistics::estimate;
+use crate::ab::result::{Censored, Exclusion, Foreign, ForeignProcess, ResultFile, Round, Spoilt};
+use crate::measure::snapshot::{Interval, OwnerKind, OwnerNumbers};
+use crate::workload::participants::Participant;
 use crate::workload::{CgroupRef, Outcome};
 
-/// Others that move more than this share of the bytes share the device, whatever they are.
+/// Foreign processes with a larger share of the bytes share the device.
 const TOLERATED_FOREIGN_SHARE: f64 = 0.01;
-/// More than this share of lost requests, and the histograms are not the whole truth.
+/// Largest share of lost requests at which the histograms are reliable.
 const TOLERATED_LOSS: f64 = 0.001;
-/// So few cannot matter: a percentile is reported only with 100 I/Os or more beyond it.
+/// Fewer lost events have no effect: a percentile needs at least 100 I/Os beyond it.
 const TOLERATED_EVENTS: u64 = 20;
 
-/// Why the round does not count, and in words.
-pub fn exclusion(
+/// Number of foreign processes that a round names.
+const NAMED: usize = 3;
+
+/// Why a round has no measured window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gap {
+    /// The workload ended before the window.
+    Ended,
+    /// Parts of the workload had not completed an I/O at the timeout.
+    Starved,
+    /// The condition of `--stop-if` held.
+    Stopped,
+}
+
+/// Why the round has no values or does not count, with a message. [`exclude_foreign`] needs other rounds as well.
+pub fn spoilt(
     outcome: &Outcome,
     drifted: &[String],
     window: &Interval,
-    foreign: Option<Foreign>,
-) -> Option<(Exclusion, String)> {
-    if let Some(problem) = &outcome.problem {
-        return Some((Exclusion::Workload, problem.clone()));
+    gap: Option<Gap>,
+) -> Option<(Spoilt, String)> {
+    if gap == Some(Gap::Stopped) {
+        let text = "stopped by --stop-if";
+        return Some((Spoilt::Censored(Censored::Stopped), text.to_owned()));
     }
     if !drifted.is_empty() {
         let text = format!("settings changed: {}", drifted.join(", "));
-        return Some((Exclusion::DriftedSettings, text));
+        return Some((Spoilt::Excluded(Exclusion::DriftedSettings), text));
+    }
+    if let Some(problem) = &outcome.problem {
+        let spoilt = if outcome.overran {
+            Spoilt::Censored(Censored::Overrun)
+        } else {
+            Spoilt::Excluded(Exclusion::Workload)
+        };
+        return Some((spoilt, problem.clone()));
+    }
+    match gap {
+        Some(Gap::Ended) => {
+            let text = "the workload ended before its window";
+            return Some((Spoilt::Excluded(Exclusion::Workload), text.to_owned()));
+        }
+        Some(Gap::Starved) => {
+            let text = "a part of the workload completed no I/O";
+            return Some((Spoilt::Censored(Censored::Starved), text.to_owned()));
+        }
+        Some(Gap::Stopped) | None => {}
     }
     if window.end_ns == window.start_ns {
-        let text = "the workload did no I/O that the probe saw, or ended before its window";
-        return Some((Exclusion::NothingMeasured, text.to_owned()));
-    }
-    if let Some(foreign) = foreign.filter(|f| f.share_of_bytes > TOLERATED_FOREIGN_SHARE) {
-        let percent = foreign.share_of_bytes * 100.0;
-        let text = format!("others moved {percent:.1} % of the bytes on the device");
-        return Some((Exclusion::ForeignIo, text));
+        let text = "the probe recorded nothing";
+        return Some((
+            Spoilt::Excluded(Exclusion::NothingMeasured),
+            text.to_owned(),
+        ));
     }
     let device = &window.devices[0];
     let ios: u64 = device.ops.iter().map(|op| op.ios).sum();
     let lost = device.quality.lost_events();
     (lost > TOLERATED_EVENTS && lost as f64 > ios as f64 * TOLERATED_LOSS).then(|| {
         let causes = device.quality.losses_in_words();
-        let text = format!("the probe lost {lost} requests beside {ios} I/Os: {causes}");
-        (Exclusion::LostEvents, text)
+        let text = format!("the probe lost {lost} requests and recorded {ios} I/Os: {causes}");
+        (Spoilt::Excluded(Exclusion::LostEvents), text)
     })
 }
 
-/// I/O that is not the workload's. None where bios do not carry the control groups.
-pub fn foreign(window: &Interval, cgroups: &[CgroupRef]) -> Option<Foreign> {
+/// When the last round completes a block: excludes rounds in which foreign processes moved more than a hundredth of
+/// what the reference typically moves in that time. The limit is the same for all arms, so a slow arm is not excluded
+/// sooner.
+pub fn exclude_foreign(result: &mut ResultFile) {
+    let Some(last) = result.rounds.last() else {
+        return;
+    };
+    let place = (last.block, last.attempt);
+    let is_of_block = |round: &Round| (round.block, round.attempt) == place;
+    let there = result
+        .rounds
+        .iter()
+        .filter(|round| is_of_block(round))
+        .count();
+    let reference = &result.design.arms[result.design.reference].label;
+    let rounds = result.rounds.iter();
+    let of_reference = rounds.filter(|round| round.arm == *reference && round.exclusion.is_none());
+    let rates: Vec<f64> = of_reference.filter_map(own_bytes_per_s).collect();
+    let typical = estimate::median(&rates);
+    let (Some(typical), true) = (typical, there >= result.plan.rounds_of(place.0)) else {
+        return;
+    };
+    for round in result.rounds.iter_mut().filter(|round| is_of_block(round)) {
+        let foreign = round
+            .evidence
+            .foreign
+            .as_ref()
+            .filter(|foreign| foreign.bytes > 0);
+        let (Some(foreign), None) = (foreign, round.exclusion) else {
+            continue;
+        };
+        let share = foreign.bytes as f64 / (typical * round.window_s);
+        if share > TOLERATED_FOREIGN_SHARE {
+            round.exclusion = Some(Exclusion::ForeignIo);
+            round.problem = Some(format!(
+                "other processes moved {:.1} % of the bytes that the reference moves in that time: {}",
+                share * 100.0,
+                early::in_words(foreign)
+            ));
+        }
+    }
+}
+
+fn own_bytes_per_s(round: &Round) -> Option<f64> {
+    let foreign = round.evidence.foreign.as_ref()?;
+    let all: u64 = round.evidence.device.ops.iter().map(|op| op.bytes).sum();
+    let own = all.saturating_sub(foreign.bytes) as f64 / round.window_s;
+    own.is_finite().then_some(own)
+}
+
+/// I/O that does not belong to the workload. None when bios carry no control group.
+pub fn foreign(
+    window: &Interval,
+    cgroups: &[CgroupRef],
+    participants: &[Participant],
+) -> Option<Foreign> {
     if cgroups.is_empty() || cgroups.iter().any(|cgroup| !cgroup.on_bios) {
         return None;
     }
-    let is_ours = |owner: &OwnerNumbers| cgroups.iter().any(|c| c.id == owner.key.cgroup_id);
+    let is_ours = |owner: &OwnerNumbers| {
+        let mut groups = cgroups.iter().map(|group| group.id);
+        groups.any(|id| id == owner.key.cgroup_id)
+            || participants.iter().any(|it| it.owns(&owner.key))
+    };
+    let mut others: BTreeMap<(u32, u64, &str), u64> = BTreeMap::new();
     let (mut ios, mut bytes, mut unattributed_bytes, mut all) = (0, 0, 0, 0);
     for owner in &window.owners {
         all += owner.bytes();
@@ -58,9 +155,12 @@ pub fn foreign(window: &Interval, cgroups: &[CgroupRef]) -> Option<Foreign> {
         } else if !is_ours(owner) {
             ios += owner.ios();
             bytes += owner.bytes();
+            let key = (owner.key.tgid, owner.key.start_ms, owner.comm.as_str());
+            *others.entry(key).or_default() += owner.bytes();
         }
     }
     Some(Foreign {
+        largest: largest(others),
         ios,
         bytes,
         share_of_bytes: if all == 0 {
@@ -72,7 +172,21 @@ pub fn foreign(window: &Interval, cgroups: &[CgroupRef]) -> Option<Foreign> {
     })
 }
 
-/// A file system's own threads write for everyone; the last row of a full table is everyone.
+fn largest(others: BTreeMap<(u32, u64, &str), u64>) -> Vec<ForeignProcess> {
+    let mut others: Vec<ForeignProcess> = others
+        .into_iter()
+        .map(|((pid, _, name), bytes)| ForeignProcess {
+            pid,
+            name: name.to_owned(),
+            bytes,
+        })
+        .collect();
+    others.sort_by_key(|process| std::cmp::Reverse(process.bytes));
+    others.truncate(NAMED);
+    others
+}
+
+/// A file system's own threads write for all processes; the last row of a full table stands for all others.
 fn is_unattributed(owner: &OwnerNumbers) -> bool {
     const ROOT: u64 = 1;
     match owner.key.kind {
@@ -83,120 +197,5 @@ fn is_unattributed(owner: &OwnerNumbers) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::snapshot::{DeviceNumbers, OwnerKey, OwnerOp};
-
-    fn owner(cgroup_id: u64, is_kernel_thread: bool, bytes: u64) -> OwnerNumbers {
-        let op = OwnerOp {
-            ios: 1,
-            bytes,
-            ..OwnerOp::default()
-        };
-        let key = OwnerKey {
-            device: "sda".into(),
-            kind: if is_kernel_thread {
-                OwnerKind::KernelThread
-            } else {
-                OwnerKind::Process
-            },
-            tgid: 9,
-            start_ms: 1,
-            cgroup_id,
-        };
-        OwnerNumbers {
-            ops: vec![op],
-            ..OwnerNumbers::new(key, "x")
-        }
-    }
-
-    fn window(owners: Vec<OwnerNumbers>) -> Interval {
-        let mut device = DeviceNumbers::new("sda");
-        device.ops[0].ios = 100_000;
-        Interval {
-            start_ns: 0,
-            end_ns: 1_000_000_000,
-            devices: vec![device],
-            owners,
-        }
-    }
-
-    fn group(id: u64, on_bios: bool) -> CgroupRef {
-        CgroupRef {
-            label: "fio".into(),
-            path: "/x".into(),
-            id,
-            on_bios,
-        }
-    }
-
-    fn excluded(window: &Interval) -> Option<Exclusion> {
-        let foreign = foreign(window, &[group(50, true)]);
-        exclusion(&Outcome::default(), &[], window, foreign).map(|found| found.0)
-    }
-
-    #[test]
-    fn more_than_a_hundredth_of_others_spoils_a_round() {
-        let shared = |bytes| window(vec![owner(50, false, 99_000), owner(60, false, bytes)]);
-        assert_eq!(excluded(&shared(1_000)), None, "just 1 %");
-        assert_eq!(excluded(&shared(1_010)), Some(Exclusion::ForeignIo));
-        // Writeback of others carries their group, whoever does it.
-        let theirs = window(vec![owner(50, false, 99_000), owner(60, true, 5_000)]);
-        assert_eq!(excluded(&theirs), Some(Exclusion::ForeignIo));
-    }
-
-    #[test]
-    fn a_journal_is_nobodys() {
-        let journal = window(vec![owner(50, false, 50_000), owner(1, true, 50_000)]);
-        assert_eq!(excluded(&journal), None);
-        let found = foreign(&journal, &[group(50, true)]).unwrap();
-        assert_eq!((found.bytes, found.unattributed_bytes), (0, 50_000));
-        let mut other = owner(0, false, 50_000);
-        other.key.kind = OwnerKind::Other;
-        other.key.tgid = 0;
-        other.key.device = String::new();
-        assert_eq!(excluded(&window(vec![owner(50, false, 1), other])), None);
-        let from_a_shell = window(vec![owner(50, false, 50_000), owner(1, false, 50_000)]);
-        assert_eq!(excluded(&from_a_shell), Some(Exclusion::ForeignIo));
-    }
-
-    #[test]
-    fn where_bios_carry_no_groups_nobody_can_tell() {
-        let shared = window(vec![owner(60, false, 5)]);
-        assert_eq!(foreign(&shared, &[group(50, false)]), None);
-        assert_eq!(foreign(&shared, &[]), None);
-    }
-
-    #[test]
-    fn what_was_lost_drifted_or_failed_spoils_a_round() {
-        let mut lossy = window(Vec::new());
-        lossy.devices[0].quality.evicted = 90;
-        lossy.devices[0].quality.lost = 11;
-        let (kind, text) = exclusion(&Outcome::default(), &[], &lossy, None).unwrap();
-        assert_eq!(kind, Exclusion::LostEvents);
-        assert!(
-            text.ends_with("lost 101 requests beside 100000 I/Os: 11 with tags outside the table, 90 whose end was not seen"),
-            "{text}"
-        );
-        lossy.devices[0].quality.lost = 10;
-        assert_eq!(excluded(&lossy), None);
-        lossy.devices[0].ops[0].ios = 10;
-        lossy.devices[0].quality.lost = 0;
-        lossy.devices[0].quality.evicted = 20;
-        assert_eq!(excluded(&lossy), None, "so few cannot matter");
-        let drifted = ["nr_requests: 64 -> 128".to_owned()];
-        let found = exclusion(&Outcome::default(), &drifted, &lossy, None).unwrap();
-        assert_eq!(found.0, Exclusion::DriftedSettings);
-        assert!(found.1.contains("64 -> 128"));
-        assert_eq!(
-            excluded(&Interval::nothing("sda")),
-            Some(Exclusion::NothingMeasured)
-        );
-        let failed = Outcome {
-            problem: Some("fio exited with code 1".into()),
-            ..Outcome::default()
-        };
-        let found = exclusion(&failed, &drifted, &lossy, None).unwrap();
-        assert_eq!(found.0, Exclusion::Workload);
-    }
-}
+#[path = "exclusion_tests.rs"]
+mod tests;

@@ -1,17 +1,42 @@
-//! Whether a result may pass: by its own verdicts, or by the change against earlier results. Pure.
+//! Whether a result passes: by its own verdicts, or by the change against earlier results. Pure.
 //!
-//! Against earlier results only the ratio to the reference counts, which was measured in the same hour on the same
-//! machine; how fast the machine was that day is in both of its parts. Absolute numbers are shown and decide nothing.
+//!
+//! Against earlier results only the ratio to the reference is judged. Both of its parts were measured in the same hour
+//! on the same machine, so the machine's speed on that day cancels. Absolute values are shown but not judged.
+//!
+//!
+//! A ratio varies between runs by more than its interval within a run. With five or more baselines this variation is
+//! estimated, and the interval is a prediction interval for one more run. With fewer, [`ASSUMED_RUN_SD`] is assumed,
+//! and the run's own interval must also not overlap those of the baselines. (Non-overlap alone is not enough: even with
+//! 3 % assumed in addition, one in ten good runs of a machine that varies by 6 % was called worse.)
+//!
+//!
+//! With eight or more baselines, [`history`] looks for a change of the level. The gate fails on a new level that is
+//! worse by the rule of the mode if this run has it too, so a slow machine cannot become its own baseline. To accept
+//! the new level, leave out the baselines before it.
 
-use super::identity;
-use super::stats::{self, Interval};
-use super::verdict::{Direction, Question, Reason, Verdict, bonferroni};
-use crate::report::result::{ArmComparison, ResultFile, Status};
+mod baselines; // the change of a run against earlier runs
+mod history; // changes of the level in a series of runs
+mod judgement; // the decision of the gate and its exit code
+mod selection; // the comparisons that the user selected
 
-/// What lets a comparison fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+use super::result::identity;
+use super::statistics::estimate::{self, ConfidenceInterval};
+use super::statistics::scale::Direction;
+use super::statistics::verdict::{Comparison, Question, Reason, Verdict, bonferroni};
+use super::turn;
+use crate::ab::result::{ArmComparison, ResultFile, Status};
+
+pub use baselines::{ASSUMED_RUN_SD, BASELINES, Estimate, change};
+pub use history::{HISTORY, LevelChange, Run, last_change};
+pub use judgement::{Decision, Judgement, judge};
+pub use selection::{Selection, Unknown};
+
+/// What makes a comparison fail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Shown to be worse, and not equivalent.
+    #[default]
     Worse,
     /// Shown to be worse by more than the margin.
     BeyondMargin,
@@ -19,61 +44,58 @@ pub enum Mode {
     Noninferior,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Rules {
     pub mode: Mode,
     /// Every comparison must be decided.
     pub require_verdict: bool,
-    /// The kernel is what is compared: baselines of another one are accepted.
+    /// The kernel itself is compared: baselines from another kernel are accepted.
     pub other_kernel: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum GateOutcome {
     Passed,
     Failed,
     Undecided,
 }
 
-/// Where an interval comes from.
+/// What an interval is based on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
     /// Arm against reference, within the result itself.
     Own,
-    /// So many earlier results show how much the ratio varies from run to run.
+    /// The variation of the ratio between this many earlier results.
     Prediction(usize),
-    /// Too few earlier results to know; [`ASSUMED_RUN_SD`] is taken.
+    /// Too few earlier results; [`ASSUMED_RUN_SD`] is assumed.
     Assumed(usize),
 }
-
-/// From run to run, of a log-ratio to the reference; used below [`BASELINES`] baselines and said to be assumed.
-pub const ASSUMED_RUN_SD: f64 = 0.03;
-/// So many baselines show their own variation.
-pub const BASELINES: usize = 5;
 
 #[derive(Clone, Debug)]
 pub struct Check {
     pub comparison: ArmComparison,
     pub basis: Basis,
-    /// On the metric's scale: of the arm to the reference, or of that to the earlier results.
+    /// On the metric's scale: arm against reference, or that difference against the earlier results.
     pub change: Option<f64>,
-    pub interval: Option<Interval>,
+    pub interval: Option<ConfidenceInterval>,
     pub verdict: Verdict,
-    pub outcome: Outcome,
+    pub outcome: GateOutcome,
     /// The median of the arm in the earlier results, for orientation.
     pub earlier_median: Option<f64>,
+    /// The last change of the level in a history.
+    pub level_change: Option<LevelChange>,
 }
 
-/// Every primary comparison, held to the rules. Err: why it is no result to hold to them, or baselines that cannot be
-/// compared with it.
+/// Judges every primary comparison. Err: why the result cannot be judged, or why the baselines are not comparable.
 pub fn check(
     result: &ResultFile,
     baselines: &[(String, ResultFile)],
     rules: Rules,
 ) -> Result<Vec<Check>, Vec<String>> {
-    let mut unfit: Vec<String> = incomplete("it", result).into_iter().collect();
+    let mut unfit = why_unfit("the run", result);
     for (name, baseline) in baselines {
-        unfit.extend(incomplete(name, baseline));
+        unfit.extend(why_unfit(name, baseline));
+        unfit.extend(turn::why_invalid(baseline).map(|why| format!("{name}: {why}")));
         let differences = identity::incomparable(result, baseline, rules.other_kernel);
         unfit.extend(differences.iter().map(|text| format!("{name}: {text}")));
     }
@@ -91,13 +113,25 @@ pub fn check(
     Ok(checks.collect())
 }
 
+/// Reasons that make all verdicts of a run unusable.
+fn why_unfit(name: &str, result: &ResultFile) -> Vec<String> {
+    let mut unfit: Vec<String> = incomplete(name, result).into_iter().collect();
+    unfit.extend(result.alarming_controls().map(|row| {
+        format!(
+            "a negative control of {name} differs: {} under {} against {}; something other than the scheduler differs too",
+            row.metric.name, row.arm, row.reference
+        )
+    }));
+    unfit
+}
+
 fn incomplete(name: &str, result: &ResultFile) -> Option<String> {
-    (result.status != Status::Complete).then(|| format!("{name} is not complete"))
+    let why = result.error.as_deref().unwrap_or("it has not ended");
+    (result.status != Status::Complete).then(|| format!("{name} is not complete: {why}"))
 }
 
 fn own(comparison: &ArmComparison, rules: Rules) -> Check {
     let found = &comparison.comparison;
-    let is_skewed = found.reasons.contains(&Reason::Skewed);
     Check {
         comparison: comparison.clone(),
         basis: Basis::Own,
@@ -105,17 +139,12 @@ fn own(comparison: &ArmComparison, rules: Rules) -> Check {
         interval: found.interval,
         verdict: found.verdict,
         outcome: match found.blocks {
-            // Nothing was compared, so nothing was shown.
-            0 => Outcome::Undecided,
-            _ => outcome(
-                rules,
-                found.question,
-                found.interval,
-                found.verdict,
-                is_skewed,
-            ),
+            // Without a comparison nothing was shown.
+            0 => GateOutcome::Undecided,
+            _ => outcome(rules, found, found.interval, found.verdict),
         },
         earlier_median: None,
+        level_change: None,
     }
 }
 
@@ -128,19 +157,31 @@ fn against(
     let is_same = |other: &&ArmComparison| {
         other.metric.name == comparison.metric.name && other.arm == comparison.arm
     };
-    let earlier: Vec<&ArmComparison> = baselines
+    let earlier: Vec<(&(String, ResultFile), &ArmComparison)> = baselines
         .iter()
-        .filter_map(|(_, baseline)| baseline.comparisons.iter().find(is_same))
+        .filter_map(|run| Some((run, run.1.comparisons.iter().find(is_same)?)))
         .collect();
-    let estimates: Vec<Estimate> = earlier.iter().filter_map(|c| Estimate::of(c)).collect();
-    let found = Estimate::of(comparison)
-        // A baseline that lacks the comparison is no baseline for it.
-        .filter(|_| estimates.len() == baselines.len())
-        .and_then(|new| change(new, &estimates, alpha));
-    let question = comparison.comparison.question;
+    let runs: Vec<(Run, Estimate)> = earlier
+        .iter()
+        .filter_map(|(run, c)| {
+            let estimate = Estimate::of(&c.comparison)?;
+            Some((Run::new(&run.0, &run.1.started, estimate.value), estimate))
+        })
+        .collect();
+    let (history, estimates): (Vec<Run>, Vec<Estimate>) = runs.into_iter().unzip();
+    let own = &comparison.comparison;
+    let new = Estimate::of(own)
+        // All baselines must have the comparison.
+        .filter(|_| estimates.len() == baselines.len());
+    let found = new.and_then(|new| change(new, &estimates, alpha));
     let interval = found.map(|found| found.1);
-    let verdict = interval.map_or(Verdict::Inconclusive, |i| question.judge(i));
-    let medians: Vec<f64> = earlier.iter().filter_map(|c| c.arm_median).collect();
+    let verdict = interval.map_or(Verdict::Inconclusive, |i| own.question.judge(i));
+    let level_change = new.and_then(|new| last_change(&history, new.value, own.question));
+    let has_worse_level = level_change.as_ref().is_some_and(|level| {
+        let found = outcome(rules, own, Some(level.interval), level.verdict);
+        level.is_of_this_run && found == GateOutcome::Failed
+    });
+    let medians: Vec<f64> = earlier.iter().filter_map(|(_, c)| c.arm_median).collect();
     Check {
         comparison: comparison.clone(),
         basis: basis(baselines.len()),
@@ -148,30 +189,13 @@ fn against(
         interval,
         verdict,
         outcome: match found {
-            // This result or a baseline has nothing on it.
-            None => Outcome::Undecided,
-            Some(_) => outcome(rules, question, interval, verdict, false),
+            // This result or a baseline has no estimate.
+            None => GateOutcome::Undecided,
+            Some(_) if has_worse_level => GateOutcome::Failed,
+            Some(_) => outcome(rules, own, interval, verdict),
         },
-        earlier_median: stats::median(&medians),
-    }
-}
-
-/// What a run says of an arm against the reference.
-#[derive(Clone, Copy, Debug)]
-pub struct Estimate {
-    pub value: f64,
-    pub standard_error: f64,
-    pub blocks: usize,
-}
-
-impl Estimate {
-    fn of(comparison: &ArmComparison) -> Option<Estimate> {
-        let found = &comparison.comparison;
-        Some(Estimate {
-            value: found.estimate?,
-            standard_error: found.sd? / (found.blocks as f64).sqrt(),
-            blocks: found.blocks,
-        })
+        earlier_median: estimate::median(&medians),
+        level_change,
     }
 }
 
@@ -183,72 +207,71 @@ fn basis(baselines: usize) -> Basis {
     }
 }
 
-/// The change of a new run against earlier ones, and its interval.
-pub fn change(new: Estimate, earlier: &[Estimate], alpha: f64) -> Option<(f64, Interval)> {
-    let values: Vec<f64> = earlier.iter().map(|estimate| estimate.value).collect();
-    let (change, n) = (new.value - stats::mean(&values)?, values.len() as f64);
-    let half = if values.len() >= BASELINES {
-        let t = stats::student_quantile(alpha / 2.0, values.len() - 1)?;
-        t * stats::sd(&values)? * (1.0 + 1.0 / n).sqrt()
-    } else {
-        let within: f64 = earlier.iter().map(|e| e.standard_error.powi(2)).sum();
-        let between = ASSUMED_RUN_SD.powi(2) * (1.0 + 1.0 / n);
-        let t = stats::student_quantile(alpha / 2.0, new.blocks.checked_sub(1)?)?;
-        t * (new.standard_error.powi(2) + within / (n * n) + between).sqrt()
-    };
-    let interval = Interval {
-        lower: change - half,
-        upper: change + half,
-        attained_confidence: 1.0 - alpha,
-    };
-    Some((change, interval))
-}
-
+/// `own` is the comparison within the run; `interval` and `verdict` are judged by the rules.
 fn outcome(
     rules: Rules,
-    question: Question,
-    interval: Option<Interval>,
+    own: &Comparison,
+    interval: Option<ConfidenceInterval>,
     verdict: Verdict,
-    is_skewed: bool,
-) -> Outcome {
+) -> GateOutcome {
     let Some(interval) = interval else {
         let must = rules.require_verdict || rules.mode == Mode::Noninferior;
         return if must {
-            Outcome::Undecided
+            GateOutcome::Undecided
         } else {
-            Outcome::Passed
+            GateOutcome::Passed
         };
     };
-    let margin = question.scale.of_margin(question.margin);
-    let (worst, best) = match question.direction {
-        Direction::HigherIsBetter => (interval.lower, interval.upper),
-        Direction::LowerIsBetter => (-interval.upper, -interval.lower),
-    };
+    let margin = worse_margin(own.question);
+    let (worst, best) = own.question.direction.worst_and_best(interval);
+    let is_worse = verdict == Verdict::Worse;
     let fails = match rules.mode {
-        Mode::Worse | Mode::Noninferior => verdict == Verdict::Worse,
-        Mode::BeyondMargin => best < -margin,
+        Mode::Worse | Mode::Noninferior => is_worse,
+        // A withheld verdict shows nothing.
+        Mode::BeyondMargin => is_worse && best < -margin,
     };
-    let is_noninferior = worst > -margin && !is_skewed;
+    // An end without a bound is below every margin.
+    let is_noninferior = worst > -margin && !is_doubtful(own);
     let is_open = (rules.mode == Mode::Noninferior && !is_noninferior)
         || (rules.require_verdict && verdict == Verdict::Inconclusive);
     match (fails, is_open) {
-        // Worse, and yet by less than the margin: not inferior.
-        (true, _) if rules.mode == Mode::Noninferior && is_noninferior => Outcome::Passed,
-        (true, _) => Outcome::Failed,
-        (false, true) => Outcome::Undecided,
-        (false, false) => Outcome::Passed,
+        // Worse, but by less than the margin: non-inferior.
+        (true, _) if rules.mode == Mode::Noninferior && is_noninferior => GateOutcome::Passed,
+        (true, _) => GateOutcome::Failed,
+        (false, true) => GateOutcome::Undecided,
+        (false, false) => GateOutcome::Passed,
     }
 }
 
-/// Of all checks together: a failure outweighs what is not decided.
-pub fn overall(checks: &[Check]) -> Outcome {
+/// By how much the metric may get worse, on its scale.
+fn worse_margin(question: Question) -> f64 {
+    let margins = question.scale.margins(question.margin);
+    match question.direction {
+        Direction::HigherIsBetter => margins.down,
+        Direction::LowerIsBetter => margins.up,
+        Direction::Neutral => margins.down.min(margins.up),
+    }
+}
+
+/// The interval does not cover everything that could make the arm inferior: the mean, or carry-over.
+fn is_doubtful(own: &Comparison) -> bool {
+    own.reasons.iter().any(|reason| {
+        matches!(
+            reason,
+            Reason::Skewed | Reason::MeanDisagrees | Reason::CarryOver { .. }
+        )
+    })
+}
+
+/// A failure outweighs an undecided comparison.
+pub fn overall(checks: &[Check]) -> GateOutcome {
     let any = |outcome| checks.iter().any(|check| check.outcome == outcome);
-    if any(Outcome::Failed) {
-        Outcome::Failed
-    } else if any(Outcome::Undecided) || checks.is_empty() {
-        Outcome::Undecided
+    if any(GateOutcome::Failed) {
+        GateOutcome::Failed
+    } else if any(GateOutcome::Undecided) || checks.is_empty() {
+        GateOutcome::Undecided
     } else {
-        Outcome::Passed
+        GateOutcome::Passed
     }
 }
 

@@ -1,13 +1,13 @@
-//! Whether the CPUs were too busy for the differences to be the schedulers'. Warnings, never corrections. Pure.
+//! Warnings when CPU load may explain the differences. They never correct. Pure.
 
-use crate::report::result::Round;
+use crate::ab::result::Round;
 
-/// Time taken by the hypervisor comes in pieces as long as an I/O.
+/// Steal time comes in slices as long as an I/O.
 const STEAL: f64 = 0.05;
-/// Above it whoever becomes runnable waits for a CPU.
+/// Above this share, a runnable thread usually waits for a CPU.
 const BUSY: f64 = 0.9;
 
-/// One line for each.
+/// One line per problem.
 pub fn warnings(rounds: &[Round]) -> Vec<String> {
     let above = |share: fn(&Round) -> Option<f64>, limit: f64| {
         let shares = rounds.iter().filter_map(share);
@@ -18,12 +18,12 @@ pub fn warnings(rounds: &[Round]) -> Vec<String> {
     let of = rounds.len();
     let steal = above(|round| round.steal_share, STEAL).map(|(count, percent)| {
         format!(
-            "the hypervisor took up to {percent:.0} % of the CPU time for others in {count} of {of} rounds: it may be in the differences"
+            "the hypervisor took up to {percent:.0} % of the CPU time (steal) in {count} of {of} rounds, which can affect the differences"
         )
     });
     let busy = above(|round| round.busy_share, BUSY).map(|(count, percent)| {
         format!(
-            "the CPUs were up to {percent:.0} % busy in {count} of {of} rounds: waiting for a CPU is in all times"
+            "the CPUs were up to {percent:.0} % busy in {count} of {of} rounds, so all times include waiting for a CPU"
         )
     });
     steal.into_iter().chain(busy).collect()

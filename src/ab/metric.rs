@@ -1,20 +1,22 @@
-//! Metrics: one number a round, its scale, its direction and the difference that matters. Pure.
+//! Metrics: one number per round, with its scale, its direction and the smallest difference that matters. Pure.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::verdict::{Direction, Scale};
+use super::statistics::scale::{Direction, Scale};
 use crate::failure::Failure;
-use crate::snapshot::{Op, Stage};
+use crate::measure::snapshot::{Op, Stage};
+use crate::measure::stalls::Whose;
+use crate::workload::reported::{self, Better, Reported};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Metric {
     pub name: String,
-    /// `ns`, `s`, `io/s`, `bytes`, `bytes/s`, or `1` for shares and indices.
+    /// `ns`, `s`, `io/s`, `bytes`, `bytes/s`, `1` for counts, shares and indices, or the unit that a command reported.
     pub unit: String,
     pub scale: Scale,
     pub direction: Direction,
-    /// The smallest difference that matters: a fraction on the log scale, else in the unit.
+    /// The smallest difference that matters: a fraction on the log scale, otherwise in the metric's unit.
     pub margin: f64,
 }
 
@@ -23,9 +25,9 @@ pub(super) const STAGES: [(&str, Stage); 3] = [
     ("device", Stage::D2c),
     ("total", Stage::Q2c),
 ];
-/// Since the program asked, where that is measured.
+/// Stages that start when the program asked for the I/O, where that is measured.
 pub(super) const ASKED: [&str; 3] = ["submission", "asked_wait", "asked_total"];
-/// The program's own latency, all jobs of fio together.
+/// The program's own latency, over all jobs of fio.
 pub(super) const PROGRAM: &str = "program";
 pub(super) const SCOPES: [(&str, &[Op]); 3] = [
     ("", &Op::DATA),
@@ -42,19 +44,29 @@ pub(super) const QUANTILES: [(&str, f64, f64); 5] = [
 ];
 
 impl Metric {
-    /// By its name; the name says all but the margin's override.
+    /// A metric with the default margin; its name determines everything else.
     pub fn named(name: &str) -> Option<Metric> {
-        // `JOB.` comes first; the point of `p99.9` is no such point.
-        let kind = Kind::of(name, false).or_else(|| Kind::of(name.split_once('.')?.1, true))?;
-        let (higher, lower) = (Direction::HigherIsBetter, Direction::LowerIsBetter);
+        // `JOB.` comes first; the point in `p99.9` does not separate a job.
+        let kind = MetricKind::of(name, false)
+            .or_else(|| MetricKind::of(name.split_once('.')?.1, true))?;
+        let (higher, lower, neutral) = (
+            Direction::HigherIsBetter,
+            Direction::LowerIsBetter,
+            Direction::Neutral,
+        );
         let (unit, scale, direction, margin) = match kind {
-            Kind::Iops => ("io/s", Scale::Log, higher, 0.05),
-            Kind::Throughput => ("bytes/s", Scale::Log, higher, 0.05),
-            Kind::Elapsed => ("s", Scale::Log, lower, 0.05),
-            Kind::Latency { margin } => ("ns", Scale::Log, lower, margin),
-            Kind::CpuTime => ("ns", Scale::Log, lower, 0.10),
-            Kind::RequestSize => ("bytes", Scale::Log, higher, 0.10),
-            Kind::Share => ("1", Scale::Identity, higher, 0.02),
+            MetricKind::Iops => ("io/s", Scale::Log, higher, 0.05),
+            MetricKind::Throughput => ("bytes/s", Scale::Log, higher, 0.05),
+            MetricKind::Elapsed => ("s", Scale::Log, lower, 0.05),
+            MetricKind::Latency { margin } => ("ns", Scale::Log, lower, margin),
+            MetricKind::CpuTime => ("ns", Scale::Log, lower, 0.10),
+            MetricKind::RequestSize => ("bytes", Scale::Log, higher, 0.10),
+            MetricKind::Count => ("1", Scale::Log, neutral, 0.05),
+            MetricKind::Arrivals => ("io/s", Scale::Log, neutral, 0.05),
+            MetricKind::TotalCpuTime => ("ns", Scale::Log, neutral, 0.05),
+            MetricKind::Seek => ("bytes", Scale::Log, lower, 0.10),
+            MetricKind::Reordered => ("1", Scale::Identity, neutral, 0.02),
+            MetricKind::Share => ("1", Scale::Identity, higher, 0.02),
         };
         Some(Metric {
             name: name.to_owned(),
@@ -65,25 +77,76 @@ impl Metric {
         })
     }
 
-    /// `NAME[:MARGIN]`, the margin in per cent; for a share in points of a hundredth.
-    pub fn parse(text: &str) -> anyhow::Result<Metric> {
+    /// A metric that a command reported.
+    pub fn reported(reported: &Reported) -> Metric {
+        let (scale, margin) = match reported.unit.as_str() {
+            // Shares, where 0 is legal.
+            "%" => (Scale::Identity, 2.0),
+            _ => (Scale::Log, 0.05),
+        };
+        let tail = QUANTILES.iter().find(|(name, ..)| {
+            let rest = reported.name.strip_suffix(name);
+            rest.is_some_and(|rest| rest.ends_with('_'))
+        });
+        Metric {
+            name: reported.name.clone(),
+            unit: reported.unit.clone(),
+            scale,
+            direction: match reported.better {
+                Some(Better::Higher) => Direction::HigherIsBetter,
+                Some(Better::Lower) => Direction::LowerIsBetter,
+                None => Direction::Neutral,
+            },
+            margin: tail.map_or(margin, |(_, _, margin)| *margin),
+        }
+    }
+
+    /// A metric of which only the name is known until a round reports it. No margin: its default one.
+    fn open(name: &str) -> Metric {
+        Metric {
+            name: name.to_owned(),
+            unit: String::new(),
+            scale: Scale::Log,
+            direction: Direction::Neutral,
+            margin: 0.0,
+        }
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.unit.is_empty()
+    }
+
+    /// `NAME[:MARGIN]`, the margin in per cent; for a share in percentage points. `may_report`: the workload may report
+    /// metrics of its own.
+    pub fn parse(text: &str, may_report: bool) -> anyhow::Result<Metric> {
         let (name, margin) = match text.rsplit_once(':') {
             Some((name, margin)) => (name, Some(margin)),
             None => (text, None),
         };
-        if name == LONGEST_WAIT {
+        if CONTROLS.contains(&name) {
             return Err(Failure::usage(
-                format!("{name} is one single I/O of a round, and cannot be compared"),
-                "it is in the result; for a verdict take a percentile, as queue_wait_p99.9",
+                format!(
+                    "{name} is a negative control: no arm should change it, so it decides nothing"
+                ),
+                "it is compared in every run; choose another metric",
             ));
         }
-        let mut metric = Metric::named(name).ok_or_else(|| {
+        if name == LONGEST_WAIT {
+            return Err(Failure::usage(
+                format!("{name} is the value of a single I/O per round and cannot be compared"),
+                "the result contains it; compare a percentile instead, for example queue_wait_p99.9",
+            ));
+        }
+        let open =
+            || (may_report && reported::check_name(name).is_ok()).then(|| Metric::open(name));
+        let mut metric = Metric::named(name).or_else(open).ok_or_else(|| {
             Failure::usage(
-                format!("there is no metric {name}"),
-                "metrics: iops, throughput, elapsed, cpu_per_1000_ios, merge_ratio, request_size, jain_bytes; \
+                format!("unknown metric {name}"),
+                "metrics: iops, throughput, elapsed, ios, merges, user_cpu, system_cpu, cpu_per_1000_ios, merge_ratio, request_size, \
+                 jain_bytes; \
                  [read_|write_]{queue_wait|device|total|submission|asked_wait|asked_total}_{mean|sd|p50|p90|p95|p99|p99.9|spread}; \
                  [read_|write_]program_{mean|p50|p90|p95|p99|p99.9}; \
-                 of one fio job: JOB.iops, JOB.throughput, JOB.{read|write}_clat_{mean|sd|p50|...}",
+                 for one fio job: JOB.iops, JOB.throughput, JOB.{read|write}_clat_{mean|sd|p50|...}",
             )
         })?;
         if let Some(margin) = margin {
@@ -91,9 +154,9 @@ impl Metric {
             if !(percent > 0.0 && percent < 100.0) {
                 return Err(Failure::usage(
                     format!(
-                        "the margin {margin} of {name} is not a number of per cent above 0 and below 100"
+                        "the margin {margin} of {name} must be a percentage above 0 and below 100"
                     ),
-                    format!("for instance {name}:5"),
+                    format!("for example {name}:5"),
                 ));
             }
             metric.margin = percent / 100.0;
@@ -102,53 +165,78 @@ impl Metric {
     }
 }
 
-/// In a round's values and without inference: the maximum of a round says nothing about the next one.
+/// Reported for each round but never compared: the maximum of one round does not predict that of the next.
 pub const LONGEST_WAIT: &str = "queue_wait_max";
 
-enum Kind {
+/// Negative controls, see `machine/control.rs`: a fixed loop on a CPU, and reads of a disk that no arm touches.
+pub const CONTROL_CPU: &str = "control_cpu";
+pub const CONTROL_DISK: &str = "control_disk";
+pub const CONTROLS: [&str; 2] = [CONTROL_CPU, CONTROL_DISK];
+
+/// In a live run: I/Os per second that the machine asked for, merged ones included, counted when they completed.
+pub const ARRIVALS: [&str; 2] = ["read_arrivals", "write_arrivals"];
+
+enum MetricKind {
     Iops,
     Throughput,
     Elapsed,
     CpuTime,
     RequestSize,
+    /// Mean distance from the end of one request to the start of the next.
+    Seek,
+    Reordered,
     Share,
-    Latency { margin: f64 },
+    /// The number of I/Os or merges in a round.
+    Count,
+    Arrivals,
+    TotalCpuTime,
+    Latency {
+        margin: f64,
+    },
 }
 
-impl Kind {
-    /// Of a name without `JOB.`; a job has other latencies than a device.
-    fn of(name: &str, is_job: bool) -> Option<Kind> {
+impl MetricKind {
+    /// `name` without `JOB.`; a job has other latencies than a device.
+    fn of(name: &str, is_job: bool) -> Option<MetricKind> {
         match name {
-            "iops" => return Some(Kind::Iops),
-            "throughput" => return Some(Kind::Throughput),
+            "iops" => return Some(MetricKind::Iops),
+            "throughput" => return Some(MetricKind::Throughput),
             _ if is_job => {}
-            "elapsed" => return Some(Kind::Elapsed),
-            "cpu_per_1000_ios" => return Some(Kind::CpuTime),
-            "request_size" => return Some(Kind::RequestSize),
-            "merge_ratio" | "jain_bytes" => return Some(Kind::Share),
+            "elapsed" => return Some(MetricKind::Elapsed),
+            "cpu_per_1000_ios" | CONTROL_CPU | CONTROL_DISK => return Some(MetricKind::CpuTime),
+            "request_size" => return Some(MetricKind::RequestSize),
+            "seeks" => return Some(MetricKind::Seek),
+            "reordered" => return Some(MetricKind::Reordered),
+            "read_arrivals" | "write_arrivals" => return Some(MetricKind::Arrivals),
+            "ios" | "merges" => return Some(MetricKind::Count),
+            "user_cpu" | "system_cpu" => return Some(MetricKind::TotalCpuTime),
+            "merge_ratio" | "jain_bytes" => return Some(MetricKind::Share),
             _ => {}
         }
         let (base, statistic) = name.rsplit_once('_')?;
         let stage = if is_job {
-            matches!(base, "read_clat" | "write_clat").then_some(base)
+            let is_clat = matches!(base, "read_clat" | "write_clat");
+            let of_owner =
+                || stage_of(base).filter(|stage| ["queue_wait", "device"].contains(stage));
+            is_clat.then_some(base).or_else(of_owner)
         } else {
             stage_of(base)
         };
         let is_latency = stage.is_some();
         let margin = match statistic {
             "mean" => 0.05,
-            // fio's jobs can be pooled but for these.
+            // Not computed for the pooled latency of fio's jobs.
             "sd" | "spread" if stage == Some(PROGRAM) => return None,
             "sd" | "spread" => 0.20,
             _ => QUANTILES.iter().find(|(name, ..)| *name == statistic)?.2,
         };
-        is_latency.then_some(Kind::Latency { margin })
+        is_latency.then_some(MetricKind::Latency { margin })
     }
 }
 
-/// Which latency a metric is about; `base` is its name without the statistic.
+/// The latency stage of a metric; `base` is its name without the statistic.
 fn stage_of(base: &str) -> Option<&str> {
-    // The longest scope that it begins with: one of them is empty.
+    // The empty scope matches always: take the longest prefix.
     let scopes = SCOPES
         .iter()
         .filter_map(|(scope, _)| base.strip_prefix(scope));
@@ -158,11 +246,40 @@ fn stage_of(base: &str) -> Option<&str> {
     known.any(|name| name == stage).then_some(stage)
 }
 
-/// Whether a metric's clock starts when the kernel gets to see an I/O: such ones compare only arms whose submitters stood
-/// still for a request alike, since what they would have asked for meanwhile is in no such time.
+/// The name without its first part, `JOB.` or the label of a participant. The point in `p99.9` separates nothing.
+fn without_label(name: &str) -> &str {
+    match name.split_once('.') {
+        Some((_, rest)) if rest.contains('_') => rest,
+        _ => name,
+    }
+}
+
+/// Whether a metric's clock starts when the kernel first sees the I/O. Such metrics compare two arms only if their
+/// submitters were blocked for a request for equally long: I/O that a blocked thread would have submitted is in no
+/// queue wait.
 pub fn starts_in_kernel(name: &str) -> bool {
-    let stage = name.rsplit_once('_').and_then(|(base, _)| stage_of(base));
+    let stage = without_label(name)
+        .rsplit_once('_')
+        .and_then(|(base, _)| stage_of(base));
     stage.is_some_and(|stage| ["queue_wait", "total"].contains(&stage) || ASKED.contains(&stage))
+}
+
+/// The processes whose stalls bias the metric.
+pub fn hides_stalls_of(name: &str) -> Whose {
+    let name = without_label(name);
+    if name.starts_with("read_") {
+        Whose::Readers
+    } else if name.starts_with("write_") {
+        Whose::Writers
+    } else {
+        Whose::All
+    }
+}
+
+/// Whether the program measured the metric itself.
+pub fn is_of_program(name: &str) -> bool {
+    let stage = name.rsplit_once('_').and_then(|(base, _)| stage_of(base));
+    stage == Some(PROGRAM)
 }
 
 #[cfg(test)]

@@ -1,21 +1,25 @@
-//! The comparison: which arm runs when, and what the rounds allow to be said.
+//! The comparison: the schedule, the rounds and the conclusions from them.
 
-pub mod analysis; // from rounds to verdicts
-pub mod diagnostics; // drift, order and carry-over: warnings
-pub mod drift; // settings that changed
+pub mod conclude; // from rounds to verdicts
+pub mod diagnostics; // warnings: drift, order and carry-over
+pub mod drift; // settings that changed during a run
+mod early; // metrics and refusals that follow from the first rounds
 pub mod exclusion; // whether a round counts
-pub mod gate; // whether a result may pass
-pub mod identity; // whether two measurements were made on the same thing
-pub mod load; // CPUs too busy to tell
-pub mod max_t; // p-values of a family of comparisons
+pub mod gate; // whether a result passes, for CI
+pub mod live; // switchback experiments on the existing load
+pub mod load; // warnings about busy CPUs and steal time
+pub mod machine; // the interface between rounds and kernel, with a fake for tests
 pub mod metric; // names: unit, scale, direction and margin
-pub mod noise; // how small an effect a machine can show
-pub mod plan; // the schedule: who runs when, in a random order that is written down first
+pub mod noise; // the smallest effect that a machine can show
+pub mod plan; // the randomised schedule, recorded before the run
+pub mod processes; // what each process got under each arm
+pub mod result; // the JSON of a comparison, read and written
+pub mod rotation; // arms that rotate under any load
 pub mod round; // one round: switch, verify, ramp, measure
 pub mod run; // carries out the plan
-pub mod stats; // estimates, exact intervals and p-values from differences between blocks
-pub mod stopping; // when a run ends, and what that costs its intervals
-pub mod turn; // what is to be run next
+pub mod shift; // the shift function: differences by decile
+pub mod statistics; // from numbers to verdicts
+pub mod table; // the rounds that count, by block and arm
+pub mod turn; // which round is next
 pub mod values; // one round's numbers, by metric
-pub mod verdict; // better, worse, equivalent or not decided
-mod vigil; // whether time went by as it should
+mod vigil; // whether the clock ran as expected

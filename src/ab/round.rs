@@ -1,180 +1,215 @@
 //! One round: switch and verify, idle, start the workload, skip the ramp, measure over its window, let it end,
 //! verify again.
 
+mod finished; // what the result file says of a round
+mod live; // rounds on the existing load
+pub(super) mod waiting; // waits for idle disks, for the first I/O and for the end
+
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 
 use anyhow::Result;
 
+use self::live::{Watch, is_stuck, refuse_a_long_stop};
+use self::waiting::{has_begun, idle_until, sleep_beside, wait_for_end, wait_until_idle};
+use super::drift;
+use super::exclusion::Gap;
+use super::machine::{Machine, Task};
 use super::plan::PlannedRound;
 use super::turn::Turn;
 use super::vigil::Vigil;
-use super::{drift, exclusion, values};
-use crate::arm::Arm;
-use crate::device::uevents::{Told, Uevent, Uevents};
-use crate::device::{Device, Disks};
-use crate::environment::CpuTimes;
-use crate::interrupt;
-use crate::journal::{Journal, TemporaryFiles};
-use crate::preflight::Hold;
-use crate::probe::Probe;
-use crate::report::result::{Evidence, Exclusion, Member, Round};
-use crate::scheduler::{self, Applied, SavedQueue, State};
-use crate::scratch_file::ScratchFile;
-use crate::snapshot::{Interval, Snapshot};
-use crate::workload::{self, CgroupRef, Fixed, Outcome, Running, Workload};
+use crate::ab::result::{Exclusion, Member, Round};
+use crate::machine::device::Disks;
+use crate::machine::device::uevents::{Told, Uevent};
+use crate::machine::page_cache::Cold;
+use crate::measure::snapshot::{Interval, OwnerKey, Snapshot};
+use crate::scheduler::arm::Arm;
+use crate::scheduler::{Applied, State};
+use crate::workload::participants::Participant;
+use crate::workload::{CgroupRef, Fixed, Outcome, Running, Workload};
 
-/// What all rounds have in common.
-pub struct Bench<'a> {
+/// What all rounds share.
+pub struct RoundSetup<'a> {
     pub disks: &'a Disks,
     pub arms: &'a [Arm],
-    /// By disk.
-    pub baselines: &'a [SavedQueue],
-    pub probe: &'a mut Probe,
+    pub machine: &'a mut dyn Machine,
     pub workload: &'a mut dyn Workload,
     pub ramp: Duration,
+    /// The reference, and how long it runs before each round.
+    pub washout: Option<(usize, Duration)>,
+    /// What is dropped from the page cache before each round.
+    pub cold: Option<Cold>,
     pub time: Duration,
-    pub journal: &'a Journal,
-    /// A binary of ours that starts workloads, see `workload::launch`.
-    pub launcher: &'a Path,
-    pub scratch_file: Option<&'a ScratchFile>,
-    /// The raw disk that the workload may overwrite.
-    pub hold: Option<&'a Hold>,
-    pub uevents: &'a Uevents,
-    /// By arm, what was in force on each disk at the beginning of its first round: what others change and nothing resets
-    /// stays changed, and would make later rounds of the arm another arm.
+    pub live: Option<LiveRounds>,
+    /// By arm, the settings of each disk at the beginning of the arm's first round. A setting that another program
+    /// changes and no switch resets would otherwise make later rounds those of another arm.
     pub first: BTreeMap<usize, Vec<State>>,
 }
 
-const POLL: Duration = Duration::from_millis(20);
-/// The first I/O is noticed up to one poll late; the window ends so much earlier, to lie inside fio's own.
-const GUARD: Duration = Duration::from_millis(40);
-/// How long requests of before may take to drain, and a workload to begin with its I/O.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub use self::finished::Finished;
+pub use self::live::LiveRounds;
 
-/// The part of a round that is measured.
-struct Measured {
-    window: Option<Interval>,
-    /// From before the start of the workload to after its end.
+const POLL: Duration = Duration::from_millis(20);
+/// The first I/O is noticed up to one poll late. The window ends earlier by this much, so that it lies within fio's
+/// own.
+const GUARD: Duration = Duration::from_millis(40);
+/// Timeout for earlier requests to drain.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
+/// Timeout for the first I/O of a workload.
+const FIRST_IO_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The measured part of a round.
+struct MeasuredRound {
+    window: Result<Interval, Gap>,
+    /// From before the start of the workload until after its end.
     whole: Interval,
     outcome: Outcome,
     cgroups: Vec<CgroupRef>,
     /// The machine was suspended, or this process was stopped.
     pause: Option<String>,
-    /// What the kernel told of the disks.
+    /// The condition of `--stop-if` held.
+    stopped: Option<String>,
+    /// Kernel events of the disks.
     told: Told,
 }
 
-/// A round, and what ends the run after it.
+/// A round, and the reason to end the run after it.
 pub struct Done {
     pub round: Round,
-    /// Another program has switched the scheduler meanwhile.
+    /// Another program switched the scheduler during the round.
     pub rival: Option<String>,
 }
 
-impl Bench<'_> {
-    /// An error ends the whole run; a workload that failed only spoils its round.
+impl RoundSetup<'_> {
+    /// An error ends the whole run; a failed workload only spoils its round.
     pub fn carry_out(&mut self, turn: &Turn) -> Result<Done> {
         let planned = &turn.planned;
-        self.ensure_unchanged()?;
         let arm = &self.arms[planned.arm];
-        if let Some(scratch_file) = self.scratch_file {
-            scratch_file.make_ready()?;
-        }
         let disks = &self.disks.members;
-        let applied = scheduler::apply_onto_all(disks, arm, self.baselines)?;
-        disks.iter().try_for_each(wait_until_idle)?;
-        interrupt::sleep_until(Instant::now() + Duration::from_nanos(planned.phase_ns))?;
-        let started = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
-        let cpu = CpuTimes::read();
-        self.ensure_unchanged()?;
-        let measured = self.measure(planned, arm)?;
-        let load = cpu.and_then(|earlier| earlier.until(&CpuTimes::read()?));
+        let applied = self.switch(planned)?;
+        let controls = self.machine.measure_controls(planned.index)?;
+        // As late as possible: what is dropped is clean, so this does no I/O.
+        let cached_bytes = match self.cold {
+            Some(cold) => self.machine.drop_pages(cold)?,
+            None => None,
+        };
+        let started = humantime::format_rfc3339_millis(self.machine.time_of_day()).to_string();
+        let cpu = self.machine.cpu_times();
+        let measured = self.measure(&Task {
+            planned,
+            arm,
+            ramp: self.ramp,
+            time: self.time,
+        })?;
+        let load = cpu.and_then(|earlier| earlier.until(&self.machine.cpu_times()?));
         let first = self.first.entry(planned.arm).or_insert_with(|| {
             let states = applied.iter().map(|applied| applied.effective.clone());
             states.collect()
         });
-        let now = disks.iter().map(scheduler::read);
-        let now = now.collect::<Result<Vec<_>>>()?;
+        let now = self.machine.read_back()?;
         let mut drifted = drift::drifted(disks, first, &applied, &now);
-        // What a rule of udev makes of those that were asked for shows in the settings.
+        // For requested events, changes by udev rules show in the settings.
         let told = measured.told.events.iter();
         let own = told.filter(|event| !event.is_asked_for);
-        drifted.extend(own.map(|event| format!("the kernel told of a {event}")));
-        let rival = rival(disks, &applied, &now, &measured.whole);
+        drifted.extend(own.map(|event| format!("the kernel reported a {event}")));
+        let rival = drift::rival(disks, &applied, &now, &measured.whole)
+            .filter(|_| measured.stopped.is_none());
         if let Some(rival) = &rival {
             drifted.push(rival.clone());
         }
-        let round = self.round(turn, applied, started, drifted, measured, load);
-        Ok(Done { round, rival })
-    }
-
-    /// Before a disk is switched, and before the workload may write to it.
-    fn ensure_unchanged(&self) -> Result<()> {
-        self.hold.map_or(Ok(()), Hold::ensure_unchanged)
-    }
-
-    fn round(
-        &self,
-        turn: &Turn,
-        applied: Vec<Applied>,
-        started: String,
-        drifted: Vec<String>,
-        measured: Measured,
-        load: Option<crate::environment::Load>,
-    ) -> Round {
-        let Measured {
+        let MeasuredRound {
             window,
             whole,
             outcome,
             cgroups,
             pause,
+            stopped,
             told,
         } = measured;
-        let name = self.disks.name();
-        let window = window.map_or_else(|| Interval::nothing(&name), |w| w.together(&name));
-        let device = window.devices[0].clone();
-        let is_fixed_work = self.workload.fixed() == Fixed::Work;
-        let values = values::values(&window, Some(&whole), &cgroups, &outcome, is_fixed_work);
-        let foreign = exclusion::foreign(&window, &cgroups);
-        // Whatever else there is to say of the round may come of it.
-        let excluded = pause
-            .map(|pause| (Exclusion::Paused, pause))
-            .or_else(|| exclusion::exclusion(&outcome, &drifted, &window, foreign));
-        let (planned, arm) = (turn.planned, &self.arms[turn.planned.arm]);
-        Round {
-            index: planned.index,
-            block: planned.block,
-            attempt: turn.attempt,
-            position: planned.position,
-            arm: arm.label.clone(),
-            scheduler: arm.scheduler.clone(),
-            workload_seed: planned.workload_seed,
-            started,
-            window_s: window.duration_s(),
-            foreign_share: foreign.map(|foreign| foreign.share_of_bytes),
-            lost_events: device.quality.lost_events(),
-            busy_share: load.map(|load| load.busy_share),
-            steal_share: load.map(|load| load.steal_share),
-            exclusion: excluded.as_ref().map(|excluded| excluded.0),
-            problem: excluded.map(|excluded| excluded.1),
-            metrics: values.metrics,
-            evidence: Evidence {
-                applied: applied[0].clone(),
-                members: self.members(applied),
-                drifted,
-                device,
-                owners: window.owners,
-                cgroups,
-                outcome,
-                foreign,
-                load,
-                uevents: told.lines(),
-                insufficient_tail: values.insufficient_tail,
-                fragile_percentile: values.fragile_percentile,
-            },
+        if stopped.is_some() {
+            // The reference is in force now, as intended.
+            drifted.clear();
         }
+        let arrivals = self.arrivals(window.as_ref().ok());
+        let iops_before = self.remember_load(window.as_ref().ok());
+        let name = self.disks.name();
+        let participants = self.participants_of(&whole);
+        let finished = Finished {
+            started,
+            applied: applied[0].clone(),
+            members: self.members(applied),
+            drifted,
+            gap: window.as_ref().err().copied(),
+            window: window.map_or_else(|_| Interval::nothing(&name), |w| w.together(&name)),
+            whole: Some(whole),
+            cgroups,
+            participants,
+            outcome,
+            with_elapsed: self.workload.fixed() == Fixed::Work
+                && !self.workload.ends_by_the_clock(),
+            disturbed: pause.map(|pause| (Exclusion::Paused, pause)),
+            load,
+            iops_before,
+            uevents: told.lines(),
+            cached_bytes,
+        };
+        let mut round = finished.round(turn, &self.arms[turn.planned.arm]);
+        round.metrics.extend(controls);
+        round.metrics.extend(arrivals);
+        if stopped.is_some() {
+            round.problem = stopped;
+        }
+        Ok(Done { round, rival })
+    }
+
+    /// Switches to the arm of the round, once the device is idle.
+    fn switch(&mut self, planned: &PlannedRound) -> Result<Vec<Applied>> {
+        let disks = &self.disks.members;
+        self.wait_for_load()?;
+        self.wash_out(planned)?;
+        // Before the switch: no arm writes back what another has left.
+        if let Some(cold) = self.cold {
+            self.machine.write_back(cold)?;
+        }
+        let applied = self.machine.apply(&self.arms[planned.arm])?;
+        if self.live.is_some() {
+            refuse_a_long_stop(&applied, disks)?;
+        } else {
+            wait_until_idle(self.machine, disks)?;
+        }
+        let phase = self.machine.now() + Duration::from_nanos(planned.phase_ns);
+        idle_until(self.machine, phase)?;
+        Ok(applied)
+    }
+
+    fn participants_of(&mut self, whole: &Interval) -> Vec<Participant> {
+        let found = self.machine.participants().into_iter();
+        let keys: Vec<&OwnerKey> = whole.owners.iter().map(|owner| &owner.key).collect();
+        found.map(|participant| participant.among(&keys)).collect()
+    }
+
+    /// Runs the workload under the reference and discards it, so that every round follows the same state.
+    fn wash_out(&mut self, planned: &PlannedRound) -> Result<()> {
+        let Some((reference, time)) = self.washout else {
+            return Ok(());
+        };
+        let arm = &self.arms[reference];
+        self.machine.apply(arm)?;
+        wait_until_idle(self.machine, &self.disks.members)?;
+        let output = self.machine.prepare()?;
+        let task = Task {
+            planned,
+            arm,
+            ramp: Duration::ZERO,
+            time,
+        };
+        let mut running = self.machine.start(self.workload, &task, &output)?;
+        // If the workload fails, the round itself fails too.
+        while running.poll()?.is_none() {
+            self.machine.ensure_uninterrupted()?;
+            self.machine.sleep(POLL);
+        }
+        Ok(())
     }
 
     fn members(&self, applied: Vec<Applied>) -> Vec<Member> {
@@ -191,151 +226,111 @@ impl Bench<'_> {
             .collect()
     }
 
-    fn measure(&mut self, planned: &PlannedRound, arm: &Arm) -> Result<Measured> {
-        let files = TemporaryFiles::create(self.journal, "round")?;
-        self.uevents.take();
-        let before = self.probe.snapshot()?;
-        let mut vigil = Vigil::begin();
-        let mut running = self.workload.start(&workload::Round {
-            device_nodes: &self.disks.nodes(),
-            arm_label: &arm.label,
-            index: planned.index,
-            block: planned.block,
-            seed: planned.workload_seed,
-            ramp: self.ramp,
-            time: self.time,
-            directory: files.path(),
-            scratch_file: self.scratch_file,
-            journal: self.journal,
-            launcher: self.launcher,
-        })?;
-        vigil.attend();
+    fn measure(&mut self, task: &Task<'_>) -> Result<MeasuredRound> {
+        let output = self.machine.prepare()?;
+        self.machine.take_uevents();
+        let before = self.machine.snapshot()?;
+        let mut vigil = Vigil::begin(self.machine);
+        let mut running = self.machine.start(self.workload, task, &output)?;
+        vigil.attend(self.machine);
         let cgroups = running.cgroups();
+        let mut stopped = None;
+        // A command beside others begins later than they.
+        let begun = (self.workload.fixed() == Fixed::Work && !self.workload.lead().is_zero())
+            .then(|| self.machine.snapshot())
+            .transpose()?;
         let timed = match self.workload.fixed() {
             Fixed::Work => None,
-            Fixed::Time => Some(self.timed_window(&before, &cgroups, &mut *running, &mut vigil)?),
+            Fixed::Time => Some(self.timed_window(
+                &before,
+                &cgroups,
+                &mut *running,
+                &mut vigil,
+                &mut stopped,
+            )?),
         };
-        let outcome = wait_for_end(&mut *running, &mut vigil)?;
-        let pause = vigil.problem();
-        let whole = Interval::between(&before, &self.probe.snapshot()?)?;
-        let mut told = self.uevents.take();
+        if stopped.is_some() {
+            running.stop();
+        }
+        let outcome = wait_for_end(self.machine, &mut *running, &mut vigil)?;
+        let pause = vigil.problem(self.machine);
+        let last = self.machine.snapshot()?;
+        let whole = Interval::between(&before, &last)?;
+        let own = match begun {
+            Some(begun) => Interval::between(&begun, &last)?,
+            None => whole.clone(),
+        };
+        let mut told = self.machine.take_uevents();
         let is_ours = |event: &Uevent| self.disks.stack.iter().any(|disk| event.is_of(&disk.name));
         told.events.retain(is_ours);
-        Ok(Measured {
-            window: timed.unwrap_or_else(|| Some(whole.clone())),
+        Ok(MeasuredRound {
+            window: timed.unwrap_or(Ok(own)),
             whole,
             outcome,
             cgroups,
             pause,
+            stopped,
             told,
         })
     }
 
-    /// From the end of the ramp, as long as the round's time less [`GUARD`]. The clock starts with the first I/O that every
-    /// control group of the workload has completed, as fio's own does. None if the workload ended early.
+    /// The window: from the end of the ramp, for the round's time less [`GUARD`]. The clock starts when every control
+    /// group of the workload has completed its first I/O, like fio's own.
     fn timed_window(
         &mut self,
         before: &Snapshot,
         cgroups: &[CgroupRef],
         running: &mut dyn Running,
         vigil: &mut Vigil,
-    ) -> Result<Option<Interval>> {
-        let lead = Instant::now() + self.workload.lead();
-        let deadline = lead + PATIENCE;
-        loop {
-            let so_far = Interval::between(before, &self.probe.snapshot()?)?;
-            if Instant::now() >= lead && has_begun(&so_far, cgroups) {
+        stopped: &mut Option<String>,
+    ) -> Result<Result<Interval, Gap>> {
+        let machine = &mut *self.machine;
+        let lead = machine.now() + self.workload.lead();
+        let deadline = lead + FIRST_IO_TIMEOUT;
+        // A live load is already running, or absent.
+        while self.live.is_none() {
+            let so_far = Interval::between(before, &machine.snapshot()?)?;
+            if machine.now() >= lead && has_begun(&so_far, cgroups) {
                 break;
             }
-            if running.poll()?.is_some() || Instant::now() > deadline {
-                return Ok(None);
+            if running.poll()?.is_some() {
+                return Ok(Err(Gap::Ended));
             }
-            interrupt::check()?;
-            vigil.sleep(POLL);
+            if machine.now() > deadline {
+                return Ok(Err(Gap::Starved));
+            }
+            machine.ensure_uninterrupted()?;
+            vigil.sleep(machine, POLL);
         }
-        let start = Instant::now() + self.ramp;
-        if !sleep_beside(running, start, vigil)? {
-            return Ok(None);
+        let reference = &self.arms[self.live.as_ref().map_or(0, |live| live.reference)];
+        let mut watch = Watch {
+            guard: self.live.as_mut().and_then(|live| live.stop_if.as_mut()),
+            reference,
+            stopped,
+        };
+        if let Some(guard) = &mut watch.guard {
+            guard.begin();
         }
-        let earlier = self.probe.snapshot()?;
+        let start = machine.now() + self.ramp;
+        if let Some(gap) = sleep_beside(machine, running, start, vigil, &mut watch)? {
+            return Ok(Err(gap));
+        }
+        let earlier = machine.snapshot()?;
         let end = start + self.time.saturating_sub(GUARD);
-        if !sleep_beside(running, end, vigil)? {
-            return Ok(None);
+        if let Some(gap) = sleep_beside(machine, running, end, vigil, &mut watch)? {
+            return Ok(Err(gap));
         }
-        vigil.window_ends(end);
-        Ok(Some(Interval::between(&earlier, &self.probe.snapshot()?)?))
+        vigil.window_ends(machine, end);
+        let window = Interval::between(&earlier, &machine.snapshot()?)?;
+        // A live load whose requests wait while none completes has no values because of the arm.
+        Ok(if self.live.is_some() && is_stuck(&window) {
+            Err(Gap::Starved)
+        } else {
+            Ok(window)
+        })
     }
 }
 
-/// Another program that has switched a disk since the arm was applied, also where it has switched back.
-fn rival(disks: &[Device], applied: &[Applied], now: &[State], whole: &Interval) -> Option<String> {
-    let mut all = disks.iter().zip(applied).zip(now);
-    let differs = all.find_map(|((disk, applied), now)| {
-        let (was, is) = (&applied.effective.active, &now.active);
-        (was != is).then(|| format!("another program switched {} from {was} to {is}", disk.name))
-    });
-    let switched_back = || {
-        let mut devices = whole.devices.iter();
-        // Ours is seen by the first I/O after it.
-        let device = devices.find(|device| device.edges.switches > 1)?;
-        Some(format!("another program switched {} and back", device.name))
-    };
-    differs.or_else(switched_back)
-}
-
-/// False if the workload ended before the deadline; a fio that ends just before its time is not early.
-fn sleep_beside(running: &mut dyn Running, deadline: Instant, vigil: &mut Vigil) -> Result<bool> {
-    const TOLERANCE: Duration = Duration::from_millis(250);
-    while Instant::now() < deadline {
-        interrupt::check()?;
-        if running.poll()?.is_some() {
-            return Ok(deadline.saturating_duration_since(Instant::now()) < TOLERANCE);
-        }
-        vigil.sleep(POLL.min(deadline.saturating_duration_since(Instant::now())));
-    }
-    Ok(true)
-}
-
-fn has_begun(so_far: &Interval, cgroups: &[CgroupRef]) -> bool {
-    let seen = |cgroup: &CgroupRef| {
-        so_far
-            .owners
-            .iter()
-            .any(|owner| owner.ios() > 0 && (!cgroup.on_bios || owner.key.cgroup_id == cgroup.id))
-    };
-    if cgroups.is_empty() {
-        so_far.owners.iter().any(|owner| owner.ios() > 0)
-    } else {
-        cgroups.iter().all(seen)
-    }
-}
-
-fn wait_for_end(running: &mut dyn Running, vigil: &mut Vigil) -> Result<Outcome> {
-    loop {
-        if let Some(outcome) = running.poll()? {
-            return Ok(outcome);
-        }
-        interrupt::check()?;
-        vigil.sleep(POLL);
-    }
-}
-
-/// Nothing of the round before may reach into this one.
-fn wait_until_idle(device: &Device) -> Result<()> {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let inflight = device.attribute("inflight")?;
-        if inflight.split_whitespace().all(|count| count == "0") {
-            return Ok(());
-        }
-        anyhow::ensure!(
-            Instant::now() < deadline,
-            "{} has requests in flight ({}) {} s after the scheduler was switched; something else is using it",
-            device.name,
-            inflight.trim(),
-            PATIENCE.as_secs()
-        );
-        interrupt::check()?;
-        std::thread::sleep(POLL);
-    }
-}
+#[cfg(test)]
+#[path = "round_tests.rs"]
+mod tests;

@@ -1,167 +1,171 @@
-//! Carries out a plan and leaves the device as it was, whatever happens on the way.
+//! Carries out a plan and restores the device's settings in every case.
+
+pub mod gone; // a disk that disappears during a run
+mod live; // preparation and checks of a live run
+mod turns; // one round after the other
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 
+use super::conclude;
+use super::live::LiveDesign;
+use super::machine::{Machine, Means, RealMachine};
 use super::metric::Metric;
+use super::noise;
 use super::plan::Plan;
-use super::round::{Bench, Done};
-use super::stopping::Stopping;
-use super::turn::{self, Next, Turn};
-use super::{analysis, noise};
-use crate::arm::Arm;
-use crate::device::Disks;
-use crate::device::uevents::Uevents;
-use crate::environment::Environment;
+use super::round::RoundSetup;
+use super::statistics::stopping::Stopping;
+use super::turn::{self, Turn};
+use crate::ab::result::{Design, ResultFile, Resumed, Round, Status, Subject, WorkloadInfo};
 use crate::failure::{Failure, Kind, kind_of};
-use crate::guardian::Guardian;
-use crate::interrupt;
-use crate::journal::{self, Journal, Undo};
-use crate::output::{remove_unfinished, write_new, write_whole};
-use crate::preflight::{self, Hold};
-use crate::probe::{self, Detail, Probe};
-use crate::report::result::{
-    Design, DeviceInfo, Exclusion, ProbeInfo, ResultFile, Resumed, Round, SCHEMA, SCHEMA_VERSION,
-    Status, WorkloadInfo,
-};
-use crate::scheduler::{SavedQueue, State};
-use crate::scratch::Truth;
-use crate::scratch_file::{Place, ScratchFile};
+use crate::files::output::{remove_unfinished, write_new, write_whole};
+use crate::machine::device::Disks;
+use crate::machine::page_cache::{self, Cold};
+use crate::measure::probe::Detail;
+use crate::scheduler::State;
+use crate::scheduler::arm::Arm;
+use crate::scratch::file::ScratchPlace;
 use crate::workload::Workload;
+use crate::workload::participants::Named;
 
-/// What is to be compared, on what, and for how long.
+pub use turns::BlockEnd;
+
+/// What is compared, on which disks, and for how long.
+#[allow(clippy::struct_excessive_bools)] // they are what the user chose
 pub struct Experiment<'a> {
     pub disks: Disks,
-    pub scratch: Option<Truth>,
     pub arms: Vec<Arm>,
     pub reference: usize,
     pub workload: &'a mut dyn Workload,
-    /// Where a scratch file is made for the workload, to be used instead of the device.
-    pub scratch_file: Option<Place>,
-    /// The raw disk that the workload may overwrite.
-    pub hold: Option<Hold>,
-    pub guardian: &'a Guardian,
-    pub fio_version: Option<String>,
+    /// Processes that already run and belong to the workload.
+    pub participants: Vec<Named>,
+    /// Where to create a scratch file for the workload, which then replaces the device.
+    pub scratch_file: Option<ScratchPlace>,
     pub stopping: Stopping,
     pub seed: u64,
     pub ramp: Duration,
+    /// How long the reference runs before each round; discarded.
+    pub washout: Duration,
+    /// Name of the disk used as a negative control.
+    pub control_disk: Option<String>,
+    /// What is dropped from the page cache before each round.
+    pub cold: Option<Cold>,
     pub time: Duration,
+    /// Settings of a run on the existing load.
+    pub live: Option<LiveDesign>,
+    /// Whether to measure the dispatch order, and each process's share of the device time.
+    pub order: bool,
+    pub fairness: bool,
     pub primary: Vec<Metric>,
-    pub journal: &'a Journal,
-    pub launcher: &'a Path,
     /// Saved here after every round, if given.
     pub output: Option<PathBuf>,
-    /// A file that is there is replaced by the first save.
+    /// The first save replaces an existing file.
     pub replaces_output: bool,
     pub notes: Vec<String>,
-    /// All arms are the same, to see what noise does.
+    /// All arms are equal, to measure the noise.
     pub is_placebo: bool,
-    /// An interrupted run to go on with; it has the plan and the rounds so far.
+    /// An interrupted run to continue, with its plan and rounds.
     pub earlier: Option<ResultFile>,
 }
 
-impl ProbeInfo {
-    pub fn of(probe: &Probe) -> ProbeInfo {
-        ProbeInfo {
-            measures_q2g: probe.measures_q2g(),
-            memory_bytes: probe.memory_bytes(),
-            notes: probe.notes(),
-        }
-    }
-}
-
-/// Told of the progress; prints, or not.
+/// Receives the progress.
 pub trait Observer {
-    /// Before the first round, if there is to be a scratch file; first with nothing done.
-    fn scratch_file_grows(&mut self, place: &Place, done_bytes: u64);
+    /// Called before the first round while a scratch file is written; first with `done_bytes` 0.
+    fn scratch_file_grows(&mut self, place: &ScratchPlace, done_bytes: u64);
     fn begin(&mut self, result: &ResultFile);
     fn round_begins(&mut self, turn: &Turn, arm: &Arm);
-    fn round_ends(&mut self, round: &Round);
+    /// A live run waits; the reference is in force.
+    fn waits(&mut self, why: &str);
+    /// `result` already contains the round.
+    fn round_ends(&mut self, result: &ResultFile, round: &Round);
 }
 
-/// Family-wise error rate of the primary metrics.
-const ALPHA: f64 = 0.05;
-
 impl Experiment<'_> {
-    /// The plan, without touching anything.
-    pub fn plan(&self) -> Plan {
-        Plan::in_segments(self.seed, self.arms.len(), self.stopping.segments())
+    /// All blocks that the run may have; nothing is touched. Decided arms skip the later ones.
+    pub fn longest_plan(&self) -> Plan {
+        Plan::new(
+            self.seed,
+            self.arms.len(),
+            self.stopping.most_blocks().unwrap_or(0),
+        )
     }
 
-    /// The result is complete, or says why it is not. An error is one of before the first round, or of putting
-    /// back the settings.
-    pub fn run(mut self, observer: &mut dyn Observer) -> Result<ResultFile> {
-        let disks = &self.disks.members;
-        // In the order of their numbers, so that of two runs on the same disks one has them all.
-        let _locks = disks
-            .iter()
-            .map(preflight::lock)
-            .collect::<Result<Vec<_>>>()?;
-        let scratch_file = self.make_scratch_file(observer)?;
-        let deepest = self
-            .arms
-            .iter()
-            .filter_map(|arm| arm.setting("nr_requests")?.parse().ok())
-            .max();
-        let detail = Detail {
-            asked: self.workload.is_asynchronous() && probe::can_tell_since_when(),
-            ..Detail::default()
-        };
-        let mut probe = Probe::attach(disks, deepest.unwrap_or(0), detail)?;
-        let baselines = disks
-            .iter()
-            .map(|disk| SavedQueue::take(disk, &self.arms))
-            .collect::<Result<Vec<_>>>()?;
+    /// The plan up to the first look.
+    fn plan(&self) -> Plan {
+        Plan::new(
+            self.seed,
+            self.arms.len(),
+            self.stopping.next_segment(0).unwrap_or(0),
+        )
+    }
+
+    /// Runs on this machine. The result is complete, or says why it is not. Err: a failure before the first round or
+    /// while restoring the settings.
+    pub fn run(self, means: Means<'_>, observer: &mut dyn Observer) -> Result<ResultFile> {
+        self.cold.map_or(Ok(()), page_cache::ensure_can_drop)?;
+        let mut machine = RealMachine::take(
+            &self.disks,
+            &self.arms,
+            self.workload,
+            self.scratch_file.as_ref(),
+            Detail {
+                order: self.order,
+                fairness: self.fairness,
+                ..Detail::default()
+            },
+            means,
+            &mut |place, done_bytes| observer.scratch_file_grows(place, done_bytes),
+        )?;
+        self.run_on(&mut machine, observer)
+    }
+
+    fn run_on(
+        mut self,
+        machine: &mut dyn Machine,
+        observer: &mut dyn Observer,
+    ) -> Result<ResultFile> {
         let mut result = match self.earlier.take() {
-            Some(earlier) => self.go_on_with(earlier, &probe),
-            None => self.empty_result(&probe),
+            Some(earlier) => go_on_with(earlier, machine),
+            None => self.empty_result(machine),
         };
         if let Some(path) = &self.output {
             remove_unfinished(path)?;
         }
-        result.notes.extend(self.guardian.take_notes());
+        result.notes.extend(machine.take_notes());
         self.save_first(&result)?;
         observer.begin(&result);
 
-        let settings = baselines
-            .iter()
-            .map(|baseline| self.journal.record(Undo::Queue(baseline.clone())))
-            .collect::<Result<Vec<_>>>()?;
-        let (begin, done_before) = (Instant::now(), result.rounds.len());
+        self.watch_load(machine, &mut result)?;
+        machine.record_settings()?;
+        let (begin, done_before) = (machine.now(), result.rounds.len());
         let outcome = self
-            .rounds(
-                &mut probe,
-                &baselines,
-                scratch_file.as_ref(),
-                &mut result,
-                observer,
-            )
-            .map_err(|error| self.or_gone(error, result.rounds.len()));
-        let took = begin.elapsed();
-        let put_back = journal::undo_all(settings);
+            .rounds(machine, &mut result, observer)
+            .map_err(|error| gone::explain(error, &self.disks, machine, result.rounds.len() + 1));
+        let took = machine.now().saturating_sub(begin);
+        let put_back = machine.put_back();
 
-        result.finished = Some(now());
+        result.finished = Some(now(machine));
         result.status = match &outcome {
             Ok(()) => Status::Complete,
             Err(error) if matches!(kind_of(error), Kind::Interrupted(_)) => Status::Interrupted,
             Err(_) => Status::Failed,
         };
         result.error = outcome.as_ref().err().map(|error| format!("{error:#}"));
-        analysis::conclude(&mut result);
+        conclude::conclude(&mut result);
         result.noise = (result.design.is_placebo)
             .then(|| noise::noise(&result, block_s(&result, done_before, took)))
             .flatten();
         let saved = save(self.output.as_deref(), &result);
-        put_back.context("not all is as it was; `iosched restore` tries again")?;
+        put_back.context("some settings were not restored; `iosched restore` tries again")?;
         outcome?;
         saved?;
         Ok(result)
     }
 
-    /// What came to the name since it was looked at is not overwritten.
+    /// Does not overwrite a file that was created since the path was checked.
     fn save_first(&self, result: &ResultFile) -> Result<()> {
         match &self.output {
             Some(path) if !self.replaces_output => write_new(path, &to_json(result)?),
@@ -169,151 +173,114 @@ impl Experiment<'_> {
         }
     }
 
-    fn make_scratch_file(&self, observer: &mut dyn Observer) -> Result<Option<ScratchFile>> {
-        let make = |place: &Place| {
-            let mut progress = |done_bytes| observer.scratch_file_grows(place, done_bytes);
-            ScratchFile::make(place, &self.disks, self.journal, &mut progress)
-        };
-        self.scratch_file.as_ref().map(make).transpose()
-    }
-
-    /// Whatever failed on a disk that is no longer there failed because of that.
-    fn or_gone(&self, error: anyhow::Error, finished: usize) -> anyhow::Error {
-        let gone: Vec<&str> = self.disks.gone().iter().map(|d| d.name.as_str()).collect();
-        if gone.is_empty() || matches!(kind_of(&error), Kind::Interrupted(_)) {
-            return error;
-        }
-        let is_all = gone.len() == self.disks.members.len();
-        Failure::runtime(
-            format!(
-                "{} has gone (unplugged, removed, or let go by its driver) in round {}: {error:#}",
-                gone.join(", "),
-                finished + 1
-            ),
-            if is_all {
-                "its scheduler and settings went with it: nothing is left to be put back, and every finished round is kept"
-            } else {
-                "its scheduler and settings went with it, the other disks have theirs again, and every finished round is kept"
-            },
-        )
-    }
-
     fn rounds(
         &mut self,
-        probe: &mut Probe,
-        baselines: &[SavedQueue],
-        scratch_file: Option<&ScratchFile>,
+        machine: &mut dyn Machine,
         result: &mut ResultFile,
         observer: &mut dyn Observer,
     ) -> Result<()> {
-        let uevents = Uevents::listen()?;
-        let mut bench = Bench {
+        machine.listen()?;
+        let limits = self.live.clone();
+        let output = self.output.clone();
+        let mut bench = self.bench(machine, result)?;
+        let began = bench.machine.now();
+        loop {
+            if limits
+                .as_ref()
+                .is_some_and(|live| live.is_over(bench.machine.now().saturating_sub(began)))
+            {
+                result
+                    .notes
+                    .push("the run ended after the time of --for".to_owned());
+                return Ok(());
+            }
+            let Some(turn) = turns::next(result) else {
+                return Ok(());
+            };
+            if live::waited(limits.as_ref(), &mut bench, observer)? {
+                continue;
+            }
+            let turned = turns::carry_out(&mut bench, &turn, result, observer)?;
+            save(output.as_deref(), result)?;
+            live::stopped_reference(result)?;
+            turned.ensure_alone()?;
+            turned.ensure_hopeful()?;
+        }
+    }
+
+    fn bench<'b>(
+        &'b mut self,
+        machine: &'b mut dyn Machine,
+        result: &ResultFile,
+    ) -> Result<RoundSetup<'b>> {
+        Ok(RoundSetup {
+            live: self.live_rounds()?,
             disks: &self.disks,
             arms: &self.arms,
-            baselines,
-            probe,
+            machine,
             workload: self.workload,
             ramp: self.ramp,
-            time: self.time,
-            journal: self.journal,
-            launcher: self.launcher,
-            scratch_file,
-            hold: self.hold.as_ref(),
-            uevents: &uevents,
+            washout: (!self.washout.is_zero()).then_some((self.reference, self.washout)),
+            cold: self.cold,
+            time: Duration::from_secs_f64(result.design.round_time_s),
             first: first_states(result),
+        })
+    }
+
+    /// The result before the first round.
+    pub fn empty_result(&self, machine: &dyn Machine) -> ResultFile {
+        let workload = WorkloadInfo {
+            name: self.workload.name().to_owned(),
+            fixed: self.workload.fixed(),
+            description: self.workload.description(),
+            scratch_file: self.scratch_file.clone(),
+            participants: self.participants.clone(),
         };
-        loop {
-            let turn = match turn::next(result) {
-                Next::Round(turn) => turn,
-                Next::Draw(blocks) => {
-                    result.plan.extend(blocks);
-                    continue;
-                }
-                Next::End => return Ok(()),
-            };
-            interrupt::check()?;
-            observer.round_begins(&turn, &self.arms[turn.planned.arm]);
-            let Done { round, rival } = bench.carry_out(&turn)?;
-            observer.round_ends(&round);
-            result.notes.extend(self.guardian.take_notes());
-            let failed_at_once = round.index == 0 && round.exclusion == Some(Exclusion::Workload);
-            let problem = round.problem.clone();
-            result.rounds.push(round);
-            result.excluded = analysis::excluded_blocks(result);
-            save(self.output.as_deref(), result)?;
-            if let Some(rival) = rival {
-                return Err(Failure::invalid(
-                    format!(
-                        "{rival}: the run has ended, for two that switch a disk at the same moment can crash the kernel"
-                    ),
-                    "stop that program (`iosched doctor` names those that are likely), then go on with --resume",
-                ));
-            }
-            if let (true, Some(problem)) = (failed_at_once, problem) {
-                return Err(Failure::runtime(
-                    format!("the workload failed in the first round: {problem}"),
-                    "run it by hand on this device, mend it, and try again",
-                ));
-            }
-        }
-    }
-
-    /// Everything that was decided and measured stays; only what this process is in is new.
-    fn go_on_with(&self, earlier: ResultFile, probe: &Probe) -> ResultFile {
-        let mut resumed = earlier.resumed;
-        resumed.push(Resumed {
-            at: now(),
-            after_rounds: earlier.rounds.len(),
-        });
+        let design = Design {
+            arms: self.arms.clone(),
+            reference: self.reference,
+            stopping: self.stopping,
+            ramp_s: self.ramp.as_secs_f64(),
+            washout_s: self.washout.as_secs_f64(),
+            control_disk: self.control_disk.clone(),
+            cold: self.cold,
+            round_time_s: self.time.as_secs_f64(),
+            primary: self.primary.clone(),
+            alpha: Design::ALPHA,
+            is_placebo: self.is_placebo,
+            order: self.order,
+            fairness: self.fairness,
+            live: self.live.clone(),
+        };
         ResultFile {
-            status: Status::Running,
-            error: None,
-            finished: None,
-            resumed,
-            device: DeviceInfo::of_all(&self.disks, self.scratch.clone()),
-            probe: ProbeInfo::of(probe),
-            ..earlier
-        }
-    }
-
-    fn empty_result(&self, probe: &Probe) -> ResultFile {
-        ResultFile {
-            schema: SCHEMA.to_owned(),
-            schema_version: SCHEMA_VERSION,
-            status: Status::Running,
-            error: None,
-            started: now(),
-            finished: None,
-            resumed: Vec::new(),
-            environment: Environment::read(self.fio_version.clone()),
-            device: DeviceInfo::of_all(&self.disks, self.scratch.clone()),
-            workload: WorkloadInfo {
-                name: self.workload.name().to_owned(),
-                fixed: self.workload.fixed(),
-                description: self.workload.description(),
-                scratch_file: self.scratch_file.clone(),
-            },
-            design: Design {
-                arms: self.arms.clone(),
-                reference: self.reference,
-                stopping: self.stopping,
-                ramp_s: self.ramp.as_secs_f64(),
-                round_time_s: self.time.as_secs_f64(),
-                primary: self.primary.clone(),
-                alpha: ALPHA,
-                is_placebo: self.is_placebo,
-            },
-            plan: self.plan(),
-            probe: ProbeInfo::of(probe),
-            metrics: Vec::new(),
-            rounds: Vec::new(),
-            excluded: Vec::new(),
-            comparisons: Vec::new(),
-            waiting: Vec::new(),
-            diagnostics: Vec::new(),
-            noise: None,
             notes: self.notes.clone(),
+            ..ResultFile::new(
+                now(machine),
+                machine.subject(),
+                workload,
+                design,
+                self.plan(),
+            )
         }
+    }
+}
+
+/// Keeps all decisions and measurements; replaces only what describes this process.
+pub fn go_on_with(earlier: ResultFile, machine: &dyn Machine) -> ResultFile {
+    let Subject { device, probe, .. } = machine.subject();
+    let mut resumed = earlier.resumed;
+    resumed.push(Resumed {
+        at: now(machine),
+        after_rounds: earlier.rounds.len(),
+    });
+    ResultFile {
+        status: Status::Running,
+        error: None,
+        finished: None,
+        resumed,
+        device,
+        probe,
+        ..earlier
     }
 }
 
@@ -322,7 +289,7 @@ fn block_s(result: &ResultFile, done_before: usize, took: Duration) -> f64 {
     took.as_secs_f64() * result.plan.arms as f64 / rounds.max(1) as f64
 }
 
-/// By arm, what was in force on each disk in its first round, if it had one before the run was interrupted.
+/// The settings of each disk in the first round of each arm, if it had one before the interruption.
 fn first_states(result: &ResultFile) -> BTreeMap<usize, Vec<State>> {
     let mut first = BTreeMap::new();
     for round in &result.rounds {
@@ -334,18 +301,14 @@ fn first_states(result: &ResultFile) -> BTreeMap<usize, Vec<State>> {
     first
 }
 
-/// Whether the run as a whole may be trusted.
+/// Whether the run as a whole is valid.
 pub fn ensure_valid(result: &ResultFile) -> Result<()> {
-    let (excluded, blocks) = (result.excluded.len(), result.blocks_begun());
-    match result.excluded.first() {
-        Some(first) if !turn::is_tolerable(excluded, blocks) => Err(Failure::invalid(
-            format!(
-                "the run is invalid: {excluded} of {blocks} blocks had a round that does not count; the first because {}",
-                first.problem
-            ),
+    match turn::why_invalid(result) {
+        Some(why) => Err(Failure::invalid(
+            why,
             "every round and its problem is in the result file",
         )),
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 
@@ -356,13 +319,17 @@ fn save(output: Option<&Path>, result: &ResultFile) -> Result<()> {
     }
 }
 
-/// The result file's bytes.
+/// The bytes of the result file.
 pub fn to_json(result: &ResultFile) -> Result<Vec<u8>> {
     let mut bytes = serde_json::to_vec(result).context("writing the result as JSON")?;
     bytes.push(b'\n');
     Ok(bytes)
 }
 
-fn now() -> String {
-    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+fn now(machine: &dyn Machine) -> String {
+    humantime::format_rfc3339_seconds(machine.time_of_day()).to_string()
 }
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;

@@ -1,15 +1,23 @@
-//! What is to be run next: a pure function of what has been run. So a run that was killed goes on where it ended.
+//! What runs next: a pure function of the rounds so far, so that a killed run continues where it ended.
 
-use super::analysis;
+use super::conclude;
 use super::plan::PlannedRound;
-use crate::report::result::ResultFile;
+use super::statistics::stopping::Stopping;
+use crate::ab::result::ResultFile;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     Round(Turn),
-    /// Everything drawn was run, and nothing has ended the run: so many blocks more are to be drawn.
-    Draw(usize),
+    /// The drawn blocks are complete and the run has not ended: draw more.
+    Draw(Segment),
     End,
+}
+
+/// Blocks to draw, for these arms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    pub blocks: usize,
+    pub arms: Vec<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,16 +26,32 @@ pub struct Turn {
     pub attempt: usize,
 }
 
-/// More than this share of all blocks excluded makes a run invalid; so many more are not worth their time.
+/// Largest share of excluded blocks in a valid run. Above it no more blocks are repeated.
 const TOLERATED_EXCLUSIONS: f64 = 0.2;
 
-/// Whether a run with so many exclusions may be trusted.
+/// Whether a run with this many exclusions is valid.
 pub fn is_tolerable(excluded: usize, blocks: usize) -> bool {
     excluded as f64 <= TOLERATED_EXCLUSIONS * blocks as f64
 }
 
-/// The planned rounds in their order; before each look, whole blocks again that were excluded.
+/// Why the run as a whole is invalid.
+pub fn why_invalid(result: &ResultFile) -> Option<String> {
+    let (excluded, blocks) = (result.excluded.len(), result.blocks_begun());
+    let first = result.excluded.first()?;
+    (!is_tolerable(excluded, blocks)).then(|| {
+        format!(
+            "the run is invalid: {excluded} of {blocks} blocks had a round that does not count; the first because {}",
+            first.problem
+        )
+    })
+}
+
+/// The planned rounds in order; excluded blocks are repeated as a whole before each look.
 pub fn next(result: &ResultFile) -> Next {
+    let stopped = result.stopped_arms();
+    if !stopped.is_empty() && stopped.len() + 1 >= result.plan.arms {
+        return Next::End;
+    }
     let stopping = result.design.stopping;
     let begun = result.blocks_begun();
     let looks = stopping.looks(result.plan.blocks()).into_iter();
@@ -35,16 +59,33 @@ pub fn next(result: &ResultFile) -> Next {
         if let Some(turn) = unfinished(result, look).or_else(|| again(result, look)) {
             return Next::Round(turn);
         }
-        if begun == look && analysis::is_decided(result) {
+        if begun == look && conclude::is_decided(result) {
             return Next::End;
         }
     }
-    stopping.next_segment().map_or(Next::End, Next::Draw)
+    let segment = stopping.next_segment(result.plan.blocks());
+    segment.map_or(Next::End, |blocks| {
+        // Arms leave only at looks; the other modes run all arms to the end.
+        let arms = match stopping {
+            Stopping::Looks => conclude::arms_that_go_on(result),
+            Stopping::Fixed { .. } | Stopping::Open => (0..result.plan.arms).collect(),
+        };
+        let arms: Vec<usize> = arms
+            .into_iter()
+            .filter(|arm| !stopped.contains(arm))
+            .collect();
+        Next::Draw(Segment { blocks, arms })
+    })
 }
 
-/// The first round that is missing of a block, or of a repetition of one that was begun.
+/// The first missing round of a block, or of a repetition that has begun.
 fn unfinished(result: &ResultFile, look: usize) -> Option<Turn> {
-    let planned = result.plan.rounds.iter().filter(|p| p.block < look);
+    let stopped = result.stopped_arms();
+    let planned = result
+        .plan
+        .rounds
+        .iter()
+        .filter(|p| p.block < look && !stopped.contains(&p.arm));
     let first = planned.clone().find(|p| !was_run(result, p, 0));
     let attempts = (0..look).map(|block| attempts(result, block));
     let begun = attempts.enumerate().find_map(|(block, attempts)| {
@@ -61,9 +102,9 @@ fn unfinished(result: &ResultFile, look: usize) -> Option<Turn> {
     Some(turn(result, planned, attempt))
 }
 
-/// An excluded block from its beginning: in the order that was drawn for it, so that the balance holds.
+/// Repeats an excluded block from its beginning, in its drawn order.
 fn again(result: &ResultFile, look: usize) -> Option<Turn> {
-    let excluded = analysis::excluded_blocks(result);
+    let excluded = conclude::excluded_blocks(result);
     if !is_tolerable(excluded.len(), look) {
         return None;
     }
@@ -73,7 +114,12 @@ fn again(result: &ResultFile, look: usize) -> Option<Turn> {
             .iter()
             .any(|e| e.block == block && Some(e.attempt) == latest)
     })?;
-    let first = result.plan.rounds.iter().find(|p| p.block == block)?;
+    let stopped = result.stopped_arms();
+    let first = result
+        .plan
+        .rounds
+        .iter()
+        .find(|p| p.block == block && !stopped.contains(&p.arm))?;
     Some(turn(result, *first, attempts(result, block)))
 }
 

@@ -1,7 +1,7 @@
 use super::*;
-use crate::ab::stopping::Stopping;
+use crate::ab::result::Exclusion;
+use crate::ab::statistics::stopping::Stopping;
 use crate::report::fixture::{carry_out, empty, round, values};
-use crate::report::result::Exclusion;
 
 const FIXED: Stopping = Stopping::Fixed { blocks: 6 };
 
@@ -53,7 +53,7 @@ fn an_excluded_block_is_run_again_whole_at_the_end_in_its_own_order() {
     });
     assert_eq!(result.rounds.len(), 14);
     let order = order(&result);
-    // Its second round was run all the same: others follow in the order that was drawn.
+    // Its second round still runs: other blocks follow in their drawn order.
     let first: Vec<&str> = order[4..6].iter().map(|round| round.2).collect();
     let again: Vec<&str> = order[12..].iter().map(|round| round.2).collect();
     assert_eq!(first, again);
@@ -106,8 +106,8 @@ fn a_look_ends_the_run_when_all_is_decided() {
         carry_out(&mut result, |turn| Ok(throughput(turn, of_each)));
         result
     };
-    assert_eq!(looks(&[1.0, 2.0]).rounds.len(), 16);
-    assert_eq!(looks(&[1.0, 1.0]).rounds.len(), 16, "equivalent is decided");
+    assert_eq!(looks(&[1.0, 2.0]).rounds.len(), 12);
+    assert_eq!(looks(&[1.0, 1.0]).rounds.len(), 12, "equivalent is decided");
     let mut noisy = empty(&["none", "bfq"], Stopping::Looks, &["throughput"]);
     carry_out(&mut noisy, |turn| {
         let factor = if turn.planned.block % 2 == 0 {
@@ -119,10 +119,10 @@ fn a_look_ends_the_run_when_all_is_decided() {
     });
     assert_eq!(noisy.rounds.len(), 40, "the last look ends it anyway");
     let alpha = noisy.comparisons[0].comparison.question.alpha;
-    assert!((alpha - 0.01914).abs() < 1e-9);
+    assert!((alpha - Stopping::Looks.level(0.05)).abs() < 1e-9);
 }
 
-/// A percentile that no round has the I/Os for will not come with more of them.
+/// More rounds do not help a percentile for which each round has too few I/Os.
 #[test]
 fn what_cannot_be_decided_prolongs_nothing() {
     let mut result = empty(
@@ -135,7 +135,7 @@ fn what_cannot_be_decided_prolongs_nothing() {
         round.evidence.insufficient_tail = vec!["total_p99".into()];
         result.rounds.push(round);
     }
-    assert_eq!(result.rounds.len(), 16);
+    assert_eq!(result.rounds.len(), 12);
 }
 
 #[test]
@@ -147,8 +147,8 @@ fn a_block_excluded_before_a_look_is_run_again_before_it() {
         }
         Ok(throughput(turn, &[1.0, 2.0]))
     });
-    assert_eq!(result.rounds.len(), 18);
-    assert_eq!(result.comparisons[0].comparison.blocks, 8);
+    assert_eq!(result.rounds.len(), 14);
+    assert_eq!(result.comparisons[0].comparison.blocks, 6);
 }
 
 #[test]
@@ -162,19 +162,16 @@ fn an_open_run_draws_more_until_it_knows() {
     assert!(result.blocks_begun() > 11);
     assert_eq!(result.plan, {
         let mut plan = crate::ab::plan::Plan::new(7, 2, 8);
-        (1..result.plan.blocks() / 8).for_each(|_| plan.extend(8));
+        (1..result.plan.blocks() / 8).for_each(|_| plan.extend(8, &[0, 1]));
         plan
     });
     let mut clear = empty(&["none", "bfq"], Stopping::Open, &["throughput"]);
     carry_out(&mut clear, |turn| Ok(throughput(turn, &[1.0, 2.0])));
-    assert_eq!(
-        clear.blocks_begun(),
-        5,
-        "the first at which the interval exists"
-    );
+    // At 5 blocks the interval exists, but the order of these blocks does not yet separate the arm from its carry-over.
+    assert_eq!(clear.blocks_begun(), 6);
 }
 
-/// Whatever was done before it ended, the rest is the same.
+/// The rest of the plan does not depend on where the run was interrupted.
 #[test]
 fn a_run_goes_on_where_it_ended() {
     let play = |turn: &Turn| {
@@ -195,6 +192,19 @@ fn a_run_goes_on_where_it_ended() {
     for done in 0..=whole.rounds.len() {
         let mut resumed = start.clone();
         resumed.rounds = whole.rounds[..done].to_vec();
+        // As saved: drawn up to the look after its last block.
+        let begun = resumed.blocks_begun();
+        let drawn = Stopping::Looks
+            .looks(20)
+            .into_iter()
+            .find(|look| *look >= begun);
+        let is_drawn = |block: usize| drawn.is_some_and(|drawn| block < drawn);
+        let planned = whole
+            .plan
+            .rounds
+            .iter()
+            .filter(|round| is_drawn(round.block));
+        resumed.plan.rounds = planned.copied().collect();
         carry_out(&mut resumed, play);
         assert_eq!(resumed.rounds, whole.rounds, "after {done} rounds");
     }

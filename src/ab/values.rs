@@ -1,14 +1,15 @@
-//! The numbers of one round, by metric. What was not measured is absent. Pure.
+//! The values of one round, by metric. A metric that was not measured is absent. Pure.
 
 use std::collections::BTreeMap;
 
 use super::metric::{ASKED, LONGEST_WAIT, PROGRAM, QUANTILES, SCOPES, STAGES};
-use super::stats;
-use crate::histogram::Histogram;
-use crate::snapshot::{DeviceNumbers, Interval, Op, OwnerNumbers};
-use crate::workload::{CgroupRef, DirectionResult, JobResult, Latency, Outcome};
+use crate::measure::fairness::jain;
+use crate::measure::histogram::{Histogram, OWNER};
+use crate::measure::snapshot::{DeviceNumbers, Interval, Op, OwnerNumbers};
+use crate::workload::participants::Participant;
+use crate::workload::{CgroupRef, DirectionResult, JobResult, Outcome, ProgramLatency};
 
-/// What a round yields: the values, and which percentiles are missing or shaky.
+/// The values of a round, and which percentiles are missing or fragile.
 #[derive(Debug, Default)]
 pub struct Values {
     pub metrics: BTreeMap<String, f64>,
@@ -18,27 +19,35 @@ pub struct Values {
 
 /// Every metric that the round's numbers support.
 ///
-/// `window` is measured; `whole` is from the start of the workload to its end, as its CPU time is. The throughput of a
-/// control group is the probe's, over the window; of a fio job without a group of its own, fio's.
+///
+/// `window` is the measured interval; `whole` lasts from the start of the workload to its end and matches its CPU time.
+/// The throughput of a control group is the probe's, over the window; that of a fio job without its own group is fio's.
 pub fn values(
     window: &Interval,
     whole: Option<&Interval>,
     cgroups: &[CgroupRef],
+    participants: &[Participant],
     outcome: &Outcome,
-    is_fixed_work: bool,
+    with_elapsed: bool,
 ) -> Values {
     let device = &window.devices[0];
     let window_s = window.duration_s();
     let mut values = Values::default();
-    if is_fixed_work {
+    if with_elapsed {
         values.put("elapsed".into(), outcome.elapsed_ns as f64 / 1e9);
-    } else {
+    }
+    if window_s > 0.0 {
         let (ios, bytes) = Op::DATA
             .iter()
             .map(|op| &device.ops[*op as usize])
             .fold((0, 0), |sum, op| (sum.0 + op.ios, sum.1 + op.bytes));
         values.put("iops".into(), ios as f64 / window_s);
         values.put("throughput".into(), bytes as f64 / window_s);
+        values.put("ios".into(), ios as f64);
+        values.put(
+            "merges".into(),
+            (device.merges.bios() + device.merges.rq) as f64,
+        );
     }
     for (scope, ops) in SCOPES {
         for (name, stage) in STAGES {
@@ -51,14 +60,21 @@ pub fn values(
         }
     }
     values.put_requests(device);
+    values.put_order(device);
     values.put_program(&outcome.jobs);
+    for reported in &outcome.reported {
+        values.put(reported.name.clone(), reported.value);
+    }
+    values
+        .insufficient_tail
+        .extend(outcome.too_few_samples.iter().cloned());
     for job in &outcome.jobs {
         values.put_job(job);
     }
-    let groups: Vec<Group> = cgroups
+    let groups: Vec<GroupNumbers> = cgroups
         .iter()
         .filter(|cgroup| cgroup.on_bios && window_s > 0.0)
-        .map(|cgroup| Group::of(cgroup, window))
+        .map(|cgroup| GroupNumbers::of(cgroup, window))
         .collect();
     for group in &groups {
         values.put(format!("{}.iops", group.label), group.ios as f64 / window_s);
@@ -67,16 +83,35 @@ pub fn values(
             group.bytes as f64 / window_s,
         );
     }
-    values.put_sharing(&groups);
-    if let Some(whole) = whole.filter(|_| groups.len() == cgroups.len()) {
-        let own = cgroups.iter().map(|cgroup| Group::of(cgroup, whole).ios);
+    for participant in participants {
+        values.put_participant(participant, window);
+    }
+    values.put_sharing(&groups, &shares_of(participants, window));
+    // The CPU time of participants is unknown.
+    if let Some(whole) = whole.filter(|_| groups.len() == cgroups.len() && participants.is_empty())
+    {
+        let own = cgroups
+            .iter()
+            .map(|cgroup| GroupNumbers::of(cgroup, whole).ios);
         values.put_cpu(outcome, own.sum());
     }
     values
 }
 
-/// What a control group of the workload did in an interval.
-struct Group<'a> {
+/// Bytes of each participant.
+fn shares_of(participants: &[Participant], window: &Interval) -> Vec<f64> {
+    let bytes = |participant: &Participant| {
+        let own = window
+            .owners
+            .iter()
+            .filter(|owner| participant.owns(&owner.key));
+        own.map(|owner| owner.bytes() as f64).sum()
+    };
+    participants.iter().map(bytes).collect()
+}
+
+/// I/O of one control group of the workload in an interval.
+struct GroupNumbers<'a> {
     label: &'a str,
     ios: u64,
     bytes: u64,
@@ -84,9 +119,9 @@ struct Group<'a> {
     longest_wait_ns: Option<u64>,
 }
 
-impl<'a> Group<'a> {
+impl<'a> GroupNumbers<'a> {
     fn of(cgroup: &'a CgroupRef, interval: &Interval) -> Self {
-        let mut group = Group {
+        let mut group = GroupNumbers {
             label: &cgroup.label,
             ios: 0,
             bytes: 0,
@@ -121,7 +156,7 @@ impl Values {
         if let Some(sd) = histogram.sd_ns() {
             self.put(format!("{name}_sd"), sd);
         }
-        // The standard deviation is mostly its tail.
+        // The standard deviation depends mostly on the tail.
         if histogram.supports_quantile(0.9) {
             let middle = histogram.quantile_ns(0.9).zip(histogram.quantile_ns(0.1));
             if let Some((high, low)) = middle {
@@ -143,6 +178,44 @@ impl Values {
         }
     }
 
+    /// I/O of processes that ran before, from their own histograms.
+    fn put_participant(&mut self, participant: &Participant, window: &Interval) {
+        let window_s = window.duration_s();
+        let own = || {
+            window
+                .owners
+                .iter()
+                .filter(|owner| participant.owns(&owner.key))
+        };
+        if window_s <= 0.0 {
+            return;
+        }
+        let (ios, bytes) = own().fold((0, 0), |sum, owner| {
+            (sum.0 + owner.ios(), sum.1 + owner.bytes())
+        });
+        let label = &participant.label;
+        self.put(format!("{label}.iops"), ios as f64 / window_s);
+        self.put(format!("{label}.throughput"), bytes as f64 / window_s);
+        // If one owner has no histograms, the percentiles of the whole are unknown.
+        if own().any(|owner| owner.ios() > 0 && !owner.has_histograms) {
+            return;
+        }
+        for (scope, directions) in [("", 0..2), ("read_", 0..1), ("write_", 1..2)] {
+            let sum = |of: fn(&OwnerNumbers) -> &[Histogram; 2]| {
+                let mut sum = Histogram::new(OWNER);
+                let parts = own().flat_map(|owner| &of(owner)[directions.clone()]);
+                // The layouts are equal by construction.
+                parts.for_each(|part| _ = sum.merge(part));
+                sum
+            };
+            self.put_histogram(
+                &format!("{label}.{scope}queue_wait"),
+                &sum(|owner| &owner.q2d),
+            );
+            self.put_histogram(&format!("{label}.{scope}device"), &sum(|owner| &owner.d2c));
+        }
+    }
+
     /// How requests were made from bios.
     fn put_requests(&mut self, device: &DeviceNumbers) {
         let merging = device.merging();
@@ -156,13 +229,15 @@ impl Values {
         }
     }
 
-    /// Between the control groups of the workload, or between its processes where there is one group.
-    fn put_sharing(&mut self, groups: &[Group<'_>]) {
+    /// Fairness between the participants, if there are several; else between the control groups of the workload; else
+    /// between the processes of its only group.
+    fn put_sharing(&mut self, groups: &[GroupNumbers<'_>], participants: &[f64]) {
         let shares: Vec<f64> = match groups {
+            _ if participants.len() > 1 => participants.to_vec(),
             [one] => one.bytes_by_process.values().map(|b| *b as f64).collect(),
             many => many.iter().map(|group| group.bytes as f64).collect(),
         };
-        if let Some(index) = stats::jain(&shares) {
+        if let Some(index) = jain(&shares) {
             self.put("jain_bytes".into(), index);
         }
         if let Some(longest) = groups.iter().filter_map(|g| g.longest_wait_ns).max() {
@@ -170,16 +245,40 @@ impl Values {
         }
     }
 
-    /// Of the workload's processes, from their first instruction to their end, by all I/Os that they did meanwhile.
+    /// CPU time of the workload's processes, from start to end, divided by all their I/Os in that time.
     fn put_cpu(&mut self, outcome: &Outcome, ios: u64) {
         let cpu_ns = outcome.user_cpu_ns.zip(outcome.system_cpu_ns);
+        if let Some((user, system)) = cpu_ns {
+            self.put("user_cpu".into(), user as f64);
+            self.put("system_cpu".into(), system as f64);
+        }
         if let Some((user, system)) = cpu_ns.filter(|_| ios > 0) {
             let per_io = (user + system) as f64 / ios as f64;
             self.put("cpu_per_1000_ios".into(), 1000.0 * per_io);
         }
     }
 
-    /// The latency that fio measured itself, over all jobs together.
+    /// The dispatch order, if it was measured.
+    fn put_order(&mut self, device: &DeviceNumbers) {
+        let Some(order) = &device.order else {
+            return;
+        };
+        for (name, value) in [
+            (
+                "seeks",
+                order
+                    .mean_issue_seek_sectors()
+                    .map(|sectors| sectors * 512.0),
+            ),
+            ("reordered", order.reordered_share()),
+        ] {
+            if let Some(value) = value {
+                self.put(name.into(), value);
+            }
+        }
+    }
+
+    /// Latency measured by fio, over all jobs.
     fn put_program(&mut self, jobs: &[JobResult]) {
         let reads = || {
             jobs.iter()
@@ -190,9 +289,9 @@ impl Values {
                 .filter_map(|job| job.write.as_ref()?.lat.as_ref())
         };
         for (scope, pooled) in [
-            ("", Latency::pooled(reads().chain(writes()))),
-            ("read_", Latency::pooled(reads())),
-            ("write_", Latency::pooled(writes())),
+            ("", ProgramLatency::pooled(reads().chain(writes()))),
+            ("read_", ProgramLatency::pooled(reads())),
+            ("write_", ProgramLatency::pooled(writes())),
         ] {
             let Some(pooled) = pooled else {
                 continue;
@@ -203,7 +302,7 @@ impl Values {
         }
     }
 
-    fn put_quantiles(&mut self, name: &str, latency: &Latency) {
+    fn put_quantiles(&mut self, name: &str, latency: &ProgramLatency) {
         for (suffix, p, _) in QUANTILES {
             let metric = format!("{name}_{suffix}");
             if latency.count as f64 * (1.0 - p) < 99.999 {

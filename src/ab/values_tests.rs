@@ -1,6 +1,6 @@
 use super::*;
 use crate::ab::metric::Metric;
-use crate::snapshot::{Merges, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp};
+use crate::measure::snapshot::{Merges, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp};
 
 fn window(device: DeviceNumbers, seconds: u64) -> Interval {
     Interval {
@@ -22,9 +22,16 @@ fn every_value_has_a_name_that_parses() {
             op.q2c.record(ns);
         }
     }
-    let values = values(&window(device, 2), None, &[], &Outcome::default(), false);
+    let values = values(
+        &window(device, 2),
+        None,
+        &[],
+        &[],
+        &Outcome::default(),
+        false,
+    );
     assert!((values.metrics["iops"] - 200_000.0).abs() < 1e-6);
-    assert_eq!(values.metrics.len(), 2 + 3 * 3 * 8 + 2);
+    assert_eq!(values.metrics.len(), 4 + 3 * 3 * 8 + 2);
     for name in values.metrics.keys() {
         assert!(Metric::named(name).is_some(), "{name}");
     }
@@ -34,7 +41,14 @@ fn every_value_has_a_name_that_parses() {
 fn a_percentile_needs_its_tail() {
     let mut device = DeviceNumbers::new("sda");
     (0..5_000).for_each(|ns| device.ops[0].q2c.record(ns));
-    let values = values(&window(device, 1), None, &[], &Outcome::default(), false);
+    let values = values(
+        &window(device, 1),
+        None,
+        &[],
+        &[],
+        &Outcome::default(),
+        false,
+    );
     assert!(values.metrics.contains_key("total_p95"));
     assert!(
         !values.metrics.contains_key("total_p99"),
@@ -87,14 +101,22 @@ fn requests_and_their_merges() {
         front: 3,
         rq: 2,
     };
-    let found = values(&window(device, 1), None, &[], &Outcome::default(), false).metrics;
+    let found = values(
+        &window(device, 1),
+        None,
+        &[],
+        &[],
+        &Outcome::default(),
+        false,
+    )
+    .metrics;
     assert!((found["merge_ratio"] - 0.18).abs() < 1e-12);
     assert!((found["request_size"] - 4096.0).abs() < 1e-9);
     let idle = window(DeviceNumbers::new("sda"), 1);
-    let idle = values(&idle, None, &[], &Outcome::default(), false).metrics;
+    let idle = values(&idle, None, &[], &[], &Outcome::default(), false).metrics;
     assert!(
         !idle.contains_key("merge_ratio"),
-        "none of nothing is not 0"
+        "a share of no I/O is absent, not 0"
     );
 }
 
@@ -113,31 +135,31 @@ fn groups_share_the_device_and_a_group_of_one_shares_it_among_its_processes() {
         ..Outcome::default()
     };
     let both = [group("probe", 8), group("hog", 7)];
-    let found = values(&shared, Some(&shared), &both, &outcome, false).metrics;
+    let found = values(&shared, Some(&shared), &both, &[], &outcome, false).metrics;
     // 4000 and 1000 bytes: 25 / (2 * 17).
     assert!((found["jain_bytes"] - 25.0 / 34.0).abs() < 1e-12);
     assert!((found["hog.throughput"] - 2000.0).abs() < 1e-9);
     assert!(
         (found[LONGEST_WAIT] - 5_000.0).abs() < 1e-9,
-        "not the stranger's"
+        "foreign I/O is not included"
     );
     // 6 ms for 30 I/Os.
     assert!((found["cpu_per_1000_ios"] - 200e6).abs() < 1e-3);
-    let found = values(&shared, None, &both[1..], &outcome, false).metrics;
+    let found = values(&shared, None, &both[1..], &[], &outcome, false).metrics;
     assert!((found["jain_bytes"] - 16.0 / 20.0).abs() < 1e-12);
     assert!(
         !found.contains_key("cpu_per_1000_ios"),
-        "nobody counted all I/Os"
+        "the number of I/Os is unknown"
     );
-    let found = values(&shared, Some(&shared), &both[..1], &outcome, false).metrics;
+    let found = values(&shared, Some(&shared), &both[..1], &[], &outcome, false).metrics;
     assert!(
         !found.contains_key("jain_bytes"),
-        "one process shares with nobody"
+        "one process has no fairness"
     );
     let blind = [CgroupRef {
         on_bios: false,
         ..group("fio", 7)
     }];
-    let found = values(&shared, Some(&shared), &blind, &outcome, false).metrics;
+    let found = values(&shared, Some(&shared), &blind, &[], &outcome, false).metrics;
     assert!(!found.contains_key("cpu_per_1000_ios"));
 }

@@ -1,53 +1,54 @@
-//! Whether time went by as it should while a round ran. A machine that was suspended, or an iosched that was stopped,
-//! has measured something else than was planned.
+//! Whether the clock ran as expected during a round. If the machine was suspended or iosched was stopped, the round is
+//! not what was planned. Pure, except for the machine's clock.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
+use super::machine::Machine;
 
-/// A busy machine wakes a sleeper late, but not by so much.
+/// A busy machine wakes a thread late, but not by this much.
 const LATE: Duration = Duration::from_secs(1);
-/// Of the end of a window: fio has ended by then.
+/// Limit for the end of a window: fio has ended by then.
 const LATE_END: Duration = Duration::from_millis(250);
 const SUSPENDED: Duration = Duration::from_millis(100);
 
 pub struct Vigil {
     suspended_before: Duration,
-    latest: Instant,
+    latest: Duration,
     longest_delay: Duration,
     end_delay: Duration,
 }
 
 impl Vigil {
-    pub fn begin() -> Self {
+    pub fn begin(machine: &dyn Machine) -> Self {
         Vigil {
-            suspended_before: suspended(),
-            latest: Instant::now(),
+            suspended_before: machine.suspended(),
+            latest: machine.now(),
             longest_delay: Duration::ZERO,
             end_delay: Duration::ZERO,
         }
     }
 
-    /// From here on somebody looks all the time; how long it took until now does not matter.
-    pub fn attend(&mut self) {
-        self.latest = Instant::now();
+    /// Starts the check: iosched polls regularly from here on.
+    pub fn attend(&mut self, machine: &dyn Machine) {
+        self.latest = machine.now();
     }
 
-    pub fn sleep(&mut self, time: Duration) {
-        std::thread::sleep(time);
-        let delay = self.latest.elapsed().saturating_sub(time);
+    pub fn sleep(&mut self, machine: &mut dyn Machine, time: Duration) {
+        machine.sleep(time);
+        let now = machine.now();
+        let delay = now.saturating_sub(self.latest + time);
         self.longest_delay = self.longest_delay.max(delay);
-        self.latest = Instant::now();
+        self.latest = now;
     }
 
-    /// The window was to end then, and ends now.
-    pub fn window_ends(&mut self, deadline: Instant) {
-        self.end_delay = deadline.elapsed();
+    /// The window should have ended at `deadline`, and ends now.
+    pub fn window_ends(&mut self, machine: &dyn Machine, deadline: Duration) {
+        self.end_delay = machine.now().saturating_sub(deadline);
     }
 
-    /// Why what was measured until now does not count.
-    pub fn problem(&self) -> Option<String> {
-        let suspended = suspended().saturating_sub(self.suspended_before);
+    /// Why the measurement so far does not count.
+    pub fn problem(&self, machine: &dyn Machine) -> Option<String> {
+        let suspended = machine.suspended().saturating_sub(self.suspended_before);
         problem(suspended, self.longest_delay, self.end_delay)
     }
 }
@@ -56,31 +57,23 @@ fn problem(suspended: Duration, longest_delay: Duration, end_delay: Duration) ->
     let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
     if suspended > SUSPENDED {
         return Some(format!(
-            "the machine was suspended for {} meanwhile",
+            "the machine was suspended for {} during the round",
             seconds(suspended)
         ));
     }
     if longest_delay > LATE || end_delay > LATE_END {
         return Some(format!(
-            "iosched was stopped, or got no CPU, for {} meanwhile",
+            "iosched was stopped, or got no CPU, for {} during the round",
             seconds(longest_delay.max(end_delay))
         ));
     }
     None
 }
 
-/// How long this machine has been suspended since it was started: the one clock counts it, the other does not. Setting
-/// the time moves neither.
-fn suspended() -> Duration {
-    let read = |clock| Duration::try_from(clock_gettime(clock)).unwrap_or_default();
-    // In this order the time between the two readings cannot pass for a suspension that ends.
-    let monotonic = read(ClockId::Monotonic);
-    read(ClockId::Boottime).saturating_sub(monotonic)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ab::machine::fake::FakeMachine;
 
     #[test]
     fn a_pause_is_told_from_a_busy_machine() {
@@ -96,10 +89,11 @@ mod tests {
 
     #[test]
     fn nothing_happens_to_a_quiet_vigil() {
-        let mut vigil = Vigil::begin();
-        vigil.attend();
-        vigil.sleep(Duration::from_millis(1));
-        vigil.window_ends(Instant::now());
-        assert_eq!(vigil.problem(), None);
+        let mut machine = FakeMachine::new(&[]);
+        let mut vigil = Vigil::begin(&machine);
+        vigil.attend(&machine);
+        vigil.sleep(&mut machine, Duration::from_millis(1));
+        vigil.window_ends(&machine, machine.now());
+        assert_eq!(vigil.problem(&machine), None);
     }
 }

@@ -1,23 +1,23 @@
-//! The built-in workloads: what tells schedulers apart, each in a few lines of fio's own language.
+//! The built-in workloads, each in a few lines of fio's job language, chosen to show differences between schedulers.
 //! All bypass the page cache, and none repeats its random sequence.
 
 use anyhow::Result;
 
-use super::fio::{Fio, Part};
+use super::fio::{Fio, FioPart};
 use super::job_file::JobFile;
 use crate::failure::Failure;
 
 /// One line of `--workload list`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct CatalogueEntry {
     pub name: &'static str,
     pub description: &'static str,
-    /// Job options by process; more than one process means a control group each.
+    /// Job options by process; several processes get a control group each.
     processes: &'static [(&'static str, &'static str)],
 }
 
-const ENTRIES: [Entry; 8] = [
-    Entry {
+const ENTRIES: [CatalogueEntry; 8] = [
+    CatalogueEntry {
         name: "randread",
         description: "random reads of 4 KiB, 32 in flight",
         processes: &[(
@@ -25,22 +25,22 @@ const ENTRIES: [Entry; 8] = [
             "rw=randread\nbs=4k\nioengine=libaio\niodepth=32",
         )],
     },
-    Entry {
+    CatalogueEntry {
         name: "randread-qd1",
         description: "random reads of 4 KiB, one at a time: latency without a queue",
         processes: &[("randread", "rw=randread\nbs=4k\nioengine=psync")],
     },
-    Entry {
+    CatalogueEntry {
         name: "seqread",
         description: "sequential reads of 1 MiB, 8 in flight",
         processes: &[("seqread", "rw=read\nbs=1m\nioengine=libaio\niodepth=8")],
     },
-    Entry {
+    CatalogueEntry {
         name: "readers",
         description: "16 threads, each with one random read of 4 KiB at a time",
         processes: &[("readers", "rw=randread\nbs=4k\nioengine=psync\nnumjobs=16")],
     },
-    Entry {
+    CatalogueEntry {
         name: "randwrite",
         description: "random writes of 4 KiB, 32 in flight",
         processes: &[(
@@ -48,12 +48,12 @@ const ENTRIES: [Entry; 8] = [
             "rw=randwrite\nbs=4k\nioengine=libaio\niodepth=32",
         )],
     },
-    Entry {
+    CatalogueEntry {
         name: "seqwrite",
         description: "sequential writes of 1 MiB, 8 in flight",
         processes: &[("seqwrite", "rw=write\nbs=1m\nioengine=libaio\niodepth=8")],
     },
-    Entry {
+    CatalogueEntry {
         name: "randrw",
         description: "16 threads, 70 % random reads and 30 % random writes of 4 KiB",
         processes: &[(
@@ -61,21 +61,21 @@ const ENTRIES: [Entry; 8] = [
             "rw=randrw\nrwmixread=70\nbs=4k\nioengine=psync\nnumjobs=16",
         )],
     },
-    Entry {
+    CatalogueEntry {
         name: "probe-hog",
-        description: "a reader of 4 KiB at a time beside a greedy sequential writer, in control groups of their own",
+        description: "a reader of 4 KiB at a time beside a greedy sequential writer, each in its own control group",
         processes: &[
             ("hog", "rw=write\nbs=256k\nioengine=libaio\niodepth=32"),
-            // Queues that begin together share their fate under bfq; real services do not begin together.
+            // bfq may merge queues that are created together; real services do not start together.
             ("probe", "rw=randread\nbs=4k\nioengine=psync\nstartdelay=1"),
         ],
     },
 ];
 
-/// `thread`: fio's threads end with fio, its processes need not.
+/// `thread`: fio's threads end with fio, its child processes may not.
 const COMMON: &str = "direct=1\nthread\nnorandommap\nrandrepeat=0\ngroup_reporting";
 
-pub fn list() -> &'static [Entry] {
+pub fn list() -> &'static [CatalogueEntry] {
     &ENTRIES
 }
 
@@ -86,34 +86,42 @@ pub fn find(name: &str) -> Result<Fio> {
         .ok_or_else(|| {
             let names: Vec<&str> = ENTRIES.iter().map(|entry| entry.name).collect();
             Failure::usage(
-                format!("there is no workload {name}"),
+                format!("unknown workload {name}"),
                 format!(
-                    "take one of {}; or --job FILE.fio, or -- COMMAND",
+                    "use one of {}, --job FILE.fio, or -- COMMAND",
                     names.join(", ")
                 ),
             )
         })?;
+    of_processes(entry.name, entry.processes.iter().copied())
+}
+
+/// One fio process for each label, with the common options and its own, in control groups of their own.
+pub fn of_processes<'a>(
+    name: &str,
+    processes: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Result<Fio> {
     let job = |label: &str, options: &str| {
         let text = format!("[{label}]\n{COMMON}\n{options}\n");
-        JobFile::parse(entry.name, &text, &[])
+        JobFile::parse(name, &text, &[])
     };
-    let jobs = entry
-        .processes
-        .iter()
-        .map(|(label, options)| Ok((*label, job(label, options)?)))
+    let jobs = processes
+        .into_iter()
+        .map(|(label, options)| Ok((label, job(label, options)?)))
         .collect::<Result<Vec<_>>>()?;
     let lead = jobs
         .iter()
         .map(|(_, job)| job.longest_start_delay())
         .max()
         .unwrap_or_default();
-    let parts = jobs.into_iter().map(|(label, job)| Part {
+    let parts = jobs.into_iter().map(|(label, job)| FioPart {
         label: label.to_owned(),
-        // Who comes first must not be the first to go.
+        // A job that starts first must not be stopped first.
         is_background: job.longest_start_delay() < lead,
         job,
+        weight: None,
     });
-    Ok(Fio::new(entry.name, parts.collect()))
+    Ok(Fio::new(name, parts.collect()))
 }
 
 #[cfg(test)]

@@ -1,7 +1,10 @@
 use super::*;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
-/// A journal below a directory of its own; the groups stand in the real hierarchies.
+use crate::machine::cgroup::end::end;
+
+/// A journal below a temporary directory; the groups are created in the real hierarchies.
 fn journal() -> Journal {
     Journal::create().unwrap()
 }
@@ -10,7 +13,7 @@ fn hierarchies() -> Mounts {
     Mounts::among(&mounts::read().unwrap())
 }
 
-/// A shell in the group at `path`, with children that it forked there.
+/// A shell in the group at `path`, with children forked in that group.
 fn family(path: &Path) -> Child {
     let script = "read go; sleep 600 & sleep 600 & wait";
     let mut command = Command::new("sh");
@@ -95,7 +98,7 @@ fn a_group_has_its_inode_as_id_and_counts_cpu_time() {
     assert!(paths.iter().all(|path| !path.exists()));
 }
 
-/// Both ways: with `cgroup.kill` where it is, and process by process where it is not.
+/// Tests both ways: `cgroup.kill` where it exists, and process by process otherwise.
 #[test]
 #[ignore = "root"]
 fn the_end_of_a_group_is_the_end_of_all_its_processes() {
@@ -105,7 +108,7 @@ fn the_end_of_a_group_is_the_end_of_all_its_processes() {
     for root in roots.into_iter().flatten() {
         let member = create_directory(&journal(), &root, &name("end")).unwrap();
         let mut first = family(&member.path);
-        // A group below it, as a workload may make one.
+        // A subgroup, as a workload may create one.
         let below = member.path.join("below");
         fs::create_dir(&below).unwrap();
         let mut second = family(&below);
@@ -136,7 +139,7 @@ fn a_process_that_left_the_group_is_not_ended_with_it() {
     child.wait().unwrap();
 }
 
-/// A controller that was off is off again after the last of two groups, whoever removes them.
+/// A disabled controller is disabled again after the last of two groups, whoever removes them.
 #[test]
 #[ignore = "root"]
 fn a_controller_is_switched_on_for_the_time_of_the_groups() {
@@ -164,7 +167,7 @@ fn a_controller_is_switched_on_for_the_time_of_the_groups() {
         lists(&control, controller),
         "switched off under the second group"
     );
-    // As the guardian or `iosched restore` does, from the path alone.
+    // Like the guardian or `iosched restore`: knows only the path.
     end(&second.path).unwrap();
     assert_eq!(fs::read_to_string(&control).unwrap(), before);
 }

@@ -1,50 +1,151 @@
-//! Any command as a workload: it runs to its end, and the time it takes is the result. No shell in between.
+//! Any command as a workload: it runs to its end, and its duration is the result. No shell is involved.
 
+mod running; // while it runs
+
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
+use self::running::RunningCommand;
 use super::cgroup::Group;
-use super::launch::{self, Ended, Launch, Process};
-use super::{CgroupRef, Fixed, Outcome, Round, Running, Workload};
+use super::launch::{self, Launch};
+use super::places;
+use super::reported::Sources;
+use super::reported::output;
+use super::reported::pattern::Pattern;
+use super::reported::programs::{self, Program};
+use super::{Execution, Fixed, Running, Workload};
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::journal::Journal;
+use crate::safety::journal::Journal;
 
 pub struct CommandLine {
     name: String,
     argv: Vec<OsString>,
     limit: Option<Duration>,
     writes: bool,
+    /// `--parse`: a program's name, or `none`.
+    parse: Option<String>,
+    sources: Rc<Sources>,
+    /// Whether its words may name places.
+    has_places: bool,
 }
 
+/// Programs that run another one, named in their arguments.
+const WRAPPERS: [&str; 14] = [
+    "chrt", "env", "ionice", "nice", "numactl", "prlimit", "runuser", "setpriv", "stdbuf", "su",
+    "sudo", "taskset", "time", "timeout",
+];
+/// Value of `--parse` for no parser at all.
+const NONE: &str = "none";
+
 impl CommandLine {
-    /// `writes`: nobody can tell from a command line, so the caller must say.
+    /// `writes`: whether the command writes; this cannot be derived from a command line.
     pub fn new(argv: Vec<OsString>, writes: bool, limit: Option<Duration>) -> Result<Self> {
         ensure!(
             argv.first().is_some_and(|program| !program.is_empty()),
             Failure::usage(
                 "no command to run",
-                "give one after --: iosched-ab run ... -- COMMAND"
+                "add it after --: iosched-ab run ... -- COMMAND"
             )
         );
         let name = Path::new(&argv[0]).file_name().unwrap_or(&argv[0]);
-        Ok(CommandLine {
+        CommandLine {
             name: name.to_string_lossy().into_owned(),
             argv,
             limit,
             writes,
-        })
+            parse: None,
+            sources: Rc::default(),
+            has_places: false,
+        }
+        .with_sources(None, Vec::new())
+    }
+
+    /// Where to find metrics in its output: `parse` names a built-in parser, or `none`.
+    pub fn with_sources(mut self, parse: Option<&str>, patterns: Vec<Pattern>) -> Result<Self> {
+        let program = match parse {
+            Some(NONE) => None,
+            Some(name) => Some(programs::find(name).ok_or_else(|| unknown_parser(name))?),
+            None => self.benchmark(),
+        };
+        let mut names = BTreeSet::new();
+        if let Some(twice) = patterns.iter().find(|it| !names.insert(it.name())) {
+            return Err(Failure::usage(
+                format!("two --metric-regex have the name {}", twice.name()),
+                "give each metric a name of its own",
+            ));
+        }
+        self.parse = parse.map(str::to_owned);
+        self.sources = Rc::new(Sources {
+            program,
+            is_program_sure: parse.is_some(),
+            patterns,
+        });
+        Ok(self)
+    }
+
+    /// Its words may name [`places::NAMES`], which are replaced by paths when it starts.
+    #[must_use]
+    pub fn with_places(mut self) -> Self {
+        self.has_places = true;
+        self
+    }
+
+    /// The benchmark that it runs, by its name.
+    fn benchmark(&self) -> Option<&'static Program> {
+        let name = |word: &OsString| Some(Path::new(word).file_name()?.to_str()?.to_owned());
+        let first = name(self.argv.first()?)?;
+        if WRAPPERS.contains(&first.as_str()) {
+            let mut names = self.argv.iter().skip(1).filter_map(name);
+            return names.find_map(|name| programs::find(&name));
+        }
+        programs::find(&first)
+    }
+
+    fn words(&self) -> Vec<String> {
+        let words = self.argv.iter();
+        words
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect()
+    }
+
+    /// The arguments of one round: pgbench's log goes to the round's directory.
+    fn argv_in(&self, round: &Execution<'_>) -> Result<Vec<OsString>> {
+        let directory = round.directory;
+        let mut argv = self.argv.clone();
+        if self.has_places {
+            argv = places::fill(&argv, round)?;
+        }
+        if self
+            .sources
+            .program
+            .is_some_and(|program| (program.logs)(&self.words()))
+        {
+            let mut prefix = OsString::from("--log-prefix=");
+            prefix.push(directory.join(output::TRANSACTIONS));
+            argv.push(prefix);
+        }
+        Ok(argv)
     }
 }
 
-/// Runs a command of the user's in the foreground, with our input and output, and returns its exit code
-/// (128 and the number for a signal, 127 if it could not be run). On a signal of ours it is ended and waited for. Nothing
-/// of it outlives us.
+fn unknown_parser(name: &str) -> anyhow::Error {
+    Failure::usage(
+        format!("there is no parser {name}"),
+        format!("choose one of: {NONE}, {}", programs::names().join(", ")),
+    )
+}
+
+/// Runs a user's command in the foreground, with our input and output, and returns its exit code (128 plus the number
+/// for a signal, 127 if it could not be run). If this process receives a signal, the command is killed and waited for,
+/// so that none of its processes remains.
 pub fn foreground(journal: &Journal, launcher: &Path, argv: &[OsString]) -> Result<i32> {
     let group = Group::create(journal, "foreground")?;
     let mut child = launch::foreground(launcher, argv, &group)?;
@@ -76,11 +177,29 @@ impl Workload for CommandLine {
             .iter()
             .map(|argument| argument.to_string_lossy())
             .collect();
-        json!({
+        let mut description = json!({
             "kind": "command",
             "argv": argv,
             "limit_ms": self.limit.map(|limit| limit.as_millis() as u64),
-        })
+        });
+        let regexes: Vec<&str> = self.sources.patterns.iter().map(Pattern::text).collect();
+        for (key, value) in [
+            ("places", json!(self.has_places.then_some(true))),
+            ("parse", json!(self.parse)),
+            (
+                "parser",
+                json!(self.sources.program.map(|program| program.name)),
+            ),
+            (
+                "metric_regexes",
+                json!((!regexes.is_empty()).then_some(regexes)),
+            ),
+        ] {
+            if !value.is_null() {
+                description[key] = value;
+            }
+        }
+        description
     }
 
     fn writes(&self) -> bool {
@@ -95,16 +214,42 @@ impl Workload for CommandLine {
         Fixed::Work
     }
 
-    fn start(&mut self, round: &Round<'_>) -> Result<Box<dyn Running>> {
+    fn without_latency(&self) -> Option<String> {
+        Some("a command does not report the latency of its I/Os".to_owned())
+    }
+
+    fn may_report(&self) -> bool {
+        true
+    }
+
+    fn check(&self) -> Result<()> {
+        let program = &self.argv[0];
+        let is_name = |program: &OsString| !program.to_string_lossy().contains(['/', '{']);
+        // Otherwise the start of the first round tells.
+        if !self.has_places || !is_name(program) || launch::is_in_path(program) {
+            return Ok(());
+        }
+        Err(Failure::runtime(
+            format!("{} is not in PATH", program.display()),
+            "install it, or add its directory to PATH (Debian has PostgreSQL's in /usr/lib/postgresql/*/bin)",
+        ))
+    }
+
+    fn ends_by_the_clock(&self) -> bool {
+        let program = self.sources.program;
+        program.is_some_and(|program| (program.is_timed)(&self.words()))
+    }
+
+    fn start(&mut self, round: &Execution<'_>) -> Result<Box<dyn Running>> {
         let group = Group::create(round.journal, "command")?;
         let process = launch::start(
             &Launch {
                 launcher: round.launcher,
-                argv: &self.argv,
+                argv: &self.argv_in(round)?,
                 environment: &environment(round),
                 working_directory: None,
-                stdout: &round.directory.join("command.stdout"),
-                stderr: round.directory.join("command.stderr"),
+                stdout: &round.directory.join(output::STDOUT),
+                stderr: round.directory.join(output::STDERR),
             },
             &group,
         )?;
@@ -116,11 +261,13 @@ impl Workload for CommandLine {
             started: Instant::now(),
             limit: self.limit,
             outcome: None,
+            directory: round.directory.to_owned(),
+            sources: Rc::clone(&self.sources),
         }))
     }
 }
 
-fn environment(round: &Round<'_>) -> Vec<(&'static str, OsString)> {
+fn environment(round: &Execution<'_>) -> Vec<(&'static str, OsString)> {
     let nodes: Vec<&OsStr> = round.device_nodes.iter().map(|n| n.as_os_str()).collect();
     let mut variables = vec![
         (
@@ -132,85 +279,15 @@ fn environment(round: &Round<'_>) -> Vec<(&'static str, OsString)> {
         ("IOSCHED_BLOCK", round.block.to_string().into()),
         ("IOSCHED_ROUND", round.index.to_string().into()),
         ("IOSCHED_SEED", round.seed.to_string().into()),
+        (
+            "IOSCHED_METRICS",
+            round.directory.join(output::METRICS).into(),
+        ),
     ];
     if let Some(scratch) = round.scratch_file {
         variables.push(("IOSCHED_SCRATCH", scratch.directory().into()));
     }
     variables
-}
-
-/// Field order is drop order: the group first, then the program itself.
-struct RunningCommand {
-    name: String,
-    reference: CgroupRef,
-    group: Option<Group>,
-    process: Process,
-    started: Instant,
-    limit: Option<Duration>,
-    outcome: Option<Outcome>,
-}
-
-impl RunningCommand {
-    fn conclude(&self, ended: Option<Ended>) -> Outcome {
-        let cpu_ns = self.group.as_ref().and_then(Group::cpu_ns);
-        let left = self.group.as_ref().map_or(0, Group::processes);
-        let problem = match (ended, self.limit) {
-            (Some(ended), _) => {
-                ended
-                    .problem(&self.name)
-                    .map(|problem| match self.process.last_words() {
-                        words if words.is_empty() => problem,
-                        words => format!("{problem}; it said: {words}"),
-                    })
-            }
-            (None, limit) => {
-                let seconds = limit.unwrap_or_default().as_secs_f64();
-                Some(format!(
-                    "{} did not end within {seconds} s and was ended",
-                    self.name
-                ))
-            }
-        };
-        Outcome {
-            exit_code: ended.and_then(|ended| ended.status.code()),
-            signal: ended.and_then(|ended| ended.signal()),
-            elapsed_ns: ended.map_or(0, |ended| ended.elapsed_ns()),
-            user_cpu_ns: cpu_ns.map(|ns| ns.0),
-            system_cpu_ns: cpu_ns.map(|ns| ns.1),
-            jobs: Vec::new(),
-            problem,
-            raw: Some(
-                json!({ "processes_ended_after_it": if ended.is_some() { left } else { 0 } }),
-            ),
-        }
-    }
-}
-
-impl Running for RunningCommand {
-    fn poll(&mut self) -> Result<Option<Outcome>> {
-        if self.outcome.is_none() {
-            let ended = self.process.poll()?;
-            let overdue = self
-                .limit
-                .is_some_and(|limit| self.started.elapsed() > limit);
-            if ended.is_none() && !overdue {
-                return Ok(None);
-            }
-            self.outcome = Some(self.conclude(ended));
-            self.stop();
-        }
-        Ok(self.outcome.clone())
-    }
-
-    fn cgroups(&self) -> Vec<CgroupRef> {
-        vec![self.reference.clone()]
-    }
-
-    fn stop(&mut self) {
-        // An error leaves the group in the journal, which reports it.
-        self.group = None;
-        self.process.kill();
-    }
 }
 
 #[cfg(test)]

@@ -1,14 +1,15 @@
-//! A stand-in for tests of what stands above: it starts nothing, keeps a log of the rounds it was given, and
-//! hands out the outcomes it was told to.
+//! A fake for tests of the layers above: it starts nothing, logs the rounds it was given, and returns prepared
+//! outcomes.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::cell::RefCell;
+use std::rc::Rc;
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::{CgroupRef, Fixed, Outcome, Round, Running, Workload};
+use super::{CgroupRef, Execution, Fixed, Outcome, Running, Workload};
 
-/// A round that the fake was started for.
+/// A round for which the fake was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     pub index: usize,
@@ -17,52 +18,63 @@ pub struct Call {
     pub seed: u64,
 }
 
-type Script = Box<dyn FnMut(&Call) -> Result<Outcome>>;
+/// The fake's behaviour in one round.
+#[derive(Clone, Debug, Default)]
+pub struct Played {
+    /// Number of polls before it ends.
+    pub polls_before_end: usize,
+    pub outcome: Outcome,
+}
+
+type Script = Box<dyn FnMut(&Call) -> Result<Played>>;
 
 pub struct Fake {
-    log: Arc<Mutex<Vec<Call>>>,
+    log: Log,
     script: Script,
-    pub writes: bool,
     pub fixed: Fixed,
-    /// How often a round says that it has not ended yet.
-    pub polls_before_end: usize,
     pub cgroups: Vec<CgroupRef>,
 }
 
 impl Fake {
-    /// `script` gives the outcome of each round, or the error of its start.
-    pub fn new(script: impl FnMut(&Call) -> Result<Outcome> + 'static) -> Self {
+    /// `script` returns each round's behaviour, or an error of its start.
+    pub fn new(script: impl FnMut(&Call) -> Result<Played> + 'static) -> Self {
         Fake {
-            log: Arc::default(),
+            log: Log::default(),
             script: Box::new(script),
-            writes: false,
             fixed: Fixed::Time,
-            polls_before_end: 0,
             cgroups: Vec::new(),
         }
     }
 
-    /// The rounds so far, and those to come.
+    /// The log of past and future rounds.
     pub fn log(&self) -> Log {
-        Log(self.log.clone())
+        self.log.clone()
     }
 }
 
-/// Stays readable when the fake has been given away.
-#[derive(Clone)]
-pub struct Log(Arc<Mutex<Vec<Call>>>);
+/// Remains readable after the fake was moved.
+#[derive(Clone, Default)]
+pub struct Log(Rc<RefCell<Entries>>);
+
+#[derive(Default)]
+struct Entries {
+    calls: Vec<Call>,
+    at_work: usize,
+}
 
 impl Log {
     pub fn calls(&self) -> Vec<Call> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.0.borrow().calls.clone()
+    }
+
+    /// Number of rounds that were started and not dropped.
+    pub fn at_work(&self) -> usize {
+        self.0.borrow().at_work
     }
 }
 
 impl Workload for Fake {
-    // The trait lends names that live as long as the workload.
+    // The trait returns names that live as long as the workload.
     #[allow(clippy::unnecessary_literal_bound)]
     fn name(&self) -> &str {
         "fake"
@@ -73,44 +85,43 @@ impl Workload for Fake {
     }
 
     fn writes(&self) -> bool {
-        self.writes
+        false
     }
 
     fn fixed(&self) -> Fixed {
         self.fixed
     }
 
-    fn start(&mut self, round: &Round<'_>) -> Result<Box<dyn Running>> {
+    fn start(&mut self, round: &Execution<'_>) -> Result<Box<dyn Running>> {
         let call = Call {
             index: round.index,
             block: round.block,
             arm_label: round.arm_label.to_owned(),
             seed: round.seed,
         };
-        self.log
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(call.clone());
+        self.log.0.borrow_mut().calls.push(call.clone());
+        let played = (self.script)(&call)?;
+        self.log.0.borrow_mut().at_work += 1;
         Ok(Box::new(RunningFake {
-            outcome: (self.script)(&call)?,
-            polls_left: self.polls_before_end,
+            played,
+            log: self.log.clone(),
             cgroups: self.cgroups.clone(),
         }))
     }
 }
 
 struct RunningFake {
-    outcome: Outcome,
-    polls_left: usize,
+    played: Played,
+    log: Log,
     cgroups: Vec<CgroupRef>,
 }
 
 impl Running for RunningFake {
     fn poll(&mut self) -> Result<Option<Outcome>> {
-        if self.polls_left == 0 {
-            return Ok(Some(self.outcome.clone()));
+        if self.played.polls_before_end == 0 {
+            return Ok(Some(self.played.outcome.clone()));
         }
-        self.polls_left -= 1;
+        self.played.polls_before_end -= 1;
         Ok(None)
     }
 
@@ -119,6 +130,12 @@ impl Running for RunningFake {
     }
 
     fn stop(&mut self) {
-        self.polls_left = 0;
+        self.played.polls_before_end = 0;
+    }
+}
+
+impl Drop for RunningFake {
+    fn drop(&mut self) {
+        self.log.0.borrow_mut().at_work -= 1;
     }
 }

@@ -1,27 +1,28 @@
-//! fio as a part that lies sometimes: a round counts only if every job did I/O for the whole time that was asked
-//! of it, without an error and by its own end.
+//! Runs fio without trusting it: a round counts only if every job did I/O for the whole requested time, without errors,
+//! and ended by itself.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::os::unix::fs::FileTypeExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use super::ask::{self, Limits};
 use super::fio_process::FioProcess;
 use super::job_file::JobFile;
-use super::{CgroupRef, Fixed, Outcome, Round, Running, Workload, in_file, names};
+use super::{CgroupRef, Execution, Fixed, Outcome, Running, Target, Workload, fio_target, names};
 use crate::failure::{Failure, Kind, kind_of};
-use crate::input;
+use crate::files::input;
 use crate::interrupt;
+use crate::machine::ask::{self, Limits};
 
-/// Histogram bins in nanoseconds and `json+` as read here came with version 3.
-const OLDEST_MAJOR: u32 = 3;
-/// Beyond its time a fio has this long to write its result.
+/// fio 3.0 introduced histogram bins in ns and the `json+` format read here. Versions before 3.1 lack
+/// `lat_percentiles`, and those before 3.18 print no completion latency percentiles together with it.
+const OLDEST: (u32, u32) = (3, 18);
+/// How long fio may take beyond its run time to write its result.
 const HANG_GUARD: Duration = Duration::from_secs(30);
-/// The time and the words that fio may use to tell its version.
+/// Limits of time and output for `fio --version`.
 const VERSION_LIMITS: Limits = Limits {
     time: Duration::from_secs(10),
     bytes: 4096,
@@ -29,22 +30,24 @@ const VERSION_LIMITS: Limits = Limits {
 
 pub struct Fio {
     name: String,
-    parts: Vec<Part>,
+    parts: Vec<FioPart>,
     program: OsString,
     patience: Duration,
 }
 
-/// One fio process, in a control group of its own.
+/// One fio process in its own control group.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct FioPart {
     pub label: String,
     pub job: JobFile,
-    /// Keeps the others company, and is asked to end when they have ended.
+    /// Runs beside the other processes, and is stopped when they have ended.
     pub is_background: bool,
+    /// For bfq, relative to 100.
+    pub weight: Option<u16>,
 }
 
 impl Fio {
-    pub fn new(name: &str, parts: Vec<Part>) -> Self {
+    pub fn new(name: &str, parts: Vec<FioPart>) -> Self {
         Fio {
             name: name.to_owned(),
             parts,
@@ -53,8 +56,8 @@ impl Fio {
         }
     }
 
-    /// A job file of the user's; `devices` are those that its `filename=` may name.
-    pub fn from_job_file(path: &Path, devices: &[PathBuf]) -> Result<Self> {
+    /// A job file of the user. If any are `chosen`, its other jobs are left out.
+    pub fn from_job_file(path: &Path, chosen: &[String]) -> Result<Self> {
         let file = path.display().to_string();
         let text =
             input::read_text(path, input::JOB_FILE_LIMIT).map_err(
@@ -63,71 +66,82 @@ impl Fio {
                     None => Failure::usage(format!("cannot read the job file {file}: {e}"), ""),
                 },
             )?;
-        let part = Part {
+        let part = FioPart {
             label: "fio".to_owned(),
-            job: JobFile::parse(&file, &text, devices)?,
+            job: JobFile::parse(&file, &text, chosen)?,
             is_background: false,
+            weight: None,
         };
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        names::check_workload(&name)
-            .map_err(|why| Failure::usage(why, "give the job file another name"))?;
+        names::check_workload(&name).map_err(|why| Failure::usage(why, "rename the job file"))?;
         Ok(Fio::new(&name, vec![part]))
     }
 
-    /// Another fio than the one in PATH.
+    /// The shares of the device that bfq gives its processes, by label.
+    #[must_use]
+    pub fn with_weights(mut self, weights: &BTreeMap<String, u16>) -> Self {
+        for part in &mut self.parts {
+            part.weight = weights.get(&part.label).copied();
+        }
+        self
+    }
+
+    /// Uses another fio than the one in PATH.
     #[must_use]
     pub fn with_program(mut self, program: impl Into<OsString>) -> Self {
         self.program = program.into();
         self
     }
 
-    /// How long beyond its time a fio may take before it is ended.
+    /// How long fio may take beyond its run time before it is killed.
     #[must_use]
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// What `fio --version` says.
+    /// The output of `fio --version`.
     pub fn version(&self) -> Result<String> {
         let program = self.program.to_string_lossy();
-        let hint = "install it: apt install fio, dnf install fio";
         let answer = ask::ask(&self.program, &["--version".as_ref()], VERSION_LIMITS);
         let answer = answer.map_err(|error| match kind_of(&error) {
             Kind::Interrupted(_) => error,
-            _ => Failure::runtime(format!("{error:#}"), hint),
+            _ => Failure::runtime(format!("{error:#}"), HINT),
         })?;
         let text = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
-        match major_version(&text) {
-            Some(major) if major >= OLDEST_MAJOR => Ok(text),
-            Some(_) => Err(Failure::runtime(
-                format!("{program} is {text}, {OLDEST_MAJOR}.0 or later is needed"),
-                hint,
-            )),
-            None => Err(Failure::runtime(
-                format!("{program} --version says {text:?}, which is not fio"),
-                hint,
-            )),
-        }
+        require_new_enough(&program, &text)?;
+        Ok(text)
     }
 }
 
-/// Of `fio-3.33`, `fio-3.16-64-gfd988`.
-fn major_version(text: &str) -> Option<u32> {
-    text.strip_prefix("fio-")?.split('.').next()?.parse().ok()
+const HINT: &str = "install it: `apt install fio` or `dnf install fio`";
+
+/// `text`: the output of `fio --version`.
+fn require_new_enough(program: &str, text: &str) -> Result<()> {
+    match version_of(text) {
+        Some(version) if version >= OLDEST => Ok(()),
+        Some(_) => {
+            let (major, minor) = OLDEST;
+            Err(Failure::runtime(
+                format!(
+                    "{program} is {text}, but {major}.{minor} or later is needed: earlier versions do not report percentiles of the \
+                     total latency and of the completion latency together"
+                ),
+                "install a newer version, and put it first in PATH",
+            ))
+        }
+        None => Err(Failure::runtime(
+            format!("{program} --version prints {text:?}, so it is not fio"),
+            HINT,
+        )),
+    }
 }
 
-/// fio takes a mistyped name for a file to be made, and measures memory.
-fn require_block_device(node: &Path) -> Result<()> {
-    let what = match std::fs::metadata(node) {
-        Ok(metadata) if metadata.file_type().is_block_device() => return Ok(()),
-        Ok(_) => "is not a block device".to_owned(),
-        Err(e) => format!("cannot be used: {e}"),
-    };
-    Err(Failure::refused(
-        format!("{} {what}", node.display()),
-        "name a block device such as /dev/nvme0n1; lsblk lists them",
-    ))
+/// Parses `fio-3.33` and `fio-3.16-64-gfd988`.
+fn version_of(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.strip_prefix("fio-")?.split(['.', '-']);
+    let major = numbers.next()?.parse().ok()?;
+    Some((major, numbers.next()?.parse().ok()?))
 }
 
 impl Workload for Fio {
@@ -137,11 +151,15 @@ impl Workload for Fio {
 
     fn description(&self) -> Value {
         let processes = self.parts.iter().map(|part| {
-            json!({
+            let mut process = json!({
                 "label": part.label,
                 "job": part.job.text(),
                 "is_background": part.is_background,
-            })
+            });
+            if let Some(weight) = part.weight {
+                process["weight"] = json!(weight);
+            }
+            process
         });
         json!({ "kind": "fio", "name": self.name, "processes": processes.collect::<Vec<_>>() })
     }
@@ -158,6 +176,19 @@ impl Workload for Fio {
         self.parts.iter().any(|part| part.job.is_asynchronous())
     }
 
+    fn without_latency(&self) -> Option<String> {
+        let mut measured = self.parts.iter().filter(|part| !part.is_background);
+        let why = measured.find_map(|part| part.job.without_latency())?;
+        Some(format!(
+            "fio does not measure the latency of every job: {why}"
+        ))
+    }
+
+    fn through_page_cache(&self) -> Option<String> {
+        let mut parts = self.parts.iter();
+        parts.find_map(|part| part.job.through_page_cache())
+    }
+
     fn lead(&self) -> Duration {
         let delays = self.parts.iter().map(|part| part.job.longest_start_delay());
         delays.max().unwrap_or_default()
@@ -167,28 +198,27 @@ impl Workload for Fio {
         self.version().map(drop)
     }
 
-    fn check_in_file(&self, size_bytes: u64) -> Result<()> {
-        let mut parts = self.parts.iter();
-        parts.try_for_each(|part| in_file::check(&self.name, &part.job, size_bytes))
+    fn check_on(&self, target: &Target) -> Result<Vec<String>> {
+        let mut notes = Vec::new();
+        for part in &self.parts {
+            notes.extend(part.job.replaced(target));
+            notes.extend(part.job.lay_out(&self.name, target)?.notes);
+        }
+        Ok(notes)
     }
 
-    fn start(&mut self, round: &Round<'_>) -> Result<Box<dyn Running>> {
-        let raw = match round.scratch_file {
-            None => round.device_nodes,
-            Some(_) => &[],
-        };
-        for node in raw {
-            require_block_device(node)?;
-        }
+    fn start(&mut self, round: &Execution<'_>) -> Result<Box<dyn Running>> {
         let lead = self.lead();
+        let target = fio_target::of(round)?;
         let processes = self
             .parts
             .iter()
             .enumerate()
             .map(|(index, part)| {
-                // Two processes with one seed would do the same.
+                // Two processes with the same seed would do the same I/O.
                 let seed = round.seed.wrapping_add(index as u64);
-                FioProcess::start(&self.program, part, round, lead, seed)
+                let layout = part.job.lay_out(&self.name, &target)?;
+                FioProcess::start(&self.program, part, round, &layout, lead, seed)
                     .with_context(|| format!("starting fio for {}", part.label))
             })
             .collect::<Result<Vec<_>>>()?;
@@ -210,7 +240,7 @@ struct FioRunning {
 }
 
 impl FioRunning {
-    /// Reads what each handed in. `overdue`: they had to be ended.
+    /// Collects the results of all processes. `overdue`: they had to be killed.
     fn conclude(&mut self, overdue: bool) -> Outcome {
         let mut whole = Outcome::default();
         let mut raw = Vec::new();
@@ -223,7 +253,7 @@ impl FioRunning {
             }
             whole.signal = whole.signal.or(part.signal);
             whole.elapsed_ns = whole.elapsed_ns.max(part.elapsed_ns);
-            // Company is measured by the probe, over the window of the others; its own window is another one.
+            // The probe measures background jobs over the window of the others; fio's own window for them differs.
             if !process.is_background() {
                 whole.jobs.extend(part.jobs);
             }
@@ -238,14 +268,15 @@ impl FioRunning {
         whole.raw = Some(Value::Array(raw));
         if overdue {
             let seconds = self.limit.as_secs();
-            whole.problem = Some(format!("fio did not end within {seconds} s and was ended"));
+            whole.problem = Some(format!("fio did not end within {seconds} s and was killed"));
+            whole.overran = true;
         }
         whole.problem = whole.problem.or(early_leaver);
         whole
     }
 }
 
-/// A process that was to keep another company to its end, and did not.
+/// A background process that ended before the others.
 fn early_leaver(processes: &[FioProcess]) -> Option<String> {
     let (background, measured): (Vec<_>, Vec<_>) = processes
         .iter()
@@ -258,7 +289,7 @@ fn early_leaver(processes: &[FioProcess]) -> Option<String> {
         .iter()
         .find(|process| process.ended_at().is_some_and(|end| end < last_end))?;
     Some(format!(
-        "{} ended before the others, which were then measured alone",
+        "{} ended before the others, so that they were measured without it",
         leaver.label()
     ))
 }
@@ -309,11 +340,23 @@ mod tests {
 
     #[test]
     fn versions_of_fio() {
-        assert_eq!(major_version("fio-3.33"), Some(3));
-        assert_eq!(major_version("fio-3.16-64-gfd988"), Some(3));
-        assert_eq!(major_version("fio-2.2.10"), Some(2));
-        assert_eq!(major_version("fio 3"), None);
-        assert_eq!(major_version("3.33"), None);
+        assert_eq!(version_of("fio-3.33"), Some((3, 33)));
+        assert_eq!(version_of("fio-3.16-64-gfd988"), Some((3, 16)));
+        assert_eq!(version_of("fio-2.2.10"), Some((2, 2)));
+        assert_eq!(version_of("fio 3"), None);
+        assert_eq!(version_of("3.33"), None);
+    }
+
+    #[test]
+    fn a_fio_that_cannot_give_both_latencies_is_refused() {
+        for text in ["fio-3.18", "fio-3.18-1-g5f8d", "fio-3.42", "fio-4.0"] {
+            require_new_enough("fio", text).unwrap();
+        }
+        for text in ["fio-2.99", "fio-3.0", "fio-3.1", "fio-3.17"] {
+            let error = require_new_enough("fio", text).unwrap_err().to_string();
+            let says = format!("fio is {text}, but 3.18 or later is needed");
+            assert!(error.contains(&says), "{error}");
+        }
     }
 
     #[test]

@@ -1,62 +1,67 @@
-//! The options of fio that a job file may use, and how the value of each is checked. An option that is not in this table
-//! is refused. The names are those of fio 3 up to 3.42, general and of the engines in [`ENGINES`]. Pure.
+//! The fio options that a job file may use, and how each value is checked. Any option that is not in this table is
+//! refused. The names are those of fio 3 up to 3.42: general options and those of the engines in [`ENGINES`]. Pure.
 
 /// How the value of an option is checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Rule {
-    /// Rounds set it. What the file says is left out.
+    /// iosched sets it for each round; the value in the file is ignored.
     Ours,
-    /// As `Ours`, and it must be one of the devices.
-    Device,
-    /// 0, 1, or no value.
+    /// It only names a place: fio never sees it, but jobs with the same value use the same part of the target.
+    Place,
+    /// Like `Place`, and the value is the name of one file or device.
+    File,
+    /// Like `Place`, and the value is the name of one directory.
+    Directory,
+    /// Jobs that it separates would run one after another.
+    Phase,
+    /// 0, 1 or no value.
     Switch,
-    /// A number with its unit, or several between commas, colons and hyphens.
+    /// A number with an optional unit, or several separated by commas, colons and hyphens.
     Numbers,
-    /// As `Numbers`, with slashes between sizes and their shares: `4k/60:8k/40`.
+    /// Like `Numbers`, with slashes between sizes and their shares: `4k/60:8k/40`.
     Shares,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// One of these words, which a colon and `Numbers` may follow.
+    /// One of these words, optionally followed by a colon and `Numbers`.
     WordAndNumbers(&'static [&'static str]),
-    /// One of these words, which a colon and `Shares` may follow.
+    /// One of these words, optionally followed by a colon and `Shares`.
     WordAndShares(&'static [&'static str]),
     /// Letters, digits and these signs.
     Signs(&'static str),
-    /// NUMA nodes: numbers, and the words that stand for nodes.
+    /// NUMA nodes: numbers, and fio's words for nodes.
     Nodes,
     /// One of [`ENGINES`].
     Engine,
-    /// fio names files by it: a plain name.
+    /// fio derives file names from it: a plain name.
     Name,
-    /// As `Name`, or nothing, which is the name of the job.
+    /// Like `Name`, or empty, which selects the name of the job.
     NameOrNothing,
-    /// fio names a file by it, and adds nothing to the name.
+    /// fio uses it as a file name without adding anything.
     WholeName,
-    /// Text that fio only shows.
+    /// Text that fio only prints.
     Text,
-    /// One of these values. All others do what the second field says.
+    /// One of these values; the second field says what every other value would do.
     Only(&'static [&'static str], &'static str),
-    /// No value is accepted, because of this.
+    /// No value is accepted, for this reason.
     Refused(&'static str),
 }
 
 use Rule::{
-    Device, Engine, Name, NameOrNothing, Nodes, Numbers, Only, Ours, Refused, Shares, Signs,
-    Switch, Text, WholeName, Word, WordAndNumbers, WordAndShares,
+    Directory, Engine, File, Name, NameOrNothing, Nodes, Numbers, Only, Ours, Phase, Place,
+    Refused, Shares, Signs, Switch, Text, WholeName, Word, WordAndNumbers, WordAndShares,
 };
 
 pub(super) const ELSEWHERE: &str = "would do I/O elsewhere than on the device under test";
-const IN_ORDER: &str = "would run jobs one after another, and a round has one window for all";
 const OWN_GROUP: &str = "would leave the control group that identifies its I/O";
 const PROGRAM: &str = "would start a program beside the measurement";
 const TRACE: &str = "is for the replay of a trace, which would do I/O elsewhere";
 const NODE: &str = "would remove the device node";
 const READS: &str = "would read another file";
-/// The kernel clears the signal that follows the parent's death when a process changes its user or group.
+/// The kernel clears the parent-death signal (PR_SET_PDEATHSIG) when a process changes its user or group.
 const USER: &str = "would change the user, and the kernel would no longer end fio with iosched";
 const PASSTHROUGH: &str = "is for engines that bypass the scheduler";
 
-/// Engines whose I/O passes through the scheduler of the device.
+/// Engines whose I/O goes through the device's scheduler.
 pub(super) const ENGINES: &[&str] = &[
     "sync", "psync", "vsync", "pvsync", "pvsync2", "libaio", "linuxaio", "aio", "posixaio",
     "io_uring", "mmap", "splice",
@@ -93,7 +98,7 @@ const SERVICES: &[&str] = &[
     "roundrobin",
     "sequential",
 ];
-/// `mem` followed by a colon and a path would map a file: only the plain words are accepted.
+/// `mem` followed by a colon and a path would map a file: only plain words are accepted.
 const MEMORY: &[&str] = &["malloc", "shm", "shmhuge", "mmap", "mmaphuge", "mmapshared"];
 const CHECKSUMS: &[&str] = &[
     "0",
@@ -121,21 +126,24 @@ const STEADY: &[&str] = &["iops", "iops_slope", "bw", "bw_slope", "lat", "lat_sl
 const ERRORS: &[&str] = &["none", "read", "write", "io", "verify", "all", "0", "1"];
 const FALLOCATE: &[&str] = &["none", "native", "posix", "keep", "truncate", "0", "1"];
 const LIFETIMES: &[&str] = &["none", "short", "medium", "long", "extreme"];
-/// Between single quotes a pattern would name a file to be read: no `'`.
+/// In single quotes a pattern would name a file to read: no `'`.
 const PATTERN: Rule = Signs("\"%-._ ");
 
-/// Each option with its other names, as in `bs=blocksize`.
+/// Each option with its aliases, as in `bs=blocksize`.
 const OPTIONS: &[(Rule, &str)] = &[
-    // Rounds set these.
+    // Options that rounds set.
     (
         Ours,
-        "runtime=timeout time_based ramp_time ramp_size randseed allow_file_create",
+        "runtime=timeout time_based ramp_time ramp_size randseed allow_file_create lat_percentiles",
     ),
-    (Device, "filename"),
-    // What is shown of a job, and what files are named by.
+    // Options that only name a place.
+    (File, "filename"),
+    (Directory, "directory"),
+    (Place, "filename_format unique_filename"),
+    // The job's description, and names that become file names.
     (Text, "description"),
     (Name, "name comm"),
-    // Direction, size and place of the I/O.
+    // Direction, size and position of the I/O.
     (WordAndNumbers(DIRECTIONS), "rw=readwrite"),
     (Word(&["sequential", "identical"]), "rw_sequencer"),
     (
@@ -179,10 +187,7 @@ const OPTIONS: &[(Rule, &str)] = &[
     ),
     (Numbers, "plids=fdp_pli"),
     (Refused(READS), "dp_scheme"),
-    (
-        Refused(ELSEWHERE),
-        "directory opendir filename_format unique_filename profile",
-    ),
+    (Refused(ELSEWHERE), "opendir profile"),
     (
         Refused("would take the device for another kind of file"),
         "filetype",
@@ -197,7 +202,7 @@ const OPTIONS: &[(Rule, &str)] = &[
         Only(&["0"], "would write back all files of a file system"),
         "end_syncfs",
     ),
-    // Engine and depth.
+    // Engine and queue depth.
     (Engine, "ioengine"),
     (
         Numbers,
@@ -206,7 +211,7 @@ const OPTIONS: &[(Rule, &str)] = &[
     ),
     (Word(&["inline", "offload"]), "io_submit_mode"),
     (Switch, "serialize_overlap"),
-    // Options that only some engines have.
+    // Options of particular engines.
     (
         Switch,
         "hipri userspace_reap libaio_vectored fixedbufs registerfiles sqthread_poll nowait \
@@ -223,7 +228,7 @@ const OPTIONS: &[(Rule, &str)] = &[
         "cmd_type write_mode read_mode verify_mode verify_bytchk cdb_len deac \
         md_per_io_size pi_act pi_chk apptag apptag_mask",
     ),
-    // Rate, pauses, latency targets.
+    // Rates, pauses, latency targets.
     (
         Numbers,
         "rate rate_min=ratemin rate_iops rate_iops_min rate_cycle=ratecycle thinktime \
@@ -258,7 +263,7 @@ const OPTIONS: &[(Rule, &str)] = &[
         Only(&["0"], "would read a file of an earlier run"),
         "verify_state_load",
     ),
-    // Contents of the buffers, and their memory.
+    // Content and memory of the buffers.
     (
         Switch,
         "zero_buffers refill_buffers scramble_buffers dedupe_global",
@@ -292,8 +297,7 @@ const OPTIONS: &[(Rule, &str)] = &[
     (Word(&["group", "stonewall", "all"]), "exit_what"),
     (Word(ERRORS), "continue_on_error"),
     (Signs(",:"), "ignore_error"),
-    (Only(&["0"], IN_ORDER), "stonewall=wait_for_previous"),
-    (Refused(IN_ORDER), "wait_for"),
+    (Phase, "stonewall=wait_for_previous wait_for"),
     (Refused(OWN_GROUP), "cgroup cgroup_weight cgroup_nodelete"),
     (Refused(USER), "uid gid"),
     (Refused(PROGRAM), "exec_prerun exec_postrun"),
@@ -310,7 +314,7 @@ const OPTIONS: &[(Rule, &str)] = &[
     (
         Switch,
         "per_job_logs log_offset log_prio log_issue_time log_store_compressed log_unix_epoch \
-        log_alternate_epoch group_reporting clat_percentiles lat_percentiles slat_percentiles \
+        log_alternate_epoch group_reporting clat_percentiles slat_percentiles \
         block_error_percentiles disk_util error_dump gtod_reduce disable_lat disable_clat \
         disable_slat disable_bw_measurement=disable_bw",
     ),
@@ -350,16 +354,16 @@ const OPTIONS: &[(Rule, &str)] = &[
     ),
 ];
 
-/// The first name and the rule of an option, by any of its names.
+/// The first name and the rule of an option, found by any of its names.
 pub(super) fn find(name: &str) -> Option<(&'static str, Rule)> {
     let mut all = all();
     let (names, rule) = all.find(|(names, _)| names.split('=').any(|other| other == name))?;
     Some((names.split('=').next()?, rule))
 }
 
-/// The accepted name that is most like this one, if one is.
+/// The accepted name that is most similar, if one is similar enough.
 pub(super) fn similar(name: &str) -> Option<&'static str> {
-    // A third of the letters may be wrong.
+    // Up to a third of the letters may differ.
     let limit = (name.chars().count() / 3).clamp(1, 4);
     let name = name.to_ascii_lowercase();
     all()
@@ -371,7 +375,7 @@ pub(super) fn similar(name: &str) -> Option<&'static str> {
         .map(|(_, other)| other)
 }
 
-/// All options, each with all its names.
+/// All options, each with all of its names.
 fn all() -> impl Iterator<Item = (&'static str, Rule)> {
     let words = |names: &'static str| names.split_whitespace();
     OPTIONS

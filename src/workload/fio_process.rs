@@ -1,4 +1,4 @@
-//! One fio in its control group: the job file and arguments it gets, and what it hands in.
+//! One fio process in its control group: its job file, its arguments, and its result.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -11,21 +11,21 @@ use anyhow::{Context, Result};
 use serde_json::json;
 
 use super::cgroup::Group;
-use super::fio::Part;
-use super::fio_result::{self, Report, one_line};
-use super::job_file::Window;
+use super::fio::FioPart;
+use super::fio_result::{self, FioReport, one_line};
+use super::job_file::{Layout, Window};
 use super::launch::{self, Ended, Launch, Process};
-use super::{CgroupRef, Outcome, Round, names};
+use super::{CgroupRef, Execution, Outcome, names};
 use crate::failure::Failure;
-use crate::input;
-use crate::scratch_file::ScratchFile;
+use crate::files::input;
+use crate::scratch::file::ScratchFile;
 
-/// Longer than any round's start and end take.
+/// Longer than the start and end of any round take.
 const COMPANY: Duration = Duration::from_secs(60);
-/// fio's exit code after a signal, with a valid result.
+/// fio's exit code after a signal; its result is valid.
 const ENDED_BY_SIGNAL: i32 = 128;
 
-/// Field order is drop order: the group ends all processes, then the program's own end is waited for.
+/// Field order is drop order: the group kills all processes, then the program is waited for.
 pub(super) struct FioProcess {
     label: String,
     is_background: bool,
@@ -42,14 +42,15 @@ pub(super) struct FioProcess {
 impl FioProcess {
     pub fn start(
         program: &OsStr,
-        part: &Part,
-        round: &Round<'_>,
+        part: &FioPart,
+        round: &Execution<'_>,
+        layout: &Layout,
         lead: Duration,
         seed: u64,
     ) -> Result<Self> {
-        // It names files, and a control group.
+        // The label becomes part of file names and of a control group's name.
         names::check_label(&part.label)
-            .map_err(|why| Failure::refused(why, "give that process another label"))?;
+            .map_err(|why| Failure::refused(why, "choose another label for that process"))?;
         let directory = std::path::absolute(round.directory).context("the round's directory")?;
         let file = |extension: &str| directory.join(format!("{}.{extension}", part.label));
         let scratch = round.scratch_file.and_then(ScratchFile::file);
@@ -62,22 +63,25 @@ impl FioProcess {
                 round.time
             },
             lead,
+            layout: Some(layout),
         };
         let job_file = file("fio");
-        // The file exists if another process has the same label: then this fails.
+        // Fails if the file exists because another process has the same label.
         File::create_new(&job_file)
             .and_then(|mut file| file.write_all(part.job.for_round(&window).as_bytes()))
             .with_context(|| format!("writing {}", job_file.display()))?;
         let output = file("json");
         let argv = arguments(program, &output, seed, part.job.writes(), &job_file);
         let group = Group::create(round.journal, &part.label)?;
+        part.weight
+            .map_or(Ok(()), |weight| group.set_weight(weight))?;
         let process = launch::start(
             &Launch {
                 launcher: round.launcher,
                 argv: &argv,
                 environment: &[
                     ("LC_ALL", OsString::from("C")),
-                    // fio acts upon a file of a known name there, whoever made it.
+                    // fio acts on a file with a known name in this directory, whoever created it.
                     ("TMPDIR", directory.clone().into_os_string()),
                 ],
                 working_directory: Some(&directory),
@@ -95,7 +99,7 @@ impl FioProcess {
             started: Instant::now(),
             ended: None,
             output,
-            // Nobody else holds the company back: how long it ran is up to the scheduler.
+            // A background process has no minimum run time: how long it runs depends on the scheduler.
             requested: if part.is_background {
                 Duration::ZERO
             } else {
@@ -120,7 +124,7 @@ impl FioProcess {
         self.is_background
     }
 
-    /// fio writes its result on SIGINT too. Asked once.
+    /// fio also writes its result on SIGINT. Sent only once.
     pub fn ask_to_end(&mut self) {
         if self.ended.is_none() && !self.asked_to_end {
             self.asked_to_end = true;
@@ -140,14 +144,14 @@ impl FioProcess {
         self.group.as_ref().map(Group::reference)
     }
 
-    /// Ends what is left of it.
+    /// Kills whatever is left of it.
     pub fn stop(&mut self) {
-        // An error leaves the group in the journal, which reports it.
+        // On an error the group stays in the journal, which reports it.
         self.group = None;
         self.process.kill();
     }
 
-    /// Its part of the outcome. Call before [`FioProcess::stop`]: the CPU time goes with the group.
+    /// Its part of the outcome. Call it before [`FioProcess::stop`]: the CPU time vanishes with the group.
     pub fn hand_in(&mut self) -> Outcome {
         let cpu_ns = self.group.as_ref().and_then(Group::cpu_ns);
         let report = match input::read(&self.output, input::FIO_OUTPUT_LIMIT) {
@@ -163,7 +167,7 @@ impl FioProcess {
         });
         let jobs = report.map(|report| report.jobs).unwrap_or_default();
         Outcome {
-            // A signal that we asked for is a success.
+            // The end after a signal that iosched sent is a success.
             exit_code: self.ended.and_then(|ended| {
                 if self.is_success(&ended) {
                     Some(0)
@@ -178,13 +182,14 @@ impl FioProcess {
             jobs: jobs.into_iter().map(|job| job.result).collect(),
             problem,
             raw,
+            ..Outcome::default()
         }
     }
 
-    fn problem(&self, report: &Result<Report, String>) -> Option<String> {
+    fn problem(&self, report: &Result<FioReport, String>) -> Option<String> {
         let program = format!("fio ({})", self.label);
         let problem = match (&self.ended, report) {
-            // It was ended because of another one, whose problem is the one to tell.
+            // It was stopped because of another process, whose problem is reported instead.
             (None, _) => return None,
             (Some(ended), Err(why)) => match ended.problem(&program) {
                 Some(end) => Some(format!("{end}: {why}")),
@@ -208,7 +213,7 @@ impl FioProcess {
         if words.is_empty() {
             return Some(problem);
         }
-        Some(format!("{problem}; it said: {}", words.join(" | ")))
+        Some(format!("{problem}; its output: {}", words.join(" | ")))
     }
 }
 
@@ -227,7 +232,7 @@ fn arguments(
         "--output-format=json+".into(),
         "--eta=never".into(),
         "--allow_file_create=0".into(),
-        // fio multiplies by it; 0 would make all sequences one.
+        // fio multiplies by the seed; with 0 all sequences would be equal.
         format!("--randseed={}", (seed >> 1).max(1)).into(),
     ];
     argv.push(if writes {

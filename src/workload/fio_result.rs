@@ -1,20 +1,20 @@
-//! Reads what fio wrote, and judges whether it counts. Pure: bytes in, values out, no input panics.
+//! Reads fio's output and decides whether it counts. Pure: bytes in, values out, and no input causes a panic.
 //!
-//! fio puts text before its JSON, may write several documents one after another, exits 0 without having done
-//! any I/O, and writes a valid JSON of a shortened run when it is interrupted. Nothing of that may pass as a result.
+//! fio prints text before its JSON, may print several documents, exits with 0 without having done any I/O, and writes
+//! valid JSON of a shortened run when it is interrupted. None of these may pass as a result.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{DirectionResult, JobResult, Latency};
+use super::{DirectionResult, JobResult, ProgramLatency};
 
 /// The last complete document of an output file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Report {
+pub struct FioReport {
     pub fio_version: String,
     pub jobs: Vec<Job>,
-    /// What stood before and after the JSON: fio's complaints.
+    /// Text before and after the JSON: fio's messages.
     pub diagnostics: String,
     /// The document without its histograms.
     pub summary: Value,
@@ -24,13 +24,13 @@ pub struct Report {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     pub result: JobResult,
-    /// errno of the job, and the number of errors it went on after.
+    /// errno of the job, and the number of errors after which it continued.
     pub error: i64,
     pub errors_ignored: u64,
 }
 
-/// The text before the JSON is kept in the error: it says why there is none.
-pub fn parse(bytes: &[u8]) -> Result<Report, String> {
+/// The error contains the text before the JSON, which explains why there is no JSON.
+pub fn parse(bytes: &[u8]) -> Result<FioReport, String> {
     let (prefix, rest) = split(bytes);
     let prefix = String::from_utf8_lossy(prefix).trim().to_owned();
     let Some(json) = rest else {
@@ -43,7 +43,7 @@ pub fn parse(bytes: &[u8]) -> Result<Report, String> {
     while let Some(document) = documents.next() {
         match document {
             Ok(value) => last = Some(value),
-            Err(e) if e.is_eof() => return Err("fio's JSON is cut short".to_owned()),
+            Err(e) if e.is_eof() => return Err("fio's JSON is truncated".to_owned()),
             Err(e) if last.is_none() => return Err(format!("fio's JSON cannot be read: {e}")),
             Err(_) => {
                 suffix = std::str::from_utf8(&json[end..]).unwrap_or("(text that is not UTF-8)");
@@ -60,7 +60,7 @@ pub fn parse(bytes: &[u8]) -> Result<Report, String> {
     };
     let fio_version = text(&document, "fio version");
     strip_histograms(&mut document);
-    Ok(Report {
+    Ok(FioReport {
         fio_version,
         jobs,
         diagnostics,
@@ -72,11 +72,11 @@ fn no_json(prefix: &str) -> String {
     if prefix.is_empty() {
         "fio wrote no result".to_owned()
     } else {
-        format!("fio wrote no result but: {}", one_line(prefix))
+        format!("fio wrote no result, only: {}", one_line(prefix))
     }
 }
 
-/// The first lines as one, for messages: a fio with many threads says the same many times.
+/// The first lines joined into one, for messages: fio with many threads repeats itself.
 pub fn one_line(text: &str) -> String {
     const LINES: usize = 2;
     let lines: Vec<&str> = text
@@ -119,13 +119,13 @@ fn job(value: &Value) -> Result<Job, String> {
             write: direction("write")?.flatten(),
             trim: direction("trim")?.flatten(),
         },
-        // An entry that does not say that it went well did not.
+        // A missing `error` field counts as an error.
         error: value.get("error").and_then(Value::as_i64).unwrap_or(-1),
         errors_ignored: number(value, "total_err"),
     })
 }
 
-/// None for a direction in which nothing was done.
+/// None for a direction without I/O.
 fn direction(value: &Value) -> Result<Option<DirectionResult>, String> {
     let ios = number(value, "total_ios");
     if ios == 0 {
@@ -142,19 +142,19 @@ fn direction(value: &Value) -> Result<Option<DirectionResult>, String> {
     }))
 }
 
-/// None where nothing was measured.
-fn latency_of(direction: &Value, which: &str) -> Result<Option<Latency>, String> {
+/// None if nothing was measured.
+fn latency_of(direction: &Value, which: &str) -> Result<Option<ProgramLatency>, String> {
     let measured = direction.get(which).filter(|of| number(of, "N") > 0);
     measured.map(latency).transpose()
 }
 
-fn latency(value: &Value) -> Result<Latency, String> {
+fn latency(value: &Value) -> Result<ProgramLatency, String> {
     let mut bins = Vec::new();
     if let Some(object) = value.get("bins").and_then(Value::as_object) {
         for (midpoint, count) in object {
             let bin = midpoint.parse::<u64>().ok().zip(count.as_u64());
-            let bin =
-                bin.ok_or_else(|| format!("fio's histogram has a bin {midpoint}: {count}"))?;
+            let bin = bin
+                .ok_or_else(|| format!("fio's histogram has an invalid bin {midpoint}: {count}"))?;
             if bin.1 > 0 {
                 bins.push(bin);
             }
@@ -165,9 +165,9 @@ fn latency(value: &Value) -> Result<Latency, String> {
         .iter()
         .try_fold(0_u64, |sum, bin| sum.checked_add(bin.1));
     if counted.is_none() {
-        return Err("fio's histogram counts more than 64 bits hold".to_owned());
+        return Err("the counts of fio's histogram exceed 64 bits".to_owned());
     }
-    Ok(Latency {
+    Ok(ProgramLatency {
         count: number(value, "N"),
         mean_ns: real(value, "mean"),
         sd_ns: real(value, "stddev"),
@@ -190,7 +190,7 @@ fn text(value: &Value, key: &str) -> String {
     text.unwrap_or_default().to_owned()
 }
 
-/// The bins stand in [`Latency`] already, and are most of the document.
+/// [`ProgramLatency`] already has the bins, which are most of the document.
 fn strip_histograms(value: &mut Value) {
     match value {
         Value::Object(object) => {
@@ -202,19 +202,17 @@ fn strip_histograms(value: &mut Value) {
     }
 }
 
-/// A job that ran shorter than this part of what was asked did not measure what was asked.
+/// A job that ran for a smaller part of the requested time did not measure what was requested.
 const SHORTEST_PART: f64 = 0.95;
 
-/// Why `report` does not count, if it does not. `entries` is how many jobs must have reported, where known.
-pub fn problem(report: &Report, requested: Duration, entries: Option<usize>) -> Option<String> {
+/// Why `report` does not count, if it does not. `entries`: the required number of jobs, if known.
+pub fn problem(report: &FioReport, requested: Duration, entries: Option<usize>) -> Option<String> {
     if report.jobs.is_empty() {
         return Some("fio reports no job".to_owned());
     }
     if let Some(expected) = entries.filter(|&expected| expected != report.jobs.len()) {
         let reported = report.jobs.len();
-        return Some(format!(
-            "fio reports {reported} jobs, {expected} were asked for"
-        ));
+        return Some(format!("fio reports {reported} jobs instead of {expected}"));
     }
     report
         .jobs
@@ -235,9 +233,8 @@ fn job_problem(job: &Job, requested: Duration) -> Option<String> {
         return Some(format!("fio's job {name} did no I/O"));
     };
     let requested_ms = requested.as_millis() as f64;
-    ((longest_ms as f64) < SHORTEST_PART * requested_ms).then(|| {
-        format!("fio's job {name} ran for {longest_ms} ms, {requested_ms} ms were asked for")
-    })
+    ((longest_ms as f64) < SHORTEST_PART * requested_ms)
+        .then(|| format!("fio's job {name} ran for {longest_ms} ms instead of {requested_ms} ms"))
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Outputs of fio 3.33 as they came.
+/// Unmodified outputs of fio 3.33.
 fn fixture(name: &str) -> Vec<u8> {
     let path = format!("{}/tests/data/fio/{name}.json", env!("CARGO_MANIFEST_DIR"));
     std::fs::read(&path).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
-fn report(name: &str) -> Report {
+fn report(name: &str) -> FioReport {
     parse(&fixture(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
@@ -53,7 +53,7 @@ fn jobs_keep_their_directions_apart() {
     assert!(mixed.read.is_some() && mixed.write.is_some() && mixed.trim.is_none());
     assert!(trickle.read.is_none() && trickle.write.as_ref().unwrap().ios > 100);
     let found = problem(&report, SECOND, Some(3)).unwrap();
-    assert!(found.contains("2 jobs, 3 were asked for"), "{found}");
+    assert!(found.contains("2 jobs instead of 3"), "{found}");
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn an_interrupted_run_is_valid_json_and_too_short() {
     assert!(report.diagnostics.contains("terminating on signal"));
     assert_eq!(report.jobs[0].error, 0);
     let found = problem(&report, 20 * SECOND, Some(1)).unwrap();
-    assert!(found.contains("20000 ms were asked for"), "{found}");
+    assert!(found.contains("instead of 20000 ms"), "{found}");
 }
 
 #[test]
@@ -89,15 +89,15 @@ fn a_run_that_did_nothing_does_not_count_though_fio_calls_it_a_success() {
 #[test]
 fn of_several_documents_the_last_counts() {
     let all = fixture("status");
-    let read = |report: Report| report.jobs[0].result.read.clone().unwrap();
+    let read = |report: FioReport| report.jobs[0].result.read.clone().unwrap();
     let last = read(parse(&all).unwrap());
     let end = all.windows(3).position(|bytes| bytes == b"\n}\n").unwrap() + 3;
     let first = read(parse(&all[..end]).unwrap());
     assert!(first.ios < last.ios, "{} {}", first.ios, last.ios);
     assert!(last.runtime_ms >= 2990);
-    // A later document that is cut short means that the last word is missing.
+    // A truncated later document means that the end is missing.
     let error = parse(&all[..all.len() - 100]).unwrap_err();
-    assert!(error.contains("cut short"), "{error}");
+    assert!(error.contains("truncated"), "{error}");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn what_is_no_result_says_why() {
     assert!(
         parse(&fixture("truncated"))
             .unwrap_err()
-            .contains("cut short")
+            .contains("truncated")
     );
     let error = parse(&fixture("bad-option")).unwrap_err();
     assert!(

@@ -1,16 +1,14 @@
-//! Whether the value of a job file's option is as the option's rule wants it. Pure.
+//! Checks the value of an option in a job file against the option's rule. Pure.
 //!
-//! fio replaces `${NAME}` by a variable of the environment and `$ncpus` by a number, and asks a shell to do the sum around
-//! it. It works out expressions in brackets, too. No rule accepts any of these.
+//! fio replaces `${NAME}` by an environment variable and `$ncpus` by a number, lets a shell compute the sum, and
+//! evaluates expressions in parentheses. No rule accepts any of these.
 
-use std::path::PathBuf;
-
-use super::fio_options::{ELSEWHERE, ENGINES, Rule};
+use super::fio_options::{ENGINES, Rule};
 use super::names;
 
-/// What fio and iosched write into the directory of a round themselves.
+/// Suffixes of the files that fio and iosched write into a round's directory.
 const OWN_FILES: [&str; 4] = [".fio", ".json", ".stdout", ".stderr"];
-/// Words that stand for nodes, or say what to do with them.
+/// fio's words for nodes and policies.
 const NODES: [&str; 7] = [
     "default",
     "prefer",
@@ -21,15 +19,11 @@ const NODES: [&str; 7] = [
     "same",
 ];
 
-/// Err says what is wrong. `key` is the option as the file names it, `value` what stands behind its `=`.
-pub(super) fn check(
-    key: &str,
-    value: Option<&str>,
-    rule: Rule,
-    devices: &[PathBuf],
-) -> Result<(), String> {
+/// Err says what is wrong. `key`: the option as the file spells it; `value`: the text after its `=`.
+pub(super) fn check(key: &str, value: Option<&str>, rule: Rule) -> Result<(), String> {
     let text = value.unwrap_or_default();
-    if text.contains('$') {
+    // fio does not see the name of a place.
+    if text.contains('$') && !matches!(rule, Rule::Place) {
         return Err(format!(
             "{key}={text} depends on the environment; write the value out"
         ));
@@ -40,11 +34,12 @@ pub(super) fn check(
             let is_one = values.contains(&text);
             return is_one.then_some(()).ok_or(format!("{key} {why}"));
         }
-        Rule::Ours => true,
+        Rule::Ours | Rule::Phase | Rule::Place => true,
         Rule::Switch => matches!(value, None | Some("0" | "1")),
         Rule::NameOrNothing if text.is_empty() => true,
         _ if text.is_empty() => return Err(format!("{key} has no value")),
-        Rule::Device => devices.iter().any(|device| device.as_os_str() == text),
+        Rule::File => !names_several(text) && !is_no_storage(text),
+        Rule::Directory => !names_several(text),
         Rule::Numbers => are_numbers(text),
         Rule::Shares => are_shares(text),
         Rule::Word(words) => words.contains(&text),
@@ -69,34 +64,62 @@ pub(super) fn check(
 /// Why the value is refused.
 fn problem(key: &str, value: &str, rule: Rule) -> String {
     let why = match rule {
-        Rule::Device => format!("{ELSEWHERE}; leave it out, the device is given"),
+        Rule::File if !names_several(value) => {
+            "is no file or disk whose I/O a scheduler sees".to_owned()
+        }
+        Rule::File => "names several files, and a job has one file here: name one".to_owned(),
+        Rule::Directory => {
+            "names several directories, and a job has one file here: name one".to_owned()
+        }
         Rule::Engine => format!(
             "does not go through the scheduler of a block device; use one of {}",
             ENGINES.join(", ")
         ),
         Rule::Switch => "is neither 0 nor 1".to_owned(),
-        Rule::Numbers => "is no number, nor a list of numbers".to_owned(),
+        Rule::Numbers => "is neither a number nor a list of numbers".to_owned(),
         Rule::Shares => "is not a list of sizes and shares".to_owned(),
         Rule::Word(words) | Rule::WordAndNumbers(words) | Rule::WordAndShares(words) => {
             format!(
-                "is none of the values that iosched knows: {}",
+                "is not one of the values that iosched knows: {}",
                 words.join(", ")
             )
         }
         Rule::Nodes => "is not a list of NUMA nodes".to_owned(),
         Rule::WholeName if names::is_plain(value) => {
-            "would write into a file of the round; take another name".to_owned()
+            "would overwrite a file of the round; use another name".to_owned()
         }
         Rule::Name | Rule::NameOrNothing | Rule::WholeName => {
             format!("names files and {}", names::MUST_BE_PLAIN)
         }
-        Rule::Signs(_) => "has characters that this option does not take".to_owned(),
-        Rule::Text | Rule::Ours | Rule::Only(..) | Rule::Refused(_) => "has a backtick".to_owned(),
+        Rule::Signs(_) => "has characters that this option does not accept".to_owned(),
+        Rule::Text | Rule::Ours | Rule::Place | Rule::Phase | Rule::Only(..) | Rule::Refused(_) => {
+            "has a backtick".to_owned()
+        }
     };
     format!("{key}={value} {why}")
 }
 
-/// Signs and ranges by hyphens, directions by commas, lists by colons.
+/// In fio a colon separates names, unless a backslash precedes it.
+fn names_several(text: &str) -> bool {
+    text.replace("\\:", "").contains(':')
+}
+
+/// Standard input and output, and the kernel's files that hold nothing.
+fn is_no_storage(text: &str) -> bool {
+    const NONE: [&str; 8] = [
+        "-",
+        "/dev/null",
+        "/dev/zero",
+        "/dev/full",
+        "/dev/random",
+        "/dev/urandom",
+        "/dev/stdin",
+        "/dev/stdout",
+    ];
+    NONE.contains(&text)
+}
+
+/// Numbers with signs, in ranges (hyphens), per direction (commas) or in lists (colons).
 fn are_numbers(text: &str) -> bool {
     text.contains(|c: char| c.is_ascii_digit())
         && text
@@ -104,7 +127,7 @@ fn are_numbers(text: &str) -> bool {
             .all(|part| part.is_empty() || is_number(part))
 }
 
-/// Sizes, each with what belongs to it behind slashes.
+/// Sizes, each with its shares after slashes.
 fn are_shares(text: &str) -> bool {
     text.split([',', ':']).all(|entry| {
         let mut parts = entry.split('/');
@@ -114,7 +137,7 @@ fn are_shares(text: &str) -> bool {
     })
 }
 
-/// A number that may have a unit: 4k, 1.5, 50%, 0x1f, 10ms, 3z.
+/// A number with an optional unit: 4k, 1.5, 50%, 0x1f, 10ms, 3z.
 fn is_number(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit())
         && text

@@ -1,10 +1,16 @@
-//! fio job files: read far enough to know what they would do, and written anew from what was read, so that
-//! fio sees what was checked and nothing else. Pure.
+//! Parses fio job files and writes new ones from what was parsed, so that fio only sees what was checked. Pure.
 //!
-//! fio applies its command line before the job file, so a job file would override it: duration, device and seed
-//! are therefore set in the text itself. Options are accepted by the table in `fio_options`, by name and value; all
-//! others are refused, by file and line: they could change the scheduler, start programs, leave the control group, or
-//! read and write elsewhere.
+//! fio applies its command line before the job file, so a job file would override it: duration, device and seed are
+//! therefore set in the text. Options are accepted by the table in `fio_options`, by name and value; all others are
+//! refused with file and line: they could change the scheduler, start programs, leave the control group, or do I/O
+//! elsewhere.
+
+mod amount; // sizes and offsets as numbers
+mod files; // parts of the target that serve as files
+mod layout; // which part of the target each job uses
+mod line; // one line: a section or an option
+mod phase; // jobs that would run one after another
+mod place; // which file each job names
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -13,101 +19,67 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::fio_options::{self, Rule};
-use super::{fio_values, names};
+use super::Target;
 use crate::failure::Failure;
-
-/// fio reads a line in pieces of 4096 bytes or more, and takes each piece for a line of its own.
-const LONGEST_LINE: usize = 2048;
+pub use layout::Layout;
+pub(super) use line::{Section, Setting};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobFile {
     sections: Vec<Section>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Section {
-    name: String,
-    options: Vec<Setting>,
-    /// Of a job: what the global sections before it and itself say together.
-    start_delay: Duration,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Setting {
-    /// As fio calls it first.
-    option: &'static str,
-    /// As the file calls it.
-    pub(super) key: String,
-    value: Option<String>,
-    pub(super) line: usize,
-}
-
-impl Section {
-    /// What stands behind the opening bracket.
-    fn begin(line: &str) -> Result<Self, String> {
-        let name = line
-            .strip_suffix(']')
-            .ok_or("has a section without an end")?;
-        let name = name.trim();
-        if !names::is_plain(name) {
-            return Err(format!("[{name}] names files and {}", names::MUST_BE_PLAIN));
-        }
-        Ok(Section {
-            name: name.to_owned(),
-            options: Vec::new(),
-            start_delay: Duration::ZERO,
-        })
-    }
-
-    /// As fio has it: any section whose name begins so.
-    fn is_global(&self) -> bool {
-        self.name.starts_with("global")
-    }
-}
-
-/// What a round sets.
+/// The values that a round sets.
 pub struct Window<'a> {
-    /// The devices, which share the I/O, each in its turn; or a scratch file.
+    /// The devices, used in turn, or a scratch file.
     pub targets: &'a [PathBuf],
     pub ramp: Duration,
     pub time: Duration,
-    /// The longest start delay of all jobs of the round: jobs that start earlier have a longer ramp,
-    /// so that all are measured over the same time.
+    /// The longest start delay of all jobs of the round: jobs that start earlier get a longer ramp, so that all are
+    /// measured over the same time.
     pub lead: Duration,
+    /// Which part of the target each job uses; None leaves sizes and offsets as they are.
+    pub layout: Option<&'a Layout>,
 }
 
 impl JobFile {
-    /// `file` is named in refusals; a `filename=` is accepted if it is one of `devices`.
-    pub fn parse(file: &str, text: &str, devices: &[PathBuf]) -> Result<Self> {
-        let mut sections: Vec<Section> = Vec::new();
+    /// Errors name `file`. If any are `chosen`, the other jobs are left out.
+    pub fn parse(file: &str, text: &str, chosen: &[String]) -> Result<Self> {
+        let mut reader = line::Reader::new(chosen);
         for (index, line) in text.lines().enumerate() {
             let number = index + 1;
-            read_line(&mut sections, line, number, devices)
+            reader
+                .read(line, number)
                 .map_err(|what| refuse(file, number, &what))?;
         }
-        let mut file_of_jobs = JobFile { sections };
+        phase::ensure_present(file, chosen, &reader)?;
+        let mut file_of_jobs = JobFile {
+            sections: reader.sections,
+        };
+        let by_line = |(line, what): (usize, String)| refuse(file, line, &what);
+        phase::settle(&mut file_of_jobs).map_err(by_line)?;
         file_of_jobs.settle_delays(file)?;
+        file_of_jobs.settle_latencies();
+        place::places(&file_of_jobs).map_err(by_line)?;
         if file_of_jobs.jobs().next().is_none() {
             return Err(Failure::refused(
-                format!("{file}: has no job"),
-                "begin a job with its name in brackets: [job]",
+                format!("{file}: contains no job"),
+                "start each job with its name in brackets: [job]",
             ));
         }
         Ok(file_of_jobs)
     }
 
-    /// Each job with all that applies to it: global sections apply to the jobs after them.
+    /// Each job with all options in force for it: global sections apply to the jobs after them.
     pub(super) fn jobs(&self) -> impl Iterator<Item = (&Section, HashMap<&'static str, &Setting>)> {
         let mut globals: HashMap<&'static str, &Setting> = HashMap::new();
         self.sections.iter().filter_map(move |section| {
-            let own = section.options.iter().map(|s| (s.option, s));
             if section.is_global() {
-                globals.extend(own);
+                section.overlay(&mut globals);
                 return None;
             }
             let mut all = globals.clone();
-            all.extend(own);
+            section.overlay(&mut all);
             Some((section, all))
         })
     }
@@ -121,7 +93,7 @@ impl JobFile {
                     refuse(
                         file,
                         setting.line,
-                        "has a start delay that is not plain seconds or milliseconds",
+                        "has a start delay that is not a number of seconds or milliseconds",
                     )
                 }),
             })
@@ -136,6 +108,44 @@ impl JobFile {
         Ok(())
     }
 
+    /// fio reads no clock at the completion of such a job's I/Os and would report a wrong latency: the job gets
+    /// `disable_lat=1` and reports none.
+    fn settle_latencies(&mut self) {
+        let unmeasured: Vec<_> = self
+            .jobs()
+            .map(|(section, all)| {
+                let setting = *ends_latency(&all)?;
+                let (name, line) = (&section.name, setting.line);
+                let text = format!("[{name}] has {}=1 in line {line}", setting.key);
+                Some((text, line))
+            })
+            .collect();
+        let jobs = self
+            .sections
+            .iter_mut()
+            .filter(|section| !section.is_global());
+        for (section, unmeasured) in jobs.zip(unmeasured) {
+            let Some((text, line)) = unmeasured else {
+                continue;
+            };
+            section.unmeasured = Some(text);
+            let is_other = |setting: &Setting| setting.option != DISABLE_LAT;
+            section.options.retain(is_other);
+            section.options.push(Setting {
+                option: DISABLE_LAT,
+                key: DISABLE_LAT.to_owned(),
+                value: Some("1".to_owned()),
+                line,
+            });
+        }
+    }
+
+    /// The first job whose latency fio does not measure, with the reason.
+    pub fn without_latency(&self) -> Option<&str> {
+        let mut sections = self.sections.iter();
+        sections.find_map(|section| section.unmeasured.as_deref())
+    }
+
     /// Whether any job writes or trims.
     pub fn writes(&self) -> bool {
         self.jobs().any(|(_, all)| {
@@ -144,12 +154,28 @@ impl JobFile {
         })
     }
 
-    /// Whether any job hands in I/Os without waiting for the ones before: then it is worth knowing since when they were
-    /// asked for.
+    /// Whether any job submits I/Os without waiting for earlier ones: then it matters when the program asked for them.
     pub fn is_asynchronous(&self) -> bool {
         self.jobs().any(|(_, all)| {
             let engine = all.get("ioengine").map(|setting| setting.value());
             matches!(engine, Some("libaio" | "io_uring"))
+        })
+    }
+
+    /// The first job whose I/O goes through the page cache, with the reason.
+    pub fn through_page_cache(&self) -> Option<String> {
+        self.jobs().find_map(|(section, all)| {
+            let name = &section.name;
+            let engine = all.get("ioengine").map_or("", |setting| setting.value());
+            if matches!(engine, "mmap" | "splice") {
+                return Some(format!(
+                    "[{name}] has ioengine={engine}, which uses the page cache"
+                ));
+            }
+            let is_on = |option: &str| all.get(option).is_some_and(|setting| setting.is_on());
+            let is_unbuffered = all.get("buffered").is_some_and(|setting| !setting.is_on());
+            let is_direct = is_on("direct") || is_on("atomic") || is_unbuffered;
+            (!is_direct).then(|| format!("[{name}] has no direct=1"))
         })
     }
 
@@ -158,12 +184,12 @@ impl JobFile {
         delays.max().unwrap_or_default()
     }
 
-    /// How many entries fio will report; None where groups or odd numbers make it fio's affair.
+    /// The number of entries that fio will report; None if that depends on groups or on unusual numbers.
     pub fn entries(&self) -> Option<usize> {
         self.jobs()
             .map(|(_, all)| match all.get("group_reporting") {
                 Some(setting) if setting.value() != "0" => None,
-                // More than fio itself allows by far.
+                // u16 is far more than fio itself allows.
                 _ => all.get("numjobs").map_or(Some(1), |setting| {
                     setting.value().parse::<u16>().ok().map(usize::from)
                 }),
@@ -171,15 +197,25 @@ impl JobFile {
             .sum()
     }
 
-    /// The job file without what rounds set.
+    /// Which part of the target each job uses. Errors name `file`.
+    pub fn lay_out(&self, file: &str, target: &Target) -> Result<Layout> {
+        layout::lay_out(self, target).map_err(|(line, what)| refuse(file, line, &what))
+    }
+
+    /// One line for the options that name a place, and one for the others that rounds set instead.
+    pub fn replaced(&self, target: &Target) -> Vec<String> {
+        place::notes(&self.sections, target)
+    }
+
+    /// The job file without the options that rounds set.
     pub fn text(&self) -> String {
-        self.write(|_| String::new())
+        self.write(|_| true, |_, _| String::new())
     }
 
     /// The job file of one round.
     pub fn for_round(&self, window: &Window<'_>) -> String {
         let ramp = |delay: Duration| (window.ramp + window.lead.saturating_sub(delay)).as_millis();
-        // A colon separates file names.
+        // A colon separates file names in fio, so it must be escaped.
         let targets = window.targets.iter();
         let targets: Vec<String> = targets
             .map(|path| path.display().to_string().replace(':', "\\:"))
@@ -189,103 +225,58 @@ impl JobFile {
             targets.join(":"),
             window.time.as_millis()
         );
+        let keeps = |setting: &Setting| {
+            let is_laid_out = window.layout.is_some() && layout::SETS.contains(&setting.option);
+            !(is_laid_out || place::is_place(setting))
+        };
         global
-            + &self.write(|section| {
+            + &self.write(keeps, |index, section| {
                 let ramp_ms = ramp(section.start_delay);
-                // Percentiles of the whole latency, beside those without the submission.
-                format!("ramp_time={ramp_ms}ms\nlat_percentiles=1\n")
+                let part = window.layout.map(|layout| layout.lines(index));
+                // Percentiles of the total latency, in addition to those of the completion latency.
+                let part = part.unwrap_or_default();
+                format!("{part}ramp_time={ramp_ms}ms\nlat_percentiles=1\n")
             })
     }
 
-    fn write(&self, last_of_job: impl Fn(&Section) -> String) -> String {
+    /// `last_of_job` gets the job's number and section.
+    fn write(
+        &self,
+        keeps: impl Fn(&Setting) -> bool,
+        last_of_job: impl Fn(usize, &Section) -> String,
+    ) -> String {
         let mut text = String::new();
+        let mut job = 0;
         for section in &self.sections {
             // Writing to a String does not fail.
             let _ = writeln!(text, "[{}]", section.name);
-            for setting in &section.options {
-                let _ = match &setting.value {
-                    Some(value) => writeln!(text, "{}={value}", setting.key),
-                    None => writeln!(text, "{}", setting.key),
-                };
+            for setting in section.options.iter().filter(|setting| keeps(setting)) {
+                let _ = writeln!(text, "{}", setting.text());
             }
             if !section.is_global() {
-                text.push_str(&last_of_job(section));
+                text.push_str(&last_of_job(job, section));
+                job += 1;
             }
         }
         text
     }
 }
 
-/// Err says what is wrong with the line.
-fn read_line(
-    sections: &mut Vec<Section>,
-    line: &str,
-    number: usize,
-    devices: &[PathBuf],
-) -> Result<(), String> {
-    // For fio a line ends at a NUL.
-    if line.contains(|c: char| c.is_control() && c != '\t') {
-        return Err("has a control character".to_owned());
-    }
-    let line = line.split([';', '#']).next().unwrap_or_default().trim();
-    if line.len() > LONGEST_LINE {
-        return Err(format!(
-            "has more than {LONGEST_LINE} bytes, of which fio would make several lines"
-        ));
-    }
-    if line.is_empty() {
-        return Ok(());
-    }
-    if let Some(name) = line.strip_prefix('[') {
-        sections.push(Section::begin(name)?);
-        return Ok(());
-    }
-    if line.starts_with("include") {
-        return Err("includes another file".to_owned());
-    }
-    let section = sections
-        .last_mut()
-        .ok_or("has an option before the first section")?;
-    if let Some(setting) = Setting::parse(line, number, devices)? {
-        // fio sorts a section's options, and the last of two need not stay the last.
-        section
-            .options
-            .retain(|earlier| earlier.option != setting.option);
-        section.options.push(setting);
-    }
-    Ok(())
+const DISABLE_LAT: &str = "disable_lat";
+/// With all of these fio reads no clock either.
+const DISABLE_OTHERS: [&str; 3] = ["disable_clat", "disable_slat", "disable_bw_measurement"];
+
+/// The option because of which fio does not measure a job's latency.
+fn ends_latency<'a, 'b>(all: &'b HashMap<&'static str, &'a Setting>) -> Option<&'b &'a Setting> {
+    let on = |option: &str| all.get(option).filter(|setting| setting.is_on());
+    let others =
+        || on(DISABLE_OTHERS[0]).filter(|_| DISABLE_OTHERS.iter().all(|o| on(o).is_some()));
+    on("gtod_reduce")
+        .or_else(|| on(DISABLE_LAT))
+        .or_else(others)
 }
 
-impl Setting {
-    /// None if rounds set that option. Err says what is wrong with it.
-    fn parse(line: &str, number: usize, devices: &[PathBuf]) -> Result<Option<Self>, String> {
-        let (key, value) = match line.split_once('=') {
-            Some((key, value)) => (key.trim(), Some(value.trim())),
-            None => (line, None),
-        };
-        let (option, rule) = fio_options::find(key).ok_or_else(|| unknown(key))?;
-        fio_values::check(key, value, rule, devices)?;
-        let setting = Setting {
-            option,
-            key: key.to_owned(),
-            value: value.map(str::to_owned),
-            line: number,
-        };
-        Ok((!matches!(rule, Rule::Ours | Rule::Device)).then_some(setting))
-    }
-
-    pub(super) fn value(&self) -> &str {
-        self.value.as_deref().unwrap_or_default()
-    }
-}
-
-fn unknown(key: &str) -> String {
-    let guess = fio_options::similar(key);
-    let guess = guess.map_or_else(String::new, |name| format!("; did you mean {name}?"));
-    format!("{key} is not an option of fio that iosched knows{guess}")
-}
-
-/// fio's times: seconds unless a unit follows. Ranges and long units are not for rounds.
+/// fio's times: seconds unless a unit follows. Ranges and longer units are not accepted.
 fn seconds(text: &str) -> Option<Duration> {
     let (digits, milliseconds_per_unit) = match text.strip_suffix("ms") {
         Some(digits) => (digits, 1),
@@ -300,7 +291,7 @@ fn seconds(text: &str) -> Option<Duration> {
 pub(super) fn refuse(file: &str, line: usize, what: &str) -> anyhow::Error {
     Failure::refused(
         format!("{file}:{line}: {what}"),
-        "change that line; iosched gives the device, the duration and the control group",
+        "change that line; iosched sets the place, the duration and the control group",
     )
 }
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use std::sync::LazyLock;
 
 fn parse(text: &str) -> Result<JobFile> {
-    JobFile::parse("my.fio", text, &[PathBuf::from("/dev/sdx")])
+    JobFile::parse("my.fio", text, &[])
 }
 
 static SDX: LazyLock<[PathBuf; 1]> = LazyLock::new(|| ["/dev/sdx".into()]);
@@ -15,6 +15,7 @@ fn window(ramp_s: u64, time_s: u64, lead: Duration) -> Window<'static> {
         ramp: Duration::from_secs(ramp_s),
         time: Duration::from_secs(time_s),
         lead,
+        layout: None,
     }
 }
 
@@ -30,15 +31,16 @@ fn what_would_falsify_the_round_is_refused_by_line() {
         "ioscheduler=bfq",
         "exec_prerun=reboot",
         "exec_postrun = rm x",
-        "filename=/dev/sdy",
         "filename=/dev/sdx:/dev/sdy",
-        "directory=/tmp",
-        "directory=0",
+        "filename=/dev/null",
+        "filename=-",
+        "filename",
+        "directory=/tmp:/var/tmp",
+        "directory=$HOME",
+        "nrfiles=4",
         "opendir=/",
         "read_iolog=trace",
         "cgroup=mine",
-        "stonewall",
-        "wait_for_previous=1",
         "unlink=1",
         "ioengine=null",
         "ioengine=external:/tmp/x.so",
@@ -87,7 +89,7 @@ fn an_option_that_is_not_known_is_refused_and_a_similar_one_named() {
         ("IODEPTH=8", "did you mean iodepth?"),
         ("blocksise=4k", "did you mean blocksize?"),
         ("write_lat_logs=x", "did you mean write_lat_log?"),
-        // An option of an engine that is not accepted.
+        // Options of engines that are not accepted.
         ("hostname=example.org", "not an option of fio"),
         ("ioengine_so_path=x", "not an option of fio"),
         ("=4k", "not an option of fio"),
@@ -96,7 +98,7 @@ fn an_option_that_is_not_known_is_refused_and_a_similar_one_named() {
         assert!(message.starts_with("my.fio:2: "), "{message}");
         assert!(message.contains(says), "{option}: {message}");
     }
-    // What is refused is not recommended.
+    // Refused options are not suggested.
     for option in ["exec_preran=x", "cgroups=x", "unknown_option"] {
         let message = refusal(&format!("[a]\n{option}\n"));
         assert!(!message.contains("did you mean"), "{option}: {message}");
@@ -114,7 +116,10 @@ fn every_refusal_says_what_the_option_would_do() {
         ("uid=1000", "no longer end fio with iosched"),
         ("gid=1000", "no longer end fio with iosched"),
         ("profile=tiobench", "I/O elsewhere"),
-        ("filename_format=x", "I/O elsewhere"),
+        ("opendir=/", "I/O elsewhere"),
+        ("filename=/dev/zero", "no file or disk"),
+        ("filename=a:b", "names several files"),
+        ("nr_files=2", "over several files"),
         ("replay_redirect=/dev/sdy", "I/O elsewhere"),
         ("merge_blktrace_file=x", "I/O elsewhere"),
         ("replay_no_stall=1", "replay of a trace"),
@@ -124,7 +129,6 @@ fn every_refusal_says_what_the_option_would_do() {
         ("filetype=char", "another kind of file"),
         ("end_syncfs=1", "write back all files"),
         ("wait_for=a", "one after another"),
-        ("wait_for_previous", "one after another"),
         ("create_only=1", "no I/O"),
         ("stats=0", "out of the result"),
         ("unified_rw_reporting=both", "mix reads and writes"),
@@ -216,7 +220,7 @@ fn a_value_is_what_its_option_takes() {
     }
 }
 
-/// fio makes file names of them.
+/// fio derives file names from these.
 #[test]
 fn jobs_and_logs_have_plain_names() {
     for log in [
@@ -256,10 +260,13 @@ fn jobs_and_logs_have_plain_names() {
     }
     refusal("[a]\nwrite_iolog\n");
     refusal("[a]\nname\n");
-    // The job file itself, and what fio hands in.
+    // The job file itself, and fio's outputs.
     for name in ["fio.fio", "fio.json", "x.stdout", "x.stderr"] {
         let message = refusal(&format!("[a]\nwrite_iolog={name}\n"));
-        assert!(message.contains("into a file of the round"), "{message}");
+        assert!(
+            message.contains("overwrite a file of the round"),
+            "{message}"
+        );
     }
     for section in [
         "../x",
@@ -279,7 +286,7 @@ fn jobs_and_logs_have_plain_names() {
     parse("[ 4k random-read_1.0 ]\n[global x]\n").unwrap();
 }
 
-/// fio reads a line in pieces, and the second would be another option.
+/// fio reads a line in pieces, and would take the second piece for another option.
 #[test]
 fn no_line_is_longer_than_what_fio_reads_at_once() {
     let padding = "x".repeat(8191 - "description=".len());
@@ -296,7 +303,7 @@ fn no_line_is_longer_than_what_fio_reads_at_once() {
 fn all_names_of_an_option_are_one() {
     let text = "[a]\nreadwrite=write\nrw=read\nblocksize=4k\n";
     let file = parse(text).unwrap();
-    // fio may sort two settings of one option; only the last one is kept.
+    // fio may sort two settings of the same option, so only the last is kept.
     assert_eq!(file.text(), "[a]\nrw=read\nblocksize=4k\n");
     assert!(!file.writes());
     assert!(parse("[a]\nrw=read\nreadwrite=write\n").unwrap().writes());
@@ -314,7 +321,7 @@ fn writing_is_what_remains_after_all_sections() {
         ("[a]\nreadwrite=randtrim\n", true),
         ("[global]\nrw=write\n[a]\nreadwrite=read\n", false),
         ("[global]\nrw=read\n[a]\n[b]\nrw=randwrite:4\n", true),
-        // A later global section does not reach back, and any name that begins so is one.
+        // A later global section does not apply to earlier jobs, and every name that begins with "global" is one.
         ("[a]\n[global]\nrw=write\n", false),
         ("[globalisation]\nrw=write\n[a]\n", true),
     ] {
@@ -325,7 +332,7 @@ fn writing_is_what_remains_after_all_sections() {
 #[test]
 fn the_round_sets_device_and_times_and_no_line_of_the_file_overrides_them() {
     let file = "[global]\nruntime=99\nfilename=/dev/sdx\n[a]\ntimeout=3\nbs=4k ; blocks\n\
-                ramp_time=1\ntime_based=0\nallow_file_create=1\nrandseed=1\nthread\n";
+                ramp_time=1\ntime_based=0\nallow_file_create=1\nrandseed=1\nlat_percentiles=0\nthread\n";
     let text = parse(file)
         .unwrap()
         .for_round(&window(2, 5, Duration::ZERO));
@@ -334,6 +341,114 @@ fn the_round_sets_device_and_times_and_no_line_of_the_file_overrides_them() {
         "[global]\nfilename=/dev/sdx\nallow_file_create=0\ntime_based=1\nruntime=5000ms\n\n\
          [global]\n[a]\nbs=4k\nthread\nramp_time=2000ms\nlat_percentiles=1\n"
     );
+}
+
+#[test]
+fn jobs_of_one_phase_run_and_the_others_can_be_left_out() {
+    let text = "[global]\nstonewall\nsize=1m\n[a]\nrw=read\n[b]\nioengine=null\n[c]\nwait_for=a\nstonewall=0\n";
+    let chosen = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        JobFile::parse("my.fio", text, &names)
+    };
+    assert_eq!(
+        chosen(&["a"]).unwrap().text(),
+        "[global]\nsize=1m\n[a]\nrw=read\n"
+    );
+    assert_eq!(chosen(&["c"]).unwrap().text(), "[global]\nsize=1m\n[c]\n");
+    let error = chosen(&["b"]).unwrap_err().to_string();
+    assert!(error.starts_with("my.fio:7: ioengine=null"), "{error}");
+    let error = chosen(&["a", "c"]).unwrap_err().to_string();
+    assert!(
+        error.starts_with("my.fio:9: wait_for would run jobs one after another"),
+        "{error}"
+    );
+    let error = chosen(&["a", "d"]).unwrap_err();
+    assert_eq!(kind_of(&error), Kind::Usage);
+    assert!(error.to_string().contains("no job [d]"), "{error}");
+    let message = refusal("[a]\n[b]\nstonewall\n[c]\n");
+    assert!(message.starts_with("my.fio:3: stonewall would run") && message.contains("--section"));
+    let message = refusal("[global]\nwait_for_previous\n[a]\n[b]\n");
+    assert!(
+        message.starts_with("my.fio:2: wait_for_previous"),
+        "{message}"
+    );
+    // Before the first job there is nothing to wait for.
+    assert_eq!(parse("[a]\nstonewall\n[b]\n").unwrap().text(), "[a]\n[b]\n");
+}
+
+#[test]
+fn what_is_replaced_is_told_with_its_lines() {
+    let text = "[global]\ndirectory=/tmp\nruntime=60\n[a]\nfilename=x\ntime_based\n[b]\nunique_filename=0\n";
+    let device = Target {
+        bytes: 1 << 30,
+        is_file: false,
+        disks: 1,
+    };
+    assert_eq!(
+        parse(text).unwrap().replaced(&device),
+        [
+            "the job file's directory=/tmp (line 2), filename=x (line 5), unique_filename=0 (line 8) only name a place: \
+             the jobs use the device instead",
+            "the job file's runtime=60 (line 3), time_based (line 6) are not used: iosched sets time, ramp and seed of \
+             each round",
+        ]
+    );
+    let file = Target {
+        is_file: true,
+        ..device
+    };
+    assert!(parse(text).unwrap().replaced(&file)[0].ends_with("use the scratch file instead"));
+    assert_eq!(parse("[a]\nsize=1m\n").unwrap().replaced(&device), [""; 0]);
+}
+
+/// Checked with fio 3.33: in the last three cases it reports times although it reads no clock, and no later line undoes
+/// `gtod_reduce=1`.
+#[test]
+fn a_job_whose_latency_fio_does_not_measure_is_known_and_reports_none() {
+    for (text, why) in [
+        ("[a]\nbs=4k\n", None),
+        ("[a]\ndisable_clat=1\ndisable_slat=1\n", None),
+        ("[a]\ndisable_lat=0\n", None),
+        ("[global]\ndisable_lat=1\n[a]\ndisable_lat=0\n", None),
+        ("[a]\n[global]\ndisable_lat=1\n", None),
+        (
+            "[a]\ndisable_lat=1\n",
+            Some("[a] has disable_lat=1 in line 2"),
+        ),
+        (
+            "[global]\ndisable_lat=1\n[a]\n",
+            Some("[a] has disable_lat=1 in line 2"),
+        ),
+        (
+            "[a]\n[b]\ngtod_reduce=1\n",
+            Some("[b] has gtod_reduce=1 in line 3"),
+        ),
+        (
+            "[global]\ngtod_reduce=1\n[a]\ngtod_reduce=0\ndisable_lat=0\n",
+            Some("[a] has gtod_reduce=1 in line 2"),
+        ),
+        (
+            "[global]\ndisable_clat=1\ndisable_bw=1\n[a]\ndisable_slat=1\ndisable_lat=0\n",
+            Some("[a] has disable_clat=1 in line 2"),
+        ),
+    ] {
+        let file = parse(text).unwrap();
+        assert_eq!(file.without_latency(), why, "{text}");
+        let round = file.for_round(&window(0, 1, Duration::ZERO));
+        let sections = round.split("\n[").skip(1);
+        for section in
+            sections.filter(|section| why.is_some_and(|why| why[1..].starts_with(&section[..2])))
+        {
+            let lines = section
+                .lines()
+                .filter(|line| line.starts_with("disable_lat"));
+            assert_eq!(lines.collect::<Vec<_>>(), ["disable_lat=1"], "{round}");
+        }
+        // Writing and parsing again gives the same.
+        let again = parse(&file.text()).unwrap();
+        assert_eq!(again.without_latency().is_some(), why.is_some(), "{text}");
+        assert_eq!(again.text(), file.text());
+    }
 }
 
 #[test]
@@ -385,5 +500,37 @@ proptest! {
             prop_assert_eq!(again.text(), file.text());
             prop_assert_eq!(again.writes(), file.writes());
         }
+    }
+}
+
+#[test]
+fn a_job_that_goes_through_the_page_cache_is_known() {
+    for (text, why) in [
+        ("[a]\n", Some("[a] has no direct=1")),
+        ("[a]\ndirect=1\n[b]\n", Some("[b] has no direct=1")),
+        (
+            "[global]\ndirect=1\n[a]\ndirect=0\n",
+            Some("[a] has no direct=1"),
+        ),
+        ("[a]\nbuffered=1\n", Some("[a] has no direct=1")),
+        (
+            "[a]\ndirect\nioengine=mmap\n",
+            Some("[a] has ioengine=mmap, which uses the page cache"),
+        ),
+        ("[global]\ndirect=1\n[a]\n[b]\n", None),
+        ("[a]\nbuffered=0\n", None),
+    ] {
+        assert_eq!(
+            parse(text).unwrap().through_page_cache().as_deref(),
+            why,
+            "{text}"
+        );
+    }
+    for entry in crate::workload::catalogue::list() {
+        let workload = crate::workload::catalogue::find(entry.name).unwrap();
+        assert_eq!(
+            crate::workload::Workload::through_page_cache(&workload),
+            None
+        );
     }
 }

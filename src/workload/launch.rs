@@ -1,9 +1,9 @@
-//! Starts one program inside its control group. The group must be joined before the first I/O, and the kernel
-//! must end the program with us; both are done by a step in between: our own binary, started again with a
-//! hidden first argument, joins, asks for the signal, and becomes the program. No shell, no `pre_exec`.
+//! Starts one program inside its control group. The process must join the group before its first I/O, and the kernel
+//! must kill it when iosched dies; an intermediate step does both: our own binary, started with a hidden first
+//! argument, joins, requests the signal, and executes the program. No shell, no `pre_exec`.
 
 use std::convert::Infallible;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
@@ -19,34 +19,34 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use super::cgroup::Group;
 use super::fio_result::one_line;
 use crate::failure::Failure;
-use crate::input;
+use crate::files::input;
 
-/// First argument by which a binary of ours recognises that it is to become the workload.
+/// The first argument by which a binary of ours recognises that it must become the workload.
 pub const ARGUMENT: &str = "__launch";
-/// The same for a program that keeps our input and output.
+/// The same for a program that keeps our standard input and output.
 const FOREGROUND: &str = "__foreground";
-/// As a shell says that a program could not be run.
+/// The exit code by which shells report that a program could not be run.
 const NOT_RUN: u8 = 127;
-/// In bytes, of why a program could not be run.
+/// Longest message, in bytes, about why a program could not be run.
 const LONGEST_REFUSAL: u64 = 4096;
 
-/// What to start, and where its words go.
+/// What to start, and where its output goes.
 pub struct Launch<'a> {
     pub launcher: &'a Path,
     pub argv: &'a [OsString],
     pub environment: &'a [(&'a str, OsString)],
-    /// None: that of this process.
+    /// None: the current working directory of this process.
     pub working_directory: Option<&'a Path>,
     pub stdout: &'a Path,
     pub stderr: PathBuf,
 }
 
-/// A started program. Dropping it ends it.
+/// A started program. Dropping it kills it.
 #[derive(Debug)]
 pub struct Process {
     handle: OwnedFd,
     stderr: PathBuf,
-    /// Fed by a thread that waits, so that the end is timed by the kernel and not by our polling.
+    /// Sent by a waiting thread, so that the end is timed by the kernel and not by our polling.
     end: Receiver<std::io::Result<Ended>>,
     ended: Option<Ended>,
 }
@@ -66,31 +66,37 @@ impl Ended {
         u64::try_from(self.elapsed.as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Why this end is not a success; None if it is one.
+    /// Why it failed; None if it succeeded.
     pub fn problem(&self, program: &str) -> Option<String> {
         match (self.status.code(), self.status.signal()) {
             (Some(0), _) => None,
             (Some(code), _) => Some(format!("{program} exited with code {code}")),
-            (None, Some(signal)) => Some(format!("{program} was ended by signal {signal}")),
+            (None, Some(signal)) => Some(format!("{program} was killed by signal {signal}")),
             (None, None) => Some(format!("{program} ended in an unknown way")),
         }
     }
 }
 
-/// Returns when the program runs, and is a member of `group`.
+/// Whether a program of this name would be found.
+pub fn is_in_path(program: &OsStr) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
+}
+
+/// Returns when the program runs and is a member of `group`.
 pub fn start(launch: &Launch<'_>, group: &Group) -> Result<Process> {
     let program = launch.argv.first().context("a program to start")?;
     let program = program.to_string_lossy();
-    let (mut refusals, refusal_end) = std::io::pipe().context("making a pipe")?;
+    let (mut refusals, refusal_end) = std::io::pipe().context("creating a pipe")?;
     let mut command = trampoline(launch, group)?;
     command.stdin(refusal_end);
     let mut child = command
         .spawn()
         .with_context(|| format!("starting {}", launch.launcher.display()))?;
-    // Our copy of the pipe's other end must go, else its end never comes.
+    // Close our copy of the pipe's write end, otherwise the read end never sees end of file.
     drop(command);
     let mut refusal = Vec::new();
-    // Whoever says more than that has not become the workload, and finds the pipe closed.
+    // A program that sends more than this has not become the workload, and finds the pipe closed.
     refusals
         .by_ref()
         .take(LONGEST_REFUSAL)
@@ -103,12 +109,12 @@ pub fn start(launch: &Launch<'_>, group: &Group) -> Result<Process> {
         let refusal = one_line(&String::from_utf8_lossy(&refusal));
         return Err(Failure::runtime(
             format!("cannot run {program}: {refusal}"),
-            "see that it is installed and in PATH",
+            "check that it is installed and in PATH",
         ));
     }
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    let handle = pidfd_open(pid.context("a process number")?, PidfdFlags::empty())
-        .with_context(|| format!("taking a handle of {program}"))?;
+    let handle = pidfd_open(pid.context("converting its PID")?, PidfdFlags::empty())
+        .with_context(|| format!("opening the pidfd of {program}"))?;
     Ok(Process {
         handle,
         stderr: launch.stderr.clone(),
@@ -117,7 +123,8 @@ pub fn start(launch: &Launch<'_>, group: &Group) -> Result<Process> {
     })
 }
 
-/// A program in the foreground, a member of `group`. It does not outlive this thread, nor the group what it forks.
+/// Starts a program in the foreground, as a member of `group`. It is killed with this thread, and its children with the
+/// group.
 pub fn foreground(launcher: &Path, argv: &[OsString], group: &Group) -> Result<Child> {
     let procs_files = group.procs_files();
     Command::new(launcher)
@@ -130,12 +137,12 @@ pub fn foreground(launcher: &Path, argv: &[OsString], group: &Group) -> Result<C
         .with_context(|| format!("starting {}", launcher.display()))
 }
 
-/// Ourselves again, told what to become.
+/// Our own binary, with arguments that say what to become.
 fn trampoline(launch: &Launch<'_>, group: &Group) -> Result<Command> {
     let create = |path: &Path| {
         File::create(path).with_context(|| format!("creating the output file {}", path.display()))
     };
-    // Relative names would be looked up in the working directory of the workload.
+    // Relative names would be resolved in the workload's working directory.
     let launcher = std::path::absolute(launch.launcher).context("the launcher's path")?;
     let procs_files = group.procs_files();
     let mut command = Command::new(launcher);
@@ -148,7 +155,7 @@ fn trampoline(launch: &Launch<'_>, group: &Group) -> Result<Command> {
         .envs(launch.environment.iter().map(|(name, value)| (name, value)))
         .stdout(create(launch.stdout)?)
         .stderr(create(&launch.stderr)?)
-        // The terminal's ^C is for us: we end the workload in order.
+        // Ctrl-C in the terminal is for iosched, which then ends the workload in order.
         .process_group(0);
     if let Some(directory) = launch.working_directory {
         command.current_dir(directory);
@@ -156,7 +163,7 @@ fn trampoline(launch: &Launch<'_>, group: &Group) -> Result<Command> {
     Ok(command)
 }
 
-/// A thread that waits for the end and takes its time.
+/// A thread that waits for the end and records its time.
 fn watch(mut child: Child, started: Instant) -> Result<Receiver<std::io::Result<Ended>>> {
     let (sender, end) = channel();
     std::thread::Builder::new()
@@ -166,7 +173,7 @@ fn watch(mut child: Child, started: Instant) -> Result<Receiver<std::io::Result<
                 status,
                 elapsed: started.elapsed(),
             });
-            // Nobody waits any more: the process was dropped.
+            // The receiver is gone if the process was dropped.
             let _ = sender.send(ended);
         })
         .context("starting the thread that waits for the workload")?;
@@ -174,34 +181,36 @@ fn watch(mut child: Child, started: Instant) -> Result<Receiver<std::io::Result<
 }
 
 impl Process {
-    /// How it ended, once it has.
+    /// How the process ended, once it has ended.
     pub fn poll(&mut self) -> Result<Option<Ended>> {
         if self.ended.is_none() {
             self.ended = match self.end.try_recv() {
                 Ok(ended) => Some(ended.context("waiting for the workload")?),
                 Err(TryRecvError::Empty) => None,
-                Err(TryRecvError::Disconnected) => bail!("lost sight of the workload's end"),
+                Err(TryRecvError::Disconnected) => {
+                    bail!("the thread that waits for the workload has ended")
+                }
             };
         }
         Ok(self.ended)
     }
 
-    /// SIGINT: the program may finish what it has to.
+    /// Sends SIGINT, after which the program may finish its work.
     pub fn interrupt(&mut self) {
         if self.ended.is_none() {
             let _ = pidfd_send_signal(&self.handle, Signal::INT);
         }
     }
 
-    /// Asks the kernel to end the program itself (what it forked is ended through the group).
+    /// Kills the program itself; its children are killed through the group.
     pub fn kill(&mut self) {
         if self.ended.is_none() {
-            // It may have ended this moment, which is as good.
+            // It may just have ended, which is fine.
             let _ = pidfd_send_signal(&self.handle, Signal::KILL);
         }
     }
 
-    /// Waits for the end, at most so long.
+    /// Waits for the end, at most this long.
     pub fn wait(&mut self, patience: Duration) {
         if self.ended.is_none() {
             match self.end.recv_timeout(patience) {
@@ -211,7 +220,7 @@ impl Process {
         }
     }
 
-    /// The last words on its standard error, in one line; empty if it said nothing.
+    /// The last lines of its standard error, joined into one; empty if there are none.
     pub fn last_words(&self) -> String {
         const TAIL_BYTES: u64 = 4096;
         let (tail, is_cut) = input::tail(&self.stderr, TAIL_BYTES).unwrap_or_default();
@@ -231,20 +240,23 @@ impl Drop for Process {
     }
 }
 
-/// The step in between, when this process was started as one. Binaries call this first; it returns only
-/// if the process was not, or if the program could not be run.
+/// The intermediate step, if this process was started as one. Binaries call this first; it returns only if the process
+/// was not started as one, or if the program could not be run.
 pub fn run_if_asked() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     let asked = arguments.next()?;
     if asked == FOREGROUND {
         let Err(error) = become_program(arguments, Stdio::inherit());
-        let _ = writeln!(std::io::stderr(), "iosched: cannot run it: {error:#}");
+        let _ = writeln!(
+            std::io::stderr(),
+            "iosched: cannot run the program: {error:#}"
+        );
         return Some(ExitCode::from(NOT_RUN));
     }
     if asked != ARGUMENT {
         return None;
     }
-    // Standard input is the pipe on which a refusal is told; the program itself closes it by starting.
+    // Standard input is the pipe for error messages; exec of the program closes it.
     let refusals = rustix::io::fcntl_dupfd_cloexec(std::io::stdin(), 3);
     let Err(error) = become_program(arguments, Stdio::null());
     if let Ok(pipe) = refusals {
@@ -261,7 +273,7 @@ fn become_program(
         let text = arguments.next().context(what)?;
         text.to_str().and_then(|t| t.parse().ok()).context(what)
     };
-    let parent = number("the parent's process number")?;
+    let parent = number("the parent's PID")?;
     let groups = number("the number of control groups")?;
     for _ in 0..groups {
         let file = PathBuf::from(arguments.next().context("a control group")?);
@@ -272,11 +284,11 @@ fn become_program(
             .with_context(|| format!("joining {}", file.display()))?;
     }
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-        .context("asking to be ended with the parent")?;
-    // It may have gone before the line above.
+        .context("requesting the parent-death signal")?;
+    // The parent may have died before the line above.
     ensure!(
         rustix::process::getppid() == Pid::from_raw(parent),
-        "the parent has gone"
+        "the parent process has ended"
     );
     let program = arguments.next().context("a program")?;
     let error = Command::new(program).args(arguments).stdin(input).exec();

@@ -1,79 +1,126 @@
-//! What is run under each arm, and what came of it. The only place that starts processes.
+//! Runs a workload under each arm and reports its outcome. The only place that starts processes.
 //!
-//! Promises: a workload's processes are in a control group of their own before their first I/O, none of them
-//! outlives its [`Running`], and an [`Outcome`] without a `problem` did the work that it was asked to do.
+//! Guarantees: a workload's processes are in their own control group before their first I/O, none of them outlives its
+//! [`Running`], and an [`Outcome`] without a `problem` means that the requested work was done.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::journal::Journal;
-use crate::scratch_file::ScratchFile;
+use self::reported::Reported;
+use self::reported::output::Output;
+use crate::safety::journal::Journal;
+use crate::scratch::file::ScratchFile;
 
-pub mod ask; // a short question to a program, and its bounded answer
+pub mod beside; // a command while fio loads the disk
 pub mod catalogue; // the built-in workloads, by name
-pub mod cgroup; // a control group per process group; its CPU time, and its end
-pub(crate) mod cgroup_mounts; // where the hierarchies are mounted. Pure
-pub mod command; // any command, run to its end
-pub mod fake; // a recorded stand-in for tests
+pub mod cgroup; // control groups, their CPU time and their end
+pub mod command; // any command
+#[cfg(test)]
+pub mod fake; // a fake for tests
 pub mod fio; // one or more fio processes, checked
 mod fio_options; // the options that a job file may use. Pure
-mod fio_process; // one fio: its argument vector, its files, what it handed in
+mod fio_process; // one fio process: arguments, files, result
 pub mod fio_result; // fio's JSON, and whether it counts. Pure
-mod fio_values; // and how their values are checked. Pure
-mod in_file; // fio jobs in a file: what would reach beyond it. Pure
-pub mod job_file; // fio job files: what is refused, what is ours. Pure
-pub mod launch; // from a fork to the workload's first instruction, inside its group
-pub(crate) mod names; // what may name files and groups. Pure
-pub mod recorded; // out of a result file
+mod fio_target; // what fio runs on
+mod fio_values; // checks of their values. Pure
+pub mod job_file; // parses, checks and writes fio job files. Pure
+pub mod launch; // starts a program inside its control group
+pub mod live; // whatever runs anyway
+pub(crate) mod names; // valid names of files and groups. Pure
+pub mod participants; // processes that ran before, whose I/O is the workload's
+pub mod places; // names of places in the words of a command
+pub mod recorded; // restores a workload from a result file
+pub mod reported; // metrics that a command reports itself
 
-/// What a round holds fixed, and so what its metrics can be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// What every round holds constant, which determines the possible metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Fixed {
-    /// Runs for ramp and time; the work done in them is the result.
+    /// Runs for ramp plus round time; the amount of work is the result.
     Time,
-    /// Does its work and ends; the elapsed time is the result.
+    /// Does a fixed amount of work; the elapsed time is the result.
     Work,
 }
 
 pub trait Workload {
     fn name(&self) -> &str;
-    /// What exactly is run, for the result file.
+    /// Exactly what is run, for the result file.
     fn description(&self) -> serde_json::Value;
-    /// Whether it writes to what it is given: the device itself, or a scratch file.
+    /// Whether it writes to its target: the device itself, or a scratch file.
     fn writes(&self) -> bool;
-    /// Whether it may need the raw device for itself alone, as `mkfs` does: nobody else then holds it exclusively.
+    /// Whether it may open the raw device exclusively, as `mkfs` does: iosched then does not hold it exclusively.
     fn may_claim_the_device(&self) -> bool {
         false
     }
     fn fixed(&self) -> Fixed;
-    /// Whether it is known to hand in I/Os without waiting for the ones before.
+    /// Whether it is what the machine does anyway.
+    fn is_live(&self) -> bool {
+        false
+    }
+    /// Whether it is known to submit I/Os without waiting for earlier ones.
     fn is_asynchronous(&self) -> bool {
         false
     }
-    /// From `start` to the beginning of the ramp: processes that come earlier than the measured one.
+    /// Why it does not report the latency of its I/Os, if it does not.
+    fn without_latency(&self) -> Option<String> {
+        None
+    }
+    /// Whether it may report metrics of its own, whose names only its first round tells.
+    fn may_report(&self) -> bool {
+        false
+    }
+    /// Whether it ends after a time that its arguments set: then its elapsed time is no result.
+    fn ends_by_the_clock(&self) -> bool {
+        false
+    }
+    /// Why its I/O is known to go through the page cache, if it does.
+    fn through_page_cache(&self) -> Option<String> {
+        None
+    }
+    /// Time from `start` to the beginning of the ramp, for processes that start before the measured one.
     fn lead(&self) -> Duration {
         Duration::ZERO
     }
-    /// What must hold before the first round: programs present and new enough.
+    /// Checks before the first round: programs are present and new enough.
     fn check(&self) -> Result<()> {
         Ok(())
     }
-    /// The same where it is given a file of so many bytes instead of the device.
-    fn check_in_file(&self, _size_bytes: u64) -> Result<()> {
-        Ok(())
+    /// The same for the target that it will run on; notes say what is not as the user wrote it.
+    fn check_on(&self, _target: &Target) -> Result<Vec<String>> {
+        Ok(Vec::new())
     }
-    fn start(&mut self, round: &Round<'_>) -> Result<Box<dyn Running>>;
+    fn start(&mut self, round: &Execution<'_>) -> Result<Box<dyn Running>>;
+}
+
+/// What a workload runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The size of the scratch file, or of the first disk.
+    pub bytes: u64,
+    /// A scratch file instead of the device.
+    pub is_file: bool,
+    pub disks: usize,
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match (self.is_file, self.disks) {
+            (true, _) => "the scratch file",
+            (false, 2..) => "the devices",
+            (false, _) => "the device",
+        })
+    }
 }
 
 /// One execution under one arm.
-pub struct Round<'a> {
-    /// What the workload is for; at least one.
+pub struct Execution<'a> {
+    /// The devices that the workload uses; at least one.
     pub device_nodes: &'a [PathBuf],
     pub arm_label: &'a str,
     pub index: usize,
@@ -81,53 +128,80 @@ pub struct Round<'a> {
     pub seed: u64,
     pub ramp: Duration,
     pub time: Duration,
-    /// Exists and is empty; the round's output files go here.
+    /// An existing empty directory for the round's output files.
     pub directory: &'a Path,
-    /// To be used instead of the device.
+    /// Used instead of the device.
     pub scratch_file: Option<&'a ScratchFile>,
     pub journal: &'a Journal,
     /// A binary whose `main` calls [`launch::run_if_asked`].
     pub launcher: &'a Path,
 }
 
-/// A workload at work. Dropping it ends every process of it.
+/// A running workload. Dropping it kills all of its processes.
 ///
-/// The thread that called `start` must live as long: the kernel ends the processes when it goes.
+/// The thread that called `start` must live as long: the kernel kills the processes when that thread ends.
 pub trait Running {
-    /// The outcome, once it has ended by itself; the same again if asked again.
+    /// The outcome, once it has ended by itself; later calls return the same.
     fn poll(&mut self) -> Result<Option<Outcome>>;
     fn cgroups(&self) -> Vec<CgroupRef>;
-    /// Ends it now, through its control groups.
+    /// Kills it now, through its control groups.
     fn stop(&mut self);
 }
 
 /// A control group of the workload, as the probe sees it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CgroupRef {
     pub label: String,
     pub path: PathBuf,
-    /// Inode of the directory = `cgroup.kn->id` in the kernel.
+    /// Inode of the directory, equal to `cgroup.kn->id` in the kernel.
     pub id: u64,
-    /// Whether bios carry this id (`bio->bi_blkg`): false where no io controller could be had.
+    /// Whether bios carry this id (`bio->bi_blkg`): false without an io controller.
     pub on_bios: bool,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outcome {
     pub exit_code: Option<i32>,
     pub signal: Option<i32>,
-    /// From the program's first instruction to its end; of several, the longest.
+    /// From the program's first instruction to its end; the longest of several.
     pub elapsed_ns: u64,
-    /// Of all processes of the control groups; absent where the kernel does not tell.
+    /// Over all processes of the control groups; absent if the kernel does not report it.
     pub user_cpu_ns: Option<u64>,
     pub system_cpu_ns: Option<u64>,
     pub jobs: Vec<JobResult>,
     /// Why this round does not count.
     pub problem: Option<String>,
+    /// It ran longer than it may, and was ended.
+    #[serde(default)]
+    pub overran: bool,
     pub raw: Option<serde_json::Value>,
+    /// Metrics that a command reported itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reported: Vec<Reported>,
+    /// Percentiles for which the command's log had too few samples.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub too_few_samples: Vec<String>,
+    /// Bytes that the workload's own processes read and wrote, by disk; empty without an io controller.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disks: Vec<DiskBytes>,
+    /// What a command printed, its beginning and its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Output>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// What a control group read and wrote on a disk, by its `io.stat`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DiskBytes {
+    pub device: String,
+    pub read_bytes: u64,
+    pub write_bytes: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JobResult {
     pub name: String,
     pub read: Option<DirectionResult>,
@@ -141,34 +215,36 @@ impl JobResult {
     }
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DirectionResult {
     pub ios: u64,
     pub bytes: u64,
     pub runtime_ms: u64,
     pub iops: f64,
     pub bytes_per_s: f64,
-    /// Submitted to completed as the program saw it: without the time that it stood in the submission.
-    pub clat: Option<Latency>,
-    /// With that time. Absent where fio was told not to measure it.
+    /// Completion latency: from submitted to completed as the program saw it, without the time inside the submission.
+    pub clat: Option<ProgramLatency>,
+    /// Total latency, including the submission. Absent if fio was told not to measure it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lat: Option<Latency>,
+    pub lat: Option<ProgramLatency>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Latency {
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProgramLatency {
     pub count: u64,
     pub mean_ns: f64,
     pub sd_ns: f64,
     pub min_ns: u64,
     pub max_ns: u64,
-    /// Mid-point and count of each non-empty bin, ascending. To pool rounds, add bins; never average quantiles.
+    /// Midpoint and count of each non-empty bin, ascending. To pool rounds, add bins; never average quantiles.
     pub bins: Vec<(u64, u64)>,
 }
 
-impl Latency {
-    /// Of all these I/Os together; without a standard deviation.
-    pub fn pooled<'a>(parts: impl Iterator<Item = &'a Latency>) -> Option<Latency> {
+impl ProgramLatency {
+    /// The latency of all these I/Os together, without a standard deviation.
+    pub fn pooled<'a>(parts: impl Iterator<Item = &'a ProgramLatency>) -> Option<ProgramLatency> {
         let mut bins: BTreeMap<u64, u64> = BTreeMap::new();
         let (mut count, mut sum_ns) = (0_u64, 0.0);
         let (mut min_ns, mut max_ns) = (u64::MAX, 0);
@@ -182,7 +258,7 @@ impl Latency {
                 *bin = bin.checked_add(counted)?;
             }
         }
-        (count > 0).then(|| Latency {
+        (count > 0).then(|| ProgramLatency {
             count,
             mean_ns: sum_ns / count as f64,
             sd_ns: f64::NAN,
@@ -192,7 +268,7 @@ impl Latency {
         })
     }
 
-    /// The smallest bin that at least a share `p` of all I/Os is at or below; None without bins or a valid `p`.
+    /// The smallest bin with at least a share `p` of all I/Os at or below it; None without bins or with an invalid `p`.
     pub fn quantile_ns(&self, p: f64) -> Option<u64> {
         let total: u64 = self.bins.iter().map(|(_, count)| count).sum();
         if total == 0 || !(0.0..=1.0).contains(&p) {
@@ -213,9 +289,9 @@ mod tests {
 
     #[test]
     fn quantiles_are_ranks_in_the_bins() {
-        let latency = Latency {
+        let latency = ProgramLatency {
             bins: vec![(10, 1), (20, 98), (500, 1)],
-            ..Latency::default()
+            ..ProgramLatency::default()
         };
         assert_eq!(latency.quantile_ns(0.0), Some(10));
         assert_eq!(latency.quantile_ns(0.01), Some(10));
@@ -224,6 +300,6 @@ mod tests {
         assert_eq!(latency.quantile_ns(1.0), Some(500));
         assert_eq!(latency.quantile_ns(1.1), None);
         assert_eq!(latency.quantile_ns(f64::NAN), None);
-        assert_eq!(Latency::default().quantile_ns(0.5), None);
+        assert_eq!(ProgramLatency::default().quantile_ns(0.5), None);
     }
 }

@@ -1,6 +1,6 @@
-//! Names from outside by which files, control groups and rows of a report are called. Pure.
+//! Validates untrusted names of files, control groups and rows of reports. Pure.
 
-/// The longest name of a file that fio or a round makes.
+/// Longest name of a file that fio or a round creates.
 const LONGEST_PLAIN: usize = 128;
 const LONGEST_LABEL: usize = 64;
 const LONGEST_WORKLOAD: usize = 200;
@@ -8,7 +8,7 @@ const LONGEST_WORKLOAD: usize = 200;
 pub(super) const MUST_BE_PLAIN: &str = "must be plain: letters, digits, `.`, `_`, `-` and blanks, at most 128 of them, \
     beginning with neither `.` nor `-`";
 
-/// Whether it is the name of a file in the directory where it is used, and of no other.
+/// Whether it names a file in the current directory and nowhere else.
 pub(super) fn is_plain(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | ' ');
     (1..=LONGEST_PLAIN).contains(&name.len())
@@ -16,7 +16,7 @@ pub(super) fn is_plain(name: &str) -> bool {
         && name.chars().all(is_plain)
 }
 
-/// A process of a workload gives its label to its files and its control group. Err says what is wrong.
+/// Labels become part of names of files and control groups. Err says what is wrong.
 pub(super) fn check_label(label: &str) -> Result<(), String> {
     if is_plain(label) && !label.contains(' ') && label.len() <= LONGEST_LABEL {
         return Ok(());
@@ -27,7 +27,7 @@ pub(super) fn check_label(label: &str) -> Result<(), String> {
     ))
 }
 
-/// As [`check_label`]. Two processes with one label would share their files.
+/// Like [`check_label`] for several: two processes with the same label would share their files.
 pub(crate) fn check_labels(labels: &[&str]) -> Result<(), String> {
     for (index, label) in labels.iter().enumerate() {
         check_label(label)?;
@@ -38,7 +38,7 @@ pub(crate) fn check_labels(labels: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// The name of a workload stands in reports. Err says what is wrong.
+/// The name of a workload appears in reports. Err says what is wrong.
 pub(super) fn check_workload(name: &str) -> Result<(), String> {
     if name.contains(char::is_control) {
         return Err(format!("the name {name:?} has a control character"));

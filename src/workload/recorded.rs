@@ -1,4 +1,4 @@
-//! A workload out of what a result file says of it, so that an interrupted run can go on.
+//! Restores a workload from its description in a result file, to resume an interrupted run.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -8,8 +8,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::command::CommandLine;
-use super::fio::{Fio, Part};
+use super::fio::{Fio, FioPart};
 use super::job_file::JobFile;
+use super::live::Live;
 use super::{Workload, names};
 use crate::failure::Failure;
 
@@ -19,22 +20,35 @@ use crate::failure::Failure;
 enum Description {
     Fio {
         name: String,
-        processes: Vec<Process>,
+        processes: Vec<RecordedProcess>,
     },
+    Live,
     Command {
         argv: Vec<String>,
         limit_ms: Option<u64>,
+        #[serde(default)]
+        places: bool,
+        #[serde(default)]
+        parse: Option<String>,
+        #[serde(default)]
+        metric_regexes: Vec<String>,
+    },
+    Beside {
+        command: Value,
+        background: Value,
     },
 }
 
 #[derive(Deserialize)]
-struct Process {
+struct RecordedProcess {
     label: String,
     job: String,
     is_background: bool,
+    #[serde(default)]
+    weight: Option<u16>,
 }
 
-/// `may_write`: the consent is asked for anew, a file cannot give it.
+/// `may_write`: the user consents anew each time; a file cannot give consent.
 pub fn workload(description: &Value, may_write: bool) -> Result<Box<dyn Workload>> {
     let cannot = |why: String| {
         Failure::usage(
@@ -48,33 +62,60 @@ pub fn workload(description: &Value, may_write: bool) -> Result<Box<dyn Workload
             names::check_workload(&name)
                 .and_then(|()| names::check_labels(&labels))
                 .map_err(cannot)?;
-            let part = |process: Process| {
-                Ok(Part {
+            let part = |process: RecordedProcess| {
+                Ok(FioPart {
                     job: JobFile::parse(&process.label, &process.job, &[])?,
                     label: process.label,
                     is_background: process.is_background,
+                    weight: process.weight,
                 })
             };
             let parts = processes.into_iter().map(part).collect::<Result<_>>()?;
             Ok(Box::new(Fio::new(&name, parts)))
         }
-        Description::Command { argv, limit_ms } => {
-            // What stands for bytes that are no text.
+        Description::Live => Ok(Box::new(Live)),
+        Description::Command {
+            argv,
+            limit_ms,
+            places,
+            parse,
+            metric_regexes,
+        } => {
+            // The replacement character stands for bytes that were not UTF-8.
             if argv.iter().any(|word| word.contains('\u{fffd}')) {
                 return Err(cannot("its command line is not UTF-8".to_owned()));
             }
             let argv = argv.into_iter().map(OsString::from).collect();
             let limit = limit_ms.map(Duration::from_millis);
-            Ok(Box::new(CommandLine::new(argv, may_write, limit)?))
+            let patterns = metric_regexes.iter().map(|text| text.parse());
+            let patterns = patterns.collect::<Result<_>>()?;
+            let command = CommandLine::new(argv, may_write, limit)?
+                .with_sources(parse.as_deref(), patterns)?;
+            Ok(Box::new(if places {
+                command.with_places()
+            } else {
+                command
+            }))
         }
+        Description::Beside { .. } => Err(cannot("it is a cell of a study".to_owned())),
     }
 }
 
-/// A line for each program that the workload of a result file starts, with the jobs of a fio.
+/// As a shell would take it.
+pub fn shown(argv: &[String]) -> String {
+    let words = argv.iter().map(String::as_str);
+    shlex::try_join(words).unwrap_or_else(|_| argv.join(" "))
+}
+
+/// One line for each program that the workload of a result file starts, with fio's jobs.
 pub fn commands(description: &Value) -> Vec<String> {
     match Description::deserialize(description) {
-        Err(_) => Vec::new(),
-        Ok(Description::Command { argv, .. }) => vec![format!("{argv:?}")],
+        Err(_) | Ok(Description::Live) => Vec::new(),
+        Ok(Description::Command { argv, .. }) => vec![shown(&argv)],
+        Ok(Description::Beside {
+            command,
+            background,
+        }) => [command, background].iter().flat_map(commands).collect(),
         Ok(Description::Fio { processes, .. }) => processes
             .iter()
             .map(|process| {
@@ -108,7 +149,14 @@ mod tests {
         }
         let argv = vec!["cp".into(), "a b".into()];
         let limit = Some(Duration::from_millis(1500));
-        let original = CommandLine::new(argv, false, limit).unwrap();
+        let original = CommandLine::new(argv, false, limit)
+            .and_then(|it| {
+                it.with_sources(
+                    Some("pgbench"),
+                    vec!["a=([0-9]+):higher:x".parse().unwrap()],
+                )
+            })
+            .unwrap();
         let again = workload(&original.description(), true).unwrap();
         assert_eq!(again.description(), original.description());
         assert!(again.writes());

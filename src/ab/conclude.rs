@@ -1,0 +1,324 @@
+//! Makes verdicts from rounds, by their differences to the reference within each block. Pure.
+
+use std::rc::Rc;
+
+use super::diagnostics::diagnostics;
+use super::metric::{ARRIVALS, CONTROLS, LONGEST_WAIT, Metric, hides_stalls_of, starts_in_kernel};
+use super::statistics::estimate;
+use super::statistics::layout::Cell;
+use super::statistics::rows::{Judged, Row, RowBlock, judge_alone, judge_family};
+use super::statistics::stopping::Method;
+use super::statistics::verdict::{Question, Reason, Verdict};
+use super::table::Table;
+use super::{processes, shift};
+use crate::ab::result::{ArmComparison, ArmWaiting, Evidence, ExcludedBlock, ResultFile};
+use crate::measure::histogram::{DEVICE, Histogram};
+use crate::measure::snapshot::{Op, Stage};
+use crate::measure::stalls::Whose;
+
+/// Fills in everything that follows from the rounds so far.
+pub fn conclude(result: &mut ResultFile) {
+    result.metrics = metrics(result);
+    result.comparisons = comparisons(result);
+    result.shifts = shift::shifts(&Table::new(result));
+    result.waiting = waiting(result);
+    result.processes = processes::summaries(&Table::new(result));
+    result.diagnostics = diagnostics(result);
+}
+
+/// All comparisons that the rounds so far allow.
+pub fn comparisons(result: &ResultFile) -> Vec<ArmComparison> {
+    let table = Table::new(result);
+    let mut all = primary(&table);
+    if let Some(live) = &result.design.live {
+        let other = primary(&Table::with_adjustment(result, !live.adjust_load));
+        for (row, other) in all.iter_mut().zip(other) {
+            row.other_adjustment = Some(other.comparison);
+        }
+    }
+    all.extend(controls(&table));
+    all.extend(arrivals(&table));
+    let mut exploratory = exploratory(&table);
+    let p: Vec<f64> = exploratory.iter().filter_map(|c| c.comparison.p).collect();
+    let mut rates = estimate::benjamini_hochberg(&p).into_iter();
+    for row in exploratory
+        .iter_mut()
+        .filter(|row| row.comparison.p.is_some())
+    {
+        row.q_benjamini_hochberg = rates.next();
+    }
+    all.append(&mut exploratory);
+    all
+}
+
+/// Whether every primary comparison has its verdict, except those that rounds of this length cannot give.
+pub fn is_decided(result: &ResultFile) -> bool {
+    primary(&Table::new(result)).iter().all(is_settled)
+}
+
+/// Has a verdict or cannot get one: percentiles with too few I/Os in every round, incomparable waits, or a measured
+/// quantity that changed.
+fn is_settled(row: &ArmComparison) -> bool {
+    let found = &row.comparison;
+    let has_no_tail = found.blocks == 0 && found.question.insufficient_tail;
+    let has_changed = found.reasons.contains(&Reason::TruthChanged);
+    let is_hopeless = has_no_tail || found.question.not_comparable || has_changed;
+    is_hopeless || found.verdict != Verdict::Inconclusive
+}
+
+/// The reference, and arms with an undecided comparison.
+pub fn arms_that_go_on(result: &ResultFile) -> Vec<usize> {
+    let rows = primary(&Table::new(result));
+    let arms = result.design.arms.iter().enumerate();
+    let goes_on = |label: &str| rows.iter().any(|row| row.arm == label && !is_settled(row));
+    let going_on = arms.filter(|(arm, of)| *arm == result.design.reference || goes_on(&of.label));
+    going_on.map(|(arm, _)| arm).collect()
+}
+
+/// Every compared metric once.
+fn metrics(result: &ResultFile) -> Vec<Metric> {
+    let mut metrics = result.design.primary.clone();
+    metrics.extend(Table::new(result).other_metrics());
+    metrics
+}
+
+fn primary(table: &Table<'_>) -> Vec<ArmComparison> {
+    family(table, &table.result.design.primary, Class::Primary)
+}
+
+/// Negative controls, as a separate family.
+fn controls(table: &Table<'_>) -> Vec<ArmComparison> {
+    let others = table.other_metrics().into_iter();
+    let controls: Vec<Metric> = others.filter(|m| CONTROLS.contains(&&*m.name)).collect();
+    family(table, &controls, Class::Control)
+}
+
+/// The I/O that arrived in a live run, as a separate family.
+fn arrivals(table: &Table<'_>) -> Vec<ArmComparison> {
+    let others = table.other_metrics().into_iter();
+    let arrivals: Vec<Metric> = others.filter(|m| ARRIVALS.contains(&&*m.name)).collect();
+    family(table, &arrivals, Class::Arrivals)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Primary,
+    Control,
+    Arrivals,
+    Exploratory,
+}
+
+fn family(table: &Table<'_>, metrics: &[Metric], class: Class) -> Vec<ArmComparison> {
+    let design = &table.result.design;
+    let inputs: Vec<Input> = metrics.iter().flat_map(|m| inputs(table, m)).collect();
+    let rows: Vec<Row<'_>> = inputs.iter().map(Input::row).collect();
+    let judged = judge_family(&rows, design.stopping.level(design.alpha));
+    let pairs = inputs.iter().zip(judged);
+    pairs
+        .map(|(input, judged)| input.said(table, judged, class))
+        .collect()
+}
+
+/// All other metrics, each at its own level and without a family-wise claim.
+fn exploratory(table: &Table<'_>) -> Vec<ArmComparison> {
+    let others = table.other_metrics().into_iter();
+    let metrics: Vec<Metric> = others
+        .filter(|m| !CONTROLS.contains(&&*m.name) && !ARRIVALS.contains(&&*m.name))
+        .collect();
+    let inputs = metrics.iter().flat_map(|metric| inputs(table, metric));
+    let alpha = table.result.design.alpha;
+    inputs
+        .map(|input| {
+            let mut row = input.row();
+            row.question.method = Method::SignedRank;
+            input.said(table, judge_alone(&row, alpha), Class::Exploratory)
+        })
+        .collect()
+}
+
+/// The differences between an arm and the reference in one metric.
+struct Input {
+    metric: Metric,
+    arm: usize,
+    reference: usize,
+    cells: Rc<[Cell]>,
+    blocks: Vec<RowBlock>,
+    question: Question,
+}
+
+/// One entry per arm that is not the reference.
+fn inputs(table: &Table<'_>, metric: &Metric) -> Vec<Input> {
+    let design = &table.result.design;
+    let (cells, reference) = (Rc::from(table.cells(metric)), design.reference);
+    let others = (0..design.arms.len()).filter(|arm| *arm != reference);
+    others
+        .map(|arm| Input {
+            metric: metric.clone(),
+            arm,
+            reference,
+            cells: Rc::clone(&cells),
+            blocks: table.blocks(
+                metric,
+                &design.arms[arm].label,
+                &design.arms[reference].label,
+            ),
+            question: question(table, metric, arm),
+        })
+        .collect()
+}
+
+impl Input {
+    fn row(&self) -> Row<'_> {
+        Row {
+            arm: self.arm,
+            reference: self.reference,
+            cells: &self.cells,
+            blocks: self.blocks.clone(),
+            question: self.question,
+        }
+    }
+
+    fn said(&self, table: &Table<'_>, judged: Judged, class: Class) -> ArmComparison {
+        let label = |arm: usize| table.result.design.arms[arm].label.clone();
+        let (arm, reference) = (label(self.arm), label(self.reference));
+        ArmComparison {
+            metric: self.metric.clone(),
+            primary: class == Class::Primary,
+            control: class == Class::Control,
+            arrivals: class == Class::Arrivals,
+            arm_median: table.median(&arm, &self.metric),
+            reference_median: table.median(&reference, &self.metric),
+            arm,
+            reference,
+            p_adjusted: judged.p_adjusted,
+            q_benjamini_hochberg: None,
+            position_effect: judged.position.map(|effect| effect.by_position),
+            carry_over_bias: judged.carry_over,
+            comparison: judged.comparison,
+            other_adjustment: None,
+        }
+    }
+}
+
+/// The levels are set later.
+fn question(table: &Table<'_>, metric: &Metric, arm: usize) -> Question {
+    let design = &table.result.design;
+    let label = |arm: usize| design.arms[arm].label.as_str();
+    let (arm, reference) = (label(arm), label(design.reference));
+    let flagged = |list: fn(&Evidence) -> &Vec<String>| {
+        let rounds = table.of(arm).chain(table.of(reference));
+        let (hits, all) = rounds.fold((0, 0), |(hits, all), round| {
+            let hit = list(&round.evidence).contains(&metric.name);
+            (hits + usize::from(hit), all + 1)
+        });
+        hits * 2 > all
+    };
+    Question {
+        scale: metric.scale,
+        direction: metric.direction,
+        margin: metric.margin,
+        alpha: design.alpha,
+        alpha_of_few: design.alpha,
+        method: design.stopping.method(),
+        insufficient_tail: flagged(|evidence| &evidence.insufficient_tail),
+        fragile_percentile: flagged(|evidence| &evidence.fragile_percentile),
+        not_comparable: !is_comparable_in(table, &metric.name, arm, reference),
+    }
+}
+
+/// Blocks and repetitions with at least one excluded round.
+pub fn excluded_blocks(result: &ResultFile) -> Vec<ExcludedBlock> {
+    let mut blocks: Vec<ExcludedBlock> = Vec::new();
+    for round in &result.rounds {
+        let Some(exclusion) = round.exclusion else {
+            continue;
+        };
+        let is_known =
+            |known: &ExcludedBlock| (known.block, known.attempt) == (round.block, round.attempt);
+        if !blocks.iter().any(is_known) {
+            blocks.push(ExcludedBlock {
+                block: round.block,
+                attempt: round.attempt,
+                exclusion,
+                arm: round.arm.clone(),
+                problem: round.problem.clone().unwrap_or_default(),
+            });
+        }
+    }
+    blocks
+}
+
+/// Largest tolerated difference between two arms' shares of time in which submitters were stalled. A stall hides all
+/// requests that the thread would have made, so the hidden waits can be many times its duration.
+pub const TOLERATED_STALLS: f64 = 0.01;
+
+/// Whether queue waits under two schedulers are comparable, given the shares of time in which submitters were stalled.
+pub fn are_stalls_alike(one: f64, other: f64) -> bool {
+    (one - other).abs() <= TOLERATED_STALLS
+}
+
+/// Whether this metric is comparable between two arms, given the same shares. An unknown share does not refuse.
+pub fn is_comparable(metric: &str, one: Option<f64>, other: Option<f64>) -> bool {
+    let are_alike = || {
+        one.zip(other)
+            .is_none_or(|(one, other)| are_stalls_alike(one, other))
+    };
+    !starts_in_kernel(metric) || are_alike()
+}
+
+/// The same for two arms, from their counted rounds.
+pub fn is_comparable_in(table: &Table<'_>, metric: &str, arm: &str, reference: &str) -> bool {
+    let stalled = |label| table.stalled_share(label, hides_stalls_of(metric));
+    is_comparable(metric, stalled(arm), stalled(reference))
+}
+
+const SHORTEST_WAIT_NS: u64 = 50_000;
+
+/// Whether requests waited, by arm. All arms use the same threshold.
+pub fn waiting(result: &ResultFile) -> Vec<ArmWaiting> {
+    let table = Table::new(result);
+    let arms = &result.design.arms;
+    let pooled = |label: &str, stage: Stage| {
+        let mut sum = Histogram::new(DEVICE);
+        for round in table.of(label) {
+            // The layouts are equal by construction.
+            let _ = sum.merge(&round.evidence.device.stage(stage, &Op::DATA));
+        }
+        sum
+    };
+    let device_medians = arms
+        .iter()
+        .filter_map(|arm| pooled(&arm.label, Stage::D2c).quantile_ns(0.5));
+    let shortest_device_ns = device_medians.fold(f64::INFINITY, f64::min);
+    let tenth_ns = if shortest_device_ns.is_finite() {
+        (shortest_device_ns / 10.0) as u64
+    } else {
+        0
+    };
+    let threshold_ns = SHORTEST_WAIT_NS.max(tenth_ns);
+    let wait = if result.probe.measures_q2g {
+        Stage::Q2d
+    } else {
+        Stage::G2d
+    };
+    arms.iter()
+        .map(|arm| {
+            let waits = pooled(&arm.label, wait);
+            let last = table.of(&arm.label).last();
+            ArmWaiting {
+                arm: arm.label.clone(),
+                hardware_depth: last.and_then(|round| round.evidence.hardware_depth()),
+                requests: waits.count(),
+                threshold_ns,
+                share: waits.share_above(threshold_ns),
+                stalled_share: table.stalled_share(&arm.label, Whose::All),
+                readers_stalled_share: table.stalled_share(&arm.label, Whose::Readers),
+                writers_stalled_share: table.stalled_share(&arm.label, Whose::Writers),
+                longest_ns: table
+                    .of(&arm.label)
+                    .filter_map(|round| round.metrics.get(LONGEST_WAIT).copied())
+                    .reduce(f64::max),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,247 @@
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::ab::result::{Exclusion, ForeignProcess};
+use crate::ab::statistics::scale::Direction;
+use crate::ab::statistics::stopping::Stopping;
+use crate::ab::turn::{Next, next};
+use crate::measure::snapshot::{OwnerKey, OwnerKind, OwnerNumbers, OwnerOp};
+use crate::report::fixture::{empty, round};
+use crate::workload::DiskBytes;
+use crate::workload::reported::{Better, Reported};
+
+/// Runs rounds of a command until [`look`] refuses or the first block is complete; `play` modifies each round.
+fn play(
+    primary: Vec<Metric>,
+    mut change: impl FnMut(usize, &mut Round),
+) -> (ResultFile, Option<String>) {
+    let mut result = empty(&["none", "bfq"], Stopping::Fixed { blocks: 1 }, &[]);
+    result.design.primary = primary;
+    while let Next::Round(turn) = next(&result) {
+        let values = BTreeMap::from([(ELAPSED.to_owned(), 5.0)]);
+        let mut round = round(&result, &turn, Ok(values));
+        round.evidence.owners = vec![owner(7, 1000)];
+        round.evidence.cgroups = vec![CgroupRef {
+            label: "command".into(),
+            path: "/x".into(),
+            id: 7,
+            on_bios: true,
+        }];
+        change(turn.planned.index, &mut round);
+        result.rounds.push(round);
+        if let Err(error) = look(&mut result) {
+            return (result, Some(error.to_string()));
+        }
+    }
+    (result, None)
+}
+
+fn owner(cgroup_id: u64, ios: u64) -> OwnerNumbers {
+    let key = OwnerKey {
+        device: "nvme0n1".into(),
+        kind: OwnerKind::Process,
+        tgid: 9,
+        start_ms: 1,
+        cgroup_id,
+    };
+    let op = OwnerOp {
+        ios,
+        bytes: ios * 4096,
+        ..OwnerOp::default()
+    };
+    OwnerNumbers {
+        ops: vec![
+            op,
+            OwnerOp::default(),
+            OwnerOp::default(),
+            OwnerOp::default(),
+            OwnerOp::default(),
+        ],
+        ..OwnerNumbers::new(key, "x")
+    }
+}
+
+fn names(result: &ResultFile) -> Vec<&str> {
+    let primary = result.design.primary.iter();
+    primary.map(|metric| metric.name.as_str()).collect()
+}
+
+fn parse(name: &str) -> Metric {
+    Metric::parse(name, true).unwrap()
+}
+
+#[test]
+fn what_a_command_reports_is_primary_else_its_time() {
+    let (result, refused) = play(Vec::new(), |_, _| {});
+    assert_eq!((names(&result), refused), (vec!["elapsed"], None));
+    let report = |_: usize, round: &mut Round| {
+        let tps = Reported::new("tps", 9.0, "1/s", Some(Better::Higher));
+        let rows = Reported::new("rows", 9.0, "1", None);
+        round.evidence.outcome.reported = vec![tps.headline(), rows];
+        round.metrics.insert("tps".to_owned(), 9.0);
+        round.metrics.insert("rows".to_owned(), 9.0);
+    };
+    let (result, refused) = play(Vec::new(), report);
+    assert_eq!((names(&result), refused), (vec!["tps"], None));
+    assert_eq!(
+        result.design.primary[0].direction,
+        Direction::HigherIsBetter
+    );
+    let (result, _) = play(vec![parse("rows:3"), parse("tps")], report);
+    let rows = &result.design.primary[0];
+    assert_eq!(
+        (rows.unit.as_str(), rows.direction),
+        ("1", Direction::Neutral)
+    );
+    assert!((rows.margin - 0.03).abs() < 1e-12);
+    assert!((result.design.primary[1].margin - 0.05).abs() < 1e-12);
+    let (_, refused) = play(vec![parse("tsp")], report);
+    assert!(
+        refused
+            .unwrap()
+            .contains("did not report tsp in its first round: it reported tps, rows")
+    );
+}
+
+#[test]
+fn a_command_that_ends_by_the_clock_and_reports_nothing_is_refused() {
+    let (_, refused) = play(Vec::new(), |_, round| round.metrics.clear());
+    assert!(
+        refused
+            .unwrap()
+            .contains("runs for a fixed time and reports no metric")
+    );
+}
+
+#[test]
+fn the_same_time_for_other_work_is_no_result() {
+    let with_work = |index: usize, round: &mut Round| {
+        round.evidence.device.ops[0].bytes = 1000 + 100 * index as u64;
+        round
+            .metrics
+            .insert(ELAPSED.to_owned(), 5.0 + 0.001 * index as f64);
+    };
+    let (_, refused) = play(Vec::new(), with_work);
+    assert!(
+        refused
+            .unwrap()
+            .contains("its elapsed time cannot be compared")
+    );
+    let same_work = |index: usize, round: &mut Round| {
+        round
+            .metrics
+            .insert(ELAPSED.to_owned(), 5.0 + 0.001 * index as f64);
+    };
+    assert_eq!(play(Vec::new(), same_work).1, None);
+}
+
+#[test]
+fn a_workload_that_does_its_io_elsewhere_is_refused() {
+    let (_, refused) = play(Vec::new(), |_, round| {
+        round.evidence.owners.clear();
+        round.evidence.outcome.disks = vec![DiskBytes {
+            device: "sdz".into(),
+            read_bytes: 4096,
+            write_bytes: 0,
+        }];
+    });
+    let refused = refused.unwrap();
+    assert!(
+        refused
+            .contains("did no I/O on nvme0n1; it did 4096 bytes read and 0 bytes written on sdz"),
+        "{refused}"
+    );
+    let (_, refused) = play(Vec::new(), |_, round| round.evidence.owners.clear());
+    assert!(refused.unwrap().contains("the page cache served its reads"));
+}
+
+#[test]
+fn a_run_that_others_dominate_is_refused_with_their_names() {
+    let (result, refused) = play(Vec::new(), |_, round| {
+        round.evidence.foreign = Some(Foreign {
+            ios: 100,
+            bytes: 1000,
+            share_of_bytes: 0.9,
+            unattributed_bytes: 0,
+            largest: vec![ForeignProcess {
+                pid: 77,
+                name: "postgres".into(),
+                bytes: 600,
+            }],
+        });
+    });
+    let refused = refused.unwrap();
+    assert!(
+        refused.contains(
+            "other processes moved 90 % of the bytes on nvme0n1: postgres (77) 60 % of that"
+        ),
+        "{refused}"
+    );
+    assert_eq!(result.rounds.len(), 1, "the run ends after its first round");
+}
+
+#[test]
+fn a_metric_without_a_value_is_told_after_the_first_block() {
+    let tail = |_: usize, round: &mut Round| {
+        round.evidence.insufficient_tail = vec!["read_total_p99.9".to_owned()];
+        round.evidence.device.ops[0].ios = 5000;
+    };
+    let (_, refused) = play(vec![parse("read_total_p99.9")], tail);
+    let refused = refused.unwrap();
+    assert!(
+        refused.contains("at most 5000 I/Os") && refused.contains("too few"),
+        "{refused}"
+    );
+    let (result, refused) = play(vec![parse("read_total_p99.9"), parse("elapsed")], tail);
+    assert_eq!(refused, None);
+    assert!(
+        result.notes[0].contains("read_total_p99.9 cannot be reported"),
+        "{:?}",
+        result.notes
+    );
+    let (_, refused) = play(vec![parse("read_total_p50")], |_, _| {});
+    assert!(refused.unwrap().contains("does no such I/O"));
+}
+
+#[test]
+fn a_first_block_that_overran_decides_nothing() {
+    let (_, refused) = play(Vec::new(), |_, round| {
+        round.censored = Some(crate::ab::result::Censored::Overrun);
+        round.problem = Some("x did not end within 1 s".to_owned());
+    });
+    assert!(
+        refused
+            .unwrap()
+            .contains("no round of the first block has a value: x did not end")
+    );
+    let (_, refused) = play(Vec::new(), |_, round| {
+        round.exclusion = Some(Exclusion::ForeignIo);
+    });
+    assert_eq!(refused, None);
+}
+
+#[test]
+fn the_first_round_that_counts_is_looked_at() {
+    let (_, refused) = play(Vec::new(), |index, round| {
+        if index == 0 {
+            round.exclusion = Some(Exclusion::LostEvents);
+        }
+        round.evidence.owners.clear();
+    });
+    assert!(refused.unwrap().contains("did no I/O on nvme0n1"));
+}
+
+#[test]
+fn an_elapsed_time_that_follows_from_the_arguments_is_not_compared_at_all() {
+    let compared = |bytes: u64| {
+        let (result, refused) = play(vec![parse("iops")], |index, round| {
+            round.evidence.device.ops[0].bytes = 1000 + bytes * index as u64;
+            round.metrics.insert("iops".to_owned(), 5.0);
+        });
+        assert_eq!(refused, None);
+        let others = crate::ab::table::Table::new(&result).other_metrics();
+        others.iter().any(|metric| metric.name == ELAPSED)
+    };
+    assert!(compared(0), "the same work in the same time");
+    assert!(!compared(100), "other work in the same time");
+}

@@ -1,0 +1,333 @@
+//! The result of an A/B comparison: these types are the JSON file. Reports show nothing that is not in it.
+
+mod devices; // the disks of a result
+pub mod identity; // compares the machine and disks of two results
+pub mod read; // reads and checks an untrusted result file
+mod round; // one round and the evidence for its numbers
+mod shift; // the deciles of the latencies
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ab::diagnostics::Diagnostics;
+use crate::ab::live::LiveDesign;
+use crate::ab::metric::Metric;
+use crate::ab::noise::Noise;
+use crate::ab::plan::Plan;
+use crate::ab::processes::ProcessSummary;
+use crate::ab::statistics::layout::Contrast;
+use crate::ab::statistics::stopping::Stopping;
+use crate::ab::statistics::verdict::{Comparison, Verdict};
+use crate::machine::environment::Environment;
+use crate::machine::page_cache::Cold;
+use crate::scheduler::arm::Arm;
+use crate::scratch::file::ScratchPlace;
+use crate::workload::Fixed;
+use crate::workload::participants::Named;
+
+pub use devices::{DeviceInfo, GroupInfo};
+pub use round::{Censored, Evidence, Exclusion, Foreign, ForeignProcess, Member, Round, Spoilt};
+pub use shift::{DecileShift, ShiftFunction};
+
+/// Raised when a field changes its meaning or is removed. Readers ignore unknown fields.
+pub const SCHEMA_VERSION: u32 = 2;
+/// File name of the schema in `docs/`.
+pub const SCHEMA: &str = "ab-result-2.schema.json";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Planned rounds are still missing. A run that was killed keeps this status.
+    Running,
+    Complete,
+    /// A signal ended the run.
+    Interrupted,
+    /// An error ended the run, see `error`.
+    Failed,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ResultFile {
+    #[serde(rename = "$schema")]
+    pub schema: String,
+    pub schema_version: u32,
+    pub status: Status,
+    pub error: Option<String>,
+    /// When the run began, RFC 3339.
+    pub started: String,
+    pub finished: Option<String>,
+    /// One entry for each time that the run was resumed after an interruption.
+    pub resumed: Vec<Resumed>,
+    pub environment: Environment,
+    pub device: DeviceInfo,
+    pub workload: WorkloadInfo,
+    pub design: Design,
+    /// The schedule, drawn at random and stored before the first round.
+    pub plan: Plan,
+    pub probe: ProbeInfo,
+    /// Every metric that was compared, with its unit and margin.
+    pub metrics: Vec<Metric>,
+    pub rounds: Vec<Round>,
+    /// Blocks that ran but do not count. Before each look at the results, excluded blocks are run again, up to a limit.
+    pub excluded: Vec<ExcludedBlock>,
+    pub comparisons: Vec<ArmComparison>,
+    /// What each arm does to the deciles of the latencies of reads, of writes, and of both.
+    #[serde(default)]
+    pub shifts: Vec<ShiftFunction>,
+    /// Per arm, in the order of `design.arms`: whether its requests waited at all.
+    pub waiting: Vec<ArmWaiting>,
+    /// Per arm and name of a process, over all rounds that count; at most 30 names of each arm.
+    #[serde(default)]
+    pub processes: Vec<ProcessSummary>,
+    /// Per primary metric: drift over the run, position effects, carry-over and autocorrelation.
+    pub diagnostics: Vec<Diagnostics>,
+    /// Only for a comparison of an arm with itself: how small an effect this machine can show.
+    pub noise: Option<Noise>,
+    pub notes: Vec<String>,
+}
+
+/// A resumption. The order inside the blocks was drawn before the first round, so the gap favours no arm.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Resumed {
+    /// When the run was resumed, RFC 3339.
+    pub at: String,
+    pub after_rounds: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WorkloadInfo {
+    pub name: String,
+    pub fixed: Fixed,
+    /// The exact program and parameters that were run.
+    pub description: serde_json::Value,
+    /// The directory in which the workload ran, if it did not run on the device itself.
+    pub scratch_file: Option<ScratchPlace>,
+    /// Processes that ran before and belong to the workload, as the user named them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub participants: Vec<Named>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Design {
+    pub arms: Vec<Arm>,
+    /// Index of the reference arm in `arms`.
+    pub reference: usize,
+    /// When the run stops; the plan contains the blocks that were drawn for it.
+    pub stopping: Stopping,
+    pub ramp_s: f64,
+    /// How long the reference runs before each round, discarded; 0 for not at all.
+    #[serde(default)]
+    pub washout_s: f64,
+    /// Disk that no arm touches, read before each round.
+    #[serde(default)]
+    pub control_disk: Option<String>,
+    /// What was written back and dropped from the page cache before each round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cold: Option<Cold>,
+    pub round_time_s: f64,
+    /// Declared before the first round. All their intervals hold simultaneously with 95 % confidence.
+    pub primary: Vec<Metric>,
+    pub alpha: f64,
+    /// Both arms are identical: every difference is noise.
+    pub is_placebo: bool,
+    /// Whether the dispatch order was measured, and each process's share of the device time.
+    #[serde(default)]
+    pub order: bool,
+    #[serde(default)]
+    pub fairness: bool,
+    /// Only for a run on whatever load there is, without one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveDesign>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProbeInfo {
+    /// False: on this kernel the queue wait is G2D alone, without the wait for a request (Q2G).
+    pub measures_q2g: bool,
+    /// Kernel memory that the probe's maps take.
+    pub memory_bytes: u64,
+    pub notes: Vec<String>,
+}
+
+/// The machine, disks and probe that a comparison runs on.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    pub environment: Environment,
+    pub device: DeviceInfo,
+    pub probe: ProbeInfo,
+}
+
+/// A block, or one repetition of it, that does not count because one of its rounds does not count.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ExcludedBlock {
+    pub block: usize,
+    pub attempt: usize,
+    /// Why its first invalid round does not count.
+    pub exclusion: Exclusion,
+    pub arm: String,
+    pub problem: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ArmComparison {
+    pub metric: Metric,
+    pub primary: bool,
+    /// A negative control: no arm should change it.
+    #[serde(default)]
+    pub control: bool,
+    /// The row compares what the machine asked for in a live run. These rows are a family of their own.
+    #[serde(default)]
+    pub arrivals: bool,
+    pub arm: String,
+    pub reference: String,
+    /// Median over the valid rounds, for orientation only: the comparison itself is made within blocks.
+    pub arm_median: Option<f64>,
+    pub reference_median: Option<f64>,
+    /// `p` adjusted for all primary comparisons at this look, by turning the residuals of whole blocks over; not for
+    /// earlier looks.
+    pub p_adjusted: Option<f64>,
+    /// Over all others: the false discovery rate.
+    pub q_benjamini_hochberg: Option<f64>,
+    /// How rounds differ by their position in the block, if they do: by position, against the mean position, on the metric's scale.
+    /// The differences were adjusted for it.
+    pub position_effect: Option<Vec<f64>>,
+    /// The bias of the estimate by what ran before the rounds of both arms, on the metric's scale.
+    pub carry_over_bias: Option<Contrast>,
+    #[serde(flatten)]
+    pub comparison: Comparison,
+    /// Primary rows of a live run: the same comparison with the adjustment for the load before each round if the verdict
+    /// is without it, and without it if the verdict has it (`--adjust load`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_adjustment: Option<Comparison>,
+}
+
+/// How many requests of one arm waited: those with a queue wait above the threshold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ArmWaiting {
+    pub arm: String,
+    /// Summed over all disks.
+    pub hardware_depth: Option<u32>,
+    pub requests: u64,
+    /// 50 us, or a tenth of the median device time of the fastest arm if that is longer.
+    pub threshold_ns: u64,
+    pub share: Option<f64>,
+    /// The longest queue wait of the workload in any round: an observation of this run, not an estimate.
+    pub longest_ns: Option<f64>,
+    /// Time that threads with other I/O in flight were blocked until they got a request for the next one, divided by
+    /// the duration of the rounds; above 1 if several threads were blocked at once.
+    #[serde(default)]
+    pub stalled_share: Option<f64>,
+    /// The same for threads of processes that read; the queue waits of reads are comparable only if these stalls are
+    /// alike.
+    #[serde(default)]
+    pub readers_stalled_share: Option<f64>,
+    /// The same for threads of processes that write.
+    #[serde(default)]
+    pub writers_stalled_share: Option<f64>,
+}
+
+impl Design {
+    /// Family-wise error rate of the primary metrics.
+    pub const ALPHA: f64 = 0.05;
+}
+
+impl ResultFile {
+    /// A result as it is stored before the first round.
+    pub fn new(
+        started: String,
+        subject: Subject,
+        workload: WorkloadInfo,
+        design: Design,
+        plan: Plan,
+    ) -> ResultFile {
+        ResultFile {
+            schema: SCHEMA.to_owned(),
+            schema_version: SCHEMA_VERSION,
+            status: Status::Running,
+            error: None,
+            started,
+            finished: None,
+            resumed: Vec::new(),
+            environment: subject.environment,
+            device: subject.device,
+            workload,
+            design,
+            plan,
+            probe: subject.probe,
+            metrics: Vec::new(),
+            rounds: Vec::new(),
+            excluded: Vec::new(),
+            comparisons: Vec::new(),
+            shifts: Vec::new(),
+            waiting: Vec::new(),
+            processes: Vec::new(),
+            diagnostics: Vec::new(),
+            noise: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Negative controls that differ between the arms by more than their margin: then something other than the scheduler
+    /// differs. A smaller difference is shown but raises no alarm, because each control errs in 5 % of the runs.
+    pub fn alarming_controls(&self) -> impl Iterator<Item = &ArmComparison> {
+        let controls = self.comparisons.iter().filter(|row| row.control);
+        controls.filter(|row| {
+            let verdict = row.comparison.verdict;
+            matches!(verdict, Verdict::Better | Verdict::Worse) && row.comparison.beyond_margin
+        })
+    }
+
+    /// The metric of that name: one of ours, or one that the workload reported.
+    pub fn metric(&self, name: &str) -> Option<Metric> {
+        let primary = self.design.primary.iter();
+        let mut primary = primary.filter(|metric| metric.name == name && !metric.is_open());
+        if let Some(metric) = primary.next() {
+            return Some(metric.clone());
+        }
+        let reported = self
+            .rounds
+            .iter()
+            .flat_map(|round| &round.evidence.outcome.reported);
+        let mut reported = reported.filter(|reported| reported.name == name);
+        Metric::named(name).or_else(|| Some(Metric::reported(reported.next()?)))
+    }
+
+    pub fn arm_index(&self, label: &str) -> Option<usize> {
+        self.design.arms.iter().position(|arm| arm.label == label)
+    }
+
+    /// Arms that `--stop-if` ended: they are not run again.
+    pub fn stopped_arms(&self) -> BTreeSet<usize> {
+        let stopped = self
+            .rounds
+            .iter()
+            .filter(|round| round.censored == Some(Censored::Stopped));
+        stopped
+            .filter_map(|round| self.arm_index(&round.arm))
+            .collect()
+    }
+
+    pub fn blocks_begun(&self) -> usize {
+        let blocks = self.rounds.iter().map(|round| round.block + 1);
+        blocks.max().unwrap_or(0)
+    }
+
+    /// If fewer requests than this share waited in every arm, the workload cannot show a difference between schedulers.
+    pub const TELLING_SHARE: f64 = 0.01;
+
+    /// Whether requests waited often enough under some arm for a scheduler to make a difference.
+    pub fn can_tell_schedulers_apart(&self) -> Option<bool> {
+        let shares: Vec<f64> = self.waiting.iter().filter_map(|arm| arm.share).collect();
+        (!shares.is_empty()).then(|| shares.iter().any(|&share| share >= Self::TELLING_SHARE))
+    }
+}

@@ -1,0 +1,16 @@
+//! Estimates, intervals, p-values and verdicts from numbers alone: no text, no JSON, no machine.
+
+pub mod change_point; // where a series of runs changes its level
+pub mod components; // the variance of rounds and of blocks
+pub mod covariate; // adjustment for what came before a round
+pub mod estimate; // means, Student's and always-valid intervals
+pub mod family; // the level that comparisons share (family-wise error rate)
+pub mod layout; // position and carry-over effects
+pub mod least_squares; // regression with the covariance of its estimates
+pub mod power; // the effects that a number of blocks can show
+pub mod rows; // all comparisons of an experiment
+pub mod scale; // how two values are compared, and which is better
+pub mod signed_rank; // exact intervals and p-values, with censored blocks
+pub mod stalls; // blocks far outside the rest
+pub mod stopping; // when a run ends, and what that costs its intervals
+pub mod verdict; // better, worse, equivalent or inconclusive

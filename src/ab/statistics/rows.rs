@@ -1,0 +1,190 @@
+//! All comparisons of an experiment: differences are adjusted for position effects, checked for carry-over, and share
+//! one level. Pure.
+
+use super::estimate;
+use super::family::{Joint, Member};
+use super::layout::{CarryOver, Cell, Contrast, PositionEffect};
+use super::signed_rank::Difference;
+use super::verdict::{self, Comparison, Leftover, Question, bonferroni};
+
+/// An arm against the reference in one metric.
+#[derive(Clone, Debug)]
+pub struct Row<'a> {
+    pub arm: usize,
+    pub reference: usize,
+    /// Cells of all arms in this metric.
+    pub cells: &'a [Cell],
+    /// Blocks in which both arms took part.
+    pub blocks: Vec<RowBlock>,
+    /// Its levels are filled in here.
+    pub question: Question,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct RowBlock {
+    pub block: usize,
+    pub difference: Option<Difference>,
+    /// Positions of the arm and of the reference.
+    pub positions: (usize, usize),
+}
+
+/// The result of a row.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    pub comparison: Comparison,
+    /// Adjusted for the whole family at this look. None for a row outside the family.
+    pub p_adjusted: Option<f64>,
+    /// Present when positions differ; the differences were then adjusted by these effects.
+    pub position: Option<PositionEffect>,
+    /// Bias of the estimate due to the preceding rounds.
+    pub carry_over: Option<Contrast>,
+}
+
+/// The rows of a family share `level`. A row and its level use only the blocks up to the row's last one, so the verdict
+/// of an arm that no longer takes part does not change.
+pub fn judge_family(rows: &[Row<'_>], level: f64) -> Vec<Judged> {
+    let prepared: Vec<Prepared> = rows.iter().map(Prepared::of).collect();
+    let share = bonferroni(level, rows.len());
+    let mut joints: Vec<(usize, Joint)> = Vec::new();
+    let mut judged = Vec::new();
+    for (row, own) in rows.iter().zip(&prepared) {
+        let end = end_of(row);
+        if !joints.iter().any(|(of, _)| *of == end) {
+            let members = prepared.iter().map(|other| other.member(end)).collect();
+            joints.push((end, Joint::of(members)));
+        }
+        let joint = joints.iter().find(|(of, _)| *of == end);
+        let joint = &joint.expect("put there").1;
+        let question = Question {
+            alpha: joint.level(level),
+            alpha_of_few: share,
+            ..row.question
+        };
+        let mut found = own.judged(question);
+        found.p_adjusted = found.comparison.p.map(|p| joint.adjusted(p));
+        judged.push(found);
+    }
+    judged
+}
+
+/// Judges a row outside the family.
+pub fn judge_alone(row: &Row<'_>, alpha: f64) -> Judged {
+    let question = Question {
+        alpha,
+        alpha_of_few: alpha,
+        ..row.question
+    };
+    Prepared::of(row).judged(question)
+}
+
+fn end_of(row: &Row<'_>) -> usize {
+    row.blocks.last().map_or(0, |last| last.block + 1)
+}
+
+/// A row's differences, adjusted for positions.
+struct Prepared {
+    /// Block and difference.
+    differences: Vec<(usize, Option<Difference>)>,
+    position: Option<PositionEffect>,
+    leftover: Leftover,
+}
+
+impl Prepared {
+    fn of(row: &Row<'_>) -> Prepared {
+        let end = end_of(row);
+        let before = row.cells.iter().filter(|cell| cell.block < end);
+        let cells: Vec<Cell> = before.copied().collect();
+        let position = PositionEffect::of(&cells).filter(PositionEffect::is_evident);
+        let leftover = match CarryOver::of(&cells) {
+            Some(found) => Leftover::Bias(found.bias(&cells, row.arm, row.reference)),
+            None if cells.iter().any(|cell| cell.before.is_some()) => Leftover::Unknown,
+            None => Leftover::Nothing,
+        };
+        let plain = row.blocks.iter().map(|b| (b.block, b.difference));
+        let differences = match &position {
+            Some(effect) => adjusted(row, effect),
+            None => plain.collect(),
+        };
+        Prepared {
+            differences,
+            position,
+            leftover,
+        }
+    }
+
+    fn member(&self, end: usize) -> Member {
+        let before = self.differences.iter().filter(|(block, _)| *block < end);
+        let finite = before.filter_map(|(block, d)| Some((*block, (*d)?.finite()?)));
+        finite.collect()
+    }
+
+    fn judged(&self, question: Question) -> Judged {
+        let d: Vec<Option<Difference>> = self.differences.iter().map(|(_, d)| *d).collect();
+        Judged {
+            comparison: verdict::compare(&d, question, self.leftover),
+            p_adjusted: None,
+            position: self.position.clone(),
+            carry_over: match self.leftover {
+                Leftover::Bias(bias) => Some(bias),
+                Leftover::Nothing | Leftover::Unknown => None,
+            },
+        }
+    }
+}
+
+/// The differences minus the position effects. Their spread is increased for the uncertainty of that estimate: it used
+/// degrees of freedom, and unequal positions of arm and reference are partly confounded with the arm.
+fn adjusted(row: &Row<'_>, effect: &PositionEffect) -> Vec<(usize, Option<Difference>)> {
+    let less = |block: &RowBlock| {
+        let off = effect.of_pair(block.positions);
+        block.difference.map(|d| Difference {
+            lower: d.lower - off,
+            upper: d.upper - off,
+        })
+    };
+    let plain: Vec<(usize, Option<Difference>)> =
+        row.blocks.iter().map(|b| (b.block, less(b))).collect();
+    let finite: Vec<f64> = plain.iter().filter_map(|(_, d)| (*d)?.finite()).collect();
+    let (Some(centre), n) = (estimate::hodges_lehmann(&finite), finite.len() as f64) else {
+        return plain;
+    };
+    let told_apart = 1.0 - confounded(row);
+    if n < 3.0 || told_apart < 0.01 {
+        return row.blocks.iter().map(|b| (b.block, b.difference)).collect();
+    }
+    let factor = (n / (n - 2.0) / told_apart).sqrt();
+    let spread = |x: f64| {
+        if x.is_finite() {
+            centre + (x - centre) * factor
+        } else {
+            x
+        }
+    };
+    let wider = |d: Difference| Difference {
+        lower: spread(d.lower),
+        upper: spread(d.upper),
+    };
+    plain
+        .into_iter()
+        .map(|(block, d)| (block, d.map(wider)))
+        .collect()
+}
+
+/// How much of the contrast between arm and reference is confounded with position: 0 when both had each position
+/// equally often, 1 when position and arm coincide.
+fn confounded(row: &Row<'_>) -> f64 {
+    let positions = row
+        .blocks
+        .iter()
+        .map(|b| b.positions.0.max(b.positions.1) + 1);
+    let positions = positions.max().unwrap_or(0);
+    let mut share = 0.0;
+    for place in 0..positions {
+        let arm = row.blocks.iter().filter(|b| b.positions.0 == place).count() as f64;
+        let reference = row.blocks.iter().filter(|b| b.positions.1 == place).count() as f64;
+        if arm + reference > 0.0 {
+            share += (arm - reference).powi(2) / (arm + reference);
+        }
+    }
+    share / (2 * row.blocks.len().max(1)) as f64
+}

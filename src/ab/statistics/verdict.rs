@@ -1,0 +1,366 @@
+//! Makes a verdict from one difference per block: better, worse, equivalent or inconclusive, with the reason.
+//!
+//!
+//! Every verdict follows from one interval, at a level already adjusted for the family and the looks, compared with
+//! zero and the margin. A value that does not exist is None, and the reason says how many blocks are needed.
+//! "Equivalent" needs evidence: a comparison that is only too noisy is inconclusive.
+
+use serde::{Deserialize, Serialize};
+
+use super::estimate::{self, ConfidenceInterval};
+use super::layout::Contrast;
+use super::power;
+use super::scale::{Direction, Scale};
+use super::signed_rank::{self, Difference};
+use super::stalls::StalledRounds;
+use super::stopping::Method;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Better,
+    Worse,
+    /// For a metric without a better direction.
+    Differs,
+    /// Shown to differ by less than the margin.
+    Equivalent,
+    Inconclusive,
+}
+
+/// Why a comparison is inconclusive, or a caveat of its verdict.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Reason {
+    /// With fewer than `at_least` complete blocks there is no interval at this level. With `projected` blocks in total
+    /// a decision is likely (80 %) if the estimate and the noise stay the same; `None`: unknown, or more than a
+    /// thousand.
+    NeedsRounds {
+        at_least: usize,
+        projected: Option<usize>,
+    },
+    /// The effect of an arm on the following round could explain the difference: `bias`, on the metric's scale; null
+    /// when the order of the rounds so far does not identify it.
+    CarryOver { bias: Option<f64> },
+    /// The mean of the blocks and the typical block point in opposite directions: stalls outweigh the usual difference.
+    MeanDisagrees,
+    /// The typical block and the mean block differ by more than half a margin.
+    Skewed,
+    /// Rounds had too few I/Os beyond the percentile to report it.
+    InsufficientTail,
+    /// The percentile lies between two populations of latencies.
+    FragilePercentile,
+    /// Submitters waited for a request under one arm, and not or less under the other. Times that begin in the kernel
+    /// leave out these waits, so the arms are not comparable.
+    NotComparable,
+    /// Blocks in which one arm has no value because of its own behaviour. They count as worse than every other block.
+    Censored { blocks: usize },
+    /// The intervals of this run at different times do not overlap: the measured quantity changed during the run.
+    TruthChanged,
+    /// Outlying blocks, by the arm whose round was the worse one.
+    StalledRounds { arm: usize, reference: usize },
+}
+
+/// How the differences of a comparison are judged.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Question {
+    pub scale: Scale,
+    pub direction: Direction,
+    /// The smallest difference that matters, above zero: a fraction on the log scale, otherwise absolute.
+    pub margin: f64,
+    /// Two-sided, between 0 and 1, already adjusted for the family and for the looks.
+    pub alpha: f64,
+    /// The Bonferroni level of Student's interval. It must agree with the ranks when there are too few blocks for the
+    /// rank test to reach `alpha`.
+    pub alpha_of_few: f64,
+    /// How the interval is computed; it follows from the stopping rule.
+    pub method: Method,
+    /// Determined by the caller from the histograms and passed on as reasons.
+    pub insufficient_tail: bool,
+    pub fragile_percentile: bool,
+    /// Determined by the caller: the two arms' values leave out different waits. Then there is no estimate and no
+    /// verdict.
+    pub not_comparable: bool,
+}
+
+/// An arm against the reference in one metric. Estimates are arm minus reference; ratios are arm over reference.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Comparison {
+    pub question: Question,
+    /// Blocks that are used, including censored ones.
+    pub blocks: usize,
+    /// Blocks with a missing value that no arm is known to have caused.
+    pub blocks_missing: usize,
+    /// Hodges-Lehmann estimate: the typical block.
+    pub estimate: Option<f64>,
+    /// Computed by `question.method`; the verdict is based on it.
+    pub interval: Option<ConfidenceInterval>,
+    pub ratio: Option<f64>,
+    pub ratio_interval: Option<ConfidenceInterval>,
+    /// Exact signed-rank test of these blocks alone: adjusted neither for the family nor for earlier looks.
+    pub p: Option<f64>,
+    pub student: Student,
+    /// Standard deviation of the differences, on their scale.
+    pub sd: Option<f64>,
+    /// The smallest effect that this many blocks show with 80 % power, in the margin's unit.
+    pub mde: Option<f64>,
+    pub verdict: Verdict,
+    /// The whole interval lies beyond the margin.
+    pub beyond_margin: bool,
+    /// Equivalent, although the interval excludes zero: a difference too small to matter.
+    pub tiny_nonzero: bool,
+    pub stalled: StalledRounds,
+    pub reasons: Vec<Reason>,
+}
+
+/// The same comparison of means, for readers who expect a t-interval.
+#[derive(Clone, Default, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Student {
+    pub estimate: Option<f64>,
+    pub interval: Option<ConfidenceInterval>,
+    pub ratio: Option<f64>,
+    pub ratio_interval: Option<ConfidenceInterval>,
+    pub p: Option<f64>,
+}
+
+/// The level of one comparison when `family_size` of them share `alpha`.
+pub fn bonferroni(alpha: f64, family_size: usize) -> f64 {
+    alpha / family_size.max(1) as f64
+}
+
+/// `differences` holds one entry per block; blocks with None are left out and counted. `leftover` is the carry-over
+/// bias of the estimate.
+pub fn compare(
+    differences: &[Option<Difference>],
+    question: Question,
+    leftover: Leftover,
+) -> Comparison {
+    let d: Vec<Difference> = differences.iter().flatten().copied().collect();
+    let finite: Vec<f64> = d.iter().filter_map(|d| d.finite()).collect();
+    let scale = question.scale;
+    let margins = scale.margins(question.margin);
+    let is_comparable = !question.not_comparable;
+    let estimate = signed_rank::hodges_lehmann(&d).filter(|_| is_comparable);
+    let (interval, changed) = question.interval(&d);
+    let interval = interval.filter(|_| is_comparable);
+    let student = if is_comparable && finite.len() == d.len() {
+        student(&finite, question)
+    } else {
+        Student::default()
+    };
+    let sd = estimate::sd(&finite);
+    let stalled = StalledRounds::among(&d, margins, question.direction);
+
+    let found = interval.map_or(Verdict::Inconclusive, |i| question.judge(i));
+    let leftover = interval.and_then(|i| question.flips(i, found, leftover, d.len()));
+    let disagrees = question.mean_disagrees(&d, found);
+    let skewed = is_skewed(estimate, question, student.estimate);
+    let verdict = match found {
+        Verdict::Better | Verdict::Worse | Verdict::Differs if leftover.is_some() || disagrees => {
+            Verdict::Inconclusive
+        }
+        Verdict::Equivalent if leftover.is_some() || skewed => Verdict::Inconclusive,
+        other => other,
+    };
+    let mut reasons = Vec::new();
+    if found == Verdict::Inconclusive && is_comparable && !changed {
+        reasons.push(question.needs_rounds(d.len(), sd, estimate));
+    }
+    let censored = d.iter().filter(|d| d.is_censored()).count();
+    let caveats = [
+        leftover,
+        disagrees.then_some(Reason::MeanDisagrees),
+        question.not_comparable.then_some(Reason::NotComparable),
+        changed.then_some(Reason::TruthChanged),
+        (skewed && !disagrees).then_some(Reason::Skewed),
+        question
+            .insufficient_tail
+            .then_some(Reason::InsufficientTail),
+        question
+            .fragile_percentile
+            .then_some(Reason::FragilePercentile),
+        (censored > 0).then_some(Reason::Censored { blocks: censored }),
+        (stalled != StalledRounds::default()).then_some(Reason::StalledRounds {
+            arm: stalled.arm,
+            reference: stalled.reference,
+        }),
+    ];
+    reasons.extend(caveats.into_iter().flatten());
+
+    Comparison {
+        question,
+        blocks: d.len(),
+        blocks_missing: differences.len() - d.len(),
+        estimate,
+        interval,
+        ratio: scale.ratio(estimate),
+        ratio_interval: scale.ratio_interval(interval),
+        p: signed_rank::p(&d).filter(|_| is_comparable),
+        student,
+        sd,
+        mde: sd
+            .and_then(|sd| power::detectable(question, sd, d.len()))
+            .and_then(|effect| scale.to_margin(effect)),
+        verdict,
+        beyond_margin: interval.is_some_and(|i| margins.are_left_by(i)),
+        tiny_nonzero: verdict == Verdict::Equivalent && interval.is_some_and(|i| !i.contains(0.0)),
+        stalled,
+        reasons,
+    }
+}
+
+/// Carry-over bias of an estimate.
+#[derive(Clone, Copy, Debug)]
+pub enum Leftover {
+    /// The same arm preceded every round.
+    Nothing,
+    /// The plan so far does not separate it from the arms.
+    Unknown,
+    Bias(Contrast),
+}
+
+impl Question {
+    /// The interval, and whether it is missing because the measured quantity changed during the run.
+    fn interval(self, d: &[Difference]) -> (Option<ConfidenceInterval>, bool) {
+        match self.method {
+            Method::SignedRank => {
+                let by_ranks = signed_rank::interval(d, self.alpha);
+                let few = || signed_rank::interval_of_few(d, self.alpha_of_few);
+                (by_ranks.or_else(few), false)
+            }
+            Method::AlwaysValid => {
+                let finite: Option<Vec<f64>> = d.iter().map(|d| d.finite()).collect();
+                let Some(finite) = finite else {
+                    return (None, false);
+                };
+                let found = estimate::always_valid_interval(&finite, self.alpha);
+                let needed = estimate::always_valid_blocks_needed(self.alpha);
+                (found, found.is_none() && finite.len() >= needed)
+            }
+        }
+    }
+
+    /// The smallest number of blocks for which an interval exists.
+    pub fn blocks_needed(self) -> usize {
+        match self.method {
+            Method::SignedRank => signed_rank::FEWEST_BLOCKS,
+            Method::AlwaysValid => estimate::always_valid_blocks_needed(self.alpha),
+        }
+    }
+
+    /// Number of blocks until the nearer decision: excluding zero, or equivalence.
+    fn needs_rounds(self, blocks: usize, sd: Option<f64>, estimate: Option<f64>) -> Reason {
+        let margin = self.scale.of_margin(self.margin);
+        let effect = estimate.unwrap_or(0.0).abs();
+        let reach = effect.max(margin - effect);
+        Reason::NeedsRounds {
+            at_least: self.blocks_needed(),
+            projected: sd.and_then(|sd| power::blocks_to_see(self, sd, reach, blocks + 1)),
+        }
+    }
+
+    pub fn judge(self, interval: ConfidenceInterval) -> Verdict {
+        let (worst, best) = self.direction.worst_and_best(interval);
+        if self.scale.margins(self.margin).hold(interval) {
+            Verdict::Equivalent
+        } else if self.direction == Direction::Neutral {
+            if best < 0.0 {
+                Verdict::Differs
+            } else {
+                Verdict::Inconclusive
+            }
+        } else if worst > 0.0 {
+            Verdict::Better
+        } else if best < 0.0 {
+            Verdict::Worse
+        } else {
+            Verdict::Inconclusive
+        }
+    }
+
+    /// The reason, if carry-over could explain the verdict.
+    ///
+    ///
+    /// With few blocks, the estimated bias plus one standard error must not change the verdict. Later the estimate
+    /// itself must, and only if it is likely to be real. So a run of full length loses little power when there is no
+    /// carry-over.
+    fn flips(
+        self,
+        interval: ConfidenceInterval,
+        found: Verdict,
+        leftover: Leftover,
+        blocks: usize,
+    ) -> Option<Reason> {
+        const FEW: usize = 12;
+        const LIKELY_IN_FEW: f64 = 0.7;
+        const LIKELY: f64 = 0.4;
+        let bias = match leftover {
+            _ if found == Verdict::Inconclusive => return None,
+            Leftover::Nothing => return None,
+            Leftover::Unknown => return Some(Reason::CarryOver { bias: None }),
+            Leftover::Bias(bias) => bias,
+        };
+        let (likely, errors) = if blocks < FEW {
+            (LIKELY_IN_FEW, 1.0)
+        } else {
+            (LIKELY, 0.0)
+        };
+        if bias.p > likely {
+            return None;
+        }
+        let towards = f64::midpoint(interval.lower, interval.upper).signum();
+        let could_be = bias.estimate + towards * errors * bias.standard_error;
+        let without = ConfidenceInterval {
+            lower: interval.lower - could_be,
+            upper: interval.upper - could_be,
+            ..interval
+        };
+        (self.judge(without) != found).then_some(Reason::CarryOver {
+            bias: Some(bias.estimate),
+        })
+    }
+
+    /// A block without a bound makes the mean infinite; two with opposite signs make it NaN.
+    fn mean_disagrees(self, d: &[Difference], found: Verdict) -> bool {
+        let sum = |of: fn(&Difference) -> f64| d.iter().map(of).sum::<f64>();
+        let (lowest, highest) = (sum(|d| d.lower), sum(|d| d.upper));
+        let better = match self.direction {
+            Direction::HigherIsBetter | Direction::Neutral => (lowest, highest),
+            Direction::LowerIsBetter => (-highest, -lowest),
+        };
+        match found {
+            Verdict::Better => better.0.is_nan() || better.0 < 0.0,
+            Verdict::Worse => better.1.is_nan() || better.1 > 0.0,
+            Verdict::Differs | Verdict::Equivalent | Verdict::Inconclusive => false,
+        }
+    }
+}
+
+fn student(d: &[f64], question: Question) -> Student {
+    let estimate = estimate::mean(d);
+    let interval = estimate::student_interval(d, question.alpha)
+        .filter(|i| i.lower.is_finite() && i.upper.is_finite());
+    Student {
+        estimate,
+        interval,
+        ratio: question.scale.ratio(estimate),
+        ratio_interval: question.scale.ratio_interval(interval),
+        p: estimate::student_p(d),
+    }
+}
+
+/// Typical value and mean differ by more than half a margin.
+fn is_skewed(typical: Option<f64>, question: Question, mean: Option<f64>) -> bool {
+    let half_margin = question.scale.of_margin(question.margin) / 2.0;
+    match (typical, mean) {
+        (Some(typical), Some(mean)) => (typical - mean).abs() > half_margin,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,285 @@
+//! The counted rounds by block and arm, and the differences between an arm and the reference. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::conclude::excluded_blocks;
+use super::early;
+use super::metric::Metric;
+use super::plan::PlannedRound;
+use super::statistics::covariate::Slope;
+use super::statistics::estimate;
+use super::statistics::layout::Cell;
+use super::statistics::rows::RowBlock;
+use super::statistics::scale::Scale;
+use super::statistics::signed_rank::Difference;
+use crate::ab::result::{ResultFile, Round};
+use crate::measure::snapshot::DeviceNumbers;
+use crate::measure::stalls::{Stalls, Whose};
+
+pub struct Table<'a> {
+    pub result: &'a ResultFile,
+    rounds: BTreeMap<(usize, &'a str), &'a Round>,
+    /// Blocks in which every round was carried out, counted or not: later blocks are not missing.
+    blocks: Vec<usize>,
+    stopped: BTreeSet<usize>,
+    /// Whether values are adjusted for the load before their rounds.
+    adjusts: bool,
+}
+
+/// The rounds of a block that count.
+pub struct Pair<'a> {
+    pub block: usize,
+    pub arm: Option<&'a Round>,
+    pub reference: Option<&'a Round>,
+}
+
+/// The value of a metric in a round.
+pub(super) enum Value {
+    Measured(f64),
+    /// The arm did too little for a value.
+    Censored,
+    /// Too few I/Os for the percentile.
+    TooFew {
+        ios: u64,
+    },
+}
+
+/// When one arm has enough I/Os for a percentile and the other has less than this share of them, the other did too
+/// little. Above this share, which side of the limit it fell on is chance, and the difference is unknown.
+const ALMOST_AS_MANY: f64 = 0.9;
+
+impl<'a> Table<'a> {
+    /// Adjusted for the load if that was decided before the run.
+    pub fn new(result: &'a ResultFile) -> Self {
+        let live = result.design.live.as_ref();
+        Self::with_adjustment(result, live.is_some_and(|live| live.adjust_load))
+    }
+
+    pub fn with_adjustment(result: &'a ResultFile, adjusts: bool) -> Self {
+        let excluded: BTreeSet<(usize, usize)> = excluded_blocks(result)
+            .iter()
+            .map(|e| (e.block, e.attempt))
+            .collect();
+        let counted = result
+            .rounds
+            .iter()
+            .filter(|round| !excluded.contains(&(round.block, round.attempt)));
+        let mut left: Vec<usize> = vec![0; result.plan.blocks()];
+        let stopped = result.stopped_arms();
+        let was_run = |planned: &PlannedRound| {
+            let mut rounds = result.rounds.iter();
+            rounds.any(|round| (round.block, round.position) == (planned.block, planned.position))
+        };
+        let is_skipped =
+            |planned: &PlannedRound| stopped.contains(&planned.arm) && !was_run(planned);
+        for planned in result
+            .plan
+            .rounds
+            .iter()
+            .filter(|planned| !is_skipped(planned))
+        {
+            left[planned.block] += 1;
+        }
+        for round in result.rounds.iter().filter(|round| round.attempt == 0) {
+            left[round.block] = left[round.block].saturating_sub(1);
+        }
+        Table {
+            result,
+            rounds: counted
+                .map(|round| ((round.block, round.arm.as_str()), round))
+                .collect(),
+            blocks: (0..left.len()).filter(|block| left[*block] == 0).collect(),
+            stopped,
+            adjusts,
+        }
+    }
+
+    /// Rounds of blocks in which every round so far counts, in order.
+    pub fn counted_rounds(self) -> Vec<&'a Round> {
+        let mut rounds: Vec<&Round> = self.rounds.into_values().collect();
+        rounds.sort_by_key(|round| round.index);
+        rounds
+    }
+
+    /// Metrics that are not primary.
+    pub fn other_metrics(&self) -> Vec<Metric> {
+        let names: BTreeSet<&String> = self
+            .rounds
+            .values()
+            .flat_map(|round| round.metrics.keys())
+            .collect();
+        let primary = &self.result.design.primary;
+        let ends_by_the_clock = early::ends_by_the_clock(self.rounds.values().copied());
+        names
+            .into_iter()
+            .filter(|name| primary.iter().all(|metric| metric.name != **name))
+            .filter(|name| *name != early::ELAPSED || !ends_by_the_clock)
+            .filter_map(|name| self.result.metric(name))
+            .collect()
+    }
+
+    /// The finite values of a metric, with their places in the plan.
+    pub fn cells(&self, metric: &Metric) -> Vec<Cell> {
+        let mut cells = self.measured_cells(metric);
+        if let Some(slope) = self.slope(metric) {
+            for cell in &mut cells {
+                cell.y = slope.adjusted(cell.y, cell.before_load);
+            }
+        }
+        cells
+    }
+
+    /// How the metric follows the load before its rounds, if it is adjusted for that.
+    fn slope(&self, metric: &Metric) -> Option<Slope> {
+        self.adjusts
+            .then(|| Slope::of(&self.measured_cells(metric)))
+            .flatten()
+    }
+
+    fn measured_cells(&self, metric: &Metric) -> Vec<Cell> {
+        let result = self.result;
+        let before = |round: &Round| {
+            let earlier = round.index.checked_sub(1)?;
+            result.arm_index(&result.rounds.get(earlier)?.arm)
+        };
+        let of = |round: &&Round| {
+            let value = *round.metrics.get(&metric.name)?;
+            let y = metric.scale.of(value).filter(|y| y.is_finite())?;
+            Some(Cell {
+                block: round.block,
+                arm: result.arm_index(&round.arm)?,
+                position: round.position,
+                // With a wash-out, the same state precedes every round.
+                before: before(round).filter(|_| result.design.washout_s == 0.0),
+                before_load: load_before(round),
+                y,
+            })
+        };
+        self.rounds.values().filter_map(of).collect()
+    }
+
+    /// The blocks in which both took part, with their differences.
+    pub fn blocks(&self, metric: &Metric, arm: &str, reference: &str) -> Vec<RowBlock> {
+        let position = |round: Option<&Round>| round.map_or(0, |round| round.position);
+        let slope = self.slope(metric);
+        let bias = |round| slope.map_or(0.0, |slope| slope.bias(load_before(round)));
+        let pairs = self.pairs(arm, reference).into_iter();
+        pairs
+            .map(|pair| RowBlock {
+                block: pair.block,
+                difference: pair.arm.zip(pair.reference).and_then(|(arm, reference)| {
+                    let difference = difference(metric, arm, reference)?;
+                    Some(difference.without(bias(arm) - bias(reference)))
+                }),
+                positions: (position(pair.arm), position(pair.reference)),
+            })
+            .collect()
+    }
+
+    /// The blocks in which both took part, with their rounds.
+    pub fn pairs(&self, arm: &str, reference: &str) -> Vec<Pair<'a>> {
+        let take_part = |block: usize, label: &str| {
+            let arm = self.result.arm_index(label);
+            let mut planned = self.result.plan.rounds.iter();
+            let is_planned = planned.any(|round| round.block == block && Some(round.arm) == arm);
+            let is_stopped = arm.is_some_and(|arm| self.stopped.contains(&arm));
+            is_planned && (!is_stopped || self.rounds.contains_key(&(block, label)))
+        };
+        let of = |block, label| self.rounds.get(&(block, label)).copied();
+        let blocks = self.blocks.iter().copied();
+        let blocks = blocks.filter(|&b| take_part(b, arm) && take_part(b, reference));
+        blocks
+            .map(|block| Pair {
+                block,
+                arm: of(block, arm),
+                reference: of(block, reference),
+            })
+            .collect()
+    }
+
+    /// Time in which submitters were stalled, as a share of the arm's counted rounds.
+    pub fn stalled_share(&self, label: &str, whose: Whose) -> Option<f64> {
+        let (mut stalls, mut window_s) = (Stalls::default(), 0.0);
+        for round in self.of(label) {
+            let evidence = &round.evidence;
+            stalls += Stalls::of(&evidence.device, &evidence.owners.iter());
+            window_s += round.window_s;
+        }
+        (window_s > 0.0).then(|| stalls.ns(whose) as f64 / (window_s * 1e9))
+    }
+
+    pub fn of(&self, label: &str) -> impl Iterator<Item = &'a Round> {
+        let rounds = self.rounds.iter();
+        rounds
+            .filter(move |((_, arm), _)| *arm == label)
+            .map(|(_, round)| *round)
+    }
+
+    pub fn median(&self, label: &str, metric: &Metric) -> Option<f64> {
+        let values = self.of(label).filter_map(|r| r.metrics.get(&metric.name));
+        estimate::median(&values.copied().collect::<Vec<_>>())
+    }
+}
+
+fn load_before(round: &Round) -> Option<f64> {
+    let iops = round.evidence.iops_before.filter(|iops| *iops > 0.0)?;
+    Some(iops.ln())
+}
+
+fn difference(metric: &Metric, arm: &Round, reference: &Round) -> Option<Difference> {
+    against(
+        metric.scale,
+        metric.direction.worst(),
+        (value(metric, arm)?, arm),
+        (value(metric, reference)?, reference),
+    )
+}
+
+/// None when a value is missing and neither arm did too little.
+pub(super) fn against(
+    scale: Scale,
+    worst: Option<f64>,
+    (of_arm, arm): (Value, &Round),
+    (of_reference, reference): (Value, &Round),
+) -> Option<Difference> {
+    use Value::{Censored, Measured, TooFew};
+    match (of_arm, of_reference) {
+        (Measured(arm), Measured(reference)) => scale.difference(arm, reference),
+        (Censored, Measured(_) | TooFew { .. }) => Some(as_bad(worst)),
+        (Measured(_) | TooFew { .. }, Censored) => Some(as_bad(worst.map(|worst| -worst))),
+        (Censored, Censored) => Some(Difference::UNKNOWN),
+        (TooFew { ios }, Measured(_)) => Some(too_few(ios, ios_of(reference), worst)),
+        (Measured(_), TooFew { ios }) => Some(too_few(ios, ios_of(arm), worst.map(|worst| -worst))),
+        // The rounds are too short for this percentile, independent of the arm.
+        (TooFew { .. }, TooFew { .. }) => None,
+    }
+}
+
+/// The worst difference; unknown for a metric without a better direction.
+fn as_bad(worst: Option<f64>) -> Difference {
+    worst.map_or(Difference::UNKNOWN, Difference::exact)
+}
+
+fn too_few(ios: u64, others: u64, worst: Option<f64>) -> Difference {
+    if (ios as f64) < ALMOST_AS_MANY * others as f64 {
+        as_bad(worst)
+    } else {
+        Difference::UNKNOWN
+    }
+}
+
+fn value(metric: &Metric, round: &Round) -> Option<Value> {
+    if let Some(value) = round.metrics.get(&metric.name) {
+        return Some(Value::Measured(*value));
+    }
+    if round.censored.is_some() {
+        return Some(Value::Censored);
+    }
+    let lacks_tail = round.evidence.insufficient_tail.contains(&metric.name);
+    lacks_tail.then(|| Value::TooFew { ios: ios_of(round) })
+}
+
+pub(super) fn ios_of(round: &Round) -> u64 {
+    let device: &DeviceNumbers = &round.evidence.device;
+    device.ops.iter().map(|op| op.ios).sum()
+}

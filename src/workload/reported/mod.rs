@@ -1,0 +1,189 @@
+//! Metrics that a command reports itself, in its output or in the file `$IOSCHED_METRICS`. Pure, except [`output`].
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+pub mod output; // output and files of a command, read with limits
+pub mod pattern; // metrics by a regular expression
+pub mod programs; // parsers for well-known benchmarks
+mod protocol; // the lines of $IOSCHED_METRICS
+
+use output::Printed;
+use pattern::Pattern;
+use programs::Program;
+
+/// Which of two values is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    Higher,
+    Lower,
+}
+
+/// A value that a command reported in one round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Reported {
+    pub name: String,
+    /// As given by the command; built-in parsers convert times to `ns` and byte rates to `bytes/s`. `1` if there is
+    /// none.
+    pub unit: String,
+    /// Absent: a difference is shown, but no value is better.
+    pub better: Option<Better>,
+    pub value: f64,
+    /// Whether this metric is primary when the user names none.
+    #[serde(default)]
+    pub is_headline: bool,
+}
+
+impl Reported {
+    pub fn new(name: impl Into<String>, value: f64, unit: &str, better: Option<Better>) -> Self {
+        Reported {
+            name: name.into(),
+            unit: unit.to_owned(),
+            better,
+            value,
+            is_headline: false,
+        }
+    }
+
+    #[must_use]
+    pub fn headline(self) -> Self {
+        Reported {
+            is_headline: true,
+            ..self
+        }
+    }
+}
+
+/// Maximum length of a name and of a unit, in characters.
+const LONGEST_NAME: usize = 60;
+const LONGEST_UNIT: usize = 16;
+/// Maximum number of metrics per round.
+pub const MOST: usize = 500;
+
+/// Why `name` is not a valid name of a metric.
+pub fn check_name(name: &str) -> Result<(), String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+    if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_plain) {
+        return Err(format!(
+            "the name of a metric has 1 to {LONGEST_NAME} letters, digits, points, hyphens or underscores"
+        ));
+    }
+    Ok(())
+}
+
+fn check_unit(unit: &str) -> Result<(), String> {
+    let is_printable = |c: char| !c.is_control() && !c.is_whitespace();
+    if unit.is_empty() || unit.chars().count() > LONGEST_UNIT || !unit.chars().all(is_printable) {
+        return Err(format!("a unit has 1 to {LONGEST_UNIT} characters"));
+    }
+    Ok(())
+}
+
+fn check_value(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value.is_finite() => Ok(value),
+        _ => Err(format!("{text:?} is not a finite number")),
+    }
+}
+
+/// Where to look for metrics.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    pub program: Option<&'static Program>,
+    /// The user named the program. Otherwise a program without output reports nothing.
+    pub is_program_sure: bool,
+    pub patterns: Vec<Pattern>,
+}
+
+/// The metrics of one round.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    pub metrics: Vec<Reported>,
+    /// Metrics with too few samples for their percentile.
+    pub insufficient_tail: Vec<String>,
+    /// Why a requested metric is missing.
+    pub problem: Option<String>,
+}
+
+impl Found {
+    pub fn because(problem: String) -> Found {
+        Found {
+            problem: Some(problem),
+            ..Found::default()
+        }
+    }
+}
+
+impl Sources {
+    /// All metrics that the command reported. Invalid input is a problem of the round, never ignored.
+    pub fn find(&self, printed: &Printed) -> Found {
+        let mut found = Found::default();
+        let mut problems = Vec::new();
+        let is_silent = printed.stdout.is_empty() && printed.stderr.is_empty();
+        if let Some(program) = self.program.filter(|_| self.is_program_sure || !is_silent) {
+            match (program.parse)(printed) {
+                Ok(of_program) => found = of_program,
+                Err(why) => problems.push(format!(
+                    "its output is not that of {}: {why} (--parse none takes no metrics from it)",
+                    program.name
+                )),
+            }
+        }
+        for pattern in &self.patterns {
+            match pattern.find(printed) {
+                Ok(metric) => found.metrics.push(metric),
+                Err(why) => problems.push(why),
+            }
+        }
+        match protocol::parse(&printed.metrics_file) {
+            Ok(metrics) => found.metrics.extend(metrics),
+            Err(why) => problems.push(format!("the file $IOSCHED_METRICS: {why}")),
+        }
+        problems.extend(refusal(&found.metrics));
+        found.problem = found
+            .problem
+            .or_else(|| (!problems.is_empty()).then(|| problems.join("; ")));
+        found
+    }
+}
+
+fn refusal(metrics: &[Reported]) -> Option<String> {
+    if metrics.len() > MOST {
+        return Some(format!(
+            "it reported {} metrics, more than {MOST}",
+            metrics.len()
+        ));
+    }
+    let mut names = BTreeSet::new();
+    let twice = metrics.iter().find(|metric| !names.insert(&metric.name))?;
+    Some(format!("it reported {} twice", twice.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_plain() {
+        for good in ["tps", "pgbench.latency_p99.9", "a-b"] {
+            check_name(good).unwrap();
+        }
+        for bad in ["", "a b", "a\u{1b}[2J", "ü", &"x".repeat(61)] {
+            assert!(check_name(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_reported_twice_is_a_problem() {
+        let printed = Printed {
+            metrics_file: "tps 5 1/s higher\ntps 6 1/s higher\n".to_owned(),
+            ..Printed::default()
+        };
+        let found = Sources::default().find(&printed);
+        assert_eq!(found.problem.unwrap(), "it reported tps twice");
+    }
+}

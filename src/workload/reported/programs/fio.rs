@@ -1,0 +1,122 @@
+//! fio run as a command, with `--output-format=json` or `json+`: I/Os and bytes per second of all jobs together, and their
+//! completion latency.
+
+use serde_json::Value;
+use std::time::Duration;
+
+use super::arguments::{after_program, is_above_zero, long};
+use super::{Metrics, PERCENTILES, Program};
+use crate::workload::fio_result::{self, FioReport};
+use crate::workload::reported::Found;
+use crate::workload::reported::output::Printed;
+use crate::workload::{DirectionResult, JobResult, ProgramLatency};
+
+pub static FIO: Program = Program {
+    name: "fio",
+    parse,
+    is_timed: |words| {
+        let arguments = after_program(words, "fio");
+        let is_based = long(arguments, "--time_based").is_some_and(|value| value != "0");
+        is_based || long(arguments, "--runtime").is_some_and(is_above_zero)
+    },
+    logs: |_| false,
+};
+
+/// A direction of all jobs. Names, and how to find it in a job and in its JSON.
+type Direction = (&'static str, fn(&JobResult) -> Option<&DirectionResult>);
+const DIRECTIONS: [Direction; 3] = [
+    ("read", |job| job.read.as_ref()),
+    ("write", |job| job.write.as_ref()),
+    ("trim", |job| job.trim.as_ref()),
+];
+
+fn parse(printed: &Printed) -> Result<Found, String> {
+    let add = "add --output-format=json to its arguments, without --output";
+    let report =
+        fio_result::parse(printed.stdout.as_bytes()).map_err(|why| format!("{why}; {add}"))?;
+    if let Some(problem) = fio_result::problem(&report, Duration::ZERO, None) {
+        return Err(problem);
+    }
+    if is_in_sequence(&report.summary) {
+        return Err(
+            "its jobs are in several groups (stonewall or new_group), so they have no rate together; run each group by \
+             itself"
+                .to_owned(),
+        );
+    }
+    let mut metrics = Metrics::of("fio");
+    let all: Vec<&DirectionResult> = DIRECTIONS
+        .iter()
+        .flat_map(|of| of_jobs(&report, of))
+        .collect();
+    let (ios, bytes) = rates(&all).ok_or("fio's jobs ran for less than 1 ms")?;
+    metrics.per_second("ios_per_s", ios);
+    metrics.headline();
+    metrics.bytes_per_second("bytes_per_s", bytes);
+    for direction in &DIRECTIONS {
+        let results = of_jobs(&report, direction);
+        let name = direction.0;
+        if let Some((ios, bytes)) = rates(&results) {
+            metrics.per_second(&format!("{name}_ios_per_s"), ios);
+            metrics.bytes_per_second(&format!("{name}_bytes_per_s"), bytes);
+        }
+        let clat = results.iter().filter_map(|result| result.clat.as_ref());
+        let Some(pooled) = ProgramLatency::pooled(clat.clone()) else {
+            continue;
+        };
+        metrics.time_ns(&format!("{name}_latency_mean"), pooled.mean_ns);
+        // Only json+ has the histograms that several jobs need; json has the percentiles of each.
+        let printed = (clat.count() == 1)
+            .then(|| percentiles(&report.summary, name))
+            .flatten();
+        for (percentile, p) in PERCENTILES {
+            let of_json = printed.and_then(|of| of.get(format!("{:.6}", p * 100.0))?.as_f64());
+            let ns = pooled.quantile_ns(p).map(|ns| ns as f64).or(of_json);
+            if let Some(ns) = ns {
+                let name = format!("{name}_latency_{percentile}");
+                metrics.percentile_ns(&name, ns, pooled.count as f64, p);
+            }
+        }
+    }
+    metrics.end()
+}
+
+fn of_jobs<'a>(report: &'a FioReport, (_, of): &Direction) -> Vec<&'a DirectionResult> {
+    report
+        .jobs
+        .iter()
+        .filter_map(|job| of(&job.result))
+        .collect()
+}
+
+/// I/Os and bytes per second until the last job ended, as in fio's status of a group.
+fn rates(results: &[&DirectionResult]) -> Option<(f64, f64)> {
+    let longest_ms = results.iter().map(|result| result.runtime_ms).max()?;
+    let seconds = longest_ms as f64 / 1000.0;
+    let ios: f64 = results.iter().map(|result| result.ios as f64).sum();
+    let bytes: f64 = results.iter().map(|result| result.bytes as f64).sum();
+    (seconds > 0.0).then(|| (ios / seconds, bytes / seconds))
+}
+
+fn jobs(document: &Value) -> impl Iterator<Item = &Value> {
+    document
+        .get("jobs")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+}
+
+/// Each group starts when the one before has ended.
+fn is_in_sequence(document: &Value) -> bool {
+    let mut groups: Vec<u64> = jobs(document)
+        .filter_map(|job| job.get("groupid")?.as_u64())
+        .collect();
+    groups.dedup();
+    groups.len() > 1
+}
+
+/// Percentiles of the only job that has any in this direction, in ns.
+fn percentiles<'a>(document: &'a Value, direction: &str) -> Option<&'a Value> {
+    let pointer = format!("/{direction}/clat_ns/percentile");
+    jobs(document).find_map(|job| job.pointer(&pointer))
+}

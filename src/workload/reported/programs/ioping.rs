@@ -1,0 +1,171 @@
+//! ioping: latency of its requests, and their rate without the pauses between them.
+
+use serde_json::Value;
+
+use super::arguments::{after_program, is_above_zero, long, short};
+use super::{KIB, MIB, Metrics, NS_PER_MS, NS_PER_US, Program, number};
+use crate::workload::reported::Found;
+use crate::workload::reported::output::Printed;
+
+pub static IOPING: Program = Program {
+    name: "ioping",
+    parse,
+    is_timed: |words| is_timed(after_program(words, "ioping")),
+    logs: |_| false,
+};
+
+const WITH_VALUE: &str = "itTwsScopPlraeb";
+
+/// By ioping.c: -R is -i 0 -w 3 unless these are given. With a pause after each request (-i, 1 s by default; -l and -r
+/// set it), their number gives the time.
+fn is_timed(arguments: &[String]) -> bool {
+    let value = |letter, name| short(arguments, letter, WITH_VALUE).or(long(arguments, name));
+    let is_rapid = value('R', "--rapid").is_some();
+    if value('w', "--work-time").map_or(is_rapid, is_above_zero) {
+        return true;
+    }
+    let has_rate = value('l', "--speed-limit")
+        .or(value('r', "--rate-limit"))
+        .is_some();
+    let is_immediate = is_rapid || value('N', "--nowait").is_some();
+    has_rate || value('i', "--interval").map_or(!is_immediate, is_above_zero)
+}
+
+/// What the three formats have in common.
+struct Statistics {
+    requests: f64,
+    requests_per_s: f64,
+    bytes_per_s: f64,
+    min_ns: f64,
+    mean_ns: f64,
+    max_ns: f64,
+    deviation_ns: f64,
+}
+
+fn parse(printed: &Printed) -> Result<Found, String> {
+    let text = printed.stdout.trim();
+    let found = if text.starts_with('[') {
+        of_json(text)
+    } else {
+        of_text(text).or_else(|| of_batch(text))
+    };
+    let found = found.ok_or("there is no line \"min/avg/max/mdev = N us / N us / N us / N us\"")?;
+    if found.requests < 1.0 {
+        return Err("no request was completed; the first one is a warm-up".to_owned());
+    }
+    let mut metrics = Metrics::of("ioping");
+    metrics.time_ns("latency_mean", found.mean_ns);
+    metrics.headline();
+    metrics.time_ns("latency_min", found.min_ns);
+    metrics.time_ns("latency_max", found.max_ns);
+    metrics.time_ns("latency_sd", found.deviation_ns);
+    metrics.per_second("requests_per_s", found.requests_per_s);
+    metrics.bytes_per_second("bytes_per_s", found.bytes_per_s);
+    metrics.end()
+}
+
+fn of_text(text: &str) -> Option<Statistics> {
+    let mut lines = text.lines();
+    let (requests, rest) = lines.find_map(|line| line.split_once(" requests completed in "))?;
+    let parts: Vec<&str> = rest.split(", ").collect();
+    let [_, _, iops, speed] = parts[..] else {
+        return None;
+    };
+    let label = "min/avg/max/mdev = ";
+    let times = text.lines().find_map(|line| line.strip_prefix(label))?;
+    let times: Option<Vec<f64>> = times.split(" / ").map(time_ns).collect();
+    let [min_ns, mean_ns, max_ns, deviation_ns] = times?[..] else {
+        return None;
+    };
+    Some(Statistics {
+        requests: decimal(requests)?,
+        requests_per_s: decimal(iops.strip_suffix(" iops")?)?,
+        bytes_per_s: size(speed.strip_suffix("/s")?)?,
+        min_ns,
+        mean_ns,
+        max_ns,
+        deviation_ns,
+    })
+}
+
+/// The line of -B: ten raw numbers, times in ns. With -p or -P there are several, none of the whole run.
+fn of_batch(text: &str) -> Option<Statistics> {
+    let numbers: Option<Vec<f64>> = text.split(' ').map(number).collect();
+    let [
+        requests,
+        _,
+        requests_per_s,
+        bytes_per_s,
+        min_ns,
+        mean_ns,
+        max_ns,
+        deviation_ns,
+        _,
+        _,
+    ] = numbers?[..]
+    else {
+        return None;
+    };
+    Some(Statistics {
+        requests,
+        requests_per_s,
+        bytes_per_s,
+        min_ns,
+        mean_ns,
+        max_ns,
+        deviation_ns,
+    })
+}
+
+/// The statistics at the end of -J, times in ns.
+fn of_json(text: &str) -> Option<Statistics> {
+    let document: Value = serde_json::from_str(text).ok()?;
+    let found = document.as_array()?.last()?.get("stat")?;
+    let of = |key: &str| found.get(key)?.as_f64().filter(|number| *number >= 0.0);
+    Some(Statistics {
+        requests: of("count")?,
+        requests_per_s: of("iops")?,
+        bytes_per_s: of("bps")?,
+        min_ns: of("min")?,
+        mean_ns: of("avg")?,
+        max_ns: of("max")?,
+        deviation_ns: of("mdev")?,
+    })
+}
+
+/// `units`: names of units and their factors.
+fn with_unit(text: &str, units: &[(&str, f64)]) -> Option<f64> {
+    let (value, unit) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
+    let (_, factor) = units.iter().find(|(name, _)| *name == unit)?;
+    Some(number(value)? * factor)
+}
+
+/// The tables of suffixes in ioping.c: counts and rates of requests count by 1000, sizes by 1024.
+fn decimal(text: &str) -> Option<f64> {
+    let units = [("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)];
+    with_unit(text, &units)
+}
+
+fn size(text: &str) -> Option<f64> {
+    let units = [
+        ("B", 1.0),
+        ("KiB", KIB),
+        ("MiB", MIB),
+        ("GiB", MIB * KIB),
+        ("TiB", MIB * MIB),
+        ("PiB", MIB * MIB * KIB),
+    ];
+    with_unit(text, &units)
+}
+
+fn time_ns(text: &str) -> Option<f64> {
+    let units = [
+        ("ns", 1.0),
+        ("us", NS_PER_US),
+        ("ms", NS_PER_MS),
+        ("s", 1e9),
+        ("min", 60e9),
+        ("hour", 3600e9),
+    ];
+    with_unit(text, &units)
+}

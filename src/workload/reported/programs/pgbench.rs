@@ -1,0 +1,91 @@
+//! pgbench: transactions per second, latency, and percentiles from its log of transactions (`-l`).
+
+use super::arguments::{after_program, long, short};
+use super::{
+    Better, Metrics, NS_PER_MS, NS_PER_US, PERCENTILES, Program, after, first_number,
+    transaction_log,
+};
+use crate::workload::reported::Found;
+use crate::workload::reported::output::Printed;
+
+pub static PGBENCH: Program = Program {
+    name: "pgbench",
+    parse,
+    is_timed: |words| {
+        // Another user cannot write to the directory of the round.
+        let switches_user =
+            |word: &String| ["sudo", "su", "runuser", "setpriv"].contains(&word.as_str());
+        if words
+            .iter()
+            .take_while(|word| !word.ends_with("pgbench"))
+            .any(switches_user)
+        {
+            return false;
+        }
+        let arguments = after_program(words, "pgbench");
+        has(arguments, 'T', "--time")
+    },
+    logs: |words| {
+        let arguments = after_program(words, "pgbench");
+        has(arguments, 'l', "--log")
+            && long(arguments, "--log-prefix").is_none()
+            && long(arguments, "--aggregate-interval").is_none()
+    },
+};
+
+/// Short options with a value, by pgbench.c.
+const WITH_VALUE: &str = "bcDfFhIjLMpPRstTU";
+
+fn has(arguments: &[String], letter: char, name: &str) -> bool {
+    short(arguments, letter, WITH_VALUE).is_some() || long(arguments, name).is_some()
+}
+
+fn parse(printed: &Printed) -> Result<Found, String> {
+    let text = &printed.stdout;
+    let mut lines = printed.stderr.lines().chain(text.lines());
+    if let Some(line) = lines.find(|line| line.contains("Run was aborted")) {
+        return Err(format!("pgbench failed: {line:?}"));
+    }
+    let of = |label| after(text, label).and_then(first_number);
+    // Up to version 13 there are two. The first includes connecting, as that of later versions does with -C.
+    let mut rates = text.lines().filter_map(|line| line.strip_prefix("tps ="));
+    let tps = rates.next().and_then(first_number);
+    let tps = tps.ok_or("there is no line \"tps = NUMBER\"")?;
+    let mut metrics = Metrics::of("pgbench");
+    // With -R the rate is given; the latency is the result.
+    let is_paced = after(text, "rate limit schedule lag:").is_some();
+    metrics.per_second("tps", tps);
+    if !is_paced {
+        metrics.headline();
+    }
+    for (label, name) in [
+        ("latency average =", "latency_mean"),
+        ("latency stddev =", "latency_sd"),
+        ("initial connection time =", "connection_time"),
+        ("average connection time =", "reconnection_time"),
+        ("rate limit schedule lag: avg", "schedule_lag"),
+    ] {
+        if let Some(ms) = of(label) {
+            metrics.time_ns(name, ms * NS_PER_MS);
+            if is_paced && name == "latency_mean" {
+                metrics.headline();
+            }
+        }
+    }
+    for (label, name) in [
+        ("number of failed transactions:", "failed_transactions"),
+        ("number of transactions skipped:", "skipped_transactions"),
+    ] {
+        if let Some(count) = of(label) {
+            metrics.add(name, count, "1", Some(Better::Lower));
+        }
+    }
+    let latencies = transaction_log::read(&printed.logs)?;
+    for (percentile, p) in PERCENTILES {
+        if let Some(us) = latencies.quantile_us(p) {
+            let name = format!("latency_{percentile}");
+            metrics.percentile_ns(&name, us as f64 * NS_PER_US, latencies.count() as f64, p);
+        }
+    }
+    metrics.end()
+}
