@@ -1,0 +1,281 @@
+//! `iosched-ab study`.
+
+mod resume; // continues an interrupted study
+mod show; // what needs no disk
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use iosched::ab::machine::Means;
+use iosched::failure::{Failure, Kind, kind_of};
+use iosched::files::input;
+use iosched::machine::device::Disks;
+use iosched::report::study as report_study;
+use iosched::safety::guardian;
+use iosched::safety::journal::Journal;
+use iosched::scratch::Scratch;
+use iosched::scratch::file::Size;
+use iosched::study::format::{Cell, Study, Times};
+use iosched::study::result::{SCHEMA_VERSION, StudyResult};
+use iosched::study::run::{StudyRun, to_json};
+use iosched::workload::Workload;
+use iosched::workload::fio::Fio;
+use iosched::workload::participants::Participants;
+
+use crate::carry_out::{disks_of, make_scratch, output, seed};
+use crate::cli::StudyArguments;
+use crate::permission::{Consent, Granted, PermissionRequest};
+use crate::place::WantedPlace;
+use crate::progress::Progress;
+use crate::report::{STDIO, print_painted};
+use crate::talk::note;
+use show::outlook;
+
+pub use show::show;
+
+/// A study and what of it is run.
+struct Plan {
+    study: Study,
+    cells: Vec<Cell>,
+    times: Times,
+    quick: bool,
+    seed: u64,
+    output: Option<PathBuf>,
+    replaces_output: bool,
+    /// Empty: a simulated disk.
+    devices: Vec<String>,
+    earlier: Option<StudyResult>,
+}
+
+pub fn run(arguments: &StudyArguments) -> Result<()> {
+    let plan = match &arguments.resume {
+        Some(file) => resume::plan(file, arguments.trust)?,
+        None => plan(arguments)?,
+    };
+    let journal = Journal::create()?;
+    let launcher = std::env::current_exe().context("finding this program's own path")?;
+    let guardian = guardian::start(&launcher, &journal)?;
+    let scratch = match plan.devices.as_slice() {
+        [] => Some(make_scratch(plan.study.device, &journal)?),
+        _ => None,
+    };
+    let disks = match &scratch {
+        Some(scratch) => disks_of(scratch)?,
+        None => Disks::resolve(&plan.devices)?.0,
+    };
+    let truth = scratch.as_ref().map(|scratch| scratch.truth().clone());
+    let fio_version = Fio::new("version", Vec::new()).version().ok();
+    if let Some(earlier) = &plan.earlier {
+        resume::refuse_changes(earlier, &disks, truth.clone(), fio_version.as_ref())?;
+    }
+    if arguments.budget.is_none() {
+        note(&outlook(&plan.study, plan.cells.len(), plan.times));
+    }
+    let may_write = scratch.is_some() || arguments.destroy_data;
+    let granted = permission(arguments, &plan, &disks, scratch.as_ref())?;
+    if let Some(earlier) = &plan.earlier
+        && scratch.is_none()
+    {
+        resume::refuse_another_place(earlier, granted.place.as_ref())?;
+    }
+    let means = Means {
+        scratch: truth,
+        hold: granted.hold,
+        control: None,
+        participants: Participants::default(),
+        guardian: &guardian,
+        fio_version,
+        journal: &journal,
+        launcher: &launcher,
+    };
+    let run = StudyRun {
+        study: &plan.study,
+        cells: plan.cells,
+        disks,
+        scratch_file: granted.place,
+        times: plan.times,
+        budget: arguments.budget,
+        quick: plan.quick,
+        may_write,
+        seed: plan.seed,
+        output: plan.output.clone(),
+        replaces_output: plan.replaces_output,
+        notes: scratch
+            .as_ref()
+            .and_then(Scratch::fallback)
+            .map(str::to_owned)
+            .into_iter()
+            .collect(),
+        earlier: plan.earlier,
+    };
+    let outcome = {
+        let mut progress = Progress::default();
+        run.run(means, &mut progress)
+    };
+    report(outcome, plan.output.as_deref())
+}
+
+fn plan(arguments: &StudyArguments) -> Result<Plan> {
+    let study = show::read(arguments)?;
+    let stem = format!("iosched-study-{}", study.name);
+    Ok(Plan {
+        cells: show::chosen(&study, arguments)?,
+        times: show::times(&study, arguments),
+        quick: arguments.quick,
+        seed: seed(arguments.seed),
+        output: output(arguments.output.as_deref(), arguments.force, &stem)?,
+        replaces_output: arguments.force,
+        devices: arguments.devices.clone(),
+        earlier: None,
+        study,
+    })
+}
+
+/// Prints the matrix; after an error, what the blocks until then say.
+fn report(outcome: Result<StudyResult>, output: Option<&Path>) -> Result<()> {
+    let study = match (outcome, output) {
+        (Ok(study), _) => study,
+        (Err(error), Some(path)) => {
+            if matches!(kind_of(&error), Kind::Interrupted(_))
+                && let Ok(Some(study)) = result_in(path)
+            {
+                // A failed print must not hide the error of the study.
+                let _ = print_painted(&report_study::render(&study));
+                note(&format!(
+                    "the completed blocks are in {0}; continue with `iosched-ab study --resume {0}`",
+                    path.display()
+                ));
+            }
+            return Err(error);
+        }
+        (Err(error), None) => return Err(error),
+    };
+    let text = report_study::render(&study);
+    let Some(path) = output else {
+        std::io::stdout()
+            .write_all(&to_json(&study)?)
+            .context("writing the result to standard output")?;
+        let _ = std::io::stderr().write_all(text.as_bytes());
+        return Ok(());
+    };
+    print_painted(&text)?;
+    writeln!(std::io::stdout(), "Result file: {}", path.display())?;
+    Ok(())
+}
+
+/// None: the file is not the result of a study.
+pub fn result_in(path: &Path) -> Result<Option<StudyResult>> {
+    if path == Path::new(STDIO) {
+        return Ok(None);
+    }
+    // What cannot be read is an error for whoever reads it as something else.
+    match input::read(path, input::RESULT_LIMIT) {
+        Ok(bytes) => parsed(&bytes, path),
+        Err(_) => Ok(None),
+    }
+}
+
+fn parsed(bytes: &[u8], path: &Path) -> Result<Option<StudyResult>> {
+    /// What tells one result from another.
+    #[derive(serde::Deserialize)]
+    struct Head {
+        #[serde(rename = "$schema")]
+        schema: String,
+        schema_version: u32,
+    }
+    let is_study = |head: &Head| head.schema.starts_with("study-");
+    let Some(head) = serde_json::from_slice(bytes).ok().filter(is_study) else {
+        return Ok(None);
+    };
+    let name = path.display();
+    if head.schema_version != SCHEMA_VERSION {
+        return Err(Failure::usage(
+            format!(
+                "{name} has schema version {}, but this iosched-ab reads {SCHEMA_VERSION}",
+                head.schema_version
+            ),
+            "use the iosched-ab that wrote it",
+        ));
+    }
+    let study = serde_json::from_slice(bytes).map_err(|error| {
+        Failure::usage(
+            format!("{name} is no result of a study: {error}"),
+            "use the file exactly as `iosched-ab study` wrote it",
+        )
+    })?;
+    Ok(Some(study))
+}
+
+/// Asks for everything that any cell may do to the disks.
+fn permission(
+    arguments: &StudyArguments,
+    plan: &Plan,
+    disks: &Disks,
+    scratch: Option<&Scratch>,
+) -> Result<Granted> {
+    let (is_ours, cells) = (scratch.is_some(), plan.cells.as_slice());
+    let workloads = cells
+        .iter()
+        .map(|cell| {
+            cell.load
+                .workload(&cell.name, is_ours || arguments.destroy_data)
+        })
+        .collect::<Result<Vec<Box<dyn Workload>>>>()?;
+    let writer = workloads.iter().find(|workload| workload.writes());
+    let place = wanted_place(arguments, cells, disks, scratch, writer.is_some())?;
+    let granted = PermissionRequest {
+        disks,
+        arms: &plan.study.arms,
+        workload: &**writer.unwrap_or(&workloads[0]),
+        place: place.as_ref(),
+        consent: Consent {
+            allow_mounted: arguments.allow_mounted,
+            destroy_data: arguments.destroy_data,
+            yes_destroy: arguments.yes_destroy.as_deref(),
+        },
+        is_ours,
+        dry_run: false,
+    }
+    .grant()?;
+    for workload in &workloads {
+        workload.check()?;
+        if let Some(target) = crate::place::target(granted.place.as_ref(), disks)? {
+            workload.check_on(&target)?;
+        }
+    }
+    Ok(granted)
+}
+
+/// All cells use the same: a scratch file on the file system of a simulated disk or of a mount point, else the device.
+fn wanted_place(
+    arguments: &StudyArguments,
+    cells: &[Cell],
+    disks: &Disks,
+    scratch: Option<&Scratch>,
+    writes: bool,
+) -> Result<Option<WantedPlace>> {
+    let needs_files = cells.iter().find(|cell| cell.load.needs_files());
+    let directory: Option<PathBuf> = match scratch {
+        Some(scratch) => scratch.mount_point().map(Path::to_owned),
+        None if needs_files.is_some() || (writes && !arguments.destroy_data) => {
+            disks.mounted_on.clone()
+        }
+        None => None,
+    };
+    let Some(directory) = directory else {
+        return needs_files.map_or(Ok(None), |cell| {
+            Err(Failure::usage(
+                format!("{} needs a file system", cell.name),
+                "name a mount point, or choose other cells with --cells",
+            ))
+        });
+    };
+    let has_file = cells.iter().any(|cell| cell.load.needs_scratch_file());
+    let size = match arguments.scratch_size {
+        Some(bytes) => Size::Bytes(bytes),
+        None if has_file => Size::Usual,
+        None => Size::NoFile,
+    };
+    Ok(Some(WantedPlace { directory, size }))
+}

@@ -1,0 +1,159 @@
+//! `iosched-ab study --resume FILE`.
+
+use std::path::Path;
+
+use anyhow::Result;
+use iosched::ab::result::{DeviceInfo, Status, identity};
+use iosched::failure::Failure;
+use iosched::files::input;
+use iosched::machine::device::Disks;
+use iosched::machine::environment::Environment;
+use iosched::scratch::Truth;
+use iosched::scratch::file::ScratchPlace;
+use iosched::study::format::{self, Cell, Study};
+use iosched::study::result::StudyResult;
+use iosched::workload::recorded;
+
+use super::{Plan, parsed};
+use crate::talk::note;
+
+/// What an interrupted study has left to do. `trust`: the user has checked the commands in the file.
+pub fn plan(file: &Path, trust: bool) -> Result<Plan> {
+    let path = file.display();
+    let unreadable = |error| {
+        Failure::usage(
+            format!("cannot read {path}: {error}"),
+            "name the result file of a study",
+        )
+    };
+    let read = input::read_with_doubt(file, input::RESULT_LIMIT);
+    let (bytes, doubt) = read.map_err(unreadable)?;
+    let Some(earlier) = parsed(&bytes, file)? else {
+        return Err(Failure::usage(
+            format!("{path} is no result of a study"),
+            "continue a run with `iosched-ab run --resume FILE`",
+        ));
+    };
+    if earlier.status == Status::Complete {
+        return Err(Failure::usage(
+            format!("{path} is complete: there is nothing to resume"),
+            "print it with `iosched-ab report`, or start the study anew",
+        ));
+    }
+    if file.is_symlink() {
+        return Err(Failure::refused(
+            format!("{path} is a symbolic link, which saving the next rounds would replace"),
+            "give the path of the file that it points to",
+        ));
+    }
+    let study = format::parse(&earlier.study, &earlier.file)?;
+    show(file, &study, &earlier)?;
+    if let Some(doubt) = doubt.filter(|_| !trust) {
+        return Err(Failure::refused(
+            format!(
+                "{path}: another user may have written the commands that it would run: {doubt}"
+            ),
+            "check the commands and settings above; if they are what you want, add --trust",
+        ));
+    }
+    let is_begun = |name: &str| earlier.compared().any(|cell| cell.name == name);
+    let cells = study.cells.iter().filter(|cell| is_begun(&cell.name));
+    let cells: Vec<_> = cells.cloned().collect();
+    if cells.len() != earlier.compared().count() {
+        return Err(Failure::usage(
+            format!("{path} has cells that its own study does not describe"),
+            "use the file exactly as `iosched-ab study` wrote it",
+        ));
+    }
+    Ok(Plan {
+        cells,
+        times: earlier.times,
+        quick: earlier.quick,
+        seed: earlier.seed,
+        output: Some(file.to_owned()),
+        replaces_output: true,
+        devices: devices(&earlier),
+        earlier: Some(earlier),
+        study,
+    })
+}
+
+/// As they were named; empty for a simulated disk.
+fn devices(earlier: &StudyResult) -> Vec<String> {
+    let Some(cell) = earlier.cells.first() else {
+        return Vec::new();
+    };
+    let device = &cell.result.device;
+    match (&device.scratch, &device.group) {
+        (Some(_), _) => Vec::new(),
+        (None, Some(group)) => group.named.clone(),
+        (None, None) => vec![device.device.name.clone()],
+    }
+}
+
+/// Shows what resuming the file will run and change.
+fn show(file: &Path, study: &Study, earlier: &StudyResult) -> Result<()> {
+    note(&format!(
+        "{} continues the study {}",
+        file.display(),
+        earlier.study
+    ));
+    for argv in &study.prepare {
+        note(&format!("  runs {} once", recorded::shown(argv)));
+    }
+    let is_begun = |cell: &&Cell| earlier.compared().any(|it| it.name == cell.name);
+    for cell in study.cells.iter().filter(is_begun) {
+        let workload = cell.load.workload(&cell.name, false)?;
+        for line in recorded::commands(&workload.description()) {
+            note(&format!("  {} runs {line}", cell.name));
+        }
+        if let Some(cold) = cell.cold {
+            note(&format!("    drops {} before each round", cold.of(true)));
+        }
+    }
+    for arm in &study.arms {
+        note(&format!("  sets {arm}"));
+    }
+    Ok(())
+}
+
+/// Called before anything is changed.
+pub fn refuse_changes(
+    earlier: &StudyResult,
+    disks: &Disks,
+    truth: Option<Truth>,
+    fio_version: Option<&String>,
+) -> Result<()> {
+    let Some(cell) = earlier.cells.first() else {
+        return Ok(());
+    };
+    let environment = Environment::read(fio_version.cloned());
+    let info = DeviceInfo::of_all(disks, truth);
+    let changes = identity::changes(&cell.result, &environment, &info);
+    if changes.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::refused(
+        format!(
+            "{} or this machine has changed since the first round: {}",
+            info.name(),
+            changes.join(", ")
+        ),
+        "rounds under different conditions cannot be compared; start the study anew",
+    ))
+}
+
+/// Another file system may now be mounted at the same path.
+pub fn refuse_another_place(earlier: &StudyResult, now: Option<&ScratchPlace>) -> Result<()> {
+    let then = earlier
+        .cells
+        .first()
+        .and_then(|cell| cell.result.workload.scratch_file.as_ref());
+    match (then, now) {
+        (Some(then), Some(now)) if then != now => Err(Failure::refused(
+            format!("the rounds so far ran in {then}, and these would run in {now}"),
+            "mount the same file system there again, or start the study anew",
+        )),
+        _ => Ok(()),
+    }
+}

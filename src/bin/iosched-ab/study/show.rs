@@ -1,0 +1,137 @@
+//! What `iosched-ab study` says without touching a disk.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Result;
+use iosched::ab::statistics::stopping::Stopping;
+use iosched::failure::Failure;
+use iosched::files::glob::glob;
+use iosched::files::input;
+use iosched::report::units;
+use iosched::study::builtin;
+use iosched::study::format::{self, Cell, Study, Times};
+use iosched::study::original;
+
+use crate::cli::StudyArguments;
+use crate::outlook::AROUND_A_ROUND;
+
+const FILE_LIMIT: u64 = 1 << 20;
+
+/// What needs no disk.
+pub fn show(arguments: &StudyArguments) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    if arguments.list {
+        for study in builtin::all()? {
+            let (arms, cells) = (study.arms.len(), study.cells.len());
+            writeln!(
+                out,
+                "{:14} {}: {arms} arms x {cells} cells",
+                study.name, study.title
+            )?;
+        }
+        writeln!(
+            out,
+            "\nWith --original, what a published comparison claims and what its own figures support: {}.",
+            original::NAMES.join(", ")
+        )?;
+        return Ok(());
+    }
+    if arguments.original {
+        let name = arguments.study.as_deref().unwrap_or_default();
+        let judged = original::judge(name).ok_or_else(|| {
+            Failure::usage(
+                format!("{name} is no published comparison"),
+                format!("take one of {}", original::NAMES.join(", ")),
+            )
+        })?;
+        write!(out, "{}", judged.text())?;
+        return Ok(());
+    }
+    let study = read(arguments)?;
+    if arguments.print {
+        out.write_all(study.text.as_bytes())?;
+        return Ok(());
+    }
+    let (cells, times) = (chosen(&study, arguments)?, times(&study, arguments));
+    writeln!(
+        out,
+        "{}: {}\n{}",
+        study.name,
+        study.title,
+        study.about.trim()
+    )?;
+    let arms: Vec<String> = study.arms.iter().map(ToString::to_string).collect();
+    writeln!(out, "\narms: {}", arms.join("; "))?;
+    for cell in &cells {
+        let metrics: Vec<&str> = cell.metrics.iter().map(|metric| &*metric.name).collect();
+        writeln!(out, "  {:20} {}", cell.name, metrics.join(", "))?;
+    }
+    writeln!(out, "{}", outlook(&study, cells.len(), times))?;
+    Ok(())
+}
+
+pub fn read(arguments: &StudyArguments) -> Result<Study> {
+    let name = arguments.study.as_deref().unwrap_or_default();
+    let is_path =
+        name.contains('/') || Path::new(name).extension().is_some_and(|end| end == "toml");
+    if !is_path {
+        return builtin::find(name);
+    }
+    let text = input::read_text(Path::new(name), FILE_LIMIT).map_err(|error| {
+        Failure::usage(
+            format!("cannot read the study {name}: {error}"),
+            "name a TOML file",
+        )
+    })?;
+    format::parse(name, &text)
+}
+
+pub fn chosen(study: &Study, arguments: &StudyArguments) -> Result<Vec<Cell>> {
+    let globs = &arguments.cells;
+    let is_chosen =
+        |cell: &&Cell| globs.is_empty() || globs.iter().any(|pattern| glob(pattern, &cell.name));
+    let cells: Vec<Cell> = study.cells.iter().filter(is_chosen).cloned().collect();
+    if cells.is_empty() {
+        let names: Vec<&str> = study.cells.iter().map(|cell| &*cell.name).collect();
+        return Err(Failure::usage(
+            format!("no cell of {} matches {}", study.name, globs.join(", ")),
+            format!("its cells are {}", names.join(", ")),
+        ));
+    }
+    Ok(cells)
+}
+
+pub fn times(study: &Study, arguments: &StudyArguments) -> Times {
+    if arguments.quick {
+        study.quick
+    } else {
+        study.times
+    }
+}
+
+/// `5 cells and A/A, 4 arms: 132 to 440 rounds, about 44 min to 2.4 h`
+pub fn outlook(study: &Study, cells: usize, times: Times) -> String {
+    let stopping = times
+        .blocks
+        .map_or(Stopping::Looks, |blocks| Stopping::Fixed { blocks });
+    let fewest = stopping.next_segment(0).unwrap_or(0);
+    let most = stopping.most_blocks().unwrap_or(fewest);
+    // The A/A cell has two arms.
+    let rounds = |blocks: usize| blocks * (cells * study.arms.len() + 2);
+    let one_s = (times.ramp() + times.round() + AROUND_A_ROUND).as_secs_f64();
+    let long = |blocks: usize| units::duration(rounds(blocks) as f64 * one_s);
+    let arms = study.arms.len();
+    let plural = if cells == 1 { "" } else { "s" };
+    let head = format!("{cells} cell{plural} and A/A, {arms} arms");
+    if fewest == most {
+        return format!("{head}: {} rounds, about {}", rounds(most), long(most));
+    }
+    format!(
+        "{head}: {} to {} rounds, about {} to {}",
+        rounds(fewest),
+        rounds(most),
+        long(fewest),
+        long(most)
+    )
+}

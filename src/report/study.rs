@@ -1,0 +1,271 @@
+//! A study as text: the matrix of verdicts, the arms that no other beats, and what was expected. Pure.
+
+pub mod detectable; // what a budget can show
+mod markdown;
+
+use std::fmt::Write;
+
+use comfy_table::{Table, presets};
+
+use super::{escape, units, words};
+use crate::ab::result::{ArmComparison, Status};
+use crate::ab::statistics::verdict::Verdict;
+use crate::study::pareto;
+use crate::study::result::{CellResult, StudyResult};
+
+pub use markdown::markdown;
+
+pub fn render(study: &StudyResult) -> String {
+    let mut text = String::new();
+    heading(&mut text, study);
+    let _ = write!(text, "\n{}\n", matrix(study));
+    text += "\nbetter, worse: shown at 95 % for all rows of a cell together; same: shown to differ by less than the margin; \
+             ?: not decided.\n";
+    level(&mut text, study);
+    without_waiting(&mut text, study);
+    choice(&mut text, study);
+    expected(&mut text, study);
+    escape::page(&text)
+}
+
+fn heading(text: &mut String, study: &StudyResult) {
+    let _ = writeln!(text, "{}: {}", study.study, study.title);
+    let Some(cell) = study.cells.first() else {
+        return;
+    };
+    let (device, environment) = (&cell.result.device, &cell.result.environment);
+    let _ = writeln!(
+        text,
+        "{} · {} arms x {} cells · rounds of {} s after a ramp of {} s · seed {} · Linux {}",
+        device.name(),
+        study.arms.len(),
+        study.compared().count(),
+        cell.result.design.round_time_s,
+        cell.result.design.ramp_s,
+        study.seed,
+        environment.kernel_release
+    );
+    if let Some(truth) = &device.scratch {
+        let _ = writeln!(text, "SIMULATED: {}", truth.text);
+    }
+    if let Some(place) = &cell.result.workload.scratch_file {
+        let _ = writeln!(text, "in {place}");
+    }
+    if study.quick {
+        *text +=
+            "--quick: short rounds, in which a scheduler's first seconds weigh more than later\n";
+    }
+    if let Some(budget) = &study.budget {
+        let _ = writeln!(
+            text,
+            "fitted into {}, of which pilot blocks took {}; with rounds as noisy as those it could show:",
+            units::duration(budget.limit_s),
+            units::duration(budget.pilot_s)
+        );
+        for line in detectable::lines(budget) {
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+    match study.status {
+        Status::Complete => {}
+        Status::Running => *text += "NOT COMPLETE: the study is still going on or was killed\n",
+        Status::Interrupted => *text += "NOT COMPLETE: interrupted\n",
+        Status::Failed => *text += "NOT COMPLETE: an error ended the study\n",
+    }
+    if let Some(error) = &study.error {
+        let _ = writeln!(text, "  {error}");
+    }
+    for cell in &study.cells {
+        if let Some(why) = &cell.hopeless {
+            let _ = writeln!(text, "{} was given up: {}", cell.name, first_line(why));
+        }
+    }
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+/// A header, then one row for each metric of each cell, and one column for each arm.
+fn rows(study: &StudyResult) -> Vec<Vec<String>> {
+    let (reference, arms) = study
+        .arms
+        .split_first()
+        .map_or(("", &[][..]), |(first, others)| (first, others));
+    let head = ["CELL", "METRIC", reference].into_iter().map(str::to_owned);
+    let mut rows = vec![head.chain(arms.iter().cloned()).collect()];
+    for cell in study.compared() {
+        let mut name = cell.name.clone();
+        for metric in &cell.result.design.primary {
+            let of = |arm: &String| {
+                cell.primary()
+                    .find(|row| row.arm == *arm && row.metric.name == metric.name)
+            };
+            let reference_median = arms
+                .iter()
+                .find_map(&of)
+                .and_then(|row| row.reference_median);
+            let mut row = vec![
+                std::mem::take(&mut name),
+                metric.name.clone(),
+                units::value(reference_median, &metric.unit),
+            ];
+            row.extend(arms.iter().map(|arm| of(arm).map_or("-".to_owned(), said)));
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+fn matrix(study: &StudyResult) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    let mut rows = rows(study).into_iter();
+    table.set_header(rows.next().unwrap_or_default());
+    table.add_rows(rows);
+    table.trim_fmt()
+}
+
+/// `-54.1 % better`
+fn said(row: &ArmComparison) -> String {
+    let word = match row.comparison.verdict {
+        Verdict::Better => "better",
+        Verdict::Worse => "worse",
+        Verdict::Differs => "differs",
+        Verdict::Equivalent => "same",
+        Verdict::Inconclusive => "?",
+    };
+    match words::change(&row.comparison).as_str() {
+        "-" => "-".to_owned(),
+        change => format!("{change} {word}"),
+    }
+}
+
+/// How many false verdicts to expect, and what the cell without a difference says.
+fn level(text: &mut String, study: &StudyResult) {
+    let cells = study.compared().count();
+    let _ = writeln!(
+        text,
+        "The rows of one cell share an error rate of 5 %: if no arm differed in any of the {cells} cells, {:.1} of them would be \
+         expected to have a false verdict.",
+        cells as f64 * 0.05
+    );
+    for cell in study.cells.iter().filter(|cell| cell.is_placebo) {
+        let _ = writeln!(text, "{}", placebo(cell));
+    }
+}
+
+fn placebo(cell: &CellResult) -> String {
+    let is_found = |row: &&ArmComparison| {
+        matches!(
+            row.comparison.verdict,
+            Verdict::Better | Verdict::Worse | Verdict::Differs
+        )
+    };
+    let found: Vec<String> = cell
+        .primary()
+        .filter(is_found)
+        .map(words::sentence)
+        .collect();
+    if cell.primary().all(|row| row.comparison.interval.is_none()) {
+        return format!(
+            "{}, the reference against itself, has no result yet: nothing shows what noise alone would.",
+            cell.name
+        );
+    }
+    if found.is_empty() {
+        return format!(
+            "{}, the reference against itself: no difference was found.",
+            cell.name
+        );
+    }
+    format!(
+        "NEGATIVE CONTROL: the reference against itself differs, so distrust the other rows: {}.",
+        found.join("; ")
+    )
+}
+
+/// The cells in which a scheduler has nothing to decide.
+fn without_waiting(text: &mut String, study: &StudyResult) {
+    let idle = study
+        .compared()
+        .filter(|cell| cell.result.can_tell_schedulers_apart() == Some(false));
+    let names: Vec<&str> = idle.map(|cell| &*cell.name).collect();
+    if !names.is_empty() {
+        let _ = writeln!(
+            text,
+            "Hardly any request waited, so a scheduler could make no difference, in: {}.",
+            names.join(", ")
+        );
+    }
+}
+
+/// The arms that no other beats, each with its largest gain and its largest loss.
+fn choice(text: &mut String, study: &StudyResult) {
+    let choice = pareto::choice(study);
+    text.push('\n');
+    if !choice.unbeaten.is_empty() {
+        let _ = writeln!(
+            text,
+            "No other arm is shown to be as good everywhere and better somewhere: {}.",
+            choice.unbeaten.join(", ")
+        );
+    }
+    if !choice.incomplete.is_empty() {
+        let _ = writeln!(
+            text,
+            "Not judged, because a value is missing: {}.",
+            choice.incomplete.join(", ")
+        );
+    }
+    for arm in choice.unbeaten {
+        let rows = study.compared().flat_map(|cell| {
+            let rows = cell.primary().filter(|row| row.arm == arm);
+            rows.map(move |row| (cell, row))
+        });
+        let rows: Vec<(&CellResult, &ArmComparison)> = rows.collect();
+        let of = |verdict: Verdict| {
+            let decided = rows
+                .iter()
+                .filter(|(_, row)| row.comparison.verdict == verdict);
+            decided.max_by(|(_, a), (_, b)| size(a).total_cmp(&size(b)))
+        };
+        for (verdict, what) in [(Verdict::Better, "gains"), (Verdict::Worse, "costs")] {
+            if let Some((cell, row)) = of(verdict) {
+                let _ = writeln!(
+                    text,
+                    "  {arm} {what} most in {}: {} {}",
+                    cell.name,
+                    row.metric.name,
+                    words::said(&row.comparison, &row.metric.unit)
+                );
+            }
+        }
+    }
+}
+
+fn size(row: &ArmComparison) -> f64 {
+    row.comparison.estimate.map_or(0.0, f64::abs)
+}
+
+/// Cells that expect the same stand together.
+fn expected(text: &mut String, study: &StudyResult) {
+    let mut by_text: Vec<(&str, Vec<&str>)> = Vec::new();
+    for cell in study.compared() {
+        match by_text
+            .iter_mut()
+            .find(|(expect, _)| *expect == cell.expect)
+        {
+            Some((_, cells)) => cells.push(&cell.name),
+            None => by_text.push((&cell.expect, vec![&cell.name])),
+        }
+    }
+    by_text.retain(|(expect, _)| !expect.is_empty());
+    if by_text.is_empty() {
+        return;
+    }
+    *text += "\nExpected before the study:\n";
+    for (expect, cells) in by_text {
+        let _ = writeln!(text, "  {}: {expect}", cells.join(", "));
+    }
+}

@@ -1,0 +1,209 @@
+//! Chooses blocks and lengths of rounds so that a study fits into a given time, from pilot rounds. Pure.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::format::Times;
+use crate::ab::result::ResultFile;
+use crate::ab::statistics::power;
+use crate::ab::statistics::scale::Scale;
+use crate::ab::statistics::signed_rank::{FEWEST_BLOCKS, blocks_needed};
+use crate::ab::statistics::stopping::LOOKS;
+use crate::ab::statistics::verdict::bonferroni;
+use crate::workload::Fixed;
+
+/// The fewest that tell something about the noise.
+pub const PILOT_BLOCKS: usize = 2;
+const ALPHA: f64 = 0.05;
+
+/// A cell after its pilot rounds.
+pub struct Piloted<'a> {
+    pub result: &'a ResultFile,
+    /// Of one block.
+    pub took: Duration,
+}
+
+/// How a study was fitted into a time, as its result has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Budget {
+    pub limit_s: f64,
+    /// What the pilot rounds took of it. They are in no result.
+    pub pilot_s: f64,
+    pub pilot_blocks: usize,
+    /// What the chosen blocks can show; a metric that the pilot could not measure is missing.
+    pub detectable: Vec<Detectable>,
+}
+
+/// The smallest difference that is shown with 80 % power, if rounds are as noisy as the pilot's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Detectable {
+    pub cell: String,
+    pub metric: String,
+    /// A share on the log scale (0.1: 10 % more), else in the metric's own unit.
+    pub effect: f64,
+}
+
+/// Times with the number of blocks; None of these stands for all that a study may have. Err: the least time that it needs.
+pub fn choose(
+    cells: &[Piloted<'_>],
+    pilot: Times,
+    full: Times,
+    left: Duration,
+) -> Result<Times, Duration> {
+    let most = LOOKS.last().copied().unwrap_or(FEWEST_BLOCKS);
+    let rows = cells.iter().map(|cell| {
+        let design = &cell.result.design;
+        design.primary.len().max(1) * (design.arms.len() - 1)
+    });
+    let fewest =
+        blocks_needed(bonferroni(ALPHA, rows.max().unwrap_or(1))).clamp(FEWEST_BLOCKS, most);
+    let (quick_s, full_s) = (pass_s(cells, pilot, pilot), pass_s(cells, pilot, full));
+    let affordable = |pass_s: f64| (left.as_secs_f64() / pass_s) as usize;
+    if affordable(full_s) >= most {
+        return Ok(Times {
+            blocks: None,
+            ..full
+        });
+    }
+    if affordable(full_s) >= fewest {
+        let blocks = Some(affordable(full_s));
+        return Ok(Times { blocks, ..full });
+    }
+    let least_s = fewest as f64 * quick_s;
+    if affordable(quick_s) < fewest {
+        return Err(Duration::from_secs_f64(least_s));
+    }
+    // As long as fits, between the pilot's rounds and whole ones.
+    let share = (left.as_secs_f64() / fewest as f64 - quick_s) / (full_s - quick_s);
+    let between = |quick: f64, full: f64| (10.0 * (quick + share * (full - quick))).floor() / 10.0;
+    Ok(Times {
+        ramp_s: between(pilot.ramp_s, full.ramp_s).max(pilot.ramp_s),
+        round_s: between(pilot.round_s, full.round_s).max(pilot.round_s),
+        blocks: Some(fewest),
+    })
+}
+
+/// One block of each cell, with rounds of other times than the pilot's.
+fn pass_s(cells: &[Piloted<'_>], pilot: Times, times: Times) -> f64 {
+    let longer_s = times.ramp_s + times.round_s - pilot.ramp_s - pilot.round_s;
+    let of = |cell: &Piloted<'_>| {
+        let result = cell.result;
+        let rounds = match result.workload.fixed {
+            Fixed::Time => result.design.arms.len(),
+            Fixed::Work => 0,
+        };
+        cell.took.as_secs_f64() + rounds as f64 * longer_s
+    };
+    cells.iter().map(of).sum::<f64>().max(f64::MIN_POSITIVE)
+}
+
+/// Of the primary metrics of all cells but A/A.
+pub fn detectable(cells: &[Piloted<'_>], blocks: usize) -> Vec<Detectable> {
+    let cells = cells.iter().filter(|cell| !cell.result.design.is_placebo);
+    cells
+        .flat_map(|cell| of_cell(cell.result, blocks))
+        .collect()
+}
+
+fn of_cell(result: &ResultFile, blocks: usize) -> Vec<Detectable> {
+    let metrics = result.design.primary.iter();
+    let found = metrics.filter_map(|metric| {
+        let rows = result.comparisons.iter();
+        let rows: Vec<_> = rows
+            .filter(|row| row.primary && row.metric.name == metric.name)
+            .collect();
+        let variances: Option<Vec<f64>> = rows
+            .iter()
+            .map(|row| row.comparison.sd.map(|sd| sd * sd))
+            .collect();
+        let variances = variances.filter(|all| !all.is_empty())?;
+        let sd = (variances.iter().sum::<f64>() / variances.len() as f64).sqrt();
+        // The arms share the reference, so they tell less than as many pairs: counted as one.
+        let sd = power::upper_sd(sd, PILOT_BLOCKS)?;
+        let question = rows.first()?.comparison.question;
+        let effect = power::reach_of(question, sd, blocks)?;
+        Some(Detectable {
+            cell: result.workload.name.clone(),
+            metric: metric.name.clone(),
+            effect: match metric.scale {
+                Scale::Log => effect.exp_m1(),
+                Scale::Identity => effect,
+            },
+        })
+    });
+    found.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture;
+
+    const QUICK: Times = Times {
+        ramp_s: 1.0,
+        round_s: 3.0,
+        blocks: Some(6),
+    };
+    const FULL: Times = Times {
+        ramp_s: 5.0,
+        round_s: 15.0,
+        blocks: None,
+    };
+
+    #[test]
+    fn a_budget_buys_blocks_then_length() {
+        let mut result = fixture::sample();
+        result.workload.fixed = Fixed::Time;
+        result.design.primary.truncate(1);
+        // Three rounds of 4 s and 1 s around each.
+        let cells = [Piloted {
+            result: &result,
+            took: Duration::from_secs(15),
+        }];
+        let chosen = |left_s| choose(&cells, QUICK, FULL, Duration::from_secs(left_s));
+        // A whole pass takes 15 + 3 x 16 s; two rows need seven blocks.
+        assert_eq!(chosen(63 * 20), Ok(FULL));
+        assert_eq!(
+            chosen(63 * 9),
+            Ok(Times {
+                blocks: Some(9),
+                ..FULL
+            })
+        );
+        let fewest = blocks_needed(0.025) as u64;
+        let half = chosen(39 * fewest).expect("half of the length");
+        assert_eq!(
+            half,
+            Times {
+                ramp_s: 3.0,
+                round_s: 9.0,
+                blocks: Some(fewest as usize)
+            }
+        );
+        assert_eq!(chosen(15 * fewest).map(|times| times.round_s), Ok(3.0));
+        assert_eq!(
+            chosen(15 * fewest - 1),
+            Err(Duration::from_secs(15 * fewest))
+        );
+    }
+
+    #[test]
+    fn more_blocks_show_smaller_differences() {
+        let result = fixture::sample();
+        let cells = [Piloted {
+            result: &result,
+            took: Duration::from_secs(15),
+        }];
+        let (few, many) = (detectable(&cells, 8), detectable(&cells, 20));
+        assert_eq!(few.len(), result.design.primary.len());
+        for (few, many) in few.iter().zip(&many) {
+            assert!(
+                many.effect < few.effect && many.effect > 0.0,
+                "{few:?} {many:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! The TOML file that describes a study, checked before anything is done. Errors name file and line. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+
+use super::axes::{Axes, Combination};
+use super::budget;
+use super::load::LoadSpec;
+use crate::ab::metric::Metric;
+use crate::failure::Failure;
+use crate::machine::page_cache::Cold;
+use crate::scheduler::arm::{self, Arm};
+use crate::scratch::DiskSpec;
+
+const MOST_CELLS: usize = 200;
+
+/// As it is written.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StudyFile {
+    name: String,
+    title: String,
+    #[serde(default)]
+    about: String,
+    device: Spanned<String>,
+    arms: Vec<Spanned<String>>,
+    #[serde(default)]
+    reference: Option<Spanned<String>>,
+    metrics: Vec<Spanned<String>>,
+    times: Times,
+    #[serde(default)]
+    quick: Option<Times>,
+    #[serde(default)]
+    axes: Axes,
+    /// Commands that run once before the first round, with the places of commands.
+    #[serde(default)]
+    prepare: Vec<Vec<String>>,
+    #[serde(rename = "cell")]
+    cells: Vec<CellFile>,
+}
+
+/// Of each round, in seconds, and how many blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Times {
+    pub ramp_s: f64,
+    pub round_s: f64,
+    /// None: until every comparison has its verdict, at most 20.
+    #[serde(default)]
+    pub blocks: Option<usize>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CellFile {
+    name: Spanned<String>,
+    /// Options of fio by process; each process gets its own control group.
+    #[serde(default)]
+    fio: Option<BTreeMap<String, String>>,
+    #[serde(default)]
+    workload: Option<String>,
+    #[serde(default)]
+    command: Option<Vec<String>>,
+    #[serde(default)]
+    parse: Option<String>,
+    #[serde(default)]
+    metrics: Option<Vec<Spanned<String>>>,
+    /// Options of fio by process, which loads the disk while the command runs.
+    #[serde(default)]
+    beside: Option<BTreeMap<String, String>>,
+    /// How long that runs before the command starts.
+    #[serde(default = "usual_lead_s")]
+    lead_s: f64,
+    /// By process of `fio`, its share of the device under bfq; 100 is usual.
+    #[serde(default)]
+    weight: BTreeMap<String, u16>,
+    #[serde(default)]
+    cold: Option<Cold>,
+    #[serde(default)]
+    expect: String,
+}
+
+/// Services do not start together with what loads their disk.
+fn usual_lead_s() -> f64 {
+    3.0
+}
+
+/// A checked study with all its cells.
+#[derive(Clone, Debug)]
+pub struct Study {
+    pub name: String,
+    pub title: String,
+    pub about: String,
+    /// The simulated disk it runs on if no device is named.
+    pub device: DiskSpec,
+    pub arms: Vec<Arm>,
+    /// Index into `arms`.
+    pub reference: usize,
+    pub times: Times,
+    pub quick: Times,
+    pub prepare: Vec<Vec<String>>,
+    pub cells: Vec<Cell>,
+    /// The text of the file.
+    pub text: String,
+}
+
+/// One workload that is compared under all arms.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    pub name: String,
+    pub load: LoadSpec,
+    pub metrics: Vec<Metric>,
+    /// What is dropped from the page cache before each round.
+    pub cold: Option<Cold>,
+    /// What the published comparison or its theory says.
+    pub expect: String,
+}
+
+impl Study {
+    /// Times of rounds before the study, from which its budget is planned.
+    pub fn pilot(&self) -> Times {
+        Times {
+            blocks: Some(budget::PILOT_BLOCKS),
+            ..self.quick
+        }
+    }
+}
+
+impl Times {
+    pub fn ramp(&self) -> Duration {
+        Duration::from_secs_f64(self.ramp_s)
+    }
+
+    pub fn round(&self) -> Duration {
+        Duration::from_secs_f64(self.round_s)
+    }
+
+    fn check(&self, at: &dyn Fn(String) -> anyhow::Error, name: &str) -> Result<()> {
+        let is_time = |s: f64, least: f64| s.is_finite() && (least..=86_400.0).contains(&s);
+        if !is_time(self.ramp_s, 0.0) || !is_time(self.round_s, 0.1) {
+            return Err(at(format!(
+                "{name}: ramp_s is 0 to 86400 seconds, round_s 0.1 to 86400"
+            )));
+        }
+        if self
+            .blocks
+            .is_some_and(|blocks| !(1..=1000).contains(&blocks))
+        {
+            return Err(at(format!("{name}: blocks is 1 to 1000")));
+        }
+        Ok(())
+    }
+}
+
+/// `file`: its name, for errors.
+pub fn parse(file: &str, text: &str) -> Result<Study> {
+    let usage = |what: String| {
+        Failure::usage(
+            what,
+            "`iosched-ab study NAME --print` shows a built-in study as an example",
+        )
+    };
+    let written: StudyFile = toml::from_str(text).map_err(|error| {
+        let line = error.span().map_or(1, |span| line_of(text, span.start));
+        usage(format!("{file}:{line}: {}", error.message()))
+    })?;
+    let at = |spanned: &Spanned<String>, what: String| {
+        usage(format!(
+            "{file}:{}: {what}",
+            line_of(text, spanned.span().start)
+        ))
+    };
+    let arms = arms(&written, &at)?;
+    arm::refuse_duplicate_labels(&arms)?;
+    let reference = match &written.reference {
+        None => 0,
+        Some(label) => arms
+            .iter()
+            .position(|arm| arm.label == **label.get_ref())
+            .ok_or_else(|| {
+                at(
+                    label,
+                    format!("the reference {} is no arm", label.get_ref()),
+                )
+            })?,
+    };
+    let whole = |what: String| usage(format!("{file}: {what}"));
+    written.times.check(&whole, "times")?;
+    let quick = written.quick.unwrap_or(written.times);
+    quick.check(&whole, "quick")?;
+    let device = written.device.get_ref().parse();
+    let device = device.map_err(|error| at(&written.device, format!("{error:#}")))?;
+    let mut cells = Vec::new();
+    for cell in &written.cells {
+        cells.extend(expand(cell, &written, &at)?);
+    }
+    ensure_distinct(&cells).map_err(whole)?;
+    Ok(Study {
+        name: written.name,
+        title: written.title,
+        about: written.about,
+        device,
+        arms,
+        reference,
+        times: written.times,
+        quick,
+        prepare: written.prepare,
+        cells,
+        text: text.to_owned(),
+    })
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    let before = text.get(..offset).unwrap_or(text);
+    before.matches('\n').count() + 1
+}
+
+type At<'a> = dyn Fn(&Spanned<String>, String) -> anyhow::Error + 'a;
+
+fn arms(written: &StudyFile, at: &At<'_>) -> Result<Vec<Arm>> {
+    let arms = written.arms.iter().map(|text| {
+        let arm = text.get_ref().parse::<Arm>();
+        arm.map_err(|error| at(text, format!("{error:#}")))
+    });
+    let arms = arms.collect::<Result<Vec<Arm>>>()?;
+    if arms.len() < 2 {
+        let what = format!("{}: a study compares at least two arms", written.name);
+        return Err(Failure::usage(what, "add an arm to `arms`"));
+    }
+    Ok(arms)
+}
+
+/// All combinations of the axes that the cell's name mentions in braces.
+fn expand(cell: &CellFile, study: &StudyFile, at: &At<'_>) -> Result<Vec<Cell>> {
+    let combinations = study.axes.combinations(cell.name.get_ref(), MOST_CELLS);
+    let combinations = combinations.map_err(|what| at(&cell.name, what))?;
+    let cells = combinations.iter();
+    cells.map(|values| one(cell, study, values, at)).collect()
+}
+
+fn one(cell: &CellFile, study: &StudyFile, values: &Combination<'_>, at: &At<'_>) -> Result<Cell> {
+    let name = values.fill(cell.name.get_ref());
+    if name.contains('{') {
+        return Err(at(&cell.name, format!("{name} names no axis of the study")));
+    }
+    let load = load(cell, values).map_err(|what| at(&cell.name, format!("{name} {what}")))?;
+    let workload = load
+        .workload(&name, true)
+        .map_err(|error| at(&cell.name, format!("{error:#}")))?;
+    let metrics = cell
+        .metrics
+        .as_ref()
+        .unwrap_or(&study.metrics)
+        .iter()
+        .map(|text| {
+            let metric = Metric::parse(text.get_ref(), workload.may_report());
+            metric.map_err(|error| at(text, format!("{error:#}")))
+        });
+    Ok(Cell {
+        metrics: metrics.collect::<Result<_>>()?,
+        cold: cell.cold,
+        expect: values.fill(&cell.expect),
+        name,
+        load,
+    })
+}
+
+fn load(cell: &CellFile, values: &Combination<'_>) -> Result<LoadSpec, String> {
+    let filled = |processes: &BTreeMap<String, String>| {
+        let processes = processes.iter();
+        processes
+            .map(|(label, options)| (label.clone(), values.fill(options)))
+            .collect::<BTreeMap<String, String>>()
+    };
+    let is_command = cell.command.is_some();
+    if !is_command && (cell.beside.is_some() || cell.parse.is_some()) {
+        return Err("has no command, which beside and parse belong to".to_owned());
+    }
+    if !(cell.lead_s.is_finite() && (0.0..=3600.0).contains(&cell.lead_s)) {
+        return Err("starts after lead_s of 0 to 3600 seconds".to_owned());
+    }
+    let has_process = |label: &String| {
+        cell.fio
+            .as_ref()
+            .is_some_and(|processes| processes.contains_key(label))
+    };
+    if let Some(label) = cell.weight.keys().find(|label| !has_process(label)) {
+        return Err(format!("has no fio.{label}, which weight names"));
+    }
+    if let Some((label, weight)) = cell.weight.iter().find(|it| !(1..=1000).contains(it.1)) {
+        return Err(format!(
+            "gives {label} the weight {weight}, which is 1 to 1000"
+        ));
+    }
+    match (&cell.fio, &cell.workload, &cell.command) {
+        (Some(processes), None, None) if !processes.is_empty() => Ok(LoadSpec::Fio {
+            processes: filled(processes),
+            weights: cell.weight.clone(),
+        }),
+        (None, Some(name), None) => Ok(LoadSpec::Catalogue(values.fill(name))),
+        (None, None, Some(argv)) => Ok(LoadSpec::Command {
+            argv: argv.iter().map(|word| values.fill(word)).collect(),
+            parse: cell.parse.clone(),
+            beside: cell.beside.as_ref().map(filled).unwrap_or_default(),
+            lead: Duration::from_secs_f64(cell.lead_s),
+        }),
+        _ => Err("needs exactly one of fio, workload and command".to_owned()),
+    }
+}
+
+fn ensure_distinct(cells: &[Cell]) -> Result<(), String> {
+    let mut names = BTreeSet::new();
+    if cells.is_empty() {
+        return Err("a study has at least one cell".to_owned());
+    }
+    if cells.len() > MOST_CELLS {
+        return Err(format!("{} cells are more than {MOST_CELLS}", cells.len()));
+    }
+    match cells.iter().find(|cell| !names.insert(&cell.name)) {
+        Some(cell) => Err(format!("two cells have the name {}", cell.name)),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,126 @@
+//! A gate on a study: every cell is held to the rules. Pure.
+
+use super::result::{CellResult, StudyResult};
+use crate::ab::gate::{self, Decision, Judgement, Rules, Selection, Unknown};
+use crate::ab::result::ResultFile;
+use crate::ab::statistics::verdict::Verdict;
+
+pub struct StudyJudgement<'a> {
+    /// By cell that compares arms and has a selected comparison.
+    pub cells: Vec<(&'a CellResult, Judgement)>,
+    pub decision: Decision,
+}
+
+/// Err: a metric or an arm that no cell compares.
+pub fn judge<'a>(
+    study: &'a StudyResult,
+    baselines: &[(String, StudyResult)],
+    rules: Rules,
+    metrics: &[String],
+    arms: &[String],
+) -> Result<StudyJudgement<'a>, Unknown> {
+    if let Some(name) = metrics.iter().find(|name| !is_anywhere(study, name)) {
+        return Err(Unknown {
+            what: "metric",
+            name: name.clone(),
+            known: all_metrics(study),
+        });
+    }
+    let mut cells = Vec::new();
+    for cell in study.compared() {
+        let own: Vec<String> = own_metrics(&cell.result, metrics);
+        if own.is_empty() && !metrics.is_empty() {
+            continue;
+        }
+        let selection = Selection::new(&cell.result, &own, arms)?;
+        let earlier: Vec<(String, ResultFile)> = baselines
+            .iter()
+            .filter_map(|(name, baseline)| {
+                let mut same = baseline.compared().filter(|it| it.name == cell.name);
+                Some((name.clone(), same.next()?.result.clone()))
+            })
+            .collect();
+        let judgement = match earlier.len() {
+            found if found == baselines.len() => {
+                gate::judge(&cell.result, &earlier, rules, selection)
+            }
+            found => without_baseline(
+                gate::judge(&cell.result, &[], rules, selection),
+                baselines.len() - found,
+            ),
+        };
+        cells.push((cell, judgement));
+    }
+    Ok(StudyJudgement {
+        decision: decision(study, &cells),
+        cells,
+    })
+}
+
+fn without_baseline(judgement: Judgement, missing: usize) -> Judgement {
+    let why = format!("{missing} of the baselines have no such cell");
+    Judgement {
+        decision: Decision::Incomparable(vec![why]),
+        checks: Vec::new(),
+        ..judgement
+    }
+}
+
+fn own_metrics(result: &ResultFile, wanted: &[String]) -> Vec<String> {
+    let has = |name: &&String| result.design.primary.iter().any(|it| it.name == **name);
+    wanted.iter().filter(has).cloned().collect()
+}
+
+fn is_anywhere(study: &StudyResult, name: &str) -> bool {
+    all_metrics(study).iter().any(|known| known == name)
+}
+
+fn all_metrics(study: &StudyResult) -> Vec<String> {
+    let mut all = Vec::new();
+    for metric in study
+        .compared()
+        .flat_map(|cell| &cell.result.design.primary)
+    {
+        if !all.contains(&metric.name) {
+            all.push(metric.name.clone());
+        }
+    }
+    all
+}
+
+/// The gravest of all cells. What was shown counts before what is missing, and a reference that differs from itself
+/// takes a pass away.
+fn decision(study: &StudyResult, cells: &[(&CellResult, Judgement)]) -> Decision {
+    let gravity = |decision: &Decision| match decision {
+        Decision::Failed => 4,
+        Decision::Invalid(_) => 3,
+        Decision::Incomparable(_) => 2,
+        Decision::Undecided => 1,
+        Decision::Passed => 0,
+    };
+    let named = cells
+        .iter()
+        .map(|(cell, judgement)| match &judgement.decision {
+            Decision::Invalid(why) => Decision::Invalid(format!("{}: {why}", cell.name)),
+            Decision::Incomparable(why) => {
+                Decision::Incomparable(vec![format!("{}: {}", cell.name, why.join("; "))])
+            }
+            other => other.clone(),
+        });
+    let placebo = placebo_differs(study).map(|why| Decision::Incomparable(vec![why]));
+    named
+        .chain(placebo)
+        .max_by_key(gravity)
+        .unwrap_or(Decision::Undecided)
+}
+
+fn placebo_differs(study: &StudyResult) -> Option<String> {
+    let cell = study.cells.iter().find(|cell| cell.is_placebo)?;
+    let differs = cell.primary().find(|row| {
+        row.comparison.beyond_margin && row.comparison.verdict != Verdict::Equivalent
+    })?;
+    Some(format!(
+        "{}: the reference against itself differs in {} by more than its margin",
+        cell.name, differs.metric.name
+    ))
+}

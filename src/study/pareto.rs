@@ -1,0 +1,104 @@
+//! Arms that no other arm beats in all cells. An arm is shown to be beaten only by decided comparisons. Pure.
+
+use std::collections::BTreeMap;
+
+use super::result::StudyResult;
+use crate::ab::statistics::scale::Direction;
+use crate::ab::statistics::verdict::Verdict;
+
+/// How much better than the reference each arm is in a row, in multiples of the row's margin; None: not decided.
+type Row<'a> = BTreeMap<&'a str, Option<f64>>;
+
+/// What the arms are to each other.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Choice<'a> {
+    /// Labels of arms that no other beats: none is at least as good in every row and better by more than the margin in
+    /// one.
+    pub unbeaten: Vec<&'a str>,
+    /// Labels of arms without a value in a row where others have one: an absent value is no advantage.
+    pub incomplete: Vec<&'a str>,
+}
+
+pub fn choice(study: &StudyResult) -> Choice<'_> {
+    let rows = rows(study);
+    if rows.is_empty() {
+        return Choice::default();
+    }
+    let arms = study.arms.iter().map(String::as_str);
+    let (complete, incomplete): (Vec<&str>, Vec<&str>) =
+        arms.partition(|arm| rows.iter().all(|row| row.contains_key(arm)));
+    let is_beaten = |arm: &str| {
+        let mut others = complete.iter().filter(|other| **other != arm);
+        others.any(|other| beats(other, arm, &rows))
+    };
+    let unbeaten = complete.iter().copied().filter(|arm| !is_beaten(arm));
+    Choice {
+        unbeaten: unbeaten.collect(),
+        incomplete,
+    }
+}
+
+fn beats(arm: &str, other: &str, rows: &[Row<'_>]) -> bool {
+    let lead = |row: &Row<'_>| Some((*row.get(arm)?)? - (*row.get(other)?)?);
+    let leads: Option<Vec<f64>> = rows.iter().map(lead).collect();
+    leads.is_some_and(|leads| {
+        leads.iter().all(|lead| *lead >= -1.0) && leads.iter().any(|lead| *lead > 1.0)
+    })
+}
+
+fn rows(study: &StudyResult) -> Vec<Row<'_>> {
+    let mut rows = BTreeMap::new();
+    for cell in study.compared() {
+        for found in cell.primary() {
+            let comparison = &found.comparison;
+            let sign = match found.metric.direction {
+                Direction::HigherIsBetter => 1.0,
+                Direction::LowerIsBetter => -1.0,
+                Direction::Neutral => continue,
+            };
+            let margin = found.metric.scale.margins(found.metric.margin).up;
+            let Some(estimate) = comparison.estimate.filter(|_| margin > 0.0) else {
+                continue;
+            };
+            let row: &mut Row<'_> = rows
+                .entry((cell.name.as_str(), found.metric.name.as_str()))
+                .or_default();
+            row.insert(&found.reference, Some(0.0));
+            row.insert(
+                &found.arm,
+                match comparison.verdict {
+                    Verdict::Better | Verdict::Worse => Some(sign * estimate / margin),
+                    Verdict::Equivalent => Some(0.0),
+                    Verdict::Differs | Verdict::Inconclusive => None,
+                },
+            );
+        }
+    }
+    rows.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row<const N: usize>(values: [(&'static str, f64); N]) -> Row<'static> {
+        values.map(|(arm, lead)| (arm, Some(lead))).into()
+    }
+
+    #[test]
+    fn an_arm_is_beaten_by_one_that_is_nowhere_worse() {
+        let rows = [
+            row([("none", 0.0), ("bfq", 9.0), ("kyber", 8.5)]),
+            row([("none", 0.0), ("bfq", -0.5), ("kyber", -4.0)]),
+        ];
+        assert!(beats("bfq", "none", &rows), "worse by less than the margin");
+        assert!(!beats("none", "bfq", &rows));
+        assert!(!beats("kyber", "none", &rows) && !beats("none", "kyber", &rows));
+        assert!(beats("bfq", "kyber", &rows));
+        assert!(!beats("bfq", "bfq", &rows));
+        assert!(!beats("adios", "none", &rows), "it was not measured");
+        let mut undecided = rows.to_vec();
+        undecided[1].insert("bfq", None);
+        assert!(!beats("bfq", "none", &undecided));
+    }
+}

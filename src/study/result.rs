@@ -1,0 +1,98 @@
+//! The result file of a study: one result for each cell.
+
+use serde::{Deserialize, Serialize};
+
+use super::budget::Budget;
+use super::format::{Study, Times};
+use crate::ab::result::{ArmComparison, ResultFile, Status};
+
+pub const SCHEMA_VERSION: u32 = 1;
+/// File name of the schema in `docs/`.
+pub const SCHEMA: &str = "study-1.schema.json";
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StudyResult {
+    #[serde(rename = "$schema")]
+    pub schema: String,
+    pub schema_version: u32,
+    pub iosched_version: String,
+    /// Its name.
+    pub study: String,
+    pub title: String,
+    /// The study's file as it was run.
+    pub file: String,
+    pub quick: bool,
+    pub times: Times,
+    /// With `--budget`, how the times were chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
+    pub status: Status,
+    /// Why the study ended early.
+    pub error: Option<String>,
+    pub started: String,
+    pub finished: Option<String>,
+    pub seed: u64,
+    /// Labels; the first is the reference.
+    pub arms: Vec<String>,
+    pub cells: Vec<CellResult>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CellResult {
+    pub name: String,
+    /// What was expected before it ran.
+    pub expect: String,
+    /// The reference against itself: what it finds is noise.
+    pub is_placebo: bool,
+    /// Why no more blocks of it were run.
+    pub hopeless: Option<String>,
+    /// As of `iosched-ab run`.
+    pub result: ResultFile,
+}
+
+impl StudyResult {
+    pub fn new(study: &Study, seed: u64, quick: bool, times: Times, started: String) -> Self {
+        let label = |arm: usize| study.arms[arm].label.clone();
+        let others = (0..study.arms.len()).filter(|arm| *arm != study.reference);
+        StudyResult {
+            schema: SCHEMA.to_owned(),
+            schema_version: SCHEMA_VERSION,
+            iosched_version: env!("CARGO_PKG_VERSION").to_owned(),
+            study: study.name.clone(),
+            title: study.title.clone(),
+            file: study.text.clone(),
+            quick,
+            times,
+            budget: None,
+            status: Status::Running,
+            error: None,
+            started,
+            finished: None,
+            seed,
+            arms: [study.reference]
+                .into_iter()
+                .chain(others)
+                .map(label)
+                .collect(),
+            cells: Vec::new(),
+        }
+    }
+
+    /// The results of the cells that compare arms.
+    pub fn results(&self) -> Vec<&ResultFile> {
+        self.compared().map(|cell| &cell.result).collect()
+    }
+
+    /// The cells that compare arms.
+    pub fn compared(&self) -> impl Iterator<Item = &CellResult> {
+        self.cells.iter().filter(|cell| !cell.is_placebo)
+    }
+}
+
+impl CellResult {
+    pub fn primary(&self) -> impl Iterator<Item = &ArmComparison> {
+        self.result.comparisons.iter().filter(|row| row.primary)
+    }
+}

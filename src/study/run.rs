@@ -1,0 +1,351 @@
+//! All cells of a study advance together: one block of each cell in each pass, in random order, so that every cell has
+//! data after the first pass and a drift of the machine meets all alike. Blocks go on only where a cell is not decided.
+
+mod pilot; // rounds from which a budget is planned
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+use super::ahead::{self, Ahead, Took};
+use super::budget::Budget;
+use super::format::{Cell, Study, Times};
+use super::result::{CellResult, StudyResult};
+use crate::ab::conclude;
+use crate::ab::machine::{Machine, Means, RealMachine};
+use crate::ab::result::{ResultFile, Status};
+use crate::ab::run::gone;
+use crate::ab::run::{BlockEnd, Experiment, Observer, go_on_with};
+use crate::ab::statistics::stopping::Stopping;
+use crate::failure::{Kind, kind_of};
+use crate::files::output::{remove_unfinished, write_new, write_whole};
+use crate::machine::device::Disks;
+use crate::machine::page_cache;
+use crate::measure::probe::Detail;
+use crate::random::below;
+use crate::scheduler::arm::Arm;
+use crate::scratch::file::ScratchPlace;
+use crate::workload::Workload;
+
+pub const PLACEBO: &str = "A/A";
+
+/// What is run, and where.
+pub struct StudyRun<'a> {
+    pub study: &'a Study,
+    /// Those of its cells that were chosen; the first is run against itself too.
+    pub cells: Vec<Cell>,
+    pub disks: Disks,
+    pub scratch_file: Option<ScratchPlace>,
+    pub times: Times,
+    /// Chooses other times, so that the study ends within it.
+    pub budget: Option<Duration>,
+    pub quick: bool,
+    /// What the workloads write to holds nothing that can be lost.
+    pub may_write: bool,
+    pub seed: u64,
+    pub output: Option<PathBuf>,
+    pub replaces_output: bool,
+    pub notes: Vec<String>,
+    /// An interrupted study to continue.
+    pub earlier: Option<StudyResult>,
+}
+
+/// Receives the progress: that of each cell, and which it is.
+pub trait StudyObserver: Observer {
+    fn cell_begins(&mut self, name: &str, ahead: &Ahead);
+    /// A pilot block of the cell begins.
+    fn pilots(&mut self, name: &str);
+    /// The pilot blocks are over.
+    fn chose(&mut self, times: &Times, budget: &Budget);
+}
+
+impl StudyRun<'_> {
+    /// Runs on this machine. Err: a failure before the first round, while restoring the settings, or one that ended the
+    /// study; what was measured is in the result file.
+    pub fn run(
+        mut self,
+        means: Means<'_>,
+        observer: &mut dyn StudyObserver,
+    ) -> Result<StudyResult> {
+        let cells = self.with_placebo();
+        let mut workloads = cells
+            .iter()
+            .map(|(cell, _)| cell.load.workload(&cell.name, self.may_write))
+            .collect::<Result<Vec<_>>>()?;
+        let colds = cells.iter().filter_map(|(cell, _)| cell.cold);
+        colds
+            .into_iter()
+            .try_for_each(page_cache::ensure_can_drop)?;
+        let asynchronous = workloads.iter().find(|workload| workload.is_asynchronous());
+        let mut machine = RealMachine::take(
+            &self.disks,
+            &self.study.arms,
+            &**asynchronous.unwrap_or(&workloads[0]),
+            self.scratch_file.as_ref(),
+            Detail::default(),
+            means,
+            &mut |place, done_bytes| observer.scratch_file_grows(place, done_bytes),
+        )?;
+        machine.prepare_once(&self.study.prepare)?;
+        let mut budget = None;
+        if let Some(limit) = self.budget {
+            let pilot = self.study.pilot();
+            let experiments = self.experiments(&cells, &mut workloads, pilot);
+            let (times, chosen) = self.pilot(&mut machine, &cells, experiments, limit, observer)?;
+            (self.times, budget) = (times, Some(chosen));
+        }
+        let experiments = self.experiments(&cells, &mut workloads, self.times);
+        self.run_on(&mut machine, &cells, experiments, budget, observer)
+    }
+
+    fn experiments<'b>(
+        &self,
+        cells: &[(Cell, bool)],
+        workloads: &'b mut [Box<dyn Workload>],
+        times: Times,
+    ) -> Vec<Experiment<'b>> {
+        let cells = cells.iter().zip(workloads).enumerate();
+        cells
+            .map(|(index, (cell, workload))| self.experiment(index, cell, &mut **workload, times))
+            .collect()
+    }
+
+    /// The cells, and the first of them once more with the reference in both arms.
+    fn with_placebo(&self) -> Vec<(Cell, bool)> {
+        let placebo = self.cells.first().map(|cell| Cell {
+            name: PLACEBO.to_owned(),
+            expect: "no difference: both arms are the reference".to_owned(),
+            ..cell.clone()
+        });
+        let cells = self.cells.iter().cloned().map(|cell| (cell, false));
+        cells.chain(placebo.map(|cell| (cell, true))).collect()
+    }
+
+    fn experiment<'b>(
+        &self,
+        index: usize,
+        (cell, is_placebo): &(Cell, bool),
+        workload: &'b mut dyn Workload,
+        times: Times,
+    ) -> Experiment<'b> {
+        let study = self.study;
+        let reference = &study.arms[study.reference];
+        let labelled = |label: &str| Arm {
+            label: label.to_owned(),
+            ..reference.clone()
+        };
+        let (arms, reference) = if *is_placebo {
+            (vec![labelled("A"), labelled("B")], 0)
+        } else {
+            (study.arms.clone(), study.reference)
+        };
+        Experiment {
+            disks: self.disks.clone(),
+            arms,
+            reference,
+            workload,
+            participants: Vec::new(),
+            scratch_file: self.scratch_file.clone(),
+            stopping: times
+                .blocks
+                .map_or(Stopping::Looks, |blocks| Stopping::Fixed { blocks }),
+            seed: self.seed.wrapping_add(index as u64),
+            ramp: times.ramp(),
+            washout: Duration::ZERO,
+            control_disk: None,
+            cold: cell.cold,
+            time: times.round(),
+            live: None,
+            order: false,
+            fairness: false,
+            primary: cell.metrics.clone(),
+            output: None,
+            replaces_output: false,
+            notes: self.notes.clone(),
+            is_placebo: *is_placebo,
+            earlier: None,
+        }
+    }
+
+    fn run_on(
+        &self,
+        machine: &mut dyn Machine,
+        cells: &[(Cell, bool)],
+        mut experiments: Vec<Experiment<'_>>,
+        budget: Option<Budget>,
+        observer: &mut dyn StudyObserver,
+    ) -> Result<StudyResult> {
+        let mut study = match &self.earlier {
+            Some(earlier) => go_on(earlier, machine),
+            None => self.begun(machine, cells, &experiments),
+        };
+        if budget.is_some() {
+            study.budget = budget;
+        }
+        self.save_first(&study)?;
+        machine.record_settings()?;
+        machine.listen()?;
+        let outcome = self
+            .passes(machine, &mut study, &mut experiments, observer)
+            .map_err(|error| {
+                let rounds = study.cells.iter().map(|cell| cell.result.rounds.len());
+                gone::explain(error, &self.disks, machine, rounds.sum::<usize>() + 1)
+            });
+        let put_back = machine.put_back();
+        finish(&mut study, &outcome, now(machine));
+        let saved = self.save(&study);
+        put_back.context("some settings were not restored; `iosched restore` tries again")?;
+        outcome?;
+        saved?;
+        Ok(study)
+    }
+
+    fn begun(
+        &self,
+        machine: &dyn Machine,
+        cells: &[(Cell, bool)],
+        experiments: &[Experiment<'_>],
+    ) -> StudyResult {
+        let cells = cells.iter().zip(experiments);
+        let cells = cells.map(|((cell, is_placebo), experiment)| {
+            let mut result = experiment.empty_result(machine);
+            // A command's own name says less, and several cells may run the same.
+            result.workload.name.clone_from(&cell.name);
+            CellResult {
+                name: cell.name.clone(),
+                expect: cell.expect.clone(),
+                is_placebo: *is_placebo,
+                hopeless: None,
+                result,
+            }
+        });
+        let started = now(machine);
+        StudyResult {
+            cells: cells.collect(),
+            ..StudyResult::new(self.study, self.seed, self.quick, self.times, started)
+        }
+    }
+
+    fn passes(
+        &self,
+        machine: &mut dyn Machine,
+        study: &mut StudyResult,
+        experiments: &mut [Experiment<'_>],
+        observer: &mut dyn StudyObserver,
+    ) -> Result<()> {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        let is_open = |cell: &usize| study.cells[*cell].result.status == Status::Running;
+        let mut open: Vec<usize> = (0..study.cells.len()).filter(is_open).collect();
+        let mut took = vec![Took::default(); study.cells.len()];
+        let mut pass = 0;
+        while !open.is_empty() {
+            shuffle(&mut open, &mut rng);
+            let mut stays = Vec::new();
+            for (done, &index) in open.iter().enumerate() {
+                let to_go: Vec<_> = open[done..]
+                    .iter()
+                    .chain(&stays)
+                    .map(|&index: &usize| (&study.cells[index].result, took[index]))
+                    .collect();
+                let ahead = Ahead {
+                    pass,
+                    open_cells: to_go.len(),
+                    left: ahead::left(&to_go),
+                };
+                let cell = &mut study.cells[index];
+                observer.cell_begins(&cell.name, &ahead);
+                let begin = machine.now();
+                let end = experiments[index].block(machine, &mut cell.result, observer)?;
+                took[index].add(machine.now().saturating_sub(begin));
+                conclude::conclude(&mut cell.result);
+                match end {
+                    BlockEnd::More => stays.push(index),
+                    BlockEnd::Over => finish_cell(&mut cell.result, Status::Complete, now(machine)),
+                    BlockEnd::Hopeless(error) => {
+                        cell.hopeless = Some(format!("{error:#}"));
+                        finish_cell(&mut cell.result, Status::Failed, now(machine));
+                    }
+                }
+                self.save(study)?;
+            }
+            open = stays;
+            pass += 1;
+        }
+        Ok(())
+    }
+
+    /// Does not overwrite a file that was created since the path was checked.
+    fn save_first(&self, study: &StudyResult) -> Result<()> {
+        match &self.output {
+            Some(path) => {
+                remove_unfinished(path)?;
+                let bytes = to_json(study)?;
+                if self.replaces_output {
+                    write_whole(path, &bytes)
+                } else {
+                    write_new(path, &bytes)
+                }
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn save(&self, study: &StudyResult) -> Result<()> {
+        let write = |path: &Path| write_whole(path, &to_json(study)?);
+        self.output.as_deref().map_or(Ok(()), write)
+    }
+}
+
+/// The bytes of the result file.
+pub fn to_json(study: &StudyResult) -> Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec(study).context("writing the result as JSON")?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// Keeps all rounds; cells that had ended stay as they are.
+fn go_on(earlier: &StudyResult, machine: &dyn Machine) -> StudyResult {
+    let mut study = earlier.clone();
+    (study.status, study.error, study.finished) = (Status::Running, None, None);
+    for cell in &mut study.cells {
+        if cell.result.status != Status::Complete && cell.hopeless.is_none() {
+            cell.result = go_on_with(cell.result.clone(), machine);
+        }
+    }
+    study
+}
+
+fn finish(study: &mut StudyResult, outcome: &Result<()>, at: String) {
+    study.status = match outcome {
+        Ok(()) => Status::Complete,
+        Err(error) if matches!(kind_of(error), Kind::Interrupted(_)) => Status::Interrupted,
+        Err(_) => Status::Failed,
+    };
+    study.error = outcome.as_ref().err().map(|error| format!("{error:#}"));
+    let status = study.status;
+    for cell in &mut study.cells {
+        if cell.result.status == Status::Running {
+            conclude::conclude(&mut cell.result);
+            finish_cell(&mut cell.result, status, at.clone());
+        }
+    }
+    study.finished = Some(at);
+}
+
+fn finish_cell(result: &mut ResultFile, status: Status, at: String) {
+    result.status = status;
+    result.finished = Some(at);
+}
+
+fn shuffle(open: &mut [usize], rng: &mut ChaCha8Rng) {
+    for last in (1..open.len()).rev() {
+        open.swap(last, below(rng, last as u64 + 1) as usize);
+    }
+}
+
+fn now(machine: &dyn Machine) -> String {
+    humantime::format_rfc3339_seconds(machine.time_of_day()).to_string()
+}

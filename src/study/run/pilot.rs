@@ -1,0 +1,105 @@
+//! Pilot rounds: how long the blocks of each cell take, and how noisy they are.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::{StudyObserver, StudyRun};
+use crate::ab::conclude;
+use crate::ab::machine::Machine;
+use crate::ab::run::Experiment;
+use crate::ab::statistics::signed_rank::FEWEST_BLOCKS;
+use crate::ab::statistics::stopping::Stopping;
+use crate::failure::Failure;
+use crate::study::budget::{self, Budget, Piloted};
+use crate::study::format::{Cell, Times};
+use crate::study::load::LoadSpec;
+
+/// Blocks of a busy machine take longer than those of the pilot.
+const SAFE_SHARE: f64 = 0.9;
+
+impl StudyRun<'_> {
+    /// Of the pilot and the fewest blocks, as short as they can be.
+    fn nominal(&self, cells: usize) -> Duration {
+        let times = self.study.pilot();
+        // A/A has two arms.
+        let rounds = (cells - 1) * self.study.arms.len() + 2;
+        let blocks = budget::PILOT_BLOCKS + FEWEST_BLOCKS;
+        let is_timed = |cell: &Cell| !matches!(cell.load, LoadSpec::Command { .. });
+        if self.cells.iter().all(is_timed) {
+            (times.ramp() + times.round()) * (rounds * blocks) as u32
+        } else {
+            Duration::ZERO
+        }
+    }
+
+    fn too_little(&self, least: Duration) -> anyhow::Error {
+        let (name, least) = (&self.study.name, least.as_secs_f64().ceil());
+        Failure::usage(
+            format!(
+                "{name} takes {} at least",
+                humantime::format_duration(Duration::from_secs_f64(least))
+            ),
+            format!("give --budget {least}s or more, or choose fewer cells with --cells"),
+        )
+    }
+
+    /// Short rounds of each cell that no result contains: they tell how long a block takes, and how noisy it is.
+    pub(super) fn pilot(
+        &self,
+        machine: &mut dyn Machine,
+        cells: &[(Cell, bool)],
+        mut experiments: Vec<Experiment<'_>>,
+        limit: Duration,
+        observer: &mut dyn StudyObserver,
+    ) -> Result<(Times, Budget)> {
+        let begin = machine.now();
+        let nominal = self.nominal(cells.len());
+        if nominal > limit {
+            return Err(self.too_little(nominal));
+        }
+        machine.record_settings()?;
+        machine.listen()?;
+        let mut results = self.begun(machine, cells, &experiments).cells;
+        let mut took = vec![Duration::ZERO; results.len()];
+        let mut blocks = || -> Result<()> {
+            for _ in 0..budget::PILOT_BLOCKS {
+                for (index, cell) in results.iter_mut().enumerate() {
+                    observer.pilots(&cell.name);
+                    let begin = machine.now();
+                    experiments[index].block(machine, &mut cell.result, observer)?;
+                    took[index] += machine.now().saturating_sub(begin);
+                }
+            }
+            Ok(())
+        };
+        let outcome = blocks();
+        let put_back = machine.put_back();
+        put_back.context("some settings were not restored; `iosched restore` tries again")?;
+        outcome?;
+        for cell in &mut results {
+            conclude::conclude(&mut cell.result);
+        }
+        let piloted: Vec<Piloted<'_>> = results
+            .iter()
+            .zip(took)
+            .map(|(cell, took)| Piloted {
+                result: &cell.result,
+                took: took / budget::PILOT_BLOCKS as u32,
+            })
+            .collect();
+        let spent = machine.now().saturating_sub(begin);
+        let left = limit.saturating_sub(spent).mul_f64(SAFE_SHARE);
+        let times = budget::choose(&piloted, self.study.pilot(), self.study.times, left);
+        let times = times.map_err(|least| self.too_little(spent + least.div_f64(SAFE_SHARE)))?;
+        let most = Stopping::Looks.most_blocks().unwrap_or(0);
+        let chosen = Budget {
+            limit_s: limit.as_secs_f64(),
+            pilot_s: spent.as_secs_f64(),
+            pilot_blocks: budget::PILOT_BLOCKS,
+            detectable: budget::detectable(&piloted, times.blocks.unwrap_or(most)),
+        };
+        observer.chose(&times, &chosen);
+        Ok((times, chosen))
+    }
+}
