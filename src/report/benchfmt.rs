@@ -1,14 +1,19 @@
-//! The Go benchmark format, a line per round that counts: `benchstat -col /arm FILE` gives a second opinion. Pure.
+//! The Go benchmark format, one line per valid round: `benchstat -col /arm FILE` gives a second opinion. Pure.
 
 use std::fmt::Write;
 
 use super::escape;
-use super::result::ResultFile;
-use crate::ab::analysis;
 use crate::ab::metric::Metric;
-use crate::ab::verdict::Direction;
+use crate::ab::result::ResultFile;
+use crate::ab::statistics::scale::Direction;
+use crate::ab::table::Table;
 
-pub fn render(result: &ResultFile) -> String {
+/// Lines with a key hold until the next one with the same key, so several results stand one after the other.
+pub fn render(results: &[&ResultFile]) -> String {
+    results.iter().map(|result| one(result)).collect()
+}
+
+fn one(result: &ResultFile) -> String {
     let mut text = String::new();
     let environment = &result.environment;
     for (key, value) in [
@@ -27,12 +32,13 @@ pub fn render(result: &ResultFile) -> String {
         let better = match metric.direction {
             Direction::HigherIsBetter => "higher",
             Direction::LowerIsBetter => "lower",
+            Direction::Neutral => continue,
         };
         let _ = writeln!(text, "Unit {} better={better}", unit(metric));
     }
-    // benchstat compares with what comes first.
+    // benchstat takes the first arm as the baseline.
     let reference = &result.design.arms[result.design.reference].label;
-    let mut rounds = analysis::counted_rounds(result);
+    let mut rounds = Table::new(result).counted_rounds();
     rounds.sort_by_key(|round| round.arm != *reference);
     for round in rounds {
         let values = primary.iter().filter_map(|metric| {
@@ -41,7 +47,8 @@ pub fn render(result: &ResultFile) -> String {
         });
         let values: String = values.collect();
         if !values.is_empty() {
-            // The number behind the name is Go's for its CPUs; without it one in a label would be taken for it.
+            // Go appends its number of CPUs to a name; without it benchstat would take a number at the end of a label
+            // for that.
             let (name, arm) = (word(&result.workload.name), word(&round.arm));
             let cpus = environment.cpus;
             let _ = writeln!(text, "Benchmark/workload={name}/arm={arm}-{cpus} 1{values}");
@@ -61,7 +68,7 @@ fn unit(metric: &Metric) -> String {
     format!("{}-{unit}", word(&metric.name))
 }
 
-/// A part of a name: no blank, and `/` is what parts are parted by.
+/// A name component: contains no blank and no `/`, which separates components.
 fn word(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "._-=,".contains(c);
     text.chars()

@@ -5,10 +5,19 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::escape;
-use super::result::ResultFile;
+use crate::ab::result::ResultFile;
 
-pub fn render(result: &ResultFile) -> String {
-    let mut benchmarks: BTreeMap<String, BTreeMap<String, Value>> = BTreeMap::new();
+type Benchmarks = BTreeMap<String, BTreeMap<String, Value>>;
+
+pub fn render(results: &[&ResultFile]) -> String {
+    let mut benchmarks = Benchmarks::new();
+    for result in results {
+        add(&mut benchmarks, result);
+    }
+    escape::json(&format!("{:#}\n", json!(benchmarks)))
+}
+
+fn add(benchmarks: &mut Benchmarks, result: &ResultFile) {
     let name = |arm: &str| format!("{}/{arm}", result.workload.name);
     for row in result.comparisons.iter().filter(|c| c.primary) {
         let slug = slug(&row.metric.name);
@@ -32,10 +41,9 @@ pub fn render(result: &ResultFile) -> String {
             measures.insert(format!("{slug}-ratio"), ratio);
         }
     }
-    escape::json(&format!("{:#}\n", json!(benchmarks)))
 }
 
-/// Lower case, digits and hyphens; at most 64 with `-ratio`.
+/// Lower case, digits and hyphens; at most 64 characters including `-ratio`.
 fn slug(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric();
     let slug = text

@@ -1,21 +1,21 @@
-//! Names come from outside: a process is called what it likes, a disk's model is what its maker wrote, a result file may
-//! be anybody's. None of it may move a terminal's cursor, break a row or be taken for a formula. Pure.
+//! Escapes names that come from outside: a process chooses its own name, a disk's vendor its model, and a result file
+//! may come from anybody. None of them may move a terminal's cursor, break a row or start a formula. Pure.
 
-/// On one line: what is no character to be seen is a question mark.
+/// One line; every invisible character becomes a question mark.
 pub fn line(text: &str) -> String {
     text.chars()
         .map(|c| if is_hidden(c) { '?' } else { c })
         .collect()
 }
 
-/// The same on several lines.
+/// The same for several lines.
 pub fn page(text: &str) -> String {
     text.chars()
         .map(|c| if c != '\n' && is_hidden(c) { '?' } else { c })
         .collect()
 }
 
-/// For a cell of CSV: spreadsheets take for a formula what begins like one, even in quotes.
+/// One CSV cell: spreadsheets evaluate what begins like a formula, even in quotes.
 pub fn cell(text: &str) -> String {
     let text = line(text);
     match text.chars().next() {
@@ -24,7 +24,7 @@ pub fn cell(text: &str) -> String {
     }
 }
 
-/// JSON that is shown on a terminal: its writer leaves the controls from U+007F on as they are.
+/// JSON for a terminal: serde leaves the control characters from U+007F on unescaped.
 pub fn json(text: &str) -> String {
     text.chars()
         .map(|c| match c {
@@ -34,7 +34,7 @@ pub fn json(text: &str) -> String {
         .collect()
 }
 
-/// Controls, and what turns the direction of writing.
+/// Control characters, and those that change the direction of writing.
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

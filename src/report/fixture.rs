@@ -1,35 +1,28 @@
-//! A made-up run for tests: carried out by the true schedule, with values instead of a device.
+//! A made-up run for tests: it follows the real schedule, with given values instead of a device.
 
 use std::collections::BTreeMap;
 
-use super::result::{
-    Design, DeviceInfo, Evidence, Exclusion, ProbeInfo, ResultFile, Round, SCHEMA, SCHEMA_VERSION,
-    Status, WorkloadInfo,
-};
-use crate::ab::analysis;
+use crate::ab::conclude;
 use crate::ab::metric::Metric;
 use crate::ab::plan::Plan;
-use crate::ab::stopping::Stopping;
+use crate::ab::result::{
+    Design, DeviceInfo, Evidence, Exclusion, Foreign, ProbeInfo, ResultFile, Round, Spoilt, Status,
+    Subject, WorkloadInfo,
+};
+use crate::ab::statistics::stopping::Stopping;
 use crate::ab::turn::{Next, Turn, next};
-use crate::arm::Arm;
-use crate::device::{Device, HardwareDepth};
-use crate::environment::Environment;
+use crate::machine::device::{Device, HardwareDepth};
+use crate::machine::environment::{Environment, Load};
+use crate::measure::histogram::{DEVICE, Histogram};
+use crate::measure::snapshot::{DeviceNumbers, Op};
+use crate::scheduler::arm::Arm;
 use crate::scheduler::{Applied, State};
-use crate::snapshot::DeviceNumbers;
 use crate::workload::{Fixed, Outcome};
 
-/// Before its first round.
-pub fn empty(arms: &[&str], stopping: Stopping, primary: &[&str]) -> ResultFile {
-    let arms: Vec<Arm> = arms.iter().map(|text| text.parse().unwrap()).collect();
-    ResultFile {
-        schema: SCHEMA.to_owned(),
-        schema_version: SCHEMA_VERSION,
-        status: Status::Running,
-        error: None,
-        started: "2026-02-03T04:05:06Z".into(),
-        finished: None,
-        resumed: Vec::new(),
+pub fn subject() -> Subject {
+    Subject {
         environment: Environment {
+            hostname: None,
             iosched_version: "0.1.0".into(),
             kernel_release: "6.12.1-test".into(),
             kernel_version: "#1 SMP".into(),
@@ -55,40 +48,54 @@ pub fn empty(arms: &[&str], stopping: Stopping, primary: &[&str]) -> ResultFile 
             scratch: None,
             group: None,
         },
-        workload: WorkloadInfo {
-            name: "randread".into(),
-            fixed: Fixed::Time,
-            description: serde_json::json!({ "kind": "fake" }),
-            scratch_file: None,
-        },
-        plan: Plan::in_segments(7, arms.len(), stopping.segments()),
-        design: Design {
-            arms,
-            reference: 0,
-            stopping,
-            ramp_s: 5.0,
-            round_time_s: 20.0,
-            primary: primary.iter().map(|m| Metric::parse(m).unwrap()).collect(),
-            alpha: 0.05,
-            is_placebo: false,
-        },
         probe: ProbeInfo {
             measures_q2g: true,
             memory_bytes: 1 << 24,
             notes: Vec::new(),
         },
-        metrics: Vec::new(),
-        rounds: Vec::new(),
-        excluded: Vec::new(),
-        comparisons: Vec::new(),
-        waiting: Vec::new(),
-        diagnostics: Vec::new(),
-        noise: None,
-        notes: Vec::new(),
     }
 }
 
-/// Runs to its end. `play` gives each round's values, or why it does not count.
+/// A run before its first round.
+pub fn empty(arms: &[&str], stopping: Stopping, primary: &[&str]) -> ResultFile {
+    let arms: Vec<Arm> = arms.iter().map(|text| text.parse().unwrap()).collect();
+    let plan = Plan::new(7, arms.len(), stopping.next_segment(0).unwrap_or(0));
+    let workload = WorkloadInfo {
+        name: "randread".into(),
+        fixed: Fixed::Time,
+        description: serde_json::json!({ "kind": "fake" }),
+        scratch_file: None,
+        participants: Vec::new(),
+    };
+    let design = Design {
+        arms,
+        reference: 0,
+        stopping,
+        ramp_s: 5.0,
+        washout_s: 0.0,
+        cold: None,
+        control_disk: None,
+        round_time_s: 20.0,
+        primary: primary
+            .iter()
+            .map(|m| Metric::parse(m, false).unwrap())
+            .collect(),
+        alpha: Design::ALPHA,
+        is_placebo: false,
+        live: None,
+        order: false,
+        fairness: false,
+    };
+    ResultFile::new(
+        "2026-02-03T04:05:06Z".into(),
+        subject(),
+        workload,
+        design,
+        plan,
+    )
+}
+
+/// Runs to the end. `play` returns each round's values, or why it does not count.
 pub fn carry_out(
     result: &mut ResultFile,
     mut play: impl FnMut(&Turn) -> Result<BTreeMap<String, f64>, Exclusion>,
@@ -98,15 +105,15 @@ pub fn carry_out(
             Next::Round(turn) => {
                 let round = round(result, &turn, play(&turn));
                 result.rounds.push(round);
-                result.excluded = analysis::excluded_blocks(result);
+                result.excluded = conclude::excluded_blocks(result);
             }
-            Next::Draw(blocks) => result.plan.extend(blocks),
+            Next::Draw(segment) => result.plan.extend(segment.blocks, &segment.arms),
             Next::End => break,
         }
     }
     result.status = Status::Complete;
     result.finished = Some("2026-02-03T05:05:06Z".into());
-    analysis::conclude(result);
+    conclude::conclude(result);
 }
 
 pub fn round(
@@ -122,45 +129,42 @@ pub fn round(
         settings: BTreeMap::from([("nr_requests".into(), "64".into())]),
         hardware_depth: None::<HardwareDepth>,
     };
-    Round {
-        index: turn.planned.index,
-        block: turn.planned.block,
-        attempt: turn.attempt,
-        position: turn.planned.position,
-        arm: arm.label.clone(),
-        scheduler: arm.scheduler.clone(),
-        workload_seed: turn.planned.workload_seed,
-        started: "2026-02-03T04:05:06.789Z".into(),
-        window_s: 19.96,
-        foreign_share: Some(0.0),
-        lost_events: 0,
-        busy_share: Some(0.25),
-        steal_share: Some(0.0),
-        exclusion,
-        problem: exclusion.map(|exclusion| format!("{exclusion:?}")),
-        metrics: played.unwrap_or_default(),
-        evidence: Evidence {
-            members: Vec::new(),
-            applied: Applied {
-                effective: state,
-                switch_ns: Some(30_000_000),
-                notes: Vec::new(),
-            },
-            drifted: Vec::new(),
-            device: DeviceNumbers::new("nvme0n1"),
-            owners: Vec::new(),
-            cgroups: Vec::new(),
-            outcome: Outcome::default(),
-            foreign: None,
-            load: None,
-            uevents: Vec::new(),
-            insufficient_tail: Vec::new(),
-            fragile_percentile: Vec::new(),
+    let evidence = Evidence {
+        members: Vec::new(),
+        applied: Applied {
+            effective: state,
+            switch_ns: Some(30_000_000),
+            notes: Vec::new(),
         },
-    }
+        drifted: Vec::new(),
+        device: DeviceNumbers::new("nvme0n1"),
+        owners: Vec::new(),
+        cgroups: Vec::new(),
+        participants: Vec::new(),
+        outcome: Outcome::default(),
+        foreign: Some(Foreign::default()),
+        load: Some(Load {
+            busy_share: 0.25,
+            steal_share: 0.0,
+        }),
+        iops_before: None,
+        uevents: Vec::new(),
+        cached_bytes: None,
+        insufficient_tail: Vec::new(),
+        fragile_percentile: Vec::new(),
+    };
+    Round::new(
+        turn,
+        arm,
+        "2026-02-03T04:05:06.789Z".into(),
+        19.96,
+        exclusion.map(|exclusion| (Spoilt::Excluded(exclusion), format!("{exclusion:?}"))),
+        played.unwrap_or_default(),
+        evidence,
+    )
 }
 
-/// Values around `level`, a little different in every round.
+/// Values near `level`, slightly different in every round.
 pub fn values(turn: &Turn, levels: &[(&str, f64)]) -> BTreeMap<String, f64> {
     let wobble = |i: usize| ((turn.planned.index * 37 + i * 11) % 17) as f64 / 17.0 - 0.5;
     let all = levels.iter().enumerate();
@@ -168,7 +172,16 @@ pub fn values(turn: &Turn, levels: &[(&str, f64)]) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// Something of everything: each verdict, a share, a label that needs quotes, a block that was run again.
+/// Two hundred I/Os at each of these times.
+pub fn latencies(ns: impl IntoIterator<Item = f64>) -> Histogram {
+    let mut histogram = Histogram::new(DEVICE);
+    for ns in ns {
+        histogram.record_n(ns as u64, 200);
+    }
+    histogram
+}
+
+/// One result with every feature: each verdict, a share, a label that needs quotes, a repeated block.
 pub fn sample() -> ResultFile {
     let arms = ["none", "bfq", "mq-deadline,iosched/read_expire=100"];
     let primary = ["throughput", "total_p99", "jain_bytes"];
@@ -198,10 +211,22 @@ pub fn sample() -> ResultFile {
             ],
         ))
     });
+    for round in &mut result.rounds {
+        // bfq has a shorter median and a longer tail.
+        let stretch = |i: u32| match round.arm.as_str() {
+            "bfq" if i < 5 => 0.5,
+            "bfq" if i > 6 => 3.0,
+            _ => 1.0,
+        };
+        let wobble = 1.0 + 0.01 * ((round.index * 37) % 17) as f64;
+        let times = (0..10).map(|i| 1e5 * 1.5f64.powi(i as i32) * stretch(i) * wobble);
+        round.evidence.device.ops[Op::Read as usize].q2c = latencies(times);
+    }
+    conclude::conclude(&mut result);
     result
 }
 
-/// What `tests/report.rs` reads; `UPDATE=1 cargo test sample` writes it.
+/// The input of `tests/report.rs`; `UPDATE=1 cargo test sample` writes it.
 #[test]
 fn the_sample_in_tests_is_a_result_of_this_version() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/report/result.json");

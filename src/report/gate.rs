@@ -1,51 +1,179 @@
-//! What a gate found, as a text table. Pure.
+//! The findings of a gate: as a text table, and the words of its other formats. Pure.
+
+mod json; // for programs
+mod markdown; // for code hosts
+pub mod study; // the same for all cells of a study
+
+use std::fmt::Write;
 
 use comfy_table::{Table, presets};
 
+use super::units::RatioForm;
 use super::{escape, units, words};
-use crate::ab::gate::{ASSUMED_RUN_SD, Basis, Check, Outcome};
-use crate::ab::verdict::{Scale, Verdict};
+use crate::ab::gate::{
+    ASSUMED_RUN_SD, Basis, Check, Decision, GateOutcome, Judgement, LevelChange, Selection,
+};
+use crate::ab::statistics::estimate::ConfidenceInterval;
+use crate::ab::statistics::scale::Scale;
+use crate::ab::statistics::verdict::Verdict;
+
+pub use json::{GateRecord, SCHEMA, SCHEMA_VERSION, json};
+pub use markdown::markdown;
+
+const COLUMNS: [&str; 7] = [
+    "GATE", "METRIC", "ARM", "CHANGE", "INTERVAL", "VERDICT", "VALUE",
+];
+
+/// For people; if nothing was held to the rules, why.
+pub fn text(judgement: &Judgement) -> String {
+    if judgement.checks.is_empty() {
+        return format!(
+            "Nothing was judged: {}\n",
+            escape::line(&headline(judgement))
+        );
+    }
+    render(&judgement.checks) + &escape::page(&selected(judgement))
+}
 
 pub fn render(checks: &[Check]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_header([
-        "GATE", "METRIC", "ARM", "CHANGE", "INTERVAL", "VERDICT", "VALUE",
-    ]);
+    table.set_header(COLUMNS);
     for check in checks {
-        let row = &check.comparison;
-        let scale = row.metric.scale;
-        let change = check.change.map_or("-".to_owned(), |x| shown(scale, x));
-        let interval = check.interval.map_or("-".to_owned(), |i| match scale {
-            Scale::Log => units::change_range(i.lower.exp(), i.upper.exp()),
-            Scale::Identity => format!("{} .. {}", shown(scale, i.lower), shown(scale, i.upper)),
-        });
-        table.add_row([
-            match check.outcome {
-                Outcome::Passed => "pass".to_owned(),
-                Outcome::Failed => "FAIL".to_owned(),
-                Outcome::Undecided => "no decision".to_owned(),
-            },
-            row.metric.name.clone(),
-            format!("{} against {}", row.arm, row.reference),
-            change,
-            interval,
-            verdict(check),
-            values(check),
-        ]);
+        table.add_row(cells(check));
     }
-    escape::page(&format!("{}\n{}", table.trim_fmt(), basis(checks)))
+    let page = format!("{}\n{}", table.trim_fmt(), remarks(checks));
+    escape::page(&page)
+}
+
+/// One line on all comparisons together.
+pub fn headline(judgement: &Judgement) -> String {
+    let all = judgement.checks.len();
+    let count = |outcome| judgement.count(outcome);
+    match &judgement.decision {
+        Decision::Passed if all == 1 => "the comparison passed the gate".to_owned(),
+        Decision::Passed => format!("all {all} comparisons passed the gate"),
+        Decision::Failed => {
+            let failed = count(GateOutcome::Failed);
+            format!("{failed} of {all} comparisons failed the gate")
+        }
+        Decision::Undecided if all == 0 => "the run has no comparison to decide on".to_owned(),
+        Decision::Undecided => {
+            let open = count(GateOutcome::Undecided);
+            format!("{open} of {all} comparisons are not decided")
+        }
+        Decision::Incomparable(why) => {
+            format!("the results cannot be compared: {}", why.join("; "))
+        }
+        Decision::Invalid(why) => why.clone(),
+    }
+}
+
+/// `total_p99: bfq against none changed by +8.1 %, +5.2 % .. +11.0 %: worse; now 1.08 ms (was 1.00 ms)`, of a comparison
+/// with earlier runs.
+pub fn sentence(check: &Check) -> String {
+    let name = words::name(&check.comparison);
+    let [_, _, _, change, interval, verdict, values] = cells(check);
+    let level = level_change(check).unwrap_or_default();
+    format!("{name} changed by {change}, {interval}: {verdict}; now {values}. {level}")
+        .trim_end()
+        .to_owned()
+}
+
+fn cells(check: &Check) -> [String; 7] {
+    let row = &check.comparison;
+    let (change, interval) = sizes(row.metric.scale, check.change, check.interval);
+    [
+        outcome(check.outcome).to_owned(),
+        row.metric.name.clone(),
+        format!("{} against {}", row.arm, row.reference),
+        change,
+        interval,
+        verdict(check),
+        values(check),
+    ]
+}
+
+fn outcome(outcome: GateOutcome) -> &'static str {
+    match outcome {
+        GateOutcome::Passed => "pass",
+        GateOutcome::Failed => "FAIL",
+        GateOutcome::Undecided => "no decision",
+    }
+}
+
+/// Where the intervals come from, and since when a level is another.
+fn remarks(checks: &[Check]) -> String {
+    let levels: String = checks.iter().filter_map(level_change).collect();
+    basis(checks) + &levels
+}
+
+/// What a selection leaves as it was.
+fn selected(judgement: &Judgement) -> String {
+    let (judged, family) = (judgement.checks.len(), judgement.family);
+    if judgement.selection == Selection::default() {
+        return String::new();
+    }
+    format!(
+        "{judged} of {family} primary comparisons were selected; the intervals are those for all {family} together.\n"
+    )
+}
+
+/// A change and its interval in the same form.
+fn sizes(
+    scale: Scale,
+    change: Option<f64>,
+    interval: Option<ConfidenceInterval>,
+) -> (String, String) {
+    let ends = interval.map(|i| [i.lower, i.upper]);
+    let all = change.into_iter().chain(ends.into_iter().flatten());
+    // An end without a bound has no ratio, and is 0 as one.
+    let form = RatioForm::of(all.filter(|x| x.is_finite()).map(f64::exp));
+    let shown = |x: f64| match scale {
+        Scale::Log => form.change(x.exp()),
+        Scale::Identity => units::difference(x),
+    };
+    let range = |i: ConfidenceInterval| units::range(i.lower, i.upper, shown);
+    let none = || "-".to_owned();
+    (
+        change.map_or_else(none, shown),
+        interval.map_or_else(none, range),
+    )
+}
+
+/// `throughput: bfq against none changed by -4.1 % (-5.9 % .. -2.2 %) with nightly-13.json, started ...`
+fn level_change(check: &Check) -> Option<String> {
+    let level = check.level_change.as_ref()?;
+    let scale = check.comparison.metric.scale;
+    let (change, interval) = sizes(scale, Some(level.change), Some(level.interval));
+    let mut text = format!(
+        "{} changed by {change} ({interval}) with {}, started {}: {} runs before, {} since.",
+        escape::line(&words::name(&check.comparison)),
+        escape::line(&level.since),
+        escape::line(&level.started),
+        level.runs_before,
+        level.runs_since,
+    );
+    if !level.is_of_this_run {
+        text.push_str(" This run is back near the level before.");
+    } else if level.verdict == Verdict::Worse {
+        text.push_str(
+            " If that level is accepted, leave out the baselines before it; else look for what changed.",
+        );
+    }
+    Some(text + "\n")
 }
 
 fn basis(checks: &[Check]) -> String {
     match checks.first().map(|check| check.basis) {
         Some(Basis::Prediction(n)) => format!(
-            "Changes are of the ratio to the reference, against {n} earlier runs; intervals are what a run like \
-             them would show.\n"
+            "Each change is that of the ratio to the reference, compared with {n} earlier runs; the intervals \
+             predict the result of another run like those.\n"
         ),
         Some(Basis::Assumed(n)) => format!(
-            "Changes are of the ratio to the reference, against {n} earlier run{}; ASSUMED: it varies by {} % from \
-             run to run (five earlier runs would show how much).\n",
+            "Each change is that of the ratio to the reference, compared with {n} earlier run{}. ASSUMED: it varies by {:.0} % \
+             from run to run; five earlier runs would show how much. Better or worse is only what also lies apart from the \
+             interval of each earlier run.\n",
             if n == 1 { "" } else { "s" },
             ASSUMED_RUN_SD * 100.0
         ),
@@ -53,29 +181,36 @@ fn basis(checks: &[Check]) -> String {
     }
 }
 
-fn shown(scale: Scale, x: f64) -> String {
-    match scale {
-        Scale::Log => units::change(x.exp()),
-        Scale::Identity => units::difference(x),
-    }
-}
-
 fn verdict(check: &Check) -> String {
-    match (check.basis, check.verdict) {
-        (Basis::Own, _) => words::verdict(&check.comparison),
-        (_, Verdict::Better) => "better".to_owned(),
-        (_, Verdict::Worse) => "worse".to_owned(),
-        (_, Verdict::Equivalent) => {
-            format!(
-                "equivalent within {}",
-                words::margin(&check.comparison.metric)
-            )
-        }
-        (_, Verdict::Inconclusive) => "inconclusive".to_owned(),
+    if check.basis == Basis::Own {
+        return words::verdict(&check.comparison);
     }
+    let margin = words::margin(&check.comparison.metric);
+    let mut text = match check.verdict {
+        Verdict::Better => "better".to_owned(),
+        Verdict::Worse => "worse".to_owned(),
+        Verdict::Differs => "differs".to_owned(),
+        Verdict::Equivalent => format!("equivalent within {margin}"),
+        Verdict::Inconclusive => "not decided".to_owned(),
+    };
+    let is_worse = |level: &&LevelChange| level.is_of_this_run && level.verdict == Verdict::Worse;
+    if let Some(level) = check.level_change.as_ref().filter(is_worse) {
+        let beyond = if level.worse_beyond_margin {
+            format!(" by more than {margin}")
+        } else {
+            String::new()
+        };
+        let since = escape::line(&level.since);
+        let _ = write!(text, "; worse{beyond} since {since}");
+    }
+    let warnings = words::warnings(&check.comparison.comparison);
+    if !warnings.is_empty() {
+        let _ = write!(text, " ({})", warnings.join("; "));
+    }
+    text
 }
 
-/// Absolute values gate nothing.
+/// Shows absolute values; the gate does not use them.
 fn values(check: &Check) -> String {
     let row = &check.comparison;
     let now = units::value(row.arm_median, &row.metric.unit);

@@ -1,22 +1,25 @@
-//! For github-action-benchmark, which takes one direction a file: the ratios to the reference, and the medians. Pure.
+//! For github-action-benchmark, which takes one direction per file: ratios to the reference and medians. Pure.
 
 use serde_json::{Value, json};
 
-use super::result::{ArmComparison, ResultFile};
 use super::{escape, words};
-use crate::ab::verdict::Direction;
+use crate::ab::result::{ArmComparison, ResultFile};
+use crate::ab::statistics::scale::Direction;
 
-/// For its tools `customSmallerIsBetter` and `customBiggerIsBetter`.
+/// The inputs of its tools `customSmallerIsBetter` and `customBiggerIsBetter`.
 pub struct Files {
     pub smaller: String,
     pub bigger: String,
 }
 
-pub fn render(result: &ResultFile) -> Files {
+pub fn render(results: &[&ResultFile]) -> Files {
     let of = |direction| {
-        let primary = result.comparisons.iter().filter(|c| c.primary);
-        let rows = primary.filter(|c| c.metric.direction == direction);
-        let entries: Vec<Value> = rows.flat_map(|row| entries(result, row)).collect();
+        let entries = results.iter().flat_map(|result| {
+            let primary = result.comparisons.iter().filter(|c| c.primary);
+            let rows = primary.filter(move |c| c.metric.direction == direction);
+            rows.flat_map(|row| entries(result, row))
+        });
+        let entries: Vec<Value> = entries.collect();
         escape::json(&format!("{:#}\n", json!(entries)))
     };
     Files {

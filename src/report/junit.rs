@@ -1,57 +1,75 @@
-//! A test case for each primary comparison: worse is a failure, undecided is skipped. Pure.
+//! JUnit's XML: one test case per primary comparison. Pure.
 
 use std::fmt::Write;
 
-use super::result::{ArmComparison, ResultFile, Status};
-use super::words;
-use crate::ab::verdict::Verdict;
+use super::cases::{self, Case, State};
+use super::{escape, words};
+use crate::ab::gate::Judgement;
+use crate::ab::result::ResultFile;
 
-pub fn render(result: &ResultFile) -> String {
-    let cases: Vec<&ArmComparison> = result.comparisons.iter().filter(|c| c.primary).collect();
-    let count = |verdict| {
-        let hits = cases.iter().filter(|c| c.comparison.verdict == verdict);
-        hits.count()
-    };
-    let incomplete = result.status != Status::Complete;
-    let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
-    let _ = writeln!(
+/// A suite for each result.
+pub fn render(results: &[&ResultFile]) -> String {
+    let suites = results.iter();
+    report(suites.map(|result| suite(result, &cases::of_report(result))))
+}
+
+/// What a gate said of the results.
+pub fn gate(judged: &[(&ResultFile, &Judgement)]) -> String {
+    let suites = judged.iter();
+    report(suites.map(|(result, judgement)| suite(result, &cases::of_gate(result, judgement))))
+}
+
+fn report(suites: impl Iterator<Item = String>) -> String {
+    let suites: String = suites.collect();
+    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n{suites}</testsuites>\n")
+}
+
+fn suite(result: &ResultFile, cases: &[Case]) -> String {
+    let count = |is: fn(State) -> bool| cases.iter().filter(|case| is(case.state)).count();
+    let mut xml = String::new();
+    let _ = write!(
         xml,
-        "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" timestamp=\"{}\" time=\"0\" \
-         hostname=\"localhost\">",
+        "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"",
         escaped(&words::title(result)),
-        cases.len() + usize::from(incomplete),
-        count(Verdict::Worse),
-        usize::from(incomplete),
-        count(Verdict::Inconclusive),
-        // The schema's times have no zone.
-        escaped(result.started.trim_end_matches('Z')),
+        cases.len(),
+        count(|state| state == State::Failed),
+        count(|state| matches!(state, State::Error(_))),
+        count(|state| state == State::Skipped),
     );
+    // Readers reject a whole report for a time that is none.
+    if humantime::parse_rfc3339(&result.started).is_ok() {
+        let _ = write!(xml, " timestamp=\"{}\"", escaped(&result.started));
+    }
+    if let Some(hostname) = &result.environment.hostname {
+        let _ = write!(xml, " hostname=\"{}\"", escaped(hostname));
+    }
+    let _ = writeln!(xml, "{}>", time(cases::elapsed_s(result)));
     let class = escaped(&format!("iosched-ab.{}", result.workload.name));
     for case in cases {
-        let name = escaped(&words::name(case));
-        let _ = writeln!(
-            xml,
-            "    <testcase classname=\"{class}\" name=\"{name}\" time=\"0\">"
-        );
-        let found = escaped(&words::sentence(case));
-        let _ = match case.comparison.verdict {
-            Verdict::Worse => writeln!(xml, "      <failure type=\"worse\" message=\"{found}\"/>"),
-            Verdict::Inconclusive => writeln!(xml, "      <skipped message=\"{found}\"/>"),
-            Verdict::Better | Verdict::Equivalent => {
-                writeln!(xml, "      <system-out>{found}</system-out>")
-            }
-        };
-        xml += "    </testcase>\n";
+        testcase(&mut xml, &class, case);
     }
-    if incomplete {
-        let why = escaped(result.error.as_deref().unwrap_or("the run has not ended"));
-        let _ = writeln!(
-            xml,
-            "    <testcase classname=\"{class}\" name=\"the run\" time=\"0\">\n      \
-             <error type=\"incomplete\" message=\"{why}\"/>\n    </testcase>"
-        );
-    }
-    xml + "  </testsuite>\n</testsuites>\n"
+    xml + "  </testsuite>\n"
+}
+
+fn testcase(xml: &mut String, class: &str, case: &Case) {
+    let (name, text) = (escaped(&case.name), escaped(&case.text));
+    let _ = writeln!(
+        xml,
+        "    <testcase classname=\"{class}\" name=\"{name}\"{}>",
+        time(case.seconds)
+    );
+    let _ = match case.state {
+        State::Passed => writeln!(xml, "      <system-out>{text}</system-out>"),
+        State::Failed => writeln!(xml, "      <failure type=\"worse\" message=\"{text}\"/>"),
+        State::Skipped => writeln!(xml, "      <skipped message=\"{text}\"/>"),
+        State::Error(kind) => writeln!(xml, "      <error type=\"{kind}\" message=\"{text}\"/>"),
+    };
+    *xml += "    </testcase>\n";
+}
+
+/// An unknown time is left out.
+fn time(seconds: Option<f64>) -> String {
+    seconds.map_or_else(String::new, |seconds| format!(" time=\"{seconds:.3}\""))
 }
 
 fn escaped(text: &str) -> String {
@@ -63,8 +81,8 @@ fn escaped(text: &str) -> String {
             '>' => escaped += "&gt;",
             '"' => escaped += "&quot;",
             '\n' | '\r' | '\t' => escaped.push(' '),
-            // No XML 1.0 document may have these, not even escaped.
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('?'),
+            // XML 1.0 forbids these characters, even escaped.
+            c if escape::is_hidden(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('?'),
             c => escaped.push(c),
         }
     }

@@ -1,35 +1,36 @@
-//! The kernel's test protocol, version 1: worse is not ok, undecided is skipped. Pure.
+//! KTAP, the kernel's test protocol, version 1: the same test cases as in JUnit. Failures and errors are not ok. Pure.
 
 use std::fmt::Write;
 
-use super::result::{ArmComparison, ResultFile, Status};
+use super::cases::{self, State};
 use super::{escape, words};
-use crate::ab::verdict::Verdict;
+use crate::ab::result::ResultFile;
 
-pub fn render(result: &ResultFile) -> String {
-    let cases: Vec<&ArmComparison> = result.comparisons.iter().filter(|c| c.primary).collect();
-    let incomplete = result.status != Status::Complete;
-    let mut ktap = format!(
-        "KTAP version 1\n1..{}\n",
-        cases.len() + usize::from(incomplete)
-    );
-    let _ = writeln!(ktap, "# {}", one_line(&words::title(result)));
-    for (index, case) in cases.iter().enumerate() {
-        let (number, name) = (index + 1, one_line(&words::name(case)));
-        let _ = writeln!(ktap, "# {}", one_line(&words::sentence(case)));
-        let _ = match case.comparison.verdict {
-            Verdict::Worse => writeln!(ktap, "not ok {number} {name}"),
-            Verdict::Inconclusive => writeln!(ktap, "ok {number} {name} # SKIP inconclusive"),
-            Verdict::Better | Verdict::Equivalent => writeln!(ktap, "ok {number} {name}"),
+/// Of several results the names begin with the workload.
+pub fn render(results: &[&ResultFile]) -> String {
+    let mut number = 0;
+    let mut lines = String::new();
+    for result in results {
+        let _ = writeln!(lines, "# {}", one_line(&words::title(result)));
+        let workload = match results.len() {
+            0 | 1 => String::new(),
+            _ => one_line(&format!("{}: ", result.workload.name)),
         };
+        for case in cases::of_report(result) {
+            number += 1;
+            let name = format!("{workload}{}", one_line(&case.name));
+            let _ = writeln!(lines, "# {}", one_line(&case.text));
+            let _ = match case.state {
+                State::Passed => writeln!(lines, "ok {number} {name}"),
+                State::Skipped => writeln!(lines, "ok {number} {name} # SKIP inconclusive"),
+                State::Failed | State::Error(_) => writeln!(lines, "not ok {number} {name}"),
+            };
+        }
     }
-    if incomplete {
-        let _ = writeln!(ktap, "not ok {} the run is not complete", cases.len() + 1);
-    }
-    ktap
+    format!("KTAP version 1\n1..{number}\n{lines}")
 }
 
-/// `#` begins a directive.
+/// `#` starts a directive.
 fn one_line(text: &str) -> String {
     escape::line(&text.replace(['\n', '\r', '#'], " "))
 }

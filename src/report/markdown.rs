@@ -1,17 +1,24 @@
-//! For people on a code host: a step summary or a comment. Pure.
+//! Markdown for code hosts: a step summary or a comment. Pure.
 
 use std::fmt::Write;
 
-use super::result::{ArmComparison, ResultFile, Status};
 use super::{escape, units, words};
+use crate::ab::result::{ArmComparison, ResultFile, Status};
+use crate::ab::turn;
 
-/// A comment may have 64 KiB.
-const ROOM: usize = 60_000;
+/// Code hosts limit a comment to 64 KiB.
+pub(super) const ROOM: usize = 60_000;
 
 pub fn render(result: &ResultFile) -> String {
     let mut page = format!("### {}\n\n", escaped(&words::title(result)));
+    if let Some(why) = turn::why_invalid(result) {
+        let _ = writeln!(page, "**Invalid**: {}.\n", escaped(&why));
+    }
     if result.status != Status::Complete {
-        page += "**Not complete**: verdicts are of the rounds so far.\n\n";
+        page += "**Not complete**: the verdicts cover the rounds so far.\n\n";
+    }
+    if let Some(line) = words::cold(result) {
+        let _ = writeln!(page, "{}\n", escaped(&line));
     }
     let (primary, others): (Vec<_>, Vec<_>) = result.comparisons.iter().partition(|c| c.primary);
     table(&mut page, &primary);
@@ -28,14 +35,14 @@ pub fn render(result: &ResultFile) -> String {
     }
     if !others.is_empty() {
         let mut details = format!(
-            "\n<details><summary>{} exploratory comparisons, each at its own 95 %</summary>\n\n",
+            "\n<details><summary>{} exploratory comparisons, each with 95 % confidence on its own</summary>\n\n",
             others.len()
         );
         table(&mut details, &others);
         details += "\n</details>\n";
         page += match details {
             details if page.len() + details.len() <= ROOM => details,
-            _ => "\nThe exploratory comparisons are too many for this page.\n".to_owned(),
+            _ => "\nThere are too many exploratory comparisons for this page.\n".to_owned(),
         }
         .as_str();
     }
@@ -62,7 +69,7 @@ fn table(page: &mut String, rows: &[&ArmComparison]) {
     }
 }
 
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in escape::line(&text.replace(['\n', '\r'], " ")).chars() {
         match c {

@@ -1,24 +1,25 @@
-//! What people and machines read. Types and pure functions; nothing here touches the machine.
+//! Renders results for people and machines. Types and pure functions; nothing here accesses the machine.
 
 pub mod benchfmt; // Go's benchmark format, for benchstat
 pub mod bmf; // Bencher
-pub mod csv; // a row per round
-mod device; // the disks of a result
-pub mod escape; // names from outside
-pub mod gate; // what a gate found
+mod cases; // each primary comparison as a test case
+mod checks; // what the verdicts took into account
+pub mod csv; // one row per round
+pub mod escape; // escapes untrusted names
+pub mod gate; // the findings of a gate, in each of its formats
 pub mod github_benchmark; // github-action-benchmark
 pub mod junit; // JUnit's XML
-pub mod ktap; // the kernel's test protocol
-pub mod live; // one interval of `iosched stat`
-mod live_asked;
-mod live_order; // its part on dispatch order
-pub mod markdown; // for code hosts
+pub mod ktap; // KTAP, the kernel's test protocol
+mod live;
+pub mod markdown; // Markdown for code hosts
+pub mod noise; // what an arm against itself tells
 pub mod openmetrics; // Prometheus
-pub mod read; // a result file from outside
-pub mod result; // the result of an A/B: the JSON
+pub mod paint; // colours of the text report
+pub mod shift; // what an arm does to each decile of the latencies
+pub mod study; // a study: a matrix of verdicts
 pub mod text; // the result as a text table
-pub mod units; // numbers as people read them
-pub mod words; // comparisons as people read them
+pub mod units; // formats numbers with units
+pub mod words; // describes comparisons in words
 
 #[cfg(test)]
 pub mod fixture; // a made-up run

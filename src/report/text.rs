@@ -1,32 +1,48 @@
-//! The result for people: verdicts first, then what they rest on. Pure.
+//! The result as text: verdicts first, then the evidence for them. Pure.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use super::result::{ArmComparison, ResultFile, Status};
-use super::{escape, units, words};
+use super::{checks, escape, live, noise, shift, units, words};
 use crate::ab::load;
-use crate::ab::verdict::{Scale, Verdict};
-use crate::snapshot::Quality;
+use crate::ab::result::{ArmComparison, ResultFile, Status};
+use crate::measure::snapshot::Quality;
 use crate::workload::Fixed;
 
-/// `all`: the exploratory metrics too.
+/// `all`: include the exploratory metrics and the shift functions.
 pub fn render(result: &ResultFile, all: bool) -> String {
     let mut text = String::new();
     heading(&mut text, result);
-    let (primary, exploratory): (Vec<_>, Vec<_>) =
-        result.comparisons.iter().partition(|c| c.primary);
+    text += &live::section(result);
+    let primary: Vec<_> = result.comparisons.iter().filter(|c| c.primary).collect();
+    let others = result
+        .comparisons
+        .iter()
+        .filter(|c| !c.primary && !c.arrivals);
+    let (controlled, exploratory): (Vec<_>, Vec<_>) = others.partition(|c| c.control);
     if !primary.is_empty() {
         let _ = write!(text, "\n{}\n", table(&primary));
     }
     text += &words::levels(&primary);
+    if all && !primary.is_empty() {
+        text += &checks::table(result);
+    }
+    if all && !controlled.is_empty() {
+        text += "\nNegative controls, which no arm should change: a fixed loop on a CPU, and reads of a disk of no arm (--control), \
+                 before each round.\n";
+        let _ = writeln!(text, "{}", table(&controlled));
+    }
     if all && !exploratory.is_empty() {
-        text += "\nExploratory: each row at its own 95 %, some will be wrong by chance.\n";
+        text += "\nExploratory: each row has 95 % confidence on its own, so some rows will be wrong by chance.\n";
         let _ = writeln!(text, "{}", table(&exploratory));
     }
-    placebo(&mut text, result, &primary);
+    if all {
+        text += &shift::section(result);
+    }
+    controls(&mut text, result);
+    text += &noise::section(result);
     waiting(&mut text, result);
     quality(&mut text, result);
     if !all && !exploratory.is_empty() {
@@ -60,11 +76,14 @@ fn heading(text: &mut String, result: &ResultFile) {
             result.environment.kernel_release
         );
     }
+    if let Some(line) = words::cold(result) {
+        let _ = writeln!(text, "{line}");
+    }
     match result.status {
         Status::Complete => {}
-        Status::Running => *text += "NOT COMPLETE: the run has not ended, or was killed\n",
+        Status::Running => *text += "NOT COMPLETE: the run is still going on or was killed\n",
         Status::Interrupted => *text += "NOT COMPLETE: interrupted\n",
-        Status::Failed => *text += "NOT COMPLETE: ended by an error\n",
+        Status::Failed => *text += "NOT COMPLETE: an error ended the run\n",
     }
     if let Some(error) = &result.error {
         let _ = writeln!(text, "  {error}");
@@ -118,45 +137,14 @@ fn table(rows: &[&ArmComparison]) -> String {
     table.trim_fmt()
 }
 
-/// Of an arm against itself.
-fn placebo(text: &mut String, result: &ResultFile, primary: &[&ArmComparison]) {
-    if !result.design.is_placebo {
-        return;
+fn controls(text: &mut String, result: &ResultFile) {
+    for row in result.alarming_controls() {
+        let _ = writeln!(
+            text,
+            "NEGATIVE CONTROL: {}; something other than the scheduler differs between these arms, so distrust their rows.",
+            words::sentence(row)
+        );
     }
-    let is_alarm =
-        |row: &&&ArmComparison| matches!(row.comparison.verdict, Verdict::Better | Verdict::Worse);
-    *text += match primary.iter().filter(is_alarm).count() {
-        0 => "Both arms are the same, and neither was found better or worse.\n",
-        _ => {
-            "FALSE ALARM: both arms are the same, and yet they were found to differ. One such run in twenty does so \
-             by chance; if more do, the rounds are not independent of what runs before them: take a longer ramp.\n"
-        }
-    };
-    let Some(noise) = &result.noise else { return };
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    let names = noise.metrics.iter().map(|noise| noise.metric.clone());
-    let header = ["ROUNDS PER ARM", "TIME"].map(str::to_owned);
-    table.set_header(header.into_iter().chain(names));
-    for (index, first) in noise.metrics[0].detectable.iter().enumerate() {
-        let effects = noise.metrics.iter().map(|metric| {
-            let effect = metric.detectable.get(index).map(|d| d.effect);
-            let scale = primary.iter().find(|row| row.metric.name == metric.metric);
-            match (effect, scale.map(|row| row.metric.scale)) {
-                (Some(effect), Some(Scale::Identity)) => format!("{effect:.3}"),
-                (Some(effect), _) => format!("{:.1} %", effect * 100.0),
-                (None, _) => "-".to_owned(),
-            }
-        });
-        let time = units::duration(first.seconds);
-        let row = [first.blocks.to_string(), time].into_iter().chain(effects);
-        table.add_row(row);
-    }
-    let _ = writeln!(
-        text,
-        "What a run of two arms can show here in four of five cases:\n{}",
-        table.trim_fmt()
-    );
 }
 
 fn waiting(text: &mut String, result: &ResultFile) {
@@ -181,7 +169,7 @@ fn waiting(text: &mut String, result: &ResultFile) {
         .unwrap_or(0);
     let _ = writeln!(
         text,
-        "Requests that waited longer than {} before their issue: {}.",
+        "Requests with a queue wait above {}: {}.",
         units::time(Some(threshold as f64)),
         shares.join(", ")
     );
@@ -191,29 +179,39 @@ fn waiting(text: &mut String, result: &ResultFile) {
     });
     let longest: Vec<String> = longest.collect();
     if !longest.is_empty() {
-        let _ = writeln!(text, "Longest wait seen: {}.", longest.join(", "));
+        let _ = writeln!(text, "Longest queue wait: {}.", longest.join(", "));
     }
     let stalls = result.waiting.iter().filter_map(|arm| {
         let share = arm.stalled_share.filter(|share| *share >= 0.001)?;
-        Some(format!("{} {}", arm.arm, units::share(Some(share))))
+        let readers = match arm.readers_stalled_share {
+            Some(readers) if readers < share / 2.0 => {
+                format!(" (readers {})", units::share(Some(readers)))
+            }
+            _ => String::new(),
+        };
+        Some(format!(
+            "{} {}{readers}",
+            arm.arm,
+            units::share(Some(share))
+        ))
     });
     let stalls: Vec<String> = stalls.collect();
     if !stalls.is_empty() {
         let _ = writeln!(
             text,
-            "Stalls: threads with I/O under way stood still for a request of the next for {} of the time. What they would \
-             have asked for meanwhile is in no queue wait and in no total.",
+            "Stalls: threads with I/O in flight were blocked waiting for another request for {} of the time. The I/O that \
+             they could not submit meanwhile appears in no queue wait and no total.",
             stalls.join(", ")
         );
     }
     let is_left_out = |row: &ArmComparison| row.comparison.question.not_comparable;
     if result.comparisons.iter().any(is_left_out) {
-        *text += "So queue waits and totals of these arms do not compare and get no verdict: take throughput and the \
-                  program's own latency (program_p99).\n";
+        *text += "The queue waits and totals of stalled threads are therefore not comparable and get no verdict: use throughput and \
+                  the program's own latency (program_p99).\n";
     }
     if result.can_tell_schedulers_apart() == Some(false) {
-        *text += "HARDLY ANY REQUEST WAITED: this workload on this device cannot tell schedulers apart. \
-                  Take more requests in flight than the hardware depth, or a slower device.\n";
+        *text += "HARDLY ANY REQUEST WAITED: this workload cannot show a difference between schedulers on this device. \
+                  Keep more requests in flight than the hardware depth, or use a slower device.\n";
     }
 }
 
@@ -226,7 +224,7 @@ fn quality(text: &mut String, result: &ResultFile) {
         losses += evidence.device.quality;
         ios += evidence.device.ops.iter().map(|op| op.ios).sum::<u64>();
         bytes += evidence.device.ops.iter().map(|op| op.bytes).sum::<u64>();
-        foreign_bytes += evidence.foreign.map_or(0, |foreign| foreign.bytes);
+        foreign_bytes += evidence.foreign.as_ref().map_or(0, |foreign| foreign.bytes);
     }
     let measured = units::count(ios as f64);
     let _ = match losses.losses_in_words() {
@@ -242,7 +240,7 @@ fn quality(text: &mut String, result: &ResultFile) {
         let share = foreign_bytes as f64 / bytes as f64 * 100.0;
         let _ = writeln!(
             text,
-            "Others used the device too: {share:.1} % of all bytes were not the workload's."
+            "Other processes used the device too: {share:.1} % of all bytes did not belong to the workload."
         );
     }
     if !result.excluded.is_empty() {
@@ -250,7 +248,7 @@ fn quality(text: &mut String, result: &ResultFile) {
         let blocks: BTreeSet<(usize, usize)> = again.map(|r| (r.block, r.attempt)).collect();
         let _ = writeln!(
             text,
-            "{} of {} blocks did not count, whatever they showed; {} run again:",
+            "{} of {} blocks were excluded, regardless of their results; {} run again:",
             result.excluded.len(),
             result.blocks_begun(),
             match blocks.len() {
@@ -268,7 +266,7 @@ fn quality(text: &mut String, result: &ResultFile) {
         for carry_over in diagnostics.carry_over.iter().filter(|c| c.is_warning) {
             let _ = writeln!(
                 text,
-                "Carry-over: rounds after {} are off by {:+.3} in {} (p = {:.4}): take a longer ramp.",
+                "Carry-over: rounds after {} are shifted by {:+.3} in {} (p = {:.4}): use a longer ramp, or --washout.",
                 carry_over.after,
                 carry_over.effect.estimate,
                 diagnostics.metric,

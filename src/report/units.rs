@@ -1,7 +1,9 @@
-//! Numbers as people read them: three significant digits and a unit.
+//! Formats numbers for people: three significant digits and a unit.
 
-/// A time with its unit: `850 ns`, `12.3 us`, `1.04 ms`, `2.50 s`; `-` where there is none. Up to a u64 of nanoseconds it
-/// has no more than seven characters.
+use super::escape;
+
+/// A time with its unit: `850 ns`, `12.3 us`, `1.04 ms`, `2.50 s`; `-` if there is none. At most seven characters up to
+/// `u64::MAX` ns.
 pub fn time(ns: Option<f64>) -> String {
     let Some(ns) = ns else { return "-".to_owned() };
     match ns {
@@ -14,7 +16,7 @@ pub fn time(ns: Option<f64>) -> String {
     }
 }
 
-/// A percentile: `~1.04 ms` where single I/Os move it.
+/// A percentile: marked `~1.04 ms` where it depends on a few I/Os.
 pub fn quantile(ns: Option<f64>, is_of_few: bool) -> String {
     let mark = if is_of_few && ns.is_some() { "~" } else { "" };
     format!("{mark}{}", time(ns))
@@ -22,7 +24,7 @@ pub fn quantile(ns: Option<f64>, is_of_few: bool) -> String {
 
 const YEAR_NS: f64 = 8766.0 * 3.6e12;
 
-/// Bytes per second, in powers of ten as storage is sold: `4.10 MB/s`. Up to a u64 it has no more than nine characters.
+/// Bytes per second in powers of ten, as storage is sold: `4.10 MB/s`. At most nine characters up to `u64::MAX`.
 pub fn throughput(bytes_per_s: f64) -> String {
     match bytes_per_s {
         b if b < 1e3 => format!("{b:.0} B/s"),
@@ -35,8 +37,8 @@ pub fn throughput(bytes_per_s: f64) -> String {
     }
 }
 
-/// A count or a rate: `0`, `0.50`, `998`, `12.3k`, `1.25M`, then G, T, P and E. Up to a u64 it has no more than five
-/// characters.
+/// A count or a rate: `0`, `0.50`, `998`, `12.3k`, `1.25M`, then G, T, P and E. At most five characters up to
+/// `u64::MAX`.
 pub fn count(n: f64) -> String {
     match n {
         _ if n.fract() == 0.0 && n < 1e4 => format!("{n:.0}"),
@@ -50,7 +52,7 @@ pub fn count(n: f64) -> String {
     }
 }
 
-/// How long people wait: `45 s`, `7 min`, `2.5 h`.
+/// A duration for people: `45 s`, `7 min`, `2.5 h`.
 pub fn duration(seconds: f64) -> String {
     match seconds {
         s if s < 99.5 => format!("{s:.0} s"),
@@ -59,7 +61,7 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// A metric's value with its unit, see `Metric::unit`; `-` where there is none.
+/// A metric's value with its unit, see `Metric::unit`; `-` if there is none.
 pub fn value(value: Option<f64>, unit: &str) -> String {
     let Some(value) = value else {
         return "-".to_owned();
@@ -69,8 +71,10 @@ pub fn value(value: Option<f64>, unit: &str) -> String {
         "s" => time(Some(value * 1e9)),
         "bytes/s" => throughput(value),
         "bytes" => throughput(value).replace("/s", ""),
-        "1" => format!("{value:.3}"),
-        _ => format!("{}/s", count(value)),
+        "1" if value.abs() < 10.0 => format!("{value:.3}"),
+        "io/s" | "1/s" => format!("{}/s", count(value)),
+        "1" => count(value),
+        unit => format!("{} {}", count(value), escape::line(unit)),
     }
 }
 
@@ -79,16 +83,48 @@ pub fn difference(difference: f64) -> String {
     format!("{difference:+.3}")
 }
 
-/// A relative change from a ratio: `-12.4 %`; beyond a factor of two the factor itself: `x22.3`.
-pub fn change(ratio: f64) -> String {
-    if (0.5..2.0).contains(&ratio) {
-        format!("{:+.1} %", (ratio - 1.0) * 100.0)
-    } else {
-        format!("x{}", three(ratio))
+/// How the ratios of a row are written, all of them alike: percent while all stay within a factor of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RatioForm {
+    Percent,
+    Times,
+}
+
+impl RatioForm {
+    pub fn of(ratios: impl IntoIterator<Item = f64>) -> RatioForm {
+        let mut ratios = ratios.into_iter().filter(|ratio| ratio.is_finite());
+        if ratios.all(|ratio| (0.5..2.0).contains(&ratio)) {
+            RatioForm::Percent
+        } else {
+            RatioForm::Times
+        }
+    }
+
+    /// `-12.4 %` or `x22.3`.
+    pub fn change(self, ratio: f64) -> String {
+        match self {
+            RatioForm::Percent => format!("{:+.1} %", (ratio - 1.0) * 100.0),
+            RatioForm::Times => format!("x{}", three(ratio)),
+        }
+    }
+
+    /// Both ends; one that is not bounded is said so.
+    pub fn range(self, lower: f64, upper: f64) -> String {
+        range(lower, upper, |ratio| self.change(ratio))
     }
 }
 
-/// A share in percent, `-` where there is none: `12.3 %`.
+/// `1 .. 2`, `at least 1`, `at most 2`, or `unbounded`.
+pub fn range(lower: f64, upper: f64, form: impl Fn(f64) -> String) -> String {
+    match (lower.is_finite(), upper.is_finite()) {
+        (true, true) => format!("{} .. {}", form(lower), form(upper)),
+        (true, false) => format!("at least {}", form(lower)),
+        (false, true) => format!("at most {}", form(upper)),
+        (false, false) => "unbounded".to_owned(),
+    }
+}
+
+/// A share in percent: `12.3 %`; `-` if there is none.
 pub fn share(share: Option<f64>) -> String {
     share.map_or("-".to_owned(), |share| {
         format!("{} %", three(share * 100.0))
@@ -99,17 +135,7 @@ pub fn optional<T: std::fmt::Display>(value: Option<T>) -> String {
     value.map_or("-".to_owned(), |value| value.to_string())
 }
 
-/// Two of them, in the same form.
-pub fn change_range(lower: f64, upper: f64) -> String {
-    let is_small = |ratio: f64| (0.5..2.0).contains(&ratio);
-    if is_small(lower) && is_small(upper) {
-        format!("{} .. {}", change(lower), change(upper))
-    } else {
-        format!("x{} .. x{}", three(lower), three(upper))
-    }
-}
-
-fn three(x: f64) -> String {
+pub(super) fn three(x: f64) -> String {
     match x.abs() {
         a if a >= 99.95 => format!("{x:.0}"),
         a if a >= 9.995 => format!("{x:.1}"),
@@ -153,9 +179,10 @@ mod tests {
         assert_eq!(count(998.0), "998");
         assert_eq!(count(12_345.0), "12.3k");
         assert_eq!(count(0.5), "0.50");
-        assert_eq!(change(0.876), "-12.4 %");
-        assert_eq!(change(22.33), "x22.3");
-        assert_eq!(change(0.25), "x0.25");
+        assert_eq!(RatioForm::Percent.change(0.876), "-12.4 %");
+        assert_eq!(RatioForm::Times.change(22.33), "x22.3");
+        assert_eq!(RatioForm::of([0.9, 1.1, f64::INFINITY]), RatioForm::Percent);
+        assert_eq!(RatioForm::of([0.25, 1.1]), RatioForm::Times);
         assert_eq!(time(Some(99_960.0)), "100 us");
         assert_eq!(value(Some(4_096.0), "bytes"), "4.10 kB");
         assert_eq!(value(Some(0.98765), "1"), "0.988");
@@ -166,8 +193,12 @@ mod tests {
         assert_eq!(time(Some(u64::MAX as f64)), "585 y");
         assert_eq!(throughput(u64::MAX as f64), "18.4 EB/s");
         assert_eq!(count(u64::MAX as f64), "18.4E");
-        assert_eq!(change_range(0.9, 1.1), "-10.0 % .. +10.0 %");
-        assert_eq!(change_range(0.25, 1.1), "x0.25 .. x1.10");
+        assert_eq!(RatioForm::Percent.range(0.9, 1.1), "-10.0 % .. +10.0 %");
+        assert_eq!(RatioForm::Times.range(0.25, 1.1), "x0.25 .. x1.10");
+        let open = f64::INFINITY;
+        assert_eq!(RatioForm::Percent.range(1.1, open), "at least +10.0 %");
+        assert_eq!(RatioForm::Percent.range(-open, 0.9), "at most -10.0 %");
+        assert_eq!(RatioForm::Percent.range(-open, open), "unbounded");
         assert_eq!(duration(45.2), "45 s");
         assert_eq!(duration(420.0), "7 min");
         assert_eq!(duration(9000.0), "2.5 h");

@@ -1,16 +1,19 @@
-//! A comparison in words, the same in every format. Pure.
+//! Describes a comparison in words, the same in every format. Pure.
 
 use std::fmt::Write;
 
-use super::result::{ArmComparison, ResultFile};
+use super::units::RatioForm;
 use super::{escape, units};
 use crate::ab::metric::Metric;
-use crate::ab::stopping::Stopping;
-use crate::ab::verdict::{Comparison, Reason, Scale, Verdict};
-use crate::snapshot::{DeviceNumbers, Op};
+use crate::ab::result::{ArmComparison, ResultFile};
+use crate::ab::statistics::scale::{Direction, Scale};
+use crate::ab::statistics::stalls::StalledRounds;
+use crate::ab::statistics::stopping::Stopping;
+use crate::ab::statistics::verdict::{Comparison, Reason, Verdict};
+use crate::measure::snapshot::{DeviceNumbers, Op};
 use crate::workload::Fixed;
 
-/// What was compared where, in a line.
+/// One line: device, workload and size of the comparison.
 pub fn title(result: &ResultFile) -> String {
     let device = &result.device;
     let model = device.models();
@@ -24,40 +27,72 @@ pub fn title(result: &ResultFile) -> String {
     ))
 }
 
-/// A comparison's name for machines that keep lists of tests.
+/// A stable name of the comparison for tools that keep lists of tests.
 pub fn name(row: &ArmComparison) -> String {
     format!("{}: {} against {}", row.metric.name, row.arm, row.reference)
 }
 
-/// `total_p99: bfq against none: -12.4 % [-18.1 % .. -6.0 %], better (98.4 % confidence, 12 blocks)`.
+/// `total_p99: bfq against none: 12.4 % less, at least 6.0 % (95 %): better by more than 5 %; 12 blocks`.
 pub fn sentence(row: &ArmComparison) -> String {
-    let comparison = &row.comparison;
-    let confidence = comparison.interval.map_or(String::new(), |interval| {
-        format!("{:.1} % confidence, ", interval.attained_confidence * 100.0)
-    });
-    format!(
-        "{}: {} [{}], {} ({confidence}{} blocks)",
-        name(row),
-        change(comparison),
-        interval(comparison),
-        verdict(row),
-        comparison.blocks
-    )
+    let blocks = row.comparison.blocks;
+    let found = said(&row.comparison, &row.metric.unit);
+    format!("{}: {found}: {}; {blocks} blocks", name(row), verdict(row))
+}
+
+/// `13.0 times as long, at least 10.5 times (95 %)`; the bounds of all primary rows hold together.
+pub fn said(comparison: &Comparison, unit: &str) -> String {
+    let Some(ratio) = comparison.ratio else {
+        let change = change(comparison);
+        return match comparison.interval {
+            Some(_) => format!("{change}, {} (95 %)", interval(comparison)),
+            None => change,
+        };
+    };
+    let is_time = matches!(unit, "ns" | "s");
+    let form = ratio_form(comparison);
+    let size = |ratio: f64| match form {
+        RatioForm::Percent => format!("{:.1} %", (ratio - 1.0).abs() * 100.0),
+        RatioForm::Times => format!("{} times", units::three(ratio)),
+    };
+    let (much, more, less) = if is_time {
+        ("as long", "longer", "shorter")
+    } else {
+        ("as much", "more", "less")
+    };
+    let change = match form {
+        RatioForm::Times => format!("{} {much}", size(ratio)),
+        RatioForm::Percent if ratio < 1.0 => format!("{} {less}", size(ratio)),
+        RatioForm::Percent => format!("{} {more}", size(ratio)),
+    };
+    match comparison.ratio_interval {
+        Some(i) if i.lower > 1.0 => format!("{change}, at least {} (95 %)", size(i.lower)),
+        Some(i) if i.upper < 1.0 && form == RatioForm::Times => {
+            format!("{change}, at most {} (95 %)", size(i.upper))
+        }
+        Some(i) if i.upper < 1.0 => format!("{change}, at least {} (95 %)", size(i.upper)),
+        Some(_) => format!("{change}, {} (95 %)", interval(comparison)),
+        None => change,
+    }
 }
 
 fn blocks(result: &ResultFile) -> String {
     let begun = result.blocks_begun();
     match result.design.stopping {
         Stopping::Fixed { blocks } => format!("{blocks} blocks"),
-        Stopping::Looks => format!("{begun} of at most {} blocks", result.plan.blocks()),
+        Stopping::Looks => {
+            let most = result.design.stopping.most_blocks().unwrap_or(begun);
+            format!("{begun} of at most {most} blocks")
+        }
         Stopping::Open => format!("{begun} blocks, open-ended"),
     }
 }
 
-/// `-12.4 %`, or the difference of shares; `-` where there is no estimate.
+/// `-12.4 %`, or the difference of shares; `-` if there is no estimate.
 pub fn change(comparison: &Comparison) -> String {
     let text = match comparison.question.scale {
-        Scale::Log => comparison.ratio.map(units::change),
+        Scale::Log => comparison
+            .ratio
+            .map(|ratio| ratio_form(comparison).change(ratio)),
         Scale::Identity => comparison.estimate.map(units::difference),
     };
     text.unwrap_or_else(|| "-".to_owned())
@@ -67,13 +102,22 @@ pub fn interval(comparison: &Comparison) -> String {
     let text = match comparison.question.scale {
         Scale::Log => comparison
             .ratio_interval
-            .map(|i| units::change_range(i.lower, i.upper)),
-        Scale::Identity => comparison.interval.map(|i| {
-            let (lower, upper) = (units::difference(i.lower), units::difference(i.upper));
-            format!("{lower} .. {upper}")
-        }),
+            .map(|i| ratio_form(comparison).range(i.lower, i.upper)),
+        Scale::Identity => comparison
+            .interval
+            .map(|i| units::range(i.lower, i.upper, units::difference)),
     };
     text.unwrap_or_else(|| "-".to_owned())
+}
+
+fn ratio_form(comparison: &Comparison) -> RatioForm {
+    let ends = comparison.ratio_interval.map(|i| [i.lower, i.upper]);
+    RatioForm::of(
+        comparison
+            .ratio
+            .into_iter()
+            .chain(ends.into_iter().flatten()),
+    )
 }
 
 pub fn margin(metric: &Metric) -> String {
@@ -83,7 +127,7 @@ pub fn margin(metric: &Metric) -> String {
     }
 }
 
-/// With its reasons in brackets.
+/// The verdict with its reasons in brackets.
 pub fn verdict(row: &ArmComparison) -> String {
     let comparison = &row.comparison;
     let margin = margin(&row.metric);
@@ -92,10 +136,18 @@ pub fn verdict(row: &ArmComparison) -> String {
         Verdict::Better => "better".to_owned(),
         Verdict::Worse if comparison.beyond_margin => format!("worse by more than {margin}"),
         Verdict::Worse => "worse".to_owned(),
+        Verdict::Differs if comparison.beyond_margin => format!("differs by more than {margin}"),
+        Verdict::Differs => "differs".to_owned(),
         Verdict::Equivalent => format!("equivalent within {margin}"),
-        Verdict::Inconclusive => "inconclusive".to_owned(),
+        Verdict::Inconclusive => usually(comparison).unwrap_or_else(|| "not decided".to_owned()),
     };
-    let reasons: Vec<String> = comparison.reasons.iter().filter_map(reason).collect();
+    let blocks = comparison.blocks;
+    let reasons = comparison
+        .reasons
+        .iter()
+        .filter(|reason| **reason != Reason::MeanDisagrees)
+        .map(|reason| in_words(reason, blocks));
+    let reasons: Vec<String> = reasons.collect();
     if reasons.is_empty() {
         word
     } else {
@@ -103,35 +155,72 @@ pub fn verdict(row: &ArmComparison) -> String {
     }
 }
 
-fn reason(reason: &Reason) -> Option<String> {
-    Some(match reason {
+/// What to keep in mind about a run's row, whatever else it is compared with.
+pub fn warnings(comparison: &Comparison) -> Vec<String> {
+    let reasons = comparison.reasons.iter();
+    reasons
+        .filter(|reason| !matches!(reason, Reason::NeedsRounds { .. }))
+        .map(|reason| in_words(reason, comparison.blocks))
+        .collect()
+}
+
+/// Where stalls outweigh what is usual.
+fn usually(comparison: &Comparison) -> Option<String> {
+    let disagrees = comparison.reasons.contains(&Reason::MeanDisagrees);
+    let estimate = comparison.estimate.filter(|_| disagrees)?;
+    let is_more = estimate > 0.0;
+    let is_better = is_more == (comparison.question.direction == Direction::HigherIsBetter);
+    let (typical, mean) = if is_better {
+        ("better", "worse")
+    } else {
+        ("worse", "better")
+    };
+    Some(format!(
+        "not decided: usually {typical}, but {mean} on the mean"
+    ))
+}
+
+fn in_words(reason: &Reason, blocks: usize) -> String {
+    match reason {
         Reason::NeedsRounds {
             at_least,
             projected,
         } => match projected {
             Some(projected) => format!("needs about {projected} blocks"),
-            None => format!("needs {at_least} blocks or more"),
+            None if blocks < *at_least => format!("needs {at_least} blocks or more"),
+            None => "needs more than a thousand blocks at this noise".to_owned(),
         },
         Reason::NotComparable => {
-            "not comparable: submitters stalled differently, see stalls".to_owned()
+            "not comparable: submitters were stalled for different times, see Stalls".to_owned()
         }
-        Reason::Skewed => "skewed".to_owned(),
+        Reason::CarryOver { bias: Some(_) } => {
+            "what an arm leaves behind could explain it: run longer ramps, or --washout".to_owned()
+        }
+        Reason::CarryOver { bias: None } => {
+            "the order so far cannot tell it from what an arm leaves behind".to_owned()
+        }
+        Reason::MeanDisagrees => "the mean says the opposite".to_owned(),
+        Reason::Censored { blocks: censored } => {
+            format!("in {censored} of {blocks} blocks an arm did too little for a value")
+        }
+        Reason::TruthChanged => "what is measured changed during the run".to_owned(),
+        Reason::Skewed => "skewed: the mean and the typical round differ".to_owned(),
         Reason::InsufficientTail => "too few I/Os beyond the percentile".to_owned(),
         Reason::FragilePercentile => "percentile at a cliff".to_owned(),
-        Reason::StalledRounds { arm, reference } if arm + reference > 0 => {
-            let n = arm + reference;
-            format!("{n} stalled round{}", if n == 1 { "" } else { "s" })
-        }
-        Reason::StalledRounds { .. } => return None,
-    })
+        Reason::StalledRounds { arm, reference } => match (arm, reference) {
+            (arm, 0) => format!("{arm} of {blocks} rounds stall"),
+            (0, reference) => format!("{reference} of {blocks} rounds of the reference stall"),
+            _ => format!("{arm} rounds stall, and {reference} of the reference, of {blocks} each"),
+        },
+    }
 }
 
-/// How sure the intervals are, and what could have been seen.
+/// The confidence of the intervals, and the smallest effect that the run could detect.
 pub fn levels(primary: &[&ArmComparison]) -> String {
     let mut text = String::new();
-    let Some(first) = primary.first() else {
+    if primary.is_empty() {
         return text;
-    };
+    }
     let attained = primary
         .iter()
         .filter_map(|row| {
@@ -143,40 +232,59 @@ pub fn levels(primary: &[&ArmComparison]) -> String {
     if attained.is_finite() {
         let _ = writeln!(
             text,
-            "Values are medians; changes and intervals are of blocks ({:.1} % each, so that all {} hold together \
-             at 95 %).",
-            attained * 100.0,
-            primary.len()
+            "Values are medians; changes and intervals are computed within blocks. All intervals hold together with 95 % \
+             confidence, whenever the run ended ({:.1} % each).",
+            attained * 100.0
         );
     }
+    let blocks = primary.iter().map(|row| row.comparison.blocks);
+    let (fewest, most) = (blocks.clone().min().unwrap_or(0), blocks.max().unwrap_or(0));
     let _ = match detectable(primary) {
         Some(smallest) => writeln!(
             text,
-            "With {} blocks this run could have seen, in every row, {smallest}.",
-            first.comparison.blocks
+            "With {} this run could detect, in every row, {smallest}.",
+            if fewest == most {
+                format!("{most} blocks")
+            } else {
+                format!("{fewest} to {most} blocks")
+            }
         ),
         None => writeln!(
             text,
-            "There are too few blocks to say what this run could have seen."
+            "There are too few blocks to say which differences this run could detect."
         ),
     };
+    let has_stalls = primary
+        .iter()
+        .any(|row| row.comparison.stalled != StalledRounds::default());
+    let unseen = StalledRounds::unseen_share(fewest).filter(|_| !has_stalls);
+    if let Some(share) = unseen {
+        let _ = writeln!(
+            text,
+            "No round stalled; up to {:.0} % of an arm's rounds may do so and not be seen in {fewest} blocks (95 %).",
+            share * 100.0
+        );
+    }
     text
 }
 
-/// The smallest effect that shows in all rows of a scale; shares only where there is nothing else.
+/// The smallest effect that every log-scale row could detect; of shares only if there is no other row.
 fn detectable(primary: &[&ArmComparison]) -> Option<String> {
     let largest = |scale| {
         let rows = primary.iter().filter(|row| row.metric.scale == scale);
         rows.filter_map(|row| row.comparison.mde).reduce(f64::max)
     };
     match largest(Scale::Log) {
-        None => largest(Scale::Identity).map(|mde| format!("differences from {mde:.3} on")),
-        Some(mde) if mde < 1.0 => {
-            Some(format!("differences from {:.0} % on", (mde * 100.0).ceil()))
-        }
+        None => largest(Scale::Identity).map(|mde| format!("differences of {mde:.3} or more")),
+        Some(mde) if mde < 1.0 => Some(format!(
+            "differences of {:.0} % or more",
+            (mde * 100.0).ceil()
+        )),
         Some(mde) if mde < 99.0 => {
             let factor = 1.0 + mde;
-            Some(format!("only differences from a factor of {factor:.1} on"))
+            Some(format!(
+                "only differences of a factor of {factor:.1} or more"
+            ))
         }
         Some(_) => Some("hardly any difference: there are too few blocks".to_owned()),
     }
@@ -186,9 +294,9 @@ fn wrote(device: &DeviceNumbers) -> bool {
     Op::WRITES.iter().any(|op| device.ops[*op as usize].ios > 0)
 }
 
-/// Schedulers that act on a request only when it has waited so long, in rounds that end before.
+/// Warns if a scheduler's expiry time is longer than half a round, so that its effect is hardly measured.
 pub fn unseen_expiries(result: &ResultFile) -> String {
-    // In milliseconds, of mq-deadline and of bfq.
+    // Expiry times of writes in ms, of mq-deadline and of bfq.
     const OF_WRITES: [&str; 2] = ["iosched/write_expire", "iosched/fifo_expire_async"];
     let mut text = String::new();
     let round_ms = result.design.round_time_s * 1e3;
@@ -206,14 +314,24 @@ pub fn unseen_expiries(result: &ResultFile) -> String {
             if result.workload.fixed == Fixed::Time && round_ms < 2.0 * expire_ms {
                 let _ = writeln!(
                     text,
-                    "Rounds are shorter than twice the {name} of {} ({expire_ms} ms): what it does for old writes is \
-                     hardly seen.",
+                    "Rounds are shorter than twice the {name} of {} ({expire_ms} ms): rounds hardly \
+                     show how it treats expired writes.",
                     arm.label
                 );
             }
         }
     }
     text
+}
+
+/// What was dropped from the page cache before each round.
+pub fn cold(result: &ResultFile) -> Option<String> {
+    let place = result.workload.scratch_file.as_ref();
+    let is_file = place.is_some_and(|place| place.size_bytes.is_some());
+    let what = result.design.cold?.of(is_file);
+    Some(format!(
+        "before each round {what} were written back and dropped"
+    ))
 }
 
 #[cfg(test)]
