@@ -1,24 +1,24 @@
-//! What went wrong, for people: one line that says what failed and on what, one that says what to do.
-//! The kind decides the exit code, which is a contract with CI.
+//! Errors for users: one line says what failed and on what, the next says what to do.
+//! The kind determines the exit code, on which CI scripts may rely.
 
 use std::fmt;
 
-/// Why a command ends without its result. The numbers are stable.
+/// Why a command ended without its result. The exit codes are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Something failed on the way.
+    /// An operation failed.
     Runtime,
-    /// The command line asks for something that does not exist.
+    /// The command line is invalid or names something that does not exist.
     Usage,
-    /// A gate failed: something was shown to be worse.
+    /// A gate failed: an arm was shown to be worse.
     GateFailed,
-    /// No decision where one was required, or a baseline that cannot be compared.
+    /// A decision was required but not reached, or the baseline cannot be compared.
     Undecided,
-    /// Refused before anything was touched.
+    /// Refused before anything was changed.
     Refused,
-    /// The run is invalid: lost events, drifted settings, rounds that did not measure.
+    /// The run is invalid: lost events, changed settings, or rounds without a measurement.
     Invalid,
-    /// Ended by this signal, after everything was put back.
+    /// Ended by this signal, after everything was restored.
     Interrupted(i32),
 }
 
@@ -36,13 +36,13 @@ impl Kind {
     }
 }
 
-/// An error with its remedy. Travels inside `anyhow::Error`; binaries take it out to choose the exit code.
+/// An error with its remedy. It travels inside `anyhow::Error`; the binaries extract it to choose the exit code.
 #[derive(Debug)]
 pub struct Failure {
     pub kind: Kind,
     /// What failed, and on what.
     pub what: String,
-    /// What to do about it; may be empty when the first line says it all.
+    /// What to do about it; empty if `what` already says it.
     pub hint: String,
 }
 
@@ -93,14 +93,14 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// The kind of any error: that of the `Failure` inside it, else a run-time error.
+/// The kind of any error: that of the `Failure` inside it, otherwise `Runtime`.
 pub fn kind_of(error: &anyhow::Error) -> Kind {
     error
         .downcast_ref::<Failure>()
         .map_or(Kind::Runtime, |failure| failure.kind)
 }
 
-/// Whoever read our output has seen enough, as `head` does.
+/// The reader of our output has closed the pipe, as `head` does.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error
         .chain()

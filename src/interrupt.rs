@@ -1,5 +1,5 @@
-//! SIGINT, SIGTERM and SIGHUP end the work in an orderly way: they set a flag that every wait looks at,
-//! so that guards run on the ordinary path of an error and nothing is left changed.
+//! SIGINT, SIGTERM and SIGHUP set a flag that every wait checks, so that the work ends with an ordinary error, guards
+//! run, and every change is undone.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -10,15 +10,15 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use crate::failure::Failure;
 
 static RECEIVED: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
-/// What makes it impossible to go on, though no signal came.
+/// Why the work cannot go on although no signal came.
 static REASON: OnceLock<String> = OnceLock::new();
 
-/// Turns the three signals into a flag. Call once, first thing in `main`.
+/// Turns the three signals into a flag. Call it once, at the start of `main`.
 pub fn install() -> anyhow::Result<()> {
     let flag = RECEIVED.get_or_init(|| Arc::new(AtomicUsize::new(0)));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         if is_ignored(signal) {
-            // As `nohup` wants it.
+            // `nohup` ignores SIGHUP: keep it ignored.
             continue;
         }
         signal_hook::flag::register_usize(signal, flag.clone(), signal as usize)?;
@@ -33,7 +33,7 @@ fn is_ignored(signal: i32) -> bool {
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
-/// The signal that asked us to end, if any.
+/// The signal that asked the process to end, if any.
 pub fn received() -> Option<i32> {
     match RECEIVED
         .get()
@@ -44,12 +44,12 @@ pub fn received() -> Option<i32> {
     }
 }
 
-/// Ends the work in the same orderly way, from any thread. The first reason counts.
+/// Ends the work in the same orderly way, from any thread. Only the first reason is kept.
 pub fn end_because(reason: &str) {
     let _ = REASON.set(reason.to_owned());
 }
 
-/// An error as soon as one of the signals has come, or a reason to end was given.
+/// Fails as soon as a signal has come or a reason to end was given.
 pub fn check() -> anyhow::Result<()> {
     if let Some(signal) = received() {
         return Err(Failure::interrupted(signal));
@@ -58,7 +58,7 @@ pub fn check() -> anyhow::Result<()> {
         None => Ok(()),
         Some(reason) => Err(Failure::runtime(
             reason,
-            "so the work has ended here, and what was changed is put back",
+            "the work has ended here and every change was undone",
         )),
     }
 }

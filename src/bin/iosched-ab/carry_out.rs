@@ -1,4 +1,4 @@
-//! What `run`, `aa`, `demo` and `--resume` have in common once they know what they want.
+//! Runs an experiment that `run`, `aa`, `demo` or `--resume` has set up, and reports it.
 
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
@@ -6,56 +6,63 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result};
+use iosched::ab::machine::Means;
+use iosched::ab::result::ResultFile;
 use iosched::ab::run::{self as experiment, Experiment};
-use iosched::ab::stopping::Stopping;
-use iosched::failure::Failure;
-use iosched::journal::Journal;
-use iosched::output;
-use iosched::report::result::ResultFile;
-use iosched::report::text;
-use iosched::scratch::{Model, Scratch};
+use iosched::failure::{Failure, Kind, kind_of};
+use iosched::files::output;
+use iosched::machine::device::Disks;
+use iosched::report::{paint, text};
+use iosched::safety::journal::Journal;
+use iosched::scratch::{DiskSpec, Scratch};
+use iosched::workload::recorded;
 use rustix::fs::{FileType, OFlags};
 
-use crate::note;
 use crate::progress::Progress;
 use crate::report;
+use crate::talk::{detail, note};
 
-const SCRATCH_BYTES: u64 = 1 << 30;
-
-/// Runs it, prints the report, names the file. Everything is put back when this returns.
-pub fn carry_out(experiment: Experiment<'_>) -> Result<()> {
+/// Runs the experiment, prints the report and the result file's name. Everything is restored when this returns.
+pub fn carry_out(experiment: Experiment<'_>, means: Means<'_>) -> Result<()> {
     let output = experiment.output.clone();
     let before = output.as_deref().and_then(version);
+    for line in recorded::commands(&experiment.workload.description()) {
+        detail(&format!("each round runs {line}"));
+    }
     let outcome = {
         let mut progress = Progress::default();
-        experiment.run(&mut progress)
+        experiment.run(means, &mut progress)
     };
     let result = match (outcome, &output) {
         (Ok(result), _) => result,
         (Err(error), Some(path)) if version(path) != before => {
-            note(&format!(
-                "the rounds that were done are in {}",
-                path.display()
-            ));
-            // An open run is ended by hand: this is its result.
-            if let Ok(result) = report::read(path)
-                && result.design.stopping == Stopping::Open
-            {
-                let text = text::render(&result, false);
-                // The error is the one to report.
-                let _ = std::io::stdout().write_all(text.as_bytes());
-            }
+            tell_so_far(path, matches!(kind_of(&error), Kind::Interrupted(_)));
             return Err(error);
         }
         (Err(error), _) => return Err(error),
     };
     let printed = print(&result, output.as_deref());
-    // The verdict on the run comes before the fate of its print-out.
+    // An invalid run is the more important error than a failed print.
     experiment::ensure_valid(&result)?;
     printed
 }
 
-/// Every save is a new file in the old one's place.
+/// What the rounds until an error say, and how to continue. An open run always ends by an interrupt: this is its result.
+fn tell_so_far(path: &Path, is_interrupted: bool) {
+    if let Ok(result) = report::read(path)
+        && is_interrupted
+        && !result.comparisons.is_empty()
+    {
+        // A failed print must not hide the error of the run.
+        let _ = report::print_painted(&text::render(&result, false));
+    }
+    let file = path.display();
+    note(&format!(
+        "the completed rounds are in {file}; continue with `iosched-ab run --resume {file}`"
+    ));
+}
+
+/// Changes with every save, because each one replaces the file by a new one.
 fn version(path: &Path) -> Option<(u64, i64, i64)> {
     let found = std::fs::metadata(path).ok()?;
     Some((found.ino(), found.mtime(), found.mtime_nsec()))
@@ -63,33 +70,38 @@ fn version(path: &Path) -> Option<(u64, i64, i64)> {
 
 fn print(result: &ResultFile, output: Option<&Path>) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    let report = text::render(result, false);
+    let text = text::render(result, false);
     if let Some(path) = output {
-        writeln!(out, "{report}Result file: {}", path.display())?;
+        report::print_painted(&text)?;
+        writeln!(out, "Result file: {}", path.display())?;
     } else {
-        // Not a pipe that was closed because its reader has seen enough: this is the result.
+        // The result goes nowhere else, so a closed pipe is an error here, unlike for a report.
         out.write_all(&experiment::to_json(result)?)
             .map_err(|error| {
                 Failure::runtime(
                     format!("the result could not be written to standard output: {error}"),
-                    "name a file with -o",
+                    "write it to a file with -o FILE",
                 )
             })?;
-        let _ = std::io::stderr().write_all(report.as_bytes());
+        let _ = anstream::stderr().write_all(paint::report(&text).as_bytes());
     }
     Ok(())
 }
 
-pub fn make_scratch(model: Model, journal: &Journal) -> Result<Scratch> {
-    let scratch = Scratch::create(model, SCRATCH_BYTES, journal)?;
+pub fn make_scratch(spec: impl Into<DiskSpec>, journal: &Journal) -> Result<Scratch> {
+    let spec = spec.into();
+    let scratch = Scratch::create(spec, spec.usual_bytes(), journal)?;
     note(&format!(
         "made {}: {}",
-        scratch.device_name(),
+        scratch.device_names().join(", "),
         scratch.truth().text
     ));
+    if let Some(point) = scratch.mount_point() {
+        note(&format!("it is mounted at {}", point.display()));
+    }
     if let Some(why) = scratch.fallback() {
         note(&format!(
-            "it is a plain loop device over memory, because {why}"
+            "it is a plain loop device on memory, without a simulated service time, because {why}"
         ));
     }
     Ok(scratch)
@@ -104,7 +116,7 @@ pub fn seed(wanted: Option<u32>) -> u64 {
     u64::from(wanted.unwrap_or_else(from_clock))
 }
 
-/// The result file, None for stdout. A file that cannot be written is refused now, not after hours of rounds.
+/// The result file, None for stdout. A file that cannot be written is refused before the rounds, not after hours.
 pub fn output(wanted: Option<&Path>, force: bool, default_stem: &str) -> Result<Option<PathBuf>> {
     let path = match wanted {
         Some(path) if path == Path::new("-") => {
@@ -118,13 +130,13 @@ pub fn output(wanted: Option<&Path>, force: bool, default_stem: &str) -> Result<
             PathBuf::from(format!("{default_stem}-{stamp}.json"))
         }
     };
-    let advice = "go on with an interrupted run by --resume, ";
+    let advice = "continue an interrupted run with --resume, ";
     output::ensure_may_write(&path, force, advice)?;
     Ok(Some(path))
 }
 
-/// A closed standard output is opened on /dev/null before `main`, for reading and writing; a shell's `>/dev/null` is for
-/// writing alone.
+/// The Rust runtime opens a closed standard output on /dev/null before `main`, for reading and writing; a shell's
+/// `>/dev/null` opens it for writing only.
 fn ensure_stdout_is_open() -> Result<()> {
     let stdout = std::io::stdout();
     let is_null = rustix::fs::fstat(&stdout).is_ok_and(|found| {
@@ -136,8 +148,21 @@ fn ensure_stdout_is_open() -> Result<()> {
     if is_null && flags.contains(OFlags::RDWR) {
         return Err(Failure::refused(
             "standard output is closed: the result would be lost",
-            "name a file with -o",
+            "write it to a file with -o FILE",
         ));
     }
     Ok(())
+}
+
+/// All LUNs of the disk, or what its file system stands on.
+pub fn disks_of(scratch: &Scratch) -> Result<Disks> {
+    let names = match scratch.mount_point() {
+        Some(point) => vec![point.display().to_string()],
+        None => scratch.device_names().to_vec(),
+    };
+    let mut disks = Disks::resolve(&names)?.0;
+    if names.len() > 1 || disks.members.len() > 1 {
+        disks.named = vec![format!("scratch:{}", scratch.truth().spec())];
+    }
+    Ok(disks)
 }

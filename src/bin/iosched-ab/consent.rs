@@ -1,16 +1,16 @@
-//! The owner's word, before a raw disk is overwritten: its serial number or name, typed back. A flag alone is too easily
-//! left over in a shell's history, with another disk behind the same name.
+//! Asks for confirmation before a raw disk is overwritten: its serial number or name must be typed. A flag alone is not
+//! enough: it stays in a shell's history, and the same kernel name may later mean another disk.
 
 use std::io::{IsTerminal, Write};
 
 use anyhow::{Context, Result};
-use iosched::device::Device;
 use iosched::failure::Failure;
 use iosched::interrupt;
+use iosched::machine::device::Device;
 use iosched::report::escape;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// Ok if the word, given or typed, is that of this disk.
+/// Ok if `given`, or else what the user types, names this disk.
 pub fn to_destroy(device: &Device, given: Option<&str>) -> Result<()> {
     let word = match given {
         Some(word) => word.to_owned(),
@@ -18,10 +18,10 @@ pub fn to_destroy(device: &Device, given: Option<&str>) -> Result<()> {
         None => {
             return Err(Failure::refused(
                 format!(
-                    "nobody is here to confirm that the data of {} may be lost",
+                    "there is no terminal to confirm that all data on {} will be lost",
                     describe(device)
                 ),
-                format!("add --yes-destroy {}", names(device)[0]),
+                format!("confirm with --yes-destroy {}", names(device)[0]),
             ));
         }
     };
@@ -29,12 +29,16 @@ pub fn to_destroy(device: &Device, given: Option<&str>) -> Result<()> {
         return Ok(());
     }
     Err(Failure::refused(
-        format!("{:?} is not {}", word.trim(), describe(device)),
-        "look at `lsblk -o NAME,SERIAL,MODEL,SIZE`; nothing was touched",
+        format!(
+            "{:?} is not the name or serial number of {}",
+            word.trim(),
+            describe(device)
+        ),
+        "look it up with `lsblk -o NAME,SERIAL,MODEL,SIZE`; nothing was changed",
     ))
 }
 
-/// What it may be called; the first is the surest.
+/// Names that are accepted; the first one, which the question asks for, is the most reliable.
 fn names(device: &Device) -> Vec<String> {
     let node = device.node().display().to_string();
     device
@@ -42,7 +46,7 @@ fn names(device: &Device) -> Vec<String> {
         .into_iter()
         .map(|serial| serial.trim().to_owned())
         .chain([device.name.clone(), node])
-        // As `lsblk` calls what the device mapper has made.
+        // The name that `lsblk` shows for device-mapper devices.
         .chain(device.optional_attribute("dm/name"))
         .filter(|name| !name.is_empty())
         .collect()
@@ -65,7 +69,7 @@ fn ask(device: &Device) -> Result<String> {
     let mut screen = std::io::stderr();
     write!(
         screen,
-        "All data on {} will be lost. Type {} to go on: ",
+        "All data on {} will be lost. Type {} to continue: ",
         escape::line(&describe(device)),
         escape::line(&names(device)[0])
     )?;
@@ -73,7 +77,7 @@ fn ask(device: &Device) -> Result<String> {
     line()
 }
 
-/// What is typed, up to its end. A signal ends the question too, also in the middle of a line.
+/// One line from standard input. A signal ends the question at any time.
 fn line() -> Result<String> {
     const LONGEST: usize = 4096;
     let stdin = std::io::stdin();

@@ -3,28 +3,30 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use iosched::ab::machine::Means;
 use iosched::ab::metric::Metric;
 use iosched::ab::run::Experiment;
-use iosched::ab::stopping::Stopping;
-use iosched::arm::Arm;
-use iosched::device::Device;
-use iosched::guardian;
-use iosched::journal::Journal;
+use iosched::ab::statistics::stopping::Stopping;
+use iosched::machine::device::Device;
+use iosched::safety::guardian;
+use iosched::safety::journal::Journal;
 use iosched::scheduler;
-use iosched::scratch::Model;
+use iosched::scheduler::arm::Arm;
+use iosched::scratch::DiskModel;
 use iosched::workload::fio::Fio;
+use iosched::workload::participants::Participants;
 use iosched::workload::{Workload, catalogue};
 
 use crate::carry_out::{carry_out, make_scratch, output, seed};
-use crate::cli::Demo;
-use crate::note;
+use crate::cli::DemoArguments;
+use crate::talk::note;
 
-/// Two Williams squares of four arms; eight blocks are the fewest that can decide six comparisons at once.
+/// Enough to decide six simultaneous comparisons where they are clear.
 const BLOCKS: usize = 8;
 const RAMP: Duration = Duration::from_millis(500);
 const TIME: Duration = Duration::from_secs(2);
 
-pub fn run(arguments: &Demo) -> Result<()> {
+pub fn run(arguments: &DemoArguments) -> Result<()> {
     let output = output(
         arguments.output.as_deref(),
         arguments.force,
@@ -35,11 +37,11 @@ pub fn run(arguments: &Demo) -> Result<()> {
     let guardian = guardian::start(&launcher, &journal)?;
     let mut workload = catalogue::find("probe-hog")?;
     workload.check()?;
-    let scratch = make_scratch(Model::Ssd, &journal)?;
+    let scratch = make_scratch(DiskModel::Ssd, &journal)?;
     let device = Device::resolve(scratch.device_name())?.device;
     let schedulers = scheduler::choice(&device)?.available;
     note(&format!(
-        "a reader of 4 KiB at a time (probe) beside a greedy writer (hog) under {}: about {} minutes",
+        "a reader, 4 KiB at a time (probe), beside a greedy writer (hog) under {}: takes about {} minutes",
         schedulers.join(", "),
         (schedulers.len() * BLOCKS * 5).div_ceil(60)
     ));
@@ -52,31 +54,42 @@ pub fn run(arguments: &Demo) -> Result<()> {
         .position(|arm| arm.scheduler == "none")
         .unwrap_or(0);
     let metrics = ["probe.read_clat_mean:20", "hog.throughput:10"];
-    carry_out(Experiment {
+    let means = Means {
         scratch: Some(scratch.truth().clone()),
+        hold: None,
+        control: None,
+        participants: Participants::default(),
+        guardian: &guardian,
+        fio_version: Fio::new("version", Vec::new()).version().ok(),
+        journal: &journal,
+        launcher: &launcher,
+    };
+    let experiment = Experiment {
+        control_disk: None,
         disks: device.into(),
         arms,
         reference,
         workload: &mut workload,
+        participants: Vec::new(),
         scratch_file: None,
-        hold: None,
-        guardian: &guardian,
-        fio_version: Fio::new("version", Vec::new()).version().ok(),
         stopping: Stopping::Fixed { blocks: BLOCKS },
         seed: seed(arguments.seed),
         ramp: RAMP,
+        washout: Duration::ZERO,
+        cold: None,
         time: TIME,
-        primary: metrics.iter().map(|text| Metric::parse(text)).collect::<Result<_>>()?,
-        journal: &journal,
-        launcher: &launcher,
+        primary: metrics.iter().map(|text| Metric::parse(text, false)).collect::<Result<_>>()?,
         output,
         replaces_output: arguments.force,
         notes: vec![
-            "rounds are short so that the demo is: bfq's first seconds, in which it favours newcomers, are most of \
-             them"
+            "the demo's rounds are short: bfq favours new queues in their first seconds, which are most of a round here"
                 .to_owned(),
         ],
         is_placebo: false,
+        live: None,
+        order: false,
+        fairness: false,
         earlier: None,
-    })
+    };
+    carry_out(experiment, means)
 }

@@ -1,25 +1,104 @@
-//! `iosched-ab gate`: a verdict as an exit code.
+//! `iosched-ab gate`: turns the verdicts into an exit code, and into a report of it.
 
-use std::io::Write;
+use std::path::Path;
 
 use anyhow::{Context, Result};
-use iosched::ab::gate::{self, Mode, Outcome, Rules};
-use iosched::ab::run::ensure_valid;
+use iosched::ab::gate::{self, Decision, Judgement, Mode, Rules, Selection, Unknown};
+use iosched::ab::result::ResultFile;
 use iosched::failure::Failure;
-use iosched::report::gate::render;
+use iosched::files::output;
+use iosched::report::gate::study as of_cells;
+use iosched::report::{gate as findings, junit};
+use iosched::study::gate as study_gate;
+use iosched::study::result::StudyResult;
 
-use crate::cli::{Gate, GateMode};
+use crate::cli::{Gate, GateFormat, GateMode};
 use crate::report;
+use crate::study;
 
 pub fn run(arguments: &Gate) -> Result<()> {
+    let inputs = || arguments.baseline.iter().chain([&arguments.file]);
+    if inputs()
+        .filter(|path| *path == Path::new(report::STDIO))
+        .count()
+        > 1
+    {
+        return Err(Failure::usage(
+            "standard input is one result, and `-` is given more than once",
+            "name files for the others",
+        ));
+    }
+    if let Some(study) = study::result_in(&arguments.file)? {
+        return of_study(&study, arguments);
+    }
     let result = report::read(&arguments.file)?;
+    let selection = Selection::new(&result, &arguments.metrics, &arguments.arms)
+        .map_err(|unknown| unknown_name(&unknown))?;
     let baselines = arguments
         .baseline
         .iter()
         .map(|path| Ok((path.display().to_string(), report::read(path)?)))
         .collect::<Result<Vec<_>>>()?;
-    ensure_valid(&result)?;
-    let rules = Rules {
+    let judgement = gate::judge(&result, &baselines, rules(arguments), selection);
+    let text = render(&result, &judgement, arguments.format)?;
+    let outcome = outcome(&judgement.decision, findings::headline(&judgement));
+    deliver(&text, arguments, outcome)
+}
+
+fn of_study(study: &StudyResult, arguments: &Gate) -> Result<()> {
+    let baselines = arguments
+        .baseline
+        .iter()
+        .map(|path| {
+            let name = path.display().to_string();
+            match study::result_in(path)? {
+                Some(baseline) if baseline.study == study.study => Ok((name, baseline)),
+                _ => Err(Failure::usage(
+                    format!("{name} is no result of the study {}", study.study),
+                    "compare a study with earlier results of the same study",
+                )),
+            }
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let (metrics, arms) = (&arguments.metrics, &arguments.arms);
+    let judged = study_gate::judge(study, &baselines, rules(arguments), metrics, arms)
+        .map_err(|unknown| unknown_name(&unknown))?;
+    let text = match arguments.format {
+        GateFormat::Text => of_cells::study_text(&judged),
+        GateFormat::Json => of_cells::study_json(study, &judged).context("writing JSON")?,
+        GateFormat::Markdown => of_cells::study_markdown(study, &judged),
+        GateFormat::Junit => of_cells::study_junit(&judged),
+    };
+    let outcome = outcome(&judged.decision, of_cells::headline(&judged));
+    deliver(&text, arguments, outcome)
+}
+
+fn deliver(text: &str, arguments: &Gate, outcome: Result<()>) -> Result<()> {
+    if let Some(path) = report::file_to_write(arguments.output.as_deref()) {
+        let inputs = arguments.baseline.iter().chain([&arguments.file]);
+        report::ensure_may_write(path, arguments.force, inputs)?;
+        output::write_whole(path, text.as_bytes())?;
+        return outcome;
+    }
+    // Who stops reading early gets the exit code all the same.
+    let printed = match arguments.format {
+        GateFormat::Text => report::print_painted(text),
+        _ => report::print(text),
+    };
+    outcome?;
+    printed
+}
+
+fn unknown_name(unknown: &Unknown) -> anyhow::Error {
+    let Unknown { what, name, known } = unknown;
+    Failure::usage(
+        format!("the run does not compare the {what} {name:?}"),
+        format!("--{what} takes one of: {}", known.join(", ")),
+    )
+}
+
+fn rules(arguments: &Gate) -> Rules {
+    Rules {
         mode: match arguments.mode {
             GateMode::Worse => Mode::Worse,
             GateMode::BeyondMargin => Mode::BeyondMargin,
@@ -27,27 +106,34 @@ pub fn run(arguments: &Gate) -> Result<()> {
         },
         require_verdict: arguments.require_verdict,
         other_kernel: arguments.other_kernel,
-    };
-    let checks = gate::check(&result, &baselines, rules).map_err(|why| {
-        Failure::undecided(
-            format!("incomparable: {}", why.join("; ")),
-            "a gate holds a complete run, and baselines of the same device, workload and reference",
-        )
-    })?;
-    let mut out = std::io::stdout().lock();
-    out.write_all(render(&checks).as_bytes())
-        .context("writing the gate's table")?;
-    let count = |outcome| checks.iter().filter(|c| c.outcome == outcome).count();
-    let (failed, open) = (count(Outcome::Failed), count(Outcome::Undecided));
-    match gate::overall(&checks) {
-        Outcome::Passed => Ok(()),
-        Outcome::Failed => Err(Failure::gate_failed(
-            format!("{failed} of {} comparisons failed the gate", checks.len()),
-            "",
+    }
+}
+
+fn render(result: &ResultFile, judgement: &Judgement, format: GateFormat) -> Result<String> {
+    Ok(match format {
+        GateFormat::Text => findings::text(judgement),
+        GateFormat::Json => findings::json(result, judgement).context("writing JSON")?,
+        GateFormat::Markdown => findings::markdown(result, judgement),
+        GateFormat::Junit => junit::gate(&[(result, judgement)]),
+    })
+}
+
+/// The exit code, the same in every format.
+fn outcome(decision: &Decision, what: String) -> Result<()> {
+    match decision {
+        Decision::Passed => Ok(()),
+        Decision::Failed => Err(Failure::gate_failed(what, "")),
+        Decision::Undecided => Err(Failure::undecided(
+            what,
+            "run more rounds, or use a larger margin",
         )),
-        Outcome::Undecided => Err(Failure::undecided(
-            format!("{open} of {} comparisons have no decision", checks.len()),
-            "more rounds, or a wider margin, may decide them",
+        Decision::Incomparable(_) => Err(Failure::undecided(
+            what,
+            "the gate needs complete runs, and baselines with the same device, workload and reference",
+        )),
+        Decision::Invalid(_) => Err(Failure::invalid(
+            what,
+            "every round and its problem is in the result file",
         )),
     }
 }

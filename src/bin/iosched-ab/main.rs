@@ -1,17 +1,26 @@
-//! `iosched-ab`: compare. Arguments, one call a command, exit code.
+//! `iosched-ab`: dispatches the commands and turns errors into exit codes.
 
+mod cache;
 mod carry_out;
 mod cli;
 mod consent;
 mod demo;
 mod gate;
+mod metrics;
+mod outlook;
 mod permission;
 mod place;
+mod present;
 mod progress;
+mod read_loop;
+mod reference;
 mod report;
 mod resume;
 mod run;
 mod scratch;
+mod study;
+mod talk;
+mod times;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -19,11 +28,16 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
+use iosched::failure;
+use iosched::interrupt;
 use iosched::report::escape;
-use iosched::{failure, guardian, interrupt, journal, workload};
+use iosched::safety::guardian;
+use iosched::safety::journal;
+use iosched::workload;
+use talk::note;
 
 fn main() -> ExitCode {
-    // This binary is also what it starts: the guardian, and the first moments of each workload.
+    // The guardian and the launcher of each workload are this same binary, started again.
     if let Some(code) = workload::launch::run_if_asked() {
         return code;
     }
@@ -35,13 +49,17 @@ fn main() -> ExitCode {
         };
     }
     let cli = Cli::parse();
+    talk::set(cli.talk);
     let outcome = interrupt::install().and_then(|()| match cli.command {
         Command::Run(arguments) => changing(|| run::run(&arguments)),
         Command::Aa(arguments) => changing(|| run::placebo(&arguments)),
+        Command::Study(arguments) if arguments.only_reads() => study::show(&arguments),
+        Command::Study(arguments) => changing(|| study::run(&arguments)),
         Command::Demo(arguments) => changing(|| demo::run(&arguments)),
         Command::Scratch(arguments) => changing(|| scratch::run(&arguments)),
         Command::Report(arguments) => report::run(&arguments),
         Command::Gate(arguments) => gate::run(&arguments),
+        Command::ReadLoop(arguments) => read_loop::run(&arguments),
         Command::Workloads => report::workloads(),
         Command::Completions { shell } => completions(shell),
     });
@@ -59,7 +77,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// For commands that change the machine: first tell what an earlier one left changed.
+/// For commands that change the machine: first report what an earlier run left changed.
 fn changing(command: impl FnOnce() -> Result<()>) -> Result<()> {
     for text in journal::notes() {
         note(&text);
@@ -67,16 +85,8 @@ fn changing(command: impl FnOnce() -> Result<()>) -> Result<()> {
     command()
 }
 
-fn note(text: &str) {
-    let _ = writeln!(
-        std::io::stderr(),
-        "iosched-ab: note: {}",
-        escape::line(text)
-    );
-}
-
 fn completions(shell: clap_complete::Shell) -> Result<()> {
-    // Into memory first: `generate` panics when a write fails, as to a closed pipe.
+    // Into memory first: `generate` panics if a write fails, for instance to a closed pipe.
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "iosched-ab", &mut text);
     std::io::stdout()

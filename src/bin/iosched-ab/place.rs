@@ -1,28 +1,29 @@
-//! Whether a workload runs in a scratch file instead of on the raw device, and where.
+//! Whether a workload runs on a scratch file instead of the raw device, and in which directory.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use iosched::device::Disks;
 use iosched::failure::Failure;
-use iosched::preflight::Report;
-use iosched::scratch_file::{Place, Size};
-use iosched::workload::Workload;
+use iosched::machine::device::Disks;
+use iosched::preflight::Findings;
+use iosched::scratch::Scratch;
+use iosched::scratch::file::{ScratchPlace, Size};
+use iosched::workload::{Target, Workload};
 
 use crate::cli::Conditions;
 
-/// As the command line asks for it.
-pub struct Wanted {
-    directory: PathBuf,
-    size: Size,
+/// What the command line asks for.
+pub struct WantedPlace {
+    pub directory: PathBuf,
+    pub size: Size,
 }
 
-/// Where the disks were named by a mount point a writing workload runs on the file system there.
-pub fn wanted(
+/// If the disks were named by a mount point, a writing workload runs on the file system there.
+fn wanted(
     arguments: &Conditions,
     disks: &Disks,
     workload: &dyn Workload,
-) -> Result<Option<Wanted>> {
+) -> Result<Option<WantedPlace>> {
     let by_default = workload.writes() && !arguments.destroy_data;
     let directory = match &arguments.scratch {
         Some(directory) => Some(directory.clone()),
@@ -33,42 +34,70 @@ pub fn wanted(
         return match arguments.scratch_size {
             None => Ok(None),
             Some(_) => Err(Failure::usage(
-                "--scratch-size without a scratch file",
-                "say where it may be: --scratch DIR",
+                "--scratch-size is given without a scratch file",
+                "name its directory with --scratch DIR",
             )),
         };
     };
+    Ok(Some(in_directory(directory, arguments)))
+}
+
+/// A workload on a scratch device uses its file system if there is one, else the raw device.
+pub fn wanted_on(
+    scratch: Option<&Scratch>,
+    arguments: &Conditions,
+    disks: &Disks,
+    workload: &dyn Workload,
+) -> Result<Option<WantedPlace>> {
+    let Some(scratch) = scratch else {
+        return wanted(arguments, disks, workload);
+    };
+    let point = scratch.mount_point();
+    Ok(point.map(|point| in_directory(point.to_owned(), arguments)))
+}
+
+fn in_directory(directory: PathBuf, arguments: &Conditions) -> WantedPlace {
     let size = match arguments.scratch_size {
         Some(bytes) => Size::Bytes(bytes),
-        // It makes its own files.
+        // A command creates its own files.
         None if !arguments.command.is_empty() => Size::NoFile,
         None => Size::Usual,
     };
-    Ok(Some(Wanted { directory, size }))
+    WantedPlace { directory, size }
 }
 
-/// The same as before: for rounds of one run.
-pub fn again(place: &Place) -> Wanted {
-    Wanted {
-        directory: place.directory.clone(),
+/// The same place as before: all rounds of one run use the same. A scratch device has a new mount point.
+pub fn again(place: &ScratchPlace, mount_point: Option<&Path>) -> WantedPlace {
+    WantedPlace {
+        directory: mount_point.unwrap_or(&place.directory).to_owned(),
         size: place.size_bytes.map_or(Size::NoFile, Size::Bytes),
     }
 }
 
-/// None, and a finding, where there cannot be one.
+/// None, and a finding in `report`, if no scratch file can be made.
 pub fn find(
-    wanted: &Wanted,
+    wanted: &WantedPlace,
     disks: &Disks,
-    workload: &dyn Workload,
-    report: &mut Report,
-) -> Result<Option<Place>> {
-    match Place::find(disks, &wanted.directory, wanted.size) {
-        Ok(place) => {
-            if let Some(size_bytes) = place.size_bytes {
-                report.add_failure_of(workload.check_in_file(size_bytes))?;
-            }
-            Ok(Some(place))
-        }
+    report: &mut Findings,
+) -> Result<Option<ScratchPlace>> {
+    match ScratchPlace::find(disks, &wanted.directory, wanted.size) {
+        Ok(place) => Ok(Some(place)),
         Err(error) => report.add_failure_of(Err(error)).map(|()| None),
     }
+}
+
+/// What the workload runs on; None if it makes its own files.
+pub fn target(place: Option<&ScratchPlace>, disks: &Disks) -> Result<Option<Target>> {
+    let Some(place) = place else {
+        return Ok(Some(Target {
+            bytes: disks.targets[0].size_bytes()?,
+            is_file: false,
+            disks: disks.targets.len(),
+        }));
+    };
+    Ok(place.size_bytes.map(|bytes| Target {
+        bytes,
+        is_file: true,
+        disks: 1,
+    }))
 }

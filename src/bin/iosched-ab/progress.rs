@@ -1,28 +1,41 @@
-//! Progress on stderr: a bar with the time left on a terminal, a line per round elsewhere.
+//! Progress on stderr: on a terminal a bar with the remaining time, elsewhere one line per round.
 
 use std::io::{IsTerminal, Write};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use iosched::ab::result::{ResultFile, Round};
 use iosched::ab::run::Observer;
 use iosched::ab::turn::Turn;
-use iosched::arm::Arm;
-use iosched::report::result::{ResultFile, Round};
+use iosched::report::study::detectable;
 use iosched::report::{escape, units};
-use iosched::scratch_file::Place;
+use iosched::scheduler::arm::Arm;
+use iosched::scratch::file::ScratchPlace;
+use iosched::study::ahead::Ahead;
+use iosched::study::budget::Budget;
+use iosched::study::format::Times;
+use iosched::study::run::StudyObserver;
+
+use crate::talk::{note, talk};
 
 #[derive(Default)]
 pub struct Progress {
     bar: Option<ProgressBar>,
     rounds: usize,
-    metric: Option<(String, String)>,
+    waits: bool,
+    /// Name of the cell of a study, with a space.
+    cell: String,
+    /// How much of the study is left.
+    study: String,
+    /// Of the study, from 1.
+    pass: usize,
 }
 
 impl Observer for Progress {
-    fn scratch_file_grows(&mut self, place: &Place, done_bytes: u64) {
+    fn scratch_file_grows(&mut self, place: &ScratchPlace, done_bytes: u64) {
         let Some(size_bytes) = place.size_bytes else {
             return;
         };
-        if done_bytes == 0 {
+        if done_bytes == 0 && !talk().quiet {
             if std::io::stderr().is_terminal() {
                 let template = "{bar:30} {bytes}/{total_bytes}, {eta} left  {msg}";
                 let bar = bar(template, size_bytes);
@@ -39,13 +52,9 @@ impl Observer for Progress {
     }
 
     fn begin(&mut self, result: &ResultFile) {
-        self.rounds = result.plan.rounds.len();
-        self.metric = result
-            .design
-            .primary
-            .first()
-            .map(|metric| (metric.name.clone(), metric.unit.clone()));
-        if std::io::stderr().is_terminal() {
+        let most = result.design.stopping.most_blocks().unwrap_or(0) * result.design.arms.len();
+        self.rounds = most.max(result.plan.rounds.len());
+        if std::io::stderr().is_terminal() && !talk().quiet {
             self.clear();
             let template = "{bar:30} {pos}/{len} rounds, {eta} left  {msg}";
             let bar = bar(template, self.rounds as u64);
@@ -56,47 +65,126 @@ impl Observer for Progress {
 
     fn round_begins(&mut self, turn: &Turn, arm: &Arm) {
         self.rounds = self.rounds.max(turn.planned.index + 1);
+        self.waits = false;
         if let Some(bar) = &self.bar {
             let again = if turn.attempt > 0 { " again" } else { "" };
-            bar.set_length(self.rounds as u64);
-            bar.set_message(format!(
-                "block {}{again}: {}",
-                turn.planned.block + 1,
-                arm.label
-            ));
+            if self.cell.is_empty() {
+                bar.set_length(self.rounds as u64);
+            }
+            let round = format!("block {}{again}: {}", turn.planned.block + 1, arm.label);
+            bar.set_message(match self.study.as_str() {
+                "" => round,
+                study => format!("{study}: {}{round}", self.cell),
+            });
         }
     }
 
-    fn round_ends(&mut self, round: &Round) {
-        let value = self.metric.as_ref().and_then(|(name, unit)| {
-            let value = *round.metrics.get(name)?;
-            let text = units::value(Some(value), unit);
-            Some(format!("{name} {text}"))
+    fn waits(&mut self, why: &str) {
+        match &self.bar {
+            Some(bar) => bar.set_message(why.to_owned()),
+            None if self.waits => {}
+            None => note(why),
+        }
+        self.waits = true;
+    }
+
+    fn round_ends(&mut self, result: &ResultFile, round: &Round) {
+        let shown = if talk().verbose { usize::MAX } else { 1 };
+        let values = result.design.primary.iter().filter_map(|metric| {
+            let value = *round.metrics.get(&metric.name)?;
+            let text = units::value(Some(value), &metric.unit);
+            Some(format!("{} {text}", metric.name))
         });
-        let outcome = match &round.problem {
-            Some(problem) => format!("does not count: {problem}"),
-            None => value.unwrap_or_else(|| "done".to_owned()),
+        let values: Vec<String> = values.take(shown).collect();
+        let outcome = match (&round.problem, round.censored) {
+            (Some(problem), Some(_)) => format!("counts as worse than every other: {problem}"),
+            (Some(problem), None) => format!("does not count: {problem}"),
+            (None, _) if values.is_empty() => "done".to_owned(),
+            (None, _) => values.join(", "),
+        };
+        let number = match self.cell.as_str() {
+            "" => format!("round {}/{} ", round.index + 1, self.rounds),
+            cell => cell.to_owned(),
         };
         let line = escape::line(&format!(
-            "round {}/{} block {}{} {}: {outcome}",
-            round.index + 1,
-            self.rounds,
+            "{number}block {}{} {}: {outcome}",
             round.block + 1,
             if round.attempt > 0 { " again" } else { "" },
             round.arm
         ));
         match &self.bar {
             Some(bar) => {
-                if round.problem.is_some() {
+                if round.problem.is_some() || talk().verbose {
                     bar.println(line);
                 }
                 bar.inc(1);
             }
+            None if talk().quiet => {}
             None => {
                 let _ = writeln!(std::io::stderr(), "{line}");
             }
         }
     }
+}
+
+impl StudyObserver for Progress {
+    fn pilots(&mut self, name: &str) {
+        "pilot".clone_into(&mut self.study);
+        self.cell = format!("{name} ");
+        if self.bar.is_none() && std::io::stderr().is_terminal() && !talk().quiet {
+            self.bar = Some(spinner());
+        }
+    }
+
+    fn chose(&mut self, times: &Times, budget: &Budget) {
+        self.clear();
+        let blocks = match times.blocks {
+            Some(blocks) => format!("{blocks} blocks"),
+            None => "as many blocks as the study may have".to_owned(),
+        };
+        note(&format!(
+            "{} pilot blocks took {}; the time is enough for {blocks} with rounds of {} s after a ramp of {} s",
+            budget.pilot_blocks,
+            units::duration(budget.pilot_s),
+            times.round_s,
+            times.ramp_s
+        ));
+        for line in detectable::lines(budget) {
+            note(&format!("  {line}"));
+        }
+    }
+
+    fn cell_begins(&mut self, name: &str, ahead: &Ahead) {
+        if self.cell.is_empty() {
+            // That of the scratch file.
+            self.clear();
+        }
+        self.cell = format!("{name} ");
+        let left = ahead.left.map_or_else(String::new, |(least, most)| {
+            let [least, most] = [least, most].map(|time| units::duration(time.as_secs_f64()));
+            if least == most {
+                format!(", {most} left")
+            } else {
+                format!(", {least} to {most} left")
+            }
+        });
+        let (pass, cells) = (ahead.pass + 1, ahead.open_cells);
+        self.study = format!("pass {pass}, {cells} cells to go{left}");
+        let line = format!("{}: {name}", self.study);
+        if std::io::stderr().is_terminal() && !talk().quiet {
+            let bar = self.bar.get_or_insert_with(spinner);
+            bar.set_message(line);
+        } else if pass != self.pass || talk().verbose {
+            note(&line);
+        }
+        self.pass = pass;
+    }
+}
+
+fn spinner() -> ProgressBar {
+    let spinner = ProgressBar::new_spinner();
+    spinner.enable_steady_tick(std::time::Duration::from_millis(200));
+    spinner
 }
 
 fn bar(template: &str, length: u64) -> ProgressBar {

@@ -5,102 +5,180 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use iosched::ab::result::read::{self, Unreadable};
+use iosched::ab::result::{ResultFile, SCHEMA_VERSION};
 use iosched::failure::Failure;
-use iosched::input;
+use iosched::files::input;
+use iosched::files::output;
 use iosched::interrupt;
-use iosched::output;
-use iosched::report::read::{self, Unreadable};
-use iosched::report::result::{ResultFile, SCHEMA_VERSION};
+use iosched::report::study as report_study;
 use iosched::report::{
-    benchfmt, bmf, csv, escape, github_benchmark, junit, ktap, markdown, openmetrics, text,
+    benchfmt, bmf, csv, escape, github_benchmark, junit, ktap, markdown, openmetrics, paint, text,
 };
+use iosched::study::result::StudyResult;
 use iosched::workload::catalogue;
 
-use crate::cli::{Format, Report};
+use crate::cli::{Format, ReportArguments};
+use crate::study;
 
-pub fn run(arguments: &Report) -> Result<()> {
+/// The name of standard input, and of standard output.
+pub const STDIO: &str = "-";
+
+pub fn run(arguments: &ReportArguments) -> Result<()> {
+    if let Some(study) = study::result_in(&arguments.file)? {
+        return of_study(&study, arguments);
+    }
     let result = read(&arguments.file)?;
     let text = match arguments.format {
         Format::Text => text::render(&result, arguments.all),
-        Format::Json => {
-            escape::json(&serde_json::to_string_pretty(&result).context("writing JSON")?) + "\n"
-        }
-        Format::Csv => csv::render(&result),
+        Format::Json => json(&result)?,
         Format::Markdown => markdown::render(&result),
-        Format::Junit => junit::render(&result),
-        Format::Ktap => ktap::render(&result),
-        Format::Benchfmt => benchfmt::render(&result),
-        Format::Bmf => bmf::render(&result),
-        Format::GithubBenchmark => return two_files(&result, arguments),
-        Format::Openmetrics => openmetrics::render(&result),
+        Format::GithubBenchmark => return two_files(&[&result], arguments),
+        format => rendered(&[&result], format),
     };
-    match &arguments.output {
-        Some(path) => write(path, &text, arguments),
-        None => std::io::stdout()
-            .write_all(text.as_bytes())
-            .context("writing the report"),
+    deliver(&text, arguments)
+}
+
+fn of_study(study: &StudyResult, arguments: &ReportArguments) -> Result<()> {
+    let results = study.results();
+    let text = match arguments.format {
+        Format::Text => report_study::render(study),
+        Format::Json => json(study)?,
+        Format::Markdown => report_study::markdown(study),
+        Format::GithubBenchmark => return two_files(&results, arguments),
+        format => rendered(&results, format),
+    };
+    deliver(&text, arguments)
+}
+
+fn json(result: &impl serde::Serialize) -> Result<String> {
+    let json = serde_json::to_string_pretty(result).context("writing JSON")?;
+    Ok(escape::json(&json) + "\n")
+}
+
+/// Formats that are the same for one result and for several.
+fn rendered(results: &[&ResultFile], format: Format) -> String {
+    match format {
+        Format::Csv => csv::render(results),
+        Format::Junit => junit::render(results),
+        Format::Ktap => ktap::render(results),
+        Format::Benchfmt => benchfmt::render(results),
+        Format::Bmf => bmf::render(results),
+        Format::Openmetrics => openmetrics::render(results),
+        Format::Text | Format::Json | Format::Markdown | Format::GithubBenchmark => String::new(),
     }
 }
 
-fn write(path: &Path, text: &str, arguments: &Report) -> Result<()> {
-    output::ensure_may_write(path, arguments.force, "")?;
-    let is_input = fs::canonicalize(path).ok() == fs::canonicalize(&arguments.file).ok();
-    if path.exists() && is_input {
-        return Err(Failure::refused(
-            format!("{} is the result that is read", path.display()),
-            "name another file",
-        ));
+fn deliver(text: &str, arguments: &ReportArguments) -> Result<()> {
+    match (file_to_write(arguments.output.as_deref()), arguments.format) {
+        (Some(path), _) => write(path, text, arguments),
+        (None, Format::Text) => print_painted(text),
+        (None, _) => print(text),
     }
+}
+
+/// None: standard output, also as `-`.
+pub fn file_to_write(wanted: Option<&Path>) -> Option<&Path> {
+    wanted.filter(|path| *path != Path::new(STDIO))
+}
+
+fn write(path: &Path, text: &str, arguments: &ReportArguments) -> Result<()> {
+    ensure_may_write(path, arguments.force, [&arguments.file])?;
     output::write_whole(path, text.as_bytes())
 }
 
-fn two_files(result: &ResultFile, arguments: &Report) -> Result<()> {
+pub fn print(text: &str) -> Result<()> {
+    std::io::stdout()
+        .write_all(text.as_bytes())
+        .context("writing the report")
+}
+
+/// In colours where they are wanted.
+pub fn print_painted(text: &str) -> Result<()> {
+    anstream::stdout()
+        .write_all(paint::report(text).as_bytes())
+        .context("writing the report")
+}
+
+/// An input is not replaced by what was made from it, whatever the user allows.
+pub fn ensure_may_write<'a>(
+    path: &Path,
+    force: bool,
+    inputs: impl IntoIterator<Item = &'a PathBuf>,
+) -> Result<()> {
+    output::ensure_may_write(path, force, "")?;
+    let same = |input: &PathBuf| fs::canonicalize(path).ok() == fs::canonicalize(input).ok();
+    if path.exists() && inputs.into_iter().any(same) {
+        return Err(Failure::refused(
+            format!("{} is the input of this report", path.display()),
+            "name another file",
+        ));
+    }
+    Ok(())
+}
+
+fn two_files(results: &[&ResultFile], arguments: &ReportArguments) -> Result<()> {
     let stem = arguments.output.as_ref().ok_or_else(|| {
         Failure::usage(
-            "github-benchmark is two files, one for each direction",
-            "name them: -o NAME writes NAME-smaller.json and NAME-bigger.json",
+            "github-benchmark needs two output files, one for each direction",
+            "give -o NAME, which writes NAME-smaller.json and NAME-bigger.json",
         )
     })?;
     let path = |end: &str| PathBuf::from(format!("{}-{end}.json", stem.display()));
-    let files = github_benchmark::render(result);
+    let files = github_benchmark::render(results);
     write(&path("smaller"), &files.smaller, arguments)?;
     write(&path("bigger"), &files.bigger, arguments)
 }
 
-/// A result file of this version.
+/// Reads a result file of the current schema version; `-` is standard input.
 pub fn read(file: &Path) -> Result<ResultFile> {
+    if file == Path::new(STDIO) {
+        let name = "standard input";
+        let bytes = input::read_stdin(input::RESULT_LIMIT);
+        return parse(&bytes.map_err(|error| unreadable(name, &error))?, name);
+    }
     read_with_doubt(file).map(|(result, _)| result)
 }
 
-/// The same, and why somebody else could have written it, if so.
+/// The same, and the reason why another user could have written the file, if there is one.
 pub fn read_with_doubt(file: &Path) -> Result<(ResultFile, Option<String>)> {
     let path = file.display();
-    let (bytes, doubt) = input::read_with_doubt(file, input::RESULT_LIMIT).map_err(|error| {
-        if let Some(signal) = interrupt::received() {
-            return Failure::interrupted(signal);
-        }
-        Failure::usage(
-            format!("cannot read {path}: {error}"),
+    let (bytes, doubt) = input::read_with_doubt(file, input::RESULT_LIMIT)
+        .map_err(|error| unreadable(&path.to_string(), &error))?;
+    Ok((parse(&bytes, &path.to_string())?, doubt))
+}
+
+fn unreadable(name: &str, error: &std::io::Error) -> anyhow::Error {
+    match interrupt::received() {
+        Some(signal) => Failure::interrupted(signal),
+        None => Failure::usage(
+            format!("cannot read {name}: {error}"),
             "name a result file of iosched-ab",
-        )
-    })?;
-    let result = read::parse(&bytes).map_err(|why| match why {
+        ),
+    }
+}
+
+fn parse(bytes: &[u8], path: &str) -> Result<ResultFile> {
+    read::parse(bytes).map_err(|why| match why {
         Unreadable::Json(error) => Failure::usage(
             format!("{path} is not a result of iosched-ab: {error}"),
             "name a file that `iosched-ab run` wrote",
         ),
         Unreadable::Version(version) => Failure::usage(
             format!(
-                "{path} has schema version {version:?}, this iosched-ab reads {SCHEMA_VERSION}"
+                "{path} has {}, but this iosched-ab reads {SCHEMA_VERSION}",
+                match version {
+                    Some(version) => format!("schema version {version}"),
+                    None => "no schema version".to_owned(),
+                }
             ),
-            "take the iosched-ab that wrote it",
+            "use the iosched-ab that wrote it",
         ),
         Unreadable::Inconsistent(what) => Failure::usage(
-            format!("{path} contradicts itself: {what}"),
-            "take the file as `iosched-ab run` wrote it",
+            format!("{path} is inconsistent: {what}"),
+            "use the file exactly as `iosched-ab run` wrote it",
         ),
-    })?;
-    Ok((result, doubt))
+    })
 }
 
 pub fn workloads() -> Result<()> {
@@ -110,8 +188,8 @@ pub fn workloads() -> Result<()> {
     }
     writeln!(
         out,
-        "\nThose that write run in a file of their own on a mounted disk (a mount point as DEVICE, or --scratch DIR), on\n\
-         scratch:ssd, or on a raw disk whose data may be lost (--destroy-data)."
+        "\nWorkloads that write run on a scratch file on a mounted disk (DEVICE is a mount point, or --scratch DIR), on\n\
+         a simulated disk (scratch:ssd), or on a raw disk, whose data is then lost (--destroy-data)."
     )?;
     Ok(())
 }

@@ -1,41 +1,45 @@
-//! `iosched-ab run --resume FILE`: goes on where a run was interrupted, by the same schedule.
+//! `iosched-ab run --resume FILE`: continues an interrupted run with the same schedule.
 
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use iosched::ab::identity;
+use iosched::ab::machine::Means;
+use iosched::ab::result::identity;
+use iosched::ab::result::{DeviceInfo, ResultFile, Status};
 use iosched::ab::run::Experiment;
-use iosched::device::{Device, Disks};
-use iosched::environment::Environment;
 use iosched::failure::Failure;
-use iosched::guardian;
-use iosched::journal::Journal;
-use iosched::report::result::{DeviceInfo, ResultFile, Status};
-use iosched::scratch_file::Place;
+use iosched::machine::device::{Device, Disks};
+use iosched::machine::environment::Environment;
+use iosched::safety::guardian;
+use iosched::safety::journal::Journal;
+use iosched::scratch::Scratch;
+use iosched::scratch::file::ScratchPlace;
 use iosched::workload::fio::Fio;
+use iosched::workload::participants::Participants;
 use iosched::workload::recorded;
 
-use crate::carry_out::{carry_out, make_scratch};
+use crate::carry_out::{carry_out, disks_of, make_scratch};
 use crate::cli::Conditions;
-use crate::note;
-use crate::permission::Request;
+use crate::permission::PermissionRequest;
 use crate::place;
 use crate::report;
+use crate::run::control_disk;
+use crate::talk::note;
 
-/// `trust`: the user has seen what the file asks for.
-pub fn run(file: &Path, trust: bool, arguments: &Conditions) -> Result<()> {
+/// The earlier result, if it can be continued. `trust`: the user has checked the commands in the file.
+fn resumable(file: &Path, trust: bool) -> Result<ResultFile> {
     let (earlier, doubt) = report::read_with_doubt(file)?;
     if earlier.status == Status::Complete {
         return Err(Failure::usage(
-            format!("{} is complete", file.display()),
+            format!("{} is complete: there is nothing to resume", file.display()),
             "print it with `iosched-ab report`, or start a new run",
         ));
     }
-    if earlier.workload.description["kind"] == "live" {
+    if earlier.workload.description["kind"] == "live" && earlier.design.live.is_none() {
         return Err(Failure::usage(
             format!(
-                "{} is of a rotation of the terminal UI: the load that ran beside it is not in our hands",
+                "{} is from a rotation in the terminal UI: iosched cannot start the load that ran then",
                 file.display()
             ),
             "rotate again with `iosched DEVICE` and F, or start a run with a workload",
@@ -44,31 +48,36 @@ pub fn run(file: &Path, trust: bool, arguments: &Conditions) -> Result<()> {
     if file.is_symlink() {
         return Err(Failure::refused(
             format!(
-                "{}: it is a link, and the rounds to come are saved in its place",
+                "{} is a symbolic link, which saving the next rounds would replace",
                 file.display()
             ),
-            "name the file that it leads to",
+            "give the path of the file that it points to",
         ));
     }
     show(file, &earlier);
     if let Some(doubt) = doubt.filter(|_| !trust) {
         return Err(Failure::refused(
             format!(
-                "{}: somebody else may have written what it would run: {doubt}",
+                "{}: another user may have written the commands that it would run: {doubt}",
                 file.display()
             ),
-            "read the lines above; if they are what you want, say --trust",
+            "check the commands and settings above; if they are what you want, add --trust",
         ));
     }
+    Ok(earlier)
+}
+
+pub fn run(file: &Path, trust: bool, arguments: &Conditions) -> Result<()> {
+    let earlier = resumable(file, trust)?;
     let journal = Journal::create()?;
     let launcher = std::env::current_exe().context("finding this program's own path")?;
     let guardian = guardian::start(&launcher, &journal)?;
     let scratch = match &earlier.device.scratch {
-        Some(truth) => Some(make_scratch(truth.model, &journal)?),
+        Some(truth) => Some(make_scratch(truth.spec(), &journal)?),
         None => None,
     };
     let disks = match (&scratch, &earlier.device.group) {
-        (Some(scratch), _) => Device::resolve(scratch.device_name())?.device.into(),
+        (Some(scratch), _) => disks_of(scratch)?,
         (None, Some(group)) => Disks::resolve(&group.named)?.0,
         (None, None) => Device::resolve(&earlier.device.device.name)?.device.into(),
     };
@@ -82,47 +91,63 @@ pub fn run(file: &Path, trust: bool, arguments: &Conditions) -> Result<()> {
     let consents = arguments.destroy_data || scratch.is_some();
     let mut workload = recorded::workload(&earlier.workload.description, consents)?;
     let earlier_place = earlier.workload.scratch_file.as_ref();
-    let granted = Request {
+    let mount_point = scratch.as_ref().and_then(Scratch::mount_point);
+    let wanted_place = earlier_place.map(|place| place::again(place, mount_point));
+    let granted = PermissionRequest {
         disks: &disks,
         arms: &earlier.design.arms,
         workload: &*workload,
-        place: earlier_place.map(place::again).as_ref(),
-        conditions: arguments,
+        place: wanted_place.as_ref(),
+        consent: arguments.into(),
         is_ours: scratch.is_some(),
         dry_run: false,
     }
     .grant()?;
-    refuse_another_place(earlier_place, granted.place.as_ref())?;
-    note(&format!("going on after {} rounds", earlier.rounds.len()));
-    carry_out(Experiment {
+    if scratch.is_none() {
+        refuse_another_place(earlier_place, granted.place.as_ref())?;
+    }
+    note(&format!("continuing after {} rounds", earlier.rounds.len()));
+    let means = Means {
         scratch: truth,
+        hold: granted.hold,
+        control: control_disk(earlier.design.control_disk.as_deref(), &disks)?,
+        participants: Participants::resolve(&earlier.workload.participants)?,
+        guardian: &guardian,
+        fio_version,
+        journal: &journal,
+        launcher: &launcher,
+    };
+    let experiment = Experiment {
+        control_disk: earlier.design.control_disk.clone(),
         disks,
         arms: earlier.design.arms.clone(),
         reference: earlier.design.reference,
         workload: &mut *workload,
+        participants: earlier.workload.participants.clone(),
         scratch_file: granted.place,
-        hold: granted.hold,
-        guardian: &guardian,
-        fio_version,
         stopping: earlier.design.stopping,
         seed: earlier.plan.seed,
         ramp: Duration::from_secs_f64(earlier.design.ramp_s),
+        washout: Duration::from_secs_f64(earlier.design.washout_s),
+        cold: earlier.design.cold,
         time: Duration::from_secs_f64(earlier.design.round_time_s),
         primary: earlier.design.primary.clone(),
-        journal: &journal,
-        launcher: &launcher,
         output: Some(file.to_owned()),
         replaces_output: true,
         notes: Vec::new(),
         is_placebo: earlier.design.is_placebo,
+        live: earlier.design.live.clone(),
+        order: earlier.design.order,
+        fairness: earlier.design.fairness,
         earlier: Some(earlier),
-    })
+    };
+    carry_out(experiment, means)
 }
 
-/// What the file makes this process do.
+/// Shows what resuming the file will run and change.
 fn show(file: &Path, earlier: &ResultFile) {
     note(&format!(
-        "{} goes on with {} on {}",
+        "{} continues {} on {}",
         file.display(),
         earlier.workload.name,
         earlier.device.name()
@@ -133,23 +158,31 @@ fn show(file: &Path, earlier: &ResultFile) {
     for arm in &earlier.design.arms {
         note(&format!("  sets {arm}"));
     }
+    if let Some(cold) = earlier.design.cold {
+        let place = earlier.workload.scratch_file.as_ref();
+        let is_file = place.is_some_and(|place| place.size_bytes.is_some());
+        note(&format!("  drops {} before each round", cold.of(is_file)));
+    }
     if let Some(place) = &earlier.workload.scratch_file {
-        note(&format!("  writes in {}", place.directory.display()));
+        note(&format!(
+            "  writes to a scratch file in {}",
+            place.directory.display()
+        ));
     }
 }
 
-/// Another file system may be mounted there now.
-fn refuse_another_place(then: Option<&Place>, now: Option<&Place>) -> Result<()> {
+/// Another file system may now be mounted at the same path.
+fn refuse_another_place(then: Option<&ScratchPlace>, now: Option<&ScratchPlace>) -> Result<()> {
     match (then, now) {
         (Some(then), Some(now)) if then != now => Err(Failure::refused(
             format!("the rounds so far ran in {then}, and these would run in {now}"),
-            "mount what was mounted there, or start a new run",
+            "mount the same file system there again, or start a new run",
         )),
         _ => Ok(()),
     }
 }
 
-/// Before anything is touched. What the arms set is compared in each round.
+/// Called before anything is changed. The settings that the arms change are verified in each round.
 fn refuse_changes(
     earlier: &ResultFile,
     info: &DeviceInfo,
@@ -162,10 +195,10 @@ fn refuse_changes(
     }
     Err(Failure::refused(
         format!(
-            "{} or its machine is no longer what it was in the first round: {}",
+            "{} or this machine has changed since the first round: {}",
             info.name(),
             changes.join(", ")
         ),
-        "rounds of two different things cannot be compared; start a new run",
+        "rounds under different conditions cannot be compared; start a new run",
     ))
 }

@@ -1,35 +1,40 @@
 //! `iosched-ab run`: from arguments to an experiment.
 
-use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
-use iosched::ab::metric::Metric;
+use iosched::ab::machine::Means;
 use iosched::ab::plan::Plan;
 use iosched::ab::run::Experiment;
-use iosched::ab::stopping::Stopping;
-use iosched::arm::{self, Arm};
-use iosched::device::{Device, Disks};
+use iosched::ab::statistics::stopping::Stopping;
 use iosched::failure::Failure;
-use iosched::guardian;
-use iosched::journal::Journal;
-use iosched::scheduler;
-use iosched::scratch::Model;
+use iosched::machine::device::{Device, Disks};
+use iosched::safety::guardian;
+use iosched::safety::journal::Journal;
+use iosched::scheduler::arm::{self, Arm};
+use iosched::scratch::{DiskSpec, Scratch};
 use iosched::workload::command::CommandLine;
 use iosched::workload::fio::Fio;
-use iosched::workload::{Fixed, Workload, catalogue};
+use iosched::workload::live::{self, Live};
+use iosched::workload::participants::Participants;
+use iosched::workload::{Workload, catalogue};
 
-use crate::carry_out::{carry_out, make_scratch, output, seed};
-use crate::cli::{Aa, Conditions, Run};
-use crate::note;
-use crate::permission::Request;
+use crate::cache;
+use crate::carry_out::{carry_out, disks_of, make_scratch, output, seed};
+use crate::cli::{Aa, Conditions, More, Run};
+use crate::metrics::{announced_metrics, named_metrics, primary_metrics};
+use crate::outlook::announce;
+use crate::permission::PermissionRequest;
 use crate::place;
+use crate::present;
+use crate::reference::{default_reference, named_reference, present_scheduler};
 use crate::resume;
+use crate::talk::note;
+use crate::times::{round_times, times};
 
-/// A comparison, as `run` and `aa` ask for it.
-struct Wanted<'a> {
+/// The comparison requested by `run` or `aa`.
+struct WantedComparison<'a> {
     devices: &'a [String],
     arms: Vec<Arm>,
     reference: Option<usize>,
@@ -51,11 +56,11 @@ pub fn run(arguments: &Run) -> Result<()> {
     arm::refuse_duplicate_labels(&arms)?;
     if arms.len() < 2 {
         return Err(Failure::usage(
-            "one arm cannot be compared",
-            "give at least two --arm",
+            "one arm alone cannot be compared",
+            "give --arm at least twice",
         ));
     }
-    compare(Wanted {
+    compare(WantedComparison {
         devices: &arguments.devices,
         reference: named_reference(arguments.reference.as_deref(), &arms)?,
         arms,
@@ -66,9 +71,9 @@ pub fn run(arguments: &Run) -> Result<()> {
     })
 }
 
-/// `iosched-ab aa`: both arms are the same.
+/// `iosched-ab aa`: both arms have the same scheduler and settings.
 pub fn placebo(arguments: &Aa) -> Result<()> {
-    let is_scratch = scratch_model(&arguments.devices)?.is_some();
+    let is_scratch = scratch_spec(&arguments.devices)?.is_some();
     let arm: Arm = match &arguments.arm {
         Some(text) => text.parse()?,
         None if is_scratch => "none".parse()?,
@@ -82,7 +87,7 @@ pub fn placebo(arguments: &Aa) -> Result<()> {
         label: label.to_owned(),
         ..arm.clone()
     };
-    compare(Wanted {
+    compare(WantedComparison {
         devices: &arguments.devices,
         arms: vec![labelled("A"), labelled("B")],
         reference: Some(0),
@@ -93,119 +98,200 @@ pub fn placebo(arguments: &Aa) -> Result<()> {
     })
 }
 
-fn compare(wanted: Wanted<'_>) -> Result<()> {
-    let (arms, conditions) = (wanted.arms, wanted.conditions);
-    arms.iter()
-        .flat_map(|arm| &arm.notes)
-        .for_each(|text| note(text));
-    // What is wrong with them is said before anything is made.
-    primary_metrics(conditions, Fixed::Time)?;
-    let model = scratch_model(wanted.devices)?;
-    if model.is_some() {
-        if conditions.scratch.is_some() || conditions.scratch_size.is_some() {
-            return Err(Failure::usage(
-                format!(
-                    "{} is a device of our own, without files",
-                    wanted.devices[0]
-                ),
-                "leave --scratch and --scratch-size out: it may be written as it is",
-            ));
-        }
-        // A scratch device is made only for a workload that there is.
-        load(conditions, &["/dev/scratch".into()], true)?;
-    }
-
-    let output = if wanted.dry_run {
-        None
-    } else {
-        output(conditions.output.as_deref(), conditions.force, "iosched-ab")?
-    };
+fn compare(wanted: WantedComparison<'_>) -> Result<()> {
+    let (mut arms, conditions) = (wanted.arms, wanted.conditions);
+    let (spec, participants) = check_names(&arms, wanted.devices, conditions)?;
+    let output = output_unless(wanted.dry_run, conditions)?;
     let journal = Journal::create()?;
     let launcher = std::env::current_exe().context("finding this program's own path")?;
     let guardian = guardian::start(&launcher, &journal)?;
-    // Dry runs touch nothing: no scratch device is made for them.
-    let scratch = match model {
-        Some(model) if !wanted.dry_run => Some(make_scratch(model, &journal)?),
-        _ => None,
-    };
-    let disks = match (&scratch, model) {
-        (Some(scratch), _) => Device::resolve(scratch.device_name())?.device.into(),
-        (None, Some(model)) => {
-            return dry_run_of_scratch(&arms, model, wanted.stopping, conditions.seed);
+    // A dry run changes nothing, so it makes no scratch device.
+    let made = spec.filter(|_| !wanted.dry_run);
+    let scratch = made.map(|spec| make_scratch(spec, &journal)).transpose()?;
+    let disks = match (&scratch, spec) {
+        (Some(scratch), _) => disks_of(scratch)?,
+        (None, Some(spec)) => {
+            return dry_run_of_scratch(&arms, spec, wanted.stopping, conditions);
         }
-        (None, None) => {
-            let (disks, notes) = Disks::resolve(wanted.devices)?;
-            let layers = disks.layers();
-            notes.iter().chain(&layers).for_each(|text| note(text));
-            disks
-        }
+        (None, None) => named_disks(wanted.devices)?,
     };
+    let present = present::write_out(&mut arms, &disks)?;
     let is_ours = scratch.is_some();
-    let mut workload = load(conditions, &disks.nodes(), is_ours)?;
-    let wanted_place = if is_ours {
-        None
-    } else {
-        place::wanted(conditions, &disks, &*workload)?
-    };
-    let granted = Request {
+    let mut workload = load(conditions, is_ours)?;
+    let primary = announced_metrics(conditions, &*workload)?;
+    let granted = PermissionRequest {
         disks: &disks,
         arms: &arms,
         workload: &*workload,
-        place: wanted_place.as_ref(),
-        conditions,
+        place: place::wanted_on(scratch.as_ref(), conditions, &disks, &*workload)?.as_ref(),
+        consent: conditions.into(),
         is_ours,
         dry_run: wanted.dry_run,
     }
     .grant()?;
     let fio_version = Fio::new("version", Vec::new()).version().ok();
-    let (ramp, time) = times(conditions, workload.fixed());
-    let primary = primary_metrics(conditions, workload.fixed())?;
-    let reference = match wanted.reference {
-        Some(index) => index,
-        None => default_reference(&arms, &disks)?,
-    };
+    let (live, ramp, time) = round_times(conditions, &*workload)?;
+    announce(
+        (arms.len(), primary.len()),
+        wanted.stopping,
+        &*workload,
+        conditions.washout + ramp,
+        time,
+    );
+    let chosen = wanted.reference.or(present);
+    let reference = chosen.map_or_else(|| default_reference(&arms, &disks), Ok)?;
+    let control = control_disk(conditions.control.as_deref(), &disks)?;
+    let cache = cache::tell(conditions, granted.place.as_ref(), &*workload);
     let experiment = Experiment {
-        scratch: scratch.as_ref().map(|scratch| scratch.truth().clone()),
+        control_disk: control.as_ref().map(|disk| disk.name.clone()),
         disks,
         arms,
         reference,
         workload: &mut *workload,
+        participants: conditions.participants(),
         scratch_file: granted.place,
-        hold: granted.hold,
-        guardian: &guardian,
-        fio_version,
         stopping: wanted.stopping,
         seed: seed(conditions.seed),
         ramp,
+        washout: conditions.washout,
+        cold: conditions.cold,
         time,
         primary,
-        journal: &journal,
-        launcher: &launcher,
         output,
         replaces_output: conditions.force,
-        notes: scratch
-            .as_ref()
-            .and_then(|scratch| scratch.fallback().map(str::to_owned))
-            .into_iter()
-            .collect(),
+        notes: notes_of(scratch.as_ref(), granted.notes, cache),
         is_placebo: wanted.is_placebo,
+        live,
+        order: conditions.detail.contains(&More::Order),
+        fairness: conditions.detail.contains(&More::Fairness),
         earlier: None,
     };
     if wanted.dry_run {
-        return print_schedule(&experiment.arms, &experiment.plan());
+        return print_schedule(&experiment.arms, &experiment.longest_plan());
     }
-    carry_out(experiment)
+    let means = Means {
+        scratch: scratch.as_ref().map(|scratch| scratch.truth().clone()),
+        hold: granted.hold,
+        control,
+        participants,
+        guardian: &guardian,
+        fio_version,
+        journal: &journal,
+        launcher: &launcher,
+    };
+    carry_out(experiment, means)
+}
+
+/// Where the result goes; a dry run has none.
+fn output_unless(dry_run: bool, conditions: &Conditions) -> Result<Option<PathBuf>> {
+    if dry_run {
+        return Ok(None);
+    }
+    output(conditions.output.as_deref(), conditions.force, "iosched-ab")
+}
+
+/// Wrong names are refused before anything is created.
+fn check_names(
+    arms: &[Arm],
+    devices: &[String],
+    conditions: &Conditions,
+) -> Result<(Option<DiskSpec>, Participants)> {
+    note_arms(arms);
+    named_metrics(conditions, !conditions.command.is_empty())?;
+    let participants = Participants::resolve(&conditions.participants())?;
+    let spec = scratch_spec(devices)?;
+    if let Some(spec) = spec {
+        check_for_scratch(spec, conditions)?;
+    }
+    Ok((spec, participants))
+}
+
+/// Limitations of this machine and of the workload that the result must mention.
+fn notes_of(
+    scratch: Option<&Scratch>,
+    of_workload: Vec<String>,
+    of_cache: Option<String>,
+) -> Vec<String> {
+    let fallback = scratch.and_then(Scratch::fallback);
+    let fallback = fallback.map(str::to_owned).into_iter();
+    fallback.chain(of_workload).chain(of_cache).collect()
+}
+
+/// The disks below the named devices; notes say how they were found.
+fn named_disks(names: &[String]) -> Result<Disks> {
+    let (disks, notes) = Disks::resolve(names)?;
+    let layers = disks.layers();
+    notes.iter().chain(&layers).for_each(|text| note(text));
+    Ok(disks)
+}
+
+/// A scratch device is made only for a workload and metrics that exist.
+fn check_for_scratch(spec: DiskSpec, conditions: &Conditions) -> Result<()> {
+    let has_volume = spec.file_system.is_some();
+    if !has_volume && (conditions.scratch.is_some() || conditions.scratch_size.is_some()) {
+        return Err(Failure::usage(
+            format!("scratch:{spec} has no file system for a scratch file"),
+            format!("make one with scratch:{spec}+ext4, or leave out --scratch and --scratch-size"),
+        ));
+    }
+    if conditions.scratch.is_some() {
+        return Err(Failure::usage(
+            format!(
+                "the file system of scratch:{spec} is made for the run and has no directory yet"
+            ),
+            "leave out --scratch: the workload runs on it anyway",
+        ));
+    }
+    let workload = load(conditions, true)?;
+    primary_metrics(conditions, &*workload).map(drop)
 }
 
 fn dry_run_of_scratch(
     arms: &[Arm],
-    model: Model,
+    spec: DiskSpec,
     stopping: Stopping,
-    wanted_seed: Option<u32>,
+    conditions: &Conditions,
 ) -> Result<()> {
-    note(&format!("a scratch device ({model}) would be made"));
-    let plan = Plan::in_segments(seed(wanted_seed), arms.len(), stopping.segments());
+    note(&format!("a scratch device ({spec}) would be made"));
+    let workload = load(conditions, true)?;
+    let (ramp, time) = times(conditions, workload.fixed());
+    let metrics = primary_metrics(conditions, &*workload)?.0.len();
+    announce(
+        (arms.len(), metrics),
+        stopping,
+        &*workload,
+        conditions.washout + ramp,
+        time,
+    );
+    let plan = Plan::new(
+        seed(conditions.seed),
+        arms.len(),
+        stopping.most_blocks().unwrap_or(0),
+    );
     print_schedule(arms, &plan)
+}
+
+fn note_arms(arms: &[Arm]) {
+    let notes = arms.iter().flat_map(|arm| &arm.notes);
+    notes.for_each(|text| note(text));
+}
+
+/// A disk that no arm touches.
+pub fn control_disk(name: Option<&str>, disks: &Disks) -> Result<Option<Device>> {
+    let Some(name) = name else { return Ok(None) };
+    let device = Device::resolve(name)?.device;
+    if disks
+        .stack
+        .iter()
+        .chain(&disks.members)
+        .any(|disk| disk.name == device.name)
+    {
+        return Err(Failure::usage(
+            format!("the control disk {} is switched by the arms", device.name),
+            "choose a disk that the experiment does not touch, or leave --control out",
+        ));
+    }
+    Ok(Some(device))
 }
 
 fn print_schedule(arms: &[Arm], plan: &Plan) -> Result<()> {
@@ -219,86 +305,37 @@ fn print_schedule(arms: &[Arm], plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-fn load(arguments: &Conditions, nodes: &[PathBuf], is_ours: bool) -> Result<Box<dyn Workload>> {
+fn load(arguments: &Conditions, is_ours: bool) -> Result<Box<dyn Workload>> {
     if let Some(name) = &arguments.workload {
+        if name == live::NAME {
+            return Ok(Box::new(Live));
+        }
         return Ok(Box::new(catalogue::find(name)?));
     }
     if let Some(path) = &arguments.job {
-        return Ok(Box::new(Fio::from_job_file(path, nodes)?));
+        return Ok(Box::new(Fio::from_job_file(path, &arguments.section)?));
     }
-    // Nobody can tell what a command writes: with consent it is taken for a writer, and without it is trusted
-    // to read, as its author says.
+    // iosched cannot know what a command writes: with consent it is treated as a writer, without consent it is trusted
+    // to only read.
     let writes = arguments.destroy_data || is_ours;
-    Ok(Box::new(CommandLine::new(
-        arguments.command.clone(),
-        writes,
-        arguments.limit,
-    )?))
+    let command = CommandLine::new(arguments.command.clone(), writes, arguments.limit)?;
+    let patterns = arguments.metric_regex.clone();
+    Ok(Box::new(
+        command.with_sources(arguments.parse.as_deref(), patterns)?,
+    ))
 }
 
-fn times(arguments: &Conditions, fixed: Fixed) -> (Duration, Duration) {
-    match fixed {
-        Fixed::Work => (Duration::ZERO, Duration::ZERO),
-        Fixed::Time if arguments.quick => (Duration::from_secs(2), Duration::from_secs(5)),
-        Fixed::Time => (arguments.ramp, arguments.round_time),
-    }
-}
-
-fn primary_metrics(conditions: &Conditions, fixed: Fixed) -> Result<Vec<Metric>> {
-    let defaults: &[&str] = match fixed {
-        Fixed::Time => &["throughput", "program_p99"],
-        Fixed::Work => &["elapsed"],
-    };
-    if conditions.metrics.is_empty() {
-        let known = defaults.iter().filter_map(|name| Metric::named(name));
-        return Ok(known.collect());
-    }
-    let wanted = conditions.metrics.iter();
-    wanted.map(|text| Metric::parse(text)).collect()
-}
-
-fn named_reference(wanted: Option<&str>, arms: &[Arm]) -> Result<Option<usize>> {
-    let Some(label) = wanted else {
-        return Ok(None);
-    };
-    let found = arms.iter().position(|arm| arm.label == label);
-    found.map(Some).ok_or_else(|| {
-        let labels: Vec<&str> = arms.iter().map(|arm| arm.label.as_str()).collect();
-        Failure::usage(
-            format!("the reference {label} is no arm"),
-            format!("arms: {}", labels.join(", ")),
-        )
-    })
-}
-
-/// The scheduler at present, if it is an arm as it is; else the first.
-fn default_reference(arms: &[Arm], disks: &Disks) -> Result<usize> {
-    let present = present_scheduler(disks)?;
-    let is_present =
-        |arm: &Arm| Some(&arm.scheduler) == present.as_ref() && arm.settings.is_empty();
-    Ok(arms.iter().position(is_present).unwrap_or(0))
-}
-
-/// None where the disks have different ones.
-fn present_scheduler(disks: &Disks) -> Result<Option<String>> {
-    let mut active = BTreeSet::new();
-    for disk in &disks.members {
-        active.insert(scheduler::choice(disk)?.active);
-    }
-    Ok(active.pop_first().filter(|_| active.is_empty()))
-}
-
-/// Of `scratch:MODEL`; None of devices that are there.
-fn scratch_model(devices: &[String]) -> Result<Option<Model>> {
-    let mut models = devices
+/// `ssd*8` of `scratch:ssd*8`; None for existing devices.
+fn scratch_spec(devices: &[String]) -> Result<Option<DiskSpec>> {
+    let mut specs = devices
         .iter()
         .filter_map(|name| name.strip_prefix("scratch:"));
-    match (models.next(), devices.len()) {
+    match (specs.next(), devices.len()) {
         (None, _) => Ok(None),
-        (Some(model), 1) => Ok(Some(model.parse()?)),
+        (Some(spec), 1) => Ok(Some(spec.parse()?)),
         (Some(_), _) => Err(Failure::usage(
-            "a scratch device is compared alone",
-            "name it alone, or other disks",
+            "a simulated disk cannot be combined with other devices",
+            "name only the simulated disk (scratch:ssd*8 has eight LUNs), or only real disks",
         )),
     }
 }

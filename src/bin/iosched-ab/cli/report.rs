@@ -1,0 +1,48 @@
+//! The command line of `iosched-ab report`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+#[derive(Args)]
+pub struct ReportArguments {
+    /// Result file that `run`, `aa` or `demo` wrote, `-` for standard input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Format of the report
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Show the exploratory metrics and the shift functions too, in the text format
+    #[arg(long)]
+    pub all: bool,
+    /// File to write, `-` for standard output [default: -]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Overwrite the output file if it exists
+    #[arg(long)]
+    pub force: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Format {
+    /// Report for people
+    Text,
+    /// The whole result
+    Json,
+    /// One row per round
+    Csv,
+    /// For a CI step summary or a comment
+    Markdown,
+    /// One test case per primary comparison: worse is a failure, an invalid or incomplete run an error
+    Junit,
+    /// The same in the kernel's test protocol
+    Ktap,
+    /// Go's benchmark format, for `benchstat -col /arm`
+    Benchfmt,
+    /// Bencher Metric Format
+    Bmf,
+    /// For github-action-benchmark; with `-o NAME` it writes NAME-smaller.json and NAME-bigger.json
+    GithubBenchmark,
+    /// For Prometheus
+    Openmetrics,
+}

@@ -1,0 +1,74 @@
+//! Values of options: times, sizes and numbers of rounds.
+
+use std::time::Duration;
+
+use iosched::ab::statistics::stopping::Stopping;
+use iosched::machine::page_cache::Cold;
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+pub fn duration(text: &str) -> Result<Duration, String> {
+    duration_up_to(text, DAY, "one day")
+}
+
+/// For a whole run.
+pub fn long_duration(text: &str) -> Result<Duration, String> {
+    duration_up_to(text, 60 * DAY, "60 days")
+}
+
+fn duration_up_to(text: &str, most: Duration, in_words: &str) -> Result<Duration, String> {
+    let parsed = match text.parse::<f64>() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string()),
+        Err(_) => humantime::parse_duration(text).map_err(|error| error.to_string()),
+    };
+    let length =
+        parsed.map_err(|error| format!("{error}; give a time such as 20s, 1500ms or 2m"))?;
+    if length > most {
+        return Err(format!(
+            "give a time from 0 to {in_words}, for instance 20s"
+        ));
+    }
+    Ok(length)
+}
+
+pub fn round_time(text: &str) -> Result<Duration, String> {
+    let length = duration(text)?;
+    if length < Duration::from_millis(100) {
+        return Err("a round lasts at least 100ms".to_owned());
+    }
+    Ok(length)
+}
+
+pub fn rounds(text: &str) -> Result<Stopping, String> {
+    match text {
+        "auto" => Ok(Stopping::Looks),
+        "open" => Ok(Stopping::Open),
+        _ => match text.parse() {
+            Ok(blocks @ 1..=1000) => Ok(Stopping::Fixed { blocks }),
+            _ => Err("give a number from 1 to 1000, auto or open".to_owned()),
+        },
+    }
+}
+
+pub fn cold(text: &str) -> Result<Cold, String> {
+    match text {
+        "FILE" | "file" => Ok(Cold::File),
+        "ALL" | "all" => Ok(Cold::All),
+        _ => Err("give FILE or ALL".to_owned()),
+    }
+}
+
+pub fn bytes(text: &str) -> Result<u64, String> {
+    let (digits, shift) = match text.chars().last() {
+        Some('k' | 'K') => (&text[..text.len() - 1], 10),
+        Some('m' | 'M') => (&text[..text.len() - 1], 20),
+        Some('g' | 'G') => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    let number: u64 = digits
+        .parse()
+        .map_err(|_| format!("{text} is not a size; give one such as 512M or 2G"))?;
+    number
+        .checked_mul(1 << shift)
+        .ok_or_else(|| format!("{text} is too large"))
+}

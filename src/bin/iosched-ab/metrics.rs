@@ -1,0 +1,74 @@
+//! The primary metrics of `run` and `aa`, and checks of them before the first round.
+
+use anyhow::Result;
+use iosched::ab::live;
+use iosched::ab::metric::{self, Metric};
+use iosched::failure::Failure;
+use iosched::workload::{Fixed, Workload};
+
+use crate::cli::Conditions;
+use crate::talk::note;
+
+pub fn named_metrics(conditions: &Conditions, may_report: bool) -> Result<Vec<Metric>> {
+    let wanted = conditions.metrics.iter();
+    wanted.map(|text| Metric::parse(text, may_report)).collect()
+}
+
+/// The primary metrics; the user is told if a default metric cannot be measured.
+pub fn announced_metrics(conditions: &Conditions, workload: &dyn Workload) -> Result<Vec<Metric>> {
+    let (primary, left_out) = primary_metrics(conditions, workload)?;
+    if let Some(text) = &left_out {
+        note(text);
+    }
+    Ok(primary)
+}
+
+/// The primary metrics, and a note if a default metric cannot be measured.
+pub fn primary_metrics(
+    conditions: &Conditions,
+    workload: &dyn Workload,
+) -> Result<(Vec<Metric>, Option<String>)> {
+    let without = workload.without_latency();
+    let named = named_metrics(conditions, workload.may_report())?;
+    refuse_elapsed(&named, workload)?;
+    let of_program = named.iter().find(|it| metric::is_of_program(&it.name));
+    if let (Some(metric), Some(why)) = (of_program, &without) {
+        return Err(Failure::usage(
+            format!("{} cannot be measured: {why}", metric.name),
+            "remove that option from the job file, or choose another metric, such as throughput or device_p99",
+        ));
+    }
+    if !named.is_empty() {
+        return Ok((named, None));
+    }
+    let (defaults, left_out): (&[&str], _) = match (workload.fixed(), without) {
+        // The first round shows what the command reports; without a report it is `elapsed`.
+        _ if workload.may_report() => (&[], None),
+        (Fixed::Work, _) => (&["elapsed"], None),
+        _ if workload.is_live() => (&live::METRICS, None),
+        (Fixed::Time, None) => (&["throughput", "program_p99"], None),
+        (Fixed::Time, Some(why)) => (
+            &["throughput"],
+            Some(format!(
+                "{why}; the arms are compared by throughput only, not by program_p99: remove that option from the job file"
+            )),
+        ),
+    };
+    let known = defaults.iter().filter_map(|name| Metric::named(name));
+    Ok((known.collect(), left_out))
+}
+
+/// A workload that runs for a fixed time has no elapsed time to compare.
+fn refuse_elapsed(named: &[Metric], workload: &dyn Workload) -> Result<()> {
+    let is_timed = workload.fixed() == Fixed::Time || workload.ends_by_the_clock();
+    if is_timed && named.iter().any(|metric| metric.name == "elapsed") {
+        return Err(Failure::usage(
+            format!(
+                "{} runs for a fixed time, so `elapsed` is the same under every arm",
+                workload.name()
+            ),
+            "choose another metric, such as iops or throughput",
+        ));
+    }
+    Ok(())
+}
