@@ -1,5 +1,6 @@
-//! What the terminal UI costs: its share of one core at 4 pictures a second on 200x60, with 200 processes at work, and how
-//! long the first picture takes. Needs root and a C compiler. Nothing is asserted: shares are of this machine.
+//! Overhead of the terminal UI: its share of one core with 4 updates per second on 200x60 and 200 active processes,
+//! and the time until the first screen. Needs root and a C compiler. Nothing is asserted, because the shares depend
+//! on the machine.
 
 #[path = "../tests/terminal/pty.rs"]
 mod pty;
@@ -22,10 +23,10 @@ const SIZE: (u16, u16) = (200, 60);
 const SIZE_BYTES: u64 = 64 << 20;
 const PROCESSES: usize = 200;
 const STARTS: usize = 5;
-/// Of each screen, after it has settled.
+/// Measured on each screen, after it has settled.
 const LOOK: Duration = Duration::from_secs(6);
 const SETTLE: Duration = Duration::from_secs(1);
-/// The key of each, as people press them.
+/// The key of each screen.
 const SCREENS: [(&str, &str); 7] = [
     ("1", "Overview"),
     ("2", "Compare"),
@@ -75,13 +76,13 @@ fn run() -> Result<()> {
             user + system
         );
     }
-    ensure!(load.is_running()?, "the load ended before the looks");
+    ensure!(load.is_running()?, "the load ended before the measurement");
     terminal.keys("3");
     terminal.until(&format!("{PROCESSES} processes did I/O"));
     terminal.keys("q");
     terminal.end();
     println!(
-        "at 4 pictures a second on {}x{} with {PROCESSES} processes, the reading of the kernel's counters included",
+        "at 4 updates per second on {}x{} with {PROCESSES} processes, including reading the kernel's counters",
         SIZE.0, SIZE.1
     );
     Ok(())
@@ -91,7 +92,7 @@ fn open(program: &Program, disk: &LoopDevice) -> Terminal {
     Terminal::start(program, BINARY, &[&disk.node(), "-i", "0.25"], SIZE)
 }
 
-/// Medians, before there is any load.
+/// Median start-up times, without load.
 fn starts(program: &Program, disk: &LoopDevice) -> Result<()> {
     let (mut frames, mut numbers) = (Vec::new(), Vec::new());
     for _ in 0..STARTS {
@@ -110,7 +111,7 @@ fn starts(program: &Program, disk: &LoopDevice) -> Result<()> {
         times[STARTS / 2].as_millis()
     };
     println!(
-        "start to first picture {} ms, to first numbers {} ms (medians of {STARTS})",
+        "first screen after {} ms, first numbers after {} ms (medians of {STARTS})",
         median(&mut frames),
         median(&mut numbers)
     );
@@ -129,7 +130,7 @@ fn compile(directory: &Path) -> Result<PathBuf> {
     Ok(binary)
 }
 
-/// So many processes that read at full speed.
+/// This many processes that read at full speed.
 struct Load(Child);
 
 impl Load {
@@ -150,7 +151,7 @@ impl Load {
 }
 
 impl Drop for Load {
-    /// They end by themselves; the disk must not go before them.
+    /// They end by themselves; the disk must exist until then.
     fn drop(&mut self) {
         let _ = self.0.wait();
     }
@@ -160,7 +161,7 @@ impl Drop for Load {
 fn times(terminal: &Terminal) -> Result<(f64, f64)> {
     let path = format!("/proc/{}/stat", terminal.id());
     let text = fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
-    // The name may hold spaces; what follows its bracket does not.
+    // The name may contain spaces; the fields after its bracket do not.
     let after = text.rsplit(") ").next().unwrap_or_default();
     let fields: Vec<&str> = after.split(' ').collect();
     let ticks_per_s = rustix::param::clock_ticks_per_second() as f64;

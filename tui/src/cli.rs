@@ -1,10 +1,10 @@
-//! The arguments of `iosched`.
+//! The command line of `iosched`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-/// Look: what does the I/O scheduler do to each process?
+/// Watch what the I/O scheduler does to each process, live, and switch schedulers
 #[derive(Parser)]
 #[command(
     name = "iosched",
@@ -13,10 +13,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
     max_term_width = 100
 )]
 #[command(
-    after_help = "Examples:\n  iosched                     all disks, on the terminal; ? shows every key\n  \
+    after_help = "Examples:\n  iosched                     all disks; ? explains every key and word\n  \
     iosched nvme0n1 -i 0.5      one disk, twice a second\n  \
-    iosched --demo              a simulated SSD with two processes at work: F rotates the schedulers\n\n\
-    Without a terminal it is `iosched stat`. To compare schedulers on a device, see `iosched-ab --help`."
+    iosched --demo              a simulated SSD with a reader and a writer; F rotates the schedulers\n\n\
+    Measuring needs root, or CAP_BPF and CAP_PERFMON; `iosched doctor` says what is missing. Without a terminal, \
+    `iosched` is `iosched stat`. To compare schedulers with a verdict, see `iosched-ab --help`."
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -27,110 +28,118 @@ pub struct Cli {
 
 #[derive(Args)]
 pub struct Watch {
-    /// Kernel name, path, partition or mount point; all disks if none is given
+    /// Kernel name, path, partition or mount point of one or more disks [default: all disks]
     #[arg(value_name = "DEVICE")]
     pub devices: Vec<String>,
-    /// Seconds from picture to picture; 0.25 to 10
+    /// Seconds between two updates: 0.25, 0.5, 1, 2, 5 or 10; others are rounded up to one of these
     #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     pub interval: f64,
-    /// Offer this scheduler with settings, too: [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]...
+    /// Offer this scheduler with settings as a choice, too: [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]..., as in
+    /// mq-deadline,iosched/read_expire=200; may be repeated
     #[arg(long = "arm", value_name = "ARM")]
     pub arms: Vec<String>,
-    /// Measure more than order and fairness: costs time at every system call
+    /// Measure one more thing; this costs CPU time at every system call
     #[arg(long, value_enum, value_name = "DETAIL")]
     pub detail: Option<WatchDetail>,
-    /// On a simulated SSD of its own, a reader and a greedy writer at work
+    /// Watch a reader and a greedy writer on a simulated SSD; none of your disks is touched
     #[arg(long, conflicts_with = "devices")]
     pub demo: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum WatchDetail {
-    /// Since the program asked (A2Q, A2D, A2C): for libaio and io_uring
+    /// Latency since the program submitted the I/O (A2Q, A2D, A2C), for libaio and io_uring
     Asked,
 }
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Latency, throughput and merges of each process, interval by interval
+    /// Print latency, throughput and merges of each process at every interval
     #[command(
         after_help = "Examples:\n  iosched stat nvme0n1              every second, until Ctrl-C\n  \
-        iosched stat /home -i 5 -n 12     the disk below /home, a minute in steps of 5 s\n  \
+        iosched stat /home -i 5 -n 12     the disk below /home: 12 intervals of 5 s\n  \
+        iosched stat sda --detail order,fairness\n  \
         iosched stat sda --json | jq '.processes[0]'\n\n\
-        queue wait: from the bio's arrival to the first issue; device: from there to completion."
+        Queue wait (Q2D) is the time from the bio's arrival to the first issue to the driver; device time (D2C) is \
+        the time from there to completion."
     )]
     Stat(Stat),
-    /// Schedulers, every effective setting and the hardware depth of each device
+    /// Show the schedulers, every effective setting and the hardware queue depth of each disk
     #[command(
         after_help = "Examples:\n  iosched schedulers\n  iosched schedulers sda --json | jq '.[0].settings'"
     )]
     Schedulers(Schedulers),
-    /// Switch the scheduler of a device now, verified; prints what else changed with it
+    /// Switch the scheduler of a disk now, verify it, and print what else changed with it
     #[command(after_help = "Examples:\n  iosched set sda kyber\n  \
-        iosched set sda mq-deadline,iosched/read_expire=200,nr_requests=128")]
+        iosched set sda mq-deadline,iosched/read_expire=200,nr_requests=128\n\n\
+        All settings are applied, or none. Needs root. The change lasts until the next one, or until reboot.")]
     Set(Set),
-    /// Put back what a killed run left behind
+    /// Restore what a killed run left changed: schedulers, settings, scratch devices and files
     #[command(
-        after_help = "Examples:\n  iosched restore --list     show it only\n  iosched restore"
+        after_help = "Examples:\n  iosched restore --list     show what would be restored\n  iosched restore"
     )]
     Restore(Restore),
-    /// Every requirement, whether it holds, and how to mend it; exit code 0 if measuring and switching work
+    /// Check every requirement and say how to fix what is missing; exit code 0 if measuring and switching work
     #[command(
-        after_help = "Examples:\n  iosched doctor             of all disks\n  \
+        after_help = "Examples:\n  iosched doctor             check all disks\n  \
         iosched doctor sda --json | jq '.items[] | select(.state != \"ok\")'\n\n\
-        The probe is attached and detached for it; nothing is changed."
+        The BPF programs are attached for a moment, as a test; nothing is changed."
     )]
     Doctor(Doctor),
-    /// Print a completion script
+    /// Print a shell completion script
     #[command(after_help = "Example:\n  iosched completions bash > /etc/bash_completion.d/iosched")]
-    Completions { shell: clap_complete::Shell },
+    Completions {
+        /// Shell to complete for
+        shell: clap_complete::Shell,
+    },
 }
 
 #[allow(clippy::struct_excessive_bools)] // independent switches
 #[derive(Args)]
 pub struct Stat {
-    /// Kernel name, path, partition or mount point; all disks if none is given
+    /// Kernel name, path, partition or mount point of one or more disks [default: all disks]
     #[arg(value_name = "DEVICE")]
     pub devices: Vec<String>,
-    /// Length of an interval in seconds
+    /// Length of an interval in seconds, 0.1 to 86400
     #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     pub interval: f64,
-    /// End after so many intervals
+    /// Stop after COUNT intervals [default: on Ctrl-C]
     #[arg(short = 'n', long, value_name = "COUNT")]
     pub count: Option<u64>,
-    /// What a row stands for
+    /// What one row shows
     #[arg(long, value_enum, default_value_t = By::Process)]
     pub by: By,
-    /// Show more, and measure it: several with commas
+    /// Measure and show more; separate several with commas
     #[arg(long, value_enum, value_delimiter = ',', value_name = "DETAIL")]
-    pub detail: Vec<Detail>,
-    /// Charge writeback to the process that dirtied the pages, not to the kernel's flusher
+    pub detail: Vec<DetailChoice>,
+    /// Account writeback to the process that dirtied the pages, not to the kernel's flusher thread
     #[arg(long)]
     pub writeback_owner: bool,
-    /// Leave out the wait for a request to exist (Q2G): one BPF program less, and the queue wait is G2D alone
+    /// Do not measure the wait for a request structure (Q2G): one BPF program less, and queue wait is G2D alone
     #[arg(long)]
     pub no_q2g: bool,
-    /// Measure the driver's own commands and SG_IO, too
+    /// Also measure passthrough requests: the driver's own commands and SG_IO
     #[arg(long)]
     pub passthrough: bool,
+    /// Output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub output: Output,
-    /// As --output json
+    /// Same as --output json
     #[arg(long, conflicts_with = "output")]
     pub json: bool,
-    /// Only this process
-    #[arg(long)]
+    /// Show only this process
+    #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,
-    /// Only this control group and those below it, as in /proc/PID/cgroup
+    /// Show only this control group and those below it: its path as in /proc/PID/cgroup
     #[arg(long, value_name = "PATH")]
     pub cgroup: Option<String>,
 }
 
 impl Stat {
-    /// The same look, line by line.
+    /// `iosched stat` with the options of `iosched`.
     pub fn of(watch: &Watch) -> Self {
         let detail = watch.detail.iter().map(|detail| match detail {
-            WatchDetail::Asked => Detail::Asked,
+            WatchDetail::Asked => DetailChoice::Asked,
         });
         Stat {
             devices: watch.devices.clone(),
@@ -151,67 +160,78 @@ impl Stat {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum By {
+    /// One process on one device
     Process,
+    /// One control group on one device
     Cgroup,
+    /// Devices only
     Device,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Detail {
-    /// Reordering, seeks, runs of reads and of writes
+pub enum DetailChoice {
+    /// Order of dispatch: reordering, seeks, runs of reads and of writes
     Order,
-    /// Shares of the device's time, Jain's index, starvation
+    /// Share of the device's time, Jain's fairness index, starvation
     Fairness,
-    /// Merges, sizes, latency per bio
+    /// Merges, request sizes, latency per bio
     Merges,
-    /// Every stage of every operation and process, and what fsync waits for
+    /// Latency of every stage (Q2G, G2D, I2D, D2C, Q2C), and what fsync waits for
     Stages,
-    /// Since the program asked (A2Q, A2D, A2C): for libaio and io_uring; costs time at every system call
+    /// Latency since the program submitted the I/O (A2Q, A2D, A2C), for libaio and io_uring; costs CPU time at every
+    /// system call
     Asked,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Output {
+    /// A table per interval
     Text,
-    /// One JSON object a line and interval
+    /// One line with a JSON object per interval
     Json,
+    /// One row per device and per process
     Csv,
 }
 
 #[derive(Args)]
 pub struct Schedulers {
+    /// Kernel name, path, partition or mount point of one or more disks [default: all disks]
     #[arg(value_name = "DEVICE")]
     pub devices: Vec<String>,
+    /// Print one JSON array
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Args)]
 pub struct Doctor {
+    /// Kernel name, path, partition or mount point of one or more disks [default: all disks]
     #[arg(value_name = "DEVICE")]
     pub devices: Vec<String>,
+    /// Print one JSON object
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Args)]
 pub struct Set {
+    /// Kernel name, path, partition or mount point of the disk
     #[arg(value_name = "DEVICE")]
     pub device: String,
-    /// SCHEDULER[,ATTRIBUTE=VALUE]...
+    /// SCHEDULER[,ATTRIBUTE=VALUE]...; ATTRIBUTE is a file below /sys/block/DEVICE/queue/
     #[arg(value_name = "ARM")]
     pub arm: String,
 }
 
 #[derive(Args)]
 pub struct Restore {
-    /// Show what was left behind and change nothing
+    /// Show what was left changed, and change nothing
     #[arg(long)]
     pub list: bool,
-    /// Put back what this journal says, although somebody else could have written it; look at it with --list first
+    /// Restore what this journal says, although another user could have written it; check it with --list first
     #[arg(long, value_name = "JOURNAL", conflicts_with = "list")]
     pub trust: Option<PathBuf>,
-    /// Put nothing back: keep this journal under another name, so that it holds nothing up any more
+    /// Restore nothing: rename this journal, so that it no longer blocks other runs
     #[arg(long, value_name = "JOURNAL", conflicts_with_all = ["list", "trust"])]
     pub set_aside: Option<PathBuf>,
 }
@@ -219,6 +239,6 @@ pub struct Restore {
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.1..=86_400.0).contains(&seconds) => Ok(seconds),
-        _ => Err("a number of seconds from 0.1 to 86400 is needed".to_owned()),
+        _ => Err("give a number of seconds from 0.1 to 86400".to_owned()),
     }
 }

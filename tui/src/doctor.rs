@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use anyhow::Result;
-use iosched::device::Device;
 use iosched::doctor::{self, facts};
 use iosched::failure::Failure;
+use iosched::machine::device::Device;
 use iosched::report::escape;
 
 use crate::cli::Doctor;
@@ -36,6 +36,6 @@ pub fn run(arguments: &Doctor) -> Result<()> {
     };
     Err(Failure::runtime(
         format!("cannot {cannot} here"),
-        "the lines marked missing say what to do",
+        "the lines marked missing say how to fix it",
     ))
 }

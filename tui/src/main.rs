@@ -1,4 +1,4 @@
-//! `iosched`: look. Arguments, one call a command, exit code.
+//! `iosched`: dispatches the commands and turns errors into exit codes.
 
 mod cli;
 mod doctor;
@@ -18,11 +18,11 @@ use iosched::failure;
 use iosched::report::escape;
 
 fn main() -> ExitCode {
-    // This binary is also what it starts: the guardian, and the first moments of the demo's workload.
+    // The guardian and the launcher of the demo's workload are this same binary, started again.
     if let Some(code) = iosched::workload::launch::run_if_asked() {
         return code;
     }
-    if let Some(outcome) = iosched::guardian::run_if_asked() {
+    if let Some(outcome) = iosched::safety::guardian::run_if_asked() {
         return if outcome.is_ok() {
             ExitCode::SUCCESS
         } else {
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
         cli.command,
         Some(Command::Restore(_) | Command::Doctor(_) | Command::Completions { .. })
     ) {
-        for note in iosched::journal::notes() {
+        for note in iosched::safety::journal::notes() {
             let _ = writeln!(std::io::stderr(), "iosched: note: {}", escape::line(&note));
         }
     }
@@ -61,7 +61,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The terminal UI; without a terminal the same as `iosched stat`.
+/// The terminal UI; without a terminal, `iosched stat`.
 fn watch(arguments: &cli::Watch) -> anyhow::Result<()> {
     if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
         return ui::run(arguments);
@@ -76,7 +76,7 @@ fn watch(arguments: &cli::Watch) -> anyhow::Result<()> {
 }
 
 fn completions(shell: clap_complete::Shell) -> anyhow::Result<()> {
-    // Into memory first: `generate` panics when a write fails, as to a closed pipe.
+    // Into memory first: `generate` panics if a write fails, for instance to a closed pipe.
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "iosched", &mut text);
     std::io::stdout()

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use iosched::failure::Failure;
-use iosched::journal::{self, Found, LeftBehind, Origin, Suspect};
 use iosched::report::escape;
+use iosched::safety::journal::{self, Found, LeftBehind, Origin, Suspect};
 
 use crate::cli::Restore;
 
@@ -22,7 +22,7 @@ pub fn run(arguments: &Restore) -> Result<()> {
         journal::remove_unfinished_of_the_dead()?;
     }
     if left_behind.is_empty() {
-        say("Nothing was left behind.");
+        say("Nothing to restore.");
         return Ok(());
     }
     let mut problems = Vec::new();
@@ -45,15 +45,15 @@ pub fn run(arguments: &Restore) -> Result<()> {
     }
     Err(Failure::runtime(
         problems.join("\n"),
-        "what was not put back stays listed in `iosched restore --list`",
+        "`iosched restore --list` still shows what was not restored",
     ))
 }
 
-/// What went wrong.
+/// Returns the errors.
 fn put_back(left: LeftBehind) -> Vec<String> {
     let errors = left.restore().unwrap_or_else(|error| vec![error]);
     if errors.is_empty() {
-        say("All of it was put back.");
+        say("Everything was restored.");
     }
     errors.iter().map(|error| format!("{error:#}")).collect()
 }
@@ -74,7 +74,7 @@ fn put_back_trusted(path: &Path) -> Result<()> {
 fn set_aside(path: &Path) -> Result<()> {
     let aside = journal::set_aside(path)?;
     say(&format!(
-        "Nothing was put back. The journal is kept as {}",
+        "Nothing was restored. The journal was renamed to {}",
         aside.display()
     ));
     Ok(())
@@ -107,7 +107,7 @@ fn show_suspect(suspect: &Suspect) {
     }
 }
 
-/// That nobody reads it keeps nothing from being put back.
+/// Ignores write errors: a closed pipe must not stop the restore.
 fn say(line: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{}", escape::line(line));
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
-use iosched::device::{DepthSource, Device, HardwareDepth};
+use iosched::machine::device::{DepthSource, Device, HardwareDepth};
 use iosched::report::escape;
 use iosched::scheduler::{self, State};
 use serde::Serialize;
@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::cli::Schedulers;
 
 #[derive(Serialize)]
-struct Row {
+struct SchedulerRow {
     device: String,
     model: Option<String>,
     rotational: Option<bool>,
@@ -32,7 +32,10 @@ pub fn run(arguments: &Schedulers) -> Result<()> {
             .map(resolve)
             .collect::<Result<_>>()?
     };
-    let rows = devices.iter().map(row).collect::<Result<Vec<Row>>>()?;
+    let rows = devices
+        .iter()
+        .map(row)
+        .collect::<Result<Vec<SchedulerRow>>>()?;
     let mut out = std::io::stdout().lock();
     if arguments.json {
         let text = escape::json(&serde_json::to_string_pretty(&rows)?);
@@ -45,8 +48,8 @@ pub fn run(arguments: &Schedulers) -> Result<()> {
     Ok(())
 }
 
-fn row(device: &Device) -> Result<Row> {
-    Ok(Row {
+fn row(device: &Device) -> Result<SchedulerRow> {
+    Ok(SchedulerRow {
         device: device.name.clone(),
         model: device.model(),
         rotational: device.rotational().ok(),
@@ -56,7 +59,7 @@ fn row(device: &Device) -> Result<Row> {
     })
 }
 
-fn print(out: &mut impl Write, row: &Row) -> Result<()> {
+fn print(out: &mut impl Write, row: &SchedulerRow) -> Result<()> {
     let names: Vec<String> = row
         .state
         .available
@@ -77,7 +80,7 @@ fn print(out: &mut impl Write, row: &Row) -> Result<()> {
             let source = if d.source == DepthSource::Debugfs {
                 ""
             } else {
-                " (as the driver first asked; a later resize does not show)"
+                " (requested by the driver at start-up; a later resize is not visible)"
             };
             format!("{}{source}", d.depth)
         });
@@ -103,7 +106,7 @@ fn print(out: &mut impl Write, row: &Row) -> Result<()> {
     Ok(())
 }
 
-/// Words on lines of at most `width` characters.
+/// Joins words to lines of at most `width` characters.
 fn wrap(words: &[String], width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words {

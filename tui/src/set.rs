@@ -3,12 +3,12 @@
 use std::io::Write;
 
 use anyhow::{Context, Result};
-use iosched::arm::Arm;
-use iosched::device::Device;
-use iosched::guardian;
-use iosched::journal::{Journal, Undo};
-use iosched::preflight::{self, Intent};
+use iosched::machine::device::Device;
+use iosched::preflight::{self, Intent, Loss};
 use iosched::report::{escape, units};
+use iosched::safety::guardian;
+use iosched::safety::journal::{Journal, Undo};
+use iosched::scheduler::arm::Arm;
 use iosched::scheduler::{self, Applied, SavedQueue, State};
 
 use crate::cli::Set;
@@ -19,15 +19,15 @@ pub fn run(arguments: &Set) -> Result<()> {
     let device = resolved.device;
     let mut notes = resolved.notes;
     notes.extend(arm.notes.clone());
-    // The user asks for this switch by name: a mounted file system does not stand against it.
+    // The user asks for exactly this switch, so a mounted file system does not prevent it.
     let intent = Intent {
         arms: std::slice::from_ref(&arm),
         writes_raw_device: false,
         allow_mounted: true,
-        destroy_data: false,
+        loss: Loss::Refused,
     };
     preflight::check(&device, &intent)?.into_result()?;
-    // Refused while a comparison is at work on the device.
+    // Refused while a comparison runs on the device.
     let _lock = preflight::lock(&device)?;
     let before = scheduler::read(&device)?;
     let applied = apply(&device, &arm)?;
@@ -35,7 +35,7 @@ pub fn run(arguments: &Set) -> Result<()> {
     print(&device, &before, &applied, &notes)
 }
 
-/// All of it or nothing: when this process is killed in the middle, the guardian undoes what was done.
+/// Applies everything or nothing: if this process is killed halfway, the guardian undoes the changes.
 fn apply(device: &Device, arm: &Arm) -> Result<Applied> {
     let before = SavedQueue::take(device, std::slice::from_ref(arm))?;
     let journal = Journal::create()?;
@@ -59,7 +59,7 @@ fn print(device: &Device, before: &State, applied: &Applied, notes: &[String]) -
     if let Some(ns) = applied.switch_ns {
         writeln!(
             out,
-            "  the queue stood still for {}",
+            "  the queue was frozen for {}",
             units::time(Some(ns as f64))
         )?;
     }
@@ -73,7 +73,7 @@ fn print(device: &Device, before: &State, applied: &Applied, notes: &[String]) -
     }
     let is_gone = |name: &&String| !after.settings.contains_key(*name);
     let gone = before.settings.keys().filter(is_gone);
-    lines.extend(gone.map(|name| format!("{name}: gone")));
+    lines.extend(gone.map(|name| format!("{name}: removed")));
     lines.extend(notes.iter().map(|note| format!("note: {note}")));
     for line in lines {
         writeln!(out, "  {}", escape::line(&line))?;

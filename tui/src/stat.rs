@@ -10,33 +10,33 @@ use std::io::Write;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
-use iosched::cgroups::Names;
-use iosched::device::Device;
 use iosched::failure::Failure;
 use iosched::interrupt;
-use iosched::privileges;
-use iosched::probe::{self, Probe};
+use iosched::machine::cgroup::names::Names;
+use iosched::machine::device::Device;
+use iosched::measure::probe::{self, Probe};
+use iosched::measure::snapshot::{Interval, OwnerNumbers};
 use iosched::report::escape;
-use iosched::report::live::{self, Burst, DeviceState, LiveRecord, Rows, Selection};
+use iosched::safety::privileges;
 use iosched::scheduler;
-use iosched::snapshot::{Interval, OwnerNumbers};
+use iosched::stat::{self, Burst, DeviceState, LiveRecord, Rows, Selection};
 
-use crate::cli::{By, Detail, Output, Stat};
+use crate::cli::{By, DetailChoice, Output, Stat};
 use presence::Presence;
 
 pub fn run(arguments: &Stat) -> Result<()> {
     let devices = devices(&arguments.devices)?;
-    let wants = |detail: Detail| arguments.detail.contains(&detail);
+    let wants = |detail: DetailChoice| arguments.detail.contains(&detail);
     let mut probe = Probe::attach(
         &devices,
         0,
         probe::Detail {
             without_q2g: arguments.no_q2g,
-            order: wants(Detail::Order),
-            fairness: wants(Detail::Fairness),
-            i2d: wants(Detail::Stages),
-            owner_stages: wants(Detail::Stages),
-            asked: wants(Detail::Asked),
+            order: wants(DetailChoice::Order),
+            fairness: wants(DetailChoice::Fairness),
+            i2d: wants(DetailChoice::Stages),
+            owner_stages: wants(DetailChoice::Stages),
+            asked: wants(DetailChoice::Asked),
             passthrough: arguments.passthrough,
             writeback: arguments.writeback_owner,
         },
@@ -65,7 +65,7 @@ pub fn run(arguments: &Stat) -> Result<()> {
     let mut left = arguments.count;
     while left != Some(0) {
         next += Duration::from_secs_f64(arguments.interval);
-        // Ctrl-C is how a watch ends: the interval begun is still shown.
+        // Ctrl-C is the normal end: the current interval is still shown.
         let interrupted = interrupt::sleep_until(next);
         let later = probe.snapshot()?;
         let interval = Interval::between(&earlier, &later)?;
@@ -75,7 +75,7 @@ pub fn run(arguments: &Stat) -> Result<()> {
             .collect();
         selection.names.borrow_mut().forget_weights();
         let time = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
-        out.print(&live::record(
+        out.print(&stat::record(
             &interval,
             time,
             !probe.measures_q2g(),
@@ -116,7 +116,7 @@ fn devices(names: &[String]) -> Result<Vec<Device>> {
     }
     if devices.is_empty() {
         return Err(Failure::usage(
-            "there is no disk to look at",
+            "no disk was found",
             "name one; `lsblk` lists them",
         ));
     }
@@ -166,13 +166,13 @@ impl Selection for Filter {
 
 struct Printer {
     output: Output,
-    detail: Vec<Detail>,
+    detail: Vec<DetailChoice>,
     csv: csv::Writer<std::io::Stdout>,
     is_first: bool,
 }
 
 impl Printer {
-    fn new(output: Output, detail: Vec<Detail>) -> Self {
+    fn new(output: Output, detail: Vec<DetailChoice>) -> Self {
         Printer {
             output,
             detail,
@@ -201,7 +201,7 @@ impl Printer {
         Ok(())
     }
 
-    /// A row per device (pid empty) and one per process; the counters of loss stand in the device's row.
+    /// One row per device (empty pid) and one per process; the loss counters are in the device's row.
     fn print_csv(&mut self, record: &LiveRecord) -> Result<()> {
         if self.is_first {
             self.csv.write_record(csv_rows::HEADER)?;

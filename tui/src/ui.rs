@@ -1,69 +1,53 @@
 //! The terminal UI: event -> action -> `update` -> `view`; effects are carried out here and in the sampling thread.
 
-mod action;
-mod buckets;
-mod compare;
-mod control;
 mod demo;
-mod devices;
-mod dialog;
 mod export;
-mod heat;
-mod keys;
-mod model;
-mod palette;
-#[cfg(test)]
-mod panics;
-mod read;
-mod rotation;
-mod round;
-mod sample;
-mod sampler;
+mod sampling;
+mod state;
 mod terminal;
-mod update;
 mod view;
-mod watched;
-mod words;
 
 use std::io::Write;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use iosched::arm::Arm;
-use iosched::device::Device;
 use iosched::failure::Failure;
 use iosched::interrupt;
-use iosched::journal::Journal;
-use iosched::privileges;
+use iosched::machine::device::Device;
+use iosched::safety::journal::Journal;
+use iosched::safety::privileges;
 use iosched::scheduler;
+use iosched::scheduler::arm::Arm;
 use ratatui::crossterm::event::{self, Event as Input, KeyCode, KeyEventKind};
 
 use crate::cli::{Watch, WatchDetail};
-use action::Action;
-use control::Control;
-use model::{Dialog, INTERVALS, Model};
-use palette::{Depth, Palette, Theme};
-use sample::{Disk, Report};
-use sampler::{Sampler, Setup};
-use terminal::Screen;
-use update::{Effect, update};
+use sampling::control::Control;
+use sampling::devices;
+use sampling::sample::{Disk, SamplerReport};
+use sampling::{Sampler, Setup};
+use state::action::Action;
+use state::appearance::{Depth, Palette, Theme};
+use state::keys;
+use state::model::{Dialog, INTERVALS, Model};
+use state::update::{Effect, update};
+use terminal::TerminalScreen;
 
 /// What the loop waits for.
 enum Event {
     Input(Input),
-    /// The terminal is gone.
+    /// The terminal was closed.
     NoInput,
-    Report(Report),
+    Report(SamplerReport),
 }
 
-/// What the kernel sends when a terminal goes.
+/// The signal that the kernel sends when the terminal is closed.
 const SIGHUP: i32 = 1;
-/// Signals are looked for this often.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// How often signals are checked.
+const SIGNAL_POLL: Duration = Duration::from_millis(100);
 
 pub fn run(arguments: &Watch) -> Result<()> {
-    // Before the first thread: each has what this one has.
+    // Before any thread is started, because threads inherit the capabilities.
     privileges::keep_those_of_the_ui(arguments.demo)?;
     let journal = Journal::create()?;
     let launcher = std::env::current_exe().context("finding this program's own path")?;
@@ -94,7 +78,7 @@ pub fn run(arguments: &Watch) -> Result<()> {
     model.message = notes.first().cloned().or_else(|| model.demo.clone());
 
     let (events, inbox) = channel();
-    let mut screen = Screen::open()?;
+    let mut screen = TerminalScreen::open()?;
     screen.draw(&mut model)?;
     let inputs = events.clone();
     let sampler = Sampler::start(
@@ -107,7 +91,7 @@ pub fn run(arguments: &Watch) -> Result<()> {
             labels: demo.as_ref().map(demo::Demo::labels).unwrap_or_default(),
         },
         move |report| {
-            let _ = events.send(Event::Report(report)); // nobody listens any more: the loop has ended
+            let _ = events.send(Event::Report(report)); // an error means that the loop has ended
         },
     );
     let outcome = privileges::keep_those_of_drawing(demo.is_some()).and_then(|()| {
@@ -136,20 +120,20 @@ fn say_what_was_put_back(lines: Vec<Result<String>>) -> Result<()> {
 
 fn run_loop(
     model: &mut Model,
-    screen: &mut Screen,
+    screen: &mut TerminalScreen,
     sampler: &Sampler,
     inbox: &Receiver<Event>,
 ) -> Result<()> {
     loop {
         interrupt::check()?;
-        let first = match inbox.recv_timeout(PATIENCE) {
+        let first = match inbox.recv_timeout(SIGNAL_POLL) {
             Ok(event) => event,
             Err(RecvTimeoutError::Timeout) => continue,
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(anyhow::anyhow!("the sampling thread has ended"));
             }
         };
-        // All that waits, then one picture of it.
+        // All waiting events, then one update of the screen.
         for event in std::iter::once(first).chain(inbox.try_iter()) {
             let action = match event {
                 Event::Input(input) => action_of(&input, model),
@@ -157,27 +141,31 @@ fn run_loop(
                 Event::Report(report) => Some(Action::Report(report)),
             };
             for effect in action.map_or_else(Vec::new, |action| update(model, action)) {
-                if effect == Effect::Quit {
+                if !carry_out(model, sampler, effect)? {
                     return Ok(());
                 }
-                carry_out(model, sampler, effect)?;
             }
         }
         screen.draw(model)?;
     }
 }
 
-fn carry_out(model: &mut Model, sampler: &Sampler, effect: Effect) -> Result<()> {
-    if effect == Effect::ExportProcesses {
-        let text = match export::processes(model) {
-            Ok(path) => format!("written: {}", path.display()),
-            Err(error) => format!("{error:#}"),
-        };
-        update(model, Action::Say(text));
-        return Ok(());
+/// Returns false to quit.
+fn carry_out(model: &mut Model, sampler: &Sampler, effect: Effect) -> Result<bool> {
+    match effect {
+        Effect::Quit => return Ok(false),
+        Effect::ExportProcesses => {
+            let text = match export::processes(model) {
+                Ok(path) => format!("written: {}", path.display()),
+                Err(error) => format!("{error:#}"),
+            };
+            update(model, Action::Say(text));
+        }
+        Effect::Ask(request) => {
+            anyhow::ensure!(sampler.request(request), "the sampling thread has ended");
+        }
     }
-    anyhow::ensure!(sampler.request(effect), "the sampling thread has ended");
-    Ok(())
+    Ok(true)
 }
 
 fn action_of(input: &Input, model: &Model) -> Option<Action> {
@@ -202,11 +190,11 @@ fn read_input(events: Sender<Event>) {
                 return;
             }
         }
-        let _ = events.send(Event::NoInput); // nobody listens any more: we are ending
+        let _ = events.send(Event::NoInput); // an error means that the loop has ended
     });
 }
 
-/// All that may be applied to a device: its schedulers as they are, and those of `--arm`.
+/// All arms that may be applied to a device: its schedulers without settings, and those of `--arm`.
 fn arms(device: &Device, extra: &[String]) -> Result<Vec<Arm>> {
     let available = scheduler::choice(device)
         .map(|choice| choice.available)
@@ -216,7 +204,7 @@ fn arms(device: &Device, extra: &[String]) -> Result<Vec<Arm>> {
         .chain(extra)
         .map(|text| text.parse())
         .collect::<Result<_>>()?;
-    iosched::arm::refuse_duplicate_labels(&all)?;
+    iosched::scheduler::arm::refuse_duplicate_labels(&all)?;
     Ok(all)
 }
 

@@ -1,8 +1,8 @@
-//! SIGKILL at any moment of everything that changes a disk: `run`, `run --resume`, `set`, a rotation of the terminal UI and
-//! `restore` itself; of the program alone, of its process group, or of the program and its guardian, after which `restore`
-//! is run; under every umask. Nothing stays changed, nothing is left.
+//! SIGKILL at a random moment to every program that changes a disk (`run`, `run --resume`, `set`, a rotation of the
+//! terminal UI, `restore`): to the program, its process group, or the program and its guardian, after which `restore`
+//! is run; with every umask. Nothing may stay changed or be left behind.
 //!
-//! `IOSCHED_KILLS=1000` for more of them, `IOSCHED_KILL_SEED` for the same ones again.
+//! `IOSCHED_KILLS=1000` sets the number of kills; `IOSCHED_KILL_SEED` repeats a sequence.
 //! Root only: `cargo test -p iosched-tui --test kills -- --ignored --test-threads=1`.
 
 #[path = "terminal/pty.rs"]
@@ -20,16 +20,16 @@ use iosched::preflight;
 use iosched::scheduler::{self, State};
 use pty::Terminal;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use support::LoopDevice;
 use support::program::{Ended, Program, Started};
 use support::traces::{arguments, children_of, differences, left_by, processes_with};
+use support::{LoopDevice, READ_ONE};
 
 const IOSCHED: &str = env!("CARGO_BIN_EXE_iosched");
-/// One round of all that is killed, and of whom, and of umasks takes sixty; half of them by default.
+/// All combinations of program, victim and umask are sixty; half of them is the default.
 const KILLS: u64 = 30;
 const UMASKS: [u32; 4] = [0o000, 0o002, 0o022, 0o077];
 const SOON: Duration = Duration::from_secs(15);
-/// What `set` makes of the disk.
+/// The scheduler that `set` sets.
 const SET: &str = "bfq,nr_requests=128,iosched/slice_idle=0";
 const ARMS: [&str; 6] = [
     "--arm",
@@ -53,7 +53,7 @@ enum What {
 enum Whom {
     Alone,
     Group,
-    /// Nobody is left to put anything back but the user.
+    /// Only `iosched restore` can restore then.
     WithGuardian,
 }
 
@@ -66,7 +66,7 @@ const ALL: [What; 5] = [
 ];
 const WHOM: [Whom; 3] = [Whom::Alone, Whom::Group, Whom::WithGuardian];
 
-/// Small and sufficient: the same numbers from the same seed.
+/// A small generator: the same numbers from the same seed.
 struct Random(u64);
 
 impl Random {
@@ -84,7 +84,7 @@ fn number(variable: &str) -> Option<u64> {
     Some(text.parse().expect("a number"))
 }
 
-/// The other binary, built with this one where the whole workspace is.
+/// The other binary, if the whole workspace was built.
 fn iosched_ab() -> Option<PathBuf> {
     let binary = Path::new(IOSCHED).with_file_name("iosched-ab");
     if !binary.exists() {
@@ -97,12 +97,12 @@ fn iosched_ab() -> Option<PathBuf> {
 struct Bench {
     disk: LoopDevice,
     before: State,
-    /// What `set` was asked for, as the kernel shows it.
+    /// The state that `set` was asked for, as the kernel shows it.
     after_set: State,
     ab: PathBuf,
 }
 
-/// One that is about to be killed.
+/// The program that will be killed.
 enum Victim {
     Program(Started),
     Terminal(Terminal),
@@ -128,7 +128,7 @@ fn pid(number: u32) -> Pid {
     Pid::from_raw(number as i32).expect("a pid")
 }
 
-/// It may have ended by itself.
+/// It may have ended already.
 fn send(number: u32, signal: Signal) {
     let _ = kill_process(pid(number), signal);
 }
@@ -147,7 +147,7 @@ fn kill(number: u32, whom: Whom) {
         Whom::Alone => send(number, Signal::KILL),
         Whom::Group => drop(kill_process_group(pid(number), Signal::KILL)),
         Whom::WithGuardian => {
-            // Else it would start another guardian.
+            // A running program would start another guardian.
             send(number, Signal::STOP);
             if let Some(guardian) = guardian_of(number) {
                 send(guardian, Signal::KILL);
@@ -175,7 +175,7 @@ impl Bench {
         bench
     }
 
-    /// As its user has it.
+    /// The user's own settings.
     fn renew(&self) {
         for (attribute, value) in [
             ("scheduler", "mq-deadline"),
@@ -222,11 +222,12 @@ impl Bench {
         Self::start(program, &self.ab, &words)
     }
 
-    /// A run that was interrupted after its first round, and goes on.
+    /// A run that was interrupted after its first round, and is resumed.
     fn resume(&self, program: &Program) -> Victim {
         let node = self.disk.node();
-        let how = ["--rounds", "40", "-o", "result", "--", "sleep", "0.05"];
-        let words = [&["run", &node], &ARMS[..], &how].concat();
+        let how = ["--rounds", "40", "-o", "result", "--", "sh", "-c"];
+        let script = format!("{READ_ONE}; sleep 0.05");
+        let words = [&["run", &node], &ARMS[..], &how, &[&script]].concat();
         let Victim::Program(mut first) = Self::start(program, &self.ab, &words) else {
             unreachable!("a program was started");
         };
@@ -242,7 +243,7 @@ impl Bench {
         Self::start(program, &self.ab, &["run", "--resume", "result"])
     }
 
-    /// What a killed run and its killed guardian left behind is being put back.
+    /// `restore` runs after a killed run with a killed guardian.
     fn restore(&self, program: &Program, random: &mut Random) -> Victim {
         let first = self.run(program, random);
         let deadline = Instant::now() + Duration::from_secs(60);
@@ -268,7 +269,7 @@ impl Bench {
         Victim::Terminal(terminal)
     }
 
-    /// Whether it was changed when the kill came.
+    /// Whether the disk was changed when the kill came.
     fn round(&self, (what, whom, umask): (What, Whom, u32), random: &mut Random) -> bool {
         let program = Program::new(IOSCHED).with_umask(umask);
         let (victim, latest_ms) = match what {
@@ -307,7 +308,7 @@ impl Bench {
         !differences(&self.before, &found).is_empty()
     }
 
-    /// What is acted upon by root later.
+    /// Files that root later acts on.
     fn files_are_private(program: &Program, at: &str) {
         let directory = program.state().join("journal");
         let mode = |path: &Path| {
@@ -320,7 +321,7 @@ impl Bench {
         assert_eq!(mode(&program.directory().join("result")) & 0o022, 0, "{at}");
     }
 
-    /// Another `restore` or a guardian may be at it.
+    /// Another `restore` or a guardian may be running.
     fn put_back(program: &Program, at: &str) {
         let deadline = Instant::now() + SOON;
         loop {
@@ -360,7 +361,7 @@ fn whatever_is_killed_at_any_moment_under_any_umask_nothing_is_left() {
     let bench = Bench::new(ab);
     let mut changed = 0;
     for kill in 0..kills {
-        // Every pair of what and whom in turn; the umask by chance.
+        // All pairs of program and victim in turn; a random umask.
         let what = ALL[(kill % 5) as usize];
         let whom = WHOM[(kill / 5 % 3) as usize];
         let umask = UMASKS[random.below(4) as usize];

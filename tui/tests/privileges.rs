@@ -1,5 +1,5 @@
-//! What each command needs of rights, what it gives up, and that `iosched doctor` says just that. Root only:
-//! `cargo test -p iosched-tui --test privileges -- --ignored --test-threads=1`.
+//! The privileges that each command needs and drops, and what `iosched doctor` reports about them. Root only: `cargo
+//! test -p iosched-tui --test privileges -- --ignored --test-threads=1`.
 
 #[path = "../../tests/support/mod.rs"]
 mod support;
@@ -16,12 +16,12 @@ use support::{LoopDevice, run};
 const BINARY: &str = env!("CARGO_BIN_EXE_iosched");
 const SIZE_BYTES: u64 = 16 << 20;
 const NOBODY: &str = "65534";
-/// Of linux/capability.h.
+/// From linux/capability.h.
 const BPF: u32 = 39;
-/// Requests at a time, set below what the loop driver asked for.
+/// A queue depth below the one that the loop driver requested.
 const DEPTH: u32 = 16;
 
-/// The binary where nobody can reach it, and a state directory that is not nobody's.
+/// The binary in a place that user nobody can reach, and a state directory that does not belong to nobody.
 struct Place {
     setpriv: Program,
     directory: tempfile::TempDir,
@@ -36,20 +36,20 @@ impl Place {
         fs::copy(BINARY, &copy).expect("a copy");
         fs::set_permissions(&copy, readable).expect("its mode");
         let setpriv = Program::new("setpriv");
-        // Where it runs.
+        // Its working directory.
         let open = fs::Permissions::from_mode(0o755);
         fs::set_permissions(setpriv.directory(), open).expect("its mode");
         Place { setpriv, directory }
     }
 
-    /// As a user that has only these capabilities, as `,+bpf,+perfmon`.
+    /// Starts it as a user with only these capabilities, such as `,+bpf,+perfmon`.
     fn start(&self, capabilities: &str, arguments: &[&str]) -> Started {
         let words = self.words(capabilities, arguments);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         self.setpriv.start(&words)
     }
 
-    /// What setpriv is told.
+    /// The arguments of setpriv.
     fn words(&self, capabilities: &str, arguments: &[&str]) -> Vec<String> {
         let set = |name: &str| format!("--{name}=-all{capabilities}");
         let program = self.directory.path().join("iosched");
@@ -66,7 +66,7 @@ impl Place {
         words.into_iter().chain(arguments).collect()
     }
 
-    /// The same where so much memory may be locked, in KiB: the soft limit and the hard one.
+    /// The same with limits for locked memory in KiB: soft and hard.
     fn with_locked(&self, kib: [u64; 2], capabilities: &str, arguments: &[&str]) -> Ended {
         let [soft, hard] = kib.map(|kib| kib << 10);
         let mut words = vec![format!("--memlock={soft}:{hard}"), "setpriv".to_owned()];
@@ -102,7 +102,7 @@ fn a_doctor_that_finds_all_in_order_is_right_and_changes_nothing() {
         disk.set("iosched/read_expire", "120");
     } else {
         println!(
-            "skipped: that the scheduler and its settings stay: {}",
+            "skipped: check that scheduler and settings are unchanged: {}",
             disk.get("scheduler")
         );
     }
@@ -130,7 +130,7 @@ fn a_doctor_that_finds_all_in_order_is_right_and_changes_nothing() {
         assert_eq!(disk.get("iosched/read_expire"), "120");
     }
     assert!(program.journals().is_empty());
-    // As it says.
+    // The command that doctor recommends.
     program.run(&["set", &disk.node(), "none"]).ends(0, &[]);
     program
         .run(&["stat", &disk.node(), "-i", "0.1", "-n", "1"])
@@ -176,7 +176,7 @@ fn two_capabilities_are_enough_to_measure() {
     ended.ends(1, &["cannot switch schedulers here"]);
     assert_eq!(state(&found, "probe"), "ok");
     assert_eq!(state(&found, "CAP_SYS_ADMIN"), "missing");
-    // Another user's I/O, by name.
+    // Another user's I/O, with the process name.
     let stat = [
         "stat",
         &disk.node(),
@@ -210,7 +210,7 @@ fn two_capabilities_are_enough_to_measure() {
     }
 }
 
-/// Before 5.11 maps are locked memory, and who has too little of that is refused with the error of who lacks a capability.
+/// Before 5.11 maps count as locked memory, and a too small limit gives the same error as a missing capability.
 #[test]
 #[ignore = "root"]
 fn too_little_locked_memory_is_told_from_a_missing_capability() {
@@ -248,7 +248,7 @@ fn too_little_locked_memory_is_told_from_a_missing_capability() {
         assert!(matches!(ended.code, Some(0 | 5)), "{ended:#?}");
         ended.code == Some(0)
     };
-    // What those before have locked is given back a moment after their end.
+    // The kernel returns the locked memory of ended processes a moment later.
     let is_soon_measured = |kib, capabilities: &str| {
         (0..20).any(|_| {
             std::thread::sleep(Duration::from_millis(100));
@@ -269,7 +269,7 @@ fn read(disk: &LoopDevice, count: u32) {
     );
 }
 
-/// Of a running process, by bit; of the set that /proc calls so.
+/// Whether a running process has this capability in the set with this name in /proc.
 fn capabilities(pid: u32, set: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("its status");
     let line = status.lines().find_map(|line| line.strip_prefix(set));
@@ -290,10 +290,11 @@ fn a_watch_gives_up_as_much_where_debugfs_is_not_mounted() {
     gives_up_the_rest("test ! -e /sys/kernel/debug/block || umount -l /sys/kernel/debug");
 }
 
-/// `prepare`: what a shell does before, in a mount namespace of its own, so that nobody else gets or loses debugfs.
+/// `prepare` is run by a shell before, in its own mount namespace, so that debugfs does not change for other
+/// processes.
 fn gives_up_the_rest(prepare: &str) {
     let (disk, program) = (LoopDevice::new(SIZE_BYTES), Program::new(BINARY));
-    // Only debugfs knows this depth.
+    // Only debugfs shows this depth.
     disk.set("nr_requests", &DEPTH.to_string());
     let script = format!("{{ {prepare}; }} && exec \"$@\"");
     let shell = ["--mount", "sh", "-c", &script, "sh", BINARY];
@@ -315,7 +316,7 @@ fn gives_up_the_rest(prepare: &str) {
     started.until(Duration::from_secs(60), "it gave up the rest", || {
         ["CapEff:", "CapPrm:"].map(|set| capabilities(pid, set)) == [1 << BPF; 2]
     });
-    // Owners come and go, and their places are given to others: that takes the right that it kept.
+    // Owners end, and their entries are reused: that needs the capability that it kept.
     for _ in 0..3 {
         read(&disk, 20);
     }

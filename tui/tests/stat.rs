@@ -1,5 +1,5 @@
-//! `iosched stat` counts what was done: to the last request, per process, and as the kernel's own counters do. Root only:
-//! `cargo test -p iosched-tui --test stat -- --ignored --test-threads=1`.
+//! `iosched stat` counts every request, per process, exactly as the kernel's own counters do. Root only: `cargo test
+//! -p iosched-tui --test stat -- --ignored --test-threads=1`.
 
 #[path = "watch/exact.rs"]
 mod exact;
@@ -109,7 +109,7 @@ fn merged_requests_are_counted_as_the_kernel_does() {
             let program = Program::new(BINARY);
             let started = stat(&program, &node, 4, &["--output", "json"]);
             let before = Sysfs::of(&disk.device);
-            // Submitted in batches of neighbours, which one request can take together.
+            // Submitted in batches of neighbours, which one request can hold.
             let job = "--name=a --rw=write --bs=4k --direct=1 --ioengine=libaio --iodepth=32 --iodepth_batch_submit=16 \
                 --iodepth_batch_complete_min=16 --number_ios=4000 --output=/dev/null --thread";
             let file = format!("--filename={node}");
@@ -131,7 +131,7 @@ fn merged_requests_are_counted_as_the_kernel_does() {
     }
 }
 
-/// Zeroes that are written without data are neither read nor write.
+/// Write zeroes carry no data: they are neither reads nor writes.
 #[test]
 #[ignore = "root"]
 fn zeroing_is_counted_apart() {

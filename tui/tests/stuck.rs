@@ -1,10 +1,10 @@
-//! A kernel that does not return from a write to a queue: the program ends with a word on where it is stuck, and the disk is
-//! put back once the write returns. The disk hangs because who serves it is stopped.
+//! A write to a queue that does not return: the program ends and reports where it is stuck, and the disk is restored
+//! once the write returns. The disk hangs because the process that serves it is stopped.
 //! Root only: `cargo test -p iosched-tui --test stuck -- --ignored`.
 
 #[path = "../../tests/support/mod.rs"]
 mod support;
-#[allow(dead_code)] // each test binary uses its part
+#[allow(dead_code)] // each test binary uses a part of it
 mod watch;
 
 use std::io::{BufRead, BufReader};
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use iosched::device::Device;
+use iosched::machine::device::Device;
 use iosched::scheduler;
 use rustix::process::{Pid, Signal, kill_process};
 use support::program::Program;
@@ -69,7 +69,7 @@ fn a_write_that_does_not_return_is_reported_and_undone_when_it_does() {
     if !iosched_ab.exists() {
         return println!("skipped: {} was not built", iosched_ab.display());
     }
-    // The server's own journal is none of what is looked at.
+    // The server's own journal is ignored.
     let (programs, server) = (Program::new(IOSCHED), Program::new(IOSCHED));
     let Some(served) = Served::start(&server, &iosched_ab) else {
         return;
@@ -110,14 +110,14 @@ fn a_write_that_does_not_return_is_reported_and_undone_when_it_does() {
         took < Duration::from_secs(60),
         "{took:?}: it waits with the kernel"
     );
-    // The place: in the freeze of the queue, in this kernel's words.
+    // The kernel function in which the write waits: the freeze of the queue.
     let names_a_place = ["freeze", "elevator", "blk", "elv", "schedule"];
     assert!(
         names_a_place.iter().any(|word| ended.stderr.contains(word)),
         "{ended:#?}"
     );
-    assert_eq!(programs.journals().len(), 1, "it is not undone yet");
-    // Nobody else writes there meanwhile.
+    assert_eq!(programs.journals().len(), 1, "it must not be undone yet");
+    // No other write happens meanwhile.
     programs
         .run(&["set", &node, "bfq"])
         .ends(5, &["is locked by process"]);
@@ -130,7 +130,7 @@ fn a_write_that_does_not_return_is_reported_and_undone_when_it_does() {
     programs.run(&["set", &node, "bfq"]).ends(0, &[]);
 }
 
-/// It has all of the device, and completes nothing.
+/// Submits I/O to the device that never completes.
 #[test]
 #[ignore = "root"]
 fn who_waits_for_a_disk_that_hangs_stays_listed() {

@@ -1,5 +1,6 @@
-//! The terminal UI on a real device under load: screens, flips, a rotation, and every way to end, after which the device
-//! and the terminal are as they were. Root only: `cargo test -p iosched-tui --test terminal -- --ignored --test-threads=1`.
+//! The terminal UI on a real device under load: screens, switches, a rotation, and every way to end it, after which
+//! the device and the terminal must be as before. Root only: `cargo test -p iosched-tui --test terminal -- --ignored
+//! --test-threads=1`.
 
 #[path = "terminal/pty.rs"]
 mod pty;
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use iosched::report::result::{ResultFile, Round};
+use iosched::ab::result::{ResultFile, Round};
 use iosched::report::{csv, markdown, openmetrics, text};
 use iosched::scheduler::{self, State};
 use pty::Terminal;
@@ -29,7 +30,7 @@ const SIZE_BYTES: u64 = 64 << 20;
 const ENTER: &str = "\r";
 const LEAVES_SCREEN: &str = "\x1b[?1049l";
 
-/// Reads at random places, past the page cache, until it is dropped.
+/// Reads at random positions with O_DIRECT until it is dropped.
 struct Load {
     ends: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
@@ -72,7 +73,7 @@ fn state(disk: &LoopDevice) -> State {
     scheduler::read(&disk.device).expect("its queue")
 }
 
-/// Started, attached, and with a first sample.
+/// Waits for the first sample.
 fn started(program: &Program, disk: &LoopDevice, size: (u16, u16)) -> Terminal {
     let mut terminal = Terminal::start(program, BINARY, &[&disk.node(), "-i", "0.25"], size);
     terminal.until("scheduler none");
@@ -80,12 +81,12 @@ fn started(program: &Program, disk: &LoopDevice, size: (u16, u16)) -> Terminal {
     terminal
 }
 
-/// From none to mq-deadline, which comes next in the list.
+/// From none to mq-deadline, the next one in the list.
 fn flip(terminal: &mut Terminal, disk: &LoopDevice) {
     terminal.keys("f");
     terminal.until("Switch the scheduler");
     terminal.keys(ENTER);
-    terminal.until("The queue stood still for");
+    terminal.until("The queue was frozen for");
     assert_ne!(
         disk.get("scheduler").find("[none]"),
         Some(0),
@@ -93,7 +94,7 @@ fn flip(terminal: &mut Terminal, disk: &LoopDevice) {
         disk.get("scheduler")
     );
     terminal.keys(ENTER);
-    terminal.until("put back on exit");
+    terminal.until("restore on exit");
 }
 
 fn eventually(what: &str, is_so: impl Fn() -> bool) {
@@ -104,7 +105,8 @@ fn eventually(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// What `iosched-ab report` reads. The schema in docs/ is that of the types, so what they hold without loss fits it.
+/// The file must be readable as a result. The schema in docs/ is generated from the types, so what they represent
+/// without loss is valid.
 fn is_a_result(json: &Value, reference: &str) {
     let file: ResultFile = serde_json::from_value(json.clone()).expect("an A/B's result");
     assert_eq!(&serde_json::to_value(&file).expect("JSON"), json);
@@ -115,8 +117,8 @@ fn is_a_result(json: &Value, reference: &str) {
     for (format, text) in [
         ("text", text::render(&file, true)),
         ("markdown", markdown::render(&file)),
-        ("csv", csv::render(&file)),
-        ("openmetrics", openmetrics::render(&file)),
+        ("csv", csv::render(&[&file])),
+        ("openmetrics", openmetrics::render(&[&file])),
     ] {
         let arms = file.design.arms.iter();
         let missing: Vec<&str> = arms
@@ -151,10 +153,10 @@ fn every_screen_shows_the_load_and_a_rotation_compares() {
     for (key, text) in [
         ("2", "one scheduler so far"),
         ("3", &*me),
-        ("4", "as they were issued"),
+        ("4", "in issue order"),
         ("5", "Jain's index: device time"),
         ("6", "|none"),
-        ("?", "put back what was changed, and quit"),
+        ("?", "restore what was changed, and quit"),
         ("1", "of an I/O's time is queue wait"),
     ] {
         terminal.keys(key);
@@ -173,7 +175,7 @@ fn every_screen_shows_the_load_and_a_rotation_compares() {
     terminal.keys("x");
     terminal.until("written: iosched-processes-");
 
-    // The first two arms, as short as they can be.
+    // The first two arms, with the shortest rounds.
     terminal.keys("F");
     terminal.until("Rotate the schedulers");
     let arms = before.available.len();
@@ -212,7 +214,7 @@ fn every_screen_shows_the_load_and_a_rotation_compares() {
         .expect("the export");
     is_a_result(&program.result(&exported), &before.active);
 
-    // Stopped, what was in force before is in force again.
+    // After it stops, the previous scheduler is active.
     terminal.keys("F");
     terminal.until("rotation ended after");
     assert_eq!(state(&disk).active, before.active);
@@ -220,7 +222,9 @@ fn every_screen_shows_the_load_and_a_rotation_compares() {
     terminal.keys("q");
     let (status, written) = terminal.end();
     assert_eq!(status.code(), Some(0), "{written}");
-    assert!(written.contains(LEAVES_SCREEN) && written.contains("none and its settings are back"));
+    assert!(
+        written.contains(LEAVES_SCREEN) && written.contains("none and its settings are restored")
+    );
     assert_eq!(state(&disk), before);
     assert!(program.journals().is_empty());
 }
@@ -233,12 +237,12 @@ fn another_hand_is_noticed_and_not_undone_before_the_end() {
     let _load = Load::on(&disk);
     let mut terminal = started(&program, &disk, (80, 24));
     disk.set("scheduler", "mq-deadline");
-    terminal.until("somebody else switched none to mq-deadline");
+    terminal.until("another program switched none to mq-deadline");
     terminal.keys("q");
     assert_eq!(terminal.end().0.code(), Some(0));
     assert!(
         disk.get("scheduler").contains("[mq-deadline]"),
-        "what we did not change is not ours to put back"
+        "another program's change must not be restored"
     );
 }
 
@@ -254,7 +258,7 @@ fn another_hand_ends_a_rotation() {
     terminal.until("Rotate the schedulers");
     terminal.keys("\r");
     terminal.until("rotating, block");
-    // Rounds are long: nobody else switches now.
+    // The rounds are long, so nothing else switches now.
     std::thread::sleep(Duration::from_millis(1500));
     let other = if disk.get("scheduler").contains("[bfq]") {
         "kyber"
@@ -262,7 +266,7 @@ fn another_hand_ends_a_rotation() {
         "bfq"
     };
     disk.set("scheduler", other);
-    terminal.until("the rotation has ended");
+    terminal.until("the rotation was stopped");
     terminal.keys("q");
     assert_eq!(terminal.end().0.code(), Some(0));
     assert_eq!(state(&disk), before);
@@ -330,21 +334,21 @@ fn what_is_to_stay_stays() {
     flip(&mut terminal, &disk);
     assert_eq!(program.journals().len(), 1);
     terminal.keys("f");
-    terminal.until("[x] put everything back on exit");
+    terminal.until("[x] restore everything on exit");
     terminal.keys("p");
-    terminal.until("[ ] put everything back on exit");
+    terminal.until("[ ] restore everything on exit");
     terminal.keys(ENTER);
-    terminal.until("The queue stood still for");
+    terminal.until("The queue was frozen for");
     let chosen = state(&disk).active;
     terminal.keys("\r");
-    terminal.until("STAYS so");
+    terminal.until("KEPT on exit");
     assert!(program.journals().is_empty());
     terminal.keys("q");
     assert_eq!(terminal.end().0.code(), Some(0));
     assert_eq!(state(&disk).active, chosen);
 }
 
-/// The name of the demo's own disk, as the screen has it.
+/// The name of the demo's disk on the screen.
 fn disk_of(screen: &str) -> String {
     let words = screen.split_whitespace();
     let name = words

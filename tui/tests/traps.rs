@@ -1,14 +1,14 @@
-//! The traps of docs/traps.md that take a disk to fall into. Root only:
-//! `cargo test -p iosched-tui --test traps -- --ignored --test-threads=1`.
+//! The traps of docs/traps.md that need a disk. Root only: `cargo test -p iosched-tui --test traps -- --ignored
+//! --test-threads=1`.
 
 #[path = "traps/crowds.rs"]
-mod crowds; // more processes than there is room for
+mod crowds; // more processes than the table holds
 #[path = "traps/edges.rs"]
-mod edges; // flips, parts of requests, passthrough
+mod edges; // switches, requests in parts, passthrough
 #[path = "watch/exact.rs"]
 mod exact;
 #[path = "traps/fsync.rs"]
-mod fsync; // and its parts
+mod fsync; // the parts of an fsync
 #[path = "traps/kernel_threads.rs"]
 mod kernel_threads; // writeback, journals, workers
 #[path = "traps/levels.rs"]
@@ -19,10 +19,10 @@ mod owners; // whose request is it?
 mod requests; // which request is it?
 #[path = "../../tests/support/mod.rs"]
 mod support;
-#[allow(dead_code)] // each test binary uses its part
+#[allow(dead_code)] // each test binary uses a part of it
 mod watch;
 #[path = "traps/work.rs"]
-mod work; // fio, dd and what was seen of them
+mod work; // fio, dd, and what was measured
 
 const BINARY: &str = env!("CARGO_BIN_EXE_iosched");
 const SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];

@@ -1,5 +1,5 @@
-//! The times that `iosched stat` prints, against a device whose times are known beforehand, against queueing theory, and
-//! against what fio measures itself. Root only: `cargo test -p iosched-tui --test truth -- --ignored --test-threads=1`.
+//! Compares the times of `iosched stat` with a device whose service time is known, with queueing theory, and with
+//! fio's own measurement. Root only: `cargo test -p iosched-tui --test truth -- --ignored --test-threads=1`.
 
 #[path = "watch/exact.rs"]
 mod exact;
@@ -11,9 +11,9 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use exact::missed;
-use iosched::environment::CpuTimes;
-use iosched::journal::Journal;
-use iosched::scratch::{Model, Punctuality, Scratch};
+use iosched::machine::environment::CpuTimes;
+use iosched::safety::journal::Journal;
+use iosched::scratch::{DiskModel, Punctuality, Scratch};
 use serde_json::Value;
 use support::program::Program;
 use support::run;
@@ -21,12 +21,12 @@ use watch::{record, stat};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_iosched");
 const BLOCK_BYTES: u64 = 4096;
-/// With more late replies than that the device was not the one of the model.
+/// With a larger share of late replies, the device did not follow its model.
 const LATE_SHARE: f64 = 0.02;
-/// Alone the test keeps the CPUs busy for less than half of the time.
+/// The test alone keeps the CPUs busy for less than half of the time.
 const BUSY_SHARE: f64 = 0.85;
 
-/// The simulated SSD: four requests at a time, each in the same known time.
+/// The simulated SSD: four requests at a time, each with the same known service time.
 struct Ssd {
     scratch: Scratch,
     node: String,
@@ -35,10 +35,11 @@ struct Ssd {
 }
 
 impl Ssd {
-    /// None, and said, where it cannot be simulated.
+    /// None, and a message, if it cannot be simulated.
     fn new() -> Option<Self> {
         let journal = Journal::create().expect("a journal");
-        let scratch = Scratch::create(Model::Ssd, 64 << 20, &journal).expect("a scratch device");
+        let scratch =
+            Scratch::create(DiskModel::Ssd, 64 << 20, &journal).expect("a scratch device");
         let Some(timing) = scratch.truth().timing.clone() else {
             println!("skipped: {:?}", scratch.fallback());
             return None;
@@ -56,7 +57,7 @@ impl Ssd {
         fs::write(path, name).expect("a scheduler");
     }
 
-    /// Three seconds of random reads by so many threads, as both tools saw them.
+    /// Three seconds of random reads by this many threads, as both tools measured them.
     fn read(&self, threads: u32) -> Seen {
         let program = Program::new(BINARY);
         let begin = Instant::now();
@@ -75,11 +76,8 @@ impl Ssd {
         let record = record(started);
         let fio: Value =
             serde_json::from_slice(&fs::read(&output).expect("fio's output")).expect("JSON");
-        let reader = record["processes"]
-            .as_array()
-            .expect("a list")
-            .iter()
-            .find(|row| row["comm"] == "fio");
+        let rows = record["processes"].as_array().expect("a list");
+        let reader = rows.iter().find(|row| row["comm"] == "fio");
         let reader = reader.expect("fio's row");
         let ops = record["devices"][0]["ops"].as_array().expect("a list");
         let reads = ops.iter().find(|op| op["op"] == "read").expect("reads");
@@ -96,14 +94,15 @@ impl Ssd {
                 .map(|kind| number(reader, &format!("/merges/{kind}")))
                 .iter()
                 .sum(),
+            device_bios: number(reads, "/bios"),
             fio_reads: number(&fio, "/jobs/0/read/total_ios"),
             missed: missed(&record["devices"][0]) as f64,
             is_whole,
         }
     }
 
-    /// A busy machine is given other chances: what is in between delays, and never hastens. What was seen while the
-    /// device itself was late, or waited for a CPU like everybody, says nothing of the probe.
+    /// Repeats the measurement on a busy machine, which can only make times longer. Runs in which the device itself
+    /// was late, or waited for a CPU, say nothing about the probe.
     #[track_caller]
     fn shows(&self, threads: u32, wrong: impl Fn(&Seen) -> Option<String>) {
         let (mut found, mut busy) = (Vec::new(), Vec::new());
@@ -113,11 +112,12 @@ impl Ssd {
             let load = cpu.and_then(|cpu| cpu.until(&CpuTimes::read()?));
             let busy_share = load.expect("the CPUs' times").busy_share;
             let now = self.punctuality();
-            // A few completions are hidden from every probe, see `exactly`; but it knows.
+            // Every probe misses a few completions, see `exactly`; but it reports them.
             let reads = seen.reads + seen.merged;
             assert!(reads <= seen.fio_reads, "{seen:?}");
+            // A read whose beginning was hidden is the device's, and of no process.
             assert!(
-                !seen.is_whole || reads + seen.missed >= seen.fio_reads,
+                !seen.is_whole || seen.device_bios + seen.missed >= seen.fio_reads,
                 "{seen:?}"
             );
             let Some(what) = wrong(&seen) else { return };
@@ -152,11 +152,13 @@ struct Seen {
     fio_mean_ns: f64,
     fio_p50_ns: f64,
     reads: f64,
-    /// Neighbours by chance.
+    /// Reads of neighbouring blocks, which happen by chance.
     merged: f64,
+    /// In the device's reads, of whatever process.
+    device_bios: f64,
     fio_reads: f64,
     missed: f64,
-    /// fio was done before the watch.
+    /// fio ended before the watch.
     is_whole: bool,
 }
 
@@ -240,8 +242,8 @@ fn fio_measures_a_little_more_than_the_total() {
                     seen.fio_mean_ns
                 ));
             }
-            // Its means hold the time until a thread runs again, which on a busy machine is anything; the median holds
-            // the usual. Cells: 1.6 % here, 0.8 % there.
+            // fio's mean includes wake-up latencies, which are unbounded on a busy machine; its median has the usual
+            // ones. The cells are 1.6 % wide here, 0.8 % in fio.
             off("fio's median", seen.fio_p50_ns, seen.total_p50_ns, 0.10).or_else(|| {
                 (seen.fio_p50_ns < 0.975 * seen.total_p50_ns).then(|| "fio's median is less".into())
             })

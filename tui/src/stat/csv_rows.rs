@@ -1,7 +1,7 @@
-//! A record of `iosched stat` as rows of CSV. Pure.
+//! Renders a record of `iosched stat` as CSV rows. Pure.
 
 use iosched::report::escape;
-use iosched::report::live::{Latency, LiveRecord};
+use iosched::stat::{LatencySummary, LiveRecord};
 
 pub const HEADER: [&str; 25] = [
     "time",
@@ -31,9 +31,10 @@ pub const HEADER: [&str; 25] = [
     "unseen",
 ];
 
+#[allow(clippy::too_many_lines)] // a table: one line per column
 pub fn rows(record: &LiveRecord) -> Vec<Vec<String>> {
     let number = |value: Option<f64>| value.map_or(String::new(), |v| format!("{v:.0}"));
-    let latencies = |wait: &Latency, device: &Latency| {
+    let latencies = |wait: &LatencySummary, device: &LatencySummary| {
         [
             wait.p50_ns,
             wait.p99_ns,

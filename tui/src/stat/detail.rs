@@ -1,24 +1,24 @@
-//! What `--detail` adds to the text of `iosched stat`. Pure.
+//! Renders what `--detail` adds to the text of `iosched stat`. Pure.
 
 use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
-use iosched::report::live::{HardwareQueue, Latency, LiveDevice, LiveOrder, LiveProcess};
+use iosched::measure::snapshot::{Log2Histogram, OwnerKind};
 use iosched::report::{escape, units};
-use iosched::snapshot::{Log2Histogram, OwnerKind};
+use iosched::stat::{HardwareQueue, LatencySummary, LiveDevice, LiveOrder, LiveProcess};
 
 use super::text::{p50, p99};
-use crate::cli::Detail;
+use crate::cli::DetailChoice;
 
-pub fn device_lines(device: &LiveDevice, wanted: &[Detail]) -> String {
+pub fn device_lines(device: &LiveDevice, wanted: &[DetailChoice]) -> String {
     let mut text = String::new();
     for detail in wanted {
         text += &match detail {
-            Detail::Order => device.order.as_ref().map_or(String::new(), order),
-            Detail::Fairness => fairness(device),
-            Detail::Merges => merges(device),
-            Detail::Stages => stages(device),
-            Detail::Asked => asked(device),
+            DetailChoice::Order => device.order.as_ref().map_or(String::new(), order),
+            DetailChoice::Fairness => fairness(device),
+            DetailChoice::Merges => merges(device),
+            DetailChoice::Stages => stages(device),
+            DetailChoice::Asked => asked(device),
         };
     }
     text
@@ -39,7 +39,7 @@ fn range(histogram: &Log2Histogram, p: f64) -> String {
 fn order(order: &LiveOrder) -> String {
     let burst = order.burst.as_ref().map_or(String::new(), |burst| {
         format!(
-            "\n         of the last {}: overtaken by {} on average, p99 {}; extent at most {}{}",
+            "\n         last {} issues: overtaken by {} on average, p99 {}; extent at most {}{}",
             burst.issued,
             number(burst.overtakes_mean),
             units::optional(burst.overtakes_p99),
@@ -53,7 +53,7 @@ fn order(order: &LiveOrder) -> String {
     };
     format!(
         "  order  {} of {} issues reordered; late by p50 {} p99 {}, early by p99 {} places{burst}\n\
-         {}seek {} sectors in the order of the starts, {} of the issues: gain {}; sequential {}\n\
+         {}mean seek {} sectors as started, {} as issued: gain {}; sequential {}\n\
          {}runs of {} reads, {} writes\n",
         units::share(order.reordered_share),
         order.issued,
@@ -71,7 +71,7 @@ fn order(order: &LiveOrder) -> String {
     )
 }
 
-/// The least and the most reordered of them, however many there are.
+/// Only the least and the most reordered queue, because there may be hundreds.
 fn hardware_queues(queues: &[HardwareQueue]) -> String {
     let share = |queue: &HardwareQueue| queue.reordered_share.unwrap_or(0.0);
     let by_share = |a: &&HardwareQueue, b: &&HardwareQueue| share(a).total_cmp(&share(b));
@@ -85,7 +85,7 @@ fn hardware_queues(queues: &[HardwareQueue]) -> String {
         return String::new();
     };
     let count = queues.len();
-    format!("\n         {count} hardware queues by themselves: {least} to {most} reordered")
+    format!("\n         within each of {count} hardware queues: {least} to {most} reordered")
 }
 
 fn fairness(device: &LiveDevice) -> String {
@@ -113,7 +113,7 @@ fn size(bytes: Option<f64>) -> String {
 
 fn merges(device: &LiveDevice) -> String {
     let mut text = format!(
-        "  merges  {} of the bios; {} bios and {} a request\n",
+        "  merges  {} of the bios; {} bios and {} per request\n",
         units::share(device.merge_ratio),
         bios(device.bios_per_request),
         size(device.mean_request_bytes),
@@ -121,7 +121,7 @@ fn merges(device: &LiveDevice) -> String {
     for op in device.ops.iter().filter(|op| op.bios > op.ios) {
         let _ = writeln!(
             text,
-            "          {}: wait p50 {} p99 {} a request, {} {} a bio",
+            "          {}: wait p50 {} p99 {} per request, p50 {} p99 {} per bio",
             op.op.name(),
             p50(&op.queue_wait),
             p99(&op.queue_wait),
@@ -152,11 +152,12 @@ fn stages(device: &LiveDevice) -> String {
     let empty = device
         .ops
         .iter()
-        .find(|op| op.op == iosched::snapshot::Op::Flush);
+        .find(|op| op.op == iosched::measure::snapshot::Op::Flush);
     if flushes.asked + flushes.before_data + flushes.after_data + flushes.journal_writes > 0 {
         let _ = writeln!(
             text,
-            "  fsync  synchronous writes of data {} at {}, of journals {} at {}; flushes before data {} at {}, after it {} at {}, empty {} at {}",
+            "  fsync  count and mean: sync data writes {} at {}, journal writes {} at {}; \
+             flushes before data {} at {}, after data {} at {}, without data {} at {}",
             device.data_writes,
             mean(device.data_write_ns, device.data_writes),
             flushes.journal_writes,
@@ -176,7 +177,7 @@ fn asked(device: &LiveDevice) -> String {
     let Some(asked) = &device.asked else {
         return String::new();
     };
-    let spread = |stage: &Latency| {
+    let spread = |stage: &LatencySummary| {
         let (median, p99) = (p50(stage), p99(stage));
         format!("p50 {median} p99 {p99}")
     };
@@ -188,25 +189,25 @@ fn asked(device: &LiveDevice) -> String {
     )
 }
 
-/// The median and the 99th percentile of each.
-fn quantiles<const N: usize>(stages: [&Latency; N]) -> impl Iterator<Item = String> {
+/// The median and the 99th percentile of each stage.
+fn quantiles<const N: usize>(stages: [&LatencySummary; N]) -> impl Iterator<Item = String> {
     stages
         .into_iter()
         .flat_map(|stage| [p50(stage), p99(stage)])
 }
 
-pub fn process_lines(rows: &[&LiveProcess], wanted: &[Detail]) -> String {
+pub fn process_lines(rows: &[&LiveProcess], wanted: &[DetailChoice]) -> String {
     let lines = wanted.iter().map(|detail| match detail {
-        Detail::Fairness => fairness_of(rows),
-        Detail::Merges => merges_of(rows),
-        Detail::Stages => stages_of(rows),
-        Detail::Asked => asked_of(rows),
-        Detail::Order => String::new(),
+        DetailChoice::Fairness => fairness_of(rows),
+        DetailChoice::Merges => merges_of(rows),
+        DetailChoice::Stages => stages_of(rows),
+        DetailChoice::Asked => asked_of(rows),
+        DetailChoice::Order => String::new(),
     });
     lines.collect()
 }
 
-/// Its number and its name; of a control group's processes its path.
+/// PID and name of a process; a row per control group shows the group's path instead.
 fn named(row: &LiveProcess) -> [String; 2] {
     let is_group = row.pid.is_none() && row.kind == OwnerKind::Process;
     let path = row.cgroup.as_ref().filter(|_| is_group);
@@ -317,7 +318,7 @@ fn priority((class, level): (u8, u8)) -> String {
     }
 }
 
-/// Numbers to the right, names (the column COMM) to the left.
+/// Numbers are right-aligned, names (COMM, OP) left-aligned.
 fn plain<const N: usize>(header: [&str; N]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -335,8 +336,8 @@ fn plain<const N: usize>(header: [&str; N]) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use iosched::report::live::Burst;
-    use iosched::snapshot::Order;
+    use iosched::measure::snapshot::Order;
+    use iosched::stat::Burst;
 
     use super::*;
 
@@ -366,7 +367,7 @@ mod tests {
         let text = order(&LiveOrder::of(&counted, Some(burst.clone())));
         let lines: Vec<&str> = text.lines().map(str::trim).collect();
         let queues =
-            "5 hardware queues by themselves: 0.00 % (queue 1) to 3.00 % (queue 2) reordered";
+            "within each of 5 hardware queues: 0.00 % (queue 1) to 3.00 % (queue 2) reordered";
         let runs = "runs of 3.5 (p50 2-3 p99 8-15) reads, - (p50 - p99 -) writes";
         assert_eq!((lines[2], lines[4]), (queues, runs), "{text}");
         let one = Burst {

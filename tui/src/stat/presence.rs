@@ -1,15 +1,15 @@
-//! Disks that come and go while others are watched. A probe is attached to the disks that were there at its start.
+//! Reports disks that appear or disappear; the probe measures only those that existed when it was attached.
 
 use std::time::{Duration, Instant};
 
-use iosched::device::Device;
+use iosched::machine::device::Device;
 
-/// Looking through all disks takes some system calls for each.
+/// Each check costs a few system calls per disk.
 const PAUSE: Duration = Duration::from_secs(2);
 
 pub struct Presence {
     watched: Vec<Device>,
-    /// Those that would be watched if the watch began now; none where the disks were named.
+    /// All disks seen so far; None if the user named the disks.
     all: Option<Vec<Device>>,
     next: Instant,
 }
@@ -23,7 +23,7 @@ impl Presence {
         }
     }
 
-    /// What has happened since the last look, each thing once.
+    /// Changes since the last call; each is reported once.
     pub fn news(&mut self) -> Vec<String> {
         if Instant::now() < self.next {
             return Vec::new();
@@ -33,7 +33,7 @@ impl Presence {
         self.watched.retain(|disk| {
             let is_present = disk.is_present();
             if !is_present {
-                news.push(format!("{} has gone; its row stays", disk.name));
+                news.push(format!("{} was removed; its row stays", disk.name));
             }
             is_present
         });
@@ -43,7 +43,7 @@ impl Presence {
                     continue;
                 }
                 news.push(format!(
-                    "{} has come and is not watched; start again to see it, too",
+                    "{} was added and is not measured; restart iosched to include it",
                     disk.name
                 ));
                 known.push(disk);

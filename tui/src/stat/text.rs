@@ -1,14 +1,14 @@
-//! A record of `iosched stat` as a table. Pure.
+//! Renders a record of `iosched stat` as a table. Pure.
 
 use comfy_table::{CellAlignment, Table, presets};
-use iosched::report::live::{Latency, LiveDevice, LiveProcess, LiveRecord};
+use iosched::measure::snapshot::{Edges, InFlight, Quality, StatusCount};
 use iosched::report::{escape, units};
-use iosched::snapshot::{Edges, InFlight, Quality, StatusCount};
+use iosched::stat::{LatencySummary, LiveDevice, LiveProcess, LiveRecord};
 
 use super::detail;
-use crate::cli::Detail;
+use crate::cli::DetailChoice;
 
-pub fn render(record: &LiveRecord, wanted: &[Detail]) -> String {
+pub fn render(record: &LiveRecord, wanted: &[DetailChoice]) -> String {
     let mut text = String::new();
     for device in &record.devices {
         text += &device_lines(device, record);
@@ -77,7 +77,7 @@ fn oldest(in_flight: Option<InFlight>) -> String {
     units::time(in_flight.and_then(|now| now.oldest_ns).map(|ns| ns as f64))
 }
 
-/// Waiting and at the device at the end of the interval.
+/// Requests waiting + at the device, at the end of the interval.
 fn now(in_flight: Option<InFlight>) -> String {
     let Some(now) = in_flight else {
         return "-".to_owned();
@@ -93,16 +93,16 @@ fn now(in_flight: Option<InFlight>) -> String {
     }
 }
 
-/// Marked where they are of few I/Os.
-pub(super) fn p50(latency: &Latency) -> String {
+/// Marked with `~` if few I/Os determine it.
+pub(super) fn p50(latency: &LatencySummary) -> String {
     units::quantile(latency.p50_ns, latency.p50_is_of_few)
 }
 
-pub(super) fn p99(latency: &Latency) -> String {
+pub(super) fn p99(latency: &LatencySummary) -> String {
     units::quantile(latency.p99_ns, latency.p99_is_of_few)
 }
 
-fn spread(latency: &Latency) -> String {
+fn spread(latency: &LatencySummary) -> String {
     format!(
         "p50 {} p99 {} max {}",
         p50(latency),
@@ -111,7 +111,7 @@ fn spread(latency: &Latency) -> String {
     )
 }
 
-/// The counters of loss: always there, so that their absence says something.
+/// The loss counters. Printed even if all are zero, to show that nothing was lost.
 fn lost(q: &Quality, e: &Edges, without_queue_wait: u64, statuses: &[StatusCount]) -> String {
     let counts = [
         ("lost (tags outside the table)", q.lost),
@@ -128,7 +128,7 @@ fn lost(q: &Quality, e: &Edges, without_queue_wait: u64, statuses: &[StatusCount
         ("passthrough", e.passthrough),
         ("straddlers", e.straddlers),
         ("scheduler changes", e.switches),
-        ("asked again for want of a tag", e.nowait_failures),
+        ("nowait retries", e.nowait_retries),
         ("without queue wait", without_queue_wait),
     ];
     let statuses = statuses
@@ -193,15 +193,15 @@ fn table(rows: &[&LiveProcess]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use iosched::report::live::{self, DeviceState};
-    use iosched::snapshot::{
+    use iosched::measure::snapshot::{
         DeviceNumbers, Interval, Merges, Op, OwnerKey, OwnerKind, OwnerNumbers, OwnerStages,
     };
+    use iosched::stat::{self, DeviceState};
     use serde_json::{Map, Value};
 
     use super::*;
 
-    /// One second of a disk and of these processes on it.
+    /// A record of one second with this disk and these processes.
     fn watched(device: DeviceNumbers, owners: Vec<OwnerNumbers>) -> LiveRecord {
         let interval = Interval {
             start_ns: 0,
@@ -215,7 +215,7 @@ mod tests {
             burst: None,
         }];
         let time = "2026-02-03T04:05:06.789Z".to_owned();
-        live::record(&interval, time, false, &states, &())
+        stat::record(&interval, time, false, &states, &())
     }
 
     #[test]
@@ -307,7 +307,7 @@ mod tests {
                 owner(8, "without"),
             ],
         );
-        let text = render(&record, &[Detail::Stages]);
+        let text = render(&record, &[DetailChoice::Stages]);
         let rows: Vec<String> = text
             .lines()
             .skip_while(|line| !line.contains("Q2G p50"))
@@ -332,7 +332,7 @@ mod tests {
         };
         let record = watched(DeviceNumbers::new("loop0"), vec![writer, owner(7, "idle")]);
         let plain = render(&record, &[]);
-        let text = render(&record, &[Detail::Fairness, Detail::Merges]);
+        let text = render(&record, &[DetailChoice::Fairness, DetailChoice::Merges]);
         let rows: Vec<Vec<&str>> = text
             .lines()
             .skip_while(|line| !line.contains("BIOS/REQ"))
@@ -364,7 +364,7 @@ mod tests {
         assert!(!plain.contains("BIOS/REQ"), "{plain}");
     }
 
-    /// A counter that is added to the record and forgotten here is one that is lost in silence.
+    /// A loss counter that is added to the record must also be printed.
     #[test]
     fn every_counter_of_loss_is_printed() {
         let counters = |names: Value, first: u64| -> Map<String, Value> {

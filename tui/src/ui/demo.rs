@@ -1,21 +1,21 @@
-//! `iosched --demo`: a scratch SSD of its own with a reader (probe) and a greedy writer (hog) at work, each in its own
-//! control group. All of it goes when the [`Demo`] is dropped, and the guardian sees to it when we are killed.
+//! `iosched --demo`: a simulated SSD with a reader (probe) and a greedy writer (hog), each in its own control group.
+//! All of it is removed when the [`Demo`] is dropped, or by the guardian if this process is killed.
 
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
-use iosched::guardian::{self, Guardian};
-use iosched::journal::{Journal, TemporaryFiles};
-use iosched::scratch::{Model, Scratch};
+use iosched::safety::guardian::{self, Guardian};
+use iosched::safety::journal::{Journal, TemporaryFiles};
+use iosched::scratch::{DiskModel, Scratch};
 use iosched::workload::{self, Running, Workload, catalogue};
 
-/// Small machines, too, have twice as much memory to spare.
+/// The device is in memory; small machines have at least twice as much to spare.
 const SIZE_BYTES: u64 = 256 << 20;
-/// Longer than anybody looks.
+/// Longer than anybody watches a demo.
 const TIME: Duration = Duration::from_secs(24 * 3600);
 
-/// Ended in the order of the fields.
+/// The fields are dropped in this order.
 pub struct Demo {
     running: Box<dyn Running>,
     _files: TemporaryFiles,
@@ -24,14 +24,14 @@ pub struct Demo {
 }
 
 impl Demo {
-    /// Must live on the thread that called this: the kernel ends the workload with that.
+    /// The result must stay on the calling thread: when that thread ends, the kernel kills the workload.
     pub fn start(journal: &Journal, launcher: &Path) -> Result<Self> {
         let mut workload = catalogue::find("probe-hog")?;
         workload.check()?;
         let guardian = guardian::start(launcher, journal)?;
-        let scratch = Scratch::create(Model::Ssd, SIZE_BYTES, journal)?;
+        let scratch = Scratch::create(DiskModel::Ssd, SIZE_BYTES, journal)?;
         let files = TemporaryFiles::create(journal, "demo")?;
-        let running = workload.start(&workload::Round {
+        let running = workload.start(&workload::Execution {
             device_nodes: &[Path::new("/dev").join(scratch.device_name())],
             arm_label: "demo",
             index: 0,
@@ -56,7 +56,7 @@ impl Demo {
         self.scratch.device_name().to_owned()
     }
 
-    /// Its control groups by id.
+    /// The ids and labels of its control groups.
     pub fn labels(&self) -> Vec<(u64, String)> {
         self.running
             .cgroups()
@@ -65,9 +65,9 @@ impl Demo {
             .collect()
     }
 
-    /// A sentence for people.
+    /// One sentence for the message line.
     pub fn text(&self) -> String {
-        let load = "probe reads a little, hog writes all it can. F compares schedulers";
+        let load = "probe reads a little, hog writes as fast as it can. F compares the schedulers";
         match self.scratch.fallback() {
             None => format!("Demo SSD: {load}"),
             Some(why) => format!("Demo on memory: {load}. No simulated SSD, because {why}"),

@@ -1,14 +1,14 @@
-//! What is on the screen, as a file: the processes as CSV, with the columns of `iosched stat --output csv` that people use.
+//! Exports the processes on the screen as CSV, with the most used columns of `iosched stat --output csv`.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
 
 use anyhow::{Result, ensure};
-use iosched::output::write_whole;
+use iosched::files::output::write_whole;
 use iosched::report::escape;
-use iosched::report::live::LiveProcess;
+use iosched::stat::LiveProcess;
 
-use super::model::Model;
+use super::state::model::Model;
 
 const HEADER: [&str; 17] = [
     "device",
@@ -30,7 +30,7 @@ const HEADER: [&str; 17] = [
     "starvation_max_ns",
 ];
 
-/// The rows of the table as they are filtered and sorted.
+/// The rows of the table, filtered and sorted as shown.
 pub fn processes(model: &Model) -> Result<PathBuf> {
     let rows = model.processes();
     ensure!(!rows.is_empty(), "there is no process to export");
@@ -79,8 +79,8 @@ fn csv<'a>(rows: impl Iterator<Item = &'a LiveProcess>) -> Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use iosched::report::live::{Selection, record};
-    use iosched::snapshot::{Interval, OwnerKey, OwnerKind, OwnerNumbers};
+    use iosched::measure::snapshot::{Interval, OwnerKey, OwnerKind, OwnerNumbers};
+    use iosched::stat::{Selection, record};
 
     use super::*;
 

@@ -1,4 +1,4 @@
-//! The terminal: taken over, drawn on, and given back, also when something panics.
+//! Takes over the terminal, draws on it, and restores it, also after a panic.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -10,27 +10,27 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate};
 
-use super::model::Model;
+use super::state::model::Model;
 use super::view;
 
-/// A frame of 200x60 in true colour, whole: two writes instead of thousands.
+/// Holds a whole frame of 200x60 in true colour, so that it takes two writes instead of thousands.
 const BUFFER_BYTES: usize = 256 << 10;
 
-pub struct Screen {
+pub struct TerminalScreen {
     terminal: Terminal<CrosstermBackend<BufWriter<File>>>,
 }
 
-impl Screen {
+impl TerminalScreen {
     pub fn open() -> Result<Self> {
         let stdout = std::io::stdout()
             .as_fd()
             .try_clone_to_owned()
             .context("the terminal")?;
         let out = BufWriter::with_capacity(BUFFER_BYTES, File::from(stdout));
-        // Raw mode, the alternate screen, and a panic hook that leaves both.
+        // Enters raw mode and the alternate screen, and installs a panic hook that leaves both.
         drop(ratatui::try_init().context("taking over the terminal")?);
         let terminal = Terminal::new(CrosstermBackend::new(out));
-        let screen = terminal.map(|terminal| Screen { terminal });
+        let screen = terminal.map(|terminal| TerminalScreen { terminal });
         if screen.is_err() {
             ratatui::restore();
         }
@@ -46,9 +46,9 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for TerminalScreen {
     fn drop(&mut self) {
-        // The terminal may be gone; then there is nothing to give back.
+        // Errors are ignored: the terminal may be gone.
         let _ = self.terminal.show_cursor();
         let _ = ratatui::try_restore();
     }

@@ -6,11 +6,12 @@
 //! |                                                  |
 //! | a message, or the keys that matter here          |  footer
 //! ```
-//! Every screen is right from 40x10 on. Where there is no room for all of it, whole parts go: rows by `parts`, columns by
-//! `table`, the parts of a line by `fit::line`, each in the order that the screen states. A number is never cut, nor is it
-//! parted from its unit; a name ends in an ellipsis. The sweep in tests/ holds all screens to it.
+//! Every screen works from 40x10 on. If there is no room, whole parts are left out: rows by `parts`, columns by
+//! `table`, parts of a line by `fit::line`, in the order that each screen defines. A number is never cut or separated
+//! from its unit; a cut name ends in an ellipsis. The sweep in tests/ checks this for all screens.
 
 mod asked;
+mod buckets;
 mod compare;
 mod dialogs;
 mod fairness;
@@ -20,6 +21,7 @@ mod heatmap;
 mod help;
 mod order;
 mod overview;
+mod palette;
 mod parts;
 mod process;
 mod processes;
@@ -35,12 +37,12 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
-use super::action::Screen;
-use super::model::{Access, Model};
-use super::sample::Measured;
+use super::sampling::sample::Measured;
+use super::state::action::Screen;
+use super::state::model::{Access, Model};
 use parts::{Part, stack};
 
-/// What every screen is right at.
+/// The minimum size of the terminal: columns and rows.
 const LEAST: (u16, u16) = (40, 10);
 
 pub fn draw(frame: &mut Frame, model: &Model) {
@@ -50,7 +52,7 @@ pub fn draw(frame: &mut Frame, model: &Model) {
         return;
     }
     if model.devices.is_empty() {
-        line(frame, area, 0, Line::from("there is no disk to look at"));
+        line(frame, area, 0, Line::from("no disk was found"));
         return;
     }
     let line_of = |rank| Part::new(rank, 1, 1);
@@ -77,7 +79,8 @@ pub fn draw(frame: &mut Frame, model: &Model) {
     show_all(frame);
 }
 
-/// What turns the direction of writing has no width: it hides behind the character before it, until a terminal obeys it.
+/// Characters that change the writing direction have no width: they would be attached to the previous character, and
+/// the terminal would obey them.
 fn show_all(frame: &mut Frame) {
     for cell in &mut frame.buffer_mut().content {
         let symbol = cell.symbol();
@@ -88,12 +91,12 @@ fn show_all(frame: &mut Frame) {
     }
 }
 
-/// In as many words as there is room for.
+/// In the longest form that fits.
 fn too_small(frame: &mut Frame, area: Rect) {
     let (columns, rows) = LEAST;
     let forms = [
         format!(
-            "iosched needs {columns} columns and {rows} rows; here are {} and {}. Make it larger, or q to quit.",
+            "iosched needs {columns} columns and {rows} rows, and has {} and {}. Enlarge the terminal, or q to quit.",
             area.width, area.height
         ),
         format!("needs {columns}x{rows}, has {}x{}", area.width, area.height),
@@ -106,13 +109,13 @@ fn too_small(frame: &mut Frame, area: Rect) {
     }
 }
 
-/// The numbers of the present sample; in their place what keeps them away, drawn.
+/// The measured numbers; without them, draws the reason and returns None.
 fn measured_or_why<'a>(frame: &mut Frame, area: Rect, model: &'a Model) -> Option<&'a Measured> {
     let text = match (model.device_sample(), &model.access) {
         (_, Access::Sysfs(why)) => format!(
-            "This screen needs the probe in the kernel, which could not be attached:\n\n{why}\n\nOverview shows what the kernel tells everybody."
+            "This screen needs BPF programs in the kernel, which could not be attached:\n\n{why}\n\nThe screen Overview works without them."
         ),
-        (None, _) => "attaching the probe ...".to_owned(),
+        (None, _) => "attaching the BPF programs ...".to_owned(),
         (Some(sample), _) => match &sample.measured {
             Some(measured) => return Some(measured),
             None => "no measurement yet".to_owned(),
@@ -127,7 +130,7 @@ fn measured_or_why<'a>(frame: &mut Frame, area: Rect, model: &'a Model) -> Optio
     None
 }
 
-/// Lines that are known to fit.
+/// The caller has wrapped the lines to fit.
 fn text_lines<'a, T: Into<Line<'a>>>(
     frame: &mut Frame,
     area: Rect,
@@ -137,7 +140,7 @@ fn text_lines<'a, T: Into<Line<'a>>>(
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-/// One line of the body, whatever its width.
+/// One line of the body; nothing if the body is too low.
 fn line(frame: &mut Frame, area: Rect, row: u16, content: Line<'_>) {
     if row < area.height {
         frame.render_widget(content, Rect::new(area.x, area.y + row, area.width, 1));

@@ -1,4 +1,4 @@
-//! Outputs, filters, and the commands beside `stat`.
+//! Output formats, filters, and the other commands.
 
 use std::io::Write;
 use std::path::Path;
@@ -19,7 +19,7 @@ fn read(disk: &LoopDevice) {
     );
 }
 
-/// What `stat` prints of 200 reads by dd.
+/// The output of `stat` for 200 reads by dd.
 fn of_200_reads(rest: &[&str]) -> String {
     let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
     let started = stat(&program, &disk.node(), 2, rest);
@@ -48,7 +48,7 @@ fn csv_has_a_row_for_the_device_and_one_for_the_process() {
         let reads: u64 = row[column("reads")].parse().expect("a number");
         let bytes: u64 = row[column("bytes")].parse().expect("a number");
         let p50: u64 = row[column("device_p50_ns")].parse().expect("a number");
-        // See `exactly` for the few that no probe can see.
+        // See `exactly` for the few reads that no probe can see.
         assert!((190..=200).contains(&reads), "{row:?}");
         assert_eq!(bytes, reads * 4096);
         assert!((100..1_000_000_000).contains(&p50));
@@ -74,7 +74,7 @@ fn text_has_its_columns() {
     );
 }
 
-/// A process is called what it likes.
+/// A process can choose any name.
 #[test]
 #[ignore = "root"]
 fn no_name_reaches_the_terminal_as_more_than_text() {
@@ -120,12 +120,12 @@ fn disks_that_come_and_go_are_told() {
     let goes = LoopDevice::in_memory(SIZE_BYTES);
     let started = attached(program.start(&["stat", "-n", "5", "-i", "1"]));
     let comes = LoopDevice::in_memory(SIZE_BYTES);
-    let came = format!("{} has come and is not watched", name_of(&comes));
-    let went = format!("{} has gone", name_of(&goes));
+    let came = format!("{} was added and is not measured", name_of(&comes));
+    let went = format!("{} was removed", name_of(&goes));
     drop(goes);
     let ended = started.end().ends(0, &[&came, &went]);
     assert_eq!(ended.stderr.matches(&came).count(), 1, "{}", ended.stderr);
-    // Those that were named are all that there is to tell of.
+    // If disks were named, other disks are not reported.
     let named = attached(program.start(&["stat", &comes.node(), "-n", "3", "-i", "1"]));
     let another = LoopDevice::in_memory(SIZE_BYTES);
     let ended = named.end().ends(0, &[]);
@@ -161,7 +161,7 @@ fn processes_are_added_up_by_control_group() {
     );
 }
 
-/// Where processes have other numbers than in the kernel nobody is taken for one that has ended.
+/// In a PID namespace, no process is mistaken for an ended one.
 #[test]
 #[ignore = "root"]
 fn in_a_pid_namespace_it_says_that_no_place_is_given_away() {
@@ -174,10 +174,10 @@ fn in_a_pid_namespace_it_says_that_no_place_is_given_away() {
     let output = output.expect("unshare");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    assert!(said.contains("in a PID namespace of its own"), "{said}");
+    assert!(said.contains("runs in its own PID namespace"), "{said}");
 }
 
-/// Without rows the device is compared all the same.
+/// Without rows, the device is still printed.
 #[test]
 #[ignore = "root"]
 fn devices_alone_have_their_fairness_and_stages() {
@@ -202,7 +202,7 @@ fn devices_alone_have_their_fairness_and_stages() {
 #[ignore = "root"]
 fn one_process_can_be_watched() {
     let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
-    // Waits for a word before it becomes dd.
+    // It waits for input before it becomes dd.
     let script = format!(
         "read word; exec dd if={} of=/dev/null bs=4k count=50 iflag=direct status=none",
         disk.node()
@@ -297,7 +297,7 @@ fn schedulers_are_listed_and_set() {
     assert_eq!(row["settings"]["iosched/fifo_batch"], "3");
     assert_eq!(row["size_bytes"], SIZE_BYTES);
 
-    // What cannot be set changes nothing.
+    // An invalid setting changes nothing.
     for (arm, says) in [
         ("nosuch", "no scheduler \"nosuch\""),
         ("cfq", "removed in Linux 5.0"),
@@ -305,7 +305,10 @@ fn schedulers_are_listed_and_set() {
             "mq-deadline,iosched/nosuch=1",
             "no attribute \"iosched/nosuch\"",
         ),
-        ("mq-deadline,read_expire=1", "iosched/read_expire is meant"),
+        (
+            "mq-deadline,read_expire=1",
+            "did you mean iosched/read_expire?",
+        ),
         ("mq-deadline,nr_requests=many", "nr_requests=many"),
     ] {
         program.run(&["set", &node, arm]).ends(2, &[says]);
@@ -335,7 +338,7 @@ fn what_is_no_disk_is_a_usage_error() {
     assert!(!program.state().join("journal").exists());
 }
 
-/// It has seen enough, as `head` has.
+/// A reader that closes the pipe, such as `head`.
 fn read_by_nobody(program: &Program, arguments: &[&str]) {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);

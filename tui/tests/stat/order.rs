@@ -1,4 +1,5 @@
-//! `--detail order` of requests that were sent one at a time, against what follows from their offsets by hand.
+//! `--detail order` of requests that are sent one at a time, compared with values computed by hand from their
+//! offsets.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -19,7 +20,7 @@ enum Kind {
 }
 use Kind::{Read, Write};
 
-/// Operation and first sector; each is 8 sectors long. Behind it the seek from the end of the one before.
+/// Operation and first sector; each is 8 sectors long. The comment is the seek from the end of the previous one.
 const SENT: [(Kind, u64); 10] = [
     (Read, 0),
     (Read, 8),       // 0
@@ -30,10 +31,10 @@ const SENT: [(Kind, u64); 10] = [
     (Read, 1008),    // 0, and 2 writes have ended: 2 digits
     (Read, 1024),    // 8: 4 digits
     (Write, 65_536), // 64504: 16 digits, and 2 reads have ended: 2 digits
-    (Read, 65_544),  // 0, and 1 write has ended; this run goes on
+    (Read, 65_544),  // 0, and 1 write has ended; this run continues
 ];
 const SEEK_SECTORS: f64 = (1000 + 40 + 8 + 64_504) as f64;
-/// By cell.
+/// Counts by cell.
 const SEEKS: [(usize, u64); 5] = [(0, 5), (4, 1), (6, 1), (10, 1), (16, 1)];
 const READ_RUNS: [(usize, u64); 2] = [(2, 1), (3, 1)];
 const WRITE_RUNS: [(usize, u64); 2] = [(1, 1), (2, 1)];
@@ -50,11 +51,11 @@ fn send(disk: &File) {
     }
 }
 
-/// The order of one interval in which nothing but `SENT` was issued; others may use any disk.
+/// The order of an interval in which only `SENT` was issued; other programs may use any disk.
 fn order_under(scheduler: &str) -> Value {
     let disk = LoopDevice::in_memory(SIZE_BYTES);
     disk.set("scheduler", scheduler);
-    // Open all the time: the last close of a disk that may have been written makes udev look at it.
+    // The disk stays open, because udev looks at a disk after the last close for writing.
     let (node, file) = (disk.node(), direct::writable(disk.node()));
     for _ in 0..5 {
         let program = Program::new(BINARY);
@@ -78,7 +79,7 @@ fn cells(filled: &[(usize, u64)]) -> Value {
     json!(cells.to_vec())
 }
 
-/// One at a time no scheduler can change their order: what was asked for is what was issued.
+/// One at a time: the scheduler cannot change the order.
 #[test]
 #[ignore = "root"]
 fn the_order_of_single_requests_is_known_to_the_number() {
@@ -117,14 +118,14 @@ fn the_order_of_single_requests_is_known_to_the_number() {
     }
 }
 
-/// What is merged away before its issue leaves a place behind, which is known; so the burst goes back to the first issue.
+/// A request that was merged before its issue leaves a known position, so the burst goes back to the first issue.
 #[test]
 #[ignore = "root"]
 fn a_request_that_joins_another_cuts_no_burst() {
     let merging = "--rw=randwrite --size=8m --iodepth=64 --iodepth_batch_submit=32 --iodepth_batch_complete_min=32";
     let disk = LoopDevice::in_memory(SIZE_BYTES);
     disk.set("scheduler", "mq-deadline");
-    // Who comes when is up to the machine; and two CPUs at the same moment may take the same place.
+    // The order of arrival is random, and two CPUs may take the same position.
     for _ in 0..5 {
         let program = Program::new(BINARY);
         let started = stat(&program, &disk.node(), 4, &["--json", "--detail", "order"]);

@@ -1,4 +1,5 @@
-//! `--detail stages` of processes: against the disk's histograms where only one process did an operation, and fio.
+//! `--detail stages` of processes, compared with the disk's histograms if only one process did an operation, and with
+//! fio.
 
 use serde_json::Value;
 
@@ -9,7 +10,7 @@ use crate::support::program::Program;
 use crate::watch::{record, stat};
 use crate::{BINARY, SIZE_BYTES};
 
-/// Names in a process' row and in the disk's.
+/// The names in a process's row and in the disk's.
 const STAGES: [(&str, &str); 6] = [
     ("queue_wait", "queue_wait"),
     ("stages/q2g", "q2g"),
@@ -19,7 +20,7 @@ const STAGES: [(&str, &str); 6] = [
     ("stages/total", "total"),
 ];
 
-/// Of one process each, with so many at a time that they sleep for their requests.
+/// I/Os in flight per process, so many that they sleep for requests.
 const READS: &str = "--rw=randread --ioengine=psync --numjobs=16 --size=1m --group_reporting";
 const WRITES: &str = "--rw=randwrite --ioengine=psync --numjobs=16 --size=1m --group_reporting";
 
@@ -46,7 +47,7 @@ fn op<'a>(device: &'a Value, name: &str) -> &'a Value {
         .expect("the operation")
 }
 
-/// The cells of a process are 6.3 % wide and those of a disk 1.6 %; near 0 they are 64 and 16 ns.
+/// The cells of a process are 6.3 % wide, those of a disk 1.6 %; near 0 they are 64 and 16 ns.
 fn is_close(own: &Value, disks: &Value) -> bool {
     let same = |field: &str| match (own[field].as_f64(), disks[field].as_f64()) {
         (Some(own), Some(disks)) => (own - disks).abs() <= disks * 0.05 + 64.0,

@@ -1,5 +1,5 @@
-//! A program on a terminal of its own: its keys, its screen, its end.
-#![allow(dead_code)] // The tests and the bench each use their part.
+//! Runs a program on its own terminal: sends keys, reads the screen, waits for its end.
+#![allow(dead_code)] // the tests and the bench use different parts
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -29,7 +29,8 @@ struct Seen {
 }
 
 impl Terminal {
-    /// `setsid --ctty` makes the terminal the program's own; it becomes the program and keeps its number.
+    /// `setsid --ctty` makes this the program's controlling terminal; then it executes the program under the same
+    /// PID.
     pub fn start(
         program: &Program,
         binary: &str,
@@ -76,7 +77,7 @@ impl Terminal {
         }
     }
 
-    /// The kernel tells the program.
+    /// The kernel notifies the program.
     pub fn resize(&mut self, (columns, rows): (u16, u16)) {
         let size = |n| NonZero::new(n).expect("a size");
         let mut seen = self.seen.lock().expect("the screen");
@@ -103,17 +104,17 @@ impl Terminal {
         self.child.id()
     }
 
-    /// With the colours of its cells.
+    /// The screen with the colours of its cells.
     pub fn with_screen<T>(&self, see: impl FnOnce(&vt100::Screen) -> T) -> T {
         see(self.seen.lock().expect("the screen").parser.screen())
     }
 
-    /// Bytes that were ever written.
+    /// Number of bytes written so far.
     pub fn count(&self) -> usize {
         self.seen.lock().expect("the screen").raw.len()
     }
 
-    /// All that was ever written.
+    /// Everything written so far.
     pub fn written(&self) -> String {
         String::from_utf8_lossy(&self.seen.lock().expect("the screen").raw).into_owned()
     }
@@ -142,10 +143,10 @@ impl Terminal {
         }
     }
 
-    /// The line goes dead, as when a terminal window is closed.
+    /// Hangs up, as when a terminal window is closed.
     pub fn hang_up(&mut self) {
         self.master = None;
-        // The reader holds the other descriptor; the kernel is told of the hang-up by a signal alone.
+        // The reader holds the other descriptor, so the program learns of the hang-up only by the signal.
         self.signal(rustix::process::Signal::HUP);
     }
 
@@ -159,7 +160,7 @@ impl Terminal {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = self.child.try_wait().expect("its state") {
-                std::thread::sleep(Duration::from_millis(100)); // its last words are on their way
+                std::thread::sleep(Duration::from_millis(100)); // its last output
                 return (status, self.written());
             }
             assert!(
@@ -197,7 +198,7 @@ fn read(master: OwnedFd, seen: Arc<Mutex<Seen>>) {
     std::thread::spawn(move || {
         let mut master = File::from(master);
         let mut buffer = vec![0; 65536];
-        // The end of the program is an error here (EIO).
+        // At the program's end, reading fails with EIO.
         while let Ok(count) = master.read(&mut buffer) {
             let mut seen = seen.lock().expect("the screen");
             seen.parser.process(&buffer[..count]);

@@ -1,4 +1,4 @@
-//! What the terminal UI keeps of root's rights: enough to switch, to export, and to put back; and no more.
+//! The capabilities that the terminal UI keeps: enough to switch, export and restore, and no more.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::{
 };
 
 const NOBODY: u32 = 65534;
-/// Bits of linux/capability.h.
+/// Numbers from linux/capability.h.
 const DAC_OVERRIDE: u64 = 1 << 1;
 const SYS_ADMIN: u64 = 1 << 21;
 const SYS_NICE: u64 = 1 << 23;
@@ -28,12 +28,12 @@ fn of_the_hardware_depth() -> u64 {
     if is_mounted { 0 } else { SYS_ADMIN }
 }
 
-/// Root in a container may lack some.
+/// Root in a container may lack some capabilities.
 fn of_those_that_we_have(rights: u64) -> u64 {
     rights & permitted(Path::new("/proc/self/status")).0
 }
 
-/// What a thread or process may ever use, and whether no program that it starts may do more.
+/// The capabilities that a thread or process may use, and its no_new_privs.
 fn permitted(status: &Path) -> (u64, bool) {
     let text = fs::read_to_string(status).unwrap_or_default();
     let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
@@ -43,13 +43,13 @@ fn permitted(status: &Path) -> (u64, bool) {
     (permitted, field("NoNewPrivs:").map(str::trim) == Some("1"))
 }
 
-/// By thread.
+/// By thread name.
 fn rights(pid: u32) -> BTreeMap<u32, u64> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("its threads");
     let rights = threads.flatten().map(|thread| {
         let number = thread.file_name().to_string_lossy().parse();
         let (permitted, is_final) = permitted(&thread.path().join("status"));
-        assert!(is_final, "new privileges are to be had");
+        assert!(is_final, "no_new_privs must be set");
         (number.expect("a number"), permitted)
     });
     rights.collect()
@@ -61,7 +61,7 @@ fn the_rights_that_are_kept_are_enough() {
     let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
     disk.set("scheduler", "none");
     let before = state(&disk);
-    // As after sudo: somebody else's directory, closed to others.
+    // As after sudo: another user's directory, closed to others.
     let directory = program.directory();
     chown(directory, Some(NOBODY), Some(NOBODY)).expect("its owner");
     fs::set_permissions(directory, fs::Permissions::from_mode(0o700)).expect("its mode");
@@ -99,7 +99,7 @@ fn the_rights_that_are_kept_are_enough() {
     is_killed_and_all_is_back(terminal, &program, &disk, &before);
 }
 
-/// That all of it goes is in `the_demo_brings_its_disk_and_leaves_nothing`.
+/// `the_demo_brings_its_disk_and_leaves_nothing` checks that everything is removed.
 #[test]
 #[ignore = "root"]
 fn the_demo_keeps_what_makes_and_removes_a_disk() {

@@ -1,4 +1,4 @@
-//! More processes than there is room for, and more I/O than anyone could read one by one.
+//! More processes than the table holds, and more I/O than can be read one by one.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,8 +15,8 @@ use crate::watch::{attached, stat};
 use crate::work::Seen;
 use crate::{BINARY, MIB};
 
-/// So many processes, two at a time, that read a block each; no two of them the same, and none the first, with which the
-/// kernel reads ahead.
+/// Starts this many processes, two at a time, that read one block each: different blocks, and never the first one,
+/// for which the kernel reads ahead.
 const CROWD: &str = r"
     my ($file, $count) = @ARGV;
     for my $place (0 .. $count - 1) {
@@ -35,10 +35,10 @@ const CROWD: &str = r"
         die if $?;
     }";
 
-/// Above the 16,384 places of the table.
+/// More than the 16,384 entries of the table.
 const MANY: u64 = 17_000;
 
-/// Records as they come, until its end.
+/// The records until the end of the watch.
 fn every_interval(mut started: Started, work: impl FnOnce()) -> Vec<Value> {
     let mut output = started.child().stdout.take().expect("a pipe");
     let reader = std::thread::spawn(move || {
@@ -61,14 +61,14 @@ fn sum<'a>(rows: impl IntoIterator<Item = &'a Value>, field: &str) -> u64 {
     rows.into_iter().map(|row| number(row, field)).sum()
 }
 
-/// With what was missed by all probes, see `exactly`.
+/// Including the I/O that every probe misses, see `exactly`.
 fn are_all(reads: u64, missed: u64) {
     assert!(reads <= MANY, "{reads}");
     assert!(reads + missed >= MANY, "{reads} and {missed} missed");
 }
 
-/// Who reads the numbers now and then has room for all, because who has ended makes room. In a single interval the
-/// places run out, and it is said for how many.
+/// If the numbers are read regularly, entries of ended processes are reused, and there is room for all. Within a
+/// single interval the entries run out, and the number of I/Os without one is reported.
 #[test]
 #[ignore = "root"]
 fn owners_that_exit_are_recycled_and_a_full_table_is_counted() {
@@ -92,7 +92,7 @@ fn owners_that_exit_are_recycled_and_a_full_table_is_counted() {
     let reads = sum(rows.clone(), "/reads");
     let processes: BTreeSet<u64> = rows.map(|row| number(row, "/pid")).collect();
     println!("{} intervals, {} processes", records.len(), processes.len());
-    assert_eq!(processes.len() as u64, reads, "a block each");
+    assert_eq!(processes.len() as u64, reads, "one block each");
     let last = missed(devices().next_back().expect("an interval"));
     are_all(reads, sum(devices(), "/quality/evicted") + last);
 

@@ -1,4 +1,4 @@
-//! Requests whose life is not the usual one.
+//! Requests with an unusual life.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::support::{LoopDevice, run};
 use crate::work::{Seen, Ssd};
 use crate::{MIB, SCHEDULERS};
 
-/// A loop device whose file has become shorter: the request completes in part, goes back, and fails.
+/// A loop device whose file was truncated: the request completes in part, is requeued, and fails.
 #[test]
 #[ignore = "root"]
 fn a_request_in_parts_is_counted_once() {
@@ -51,7 +51,7 @@ fn a_request_in_parts_is_counted_once() {
         assert!(number(device, "/edges/requeued_ns") > 0);
         assert_eq!(device["statuses"][0]["status"], "ioerr", "{device:#}");
         assert_eq!((&op["ios"], &op["bytes"]), (&1.into(), &(64 << 10).into()));
-        // Its first issue counts, not its second; and its last end, not its first.
+        // The first issue counts, and the last completion.
         let parts = ["queue_wait", "device", "total"].map(|stage| &op[stage]["count"]);
         assert_eq!(parts, [1, 1, 1], "{op:#}");
         let device_ns = op["device"]["max_ns"].as_f64().expect("a time");
@@ -61,7 +61,7 @@ fn a_request_in_parts_is_counted_once() {
     }
 }
 
-/// The serial number of a virtio disk is asked for by a command of the driver.
+/// The driver itself sends a command to ask for the serial number of a virtio disk.
 #[test]
 #[ignore = "root"]
 fn passthrough_is_apart() {
@@ -89,7 +89,7 @@ fn passthrough_is_apart() {
             ("commands", ASKED, number(op, "/ios")),
             ("times at the device", ASKED, number(op, "/device/count")),
         ];
-        // Others use this disk, too.
+        // Other processes use this disk, too.
         assert_eq!(seen.device()["edges"]["passthrough"], 0);
         (
             serde_json::json!({"quality": seen.device()["quality"], "in_flight": seen.device()["in_flight"], "edges": {"errors": 0, "requeues": 0, "partial_completions": 0, "passthrough": 0}}),
@@ -105,7 +105,7 @@ fn is_virtio(serial: &Path) -> bool {
         .is_some_and(|driver| driver.ends_with("virtio_blk"))
 }
 
-/// What was asked for under one scheduler and done under another is on neither side, and not lost.
+/// I/O that was submitted under one scheduler and completed under another is on neither side, and not lost.
 #[test]
 #[ignore = "root"]
 fn straddlers_of_a_flip_are_counted_apart() {
@@ -121,7 +121,7 @@ fn straddlers_of_a_flip_are_counted_apart() {
         let (seen, (pid, fio)) = Seen::of(&node, &[], || {
             let before = disk.device.io_stat().expect("its counters").reads;
             let fio = Fio::start(&node, job);
-            // A good part is done, and the rest is on its way.
+            // Some I/O has completed, and the rest is in flight.
             while disk.device.io_stat().expect("its counters").reads < before + 1000 {
                 std::thread::sleep(Duration::from_millis(10));
             }
@@ -137,14 +137,16 @@ fn straddlers_of_a_flip_are_counted_apart() {
         assert_eq!(number(edges, "/straddler_bytes"), apart * 4096);
         let ios = seen.op("read").map_or(0, |op| number(op, "/ios"));
         assert_eq!(ios, own, "both without them");
-        // See `exactly`: what no probe has seen the end of is known when its tag is used again, and till then under way.
+        // See `exactly`: a missed completion is noticed when its tag is used again; until then the request counts as
+        // in flight.
         let missed = missed(device);
         assert_eq!(ios + apart + missed, done, "{device:#}");
         assert!(missed <= done / 20, "{device:#}");
     }
 }
 
-/// Four requests for 32 readers: most of the time there is none to be had, and what begins with a request sees none of it.
+/// Four requests for 32 readers: most readers wait for a free one. A measurement that starts at the request does not
+/// see this wait.
 #[test]
 #[ignore = "root"]
 fn a_wait_before_the_request_exists_is_seen() {
@@ -162,14 +164,14 @@ fn a_wait_before_the_request_exists_is_seen() {
         let theirs = fio["read"]["clat_ns"]["mean"].as_f64().expect("a mean");
         let [q2g, g2d, device, total] = ["q2g", "g2d", "device", "total"].map(mean);
         println!("{scheduler}: Q2G {q2g} G2D {g2d} D2C {device} Q2C {total}, {theirs} by fio");
-        // 28 of 32 wait for one.
+        // 28 of the 32 readers wait.
         assert!(q2g > (g2d + device) * 2.0, "{scheduler}: {op:#}");
         assert!(total <= theirs * 1.008, "{scheduler}: {theirs} {op:#}");
         assert!((q2g + g2d + device) / total > 0.9, "{scheduler}: {op:#}");
     }
 }
 
-/// The kernel's own stamps are off: ours are not theirs.
+/// The kernel's own time stamps are off; iosched does not use them.
 #[test]
 #[ignore = "root"]
 fn a_queue_without_stamps_has_all_stages() {
@@ -215,7 +217,7 @@ fn a_queue_without_stamps_has_all_stages() {
     disk.set("iostats", "1");
 }
 
-/// Tracepoints can have any number of listeners.
+/// A tracepoint can have any number of listeners.
 #[test]
 #[ignore = "root"]
 fn two_watchers_see_the_same() {

@@ -1,4 +1,4 @@
-//! What an fsync waits for, against what fio waits for its end.
+//! The parts of an fsync, compared with fio's fsync latency.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ fn sum_ns(seen: &Seen, op: &str, stage: &str) -> f64 {
     float(stage, "/count") * stage["mean_ns"].as_f64().unwrap_or(0.0)
 }
 
-/// What follows one upon the other: the data is written, then the journal, with a flush before its last block and after.
+/// The parts follow each other: the data, then the journal, with a flush before its last block and one after it.
 #[allow(clippy::struct_field_names)] // the unit
 #[derive(Debug)]
 struct Split {
@@ -47,8 +47,8 @@ impl Split {
     }
 }
 
-/// On a file system with a journal, and on a simulated disk whose times are long against those of waking up: most of
-/// what fio waits is accounted for, and no moment twice.
+/// On a file system with a journal, and on a simulated disk whose times are long compared with wake-ups: most of
+/// fio's latency is accounted for, and no time is counted twice.
 #[test]
 #[ignore = "root"]
 fn an_fsync_is_split_into_its_parts() {
@@ -59,7 +59,7 @@ fn an_fsync_is_split_into_its_parts() {
     let quick = "lazy_itable_init=0,lazy_journal_init=0";
     run("mkfs.ext4", &["-q", "-E", quick, &node]);
     let mounted = Mounted::new(&node);
-    // No commit by the clock comes in between.
+    // No periodic commit comes in between.
     let path = mounted.path().display().to_string();
     run("mount", &["-o", "remount,commit=600", &path]);
     let file = mounted.path().join("file").display().to_string();
@@ -70,7 +70,7 @@ fn an_fsync_is_split_into_its_parts() {
         let job = format!(
             "--direct=0 --ioengine=psync --rw=randwrite --size=8m --number_ios=100 --{how}=1"
         );
-        // On a busy machine fio wakes up late, which is no part of it.
+        // On a busy machine fio wakes up late, which is no part of the fsync.
         let mut shares = Vec::new();
         while shares.len() < 3 && shares.last().is_none_or(|share| *share < 0.6) {
             shares.push(share_of_fio(&node, &file, &job));
@@ -85,14 +85,14 @@ fn share_of_fio(node: &str, file: &str, job: &str) -> f64 {
     let fio_ns = float(&fio, "/sync/lat_ns/N") * float(&fio, "/sync/lat_ns/mean");
     let share = split.sum_ns() / fio_ns;
     println!("{job}: {split:?} are {share:.3} of fio's {fio_ns}");
-    // The mean of a histogram's cells is 0.8 % off at most.
+    // The mean from a histogram's cells has an error of at most 0.8 %.
     assert!(share <= 1.008, "{share} {split:?} {:#}", seen.device());
     assert!(
         split.data_ns > 0.0 && split.flush_ns > 0.0,
         "{split:?} {:#}",
         seen.device()
     );
-    // fdatasync of blocks that are there already changes no metadata to wait for.
+    // fdatasync of existing blocks changes no metadata.
     let has_journal = job.contains("--fsync=1");
     let is_much = split.journal_ns > 0.1 * split.sum_ns();
     assert_eq!(is_much, has_journal, "{split:?}");

@@ -1,4 +1,5 @@
-//! Threads of the kernel work for others. They are named after their work, and writeback after whose it is.
+//! Kernel threads that work for processes are named after their work, and writeback after the process that dirtied
+//! the pages.
 
 use std::path::Path;
 
@@ -28,7 +29,7 @@ fn dirty(path: &Path, mib: u64) -> u32 {
     pid_of_run("dd", &["if=/dev/zero", &output, "bs=1M", &count])
 }
 
-/// Two processes of one name dirty pages; the kernel writes both back.
+/// Two processes with the same name dirty pages; the kernel writes both back.
 #[test]
 #[ignore = "root"]
 fn writeback_of_a_process_is_its_own_row() {
@@ -50,7 +51,7 @@ fn writeback_of_a_process_is_its_own_row() {
         for row in seen.rows() {
             println!("{} {}: {} bytes", row["comm"], row["pid"], row["bytes"]);
         }
-        // Apart from what they do themselves.
+        // Separate from the process's own I/O.
         let own = seen.named("dd");
         assert!(own.iter().all(|row| row["kind"] == "process"), "{own:#?}");
         for row in seen.named("writeback of dd") {
@@ -82,7 +83,7 @@ fn writeback_of_a_process_is_its_own_row() {
     assert!(seen.named("writeback of dd").is_empty());
 }
 
-/// Many small files, each with a commit of its own: the data is who wrote it's, and the commits are the journal's.
+/// Many small files with a commit each: the data belongs to the writer, and the commits to the journal.
 #[test]
 #[ignore = "root"]
 fn a_journals_commits_stay_the_journals() {
@@ -110,13 +111,13 @@ fn a_journals_commits_stay_the_journals() {
         );
     }
     let journal = format!("[jbd2/{}-8]", disk.device.name);
-    // Each commits a block that describes it and one that ends it, which may share a request.
+    // Each commit writes a descriptor block and a commit block, which may share a request.
     assert!(sum(&journal, "/writes") >= FILES, "{:#?}", seen.rows());
     let of_files = sum("dd", "/writes") + sum("writeback of dd", "/writes");
     assert_eq!(of_files, FILES, "{:#?}", seen.rows());
 }
 
-/// A file system with a journal, and on it the file of another loop device.
+/// A file system with a journal, which holds the file of another loop device.
 #[test]
 #[ignore = "root"]
 fn workers_are_named_by_their_work() {
@@ -158,7 +159,7 @@ fn workers_are_named_by_their_work() {
         "{:#?}",
         seen.rows()
     );
-    // Nobody is left with the name of a worker.
+    // No row has the name of a worker.
     for row in seen.rows() {
         let comm = row["comm"].as_str().expect("a name");
         assert!(
@@ -166,6 +167,9 @@ fn workers_are_named_by_their_work() {
             "{row:#}"
         );
     }
-    assert!(seen.named("fio").is_empty(), "fio asked the upper one");
+    assert!(
+        seen.named("fio").is_empty(),
+        "fio submits to the upper device"
+    );
     drop(upper);
 }

@@ -1,4 +1,4 @@
-//! An I/O is counted at one level, once.
+//! An I/O is counted once, at one level.
 
 use crate::exact::{exactly, number};
 use crate::support::program::Program;
@@ -22,9 +22,10 @@ fn a_partition_and_its_disk_are_counted_once() {
                 );
             }
         });
-        assert!(seen.notes.contains(&format!(
-            "{name}p1 is a partition: its disk {name} is taken"
-        )));
+        assert!(
+            seen.notes
+                .contains(&format!("{name}p1 is a partition: using its disk {name}"))
+        );
         let devices = seen.record["devices"].as_array().expect("a list");
         assert_eq!(devices.len(), 1, "{devices:#?}");
         let reads = seen.op("read").map_or(0, |op| number(op, "/ios"));
@@ -38,7 +39,7 @@ fn a_partition_and_its_disk_are_counted_once() {
     });
 }
 
-/// A disk on a file on a disk: without a name it is seen at the lower one, and said so; by its name at itself.
+/// A disk on a file on a disk: without a name it is measured at the lower level, with a note; by its name, at itself.
 #[test]
 #[ignore = "root"]
 fn stacked_devices_are_counted_at_one_level() {
@@ -64,7 +65,7 @@ fn stacked_devices_are_counted_at_one_level() {
     let ended = ended.ends(
         0,
         &[&format!(
-            "{above} stands on {below}, where its I/O is counted"
+            "{above} is built on {below}, where its I/O is counted"
         )],
     );
     let record: serde_json::Value = serde_json::from_str(&ended.stdout).expect("JSON");

@@ -1,9 +1,9 @@
-//! A request is charged to who asked for it, whoever sends it to the device or sees it come back.
+//! A request is charged to its submitter, whichever task issues or completes it.
 
 use std::fs;
 use std::path::PathBuf;
 
-use iosched::cgroups::Names;
+use iosched::machine::cgroup::names::Names;
 use serde_json::Value;
 
 use crate::exact::{exactly, number};
@@ -12,11 +12,11 @@ use crate::support::{LoopDevice, run};
 use crate::work::Seen;
 use crate::{MIB, SCHEDULERS};
 
-/// Buffered reads and writes: kernel workers issue some of them, more or fewer with each scheduler.
+/// Buffered reads and writes: kernel workers issue some of them, how many depends on the scheduler.
 #[test]
 #[ignore = "root"]
 fn owner_is_the_submitter_not_the_worker() {
-    // All of it is read, so that reading ahead is reading what was asked for.
+    // The whole file is read, so readahead reads nothing else.
     let disk = LoopDevice::in_memory(16 * MIB);
     let (node, input) = (disk.node(), format!("if={}", disk.node()));
     let output = format!("of={}", disk.node());
@@ -36,7 +36,7 @@ fn owner_is_the_submitter_not_the_worker() {
                 .filter(|row| row.1 > 0)
                 .collect();
             println!("{scheduler}: {table:?}");
-            // None but these, so the table is the same under all of them.
+            // Only these processes, so the table is the same under all schedulers.
             for (comm, _) in &table {
                 assert_eq!(*comm, "dd", "{table:?}");
             }
@@ -77,7 +77,7 @@ fn two_processes_of_equal_name_are_two_rows() {
     });
 }
 
-/// Threads that the kernel or a library starts to do it are threads of who asked.
+/// Threads that the kernel or a library starts for the I/O belong to the process that submits it.
 #[test]
 #[ignore = "root"]
 fn workers_of_asynchronous_io_are_their_process() {
@@ -127,7 +127,7 @@ impl Drop for Group {
     }
 }
 
-/// Completions come in other contexts than the group's: asked then, the answer would be none of them.
+/// Completions run in other contexts; the current control group there is not the submitter's.
 #[test]
 #[ignore = "root"]
 fn a_process_in_a_cgroup_is_found_by_its_path() {

@@ -1,4 +1,4 @@
-//! Requests are told apart by what they are, and none inherits from another.
+//! Requests are identified correctly, and none inherits times from another.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ fn total(fio: &Value, direction: &str) -> u64 {
     number(fio, &format!("/{direction}/total_ios"))
 }
 
-/// Two readers, a writer with its flushes and discards, all at sector 0 at the same time.
+/// Two readers and a writer with flushes and discards, all at sector 0 at the same time.
 #[test]
 #[ignore = "root"]
 fn keyed_by_tag_not_by_sector() {
@@ -54,7 +54,7 @@ fn keyed_by_tag_not_by_sector() {
     }
 }
 
-/// Writes that merge, requests with requests, too; then reads under the same tags, much later.
+/// Writes that merge, also request with request; then, much later, reads with the same tags.
 #[test]
 #[ignore = "root"]
 fn a_reused_request_inherits_nothing() {
@@ -76,7 +76,7 @@ fn a_reused_request_inherits_nothing() {
             let ours = found["total"]["max_ns"].as_f64().expect("a maximum");
             let theirs = number(&fio, &format!("/{direction}/lat_ns/max")) as f64;
             println!("{scheduler} {op}: at most {ours} ns, {theirs} by fio");
-            // The end of a cell, which is 1.6 % wide.
+            // The upper end of the cell, which is 1.6 % wide.
             assert!(ours <= theirs * 1.017, "{scheduler} {op}: {found:#}");
             for stage in ["queue_wait", "g2d", "q2g", "i2d", "device"] {
                 let part = found[stage]["max_ns"].as_f64().unwrap_or(0.0);
@@ -87,11 +87,11 @@ fn a_reused_request_inherits_nothing() {
     assert!(joined > 0, "no request joined another");
 }
 
-/// The kernel counts zeroes among the writes and sums up their sectors.
+/// The kernel counts write zeroes as writes, with their sectors.
 #[test]
 #[ignore = "root"]
 fn zeroes_and_discards_are_counted_as_the_kernel_does() {
-    let disk = LoopDevice::new(64 * MIB); // memory takes no zeroes
+    let disk = LoopDevice::new(64 * MIB); // memory supports no write zeroes
     let node = disk.node();
     for scheduler in SCHEDULERS {
         disk.set("scheduler", scheduler);
@@ -111,7 +111,8 @@ fn zeroes_and_discards_are_counted_as_the_kernel_does() {
     }
 }
 
-/// More tags than when the watch began: what gets one of the new ones is lost, and counts as one, not at each of its events.
+/// The tag space grows during the watch: a request with a new tag is lost, and counts once, not at each of its
+/// events.
 #[test]
 #[ignore = "root"]
 fn a_request_outside_the_table_is_lost_once() {
@@ -178,8 +179,9 @@ fn a_flush_is_a_class_of_its_own() {
     }
 }
 
-/// Two processes write the same few blocks of a disk so shallow that they wait: those of one join the requests of the other.
-/// The request stays its first owner's with all of its bytes, and each bio is counted for who asked for it.
+/// Two processes write the same few blocks of a disk so shallow that requests wait, so bios of one process join
+/// requests of the other. A request stays with its first owner, with all of its bytes; each bio is counted for its
+/// submitter.
 #[test]
 #[ignore = "root"]
 fn merged_bios_keep_their_owner_and_are_counted_per_bio() {
@@ -195,10 +197,10 @@ fn merged_bios_keep_their_owner_and_are_counted_per_bio() {
         if scheduler != "none" {
             disk.set("nr_requests", "256");
         }
-        // The others look for a place among the last few requests alone, or of one thread.
+        // The other schedulers merge only with the last few requests, or within one thread.
         let looks_everywhere = ["mq-deadline", "bfq"].contains(&scheduler);
         let mut merged = 0;
-        // Who comes when is up to the machine.
+        // Which process comes first is random.
         let tries = if looks_everywhere { 5 } else { 1 };
         for _ in 0..tries {
             exactly(|| {
@@ -230,7 +232,7 @@ fn merged_bios_keep_their_owner_and_are_counted_per_bio() {
                     let own = |field: &str| number(row, &format!("/{field}"));
                     let asked =
                         own("ios") + own("merges/back") + own("merges/front") + own("merges/rq");
-                    pairs.push(("bios that one asked for", BIOS, asked));
+                    pairs.push(("bios that one submitted", BIOS, asked));
                     let joined = own("merges/back") + own("merges/front");
                     for (field, part, whole) in [
                         ("merge_ratio", joined, asked),
@@ -262,7 +264,7 @@ fn merged_bios_keep_their_owner_and_are_counted_per_bio() {
     assert!(crossed, "no bio joined a request of the other process");
 }
 
-/// All kinds at once: the counters are those of `/sys/block/X/stat`, to the unit.
+/// A mix of operations: the counters equal those of `/sys/block/X/stat` exactly.
 #[test]
 #[ignore = "root"]
 fn a_mix_is_counted_as_the_kernel_does() {

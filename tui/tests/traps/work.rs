@@ -1,11 +1,11 @@
-//! Work to be watched, and what `iosched stat` says of it.
+//! Workloads for the tests, and what `iosched stat` reports about them.
 
 use std::fs;
 use std::time::Duration;
 
-use iosched::device::Device;
-use iosched::journal::Journal;
-use iosched::scratch::{Model, Scratch};
+use iosched::machine::device::Device;
+use iosched::safety::journal::Journal;
+use iosched::scratch::{DiskModel, Scratch};
 use serde_json::Value;
 
 use crate::BINARY;
@@ -14,7 +14,7 @@ use crate::support::program::Program;
 use crate::support::run;
 use crate::watch::stat;
 
-/// The last interval of a watch, and what it noted.
+/// The last record of a watch, and its notes.
 #[derive(Debug)]
 pub struct Seen {
     pub record: Value,
@@ -22,17 +22,17 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// One interval over the work, however long that takes.
+    /// Watches the work for one interval, which ends after the work.
     pub fn of<T>(device: &str, rest: &[&str], work: impl FnOnce() -> T) -> (Seen, T) {
         let program = Program::new(BINARY);
         let rest = [&["--output", "json"], rest].concat();
         let started = stat(&program, device, 3600, &rest);
         let result = work();
-        // What is done is seen a moment later.
+        // Completions become visible a moment later.
         std::thread::sleep(Duration::from_millis(100));
         run("kill", &["-INT", &started.id().to_string()]);
         let ended = started.end().ends(130, &[]);
-        assert_eq!(ended.stdout.lines().count(), 1, "a line an interval");
+        assert_eq!(ended.stdout.lines().count(), 1, "one line per interval");
         let record = serde_json::from_str(&ended.stdout).expect("JSON");
         let notes = ended.stderr;
         (Seen { record, notes }, result)
@@ -51,7 +51,7 @@ impl Seen {
         rows.filter(|row| row["comm"] == comm).collect()
     }
 
-    /// Sums over the rows of that process; 0 where there is none.
+    /// The sum over the rows of that process; 0 if there is none.
     pub fn of_pid(&self, pid: u32, field: &str) -> u64 {
         let rows = self.rows().iter().filter(|row| row["pid"] == pid);
         rows.map(|row| number(row, &format!("/{field}"))).sum()
@@ -62,7 +62,7 @@ impl Seen {
         ops.find(|op| op["op"] == name)
     }
 
-    /// Requests that are still held to be under way.
+    /// Requests that are still counted as in flight.
     pub fn left_over(&self) -> u64 {
         ["queued", "issued"]
             .map(|kind| number(self.device(), &format!("/in_flight/{kind}")))
@@ -71,7 +71,8 @@ impl Seen {
     }
 }
 
-/// A simulated SSD: four requests at a time, 1 ms each, so that more of them wait and are there to be merged or flipped.
+/// A simulated SSD: four requests at a time, 1 ms each, so that further requests wait and can be merged or straddle a
+/// switch.
 pub struct Ssd {
     pub device: Device,
     _scratch: Scratch,
@@ -79,10 +80,11 @@ pub struct Ssd {
 }
 
 impl Ssd {
-    /// None where it cannot be simulated, and says so.
+    /// None, and a message, if it cannot be simulated.
     pub fn new(size_bytes: u64) -> Option<Ssd> {
         let journal = Journal::create().expect("a journal");
-        let scratch = Scratch::create(Model::Ssd, size_bytes, &journal).expect("a scratch device");
+        let scratch =
+            Scratch::create(DiskModel::Ssd, size_bytes, &journal).expect("a scratch device");
         if let Some(why) = scratch.fallback() {
             println!("skipped: {why}");
             return None;

@@ -1,9 +1,9 @@
-//! Counts against the kernel's own, to the unit.
-#![allow(dead_code)] // each test binary uses its part
+//! Compares counts with the kernel's own, exactly.
+#![allow(dead_code)] // each test binary uses a part of it
 
 use std::fs;
 
-use iosched::device::Device;
+use iosched::machine::device::Device;
 use serde_json::Value;
 
 /// The kernel's own counters of a disk.
@@ -32,19 +32,19 @@ pub fn op(device: &Value, name: &str, field: &str) -> u64 {
     found.map_or(0, |op| number(op, &format!("/{field}")))
 }
 
-/// What the kernel takes for writes, but for empty flushes.
+/// Everything that the kernel counts as a write, except empty flushes.
 fn writes(device: &Value, field: &str) -> u64 {
     let ops = ["write_sync", "write_async", "zone", "other"];
     ops.iter().map(|name| op(device, name, field)).sum()
 }
 
-/// What, who counted it, and what they and we have.
+/// The name of each count, the kernel's value and ours.
 pub type Pair = (&'static str, u64, u64);
 
 pub fn against_sysfs(device: &Value, before: Sysfs, after: Sysfs) -> Vec<Pair> {
     let kernel = |field: usize| after.0[field] - before.0[field];
     let merges = ["back", "front", "rq"].map(|kind| number(device, &format!("/merges/{kind}")));
-    // An empty flush is a write of no sectors to the kernel.
+    // The kernel counts an empty flush as a write without sectors.
     let asked = writes(device, "ios") + number(device, "/flushes/asked");
     vec![
         ("reads", kernel(0), op(device, "read", "ios")),
@@ -66,7 +66,7 @@ pub fn against_sysfs(device: &Value, before: Sysfs, after: Sysfs) -> Vec<Pair> {
     ]
 }
 
-/// Sums over the processes of that name.
+/// The sum over the processes with that name.
 pub fn of_processes(record: &Value, comm: &str, field: &str) -> u64 {
     let processes = record["processes"].as_array().expect("a list");
     let own = processes.iter().filter(|process| process["comm"] == comm);
@@ -74,7 +74,7 @@ pub fn of_processes(record: &Value, comm: &str, field: &str) -> u64 {
         .sum()
 }
 
-/// All counters of loss but that of what was in flight at the start, and `evicted`.
+/// All loss counters must be 0, except `evicted` and `unseen` (in flight at the start).
 fn nothing_else_lost(device: &Value) {
     for (name, count) in device["quality"].as_object().expect("counters") {
         if !["unseen", "evicted"].contains(&name.as_str()) {
@@ -86,7 +86,7 @@ fn nothing_else_lost(device: &Value) {
     }
 }
 
-/// What the watch itself says that it has not seen the end of.
+/// The completions that the watch itself reports as missed.
 pub fn missed(device: &Value) -> u64 {
     let fields = ["/quality/evicted", "/quality/unseen"];
     let under_way = ["/in_flight/queued", "/in_flight/issued"];
@@ -97,19 +97,20 @@ pub fn missed(device: &Value) -> u64 {
         .sum()
 }
 
-/// Runs `once` until everything in it is exact, three times at most. A run that says that it missed nothing must be.
+/// Runs `once` until everything in it is exact, at most three times. A run that reports no missed events must be
+/// exact.
 ///
-/// A completion that interrupts the kernel in certain system tasks runs no BPF program at all, on kernels that guard
-/// those tasks: few, but on a busy machine one of a hundred. The probe learns of it when the tag is used again and counts
-/// it as `evicted`; till then it is under way. So no run can promise every request; but each must account for what it
-/// lacks, and must never count too much.
+/// On kernels that guard certain system tasks, a completion that interrupts such a task runs no BPF program: rarely,
+/// but one in a hundred on a busy machine. The probe notices it when the tag is used again, and counts it as
+/// `evicted`; until then the request is in flight. So a run cannot guarantee every request, but it must account for
+/// the missing ones, and must never count too many.
 pub fn exactly(mut once: impl FnMut() -> (Value, Vec<Pair>)) {
     for _ in 0..3 {
         let (device, pairs) = once();
         nothing_else_lost(&device);
         let missed = missed(&device);
         for (what, theirs, ours) in &pairs {
-            // Of each of them, which had 1280 KiB and a bio for each page at most.
+            // Each of them had at most 1280 KiB, and one bio per page.
             let most = if what.contains("sectors") {
                 2560
             } else if what.contains("bio") {

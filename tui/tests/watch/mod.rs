@@ -1,4 +1,4 @@
-//! One interval of `iosched stat`, begun when it is known to be attached.
+//! One interval of `iosched stat`, which starts after it has attached.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -7,16 +7,16 @@ use serde_json::Value;
 
 use crate::support::program::{Program, Started};
 
-/// One interval of `seconds` on the disk, begun when this returns.
+/// Starts one interval of `seconds` on the disk; returns when it has attached.
 pub fn stat(program: &Program, device: &str, seconds: u32, rest: &[&str]) -> Started {
     let seconds = seconds.to_string();
     let start = ["stat", device, "-n", "1", "-i", &seconds];
     attached(program.start(&[&start, rest].concat()))
 }
 
-/// Once it is.
+/// Waits until it has attached.
 pub fn attached(mut started: Started) -> Started {
-    // It opens links, and then sleeps till the interval ends; loading, before that, takes as long as it takes.
+    // It is attached when it has opened its BPF links and sleeps; the time to load varies.
     let process = format!("/proc/{}", started.id());
     let links = || {
         let opened = fs::read_dir(format!("{process}/fd")).into_iter().flatten();
@@ -40,7 +40,7 @@ pub fn attached(mut started: Started) -> Started {
     started
 }
 
-/// The one record of it. What it was to see must be over by now, and it must not.
+/// Its only record. The work must be over by now, but not the interval.
 pub fn record(started: Started) -> Value {
     let pid = started.id();
     assert!(
@@ -48,6 +48,6 @@ pub fn record(started: Started) -> Value {
         "the interval was too short"
     );
     let ended = started.end().ends(0, &[]);
-    assert_eq!(ended.stdout.lines().count(), 1, "a line an interval");
+    assert_eq!(ended.stdout.lines().count(), 1, "one line per interval");
     serde_json::from_str(&ended.stdout).expect("JSON")
 }

@@ -1,8 +1,8 @@
-//! Since the program asked: one line, only with `--detail asked`.
+//! One line with the times since the program submitted, only with `--detail asked`.
 //!
-//! When columns are scarce, the time to the issue is dropped first, then that to the queue.
+//! When columns are scarce, the time to the issue is dropped first, then the time to the queue.
 
-use iosched::report::live::{Latency, LiveAsked};
+use iosched::stat::{LatencySummary, LiveAsked};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -17,7 +17,7 @@ pub fn rows(asked: Option<&LiveAsked>) -> u16 {
 
 pub fn render(frame: &mut Frame, area: Rect, asked: Option<&LiveAsked>) {
     let Some(asked) = asked else { return };
-    let stage = |rank, name: &str, latency: &Latency| {
+    let stage = |rank, name: &str, latency: &LatencySummary| {
         let short = format!("  to {name} p50 {}", few::p50(latency));
         let long = format!("{short} p99 {}", few::p99(latency));
         Piece::new(rank, Style::new(), [long, short])

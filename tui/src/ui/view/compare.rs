@@ -6,14 +6,14 @@
 //! arm     rounds  I/Os   p50   p95   p99  p99.9   p99 to none
 //! what was left out
 //! ```
-//! When rows are scarce, the notes are dropped first, then the title, then the pictures, which are of all arms or of none. Of a table
-//! that is still too high the rows around the chosen one are shown.
+//! When rows are scarce, the notes are dropped first, then the title, then the pictures of all arms. If the table is
+//! still too high, the rows around the chosen one are shown.
 
 mod notes;
 mod pictures;
 mod rows;
 
-use iosched::histogram::Histogram;
+use iosched::measure::histogram::Histogram;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -22,16 +22,16 @@ use ratatui::text::Line;
 use super::fit::{self, Piece};
 use super::parts::{Part, stack};
 use super::{line, measured_or_why, text_lines};
-use crate::ui::buckets::Axis;
-use crate::ui::compare::{ArmSeen, Seen};
-use crate::ui::model::Model;
+use crate::ui::state::compare::{ArmSeen, Seen};
+use crate::ui::state::model::Model;
+use crate::ui::view::buckets::Axis;
 
-/// An arm's name is no longer than that.
+/// The maximum width of an arm's name.
 const LABEL: usize = 24;
-/// The most notes, where there are rows for more of the picture.
+/// The maximum number of note lines while the picture can use the rows.
 const NOTES: u16 = 4;
 
-/// The arms with what is drawn of each.
+/// The arms with the histograms that are drawn.
 struct Sides<'a> {
     seen: &'a Seen,
     arms: Vec<(&'a ArmSeen, Histogram)>,
@@ -71,7 +71,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
             Part::new(3, 1, most),
         ],
     );
-    // What equally high strips cannot use is the notes'.
+    // Rows that strips of equal height cannot use go to the notes.
     let useful = pictures::useful_rows(&sides, view.is_overlaid, pictures.height);
     let spare = pictures.height.saturating_sub(useful);
     let up = |area: Rect, rows: u16| Rect {
@@ -80,7 +80,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         ..area
     };
     let (table, footnotes) = (up(table, 0), up(footnotes, spare));
-    line(frame, title, 0, title_line(model, title.width));
+    line(frame, title, 0, title_line(model, &sides, title.width));
     let pictures = Rect {
         height: useful.min(pictures.height),
         ..pictures
@@ -101,14 +101,18 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     );
 }
 
-fn title_line(model: &Model, room: u16) -> Line<'static> {
+fn title_line(model: &Model, sides: &Sides<'_>, room: u16) -> Line<'static> {
     let view = model.compare;
     let plain = |rank, text: String| Piece::new(rank, Style::new(), [text]);
     let mut pieces = vec![
         Piece::new(0, model.palette.strong(), [view.stage.title()]),
         plain(0, format!(" of {}", view.scope.title())),
         plain(3, ", under each scheduler".to_owned()),
-        plain(2, ": further left is faster".to_owned()),
+        match notes::different_stalls(sides, view.stage, view.scope) {
+            None => plain(2, ": further left is faster".to_owned()),
+            // Arms that leave out different waits are not faster.
+            Some(_) => plain(2, "; not all are comparable (n/c)".to_owned()),
+        },
     ];
     if measured_is_g2d(model) {
         let forms = [" (G2D: this kernel does not show Q2G)", " (G2D)"];
@@ -124,7 +128,8 @@ fn measured_is_g2d(model: &Model) -> bool {
     sample.is_some_and(|measured| measured.queue_wait_is_g2d)
 }
 
-/// The width of the labels, in pictures and table alike: a quarter, if the kernel's own names fit into it.
+/// The width of the labels in pictures and table: a quarter of the screen, but wide enough for the kernel's own
+/// names.
 fn label_width(sides: &Sides<'_>, room: u16) -> u16 {
     let labels = sides.arms.iter().map(|(arm, _)| fit::width(&arm.label));
     let most = LABEL.min(usize::from(room / 4)).max(12);

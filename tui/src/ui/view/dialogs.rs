@@ -1,6 +1,6 @@
-//! Questions, in a box over the screen: what is going to be changed, and what else changes with it.
+//! Dialogs in a box over the screen: they show what will be changed, and what else changes with it.
 //!
-//! When rows are scarce, the explanations are dropped first; of a long list the rows around the chosen one are shown.
+//! When rows are scarce, the explanations are dropped first; a long list shows the rows around the chosen one.
 
 use iosched::report::units::time;
 use iosched::scheduler::State;
@@ -12,22 +12,22 @@ use ratatui::widgets::{Block, Clear};
 use super::fit::{self, Piece};
 use super::parts::{Part, stack, window};
 use super::{line, text_lines};
-use crate::ui::model::{Dialog, Model};
-use crate::ui::sample::Flip;
+use crate::ui::sampling::sample::Flip;
+use crate::ui::state::model::{Dialog, Model};
 
-/// The width of the box, with its border and a column of space on either side.
+/// The maximum width of the box, and the width of its border and margins.
 const WIDEST: u16 = 72;
 const BORDER: u16 = 4;
 
-/// What a box holds, from top to bottom.
-struct Question<'a> {
+/// The content of a box, from top to bottom.
+struct DialogQuestion<'a> {
     title: String,
-    /// Each with what is said of it; one of them is chosen.
+    /// Choices with a remark; one of them is chosen.
     list: Vec<(String, &'static str)>,
     row: usize,
-    /// What is set beside it, on a line, by rank.
+    /// A setting that the dialog can change, in one line, with ranks.
     setting: Vec<(u8, String)>,
-    /// Those for which there is no room are left out.
+    /// Explanations that do not fit are left out.
     explanations: Vec<String>,
     /// The most important first.
     keys: &'a [&'a str],
@@ -47,7 +47,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model, dialog: &Dialog) {
     draw(frame, area, model, &question);
 }
 
-fn draw(frame: &mut Frame, area: Rect, model: &Model, question: &Question<'_>) {
+fn draw(frame: &mut Frame, area: Rect, model: &Model, question: &DialogQuestion<'_>) {
     let width = area.width.saturating_sub(2).min(WIDEST);
     let room = usize::from(width.saturating_sub(BORDER));
     let setting_rows = u16::from(!question.setting.is_empty());
@@ -65,7 +65,7 @@ fn draw(frame: &mut Frame, area: Rect, model: &Model, question: &Question<'_>) {
         width,
         height,
     };
-    // The whole rows: what would be left of them beside the box would be cut.
+    // Clears whole rows, because the screen beside the box would be cut off.
     frame.render_widget(
         Clear,
         Rect {
@@ -116,7 +116,7 @@ fn draw(frame: &mut Frame, area: Rect, model: &Model, question: &Question<'_>) {
     line(frame, keys, 0, keys_line.style(model.palette.faint()));
 }
 
-fn flip<'a>(model: &Model, arms: &[String], row: usize, put_back: bool) -> Question<'a> {
+fn flip<'a>(model: &Model, arms: &[String], row: usize, put_back: bool) -> DialogQuestion<'a> {
     let state = model
         .last
         .as_ref()
@@ -124,7 +124,7 @@ fn flip<'a>(model: &Model, arms: &[String], row: usize, put_back: bool) -> Quest
     let list = arms.iter().enumerate().map(|(index, arm)| {
         let is_active = state.is_some_and(|state| state.active == *arm);
         let now = if is_active {
-            "  (now; begins afresh)"
+            "  (active; starts anew)"
         } else {
             ""
         };
@@ -133,21 +133,21 @@ fn flip<'a>(model: &Model, arms: &[String], row: usize, put_back: bool) -> Quest
     });
     let consequences = state.zip(arms.get(row));
     let mark = if put_back { "x" } else { " " };
-    Question {
+    DialogQuestion {
         title: format!("Switch the scheduler of {}", model.device().disk.name),
         list: list.collect(),
         row,
         setting: vec![
-            (0, format!("[{mark}] put everything back on exit")),
+            (0, format!("[{mark}] restore everything on exit")),
             (1, " (p)".to_owned()),
         ],
         explanations: consequences
             .map_or_else(Vec::new, |(state, arm)| consequences_of(state, arm)),
-        keys: &["Enter switches", "Esc leaves it"],
+        keys: &["Enter switches", "Esc cancels"],
     }
 }
 
-/// What a switch does besides, as far as it can be said beforehand; what it did is shown afterwards.
+/// What else a switch changes, as far as it is known before; the real changes are shown afterwards.
 fn consequences_of(state: &State, target: &str) -> Vec<String> {
     let own: Vec<&str> = state
         .settings
@@ -157,7 +157,7 @@ fn consequences_of(state: &State, target: &str) -> Vec<String> {
     let mut lines = Vec::new();
     if own.is_empty() {
         lines.push(format!(
-            "- {} has no settings of its own to lose",
+            "- {} has no settings that would be lost",
             state.active
         ));
     } else {
@@ -178,54 +178,59 @@ fn consequences_of(state: &State, target: &str) -> Vec<String> {
         && bfq(target) != bfq(&state.active)
     {
         let what = if bfq(target) {
-            "is switched off by bfq"
+            "is disabled by bfq"
         } else {
-            "comes back when bfq goes"
+            "is enabled again without bfq"
         };
         lines.push(format!(
-            "- writeback throttling (wbt_lat_usec {wbt}) {what}, unless somebody has set it"
+            "- writeback throttling (wbt_lat_usec {wbt}) {what}, unless it was set by hand"
         ));
     }
     lines.push(
-        "- the queue stands still for a moment: it is measured, and those I/Os count for neither"
+        "- the queue is frozen for a moment, which is measured; I/Os across the switch count for neither scheduler"
             .to_owned(),
     );
     lines
 }
 
-fn rotation<'a>(model: &Model, arms: &[(String, bool)], row: usize, seconds: u64) -> Question<'a> {
+fn rotation<'a>(
+    model: &Model,
+    arms: &[(String, bool)],
+    row: usize,
+    seconds: u64,
+) -> DialogQuestion<'a> {
     let list = arms.iter().map(|(arm, is_chosen)| {
         let mark = if *is_chosen { "x" } else { " " };
         (format!("[{mark}] {arm}"), "")
     });
     let chosen = arms.iter().filter(|(_, is_chosen)| *is_chosen).count() as u64;
-    Question {
+    DialogQuestion {
         title: format!("Rotate the schedulers of {}", model.device().disk.name),
         list: list.collect(),
         row,
         setting: vec![
             (0, format!("{seconds} s each")),
             (1, " (Left, Right)".to_owned()),
-            (2, format!(": a block of all takes about {} s", chosen * (seconds + 1))),
+            (2, format!(": one block of all takes about {} s", chosen * (seconds + 1))),
         ],
         explanations: [
-            "They take turns in random, balanced order while your load runs. The first moments after each flip, and I/Os \
-             across it, count for none.",
-            "When it stops the present scheduler is back, and on exit everything.",
+            "The schedulers take turns in random, balanced order while your load runs. I/Os across a switch, and those of \
+             the first moments after it, do not count.",
+            "At the end the present scheduler is restored; on exit, all settings are.",
         ]
         .map(str::to_owned)
         .to_vec(),
-        keys: &["Space chooses", "Enter begins", "Esc leaves it"],
+        keys: &["Space selects", "Enter starts", "Esc cancels"],
     }
 }
 
-fn flipped<'a>(flip: &Flip) -> Question<'a> {
+fn flipped<'a>(flip: &Flip) -> DialogQuestion<'a> {
     let stood_still = match flip.switch_ns {
-        Some(ns) => format!("The queue stood still for {}.", time(Some(ns as f64))),
-        None => "Nothing could be switched.".to_owned(),
+        Some(ns) => format!("The queue was frozen for {}.", time(Some(ns as f64))),
+        None => "Nothing was switched: the disk has only one scheduler.".to_owned(),
     };
     let changes = flip.changes.iter().map(|change| format!("- {change}"));
-    Question {
+    DialogQuestion {
         title: format!("{} -> {}", flip.from, flip.to),
         list: Vec::new(),
         row: 0,

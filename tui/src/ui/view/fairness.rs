@@ -1,13 +1,13 @@
 //! ```text
 //! Jain's index: device time 0.52, bytes 0.50 ...
 //! NAME    device share [bar]    bytes  backlogged  starved
-//! who waits for whom: NAME   11.7 ms behind NAME 97.6 %, itself 2.38 %
+//! mean queue wait: NAME   11.7 ms behind NAME 97.6 %, itself 2.38 %
 //! shares over time, a line for each
 //! ```
-//! When rows are scarce, the shares over time are dropped first, then who waits for whom, then the index.
+//! When rows are scarce, the shares over time are dropped first, then the mean queue waits, then the index.
 
-use iosched::report::live::{LiveFairness, LiveProcess};
 use iosched::report::units::{count, share, time};
+use iosched::stat::{LiveFairness, LiveProcess};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -18,12 +18,12 @@ use super::heatmap::schedulers;
 use super::parts::{Part, inner, stack};
 use super::table::{self, Column};
 use super::{fit, line, measured_or_why, strip};
-use crate::ui::model::{Model, Moment};
-use crate::ui::sample::Measured;
-use crate::ui::update::name_of;
+use crate::ui::sampling::sample::Measured;
+use crate::ui::state::model::{Model, Moment};
+use crate::ui::state::update::name_of;
 
 const BAR: usize = 10;
-/// The least and the largest width of a row's name.
+/// The minimum and maximum width of a row's name.
 const NAME: (u16, u16) = (14, 40);
 
 pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
@@ -53,7 +53,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     }
 }
 
-/// The filter's rows with a measured share, the largest first.
+/// The filtered rows that have a measured share, the largest share first.
 fn rows(model: &Model) -> Vec<(&LiveProcess, &LiveFairness)> {
     let mut rows: Vec<(&LiveProcess, &LiveFairness)> = model
         .processes()
@@ -68,10 +68,7 @@ fn rows(model: &Model) -> Vec<(&LiveProcess, &LiveFairness)> {
 fn index(measured: &Measured, room: u16) -> [Line<'static>; 2] {
     let number = |index: Option<f64>| index.map_or("-".to_owned(), |index| format!("{index:.2}"));
     let Some(fairness) = &measured.live.fairness else {
-        return [
-            Line::from("nobody did I/O in this interval"),
-            Line::default(),
-        ];
+        return [Line::from("no I/O in this interval"), Line::default()];
     };
     let flows = count(fairness.flows as f64);
     let numbers = [
@@ -86,9 +83,9 @@ fn index(measured: &Measured, room: u16) -> [Line<'static>; 2] {
     let meaning = [
         (
             0,
-            format!("1 is fair, 1/{} one has all", fairness.flows.max(1)),
+            format!("1: equal shares, 1/{}: one has all", fairness.flows.max(1)),
         ),
-        (1, format!("; of the {flows} that were backlogged")),
+        (1, format!("; for the {flows} that were backlogged")),
         (
             2,
             format!(", {} others left out", count(fairness.left_out as f64)),
@@ -100,7 +97,7 @@ fn index(measured: &Measured, room: u16) -> [Line<'static>; 2] {
     ]
 }
 
-/// When columns are scarce, the counts of starvation are dropped first, then the bar, backlogged, starved, and the bytes.
+/// When columns are scarce, the counts of starvation are dropped first, then the bar, backlogged, starved, and bytes.
 fn shares(frame: &mut Frame, area: Rect, model: &Model, rows: &[(&LiveProcess, &LiveFairness)]) {
     let shown = &rows[..rows.len().min(usize::from(area.height.saturating_sub(1)))];
     let bar = |(row, (_, fairness)): (usize, &(&LiveProcess, &LiveFairness))| {
@@ -128,11 +125,11 @@ fn shares(frame: &mut Frame, area: Rect, model: &Model, rows: &[(&LiveProcess, &
     table::render(frame.buffer_mut(), area, &columns, faint, |_| Style::new());
 }
 
-/// Of those that nearly always had I/O pending, and so waited while the device served what it served.
+/// Only for processes that were backlogged most of the time, which waited while the device served others.
 fn who_waits(frame: &mut Frame, area: Rect, model: &Model, rows: &[(&LiveProcess, &LiveFairness)]) {
     const BACKLOGGED: f64 = 0.5;
     const SERVED: usize = 3;
-    /// The names of those, where there is room and where there is not.
+    /// The width of the other names, with and without room.
     const NAMES: [usize; 2] = [30, 14];
     let mut waiting: Vec<&(&LiveProcess, &LiveFairness)> = rows
         .iter()
@@ -144,9 +141,9 @@ fn who_waits(frame: &mut Frame, area: Rect, model: &Model, rows: &[(&LiveProcess
         return;
     }
     let title = [
-        (0, "who waits for whom"),
-        (1, ": mean queue wait"),
-        (2, ", and device shares in the same interval"),
+        (0, "mean queue wait"),
+        (1, " of backlogged processes"),
+        (2, ", behind these device shares in the same interval"),
     ];
     let title = fit::plain_line(title, area.width).style(model.palette.faint());
     line(frame, area, 1, title);
@@ -197,12 +194,8 @@ fn over_time(frame: &mut Frame, area: Rect, model: &Model) {
     };
     schedulers(frame, names, model, &moments);
     let mut names: Vec<&str> = Vec::new();
-    for (name, _) in moments
-        .iter()
-        .rev()
-        .take(20)
-        .flat_map(|moment| &moment.shares)
-    {
+    let latest = moments.iter().rev().take(20);
+    for (name, _) in latest.flat_map(|moment| &moment.shares) {
         if !names.contains(&&**name) {
             names.push(name);
         }
@@ -226,7 +219,7 @@ fn over_time(frame: &mut Frame, area: Rect, model: &Model) {
         moments.iter().map(|moment| jain(moment)).collect(),
     );
     let room = area.height.saturating_sub(1);
-    // As high as there is room for, one empty line between two.
+    // As high as possible, with an empty line between two.
     let each = (room / (names.len() as u16 + 1)).clamp(1, 6);
     let height = each.saturating_sub(1).max(1);
     for (row, (name, values)) in lines
@@ -259,16 +252,18 @@ fn over_time(frame: &mut Frame, area: Rect, model: &Model) {
             1.0,
             model.palette.series(row),
         );
-        for (x, _) in moments
-            .iter()
-            .enumerate()
-            .filter(|(_, moment)| moment.is_flip)
-        {
-            for y in chart.top()..chart.bottom() {
-                frame.buffer_mut()[(chart.x + x as u16, y)]
-                    .set_symbol("|")
-                    .set_style(model.palette.faint());
-            }
+        flips(frame, chart, model, &moments);
+    }
+}
+
+/// A vertical line where the scheduler changed.
+fn flips(frame: &mut Frame, chart: Rect, model: &Model, moments: &[&Moment]) {
+    let columns = moments.iter().enumerate();
+    for (x, _) in columns.filter(|(_, moment)| moment.is_flip) {
+        for y in chart.top()..chart.bottom() {
+            frame.buffer_mut()[(chart.x + x as u16, y)]
+                .set_symbol("|")
+                .set_style(model.palette.faint());
         }
     }
 }

@@ -1,27 +1,27 @@
-//! With too few I/Os beyond it a percentile is one I/O's story: `~` below a hundred. Of an interval that story is told; where
-//! schedulers are compared there is no number below ten.
+//! Percentiles with few I/Os beyond them are unstable. With fewer than 100 they are marked with `~`; with fewer than
+//! 10 a comparison does not show them.
 
-use iosched::histogram::Histogram;
-use iosched::report::live::Latency;
+use iosched::measure::histogram::Histogram;
 use iosched::report::units::time;
+use iosched::stat::LatencySummary;
 
 /// 10,000 * (1 - 0.99) is 100.00000000000009 and 1,000 * (1 - 0.9) is 99.99999999999997.
 fn has_beyond(count: u64, p: f64, wanted: f64) -> bool {
     count as f64 * (1.0 - p) >= wanted * (1.0 - 1e-9)
 }
 
-/// Whether a comparison has a number of it.
+/// Whether a comparison shows this percentile.
 pub fn is_told(count: u64, p: f64) -> bool {
     has_beyond(count, p, 10.0)
 }
 
-/// `p` of so many I/Os of an interval.
+/// The percentile `p` of `count` I/Os of an interval.
 fn marked(ns: Option<f64>, count: u64, p: f64) -> String {
     let is_of_few = ns.is_some() && !has_beyond(count, p, 100.0);
     format!("{}{}", if is_of_few { "~" } else { "" }, time(ns))
 }
 
-/// In a comparison.
+/// The percentile in a comparison.
 pub fn compared(histogram: &Histogram, p: f64) -> String {
     let count = histogram.count();
     if count > 0 && !is_told(count, p) {
@@ -34,18 +34,25 @@ pub fn quantile(histogram: &Histogram, p: f64) -> String {
     marked(histogram.quantile_ns(p), histogram.count(), p)
 }
 
-pub fn p50(latency: &Latency) -> String {
+/// At most `longest_ns`, which may be more exact than the histogram's cell.
+pub fn quantile_up_to(histogram: &Histogram, p: f64, longest_ns: Option<f64>) -> String {
+    let ns = histogram.quantile_ns(p);
+    let ns = ns.map(|ns| longest_ns.map_or(ns, |longest| ns.min(longest)));
+    marked(ns, histogram.count(), p)
+}
+
+pub fn p50(latency: &LatencySummary) -> String {
     marked(latency.p50_ns, latency.count, 0.5)
 }
 
-pub fn p99(latency: &Latency) -> String {
+pub fn p99(latency: &LatencySummary) -> String {
     marked(latency.p99_ns, latency.count, 0.99)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosched::histogram::DEVICE;
+    use iosched::measure::histogram::DEVICE;
 
     #[test]
     fn a_percentile_of_few_is_marked_and_not_compared() {

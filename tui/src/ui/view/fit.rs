@@ -1,4 +1,5 @@
-//! Text into the room that there is: a name ends in an ellipsis, a number stands whole and with its unit, or not at all.
+//! Fits text into the available columns: a cut name ends in an ellipsis; a number is shown completely, with its unit,
+//! or not at all.
 
 mod pieces;
 
@@ -7,13 +8,13 @@ use ratatui::text::Span;
 
 pub use pieces::{Piece, line, plain_line};
 
-/// Units of a number before them: the two never part.
+/// Units that follow a number; a line break never separates the two.
 const UNITS: [&str; 28] = [
     "ns", "us", "ms", "s", "min", "h", "y", "%", "B", "kB", "MB", "GB", "TB", "PB", "EB", "B/s",
     "kB/s", "MB/s", "GB/s", "TB/s", "PB/s", "EB/s", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB",
 ];
 
-/// In columns of the terminal.
+/// Width in terminal columns.
 pub fn width(text: &str) -> usize {
     if text.is_ascii() {
         text.len()
@@ -22,7 +23,7 @@ pub fn width(text: &str) -> usize {
     }
 }
 
-/// A name in so many columns.
+/// Shortens a name to `room` columns.
 pub fn clip(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_owned();
@@ -34,7 +35,7 @@ pub fn clip(text: &str, room: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// As many characters as there is room for.
+/// The first characters, up to `room` columns.
 fn head(text: &str, room: usize) -> String {
     let mut kept = String::new();
     let mut used = 0;
@@ -48,7 +49,7 @@ fn head(text: &str, room: usize) -> String {
     kept
 }
 
-/// The name of a row; of `hog: writer 4002` the process' number stays whole.
+/// Shortens the name of a row; the PID of `hog: writer 4002` is not cut.
 pub fn name(text: &str, room: usize) -> String {
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     match text.rsplit_once(' ') {
@@ -59,7 +60,7 @@ pub fn name(text: &str, room: usize) -> String {
     }
 }
 
-/// Words, and numbers with their units.
+/// Splits text into words; a number and its unit are one word.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -76,7 +77,7 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// As many whole words as there is room for in a line.
+/// The first whole words that fit into one line.
 pub fn sentence(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_owned();
@@ -98,7 +99,7 @@ pub fn sentence(text: &str, room: usize) -> String {
     }
 }
 
-/// Lines of whole words; only a word that is longer than a line goes over its end.
+/// Wraps text into lines of whole words; a word longer than a line is broken.
 pub fn wrap(text: &str, room: usize) -> Vec<String> {
     let room = room.max(1);
     let mut lines = Vec::new();
@@ -126,7 +127,7 @@ pub fn wrap(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// The first lines of what may need more of them; then it ends in an ellipsis.
+/// The first `rows` lines; if there are more, the last one ends in an ellipsis.
 pub fn paragraph(text: &str, room: usize, rows: usize) -> Vec<String> {
     let mut lines = wrap(text, room);
     if lines.len() > rows {
@@ -138,7 +139,7 @@ pub fn paragraph(text: &str, room: usize, rows: usize) -> Vec<String> {
     lines
 }
 
-/// A line that goes on where nobody sees it.
+/// A line that ends in an ellipsis, because text follows that is not shown.
 fn unfinished(line: &str, room: usize) -> String {
     let mut kept = words(line);
     while !kept.is_empty() && width(&kept.join(" ")) + 2 > room {
@@ -148,7 +149,7 @@ fn unfinished(line: &str, room: usize) -> String {
     kept.join(" ")
 }
 
-/// As many whole texts as there are rows for.
+/// As many complete texts as fit into `rows`.
 pub fn paragraphs<T: AsRef<str>>(
     texts: impl IntoIterator<Item = T>,
     room: usize,
@@ -186,9 +187,9 @@ mod tests {
 
     #[test]
     fn a_number_and_its_unit_stay_together() {
-        let text = "stood still for 25.0 ms each time (median; longest 30.0 ms)";
-        assert_eq!(sentence(text, 25), "stood still for 25.0 ms …");
-        assert_eq!(sentence(text, 24), "stood still for …");
+        let text = "was frozen for 25.0 ms each time (median; longest 30.0 ms)";
+        assert_eq!(sentence(text, 24), "was frozen for 25.0 ms …");
+        assert_eq!(sentence(text, 23), "was frozen for …");
         assert_eq!(
             wrap("it took 25.0 ms, or less", 12),
             ["it took", "25.0 ms, or", "less"]

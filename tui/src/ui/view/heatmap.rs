@@ -1,6 +1,6 @@
 //! ```text
 //! |none      |bfq                  the scheduler in force
-//! 10ms   . : # @ ...               one column a sample, one scale for all
+//! 10ms   . : # @ ...               one column per sample, one scale for all
 //! 1ms
 //! ```
 
@@ -12,8 +12,8 @@ use ratatui::text::Line;
 use super::fit::{self, Piece};
 use super::strip::short;
 use super::{line, measured_or_why};
-use crate::ui::heat::{self, step_of};
-use crate::ui::model::{Model, Moment};
+use crate::ui::state::heat::{self, step_of};
+use crate::ui::state::model::{Model, Moment};
 
 const LABEL: u16 = 8;
 const SHADES: [&str; 5] = [" ", "░", "▒", "▓", "█"];
@@ -37,7 +37,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         plain(1, " over time".to_owned()),
         plain(
             2,
-            "; the fuller a cell, the more of a moment's I/Os".to_owned(),
+            "; the fuller a cell, the larger its share of the interval's I/Os".to_owned(),
         ),
     ];
     line(frame, inner, 0, fit::line(pieces, inner.width));
@@ -64,7 +64,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         })
         .collect();
     let rows = usize::from(inner.height.saturating_sub(3)).max(1);
-    let scale = Scale::of(&cells, rows);
+    let scale = HeatScale::of(&cells, rows);
     let total = |cells: &Vec<u32>| f64::from(cells.iter().sum::<u32>().max(1));
     let totals: Vec<f64> = cells.iter().map(total).collect();
     for row in 0..rows {
@@ -88,7 +88,7 @@ fn draw_cell(frame: &mut Frame, model: &Model, (x, y): (u16, u16), share: f64) {
     if share <= 0.0 {
         return;
     }
-    // The root spreads the rare ones, which are the tail that one looks for.
+    // The square root makes rare I/Os visible: the tail is what people look for.
     let heat = share.sqrt();
     let shade = SHADES[1 + ((heat * 4.0) as usize).min(3)];
     frame.buffer_mut()[(x, y)]
@@ -96,14 +96,14 @@ fn draw_cell(frame: &mut Frame, model: &Model, (x, y): (u16, u16), share: f64) {
         .set_style(model.palette.heat(heat));
 }
 
-/// The lines of the picture in steps of [`heat`]: all lines are equally high, and all of them are used.
-struct Scale {
+/// Maps rows of the picture to steps of [`heat`]: all rows are equally high, and all are used.
+struct HeatScale {
     first: f64,
     each: f64,
 }
 
-impl Scale {
-    fn of(cells: &[Vec<u32>], rows: usize) -> Scale {
+impl HeatScale {
+    fn of(cells: &[Vec<u32>], rows: usize) -> HeatScale {
         let occupied = |row: &usize| {
             cells
                 .iter()
@@ -112,13 +112,13 @@ impl Scale {
         let first = (0..heat::ROWS).find(occupied).unwrap_or(0);
         let last = (0..heat::ROWS).rev().find(occupied);
         let steps = last.unwrap_or(heat::ROWS - 1) + 1 - first;
-        Scale {
+        HeatScale {
             first: first as f64,
             each: (steps as f64 / rows as f64).max(1.0),
         }
     }
 
-    /// A moment's I/Os in this line; a step that lies in two lines counts for each by its part.
+    /// A sample's I/Os in this row; a step that spans two rows is divided between them.
     fn ios(&self, cells: &[u32], row: usize) -> f64 {
         let (low, high) = (self.low(row), self.low(row + 1));
         let within = cells.iter().enumerate().skip(low as usize);
@@ -134,7 +134,7 @@ impl Scale {
         self.first + row as f64 * self.each
     }
 
-    /// The power of ten that the line holds.
+    /// The power of ten in this row, as its label.
     fn label(&self, row: usize) -> Option<String> {
         let holds = |ns: &f64| (self.low(row)..self.low(row + 1)).contains(&step_of(*ns));
         let decades = (3..=10).map(|power| 10f64.powi(power));
@@ -142,7 +142,7 @@ impl Scale {
     }
 }
 
-/// Where a scheduler begins, its name; a column a moment.
+/// The scheduler's name where it becomes active; one column per sample.
 pub fn schedulers(frame: &mut Frame, area: Rect, model: &Model, moments: &[&Moment]) {
     let mut before: Option<&str> = None;
     let mut free = 0;
@@ -159,7 +159,7 @@ pub fn schedulers(frame: &mut Frame, area: Rect, model: &Model, moments: &[&Mome
             .position(|later| later.is_flip || later.scheduler != moment.scheduler);
         let room = until.map_or(room, |until| room.min(until + 1));
         let name = match room.saturating_sub(1) {
-            // Its first letters say more than an ellipsis.
+            // So short, the first letters say more than an ellipsis.
             letters @ 0..=2 => moment.scheduler.chars().take(letters).collect(),
             letters => fit::clip(&moment.scheduler, letters),
         };

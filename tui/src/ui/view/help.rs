@@ -1,4 +1,4 @@
-//! Every key, from the table that handles them, and every word's meaning.
+//! The help page: all keys, from the table that handles them, and the meaning of the words.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -7,18 +7,18 @@ use ratatui::text::{Line, Span};
 
 use super::parts::inner;
 use super::{fit, text_lines};
-use crate::ui::keys::{Binding, KEYS, Place};
-use crate::ui::model::Model;
-use crate::ui::words::WORDS;
+use crate::ui::state::keys::{Binding, KEYS, KeyPlace};
+use crate::ui::state::model::Model;
+use crate::ui::state::words::WORDS;
 
-/// What a key or a word is, beside the text that explains it.
+/// Columns for the key, and for the word, left of the explanation.
 const KEY: usize = 11;
 const WORD: usize = 15;
 
-/// A key or a word, and what there is to say of it.
-struct Entry {
+/// A key or a word with its explanation.
+struct HelpEntry {
     name: String,
-    /// Columns of the name; without any it is a heading or a note.
+    /// Columns for the name; 0 for a heading or a note.
     room: usize,
     text: String,
 }
@@ -34,7 +34,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     text_lines(frame, inner, lines.take(rows).collect::<Vec<_>>());
 }
 
-fn lines(model: &Model, entry: &Entry, width: usize) -> Vec<Line<'static>> {
+fn lines(model: &Model, entry: &HelpEntry, width: usize) -> Vec<Line<'static>> {
     if entry.room == 0 {
         let style = if entry.name.is_empty() {
             Style::new()
@@ -59,20 +59,20 @@ fn lines(model: &Model, entry: &Entry, width: usize) -> Vec<Line<'static>> {
     texts.into_iter().enumerate().map(line).collect()
 }
 
-fn entries(model: &Model) -> Vec<Entry> {
-    let heading = |text: &str| Entry {
+fn entries(model: &Model) -> Vec<HelpEntry> {
+    let heading = |text: &str| HelpEntry {
         name: text.to_owned(),
         room: 0,
         text: String::new(),
     };
-    let note = |text: String| Entry {
+    let note = |text: String| HelpEntry {
         name: String::new(),
         room: 0,
         text,
     };
     let keys = |is_of_dialogs: bool| {
         let is_here = move |binding: &&Binding| {
-            !binding.shown.is_empty() && (binding.place == Place::Dialog) == is_of_dialogs
+            !binding.shown.is_empty() && (binding.place == KeyPlace::Dialog) == is_of_dialogs
         };
         KEYS.iter().filter(is_here).map(key)
     };
@@ -80,10 +80,10 @@ fn entries(model: &Model) -> Vec<Entry> {
     entries.extend(model.demo.clone().map(note));
     entries.push(heading("Keys"));
     entries.extend(keys(false));
-    entries.push(heading("Keys while a question is open"));
+    entries.push(heading("Keys while a dialog is open"));
     entries.extend(keys(true));
     entries.push(heading("Words"));
-    entries.extend(WORDS.iter().map(|(word, meaning)| Entry {
+    entries.extend(WORDS.iter().map(|(word, meaning)| HelpEntry {
         name: (*word).to_owned(),
         room: WORD,
         text: (*meaning).to_owned(),
@@ -93,15 +93,15 @@ fn entries(model: &Model) -> Vec<Entry> {
     entries
 }
 
-fn key(binding: &Binding) -> Entry {
+fn key(binding: &Binding) -> HelpEntry {
     let place = match binding.place {
-        Place::Anywhere | Place::Dialog => String::new(),
-        Place::On(screens) => {
+        KeyPlace::Anywhere | KeyPlace::Dialog => String::new(),
+        KeyPlace::On(screens) => {
             let names: Vec<&str> = screens.iter().map(|screen| screen.title()).collect();
             format!("  ({})", names.join(", "))
         }
     };
-    Entry {
+    HelpEntry {
         name: binding.shown.to_owned(),
         room: KEY,
         text: format!("{}{place}", binding.what),

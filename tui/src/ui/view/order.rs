@@ -4,10 +4,10 @@
 //! ```
 //! When rows are scarce, the picture of the starts is dropped first, then that of the issues, then the last numbers.
 
-use iosched::order::Dispatch;
-use iosched::report::live::LiveOrder;
+use iosched::measure::order::Dispatch;
+use iosched::measure::snapshot::Op;
 use iosched::report::units::{count, share, time};
-use iosched::snapshot::Op;
+use iosched::stat::LiveOrder;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
@@ -19,11 +19,11 @@ use super::fit::{self, Piece};
 use super::overview::size;
 use super::parts::{Part, inner, stack};
 use super::{line, measured_or_why, text_lines};
-use crate::ui::model::Model;
+use crate::ui::state::model::Model;
 
 /// Title, axis and labels, and two lines of dots.
 const CHART: u16 = 5;
-/// From there on the charts stand side by side.
+/// From this width on, the charts stand side by side.
 const WIDE: u16 = 100;
 
 pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
@@ -33,7 +33,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let inner = inner(area);
     let room = usize::from(inner.width);
     let Some(order) = &measured.live.order else {
-        let text = "the order of dispatch is not measured here";
+        let text = "the order of dispatch is not measured";
         text_lines(frame, inner, fit::wrap(text, room));
         return;
     };
@@ -76,7 +76,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         started,
         model,
         dispatches,
-        "as they started",
+        "in start order",
         |dispatch| dispatch.start_ns,
     );
     scatter(
@@ -84,7 +84,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         issued,
         model,
         dispatches,
-        "as they were issued",
+        "in issue order",
         |dispatch| dispatch.issue_ns,
     );
 }
@@ -120,7 +120,7 @@ fn words(order: &LiveOrder) -> Vec<String> {
     ];
     if let Some(burst) = &order.burst {
         lines.push(format!(
-            "the last {}: overtaken by {} on average, p99 {}; longest extent {}",
+            "last {} issues: overtaken by {} on average, p99 {}; longest extent {}",
             count(burst.issued as f64),
             run(burst.overtakes_mean),
             whole(burst.overtakes_p99),
@@ -159,7 +159,7 @@ fn scatter(
         .map(|dispatch| dispatch.issue_ns)
         .min()
         .unwrap_or(0);
-    // A look at the last moments: of a second nothing but a wall of dots would be seen.
+    // Only the last moments: a whole second would be a wall of dots.
     let span = (end - begin).clamp(1, 200_000_000);
     let sectors = model.device().disk.size_bytes.unwrap_or(0) as f64 / 512.0;
     let highest = dispatches
@@ -194,14 +194,14 @@ fn scatter(
             .graph_type(GraphType::Scatter)
             .style(model.palette.series(series))
     };
-    // Reads and writes differ by their marker, too.
+    // Reads and writes also differ by their markers, for terminals without colours.
     let datasets = vec![
         dataset(Marker::Braille, 1).data(&writes),
         dataset(Marker::Dot, 0).data(&reads),
     ];
     let plain = |rank, text: String| Piece::new(rank, Style::new(), [text]);
     let pieces = vec![
-        plain(1, "place on disk, ".to_owned()),
+        plain(1, "position on disk, ".to_owned()),
         plain(0, format!("{title}: ")),
         Piece::new(0, model.palette.series(0), ["• reads"]),
         plain(0, "  ".to_owned()),

@@ -11,8 +11,8 @@
 //! [histogram of device time]
 //! [the busiest processes]
 //! ```
-//! When rows are scarce, the settings are dropped first, then the schedulers, the histograms, the disk, the time since the program
-//! asked, where an I/O's time goes, and the processes.
+//! When rows are scarce, the settings are dropped first, then the schedulers, the histograms, the disk, the times
+//! since submission, where an I/O's time goes, and the processes.
 
 mod numbers;
 
@@ -25,11 +25,11 @@ use ratatui::text::{Line, Span};
 use super::fit::{self, Piece};
 use super::parts::{Part, inner, stack};
 use super::{asked, line, processes, text_lines};
-use crate::ui::model::Model;
+use crate::ui::state::model::Model;
 
-/// Two titles, a line of blocks below each, and the axis.
+/// Two titles, one line of blocks below each, and the axis.
 const HISTOGRAMS: u16 = 5;
-/// The rows of a user without root: counters, title, and some lines on what is missing.
+/// The rows of the screen without BPF: counters, title, and some lines on what is missing.
 const COUNTERS: u16 = 5;
 
 pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
@@ -62,7 +62,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         line(frame, schedulers_at, 0, schedulers(model, area.width));
         text_lines(frame, set, settings);
         match sample {
-            None => line(frame, rest, 0, Line::from("attaching the probe ...")),
+            None => line(frame, rest, 0, Line::from("attaching the BPF programs ...")),
             Some(sample) => numbers::counters(frame, rest, model, sample),
         }
         return;
@@ -139,7 +139,7 @@ fn disk(model: &Model, room: u16) -> Line<'static> {
     pieces.push((2, depth));
     let name = fit::clip(&disk.name, usize::from(room / 3));
     let name = Piece::new(0, model.palette.strong(), [name]);
-    // Each brings what stands before it: any of them may be left out.
+    // Each piece contains its separator, because any of them may be left out.
     let rest = pieces.into_iter().enumerate().map(|(index, (rank, text))| {
         let before = if index == 0 { ": " } else { ", " };
         plain(rank, format!("{before}{text}"))
@@ -147,12 +147,12 @@ fn disk(model: &Model, room: u16) -> Line<'static> {
     fit::line(std::iter::once(name).chain(rest).collect(), room)
 }
 
-/// As storage is sold.
+/// In powers of ten, as storage is sold.
 pub fn size(bytes: f64) -> String {
     throughput(bytes).replace("/s", "")
 }
 
-/// All of them, or the active one and how many there are.
+/// All schedulers, or the active one and the number of schedulers.
 fn schedulers(model: &Model, room: u16) -> Line<'static> {
     let queue = model
         .device_sample()
@@ -176,12 +176,12 @@ fn schedulers(model: &Model, room: u16) -> Line<'static> {
         Piece::new(2, faint, ["schedulers  "]),
         Piece::of_spans(0, forms),
         Piece::new(3, faint, ["  f switches"]),
-        Piece::new(3, faint, [", F compares them all"]),
+        Piece::new(3, faint, [", F compares all"]),
     ];
     fit::line(pieces, room)
 }
 
-/// What matters most first; what is at its usual value is not less true.
+/// The most important settings, shown first.
 const FIRST: [&str; 5] = [
     "nr_requests",
     "wbt_lat_usec",
@@ -208,7 +208,7 @@ fn settings(model: &Model, room: u16, rows: usize) -> Vec<Line<'static>> {
         let all = of_queue.chain(own);
         words.extend(all.map(|(name, value)| format!("{name}={value}")));
     }
-    // One that is longer than a line is none that anybody reads.
+    // A setting longer than a line is left out.
     let count = words.len();
     words.retain(|word| fit::width(word) <= room);
     if words.len() < count {

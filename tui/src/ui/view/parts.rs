@@ -1,9 +1,9 @@
-//! What stands above what, and what goes where there is no room for all.
+//! Vertical layout: stacks the parts of a screen, and leaves parts out if there is no room.
 
 use ratatui::layout::Rect;
 
-/// A part of a screen. The higher its rank, the sooner it goes: whole, when it does not have the rows that it needs. What
-/// is left over goes to those of the lower rank first, up to what they can use, and then to those that fill.
+/// A part of a screen. Parts with the highest rank are left out first, completely, if their minimum height does not
+/// fit. Spare rows go to the lowest ranks first, up to their maximum, and then to the filling part.
 #[derive(Clone, Copy)]
 pub struct Part {
     rank: u8,
@@ -22,7 +22,7 @@ impl Part {
         }
     }
 
-    /// As high as there is room for.
+    /// Takes all spare rows.
     pub fn filling(rank: u8, least: u16) -> Self {
         Part {
             fills: true,
@@ -36,7 +36,7 @@ impl Part {
     }
 }
 
-/// The parts one below the other. One that has gone has no height.
+/// The areas of the parts, from top to bottom. A part that is left out has height 0.
 pub fn stack<const N: usize>(area: Rect, parts: [Part; N]) -> [Rect; N] {
     let mut by_rank: [usize; N] = std::array::from_fn(|index| index);
     by_rank.sort_by_key(|&index| parts[index].rank);
@@ -73,14 +73,14 @@ pub fn stack<const N: usize>(area: Rect, parts: [Part; N]) -> [Rect; N] {
     })
 }
 
-/// The rows of a list that are shown: a given number, with the chosen one among them.
+/// The visible rows of a list: `room` rows that include the chosen one.
 pub fn window(chosen: usize, rows: usize, room: usize) -> std::ops::Range<usize> {
     let chosen = chosen.min(rows.saturating_sub(1));
     let first = (chosen + 1).saturating_sub(room).min(rows);
     first..(first + room).min(rows)
 }
 
-/// Less at the sides where columns are rare.
+/// The margin is smaller on narrow screens.
 pub fn inner(area: Rect) -> Rect {
     let margin = if area.width > 80 { 2 } else { 1 };
     area.inner(ratatui::layout::Margin::new(margin, 0))

@@ -1,12 +1,12 @@
-//! One process: its own histograms of queue wait and device time, reads and writes.
+//! One process: its histograms of queue wait and device time, separately for reads and writes.
 //!
-//! When rows are scarce, the pictures are dropped first, then the time since it asked, then the line of its shares; each histogram
-//! keeps its line of percentiles.
+//! When rows are scarce, the pictures are dropped first, then the times since submission, then the line of shares;
+//! each histogram keeps its line of percentiles.
 
-use iosched::histogram::Histogram;
-use iosched::report::live::LiveProcess;
+use iosched::measure::histogram::Histogram;
+use iosched::measure::snapshot::{Op, OwnerNumbers, OwnerOp};
 use iosched::report::units::{count, share, throughput, time};
-use iosched::snapshot::OwnerNumbers;
+use iosched::stat::LiveProcess;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -15,9 +15,9 @@ use ratatui::text::Line;
 use super::fit::{self, Piece};
 use super::parts::{Part, inner, stack};
 use super::{asked, line, measured_or_why, strip, text_lines};
-use crate::ui::buckets::Axis;
-use crate::ui::model::Model;
-use crate::ui::update::name_of;
+use crate::ui::state::model::Model;
+use crate::ui::state::update::name_of;
+use crate::ui::view::buckets::Axis;
 
 pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let Some(measured) = measured_or_why(frame, area, model) else {
@@ -26,7 +26,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let inner = inner(area);
     let rows = model.processes();
     let Some((_, process)) = rows.get(model.table.row) else {
-        let text = "the row did no I/O in this interval; Esc goes back";
+        let text = "no I/O of this process in this interval; Esc goes back";
         text_lines(frame, inner, fit::wrap(text, usize::from(inner.width)));
         return;
     };
@@ -52,7 +52,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     match measured.owners.iter().find(is_it) {
         Some(owner) if owner.has_histograms => histograms(frame, below, model, owner),
         _ => {
-            let text = "no histograms: this screen has just been opened, or the kernel side has no room for this one";
+            let text = "no histograms yet: this screen was just opened, or the BPF map has no room for this process";
             let lines = fit::paragraph(text, usize::from(below.width), usize::from(below.height));
             text_lines(frame, below, lines);
         }
@@ -79,6 +79,10 @@ fn what_line(process: &LiveProcess, room: u16) -> Line<'static> {
     let starved = fairness.and_then(|fairness| fairness.starvation_max_ns);
     let device = share(fairness.and_then(|fairness| fairness.device_time_share));
     let backlogged = share(fairness.map(|fairness| fairness.backlogged_share));
+    let unknown = match process.without_queue_wait {
+        0 => String::new(),
+        n => format!("  queue wait unknown for {} I/Os", count(n as f64)),
+    };
     fit::plain_line(
         [
             (0, format!("{} IOPS", count(process.iops))),
@@ -93,32 +97,39 @@ fn what_line(process: &LiveProcess, room: u16) -> Line<'static> {
                 3,
                 format!("  starved {}", time(starved.map(|ns| ns as f64))),
             ),
+            (1, unknown),
         ],
         room,
     )
 }
 
 fn histograms(frame: &mut Frame, area: Rect, model: &Model, owner: &OwnerNumbers) {
-    let all: Vec<(&str, &Histogram)> = [
-        ("queue wait of reads", &owner.q2d[0]),
-        ("queue wait of writes", &owner.q2d[1]),
-        ("device time of reads", &owner.d2c[0]),
-        ("device time of writes", &owner.d2c[1]),
+    let longest = |ops: &[Op], of: fn(&OwnerOp) -> Option<u64>| {
+        ops.iter().filter_map(|op| of(owner.op(*op))).max()
+    };
+    let wait = |ops| longest(ops, |op| op.q2d_max_ns);
+    let device = |ops| longest(ops, |op| op.d2c_max_ns);
+    let (reads, writes) = (&[Op::Read], &Op::WRITES);
+    let all: Vec<(&str, &Histogram, Option<u64>)> = [
+        ("queue wait of reads", &owner.q2d[0], wait(reads)),
+        ("queue wait of writes", &owner.q2d[1], wait(writes)),
+        ("device time of reads", &owner.d2c[0], device(reads)),
+        ("device time of writes", &owner.d2c[1], device(writes)),
     ]
     .into_iter()
-    .filter(|(_, histogram)| histogram.count() > 0)
+    .filter(|(_, histogram, _)| histogram.count() > 0)
     .collect();
-    let axis = Axis::around(all.iter().map(|(_, histogram)| *histogram));
+    let axis = Axis::around(all.iter().map(|(_, histogram, _)| *histogram));
     let columns = usize::from(area.width);
     let shares: Vec<Vec<f64>> = all
         .iter()
-        .map(|(_, histogram)| axis.shares(histogram, columns))
+        .map(|(_, histogram, _)| axis.shares(histogram, columns))
         .collect();
     let highest = strip::highest(&shares);
-    // Equally high, or without any picture.
+    // All pictures have the same height, or none is drawn.
     let each = area.height.saturating_sub(1) / (all.len().max(1) as u16);
     let each = if each < 2 { 1 } else { each };
-    for (index, (title, histogram)) in all.iter().enumerate() {
+    for (index, (title, histogram, longest_ns)) in all.iter().enumerate() {
         let top = index as u16 * each;
         let style = model.palette.series(1 + index / 2 + index % 2);
         let ios = format!("  {} I/Os", count(histogram.count() as f64));
@@ -127,7 +138,7 @@ fn histograms(frame: &mut Frame, area: Rect, model: &Model, owner: &OwnerNumbers
             Piece::new(4, Style::new(), [ios]),
             Piece::new(0, Style::new(), ["  "]),
         ];
-        pieces.extend(strip::summary(histogram));
+        pieces.extend(strip::summary(histogram, longest_ns.map(|ns| ns as f64)));
         line(frame, area, top, fit::line(pieces, area.width));
         if each > 1 {
             let blocks = Rect {

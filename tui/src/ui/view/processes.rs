@@ -1,38 +1,40 @@
 //! ```text
 //!   PID  COMMAND  CGROUP        IOPS  throughput  share | wait p50 p99 max  stalled | device p50 p99 | starved  merged
 //! ```
-//! When columns are scarce, the reads and writes are dropped first, then how old the oldest in flight is and the merges, what is
-//! merged, the device's p99, its p50, starved, stalled, the longest wait, p99, the control group, the share, the PID and the
-//! throughput.
+//! When columns are scarce, reads and writes are dropped first, then the age of the oldest I/O and the number of
+//! merges, the merged share, the device's p99 and p50, starved, stalled, max, p99, the control group, the share, the
+//! PID and the throughput. The number of I/Os with unknown queue wait is shown beside max if there are any.
 
-use iosched::report::live::LiveProcess;
 use iosched::report::units::{count, share, throughput, time};
+use iosched::stat::LiveProcess;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Line;
 
-use super::table::{self, Column, Level};
+use super::table::{self, Column, TableLevel};
 use super::{few, fit, line, measured_or_why, parts};
-use crate::ui::model::{Model, Sort};
-use crate::ui::update::last_component;
+use crate::ui::state::model::{Model, Sort};
+use crate::ui::state::update::last_component;
 
 struct Field {
     title: &'static str,
     width: u16,
-    from: Level,
-    until: Level,
+    from: TableLevel,
+    until: TableLevel,
     sort: Option<Sort>,
-    /// A name, which may grow to this.
+    /// The maximum width of a name; None for numbers.
     most: Option<u16>,
     cell: fn(&LiveProcess) -> String,
+    /// The column is shown only if this holds for some row.
+    only_if: fn(&LiveProcess) -> bool,
 }
 
 /// A number.
 const fn field(
     title: &'static str,
     width: u16,
-    from: Level,
+    from: TableLevel,
     sort: Option<Sort>,
     cell: fn(&LiveProcess) -> String,
 ) -> Field {
@@ -40,15 +42,16 @@ const fn field(
         title,
         width,
         from,
-        until: Level::MAX,
+        until: TableLevel::MAX,
         sort,
         most: None,
         cell,
+        only_if: |_| true,
     }
 }
 
-/// Widths hold the mark of the column that is sorted by.
-const FIELDS: [Field; 19] = [
+/// The widths include the sort mark.
+const FIELDS: [Field; 20] = [
     field("PID", 7, 2, None, |p| {
         p.pid.map_or("-".to_owned(), |pid| pid.to_string())
     }),
@@ -88,6 +91,12 @@ const FIELDS: [Field; 19] = [
     field("max", 8, 7, Some(Sort::WaitMax), |p| {
         time(p.queue_wait.max_ns)
     }),
+    Field {
+        only_if: |p| p.without_queue_wait > 0,
+        ..field("unknown", 7, 6, None, |p| {
+            count(p.without_queue_wait as f64)
+        })
+    },
     field("stalled", 8, 8, Some(Sort::Stalled), |p| {
         share(Some(p.stalled_share))
     }),
@@ -123,7 +132,8 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         return;
     };
     let inner = area.inner(ratatui::layout::Margin::new(1, 0));
-    let shown = model.processes().len();
+    let rows = model.processes();
+    let shown = rows.len();
     let what = match (model.table.by_cgroup, measured.processes.len()) {
         (true, 1) => "control group",
         (true, _) => "control groups",
@@ -149,11 +159,17 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         ""
     };
     let sorted = sorted.map_or("", |field| field.title);
+    let unknown = rows.iter().map(|(_, process)| process.without_queue_wait);
+    let unknown = match unknown.fold(0, u64::saturating_add) {
+        0 => String::new(),
+        n => format!("; queue wait unknown for {} I/Os", count(n as f64)),
+    };
     let title = [
         (0, format!("{shown}{of} {what}{filter}")),
-        (2, " did I/O".to_owned()),
-        (1, format!("; by {sorted}{order}")),
-        (3, "; share: of the device's time".to_owned()),
+        (2, did_what(&rows).to_owned()),
+        (1, format!("; sorted by {sorted}{order}")),
+        (1, unknown),
+        (3, "; share: part of the device's time".to_owned()),
     ];
     let [head, below] = parts::stack(
         inner,
@@ -164,14 +180,30 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     table(frame, below, model, true);
 }
 
-/// Also the busiest of the overview, without a chosen row.
+/// Processes that only have I/O in flight are listed, too: on a disk that hangs these are all.
+fn did_what(rows: &[(usize, &LiveProcess)]) -> &'static str {
+    let did = |(_, process): &&(usize, &LiveProcess)| {
+        process.ios > 0 || process.merges.bios() + process.merges.rq > 0
+    };
+    match (rows.iter().filter(did).count(), rows.len()) {
+        (0, 1) => " waits for I/O",
+        (0, 2..) => " wait for I/O",
+        (did, all) if did < all => " did I/O or wait for it",
+        _ => " did I/O",
+    }
+}
+
+/// Also used by the overview, without a chosen row.
 pub fn table(frame: &mut Frame, area: Rect, model: &Model, is_chosen: bool) {
     let rows = model.processes();
     let room = usize::from(area.height.saturating_sub(1));
     let chosen = if is_chosen { model.table.row } else { 0 };
     let chosen = chosen.min(rows.len().saturating_sub(1));
     let shown = parts::window(chosen, rows.len(), room);
-    let columns = FIELDS.iter().map(|field| {
+    let is_there = |field: &&Field| {
+        rows.is_empty() || rows.iter().any(|(_, process)| (field.only_if)(process))
+    };
+    let columns = FIELDS.iter().filter(is_there).map(|field| {
         let is_sorted = field.sort == Some(model.table.sort);
         let mark = match (is_sorted, model.table.reversed) {
             (true, false) => "v",
@@ -200,9 +232,9 @@ pub fn table(frame: &mut Frame, area: Rect, model: &Model, is_chosen: bool) {
     table::render(frame.buffer_mut(), area, &columns, faint, row_style);
     if rows.is_empty() {
         let text = if model.table.filter.is_empty() {
-            "  nobody did I/O in this interval"
+            "  no process did I/O or waits for it"
         } else {
-            "  no row that did I/O in this interval has the filter's text"
+            "  no row of this interval matches the filter"
         };
         let text = fit::sentence(text, usize::from(area.width));
         line(frame, area, 1, Line::styled(text, faint));

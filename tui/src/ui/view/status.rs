@@ -1,18 +1,18 @@
-//! The lines around a screen. Where they are too long, the least important part of each goes first, and as a whole.
+//! The tabs, the status line and the footer. If a line is too long, its least important parts are left out.
 
 use iosched::report::units::{count, share};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::fit::{self, Piece};
-use crate::ui::action::Screen;
-use crate::ui::model::{Dialog, Model};
-use crate::ui::sample::Side;
+use crate::ui::sampling::sample::Side;
+use crate::ui::state::action::Screen;
+use crate::ui::state::model::{Dialog, Model};
 
-/// The width of a device or scheduler name, with and without room for more.
+/// The maximum width of a device or scheduler name, with and without room.
 const NAME: [usize; 2] = [32, 12];
 
-/// At last the present screen alone has its name.
+/// In the shortest form, only the present screen has its name.
 pub fn tabs(model: &Model, room: u16) -> Line<'static> {
     let forms = [("  ", true), (" ", true), ("  ", false)];
     let mut lines = forms.map(|(gap, is_named)| {
@@ -80,7 +80,7 @@ pub fn status(model: &Model, room: u16) -> Line<'static> {
         Some(Side::Disturbed) => pieces.push(Piece::new(
             2,
             palette.warning(),
-            [" switched by somebody else", " switched"],
+            [" switched by another program", " switched"],
         )),
         Some(Side::Of(_)) | None => {}
     }
@@ -96,11 +96,11 @@ pub fn status(model: &Model, room: u16) -> Line<'static> {
     }
     match device.modified {
         Some(true) => {
-            let forms = ["  *put back on exit", "  *put back"];
+            let forms = ["  *restore on exit", "  *restore"];
             pieces.push(Piece::new(3, palette.strong(), forms));
         }
         Some(false) => {
-            let forms = ["  *changed, STAYS so", "  *STAYS"];
+            let forms = ["  *changed, KEPT on exit", "  *KEPT"];
             pieces.push(Piece::new(2, palette.warning(), forms));
         }
         None => {}
@@ -110,7 +110,7 @@ pub fn status(model: &Model, room: u16) -> Line<'static> {
     fit::line(pieces, room)
 }
 
-/// What the measurement missed: a number alone would frighten or lull.
+/// Events that the measurement missed; the percentage shows whether they matter.
 fn lost(model: &Model) -> Piece<'static> {
     let device = model.device();
     let (lost, all) = (device.lost, device.lost.saturating_add(device.ios));
@@ -134,9 +134,9 @@ pub fn footer(model: &Model, room: u16) -> Line<'static> {
         let typed = fit::clip(&model.table.filter, usize::from(room.saturating_sub(20)));
         return fit::line(
             vec![
-                plain(0, format!(" only rows with: {typed}_")),
+                plain(0, format!(" filter: {typed}_")),
                 plain(1, "   Enter keeps it".to_owned()),
-                plain(1, ", Esc drops it".to_owned()),
+                plain(1, ", Esc clears it".to_owned()),
             ],
             room,
         );
@@ -148,7 +148,7 @@ pub fn footer(model: &Model, room: u16) -> Line<'static> {
     }
     let keys = keys(model).iter().enumerate().map(|(index, key)| {
         let rank = match *key {
-            "? help" | "? every key" => 0,
+            "? help" => 0,
             "q quit" => 1,
             _ => 2 + index as u8,
         };
@@ -158,21 +158,21 @@ pub fn footer(model: &Model, room: u16) -> Line<'static> {
     fit::line(keys.collect(), room)
 }
 
-/// The keys that matter here: the first ones most, and help always.
+/// The most useful keys of this screen, in order of importance.
 fn keys(model: &Model) -> &'static [&'static str] {
     match model.screen {
         Screen::Overview => &[
             "f switch scheduler",
-            "F compare them all",
+            "F compare all",
             "Space freeze",
-            "? every key",
+            "? help",
             "q quit",
         ],
         Screen::Compare => &[
             "F rotate",
             "w stage",
             "o reads/writes",
-            "m number",
+            "m statistic",
             "r reference",
             "x export",
             "? help",

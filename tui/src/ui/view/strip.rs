@@ -1,6 +1,6 @@
 //! A histogram as a strip of blocks over a logarithmic axis; several strips share the axis and the scale.
 
-use iosched::histogram::Histogram;
+use iosched::measure::histogram::Histogram;
 use iosched::report::units;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -8,14 +8,14 @@ use ratatui::style::Style;
 
 use super::few;
 use super::fit::Piece;
-use crate::ui::buckets::Axis;
-use crate::ui::palette::Palette;
+use crate::ui::state::appearance::Palette;
+use crate::ui::view::buckets::Axis;
 
 const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 pub const QUANTILES: [(&str, f64); 4] =
     [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
 
-/// The blocks; `highest` is the share that fills the height. What is there is never invisible.
+/// Draws the blocks; `highest` is the share that fills the height. Every non-empty column is visible.
 pub fn blocks(buffer: &mut Buffer, area: Rect, shares: &[f64], highest: f64, style: Style) {
     if area.height == 0 {
         return;
@@ -42,12 +42,12 @@ pub fn blocks(buffer: &mut Buffer, area: Rect, shares: &[f64], highest: f64, sty
     }
 }
 
-/// What fills the height where several strips have one scale.
+/// The share that fills the height, if several strips have the same scale.
 pub fn highest<'a>(strips: impl IntoIterator<Item = &'a Vec<f64>>) -> f64 {
     strips.into_iter().flatten().copied().fold(0.0, f64::max)
 }
 
-/// `^p50    ^p99`: where the percentiles are; those that would cover another are left out, and those of too few I/Os.
+/// `^p50    ^p99`: marks the percentiles. Marks that would overlap are left out, and percentiles of too few I/Os.
 pub fn marks(buffer: &mut Buffer, area: Rect, axis: Axis, histogram: &Histogram, style: Style) {
     let mut free = 0;
     let told = |&(_, p): &(&str, f64)| few::is_told(histogram.count(), p);
@@ -57,7 +57,7 @@ pub fn marks(buffer: &mut Buffer, area: Rect, axis: Axis, histogram: &Histogram,
         };
         let column = axis.column(ns, usize::from(area.width));
         let text = format!("^{name}");
-        // At the right end the mark is last: `p99^`.
+        // At the right end the text is before the mark: `p99^`.
         let (start, text) = if column + text.len() > usize::from(area.width) {
             ((column + 1).saturating_sub(text.len()), format!("{name}^"))
         } else {
@@ -72,7 +72,7 @@ pub fn marks(buffer: &mut Buffer, area: Rect, axis: Axis, histogram: &Histogram,
     }
 }
 
-/// The powers of ten along the bottom.
+/// Labels the powers of ten along the bottom.
 pub fn axis(buffer: &mut Buffer, area: Rect, axis: Axis, palette: Palette) {
     if area.height == 0 {
         return;
@@ -99,19 +99,16 @@ pub fn short(ns: f64) -> String {
     format!("{number:.0}{unit}")
 }
 
-/// p50, p99 and the longest, the less important ones first to go.
-pub fn summary(histogram: &Histogram) -> Vec<Piece<'static>> {
+/// p50, p99 and max; the least important one is dropped first.
+pub fn summary(histogram: &Histogram, longest_ns: Option<f64>) -> Vec<Piece<'static>> {
     let plain = |rank, text| Piece::new(rank, Style::new(), [text]);
     if histogram.count() == 0 {
-        return vec![plain(1, "nothing".to_owned())];
+        return vec![plain(1, "no I/O".to_owned())];
     }
-    let of = |p: f64| few::quantile(histogram, p);
+    let of = |p: f64| few::quantile_up_to(histogram, p, longest_ns);
     vec![
         plain(1, format!("p50 {}", of(0.5))),
         plain(2, format!("  p99 {}", of(0.99))),
-        plain(
-            3,
-            format!("  max {}", units::time(histogram.quantile_ns(1.0))),
-        ),
+        plain(3, format!("  max {}", units::time(longest_ns))),
     ]
 }

@@ -1,4 +1,4 @@
-//! Tables of which whole columns are left out where there is no room: a number is never cut.
+//! Tables that leave out whole columns if there is no room, so that no number is cut.
 
 use std::ops::RangeFrom;
 
@@ -9,27 +9,27 @@ use ratatui::text::{Line, Span};
 
 use super::fit;
 
-/// How much a table shows. Level 0 is the least; each level adds a column, or puts a longer form in the place of a
-/// shorter one. The highest for which there is room is shown.
-pub type Level = u8;
+/// How much a table shows. Each level adds a column, or replaces a short form by a longer one. The highest level that
+/// fits is shown.
+pub type TableLevel = u8;
 
 pub struct Column<'a> {
     heading: String,
-    from: Level,
-    until: Level,
+    from: TableLevel,
+    until: TableLevel,
     is_right: bool,
-    /// A name may be cut to this, and grow to that.
+    /// The minimum and maximum width of a name.
     name: Option<(u16, u16)>,
     least: u16,
     cells: Vec<Line<'a>>,
 }
 
 impl<'a> Column<'a> {
-    fn new(heading: impl Into<String>, levels: RangeFrom<Level>, least: u16) -> Self {
+    fn new(heading: impl Into<String>, levels: RangeFrom<TableLevel>, least: u16) -> Self {
         Column {
             heading: heading.into(),
             from: levels.start,
-            until: Level::MAX,
+            until: TableLevel::MAX,
             is_right: false,
             name: None,
             least,
@@ -37,22 +37,22 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// As wide as it needs and at least so wide, so that it does not move with every number.
-    pub fn number(heading: impl Into<String>, levels: RangeFrom<Level>, least: u16) -> Self {
+    /// At least `least` columns wide, so that it does not move with every number.
+    pub fn number(heading: impl Into<String>, levels: RangeFrom<TableLevel>, least: u16) -> Self {
         Column {
             is_right: true,
             ..Column::new(heading, levels, least)
         }
     }
 
-    pub fn words(heading: impl Into<String>, levels: RangeFrom<Level>, least: u16) -> Self {
+    pub fn words(heading: impl Into<String>, levels: RangeFrom<TableLevel>, least: u16) -> Self {
         Column::new(heading, levels, least)
     }
 
-    /// Shortened to `least`, if it has to be.
+    /// A name may be cut to `least` columns.
     pub fn name(
         heading: impl Into<String>,
-        levels: RangeFrom<Level>,
+        levels: RangeFrom<TableLevel>,
         least: u16,
         most: u16,
     ) -> Self {
@@ -62,8 +62,8 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// Above that level another column says it.
-    pub fn until(self, level: Level) -> Self {
+    /// From this level on, another column replaces this one.
+    pub fn until(self, level: TableLevel) -> Self {
         Column {
             until: level,
             ..self
@@ -91,14 +91,14 @@ impl<'a> Column<'a> {
     }
 }
 
-/// The columns for which there is room, with their widths; one column of space is between two.
+/// The columns that fit, with their widths; one blank separates two columns.
 fn chosen<'c, 'a>(columns: &'c [Column<'a>], room: u16) -> Vec<(&'c Column<'a>, u16)> {
-    let at = |level: Level| {
+    let at = |level: TableLevel| {
         let is_shown = move |column: &&Column| column.from <= level && level < column.until;
         columns.iter().filter(is_shown)
     };
     let total = |needs: u32, column: &Column| needs + u32::from(column.needs()) + 1;
-    let fits = |level: &Level| at(*level).fold(0, total) <= u32::from(room) + 1;
+    let fits = |level: &TableLevel| at(*level).fold(0, total) <= u32::from(room) + 1;
     let last = columns.iter().map(|column| column.from).max().unwrap_or(0);
     let level = (0..=last).rev().find(fits);
     let mut left = room + 1;
@@ -110,7 +110,7 @@ fn chosen<'c, 'a>(columns: &'c [Column<'a>], room: u16) -> Vec<(&'c Column<'a>, 
             shown.push((column, needs));
         }
     }
-    // What is left over is the names', as far as they need it.
+    // Names use the remaining width, if they need it.
     for (column, width) in &mut shown {
         if let Some((_, most)) = column.name {
             let more = column.longest().min(most).saturating_sub(*width).min(left);

@@ -1,32 +1,36 @@
-//! What was left out of the comparison, and how far it can be trusted.
+//! Notes below the comparison: what was left out, and how reliable it is.
 
-use iosched::ab::analysis::are_stalls_alike;
-use iosched::histogram::Histogram;
+use iosched::ab::conclude::are_stalls_alike;
+use iosched::measure::histogram::Histogram;
 use iosched::report::units::{count, share, throughput, time};
 
 use super::{LABEL, Sides};
-use crate::ui::compare::{ArmSeen, Stage};
-use crate::ui::model::Model;
+use crate::ui::state::compare::{ArmSeen, Scope, ShownStage};
+use crate::ui::state::model::Model;
 use crate::ui::view::fit;
 
-/// The most important first: where there is no room for all, the last ones are left out.
+/// The most important note first; if there is no room, the last ones are left out.
 pub fn notes(sides: &Sides<'_>, model: &Model) -> Vec<String> {
     let seen = sides.seen;
-    let mut notes: Vec<String> = different_stalls(sides, model.compare.stage)
+    let mut notes: Vec<String> = different_stalls(sides, model.compare.stage, model.compare.scope)
         .into_iter()
         .collect();
     if sides.arms.len() < 2 {
         notes.push(
-            "one scheduler so far: F rotates through several, f switches to another".to_owned(),
+            "only one scheduler so far: F rotates through several, f switches to another"
+                .to_owned(),
         );
     } else if seen.rounds.is_empty() && model.rotating.is_none() {
         notes.push(
-            "seen one after the other, so the load may have changed, too: F takes turns".to_owned(),
+            "measured one after the other: the load may have changed in between; F alternates them"
+                .to_owned(),
         );
     }
     let foreign = seen.flips.iter().filter(|flip| !flip.by_us).count();
     if foreign > 0 {
-        notes.push(format!("somebody else flipped it {foreign} times"));
+        notes.push(format!(
+            "another program switched the scheduler {foreign} times"
+        ));
     }
     let problems = seen
         .rounds
@@ -41,15 +45,20 @@ pub fn notes(sides: &Sides<'_>, model: &Model) -> Vec<String> {
     }
     notes.extend(different_load(sides));
     let out = &seen.left_out;
-    notes.push(format!(
-        "left out: {} I/Os across a flip, {} while settling, {} disturbed",
+    let mut left_out = format!(
+        "left out: {} I/Os across a switch, {} while settling, {} disturbed",
         count(out.straddlers as f64),
         count(out.settling as f64),
         count(out.disturbed as f64)
-    ));
+    );
+    if out.without_queue_wait > 0 && model.compare.stage != ShownStage::Device {
+        let without = count(out.without_queue_wait as f64);
+        left_out = format!("{left_out}, {without} without queue wait");
+    }
+    notes.push(left_out);
     if let Some((median, longest)) = seen.freeze_ns() {
         notes.push(format!(
-            "flipped {} times; the queue stood still for {} each time (median; longest {})",
+            "switched {} times; the queue was frozen for {} each time (median; longest {})",
             seen.flips.iter().filter(|flip| flip.by_us).count(),
             time(Some(median)),
             time(Some(longest))
@@ -57,22 +66,27 @@ pub fn notes(sides: &Sides<'_>, model: &Model) -> Vec<String> {
     }
     if sides.arms.len() > 1 && !(seen.rounds.is_empty() && model.rotating.is_none()) {
         notes.push(
-            "ratio: mean of all blocks; its [interval] holds at 95 % whenever you look".to_owned(),
+            "ratio: geometric mean of all blocks; 95 % [interval], valid at any time".to_owned(),
         );
     }
     notes
 }
 
-/// What a thread would ask for while it stands still is in no queue wait.
-fn different_stalls(sides: &Sides<'_>, stage: Stage) -> Option<String> {
+/// What a blocked thread would have submitted is in no queue wait.
+pub fn different_stalls(sides: &Sides<'_>, stage: ShownStage, scope: Scope) -> Option<String> {
     let what = match stage {
-        Stage::Wait => "queue waits",
-        Stage::Total => "total latencies",
-        Stage::Device => return None,
+        ShownStage::Wait => "queue waits",
+        ShownStage::Total => "total latencies",
+        ShownStage::Device => return None,
     };
     let arms = sides.arms.iter();
     let mut arms: Vec<(&str, f64)> = arms
-        .filter_map(|(arm, _)| Some((&*arm.label, arm.stalled_share()?)))
+        .filter_map(|(arm, _)| {
+            Some((
+                &*arm.label,
+                sides.seen.stalled_share(&arm.label, scope.whose())?,
+            ))
+        })
         .collect();
     arms.sort_by(|(_, one), (_, other)| other.total_cmp(one));
     let (&most, &least) = (arms.first()?, arms.last()?);
@@ -82,14 +96,14 @@ fn different_stalls(sides: &Sides<'_>, stage: Stage) -> Option<String> {
     };
     (!are_stalls_alike(most.1, least.1)).then(|| {
         format!(
-            "{what} do not compare: submitters stalled {}, {}",
+            "{what} cannot be compared (n/c): submitters stalled {}, {}",
             said(most),
             said(least)
         )
     })
 }
 
-/// A closed loop does more I/O when it is served faster: latencies are then those of another load.
+/// A faster device gets more I/O from a closed loop, so the latencies are those of a different load.
 fn different_load(sides: &Sides<'_>) -> Option<String> {
     let rate =
         |(arm, _): &(&ArmSeen, Histogram)| (arm.seconds > 0.0).then(|| arm.bytes / arm.seconds);
@@ -106,7 +120,7 @@ fn different_load(sides: &Sides<'_>) -> Option<String> {
         });
     (rates.len() > 1 && high > 1.5 * low).then(|| {
         format!(
-            "throughput differs, {} to {}: latencies under different loads",
+            "throughput differs, {} to {}: the latencies are under different loads",
             throughput(low),
             throughput(high)
         )

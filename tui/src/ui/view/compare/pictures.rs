@@ -7,12 +7,12 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Axis as ChartAxis, Chart, Dataset, GraphType, LegendPosition};
 
 use super::{LABEL, Sides, label_width, style};
-use crate::ui::model::Model;
+use crate::ui::state::model::Model;
 use crate::ui::view::{fit, line, strip};
 
 /// Axis, its labels, and three lines of curve.
 const CHART: u16 = 5;
-/// Markers differ as well as colours do, and stand before the names.
+/// Each series also has its own marker, which is shown before its name.
 const MARKERS: [(Marker, &str); 4] = [
     (Marker::Braille, "⠒"),
     (Marker::Dot, "•"),
@@ -24,7 +24,7 @@ pub fn symbol(index: usize) -> &'static str {
     MARKERS[index % MARKERS.len()].1
 }
 
-/// Rows without which there is no picture: one of each arm, and the axis.
+/// The minimum number of rows: one per arm, and the axis.
 pub fn least_rows(sides: &Sides<'_>, is_overlaid: bool) -> u16 {
     if is_overlaid {
         CHART
@@ -43,7 +43,7 @@ pub fn useful_rows(sides: &Sides<'_>, is_overlaid: bool, rows: u16) -> u16 {
     }
 }
 
-/// All have one axis and one scale.
+/// All strips have the same axis and scale.
 pub fn strips(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
     let arms = sides.arms.len().max(1) as u16;
     let each = area.height.saturating_sub(1) / arms;
@@ -57,7 +57,7 @@ pub fn strips(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
         width: area.width.saturating_sub(width + 1),
         height,
     };
-    // The percentiles stand below the blocks if there is a line to spare.
+    // The percentiles are marked below the blocks if there is a row for them.
     let with_marks = each >= 3;
     let height = each - u16::from(with_marks);
     let columns = usize::from(drawn(area.y, 1).width);
@@ -93,7 +93,7 @@ pub fn strips(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
     strip::axis(frame.buffer_mut(), ticks, sides.axis, model.palette);
 }
 
-/// Cumulative: at each time the share of I/Os that took no longer.
+/// Cumulative curves: the share of I/Os that took at most this time.
 pub fn curves(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
     const POINTS: usize = 200;
     let points: Vec<Vec<(f64, f64)>> = sides

@@ -1,9 +1,10 @@
-//! A row for each arm: what its histogram is made of, its percentiles, and its ratio to the reference.
+//! One row per arm: the size of its histogram, its percentiles, and its ratio to the reference; `n/c` if the arms
+//! leave out different waits.
 //!
-//! When columns are scarce, the throughput is dropped first, then the IOPS, p95, the words of the ratio, the rounds, the ratio's
-//! interval, p99.9, the I/Os and p99.
+//! When columns are scarce, the throughput is dropped first, then the IOPS, p95, the word after the ratio, the
+//! rounds, the ratio's interval, p99.9, the I/Os and p99.
 
-use iosched::ab::stats;
+use iosched::ab::statistics::estimate;
 use iosched::report::units::{count, throughput};
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -11,13 +12,13 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::{Sides, label_width, pictures, style};
-use crate::ui::compare::{ArmSeen, Scope, Stage, Statistic, metric};
-use crate::ui::model::Model;
-use crate::ui::round::Against;
+use crate::ui::sampling::round::Against;
+use crate::ui::state::compare::{ArmSeen, Scope, ShownStage, Statistic, metric};
+use crate::ui::state::model::Model;
 use crate::ui::view::table::{self, Column};
 use crate::ui::view::{few, fit, parts};
 
-/// From these levels on the ratio is shown with its interval, and with its words.
+/// From these levels on, the ratio is shown with its interval, and with its word.
 const INTERVAL: u8 = 4;
 const WORDS: u8 = 6;
 
@@ -39,7 +40,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
         Line::from(Span::styled(text, style(model, index)))
     };
     let per_s = |arm: &ArmSeen, n: f64| n / arm.seconds.max(1e-9);
-    let ios = |arm: &ArmSeen| arm.stages.of(Stage::Device, Scope::All).count() as f64;
+    let ios = |arm: &ArmSeen| arm.stages.of(ShownStage::Device, Scope::All).count() as f64;
     let width = label_width(sides, area.width) + 2 * u16::from(view.is_overlaid);
     let heading = |most: usize| {
         let words = format!("{} to ", view.statistic.title());
@@ -83,7 +84,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
     table::render(frame.buffer_mut(), area, &columns, faint, row_style);
 }
 
-/// From the shortest to the longest.
+/// The forms, from the shortest to the longest.
 fn ratio_cells(
     model: &Model,
     sides: &Sides<'_>,
@@ -96,8 +97,12 @@ fn ratio_cells(
     }
     let view = model.compare;
     let metric = metric(view.stage, view.scope, view.statistic);
-    if let Some(against) = sides.seen.against(&metric, &arm.label, &reference.label) {
-        return ratio(against, view.statistic, sides.seen.alpha());
+    let seen = sides.seen;
+    if !seen.is_comparable(&metric, &arm.label, &reference.label) {
+        return ["n/c: stalls", "n/c: stalls differ", "n/c: stalls differ"].map(str::to_owned);
+    }
+    if let Some(against) = seen.against(&metric, &arm.label, &reference.label) {
+        return ratio(against, view.statistic, seen.alpha());
     }
     let why = why_not(model, &metric, &[&arm.label, &reference.label]);
     ["-".to_owned(), format!("- {why}"), format!("- {why}")]
@@ -108,11 +113,11 @@ fn why_not(model: &Model, metric: &str, arms: &[&str]) -> &'static str {
         arms.contains(&&*round.arm) && round.insufficient_tail.iter().any(|name| name == metric)
     });
     if is_short {
-        "too few I/Os a round"
+        "too few I/Os per round"
     } else if model.rotating.is_some() {
-        "no block of both yet"
+        "no complete block yet"
     } else {
-        "F takes turns"
+        "F rotates them"
     }
 }
 
@@ -125,7 +130,7 @@ fn ratio(against: Against, statistic: Statistic, alpha: f64) -> [String; 3] {
     } = against;
     let ratio = factor(ratio);
     let Some((low, high)) = interval else {
-        let needed = stats::always_valid_blocks_needed(alpha);
+        let needed = estimate::always_valid_blocks_needed(alpha);
         let short = format!("{ratio}  {blocks} of {needed}");
         let long = format!("{short} blocks");
         return [short, long.clone(), long];
@@ -145,7 +150,7 @@ fn ratio(against: Against, statistic: Statistic, alpha: f64) -> [String; 3] {
     [short, middle.clone(), format!("{middle} {word}")]
 }
 
-/// Two significant digits at least.
+/// At least two significant digits.
 fn factor(ratio: f64) -> String {
     match ratio {
         _ if !ratio.is_finite() => "-".to_owned(),

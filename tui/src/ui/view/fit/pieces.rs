@@ -1,4 +1,4 @@
-//! Lines of which the least important part gives way first.
+//! Lines in which the least important parts are shortened first.
 
 use std::borrow::Cow;
 
@@ -7,8 +7,8 @@ use ratatui::text::{Line, Span};
 
 use super::{sentence, width};
 
-/// A part of a line in several forms, the longest first. The higher its rank, the sooner it is shortened, and then left
-/// out; rank 0 stays.
+/// A part of a line in several forms, the longest first. Parts with the highest rank are shortened first, and then
+/// left out; a part with rank 0 stays.
 pub struct Piece<'a> {
     rank: u8,
     forms: Vec<Vec<Span<'a>>>,
@@ -32,7 +32,7 @@ impl<'a> Piece<'a> {
         self.forms.get(at).map_or(&[], |form| &form[..])
     }
 
-    /// How often it can give way.
+    /// How often it can be shortened.
     fn steps(&self) -> usize {
         self.forms.len().saturating_sub(usize::from(self.rank == 0))
     }
@@ -42,7 +42,7 @@ fn plain<'a>(rank: u8, text: impl Into<Cow<'a, str>>) -> Piece<'a> {
     Piece::new(rank, Style::new(), [text])
 }
 
-/// Unstyled, each with its rank.
+/// A line of unstyled texts with their ranks.
 pub fn plain_line<'a, T: Into<Cow<'a, str>>>(
     pieces: impl IntoIterator<Item = (u8, T)>,
     room: u16,
@@ -51,7 +51,7 @@ pub fn plain_line<'a, T: Into<Cow<'a, str>>>(
     line(pieces.collect(), room)
 }
 
-/// The pieces side by side, in the longest forms that there is room for.
+/// Joins the pieces, each in the longest form that fits.
 pub fn line(pieces: Vec<Piece<'_>>, room: u16) -> Line<'_> {
     let room = usize::from(room);
     let mut at = vec![0; pieces.len()];

@@ -1,23 +1,23 @@
-//! The numbers of the overview, and those that a user without rights sees.
+//! The numbers of the overview, and those that are available without BPF.
 
-use iosched::report::live::LiveOp;
+use iosched::measure::snapshot::Op;
 use iosched::report::units::{count, share, throughput, time};
-use iosched::snapshot::Op;
+use iosched::stat::LiveOp;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use crate::ui::buckets::Axis;
-use crate::ui::compare::{Scope, Stage};
-use crate::ui::model::{Access, Model};
-use crate::ui::sample::{DeviceSample, Measured};
+use crate::ui::sampling::sample::{DeviceSample, Measured};
+use crate::ui::state::compare::{Scope, ShownStage};
+use crate::ui::state::model::{Access, Model};
+use crate::ui::view::buckets::Axis;
 use crate::ui::view::fit::{self, Piece};
 use crate::ui::view::parts::{Part, stack};
 use crate::ui::view::table::{self, Column};
 use crate::ui::view::{few, line, strip, text_lines};
 
-/// What sysfs tells without rights, and how to get the rest.
+/// The counters in sysfs, and why there are no other numbers.
 pub fn counters(frame: &mut Frame, area: Rect, model: &Model, sample: &DeviceSample) {
     let c = &sample.counters;
     let [table, _, now, _, below] = stack(
@@ -35,14 +35,11 @@ pub fn counters(frame: &mut Frame, area: Rect, model: &Model, sample: &DeviceSam
         Column::number("IOPS", 0.., 8).of([c.reads_per_s, c.writes_per_s].map(count)),
         Column::number("throughput", 0.., 12)
             .of([c.read_bytes_per_s, c.write_bytes_per_s].map(throughput)),
-        Column::number("on average", 0.., 12)
+        Column::number("mean", 0.., 12)
             .until(1)
             .of([c.read_mean_ns, c.write_mean_ns].map(time)),
-        Column::number("start to completion, on average", 1.., 0).of([
-            c.read_mean_ns,
-            c.write_mean_ns,
-        ]
-        .map(time)),
+        Column::number("mean, start to completion", 1.., 0)
+            .of([c.read_mean_ns, c.write_mean_ns].map(time)),
     ];
     let faint = model.palette.faint();
     table::render(frame.buffer_mut(), table, &columns, faint, |_| Style::new());
@@ -54,15 +51,15 @@ pub fn counters(frame: &mut Frame, area: Rect, model: &Model, sample: &DeviceSam
     line(frame, now, 0, Line::from(busy));
     if let Access::Sysfs(why) = &model.access {
         let text = format!(
-            "That is all the kernel tells everybody. Queue wait, percentiles, processes, order and fairness need the probe in the \
-             kernel, which could not be attached:\n\n{why}"
+            "Without BPF the kernel shows no more than this. Queue wait, percentiles, processes, order and fairness need BPF \
+             programs in the kernel, which could not be attached:\n\n{why}"
         );
         let lines = fit::paragraph(&text, usize::from(below.width), usize::from(below.height));
         text_lines(frame, below, lines);
     }
 }
 
-/// When columns are scarce, the size is dropped first, then the longest and the 99th percentiles, the throughput, and the device.
+/// When columns are scarce, the size is dropped first, then max and p99, the throughput, and the device time.
 pub fn operations(frame: &mut Frame, area: Rect, model: &Model, measured: &Measured) {
     let live = &measured.live;
     let ops = || {
@@ -118,7 +115,7 @@ pub fn operations(frame: &mut Frame, area: Rect, model: &Model, measured: &Measu
     }
 }
 
-/// `4.0 KiB`: requests are powers of two.
+/// In powers of two, as request sizes are: `4.0 KiB`.
 fn bytes(bytes: f64) -> String {
     let (mut number, mut unit) = (bytes / 1024.0, "KiB");
     for larger in ["MiB", "GiB", "TiB", "PiB", "EiB"] {
@@ -129,7 +126,7 @@ fn bytes(bytes: f64) -> String {
     format!("{number:.1} {unit}")
 }
 
-/// Some I/Os on average.
+/// A mean number of I/Os.
 fn mean(ios: f64) -> String {
     if ios < 1000.0 {
         format!("{ios:.1}")
@@ -138,7 +135,7 @@ fn mean(ios: f64) -> String {
     }
 }
 
-/// Of the time; what is less is not worth the room.
+/// As a share of the time; smaller stalls are not shown.
 const LEAST_STALLED: f64 = 0.001;
 
 pub fn where_time_goes(frame: &mut Frame, area: Rect, model: &Model, measured: &Measured) {
@@ -174,18 +171,27 @@ pub fn where_time_goes(frame: &mut Frame, area: Rect, model: &Model, measured: &
             frame,
             area,
             1,
-            bar(model, area.width, live.mean_waiting / all),
+            bar(
+                model,
+                area.width,
+                live.mean_waiting / all,
+                live.without_queue_wait,
+            ),
         );
     }
 }
 
-fn bar(model: &Model, room: u16, waiting: f64) -> Line<'static> {
+fn bar(model: &Model, room: u16, waiting: f64, unknown: u64) -> Line<'static> {
     const LEAST: usize = 10;
     let room = usize::from(room);
     let part = share(Some(waiting));
+    let of = |words: &str| match unknown {
+        0 => String::new(),
+        n => format!(", unknown for {}{words}", count(n as f64)),
+    };
     let forms = [
-        format!(" {part} of an I/O's time is queue wait"),
-        format!(" {part} queue wait"),
+        format!(" {part} of an I/O's time is queue wait{}", of(" I/Os")),
+        format!(" {part} queue wait{}", of("")),
     ];
     let fits = forms.iter().find(|form| form.len() + LEAST <= room);
     let label = fits.unwrap_or(&forms[1]).clone();
@@ -203,7 +209,7 @@ pub fn histograms(frame: &mut Frame, area: Rect, model: &Model, measured: &Measu
         return;
     }
     let scope = Scope::All;
-    let stages = [Stage::Wait, Stage::Device];
+    let stages = [ShownStage::Wait, ShownStage::Device];
     let both = stages.map(|stage| measured.stages.of(stage, scope));
     let axis = Axis::around(&both);
     let shares = [0, 1].map(|index| axis.shares(&both[index], usize::from(area.width)));
@@ -222,7 +228,8 @@ pub fn histograms(frame: &mut Frame, area: Rect, model: &Model, measured: &Measu
             Piece::new(4, Style::new(), [format!(" of {}", scope.title())]),
             Piece::new(0, Style::new(), [": "]),
         ];
-        pieces.extend(strip::summary(&both[index]));
+        let longest_ns = both[index].end_ns().map(|end| end as f64);
+        pieces.extend(strip::summary(&both[index], longest_ns));
         line(frame, row(top, 1), 0, fit::line(pieces, area.width));
         let buffer = frame.buffer_mut();
         strip::blocks(buffer, row(top + 1, half), &shares[index], highest, style);

@@ -1,28 +1,29 @@
-//! Models from fixed numbers, and from any.
+//! Models from fixed numbers, and from arbitrary ones.
 
 use std::collections::BTreeMap;
 
-use iosched::device::{DepthSource, HardwareDepth};
-use iosched::histogram::{Histogram, OWNER};
-use iosched::order::Dispatch;
-use iosched::report::live::{self, Burst, DeviceState, Latency, LiveAsked, Selection};
+use iosched::machine::device::{DepthSource, HardwareDepth};
+use iosched::measure::histogram::{Histogram, OWNER};
+use iosched::measure::order::Dispatch;
+use iosched::stat::{self, Burst, DeviceState, LatencySummary, LiveAsked, Selection};
 
-use iosched::scheduler::State;
-use iosched::snapshot::{
+use iosched::measure::snapshot::{
     DeviceNumbers, InFlight, Interval, Op, Order, OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers,
     OwnerOp, Stage,
 };
+use iosched::measure::stalls::Stalls;
+use iosched::scheduler::State;
 
-use crate::ui::action::Action;
-use crate::ui::model::Model;
-use crate::ui::palette::{Depth, Palette, Theme};
-use crate::ui::round::Round;
-use crate::ui::sample::{
-    Counters, DeviceSample, Disk, Flip, Measured, Report, Rotating, Sample, Side, Stages,
+use crate::ui::sampling::round::LiveRound;
+use crate::ui::sampling::sample::{
+    Counters, DeviceSample, Disk, Flip, Measured, Rotating, Sample, SamplerReport, Side, Stages,
 };
-use crate::ui::update::update;
+use crate::ui::state::action::Action;
+use crate::ui::state::appearance::{Depth, Palette, Theme};
+use crate::ui::state::model::Model;
+use crate::ui::state::update::update;
 
-/// Not for statistics: the same numbers for ever.
+/// A simple generator: it always gives the same numbers.
 pub struct Numbers(pub u64);
 
 impl Numbers {
@@ -146,7 +147,7 @@ fn owner(
         has_io_workers: false,
         ioprio: (0, 0),
         ops,
-        merges: iosched::snapshot::Merges {
+        merges: iosched::measure::snapshot::Merges {
             back: ios / 10,
             front: 0,
             rq: 0,
@@ -200,7 +201,9 @@ fn interval(numbers: &mut Numbers, wait_ns: u64, owners: u64) -> Interval {
         oldest_ns: Some(5_200_000),
     });
     device.edges.straddlers = owners;
-    let cells = || iosched::snapshot::Log2Histogram(vec![5; iosched::snapshot::LOG2_CELLS]);
+    let cells = || {
+        iosched::measure::snapshot::Log2Histogram(vec![5; iosched::measure::snapshot::LOG2_CELLS])
+    };
     device.order = Some(Order {
         issued: 1450,
         reordered: 120,
@@ -246,7 +249,7 @@ fn dispatches(numbers: &mut Numbers, count: u64) -> Vec<Dispatch> {
         .collect()
 }
 
-/// The writers stand still for tags.
+/// The writers are blocked, waiting for tags.
 fn stall(interval: &mut Interval, scheduler: &str) {
     let stalled_ns = match scheduler {
         "none" => 940_000_000,
@@ -260,9 +263,9 @@ fn stall(interval: &mut Interval, scheduler: &str) {
     }
 }
 
-/// As if it had been measured since the program asked.
+/// As with `--detail asked`.
 pub fn ask(model: &mut Model) {
-    let asked = |wait: &Latency, device: &Latency| {
+    let asked = |wait: &LatencySummary, device: &LatencySummary| {
         Some(LiveAsked {
             a2q: wait.clone(),
             a2d: wait.clone(),
@@ -296,7 +299,7 @@ pub fn sample(
         hardware_depth: Some(4),
         burst: Burst::of(&dispatches),
     }];
-    let record = live::record(&interval, String::new(), false, &states, &Everyone);
+    let record = stat::record(&interval, String::new(), false, &states, &Everyone);
     let live = record.devices.into_iter().next().expect("a device");
     let of = &interval.devices[0];
     let pair = |stage| [of.stage(stage, &[Op::Read]), of.stage(stage, &Op::WRITES)];
@@ -304,6 +307,7 @@ pub fn sample(
         live,
         queue_wait_is_g2d: false,
         edges: of.edges,
+        stalls: Stalls::of(of, &interval.owners.iter()),
         stages: Stages {
             wait: pair(Stage::Q2d),
             device: pair(Stage::D2c),
@@ -338,14 +342,14 @@ fn counters() -> Counters {
     }
 }
 
-pub fn report(model: &mut Model, report: Report) {
+pub fn report(model: &mut Model, report: SamplerReport) {
     assert_eq!(update(model, Action::Report(report)), []);
 }
 
 pub fn attached(model: &mut Model) {
     report(
         model,
-        Report::Attached {
+        SamplerReport::Attached {
             notes: vec!["no such thing here".into()],
             refused: None,
         },
@@ -367,10 +371,10 @@ pub fn add_sample(model: &mut Model, scheduler: &str, seed: u64) {
         2,
         time,
     );
-    report(model, Report::Sample(Box::new(sample)));
+    report(model, SamplerReport::Sample(Box::new(sample)));
 }
 
-/// The second is the busier one in the sample of that number.
+/// The second device is the busier one in this sample.
 pub fn two_disks(busy_in: usize) -> Model {
     let mut model = empty();
     model = Model::new(vec![disk(), disk()], model.palette, 2);
@@ -392,7 +396,7 @@ pub fn two_disks(busy_in: usize) -> Model {
         } else {
             vec![busy, idle]
         };
-        report(&mut model, Report::Sample(Box::new(sample)));
+        report(&mut model, SamplerReport::Sample(Box::new(sample)));
     }
     model
 }
@@ -411,7 +415,7 @@ pub fn rotated() -> Model {
     let arms = ["none", "mq-deadline", "kyber"];
     report(
         &mut model,
-        Report::Modified {
+        SamplerReport::Modified {
             device: 0,
             put_back: true,
         },
@@ -425,7 +429,7 @@ pub fn rotated() -> Model {
                 rounds: 600,
                 seconds: 10,
             };
-            report(&mut model, Report::Rotating(Some(rotating)));
+            report(&mut model, SamplerReport::Rotating(Some(rotating)));
             let flip = Flip {
                 device: 0,
                 time: "12:00:00".into(),
@@ -435,22 +439,26 @@ pub fn rotated() -> Model {
                 switch_ns: Some(20_000_000 + index as u64 * 5_000_000),
                 changes: Vec::new(),
             };
-            report(&mut model, Report::Flipped(flip));
+            report(&mut model, SamplerReport::Flipped(flip));
             let seed = (block * 3 + index) as u64;
             (0..2).for_each(|half| add_sample(&mut model, arm, seed * 2 + half));
             let noise = 1.0 + (seed % 5) as f64 / 50.0;
             let value = [200_000.0, 9_000_000.0, 199_000.0][index] * noise;
             report(
                 &mut model,
-                Report::Round(Box::new(Round {
+                SamplerReport::Round(Box::new(LiveRound {
                     device: 0,
                     block,
                     arm: arm.into(),
                     ios: 1450,
-                    metrics: [("read_queue_wait_mean".to_owned(), value)].into(),
+                    window_s: 10.0,
+                    stalls: stalls_of(0.5),
+                    metrics: ["read_queue_wait_mean", "read_device_mean", "iops"]
+                        .map(|name| (name.to_owned(), value))
+                        .into(),
                     insufficient_tail: Vec::new(),
                     problem: (block == 3 && index == 1)
-                        .then(|| "somebody else switched".to_owned()),
+                        .then(|| "another program switched".to_owned()),
                 })),
             );
         }
@@ -458,19 +466,35 @@ pub fn rotated() -> Model {
     model
 }
 
+/// As on a disk with few tags, which is all that `none` has.
+pub fn stall_rounds(model: &mut Model) {
+    let seen = model.devices.iter_mut().map(|device| &mut device.seen);
+    for seen in seen {
+        let first = seen.arms.first().map(|arm| arm.label.clone());
+        for round in &mut seen.rounds {
+            let share = if Some(&round.arm) == first.as_ref() {
+                0.9
+            } else {
+                0.03
+            };
+            round.stalls = stalls_of(share * round.window_s);
+        }
+    }
+}
+
 pub fn without_root() -> Model {
     let mut model = empty();
     let why = "the kernel does not permit BPF\n  run it with sudo: root, or CAP_BPF and CAP_PERFMON, is needed";
     report(
         &mut model,
-        Report::Attached {
+        SamplerReport::Attached {
             notes: Vec::new(),
             refused: Some(why.into()),
         },
     );
     let mut sample = sample(&mut Numbers(1), "none", Side::Of("none".into()), 1000, 1, 0);
     sample.devices[0].measured = None;
-    report(&mut model, Report::Sample(Box::new(sample)));
+    report(&mut model, SamplerReport::Sample(Box::new(sample)));
     model
 }
 
@@ -485,12 +509,12 @@ pub fn foreign_flip(model: &mut Model, to: &str) {
         switch_ns: None,
         changes: Vec::new(),
     };
-    report(model, Report::Flipped(flip));
+    report(model, SamplerReport::Flipped(flip));
     let sample = sample(&mut Numbers(5), to, Side::Disturbed, 1000, 2, time);
-    report(model, Report::Sample(Box::new(sample)));
+    report(model, SamplerReport::Sample(Box::new(sample)));
 }
 
-/// Anything that may come, with nothing in it as well as with much.
+/// Arbitrary values, including empty ones.
 pub fn random(seed: u64, samples: usize) -> Model {
     let mut numbers = Numbers(seed);
     let mut model = empty();
@@ -519,7 +543,12 @@ pub fn random(seed: u64, samples: usize) -> Model {
         if numbers.below(6) == 0 {
             sample.devices[0].measured = None;
         }
-        report(&mut model, Report::Sample(Box::new(sample)));
+        report(&mut model, SamplerReport::Sample(Box::new(sample)));
     }
     model
+}
+
+/// Stalls of all owners.
+pub fn stalls_of(seconds: f64) -> Stalls {
+    Stalls::of_all((seconds * 1e9) as u64)
 }

@@ -1,7 +1,7 @@
-//! Every screen and dialog with every number of arms at every size: nothing panics, no number loses a digit or its unit,
-//! no heading is cut to a word that is none.
+//! Draws every screen and dialog with every number of arms at every size. Nothing may panic, no number may lose a
+//! digit or its unit, and no heading may be cut.
 //!
-//! `UPDATE=1 cargo test -p iosched-tui --bin iosched the_words` writes words.txt anew; the diff is the change.
+//! `UPDATE=1 cargo test -p iosched-tui --bin iosched the_words` regenerates words.txt; review the diff.
 
 pub mod models;
 mod numbers;
@@ -12,19 +12,19 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::drawn;
-use crate::ui::action::Action;
-use crate::ui::model::Model;
-use crate::ui::update::update;
+use crate::ui::state::action::Action;
+use crate::ui::state::model::Model;
+use crate::ui::state::update::update;
 use oracle::Known;
 use views::VIEWS;
 
-/// Nothing is dropped or shortened here.
+/// At this size nothing is dropped or shortened.
 const WIDEST: (u16, u16) = (300, 110);
 const FILE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/src/ui/view/tests/sweep/words.txt"
 );
-/// Those that people have, and the smallest.
+/// Common sizes, and the minimum.
 const USUAL: [(u16, u16); 8] = [
     (40, 10),
     (50, 12),
@@ -38,7 +38,7 @@ const USUAL: [(u16, u16); 8] = [
 
 type Size = (u16, u16);
 
-/// All the small ones, where room is short; then every width, and every height.
+/// All small sizes, where room is scarce; then every width, and every height.
 fn sizes() -> Vec<Size> {
     let small = (40..=60).flat_map(|width| (10..=18).map(move |height| (width, height)));
     let wide = (61..=220).map(|width| (width, 10 + width % 14));
@@ -46,7 +46,7 @@ fn sizes() -> Vec<Size> {
     small.chain(wide).chain(high).collect()
 }
 
-/// What stands on the widest screens beside numbers and names.
+/// All words on the widest screens, without numbers and names.
 fn all_words() -> BTreeSet<String> {
     let mut models = models::poor();
     models.extend([4, 8].map(|arms| ("rotated", models::rotated(arms))));
@@ -85,7 +85,7 @@ fn the_words_are_those_of_the_widest_screens() {
     );
 }
 
-/// What is wrong with this model's views, each at the sizes that `at` has for it.
+/// Collects the complaints about this model's views, each at the sizes that `at` returns.
 struct Sweep {
     screens: usize,
     wrong: Vec<String>,
@@ -132,7 +132,7 @@ fn arms_are_swept(arms: impl Iterator<Item = usize>) {
     let mut sweep = Sweep::new();
     let sizes = sizes();
     for arms in arms {
-        // Each view at each size with one number of arms, and at the usual ones with all.
+        // Each view at each size with one number of arms, and at the usual sizes with all of them.
         let at = |view: usize| {
             let its =
                 |&(index, _): &(usize, &Size)| (index + view) % models::ARMS.len() + 1 == arms;
@@ -184,17 +184,17 @@ fn numbers_and_names_at_their_limits() {
     sweep.end();
 }
 
-/// No key does harm where there is no disk.
+/// No key may panic without a disk.
 #[test]
 fn no_disk_and_every_key() {
     let mut model = Model::new(Vec::new(), models::rotated(1).palette, 2);
-    for binding in crate::ui::keys::KEYS {
+    for binding in crate::ui::state::keys::KEYS {
         let _ = update(&mut model, Action::Do(binding.command));
         let _ = drawn(&model, (80, 24));
     }
 }
 
-/// Below the least size no screen is drawn, and what is written is written whole.
+/// Below the minimum size no screen is drawn, only a message that fits.
 #[test]
 fn smaller_than_any_screen() {
     let sizes = (1..=220)

@@ -1,14 +1,17 @@
-//! Models for the sweep: any number of arms with numbers of their own, values at the limits, and nothing at all.
+//! Models for the sweep: any number of arms with their own numbers, values at the limits, and nothing at all.
 
-use iosched::histogram::DEVICE;
-use iosched::report::live::{Latency, LiveProcess};
+use iosched::measure::histogram::DEVICE;
+use iosched::measure::snapshot::Merges;
+use iosched::stat::{LatencySummary, LiveProcess};
 
 use super::super::data::{self, Numbers};
-use crate::ui::action::{Action, Command, Screen};
-use crate::ui::model::Model;
-use crate::ui::round::Round;
-use crate::ui::sample::{Counters, Flip, Measured, Report, Rotating, Sample, Side};
-use crate::ui::update::update;
+use crate::ui::sampling::round::LiveRound;
+use crate::ui::sampling::sample::{
+    Counters, Flip, Measured, Rotating, Sample, SamplerReport, Side,
+};
+use crate::ui::state::action::{Action, KeyCommand, Screen};
+use crate::ui::state::model::Model;
+use crate::ui::state::update::update;
 
 pub const ARMS: [&str; 8] = [
     "none",
@@ -20,7 +23,7 @@ pub const ARMS: [&str; 8] = [
     "bfq,iosched/low_latency=0",
     "an-out-of-tree-scheduler",
 ];
-/// A queue wait of each: from less than a microsecond to seconds.
+/// One queue wait per arm, from less than a microsecond to seconds.
 const WAITS_NS: [u64; 8] = [
     217_000,
     9_100_000,
@@ -32,14 +35,14 @@ const WAITS_NS: [u64; 8] = [
     77_700,
 ];
 const BLOCKS: usize = 12;
-/// Left to right is nothing that a name has to be.
+/// A name need not run from left to right.
 const HEBREW: &str = "\u{202e}סדרן-קלט-פלט";
 
 fn long(letter: char) -> String {
     std::iter::repeat_n(letter, 300).collect()
 }
 
-/// In the middle of a rotation: the last arm has taken part in the last blocks only.
+/// In the middle of a rotation; the last arm takes part only in the last blocks.
 pub fn rotated(arms: usize) -> Model {
     let labels: Vec<String> = ARMS[..arms].iter().map(|&arm| arm.to_owned()).collect();
     let empty = data::empty();
@@ -48,14 +51,14 @@ pub fn rotated(arms: usize) -> Model {
     model.extra_arms = ARMS[4..].iter().map(|&arm| arm.to_owned()).collect();
     data::report(
         &mut model,
-        Report::Modified {
+        SamplerReport::Modified {
             device: 0,
             put_back: true,
         },
     );
     data::report(
         &mut model,
-        Report::Rotating(Some(Rotating {
+        SamplerReport::Rotating(Some(Rotating {
             device: 0,
             arms: labels.clone(),
             round: arms * BLOCKS,
@@ -64,19 +67,23 @@ pub fn rotated(arms: usize) -> Model {
         })),
     );
     for (index, label) in labels.iter().enumerate() {
-        data::report(&mut model, Report::Flipped(flip(index, label)));
+        data::report(&mut model, SamplerReport::Flipped(flip(index, label)));
         let mut sample = sample(index, label);
         if let Some(measured) = &mut sample.devices[0].measured {
             measured.live.quality.lost = 117;
+            measured.live.without_queue_wait = 31;
+            for (index, process) in measured.processes.iter_mut().enumerate() {
+                process.without_queue_wait = 7 * index as u64;
+            }
             measured.edges.straddlers = 23;
         }
-        data::report(&mut model, Report::Sample(Box::new(sample)));
+        data::report(&mut model, SamplerReport::Sample(Box::new(sample)));
     }
     for block in 0..BLOCKS {
         for (index, label) in labels.iter().enumerate() {
             if index + 1 < arms || block + 4 > BLOCKS {
                 let round = round(block, index, label);
-                data::report(&mut model, Report::Round(Box::new(round)));
+                data::report(&mut model, SamplerReport::Round(Box::new(round)));
             }
         }
     }
@@ -108,24 +115,26 @@ pub fn flip(index: usize, label: &str) -> Flip {
     }
 }
 
-fn round(block: usize, index: usize, label: &str) -> Round {
+fn round(block: usize, index: usize, label: &str) -> LiveRound {
     let noise = 1.0 + (block % 5) as f64 / 50.0;
     let value = match index {
-        5 => WAITS_NS[0] as f64 * (0.9 + (block % 2) as f64 / 5.0), // no difference to decide
+        5 => WAITS_NS[0] as f64 * (0.9 + (block % 2) as f64 / 5.0), // no difference
         _ => WAITS_NS[index] as f64 * noise,
     };
-    Round {
+    LiveRound {
         device: 0,
         block,
         arm: label.into(),
         ios: 1450,
+        window_s: 9.0,
+        stalls: data::stalls_of(0.0),
         metrics: [("read_queue_wait_mean".to_owned(), value)].into(),
         insufficient_tail: vec!["read_queue_wait_p99".to_owned()],
-        problem: (block == 3 && index == 1).then(|| "somebody else switched".to_owned()),
+        problem: (block == 3 && index == 1).then(|| "another program switched".to_owned()),
     }
 }
 
-/// Eight disks; every number as large as its type, every name as long as nobody would make it.
+/// Eight disks; every number is as large as its type allows, and every name extremely long.
 pub fn extreme(arms: usize) -> Model {
     let mut model = rotated(arms);
     let all = model.devices.remove(0);
@@ -146,6 +155,7 @@ pub fn extreme(arms: usize) -> Model {
     seen.left_out.straddlers = u64::MAX;
     seen.left_out.settling = u64::MAX;
     seen.left_out.disturbed = u64::MAX;
+    seen.left_out.without_queue_wait = u64::MAX;
     for flip in &mut seen.flips {
         flip.switch_ns = Some(u64::MAX);
     }
@@ -154,11 +164,13 @@ pub fn extreme(arms: usize) -> Model {
         let rounds = seen.rounds.iter_mut().filter(|round| round.arm == old);
         for round in rounds {
             round.arm.clone_from(&arm.label);
-            let value = if index % 2 == 0 { 1e-300 } else { 1e300 };
+            let value = if index % 3 == 0 { 1e-300 } else { 1e300 };
+            round.window_s = 1.0;
+            round.stalls = data::stalls_of((index % 2) as f64 * 4096.0);
             round.metrics = [("read_queue_wait_mean".to_owned(), value)].into();
         }
         (arm.bytes, arm.seconds) = (u64::MAX as f64, 1.0);
-        arm.stalled_s = index as f64 * 4096.0;
+        arm.stalls = data::stalls_of(index as f64 * 4096.0);
         arm.stages.wait[0].record_n(u64::MAX, 1 << 47);
         arm.stages.wait[0].record_n(1, 1 << 47);
     }
@@ -190,8 +202,8 @@ pub fn extreme(arms: usize) -> Model {
     model
 }
 
-fn latency() -> Latency {
-    Latency {
+fn latency() -> LatencySummary {
+    LatencySummary {
         count: u64::MAX,
         mean_ns: Some(u64::MAX as f64),
         p50_ns: Some(u64::MAX as f64),
@@ -206,6 +218,7 @@ fn widen(measured: &mut Measured) {
     let live = &mut measured.live;
     (live.mean_waiting, live.mean_at_device) = (u64::MAX as f64, 1e6);
     live.stalled_share = 32_768.0;
+    live.without_queue_wait = u64::MAX;
     if let Some(now) = &mut live.in_flight {
         (now.queued, now.issued, now.oldest_ns) = (u64::MAX, u64::MAX, Some(u64::MAX));
     }
@@ -243,6 +256,7 @@ fn widen(measured: &mut Measured) {
             queue_wait: latency(),
             device_time: latency(),
             stalled_share: 4096.0,
+            without_queue_wait: u64::MAX / (1 + index as u64),
             ..process.clone()
         };
         process.merges.back = u64::MAX;
@@ -263,7 +277,7 @@ fn widen(measured: &mut Measured) {
     }
 }
 
-/// Models with little or nothing to show.
+/// Models with little or no data.
 pub fn poor() -> Vec<(&'static str, Model)> {
     let palette = data::empty().palette;
     let mut waiting = data::empty();
@@ -274,14 +288,23 @@ pub fn poor() -> Vec<(&'static str, Model)> {
         let side = Side::Of("none".into());
         let mut sample = data::sample(&mut Numbers(1), "none", side, 1000, owners, 0);
         change(&mut sample);
-        data::report(&mut model, Report::Sample(Box::new(sample)));
+        data::report(&mut model, SamplerReport::Sample(Box::new(sample)));
         model
+    };
+    let waits = |owners| {
+        let still = |sample: &mut Sample| {
+            let measured = sample.devices[0].measured.as_mut().expect("measured");
+            for process in &mut measured.processes {
+                (process.ios, process.merges) = (0, Merges::default());
+            }
+        };
+        with(still, owners)
     };
     let mut busy = with(|_| {}, 1);
     busy.devices[0].disk.hardware_queues = 4;
     let mut cleared = with(|_| {}, 2);
-    update(&mut cleared, Action::Do(Command::Show(Screen::Compare)));
-    update(&mut cleared, Action::Do(Command::Clear));
+    update(&mut cleared, Action::Do(KeyCommand::Show(Screen::Compare)));
+    update(&mut cleared, Action::Do(KeyCommand::Clear));
     vec![
         ("no disk", Model::new(Vec::new(), palette, 2)),
         ("no sample", data::empty()),
@@ -289,6 +312,8 @@ pub fn poor() -> Vec<(&'static str, Model)> {
         ("no root", data::without_root()),
         ("no I/O", with(|_| {}, 0)),
         ("one process", busy),
+        ("one that waits", waits(1)),
+        ("all wait", waits(3)),
         (
             "nothing measured",
             with(|sample| sample.devices[0].measured = None, 1),
@@ -304,7 +329,8 @@ pub fn poor() -> Vec<(&'static str, Model)> {
                 |sample| {
                     let measured = sample.devices[0].measured.as_mut().expect("measured");
                     measured.owners.clear();
-                    let empty = || [DEVICE, DEVICE].map(iosched::histogram::Histogram::new);
+                    let empty =
+                        || [DEVICE, DEVICE].map(iosched::measure::histogram::Histogram::new);
                     measured.stages.wait = empty();
                     measured.stages.device = empty();
                     measured.processes[0].cgroup = None;

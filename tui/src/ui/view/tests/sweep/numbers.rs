@@ -1,26 +1,26 @@
-//! Every number of a model as any part of a screen might write it, each with its unit.
+//! Every number of a model in all forms that a screen may show, each with its unit.
 
 use std::collections::HashSet;
 
-use iosched::histogram::Histogram;
+use iosched::measure::histogram::Histogram;
 use iosched::report::units;
 
-use crate::ui::compare::{ArmSeen, Scope, Stage, metric};
-use crate::ui::model::{DeviceModel, Dialog, Model};
-use crate::ui::sample::{DeviceSample, Measured};
+use crate::ui::sampling::sample::{DeviceSample, Measured};
+use crate::ui::state::compare::{ArmSeen, Scope, ShownStage, metric};
+use crate::ui::state::model::{DeviceModel, Dialog, Model};
 
-/// Those that are shown.
+/// The percentiles that are shown.
 const QUANTILES: [f64; 5] = [0.5, 0.95, 0.99, 0.999, 1.0];
-const STAGES: [(Stage, Scope); 9] = [
-    (Stage::Wait, Scope::All),
-    (Stage::Wait, Scope::Reads),
-    (Stage::Wait, Scope::Writes),
-    (Stage::Device, Scope::All),
-    (Stage::Device, Scope::Reads),
-    (Stage::Device, Scope::Writes),
-    (Stage::Total, Scope::All),
-    (Stage::Total, Scope::Reads),
-    (Stage::Total, Scope::Writes),
+const STAGES: [(ShownStage, Scope); 9] = [
+    (ShownStage::Wait, Scope::All),
+    (ShownStage::Wait, Scope::Reads),
+    (ShownStage::Wait, Scope::Writes),
+    (ShownStage::Device, Scope::All),
+    (ShownStage::Device, Scope::Reads),
+    (ShownStage::Device, Scope::Writes),
+    (ShownStage::Total, Scope::All),
+    (ShownStage::Total, Scope::Reads),
+    (ShownStage::Total, Scope::Writes),
 ];
 
 pub fn of(model: &Model) -> HashSet<(String, String)> {
@@ -39,7 +39,7 @@ impl Numbers {
             .insert((number, words.next().unwrap_or_default().to_owned()));
     }
 
-    /// As any part of a screen might write it.
+    /// In all forms that a screen may show.
     fn value(&mut self, value: f64) {
         for text in [
             units::time(Some(value)),
@@ -63,12 +63,12 @@ impl Numbers {
         self.text(&n.to_string());
     }
 
-    /// On a disk, as storage is sold.
+    /// Disk sizes, in powers of ten.
     fn bytes(&mut self, bytes: f64) {
         self.text(&units::throughput(bytes).replace("/s", ""));
     }
 
-    /// The bytes of a request: powers of two.
+    /// Request sizes, in powers of two.
     fn size(&mut self, bytes: f64) {
         let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"].into_iter();
         for (unit, power) in units.zip(1..) {
@@ -93,6 +93,7 @@ impl Numbers {
         for p in QUANTILES {
             self.value(histogram.quantile_ns(p).unwrap_or(0.0));
         }
+        self.value(histogram.end_ns().unwrap_or(0) as f64);
     }
 
     fn of(&mut self, model: &Model) {
@@ -152,7 +153,12 @@ impl Numbers {
         self.value(device.lost as f64 / (device.lost as f64 + device.ios as f64));
         let seen = &device.seen;
         let out = &seen.left_out;
-        for n in [out.straddlers, out.settling, out.disturbed] {
+        for n in [
+            out.straddlers,
+            out.settling,
+            out.disturbed,
+            out.without_queue_wait,
+        ] {
             self.whole(n);
         }
         for ns in seen.flips.iter().filter_map(|flip| flip.switch_ns) {
@@ -160,12 +166,15 @@ impl Numbers {
         }
         for arm in &seen.arms {
             self.value(arm.bytes / arm.seconds);
-            self.value(arm.stalled_share().unwrap_or(0.0));
+            self.value(
+                seen.stalled_share(&arm.label, model.compare.scope.whose())
+                    .unwrap_or(0.0),
+            );
             self.whole(seen.rounds_of(&arm.label) as u64);
             for (stage, scope) in STAGES {
                 self.histogram(&arm.stages.of(stage, scope));
             }
-            let ios = arm.stages.of(Stage::Device, Scope::All).count();
+            let ios = arm.stages.of(ShownStage::Device, Scope::All).count();
             self.value(ios as f64 / arm.seconds);
             let view = model.compare;
             let metric = metric(view.stage, view.scope, view.statistic);
@@ -179,7 +188,7 @@ impl Numbers {
         }
     }
 
-    /// Two significant digits at least, in whichever form that takes.
+    /// At least two significant digits, in all forms.
     fn ratio(&mut self, x: f64) {
         for decimals in 0..5 {
             self.text(&format!("x{x:.decimals$}"));
@@ -194,6 +203,9 @@ impl Numbers {
             self.json(&serde_json::to_value(process).expect("JSON"));
             self.whole(process.merges.bios());
         }
+        let processes = measured.processes.iter();
+        let unknown = processes.map(|process| process.without_queue_wait);
+        self.whole(unknown.fold(0, u64::saturating_add));
         self.value(live.mean_waiting / (live.mean_waiting + live.mean_at_device));
         for op in &live.ops {
             self.size(op.bytes as f64 / op.ios as f64);
@@ -205,6 +217,11 @@ impl Numbers {
             for histogram in owner.q2d.iter().chain(&owner.d2c) {
                 self.histogram(histogram);
             }
+            let longest = owner
+                .ops
+                .iter()
+                .flat_map(|op| [op.q2d_max_ns, op.d2c_max_ns]);
+            longest.flatten().for_each(|ns| self.value(ns as f64));
         }
         if let Some(order) = &live.order {
             let late = order.late.quantile_range(0.99).map(|(_, high)| high);

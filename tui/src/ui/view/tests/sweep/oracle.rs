@@ -1,5 +1,5 @@
-//! What may stand on a screen: the model's own numbers as units.rs writes them, its names, and the words of words.txt.
-//! It knows nothing of the layout: a number of which a digit is cut off is none of the model's numbers.
+//! Knows what may be on a screen: the model's own numbers in the forms of units.rs, its names, and the words of
+//! words.txt. It does not know the layout, so a number that lost a digit is recognised as wrong.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -8,16 +8,17 @@ use iosched::report::escape;
 use ratatui::buffer::{Buffer, Cell};
 
 use super::numbers;
-use crate::ui::model::{Access, Dialog, Model};
+use crate::ui::state::model::{Access, Dialog, Model};
 
 const UNITS: [&str; 27] = [
     "ns", "us", "ms", "s", "min", "h", "y", "%", "B", "kB", "MB", "GB", "TB", "PB", "EB", "B/s",
     "kB/s", "MB/s", "GB/s", "TB/s", "PB/s", "EB/s", "KiB", "MiB", "GiB", "TiB", "PiB",
 ];
-/// Numbers of sentences, not of the model.
-const STATIC: [(&str, &str); 9] = [
+/// Numbers that are part of sentences.
+const STATIC: [(&str, &str); 10] = [
     ("1/n", ""),
     ("0", "%"),
+    ("1", "%"),
     ("50", "%"),
     ("95", "%"),
     ("100", "%"),
@@ -27,9 +28,9 @@ const STATIC: [(&str, &str); 9] = [
     (".1s", ""),
 ];
 pub const WORDS: &str = include_str!("words.txt");
-/// Headings that are words of the narrow screens only.
+/// Words that occur only in headings of narrow screens.
 const SHORT: [&str; 1] = ["dev"];
-/// Around a word or a number.
+/// Characters that may surround a word or a number.
 const AROUND: &str = "()[],;:\"'~^+->`_";
 
 pub struct Known {
@@ -51,12 +52,12 @@ impl Known {
         }
     }
 
-    /// What stands there and should not.
+    /// Everything on the screen that should not be there.
     pub fn complaints(&self, buffer: &Buffer) -> Vec<String> {
         let mut complaints = Vec::new();
         for row in rows(buffer) {
             let row = row.trim();
-            // Most rows are on other screens, too.
+            // Most rows occur on other screens, too.
             if self.good.borrow().contains(row) {
                 continue;
             }
@@ -103,7 +104,7 @@ impl Known {
             let pair = (number.to_owned(), unit.to_owned());
             self.numbers.contains(&pair) || STATIC.contains(&(number, unit))
         };
-        // An axis has numbers of its own, round ones: 100us.
+        // An axis has its own round numbers, such as 100us.
         let digits = number.trim_end_matches(char::is_alphabetic);
         let is_on_an_axis = ["ns", "us", "ms", "s"].contains(&&number[digits.len()..])
             && digits.len() <= 3
@@ -111,7 +112,7 @@ impl Known {
         has(number, unit) || is_on_an_axis
     }
 
-    /// A name may be cut at its end, and says so; one that is longer than a line may go over its end.
+    /// A cut name ends in an ellipsis; a name longer than a line may be broken.
     fn is_shortened(&self, token: &str) -> bool {
         let is_part = |name: &String| name.len() > 100 && name.contains(token);
         let is_broken = !is_number(token) && self.names.iter().any(is_part);
@@ -129,7 +130,7 @@ pub fn rows(buffer: &Buffer) -> Vec<String> {
     buffer.content.chunks(width).map(row).collect()
 }
 
-/// The words of a row, without pictures and what stands around words.
+/// The words of a row, without pictures and surrounding characters.
 pub fn tokens(row: &str) -> Vec<String> {
     let is_picture = |c: char| matches!(c, '\u{2500}'..='\u{28ff}' | '|' | '•' | '#');
     let text: String = row
@@ -154,7 +155,7 @@ pub fn is_number(token: &str) -> bool {
     digits.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// The words of its names, and of what came to it as text.
+/// The words of the model's names, and of its texts.
 pub fn names(model: &Model) -> Vec<String> {
     let mut names = Names(Vec::new());
     names.of(model);
@@ -197,7 +198,7 @@ impl Names {
             for moment in &device.history {
                 self.add(&moment.time);
                 self.add(&moment.scheduler);
-                // A narrow picture has only the first letters of its label above it.
+                // A narrow picture shows only the first letters of its label.
                 let letters = |n| moment.scheduler.chars().take(n).collect::<String>();
                 self.0.extend([letters(1), letters(2)]);
                 moment.shares.iter().for_each(|(name, _)| self.add(name));

@@ -1,15 +1,15 @@
 //! Every screen in its variants, and every dialog.
 
-use super::super::data::ask;
+use super::super::data::{ask, stall_rounds};
 use super::models::{ARMS, flip};
-use crate::ui::action::{Action, Command, Screen};
-use crate::ui::compare::{Stage, Statistic};
-use crate::ui::model::{Dialog, Model};
-use crate::ui::update::update;
+use crate::ui::state::action::{Action, KeyCommand, Screen};
+use crate::ui::state::compare::{ShownStage, Statistic};
+use crate::ui::state::model::{Dialog, Model};
+use crate::ui::state::update::update;
 
 type View = (&'static str, fn(&mut Model));
 
-pub const VIEWS: [View; 22] = [
+pub const VIEWS: [View; 23] = [
     ("overview", |model| model.screen = Screen::Overview),
     ("overview, asked", |model| {
         model.screen = Screen::Overview;
@@ -18,7 +18,7 @@ pub const VIEWS: [View; 22] = [
     ("compare", |model| model.screen = Screen::Compare),
     ("compare, total", |model| {
         model.screen = Screen::Compare;
-        model.compare.stage = Stage::Total;
+        model.compare.stage = ShownStage::Total;
     }),
     ("compare, overlaid", |model| {
         model.screen = Screen::Compare;
@@ -35,6 +35,11 @@ pub const VIEWS: [View; 22] = [
         model.rotating = None;
         model.compare.statistic = Statistic::Throughput;
         model.compare.reference = 1;
+    }),
+    ("compare, stalls differ", |model| {
+        model.screen = Screen::Compare;
+        model.compare.stage = ShownStage::Total;
+        stall_rounds(model);
     }),
     ("processes", |model| model.screen = Screen::Processes),
     ("processes, last", |model| {
@@ -97,13 +102,13 @@ pub const VIEWS: [View; 22] = [
     }),
     ("frozen, with a message", |model| {
         let message =
-            "loop7: somebody else switched none to mq-deadline, which took 23.4 ms of 200 ms";
-        update(model, Action::Do(Command::Pause));
+            "loop7: another program switched none to mq-deadline, which took 23.4 ms of 200 ms";
+        update(model, Action::Do(KeyCommand::Pause));
         model.message = Some(message.to_owned());
     }),
 ];
 
-/// The arms of the comparison, else all that can be chosen.
+/// The arms of the comparison, or else all arms that can be chosen.
 fn arms(model: &Model) -> Vec<String> {
     let seen: Vec<String> = match model.devices.first() {
         Some(device) => device

@@ -1,27 +1,27 @@
-//! A device as sysfs shows it from sample to sample: its settings and counters, and under whose scheduler it is.
+//! A device as sysfs shows it at each sample: settings, counters, and the arm that is in force.
 
 use std::time::{Duration, Instant};
 
-use iosched::device::{Device, IoStat};
+use iosched::machine::device::{Device, IoStat};
 use iosched::scheduler::{self, State};
 
 use super::sample::{Counters, Side};
 
-/// Settings are read again this often; the scheduler at every sample.
+/// Settings are read at this interval; the scheduler at every sample.
 const SETTINGS_EVERY: Duration = Duration::from_secs(2);
 
 pub struct Watched {
     pub device: Device,
-    /// None: it is gone.
+    /// None if the device was removed.
     pub state: Option<State>,
     read_at: Instant,
     stat: IoStat,
-    /// The arm in force: a label of ours, or the scheduler's name.
+    /// The arm in force: one of our labels, or the scheduler's name.
     pub label: String,
     /// The scheduler that should be active.
     expected: String,
     pub settled_at: Option<Instant>,
-    /// A switch of ours that the kernel side has yet to see.
+    /// We have switched, and the kernel side has not noticed it yet.
     is_switch_due: bool,
 }
 
@@ -44,7 +44,7 @@ impl Watched {
         }
     }
 
-    /// The state now, and the flip by another hand, if there was one.
+    /// Reads the state; returns (from, to) if another program has switched.
     pub fn look(&mut self) -> Option<(String, String)> {
         let active = scheduler::choice(&self.device)
             .map(|choice| choice.active)
@@ -83,7 +83,7 @@ impl Watched {
         }
     }
 
-    /// We have switched: what comes next counts when it has settled.
+    /// To be called after a switch: samples count only after `settle`.
     pub fn expect(&mut self, label: &str, settle: Duration) {
         self.state = scheduler::read(&self.device).ok();
         self.read_at = Instant::now();
@@ -95,7 +95,7 @@ impl Watched {
         self.is_switch_due = true;
     }
 
-    /// Whose the interval from `since` until `now` is.
+    /// Which arm the interval from `since` to `now` belongs to.
     pub fn side(&mut self, is_foreign: bool, switches: u64, since: Instant, now: Instant) -> Side {
         if is_foreign {
             self.is_switch_due = false;
@@ -105,7 +105,8 @@ impl Watched {
         if self.settled_at.is_some_and(|at| now >= at) {
             self.settled_at = None;
         }
-        // Seen by the kernel side with the first request after it: to and fro between two samples shows only there.
+        // The kernel side notices a switch at the first request after it. Switches back and forth between two samples
+        // are visible only there.
         let is_ours = std::mem::take(&mut self.is_switch_due);
         if switches > 0 && !is_ours && !is_settling {
             return Side::Disturbed;

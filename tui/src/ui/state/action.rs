@@ -1,6 +1,6 @@
-//! What can be done.
+//! The actions that change the model.
 
-use super::sample::Report;
+use crate::ui::sampling::sample::SamplerReport;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Screen {
@@ -44,17 +44,17 @@ impl Screen {
 /// Everything that changes the model.
 #[derive(Debug)]
 pub enum Action {
-    Report(Report),
-    Do(Command),
-    /// Into the field that is open.
+    Report(SamplerReport),
+    Do(KeyCommand),
+    /// A character for the open input field.
     Type(char),
     Erase,
-    /// The message line has stood long enough, or the file is written.
+    /// A new text for the message line.
     Say(String),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command {
+pub enum KeyCommand {
     Show(Screen),
     Next,
     Previous,

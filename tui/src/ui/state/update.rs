@@ -1,43 +1,28 @@
-//! What an action does to the model, and what is to be done outside. Pure.
+//! Applies an action to the model and returns the effects. Pure.
 
-use iosched::report::live::LiveProcess;
+use iosched::stat::LiveProcess;
 
-use super::action::{Action, Command, Screen};
-use super::compare::{Scope, Seen, Stage, Statistic};
+use super::action::{Action, KeyCommand, Screen};
+use super::compare::{Scope, Seen, ShownStage, Statistic};
 use super::dialog;
-use super::heat::Column;
+use super::heat::HeatColumn;
 use super::keys::KEYS;
 use super::model::{Access, Dialog, Frozen, HISTORY, INTERVALS, Model, Moment, Sort};
-use super::sample::{Flip, Report, Sample, Side};
 use super::words::WORDS;
+use crate::ui::sampling::request::{Request, Wanted};
+use crate::ui::sampling::sample::{Flip, Sample, SamplerReport, Side};
 
-/// Done by the runtime, in one place.
+/// Carried out by the runtime.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     Quit,
-    Interval(f64),
-    ByCgroup(bool),
-    /// What is looked at from now on.
-    Show(Screen),
-    Flip {
-        device: usize,
-        arm: String,
-        put_back: bool,
-    },
-    Rotate {
-        device: usize,
-        arms: Vec<String>,
-        /// Among the arms.
-        reference: usize,
-        seconds: u64,
-    },
-    StopRotating,
-    ExportComparison(usize),
     ExportProcesses,
+    /// Carried out by the sampling thread.
+    Ask(Request),
 }
 
 const PAGE: usize = 10;
-/// Of a moment.
+/// Number of shares that a [`Moment`] keeps.
 const SHARES: usize = 8;
 
 pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
@@ -68,41 +53,49 @@ pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
                 carry_out(model, command)
             };
             if model.screen != before {
-                effects.push(Effect::Show(model.screen));
+                effects.push(Effect::Ask(Request::Read(wanted_by(model.screen))));
             }
             effects
         }
     }
 }
 
-fn take(model: &mut Model, report: Report) {
+/// Expensive data is read only for the screens that show it.
+fn wanted_by(screen: Screen) -> Wanted {
+    Wanted {
+        order: screen == Screen::Order,
+        owner_histograms: matches!(screen, Screen::Overview | Screen::Processes),
+    }
+}
+
+fn take(model: &mut Model, report: SamplerReport) {
     match report {
-        Report::Attached { notes, refused } => {
+        SamplerReport::Attached { notes, refused } => {
             model.notes = notes;
             model.access = refused.map_or(Access::Full, Access::Sysfs);
         }
-        Report::Sample(sample) => keep(model, sample),
-        Report::Flipped(flip) => note_flip(model, flip),
-        Report::Rotating(rotating) => {
+        SamplerReport::Sample(sample) => keep(model, sample),
+        SamplerReport::Flipped(flip) => note_flip(model, flip),
+        SamplerReport::Rotating(rotating) => {
             if let (Some(was), None) = (&model.rotating, &rotating) {
                 model.message = Some(format!(
-                    "rotation ended after {} rounds; x writes them down",
+                    "rotation ended after {} rounds; x saves the result",
                     was.round
                 ));
             }
             model.rotating = rotating;
         }
-        Report::Round(round) => {
+        SamplerReport::Round(round) => {
             if let Some(device) = model.devices.get_mut(round.device) {
                 device.seen.rounds.push(*round);
             }
         }
-        Report::Modified { device, put_back } => {
+        SamplerReport::Modified { device, put_back } => {
             if let Some(device) = model.devices.get_mut(device) {
                 device.modified = Some(put_back);
             }
         }
-        Report::Said(text) => model.message = Some(text),
+        SamplerReport::Said(text) => model.message = Some(text),
     }
 }
 
@@ -114,7 +107,7 @@ fn note_flip(model: &mut Model, flip: Flip) {
     device.seen.flips.push(flip.clone());
     if !flip.by_us {
         model.message = Some(format!(
-            "{}: somebody else switched {} to {}",
+            "{}: another program switched {} to {}",
             device.disk.name, flip.from, flip.to
         ));
     } else if !is_quiet {
@@ -133,7 +126,7 @@ fn keep(model: &mut Model, sample: Box<Sample>) {
         let measured = now.measured.as_deref();
         if let Some(measured) = measured {
             device.seen.add(measured, &now.side, sample.seconds);
-            let ios = measured.stages.of(Stage::Device, Scope::All).count();
+            let ios = measured.stages.of(ShownStage::Device, Scope::All).count();
             device.lost = device
                 .lost
                 .saturating_add(measured.live.quality.lost_events());
@@ -146,7 +139,7 @@ fn keep(model: &mut Model, sample: Box<Sample>) {
             scheduler: scheduler.to_owned(),
             is_flip,
             is_settling,
-            column: measured.map(|measured| Column::of(&measured.stages)),
+            column: measured.map(|measured| HeatColumn::of(&measured.stages)),
             jain_device_time: fairness.and_then(|fairness| fairness.jain_device_time),
             shares: largest_shares(processes),
         });
@@ -163,7 +156,8 @@ fn keep(model: &mut Model, sample: Box<Sample>) {
     model.table.row = model.table.row.min(rows.saturating_sub(1));
 }
 
-/// Of the device's time, by the row's name. They are kept for each sample: no more than a picture has room for.
+/// The largest shares of the device's time, with the row's name. Only as many as a picture shows, because every
+/// sample keeps them.
 fn largest_shares(processes: &[LiveProcess]) -> Vec<(String, f64)> {
     let share = |process: &LiveProcess| process.fairness.as_ref()?.device_time_share;
     let mut shares: Vec<(f64, &LiveProcess)> = processes
@@ -177,7 +171,7 @@ fn largest_shares(processes: &[LiveProcess]) -> Vec<(String, f64)> {
         .collect()
 }
 
-/// The first, if none does anything.
+/// The busiest device; the first one if there is no I/O.
 fn busiest(sample: &Sample) -> usize {
     let rate = |index: usize| {
         let counters = &sample.devices[index].counters;
@@ -190,7 +184,7 @@ fn busiest(sample: &Sample) -> usize {
     )
 }
 
-/// As a row is called in pictures over time.
+/// The name of a row in the pictures over time.
 pub fn name_of(process: &LiveProcess) -> String {
     let group = process
         .cgroup
@@ -212,26 +206,26 @@ pub fn last_component(path: &str) -> &str {
     }
 }
 
-#[allow(clippy::too_many_lines)] // a table: one line a command
-fn carry_out(model: &mut Model, command: Command) -> Vec<Effect> {
+#[allow(clippy::too_many_lines)] // a table: one line per command
+fn carry_out(model: &mut Model, command: KeyCommand) -> Vec<Effect> {
     match command {
-        Command::Quit => return vec![Effect::Quit],
+        KeyCommand::Quit => return vec![Effect::Quit],
         _ if model.devices.is_empty() => {}
-        Command::Show(Screen::Help) if model.screen == Screen::Help => {
+        KeyCommand::Show(Screen::Help) if model.screen == Screen::Help => {
             model.screen = model.before_help;
         }
-        Command::Show(screen) => show(model, screen),
-        Command::Next => show(model, model.screen.after(1)),
-        Command::Previous => show(model, model.screen.after(Screen::ALL.len() - 1)),
-        Command::Up => step(model, |row, _| row.saturating_sub(1)),
-        Command::Down => step(model, |row, _| row + 1),
-        Command::PageUp => step(model, |row, _| row.saturating_sub(PAGE)),
-        Command::PageDown => step(model, |row, _| row + PAGE),
-        Command::First => step(model, |_, _| 0),
-        Command::Last => step(model, |_, last| last),
-        Command::Open => model.table.is_open = !model.processes().is_empty(),
-        Command::Back => back(model),
-        Command::Pause => {
+        KeyCommand::Show(screen) => show(model, screen),
+        KeyCommand::Next => show(model, model.screen.after(1)),
+        KeyCommand::Previous => show(model, model.screen.after(Screen::ALL.len() - 1)),
+        KeyCommand::Up => step(model, |row, _| row.saturating_sub(1)),
+        KeyCommand::Down => step(model, |row, _| row + 1),
+        KeyCommand::PageUp => step(model, |row, _| row.saturating_sub(PAGE)),
+        KeyCommand::PageDown => step(model, |row, _| row + PAGE),
+        KeyCommand::First => step(model, |_, _| 0),
+        KeyCommand::Last => step(model, |_, last| last),
+        KeyCommand::Open => model.table.is_open = !model.processes().is_empty(),
+        KeyCommand::Back => back(model),
+        KeyCommand::Pause => {
             model.frozen = match model.frozen {
                 Some(_) => None,
                 None => Some(Box::new(Frozen {
@@ -240,58 +234,60 @@ fn carry_out(model: &mut Model, command: Command) -> Vec<Effect> {
                 })),
             }
         }
-        Command::Faster | Command::Slower => {
-            let wanted = if command == Command::Slower {
+        KeyCommand::Faster | KeyCommand::Slower => {
+            let wanted = if command == KeyCommand::Slower {
                 (model.interval + 1).min(INTERVALS.len() - 1)
             } else {
                 model.interval.saturating_sub(1)
             };
             if wanted != model.interval {
                 model.interval = wanted;
-                return vec![Effect::Interval(model.interval_s())];
+                return vec![Effect::Ask(Request::Interval(model.interval_s()))];
             }
         }
-        Command::NextDevice => {
+        KeyCommand::NextDevice => {
             model.selected = (model.selected + 1) % model.devices.len();
             model.is_selected = true;
             model.table.row = 0;
             model.table.is_open = false;
             model.compare.reference = 0;
         }
-        Command::Theme => {
+        KeyCommand::Theme => {
             model.palette.theme = model.palette.theme.next();
             model.message = Some(format!("theme: {}", model.palette.theme.title()));
         }
-        Command::Filter => model.dialog = Some(Dialog::Filter),
-        Command::Sort => model.table.sort = following(&Sort::ALL, model.table.sort),
-        Command::Reverse => model.table.reversed = !model.table.reversed,
-        Command::Cgroups => {
+        KeyCommand::Filter => model.dialog = Some(Dialog::Filter),
+        KeyCommand::Sort => model.table.sort = following(&Sort::ALL, model.table.sort),
+        KeyCommand::Reverse => model.table.reversed = !model.table.reversed,
+        KeyCommand::Cgroups => {
             model.table.by_cgroup = !model.table.by_cgroup;
             model.table.is_open = false;
-            return vec![Effect::ByCgroup(model.table.by_cgroup)];
+            return vec![Effect::Ask(Request::ByCgroup(model.table.by_cgroup))];
         }
-        Command::Stage => model.compare.stage = following(&Stage::ALL, model.compare.stage),
-        Command::Scope => model.compare.scope = following(&Scope::ALL, model.compare.scope),
-        Command::Statistic => {
+        KeyCommand::Stage => model.compare.stage = following(&ShownStage::ALL, model.compare.stage),
+        KeyCommand::Scope => model.compare.scope = following(&Scope::ALL, model.compare.scope),
+        KeyCommand::Statistic => {
             model.compare.statistic = following(&Statistic::ALL, model.compare.statistic);
         }
-        Command::Reference => {
+        KeyCommand::Reference => {
             let arms = model.device().seen.arms.len().max(1);
             model.compare.reference = (model.compare.reference + 1) % arms;
         }
-        Command::Overlay => model.compare.is_overlaid = !model.compare.is_overlaid,
-        Command::Clear if model.rotating.is_some() => {
-            model.message = Some("a rotation is under way; F stops it".to_owned());
+        KeyCommand::Overlay => model.compare.is_overlaid = !model.compare.is_overlaid,
+        KeyCommand::Clear if model.rotating.is_some() => {
+            model.message = Some("a rotation is running; F stops it".to_owned());
         }
-        Command::Clear => model.devices[model.selected].seen = Seen::default(),
-        Command::Flip => dialog::open_flip(model),
-        Command::Rotate if model.rotating.is_some() => return vec![Effect::StopRotating],
-        Command::Rotate => dialog::open_rotation(model),
-        Command::Export if model.screen == Screen::Compare => {
-            return vec![Effect::ExportComparison(model.selected)];
+        KeyCommand::Clear => model.devices[model.selected].seen = Seen::default(),
+        KeyCommand::Flip => dialog::open_flip(model),
+        KeyCommand::Rotate if model.rotating.is_some() => {
+            return vec![Effect::Ask(Request::StopRotating)];
         }
-        Command::Export => return vec![Effect::ExportProcesses],
-        Command::Left | Command::Right | Command::Toggle => {}
+        KeyCommand::Rotate => dialog::open_rotation(model),
+        KeyCommand::Export if model.screen == Screen::Compare => {
+            return vec![Effect::Ask(Request::ExportComparison(model.selected))];
+        }
+        KeyCommand::Export => return vec![Effect::ExportProcesses],
+        KeyCommand::Left | KeyCommand::Right | KeyCommand::Toggle => {}
     }
     Vec::new()
 }

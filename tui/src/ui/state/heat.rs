@@ -1,29 +1,29 @@
-//! One column of the heatmap: how many I/Os took how long, in quarters of an octave. Pure.
+//! One column of the heatmap: the number of I/Os per latency, in steps of a quarter octave. Pure.
 
-use iosched::histogram::Histogram;
+use iosched::measure::histogram::Histogram;
 
-use super::compare::{Scope, Stage};
-use super::sample::Stages;
+use super::compare::{Scope, ShownStage};
+use crate::ui::sampling::sample::Stages;
 
-/// From 1 us to 17 s.
+/// Steps from 1 us to 17 s.
 pub const ROWS: usize = 96;
 const LOW_NS: f64 = 1000.0;
 
-/// By stage and by reads or writes.
+/// Indexed by stage, then by reads or writes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Column([[Vec<u32>; 2]; 3]);
+pub struct HeatColumn([[Vec<u32>; 2]; 3]);
 
-impl Column {
-    pub fn of(stages: &Stages) -> Column {
+impl HeatColumn {
+    pub fn of(stages: &Stages) -> HeatColumn {
         let pair = |pair: &[Histogram; 2]| [rows(&pair[0]), rows(&pair[1])];
-        Column([
+        HeatColumn([
             pair(&stages.wait),
             pair(&stages.device),
             pair(&stages.total),
         ])
     }
 
-    pub fn rows(&self, stage: Stage, scope: Scope) -> Vec<u32> {
+    pub fn rows(&self, stage: ShownStage, scope: Scope) -> Vec<u32> {
         let pair = &self.0[stage as usize];
         match scope {
             Scope::Reads => pair[0].clone(),
@@ -39,12 +39,12 @@ impl Column {
     }
 }
 
-/// Where a time lies among the rows.
+/// The step of a time, as a fraction.
 pub fn step_of(ns: f64) -> f64 {
     (ns / LOW_NS).log2() * 4.0
 }
 
-/// Empty where nothing happened, as with most disks most of the time.
+/// Empty if there was no I/O, which is the usual case for most disks.
 fn rows(histogram: &Histogram) -> Vec<u32> {
     if histogram.count() == 0 {
         return Vec::new();
@@ -61,7 +61,7 @@ fn rows(histogram: &Histogram) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosched::histogram::DEVICE;
+    use iosched::measure::histogram::DEVICE;
 
     #[test]
     fn every_value_has_its_row() {

@@ -1,25 +1,25 @@
-//! All that is on the screen, owned. No clock, no I/O, no lock.
+//! Everything that the screens show, owned. No clock, no I/O, no lock.
 
 use std::collections::VecDeque;
 
-use iosched::report::live::LiveProcess;
+use iosched::stat::LiveProcess;
 
 use super::action::Screen;
-use super::compare::{Scope, Seen, Stage, Statistic};
-use super::heat::Column;
-use super::palette::Palette;
-use super::sample::{DeviceSample, Disk, Flip, Rotating, Sample};
+use super::appearance::Palette;
+use super::compare::{Scope, Seen, ShownStage, Statistic};
+use super::heat::HeatColumn;
+use crate::ui::sampling::sample::{DeviceSample, Disk, Flip, Rotating, Sample};
 
-/// Samples that are kept for pictures over time.
+/// Number of samples that the pictures over time keep.
 pub const HISTORY: usize = 600;
 
-/// Seconds an interval can last.
+/// The intervals to choose from, in seconds.
 pub const INTERVALS: [f64; 6] = [0.25, 0.5, 1.0, 2.0, 5.0, 10.0];
 
 #[derive(Clone, Debug)]
 pub struct Model {
     pub screen: Screen,
-    /// Where Help goes back to.
+    /// The screen to return to from Help.
     pub before_help: Screen,
     pub palette: Palette,
     /// Index into [`INTERVALS`].
@@ -28,9 +28,9 @@ pub struct Model {
     pub notes: Vec<String>,
     pub devices: Vec<DeviceModel>,
     pub selected: usize,
-    /// By name or by key; until then it is the busiest at the first look.
+    /// Whether the user has selected a device; if not, the first sample selects the busiest.
     pub is_selected: bool,
-    /// What is shown while it is frozen.
+    /// What is shown while the screen is frozen.
     pub frozen: Option<Box<Frozen>>,
     pub last: Option<Box<Sample>>,
     pub rotating: Option<Rotating>,
@@ -38,7 +38,7 @@ pub struct Model {
     pub table: TableView,
     pub compare: CompareView,
     pub help_row: usize,
-    /// Chosen with `--arm`, to be offered beside the kernel's own.
+    /// Arms from `--arm`, offered in addition to the kernel's schedulers.
     pub extra_arms: Vec<String>,
     pub message: Option<String>,
     pub demo: Option<String>,
@@ -50,12 +50,12 @@ pub struct Frozen {
     pub last: Option<Box<Sample>>,
 }
 
-/// Whether the kernel may be asked.
+/// Whether the BPF programs are attached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Access {
     Attaching,
     Full,
-    /// Why not, and how to get it.
+    /// Only sysfs is available: why, and how to fix it.
     Sysfs(String),
 }
 
@@ -64,25 +64,25 @@ pub struct DeviceModel {
     pub disk: Disk,
     pub history: VecDeque<Moment>,
     pub seen: Seen,
-    /// I/Os that the measurement missed, since the start.
+    /// Events that the measurement missed since the start.
     pub lost: u64,
-    /// I/Os that it has seen.
+    /// I/Os that were measured since the start.
     pub ios: u64,
-    /// Changed by us, and whether it will be put back.
+    /// Whether we have changed the device; true if it will be restored.
     pub modified: Option<bool>,
 }
 
-/// One sample as pictures over time need it.
+/// One sample, reduced to what the pictures over time need.
 #[derive(Clone, Debug)]
 pub struct Moment {
     pub time: String,
     pub scheduler: String,
-    /// The scheduler was changed in it, or begun afresh.
+    /// The scheduler was switched, or started anew, in this sample.
     pub is_flip: bool,
     pub is_settling: bool,
-    pub column: Option<Column>,
+    pub column: Option<HeatColumn>,
     pub jain_device_time: Option<f64>,
-    /// Of the device's time, by the row's name; the largest few.
+    /// The largest shares of the device's time, with the row's name.
     pub shares: Vec<(String, f64)>,
 }
 
@@ -99,7 +99,7 @@ pub enum Dialog {
         seconds: u64,
     },
     Filter,
-    /// A flip's outcome, in words.
+    /// The result of a switch.
     Flipped(Flip),
 }
 
@@ -146,10 +146,10 @@ impl Sort {
 
 #[derive(Clone, Copy, Debug)]
 pub struct CompareView {
-    pub stage: Stage,
+    pub stage: ShownStage,
     pub scope: Scope,
     pub statistic: Statistic,
-    /// Among the arms seen.
+    /// Index into the arms seen.
     pub reference: usize,
     pub is_overlaid: bool,
     pub row: usize,
@@ -184,7 +184,7 @@ impl Model {
                 by_cgroup: false,
             },
             compare: CompareView {
-                stage: Stage::Wait,
+                stage: ShownStage::Wait,
                 scope: Scope::Reads,
                 statistic: Statistic::Mean,
                 reference: 0,
@@ -198,7 +198,7 @@ impl Model {
         }
     }
 
-    /// The device on the screen, as it is or as it was when it was frozen.
+    /// The device on the screen; as it was, if the screen is frozen.
     pub fn device(&self) -> &DeviceModel {
         let devices = self
             .frozen
@@ -222,7 +222,7 @@ impl Model {
         INTERVALS[self.interval]
     }
 
-    /// The rows of the table, with their places in the sample: filtered and sorted as the view says.
+    /// The table's rows with their positions in the sample, filtered and sorted.
     pub fn processes(&self) -> Vec<(usize, &LiveProcess)> {
         let measured = self
             .device_sample()
@@ -251,7 +251,7 @@ impl Model {
         rows
     }
 
-    /// Labels of the arms that a flip can go to.
+    /// Labels of the arms that can be switched to.
     pub fn arms(&self) -> Vec<String> {
         let sample = self
             .last
@@ -273,7 +273,7 @@ fn text_of(process: &LiveProcess) -> String {
     format!("{} {pid} {cgroup}", process.comm).to_lowercase()
 }
 
-/// The more the higher up; what is not known comes last.
+/// Rows are sorted by this in descending order; unknown values come last.
 fn sort_key(process: &LiveProcess, sort: Sort) -> f64 {
     let fairness = process.fairness.as_ref();
     let known = |value: Option<f64>| value.unwrap_or(-1.0);

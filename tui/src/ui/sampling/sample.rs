@@ -1,14 +1,15 @@
-//! What the sampling thread hands over: owned, complete, and never shared.
+//! What the sampling thread sends: owned, complete, never shared.
 
-use iosched::histogram::Histogram;
-use iosched::order::Dispatch;
-use iosched::report::live::{LiveDevice, LiveProcess};
+use iosched::measure::histogram::Histogram;
+use iosched::measure::order::Dispatch;
+use iosched::measure::snapshot::{Edges, OwnerNumbers};
+use iosched::measure::stalls::Stalls;
 use iosched::scheduler::State;
-use iosched::snapshot::{Edges, OwnerNumbers};
+use iosched::stat::{LiveDevice, LiveProcess};
 
-use super::round::Round;
+use super::round::LiveRound;
 
-/// What does not change while we look.
+/// Properties that do not change while we watch.
 #[derive(Clone, Debug, Default)]
 pub struct Disk {
     pub name: String,
@@ -18,21 +19,21 @@ pub struct Disk {
     pub hardware_queues: usize,
 }
 
-/// Whose numbers an interval's are.
+/// Which arm an interval belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The whole interval under one arm, and not at its beginning.
+    /// The whole interval was under this arm, after it had settled.
     Of(String),
-    /// The switch itself, and what the new scheduler needs to settle.
+    /// The interval contains a switch by us, or the new scheduler was settling.
     Settling,
-    /// The scheduler changed meanwhile, and not by us.
+    /// Another program changed the scheduler.
     Disturbed,
 }
 
 /// One interval of all devices.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// Local to nobody: `HH:MM:SS` in UTC.
+    /// Time of day in UTC: `HH:MM:SS`.
     pub time: String,
     pub seconds: f64,
     pub devices: Vec<DeviceSample>,
@@ -40,22 +41,22 @@ pub struct Sample {
 
 #[derive(Clone, Debug)]
 pub struct DeviceSample {
-    /// Absent when the disk is gone.
+    /// Absent if the disk was removed.
     pub queue: Option<State>,
     pub side: Side,
     pub counters: Counters,
-    /// Absent without the right to load BPF programs.
+    /// Absent without the privileges to load BPF programs.
     pub measured: Option<Box<Measured>>,
 }
 
-/// What sysfs tells anybody.
+/// Counters from sysfs, which every user can read.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counters {
     pub reads_per_s: f64,
     pub writes_per_s: f64,
     pub read_bytes_per_s: f64,
     pub write_bytes_per_s: f64,
-    /// Request started to completed; absent where none completed.
+    /// Mean time from request start to completion; absent if none completed.
     pub read_mean_ns: Option<f64>,
     pub write_mean_ns: Option<f64>,
     pub in_flight: u64,
@@ -68,15 +69,16 @@ pub struct Measured {
     pub queue_wait_is_g2d: bool,
     pub edges: Edges,
     pub stages: Stages,
+    pub stalls: Stalls,
     /// The busiest first.
     pub processes: Vec<LiveProcess>,
-    /// The same with their histograms, in any order.
+    /// The owners of `processes` with their histograms, in any order.
     pub owners: Vec<OwnerNumbers>,
-    /// Only while the screen of their order is open.
+    /// Only while the screen Order is open.
     pub dispatches: Vec<Dispatch>,
 }
 
-/// Reads and writes of each stage.
+/// Each pair is reads and writes.
 #[derive(Clone, Debug)]
 pub struct Stages {
     pub wait: [Histogram; 2],
@@ -84,7 +86,7 @@ pub struct Stages {
     pub total: [Histogram; 2],
 }
 
-/// A change of the scheduler, by whomever.
+/// A switch of the scheduler, by us or by another program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flip {
     pub device: usize,
@@ -92,13 +94,13 @@ pub struct Flip {
     pub from: String,
     pub to: String,
     pub by_us: bool,
-    /// How long the queue stood still.
+    /// How long the queue was frozen.
     pub switch_ns: Option<u64>,
-    /// What else changed, as read back.
+    /// What else changed, according to sysfs.
     pub changes: Vec<String>,
 }
 
-/// Where the rotation stands.
+/// Progress of the rotation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rotating {
     pub device: usize,
@@ -108,10 +110,10 @@ pub struct Rotating {
     pub seconds: u64,
 }
 
-/// All that comes from the sampling thread.
+/// All messages from the sampling thread.
 #[derive(Debug)]
-pub enum Report {
-    /// Attached, or why not and what to do.
+pub enum SamplerReport {
+    /// The programs are attached, or why not and what to do.
     Attached {
         notes: Vec<String>,
         refused: Option<String>,
@@ -119,8 +121,8 @@ pub enum Report {
     Sample(Box<Sample>),
     Flipped(Flip),
     Rotating(Option<Rotating>),
-    Round(Box<Round>),
-    /// Of a device: whether it is to be put back at the end.
+    Round(Box<LiveRound>),
+    /// Whether the device will be restored at the end.
     Modified {
         device: usize,
         put_back: bool,

@@ -1,9 +1,10 @@
-//! Questions before anything is changed: which scheduler, which rotation. Pure.
+//! The dialogs in which the user chooses a scheduler or a rotation. Pure.
 
-use super::action::Command;
+use super::action::KeyCommand;
 use super::compare::Seen;
 use super::model::{Access, Dialog, Model};
 use super::update::Effect;
+use crate::ui::sampling::request::Request;
 
 pub const ROUND_SECONDS: [u64; 7] = [3, 5, 10, 20, 30, 60, 120];
 const DEFAULT_SECONDS: u64 = 10;
@@ -15,7 +16,7 @@ pub fn open_flip(model: &mut Model) {
         return;
     }
     if model.rotating.is_some() {
-        model.message = Some("a rotation is under way; F stops it".to_owned());
+        model.message = Some("a rotation is running; F stops it".to_owned());
         return;
     }
     let active = active(model);
@@ -35,7 +36,7 @@ pub fn open_rotation(model: &mut Model) {
         return;
     }
     if arms.len() < 2 {
-        model.message = Some("one scheduler alone cannot be compared; `modprobe bfq` or kyber-iosched may add others".to_owned());
+        model.message = Some("there is only one scheduler; `modprobe bfq` or `modprobe kyber-iosched` may add others".to_owned());
         return;
     }
     model.dialog = Some(Dialog::Rotate {
@@ -56,10 +57,12 @@ fn active(model: &Model) -> Option<String> {
 
 fn obstacle(model: &Model, arms: &[String]) -> Option<String> {
     match &model.access {
-        Access::Attaching => Some("not attached yet".to_owned()),
-        Access::Sysfs(_) => Some("only root can change a scheduler: run it with sudo".to_owned()),
+        Access::Attaching => Some("the BPF programs are not attached yet".to_owned()),
+        Access::Sysfs(_) => {
+            Some("only root can switch the scheduler: start iosched with sudo".to_owned())
+        }
         Access::Full if active(model).is_none() => Some(format!(
-            "{} is gone, or not looked at yet",
+            "{} was removed, or is not read yet",
             model.devices[model.selected].disk.name
         )),
         Access::Full if arms.is_empty() => Some(format!(
@@ -70,20 +73,20 @@ fn obstacle(model: &Model, arms: &[String]) -> Option<String> {
     }
 }
 
-pub fn update(model: &mut Model, command: Command) -> Vec<Effect> {
+pub fn update(model: &mut Model, command: KeyCommand) -> Vec<Effect> {
     let device = model.selected;
-    if command == Command::Quit {
+    if command == KeyCommand::Quit {
         return vec![Effect::Quit];
     }
     let Some(dialog) = &mut model.dialog else {
         return Vec::new();
     };
     match (dialog, command) {
-        (Dialog::Filter, Command::Back) => {
+        (Dialog::Filter, KeyCommand::Back) => {
             model.table.filter.clear();
             model.dialog = None;
         }
-        (Dialog::Flipped(_) | Dialog::Filter, Command::Open) | (_, Command::Back) => {
+        (Dialog::Flipped(_) | Dialog::Filter, KeyCommand::Open) | (_, KeyCommand::Back) => {
             model.dialog = None;
         }
         (
@@ -94,29 +97,29 @@ pub fn update(model: &mut Model, command: Command) -> Vec<Effect> {
             },
             command,
         ) => match command {
-            Command::Up => *row = row.saturating_sub(1),
-            Command::Down => *row = (*row + 1).min(arms.len() - 1),
-            Command::Pause => *put_back = !*put_back,
-            Command::Open => {
-                let effect = Effect::Flip {
+            KeyCommand::Up => *row = row.saturating_sub(1),
+            KeyCommand::Down => *row = (*row + 1).min(arms.len() - 1),
+            KeyCommand::Pause => *put_back = !*put_back,
+            KeyCommand::Open => {
+                let request = Request::Flip {
                     device,
                     arm: arms[*row].clone(),
                     put_back: *put_back,
                 };
                 model.dialog = None;
-                model.message = Some("switching".to_owned());
-                return vec![effect];
+                model.message = Some("switching ...".to_owned());
+                return vec![Effect::Ask(request)];
             }
             _ => {}
         },
         (Dialog::Rotate { arms, row, seconds }, command) => match command {
-            Command::Up => *row = row.saturating_sub(1),
-            Command::Down => *row = (*row + 1).min(arms.len() - 1),
-            Command::Toggle => arms[*row].1 = !arms[*row].1,
-            Command::Left | Command::Right => {
-                *seconds = other_length(*seconds, command == Command::Right);
+            KeyCommand::Up => *row = row.saturating_sub(1),
+            KeyCommand::Down => *row = (*row + 1).min(arms.len() - 1),
+            KeyCommand::Toggle => arms[*row].1 = !arms[*row].1,
+            KeyCommand::Left | KeyCommand::Right => {
+                *seconds = other_length(*seconds, command == KeyCommand::Right);
             }
-            Command::Open => return begin(model),
+            KeyCommand::Open => return begin(model),
             _ => {}
         },
         _ => {}
@@ -143,17 +146,17 @@ fn begin(model: &mut Model) -> Vec<Effect> {
         .map(|(arm, _)| arm.clone())
         .collect();
     if chosen.len() < 2 {
-        model.message = Some("choose at least two".to_owned());
+        model.message = Some("select at least two arms".to_owned());
         return Vec::new();
     }
-    // As an A/B does: against what is in force now, if it takes part.
+    // As in iosched-ab: the reference is the active scheduler, if it takes part.
     let active = active(model);
     let reference = chosen.iter().position(|arm| Some(arm) == active.as_ref());
     let reference = reference.unwrap_or(0);
-    // A rotation is a comparison of its own: what was seen before was seen under other conditions.
+    // A rotation is a new comparison: earlier samples were taken under other conditions.
     model.devices[model.selected].seen = Seen::of(&chosen);
     model.compare.reference = reference;
-    let effect = Effect::Rotate {
+    let request = Request::Rotate {
         device: model.selected,
         arms: chosen,
         reference,
@@ -161,7 +164,7 @@ fn begin(model: &mut Model) -> Vec<Effect> {
     };
     model.dialog = None;
     show_comparison(model);
-    vec![effect]
+    vec![Effect::Ask(request)]
 }
 
 fn show_comparison(model: &mut Model) {

@@ -1,37 +1,58 @@
-//! A round of a rotation, small enough to keep hundreds, and what the rounds together allow to be said. Pure.
+//! A round of a rotation, small enough to keep hundreds, and the comparison of rounds. Pure.
 
 use std::collections::BTreeMap;
 
-use iosched::ab::stats;
-use iosched::ab::verdict::Scale;
+use iosched::ab::result;
+use iosched::ab::statistics::estimate;
+use iosched::ab::statistics::scale::Scale;
+use iosched::measure::stalls::Stalls;
 
-/// One arm's time between two flips of a rotation.
+/// The time of one arm between two switches of a rotation.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Round {
+pub struct LiveRound {
     pub device: usize,
     pub block: usize,
     pub arm: String,
     pub ios: u64,
-    /// By name, as an A/B has them: `read_queue_wait_p99`.
+    pub window_s: f64,
+    pub stalls: Stalls,
+    /// Values by metric, with the names of iosched-ab: `read_queue_wait_p99`.
     pub metrics: BTreeMap<String, f64>,
     /// Percentiles with too few I/Os beyond them.
     pub insufficient_tail: Vec<String>,
-    /// Why it does not count.
+    /// The reason, if the round does not count.
     pub problem: Option<String>,
 }
 
-/// An arm against the reference: the ratio of a metric, from the blocks in which both have it.
+impl LiveRound {
+    pub fn of(device: usize, round: result::Round) -> LiveRound {
+        let numbers = &round.evidence.device;
+        LiveRound {
+            device,
+            block: round.block,
+            arm: round.arm,
+            ios: numbers.ios(),
+            window_s: round.window_s,
+            stalls: Stalls::of(numbers, &round.evidence.owners.iter()),
+            metrics: round.metrics,
+            insufficient_tail: round.evidence.insufficient_tail,
+            problem: round.problem,
+        }
+    }
+}
+
+/// The ratio of a metric between an arm and the reference, over the blocks that have both.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Against {
     pub blocks: usize,
     pub ratio: f64,
-    /// Holds at every moment, however often it is looked at; absent until there are blocks enough.
+    /// Valid at any time, however often it is looked at; absent until there are enough blocks.
     pub interval: Option<(f64, f64)>,
 }
 
-/// `alpha`: of this comparison alone.
+/// `alpha` is the error rate of this comparison alone.
 pub fn against(
-    rounds: &[Round],
+    rounds: &[LiveRound],
     metric: &str,
     arm: &str,
     reference: &str,
@@ -45,13 +66,16 @@ pub fn against(
     };
     let blocks = rounds.iter().map(|round| round.block + 1).max()?;
     let differences: Vec<f64> = (0..blocks)
-        .filter_map(|block| Scale::Log.difference(value(block, arm), value(block, reference)))
+        .filter_map(|block| {
+            let both = value(block, arm).zip(value(block, reference))?;
+            Scale::Log.difference(both.0, both.1)?.finite()
+        })
         .collect();
-    let mean = stats::mean(&differences)?;
+    let mean = estimate::mean(&differences)?;
     Some(Against {
         blocks: differences.len(),
         ratio: mean.exp(),
-        interval: stats::always_valid_interval(&differences, alpha)
+        interval: estimate::always_valid_interval(&differences, alpha)
             .map(|interval| (interval.lower.exp(), interval.upper.exp())),
     })
 }
@@ -62,11 +86,11 @@ mod tests {
 
     #[test]
     fn only_blocks_with_both_arms_count() {
-        let round = |block, arm: &str, value: f64| Round {
+        let round = |block, arm: &str, value: f64| LiveRound {
             block,
             arm: arm.into(),
             metrics: [("m".to_owned(), value)].into(),
-            ..Round::default()
+            ..LiveRound::default()
         };
         let mut rounds = vec![
             round(0, "a", 2.0),

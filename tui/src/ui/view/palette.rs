@@ -1,68 +1,13 @@
-//! Colours by what the terminal can show, from palettes that colour-blind eyes can tell apart. Nothing is said by colour
-//! alone: every series has its name beside it and every heat its own character.
+//! Colours for the terminal's colour depth, from palettes for colour-blind readers. Colour is never the only
+//! information: every series has its name beside it, and every heat level its own character.
 
 use ratatui::style::{Color, Modifier, Style};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Depth {
-    Mono,
-    Ansi16,
-    Ansi256,
-    True,
-}
-
-impl Depth {
-    /// By the environment, as terminals and users set it.
-    pub fn of_terminal(variable: impl Fn(&str) -> Option<String>) -> Depth {
-        let term = variable("TERM").unwrap_or_default();
-        let no_color = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let colorterm = variable("COLORTERM").unwrap_or_default();
-        if no_color || term == "dumb" || term.is_empty() {
-            Depth::Mono
-        } else if colorterm == "truecolor" || colorterm == "24bit" || term.ends_with("-direct") {
-            Depth::True
-        } else if term.contains("256") {
-            Depth::Ansi256
-        } else {
-            Depth::Ansi16
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Theme {
-    Dark,
-    Light,
-    Mono,
-}
-
-impl Theme {
-    pub fn next(self) -> Theme {
-        match self {
-            Theme::Dark => Theme::Light,
-            Theme::Light => Theme::Mono,
-            Theme::Mono => Theme::Dark,
-        }
-    }
-
-    pub fn title(self) -> &'static str {
-        match self {
-            Theme::Dark => "dark",
-            Theme::Light => "light",
-            Theme::Mono => "monochrome",
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Palette {
-    pub depth: Depth,
-    pub theme: Theme,
-}
+use crate::ui::state::appearance::{Depth, Palette, Theme};
 
 type Rgb = (u8, u8, u8);
 
-/// Okabe and Ito, "Color Universal Design" (2008), without black and yellow; then what 16 colours come nearest.
+/// Okabe and Ito, "Color Universal Design" (2008), without black and yellow; with the nearest of the 16 ANSI colours.
 const SERIES: [(Rgb, Color); 6] = [
     ((86, 180, 233), Color::LightBlue),
     ((230, 159, 0), Color::Yellow),
@@ -72,7 +17,7 @@ const SERIES: [(Rgb, Color); 6] = [
     ((213, 94, 0), Color::Red),
 ];
 
-/// Viridis at even steps (van der Walt and Smith, CC0): equal steps of lightness for every eye.
+/// Viridis (van der Walt and Smith, CC0) at even steps, which look equally different to everyone.
 const HEAT: [Rgb; 5] = [
     (68, 1, 84),
     (59, 82, 139),
@@ -88,7 +33,7 @@ const HEAT_16: [Color; 5] = [
     Color::Yellow,
 ];
 
-#[allow(clippy::unused_self)] // what is bold or reversed today may have a colour tomorrow
+#[allow(clippy::unused_self)] // these styles may depend on the depth later
 impl Palette {
     fn is_mono(self) -> bool {
         self.depth == Depth::Mono || self.theme == Theme::Mono
@@ -120,7 +65,7 @@ impl Palette {
         self.coloured(rgb, ansi)
     }
 
-    /// 0 to 1: away from the background, and never as dark or as light as that.
+    /// `share` is from 0 to 1; the ends of the scale that are close to the background are not used.
     pub fn heat(self, share: f64) -> Style {
         let last = HEAT.len() - 1;
         let share = share.clamp(0.0, 1.0);
@@ -162,7 +107,7 @@ impl Palette {
     }
 }
 
-/// The nearest of the 6 x 6 x 6 cube of 256 colours, or of its greys.
+/// The nearest colour of the 6 x 6 x 6 cube, or of the greys, of 256 colours.
 fn cube((r, g, b): Rgb) -> u8 {
     if r == g && g == b && (8..=238).contains(&r) {
         return 232 + (r - 8) / 10;

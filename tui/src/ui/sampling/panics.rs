@@ -1,20 +1,20 @@
-//! What was changed is put back when the thread that changed it panics.
+//! A panic of the thread that switched must still restore the scheduler.
 
-#[path = "../../../tests/support/mod.rs"]
+#[path = "../../../../tests/support/mod.rs"]
 mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use iosched::journal::Journal;
+use iosched::safety::journal::Journal;
 use iosched::scheduler;
 use support::LoopDevice;
 
 use super::control::Control;
-use super::sample::Report;
-use super::sampler::{Sampler, Setup};
-use super::update::Effect;
+use super::request::Request;
+use super::sample::SamplerReport;
+use super::{Sampler, Setup};
 
 #[test]
 #[ignore = "root"]
@@ -30,19 +30,19 @@ fn a_panic_after_a_switch_puts_back() {
             arms: vec![vec!["mq-deadline".parse().expect("an arm")]],
             interval: Duration::from_secs(1),
             asked: false,
-            // As if another guardian watched: it is the unwinding alone that is to put back.
+            // No guardian is started: only unwinding may restore the scheduler here.
             control: Control::new(Journal::create().expect("a journal"), "/none".into(), true),
             labels: Vec::new(),
         },
         move |report| {
-            if let Report::Flipped(_) = report {
+            if let SamplerReport::Flipped(_) = report {
                 let active = scheduler::read(&device).expect("its queue").active;
                 seen.store(active == "mq-deadline", Ordering::Relaxed);
                 panic!("on purpose");
             }
         },
     );
-    assert!(sampler.request(Effect::Flip {
+    assert!(sampler.request(Request::Flip {
         device: 0,
         arm: "mq-deadline".into(),
         put_back: true,

@@ -1,33 +1,30 @@
-//! From the probe and sysfs to samples: what is counted between two moments, and on whose side it is.
+//! Makes samples from the probe and sysfs: counts between two moments, assigned to an arm.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
-use iosched::cgroups::Names;
-use iosched::device::Device;
-use iosched::probe::Probe;
-use iosched::report::live::{self, Burst, DeviceState, LiveProcess, LiveRecord, Selection};
-use iosched::snapshot::{self, Interval, Op, OwnerNumbers, Snapshot, Stage};
+use iosched::machine::cgroup::names::Names;
+use iosched::machine::device::Device;
+use iosched::measure::probe::Probe;
+use iosched::measure::snapshot::{
+    self, DeviceNumbers, Interval, Op, OwnerNumbers, Snapshot, Stage,
+};
+use iosched::measure::stalls::Stalls;
+use iosched::stat::{self, Burst, DeviceState, LiveProcess, LiveRecord, Selection};
 
-use super::rotation::Rotation;
+use super::request::Wanted;
+use super::rotation::TimedRotation;
 use super::sample::{DeviceSample, Flip, Measured, Sample, Stages};
 use super::watched::Watched;
 
-/// Weights are read again this often, and processes that are gone looked for.
+/// How often weights are read again and ended processes are removed.
 const TIDY_EVERY: Duration = Duration::from_secs(2);
-
-/// What costs more than its share of a sample.
-#[derive(Clone, Copy)]
-pub struct Wanted {
-    pub order: bool,
-    pub owner_histograms: bool,
-}
 
 pub struct Reader {
     pub by_cgroup: bool,
-    /// The last rotation, for its export.
-    pub finished: Option<Rotation>,
+    /// The last rotation, kept for its export.
+    pub finished: Option<TimedRotation>,
     probe: Option<Probe>,
     earlier: Option<Snapshot>,
     earlier_at: Instant,
@@ -62,7 +59,7 @@ impl Reader {
         &self.devices[index].label
     }
 
-    /// The first moment at which a device's new scheduler counts.
+    /// The earliest moment at which a new scheduler has settled.
     pub fn settled_at(&self) -> Option<Instant> {
         self.devices
             .iter()
@@ -70,20 +67,29 @@ impl Reader {
             .min()
     }
 
+    /// From the last snapshot on, the probe keeps the longest times, independent of samples. There is only one such
+    /// window.
+    pub fn begin_window(&mut self) -> Option<Snapshot> {
+        if let Some(probe) = &mut self.probe {
+            probe.begin_window();
+        }
+        self.earlier.clone()
+    }
+
     pub fn last_snapshot(&self) -> Option<Snapshot> {
         self.earlier.clone()
     }
 
-    /// For a rotation on the device: what the probe can, and the device.
+    /// The probe and the device, for a rotation.
     pub fn probe(&self, index: usize) -> Result<(&Probe, &Device)> {
         let probe = self
             .probe
             .as_ref()
-            .context("without the probe nothing can be compared")?;
+            .context("a comparison needs the BPF programs, which are not attached")?;
         Ok((probe, &self.devices[index].device))
     }
 
-    /// We have switched: what is under way belongs to no side, and what comes next only when it has settled.
+    /// To be called after a switch: I/O in flight belongs to no side, and new I/O counts only after `settle`.
     pub fn expect(&mut self, index: usize, label: &str, settle: Duration) {
         if let Some(probe) = &self.probe {
             probe.begin_epoch();
@@ -139,7 +145,7 @@ impl Reader {
         Ok((sample, flips))
     }
 
-    /// What costs a file for each process or group, and so is not for every sample.
+    /// Work that needs a file per process or group, and so is not done at every sample.
     fn tidy(&mut self) -> Result<()> {
         self.tidied_at = Instant::now();
         self.names.groups.borrow_mut().forget_weights();
@@ -206,7 +212,7 @@ impl Reader {
             mut processes,
             queue_wait_is_g2d,
             ..
-        } = live::record(
+        } = stat::record(
             &interval,
             String::new(),
             !probe.measures_q2g(),
@@ -224,31 +230,32 @@ impl Reader {
             .zip(&interval.devices)
             .zip(dispatches)
         {
-            let pair = |stage| {
-                [
-                    numbers.stage(stage, &[Op::Read]),
-                    numbers.stage(stage, &Op::WRITES),
-                ]
-            };
             let own = |process: &mut LiveProcess| process.device == numbers.name;
             let mine = processes.extract_if(.., own).collect();
+            let owners: Vec<OwnerNumbers> = interval
+                .owners
+                .extract_if(.., |owner| owner.key.device == numbers.name)
+                .collect();
             sample.measured = Some(Box::new(Measured {
                 live,
                 queue_wait_is_g2d,
                 edges: numbers.edges,
-                stages: Stages {
-                    wait: pair(wait),
-                    device: pair(Stage::D2c),
-                    total: pair(Stage::Q2c),
-                },
+                stages: stages_of(numbers, wait),
                 processes: mine,
-                owners: interval
-                    .owners
-                    .extract_if(.., |owner| owner.key.device == numbers.name)
-                    .collect(),
+                stalls: Stalls::of(numbers, &owners.iter()),
+                owners,
                 dispatches,
             }));
         }
+    }
+}
+
+fn stages_of(numbers: &DeviceNumbers, wait: Stage) -> Stages {
+    let pair = |stage| [&[Op::Read][..], &Op::WRITES].map(|ops| numbers.stage(stage, ops));
+    Stages {
+        wait: pair(wait),
+        device: pair(Stage::D2c),
+        total: pair(Stage::Q2c),
     }
 }
 
@@ -257,11 +264,11 @@ pub fn time_of_day() -> String {
     now.get(11..19).unwrap_or_default().to_owned()
 }
 
-/// Every process, with the names of its control groups.
+/// Selects every process, and names its control group.
 #[derive(Default)]
 struct Everyone {
     groups: RefCell<Names>,
-    /// Of control groups of ours, by what they are for.
+    /// Labels of our own control groups, by id.
     labels: Vec<(u64, String)>,
 }
 

@@ -1,103 +1,45 @@
-//! The thread that owns the probe: takes samples, flips schedulers, and keeps the time of a rotation.
+//! The thread's loop: it waits for requests and deadlines, samples, switches, and ends rounds.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use iosched::arm::Arm;
-use iosched::device::Device;
 use iosched::failure::{Kind, kind_of};
-use iosched::privileges;
-use iosched::probe::{Detail, Probe};
+use iosched::measure::probe::{Detail, Probe};
+use iosched::safety::privileges;
 use iosched::scheduler;
+use iosched::scheduler::arm::Arm;
 
-use super::action::Screen;
-use super::control::Control;
-use super::read::{Reader, Wanted};
-use super::rotation::{self, Rotation, Step};
-use super::sample::{Flip, Report};
-use super::update::Effect;
+use super::Setup;
+use crate::ui::sampling::control::Control;
+use crate::ui::sampling::read::{self, Reader};
+use crate::ui::sampling::request::{Request, Wanted};
+use crate::ui::sampling::rotation::{self, Step, TimedRotation};
+use crate::ui::sampling::sample::{Flip, SamplerReport};
 
-/// What a new scheduler needs before it counts.
+/// Time for a new scheduler to settle; until then nothing counts.
 const SETTLE: Duration = Duration::from_secs(1);
-/// The first sample comes soon, whatever the interval.
+/// The first sample comes early, whatever the interval.
 const FIRST: Duration = Duration::from_millis(250);
-/// Nobody should have to wait two such intervals for what a screen shows.
+/// From this interval on, percentiles are always read, because waiting two intervals for them takes too long.
 const LONG: Duration = Duration::from_secs(1);
 
-/// What it starts with.
-pub struct Setup {
-    pub devices: Vec<Device>,
-    /// All that may be applied.
-    pub arms: Vec<Vec<Arm>>,
-    pub interval: Duration,
-    /// Whether to measure since the program asked, too.
-    pub asked: bool,
-    pub control: Control,
-    /// Of control groups, by id.
-    pub labels: Vec<(u64, String)>,
-}
-
-/// Dropping it ends the thread, after everything was put back.
-pub struct Sampler {
-    requests: Option<Sender<Effect>>,
-    thread: Option<JoinHandle<Vec<Result<String>>>>,
-}
-
-impl Sampler {
-    pub fn start(setup: Setup, report: impl Fn(Report) + Send + 'static) -> Self {
-        let (requests, inbox) = channel();
-        let thread = std::thread::spawn(move || Work::new(setup, Box::new(report)).run(&inbox));
-        Sampler {
-            requests: Some(requests),
-            thread: Some(thread),
-        }
-    }
-
-    /// False: the thread has ended.
-    pub fn request(&self, effect: Effect) -> bool {
-        self.requests
-            .as_ref()
-            .is_some_and(|requests| requests.send(effect).is_ok())
-    }
-
-    /// What was put back, line by line.
-    pub fn end(mut self) -> Vec<Result<String>> {
-        self.join()
-    }
-
-    fn join(&mut self) -> Vec<Result<String>> {
-        self.requests = None;
-        let panicked = |_| vec![Err(anyhow::anyhow!("the sampling thread has panicked"))];
-        self.thread
-            .take()
-            .map_or_else(Vec::new, |thread| thread.join().unwrap_or_else(panicked))
-    }
-}
-
-impl Drop for Sampler {
-    fn drop(&mut self) {
-        self.join();
-    }
-}
-
-struct Work {
+pub(super) struct Work {
     reader: Reader,
     arms: Vec<Vec<Arm>>,
     interval: Duration,
-    /// What is looked at.
-    screen: Screen,
+    /// What the present screen shows.
+    wanted: Wanted,
     next: Instant,
-    rotation: Option<Rotation>,
-    /// Another program that switched the disk under the rotation.
+    rotation: Option<TimedRotation>,
+    /// Description of a switch by another program during the rotation.
     rival: Option<String>,
     control: Control,
-    report: Box<dyn Fn(Report)>,
+    report: Box<dyn Fn(SamplerReport)>,
 }
 
 impl Work {
-    fn new(setup: Setup, report: Box<dyn Fn(Report)>) -> Self {
+    pub(super) fn new(setup: Setup, report: Box<dyn Fn(SamplerReport)>) -> Self {
         let arms = setup.arms.iter().flatten();
         let deepest = arms
             .filter_map(|arm| arm.setting("nr_requests")?.parse().ok())
@@ -113,7 +55,7 @@ impl Work {
                 let notes = probe.notes();
                 (
                     Some(probe),
-                    Report::Attached {
+                    SamplerReport::Attached {
                         notes,
                         refused: None,
                     },
@@ -122,12 +64,12 @@ impl Work {
             Err(error) => {
                 let hint = match kind_of(&error) {
                     Kind::Refused => String::new(),
-                    _ => "\n  `iosched stat` may say more".to_owned(),
+                    _ => "\n  `iosched doctor` may show the cause".to_owned(),
                 };
                 let refused = Some(format!("{error:#}{hint}"));
                 (
                     None,
-                    Report::Attached {
+                    SamplerReport::Attached {
                         notes: Vec::new(),
                         refused,
                     },
@@ -137,13 +79,16 @@ impl Work {
         report(attached);
         let given_up = privileges::keep_those_of_switching();
         if let Err(error) = given_up {
-            report(Report::Said(format!("{error:#}")));
+            report(SamplerReport::Said(format!("{error:#}")));
         }
         Work {
             reader: Reader::new(setup.devices, probe, setup.labels),
             arms: setup.arms,
             interval: setup.interval,
-            screen: Screen::Overview,
+            wanted: Wanted {
+                order: false,
+                owner_histograms: true,
+            },
             next: Instant::now() + FIRST.min(setup.interval),
             rotation: None,
             rival: None,
@@ -152,9 +97,9 @@ impl Work {
         }
     }
 
-    fn run(mut self, inbox: &Receiver<Effect>) -> Vec<Result<String>> {
+    pub(super) fn run(mut self, inbox: &Receiver<Request>) -> Vec<Result<String>> {
         loop {
-            let rotation = self.rotation.as_ref().map(Rotation::deadline);
+            let rotation = self.rotation.as_ref().map(TimedRotation::deadline);
             let deadline = [Some(self.next), self.reader.settled_at(), rotation]
                 .into_iter()
                 .flatten()
@@ -170,7 +115,7 @@ impl Work {
             if let Err(error) = outcome {
                 self.say(format!("{error:#}"));
                 if self.rotation.take().is_some() {
-                    (self.report)(Report::Rotating(None));
+                    (self.report)(SamplerReport::Rotating(None));
                 }
             }
         }
@@ -178,7 +123,7 @@ impl Work {
     }
 
     fn say(&self, text: String) {
-        (self.report)(Report::Said(text));
+        (self.report)(SamplerReport::Said(text));
     }
 
     fn turn(&mut self) -> Result<()> {
@@ -199,7 +144,7 @@ impl Work {
         };
         match rotation.step() {
             Step::Begin => {
-                let start = self.reader.last_snapshot();
+                let start = self.reader.begin_window();
                 rotation.begin(start, now);
                 Ok(())
             }
@@ -207,22 +152,22 @@ impl Work {
         }
     }
 
-    /// Two that switch a disk at the same moment can crash the kernel: there is no fight.
+    /// Two programs that switch a disk at the same moment can crash the kernel, so the rotation stops.
     fn ends_for_a_rival(&mut self) -> Result<bool> {
         let (Some(rival), Some(_)) = (self.rival.take(), &self.rotation) else {
             return Ok(false);
         };
         self.stop_rotating()?;
-        self.say(format!("{rival}: the rotation has ended"));
+        self.say(format!("{rival}: the rotation was stopped"));
         Ok(true)
     }
 
-    /// Nothing is read that nobody looks at. Screens that show percentiles of processes have them from the second
-    /// interval on; where intervals are long that would be too late.
+    /// Expensive data is read only for the screens that show it. Percentiles of processes are then available from the
+    /// second interval on; with long intervals they are always read.
     fn wanted(&self) -> Wanted {
         Wanted {
-            order: self.screen == Screen::Order,
-            owner_histograms: matches!(self.screen, Screen::Overview | Screen::Processes)
+            order: self.wanted.order,
+            owner_histograms: self.wanted.owner_histograms
                 || self.rotation.is_some()
                 || self.interval >= LONG,
         }
@@ -236,16 +181,16 @@ impl Work {
                 .as_mut()
                 .filter(|rotation| rotation.device() == flip.device)
             {
-                let rival = format!("somebody else switched {} to {}", flip.from, flip.to);
+                let rival = format!("another program switched {} to {}", flip.from, flip.to);
                 rotation.disturb(rival.clone());
                 self.rival = Some(rival);
             }
-            (self.report)(Report::Flipped(flip));
+            (self.report)(SamplerReport::Flipped(flip));
         }
-        (self.report)(Report::Sample(Box::new(sample)));
+        (self.report)(SamplerReport::Sample(Box::new(sample)));
         let now = Instant::now();
         if self.next > now {
-            // Out of turn: the next interval begins here, so that none is too short to be worth its snapshot.
+            // An extra sample: the next interval starts here, so that none is too short.
             self.next = now + self.interval;
         }
         while self.next <= now {
@@ -254,15 +199,15 @@ impl Work {
         Ok(())
     }
 
-    fn carry_out(&mut self, effect: Effect) -> Result<()> {
-        match effect {
-            Effect::Interval(seconds) => {
+    fn carry_out(&mut self, request: Request) -> Result<()> {
+        match request {
+            Request::Interval(seconds) => {
                 self.interval = Duration::from_secs_f64(seconds);
                 self.next = Instant::now() + self.interval;
             }
-            Effect::ByCgroup(by_cgroup) => self.reader.by_cgroup = by_cgroup,
-            Effect::Show(screen) => self.screen = screen,
-            Effect::Flip {
+            Request::ByCgroup(by_cgroup) => self.reader.by_cgroup = by_cgroup,
+            Request::Read(wanted) => self.wanted = wanted,
+            Request::Flip {
                 device,
                 arm,
                 put_back,
@@ -270,10 +215,10 @@ impl Work {
                 let arm = self.arm(device, &arm)?;
                 self.sample()?;
                 self.flip(device, &arm, put_back, SETTLE)?;
-                // The new scheduler is on the screen at once.
+                // Shows the new scheduler at once.
                 self.sample()?;
             }
-            Effect::Rotate {
+            Request::Rotate {
                 device,
                 arms,
                 reference,
@@ -289,24 +234,23 @@ impl Work {
                     seconds,
                     before: self.arm(device, &before)?,
                 };
-                let rotation = Rotation::new(device, design, self.reader.probe(device)?);
-                (self.report)(Report::Rotating(Some(rotation.progress())));
+                let rotation = TimedRotation::new(device, design, self.reader.probe(device)?);
+                (self.report)(SamplerReport::Rotating(Some(rotation.progress())));
                 self.rotation = Some(rotation);
                 self.next_round()?;
             }
-            Effect::StopRotating => {
+            Request::StopRotating => {
                 self.sample()?;
                 self.stop_rotating()?;
             }
-            Effect::ExportComparison(device) => {
+            Request::ExportComparison(device) => {
                 let rotation = self.rotation.as_ref().or(self.reader.finished.as_ref());
                 let text = match rotation.filter(|rotation| rotation.device() == device) {
-                    None => "there are no rounds to export: F begins a rotation".to_owned(),
+                    None => "there are no rounds to export: F starts a rotation".to_owned(),
                     Some(rotation) => format!("written: {}", rotation.export()?.display()),
                 };
                 self.say(text);
             }
-            Effect::Quit | Effect::ExportProcesses => {}
         }
         Ok(())
     }
@@ -319,7 +263,7 @@ impl Work {
         known.cloned().map_or_else(|| label.parse(), Ok)
     }
 
-    /// The old side has ended with a sample, and the new one begins when it has settled.
+    /// A sample ends the old side before the switch; the new side starts after `settle`.
     fn flip(
         &mut self,
         device: usize,
@@ -335,16 +279,16 @@ impl Work {
         let applied = match switched {
             Ok(applied) => applied,
             Err(error) => {
-                // What was done until it failed was undone: the old scheduler, but begun afresh.
+                // The failed switch was undone: the old scheduler is active, but started anew.
                 self.reader.expect(device, &from, settle);
                 return Err(error);
             }
         };
-        (self.report)(Report::Modified { device, put_back });
+        (self.report)(SamplerReport::Modified { device, put_back });
         self.reader.expect(device, &arm.label, settle);
-        (self.report)(Report::Flipped(Flip {
+        (self.report)(SamplerReport::Flipped(Flip {
             device,
-            time: super::read::time_of_day(),
+            time: read::time_of_day(),
             from,
             to: arm.label.clone(),
             by_us: true,
@@ -366,28 +310,28 @@ impl Work {
         if let Some(round) =
             rotation.end(self.reader.last_snapshot(), self.reader.device(device))?
         {
-            (self.report)(Report::Round(Box::new(round)));
+            (self.report)(SamplerReport::Round(Box::new(round)));
         }
-        let Some((arm, settle)) = rotation.next() else {
+        let Some((arm, settle)) = rotation.next_turn() else {
             self.rotation = Some(rotation);
             return self.stop_rotating();
         };
         match self.flip(device, &arm, true, settle) {
             Ok(applied) => {
                 rotation.flipped(applied, Instant::now() + settle);
-                (self.report)(Report::Rotating(Some(rotation.progress())));
+                (self.report)(SamplerReport::Rotating(Some(rotation.progress())));
                 self.rotation = Some(rotation);
                 Ok(())
             }
             Err(error) => {
                 self.reader.finished = Some(rotation);
-                (self.report)(Report::Rotating(None));
+                (self.report)(SamplerReport::Rotating(None));
                 Err(error)
             }
         }
     }
 
-    /// What was in force before the rotation is in force after it.
+    /// Restores the arm that was in force before the rotation.
     fn stop_rotating(&mut self) -> Result<()> {
         let Some(rotation) = self.rotation.take() else {
             return Ok(());
@@ -395,7 +339,7 @@ impl Work {
         let (device, before) = (rotation.device(), rotation.before().clone());
         self.reader.finished = Some(rotation);
         let outcome = self.flip(device, &before, true, SETTLE);
-        (self.report)(Report::Rotating(None));
+        (self.report)(SamplerReport::Rotating(None));
         outcome.map(drop)
     }
 }

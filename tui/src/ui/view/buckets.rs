@@ -1,8 +1,8 @@
-//! Histograms as columns of a chart: a logarithmic axis of time, and the share of values in each column. Pure.
+//! Converts histograms to chart columns: a logarithmic time axis, and the share of values in each column. Pure.
 
-use iosched::histogram::Histogram;
+use iosched::measure::histogram::Histogram;
 
-/// From `low_ns` to `high_ns`, logarithmically.
+/// A logarithmic axis from `low_ns` to `high_ns`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Axis {
     pub low_ns: f64,
@@ -10,7 +10,7 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Around all but the last 0.01 % on either side of all histograms together, in whole decades of 1, 2 and 5.
+    /// An axis that covers all histograms except 0.01 % at either end, and ends at 1, 2 or 5 times a power of ten.
     pub fn around<'a>(histograms: impl IntoIterator<Item = &'a Histogram>) -> Axis {
         let mut axis: Option<Axis> = None;
         for histogram in histograms {
@@ -48,13 +48,13 @@ impl Axis {
         self.low_ns * (self.high_ns / self.low_ns).powf(place)
     }
 
-    /// The column that a time falls into; at either end what lies beyond it.
+    /// The column of a time; times beyond the axis are in the first or last column.
     pub fn column(self, ns: f64, columns: usize) -> usize {
         let column = (self.place(ns) * columns as f64).max(0.0) as usize;
         column.min(columns.saturating_sub(1))
     }
 
-    /// The share of all values in each column; the first and the last hold what lies beyond them.
+    /// The share of all values in each column; values beyond the axis are in the first or last column.
     pub fn shares(self, histogram: &Histogram, columns: usize) -> Vec<f64> {
         let mut shares = vec![0.0; columns];
         let total = histogram.count() as f64;
@@ -82,7 +82,7 @@ impl Axis {
         shares
     }
 
-    /// 1, 10, 100 us ...: every power of ten on the axis.
+    /// Every power of ten on the axis: 1, 10, 100 us ...
     pub fn decades(self) -> Vec<f64> {
         let first = self.low_ns.log10().ceil() as i32;
         let last = self.high_ns.log10().floor() as i32;
@@ -113,7 +113,7 @@ fn round_up(ns: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosched::histogram::{DEVICE, OWNER};
+    use iosched::measure::histogram::{DEVICE, OWNER};
     use proptest::prelude::*;
 
     #[test]

@@ -1,10 +1,10 @@
-//! What is to be looked at.
+//! The devices to watch.
 
 use anyhow::Result;
-use iosched::device::{Device, Level};
 use iosched::failure::Failure;
+use iosched::machine::device::{Device, Level};
 
-/// The disks that the names mean, or all; and what was decided on the way.
+/// The disks behind the names, or all disks; with notes on how they were chosen.
 pub fn named(names: &[String]) -> Result<(Vec<Device>, Vec<String>)> {
     let mut all = Level::default();
     for name in names {
@@ -21,8 +21,8 @@ pub fn named(names: &[String]) -> Result<(Vec<Device>, Vec<String>)> {
     }
     if all.devices.is_empty() {
         return Err(Failure::usage(
-            "there is no disk to look at",
-            "name one; `lsblk` lists them. `iosched --demo` makes one of its own",
+            "no disk was found",
+            "name one; `lsblk` lists them. `iosched --demo` makes a simulated one",
         ));
     }
     Ok((all.devices, all.notes))

@@ -1,48 +1,46 @@
-//! What has been seen under each scheduler: histograms of all its time, and the rounds of a rotation. Pure.
+//! What was measured under each scheduler: histograms over all its time, and the rounds of a rotation. Pure.
 
-use iosched::histogram::{DEVICE, Histogram};
+use iosched::ab::conclude::is_comparable;
+use iosched::ab::metric::hides_stalls_of;
+use iosched::measure::histogram::{DEVICE, Histogram};
+use iosched::measure::stalls::{Stalls, Whose};
 
-use super::round::{Against, Round, against};
-use super::sample::{Flip, Measured, Side, Stages};
+use crate::ui::sampling::round::{Against, LiveRound, against};
+use crate::ui::sampling::sample::{Flip, Measured, Side, Stages};
 
-/// All that was seen under one arm.
+/// Everything that was measured under one arm.
 #[derive(Clone, Debug)]
 pub struct ArmSeen {
     pub label: String,
     pub seconds: f64,
     pub bytes: f64,
-    /// For how long submitters stood still, a sum.
-    pub stalled_s: f64,
+    /// Sum of the times for which submitters were blocked.
+    pub stalls: Stalls,
     pub stages: Stages,
 }
 
-impl ArmSeen {
-    /// Of its time; none before it has any.
-    pub fn stalled_share(&self) -> Option<f64> {
-        (self.seconds > 0.0).then(|| self.stalled_s / self.seconds)
-    }
-}
-
-/// What belongs to no arm, and why.
+/// I/Os that belong to no arm, and why.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LeftOut {
-    /// Asked for under one scheduler, completed under another.
+    /// Submitted under one scheduler, completed under another.
     pub straddlers: u64,
-    /// Completed while a scheduler was settling, or while another hand changed it.
+    /// Completed while a scheduler was settling, or after another program changed it.
     pub settling: u64,
     pub disturbed: u64,
+    /// In no queue wait and no total, because the time of submission is not known.
+    pub without_queue_wait: u64,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     pub arms: Vec<ArmSeen>,
-    pub rounds: Vec<Round>,
+    pub rounds: Vec<LiveRound>,
     pub left_out: LeftOut,
     pub flips: Vec<Flip>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum ShownStage {
     Wait,
     Device,
     Total,
@@ -66,14 +64,14 @@ pub enum Statistic {
     Throughput,
 }
 
-impl Stage {
-    pub const ALL: [Stage; 3] = [Stage::Wait, Stage::Device, Stage::Total];
+impl ShownStage {
+    pub const ALL: [ShownStage; 3] = [ShownStage::Wait, ShownStage::Device, ShownStage::Total];
 
     pub fn title(self) -> &'static str {
         match self {
-            Stage::Wait => "queue wait",
-            Stage::Device => "device time",
-            Stage::Total => "total latency",
+            ShownStage::Wait => "queue wait",
+            ShownStage::Device => "device time",
+            ShownStage::Total => "total latency",
         }
     }
 }
@@ -86,6 +84,15 @@ impl Scope {
             Scope::All => "reads and writes",
             Scope::Reads => "reads",
             Scope::Writes => "writes",
+        }
+    }
+
+    /// Whose stalls matter for these latencies.
+    pub fn whose(self) -> Whose {
+        match self {
+            Scope::All => Whose::All,
+            Scope::Reads => Whose::Readers,
+            Scope::Writes => Whose::Writers,
         }
     }
 }
@@ -118,17 +125,17 @@ impl Statistic {
     }
 }
 
-/// The name that an A/B gives the same thing.
-pub fn metric(stage: Stage, scope: Scope, statistic: Statistic) -> String {
+/// The metric's name in iosched-ab.
+pub fn metric(stage: ShownStage, scope: Scope, statistic: Statistic) -> String {
     let scope = match scope {
         Scope::All => "",
         Scope::Reads => "read_",
         Scope::Writes => "write_",
     };
     let stage = match stage {
-        Stage::Wait => "queue_wait",
-        Stage::Device => "device",
-        Stage::Total => "total",
+        ShownStage::Wait => "queue_wait",
+        ShownStage::Device => "device",
+        ShownStage::Total => "total",
     };
     match statistic {
         Statistic::Iops => "iops".to_owned(),
@@ -147,11 +154,11 @@ impl Stages {
         }
     }
 
-    pub fn of(&self, stage: Stage, scope: Scope) -> Histogram {
+    pub fn of(&self, stage: ShownStage, scope: Scope) -> Histogram {
         let pair = match stage {
-            Stage::Wait => &self.wait,
-            Stage::Device => &self.device,
-            Stage::Total => &self.total,
+            ShownStage::Wait => &self.wait,
+            ShownStage::Device => &self.device,
+            ShownStage::Total => &self.total,
         };
         match scope {
             Scope::Reads => pair[0].clone(),
@@ -169,14 +176,14 @@ impl Stages {
         let theirs = [&other.wait, &other.device, &other.total];
         for (mine, theirs) in mine.into_iter().zip(theirs) {
             for (mine, theirs) in mine.iter_mut().zip(theirs) {
-                let _ = mine.merge(theirs); // as above
+                let _ = mine.merge(theirs); // see above
             }
         }
     }
 }
 
 impl Seen {
-    /// Arms in their order, before anything was seen under them.
+    /// Creates the arms in their order, without data.
     pub fn of(labels: &[String]) -> Self {
         let mut seen = Seen::default();
         for label in labels {
@@ -188,15 +195,17 @@ impl Seen {
     pub fn add(&mut self, measured: &Measured, side: &Side, seconds: f64) {
         let out = &mut self.left_out;
         out.straddlers = out.straddlers.saturating_add(measured.edges.straddlers);
-        let ios = || measured.stages.of(Stage::Device, Scope::All).count();
+        let ios = || measured.stages.of(ShownStage::Device, Scope::All).count();
         match side {
             Side::Settling => out.settling = out.settling.saturating_add(ios()),
             Side::Disturbed => out.disturbed = out.disturbed.saturating_add(ios()),
             Side::Of(label) => {
+                let without = measured.live.without_queue_wait;
+                out.without_queue_wait = out.without_queue_wait.saturating_add(without);
                 let arm = self.arm(label);
                 arm.seconds += seconds;
                 arm.bytes += measured.live.bytes_per_s * seconds;
-                arm.stalled_s += measured.live.stalled_share * seconds;
+                arm.stalls += measured.stalls;
                 arm.stages.add(&measured.stages);
             }
         }
@@ -210,25 +219,54 @@ impl Seen {
             label: label.to_owned(),
             seconds: 0.0,
             bytes: 0.0,
-            stalled_s: 0.0,
+            stalls: Stalls::default(),
             stages: Stages::new(),
         });
         let last = self.arms.len() - 1;
         &mut self.arms[last]
     }
 
-    /// Rounds of an arm that count.
+    /// Number of rounds of the arm that count.
     pub fn rounds_of(&self, arm: &str) -> usize {
-        let counts = |round: &&Round| round.arm == arm && round.problem.is_none();
-        self.rounds.iter().filter(counts).count()
+        self.counted(arm).count()
     }
 
-    /// The intervals of all arms against the reference hold together at 95 %, for one metric.
+    fn counted<'a>(&'a self, arm: &str) -> impl Iterator<Item = &'a LiveRound> {
+        let counts = move |round: &&LiveRound| round.arm == arm && round.problem.is_none();
+        self.rounds.iter().filter(counts)
+    }
+
+    /// Share of the time of the arm's rounds that count, as for ratios; without rounds, of all time under the arm.
+    /// None if it had no time yet.
+    pub fn stalled_share(&self, arm: &str, whose: Whose) -> Option<f64> {
+        let (mut stalls, mut time_s) = (Stalls::default(), 0.0);
+        for round in self.counted(arm) {
+            stalls += round.stalls;
+            time_s += round.window_s;
+        }
+        if time_s == 0.0 {
+            let seen = self.arms.iter().find(|seen| seen.label == arm)?;
+            (stalls, time_s) = (seen.stalls, seen.seconds);
+        }
+        (time_s > 0.0).then(|| stalls.ns(whose) as f64 / (time_s * 1e9))
+    }
+
+    /// By the same rule as iosched-ab.
+    pub fn is_comparable(&self, metric: &str, arm: &str, reference: &str) -> bool {
+        let whose = hides_stalls_of(metric);
+        let shares = [arm, reference].map(|label| self.stalled_share(label, whose));
+        is_comparable(metric, shares[0], shares[1])
+    }
+
+    /// The intervals of all arms against the reference hold simultaneously with 95 % confidence, for one metric.
     pub fn against(&self, metric: &str, arm: &str, reference: &str) -> Option<Against> {
+        if !self.is_comparable(metric, arm, reference) {
+            return None;
+        }
         against(&self.rounds, metric, arm, reference, self.alpha())
     }
 
-    /// Of each comparison, so that all of them err at most one time in twenty.
+    /// The error rate of one comparison, so that all together err at most one time in twenty.
     pub fn alpha(&self) -> f64 {
         let mut arms: Vec<&str> = self.rounds.iter().map(|round| &*round.arm).collect();
         arms.sort_unstable();
@@ -236,7 +274,7 @@ impl Seen {
         0.05 / arms.len().saturating_sub(1).max(1) as f64
     }
 
-    /// The median time that the queue stood still, and the longest.
+    /// The median and the maximum time for which a switch froze the queue.
     pub fn freeze_ns(&self) -> Option<(f64, f64)> {
         let ours = self.flips.iter().filter_map(|flip| flip.switch_ns);
         let mut times: Vec<u64> = ours.collect();

@@ -1,29 +1,29 @@
-//! Changes schedulers and puts them back: through the journal, with a guardian, and under the disk's lock.
+//! Switches schedulers and restores them: through the journal, with a guardian, and under the disk's lock.
 
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use iosched::arm::Arm;
-use iosched::device::Device;
-use iosched::guardian::{self, Guardian};
 use iosched::interrupt;
-use iosched::journal::{Entry, Journal, Undo};
-use iosched::lock::Lock;
-use iosched::preflight::{self, Intent};
+use iosched::machine::device::Device;
+use iosched::preflight::{self, Intent, Loss};
+use iosched::safety::guardian::{self, Guardian};
+use iosched::safety::journal::{Entry, Journal, Undo};
+use iosched::safety::lock::Lock;
+use iosched::scheduler::arm::Arm;
 use iosched::scheduler::{self, Applied, SavedQueue};
 
 pub struct Control {
     journal: Journal,
-    /// A binary of ours: the guardian is another process of it.
+    /// A binary of ours, which is started again as the guardian.
     launcher: PathBuf,
-    /// Undone in the order of the fields: first the queues, then the guardian goes.
+    /// Dropped in the order of the fields: first the queues are restored, then the guardian ends.
     held: Vec<Held>,
     guardian: Option<Guardian>,
-    /// Somebody else's guardian watches over the same journal.
+    /// Another guardian already watches the same journal.
     is_guarded: bool,
 }
 
-/// A device that was changed.
+/// A device that we have changed.
 struct Held {
     device: Device,
     baseline: SavedQueue,
@@ -42,7 +42,8 @@ impl Control {
         }
     }
 
-    /// `arms`: all that may be applied while we run; the first change of a device says what is to be put back of it.
+    /// `arms` lists all arms that may be applied later: at the first change of a device, all settings they touch are
+    /// saved.
     pub fn switch(
         &mut self,
         device: &Device,
@@ -53,9 +54,9 @@ impl Control {
         let intent = Intent {
             arms: std::slice::from_ref(arm),
             writes_raw_device: false,
-            // The user asks for this switch by name: a mounted file system does not stand against it.
+            // The user asks for exactly this switch, so a mounted file system does not prevent it.
             allow_mounted: true,
-            destroy_data: false,
+            loss: Loss::Refused,
         };
         preflight::check(device, &intent)?.into_result()?;
         let at = match self.held.iter().position(|held| held.device == *device) {
@@ -65,7 +66,7 @@ impl Control {
         let held = &mut self.held[at];
         match (put_back, held.entry.take()) {
             (true, None) => {
-                // A guardian that was killed and cannot be replaced ends what it guarded.
+                // If a killed guardian cannot be replaced, `interrupt` ends the program.
                 interrupt::check()?;
                 if self.guardian.is_none() && !self.is_guarded {
                     self.guardian = Some(guardian::start(&self.launcher, &self.journal)?);
@@ -94,11 +95,11 @@ impl Control {
         Ok(self.held.len() - 1)
     }
 
-    /// Everything that is to be put back, and a line for each: what was done, or what could not be.
+    /// Restores everything; returns a line or an error for each device.
     pub fn put_back(&mut self) -> Vec<Result<String>> {
         let entries = self.held.drain(..).filter_map(|held| {
             let text = format!(
-                "{}: {} and its settings are back",
+                "{}: {} and its settings are restored",
                 held.device.name, held.baseline.active
             );
             Some(held.entry?.undo().map(|()| text))

@@ -1,0 +1,82 @@
+//! The thread that owns the probe: it takes samples, switches schedulers, and times rotations.
+
+pub mod control;
+pub mod devices;
+#[cfg(test)]
+mod panics;
+mod read;
+pub mod request;
+mod rotation;
+pub mod round;
+pub mod sample;
+mod watched;
+mod work;
+
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::Result;
+use iosched::machine::device::Device;
+use iosched::scheduler::arm::Arm;
+
+use control::Control;
+use request::Request;
+use sample::SamplerReport;
+use work::Work;
+
+/// Everything that the thread needs at its start.
+pub struct Setup {
+    pub devices: Vec<Device>,
+    /// For each device, all arms that may be applied.
+    pub arms: Vec<Vec<Arm>>,
+    pub interval: Duration,
+    /// Whether to measure the times since submission, too.
+    pub asked: bool,
+    pub control: Control,
+    /// Labels of control groups, by id.
+    pub labels: Vec<(u64, String)>,
+}
+
+/// Dropping it ends the thread, after everything was restored.
+pub struct Sampler {
+    requests: Option<Sender<Request>>,
+    thread: Option<JoinHandle<Vec<Result<String>>>>,
+}
+
+impl Sampler {
+    pub fn start(setup: Setup, report: impl Fn(SamplerReport) + Send + 'static) -> Self {
+        let (requests, inbox) = channel();
+        let thread = std::thread::spawn(move || Work::new(setup, Box::new(report)).run(&inbox));
+        Sampler {
+            requests: Some(requests),
+            thread: Some(thread),
+        }
+    }
+
+    /// Returns false if the thread has ended.
+    pub fn request(&self, request: Request) -> bool {
+        self.requests
+            .as_ref()
+            .is_some_and(|requests| requests.send(request).is_ok())
+    }
+
+    /// What was restored, one line each.
+    pub fn end(mut self) -> Vec<Result<String>> {
+        self.join()
+    }
+
+    fn join(&mut self) -> Vec<Result<String>> {
+        self.requests = None;
+        let panicked = |_| vec![Err(anyhow::anyhow!("the sampling thread panicked"))];
+        self.thread
+            .take()
+            .map_or_else(Vec::new, |thread| thread.join().unwrap_or_else(panicked))
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        self.join();
+    }
+}

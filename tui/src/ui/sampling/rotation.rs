@@ -1,0 +1,174 @@
+//! A rotation on one disk: its timer, its measurement windows and its result file. [`iosched::ab::rotation`] decides
+//! on the turns and on which rounds count.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::Result;
+use iosched::ab::result::{DeviceInfo, ProbeInfo, Subject};
+use iosched::ab::{rotation, run};
+use iosched::files::output::write_whole;
+use iosched::machine::device::Device;
+use iosched::machine::environment::Environment;
+use iosched::measure::probe::Probe;
+use iosched::measure::snapshot::{Interval, Snapshot};
+use iosched::scheduler::arm::Arm;
+use iosched::scheduler::{self, Applied};
+
+use super::round::LiveRound;
+use super::sample::Rotating;
+
+/// What the user has chosen.
+pub struct Chosen {
+    pub arms: Vec<Arm>,
+    /// Index into `arms`.
+    pub reference: usize,
+    pub seconds: u64,
+    /// The arm before the rotation, which is restored afterwards.
+    pub before: Arm,
+}
+
+pub struct TimedRotation {
+    device: usize,
+    before: Arm,
+    seconds: u64,
+    turns: rotation::Rotation,
+    timer: Option<Timer>,
+}
+
+/// The timer of the present turn.
+struct Timer {
+    settled_at: Instant,
+    start: Option<(Snapshot, Instant)>,
+}
+
+/// What to do at the deadline.
+pub enum Step {
+    /// The scheduler has settled: the round begins.
+    Begin,
+    /// The round is over: switch to the next arm.
+    Flip,
+}
+
+impl TimedRotation {
+    pub fn new(device: usize, chosen: Chosen, (probe, disk): (&Probe, &Device)) -> Self {
+        let seed = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .map_or(1, |now| u64::from(now.subsec_nanos()));
+        let subject = Subject {
+            environment: Environment::read(None),
+            device: DeviceInfo::of(disk, None),
+            probe: ProbeInfo::of(probe),
+        };
+        let time = Duration::from_secs(chosen.seconds);
+        let (arms, reference) = (chosen.arms, chosen.reference);
+        TimedRotation {
+            device,
+            seconds: chosen.seconds,
+            before: chosen.before,
+            turns: rotation::Rotation::new(seed, now(), subject, arms, reference, time),
+            timer: None,
+        }
+    }
+
+    pub fn device(&self) -> usize {
+        self.device
+    }
+
+    pub fn before(&self) -> &Arm {
+        &self.before
+    }
+
+    pub fn progress(&self) -> Rotating {
+        let (round, rounds) = self.turns.progress();
+        let arms = self.turns.arms().iter();
+        Rotating {
+            device: self.device,
+            arms: arms.map(|arm| arm.label.clone()).collect(),
+            round,
+            rounds,
+            seconds: self.seconds,
+        }
+    }
+
+    pub fn deadline(&self) -> Instant {
+        match &self.timer {
+            None => Instant::now(),
+            Some(Timer {
+                start: None,
+                settled_at,
+            }) => *settled_at,
+            Some(Timer {
+                start: Some((_, began)),
+                ..
+            }) => *began + Duration::from_secs(self.seconds),
+        }
+    }
+
+    pub fn step(&self) -> Step {
+        match &self.timer {
+            Some(Timer { start: None, .. }) => Step::Begin,
+            _ => Step::Flip,
+        }
+    }
+
+    pub fn begin(&mut self, start: Option<Snapshot>, now: Instant) {
+        if let Some(timer) = &mut self.timer {
+            timer.start = start.map(|snapshot| (snapshot, now));
+        }
+    }
+
+    /// Marks the present round as not counting.
+    pub fn disturb(&mut self, why: String) {
+        self.turns.disturb(why);
+    }
+
+    /// The next arm, and its time to settle; None at the end of the plan.
+    pub fn next_turn(&mut self) -> Option<(Arm, Duration)> {
+        let (arm, settle) = self.turns.next_turn()?;
+        Some((arm.clone(), settle))
+    }
+
+    pub fn flipped(&mut self, applied: Applied, settled_at: Instant) {
+        let started = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
+        self.turns.begin(applied, started);
+        self.timer = Some(Timer {
+            settled_at,
+            start: None,
+        });
+    }
+
+    /// Ends the present round, if there is one.
+    pub fn end(&mut self, end: Option<Snapshot>, disk: &Device) -> Result<Option<LiveRound>> {
+        let start = self.timer.take().and_then(|timer| timer.start);
+        let window = match (start, end) {
+            (Some((start, _)), Some(end)) => Some(self.window(&start, &end, disk)?),
+            _ => None,
+        };
+        let state = window.as_ref().and_then(|_| scheduler::read(disk).ok());
+        let round = self.turns.end(window, state.as_ref())?;
+        Ok(round.map(|round| LiveRound::of(self.device, round)))
+    }
+
+    /// The interval of this disk only.
+    fn window(&self, start: &Snapshot, end: &Snapshot, disk: &Device) -> Result<Interval> {
+        let mut window = Interval::between(start, end)?;
+        window.devices.swap(0, self.device);
+        window.devices.truncate(1);
+        window.owners.retain(|owner| owner.key.device == disk.name);
+        Ok(window)
+    }
+
+    /// Saves the rounds so far as a result file for `iosched-ab report`.
+    pub fn export(&self) -> Result<PathBuf> {
+        let file = self.turns.result(now())?;
+        let stamp: String = now().chars().filter(char::is_ascii_alphanumeric).collect();
+        let path = PathBuf::from(format!("iosched-live-{stamp}.json"));
+        write_whole(&path, &run::to_json(&file)?)?;
+        Ok(path)
+    }
+}
+
+fn now() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+}

@@ -1,0 +1,12 @@
+//! The state of the screens and what a key does to it: action -> `update` -> model and effects. No clock, no I/O, no
+//! lock.
+
+pub mod action;
+pub mod appearance;
+pub mod compare;
+mod dialog;
+pub mod heat;
+pub mod keys;
+pub mod model;
+pub mod update;
+pub mod words;

@@ -1,0 +1,31 @@
+//! The meaning of the words on the screens: the second half of the help page.
+
+#[rustfmt::skip] // a table: one line per word
+pub const WORDS: &[(&str, &str)] = &[
+    ("queue wait", "Q2D: time from a bio's arrival to the first issue of its request to the driver. This is what a scheduler decides."),
+    ("unknown", "Reads and writes whose queue wait is not known, for instance because they were already waiting when measuring began. They are in no queue wait and no total."),
+    ("device time", "D2C: time from the first issue to completion, in the driver and the disk."),
+    ("total", "Q2C: queue wait and device time together."),
+    ("p99", "99 of 100 I/Os took no longer than this."),
+    ("~, few", "Too few I/Os for a stable percentile: fewer than 100 beyond it (~), or in a comparison fewer than 10 (few)."),
+    ("waiting", "Mean number of I/Os between arrival and first issue."),
+    ("stalled", "Share of the interval in which threads with I/O in flight were blocked, because no request was free for their next I/O. What they would have submitted is in no queue wait. Several threads can add up to more than 100 %."),
+    ("asked", "With --detail asked: time since the program called io_submit, or since the kernel took the entry from io_uring's ring."),
+    ("merged", "Share of the bios that joined an existing request."),
+    ("arm", "A scheduler with its settings: one side of a comparison."),
+    ("round", "The time of one arm between two switches. A block has one round of every arm, in random order."),
+    ("ratio", "A round's value divided by that of the reference's round in the same block; the geometric mean of all blocks."),
+    ("n/c", "Not comparable: the arms' stalled shares differ by more than 1 %, so their queue waits and totals leave out different I/Os. Device time, IOPS and bytes/s can still be compared."),
+    ("interval", "Confidence interval, 95 % for all arms together and one metric at a time. It stays valid however often you look."),
+    ("left out", "I/Os that were submitted under one scheduler and completed under another, and those of the first moments after a switch."),
+    ("queue frozen", "How long a switch stops the queue: all submitters wait."),
+    ("reordered", "Issued after a request that started later."),
+    ("seek", "Distance from the end of a request to the start of the next."),
+    ("device share", "Share of the device's time: while n requests are at the device, each is charged 1/n."),
+    ("backlogged", "Share of the time with I/O that was submitted and is not completed."),
+    ("starved", "The longest time in which a process had requests waiting and none of them was issued."),
+    ("behind", "For processes that were backlogged half the interval or more: the mean queue wait of their I/Os, and the processes that the device served meanwhile (device shares). It does not show which I/O was ahead in the queue."),
+    ("Jain's index", "1: all backlogged processes got the same. 1/n: one of n got everything."),
+    ("lost", "Events that the measurement missed. 0 is a clean measurement."),
+    ("-", "Not measured, or no I/O. It never stands for zero."),
+];
