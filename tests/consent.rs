@@ -64,7 +64,7 @@ impl Asking {
             screen,
         };
         within(PATIENCE, "the question", || {
-            asking.seen().contains("to go on")
+            asking.seen().contains("to continue")
         });
         asking
     }
@@ -151,7 +151,7 @@ fn a_disk_that_is_claimed_meanwhile_is_not_written() {
     let program = Program::new(BINARY);
     let asking = Asking::about(disk(), &program);
     let held = claim(&asking.disk).expect("an exclusive open");
-    let disk = asking.expect_refusal("exclusive use by somebody else");
+    let disk = asking.expect_refusal("another process has opened it exclusively");
     drop((held, disk));
 }
 
@@ -188,7 +188,7 @@ fn a_disk_of_another_size_is_not_written() {
         .expect("its file");
     file.set_len(SIZE_BYTES * 2).expect("its size");
     run("losetup", &["-c", &asking.disk.node()]);
-    asking.expect_refusal("its size was 67108864 bytes and is 134217728 bytes");
+    asking.expect_refusal("its size changed from 67108864 to 134217728 bytes");
 }
 
 /// As long as the question stands the name stays with the disk: a detached loop device is not given to another file.
@@ -351,7 +351,7 @@ fn a_command_may_claim_the_disk_and_what_stays_of_it_ends_the_run() {
         &[
             "no longer what you agreed to overwrite",
             "is mounted on",
-            "rounds that were done",
+            "the completed rounds are in",
         ],
     );
     assert!(is_mounted);

@@ -6,10 +6,10 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::slice;
 
-use iosched::device::Device;
-use iosched::histogram::{DEVICE, OWNER};
-use iosched::probe::{Detail, Probe};
-use iosched::snapshot::{
+use iosched::machine::device::Device;
+use iosched::measure::histogram::{DEVICE, OWNER};
+use iosched::measure::probe::{Detail, Probe};
+use iosched::measure::snapshot::{
     DeviceNumbers, Interval, Op, OwnerKind, OwnerLatency, OwnerNumbers, Snapshot, Stage,
 };
 use iosched_bpf::{Config, Target, Tracer};

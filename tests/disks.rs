@@ -7,15 +7,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use iosched::arm::Arm;
-use iosched::device::Device;
+use iosched::machine::device::Device;
 use iosched::preflight;
+use iosched::scheduler::arm::Arm;
 use iosched::scheduler::{self, SavedQueue, State};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use support::program::{Ended, Program};
 use support::traces::{QueueAndData, differences, processes_with, traces_of, within};
-use support::{LoopDevice, Mounted, run};
+use support::{LoopDevice, Mounted, READ_ONE, run, sync};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
 const SIZE_BYTES: u64 = 256 << 20;
@@ -145,7 +145,7 @@ fn a_btrfs_of_two_disks_is_switched_and_measured_as_one() {
         "dd",
         &[&source[..], &["conv=fsync", "status=none"]].concat(),
     );
-    run("sync", &[]);
+    sync(&pair.disks.each_ref());
 
     let [a, b] = pair.names()[..] else {
         panic!("two disks")
@@ -217,7 +217,7 @@ fn a_scratch_file_on_a_btrfs_is_on_both_disks_and_so_must_the_run_be() {
     let time = ["--rounds", "1", "--ramp", "0.1s", "--round-time", "1s"];
 
     let there = ["--scratch", point.as_str()];
-    let says = ["not on", "alone"];
+    let says = ["not part of"];
     ab(
         &program,
         &[&nodes[0]],
@@ -285,7 +285,7 @@ fn disks_that_are_named_one_by_one_share_a_workload() {
         16
     );
     let scratch = [first.as_str(), "scratch:ssd"];
-    ab(&program, &scratch, &[&ARMS, &command]).ends(2, &["compared alone"]);
+    ab(&program, &scratch, &[&ARMS, &command]).ends(2, &["cannot be combined"]);
     assert_eq!(pair.changes(), [""; 0]);
 }
 
@@ -294,7 +294,7 @@ fn disks_that_are_named_one_by_one_share_a_workload() {
 fn a_disk_that_another_has_locked_keeps_all_untouched() {
     let (pair, program) = (Pair::new(), Program::new(BINARY));
     let [first, second] = &pair.nodes();
-    let command = ["--rounds", "1", "--", "true"];
+    let command = ["--rounds", "1", "--", "sh", "-c", READ_ONE];
     for (locked, node) in pair.disks.iter().zip([first, second]) {
         let look = || {
             pair.disks
@@ -340,7 +340,8 @@ impl Drop for Stuck {
 fn where_one_disk_refuses_an_arm_none_has_it() {
     let (pair, program) = (Pair::new(), Program::new(BINARY));
     let [first, second] = &pair.nodes();
-    let command = ["--rounds", "1", "--", "sh", "-c", "touch ran"];
+    let script = format!("touch ran; {READ_ONE}");
+    let command = ["--rounds", "1", "--", "sh", "-c", &script];
     let arms = ["--arm", "bfq,nomerges=2", "--arm", "none,nomerges=2"];
     // The last one: the other has been switched by then.
     let last = pair.disks.iter().max_by_key(|disk| disk.device.minor);
@@ -435,7 +436,7 @@ fn after_sigkill_all_disks_are_as_they_were_and_the_run_can_go_on() {
     let refused = program.run(&["run", "--resume", "other"]);
     refused.ends(5, &["disk number", "start a new run"]);
 
-    let says = format!("going on after {done} rounds");
+    let says = format!("continuing after {done} rounds");
     let ended = program
         .run(&["run", "--resume", "result"])
         .ends(0, &[&says]);

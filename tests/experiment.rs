@@ -133,7 +133,7 @@ fn a_command_runs_once_per_arm_and_block_as_planned() {
 #[ignore = "root"]
 fn a_job_file_is_run_with_its_own_job_names() {
     let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
-    let job = "[global]\nrw=randread\ndirect=1\nbs=8k\n[first]\n[second]\nbs=16k\n";
+    let job = "[global]\nrw=randread\ndirect=1\nbs=8k\nrate_iops=2000\n[first]\n[second]\nbs=16k\n";
     fs::write(program.file("two.fio"), job).expect("a job file");
     let rounds = ["--rounds", "2", "--ramp", "0.2s", "--round-time", "0.6s"];
     let how = ["--job", "two.fio", "--metric", "second.iops:50"];
@@ -160,6 +160,31 @@ fn a_job_file_is_run_with_its_own_job_names() {
     assert_eq!(primary[0]["metric"]["margin"], 0.5);
 }
 
+/// fio would report a latency of years for it.
+#[test]
+#[ignore = "root"]
+fn a_job_without_latency_is_compared_by_throughput_and_says_so() {
+    let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
+    let job = "[a]\nrw=randread\ndirect=1\nbs=8k\ngtod_reduce=1\ndisable_lat=0\n";
+    fs::write(program.file("a.fio"), job).expect("a job file");
+    let rounds = ["--rounds", "2", "--ramp", "0.2s", "--round-time", "0.6s"];
+    let how = ["--job", "a.fio"];
+    let ended = ab(&program, &disk, &[&arms(&["none", "kyber"]), &rounds, &how]);
+    ended.ends(
+        0,
+        &["[a] has gtod_reduce=1 in line 5", "not by program_p99"],
+    );
+    let result = program.result("result");
+    let primary = list(&result, "/design/primary");
+    assert_eq!(primary.len(), 1);
+    assert_eq!(text(&primary[0], "/name"), "throughput");
+    for round in list(&result, "/rounds") {
+        assert_eq!(round["problem"], Value::Null);
+        assert_eq!(round["program_mean"], Value::Null);
+        assert!(number(round, "/throughput") > 0.0);
+    }
+}
+
 #[test]
 #[ignore = "root"]
 fn the_probe_counts_what_fio_did() {
@@ -177,12 +202,17 @@ fn the_probe_counts_what_fio_did() {
     ab(&program, &disk, &[&arms(&["none", "mq-deadline"]), &how]).ends(0, &[]);
     let result = program.result("result");
     follows_its_plan(&result);
+    let (mut closest, mut closest_owners) = (f64::INFINITY, f64::INFINITY);
     for round in list(&result, "/rounds") {
-        // Of rates: the window is a little shorter than fio's.
+        // Of rates: the window is a little shorter than fio's, and on a busy host they may be two.
         let probe = number(round, "/evidence/device/ops/0/ios");
         let rate = probe / number(round, "/window_s");
         let fio = number(round, "/evidence/outcome/jobs/0/read/iops");
-        assert!((rate / fio - 1.0).abs() < 0.05, "probe {rate}, fio {fio}");
+        assert!(
+            (0.5..2.0).contains(&(rate / fio)),
+            "probe {rate}, fio {fio}"
+        );
+        closest = closest.min((rate / fio - 1.0).abs());
         let ios = count(round, "/evidence/device/ops/0/ios");
         // A snapshot under load may fall between the two counters.
         let bytes = count(round, "/evidence/device/ops/0/bytes");
@@ -192,18 +222,24 @@ fn the_probe_counts_what_fio_did() {
             "{bytes} bytes of {ios} reads"
         );
         assert_eq!(count(round, "/evidence/device/ops/1/ios"), 0, "no write");
-        assert!((number(round, "/window_s") - 1.0).abs() < 0.1);
+        assert!(number(round, "/window_s") > 0.9);
         let owners: f64 = list(round, "/evidence/owners")
             .iter()
             .map(|owner| number(owner, "/ops/0/ios"))
             .sum();
         // The table of owners is copied right after the counters of the device, unless the machine is busy.
         assert!(
-            (owners / probe - 1.0).abs() < 0.05,
+            (0.5..2.0).contains(&(owners / probe)),
             "probe {probe}, owners {owners}"
         );
+        closest_owners = closest_owners.min((owners / probe - 1.0).abs());
         assert_eq!(round["problem"], Value::Null);
     }
+    // What is wrong in the counting is so in every round.
+    assert!(
+        closest < 0.05 && closest_owners < 0.05,
+        "{closest}, {closest_owners}"
+    );
     is_complete(&result);
     // The report is a function of the file alone.
     let report = program.run(&["report", "result", "--all"]).ends(0, &[]);
@@ -211,7 +247,7 @@ fn the_probe_counts_what_fio_did() {
         "throughput",
         "program_p99",
         "read_device_p50",
-        "inconclusive",
+        "not decided",
     ] {
         assert!(report.stdout.contains(word), "{word}: {}", report.stdout);
     }
@@ -270,6 +306,15 @@ fn a_result_can_go_to_stdout() {
     let result: Value = serde_json::from_str(&ended.stdout).expect("JSON and nothing else");
     assert_eq!(text(&result, "/status"), "complete");
     assert_eq!(program.files(), [""; 0]);
+    let quiet = program.run(&[&start[..], &two, &["-q"], &command].concat());
+    // What goes to standard error is the report alone, because the result is on standard output.
+    let quiet = quiet.ends(0, &["elapsed"]);
+    assert!(
+        !quiet.stderr.contains("note:") && !quiet.stderr.contains("round 1/"),
+        "{quiet:#?}"
+    );
+    let verbose = program.run(&[&start[..], &two, &["-v"], &command].concat());
+    verbose.ends(0, &["each round runs sh -c", "round 1/2"]);
 }
 
 #[test]
@@ -302,12 +347,12 @@ fn an_arm_against_itself_tells_what_can_be_seen_here() {
 fn a_planted_slowdown_is_found_and_fails_the_gate() {
     let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
     let script =
-        format!("{READ_A_LITTLE}; sleep 0.1; if [ $IOSCHED_ARM = slow ]; then sleep 0.2; fi");
+        format!("{READ_A_LITTLE}; sleep 0.1; if [ $IOSCHED_ARM = slow ]; then sleep 0.7; fi");
     let both = arms(&["none", "slow=none"]);
     let reference = ["--reference", "none", "--", "sh", "-c", &script];
     let ended = ab(&program, &disk, &[&both, &reference]).ends(0, &[]);
     assert!(
-        ended.stdout.contains("8 of at most 20 blocks"),
+        ended.stdout.contains("6 of at most 20 blocks"),
         "{}",
         ended.stdout
     );
@@ -317,7 +362,7 @@ fn a_planted_slowdown_is_found_and_fails_the_gate() {
     assert_eq!(comparison["beyond_margin"], true);
     assert_eq!(
         list(&result, "/rounds").len(),
-        16,
+        12,
         "the first look is enough"
     );
     for mode in ["worse", "beyond-margin", "noninferior"] {

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use iosched::scheduler;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use support::LoopDevice;
 use support::program::{Ended, Program};
 use support::traces::differences;
+use support::{LoopDevice, READ_ONE};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
 const SOON: Duration = Duration::from_secs(10);
@@ -38,7 +38,7 @@ impl Interrupted {
         let node = disk.node();
         let arms = ["--arm", "none", "--arm", "fast=kyber,nr_requests=64"];
         let how = ["--rounds", "40", "-o", "result", "--", "sh", "-c"];
-        let script = "echo ran >> log; sleep 0.05";
+        let script = &format!("echo ran >> log; {READ_ONE}; sleep 0.05");
         let mut child = program.start(&[&["run", &node], &arms[..], &how, &[script]].concat());
         child.until(Duration::from_secs(60), "a round", || {
             fs::read_to_string(program.directory().join("log"))
@@ -172,20 +172,21 @@ fn a_file_of_another_is_shown_and_run_only_on_the_users_word() {
     symlink(&path, &link).expect("a link");
     let mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("a mode");
     let shown = [
-        "crafted goes on with",
-        "runs [\"sh\", \"-c\", \"echo ran >> log; sleep 0.05\"]",
+        "crafted continues",
+        "runs sh -c 'echo ran >> log; dd ",
         "sets kyber,nr_requests=64",
         "--trust",
     ];
     for open in [0o666, 0o664, 0o602] {
         mode(open);
-        interrupted
-            .resume(&[file])
-            .ends(5, &[&shown[..], &["lets others write it"]].concat());
+        interrupted.resume(&[file]).ends(
+            5,
+            &[&shown[..], &["allows other users to write it"]].concat(),
+        );
         interrupted.nothing_happened("a mode");
     }
     mode(0o600);
-    interrupted.resume(&["link"]).ends(5, &["it is a link"]);
+    interrupted.resume(&["link"]).ends(5, &["symbolic link"]);
     std::os::unix::fs::chown(&path, Some(65534), None).expect("another owner");
     interrupted
         .resume(&[file])
@@ -227,7 +228,7 @@ fn a_result_is_never_writable_by_others() {
             "run", &node, "--arm", "none", "--arm", "kyber", "--rounds", "1",
         ];
         program
-            .run(&[&two[..], &["-o", "result", "--", "true"]].concat())
+            .run(&[&two[..], &["-o", "result", "--", "sh", "-c", READ_ONE]].concat())
             .ends(0, &[]);
         let mode = fs::metadata(program.directory().join("result"))
             .expect("a result")
@@ -247,7 +248,14 @@ fn a_file_that_is_there_is_not_overwritten() {
         let two = [
             "run", &node, "--arm", "none", "--arm", "kyber", "--rounds", "1",
         ];
-        program.run(&[&two[..], more, &["--", "sh", "-c", "echo ran >> log"]].concat())
+        program.run(
+            &[
+                &two[..],
+                more,
+                &["--", "sh", "-c", &format!("echo ran >> log; {READ_ONE}")],
+            ]
+            .concat(),
+        )
     };
     let kept = fs::read(program.directory().join("result")).expect("a result");
     run(&["-o", "result"]).ends(5, &["result exists", "--resume", "--force"]);
@@ -272,7 +280,7 @@ fn a_file_that_is_there_is_not_overwritten() {
     let report =
         |more: &[&str]| program.run(&[&["report", "result", "--format", "csv"], more].concat());
     report(&["-o", "victim"]).ends(5, &["victim exists"]);
-    report(&["-o", "result", "--force"]).ends(5, &["is the result that is read"]);
+    report(&["-o", "result", "--force"]).ends(5, &["is the input of this report"]);
     assert_eq!(program.result("result")["status"], "complete");
     report(&["-o", "table"]).ends(0, &[]);
     report(&["-o", "table", "--force"]).ends(0, &[]);
@@ -319,9 +327,9 @@ fn pipes_and_devices_are_answered_at_once() {
         .ends(2, &["is not a result"]);
     program
         .run(&[&two[..], &["--job", "pipe"]].concat())
-        .ends(5, &["has no job"]);
+        .ends(5, &["contains no job"]);
     program
-        .run(&[&two[..], &["-o", "pipe", "--", "true"]].concat())
+        .run(&[&two[..], &["-o", "pipe", "--", "sh", "-c", READ_ONE]].concat())
         .ends(5, &["not a regular file"]);
     program
         .run(&["report", "result", "-o", "pipe"])
@@ -359,7 +367,7 @@ fn a_closed_standard_output_is_noticed_before_the_first_round() {
     let node = interrupted.disk.node();
     let run = |redirection: &str| {
         let line = format!(
-            "exec {BINARY} run {node} --arm none --arm kyber --rounds 1 -o - -- sh -c 'echo ran >> log' {redirection}"
+            "exec {BINARY} run {node} --arm none --arm kyber --rounds 1 -o - -- sh -c 'echo ran >> log; {READ_ONE}' {redirection}"
         );
         let mut command = interrupted
             .program
@@ -384,8 +392,13 @@ fn temporary_files_do_not_go_where_others_can_replace_them() {
         let two = [
             "run", &node, "--arm", "none", "--arm", "kyber", "--rounds", "1",
         ];
-        let mut command =
-            program.command(&[&two[..], &["-o", "result", "--force", "--", "true"]].concat());
+        let mut command = program.command(
+            &[
+                &two[..],
+                &["-o", "result", "--force", "--", "sh", "-c", READ_ONE],
+            ]
+            .concat(),
+        );
         command.env("TMPDIR", theirs.path());
         Ended::of(command)
     };

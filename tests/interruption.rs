@@ -20,9 +20,9 @@ use std::time::Duration;
 use iosched::scheduler::{self, State};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use support::LoopDevice;
 use support::program::{Ended, Program, Started};
 use support::traces::{arguments, children_of, differences, processes_with, traces_of, within};
+use support::{LoopDevice, READ_ONE};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
 const SOON: Duration = Duration::from_secs(5);
@@ -168,7 +168,7 @@ impl Running {
         let ended = end(child, how);
         let says = [
             "interrupted by signal",
-            "the rounds that were done are in result",
+            "the completed rounds are in result",
         ];
         let pid = ended.ends(code, &says).pid;
         // At once: nothing is left to the guardian.
@@ -301,11 +301,11 @@ fn what_both_leave_behind_is_listed_and_restored() {
         .expect("it is there")
         .ends(0, &[])
         .stdout;
-    assert!(done.contains("All of it was put back."), "{done}");
+    assert!(done.contains("Everything was restored."), "{done}");
     assert!(Running::is_undone(&disk, &before, &program, ended.pid));
     let again = restore(&program, &[])
         .expect("it is there")
         .ends(0, &[])
         .stdout;
-    assert_eq!(again, "Nothing was left behind.\n");
+    assert_eq!(again, "Nothing to restore.\n");
 }

@@ -7,11 +7,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, symlink};
 use std::slice;
 
-use iosched::arm::Arm;
-use iosched::device::Device;
 use iosched::doctor::facts;
 use iosched::failure::{Kind, kind_of};
-use iosched::preflight::{Intent, Severity, check, lock};
+use iosched::machine::device::Device;
+use iosched::preflight::{Intent, Loss, Severity, check, lock};
+use iosched::scheduler::arm::Arm;
 use support::{LoopDevice, Mounted, run};
 
 const SIZE_BYTES: u64 = 64 << 20;
@@ -22,7 +22,7 @@ fn writing(arms: &[Arm]) -> Intent<'_> {
         arms,
         writes_raw_device: true,
         allow_mounted: true,
-        destroy_data: true,
+        loss: Loss::Accepted,
     }
 }
 
@@ -57,7 +57,7 @@ fn an_unused_disk_needs_its_owners_word_for_writes() {
         [Severity::Note],
         "the legacy name: {findings:?}"
     );
-    intent.destroy_data = false;
+    intent.loss = Loss::Refused;
     let error = check(&disk.device, &intent)
         .expect("checked")
         .into_result()
@@ -96,7 +96,7 @@ fn a_mounted_disk_is_refused_by_every_way_to_name_it() {
         arms: &[],
         writes_raw_device: false,
         allow_mounted,
-        destroy_data: false,
+        loss: Loss::Refused,
     };
     let report = check(&disk.device, &reading(false)).expect("checked");
     assert!(
@@ -173,7 +173,7 @@ fn a_loop_on_a_raw_disk_protects_both() {
     let above = LoopDevice::over(&below.device.node());
     let text = refusal(&below.node());
     assert!(
-        text.contains(&format!("is what {} reads from", above.device.name)),
+        text.contains(&format!("is the backing device of {}", above.device.name)),
         "{text}"
     );
     run("mkfs.ext4", &["-q", &below.node()]);
@@ -199,7 +199,7 @@ fn a_file_without_a_name_is_still_the_same_file() {
     let _mounted = Mounted::new(&one.node());
     std::fs::remove_file(&image).expect("no name");
     let text = refusal(&other.node());
-    let says = format!("is on the same file as {}", one.device.name);
+    let says = format!("has the same backing file as {}", one.device.name);
     assert!(text.contains(&says), "{text}");
 }
 
@@ -223,7 +223,7 @@ fn a_loop_on_a_removed_node_protects_both() {
     let above = LoopDevice::over(&node);
     std::fs::remove_file(&node).expect("no node");
     let text = refusal(&below.node());
-    let says = format!("is what {} reads from", above.device.name);
+    let says = format!("is the backing device of {}", above.device.name);
     assert!(text.contains(&says), "{text}");
     run("mkfs.ext4", &["-q", &below.node()]);
     let _mounted = Mounted::new(&below.node());
@@ -245,7 +245,7 @@ fn whoever_shares_anything_below_is_a_user() {
     let mounted = Mounted::new(&one.node());
     let text = refusal(&other.node());
     let says = format!(
-        "{} is what {} reads from",
+        "{} is the backing device of {}",
         below.device.name, one.device.name
     );
     assert!(text.contains(&says), "{text}");
@@ -263,7 +263,7 @@ fn whoever_shares_anything_below_is_a_user() {
     let top = LoopDevice::over(&middle.device.node());
     let text = refusal(&top.node());
     let says = format!(
-        "{} is on the same file as {}",
+        "{} has the same backing file as {}",
         middle.device.name, user.device.name
     );
     assert!(text.contains(&says), "{text}");
@@ -294,7 +294,7 @@ fn whoever_shares_anything_below_is_a_user() {
         let through = LoopDevice::over(&overlay.path().join("merged/disk.img"));
         let direct = LoopDevice::over(&plain);
         let text = refusal(&direct.node());
-        let says = format!("is on the same file as {}", through.device.name);
+        let says = format!("has the same backing file as {}", through.device.name);
         assert!(text.contains(&says), "{text}");
     }
     run("umount", &[&merged]);
@@ -308,7 +308,7 @@ fn a_user_that_leaves_no_name_is_found_by_exclusive_open() {
         rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::EXCL | rustix::fs::OFlags::CLOEXEC;
     let held = rustix::fs::open(disk.device.node(), exclusive, rustix::fs::Mode::empty())
         .expect("an exclusive open");
-    assert!(refusal(&disk.node()).contains("held exclusively"));
+    assert!(refusal(&disk.node()).contains("opened exclusively"));
     drop(held);
     check(&disk.device, &writing(&[]))
         .expect("checked")
@@ -386,22 +386,22 @@ fn what_lies_on_an_unused_disk_is_said() {
         let findings = report.into_result().expect("only warnings");
         let of_the_disk = findings
             .into_iter()
-            .filter(|finding| finding.what.contains(" carries "));
+            .filter(|finding| finding.what.contains(" contains "));
         of_the_disk.map(|finding| finding.what).collect()
     };
     let name = &disk.device.name;
     assert_eq!(says(), [""; 0]);
     run("mkfs.ext4", &["-q", &disk.node()]);
-    assert_eq!(says(), [format!("{name} carries ext4")]);
+    assert_eq!(says(), [format!("{name} contains ext4")]);
     run("mkswap", &["-f", &disk.node()]);
     assert!(
-        says().contains(&format!("{name} carries swap")),
+        says().contains(&format!("{name} contains swap")),
         "{:?}",
         says()
     );
     let partition = disk.add_partition();
     run("mkfs.ext4", &["-q", &partition]);
-    let of_partition = format!("{name}p1 carries ext4");
+    let of_partition = format!("{name}p1 contains ext4");
     assert!(says().contains(&of_partition), "{:?}", says());
     // Who only reads need not know.
     let reading = Intent {
@@ -412,19 +412,42 @@ fn what_lies_on_an_unused_disk_is_said() {
     assert!(
         !findings
             .iter()
-            .any(|finding| finding.what.contains(" carries "))
+            .any(|finding| finding.what.contains(" contains "))
     );
 }
 
 /// Bytes and where they lie.
 type Pieces<'a> = &'a [(u64, &'a [u8])];
 
+/// XDR: of a list its encoding, version and flags; of each entry its sizes, its name, and its value as one 64-bit number.
+fn zfs_label() -> Vec<u8> {
+    const UINT64: u32 = 8;
+    let mut label = [&[1, 1, 0, 0][..], &0u32.to_be_bytes(), &1u32.to_be_bytes()].concat();
+    for (name, value) in [("state", 0u64), ("txg", 4), ("guid", 7)] {
+        let padded = name.len().next_multiple_of(4);
+        let size = (12 + padded + 16) as u32;
+        for number in [size, size, name.len() as u32] {
+            label.extend(number.to_be_bytes());
+        }
+        label.extend(name.as_bytes());
+        label.resize(label.len() + padded - name.len(), 0);
+        for number in [UINT64, 1] {
+            label.extend(number.to_be_bytes());
+        }
+        label.extend(value.to_be_bytes());
+    }
+    label
+}
+
 /// Written byte by byte as their formats have it, none by a tool of ours: what a table of our own once missed.
 #[test]
 #[ignore = "root"]
 fn what_few_know_is_said_too() {
+    // Older versions of libblkid look for its uberblocks, newer ones for the list of names and values before them.
+    let label = zfs_label();
     let zfs: Vec<(u64, &[u8])> = (0..8)
         .map(|block| (0x2_0000 + block * 1024, &b"\x0c\xb1\xba\0\0\0\0\0"[..]))
+        .chain([(0x4000, &label[..])])
         .collect();
     let end = SIZE_BYTES;
     let cases: [(&str, Pieces); 9] = [
@@ -453,7 +476,7 @@ fn what_few_know_is_said_too() {
         node.sync_all().expect("on the disk");
         assert_eq!(
             carried(&disk),
-            [format!("{} carries {name}", disk.device.name)]
+            [format!("{} contains {name}", disk.device.name)]
         );
     }
 }
@@ -483,7 +506,7 @@ fn a_partition_table_of_which_the_backup_is_left_is_said() {
     run("blockdev", &["--flushbufs", &disk.node()]);
     assert_eq!(
         carried(&disk),
-        [format!("{} carries gpt", disk.device.name)]
+        [format!("{} contains gpt", disk.device.name)]
     );
 }
 
@@ -512,7 +535,7 @@ fn two_loop_devices_on_one_file_protect_each_other() {
         .expect("alone on its file");
     let second = LoopDevice::over(&path);
     let says = format!(
-        "{} is on the same file as {}",
+        "{} has the same backing file as {}",
         first.device.name, second.device.name
     );
     // Whatever the name: the kernel shows it as it is.
@@ -556,7 +579,7 @@ fn a_part_of_a_mapped_device_is_in_use_and_the_mapping_names_its_disk() {
         .expect_err("a linear mapping has no scheduler")
         .to_string();
     assert!(
-        text.contains(&format!("it stands on {}", disk.device.name)),
+        text.contains(&format!("it is built on {}", disk.device.name)),
         "{text}"
     );
 }

@@ -35,7 +35,7 @@ const READ: [&str; 2] = ["--workload", "randread"];
 
 #[test]
 fn a_comparison_needs_two_arms_and_a_workload() {
-    let says = ["one arm cannot be compared", "at least two --arm"];
+    let says = ["one arm alone cannot be compared", "--arm at least twice"];
     refuses(NO_DISK, &[&["--arm", "none"], &READ], 2, &says);
     refuses(NO_DISK, &[&READ], 2, &["--arm"]);
     refuses(NO_DISK, &[&ARMS], 2, &["--workload", "--job", "COMMAND"]);
@@ -57,10 +57,7 @@ fn a_comparison_needs_two_arms_and_a_workload() {
 #[test]
 fn removed_schedulers_are_refused_with_their_history() {
     for (name, says) in [
-        (
-            "cfq",
-            "removed in Linux 5.0; bfq is its successor in intent",
-        ),
+        ("cfq", "removed in Linux 5.0; bfq pursues the same goals"),
         ("anticipatory", "removed in Linux 2.6.33, no successor"),
         ("as", "removed in Linux 2.6.33, no successor"),
     ] {
@@ -76,11 +73,8 @@ fn removed_schedulers_are_refused_with_their_history() {
 #[test]
 fn metrics_and_margins_are_checked_before_anything_else() {
     for (metric, says) in [
-        ("speed", "there is no metric speed"),
-        (
-            "read_queue_wait_p98",
-            "there is no metric read_queue_wait_p98",
-        ),
+        ("speed", "unknown metric speed"),
+        ("read_queue_wait_p98", "unknown metric read_queue_wait_p98"),
         ("iops:0", "the margin 0 of iops"),
         ("iops:-5", "the margin -5 of iops"),
         ("iops:100", "the margin 100 of iops"),
@@ -98,6 +92,39 @@ fn metrics_and_margins_are_checked_before_anything_else() {
         let time = format!("--round-time={time}");
         refuses(NO_DISK, &[&ARMS, &READ, &[&time]], 2, &["--round-time"]);
     }
+}
+
+/// fio and commands that do not tell it: before a device is made or asked about.
+#[test]
+fn a_metric_of_the_program_needs_a_program_that_measures_it() {
+    let program = Program::new(BINARY);
+    let job = program.file("quick.fio");
+    let arms = ["run", "scratch:ram", "--arm", "none", "--arm", "kyber"];
+    let metric = ["--metric", "throughput", "--metric", "read_program_p50:3"];
+    for (text, says) in [
+        (
+            "[a]\nrw=read\ndisable_lat=1\n",
+            "[a] has disable_lat=1 in line 3",
+        ),
+        (
+            "[global]\ngtod_reduce=1\n[a]\n",
+            "[a] has gtod_reduce=1 in line 2",
+        ),
+    ] {
+        fs::write(&job, text).expect("a job file");
+        let how = ["--job", &job];
+        program.run(&[&arms[..], &metric, &how].concat()).ends(
+            2,
+            &["read_program_p50 cannot be measured", says, "job file"],
+        );
+    }
+    let command = ["--", "true"];
+    program.run(&[&arms[..], &metric, &command].concat()).ends(
+        2,
+        &["read_program_p50 cannot be measured: a command does not report"],
+    );
+    assert_eq!(program.files(), ["quick.fio"]);
+    assert!(program.journals().is_empty());
 }
 
 #[test]
@@ -122,7 +149,7 @@ fn a_mistyped_device_never_becomes_a_file() {
         "scratch:tape",
         &[&ARMS, &READ],
         2,
-        &["no device model \"tape\"", "ssd, hdd and ram"],
+        &["unknown device model \"tape\"", "ssd, hdd and ram"],
     );
 }
 
@@ -139,11 +166,11 @@ fn a_report_is_made_of_results_alone() {
         ),
         (
             "later",
-            b"{\"schema_version\":2}",
-            "this iosched-ab reads 1",
+            b"{\"schema_version\":3}",
+            "this iosched-ab reads 2",
         ),
         ("other", b"{\"jobs\":[]}", "schema version"),
-        ("hollow", b"{\"schema_version\":1}", "is not a result"),
+        ("hollow", b"{\"schema_version\":2}", "is not a result"),
         ("list", b"[]", "is not a result"),
     ] {
         fs::write(program.directory().join(name), content).expect("a file");
@@ -168,7 +195,10 @@ fn a_rotation_of_the_terminal_ui_cannot_be_resumed() {
     fs::write(program.directory().join("live"), result.to_string()).expect("a file");
     program.run(&["run", "--resume", "live"]).ends(
         2,
-        &["live is of a rotation of the terminal UI", "iosched DEVICE"],
+        &[
+            "live is from a rotation in the terminal UI",
+            "iosched DEVICE",
+        ],
     );
     assert!(program.journals().is_empty());
 }

@@ -5,6 +5,8 @@ mod support;
 
 #[path = "report/consumers.rs"]
 mod consumers; // the programs that the formats are for
+#[path = "report/gate.rs"]
+mod gate; // a gate in each of its formats
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,6 +56,64 @@ fn each_format_is_as_it_was() {
     ] {
         is_as_kept(file, &report(format));
     }
+}
+
+#[test]
+fn all_of_it_has_more_metrics_and_the_deciles() {
+    let program = Program::new(BINARY);
+    let ended = program.run(&["report", &path("result.json"), "--all"]);
+    is_as_kept("result-all.txt", &ended.ends(0, &[]).stdout);
+}
+
+/// The questions of docs/result.md, asked by jq.
+#[test]
+fn each_question_has_its_answer() {
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/result.md"))
+        .expect("the page");
+    let questions: Vec<&str> = page
+        .lines()
+        .filter(|line| line.starts_with("jq "))
+        .collect();
+    assert_eq!(questions.len(), 10);
+    if std::process::Command::new("jq")
+        .arg("--version")
+        .output()
+        .is_err()
+    {
+        println!("skipped: jq is not installed");
+        return;
+    }
+    for question in questions {
+        let asked = std::process::Command::new("sh")
+            .args(["-c", question])
+            .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/report"))
+            .output()
+            .expect("a shell");
+        let complaint = String::from_utf8_lossy(&asked.stderr);
+        assert!(asked.status.success(), "{question}: {complaint}");
+    }
+}
+
+#[test]
+fn verdicts_have_colours_where_they_are_wanted() {
+    let program = Program::new(BINARY);
+    let file = path("result.json");
+    let with = |more: &[&str]| {
+        let ended = program.run(&[&["report", &file], more].concat());
+        ended.ends(0, &[]).stdout
+    };
+    let plain = with(&[]);
+    assert!(!plain.contains('\u{1b}'), "a pipe is no terminal: {plain}");
+    assert_eq!(with(&["--color", "never"]), plain);
+    let colourful = with(&["--color", "always"]);
+    assert!(colourful.contains("\u{1b}[31mworse"), "{colourful:?}");
+    assert_eq!(anstream::adapter::strip_str(&colourful).to_string(), plain);
+    let file_with_colours = with(&["--color", "always", "-o", "kept.txt"]);
+    assert_eq!(file_with_colours, "");
+    assert_eq!(
+        fs::read_to_string(program.file("kept.txt")).expect("a file"),
+        plain
+    );
 }
 
 #[test]
@@ -142,7 +202,7 @@ fn a_gate_answers_by_its_exit_code() {
     changed(&program, "good", without_bfq);
     program.run(&["gate", "good"]).ends(0, &[]);
     let strict = ["gate", "good", "--require-verdict"];
-    program.run(&strict).ends(4, &["have no decision"]);
+    program.run(&strict).ends(4, &["are not decided"]);
     let noninferior = ["gate", "good", "--mode", "noninferior"];
     program.run(&noninferior).ends(4, &[]);
     changed(&program, "half", |result| {
@@ -170,19 +230,50 @@ fn a_gate_against_earlier_results() {
     changed(&program, "fast", |result| {
         for comparison in result["comparisons"].as_array_mut().expect("a list") {
             let estimate = comparison["estimate"].as_f64().expect("a number");
-            comparison["estimate"] = json!(estimate + 0.5);
+            comparison["estimate"] = json!(estimate + 0.8);
+            for end in ["lower", "upper"] {
+                let there = comparison["interval"][end].as_f64().expect("a number");
+                comparison["interval"][end] = json!(there + 0.8);
+            }
         }
     });
     program
         .run(&["gate", &result, "--baseline", "fast"])
         .ends(3, &["failed the gate"]);
+    // Longer latencies since the eleventh of May; the baselines are given newest first.
+    let mut history = vec![
+        "gate".to_owned(),
+        "fast".to_owned(),
+        "--baseline".to_owned(),
+    ];
+    for night in 1..=17 {
+        let name = format!("night-{night}");
+        let from = if night < 11 {
+            path("result.json")
+        } else {
+            program.file("fast")
+        };
+        let bytes = fs::read(from).expect("a result");
+        let mut result: Value = serde_json::from_slice(&bytes).expect("JSON");
+        result["started"] = json!(format!("2026-05-{night:02}T01:00:00Z"));
+        fs::write(program.file(&name), result.to_string()).expect("a file");
+        history.insert(3, name);
+    }
+    let history: Vec<&str> = history.iter().map(String::as_str).collect();
+    let ended = program.run(&history).ends(3, &[]);
+    for words in [
+        "worse by more than 10 % since night-11",
+        "started 2026-05-11T01:00:00Z: 10 runs before, 8 since.",
+    ] {
+        assert!(ended.stdout.contains(words), "{words}: {}", ended.stdout);
+    }
     changed(&program, "elsewhere", |result| {
         result["device"]["model"] = json!("Another disk");
     });
     let elsewhere = ["gate", &result, "--baseline", &result, "elsewhere"];
     program
         .run(&elsewhere)
-        .ends(4, &["incomparable", "Another disk"]);
+        .ends(4, &["cannot be compared", "Another disk"]);
     changed(&program, "kernel", |result| {
         result["environment"]["kernel_release"] = json!("6.1.0");
     });

@@ -2,9 +2,9 @@
 
 mod support;
 
-use iosched::arm::Arm;
-use iosched::device::{DepthSource, HardwareDepth};
 use iosched::failure::{Kind, kind_of};
+use iosched::machine::device::{DepthSource, HardwareDepth};
+use iosched::scheduler::arm::Arm;
 use iosched::scheduler::{SavedQueue, apply, apply_onto, choice, read, restore};
 use support::LoopDevice;
 
@@ -208,16 +208,22 @@ fn a_refused_arm_changes_nothing() {
             "kyber,iosched/read_expire=1",
             "no attribute \"iosched/read_expire\"",
         ),
-        ("mq-deadline,read_expire=1", "iosched/read_expire is meant"),
-        ("none,nr_requests=1000000", "nr_requests=1000000 is refused"),
+        (
+            "mq-deadline,read_expire=1",
+            "did you mean iosched/read_expire?",
+        ),
+        (
+            "none,nr_requests=1000000",
+            "rejected nr_requests=1000000 under",
+        ),
         ("none,nr_requests=2", "nr_requests=2 reads back as 4"),
         (
             "bfq,iosched/low_latency=maybe",
-            "iosched/low_latency=maybe is refused",
+            "rejected iosched/low_latency=maybe under",
         ),
         (
             "bfq,logical_block_size=4096",
-            "logical_block_size=4096 is refused",
+            "rejected logical_block_size=4096 under",
         ),
     ] {
         let error = apply(&disk.device, &arm(text)).expect_err(text);

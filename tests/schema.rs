@@ -3,9 +3,12 @@
 use std::fs;
 use std::path::Path;
 
+use iosched::ab::result::{ResultFile, SCHEMA, SCHEMA_VERSION};
 use iosched::doctor::{self, Diagnosis};
-use iosched::report::live::{self, LiveRecord};
-use iosched::report::result::{ResultFile, SCHEMA, SCHEMA_VERSION};
+use iosched::report::gate::study::{self as study_gate, StudyGateRecord};
+use iosched::report::gate::{self, GateRecord};
+use iosched::stat::{self, LiveRecord};
+use iosched::study::result::{self as study, StudyResult};
 use serde_json::{Map, Value, json};
 
 fn docs(name: &str) -> std::path::PathBuf {
@@ -23,7 +26,7 @@ fn generated() -> Value {
 
 fn generated_live() -> Value {
     let mut schema = schemars::schema_for!(LiveRecord).to_value();
-    schema["$id"] = json!(live::SCHEMA);
+    schema["$id"] = json!(stat::SCHEMA);
     schema["title"] = json!("One interval of iosched stat");
     schema
 }
@@ -35,13 +38,41 @@ fn generated_doctor() -> Value {
     schema
 }
 
+fn generated_gate() -> Value {
+    let mut schema = schemars::schema_for!(GateRecord).to_value();
+    schema["$id"] = json!(gate::SCHEMA);
+    schema["title"] = json!("What iosched-ab gate found");
+    schema
+}
+
+fn generated_study_gate() -> Value {
+    let mut schema = schemars::schema_for!(StudyGateRecord).to_value();
+    schema["$id"] = json!(study_gate::SCHEMA);
+    schema["title"] = json!("What iosched-ab gate found in a study");
+    schema
+}
+
+fn generated_study() -> Value {
+    let mut schema = schemars::schema_for!(StudyResult).to_value();
+    schema["$id"] = json!(study::SCHEMA);
+    schema["title"] = json!("Result of iosched-ab study");
+    schema
+}
+
 /// `UPDATE=1 cargo test --test schema` writes the files; a change that breaks readers takes another version and name.
 #[test]
 fn the_schemas_in_docs_are_those_of_the_types() {
     for (name, version, generated) in [
         (SCHEMA, SCHEMA_VERSION, generated()),
-        (live::SCHEMA, live::SCHEMA_VERSION, generated_live()),
+        (stat::SCHEMA, stat::SCHEMA_VERSION, generated_live()),
         (doctor::SCHEMA, doctor::SCHEMA_VERSION, generated_doctor()),
+        (gate::SCHEMA, gate::SCHEMA_VERSION, generated_gate()),
+        (study::SCHEMA, study::SCHEMA_VERSION, generated_study()),
+        (
+            study_gate::SCHEMA,
+            study_gate::SCHEMA_VERSION,
+            generated_study_gate(),
+        ),
     ] {
         let path = docs(name);
         if std::env::var_os("UPDATE").is_some() {
@@ -114,8 +145,38 @@ fn undescribed(schema: &Value) -> (usize, Vec<&String>) {
 /// Readers find each field of a result in docs/result.md.
 #[test]
 fn every_field_is_explained() {
-    let text = fs::read_to_string(docs("result.md")).expect("docs/result.md");
-    let schema = generated();
+    let names = names_in(&generated());
+    assert!(names.len() > 100, "{names:?}");
+    is_explained("result.md", &names);
+}
+
+/// And each field of a gate's findings in docs/ci.md, unless it is one of the result.
+#[test]
+fn every_field_of_a_gate_is_explained() {
+    let of_a_result = names_in(&generated());
+    let mut names = names_in(&generated_gate());
+    assert!(names.len() > 40, "{names:?}");
+    names.retain(|name| !of_a_result.contains(name));
+    assert!(names.len() > 15, "{names:?}");
+    is_explained("ci.md", &names);
+    let schema = generated_gate();
+    let (_, missing) = undescribed(&schema);
+    let of_its_own = missing.iter().filter(|name| names.contains(name));
+    assert_eq!(of_its_own.count(), 0, "without a doc comment: {missing:?}");
+}
+
+#[track_caller]
+fn is_explained(page: &str, names: &[String]) {
+    let text = fs::read_to_string(docs(page)).expect("a page");
+    let missing: Vec<&String> = names
+        .iter()
+        .filter(|name| !text.contains(&format!("`{name}`")))
+        .collect();
+    assert!(missing.is_empty(), "not in docs/{page}: {missing:?}");
+}
+
+/// All fields of a schema, each once.
+fn names_in(schema: &Value) -> Vec<String> {
     let fields = |object: &Value| -> Vec<String> {
         let properties = object["properties"].as_object();
         properties
@@ -123,19 +184,14 @@ fn every_field_is_explained() {
             .flat_map(|p| p.keys().cloned())
             .collect()
     };
-    let mut names = fields(&schema);
+    let mut names = fields(schema);
     for (_, definition) in schema["$defs"].as_object().expect("definitions") {
         names.extend(fields(definition));
         for variant in definition["oneOf"].as_array().into_iter().flatten() {
             names.extend(fields(variant));
         }
     }
-    assert!(names.len() > 100, "{names:?}");
     names.sort();
     names.dedup();
-    let missing: Vec<&String> = names
-        .iter()
-        .filter(|name| !text.contains(&format!("`{name}`")))
-        .collect();
-    assert!(missing.is_empty(), "not in docs/result.md: {missing:?}");
+    names
 }

@@ -2,22 +2,24 @@
 //! `cargo test --test scratch -- --ignored --test-threads=1`.
 
 mod support;
+#[path = "scratch/volumes.rs"]
+mod volumes; // file systems and LUNs
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use iosched::journal::{self, Journal};
-use iosched::output::RUNTIME_DIRECTORY;
-use iosched::scratch::{Model, Scratch};
+use iosched::files::output::RUNTIME_DIRECTORY;
+use iosched::safety::journal::{self, Journal};
+use iosched::scratch::{DiskModel, Scratch};
 use support::direct::{self, Aligned, BLOCK};
 
 const MIB: u64 = 1 << 20;
 
-fn scratch(model: Model, size_bytes: u64) -> Scratch {
+fn scratch(model: DiskModel, size_bytes: u64) -> Scratch {
     let journal = Journal::create().unwrap();
     let scratch = Scratch::create(model, size_bytes, &journal).unwrap();
     assert_eq!(scratch.fallback(), None);
@@ -49,24 +51,23 @@ impl Numbers {
     }
 }
 
-fn what_is_left(device: &str) -> Vec<String> {
+/// What there is of the device that process `maker` made. Others may have theirs on this machine.
+fn what_is_left(maker: u32, device: &str) -> Vec<String> {
     let mut left = Vec::new();
     if Path::new("/sys/block").join(device).exists() {
         left.push(device.to_owned());
     }
+    let directory = format!("{RUNTIME_DIRECTORY}/iosched-scratch-{maker}-");
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-    let ours = mounts
-        .lines()
-        .filter(|line| line.contains(RUNTIME_DIRECTORY));
+    let ours = mounts.lines().filter(|line| line.contains(&directory));
     left.extend(ours.map(str::to_owned));
     let entries = fs::read_dir(RUNTIME_DIRECTORY).unwrap();
-    let paths = entries.map(|entry| entry.unwrap().path());
-    let directories = paths.filter(|path| path.is_dir());
-    left.extend(directories.map(|path| path.display().to_string()));
+    let paths = entries.map(|entry| entry.unwrap().path().display().to_string());
+    left.extend(paths.filter(|path| path.starts_with(&directory)));
     left
 }
 
-fn holds_its_data(model: Model) {
+fn holds_its_data(model: DiskModel) {
     let size_bytes = 16 * MIB;
     let scratch = scratch(model, size_bytes);
     let mut expected = vec![0; size_bytes as usize];
@@ -112,13 +113,13 @@ fn holds_its_data(model: Model) {
 #[test]
 #[ignore = "root"]
 fn the_ssd_holds_its_data() {
-    holds_its_data(Model::Ssd);
+    holds_its_data(DiskModel::Ssd);
 }
 
 #[test]
 #[ignore = "root"]
 fn the_ram_device_holds_its_data() {
-    holds_its_data(Model::Ram);
+    holds_its_data(DiskModel::Ram);
 }
 
 fn run(command: &str, arguments: &[&str]) {
@@ -154,7 +155,7 @@ fn a_file_system_lives_on_it() {
         println!("skipped: mkfs.ext4 is not installed");
         return;
     }
-    let scratch = scratch(Model::Ssd, 64 * MIB);
+    let scratch = scratch(DiskModel::Ssd, 64 * MIB);
     let node = node(&scratch);
     let name = node.display().to_string();
     run("mkfs.ext4", &["-q", "-F", &name]);
@@ -201,25 +202,23 @@ fn read_times(scratch: &Scratch, offsets: impl Iterator<Item = u64>) -> Vec<Dura
 #[test]
 #[ignore = "root"]
 fn the_ssd_takes_the_time_of_its_truth() {
-    let scratch = scratch(Model::Ssd, 64 * MIB);
+    let scratch = scratch(DiskModel::Ssd, 64 * MIB);
     let timing = scratch.truth().timing.clone().unwrap();
     let promised = Duration::from_nanos(timing.service_ns(BLOCK as u64));
-    // The reader's own wake-up is in its times; a busy machine is given another chance.
-    let found = (0..3)
-        .map(|round| {
-            let mut numbers = Numbers(round);
-            let places = (0..300).map(|_| numbers.below(64 * 256) * BLOCK as u64);
-            median(read_times(&scratch, places))
-        })
-        .min()
-        .unwrap();
+    let mut numbers = Numbers(1);
+    let places = (0..900).map(|_| numbers.below(64 * 256) * BLOCK as u64);
+    let mut found = read_times(&scratch, places);
+    found.sort();
+    // What else runs here delays a read and hastens none: the median holds from below, the fastest tenth from above.
     assert!(
-        found > promised.mul_f64(0.95),
-        "{found:?} is less than {promised:?}"
+        found[450] > promised.mul_f64(0.95),
+        "{:?} is less than {promised:?}",
+        found[450]
     );
     assert!(
-        found < promised.mul_f64(1.10),
-        "{found:?} is more than {promised:?}"
+        found[90] < promised.mul_f64(1.10),
+        "{:?} is more than {promised:?}",
+        found[90]
     );
     assert!(scratch.is_healthy());
     assert!(scratch.punctuality().unwrap().replies >= 900);
@@ -228,22 +227,21 @@ fn the_ssd_takes_the_time_of_its_truth() {
 #[test]
 #[ignore = "root"]
 fn the_hdd_seeks() {
-    let scratch = scratch(Model::Hdd, 64 * MIB);
-    let in_order = median(read_times(
-        &scratch,
-        (0..200).map(|number| number * BLOCK as u64),
-    ));
+    let scratch = scratch(DiskModel::Hdd, 64 * MIB);
     let mut numbers = Numbers(3);
-    let places = (0..200).map(|_| numbers.below(64 * 256) * BLOCK as u64);
-    let random = read_times(&scratch, places);
+    // A random place, and the one behind it, in turn: what else runs here delays both.
+    let places = (0..200).flat_map(|_| {
+        let place = numbers.below(64 * 256 - 1) * BLOCK as u64;
+        [place, place + BLOCK as u64]
+    });
+    let times = read_times(&scratch, places);
+    let (random, in_order): (Vec<_>, Vec<_>) = times.chunks(2).map(|two| (two[0], two[1])).unzip();
     let mean = random.iter().sum::<Duration>() / 200;
     let timing = scratch.truth().timing.clone().unwrap();
     let promised = Duration::from_nanos(timing.random_service_ns(BLOCK as u64));
-    assert!(in_order < Duration::from_micros(500), "{in_order:?}");
-    assert!(
-        mean > promised.mul_f64(0.9) && mean < promised.mul_f64(1.15),
-        "{mean:?}"
-    );
+    assert!(mean > promised.mul_f64(0.9), "{mean:?}");
+    let (random, in_order) = (median(random), median(in_order));
+    assert!(random > in_order * 4, "{random:?}, in order {in_order:?}");
     let rotational = format!("/sys/block/{}/queue/rotational", scratch.device_name());
     assert_eq!(fs::read_to_string(rotational).unwrap().trim(), "1");
 }
@@ -251,7 +249,7 @@ fn the_hdd_seeks() {
 #[test]
 #[ignore = "root"]
 fn a_flush_takes_its_time() {
-    let scratch = scratch(Model::Ssd, 16 * MIB);
+    let scratch = scratch(DiskModel::Ssd, 16 * MIB);
     let file = open(&node(&scratch));
     let times = (0..20).map(|number| {
         file.write_all_at(&[1; 512], number * 8192).unwrap();
@@ -267,7 +265,7 @@ fn a_flush_takes_its_time() {
 #[test]
 #[ignore = "root"]
 fn every_scheduler_can_be_used_and_the_depth_stays() {
-    let scratch = scratch(Model::Ssd, 16 * MIB);
+    let scratch = scratch(DiskModel::Ssd, 16 * MIB);
     let attribute = |name: &str| format!("/sys/block/{}/queue/{name}", scratch.device_name());
     let listed = fs::read_to_string(attribute("scheduler")).unwrap();
     let schedulers = listed.replace(['[', ']'], "");
@@ -297,14 +295,14 @@ fn every_scheduler_can_be_used_and_the_depth_stays() {
 #[test]
 #[ignore = "root"]
 fn nothing_is_left_when_it_is_dropped() {
-    for model in [Model::Ssd, Model::Hdd, Model::Ram] {
+    for model in [DiskModel::Ssd, DiskModel::Hdd, DiskModel::Ram] {
         let journal = Journal::create().unwrap();
         let scratch = Scratch::create(model, 16 * MIB, &journal).unwrap();
         let device = scratch.device_name().to_owned();
-        assert!(!what_is_left(&device).is_empty());
+        assert!(!what_is_left(std::process::id(), &device).is_empty());
         assert!(journal.path().exists());
         drop(scratch);
-        assert_eq!(what_is_left(&device), [""; 0]);
+        assert_eq!(what_is_left(std::process::id(), &device), [""; 0]);
         assert!(!journal.path().exists());
     }
 }
@@ -312,7 +310,10 @@ fn nothing_is_left_when_it_is_dropped() {
 #[test]
 #[ignore = "root"]
 fn two_at_once_are_two() {
-    let (one, two) = (scratch(Model::Ssd, 16 * MIB), scratch(Model::Ram, 16 * MIB));
+    let (one, two) = (
+        scratch(DiskModel::Ssd, 16 * MIB),
+        scratch(DiskModel::Ram, 16 * MIB),
+    );
     assert_ne!(one.device_name(), two.device_name());
     open(&node(&one)).write_all_at(&[1; 4096], 0).unwrap();
     let mut block = [7; 4096];
@@ -356,7 +357,7 @@ fn ends_within(child: &mut Child, limit: Duration) -> bool {
 #[test]
 #[ignore = "root"]
 fn dropping_it_under_load_ends_the_load() {
-    for model in [Model::Hdd, Model::Ssd] {
+    for model in [DiskModel::Hdd, DiskModel::Ssd] {
         let scratch = scratch(model, 64 * MIB);
         let device = scratch.device_name().to_owned();
         let mut reader = Reader::start(&node(&scratch));
@@ -368,26 +369,7 @@ fn dropping_it_under_load_ends_the_load() {
             start.elapsed()
         );
         assert!(ends_within(&mut reader.0, Duration::from_secs(5)));
-        assert_eq!(what_is_left(&device), [""; 0]);
-    }
-}
-
-const HOLD: &str = "IOSCHED_TEST_HOLD";
-
-/// Not a test: the life of the process that the tests below kill.
-#[test]
-#[ignore = "root"]
-fn hold() {
-    let Ok(model) = std::env::var(HOLD) else {
-        return;
-    };
-    let journal = Journal::create().unwrap();
-    let scratch = Scratch::create(model.parse().unwrap(), 64 * MIB, &journal).unwrap();
-    println!("\ndevice {}", scratch.device_name());
-    std::io::stdout().flush().unwrap();
-    // Busy with its own device, so that it is in uninterruptible sleep most of the time.
-    loop {
-        read_times(&scratch, (0..4096).map(|number| number * BLOCK as u64));
+        assert_eq!(what_is_left(std::process::id(), &device), [""; 0]);
     }
 }
 
@@ -399,17 +381,16 @@ struct Holder {
 }
 
 impl Holder {
-    fn start(model: Model) -> Self {
+    fn start(spec: &str) -> Self {
         let state = tempfile::tempdir().unwrap();
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "hold", "--ignored", "--nocapture"])
-            .env(HOLD, model.to_string())
+        let mut child = Command::new(support::helper())
+            .args(["hold", spec])
             .env("IOSCHED_STATE_DIR", state.path())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let device = lines.find_map(|line| Some(line.unwrap().strip_prefix("device ")?.to_owned()));
+        let device = lines.next().expect("its first line");
         Holder {
             child,
             state,
@@ -424,6 +405,10 @@ impl Holder {
             ends_within(&mut self.child, Duration::from_secs(5)),
             "the killed process still waits for its own device"
         );
+    }
+
+    fn what_is_left(&self) -> Vec<String> {
+        what_is_left(self.child.id(), &self.device)
     }
 
     fn restore(&self) -> Vec<anyhow::Error> {
@@ -441,20 +426,20 @@ impl Holder {
 #[test]
 #[ignore = "root"]
 fn what_a_killed_process_leaves_can_be_undone() {
-    for model in [Model::Ssd, Model::Hdd, Model::Ram] {
-        let mut holder = Holder::start(model);
+    for spec in ["ssd", "hdd", "ram"] {
+        let mut holder = Holder::start(spec);
         holder.kill();
-        assert!(what_is_left(&holder.device).contains(&holder.device));
+        assert!(holder.what_is_left().contains(&holder.device));
         let errors = holder.restore();
         assert!(errors.is_empty(), "{errors:?}");
-        assert_eq!(what_is_left(&holder.device), [""; 0]);
+        assert_eq!(holder.what_is_left(), [""; 0]);
     }
 }
 
 #[test]
 #[ignore = "root"]
 fn a_killed_process_is_undone_under_load_too() {
-    let mut holder = Holder::start(Model::Ssd);
+    let mut holder = Holder::start("ssd");
     let mut reader = Reader::start(&Path::new("/dev").join(&holder.device));
     holder.kill();
     assert!(
@@ -463,39 +448,39 @@ fn a_killed_process_is_undone_under_load_too() {
     );
     let errors = holder.restore();
     assert!(errors.is_empty(), "{errors:?}");
-    assert_eq!(what_is_left(&holder.device), [""; 0]);
+    assert_eq!(holder.what_is_left(), [""; 0]);
 }
 
 #[test]
 #[ignore = "root"]
 fn a_device_that_stays_open_stays_in_the_journal() {
-    let mut holder = Holder::start(Model::Ssd);
+    let mut holder = Holder::start("ssd");
     let opened = open(&Path::new("/dev").join(&holder.device));
     holder.kill();
     let errors = holder.restore();
     assert!(!errors.is_empty());
-    assert!(what_is_left(&holder.device).contains(&holder.device));
+    assert!(holder.what_is_left().contains(&holder.device));
     drop(opened);
     let errors = holder.restore();
     assert!(errors.is_empty(), "{errors:?}");
-    assert_eq!(what_is_left(&holder.device), [""; 0]);
+    assert_eq!(holder.what_is_left(), [""; 0]);
 }
 
 #[test]
 #[ignore = "root"]
 fn the_device_of_someone_else_is_left_alone() {
-    let scratch = scratch(Model::Ram, 16 * MIB);
+    let scratch = scratch(DiskModel::Ram, 16 * MIB);
     let device = scratch.device_name();
-    iosched::scratch::loop_device::detach(device, "/memfd:of someone else (deleted)").unwrap();
+    iosched::machine::loop_device::detach(device, "/memfd:of someone else (deleted)").unwrap();
     read_times(&scratch, std::iter::once(0));
-    let ssd = self::scratch(Model::Ssd, 16 * MIB);
+    let ssd = self::scratch(DiskModel::Ssd, 16 * MIB);
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     let ours = mounts
         .lines()
         .find(|line| line.contains(RUNTIME_DIRECTORY))
         .unwrap();
     let path = Path::new(ours.split(' ').nth(4).unwrap());
-    iosched::scratch::mount::unmount(path, "of someone else").unwrap();
+    iosched::machine::fuse_mount::unmount(path, "of someone else").unwrap();
     assert!(ssd.is_healthy());
     read_times(&ssd, std::iter::once(0));
 }

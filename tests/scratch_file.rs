@@ -6,6 +6,8 @@ mod places; // where there may be none
 mod support;
 #[path = "scratch_file/troubles.rs"]
 mod troubles; // what goes wrong meanwhile
+#[path = "scratch_file/volumes.rs"]
+mod volumes; // on simulated disks
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -5,21 +5,24 @@
 //! that the noise is harmful enough to tell. Bounds are for 4000 repetitions; debug builds do fewer and widen
 //! them by three times what that adds to the standard error.
 
+#[path = "simulation/gates.rs"]
+mod gates; // a new run against earlier ones
 #[path = "simulation/naive.rs"]
 mod naive; // what others do: one arm after the other, unpaired tests
 #[path = "simulation/noise.rs"]
 mod noise; // the four worlds
 
-use iosched::ab::gate;
-use iosched::ab::max_t::max_t;
 use iosched::ab::plan::Plan;
-use iosched::ab::stats::{self, Interval};
-use iosched::ab::stopping::{LOOKS, Method, Stopping};
-use iosched::ab::verdict::{self, Direction, Question, Scale, Verdict};
+use iosched::ab::shift::{BlockShift, band};
+use iosched::ab::statistics::estimate::{self, ConfidenceInterval};
+use iosched::ab::statistics::power;
+use iosched::ab::statistics::scale::{Direction, Scale};
+use iosched::ab::statistics::signed_rank::{self, Difference};
+use iosched::ab::statistics::stopping::Method;
+use iosched::ab::statistics::verdict::Question;
 use noise::{AUTOCORRELATED, DRIFT, HOSTILE, IID, World};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use rand_distr::{Distribution, StandardNormal};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
@@ -48,14 +51,14 @@ fn percent(stream: u64, mut event: impl FnMut(&mut ChaCha8Rng) -> bool) -> f64 {
 
 /// Rounds in a row with this noise, run by a fresh plan: the differences of arm 1, better by `effect`, to arm 0.
 fn paired(rng: &mut ChaCha8Rng, world: &World, blocks: usize, effect: f64) -> Vec<f64> {
-    paired_in(rng, world, &[blocks], effect)
+    let noise = world.rounds(rng, 2 * blocks);
+    let plan = Plan::new(rng.next_u64(), 2, blocks);
+    differences(&plan, &noise, |arm| if arm == 1 { effect } else { 0.0 }, 1)
 }
 
-/// The same by a plan in segments, of a run that may end after each of them.
-fn paired_in(rng: &mut ChaCha8Rng, world: &World, segments: &[usize], effect: f64) -> Vec<f64> {
-    let noise = world.rounds(rng, 2 * segments.iter().sum::<usize>());
-    let plan = Plan::in_segments(rng.next_u64(), 2, segments.iter().copied());
-    differences(&plan, &noise, |arm| if arm == 1 { effect } else { 0.0 }, 1)
+fn interval(d: &[f64]) -> Option<ConfidenceInterval> {
+    let d: Vec<Difference> = d.iter().copied().map(Difference::exact).collect();
+    signed_rank::interval(&d, ALPHA)
 }
 
 /// Arm `arm` against arm 0, block by block, on the log scale.
@@ -72,16 +75,16 @@ fn differences(plan: &Plan, noise: &[f64], effect: impl Fn(usize) -> f64, arm: u
     d
 }
 
-fn excludes_zero(interval: Option<Interval>) -> bool {
+fn excludes_zero(interval: Option<ConfidenceInterval>) -> bool {
     interval.is_some_and(|i| !i.contains(0.0))
 }
 
 fn exact_finds(d: &[f64]) -> bool {
-    excludes_zero(stats::signed_rank_interval(d, ALPHA))
+    excludes_zero(interval(d))
 }
 
 fn student_finds(d: &[f64]) -> bool {
-    excludes_zero(stats::student_interval(d, ALPHA))
+    excludes_zero(estimate::student_interval(d, ALPHA))
 }
 
 #[test]
@@ -129,7 +132,7 @@ fn intervals_cover_the_true_effect() {
         for blocks in [8, 10, 20] {
             let covered = percent(stream, |rng| {
                 let d = paired(rng, world, blocks, effect);
-                stats::signed_rank_interval(&d, ALPHA).is_some_and(|i| i.contains(effect))
+                interval(&d).is_some_and(|i| i.contains(effect))
             });
             assert_percent(
                 &format!("{name} +10 %, {blocks} blocks, coverage"),
@@ -144,8 +147,7 @@ fn intervals_cover_the_true_effect() {
 fn real_effects_are_found() {
     let effect = 1.1f64.ln();
     let found = percent(8, |rng| {
-        stats::signed_rank_interval(&paired(rng, &AUTOCORRELATED, 8, effect), ALPHA)
-            .is_some_and(|i| i.lower > 0.0)
+        interval(&paired(rng, &AUTOCORRELATED, 8, effect)).is_some_and(|i| i.lower > 0.0)
     });
     assert_percent("S2 +10 %, 8 blocks, power", found, 94.0..=100.0);
     let effect = 1.05f64.ln();
@@ -158,63 +160,21 @@ fn real_effects_are_found() {
     );
 }
 
-fn question(alpha: f64) -> Question {
-    Question {
-        scale: Scale::Log,
-        direction: Direction::HigherIsBetter,
-        margin: 0.05,
-        alpha,
-        method: Method::SignedRank,
-        insufficient_tail: false,
-        fragile_percentile: false,
-        not_comparable: false,
-    }
-}
-
-/// The first verdict at 8, 12, 16 or 20 blocks.
-fn sequential(d: &[f64]) -> Verdict {
-    let question = question(stats::pocock_level(ALPHA));
-    let looks = LOOKS.into_iter().map(|n| {
-        let d: Vec<Option<f64>> = d[..n].iter().copied().map(Some).collect();
-        verdict::compare(&d, question).verdict
-    });
-    looks.fold(Verdict::Inconclusive, |first, next| {
-        if first == Verdict::Inconclusive {
-            next
-        } else {
-            first
-        }
-    })
-}
-
 #[test]
-fn looking_four_times_keeps_the_level_and_peeking_does_not() {
-    let wrong = |v| matches!(v, Verdict::Better | Verdict::Worse);
-    let segments = Stopping::Looks.segments();
-    let false_alarms = percent(10, |rng| {
-        wrong(sequential(&paired_in(rng, &HOSTILE, &segments, 0.0)))
-    });
-    assert_percent("S3 null, looks at 8, 12, 16, 20", false_alarms, 2.5..=6.0);
+fn peeking_errs() {
     let peeked = percent(10, |rng| {
         naive::peeking_finds(&paired(rng, &HOSTILE, 20, 0.0), 0.05f64.ln_1p(), ALPHA)
     });
     assert_percent("S3 null, a look after each block", peeked, 12.0..=100.0);
-    let margin = 0.05f64.ln_1p();
-    let missed = percent(11, |rng| {
-        sequential(&paired_in(rng, &HOSTILE, &segments, margin)) == Verdict::Equivalent
-    });
-    assert_percent("S3 at the margin, called equivalent", missed, 0.0..=3.5);
 }
 
 /// Whether a run that may end after each block from the fourth on ever calls its arms different.
 fn open_run_finds(d: &[f64]) -> bool {
-    let question = question(ALPHA);
-    let verdicts = (4..=d.len()).filter_map(|n| {
-        let interval = stats::always_valid_interval(&d[..n], ALPHA)?;
-        Some(question.judge(interval))
-    });
-    let first = verdicts.into_iter().find(|v| *v != Verdict::Inconclusive);
-    matches!(first, Some(Verdict::Better | Verdict::Worse))
+    let margins = Scale::Log.margins(0.05);
+    let found = (4..=d.len()).filter_map(|n| estimate::always_valid_interval(&d[..n], ALPHA));
+    let decided = |i: &ConfidenceInterval| margins.hold(*i) || !i.contains(0.0);
+    let first = found.into_iter().find(decided);
+    first.is_some_and(|i| !margins.hold(i))
 }
 
 #[test]
@@ -229,7 +189,7 @@ fn an_interval_for_any_time_holds_at_any_time() {
         let effect = 1.1f64.ln();
         let covered = percent(stream, |rng| {
             let d = paired(rng, world, 20, effect);
-            stats::always_valid_interval(&d, ALPHA).is_some_and(|i| i.contains(effect))
+            estimate::always_valid_interval(&d, ALPHA).is_some_and(|i| i.contains(effect))
         });
         assert_percent(
             &format!("{name} +10 %, covered at every block of 20"),
@@ -239,126 +199,6 @@ fn an_interval_for_any_time_holds_at_any_time() {
     }
     let found = percent(18, |rng| open_run_finds(&paired(rng, &IID, 20, 0.1)));
     assert_percent("S0 +10 %, stopped at any block, power", found, 95.0..=100.0);
-}
-
-/// Three arms against a reference in two metrics: six chances to be wrong, and one level for all.
-#[test]
-fn a_family_is_wrong_as_seldom_as_one() {
-    let (arms, family) = (4, 6);
-    let differences_of_all = |rng: &mut ChaCha8Rng, blocks: usize| -> Vec<Vec<f64>> {
-        let plan = Plan::new(rng.next_u64(), arms, blocks);
-        let common = HOSTILE.rounds(rng, arms * blocks);
-        let metric = |rng: &mut ChaCha8Rng| -> Vec<f64> {
-            let own = IID.rounds(rng, arms * blocks);
-            common.iter().zip(own).map(|(a, b)| a + b).collect()
-        };
-        let metrics = [metric(rng), metric(rng)];
-        let of_metric = |y: &Vec<f64>| {
-            (1..arms)
-                .map(|arm| differences(&plan, y, |_| 0.0, arm))
-                .collect()
-        };
-        metrics.iter().flat_map::<Vec<_>, _>(of_metric).collect()
-    };
-    let any_false_alarm = |rng: &mut ChaCha8Rng, alpha: f64| {
-        let all = differences_of_all(rng, 12);
-        all.iter()
-            .any(|d| excludes_zero(stats::signed_rank_interval(d, alpha)))
-    };
-    let alpha = verdict::bonferroni(ALPHA, family);
-    let adjusted = percent(19, |rng| any_false_alarm(rng, alpha));
-    assert_percent(
-        "S3 null, six comparisons, any false alarm",
-        adjusted,
-        1.5..=5.7,
-    );
-    let unadjusted = percent(19, |rng| any_false_alarm(rng, ALPHA));
-    assert_percent("the same unadjusted", unadjusted, 12.0..=100.0);
-    let flipped = percent(24, |rng| {
-        let p = max_t(&differences_of_all(rng, 8)).expect("eight blocks");
-        p.iter().any(|p| *p <= ALPHA)
-    });
-    assert_percent("the same with signs flipped, 8 blocks", flipped, 3.5..=6.7);
-}
-
-/// Arm 3 leaves the device 6 % slower for whoever comes next.
-#[test]
-fn carry_over_fools_the_cycle_and_not_the_williams_square() {
-    let (arms, blocks) = (4, 12);
-    let false_alarm = |plan: &Plan, rng: &mut ChaCha8Rng| {
-        let mut y = IID.rounds(rng, arms * blocks);
-        for pair in plan.rounds.windows(2) {
-            if pair[0].arm == 3 {
-                y[pair[1].index] -= 0.06;
-            }
-        }
-        let p: Vec<f64> = (1..arms)
-            .filter_map(|arm| stats::signed_rank_p(&differences(plan, &y, |_| 0.0, arm)))
-            .collect();
-        stats::holm(&p).iter().any(|p| *p <= ALPHA)
-    };
-    let cyclic = naive::cyclic(arms, blocks);
-    let cycle = percent(12, |rng| false_alarm(&cyclic, rng));
-    assert_percent(
-        "carry-over, A B C D A B C D, any false alarm",
-        cycle,
-        75.0..=100.0,
-    );
-    let williams = percent(13, |rng| {
-        let plan = Plan::new(rng.next_u64(), arms, blocks);
-        false_alarm(&plan, rng)
-    });
-    assert_percent("carry-over, Williams, any false alarm", williams, 0.0..=6.0);
-}
-
-/// A run of ten blocks on some day: the machine is 8 % faster or slower that day, and the ratio 2 % per arm off.
-struct Day {
-    /// Of the new arm, absolute, and of its ratio to the reference.
-    arm: Vec<f64>,
-    ratio: gate::Estimate,
-}
-
-fn day(rng: &mut ChaCha8Rng, effect: f64) -> Day {
-    let normal = |rng: &mut ChaCha8Rng| -> f64 { StandardNormal.sample(rng) };
-    let speed = 0.08 * normal(rng);
-    let off = [0.02 * normal(rng), effect + 0.02 * normal(rng)];
-    let (blocks, noise) = (10, IID.rounds(rng, 20));
-    let plan = Plan::new(rng.next_u64(), 2, blocks);
-    let d = differences(&plan, &noise, |arm| off[arm], 1);
-    let of_arm = plan.rounds.iter().filter(|round| round.arm == 1);
-    Day {
-        arm: of_arm.map(|r| speed + off[1] + noise[r.index]).collect(),
-        ratio: gate::Estimate {
-            value: stats::hodges_lehmann(&d).expect("ten blocks"),
-            standard_error: stats::sd(&d).expect("ten blocks") / (blocks as f64).sqrt(),
-            blocks,
-        },
-    }
-}
-
-#[test]
-fn a_gate_by_ratios_is_quiet_where_one_by_absolute_numbers_cries_wolf() {
-    let absolute = percent(20, |rng| {
-        let (old, new) = (day(rng, 0.0).arm, day(rng, 0.0).arm);
-        let is_worse = stats::mean(&new) < stats::mean(&old);
-        is_worse && naive::welch_finds(&[old, new].concat(), ALPHA)
-    });
-    assert_percent(
-        "null, absolute against a stored run",
-        absolute,
-        25.0..=100.0,
-    );
-    let gated = |rng: &mut ChaCha8Rng, baselines: usize, effect: f64| {
-        let earlier: Vec<_> = (0..baselines).map(|_| day(rng, 0.0).ratio).collect();
-        let found = gate::change(day(rng, effect).ratio, &earlier, ALPHA);
-        found.is_some_and(|(_, interval)| interval.upper < 0.0)
-    };
-    let one = percent(21, |rng| gated(rng, 1, 0.0));
-    assert_percent("null, ratio against one run, 3 % assumed", one, 0.3..=3.0);
-    let five = percent(22, |rng| gated(rng, 5, 0.0));
-    assert_percent("null, ratio against five runs", five, 1.5..=3.8);
-    let found = percent(23, |rng| gated(rng, 5, 0.9f64.ln()));
-    assert_percent("-10 %, ratio against five runs", found, 50.0..=100.0);
 }
 
 /// Real rounds of one second, mq-deadline all the time, on a busy machine: whatever is found is false.
@@ -397,5 +237,71 @@ fn a_real_trace_of_nothing() {
                 10.0..=100.0,
             );
         }
+    }
+}
+
+/// Every decile of an arm's latencies, some shorter and some longer; a round moves all of them, stretches them, and has a
+/// stall that only the upper ones see.
+#[test]
+fn the_band_of_a_shift_function_covers_all_deciles_at_once() {
+    const RUNS: usize = if cfg!(debug_assertions) { 1000 } else { FULL };
+    let truth: [f64; 9] = std::array::from_fn(|i| 0.05 * (i as f64 - 4.0));
+    let quick = [("S0", &IID, 8), ("S3", &HOSTILE, 8), ("S3", &HOSTILE, 10)];
+    let slow = [("S3", &HOSTILE, 12), ("S3", &HOSTILE, 20)];
+    let slow = slow.iter().filter(|_| !cfg!(debug_assertions));
+    for &(name, world, blocks) in quick.iter().chain(slow) {
+        let mut rng = ChaCha8Rng::seed_from_u64(20_240_601);
+        let covered = |rng: &mut ChaCha8Rng| {
+            let mut noise = || paired(rng, world, blocks, 0.0);
+            let (level, stretch, tail) = (noise(), noise(), noise());
+            let own: [Vec<f64>; 9] = std::array::from_fn(|_| noise());
+            let of_block = |block: usize| -> BlockShift {
+                std::array::from_fn(|i| {
+                    let place = (i as f64 - 4.0) / 4.0;
+                    let stalled = if i > 6 { 2.0 * tail[block] } else { 0.0 };
+                    let common = level[block] + place * stretch[block] + stalled;
+                    Difference::exact(truth[i] + common + 0.5 * own[i][block])
+                })
+            };
+            let blocks: Vec<_> = (0..blocks).map(|block| (block, of_block(block))).collect();
+            let deciles = band(&blocks, ALPHA);
+            let mut pairs = deciles.iter().zip(truth);
+            pairs.all(|(decile, truth)| decile.interval.is_some_and(|i| i.contains(truth)))
+        };
+        let hits = (0..RUNS).filter(|_| covered(&mut rng)).count();
+        let found = 100.0 * hits as f64 / RUNS as f64;
+        println!("{name}, {blocks} blocks, all nine deciles covered: {found:.2} %");
+        assert!(found >= 94.0, "{name}, {blocks} blocks: {found:.2} %");
+    }
+}
+
+/// An arm against itself in twelve blocks says how many blocks an effect needs; a run of that many shows it.
+#[test]
+fn as_many_blocks_as_recommended_show_the_effect() {
+    const RUNS: usize = if cfg!(debug_assertions) { 400 } else { FULL };
+    let question = Question {
+        scale: Scale::Log,
+        direction: Direction::HigherIsBetter,
+        margin: 0.1,
+        alpha: ALPHA,
+        alpha_of_few: ALPHA,
+        method: Method::SignedRank,
+        insufficient_tail: false,
+        fragile_percentile: false,
+        not_comparable: false,
+    };
+    for (name, world, percent) in [("S0", &IID, 10), ("S3", &HOSTILE, 20)] {
+        let effect = (f64::from(percent) / 100.0).ln_1p();
+        let mut rng = ChaCha8Rng::seed_from_u64(20_240_601);
+        let shown = (0..RUNS).filter(|_| {
+            let alike = paired(&mut rng, world, 12, 0.0);
+            let sd = estimate::sd(&alike).and_then(|sd| power::upper_sd(sd, alike.len()));
+            let sd = sd.expect("twelve blocks");
+            let blocks = power::blocks_for(question, sd, effect).expect("below a thousand");
+            interval(&paired(&mut rng, world, blocks, effect)).is_some_and(|i| i.lower > 0.0)
+        });
+        let found = 100.0 * shown.count() as f64 / RUNS as f64;
+        println!("{name} +{percent} %, as many blocks as recommended, power: {found:.1} %");
+        assert!(found >= 80.0, "{name}: {found:.1} %");
     }
 }

@@ -11,11 +11,11 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use iosched::device::Device;
-use iosched::journal::Journal;
-use iosched::probe::{Detail, Probe};
-use iosched::scratch::{Model, Scratch};
-use iosched::snapshot::{Interval, Op, OwnerNumbers, Snapshot};
+use iosched::machine::device::Device;
+use iosched::measure::probe::{Detail, Probe};
+use iosched::measure::snapshot::{Interval, Op, OwnerNumbers, Snapshot};
+use iosched::safety::journal::Journal;
+use iosched::scratch::{DiskModel, Scratch};
 use support::LoopDevice;
 use support::direct::{self, Aligned, BLOCK};
 
@@ -109,6 +109,52 @@ fn the_longest_of_an_interval_is_exact() {
         last_ns = op.d2c_sum_ns;
     }
     assert!(falls > 5, "{falls} shorter than the one before");
+}
+
+/// As the rounds of a rotation are, with a sample now and then in them.
+#[test]
+#[ignore = "root"]
+fn the_longest_of_a_window_is_exact_whatever_was_looked_at_in_it() {
+    let disk = Disk::new();
+    let detail = Detail {
+        fairness: true,
+        ..Detail::default()
+    };
+    let mut probe = Probe::attach(slice::from_ref(&disk.0.device), 0, detail).expect("a probe");
+    disk.read(50);
+    let (mut windows, mut falls, mut last_ns) = (0, 0, Some(0));
+    for _ in 0..20 {
+        let start = probe.snapshot().expect("a snapshot");
+        probe.begin_window();
+        let mut earlier = start.clone();
+        let mut steps = Vec::new();
+        for _ in 0..10 {
+            disk.read(1);
+            let later = probe.snapshot().expect("a snapshot");
+            steps.extend(ours(&earlier, &later).expect("an interval"));
+            earlier = later;
+        }
+        if steps.len() < 10 || steps.iter().any(|step| step.ios() != 1) {
+            continue; // an end was not seen yet
+        }
+        let window = ours(&start, &earlier)
+            .expect("an interval")
+            .expect("our reads");
+        let longest = |of: fn(&OwnerNumbers) -> u64| steps.iter().map(of).max();
+        let op = window.op(Op::Read);
+        let wait_ns = longest(|step| step.op(Op::Read).q2d_sum_ns);
+        assert_eq!(op.q2d_max_ns, wait_ns);
+        assert_eq!(op.d2c_max_ns, longest(|step| step.op(Op::Read).d2c_sum_ns));
+        let starved_ns = window.fairness.as_ref().and_then(|f| f.starvation_max_ns);
+        assert_eq!(starved_ns, wait_ns);
+        windows += 1;
+        falls += usize::from(op.d2c_max_ns < last_ns);
+        last_ns = op.d2c_max_ns;
+    }
+    assert!(
+        windows > 5 && falls > 2,
+        "{falls} of {windows} below the one before"
+    );
 }
 
 fn looks_with_and_without(disk: &Disk, probe: &mut Probe) -> Result<()> {
@@ -205,7 +251,7 @@ fn looks_in_quick_succession_miss_nothing() {
 fn requests_under_way_at_the_attach_are_counted_apart() {
     const THREADS: u64 = 8;
     let journal = Journal::create().expect("a journal");
-    let scratch = Scratch::create(Model::Ssd, SIZE_BYTES, &journal).expect("a scratch device");
+    let scratch = Scratch::create(DiskModel::Ssd, SIZE_BYTES, &journal).expect("a scratch device");
     if let Some(why) = scratch.fallback() {
         println!("skipped: {why}");
         return;

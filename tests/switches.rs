@@ -3,8 +3,8 @@
 
 mod support;
 
-use iosched::arm::Arm;
-use iosched::lock;
+use iosched::safety::lock;
+use iosched::scheduler::arm::Arm;
 use iosched::scheduler::{self, SavedQueue};
 use support::LoopDevice;
 use support::fio::Fio;
@@ -54,7 +54,7 @@ fn switches_under_load_lose_nothing() {
         .collect();
     let baseline = SavedQueue::take(&disk.device, &arms).expect("its queue");
     let held = lock::try_take(&disk.device).expect("a lock");
-    assert!(matches!(held, lock::Outcome::Taken(_)));
+    assert!(matches!(held, lock::LockOutcome::Taken(_)));
     let mut fio = Fio::start(
         &disk.node(),
         "--rw=randrw --iodepth=16 --numjobs=2 --time_based --runtime=86400 --group_reporting",

@@ -9,7 +9,7 @@ use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use iosched::probe::{Detail, Probe};
+use iosched::measure::probe::{Detail, Probe};
 use libbpf_rs::query::MapInfoIter;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use support::LoopDevice;
@@ -68,17 +68,31 @@ fn a_request_whose_end_nobody_saw_is_not_under_way() {
         });
         let of = |probe: &mut Probe| {
             let snapshot = probe.snapshot().expect("a snapshot");
-            snapshot.devices[0].in_flight.expect("few tags")
+            let device = &snapshot.devices[0];
+            (device.in_flight.expect("few tags"), device.quality.evicted)
         };
-        assert!(of(&mut probe).is_nothing(), "{scheduler}");
+        let (before, evicted) = of(&mut probe);
+        assert!(before.is_nothing(), "{scheduler}");
         table
             .update(&key, &entry, MapFlags::ANY)
             .expect("an update");
         std::thread::sleep(Duration::from_millis(50));
-        let now = of(&mut probe);
+        let (now, left) = of(&mut probe);
         assert!(
             now.is_nothing() && now.oldest_ns.is_none(),
             "{scheduler}: {now:?}"
+        );
+        assert_eq!(left, evicted + 1, "it is counted once, now");
+        let (file, mut memory) = (direct::readable(disk.node()), Aligned::new(BLOCK));
+        for block in 0..256 {
+            let at = block * BLOCK as u64;
+            file.read_exact_at(memory.bytes(BLOCK), at).expect("a read");
+        }
+        let (under_way, later) = of(&mut probe);
+        assert!(
+            later >= left,
+            "{scheduler}: {left}, then {later}; {under_way:?}; the entry was {entry:?}, is {:?}",
+            table.lookup(&key, MapFlags::ANY)
         );
     }
 }

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use iosched::journal::Journal;
+use iosched::safety::journal::Journal;
 use iosched::workload::command::CommandLine;
-use iosched::workload::fio::{Fio, Part};
+use iosched::workload::fio::{Fio, FioPart};
 use iosched::workload::job_file::JobFile;
-use iosched::workload::{Outcome, Round, Running, Workload, catalogue};
+use iosched::workload::{Execution, Outcome, Running, Workload, catalogue};
 
 mod support;
 
@@ -54,8 +54,8 @@ impl Bench {
         }
     }
 
-    fn round<'a>(&'a self, device_node: &'a PathBuf) -> Round<'a> {
-        Round {
+    fn round<'a>(&'a self, device_node: &'a PathBuf) -> Execution<'a> {
+        Execution {
             device_nodes: std::slice::from_ref(device_node),
             arm_label: "fast",
             index: 7,
@@ -292,12 +292,13 @@ fn a_label_that_is_not_plain_or_not_its_own_starts_nothing() {
     let (disk, bench) = (Disk::new(), Bench::new());
     let directory = bench.directory.path().join("round");
     fs::create_dir(&directory).unwrap();
-    let round = Round {
+    let round = Execution {
         directory: &directory,
         ..bench.round(&disk.node)
     };
-    let part = |label: &str| Part {
+    let part = |label: &str| FioPart {
         label: label.to_owned(),
+        weight: None,
         job: JobFile::parse("a", "[a]\nrw=read\n", &[]).unwrap(),
         is_background: false,
     };
@@ -326,14 +327,14 @@ fn a_job_that_ends_early_does_not_count() {
     let (disk, bench) = (Disk::new(), Bench::new());
     let steady = "steadystate=iops:100%\nsteadystate_duration=2\n";
     let job = format!("[short]\nrw=randread\nbs=4k\ndirect=1\n{steady}");
-    let round = Round {
+    let round = Execution {
         time: Duration::from_secs(20),
         ..bench.round(&disk.node)
     };
     let outcome = to_the_end(bench.fio(&job).start(&round).unwrap().as_mut());
     assert_eq!(outcome.exit_code, Some(0));
     let problem = outcome.problem.unwrap();
-    assert!(problem.contains("20000 ms were asked for"), "{problem}");
+    assert!(problem.contains("instead of 20000 ms"), "{problem}");
 }
 
 #[test]
@@ -344,7 +345,7 @@ fn a_failing_command_is_a_problem_with_its_last_words() {
     assert_eq!(outcome.exit_code, Some(3));
     assert_eq!(
         outcome.problem.as_deref(),
-        Some("sh exited with code 3; it said: /dev/x fast 3 7 42")
+        Some("sh exited with code 3; its output: /dev/x fast 3 7 42")
     );
 }
 
@@ -354,7 +355,10 @@ fn of_a_command_that_says_too_much_the_end_is_told() {
     let script = "yes | head -c 20000000 >&2; printf '\\nthe end\\n' >&2; exit 3";
     let outcome = Bench::new().run(&mut shell(script, None), &"/dev/x".into());
     let problem = outcome.problem.unwrap();
-    assert!(problem.contains("it said: [...] y | y | and"), "{problem}");
+    assert!(
+        problem.contains("its output: [...] y | y | and"),
+        "{problem}"
+    );
     assert!(problem.len() < 200, "{problem}");
 }
 
@@ -382,7 +386,7 @@ fn a_command_beyond_its_limit_is_ended() {
     let outcome = Bench::new().run(&mut shell("sleep 600", limit), &"/dev/x".into());
     assert_eq!(
         outcome.problem.as_deref(),
-        Some("sh did not end within 0.2 s and was ended")
+        Some("sh did not end within 0.2 s and was killed")
     );
 }
 
@@ -403,50 +407,20 @@ fn a_program_that_is_not_there_is_an_error_of_the_start() {
     bench.assert_nothing_left(&[]);
 }
 
-/// Not a test of its own: the process that the next test kills. Says in a file where its workload is.
-#[test]
-#[ignore = "root"]
-fn charge() {
-    let Some(device) = std::env::var_os("IOSCHED_TEST_DEVICE").map(PathBuf::from) else {
-        return;
-    };
-    let bench = Bench::new();
-    let guarded = std::env::var_os("IOSCHED_TEST_GUARDED").is_some();
-    let _guardian =
-        guarded.then(|| iosched::guardian::start(Path::new(BINARY), &bench.journal).unwrap());
-    let thread = if guarded { "" } else { "thread\n" };
-    let mut fio = bench.fio(&format!(
-        "[a]\nrw=randread\nbs=4k\ndirect=1\nnumjobs=2\n{thread}"
-    ));
-    let round = Round {
-        time: Duration::from_secs(60),
-        ..bench.round(&device)
-    };
-    let running = fio.start(&round).unwrap();
-    let group = paths(running.as_ref()).remove(0);
-    let whole = if guarded { 3 } else { 1 };
-    within(5, "all processes of fio", || {
-        processes(&group).len() == whole
-    });
-    let report = PathBuf::from(std::env::var_os("IOSCHED_TEST_REPORT").unwrap());
-    iosched::output::write_whole(&report, group.as_os_str().as_encoded_bytes()).unwrap();
-    std::thread::sleep(Duration::from_secs(50));
-}
-
-/// Runs `charge` and kills it; sees that its workload ends, and gives the number of its processes.
+/// Kills a process that runs fio; sees that its workload ends, and gives the number of its processes.
 fn kill_a_charge(disk: &Disk, guarded: bool) -> usize {
     let directory = tempfile::tempdir().unwrap();
     let report = directory.path().join("report");
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    let mut command = Command::new(support::helper());
     command
-        .args(["--ignored", "--exact", "charge"])
-        .env("IOSCHED_TEST_DEVICE", &disk.node)
-        .env("IOSCHED_TEST_REPORT", &report)
+        .arg("charge")
+        .args([&disk.node, &report])
+        .arg(BINARY)
         .env("IOSCHED_STATE_DIR", directory.path())
         .env("TMPDIR", directory.path())
         .stdout(Stdio::null());
     if guarded {
-        command.env("IOSCHED_TEST_GUARDED", "1");
+        command.arg("guarded");
     }
     let mut charge = command.spawn().unwrap();
     within(15, "the charge's report", || report.exists());
@@ -465,7 +439,7 @@ fn kill_a_charge(disk: &Disk, guarded: bool) -> usize {
             .collect::<Vec<_>>()
     };
     if !guarded {
-        let errors = iosched::journal::restore_file(&journals()[0]).unwrap();
+        let errors = iosched::safety::journal::restore_file(&journals()[0]).unwrap();
         assert!(errors.is_empty(), "{errors:?}");
     }
     within(15, "an undone journal", || journals().is_empty());
@@ -504,7 +478,7 @@ fn a_hanging_fio_is_ended_and_said() {
     let outcome = bench.run(&mut fio, &disk.node);
     let problem = outcome.problem.unwrap();
     assert!(
-        problem.contains("fio did not end within") && problem.contains("was ended"),
+        problem.contains("fio did not end within") && problem.contains("was killed"),
         "{problem}"
     );
 }
@@ -520,7 +494,7 @@ fn a_killed_fio_is_a_problem_of_its_round() {
     let pid = processes(&groups[0])[0].to_string();
     support::run("kill", &["-9", &pid]);
     let problem = to_the_end(running.as_mut()).problem.unwrap();
-    assert!(problem.contains("ended by signal 9"), "{problem}");
+    assert!(problem.contains("killed by signal 9"), "{problem}");
     drop(running);
     bench.assert_nothing_left(&groups);
 }

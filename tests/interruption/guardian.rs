@@ -22,7 +22,7 @@ fn a_killed_guardian_is_replaced_and_the_new_one_guards() {
     within(SOON, "a round after it", || {
         Running::rounds(&program) > rounds
     });
-    let says = format!("process {first} was killed, and process {second} took its place");
+    let says = format!("process {first} was killed, and process {second} replaced it");
     let notes = program.result("result")["notes"].to_string();
     assert!(notes.contains(&says), "{notes}");
     let ended = end(child, kill);
@@ -42,7 +42,16 @@ fn a_guardian_that_cannot_be_replaced_ends_the_run() {
     fs::copy(BINARY, &copy).expect("a copy");
     let program = Program::new(&copy.display().to_string());
     let node = disk.node();
-    let how = ["--rounds", "40", "-o", "result", "--", "sleep", "0.1"];
+    let how = [
+        "--rounds",
+        "40",
+        "-o",
+        "result",
+        "--",
+        "sh",
+        "-c",
+        &format!("{READ_ONE}; sleep 0.1"),
+    ];
     let mut child =
         program.start(&[&["run", &node, "--arm", "none", "--arm", "bfq"], &how[..]].concat());
     child.until(Duration::from_secs(60), "a round", || {
@@ -56,7 +65,7 @@ fn a_guardian_that_cannot_be_replaced_ends_the_run() {
         &[
             "the guardian process was killed",
             "could not be started",
-            "put back",
+            "every change was undone",
         ],
     );
     assert!(Running::is_undone(&disk, &before, &program, ended.pid));

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use iosched::output;
+use iosched::files::output;
 
 use super::*;
 
@@ -52,7 +52,7 @@ impl Left {
     fn next_run(&self) -> Ended {
         let node = self.disk.node();
         let two = ["run", &node, "--arm", "none", "--arm", "kyber"];
-        let how = ["--rounds", "1", "-o", "next", "--", "true"];
+        let how = ["--rounds", "1", "-o", "next", "--", "sh", "-c", READ_ONE];
         self.program.run(&[&two[..], &how].concat())
     }
 
@@ -88,12 +88,14 @@ fn a_journal_that_others_can_write_stops_runs_and_is_put_back_on_the_users_word(
     let left = Left::behind();
     fs::set_permissions(&left.journal, fs::Permissions::from_mode(0o664)).expect("a mode");
     let says = [
-        "its mode 664 lets others write it",
+        "its mode 664 allows other users to write it",
         "restore --trust",
         "--set-aside",
     ];
-    left.next_run()
-        .ends(5, &[&says[..], &["they would be taken for yours"]].concat());
+    left.next_run().ends(
+        5,
+        &[&says[..], &["which would be taken for yours"]].concat(),
+    );
     left.is(&left.changed);
     // Shown, and not acted upon.
     let queue = format!("scheduler and settings of {}", left.disk.device.name);
@@ -104,7 +106,7 @@ fn a_journal_that_others_can_write_stops_runs_and_is_put_back_on_the_users_word(
         assert!(left.journal.exists(), "the only record");
     }
     let ended = left.restore(&["--trust", &left.name()]).ends(0, &[]);
-    assert!(ended.stdout.contains(&queue) && ended.stdout.contains("was put back"));
+    assert!(ended.stdout.contains(&queue) && ended.stdout.contains("was restored"));
     left.is(&left.before);
     assert!(left.program.journals().is_empty());
     left.next_run().ends(0, &[]);
@@ -132,7 +134,7 @@ fn a_journal_that_cannot_be_read_stops_every_run_and_is_set_aside_on_the_users_w
             .ends(2, &["is not a journal in"]);
     }
     let ended = left.restore(&["--set-aside", &left.name()]).ends(0, &[]);
-    assert!(ended.stdout.contains("Nothing was put back"), "{ended:#?}");
+    assert!(ended.stdout.contains("Nothing was restored"), "{ended:#?}");
     let aside = left.journal.with_extension("set-aside-1");
     assert_eq!(
         fs::read(aside).expect("the record is kept"),
@@ -160,8 +162,8 @@ fn a_directory_that_others_can_write_stops_everything() {
         |mode| fs::set_permissions(directory, fs::Permissions::from_mode(mode)).expect("a mode");
     mode(0o777);
     left.next_run()
-        .ends(5, &["others may write in", "chmod 700"]);
-    left.restore(&[]).ends(5, &["others may write in"]);
+        .ends(5, &["other users may write in", "chmod 700"]);
+    left.restore(&[]).ends(5, &["other users may write in"]);
     left.is(&left.changed);
     mode(0o700);
     left.restore(&[]).ends(0, &[]);
@@ -194,7 +196,7 @@ fn boots_machines_and_disks_are_told_apart() {
         let listed = left.restore(&["--list"]).ends(0, &[]).stdout;
         let says = match field {
             "diskseq" => "another disk has this name now",
-            _ => "the disk has gone",
+            _ => "the disk was removed",
         };
         assert!(listed.contains(says), "{listed}");
         left.restore(&[]).ends(0, &[]);
@@ -206,7 +208,7 @@ fn boots_machines_and_disks_are_told_apart() {
     let listed = left.restore(&["--list"]).ends(0, &[]).stdout;
     for says in [
         "before the last boot",
-        "the boot has reset it",
+        "the reboot has reset it",
         "started 20",
     ] {
         assert!(listed.contains(says), "{says}: {listed}");
@@ -240,7 +242,7 @@ fn a_locked_disk_is_not_written_and_a_lost_reader_changes_nothing() {
         return;
     }
     let left = Left::behind();
-    let lock = iosched::lock::try_take(&left.disk.device).expect("a lock");
+    let lock = iosched::safety::lock::try_take(&left.disk.device).expect("a lock");
     left.restore(&[])
         .ends(1, &["is locked by process", "iosched restore"]);
     left.is(&left.changed);
@@ -295,7 +297,7 @@ fn what_may_be_at_work_is_not_undone() {
     let name = journal.display().to_string();
     for word in ["--trust", "--set-aside"] {
         let ended = restore(&running.program, &[word, &name]).expect("the second binary");
-        ended.ends(5, &["is at work and needs"]);
+        ended.ends(5, &["is still running and needs"]);
     }
     end(running.child, interrupt).ends(130, &[]);
 
@@ -318,7 +320,8 @@ fn a_command_line_need_not_be_text() {
     let two = [
         "run", &node, "--arm", "none", "--arm", "kyber", "--rounds", "1",
     ];
-    let mut command = program.command(&[&two[..], &["-o", "result", "--", "true"]].concat());
+    let mut command =
+        program.command(&[&two[..], &["-o", "result", "--", "sh", "-c", READ_ONE]].concat());
     command.arg(std::ffi::OsStr::from_bytes(b"\xff"));
     Ended::of(command).ends(0, &[]);
 }
@@ -329,7 +332,16 @@ fn a_command_line_need_not_be_text() {
 fn an_ignored_hang_up_stays_ignored() {
     let (disk, program) = (LoopDevice::of_a_user(), Program::new(BINARY));
     let node = disk.node();
-    let how = ["--rounds", "40", "-o", "result", "--", "sleep", "0.1"];
+    let how = [
+        "--rounds",
+        "40",
+        "-o",
+        "result",
+        "--",
+        "sh",
+        "-c",
+        &format!("{READ_ONE}; sleep 0.1"),
+    ];
     let run = [
         &[BINARY, "run", &node, "--arm", "none", "--arm", "bfq"][..],
         &how,

@@ -43,7 +43,7 @@ fn a_run_right_after_a_kill_waits_for_the_guardian() {
     let pid = end(child, kill).pid;
     let node = disk.node();
     let two = ["run", &node, "--arm", "none", "--arm", "bfq"];
-    let how = ["--rounds", "2", "-o", "result", "--", "true"];
+    let how = ["--rounds", "2", "-o", "result", "--", "sh", "-c", READ_ONE];
     let mut command = next.command(&[&two[..], &how].concat());
     command.env("IOSCHED_STATE_DIR", killed.state());
     let says = format!("process {pid} was killed and left the settings");

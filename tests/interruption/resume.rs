@@ -61,7 +61,7 @@ fn a_killed_run_goes_on_where_it_ended() {
     assert_eq!(differences(&before, &now), [""; 0]);
 
     fs::write(program.file(".result.1.tmp"), "{").expect("half a result");
-    let says = [format!("going on after {done} rounds")];
+    let says = [format!("continuing after {done} rounds")];
     let ended = program.run(&["run", "--resume", "result"]);
     ended.ends(0, &[&says[0]]);
     assert!(Running::is_undone(&disk, &before, &program, pid));
@@ -110,7 +110,7 @@ fn an_open_run_is_ended_by_hand_and_reports() {
     child.until(Duration::from_secs(60), "more than a stretch", || {
         Running::rounds(&program) >= 17
     });
-    let ended = end(child, interrupt).ends(130, &["the rounds that were done are in result"]);
+    let ended = end(child, interrupt).ends(130, &["the completed rounds are in result"]);
     assert!(ended.stdout.contains("open-ended"), "{}", ended.stdout);
     let result = program.result("result");
     assert_eq!(result["plan"]["rounds"].as_array().map(Vec::len), Some(32));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use iosched::histogram::{DEVICE, GAP, Layout, OWNER};
+use iosched::measure::histogram::{DEVICE, GAP, Layout, OWNER};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -16,9 +16,9 @@ int main(void)
 
 	while (scanf("%llu", &ns) == 1)
 		printf("%u %u %u\n",
-		       clamp_cell(cell_of(ns, DEVICE_UNIT_SHIFT, DEVICE_SUB_BITS), DEVICE_CELLS),
-		       clamp_cell(cell_of(ns, OWNER_UNIT_SHIFT, OWNER_SUB_BITS), OWNER_CELLS),
-		       clamp_cell(cell_of(ns, GAP_UNIT_SHIFT, GAP_SUB_BITS), GAP_CELLS));
+		       clamp_cell(cell_of(span_of(ns), DEVICE_UNIT_SHIFT, DEVICE_SUB_BITS), DEVICE_CELLS),
+		       clamp_cell(cell_of(span_of(ns), OWNER_UNIT_SHIFT, OWNER_SUB_BITS), OWNER_CELLS),
+		       clamp_cell(cell_of(span_of(ns), GAP_UNIT_SHIFT, GAP_SUB_BITS), GAP_CELLS));
 	return 0;
 }
 "#;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use iosched::order::reordering;
+use iosched::measure::order::reordering;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -96,7 +96,7 @@ int main(void)
 }
 "#;
 
-const PREFLUSH: u64 = 1;
+const PREFLUSH: u64 = iosched_bpf::enums::inflight_flags::STATE_PREFLUSH.0 as u64;
 
 /// Flags, bios, q, g, d, c; of the device negative, Q2D, Q2G, G2D, D2C, Q2C, and the sums; of the owner Q2D direct and not,
 /// Q2G, G2D, D2C, Q2C.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::support::program::{Ended, Program};
 use crate::support::traces::QueueAndData;
-use crate::support::{LoopDevice, Mounted, run};
+use crate::support::{LoopDevice, Mounted, run, sync};
 use crate::{ARMS, BINARY, READ, ab, refuses};
 
 const SIZE_BYTES: u64 = 64 << 20;
@@ -21,7 +21,7 @@ fn leaves_alone(
     code: i32,
     says: &[&str],
 ) {
-    run("sync", &[]);
+    sync(disks);
     let look = || {
         disks
             .iter()
@@ -35,7 +35,7 @@ fn leaves_alone(
 
 /// A disk under mq-deadline with settings of its user's, so that a switch would show.
 fn disk() -> LoopDevice {
-    let disk = LoopDevice::new(SIZE_BYTES);
+    let disk = LoopDevice::in_memory(SIZE_BYTES);
     disk.set("scheduler", "mq-deadline");
     disk.set("nr_requests", "64");
     disk
@@ -51,7 +51,7 @@ fn what_the_device_does_not_have_is_a_usage_error() {
     let unknown = ["--arm", "none", "--arm", "nosuch"];
     let says = ["no scheduler \"nosuch\"", "mq-deadline", &disk.device.name];
     leaves_alone(&[&disk], &node, &[&unknown, &READ], 2, &says);
-    let says = ["there is no workload sleep", "randread"];
+    let says = ["unknown workload sleep", "randread"];
     leaves_alone(
         &[&disk],
         &node,
@@ -59,7 +59,10 @@ fn what_the_device_does_not_have_is_a_usage_error() {
         2,
         &says,
     );
-    let says = ["the reference bfq is no arm", "none, mq-deadline"];
+    let says = [
+        "the reference bfq is not one of the arms",
+        "none, mq-deadline",
+    ];
     leaves_alone(
         &[&disk],
         &node,
@@ -169,7 +172,10 @@ fn a_disk_with_a_mounted_partition_is_never_written() {
 #[test]
 #[ignore = "root"]
 fn the_second_member_of_a_btrfs_is_never_written() {
-    let disks = [LoopDevice::new(256 << 20), LoopDevice::new(256 << 20)];
+    let disks = [
+        LoopDevice::in_memory(256 << 20),
+        LoopDevice::in_memory(256 << 20),
+    ];
     let (first, second) = (disks[0].node(), disks[1].node());
     run(
         "mkfs.btrfs",
@@ -212,14 +218,20 @@ fn writes_need_the_owners_word() {
 fn a_flag_alone_destroys_nothing() {
     let disk = disk();
     let (node, name) = (disk.node(), disk.device.name.as_str());
-    let says = ["nobody is here to confirm", name, "--yes-destroy"];
+    let says = ["there is no terminal to confirm", name, "--yes-destroy"];
     leaves_alone(&[&disk], &node, &[&ARMS, &WRITE], 5, &says);
     let wrong = ["--yes-destroy", "sda-not-this-one"];
     let says = ["\"sda-not-this-one\" is not", name];
     leaves_alone(&[&disk], &node, &[&ARMS, &WRITE, &wrong], 5, &says);
     // A command that is said to write is no exception, and the word alone is none either.
     let command = ["--destroy-data", "--", "true"];
-    leaves_alone(&[&disk], &node, &[&ARMS, &command], 5, &["nobody is here"]);
+    leaves_alone(
+        &[&disk],
+        &node,
+        &[&ARMS, &command],
+        5,
+        &["no terminal to confirm"],
+    );
     let word = ["--yes-destroy", name, "--", "true"];
     leaves_alone(&[&disk], &node, &[&ARMS, &word], 2, &["--destroy-data"]);
 }
@@ -250,12 +262,12 @@ fn the_name_typed_back_is_the_owners_word() {
     let program = Program::new(BINARY);
     let refused = on_a_terminal(&program, &disk.node(), "yes");
     assert_eq!(refused.code, Some(5), "{refused:#?}");
-    let says = format!("Type {} to go on", disk.device.name);
+    let says = format!("Type {} to continue", disk.device.name);
     assert!(refused.stdout.contains(&says), "{refused:#?}");
     assert_eq!(QueueAndData::of(&disk.device), before);
     let done = on_a_terminal(&program, &disk.node(), &disk.device.name);
     assert_eq!(done.code, Some(0), "{done:#?}");
-    run("sync", &[]);
+    sync(&[&disk]);
     let after = QueueAndData::of(&disk.device);
     assert_eq!(after.queue, before.queue);
     assert_ne!(after, before, "it was written");
@@ -286,7 +298,7 @@ fn without_root_it_says_so() {
         let ended = as_nobody(state_mode, &[&["run", &node], &ARMS, &READ]);
         ended.ends(5, &["only root can change a scheduler", "run it with sudo"]);
         let ended = as_nobody(state_mode, &[&["run", "scratch:ssd"], &ARMS, &READ]);
-        ended.ends(5, &["only root can make a scratch device"]);
+        ended.ends(5, &["only root can create a scratch device"]);
         as_nobody(state_mode, &[&["demo"]]).ends(5, &["only root"]);
         as_nobody(state_mode, &[&["scratch"]]).ends(5, &["only root"]);
     }
@@ -337,5 +349,5 @@ fn a_dry_run_prints_the_schedule_and_touches_nothing() {
         "scratch:ssd",
         &[&arms, &["--workload", "sleep"], &options],
     )
-    .ends(2, &["there is no workload sleep"]);
+    .ends(2, &["unknown workload sleep"]);
 }

@@ -27,7 +27,7 @@ fn benchstat_reads_the_benchmark_format() {
         "{output:?}"
     );
     // 12 blocks of each arm, and half the throughput.
-    for expected in ["none", "bfq", "throughput-B/s", "p=0.000 n=12", "-50."] {
+    for expected in ["none", "bfq", "throughput-B/s", "p=0.000 n=12", "-49.85%"] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
 }

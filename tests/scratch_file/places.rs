@@ -17,18 +17,22 @@ fn a_place_that_is_not_on_the_disk_is_refused() {
     std::os::unix::fs::symlink(other.path(), &link).expect("a link");
     let file = volume.path().join("data");
     let below = format!("name a directory below {}", volume.name());
-    let not_on = format!("not on {}", volume.disk.device.name);
+    let not_on = format!("not part of {}", volume.disk.device.name);
     for (place, code, says) in [
-        (memory.path(), 5, ["which is on no disk", &below]),
+        (memory.path(), 5, ["which is not on a disk", &below]),
         (&other.path(), 5, [&not_on, &below]),
         (&link, 5, [&not_on, &below]),
-        ("/proc".as_ref(), 5, ["which is on no disk", &below]),
+        ("/proc".as_ref(), 5, ["which is not on a disk", &below]),
         (
             "no/such/place".as_ref(),
             2,
-            ["No such file or directory", "name a directory"],
+            ["No such file or directory", "name an existing directory"],
         ),
-        (&file, 2, ["is not a directory", "name a directory"]),
+        (
+            &file,
+            2,
+            ["is not a directory", "name an existing directory"],
+        ),
     ] {
         let place = ["--scratch", place.to_str().expect("UTF-8")];
         let ended = ab(
@@ -67,11 +71,7 @@ fn a_place_without_room_is_refused() {
         ab(&program, &volume.name(), &arguments).ends(code, says);
         assert!(program.files().is_empty() && volume.files().is_empty());
     };
-    refused(
-        &[],
-        5,
-        &["too little for a scratch file", "16 MiB are the least"],
-    );
+    refused(&[], 5, &["too small for a scratch file", "at least 16 MiB"]);
     refused(
         &["--scratch-size", "1G"],
         5,
@@ -82,7 +82,7 @@ fn a_place_without_room_is_refused() {
     refused(
         &["--scratch-size", "16M"],
         5,
-        &["cannot be written: Read-only file system"],
+        &["is not writable: Read-only file system"],
     );
     volume.ends_as_before(&program, 0);
 }
@@ -124,7 +124,7 @@ fn a_scratch_file_gives_no_other_consent() {
         "scratch:ssd",
         &[write, &place],
         2,
-        &["a device of our own, without files"],
+        &["has no file system for a scratch file"],
     );
     let size = ["--scratch-size", "16M"];
     refused(
@@ -141,8 +141,8 @@ fn a_scratch_file_gives_no_other_consent() {
         ended.ends(5, says);
     };
     as_job(
-        "[a]\nrw=write\nsize=10g\n",
-        &["large:3: size=10g reaches beyond"],
+        "[a]\nrw=write\noffset=10g\n",
+        &["large:3: offset=10g reaches beyond the scratch file"],
     );
     as_job("[a]\nrw=randtrim\n", &["large:2: trims"]);
     fs::remove_file(job).expect("a job file");

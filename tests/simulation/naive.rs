@@ -1,8 +1,7 @@
 //! What the usual scripts do: all rounds of one arm, then all of the other, then an unpaired test; or look until
 //! something turns up; or the same order in each block.
 
-use iosched::ab::plan::{Design, Plan, PlannedRound};
-use iosched::ab::stats;
+use iosched::ab::statistics::estimate;
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 /// Welch's t-test of the first half of the rounds against the second.
@@ -11,8 +10,8 @@ pub fn welch_finds(rounds: &[f64], alpha: f64) -> bool {
     let n = a.len() as f64;
     let part = |x| {
         (
-            stats::mean(x).expect("rounds"),
-            stats::sd(x).expect("rounds").powi(2) / n,
+            estimate::mean(x).expect("rounds"),
+            estimate::sd(x).expect("rounds").powi(2) / n,
         )
     };
     let ((mean_a, error_a), (mean_b, error_b)) = (part(a), part(b));
@@ -48,7 +47,7 @@ pub fn mann_whitney_finds(rounds: &[f64], alpha: f64) -> bool {
 /// there is nothing) or lies inside the margin.
 pub fn peeking_finds(d: &[f64], margin: f64, alpha: f64) -> bool {
     for n in 5..=d.len() {
-        let i = stats::student_interval(&d[..n], alpha).expect("five blocks");
+        let i = estimate::student_interval(&d[..n], alpha).expect("five blocks");
         if -margin < i.lower && i.upper < margin {
             return false;
         }
@@ -57,22 +56,4 @@ pub fn peeking_finds(d: &[f64], margin: f64, alpha: f64) -> bool {
         }
     }
     false
-}
-
-/// The same order in every block.
-pub fn cyclic(arms: usize, blocks: usize) -> Plan {
-    let round = |index| PlannedRound {
-        index,
-        block: index / arms,
-        position: index % arms,
-        arm: index % arms,
-        workload_seed: 0,
-        phase_ns: 0,
-    };
-    Plan {
-        seed: 0,
-        arms,
-        design: Design::Williams,
-        rounds: (0..arms * blocks).map(round).collect(),
-    }
 }

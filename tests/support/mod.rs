@@ -9,9 +9,13 @@ pub mod traces;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use iosched::device::Device;
+use iosched::machine::device::Device;
 use iosched::scheduler::{SavedQueue, restore};
 use tempfile::TempDir;
+
+/// A script that reads a block of the disk, past the page cache: a workload that does nothing there ends its run.
+pub const READ_ONE: &str =
+    "dd if=$IOSCHED_DEVICE of=/dev/null bs=4k count=1 iflag=direct status=none";
 
 /// Runs a command that must succeed; its output, trimmed.
 pub fn run(program: &str, arguments: &[&str]) -> String {
@@ -25,6 +29,15 @@ pub fn run(program: &str, arguments: &[&str]) -> String {
         String::from_utf8_lossy(&output.stderr)
     );
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// Processes to be killed: tests/support/helper.rs, which cargo builds with all tests, but not with one of them alone.
+pub fn helper() -> PathBuf {
+    let test = std::env::current_exe().expect("this test");
+    let profile = test.ancestors().nth(2).expect("target/debug/deps/TEST");
+    let path = profile.join("examples/test_helper");
+    assert!(path.exists(), "first: cargo build --example test_helper");
+    path
 }
 
 /// A loop device over a sparse file. A loop's queue outlives its binding, so it is put back before the device is detached.
@@ -86,7 +99,7 @@ impl LoopDevice {
 
     /// A first partition, known to the kernel without a table on the disk.
     pub fn add_partition(&self) -> String {
-        run("addpart", &[&self.node(), "1", "2048", "65536"]);
+        blkpg(&self.node(), ADD);
         format!("{}p1", self.node())
     }
 
@@ -109,6 +122,17 @@ fn set(device: &Device, attribute: &str, value: &str) {
         .unwrap_or_else(|error| panic!("{} = {value}: {error}", path.display()));
 }
 
+const ADD: &str = "1";
+const DELETE: &str = "2";
+
+/// BLKPG for partition 1, of 32 MiB behind the first: not every release has `addpart`, and a Perl all have.
+fn blkpg(node: &str, operation: &str) {
+    let script = "open(my $disk, '<', $ARGV[0]) or die $!; \
+        my $partition = pack('q q i a64 a64 x4', 1 << 20, 32 << 20, 1, '', ''); \
+        ioctl($disk, 0x1269, pack('i i i x4 P', $ARGV[1], 0, length $partition, $partition)) or die $!";
+    run("perl", &["-e", script, node, operation]);
+}
+
 /// The kernel keeps a loop device's queue, and with it what a test that was killed had set.
 fn renew(device: &Device) {
     let parameter = std::fs::read_to_string("/sys/module/loop/parameters/hw_queue_depth");
@@ -125,12 +149,26 @@ impl Drop for LoopDevice {
         let restored = restore(&self.before);
         let partition = self.device.sysfs(&format!("{}p1", self.device.name));
         if partition.exists() {
-            run("delpart", &[&self.node(), "1"]);
+            blkpg(&self.node(), DELETE);
         }
         run("losetup", &["--detach", &self.node()]);
         if !std::thread::panicking() {
             restored.expect("the loop device as it was found");
         }
+    }
+}
+
+/// What was written to these disks, and to what is mounted from a loop device, is there. `sync` alone would wait for all
+/// that the machine is writing.
+pub fn sync(disks: &[&LoopDevice]) {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").expect("mountinfo");
+    for line in mounts.lines().filter(|line| line.contains(" /dev/loop")) {
+        let point = line.split(' ').nth(4).expect("a mount point");
+        // Those of other tests come and go.
+        let _ = Command::new("sync").args(["-f", point]).output();
+    }
+    for disk in disks {
+        run("blockdev", &["--flushbufs", &disk.node()]);
     }
 }
 

@@ -2,13 +2,13 @@
 //! go on the machine meanwhile.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use iosched::device::Device;
+use iosched::machine::device::Device;
 use iosched::scheduler;
 
 use super::program::Program;
@@ -116,22 +116,38 @@ pub struct QueueAndData {
     pub queue: scheduler::State,
     /// The kernel makes `iosched/` anew at each switch: the same inode was never switched away from.
     iosched_inode: Option<u64>,
-    data: u64,
+    data: Data,
+}
+
+/// The blocks that are not all zeroes, and where they lie. Compared as they are: hashing is slow without optimisation.
+#[derive(PartialEq, Eq)]
+struct Data(Vec<(usize, Box<[u8]>)>);
+
+impl fmt::Debug for Data {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{} blocks", self.0.len())
+    }
+}
+
+impl Data {
+    fn of(file: &Path) -> Self {
+        const ZEROES: [u8; 4096] = [0; 4096];
+        let all = fs::read(file).expect("the file of a loop device");
+        let blocks = all.chunks(ZEROES.len()).enumerate();
+        let blocks = blocks.filter(|(_, block)| **block != ZEROES[..block.len()]);
+        Data(blocks.map(|(at, block)| (at, block.into())).collect())
+    }
 }
 
 impl QueueAndData {
     pub fn of(device: &Device) -> Self {
         let file = fs::read_to_string(device.sysfs("loop/backing_file")).expect("a loop device");
-        let mut hasher = DefaultHasher::new();
-        fs::read(PathBuf::from(file.trim()))
-            .expect("its file")
-            .hash(&mut hasher);
         QueueAndData {
             queue: scheduler::read(device).expect("its queue"),
             iosched_inode: fs::metadata(device.sysfs("queue/iosched"))
                 .ok()
                 .map(|m| m.ino()),
-            data: hasher.finish(),
+            data: Data::of(Path::new(file.trim())),
         }
     }
 }

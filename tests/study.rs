@@ -1,0 +1,389 @@
+//! Studies on simulated disks. Root only: `cargo test --test study -- --ignored --test-threads=1`; what needs no root runs
+//! without it.
+
+mod support;
+
+use std::fs;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use support::program::Program;
+use support::traces::traces_of;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
+
+/// Two axes, two kinds of load, and a cell that cannot succeed.
+const STUDY: &str = r#"
+name = "small"
+title = "A small study"
+device = "ram"
+arms = ["none", "few=none,nr_requests=4", "kyber"]
+reference = "none"
+metrics = ["throughput:5"]
+
+[times]
+ramp_s = 0.2
+round_s = 0.5
+blocks = 2
+
+[axes]
+bs = ["4k", "64k"]
+
+[[cell]]
+name = "read-{bs}"
+fio.r = "rw=randread\nbs={bs}\nioengine=psync"
+expect = "nothing in particular for {bs}"
+
+[[cell]]
+name = "fails"
+command = ["false"]
+metrics = ["elapsed"]
+"#;
+
+fn study(program: &Program, text: &str) {
+    fs::write(program.file("my.toml"), text).expect("a study");
+}
+
+#[test]
+fn it_is_listed_printed_and_laid_out_without_a_disk() {
+    let program = Program::new(BINARY);
+    let list = program.run(&["study", "--list"]).ends(0, &[]).stdout;
+    assert!(
+        list.contains("interference ") && list.contains("oltp-dss"),
+        "{list}"
+    );
+    // What is printed is a study of one's own.
+    let printed = program
+        .run(&["study", "etcd", "--print"])
+        .ends(0, &[])
+        .stdout;
+    study(&program, &printed);
+    let dry = ["study", "./my.toml", "--dry-run", "--cells", "al*"];
+    let dry = program.run(&dry).ends(0, &[]).stdout;
+    assert!(
+        dry.contains("  alone ") && !dry.contains("  beside"),
+        "{dry}"
+    );
+    assert!(
+        dry.contains("1 cell and A/A, 4 arms: 36 to 120 rounds"),
+        "{dry}"
+    );
+    let original = program
+        .run(&["study", "fsync", "--original"])
+        .ends(0, &[])
+        .stdout;
+    assert!(
+        original.contains("no ranking of schedulers is supported"),
+        "{original}"
+    );
+    for (name, says) in [
+        ("nothing", "there is no study nothing"),
+        ("./none.toml", "cannot read"),
+    ] {
+        program.run(&["study", name, "--dry-run"]).ends(2, &[says]);
+    }
+}
+
+#[test]
+fn a_wrong_file_is_refused_by_line() {
+    let program = Program::new(BINARY);
+    for (from, to, says) in [
+        ("kyber\"]", "kyber,x\"]", "my.toml:5: arm"),
+        ("throughput:5", "thruput:5", "my.toml:7: unknown metric"),
+        (
+            "device = \"ram\"",
+            "device = \"tape\"",
+            "my.toml:4: unknown device model",
+        ),
+        (
+            "reference = \"none\"",
+            "reference = \"bfq\"",
+            "my.toml:6: the reference bfq is no arm",
+        ),
+        ("ramp_s = 0.2", "ramp_s = -1", "times: ramp_s is 0 to"),
+        ("[axes]", "[axis]", "my.toml:14: unknown field"),
+        (
+            "read-{bs}",
+            "read-{size}",
+            "my.toml:18: read-{size} names no axis",
+        ),
+        ("name = \"read-{bs}\"", "name = \"read\"", "my.toml:18:"),
+        ("rw=randread", "rw=nonsense", "my.toml:18:"),
+        (
+            "command = [\"false\"]",
+            "",
+            "needs exactly one of fio, workload and command",
+        ),
+    ] {
+        study(&program, &STUDY.replacen(from, to, 1));
+        program
+            .run(&["study", "./my.toml", "--dry-run"])
+            .ends(2, &[says]);
+    }
+}
+
+fn cells(result: &Value) -> Vec<(&str, usize)> {
+    let cells = result["cells"].as_array().expect("cells").iter();
+    let rounds = |cell: &Value| cell["result"]["rounds"].as_array().expect("rounds").len();
+    cells
+        .map(|cell| (cell["name"].as_str().expect("a name"), rounds(cell)))
+        .collect()
+}
+
+#[test]
+#[ignore = "root"]
+fn all_cells_are_run_and_one_that_fails_does_not_end_the_others() {
+    let program = Program::new(BINARY);
+    study(&program, STUDY);
+    let run = ["study", "./my.toml", "-o", "result", "--seed", "7"];
+    let ended = program.run(&run).ends(0, &["made loop"]);
+    for says in ["SIMULATED", "fails was given up"] {
+        assert!(ended.stdout.contains(says), "{}", ended.stdout);
+    }
+    assert!(
+        ended.stdout.contains("read-64k  throughput"),
+        "{}",
+        ended.stdout
+    );
+    let result = program.result("result");
+    assert_eq!(result["status"], "complete");
+    assert_eq!(
+        cells(&result),
+        [("read-4k", 6), ("read-64k", 6), ("fails", 1), ("A/A", 4)]
+    );
+    assert!(
+        result["cells"][2]["hopeless"]
+            .as_str()
+            .is_some_and(|why| why.contains("failed"))
+    );
+    for round in result["cells"][0]["result"]["rounds"]
+        .as_array()
+        .expect("rounds")
+    {
+        assert!(round["problem"].is_null(), "{round:#}");
+    }
+    // Each cell had its first block before any had its second.
+    let begun = |cell: usize, block: u64| {
+        let rounds = result["cells"][cell]["result"]["rounds"]
+            .as_array()
+            .expect("rounds");
+        let of_block = rounds.iter().filter(|round| round["block"] == block);
+        let times: Vec<&str> = of_block
+            .filter_map(|round| round["started"].as_str())
+            .collect();
+        times[0].to_owned()
+    };
+    let second = begun(0, 1).min(begun(1, 1)).min(begun(3, 1));
+    assert!(
+        [0, 1, 3].into_iter().all(|cell| begun(cell, 0) < second),
+        "{second}"
+    );
+    let again = program.run(&["report", "result"]).ends(0, &[]).stdout;
+    assert!(ended.stdout.starts_with(&again), "{again}");
+    let csv = program.run(&["report", "result", "--format", "csv"]);
+    let csv = csv.ends(0, &[]).stdout;
+    assert!(
+        csv.starts_with("workload,index,") && csv.contains("\r\nread-64k,"),
+        "{csv}"
+    );
+    // What was given up has no answer, so no gate passes.
+    let gate = ["gate", "result", "--format", "json"];
+    let gate: Value = serde_json::from_str(&program.run(&gate).ends(6, &[]).stdout).expect("JSON");
+    assert_eq!(gate["outcome"], "invalid");
+    assert_eq!(gate["cells"][1]["run"]["workload"], "read-64k");
+    let one = serde_json::to_vec(&result["cells"][0]["result"]).expect("JSON");
+    fs::write(program.file("one"), one).expect("a file");
+    let one = program.run(&["report", "one"]).ends(0, &[]).stdout;
+    assert!(
+        one.contains("read-4k") && one.contains("throughput"),
+        "{one}"
+    );
+    assert_eq!(traces_of(ended.pid), [""; 0]);
+}
+
+#[test]
+#[ignore = "root"]
+fn an_interrupted_study_keeps_and_prints_its_blocks() {
+    let program = Program::new(BINARY);
+    study(&program, &STUDY.replace("blocks = 2", "blocks = 500"));
+    let run = ["study", "./my.toml", "-o", "result", "--cells", "read-*"];
+    let mut study = program.start(&run);
+    let passed = || {
+        let bytes = fs::read(program.file("result")).unwrap_or_default();
+        let result: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        result["cells"].is_array() && cells(&result).iter().all(|(_, rounds)| *rounds > 2)
+    };
+    study.until(Duration::from_secs(60), "two passes", passed);
+    let pid = Pid::from_raw(study.id() as i32).expect("a PID");
+    kill_process(pid, Signal::INT).expect("a process of ours");
+    let ended = study
+        .end()
+        .ends(130, &["the completed blocks are in result"]);
+    assert!(
+        ended.stdout.contains("NOT COMPLETE: interrupted"),
+        "{}",
+        ended.stdout
+    );
+    let result = program.result("result");
+    assert_eq!(result["status"], "interrupted");
+    assert_eq!(traces_of(ended.pid), [""; 0]);
+    goes_on(&program);
+}
+
+/// A plan of one more block, so that it ends soon.
+fn shortened(result: &Value) -> Value {
+    let mut result = result.clone();
+    for cell in result["cells"].as_array_mut().expect("cells") {
+        let cell = &mut cell["result"];
+        let done = cell["rounds"].as_array().expect("rounds").last();
+        let last = done.expect("a round")["block"].as_u64().expect("a number") + 1;
+        cell["design"]["stopping"]["blocks"] = (last + 1).into();
+        let plan = cell["plan"]["rounds"].as_array_mut().expect("a plan");
+        plan.retain(|round| round["block"].as_u64() <= Some(last));
+    }
+    result
+}
+
+/// From where it ended, and to its end.
+fn goes_on(program: &Program) {
+    let before = program.result("result");
+    fs::write(program.file("result"), shortened(&before).to_string()).expect("a shorter plan");
+    let resume = ["study", "--resume", "result"];
+    let ended = program
+        .run(&resume)
+        .ends(0, &["continues the study", "runs fio (", "sets kyber"]);
+    assert!(!ended.stdout.contains("NOT COMPLETE"), "{}", ended.stdout);
+    let after = program.result("result");
+    assert_eq!(after["status"], "complete");
+    let rounds = |result: &Value, cell: usize| {
+        let rounds = &result["cells"][cell]["result"]["rounds"];
+        rounds.as_array().expect("rounds").clone()
+    };
+    for cell in 0..cells(&before).len() {
+        let (old, new) = (rounds(&before, cell), rounds(&after, cell));
+        assert!(new.len() >= old.len());
+        assert_eq!(old[..], new[..old.len()], "what was measured stays");
+    }
+    assert_eq!(traces_of(ended.pid), [""; 0]);
+    program
+        .run(&resume)
+        .ends(2, &["is complete: there is nothing to resume"]);
+}
+
+#[test]
+#[ignore = "root"]
+fn a_file_system_on_four_luns_is_one_target() {
+    let program = Program::new(BINARY);
+    let on_btrfs = STUDY.replace("device = \"ram\"", "device = \"ssd*4+btrfs\"");
+    study(&program, &on_btrfs.replace("blocks = 2", "blocks = 1"));
+    let run = [
+        "study",
+        "./my.toml",
+        "-o",
+        "result",
+        "--cells",
+        "read-64k",
+        "--scratch-size",
+        "64M",
+    ];
+    let ended = program
+        .run(&run)
+        .ends(0, &["btrfs (raid10)", "a scratch file of 64 MiB"]);
+    let result = program.result("result");
+    let members = &result["cells"][0]["result"]["device"]["group"]["members"];
+    assert_eq!(members.as_array().map(Vec::len), Some(4));
+    assert_eq!(traces_of(ended.pid), [""; 0]);
+}
+
+/// Everything that a cell can ask for besides fio's options.
+const EQUIPPED: &str = r#"
+name = "equipped"
+title = "Prepared files, cold caches, a load beside, weights"
+device = "ssd+ext4"
+arms = ["none", "bfq,iosched/low_latency=0"]
+metrics = ["elapsed"]
+prepare = [["dd", "if=/dev/zero", "of={prepared}/content", "bs=64k", "count=16", "conv=fsync"]]
+
+[times]
+ramp_s = 0.5
+round_s = 2
+blocks = 1
+
+[axes]
+read = [{ name = "pages", buffer = "4K" }, { name = "clusters", buffer = "64K" }]
+
+[[cell]]
+name = "{read}"
+command = ["{iosched-ab}", "read-loop", "{prepared}/content", "--buffer", "{read.buffer}", "--bytes", "1M", "--advice", "random"]
+cold = "all"
+
+[[cell]]
+name = "beside"
+command = ["dd", "if={prepared}/content", "of=/dev/null", "bs=4k", "iflag=direct"]
+beside.writer = "rw=write\nbs=64k\nioengine=psync"
+lead_s = 0.5
+
+[[cell]]
+name = "weights"
+fio.heavy = "rw=randread\nbs=64k\nioengine=libaio\niodepth=8"
+fio.light = "rw=randread\nbs=64k\nioengine=libaio\niodepth=8"
+weight.heavy = 800
+metrics = ["heavy.throughput", "light.throughput"]
+"#;
+
+#[test]
+#[ignore = "root"]
+fn cells_have_prepared_files_cold_caches_company_and_weights() {
+    let program = Program::new(BINARY);
+    study(&program, EQUIPPED);
+    let run = [
+        "study",
+        "./my.toml",
+        "-o",
+        "result",
+        "--scratch-size",
+        "64M",
+    ];
+    let ended = program.run(&run).ends(0, &["a scratch file of 64 MiB"]);
+    let result = program.result("result");
+    assert_eq!(result["status"], "complete", "{}", result["error"]);
+    let rounds = |name: &str| {
+        let mut cells = result["cells"].as_array().expect("cells").iter();
+        let cell = cells.find(|cell| cell["name"] == name).expect("the cell");
+        let rounds = cell["result"]["rounds"].as_array().expect("rounds");
+        assert!(
+            rounds.iter().all(|round| round["problem"].is_null()),
+            "{rounds:?}"
+        );
+        rounds.clone()
+    };
+    // Random reads of a cold file: one for each page, or each buffer, and those of the file system.
+    for (name, reads) in [("pages", 256), ("clusters", 16)] {
+        for round in rounds(name) {
+            let ios = round["ios"].as_f64().expect("a count") as u64
+                + round["lost_events"].as_u64().expect("a count");
+            assert!((reads..reads + 32).contains(&ios), "{name}: {ios}");
+        }
+    }
+    for round in rounds("beside") {
+        let iops = |label: &str| round[format!("{label}.iops")].as_f64();
+        assert!(
+            iops("command") > Some(0.0) && iops("writer") > Some(0.0),
+            "{round}"
+        );
+    }
+    for round in rounds("weights") {
+        let of = |label: &str| {
+            round[format!("{label}.throughput")]
+                .as_f64()
+                .expect("bytes/s")
+        };
+        let ratio = of("heavy") / of("light");
+        match round["scheduler"].as_str() {
+            Some("bfq") => assert!(ratio > 3.0, "{ratio} under bfq"),
+            _ => assert!((0.5..2.0).contains(&ratio), "{ratio} under none"),
+        }
+    }
+    assert_eq!(traces_of(ended.pid), [""; 0]);
+}

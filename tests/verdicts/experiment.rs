@@ -1,0 +1,189 @@
+//! A whole experiment on simulated rounds: plan, looks, arms that leave, verdicts.
+
+use iosched::ab::plan::Plan;
+use iosched::ab::statistics::covariate::Slope;
+use iosched::ab::statistics::layout::Cell;
+use iosched::ab::statistics::rows::{Judged, Row, RowBlock, judge_family};
+use iosched::ab::statistics::scale::{Direction, Scale};
+use iosched::ab::statistics::signed_rank::Difference;
+use iosched::ab::statistics::stopping::Stopping;
+use iosched::ab::statistics::verdict::{Question, Verdict};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::Rng;
+
+pub const MARGIN: f64 = 0.05;
+
+/// Values of so many consecutive rounds.
+pub type Series<'a> = dyn Fn(&mut ChaCha8Rng, usize) -> Vec<f64> + 'a;
+
+/// What is true, on the log scale; arm 0 is the reference.
+pub struct World<'a> {
+    /// Of consecutive rounds.
+    pub noise: &'a Series<'a>,
+    pub arms: usize,
+    /// More metrics with the same effects: noise of their own, as much again.
+    pub metrics: usize,
+    /// The second round of a block, the third and so on.
+    pub by_position: f64,
+    /// What this arm leaves behind for the next round.
+    pub carry_over: (usize, f64),
+    /// The chance of a round of this arm to lose so much.
+    pub stalls: (usize, f64, f64),
+    pub effects: &'a [f64],
+    /// A live run on this load, which adds to every value; verdicts are adjusted for that of the round before.
+    pub load: Option<&'a Series<'a>>,
+}
+
+pub const QUIET: World<'static> = World {
+    noise: &|_, n| vec![0.0; n],
+    arms: 2,
+    metrics: 1,
+    by_position: 0.0,
+    carry_over: (0, 0.0),
+    stalls: (0, 0.0, 0.0),
+    effects: &[],
+    load: None,
+};
+
+pub struct Outcome {
+    /// By metric and arm.
+    pub judged: Vec<Judged>,
+    pub rounds: usize,
+    pub blocks: usize,
+}
+
+impl Outcome {
+    pub fn any_difference(&self) -> bool {
+        self.judged
+            .iter()
+            .any(|j| is_difference(j.comparison.verdict))
+    }
+
+    pub fn covers(&self, effect: f64) -> bool {
+        let mut rows = self.judged.iter();
+        rows.all(|j| j.comparison.interval.is_none_or(|i| i.contains(effect)))
+    }
+}
+
+pub fn is_difference(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Better | Verdict::Worse)
+}
+
+pub fn question(stopping: Stopping) -> Question {
+    Question {
+        scale: Scale::Log,
+        direction: Direction::HigherIsBetter,
+        margin: MARGIN,
+        alpha: 0.05,
+        alpha_of_few: 0.05,
+        method: stopping.method(),
+        insufficient_tail: false,
+        fragile_percentile: false,
+        not_comparable: false,
+    }
+}
+
+/// Carried out to its end.
+pub fn run(rng: &mut ChaCha8Rng, world: &World<'_>, stopping: Stopping) -> Outcome {
+    let most = stopping.most_blocks().expect("an end");
+    let first = stopping.next_segment(0).expect("blocks");
+    let mut plan = Plan::new(rng.next_u64(), world.arms, first);
+    let common = (world.noise)(rng, world.arms * most);
+    let own: Vec<Vec<f64>> = (1..world.metrics)
+        .map(|_| (world.noise)(rng, world.arms * most))
+        .collect();
+    let load = world.load.map(|load| load(rng, world.arms * most));
+    let mut cells: Vec<Vec<Cell>> = vec![Vec::new(); world.metrics];
+    loop {
+        for index in cells[0].len()..plan.rounds.len() {
+            let round = plan.rounds[index];
+            let before = index.checked_sub(1).map(|i| plan.rounds[i].arm);
+            let mut truth = world.effects.get(round.arm).copied().unwrap_or(0.0);
+            truth += world.by_position * round.position as f64;
+            if before == Some(world.carry_over.0) {
+                truth += world.carry_over.1;
+            }
+            truth += load.as_ref().map_or(0.0, |load| load[index]);
+            let (arm, chance, depth) = world.stalls;
+            if chance > 0.0 && round.arm == arm && rng.random_bool(chance) {
+                truth += depth;
+            }
+            for (metric, cells) in cells.iter_mut().enumerate() {
+                let noise = match metric {
+                    0 => common[index],
+                    // Half of the variance is shared.
+                    _ => (common[index] + own[metric - 1][index]) * 0.5f64.sqrt(),
+                };
+                cells.push(Cell {
+                    block: round.block,
+                    arm: round.arm,
+                    position: round.position,
+                    before,
+                    before_load: load
+                        .as_ref()
+                        .and_then(|load| Some(load[index.checked_sub(1)?])),
+                    y: truth + noise,
+                });
+            }
+        }
+        let adjusted: Vec<Vec<Cell>> = cells.iter().map(|cells| adjusted(cells)).collect();
+        let rows: Vec<Row<'_>> = adjusted
+            .iter()
+            .flat_map(|cells| (1..world.arms).map(move |arm| row(cells, arm, stopping)))
+            .collect();
+        let judged = judge_family(&rows, stopping.level(0.05));
+        let goes_on = |arm: &usize| {
+            let mut own = rows.iter().zip(&judged).filter(|(row, _)| row.arm == *arm);
+            own.any(|(_, j)| j.comparison.verdict == Verdict::Inconclusive)
+        };
+        let open: Vec<usize> = (1..world.arms).filter(goes_on).collect();
+        match stopping.next_segment(plan.blocks()) {
+            Some(blocks) if !open.is_empty() => {
+                let arms: Vec<usize> = [0].into_iter().chain(open).collect();
+                plan.extend(blocks, &arms);
+            }
+            _ => {
+                return Outcome {
+                    judged,
+                    rounds: plan.rounds.len(),
+                    blocks: plan.blocks(),
+                };
+            }
+        }
+    }
+}
+
+/// As `ab::table` does it.
+fn adjusted(cells: &[Cell]) -> Vec<Cell> {
+    let slope = Slope::of(cells);
+    let y = |cell: &Cell| slope.map_or(cell.y, |slope| slope.adjusted(cell.y, cell.before_load));
+    cells
+        .iter()
+        .map(|cell| Cell {
+            y: y(cell),
+            ..*cell
+        })
+        .collect()
+}
+
+pub fn row(cells: &[Cell], arm: usize, stopping: Stopping) -> Row<'_> {
+    let of = |block: usize, arm: usize| cells.iter().find(|c| (c.block, c.arm) == (block, arm));
+    let of_arm = cells.iter().filter(|cell| cell.arm == arm);
+    Row {
+        arm,
+        reference: 0,
+        cells,
+        blocks: of_arm
+            .map(|cell| {
+                let reference = of(cell.block, 0).expect("the reference is in each block");
+                RowBlock {
+                    block: cell.block,
+                    difference: Some(Difference::exact(cell.y - reference.y)),
+                    positions: (cell.position, reference.position),
+                }
+            })
+            .collect(),
+        question: question(stopping),
+    }
+}
