@@ -5,18 +5,20 @@ mod blktrace;
 mod disk;
 #[path = "../../tests/support/fio.rs"] // as on the host
 mod fio;
+mod ftrace;
 mod stack;
 mod watch;
 
 pub use blktrace::Blktrace;
 pub use disk::{Disk, SCHEDULERS};
 pub use fio::{Fio, pid_of_run};
+pub use ftrace::Ftrace;
 pub use stack::{ARRAY, Array, MAPPED, Mapped, set};
 pub use watch::{Seen, Watch};
 
 use std::process::Command;
 
-use iosched::device::Device;
+use iosched::machine::device::Device;
 
 /// Runs a command that must succeed; its output, trimmed.
 #[track_caller]

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use iosched::device::Device;
-use iosched::probe::{Detail, Probe};
-use iosched::snapshot::{
+use iosched::machine::device::Device;
+use iosched::measure::probe::{Detail, Probe};
+use iosched::measure::snapshot::{
     DeviceNumbers, DeviceOp, Edges, Interval, Op, OwnerNumbers, OwnerOp, Quality, Snapshot, Stage,
 };
 

@@ -1,231 +1,255 @@
 //! Since when a program waits (A2C), against fio's own latency: fio takes its clock before it asks and after it has its
-//! answer. And what a submitter that stands still hides.
+//! answer. And against a reconstruction of each I/O from ftrace's events, which judges also where fio cannot, and what a
+//! submitter that stands still hides. `cells.rs` has what is run, and why fio cannot judge a cell.
+//!
+//! All cells, and not those that have each pair: `vmtest/run -p truth -a VMTEST_CELLS=all vmtest/tests/asked.rs`.
 
-use iosched::histogram::Histogram;
-use iosched::probe::Detail;
-use iosched::snapshot::{Asked, Op, Stage};
-use iosched_vmtest::{Disk, Fio, SCHEDULERS, Seen, Watch, dd_reads};
+#[path = "asked/cells.rs"]
+mod cells; // what is run, and why fio cannot judge it
+#[path = "asked/judge.rs"]
+mod judge; // what is tolerated
+#[path = "asked/parse.rs"]
+mod parse; // ftrace's text
+#[path = "asked/rebuild.rs"]
+mod rebuild; // each I/O from it
+
+use cells::{Cell, Engine, cells};
+use iosched::measure::probe::Detail;
+use iosched::measure::snapshot::{Op, Stage};
+use iosched_vmtest::{Disk, Fio, Ftrace, Seen, Watch, dd_reads};
+use judge::{BY_FIO, Judge, MEAN, Theirs};
+use rebuild::{Io, Rebuilt};
 use serde_json::Value;
 
-/// Much longer than what fio takes to answer several completions that come at once, on one emulated CPU.
-const DELAY_NS: u64 = 10_000_000;
-/// The cells of both histograms: 1.6 % here, 0.8 % there.
-const TOLERANCE: f64 = 0.03;
-/// What fio and the system call take around the I/O, at the speed of an emulated CPU.
-const OVERHEAD_NS: f64 = 200e3;
+/// Much longer than what fio takes to hand in 64 and to answer them, on one emulated CPU. It passes at once there, but where
+/// a thread polls.
+const DELAY_NS: u64 = 100_000_000;
+const DELAY_OF_POLLING_NS: u64 = 10_000_000;
 
-fn disk(tags: u32) -> Disk {
-    let tags = tags.to_string();
-    Disk::null_blk(DELAY_NS, &[("hw_queue_depth", &tags)])
+#[test]
+fn of_reads_on_few_tags_it_is_what_fio_and_ftrace_say() {
+    hold(4);
 }
 
-/// Of several requests at once that are the first ones after a switch, some would belong to neither side.
-fn switch(disk: &Disk, scheduler: &str) {
-    disk.set_scheduler(scheduler);
-    if scheduler != "none" {
-        // Else twice the disk's.
-        disk.set("queue/nr_requests", "128");
+#[test]
+fn of_reads_on_many_tags_it_is_what_fio_and_ftrace_say() {
+    hold(128);
+}
+
+fn hold(tags: u32) {
+    let all = std::env::var("VMTEST_CELLS").is_ok_and(|cells| cells == "all");
+    let mut judge = Judge::default();
+    let (polling, others): (Vec<Cell>, Vec<Cell>) = cells(tags, all)
+        .into_iter()
+        .partition(|cell| cell.engine == Engine::Sqpoll);
+    for (cells, delay_ns) in [(others, DELAY_NS), (polling, DELAY_OF_POLLING_NS)] {
+        let bench = Bench::new(tags, delay_ns);
+        hold_on(bench, &cells, &mut judge);
     }
-    dd_reads(disk, 1);
+    judge.is_satisfied();
 }
 
-fn watch(disk: &Disk) -> Watch {
-    let detail = Detail {
-        asked: true,
-        owner_stages: true,
-        ..Detail::default()
-    };
-    Watch::with(disk, detail)
-}
-
-fn asked(seen: &Seen) -> Asked {
-    seen.device().asked(&Op::DATA).expect("it is asked for")
-}
-
-/// fio answers nothing before as many are in flight as it may: its first I/Os take longer by that. So many that they are
-/// few.
-fn reads(in_flight: u64) -> u64 {
-    if in_flight < 64 { 600 } else { 3000 }
-}
-
-/// So many in flight: in as many threads where the engine takes one at a time. No sector is read twice at the same time.
-fn job(engine: &str, in_flight: u64) -> String {
-    let (many, each) = if engine.contains("psync") {
-        (
-            format!("--numjobs={in_flight} --group_reporting"),
-            reads(in_flight) / in_flight,
-        )
-    } else {
-        (format!("--iodepth={in_flight}"), reads(in_flight))
-    };
-    format!(
-        "--ioengine={engine} {many} --rw=randread --size=64m --number_ios={each} --lat_percentiles=1"
-    )
-}
-
-fn agree(what: &str, ours: Option<f64>, theirs_ns: &Value) {
-    let (ours, theirs) = (ours.expect("reads"), theirs_ns.as_f64().expect("a number"));
-    println!(
-        "{what}: {:.1} us by fio, {:.1} us here",
-        theirs / 1e3,
-        ours / 1e3
-    );
-    let tolerated = theirs * TOLERANCE + OVERHEAD_NS;
-    assert!(
-        (ours - theirs).abs() <= tolerated,
-        "{what}: fio {theirs} ns, here {ours} ns"
-    );
-}
-
-/// Latencies are multiples of the delay: a percentile between two of them may be either.
-fn is_near(what: &str, ours: &Histogram, p: f64, theirs_ns: &Value) {
-    let theirs = theirs_ns.as_f64().expect("a number");
-    let ns = |p| ours.quantile_ns(p).expect("reads");
-    let (low, high) = (ns(p - 0.03), ns((p + 0.03).min(0.999)));
-    println!(
-        "{what}: {:.1} us by fio, {:.1} to {:.1} us here",
-        theirs / 1e3,
-        low / 1e3,
-        high / 1e3
-    );
-    let tolerated = theirs * TOLERANCE + OVERHEAD_NS;
-    assert!(
-        (low - tolerated..=high + tolerated).contains(&theirs),
-        "{what}"
-    );
-}
-
-/// On 7.x the kernel skips programs; what then went unseen is no matter of this test.
-fn without_skips(watch: &mut Watch, disk: &Disk, job: &str) -> Option<(Seen, Value)> {
-    const TRIES: usize = 5;
-    let mut runs = (0..TRIES).map(|_| watch.over(|| Fio::run(&disk.node(), job)));
-    let (seen, (_, fio)) = runs.find(|(seen, _)| seen.device().quality.skipped == 0)?;
-    Some((seen, fio))
-}
-
-fn equals_fio(engine: &str, tags: u32, schedulers: &[&str], in_flight: u64) {
-    let disk = disk(tags);
-    let mut watch = watch(&disk);
-    for scheduler in schedulers {
-        switch(&disk, scheduler);
-        let what = format!("{engine}, {in_flight} in flight on {tags} tags, {scheduler}");
-        let Some((seen, fio)) = without_skips(&mut watch, &disk, &job(engine, in_flight)) else {
-            println!("skipped: {what}: the kernel skipped programs in every run");
-            continue;
-        };
-        let (a2c, theirs) = (asked(&seen).a2c, &fio["read"]["lat_ns"]);
-        let reads = seen.op(Op::Read);
-        // Neighbours that are in flight together may be joined.
-        assert_eq!(reads.bios, fio["read"]["total_ios"], "{what}");
-        assert_eq!(a2c.count(), reads.ios, "{what}");
-        agree(&format!("{what}: mean"), a2c.mean_ns(), &theirs["mean"]);
-        is_near(
-            &format!("{what}: p50"),
-            &a2c,
-            0.5,
-            &theirs["percentile"]["50.000000"],
-        );
-        // The first ones are fewer than a twentieth only where few are in flight.
-        if in_flight < 64 {
-            is_near(
-                &format!("{what}: p95"),
-                &a2c,
-                0.95,
-                &theirs["percentile"]["95.000000"],
-            );
+fn hold_on(mut bench: Bench, cells: &[Cell], judge: &mut Judge) {
+    for cell in cells {
+        bench.switch(cell.scheduler);
+        match bench.run(&cell.job()) {
+            Some(run) => compare(judge, cell, &run),
+            None => println!("skipped: {cell}: the kernel skipped programs in every run"),
         }
-        assert_eq!(
-            seen.device().stalled_ns,
-            0,
-            "{what}: nobody stands still with I/O under way"
-        );
     }
 }
 
-#[test]
-fn of_threads_with_one_io_each_it_is_fios_latency() {
-    equals_fio("psync", 4, &SCHEDULERS, 16);
-    equals_fio("psync", 128, &["none"], 1);
+struct Bench {
+    watch: Watch,
+    trace: Ftrace,
+    disk: Disk,
 }
 
-#[test]
-fn of_io_uring_it_is_fios_latency_also_where_tags_run_out() {
-    equals_fio("io_uring", 4, &SCHEDULERS, 16);
-    equals_fio("io_uring", 4, &["none"], 64);
-    equals_fio("io_uring", 128, &["none"], 64);
-    equals_fio("io_uring --registerfiles=1 --fixedbufs=1", 4, &["none"], 16);
+/// What three say of the same I/Os.
+struct Run {
+    seen: Seen,
+    rebuilt: Rebuilt,
+    pid: u32,
+    fio: Value,
 }
 
-/// Where nobody stands still libaio's answers are collected as they come.
-#[test]
-fn of_libaio_it_is_fios_latency_where_there_are_tags_for_all() {
-    equals_fio("libaio", 128, &["none", "mq-deadline"], 1);
-    equals_fio("libaio", 128, &SCHEDULERS, 16);
+impl Bench {
+    fn new(tags: u32, delay_ns: u64) -> Bench {
+        let disk = Disk::null_blk(delay_ns, &[("hw_queue_depth", &tags.to_string())]);
+        disk.set("queue/nomerges", "2"); // else neighbours that are in flight together would be one request
+        let detail = Detail {
+            asked: true,
+            owner_stages: true,
+            ..Detail::default()
+        };
+        Bench {
+            watch: Watch::with(&disk, detail),
+            trace: parse::trace(&disk),
+            disk,
+        }
+    }
+
+    /// Of several requests at once that are the first ones after a switch, some would belong to neither side.
+    fn switch(&self, scheduler: &str) {
+        self.disk.set_scheduler(scheduler);
+        if scheduler != "none" {
+            // Else twice the disk's.
+            self.disk.set("queue/nr_requests", "128");
+        }
+        dd_reads(&self.disk, 1);
+    }
+
+    /// On 7.x the kernel skips programs; what then went unseen is no matter of this test.
+    fn run(&mut self, job: &str) -> Option<Run> {
+        const TRIES: usize = 5;
+        (0..TRIES).find_map(|_| {
+            let fio = || Fio::run(&self.disk.node(), job);
+            let (seen, (text, (pid, fio))) = self.watch.over(|| self.trace.over(fio));
+            let run = Run {
+                seen,
+                rebuilt: rebuild::rebuild(&parse::events(&text)),
+                pid,
+                fio,
+            };
+            (run.seen.device().quality.skipped == 0).then_some(run)
+        })
+    }
+}
+
+impl Run {
+    /// From when they were asked for.
+    fn times(&self, until: impl Fn(&Io) -> u64) -> Theirs {
+        let ios = self.rebuilt.ios.iter();
+        let mut times_ns: Vec<u64> = ios.map(|io| until(io) - io.asked_ns).collect();
+        times_ns.sort_unstable();
+        Theirs {
+            by: "ftrace",
+            times_ns,
+        }
+    }
+
+    /// In its own latency, of all I/Os.
+    fn fio_ns(&self, path: &str) -> f64 {
+        let found = self.fio["read"]["lat_ns"].pointer(path);
+        found.and_then(Value::as_f64).expect("a latency")
+    }
+}
+
+fn compare(judge: &mut Judge, cell: &Cell, run: &Run) {
+    judge.begin(cell.to_string());
+    let ours = run.seen.device().asked(&Op::DATA);
+    let ours = ours.expect("it is asked for");
+    let reads = run.seen.op(Op::Read);
+    judge.equal("reads", reads.ios, cell.reads());
+    judge.equal("bios", reads.bios, cell.reads());
+    judge.equal("queue waits", reads.waits, cell.reads());
+    let (a2c, a2q) = (
+        run.times(|io| io.completed_ns),
+        run.times(|io| io.queued_ns),
+    );
+    judge.same("A2C", &ours.a2c, &a2c);
+    judge.same("A2Q", &ours.a2q, &a2q);
+    let ours_ns = ours.a2c.mean_ns().expect("reads");
+    println!(
+        "{cell}: mean of A2C {:.0} us here, {:.0} by ftrace, {:.0} by fio; of A2Q {:.0} us",
+        ours_ns / 1e3,
+        a2c.mean() / 1e3,
+        run.fio_ns("/mean") / 1e3,
+        a2q.mean() / 1e3
+    );
+    match cell.is_beyond_fio() {
+        None => equals_fio(judge, cell, ours_ns, run),
+        Some(why) => {
+            println!("{cell}: not judged by fio: {why}");
+            let fio_ns = run.fio_ns("/mean");
+            judge.expect(ours_ns <= fio_ns * (1.0 + MEAN), || {
+                format!("A2C is {ours_ns:.0} ns, and fio waits {fio_ns:.0}")
+            });
+            if cell.is_libaio() {
+                is_collected(judge, run);
+            }
+        }
+    }
+    stalls(judge, cell, run);
+    if cell.is_io_uring() && cell.runs_out_of_requests() {
+        asks_again(judge, cell, run);
+    }
+}
+
+/// When fio has asked for the last, it takes the answers of those in flight all at once: their latencies are longer by what
+/// they lie there. That is no part of A2C; how long it is, ftrace says.
+fn equals_fio(judge: &mut Judge, cell: &Cell, ours_ns: f64, run: &Run) {
+    let completed = run.times(|io| io.completed_ns);
+    let answered = |io: &Io| match cell.engine {
+        Engine::Psync => (io.completed_ns, io.completed_ns),
+        _ => run.rebuilt.answered_ns(io),
+    };
+    let (least, most) = (
+        run.times(|io| answered(io).0),
+        run.times(|io| answered(io).1),
+    );
+    let lie_there = f64::midpoint(least.mean(), most.mean()) - completed.mean();
+    let fio_ns = run.fio_ns("/mean") - lie_there;
+    judge.near("mean by fio", ours_ns, fio_ns, BY_FIO);
+    for (p, path) in [
+        (0.5, "/percentile/50.000000"),
+        (0.99, "/percentile/99.000000"),
+    ] {
+        judge.percentile_of_fio(p, run.fio_ns(path), &least, &most);
+    }
+}
+
+/// What fio waits besides A2C, its answers lay there uncollected.
+fn is_collected(judge: &mut Judge, run: &Run) {
+    let collected = run.times(|io| io.collected_ns.expect("fio has all"));
+    let fio_ns = run.fio_ns("/mean");
+    judge.near(
+        "mean of what is collected, by fio",
+        collected.mean(),
+        fio_ns,
+        BY_FIO,
+    );
+}
+
+/// Who waits longer for a request has slept.
+const SLEPT_NS: u64 = 1_000_000;
+
+/// The time in which a thread stood still with I/O under way: none, but for libaio where requests run out.
+fn stalls(judge: &mut Judge, cell: &Cell, run: &Run) {
+    let device = run.seen.device().stalled_ns;
+    let process = run.seen.process(run.pid).stalled_ns;
+    judge.equal("stalled, of its process", process, device);
+    if !cell.stands_still() {
+        judge.equal("stalled", device, 0);
+        return;
+    }
+    let stalls = &run.rebuilt.stalls_ns;
+    let stalls = stalls.iter().filter(|&&ns| ns > SLEPT_NS);
+    let stalled_ns = stalls.sum::<u64>() as f64;
+    judge.near("stalled", device as f64, stalled_ns, MEAN);
+    let ms = run.fio["job_runtime"].as_f64().expect("a time");
+    let share = stalled_ns / 1e6 / ms;
+    println!("{cell}: stalled for {share:.3} of the time");
+    judge.expect(share > 0.7, || {
+        format!("stalled for {share} of the time only")
+    });
 }
 
 /// All that io_uring asked for again has its first Q: the wait for a tag is in Q2G, and nothing is counted twice.
-#[test]
-fn the_wait_of_an_attempt_that_failed_is_in_the_queue_wait() {
-    let disk = disk(4);
-    switch(&disk, "none");
-    let mut watch = watch(&disk);
-    let Some((seen, fio)) = without_skips(&mut watch, &disk, &job("io_uring", 16)) else {
-        println!("skipped: the kernel skipped programs in every run");
-        return;
-    };
-    let edges = seen.device().edges;
-    let ios = fio["read"]["total_ios"].as_u64().expect("a count");
-    println!("{} of {ios} asked for again", edges.nowait_failures);
-    assert!(edges.nowait_failures * 2 > ios, "{edges:?}");
-    let reads = seen.op(Op::Read);
-    assert_eq!((reads.ios, reads.bios, reads.waits), (ios, ios, ios));
-    agree(
-        "Q2C",
-        reads.stage(Stage::Q2c).mean_ns(),
-        &fio["read"]["lat_ns"]["mean"],
-    );
-}
-
-/// libaio, one thread, 32 in flight on 4 tags. Under `none` it stands in its calls, and under a scheduler never: the queue
-/// wait is of what the kernel has seen, and says so.
-#[test]
-fn a_submitter_that_stands_still_is_seen() {
-    let disk = disk(4);
-    let mut watch = watch(&disk);
-    let mut stalled = |scheduler: &str, batch: u32| {
-        switch(&disk, scheduler);
-        let collected = batch.max(1);
-        let job = format!(
-            "{} --iodepth_batch_submit={batch} --iodepth_batch_complete_min={collected} --iodepth_batch_complete_max={collected}",
-            job("libaio", 32)
-        );
-        let (seen, (pid, fio)) = watch.over(|| Fio::run(&disk.node(), &job));
-        let ms = fio["job_runtime"].as_f64().expect("a time");
-        let share = |ns: u64| ns as f64 / 1e6 / ms;
-        let shares = (
-            share(seen.device().stalled_ns),
-            share(seen.process(pid).stalled_ns),
-        );
-        let a2q_ns = asked(&seen).a2q.mean_ns().expect("reads");
-        println!("{scheduler}, {batch} a call: stalled {shares:?}, A2Q {a2q_ns} ns");
-        (shares.0, shares.1, a2q_ns)
-    };
-    let (device, process, _) = stalled("none", 1);
-    assert!(
-        (0.9..1.01).contains(&device) && (device - process).abs() < 1e-9,
-        "{device} {process}"
-    );
-    // 16 reads a call on 4 tags: a read waits for up to 3 times 4 others in the call, 15 ms on average.
-    let (device, _, a2q_ns) = stalled("none", 16);
-    assert!(
-        device > 0.9 && (1.0e7..2.5e7).contains(&a2q_ns),
-        "{device} {a2q_ns}"
-    );
-    for scheduler in ["mq-deadline", "kyber", "bfq"] {
-        for batch in [1, 16] {
-            let (device, process, a2q_ns) = stalled(scheduler, batch);
-            assert_eq!((device, process), (0.0, 0.0), "{scheduler}");
-            assert!(a2q_ns < 5e5, "{scheduler}: {a2q_ns}");
-        }
-    }
+fn asks_again(judge: &mut Judge, cell: &Cell, run: &Run) {
+    let again = run.rebuilt.ios.iter().filter(|io| io.attempts > 1).count() as u64;
+    let edges = run.seen.device().edges;
+    println!("{cell}: {again} of {} asked for again", cell.reads());
+    judge.equal("asked for again", edges.nowait_retries, again);
+    // When the first are in flight that have a tag, all others fail.
+    let fewest = cell.in_flight - u64::from(cell.tags);
+    judge.expect(again >= fewest, || format!("{again} asked for again"));
+    let q2c = run
+        .seen
+        .op(Op::Read)
+        .stage(Stage::Q2c)
+        .mean_ns()
+        .expect("reads");
+    let since_queued = run.times(|io| io.asked_ns + io.completed_ns - io.queued_ns);
+    judge.near("Q2C", q2c, since_queued.mean(), MEAN);
 }

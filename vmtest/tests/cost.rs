@@ -3,47 +3,65 @@
 
 use std::fs;
 
-use iosched::device::Device;
-use iosched::probe::{Detail, Probe};
+use iosched::machine::device::Device;
+use iosched::measure::probe::{Detail, Probe};
 use iosched_vmtest::{Disk, Fio};
 
 const NS_PER_INSTRUCTION: f64 = 2.0;
+const ONE_AT_A_TIME: &str = "--ioengine=psync --rw=randread --size=64m --number_ios=4000";
+const SIXTEEN_A_CALL: &str = "--rw=randread --size=64m --number_ios=4000 --iodepth=32 --iodepth_batch_submit=16 --iodepth_batch_complete_min=16";
 
-fn instructions_per_io(device: &Device, job: &str, detail: Detail) -> f64 {
-    let probe = Probe::attach(std::slice::from_ref(device), 0, detail).expect("a probe");
-    let node = device.node();
-    let node = node.to_str().expect("a path");
-    // Warm: owners are known, code is translated.
-    Fio::run(node, job);
+/// Inside the programs alone, by the kernel's statistics.
+fn inside(probe: &Probe, node: &str, job: &str) -> f64 {
+    fs::write("/proc/sys/kernel/bpf_stats_enabled", "1").expect("the kernel's statistics");
     let before = probe.run_time_ns().expect("times");
     let (_, fio) = Fio::run(node, job);
     let ns = probe.run_time_ns().expect("times") - before;
-    let ios =
-        ["read", "write"].map(|direction| fio[direction]["total_ios"].as_f64().expect("a count"));
-    ns as f64 / NS_PER_INSTRUCTION / (ios[0] + ios[1])
+    fs::write("/proc/sys/kernel/bpf_stats_enabled", "0").expect("the kernel's statistics");
+    let ios = fio["read"]["total_ios"].as_f64().expect("a count");
+    ns as f64 / NS_PER_INSTRUCTION / ios
+}
+
+/// A whole read as fio sees it, with the way into the programs and back.
+fn whole_read(node: &str) -> f64 {
+    let (_, fio) = Fio::run(node, ONE_AT_A_TIME);
+    fio["read"]["clat_ns"]["mean"].as_f64().expect("a mean") / NS_PER_INSTRUCTION
+}
+
+fn probe_of(device: &Device, detail: Detail) -> Probe {
+    Probe::attach(std::slice::from_ref(device), 0, detail).expect("a probe")
+}
+
+fn without_and_with(disk: &Disk) -> String {
+    let node = disk.device.node();
+    let node = node.to_str().expect("a path");
+    Fio::run(node, ONE_AT_A_TIME); // warm: code is translated
+    let without = whole_read(node);
+    let probe = probe_of(&disk.device, Detail::default());
+    Fio::run(node, ONE_AT_A_TIME); // warm: owners are known
+    let more = whole_read(node) - without;
+    let one = inside(&probe, node, ONE_AT_A_TIME);
+    format!("{more:.0} instructions more for a read, {one:.0} of them inside the programs")
 }
 
 #[test]
 #[ignore = "for docs/performance.md"]
 fn instructions_for_each_io() {
-    fs::write("/proc/sys/kernel/bpf_stats_enabled", "1").expect("the kernel's statistics");
-    // So long that no completion interrupts a program, whose time would then be in its own.
-    let disk = Disk::null_blk(2_000_000, &[("hw_queue_depth", "64")]);
+    let disk = Disk::null_blk(100_000, &[("hw_queue_depth", "64")]);
     for scheduler in ["none", "mq-deadline"] {
         disk.set_scheduler(scheduler);
-        for (what, job) in [
-            (
-                "one at a time",
-                "--ioengine=psync --rw=randread --size=64m --number_ios=2000",
-            ),
-            (
-                "16 a call",
-                "--rw=randread --size=64m --number_ios=4000 --iodepth=32 --iodepth_batch_submit=16 --iodepth_batch_complete_min=16",
-            ),
-        ] {
-            let found = instructions_per_io(&disk.device, job, Detail::default());
-            println!("{scheduler}, {what}: {found:.0} instructions an I/O");
-        }
+        println!("{scheduler}, one at a time: {}", without_and_with(&disk));
     }
-    fs::write("/proc/sys/kernel/bpf_stats_enabled", "0").expect("the kernel's statistics");
+    drop(disk);
+    // Completes in the call that submits: no interrupt is counted with a program that it hits.
+    let disk = Disk::null_blk(0, &[("irqmode", "0"), ("hw_queue_depth", "64")]);
+    let node = disk.device.node();
+    let node = node.to_str().expect("a path");
+    for scheduler in ["none", "mq-deadline"] {
+        disk.set_scheduler(scheduler);
+        let probe = probe_of(&disk.device, Detail::default());
+        Fio::run(node, SIXTEEN_A_CALL); // warm
+        let instructions = inside(&probe, node, SIXTEEN_A_CALL);
+        println!("{scheduler}, 16 a call: {instructions:.0} instructions inside the programs");
+    }
 }

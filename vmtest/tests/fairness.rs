@@ -5,10 +5,10 @@ use std::fs;
 use std::thread::sleep;
 use std::time::Duration;
 
-use iosched::fairness::Fairness;
-use iosched::probe::Detail;
-use iosched::report::live::{DeviceState, record};
-use iosched::snapshot::{Op, OwnerFairness};
+use iosched::measure::fairness::Fairness;
+use iosched::measure::probe::Detail;
+use iosched::measure::snapshot::{Op, OwnerFairness};
+use iosched::stat::{DeviceState, record};
 use iosched_vmtest::{Disk, Fio, Seen, Watch};
 
 fn watch(disk: &Disk) -> Watch {

@@ -10,8 +10,8 @@ mod program;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
+use iosched::measure::snapshot::Op;
 use iosched::scheduler::{self, SavedQueue};
-use iosched::snapshot::Op;
 use iosched_vmtest::{Disk, Fio, SCHEDULERS, Watch};
 use program::Program;
 use rustix::process::{Pid, Signal, kill_process};
@@ -255,11 +255,11 @@ fn a_disk_that_goes_ends_a_comparison_with_a_word_and_keeps_the_rounds() {
     disk.set("device/delete", "1");
     let ended = started.end();
     println!("{}", ended.stderr);
-    let gone = format!("{} has gone", disk.name());
+    let gone = format!("{} disappeared", disk.name());
     let says = [
         &gone,
-        "nothing is left to be put back",
-        "the rounds that were done are in result",
+        "nothing left to restore",
+        "the completed rounds are in result",
     ];
     ended.ends(1, &says);
     assert!(program.journals().is_empty());
@@ -268,7 +268,7 @@ fn a_disk_that_goes_ends_a_comparison_with_a_word_and_keeps_the_rounds() {
     assert!(
         result["error"]
             .as_str()
-            .is_some_and(|error| error.contains("has gone"))
+            .is_some_and(|error| error.contains("disappeared"))
     );
     assert!(rounds() >= 2);
     program.run(&["report", "result"]).ends(0, &[]);

@@ -7,7 +7,7 @@ mod program;
 use std::fs;
 use std::time::Duration;
 
-use iosched::device::Device;
+use iosched::machine::device::Device;
 use iosched::scheduler::{self, State};
 use iosched_vmtest::{ARRAY as NAME, Array, Disk, set};
 use program::{Ended, Program};
@@ -87,7 +87,7 @@ fn an_array_is_used_and_the_disks_below_it_are_switched_and_measured() {
     let refused = ab(&program, &by_member, &[&destroy, &by_member, &command]);
     refused.ends(5, &[&part_of, "must not be written"]);
     let refused = ab(&program, &[NAME], &[&destroy, &by_member, &command]);
-    refused.ends(5, &[&format!("is not {NAME}")]);
+    refused.ends(5, &[&format!("is not the name or serial number of {NAME}")]);
     ab(&program, &[NAME], &[&destroy, &[NAME], &command]).ends(0, &[]);
     let round = &program.result("result")["rounds"][0]["evidence"];
     assert_eq!(count(&round["device"]["ops"][1]["bytes"]), 4 << 16);
@@ -114,10 +114,10 @@ fn where_one_of_several_disks_goes_the_others_are_put_back() {
     set(&second.sysfs("device/delete").display().to_string(), "1");
     let ended = started.end();
     println!("{}", ended.stderr);
-    let gone = format!("{} has gone", second.name);
+    let gone = format!("{} disappeared", second.name);
     let says = [
-        "the other disks have theirs again",
-        "the rounds that were done are in result",
+        "the settings of the other disks were restored",
+        "the completed rounds are in result",
     ];
     ended.ends(1, &[&gone, says[0], says[1]]);
     assert_eq!(state(&first.device), before);

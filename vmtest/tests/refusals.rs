@@ -102,12 +102,12 @@ fn a_zoned_disk_stays_on_mq_deadline_where_the_kernel_needs_it() {
     if symbols.contains(" blk_zone_plug_bio\n") {
         ended.ends(0, &["host-managed"]);
     } else {
-        ended.ends(5, &["does not keep its writes in order", "mq-deadline"]);
+        ended.ends(5, &["does not keep writes in order", "mq-deadline"]);
     }
     let write = ["--workload", "randwrite", "--destroy-data", "--dry-run"];
     let arms = ["--arm", "a=mq-deadline", "--arm", "b=mq-deadline"];
     let ended = program.run(&[&["run", &node], &arms[..], &write].concat());
-    ended.ends(5, &["no write in the middle of a zone"]);
+    ended.ends(5, &["rejects writes that are not at the write pointer"]);
 }
 
 /// Last by its name: there is no way back.

@@ -48,7 +48,7 @@ fn errors_of_the_device_spoil_their_rounds_and_are_told() {
     let how = ["--rounds", "2", "-o", "result", "--", "sh", "-c", script];
     let ended = program.run(&[&["run", node.as_str()], &ARMS[..], &how].concat());
     println!("{}", ended.stderr);
-    ended.ends(6, &["sh exited with code 1; it said: dd:"]);
+    ended.ends(6, &["sh exited with code 1; its output: dd:"]);
     assert_eq!(scheduler::read(&disk.device).expect("its queue"), before);
     let result = program.result("result");
     let rounds = result["rounds"].as_array().expect("rounds");

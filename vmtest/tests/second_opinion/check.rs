@@ -2,8 +2,8 @@
 
 use std::fmt::Debug;
 
-use iosched::histogram::Histogram;
-use iosched::snapshot::Stage;
+use iosched::measure::histogram::Histogram;
+use iosched::measure::snapshot::Stage;
 
 use crate::stages::{Times, place};
 
@@ -11,9 +11,9 @@ use crate::stages::{Times, place};
 /// instruction takes 2 ns, that is 1 to 3 us at each end of a stage.
 const APART_NS: f64 = 5_000.0;
 
-/// Q2G is 0 by definition where the submitter did not have to sleep for its request, and what it took to get it belongs to
-/// G2D. blktrace cannot see who slept.
-const WITHOUT_SLEEP_NS: f64 = 20_000.0;
+/// Q2G is 0 by definition where the thread stayed on its CPU from Q to the first request of a bio, and the instructions in
+/// between belong to G2D. blktrace cannot see who stayed.
+const ON_CPU_NS: f64 = 20_000.0;
 
 /// An interrupt that comes between the two programs moves one value by what it takes, 10 to 50 us here and more where it
 /// completes several requests.
@@ -23,12 +23,6 @@ const INTERRUPT_NS: f64 = 100_000.0;
 /// have as many interrupts in it.
 fn interrupted(requests: usize) -> usize {
     2 + requests / 25
-}
-
-/// Who loses the CPU between Q and G without going to sleep has no Q2G, however long that was: there is one CPU, and each
-/// completion wakes a process.
-fn preempted(requests: usize) -> usize {
-    2 + requests / 20
 }
 
 const PERCENTS: [u32; 9] = [1, 5, 10, 25, 50, 75, 90, 95, 99];
@@ -56,40 +50,24 @@ pub struct Check {
 /// How far apart the two may be, besides a histogram's cell.
 fn apart_ns(stage: Stage) -> f64 {
     match stage {
-        Stage::Q2g | Stage::G2d => APART_NS + WITHOUT_SLEEP_NS,
+        Stage::Q2g | Stage::G2d => APART_NS + ON_CPU_NS,
         _ => APART_NS,
-    }
-}
-
-/// By how many places a value may be lower in the order, and higher.
-fn places(stage: Stage, requests: usize) -> (usize, usize) {
-    let (interrupted, preempted) = (interrupted(requests), preempted(requests));
-    match stage {
-        Stage::Q2g => (interrupted + preempted, interrupted),
-        Stage::G2d => (interrupted, interrupted + preempted),
-        _ => (interrupted, interrupted),
     }
 }
 
 impl Opinions<'_> {
     /// Between which two values the probe's may be that the share `p` of all does not exceed.
     fn bounds(&self, p: f64) -> (f64, f64) {
-        let Times {
-            shortest,
-            longest,
-            limit,
-            ..
-        } = self.theirs;
-        let place = place(shortest.len(), p);
-        let (lower, higher) = places(self.stage, shortest.len());
+        let times = &self.theirs.0;
+        let (place, interrupted) = (place(times.len(), p), interrupted(times.len()));
         let apart = |value: f64| apart_ns(self.stage) + value * self.cell;
-        let least = match place.checked_sub(lower) {
-            Some(place) => shortest[place] as f64,
-            None => shortest[0] as f64 - INTERRUPT_NS,
+        let least = match place.checked_sub(interrupted) {
+            Some(place) => times[place] as f64,
+            None => times[0] as f64 - INTERRUPT_NS,
         };
-        let most = match longest.get(place + higher) {
+        let most = match times.get(place + interrupted) {
             Some(&ns) => ns as f64,
-            None => *limit as f64 + INTERRUPT_NS,
+            None => times[times.len() - 1] as f64 + INTERRUPT_NS,
         };
         (least - apart(least), most + apart(most))
     }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use iosched::histogram::Histogram;
-use iosched::snapshot::{Merges, Op, OwnerKind, OwnerNumbers, OwnerOp, Quality, Stage};
+use iosched::measure::histogram::Histogram;
+use iosched::measure::snapshot::{Merges, Op, OwnerKind, OwnerNumbers, OwnerOp, Quality, Stage};
 use iosched_vmtest::Seen;
 
 use crate::check::{Check, DEVICE_CELL, OWNER_CELL, Opinions, line};
 use crate::load::Processes;
 use crate::rebuild::{Merge, Rebuilt, Request};
-use crate::stages::{Times, flush_ns, op_of, preflush_ns};
+use crate::stages::{Times, flush_ns, has_postflush, op_of, preflush_ns};
 
 /// Whom I/O is charged to, as far as blktrace can tell: the kernel's workers are one here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,7 +120,7 @@ fn device_stage(check: &mut Check, name: &str, stage: Stage, theirs: &Times, our
 fn flushes(check: &mut Check, rebuilt: &Rebuilt, seen: &Seen) {
     let (flushes, ours) = (&seen.device().flushes, seen.op(Op::Flush));
     let empty = of_op(&rebuilt.requests, Op::Flush);
-    let waits = Times::exactly(rebuilt.requests.iter().filter_map(preflush_ns));
+    let waits = Times::from(rebuilt.requests.iter().filter_map(preflush_ns));
     let commands = rebuilt.commands.iter();
     let commands = commands.filter_map(|command| Some(command.end_ns? - command.issued_ns));
     let totals = empty.iter().filter_map(|request| flush_ns(request));
@@ -135,12 +135,19 @@ fn flushes(check: &mut Check, rebuilt: &Rebuilt, seen: &Seen) {
         &(waits.count() as u64),
         &flushes.before_data,
     );
+    let behind = rebuilt.requests.iter();
+    let behind = behind.filter(|request| has_postflush(request, &rebuilt.commands));
+    check.equal(
+        "flushes after data",
+        &(behind.count() as u64),
+        &flushes.after_data,
+    );
     let (what, sum) = ("flushes before data", flushes.before_data_ns);
     check.sum(what, Stage::G2d, waits.count(), waits.sum(), sum);
     for (stage, times) in [
         (Stage::Q2d, waits),
-        (Stage::D2c, Times::exactly(commands)),
-        (Stage::Q2c, Times::exactly(totals)),
+        (Stage::D2c, Times::from(commands)),
+        (Stage::Q2c, Times::from(totals)),
     ] {
         device_stage(check, "flush", stage, &times, ours.stage(stage));
     }

@@ -14,7 +14,6 @@ struct Bio {
     sector: u64,
     bytes: u64,
     q_ns: u64,
-    is_later_part: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -27,8 +26,6 @@ pub struct Request {
     /// Grows by merges until the request is issued.
     pub bytes: u64,
     pub bios: u64,
-    /// Its first bio is a part of a split one, behind the first part.
-    pub is_later_part: bool,
     pub q_ns: u64,
     pub g_ns: u64,
     pub inserted_ns: Option<u64>,
@@ -119,7 +116,6 @@ impl Rebuilt {
                 sector: event.sector,
                 bytes: event.bytes,
                 q_ns: event.time_ns,
-                is_later_part: false,
             }),
             Action::Split => self.split(event)?,
             Action::GetRequest => {
@@ -131,7 +127,6 @@ impl Rebuilt {
                     sector: bio.sector,
                     bytes: bio.bytes,
                     bios: 1,
-                    is_later_part: bio.is_later_part,
                     q_ns: bio.q_ns,
                     g_ns: event.time_ns,
                     inserted_ns: None,
@@ -204,7 +199,6 @@ impl Rebuilt {
         let mut rest = whole.clone();
         rest.bytes = whole.bytes.checked_sub(event.bytes)?;
         rest.sector += event.bytes / 512;
-        rest.is_later_part = true;
         whole.bytes = event.bytes;
         self.asked.push(rest);
         self.splits += 1;
@@ -289,7 +283,6 @@ mod tests {
         );
         let q = rebuilt.requests.iter().map(|request| request.q_ns);
         assert_eq!(q.collect::<Vec<_>>(), [10, 10]);
-        assert!(rebuilt.requests[0].is_later_part);
     }
 
     #[test]
