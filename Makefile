@@ -1,11 +1,13 @@
 # Two commands for people: `make demo` and `make test`. Each installs what it needs and says so.
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo -E,)
-# cargo builds as the user; only what it has built runs as root.
-RUN_AS_ROOT := $(if $(SUDO),env CARGO_TARGET_$(shell rustc -vV | sed -n 's/^host: //p' | tr a-z- A-Z_)_RUNNER="sudo -E",)
+# cargo builds as the user; only what it has built runs as root. Asked when it is used: set-up may first install rustc.
+RUN_AS_ROOT = $(if $(SUDO),env CARGO_TARGET_$$(rustc -vV | sed -n 's/^host: //p' | tr a-z- A-Z_)_RUNNER="sudo -E",)
+# Where rustup puts the toolchain that contrib/setup.sh installs, before an older one of the distribution.
+export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 
 PREFIX ?= /usr/local
 
-.PHONY: all install demo demo-tui test vmtest bench lint fmt setup-build
+.PHONY: all install demo demo-tui test simulate vmtest fresh-machine-test bench lint fmt setup-build
 
 all: setup-build
 	cargo build --release --workspace --locked
@@ -32,10 +34,20 @@ test:
 	@contrib/setup.sh build test
 	@contrib/test.sh
 
+# Whole experiments by the thousand: how often verdicts err, and what they find. `make test` runs a few of each.
+simulate:
+	@contrib/setup.sh build test
+	# With the features of the whole workspace, as in vmtest/build: what that has built is used again.
+	cargo test --release --workspace --locked --test verdicts --test simulation -- --nocapture
+
 # On Debian's kernels under QEMU; KERNEL=6.12 for one of them.
 vmtest:
 	@contrib/setup.sh build test vmtest
 	@vmtest/matrix $(KERNEL)
+
+# `make demo` and `make test` on bare systems of their own; SUITES="bookworm noble" for some of them.
+fresh-machine-test:
+	@contrib/fresh-machine-test.sh $(SUITES)
 
 bench:
 	@contrib/setup.sh build test bench
@@ -49,6 +61,7 @@ lint:
 	cargo fmt --all --check
 	IOSCHED_BPF_WERROR=1 cargo clippy --workspace --all-targets --features iosched-vmtest/guest --locked -- -D warnings
 	clang-format-19 --dry-run -Werror bpf/*.h bpf/*.c
+	contrib/deny.sh
 
 fmt:
 	cargo fmt --all

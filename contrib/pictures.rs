@@ -1,5 +1,5 @@
-//! The pictures of the README, from a real run: starts `iosched --demo` on a terminal, lets it rotate the schedulers, and
-//! writes what is on the screen as SVG. As root, some three minutes:
+//! Draws the pictures of the README from a real run: starts `iosched --demo` on a terminal, rotates the schedulers, and
+//! saves the screens as SVG. Needs root, and takes about three minutes:
 //!
 //!     cargo build --release -p iosched-tui --bin iosched --example pictures
 //!     sudo target/release/examples/pictures target/release/iosched docs
@@ -20,9 +20,9 @@ use support::program::Program;
 use vt100::{Cell, Color, Screen};
 
 const SIZE: (u16, u16) = (100, 30);
-/// Four schedulers, 4 s each with their settling: blocks enough for intervals.
+/// Four schedulers at 4 s each, settling included: about ten blocks, enough for intervals.
 const ROTATES: Duration = Duration::from_secs(170);
-/// Of a character.
+/// Size of a character in pixels.
 const WIDTH: u32 = 8;
 const HEIGHT: u32 = 17;
 const MARGIN: u32 = 10;
@@ -43,7 +43,7 @@ fn main() -> Result<()> {
     terminal.keys("\r");
     std::thread::sleep(ROTATES);
     for (key, title, name) in [
-        ("2", "further left", "compare"),
+        ("2", "under each scheduler", "compare"),
         ("6", "over time", "heatmap"),
     ] {
         terminal.keys(key);
@@ -67,7 +67,7 @@ fn svg(screen: &Screen) -> String {
          <rect width=\"{outer_width}\" height=\"{outer_height}\" rx=\"6\" fill=\"{BACKGROUND}\"/>\n\
          <g transform=\"translate({MARGIN} {MARGIN})\">\n"
     );
-    // By colour and opacity: blocks are drawn, as fonts leave gaps between them.
+    // By colour and opacity. Block characters are drawn as paths, since fonts leave gaps between them.
     let mut blocks: BTreeMap<(String, u32), String> = BTreeMap::new();
     let mut texts = String::new();
     for row in 0..SIZE.1 {
@@ -109,7 +109,7 @@ fn svg(screen: &Screen) -> String {
     out + &texts + "</g>\n</svg>\n"
 }
 
-/// Characters of one style that stand side by side.
+/// Adjacent characters of one style.
 #[derive(Default)]
 struct Run {
     text: String,
@@ -163,7 +163,7 @@ impl Run {
     }
 }
 
-/// The height of a block in eighths, and its shade in percent.
+/// Height of a block character in eighths, and its shade in percent.
 fn block(text: &str) -> Option<(u32, u32)> {
     let character = text.chars().next()?;
     match character {
