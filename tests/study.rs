@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use support::LoopDevice;
 use support::program::Program;
 use support::traces::traces_of;
 
@@ -331,6 +332,172 @@ fio.light = "rw=randread\nbs=64k\nioengine=libaio\niodepth=8"
 weight.heavy = 800
 metrics = ["heavy.throughput", "light.throughput"]
 "#;
+
+/// Its commands leave the stage's number on the disk, and the cells refuse another one.
+const STAGES: &str = r#"
+name = "stages"
+title = "One state of the disk after the other"
+device = "ram"
+arms = ["none", "kyber"]
+metrics = ["elapsed"]
+
+[times]
+ramp_s = 0
+round_s = 0.2
+blocks = 2
+
+[[stage]]
+name = "first"
+number = 1
+prepare = [["sh", "-c", "printf %4096d {stage.number} | dd of={device} oflag=direct bs=4k status=none"]]
+
+[[stage]]
+name = "second"
+number = 2
+prepare = [["sh", "-c", "printf %4096d {stage.number} | dd of={device} oflag=direct bs=4k status=none"]]
+
+[[cell]]
+name = "reads-{stage}"
+command = ["sh", "-c", "dd if={device} iflag=direct bs=4k count=1 status=none | grep -q ' {stage.number}$'"]
+
+[[cell]]
+name = "again-{stage}"
+command = ["sh", "-c", "dd if={device} iflag=direct bs=4k count=1 status=none | grep -q ' {stage.number}$'"]
+"#;
+
+#[test]
+fn stages_are_shown_and_wrong_ones_are_refused() {
+    let program = Program::new(BINARY);
+    study(&program, STAGES);
+    let dry = ["study", "./my.toml", "--dry-run", "--cells", "*-second"];
+    let dry = program.run(&dry).ends(0, &[]).stdout;
+    assert!(
+        dry.contains("makes second") && dry.contains("printf %4096d 2 |"),
+        "{dry}"
+    );
+    assert!(!dry.contains("first"), "{dry}");
+    for (from, to, says) in [
+        (
+            "name = \"second\"",
+            "name = \"first\"",
+            "my.toml:19: two stages have the name first",
+        ),
+        (
+            "reads-{stage}",
+            "reads",
+            "my.toml:24: reads does not name the {stage}",
+        ),
+        (
+            "device = \"ram\"",
+            "device = \"ram+ext4\"",
+            "prepare names {device}, on which the file system",
+        ),
+        (
+            "[[stage]]",
+            "[axes]\nstage = [1]\n\n[[stage]]",
+            "my.toml:17: an axis cannot have the name stage",
+        ),
+    ] {
+        study(&program, &STAGES.replacen(from, to, 1));
+        program
+            .run(&["study", "./my.toml", "--dry-run"])
+            .ends(2, &[says]);
+    }
+}
+
+#[test]
+#[ignore = "root"]
+fn stages_follow_each_other_and_an_interrupted_one_is_made_again() {
+    let program = Program::new(BINARY);
+    study(&program, STAGES);
+    let run = ["study", "./my.toml", "-o", "result", "--seed", "3"];
+    let ended = program.run(&run).ends(0, &["makes the stage second"]);
+    assert!(
+        ended.stdout.contains("stages first, second"),
+        "{}",
+        ended.stdout
+    );
+    let mut result = program.result("result");
+    let complete = [
+        ("reads-first", 4),
+        ("reads-second", 4),
+        ("again-first", 4),
+        ("again-second", 4),
+        ("A/A", 4),
+    ];
+    assert_eq!(cells(&result), complete);
+    let started = |cell: usize| -> Vec<String> {
+        let rounds = result["cells"][cell]["result"]["rounds"].as_array();
+        let rounds = rounds.expect("rounds").iter();
+        rounds
+            .map(|round| round["started"].as_str().expect("a time").to_owned())
+            .collect()
+    };
+    for (first, second) in [(0, 1), (2, 3), (4, 1)] {
+        assert!(started(first).iter().max() <= started(second).iter().min());
+    }
+    // As if it had been killed in the second stage: the disk, a new one, must get there before the missing rounds.
+    result["status"] = "interrupted".into();
+    for cell in [1, 3] {
+        let cell = &mut result["cells"][cell]["result"];
+        cell["status"] = "interrupted".into();
+        cell["rounds"].as_array_mut().expect("rounds").truncate(2);
+    }
+    let bytes = serde_json::to_vec(&result).expect("JSON");
+    fs::write(program.file("result"), bytes).expect("a file");
+    let ended = program
+        .run(&["study", "--resume", "result"])
+        .ends(0, &["makes the stage second"]);
+    assert!(!ended.stderr.contains("makes the stage first"));
+    let result = program.result("result");
+    assert_eq!(cells(&result), complete);
+    for cell in [1, 3] {
+        for round in result["cells"][cell]["result"]["rounds"]
+            .as_array()
+            .expect("rounds")
+        {
+            assert!(round["problem"].is_null(), "{round:#}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "root"]
+fn stages_of_a_real_device_need_the_owners_word() {
+    let (disk, program) = (LoopDevice::new(64 << 20), Program::new(BINARY));
+    let canary = b"what nobody may overwrite";
+    fs::write(disk.node(), canary).expect("the device");
+    let node = disk.node();
+    for (name, says) in [("fill", "`blkdiscard -f"), ("./my.toml", "`sh -c")] {
+        study(&program, STAGES);
+        program
+            .run(&["study", name, &node, "--quick"])
+            .ends(5, &[says, "may overwrite", "--destroy-data"]);
+    }
+    // Nobody is there to answer for it.
+    program
+        .run(&["study", "./my.toml", &node, "--destroy-data"])
+        .ends(5, &["--yes-destroy"]);
+    let mut begin = vec![0; canary.len()];
+    fs::File::open(&node)
+        .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut begin))
+        .expect("the device");
+    assert_eq!(begin, canary);
+    let name = &disk.device.name;
+    program
+        .run(&[
+            "study",
+            "./my.toml",
+            &node,
+            "--destroy-data",
+            "--yes-destroy",
+            name,
+            "-o",
+            "result",
+        ])
+        .ends(0, &[]);
+    assert_eq!(program.result("result")["status"], "complete");
+}
 
 #[test]
 #[ignore = "root"]

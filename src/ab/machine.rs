@@ -58,6 +58,8 @@ pub trait Machine {
     /// The kernel's events since the last call.
     fn take_uevents(&mut self) -> Told;
 
+    /// Runs commands that make what the next rounds need.
+    fn make_ready(&mut self, commands: &[Vec<String>]) -> Result<()>;
     /// Writes back what the workload has left in the page cache.
     fn write_back(&mut self, cold: Cold) -> Result<()>;
     /// Drops it from the page cache; how much of the workload's file or devices stays there, if the kernel tells.

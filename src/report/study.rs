@@ -51,6 +51,13 @@ fn heading(text: &mut String, study: &StudyResult) {
     if let Some(place) = &cell.result.workload.scratch_file {
         let _ = writeln!(text, "in {place}");
     }
+    if !study.stages.is_empty() {
+        let _ = writeln!(
+            text,
+            "stages {}, one after the other: compare arms within a stage; between stages other things may differ too",
+            study.stages.join(", ")
+        );
+    }
     if study.quick {
         *text +=
             "--quick: short rounds, in which a scheduler's first seconds weigh more than later\n";

@@ -19,9 +19,12 @@ enum Value {
     Fields(BTreeMap<String, Scalar>),
 }
 
-#[derive(Clone, Debug, Deserialize)]
+/// One value in a state of the disk that commands make: `{stage}` is its name, `{stage.field}` any other field.
+pub const STAGE: &str = "stage";
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
-enum Scalar {
+pub enum Scalar {
     Number(i64),
     Text(String),
 }
@@ -31,6 +34,23 @@ enum Scalar {
 pub struct Combination<'a>(Vec<(&'a str, &'a Value)>);
 
 impl Axes {
+    /// The axis of stages, in their order. Err: there is one of that name already.
+    pub fn add_stages(
+        &mut self,
+        stages: impl Iterator<Item = BTreeMap<String, Scalar>>,
+    ) -> Result<(), String> {
+        let stages: Vec<Value> = stages.map(Value::Fields).collect();
+        if !stages.is_empty() && self.0.insert(STAGE.to_owned(), stages).is_some() {
+            return Err("an axis cannot have the name stage beside stages".to_owned());
+        }
+        Ok(())
+    }
+
+    pub fn stages(&self) -> impl Iterator<Item = Combination<'_>> {
+        let stages = self.0.get(STAGE).into_iter().flatten();
+        stages.map(|stage| Combination(vec![(STAGE, stage)]))
+    }
+
     /// All combinations of the axes that `name` mentions. Err: more than `most`, or an axis that cannot be used.
     pub fn combinations(&self, name: &str, most: usize) -> Result<Vec<Combination<'_>>, String> {
         let mut combinations = vec![Combination::default()];
@@ -68,6 +88,12 @@ impl Axes {
 }
 
 impl Combination<'_> {
+    /// The name of its stage.
+    pub fn stage(&self) -> Option<String> {
+        let is_one = self.0.iter().any(|(axis, _)| *axis == STAGE);
+        is_one.then(|| self.fill(&format!("{{{STAGE}}}")))
+    }
+
     /// `text` with the values for `{axis}` and `{axis.field}`.
     pub fn fill(&self, text: &str) -> String {
         let mut text = text.to_owned();

@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::format::{self, Study};
 use crate::failure::Failure;
 
-const FILES: [(&str, &str); 12] = [
+const FILES: [(&str, &str); 13] = [
     (
         "record-size",
         include_str!("../../data/studies/record-size.toml"),
@@ -23,6 +23,7 @@ const FILES: [(&str, &str); 12] = [
     ),
     ("startup", include_str!("../../data/studies/startup.toml")),
     ("fairness", include_str!("../../data/studies/fairness.toml")),
+    ("fill", include_str!("../../data/studies/fill.toml")),
     ("wbt", include_str!("../../data/studies/wbt.toml")),
     ("nvme-era", include_str!("../../data/studies/nvme-era.toml")),
     (

@@ -1,5 +1,7 @@
 //! The TOML file that describes a study, checked before anything is done. Errors name file and line. Pure.
 
+mod stages; // states of the disk that commands make
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -15,6 +17,10 @@ use crate::failure::Failure;
 use crate::machine::page_cache::Cold;
 use crate::scheduler::arm::{self, Arm};
 use crate::scratch::DiskSpec;
+use crate::workload::places;
+
+pub use stages::Stage;
+use stages::StageFile;
 
 const MOST_CELLS: usize = 200;
 
@@ -39,6 +45,8 @@ struct StudyFile {
     /// Commands that run once before the first round, with the places of commands.
     #[serde(default)]
     prepare: Vec<Vec<String>>,
+    #[serde(default, rename = "stage")]
+    stages: Vec<StageFile>,
     #[serde(rename = "cell")]
     cells: Vec<CellFile>,
 }
@@ -103,7 +111,8 @@ pub struct Study {
     pub reference: usize,
     pub times: Times,
     pub quick: Times,
-    pub prepare: Vec<Vec<String>>,
+    /// In their order; a study without stages has one without a name.
+    pub stages: Vec<Stage>,
     pub cells: Vec<Cell>,
     /// The text of the file.
     pub text: String,
@@ -113,6 +122,8 @@ pub struct Study {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
     pub name: String,
+    /// Index into the stages.
+    pub stage: usize,
     pub load: LoadSpec,
     pub metrics: Vec<Metric>,
     /// What is dropped from the page cache before each round.
@@ -165,7 +176,7 @@ pub fn parse(file: &str, text: &str) -> Result<Study> {
             "`iosched-ab study NAME --print` shows a built-in study as an example",
         )
     };
-    let written: StudyFile = toml::from_str(text).map_err(|error| {
+    let mut written: StudyFile = toml::from_str(text).map_err(|error| {
         let line = error.span().map_or(1, |span| line_of(text, span.start));
         usage(format!("{file}:{line}: {}", error.message()))
     })?;
@@ -193,13 +204,22 @@ pub fn parse(file: &str, text: &str) -> Result<Study> {
     written.times.check(&whole, "times")?;
     let quick = written.quick.unwrap_or(written.times);
     quick.check(&whole, "quick")?;
-    let device = written.device.get_ref().parse();
+    let device = written.device.get_ref().parse::<DiskSpec>();
     let device = device.map_err(|error| at(&written.device, format!("{error:#}")))?;
+    let stages = stages::all(&written.stages, &written.prepare, &mut written.axes, &at)?;
     let mut cells = Vec::new();
     for cell in &written.cells {
         cells.extend(expand(cell, &written, &at)?);
     }
     ensure_distinct(&cells).map_err(whole)?;
+    let uses_files = device.file_system.is_some()
+        || cells.iter().any(|cell| cell.load.needs_files())
+        || stages::names(&stages, places::is_of_files);
+    if uses_files && stages::names(&stages, |word| word.contains(places::DEVICE)) {
+        return Err(whole(
+            "prepare names {device}, on which the file system of the cells is".to_owned(),
+        ));
+    }
     Ok(Study {
         name: written.name,
         title: written.title,
@@ -209,7 +229,7 @@ pub fn parse(file: &str, text: &str) -> Result<Study> {
         reference,
         times: written.times,
         quick,
-        prepare: written.prepare,
+        stages,
         cells,
         text: text.to_owned(),
     })
@@ -248,6 +268,8 @@ fn one(cell: &CellFile, study: &StudyFile, values: &Combination<'_>, at: &At<'_>
     if name.contains('{') {
         return Err(at(&cell.name, format!("{name} names no axis of the study")));
     }
+    let stage = stages::of(&study.stages, values)
+        .map_err(|what| at(&cell.name, format!("{name} {what}")))?;
     let load = load(cell, values).map_err(|what| at(&cell.name, format!("{name} {what}")))?;
     let workload = load
         .workload(&name, true)
@@ -266,6 +288,7 @@ fn one(cell: &CellFile, study: &StudyFile, values: &Combination<'_>, at: &At<'_>
         cold: cell.cold,
         expect: values.fill(&cell.expect),
         name,
+        stage,
         load,
     })
 }

@@ -33,6 +33,9 @@ pub struct StudyResult {
     pub started: String,
     pub finished: Option<String>,
     pub seed: u64,
+    /// States of the disk in which cells ran one after the other; empty if all cells were interleaved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<String>,
     /// Labels; the first is the reference.
     pub arms: Vec<String>,
     pub cells: Vec<CellResult>,
@@ -71,6 +74,10 @@ impl StudyResult {
             started,
             finished: None,
             seed,
+            stages: match study.stages.as_slice() {
+                [_] => Vec::new(),
+                stages => stages.iter().map(|stage| stage.name.clone()).collect(),
+            },
             arms: [study.reference]
                 .into_iter()
                 .chain(others)

@@ -1,16 +1,15 @@
 //! All cells of a study advance together: one block of each cell in each pass, in random order, so that every cell has
 //! data after the first pass and a drift of the machine meets all alike. Blocks go on only where a cell is not decided.
 
+mod passes; // over the cells of each stage
 mod pilot; // rounds from which a budget is planned
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng;
 
-use super::ahead::{self, Ahead, Took};
+use super::ahead::Ahead;
 use super::budget::Budget;
 use super::format::{Cell, Study, Times};
 use super::result::{CellResult, StudyResult};
@@ -18,14 +17,13 @@ use crate::ab::conclude;
 use crate::ab::machine::{Machine, Means, RealMachine};
 use crate::ab::result::{ResultFile, Status};
 use crate::ab::run::gone;
-use crate::ab::run::{BlockEnd, Experiment, Observer, go_on_with};
+use crate::ab::run::{Experiment, Observer, go_on_with};
 use crate::ab::statistics::stopping::Stopping;
 use crate::failure::{Kind, kind_of};
 use crate::files::output::{remove_unfinished, write_new, write_whole};
 use crate::machine::device::Disks;
 use crate::machine::page_cache;
 use crate::measure::probe::Detail;
-use crate::random::below;
 use crate::scheduler::arm::Arm;
 use crate::scratch::file::ScratchPlace;
 use crate::workload::Workload;
@@ -56,6 +54,8 @@ pub struct StudyRun<'a> {
 /// Receives the progress: that of each cell, and which it is.
 pub trait StudyObserver: Observer {
     fn cell_begins(&mut self, name: &str, ahead: &Ahead);
+    /// The disk is brought into the state of a stage; its name may be empty.
+    fn prepares(&mut self, stage: &str);
     /// A pilot block of the cell begins.
     fn pilots(&mut self, name: &str);
     /// The pilot blocks are over.
@@ -89,7 +89,6 @@ impl StudyRun<'_> {
             means,
             &mut |place, done_bytes| observer.scratch_file_grows(place, done_bytes),
         )?;
-        machine.prepare_once(&self.study.prepare)?;
         let mut budget = None;
         if let Some(limit) = self.budget {
             let pilot = self.study.pilot();
@@ -189,7 +188,7 @@ impl StudyRun<'_> {
         machine.record_settings()?;
         machine.listen()?;
         let outcome = self
-            .passes(machine, &mut study, &mut experiments, observer)
+            .stages(machine, &mut study, cells, &mut experiments, observer)
             .map_err(|error| {
                 let rounds = study.cells.iter().map(|cell| cell.result.rounds.len());
                 gone::explain(error, &self.disks, machine, rounds.sum::<usize>() + 1)
@@ -227,54 +226,6 @@ impl StudyRun<'_> {
             cells: cells.collect(),
             ..StudyResult::new(self.study, self.seed, self.quick, self.times, started)
         }
-    }
-
-    fn passes(
-        &self,
-        machine: &mut dyn Machine,
-        study: &mut StudyResult,
-        experiments: &mut [Experiment<'_>],
-        observer: &mut dyn StudyObserver,
-    ) -> Result<()> {
-        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        let is_open = |cell: &usize| study.cells[*cell].result.status == Status::Running;
-        let mut open: Vec<usize> = (0..study.cells.len()).filter(is_open).collect();
-        let mut took = vec![Took::default(); study.cells.len()];
-        let mut pass = 0;
-        while !open.is_empty() {
-            shuffle(&mut open, &mut rng);
-            let mut stays = Vec::new();
-            for (done, &index) in open.iter().enumerate() {
-                let to_go: Vec<_> = open[done..]
-                    .iter()
-                    .chain(&stays)
-                    .map(|&index: &usize| (&study.cells[index].result, took[index]))
-                    .collect();
-                let ahead = Ahead {
-                    pass,
-                    open_cells: to_go.len(),
-                    left: ahead::left(&to_go),
-                };
-                let cell = &mut study.cells[index];
-                observer.cell_begins(&cell.name, &ahead);
-                let begin = machine.now();
-                let end = experiments[index].block(machine, &mut cell.result, observer)?;
-                took[index].add(machine.now().saturating_sub(begin));
-                conclude::conclude(&mut cell.result);
-                match end {
-                    BlockEnd::More => stays.push(index),
-                    BlockEnd::Over => finish_cell(&mut cell.result, Status::Complete, now(machine)),
-                    BlockEnd::Hopeless(error) => {
-                        cell.hopeless = Some(format!("{error:#}"));
-                        finish_cell(&mut cell.result, Status::Failed, now(machine));
-                    }
-                }
-                self.save(study)?;
-            }
-            open = stays;
-            pass += 1;
-        }
-        Ok(())
     }
 
     /// Does not overwrite a file that was created since the path was checked.
@@ -338,12 +289,6 @@ fn finish(study: &mut StudyResult, outcome: &Result<()>, at: String) {
 fn finish_cell(result: &mut ResultFile, status: Status, at: String) {
     result.status = status;
     result.finished = Some(at);
-}
-
-fn shuffle(open: &mut [usize], rng: &mut ChaCha8Rng) {
-    for last in (1..open.len()).rev() {
-        open.swap(last, below(rng, last as u64 + 1) as usize);
-    }
 }
 
 fn now(machine: &dyn Machine) -> String {

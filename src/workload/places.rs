@@ -10,7 +10,8 @@ use crate::failure::Failure;
 use crate::scratch::file::ScratchFile;
 
 /// The first device, the scratch directory, the scratch file, what was prepared for all rounds, and this program.
-pub const NAMES: [&str; 5] = ["{device}", "{scratch}", FILE, "{prepared}", "{iosched-ab}"];
+pub const NAMES: [&str; 5] = [DEVICE, "{scratch}", FILE, "{prepared}", "{iosched-ab}"];
+pub const DEVICE: &str = "{device}";
 pub const FILE: &str = "{file}";
 
 /// Whether a word names something on a file system.

@@ -324,6 +324,11 @@ impl Machine for FakeMachine {
         }])
     }
 
+    fn make_ready(&mut self, commands: &[Vec<String>]) -> Result<()> {
+        self.did(format!("make ready with {} commands", commands.len()));
+        Ok(())
+    }
+
     fn write_back(&mut self, cold: Cold) -> Result<()> {
         self.did(format!("write back {cold}"));
         Ok(())

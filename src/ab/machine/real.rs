@@ -257,6 +257,10 @@ impl Machine for RealMachine<'_> {
             .map_or_else(Told::default, Uevents::take)
     }
 
+    fn make_ready(&mut self, commands: &[Vec<String>]) -> Result<()> {
+        self.run_all(commands)
+    }
+
     fn write_back(&mut self, cold: Cold) -> Result<()> {
         if let Some(scratch_file) = &self.scratch_file {
             scratch_file.write_back()?;

@@ -128,6 +128,12 @@ impl Observer for Progress {
 }
 
 impl StudyObserver for Progress {
+    fn prepares(&mut self, stage: &str) {
+        if !stage.is_empty() {
+            note(&format!("makes the stage {stage}"));
+        }
+    }
+
     fn pilots(&mut self, name: &str) {
         "pilot".clone_into(&mut self.study);
         self.cell = format!("{name} ");

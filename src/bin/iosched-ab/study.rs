@@ -19,9 +19,10 @@ use iosched::scratch::file::Size;
 use iosched::study::format::{Cell, Study, Times};
 use iosched::study::result::{SCHEMA_VERSION, StudyResult};
 use iosched::study::run::{StudyRun, to_json};
-use iosched::workload::Workload;
+use iosched::workload::command::CommandLine;
 use iosched::workload::fio::Fio;
 use iosched::workload::participants::Participants;
+use iosched::workload::{Workload, places, recorded};
 
 use crate::carry_out::{disks_of, make_scratch, output, seed};
 use crate::cli::StudyArguments;
@@ -46,6 +47,16 @@ struct Plan {
     /// Empty: a simulated disk.
     devices: Vec<String>,
     earlier: Option<StudyResult>,
+}
+
+impl Plan {
+    /// A command that makes a stage of the device itself, which may overwrite it.
+    fn makes_devices(&self) -> Option<&Vec<String>> {
+        let stages = self.cells.iter().map(|cell| &self.study.stages[cell.stage]);
+        stages
+            .flat_map(|stage| &stage.prepare)
+            .find(|argv| argv.iter().any(|word| word.contains(places::DEVICE)))
+    }
 }
 
 pub fn run(arguments: &StudyArguments) -> Result<()> {
@@ -215,6 +226,17 @@ fn permission(
     scratch: Option<&Scratch>,
 ) -> Result<Granted> {
     let (is_ours, cells) = (scratch.is_some(), plan.cells.as_slice());
+    let maker = plan.makes_devices();
+    if let Some(argv) = maker.filter(|_| !is_ours && !arguments.destroy_data) {
+        return Err(Failure::refused(
+            format!(
+                "`{}` may overwrite {}",
+                recorded::shown(argv),
+                plan.devices.join(", ")
+            ),
+            "add --destroy-data if nothing on it is needed, or name no device for a simulated disk",
+        ));
+    }
     let workloads = cells
         .iter()
         .map(|cell| {
@@ -222,7 +244,13 @@ fn permission(
                 .workload(&cell.name, is_ours || arguments.destroy_data)
         })
         .collect::<Result<Vec<Box<dyn Workload>>>>()?;
-    let writer = workloads.iter().find(|workload| workload.writes());
+    let maker =
+        maker.map(|argv| CommandLine::new(argv.iter().map(Into::into).collect(), true, None));
+    let maker = maker
+        .transpose()?
+        .map(|it| Box::new(it) as Box<dyn Workload>);
+    let mut all = maker.iter().chain(&workloads);
+    let writer = all.find(|workload| workload.writes());
     let place = wanted_place(arguments, cells, disks, scratch, writer.is_some())?;
     let granted = PermissionRequest {
         disks,

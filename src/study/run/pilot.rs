@@ -62,13 +62,25 @@ impl StudyRun<'_> {
         machine.listen()?;
         let mut results = self.begun(machine, cells, &experiments).cells;
         let mut took = vec![Duration::ZERO; results.len()];
+        let mut preparing = Duration::ZERO;
         let mut blocks = || -> Result<()> {
-            for _ in 0..budget::PILOT_BLOCKS {
-                for (index, cell) in results.iter_mut().enumerate() {
-                    observer.pilots(&cell.name);
-                    let begin = machine.now();
-                    experiments[index].block(machine, &mut cell.result, observer)?;
-                    took[index] += machine.now().saturating_sub(begin);
+            for (number, stage) in self.study.stages.iter().enumerate() {
+                let of_stage = |index: &usize| cells[*index].0.stage == number;
+                let own: Vec<usize> = (0..cells.len()).filter(of_stage).collect();
+                if own.is_empty() {
+                    continue;
+                }
+                let begin = machine.now();
+                self.make(stage, machine, observer)?;
+                preparing += machine.now().saturating_sub(begin);
+                for _ in 0..budget::PILOT_BLOCKS {
+                    for &index in &own {
+                        let cell = &mut results[index];
+                        observer.pilots(&cell.name);
+                        let begin = machine.now();
+                        experiments[index].block(machine, &mut cell.result, observer)?;
+                        took[index] += machine.now().saturating_sub(begin);
+                    }
                 }
             }
             Ok(())
@@ -89,9 +101,11 @@ impl StudyRun<'_> {
             })
             .collect();
         let spent = machine.now().saturating_sub(begin);
-        let left = limit.saturating_sub(spent).mul_f64(SAFE_SHARE);
+        // Every stage is made once more.
+        let fixed = spent + preparing;
+        let left = limit.saturating_sub(fixed).mul_f64(SAFE_SHARE);
         let times = budget::choose(&piloted, self.study.pilot(), self.study.times, left);
-        let times = times.map_err(|least| self.too_little(spent + least.div_f64(SAFE_SHARE)))?;
+        let times = times.map_err(|least| self.too_little(fixed + least.div_f64(SAFE_SHARE)))?;
         let most = Stopping::Looks.most_blocks().unwrap_or(0);
         let chosen = Budget {
             limit_s: limit.as_secs_f64(),

@@ -1,5 +1,6 @@
 //! What the rounds of a study need beside its workloads, made once.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -9,37 +10,46 @@ use crate::ab::machine::Machine;
 use crate::failure::Failure;
 use crate::scratch::file::ScratchFile;
 use crate::workload::command::CommandLine;
-use crate::workload::{Execution, Workload};
+use crate::workload::{Execution, Workload, places};
 
 const POLL: Duration = Duration::from_millis(20);
 
 impl RealMachine<'_> {
-    /// Runs commands, in the directory that rounds do not empty, before the first round.
-    pub fn prepare_once(&mut self, commands: &[Vec<String>]) -> Result<()> {
-        if commands.is_empty() {
-            return Ok(());
+    /// Runs commands, which may use the directory that rounds do not empty, before the rounds that need what they make.
+    pub(super) fn run_all(&mut self, commands: &[Vec<String>]) -> Result<()> {
+        let words = || commands.iter().flatten();
+        match &self.scratch_file {
+            Some(scratch_file) => scratch_file.make_prepared()?,
+            None if words().any(|word| places::is_of_files(word)) => {
+                return Err(Failure::usage(
+                    "what the rounds need cannot be prepared without a file system",
+                    "name a mount point, or no device for a simulated disk",
+                ));
+            }
+            None => (),
         }
-        let scratch_file = self.scratch_file.as_ref().ok_or_else(|| {
-            Failure::usage(
-                "what the rounds need cannot be prepared without a file system",
-                "name a mount point, or no device for a simulated disk",
-            )
-        })?;
-        scratch_file.make_prepared()?;
         for argv in commands {
-            self.run_once(argv)
-                .context("what the rounds need could not be prepared")?;
+            let nodes = self.disks.nodes();
+            // Each disk of a group is brought into the same state.
+            let names_device = argv.iter().any(|word| word.contains(places::DEVICE));
+            for node in nodes
+                .iter()
+                .take(if names_device { nodes.len() } else { 1 })
+            {
+                self.run_once(argv, std::slice::from_ref(node))
+                    .context("what the rounds need could not be prepared")?;
+            }
         }
         self.write_back_scratch()
     }
 
-    fn run_once(&mut self, argv: &[String]) -> Result<()> {
+    fn run_once(&mut self, argv: &[String], nodes: &[PathBuf]) -> Result<()> {
         let output = self.prepare()?;
         let mut command = CommandLine::new(argv.iter().map(Into::into).collect(), true, None)?
             .with_sources(Some("none"), Vec::new())?
             .with_places();
         let mut running = command.start(&Execution {
-            device_nodes: &self.disks.nodes(),
+            device_nodes: nodes,
             arm_label: "",
             index: 0,
             block: 0,

@@ -98,8 +98,10 @@ fn show(file: &Path, study: &Study, earlier: &StudyResult) -> Result<()> {
         file.display(),
         earlier.study
     ));
-    for argv in &study.prepare {
-        note(&format!("  runs {} once", recorded::shown(argv)));
+    for stage in &study.stages {
+        for argv in &stage.prepare {
+            note(&format!("  runs {} once", recorded::shown(argv)));
+        }
     }
     let is_begun = |cell: &&Cell| earlier.compared().any(|it| it.name == cell.name);
     for cell in study.cells.iter().filter(is_begun) {

@@ -12,6 +12,7 @@ use iosched::report::units;
 use iosched::study::builtin;
 use iosched::study::format::{self, Cell, Study, Times};
 use iosched::study::original;
+use iosched::workload::recorded;
 
 use crate::cli::StudyArguments;
 use crate::outlook::AROUND_A_ROUND;
@@ -63,6 +64,13 @@ pub fn show(arguments: &StudyArguments) -> Result<()> {
     )?;
     let arms: Vec<String> = study.arms.iter().map(ToString::to_string).collect();
     writeln!(out, "\narms: {}", arms.join("; "))?;
+    for (index, stage) in study.stages.iter().enumerate() {
+        let is_used = cells.iter().any(|cell| cell.stage == index);
+        for argv in stage.prepare.iter().filter(|_| is_used) {
+            let makes = format!("makes {}", stage.name);
+            writeln!(out, "  {makes:20} {}", recorded::shown(argv))?;
+        }
+    }
     for cell in &cells {
         let metrics: Vec<&str> = cell.metrics.iter().map(|metric| &*metric.name).collect();
         writeln!(out, "  {:20} {}", cell.name, metrics.join(", "))?;

@@ -1,0 +1,87 @@
+//! States of the disk in which cells run, one after the other: empty, half full, full. Pure.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::At;
+use crate::study::axes::{Axes, Combination, Scalar};
+
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct StageFile {
+    name: Spanned<String>,
+    /// Commands that make it of any state the disk may have.
+    #[serde(default)]
+    prepare: Vec<Vec<String>>,
+    #[serde(flatten)]
+    fields: BTreeMap<String, Scalar>,
+}
+
+/// Cells of one stage are interleaved; those of different stages cannot be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stage {
+    pub name: String,
+    /// Commands that run before its first round, with the places of commands.
+    pub prepare: Vec<Vec<String>>,
+}
+
+/// They become an axis too. `prepare`: the commands of every stage.
+pub(super) fn all(
+    files: &[StageFile],
+    prepare: &[Vec<String>],
+    axes: &mut Axes,
+    at: &At<'_>,
+) -> Result<Vec<Stage>> {
+    let Some(first) = files.first() else {
+        return Ok(vec![Stage {
+            name: String::new(),
+            prepare: prepare.to_vec(),
+        }]);
+    };
+    let added = axes.add_stages(files.iter().map(StageFile::fields));
+    added.map_err(|what| at(&first.name, what))?;
+    let mut stages: Vec<Stage> = Vec::new();
+    for (file, values) in files.iter().zip(axes.stages()) {
+        let name = file.name.get_ref().clone();
+        if stages.iter().any(|stage| stage.name == name) {
+            return Err(at(&file.name, format!("two stages have the name {name}")));
+        }
+        let filled = |argv: &Vec<String>| argv.iter().map(|word| values.fill(word)).collect();
+        stages.push(Stage {
+            name,
+            prepare: prepare.iter().chain(&file.prepare).map(filled).collect(),
+        });
+    }
+    Ok(stages)
+}
+
+/// Whether its commands name what only a file system or only a whole device has.
+pub(super) fn names(stages: &[Stage], is_named: impl Fn(&str) -> bool) -> bool {
+    let words = stages
+        .iter()
+        .flat_map(|stage| stage.prepare.iter().flatten());
+    words.into_iter().any(|word| is_named(word))
+}
+
+/// The index of the cell's stage. Err: the cell names none.
+pub(super) fn of(files: &[StageFile], values: &Combination<'_>) -> Result<usize, String> {
+    match values.stage() {
+        Some(name) => {
+            let is_it = |file: &StageFile| *file.name.get_ref() == name;
+            Ok(files.iter().position(is_it).unwrap_or(0))
+        }
+        None if files.is_empty() => Ok(0),
+        None => Err("does not name the {stage} in which it runs".to_owned()),
+    }
+}
+
+impl StageFile {
+    fn fields(&self) -> BTreeMap<String, Scalar> {
+        let name = Scalar::Text(self.name.get_ref().clone());
+        let mut fields = self.fields.clone();
+        fields.insert("name".to_owned(), name);
+        fields
+    }
+}

@@ -1,0 +1,131 @@
+//! Stage after stage, and in each of them pass after pass over the cells that are not decided.
+
+use anyhow::Result;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+use super::{StudyObserver, StudyRun, finish_cell, now};
+use crate::ab::conclude;
+use crate::ab::machine::Machine;
+use crate::ab::result::Status;
+use crate::ab::run::{BlockEnd, Experiment};
+use crate::random::below;
+use crate::study::ahead::{self, Ahead, Took};
+use crate::study::format::{Cell, Stage};
+use crate::study::result::StudyResult;
+
+/// Passes over the cells of one stage.
+struct Passes<'a> {
+    /// Indices of its cells that are not decided.
+    open: Vec<usize>,
+    /// Those of later stages.
+    later: &'a [usize],
+    took: &'a mut [Took],
+    rng: &'a mut ChaCha8Rng,
+}
+
+impl StudyRun<'_> {
+    /// Stage after stage, as each changes what is on the disk.
+    pub(super) fn stages(
+        &self,
+        machine: &mut dyn Machine,
+        study: &mut StudyResult,
+        cells: &[(Cell, bool)],
+        experiments: &mut [Experiment<'_>],
+        observer: &mut dyn StudyObserver,
+    ) -> Result<()> {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        let mut took = vec![Took::default(); cells.len()];
+        for (index, stage) in self.study.stages.iter().enumerate() {
+            let is_open = |cell: &usize| study.cells[*cell].result.status == Status::Running;
+            let (open, later): (Vec<usize>, Vec<usize>) = (0..cells.len())
+                .filter(is_open)
+                .partition(|cell| cells[*cell].0.stage == index);
+            if open.is_empty() {
+                continue;
+            }
+            self.make(stage, machine, observer)?;
+            let passes = Passes {
+                open,
+                later: &later,
+                took: &mut took,
+                rng: &mut rng,
+            };
+            self.passes(passes, machine, study, experiments, observer)?;
+        }
+        Ok(())
+    }
+
+    /// Under the reference, so that the disk is the same however the stage before ended.
+    pub(super) fn make(
+        &self,
+        stage: &Stage,
+        machine: &mut dyn Machine,
+        observer: &mut dyn StudyObserver,
+    ) -> Result<()> {
+        if stage.prepare.is_empty() {
+            return Ok(());
+        }
+        observer.prepares(&stage.name);
+        machine.apply(&self.study.arms[self.study.reference])?;
+        machine.make_ready(&stage.prepare)
+    }
+
+    fn passes(
+        &self,
+        passes: Passes<'_>,
+        machine: &mut dyn Machine,
+        study: &mut StudyResult,
+        experiments: &mut [Experiment<'_>],
+        observer: &mut dyn StudyObserver,
+    ) -> Result<()> {
+        let Passes {
+            mut open,
+            later,
+            took,
+            rng,
+        } = passes;
+        let mut pass = 0;
+        while !open.is_empty() {
+            shuffle(&mut open, rng);
+            let mut stays = Vec::new();
+            for (done, &index) in open.iter().enumerate() {
+                let to_go: Vec<_> = open[done..]
+                    .iter()
+                    .chain(&stays)
+                    .chain(later)
+                    .map(|&index: &usize| (&study.cells[index].result, took[index]))
+                    .collect();
+                let ahead = Ahead {
+                    pass,
+                    open_cells: to_go.len(),
+                    left: ahead::left(&to_go),
+                };
+                let cell = &mut study.cells[index];
+                observer.cell_begins(&cell.name, &ahead);
+                let begin = machine.now();
+                let end = experiments[index].block(machine, &mut cell.result, observer)?;
+                took[index].add(machine.now().saturating_sub(begin));
+                conclude::conclude(&mut cell.result);
+                match end {
+                    BlockEnd::More => stays.push(index),
+                    BlockEnd::Over => finish_cell(&mut cell.result, Status::Complete, now(machine)),
+                    BlockEnd::Hopeless(error) => {
+                        cell.hopeless = Some(format!("{error:#}"));
+                        finish_cell(&mut cell.result, Status::Failed, now(machine));
+                    }
+                }
+                self.save(study)?;
+            }
+            open = stays;
+            pass += 1;
+        }
+        Ok(())
+    }
+}
+
+fn shuffle(open: &mut [usize], rng: &mut ChaCha8Rng) {
+    for last in (1..open.len()).rev() {
+        open.swap(last, below(rng, last as u64 + 1) as usize);
+    }
+}
