@@ -21,7 +21,7 @@ setup-build:
 
 demo:
 	@contrib/setup.sh build demo
-	cargo build --release --locked
+	cargo build --release --workspace --locked
 	$(SUDO) target/release/iosched-ab demo -o iosched-ab-demo.json --force
 
 # The terminal UI on a simulated SSD with two processes at work.

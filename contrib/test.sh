@@ -11,9 +11,9 @@ failed=0 skipped_groups=() durations=() unstable=()
 
 # Root tests that mostly wait for rounds to end, each on its own device, and measure no time. They run in parallel, the
 # longest first; all other root tests run alone.
-beside=(interruption live commands experiment refusals scratch_file disks kills faults foreign study workload stuck terminal
-	consent privileges preflight scheduler fio_examples ci)
-at_once=3
+beside=(experiment interruption live commands study scratch_file disks kills faults fio_examples foreign consent ci workload
+	stuck terminal privileges refusals preflight scheduler)
+at_once=5
 # Excluded, because tests in vmtest/ have the same names.
 packages=(--workspace --exclude iosched-vmtest)
 
