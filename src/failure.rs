@@ -8,6 +8,8 @@ use std::fmt;
 pub enum Kind {
     /// An operation failed.
     Runtime,
+    /// This machine does not have what the workload asks for; another workload may work.
+    Lacking,
     /// The command line is invalid or names something that does not exist.
     Usage,
     /// A gate failed: an arm was shown to be worse.
@@ -25,7 +27,7 @@ pub enum Kind {
 impl Kind {
     pub fn exit_code(self) -> u8 {
         match self {
-            Kind::Runtime => 1,
+            Kind::Runtime | Kind::Lacking => 1,
             Kind::Usage => 2,
             Kind::GateFailed => 3,
             Kind::Undecided => 4,
@@ -56,6 +58,9 @@ impl Failure {
     }
     pub fn runtime(what: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
         Self::boxed(Kind::Runtime, what, hint)
+    }
+    pub fn lacking(what: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
+        Self::boxed(Kind::Lacking, what, hint)
     }
     pub fn usage(what: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
         Self::boxed(Kind::Usage, what, hint)

@@ -4,6 +4,7 @@
 mod support;
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -111,6 +112,21 @@ fn a_wrong_file_is_refused_by_line() {
         ),
         ("name = \"read-{bs}\"", "name = \"read\"", "my.toml:18:"),
         ("rw=randread", "rw=nonsense", "my.toml:18:"),
+        (
+            "expect = ",
+            "io_max.r = \"iops=5\"\nexpect = ",
+            "my.toml:18: read-4k has a control group r whose io_max is `iops=5`",
+        ),
+        (
+            "expect = ",
+            "weight.other = 5\nexpect = ",
+            "my.toml:18: read-4k has no fio.other",
+        ),
+        (
+            "expect = ",
+            "io_latency_us.r = 0\nexpect = ",
+            "io_latency_us is 0",
+        ),
         (
             "command = [\"false\"]",
             "",
@@ -331,6 +347,19 @@ fio.heavy = "rw=randread\nbs=64k\nioengine=libaio\niodepth=8"
 fio.light = "rw=randread\nbs=64k\nioengine=libaio\niodepth=8"
 weight.heavy = 800
 metrics = ["heavy.throughput", "light.throughput"]
+
+[[cell]]
+name = "limits"
+fio.free = "rw=randread\nbs=4k\nioengine=libaio\niodepth=8"
+fio.limited = "rw=randread\nbs=4k\nioengine=libaio\niodepth=8"
+io_max.limited = "riops=100"
+metrics = ["free.iops", "limited.iops"]
+
+[[cell]]
+name = "target"
+fio.late = "rw=randread\nbs=4k\nioengine=psync"
+io_latency_us.late = 2000
+metrics = ["late.iops"]
 "#;
 
 /// Its commands leave the stage's number on the disk, and the cells refuse another one.
@@ -551,6 +580,20 @@ fn cells_have_prepared_files_cold_caches_company_and_weights() {
             Some("bfq") => assert!(ratio > 3.0, "{ratio} under bfq"),
             _ => assert!((0.5..2.0).contains(&ratio), "{ratio} under none"),
         }
+    }
+    // The kernel's limit is exact over a second; a round has two, and a begin.
+    for round in rounds("limits") {
+        let iops = |label: &str| round[format!("{label}.iops")].as_f64().expect("I/Os per s");
+        assert!((80.0..=130.0).contains(&iops("limited")), "{round}");
+        assert!(iops("free") > 500.0, "{round}");
+    }
+    // Kernels without io.latency say so; the other cells go on.
+    let mut cells = result["cells"].as_array().expect("cells").iter();
+    let target = cells.find(|cell| cell["name"] == "target");
+    if !Path::new("/sys/fs/cgroup/cgroup.controllers").exists() {
+        let why = target.and_then(|cell| cell["hopeless"].as_str());
+        let why = why.expect("a reason");
+        assert!(why.contains("have no io.latency"), "{why}");
     }
     assert_eq!(traces_of(ended.pid), [""; 0]);
 }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use iosched::safety::journal::Journal;
 use iosched::workload::command::CommandLine;
 use iosched::workload::fio::{Fio, FioPart};
+use iosched::workload::group_settings::GroupSettings;
 use iosched::workload::job_file::JobFile;
 use iosched::workload::{Execution, Outcome, Running, Workload, catalogue};
 
@@ -298,7 +299,7 @@ fn a_label_that_is_not_plain_or_not_its_own_starts_nothing() {
     };
     let part = |label: &str| FioPart {
         label: label.to_owned(),
-        weight: None,
+        group: GroupSettings::default(),
         job: JobFile::parse("a", "[a]\nrw=read\n", &[]).unwrap(),
         is_background: false,
     };

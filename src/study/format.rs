@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use crate::machine::page_cache::Cold;
 use crate::scheduler::arm::{self, Arm};
 use crate::scratch::DiskSpec;
+use crate::workload::group_settings::GroupSettings;
 use crate::workload::places;
 
 pub use stages::Stage;
@@ -87,6 +88,12 @@ struct CellFile {
     /// By process of `fio`, its share of the device under bfq; 100 is usual.
     #[serde(default)]
     weight: BTreeMap<String, u16>,
+    /// By process of `fio`, its limits on each device, as in `io.max` of its control group.
+    #[serde(default)]
+    io_max: BTreeMap<String, String>,
+    /// By process of `fio`, the target of `io.latency` of its control group.
+    #[serde(default)]
+    io_latency_us: BTreeMap<String, u32>,
     #[serde(default)]
     cold: Option<Cold>,
     #[serde(default)]
@@ -307,23 +314,11 @@ fn load(cell: &CellFile, values: &Combination<'_>) -> Result<LoadSpec, String> {
     if !(cell.lead_s.is_finite() && (0.0..=3600.0).contains(&cell.lead_s)) {
         return Err("starts after lead_s of 0 to 3600 seconds".to_owned());
     }
-    let has_process = |label: &String| {
-        cell.fio
-            .as_ref()
-            .is_some_and(|processes| processes.contains_key(label))
-    };
-    if let Some(label) = cell.weight.keys().find(|label| !has_process(label)) {
-        return Err(format!("has no fio.{label}, which weight names"));
-    }
-    if let Some((label, weight)) = cell.weight.iter().find(|it| !(1..=1000).contains(it.1)) {
-        return Err(format!(
-            "gives {label} the weight {weight}, which is 1 to 1000"
-        ));
-    }
+    let groups = groups(cell)?;
     match (&cell.fio, &cell.workload, &cell.command) {
         (Some(processes), None, None) if !processes.is_empty() => Ok(LoadSpec::Fio {
             processes: filled(processes),
-            weights: cell.weight.clone(),
+            groups,
         }),
         (None, Some(name), None) => Ok(LoadSpec::Catalogue(values.fill(name))),
         (None, None, Some(argv)) => Ok(LoadSpec::Command {
@@ -334,6 +329,29 @@ fn load(cell: &CellFile, values: &Combination<'_>) -> Result<LoadSpec, String> {
         }),
         _ => Err("needs exactly one of fio, workload and command".to_owned()),
     }
+}
+
+/// The settings of the control groups of its processes.
+fn groups(cell: &CellFile) -> Result<BTreeMap<String, GroupSettings>, String> {
+    let mut groups: BTreeMap<String, GroupSettings> = BTreeMap::new();
+    for (label, weight) in &cell.weight {
+        groups.entry(label.clone()).or_default().weight = Some(*weight);
+    }
+    for (label, limits) in &cell.io_max {
+        groups.entry(label.clone()).or_default().io_max = Some(limits.clone());
+    }
+    for (label, target) in &cell.io_latency_us {
+        groups.entry(label.clone()).or_default().io_latency_us = Some(*target);
+    }
+    let processes = cell.fio.as_ref();
+    for (label, group) in &groups {
+        if !processes.is_some_and(|processes| processes.contains_key(label)) {
+            return Err(format!("has no fio.{label} to set a control group for"));
+        }
+        let wrong = |what: String| format!("has a control group {label} whose {what}");
+        group.check().map_err(wrong)?;
+    }
+    Ok(groups)
 }
 
 fn ensure_distinct(cells: &[Cell]) -> Result<(), String> {

@@ -9,6 +9,7 @@ use anyhow::Result;
 use crate::workload::beside::Beside;
 use crate::workload::command::CommandLine;
 use crate::workload::fio::Fio;
+use crate::workload::group_settings::GroupSettings;
 use crate::workload::{Workload, catalogue, places};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -16,8 +17,8 @@ pub enum LoadSpec {
     Catalogue(String),
     Fio {
         processes: BTreeMap<String, String>,
-        /// For bfq, by process.
-        weights: BTreeMap<String, u16>,
+        /// Of their control groups, by process.
+        groups: BTreeMap<String, GroupSettings>,
     },
     Command {
         argv: Vec<String>,
@@ -34,8 +35,8 @@ impl LoadSpec {
     pub fn workload(&self, name: &str, may_write: bool) -> Result<Box<dyn Workload>> {
         Ok(match self {
             LoadSpec::Catalogue(name) => Box::new(catalogue::find(name)?),
-            LoadSpec::Fio { processes, weights } => {
-                Box::new(fio(name, processes)?.with_weights(weights))
+            LoadSpec::Fio { processes, groups } => {
+                Box::new(fio(name, processes)?.with_groups(groups))
             }
             LoadSpec::Command {
                 argv,

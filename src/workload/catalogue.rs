@@ -4,6 +4,7 @@
 use anyhow::Result;
 
 use super::fio::{Fio, FioPart};
+use super::group_settings::GroupSettings;
 use super::job_file::JobFile;
 use crate::failure::Failure;
 
@@ -119,7 +120,7 @@ pub fn of_processes<'a>(
         // A job that starts first must not be stopped first.
         is_background: job.longest_start_delay() < lead,
         job,
-        weight: None,
+        group: GroupSettings::default(),
     });
     Ok(Fio::new(name, parts.collect()))
 }

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result, ensure};
 
+use super::group_settings::{GroupSettings, LIMITS};
 use super::{CgroupRef, DiskBytes};
 use crate::failure::Failure;
 use crate::machine::cgroup::PREFIX;
@@ -144,22 +145,63 @@ impl Group {
             .collect()
     }
 
+    /// Ends with the group, so there is nothing to restore. `nodes`: the devices.
+    pub fn set(&self, settings: &GroupSettings, nodes: &[PathBuf]) -> Result<()> {
+        if let Some(weight) = settings.weight {
+            self.set_weight(weight)?;
+        }
+        let limits = settings.limits().map_err(anyhow::Error::msg)?;
+        if limits.is_empty() && settings.io_latency_us.is_none() {
+            return Ok(());
+        }
+        for node in nodes {
+            let number = fs::metadata(node)
+                .with_context(|| format!("reading {}", node.display()))?
+                .rdev();
+            let disk = format!(
+                "{}:{}",
+                rustix::fs::major(number),
+                rustix::fs::minor(number)
+            );
+            for &(limit, value) in &limits {
+                let (key, old) = LIMITS[limit];
+                self.write(&[
+                    ("io.max", format!("{disk} {key}={value}")),
+                    (old, format!("{disk} {value}")),
+                ])?;
+            }
+            if let Some(target) = settings.io_latency_us {
+                self.write(&[("io.latency", format!("{disk} target={target}"))])?;
+            }
+        }
+        Ok(())
+    }
+
     /// The share of the device that bfq gives it, relative to the usual 100.
-    pub fn set_weight(&self, weight: u16) -> Result<()> {
-        let files = self
-            .members
-            .iter()
-            .flat_map(|member| BFQ_WEIGHTS.map(|name| member.path.join(name)));
-        let Some(file) = files.into_iter().find(|file| file.exists()) else {
-            return Err(Failure::runtime(
+    fn set_weight(&self, weight: u16) -> Result<()> {
+        self.write(&BFQ_WEIGHTS.map(|name| (name, weight.to_string())))
+    }
+
+    /// To the first of these files that this kernel has.
+    fn write(&self, files: &[(&str, String)]) -> Result<()> {
+        let places = self.members.iter().flat_map(|member| {
+            files
+                .iter()
+                .map(|(name, value)| (member.path.join(name), value))
+        });
+        let found = places.into_iter().find(|(file, _)| file.exists());
+        let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
+        let (file, value) = found.ok_or_else(|| {
+            Failure::lacking(
                 format!(
-                    "no control group of this kernel has a weight for bfq ({})",
-                    BFQ_WEIGHTS.join(", ")
+                    "the control groups of this machine have no {}",
+                    names.join(" or ")
                 ),
-                "load it (`modprobe bfq`); a kernel without CONFIG_BFQ_GROUP_IOSCHED has no weights",
-            ));
-        };
-        fs::write(&file, weight.to_string()).with_context(|| format!("writing {}", file.display()))
+                "its module may be missing (`modprobe bfq`), the kernel may be built without it, or the io controller may \
+                 be in the other version of control groups",
+            )
+        })?;
+        fs::write(&file, value).with_context(|| format!("writing {value} to {}", file.display()))
     }
 
     /// Kills its processes and removes it; anything that could not be removed stays in the journal.

@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use super::fio_process::FioProcess;
+use super::group_settings::GroupSettings;
 use super::job_file::JobFile;
 use super::{CgroupRef, Execution, Fixed, Outcome, Running, Target, Workload, fio_target, names};
 use crate::failure::{Failure, Kind, kind_of};
@@ -42,8 +43,7 @@ pub struct FioPart {
     pub job: JobFile,
     /// Runs beside the other processes, and is stopped when they have ended.
     pub is_background: bool,
-    /// For bfq, relative to 100.
-    pub weight: Option<u16>,
+    pub group: GroupSettings,
 }
 
 impl Fio {
@@ -70,18 +70,18 @@ impl Fio {
             label: "fio".to_owned(),
             job: JobFile::parse(&file, &text, chosen)?,
             is_background: false,
-            weight: None,
+            group: GroupSettings::default(),
         };
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         names::check_workload(&name).map_err(|why| Failure::usage(why, "rename the job file"))?;
         Ok(Fio::new(&name, vec![part]))
     }
 
-    /// The shares of the device that bfq gives its processes, by label.
+    /// Of the control groups of its processes, by label.
     #[must_use]
-    pub fn with_weights(mut self, weights: &BTreeMap<String, u16>) -> Self {
+    pub fn with_groups(mut self, groups: &BTreeMap<String, GroupSettings>) -> Self {
         for part in &mut self.parts {
-            part.weight = weights.get(&part.label).copied();
+            part.group = groups.get(&part.label).cloned().unwrap_or_default();
         }
         self
     }
@@ -151,14 +151,10 @@ impl Workload for Fio {
 
     fn description(&self) -> Value {
         let processes = self.parts.iter().map(|part| {
-            let mut process = json!({
-                "label": part.label,
-                "job": part.job.text(),
-                "is_background": part.is_background,
-            });
-            if let Some(weight) = part.weight {
-                process["weight"] = json!(weight);
-            }
+            let mut process = json!(part.group);
+            process["label"] = json!(part.label);
+            process["job"] = json!(part.job.text());
+            process["is_background"] = json!(part.is_background);
             process
         });
         json!({ "kind": "fio", "name": self.name, "processes": processes.collect::<Vec<_>>() })

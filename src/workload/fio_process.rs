@@ -73,8 +73,7 @@ impl FioProcess {
         let output = file("json");
         let argv = arguments(program, &output, seed, part.job.writes(), &job_file);
         let group = Group::create(round.journal, &part.label)?;
-        part.weight
-            .map_or(Ok(()), |weight| group.set_weight(weight))?;
+        group.set(&part.group, round.device_nodes)?;
         let process = launch::start(
             &Launch {
                 launcher: round.launcher,

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::command::CommandLine;
 use super::fio::{Fio, FioPart};
+use super::group_settings::GroupSettings;
 use super::job_file::JobFile;
 use super::live::Live;
 use super::{Workload, names};
@@ -44,8 +45,8 @@ struct RecordedProcess {
     label: String,
     job: String,
     is_background: bool,
-    #[serde(default)]
-    weight: Option<u16>,
+    #[serde(flatten)]
+    group: GroupSettings,
 }
 
 /// `may_write`: the user consents anew each time; a file cannot give consent.
@@ -63,11 +64,12 @@ pub fn workload(description: &Value, may_write: bool) -> Result<Box<dyn Workload
                 .and_then(|()| names::check_labels(&labels))
                 .map_err(cannot)?;
             let part = |process: RecordedProcess| {
+                process.group.check().map_err(cannot)?;
                 Ok(FioPart {
                     job: JobFile::parse(&process.label, &process.job, &[])?,
                     label: process.label,
                     is_background: process.is_background,
-                    weight: process.weight,
+                    group: process.group,
                 })
             };
             let parts = processes.into_iter().map(part).collect::<Result<_>>()?;

@@ -10,7 +10,7 @@ use crate::ab::machine::Machine;
 use crate::ab::result::{Exclusion, ResultFile, Round};
 use crate::ab::round::{Done, RoundSetup};
 use crate::ab::turn::{self, Next, Turn};
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind, kind_of};
 
 /// Draws more blocks where they are needed. None: the run is over.
 pub fn next(result: &mut ResultFile) -> Option<Turn> {
@@ -111,7 +111,12 @@ impl Experiment<'_> {
                 return Ok(BlockEnd::More);
             }
             is_first = false;
-            let turned = carry_out(&mut bench, &turn, result, observer)?;
+            let turned = match carry_out(&mut bench, &turn, result, observer) {
+                Err(error) if kind_of(&error) == Kind::Lacking => {
+                    return Ok(BlockEnd::Hopeless(error));
+                }
+                turned => turned?,
+            };
             turned.ensure_alone()?;
             if let Err(error) = turned.ensure_hopeful() {
                 return Ok(BlockEnd::Hopeless(error));
