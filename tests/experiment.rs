@@ -376,6 +376,34 @@ fn a_planted_slowdown_is_found_and_fails_the_gate() {
     no_integer_is_beyond_a_double(&result, "");
 }
 
+/// The kernel keeps the latency while bfq has throttling off, and then ignores a write of the same one.
+#[test]
+#[ignore = "root"]
+fn bfq_throttles_write_back_if_its_arm_asks_for_it() {
+    let program = Program::new(BINARY);
+    let short = ["--rounds", "1", "--round-time", "300ms", "--ramp", "0s"];
+    let mut run = vec![
+        "run",
+        "scratch:ssd",
+        "--workload",
+        "randread",
+        "-o",
+        "result",
+    ];
+    run.extend([
+        "--arm",
+        "kyber,wbt_lat_usec=2000",
+        "--arm",
+        "bfq,wbt_lat_usec=2000",
+    ]);
+    run.extend(short);
+    program.run(&run).ends(0, &[]);
+    for round in list(&program.result("result"), "/rounds") {
+        let settings = &round["evidence"]["applied"]["effective"]["settings"];
+        assert_eq!(settings["wbt_lat_usec"], "2000", "{settings}");
+    }
+}
+
 /// 2^53: above it JavaScript and jq lose digits.
 fn no_integer_is_beyond_a_double(value: &Value, path: &str) {
     match value {

@@ -162,6 +162,9 @@ fn carry_out(
     }
     for (attribute, value) in in_writing_order(&arm.settings) {
         write_setting(device, arm, attribute, value)?;
+        if attribute == WBT_LAT_USEC {
+            insist_on_latency(device, value)?;
+        }
         if arm.scheduler == NONE && attribute == NR_REQUESTS {
             saved::make_depth_true(device)?;
         }
@@ -174,6 +177,19 @@ fn carry_out(
         switch_ns,
         notes,
     })
+}
+
+/// bfq turns write-back throttling off, which reads as 0. The kernel keeps the latency all the same, and ignores a write of
+/// the one that it has: only another one turns throttling on again.
+fn insist_on_latency(device: &Device, value: &str) -> Result<()> {
+    let found = device.optional_attribute(&format!("queue/{WBT_LAT_USEC}"));
+    match value.trim().parse::<u32>() {
+        Ok(latency) if latency > 0 && found.as_deref().map(str::trim) == Some("0") => {
+            write(device, WBT_LAT_USEC, &latency.saturating_add(1).to_string())?;
+            write(device, WBT_LAT_USEC, value).map(drop)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// `nr_requests` first, because schedulers derive other values from it; the scheduler's own attributes last.
