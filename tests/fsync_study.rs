@@ -1,0 +1,19 @@
+//! The study fsync with the real pg_test_fsync. Root only: `cargo test --test fsync_study -- --ignored`.
+
+#[path = "support/short_study.rs"]
+mod short_study;
+mod support;
+
+use short_study::{postgres, run};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
+
+#[test]
+#[ignore = "root"]
+fn pg_test_fsync_reports_its_methods() {
+    if postgres().is_none() {
+        println!("skipped: pg_test_fsync is not installed");
+        return;
+    }
+    run(BINARY, "fsync", &["pg_test_fsync"]);
+}

@@ -1,0 +1,80 @@
+//! A block of some cells of a built-in study, in short rounds, on the simulated disk that it asks for.
+
+use std::fs;
+use std::path::PathBuf;
+
+use iosched::ab::metric::Metric;
+use iosched::study::builtin;
+use iosched::study::format::Cell;
+use serde_json::Value;
+use toml::Table;
+
+use crate::support::program::{Ended, Program};
+use crate::support::traces::traces_of;
+
+const TIMES: &str = "ramp_s = 0.2\nround_s = 1\nblocks = 1";
+
+/// Its file with other times.
+fn shortened(program: &Program, name: &str) -> String {
+    let printed = program.run(&["study", name, "--print"]).ends(0, &[]).stdout;
+    let mut study: Table = printed.parse().expect("TOML");
+    let times: Table = TIMES.parse().expect("TOML");
+    study.insert("times".to_owned(), times.into());
+    study.remove("quick");
+    study.to_string()
+}
+
+/// Runs these cells of a study, and holds each to one block in which every arm had its round.
+pub fn run(binary: &str, name: &str, cells: &[&str]) {
+    let program = Program::new(binary);
+    fs::write(program.file("short.toml"), shortened(&program, name)).expect("a study");
+    let mut arguments = vec!["study", "./short.toml", "-o", "result"];
+    for cell in cells {
+        arguments.extend(["--cells", cell]);
+    }
+    let mut command = program.command(&arguments);
+    if let (Some(directory), Ok(path)) = (postgres(), std::env::var("PATH")) {
+        command.env("PATH", format!("{path}:{}", directory.display()));
+    }
+    let ended = Ended::of(command).ends(0, &["made loop"]);
+    let result = program.result("result");
+    assert_eq!(result["status"], "complete", "{name}: {}", result["error"]);
+    let study = builtin::find(name).expect("the study");
+    let is_first = |cell: &&Cell| cells.contains(&&*cell.name);
+    let first = study.cells.iter().find(is_first).expect("its cell");
+    let arms = result["arms"].as_array().expect("arms").len();
+    let ran = result["cells"].as_array().expect("cells");
+    assert_eq!(ran.len(), cells.len() + 1, "{name}");
+    for cell in ran {
+        let rounds = cell["result"]["rounds"].as_array().expect("rounds");
+        let wanted = if cell["is_placebo"] == true { 2 } else { arms };
+        assert_eq!(
+            rounds.len(),
+            wanted,
+            "{name} {}: {}",
+            cell["name"],
+            cell["hopeless"]
+        );
+        assert_eq!(cell["hopeless"], Value::Null, "{name}");
+        for round in rounds {
+            assert!(round["problem"].is_null(), "{name}: {round:#}");
+        }
+        // Some metrics have no value in a round as short as these.
+        let of_study = study.cells.iter().find(|it| cell["name"] == *it.name);
+        let metrics = &of_study.unwrap_or(first).metrics;
+        for round in rounds {
+            let is_measured = |metric: &Metric| round[&metric.name].is_number();
+            assert!(metrics.iter().any(is_measured), "{name}: {round:#}");
+        }
+    }
+    assert_eq!(traces_of(ended.pid), [""; 0], "{name}");
+}
+
+/// Where Debian puts what is not for every user.
+pub fn postgres() -> Option<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
+    let directories = versions.filter_map(|entry| Some(entry.ok()?.path().join("bin")));
+    directories
+        .filter(|it| it.join("pg_test_fsync").exists())
+        .max()
+}
