@@ -9,6 +9,7 @@ use iosched::report::gate::study::{self as study_gate, StudyGateRecord};
 use iosched::report::gate::{self, GateRecord};
 use iosched::stat::{self, LiveRecord};
 use iosched::study::result::{self as study, StudyResult};
+use iosched::study::{builtin, format};
 use serde_json::{Map, Value, json};
 
 fn docs(name: &str) -> std::path::PathBuf {
@@ -59,6 +60,13 @@ fn generated_study() -> Value {
     schema
 }
 
+fn generated_study_file() -> Value {
+    let mut schema = format::file_schema().to_value();
+    schema["$id"] = json!(format::FILE_SCHEMA);
+    schema["title"] = json!("File of a study of iosched-ab");
+    schema
+}
+
 /// `UPDATE=1 cargo test --test schema` writes the files; a change that breaks readers takes another version and name.
 #[test]
 fn the_schemas_in_docs_are_those_of_the_types() {
@@ -68,6 +76,7 @@ fn the_schemas_in_docs_are_those_of_the_types() {
         (doctor::SCHEMA, doctor::SCHEMA_VERSION, generated_doctor()),
         (gate::SCHEMA, gate::SCHEMA_VERSION, generated_gate()),
         (study::SCHEMA, study::SCHEMA_VERSION, generated_study()),
+        (format::FILE_SCHEMA, 1, generated_study_file()),
         (
             study_gate::SCHEMA,
             study_gate::SCHEMA_VERSION,
@@ -140,6 +149,42 @@ fn undescribed(schema: &Value) -> (usize, Vec<&String>) {
     let missing = fields.filter(|(_, field)| !is_described(field));
     let missing = missing.map(|(name, _)| name).collect();
     (all.iter().map(|fields| fields.len()).sum(), missing)
+}
+
+/// By the schema in docs/, as Python's jsonschema reads it. What the program refuses for its form, the schema refuses.
+#[test]
+fn files_of_studies_are_what_their_schema_says() {
+    let schema = generated_study_file();
+    let (_, missing) = undescribed(&schema);
+    assert!(missing.is_empty(), "without a doc comment: {missing:?}");
+    let python = |script: &str, files: &[String]| {
+        let mut command = std::process::Command::new("python3");
+        command.args(["-c", script]).args(files).output()
+    };
+    let is_there = python("import jsonschema", &[]).is_ok_and(|output| output.status.success());
+    if !is_there {
+        println!("skipped: python3 with jsonschema cannot be run");
+        return;
+    }
+    let script = "import json, sys, jsonschema\n\
+        schema = jsonschema.Draft202012Validator(json.load(open(sys.argv[1])))\n\
+        for name in sys.argv[2:]:\n\
+        \x20   study = json.load(open(name))\n\
+        \x20   schema.validate(study)\n\
+        \x20   for field, value in [('cell', []), ('cells', 1), ('metrics', 'x'), ('arms', [1])]:\n\
+        \x20       wrong = {**study, field: value} if field != 'cell' else {**study, 'cell': [{'name': 'a', 'x': 1}]}\n\
+        \x20       assert not schema.is_valid(wrong), (name, field)";
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut files = vec![docs(format::FILE_SCHEMA).display().to_string()];
+    for study in builtin::all().expect("studies") {
+        let table: toml::Table = study.text.parse().expect("TOML");
+        let path = directory.path().join(format!("{}.json", study.name));
+        fs::write(&path, serde_json::to_vec(&table).expect("JSON")).expect("a file");
+        files.push(path.display().to_string());
+    }
+    let output = python(script, &files).expect("python3");
+    let why = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{why}");
 }
 
 /// Readers find each field of a result in docs/result.md.

@@ -7,11 +7,13 @@ use serde::Deserialize;
 use crate::workload::places;
 
 #[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Axes(BTreeMap<String, Vec<Value>>);
 
 /// A number, a text, or several of them that belong together: `{ name = "32k", stride = "512k" }`.
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 enum Value {
     Number(i64),
@@ -23,6 +25,7 @@ enum Value {
 pub const STAGE: &str = "stage";
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Scalar {
     Number(i64),

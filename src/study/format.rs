@@ -1,5 +1,6 @@
 //! The TOML file that describes a study, checked before anything is done. Errors name file and line. Pure.
 
+mod file; // as it is written
 mod stages; // states of the disk that commands make
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +10,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use super::axes::{Axes, Combination};
+use super::axes::Combination;
 use super::budget;
 use super::load::LoadSpec;
 use crate::ab::metric::Metric;
@@ -20,89 +21,25 @@ use crate::scratch::DiskSpec;
 use crate::workload::group_settings::GroupSettings;
 use crate::workload::places;
 
+use file::{CellFile, StudyFile};
 pub use stages::Stage;
-use stages::StageFile;
 
+/// File name in `docs/` of the schema of a study's file, for editors.
+pub const FILE_SCHEMA: &str = "study-file-1.schema.json";
 const MOST_CELLS: usize = 200;
-
-/// As it is written.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct StudyFile {
-    name: String,
-    title: String,
-    #[serde(default)]
-    about: String,
-    device: Spanned<String>,
-    arms: Vec<Spanned<String>>,
-    #[serde(default)]
-    reference: Option<Spanned<String>>,
-    metrics: Vec<Spanned<String>>,
-    times: Times,
-    #[serde(default)]
-    quick: Option<Times>,
-    #[serde(default)]
-    axes: Axes,
-    /// Commands that run once before the first round, with the places of commands.
-    #[serde(default)]
-    prepare: Vec<Vec<String>>,
-    #[serde(default, rename = "stage")]
-    stages: Vec<StageFile>,
-    #[serde(rename = "cell")]
-    cells: Vec<CellFile>,
-}
 
 /// Of each round, in seconds, and how many blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Times {
+    /// Before the measurement.
     pub ramp_s: f64,
+    /// Of the measurement.
     pub round_s: f64,
     /// None: until every comparison has its verdict, at most 20.
     #[serde(default)]
     pub blocks: Option<usize>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CellFile {
-    name: Spanned<String>,
-    /// Options of fio by process; each process gets its own control group.
-    #[serde(default)]
-    fio: Option<BTreeMap<String, String>>,
-    #[serde(default)]
-    workload: Option<String>,
-    #[serde(default)]
-    command: Option<Vec<String>>,
-    #[serde(default)]
-    parse: Option<String>,
-    #[serde(default)]
-    metrics: Option<Vec<Spanned<String>>>,
-    /// Options of fio by process, which loads the disk while the command runs.
-    #[serde(default)]
-    beside: Option<BTreeMap<String, String>>,
-    /// How long that runs before the command starts.
-    #[serde(default = "usual_lead_s")]
-    lead_s: f64,
-    /// By process of `fio`, its share of the device under bfq; 100 is usual.
-    #[serde(default)]
-    weight: BTreeMap<String, u16>,
-    /// By process of `fio`, its limits on each device, as in `io.max` of its control group.
-    #[serde(default)]
-    io_max: BTreeMap<String, String>,
-    /// By process of `fio`, the target of `io.latency` of its control group.
-    #[serde(default)]
-    io_latency_us: BTreeMap<String, u32>,
-    #[serde(default)]
-    cold: Option<Cold>,
-    #[serde(default)]
-    expect: String,
-}
-
-/// Services do not start together with what loads their disk.
-fn usual_lead_s() -> f64 {
-    3.0
 }
 
 /// A checked study with all its cells.
@@ -173,6 +110,11 @@ impl Times {
         }
         Ok(())
     }
+}
+
+#[cfg(feature = "schema")]
+pub fn file_schema() -> schemars::Schema {
+    schemars::schema_for!(StudyFile)
 }
 
 /// `file`: its name, for errors.

@@ -10,7 +10,10 @@ use super::At;
 use crate::study::axes::{Axes, Combination, Scalar};
 
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct StageFile {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StageFile {
+    /// `{stage}` in the names of cells; other fields of your own are `{stage.field}`.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     name: Spanned<String>,
     /// Commands that make it of any state the disk may have.
     #[serde(default)]
