@@ -214,7 +214,7 @@ fn choice(text: &mut String, study: &StudyResult) {
     if !choice.unbeaten.is_empty() {
         let _ = writeln!(
             text,
-            "No other arm is shown to be as good everywhere and better somewhere: {}.",
+            "Beaten by no other arm, as far as is shown (none is as good everywhere and better somewhere): {}.",
             choice.unbeaten.join(", ")
         );
     }
