@@ -117,10 +117,8 @@ fn a_scratch_device_that_both_leave_behind_is_restored() {
     has_gone(&program, &device, pid);
 }
 
-#[test]
-#[ignore = "root"]
-fn a_killed_run_on_a_scratch_device_leaves_nothing() {
-    let program = Program::new(BINARY);
+/// A comparison on this disk, after its first round, and the name of the disk.
+fn run_after_a_round(program: &Program, disk: &str) -> (Started, String) {
     let arms = [
         "--arm",
         "none",
@@ -130,7 +128,7 @@ fn a_killed_run_on_a_scratch_device_leaves_nothing() {
         "probe-hog",
     ];
     let how = ["--ramp", "0.2s", "--round-time", "1s", "-o", "result"];
-    let mut child = program.start(&[&["run", "scratch:ssd"], &arms[..], &how].concat());
+    let mut child = program.start(&[&["run", disk], &arms[..], &how].concat());
     child.until(Duration::from_secs(60), "a round", || {
         let bytes = fs::read(program.file("result")).unwrap_or_default();
         let result: Value = serde_json::from_slice(&bytes).unwrap_or_default();
@@ -145,8 +143,42 @@ fn a_killed_run_on_a_scratch_device_leaves_nothing() {
         .as_str()
         .expect("a name")
         .to_owned();
-    end(child, kill);
+    (child, device)
+}
+
+#[test]
+#[ignore = "root"]
+fn a_killed_run_on_a_scratch_device_leaves_nothing() {
+    let program = Program::new(BINARY);
+    let (child, device) = run_after_a_round(&program, "scratch:ssd");
+    let pid = end(child, kill).pid;
     wait_for_the_guardian(&program, pid, SOON * 2);
     has_gone(&program, &format!("/dev/{device}"), pid);
     assert!(processes_with(&device).is_empty());
+}
+
+/// Its disk has died with the program, so its files cannot be removed before its mount.
+#[test]
+#[ignore = "root"]
+fn a_file_system_that_both_leave_behind_is_restored() {
+    let program = Program::new(BINARY);
+    let (child, device) = run_after_a_round(&program, "scratch:ssd+ext4");
+    let pid = end(child, kill_with_guardian).pid;
+    let mount = fs::read_to_string("/proc/self/mountinfo").expect("mountinfo");
+    let mount = mount
+        .lines()
+        .filter_map(|line| line.split(' ').nth(4))
+        .find(|path| path.contains(&format!("-{pid}-")) && path.ends_with("-volume"))
+        .expect("its mount")
+        .to_owned();
+    // Has the file system find out.
+    let _ = std::process::Command::new("sync")
+        .args(["-f", &mount])
+        .output();
+    let Some(done) = restore(&program, &[]) else {
+        return;
+    };
+    let said = done.ends(0, &[]).stdout;
+    assert!(said.contains("Everything was restored."), "{said}");
+    has_gone(&program, &format!("/dev/{device}"), pid);
 }

@@ -135,7 +135,7 @@ impl LeftBehind {
                 ),
             ));
         }
-        let (mut failed, mut errors) = (Vec::new(), Vec::new());
+        let mut failed = Vec::new();
         while let Some((id, undo)) = self.record.entries.pop() {
             if origin == Origin::EarlierBoot && !undo.outlives_a_boot() {
                 continue;
@@ -150,11 +150,17 @@ impl LeftBehind {
                 _ => undo.perform(),
             };
             if let Err(error) = outcome {
-                errors.push(error.context(format!("restoring the {}", undo.describe())));
-                failed.insert(0, (id, undo));
+                failed.push((id, undo, error));
             }
         }
-        self.record.entries = failed;
+        // Files on a dead disk cannot be removed; they go with its mount.
+        failed
+            .retain(|(_, undo, _)| !matches!(undo, Undo::Files { .. }) || undo.perform().is_err());
+        let mut errors = Vec::new();
+        for (id, undo, error) in failed {
+            errors.push(error.context(format!("restoring the {}", undo.describe())));
+            self.record.entries.insert(0, (id, undo));
+        }
         remove_unfinished(&self.path)?;
         save(&self.path, &self.record)?;
         Ok(errors)
