@@ -15,7 +15,7 @@ declare -A packages=(
 	[lint]="clang-format-19 clang-14 clang-19 jq"
 )
 # Not every release has all of these; tests that need a missing one are skipped, with a message.
-may_lack="bpftool linux-tools-common clang-14 clang-19 golang-go rocksdb-tools postgresql"
+may_lack="bpftool linux-tools-common clang-14 clang-19 golang-go rocksdb-tools postgresql chromium nodejs npm default-jre-headless"
 # Versions that the Go and Rust of every supported release can build.
 benchstat=golang.org/x/perf/cmd/benchstat@v0.0.0-20230113213139-801c7ef9e5c5
 cargo_deny=0.20.2
@@ -64,6 +64,10 @@ if has_apt; then
 	done
 	if (wants test || wants bench) && ! has bpftool; then missing+=(bpftool); fi
 	if wants test && ! has benchstat && ! has go; then missing+=(golang-go); fi
+	# What reads the HTML report.
+	if wants test && ! has chromium; then missing+=(chromium); fi
+	if wants test && ! has npm; then missing+=(nodejs npm); fi
+	if wants test && ! has java; then missing+=(default-jre-headless); fi
 elif ! has dpkg-query; then
 	echo "setup: this is neither Debian nor Ubuntu; install the equivalents of these packages by hand: ${wanted[*]}" >&2
 fi
@@ -248,6 +252,16 @@ fi
 if wants test && ! has benchstat && has go; then
 	say "building $benchstat with $(go version | cut -d' ' -f3) into target/tools/bin"
 	GOBIN=$PWD/target/tools/bin GOFLAGS=-mod=mod go install "$benchstat" || say "cannot build benchstat; its test will be skipped"
+fi
+browser=target/tools/browser
+if wants test && has npm && ! cmp -s tests/report/browser/package-lock.json "$browser/package-lock.json"; then
+	say "installing what checks the HTML report (axe-core, puppeteer-core, vnu-jar) into $browser"
+	mkdir -p "$browser"
+	cp tests/report/browser/package*.json "$browser/"
+	if ! (cd "$browser" && npm ci --no-audit --no-fund --loglevel=error >/dev/null); then
+		rm -f "$browser/package-lock.json" # tried again next time
+		say "cannot install it; the tests in a browser will be skipped"
+	fi
 fi
 
 # Cargo tools for the lint.

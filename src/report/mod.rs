@@ -8,6 +8,7 @@ pub mod csv; // one row per round
 pub mod escape; // escapes untrusted names
 pub mod gate; // the findings of a gate, in each of its formats
 pub mod github_benchmark; // github-action-benchmark
+pub mod html; // a page with pictures
 pub mod junit; // JUnit's XML
 pub mod ktap; // KTAP, the kernel's test protocol
 mod live;

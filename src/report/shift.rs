@@ -5,17 +5,12 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::units::RatioForm;
-use crate::ab::result::{DecileShift, ResultFile};
+use crate::ab::result::{DecileShift, ResultFile, ShiftFunction};
 
 /// Every shift function of the result; nothing where there is none.
 pub fn section(result: &ResultFile) -> String {
     let mut text = String::new();
-    for (index, shift) in result.shifts.iter().enumerate() {
-        let mut later = result.shifts[index + 1..].iter();
-        if later.any(|other| other.arm == shift.arm && other.deciles == shift.deciles) {
-            // All I/Os are of one class, which has a table of its own.
-            continue;
-        }
+    for shift in distinct(result) {
         let is_device = shift.distribution.ends_with("device");
         let _ = writeln!(
             text,
@@ -40,6 +35,17 @@ pub fn section(result: &ResultFile) -> String {
         "\nShift functions: the change of each decile of the latencies. The nine intervals of a table hold together with 95 % \
          confidence; each table stands on its own.\n{text}"
     )
+}
+
+/// Without those of all I/Os where these are of one class, which has a function of its own.
+pub(super) fn distinct(result: &ResultFile) -> Vec<&ShiftFunction> {
+    let is_repeated = |index: usize, shift: &ShiftFunction| {
+        let mut later = result.shifts[index + 1..].iter();
+        later.any(|other| other.arm == shift.arm && other.deciles == shift.deciles)
+    };
+    let shifts = result.shifts.iter().enumerate();
+    let distinct = shifts.filter(|(index, shift)| !is_repeated(*index, shift));
+    distinct.map(|(_, shift)| shift).collect()
 }
 
 fn table(deciles: &[DecileShift]) -> String {
@@ -100,7 +106,7 @@ fn side(decile: &DecileShift) -> Side {
 }
 
 /// `faster up to the median, slower from p80 up`.
-fn in_words(deciles: &[DecileShift]) -> String {
+pub(super) fn in_words(deciles: &[DecileShift]) -> String {
     if deciles.iter().all(|decile| decile.interval.is_none()) {
         return "too few blocks for intervals".to_owned();
     }

@@ -28,7 +28,7 @@ pub fn render(study: &StudyResult) -> String {
     escape::page(&text)
 }
 
-fn heading(text: &mut String, study: &StudyResult) {
+pub(super) fn heading(text: &mut String, study: &StudyResult) {
     let _ = writeln!(text, "{}: {}", study.study, study.title);
     let Some(cell) = study.cells.first() else {
         return;
@@ -149,7 +149,7 @@ fn said(row: &ArmComparison) -> String {
 }
 
 /// How many false verdicts to expect, and what the cell without a difference says.
-fn level(text: &mut String, study: &StudyResult) {
+pub(super) fn level(text: &mut String, study: &StudyResult) {
     let cells = study.compared().count();
     let _ = writeln!(
         text,
@@ -193,7 +193,7 @@ fn placebo(cell: &CellResult) -> String {
 }
 
 /// The cells in which a scheduler has nothing to decide.
-fn without_waiting(text: &mut String, study: &StudyResult) {
+pub(super) fn without_waiting(text: &mut String, study: &StudyResult) {
     let idle = study
         .compared()
         .filter(|cell| cell.result.can_tell_schedulers_apart() == Some(false));
@@ -208,7 +208,7 @@ fn without_waiting(text: &mut String, study: &StudyResult) {
 }
 
 /// The arms that no other beats, each with its largest gain and its largest loss.
-fn choice(text: &mut String, study: &StudyResult) {
+pub(super) fn choice(text: &mut String, study: &StudyResult) {
     let choice = pareto::choice(study);
     text.push('\n');
     if !choice.unbeaten.is_empty() {
@@ -256,7 +256,7 @@ fn size(row: &ArmComparison) -> f64 {
 }
 
 /// Cells that expect the same stand together.
-fn expected(text: &mut String, study: &StudyResult) {
+pub(super) fn expected(text: &mut String, study: &StudyResult) {
     let mut by_text: Vec<(&str, Vec<&str>)> = Vec::new();
     for cell in study.compared() {
         match by_text

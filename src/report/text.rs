@@ -79,15 +79,31 @@ fn heading(text: &mut String, result: &ResultFile) {
     if let Some(line) = words::cold(result) {
         let _ = writeln!(text, "{line}");
     }
-    match result.status {
-        Status::Complete => {}
-        Status::Running => *text += "NOT COMPLETE: the run is still going on or was killed\n",
-        Status::Interrupted => *text += "NOT COMPLETE: interrupted\n",
-        Status::Failed => *text += "NOT COMPLETE: an error ended the run\n",
+    *text += &status(result);
+}
+
+/// Empty for a complete run.
+pub(super) fn status(result: &ResultFile) -> String {
+    let mut text = match result.status {
+        Status::Complete => "",
+        Status::Running => "NOT COMPLETE: the run is still going on or was killed\n",
+        Status::Interrupted => "NOT COMPLETE: interrupted\n",
+        Status::Failed => "NOT COMPLETE: an error ended the run\n",
     }
+    .to_owned();
     if let Some(error) = &result.error {
         let _ = writeln!(text, "  {error}");
     }
+    text
+}
+
+/// What a reader must know before he believes the verdicts, a line each.
+pub(super) fn remarks(result: &ResultFile) -> String {
+    let mut text = String::new();
+    controls(&mut text, result);
+    waiting(&mut text, result);
+    quality(&mut text, result);
+    text
 }
 
 fn table(rows: &[&ArmComparison]) -> String {

@@ -124,6 +124,33 @@ pub fn range(lower: f64, upper: f64, form: impl Fn(f64) -> String) -> String {
     }
 }
 
+/// A round time on an axis: `300 us`, `1 ms`.
+pub fn tick(ns: f64) -> String {
+    let (value, unit) = match ns {
+        _ if ns < 1e3 => (ns, "ns"),
+        _ if ns < 1e6 => (ns / 1e3, "us"),
+        _ if ns < 1e9 => (ns / 1e6, "ms"),
+        _ => (ns / 1e9, "s"),
+    };
+    format!("{} {unit}", short(value))
+}
+
+/// The same with its sign.
+pub fn signed(x: f64) -> String {
+    format!("{}{}", if x > 0.0 { "+" } else { "" }, short(x))
+}
+
+/// At most four digits, without trailing zeros.
+pub fn short(x: f64) -> String {
+    let digits = (3 - x.abs().max(1e-6).log10().floor() as i32).clamp(0, 9) as usize;
+    let text = format!("{x:.digits$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
 /// A share in percent: `12.3 %`; `-` if there is none.
 pub fn share(share: Option<f64>) -> String {
     share.map_or("-".to_owned(), |share| {
@@ -183,6 +210,11 @@ mod tests {
         assert_eq!(RatioForm::Times.change(22.33), "x22.3");
         assert_eq!(RatioForm::of([0.9, 1.1, f64::INFINITY]), RatioForm::Percent);
         assert_eq!(RatioForm::of([0.25, 1.1]), RatioForm::Times);
+        assert_eq!([3e5, 1e6, 2.5e9].map(tick), ["300 us", "1 ms", "2.5 s"]);
+        assert_eq!(
+            [0.95, 1.0, 20.0, 12_345.0, 0.0].map(short),
+            ["0.95", "1", "20", "12345", "0"]
+        );
         assert_eq!(time(Some(99_960.0)), "100 us");
         assert_eq!(value(Some(4_096.0), "bytes"), "4.10 kB");
         assert_eq!(value(Some(0.98765), "1"), "0.988");

@@ -163,8 +163,20 @@ pub struct ForeignProcess {
 impl Evidence {
     /// Whether its I/O is the workload's.
     pub fn is_of_workload(&self, owner: &OwnerNumbers) -> bool {
-        let is_group = |group: &CgroupRef| group.on_bios && group.id == owner.key.cgroup_id;
-        self.cgroups.iter().any(is_group) || self.participants.iter().any(|it| it.owns(&owner.key))
+        self.part_of(owner).is_some()
+    }
+
+    /// The part of the workload, or the participant, that this I/O belongs to.
+    pub fn part_of(&self, owner: &OwnerNumbers) -> Option<&str> {
+        let is_group = |group: &&CgroupRef| group.on_bios && group.id == owner.key.cgroup_id;
+        let group = self.cgroups.iter().find(is_group).map(|group| &group.label);
+        let mut participants = self.participants.iter();
+        let participant = || {
+            participants
+                .find(|it| it.owns(&owner.key))
+                .map(|it| &it.label)
+        };
+        group.or_else(participant).map(String::as_str)
     }
 
     /// The state in force on each disk, without names.

@@ -69,14 +69,14 @@ fn version(path: &Path) -> Option<(u64, i64, i64)> {
 }
 
 fn print(result: &ResultFile, output: Option<&Path>) -> Result<()> {
-    let mut out = std::io::stdout().lock();
     let text = text::render(result, false);
     if let Some(path) = output {
         report::print_painted(&text)?;
-        writeln!(out, "Result file: {}", path.display())?;
+        report::say_where(path)?;
     } else {
         // The result goes nowhere else, so a closed pipe is an error here, unlike for a report.
-        out.write_all(&experiment::to_json(result)?)
+        std::io::stdout()
+            .write_all(&experiment::to_json(result)?)
             .map_err(|error| {
                 Failure::runtime(
                     format!("the result could not be written to standard output: {error}"),

@@ -63,6 +63,7 @@ pub enum Command {
     Scratch(ScratchArguments),
     /// Print a result file as a report, or convert it to another format
     #[command(after_help = "Examples:\n  iosched-ab report result.json --all\n  \
+        iosched-ab report result.json --format html -o report.html\n  \
         iosched-ab report result.json --format csv -o rounds.csv\n  \
         iosched-ab report result.json --format markdown >> \"$GITHUB_STEP_SUMMARY\"")]
     Report(ReportArguments),

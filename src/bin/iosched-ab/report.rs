@@ -13,7 +13,8 @@ use iosched::files::output;
 use iosched::interrupt;
 use iosched::report::study as report_study;
 use iosched::report::{
-    benchfmt, bmf, csv, escape, github_benchmark, junit, ktap, markdown, openmetrics, paint, text,
+    benchfmt, bmf, csv, escape, github_benchmark, html, junit, ktap, markdown, openmetrics, paint,
+    text,
 };
 use iosched::study::result::StudyResult;
 use iosched::workload::catalogue;
@@ -31,6 +32,7 @@ pub fn run(arguments: &ReportArguments) -> Result<()> {
     let result = read(&arguments.file)?;
     let text = match arguments.format {
         Format::Text => text::render(&result, arguments.all),
+        Format::Html => html::render(&result),
         Format::Json => json(&result)?,
         Format::Markdown => markdown::render(&result),
         Format::GithubBenchmark => return two_files(&[&result], arguments),
@@ -43,6 +45,7 @@ fn of_study(study: &StudyResult, arguments: &ReportArguments) -> Result<()> {
     let results = study.results();
     let text = match arguments.format {
         Format::Text => report_study::render(study),
+        Format::Html => html::render_study(study),
         Format::Json => json(study)?,
         Format::Markdown => report_study::markdown(study),
         Format::GithubBenchmark => return two_files(&results, arguments),
@@ -65,7 +68,9 @@ fn rendered(results: &[&ResultFile], format: Format) -> String {
         Format::Benchfmt => benchfmt::render(results),
         Format::Bmf => bmf::render(results),
         Format::Openmetrics => openmetrics::render(results),
-        Format::Text | Format::Json | Format::Markdown | Format::GithubBenchmark => String::new(),
+        Format::Text | Format::Html | Format::Json | Format::Markdown | Format::GithubBenchmark => {
+            String::new()
+        }
     }
 }
 
@@ -98,6 +103,15 @@ pub fn print_painted(text: &str) -> Result<()> {
     anstream::stdout()
         .write_all(paint::report(text).as_bytes())
         .context("writing the report")
+}
+
+/// Where the result is, and how to look at it.
+pub fn say_where(path: &Path) -> Result<()> {
+    let file = path.display().to_string();
+    let quoted = shlex::try_quote(&file).unwrap_or_default();
+    print(&format!(
+        "Result file: {file}\nWith pictures: iosched-ab report {quoted} --format html -o report.html\n"
+    ))
 }
 
 /// An input is not replaced by what was made from it, whatever the user allows.

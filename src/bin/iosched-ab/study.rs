@@ -29,7 +29,7 @@ use crate::cli::StudyArguments;
 use crate::permission::{Consent, Granted, PermissionRequest};
 use crate::place::WantedPlace;
 use crate::progress::Progress;
-use crate::report::{STDIO, print_painted};
+use crate::report::{STDIO, print_painted, say_where};
 use crate::talk::note;
 use show::outlook;
 
@@ -171,8 +171,7 @@ fn report(outcome: Result<StudyResult>, output: Option<&Path>) -> Result<()> {
         return Ok(());
     };
     print_painted(&text)?;
-    writeln!(std::io::stdout(), "Result file: {}", path.display())?;
-    Ok(())
+    say_where(path)
 }
 
 /// None: the file is not the result of a study.

@@ -27,6 +27,8 @@ pub struct ReportArguments {
 pub enum Format {
     /// Report for people
     Text,
+    /// One page with pictures, which opens in a browser and needs nothing else
+    Html,
     /// The whole result
     Json,
     /// One row per round

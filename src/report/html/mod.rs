@@ -1,0 +1,59 @@
+//! The report as one HTML file with pictures. Pure.
+
+mod appendix; // machine, settings, commands
+mod axis; // scales and ticks
+mod deciles; // shift functions
+mod figure; // a picture with its title, text and numbers
+mod forest; // ratios with intervals
+mod heatmap; // latencies over time
+mod look; // colours and lines of arms
+mod page; // the page around it
+mod percentiles; // percentile curves
+mod plot; // a plot with axes
+mod rounds; // the rounds that figures show
+mod run_chart; // every round in the order of execution
+mod shares; // who got what
+mod study; // a study
+mod verdict; // what came out, in words
+mod waits; // queue wait against device time
+
+pub use self::study::render as render_study;
+
+use maud::{Markup, html};
+
+use self::figure::{Figure, name};
+use self::rounds::Rounds;
+use super::words;
+use crate::ab::result::{ArmComparison, ResultFile};
+
+pub fn render(result: &ResultFile) -> String {
+    let title = words::title(result);
+    let body = html! {
+        h1 { (name(&title)) }
+        (verdict::section(result))
+        (figures(result))
+    };
+    page::page(&title, result, &body)
+}
+
+fn figures(result: &ResultFile) -> Markup {
+    let rounds = Rounds::new(result);
+    let primary: Vec<&ArmComparison> = result
+        .comparisons
+        .iter()
+        .filter(|row| row.primary)
+        .collect();
+    let mut figures: Vec<Figure> = Vec::new();
+    figures.extend(forest::ratios(&primary));
+    figures.extend(forest::differences(&primary));
+    figures.extend(percentiles::figures(&rounds));
+    figures.extend(deciles::figure(result));
+    figures.extend(heatmap::figures(&rounds));
+    figures.extend(shares::figure(&rounds));
+    figures.extend(waits::figure(&rounds));
+    figures.extend(run_chart::figure(&rounds));
+    html! {
+        @for figure in &figures { (figure.render()) }
+        (appendix::section(&rounds))
+    }
+}

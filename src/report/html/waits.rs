@@ -1,0 +1,109 @@
+//! Queue wait against device time: whether the scheduler, or the device, takes the time. Pure.
+
+use maud::{Markup, html};
+
+use super::figure::{Data, Figure, name};
+use super::plot::number;
+use super::rounds::Rounds;
+use crate::ab::result::ResultFile;
+use crate::measure::snapshot::{Op, Stage};
+use crate::report::units;
+
+struct Bar<'a> {
+    side: &'static str,
+    arm: &'a str,
+    wait_ns: f64,
+    device_ns: f64,
+}
+
+/// None without I/O.
+pub fn figure(rounds: &Rounds<'_>) -> Option<Figure> {
+    let sides: [(&str, &[Op]); 2] = [("reads", &[Op::Read]), ("writes", &Op::WRITES)];
+    let bars: Vec<Bar<'_>> = sides
+        .iter()
+        .flat_map(|(side, ops)| bars(rounds, side, ops))
+        .collect();
+    let longest = bars
+        .iter()
+        .map(|bar| bar.wait_ns + bar.device_ns)
+        .reduce(f64::max)?;
+    let width = |ns: f64| format!("width:{}%", number(ns / longest * 100.0));
+    let head = ["I/O", "arm", "mean queue wait", "mean device time"].map(str::to_owned);
+    let cells = |bar: &Bar<'_>| {
+        let times = [bar.wait_ns, bar.device_ns].map(|ns| units::time(Some(ns)));
+        [bar.side.to_owned(), bar.arm.to_owned()]
+            .into_iter()
+            .chain(times)
+            .collect()
+    };
+    let picture = html! {
+        div.bars {
+            @for bar in &bars {
+                div { (bar.side) " " strong { (name(bar.arm)) } }
+                div.bar-said { (units::time(Some(bar.wait_ns))) " + " (units::time(Some(bar.device_ns))) }
+                div.bar role="img" aria-label=(said(bar)) {
+                    span.wait style=(width(bar.wait_ns)) {}
+                    span.device style=(width(bar.device_ns)) {}
+                }
+            }
+        }
+        ul.key {
+            li { span.square.wait {} "queue wait (Q2D): scheduler, tags, throttling" }
+            li { span.square.device {} "device and driver (D2C)" }
+        }
+        (stalls(rounds.result))
+    };
+    Some(Figure {
+        id: "waits".to_owned(),
+        title: "Where the time goes: queue or device".to_owned(),
+        says: "Mean time of a request. Only the queue wait is the scheduler's, but how it mixes requests changes the device \
+               time too."
+            .to_owned(),
+        picture,
+        data: Data {
+            head: head.to_vec(),
+            rows: bars.iter().map(cells).collect(),
+        },
+    })
+}
+
+fn bars<'a>(rounds: &Rounds<'a>, side: &'static str, ops: &[Op]) -> Vec<Bar<'a>> {
+    let of = |stage| rounds.of_arms(move |round| round.evidence.device.stage(stage, ops));
+    let (waits, device) = (of(Stage::Q2d), of(Stage::D2c));
+    let arms = rounds.result.design.arms.iter();
+    let times = arms.zip(waits.iter().zip(&device));
+    let bar = times.filter_map(|(arm, (wait, device))| {
+        Some(Bar {
+            side,
+            arm: &arm.label,
+            wait_ns: wait.mean_ns()?,
+            device_ns: device.mean_ns()?,
+        })
+    });
+    bar.collect()
+}
+
+fn said(bar: &Bar<'_>) -> String {
+    let (wait, device) = (
+        units::time(Some(bar.wait_ns)),
+        units::time(Some(bar.device_ns)),
+    );
+    format!(
+        "{} under {}: mean queue wait {wait}, mean device time {device}",
+        bar.side, bar.arm
+    )
+}
+
+/// The I/O that stalled threads could not submit appears in no wait.
+fn stalls(result: &ResultFile) -> Markup {
+    let is_left_out = result
+        .comparisons
+        .iter()
+        .any(|row| row.comparison.question.not_comparable);
+    html! {
+        @if is_left_out {
+            p { "Submitters were stalled for different times under different arms, so these waits do not compare: I/O that a \
+                 stalled thread could not submit appears in none of them." }
+        }
+    }
+}
