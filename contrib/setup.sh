@@ -9,13 +9,13 @@ export PATH="$PWD/target/tools/bin:${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
 declare -A packages=(
 	[build]="gcc libc6-dev make pkg-config libelf-dev zlib1g-dev clang"
 	[demo]="fio kmod"
-	[test]="fio jq e2fsprogs btrfs-progs xfsprogs util-linux fdisk procps kmod dmsetup clang-14 clang-19 libxml2-utils perl python3-jsonschema shellcheck sysbench ioping dbench stress-ng rocksdb-tools postgresql"
+	[test]="fio jq e2fsprogs btrfs-progs xfsprogs util-linux fdisk procps kmod dmsetup clang-14 clang-19 libxml2-utils perl python3-jsonschema shellcheck sysbench ioping dbench stress-ng rocksdb-tools postgresql ansible-core udev systemd"
 	[vmtest]="qemu-system-x86 busybox-static cpio kmod xz-utils jq binutils debian-archive-keyring fio blktrace dmsetup"
 	[bench]="fio jq libbpf-tools bpftrace"
 	[lint]="clang-format-19 clang-14 clang-19 jq"
 )
 # Not every release has all of these; tests that need a missing one are skipped, with a message.
-may_lack="bpftool linux-tools-common clang-14 clang-19 golang-go rocksdb-tools postgresql chromium nodejs npm default-jre-headless"
+may_lack="bpftool linux-tools-common clang-14 clang-19 golang-go rocksdb-tools postgresql chromium nodejs npm default-jre-headless ansible-core udev systemd"
 # Versions that the Go and Rust of every supported release can build.
 benchstat=golang.org/x/perf/cmd/benchstat@v0.0.0-20230113213139-801c7ef9e5c5
 cargo_deny=0.20.2
@@ -247,6 +247,20 @@ if wants test && has_apt && [[ ! -e $examples/aio-read.fio && ! -e /usr/share/do
 	else
 		say "this release does not have fio-examples; its test will be skipped"
 		echo "$not_offered fio-examples" >"$note"
+	fi
+fi
+# Only TuneD's parser of profiles is wanted: the package would start a service.
+if wants test && has_apt && [[ ! -e target/tools/tuned && " $not_offered " != *" tuned "* ]]; then
+	if is_offered tuned; then
+		say "extracting TuneD's Python modules from the package tuned into target/tools/tuned"
+		place=$(mktemp -d)
+		(cd "$place" && apt-get download -qq tuned 2>/dev/null && dpkg-deb -x ./*.deb .) &&
+			mkdir -p target/tools/tuned && cp -r "$place"/usr/lib/python3/dist-packages/tuned target/tools/tuned/ ||
+			say "cannot download tuned; its test will be skipped"
+		rm -rf "$place"
+	else
+		say "this release does not have tuned; its test will be skipped"
+		echo "$not_offered tuned" >"$note"
 	fi
 fi
 if wants test && ! has benchstat && has go; then

@@ -2,16 +2,19 @@
 //! a switch passes the same checks as `iosched set`. Changes nothing.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use rustix::fs::Access;
 
+use super::persistent::Kept;
 use crate::failure::Failure;
 use crate::files::input;
 use crate::machine::cgroup::mounts::Mounts;
 use crate::machine::cgroup::weights::{self, Weights};
 use crate::machine::device::{Device, mounts};
 use crate::measure::probe::{self, Probe, Tracepoint};
+use crate::persist::Evidence;
 pub use crate::preflight::rivals::Rival;
 pub use crate::preflight::writers::Writer;
 use crate::preflight::{self, Intent, Loss, Severity};
@@ -59,6 +62,8 @@ pub struct DiskFacts {
     pub name: String,
     /// `8:0`
     pub number: String,
+    pub model: Option<String>,
+    pub firmware: Option<String>,
     pub active: String,
     pub available: Vec<String>,
     /// Warnings, or the reason why its scheduler cannot be switched.
@@ -68,6 +73,9 @@ pub struct DiskFacts {
 #[derive(Clone, Debug)]
 pub struct Facts {
     pub kernel: String,
+    /// `uname -r`
+    pub release: String,
+    pub now: Timestamp,
     pub tracepoints: Result<Vec<Tracepoint>, Trouble>,
     /// What the probe cannot measure on this kernel.
     pub probe: Result<Vec<String>, Trouble>,
@@ -86,6 +94,8 @@ pub struct Facts {
     pub rivals: Vec<Rival>,
     pub writers: Vec<Writer>,
     pub weights: Weights,
+    /// Settings of `iosched-ab persist`.
+    pub kept: Vec<Kept>,
 }
 
 /// The facts of the machine and of these disks.
@@ -121,8 +131,41 @@ pub fn read(devices: &[Device]) -> Facts {
             |_| Weights::default(),
             |mounts| weights::set(&Mounts::among(&mounts)),
         ),
+        kept: kept(Path::new("/etc")),
+        now: Timestamp::now(),
+        release: release.clone(),
         kernel: format!("Linux {release} on {}", name.machine().to_string_lossy()),
     }
+}
+
+/// Files below `etc` that `iosched-ab persist` made, as its output says where they go.
+fn kept(etc: &Path) -> Vec<Kept> {
+    const LIMIT: u64 = 1 << 20;
+    let directories =
+        ["udev/rules.d", "udev/hwdb.d", "tmpfiles.d", "tuned"].map(|name| etc.join(name));
+    let profiles = entries(&directories[3])
+        .into_iter()
+        .map(|profile| profile.join("tuned.conf"));
+    let files = directories[..3]
+        .iter()
+        .flat_map(|directory| entries(directory));
+    let mut found = Vec::new();
+    for file in files.chain(profiles) {
+        let text = input::read(&file, LIMIT).unwrap_or_default();
+        let evidence = Evidence::all_in(&String::from_utf8_lossy(&text));
+        found.extend(evidence.into_iter().map(|evidence| Kept {
+            file: file.display().to_string(),
+            evidence,
+        }));
+    }
+    found
+}
+
+fn entries(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
 }
 
 fn attach(devices: &[Device]) -> Result<Vec<String>, Trouble> {
@@ -151,6 +194,8 @@ fn disk(device: &Device) -> DiskFacts {
     DiskFacts {
         name: device.name.clone(),
         number: format!("{}:{}", device.major, device.minor),
+        model: device.model(),
+        firmware: device.firmware(),
         active: choice
             .as_ref()
             .map_or("-".to_owned(), |choice| choice.active.clone()),

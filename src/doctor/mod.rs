@@ -2,6 +2,7 @@
 //! which uses the functions that measure and switch, so that the two cannot disagree.
 
 pub mod facts; // facts of this machine
+mod persistent; // settings that iosched-ab persist wrote
 mod weights; // weights of control groups that nothing applies
 
 use serde::{Deserialize, Serialize};
@@ -62,6 +63,7 @@ pub fn diagnose(facts: &Facts, named: bool) -> Diagnosis {
     items.extend(tools(facts));
     items.extend(rivals(facts));
     items.extend(weights::items(facts));
+    items.extend(persistent::items(facts));
     let mut switches = facts.disks.iter().map(|disk| disk.switch.is_ok());
     let can_switch = if named {
         !facts.disks.is_empty() && switches.all(|can| can)

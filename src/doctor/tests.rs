@@ -22,6 +22,8 @@ fn disk_with(name: &str, available: &[&str], switch: Result<Vec<String>, Trouble
     DiskFacts {
         name: name.to_owned(),
         number: "8:0".to_owned(),
+        model: Some("A disk".to_owned()),
+        firmware: Some("1.0".to_owned()),
         active: available[0].to_owned(),
         available: available.iter().map(|&name| name.to_owned()).collect(),
         switch,
@@ -32,6 +34,9 @@ fn healthy() -> Facts {
     let ok = |text: &str| Ok(text.to_owned());
     Facts {
         kernel: "Linux 6.12".into(),
+        release: "6.12.43-amd64".into(),
+        now: "2026-03-01T00:00:00Z".parse().unwrap(),
+        kept: Vec::new(),
         tracepoints: Ok(vec![tracepoint("block_rq_issue", true)]),
         probe: Ok(Vec::new()),
         capabilities: Some(u64::MAX),
@@ -232,4 +237,55 @@ fn an_error_without_a_hint_of_its_own_has_a_remedy_too() {
     ] {
         assert_ne!(Trouble::from(error).hint, "");
     }
+}
+
+#[test]
+fn a_persistent_setting_is_doubted_when_its_evidence_no_longer_holds() {
+    let evidence = crate::persist::Evidence {
+        measured: "2026-02-03T04:05:06Z".into(),
+        seed: 7,
+        kernel: "6.12.1-test".into(),
+        model: Some("A disk".into()),
+        firmware: Some("1.0".into()),
+        serial: None,
+        workload: "randread".into(),
+        scheduler: "none".into(),
+        iosched_version: "0.1.0".into(),
+    };
+    let mut facts = healthy();
+    let file = "/etc/udev/rules.d/61-iosched-a-disk.rules".to_owned();
+    facts.kept = vec![persistent::Kept { file, evidence }];
+    let found = |facts: &Facts| {
+        let items = persistent::items(facts);
+        (items[0].state, items[0].found.clone())
+    };
+    assert_eq!(found(&facts).0, ItemState::Ok);
+    type Change = fn(&mut Facts);
+    let changes: [(Change, &str); 4] = [
+        (
+            |facts| facts.release = "7.2.1-amd64".into(),
+            "measured on Linux 6.12.1-test, this is 7.2.1-amd64",
+        ),
+        (
+            |facts| facts.disks[0].firmware = Some("2.0".into()),
+            "measured with firmware 1.0, the disk has 2.0",
+        ),
+        (
+            |facts| facts.now = "2027-03-01T00:00:00Z".parse().unwrap(),
+            "measured 390 days ago",
+        ),
+        (
+            |facts| facts.disks[0].active = "bfq".into(),
+            "bfq is in force",
+        ),
+    ];
+    for (change, doubt) in changes {
+        let mut facts = facts.clone();
+        change(&mut facts);
+        let (state, text) = found(&facts);
+        assert_eq!(state, ItemState::Conflict);
+        assert!(text.ends_with(doubt), "{text}");
+    }
+    facts.disks[0].model = Some("Another".into());
+    assert!(found(&facts).1.contains("no disk here"));
 }

@@ -101,10 +101,17 @@ pub const MAY: &[May] = &[
     },
     May {
         what: "reads a clock",
-        marks: &["Instant::now", "SystemTime::now", "clock_gettime"],
+        marks: &[
+            "Instant::now",
+            "SystemTime::now",
+            "Timestamp::now",
+            "Zoned::now",
+            "clock_gettime",
+        ],
         only: &[
             "src/ab/machine/",
             "src/bin/",
+            "src/doctor/facts.rs",
             "src/files/flock.rs",
             "src/interrupt.rs",
             "src/machine/ask.rs",
@@ -144,6 +151,7 @@ pub const MAY: &[May] = &[
 /// Rooms of plain functions, and what in them is not.
 pub const PURE: &[(&str, &[&str])] = &[
     ("src/report/", &[]),
+    ("src/persist/", &[]),
     ("src/stat/", &[]),
     ("src/measure/histogram", &[]),
     ("src/measure/snapshot", &[]),

@@ -1,6 +1,7 @@
 //! The command line of `iosched-ab`.
 
 mod gate;
+mod persist;
 mod read_loop;
 mod report;
 mod run;
@@ -13,6 +14,7 @@ use clap::{Parser, Subcommand};
 use crate::talk::Talk;
 
 pub use gate::{Gate, GateFormat, GateMode};
+pub use persist::{Format as PersistFormat, PersistArguments};
 pub use read_loop::{ReadAdvice, ReadLoop};
 pub use report::{Format, ReportArguments};
 pub use run::{Aa, Conditions, More, Run};
@@ -70,6 +72,14 @@ pub enum Command {
     /// Pass or fail a result by exit code, for CI
     #[command(after_help = gate::HELP)]
     Gate(Gate),
+    /// Print what makes the winner permanent: a udev rule, or the same for TuneD, NixOS, Ansible and others
+    #[command(
+        after_help = "It prints, and installs nothing. It refuses where the result does not support the arm: on a simulated disk, in a run \
+        that is invalid or not complete, or if the arm is worse in a metric that you do not --accept.\n\n\
+        Examples:\n  iosched-ab persist result.json > 61-iosched.rules\n  \
+        iosched-ab persist result.json --arm bfq --accept hog.throughput --format ansible"
+    )]
+    Persist(PersistArguments),
     /// List the built-in workloads
     #[command(after_help = "Example:\n  iosched-ab workloads")]
     Workloads,

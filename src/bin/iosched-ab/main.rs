@@ -9,6 +9,7 @@ mod gate;
 mod metrics;
 mod outlook;
 mod permission;
+mod persist;
 mod place;
 mod present;
 mod progress;
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         Command::Scratch(arguments) => changing(|| scratch::run(&arguments)),
         Command::Report(arguments) => report::run(&arguments),
         Command::Gate(arguments) => gate::run(&arguments),
+        Command::Persist(arguments) => persist::run(&arguments),
         Command::ReadLoop(arguments) => read_loop::run(&arguments),
         Command::Workloads => report::workloads(),
         Command::Completions { shell } => completions(shell),

@@ -1,0 +1,229 @@
+//! A decision in the language of each program that sets up machines. Pure.
+
+use std::fmt::Write;
+
+use super::evidence::MARK;
+use super::quote::{glob, regex};
+use super::support::Refusal;
+use super::{Decision, Disk};
+use crate::report::escape;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Udev,
+    Hwdb,
+    Tuned,
+    Tmpfiles,
+    Nixos,
+    Ansible,
+}
+
+/// An error if the format cannot hold the decision.
+pub fn render(decision: &Decision, format: Format) -> Result<String, Refusal> {
+    match format {
+        Format::Udev => Ok(udev(decision)),
+        Format::Hwdb => hwdb(decision),
+        Format::Tuned => tuned(decision),
+        Format::Tmpfiles => Ok(tmpfiles(decision)),
+        Format::Nixos => Ok(nixos(decision)),
+        Format::Ansible => Ok(ansible(decision)),
+    }
+}
+
+/// What was decided and why, as comments.
+fn reasons(decision: &Decision) -> String {
+    let settings: String = decision
+        .settings
+        .iter()
+        .map(|(name, value)| format!(", {name}={value}"))
+        .collect();
+    let disk = match &decision.disk {
+        Disk::Model(model) => format!("disks of the model {model}"),
+        Disk::Serial(serial) => format!("the disk {serial}"),
+    };
+    let evidence = &decision.evidence;
+    let mut lines = vec![format!(
+        "# {}{settings} for {disk}, by iosched-ab persist. Measured:",
+        decision.scheduler
+    )];
+    lines.extend(decision.found.iter().map(|found| format!("#   {found}")));
+    lines.push(format!(
+        "# Workload {}, Linux {}, firmware {}, {}, seed {}.",
+        evidence.workload,
+        evidence.kernel,
+        evidence.firmware.as_deref().unwrap_or("unknown"),
+        evidence.measured,
+        evidence.seed
+    ));
+    let json = serde_json::to_string(evidence).unwrap_or_default();
+    lines.push(format!("{MARK}{}", escape::json(&json)));
+    // A name with a line break would end its comment.
+    lines
+        .iter()
+        .map(|line| format!("{}\n", escape::line(line)))
+        .collect()
+}
+
+fn rule_file(decision: &Decision) -> String {
+    format!("/etc/udev/rules.d/61-iosched-{}.rules", decision.name())
+}
+
+/// The scheduler comes first: it makes its own settings appear, and resets `nr_requests`.
+fn assignments(decision: &Decision) -> String {
+    let mut text = format!("ATTR{{queue/scheduler}}=\"{}\"", decision.scheduler);
+    for (attribute, value) in &decision.settings {
+        let _ = write!(text, ", ATTR{{queue/{attribute}}}=\"{value}\"");
+    }
+    text
+}
+
+fn condition(disk: &Disk) -> String {
+    match disk {
+        Disk::Model(model) => format!("ATTRS{{model}}==\"{}\"", glob(model)),
+        Disk::Serial(serial) => format!("ENV{{ID_SERIAL}}==\"{}\"", glob(serial)),
+    }
+}
+
+fn rule(decision: &Decision) -> String {
+    format!(
+        "ACTION==\"add|change\", SUBSYSTEM==\"block\", ENV{{DEVTYPE}}==\"disk\", {}, TEST==\"queue/scheduler\", {}\n",
+        condition(&decision.disk),
+        assignments(decision)
+    )
+}
+
+fn udev(decision: &Decision) -> String {
+    let (file, device, scheduler) = (rule_file(decision), &decision.device, &decision.scheduler);
+    format!(
+        "# {file}\n{}\
+         # Check: udevadm verify {file}     (systemd 254 or later)\n\
+         # Try:   udevadm test --action=change /sys/block/{device}\n\
+         # Apply: udevadm control --reload && udevadm trigger --action=change --subsystem-match=block\n\
+         # The kernel loads the module of {scheduler} when it is first set. A disk that appears in the initramfs needs it there.\n\
+         {}",
+        reasons(decision),
+        rule(decision)
+    )
+}
+
+fn hwdb(decision: &Decision) -> Result<String, Refusal> {
+    let Disk::Model(model) = &decision.disk else {
+        return Err(Refusal {
+            what: "the format hwdb is for models of disks".to_owned(),
+            hint: "leave out --serial, or use --format udev".to_owned(),
+        });
+    };
+    let mut properties = format!(" IOSCHED_SCHEDULER={}\n", decision.scheduler);
+    let mut settings = String::new();
+    for (index, (attribute, value)) in decision.settings.iter().enumerate() {
+        let _ = writeln!(properties, " IOSCHED_SETTING_{index}={value}");
+        let _ = writeln!(
+            settings,
+            "ENV{{IOSCHED_SETTING_{index}}}==\"?*\", ATTR{{queue/{attribute}}}=\"$env{{IOSCHED_SETTING_{index}}}\""
+        );
+    }
+    let name = decision.name();
+    Ok(format!(
+        "# Two files. The first: /etc/udev/hwdb.d/61-iosched-{name}.hwdb; then systemd-hwdb update\n{}\
+         # Query: systemd-hwdb query 'iosched:model:{pattern}:'\n\n\
+         iosched:model:{pattern}:*\n{properties}\n\
+         # The second: {file}\n\
+         ACTION!=\"add|change\", GOTO=\"iosched_end\"\n\
+         SUBSYSTEM!=\"block\", GOTO=\"iosched_end\"\n\
+         ENV{{DEVTYPE}}!=\"disk\", GOTO=\"iosched_end\"\n\
+         IMPORT{{builtin}}=\"hwdb 'iosched:model:$attr{{device/model}}:'\"\n\
+         ENV{{IOSCHED_SCHEDULER}}==\"?*\", TEST==\"queue/scheduler\", ATTR{{queue/scheduler}}=\"$env{{IOSCHED_SCHEDULER}}\"\n\
+         {settings}LABEL=\"iosched_end\"\n",
+        reasons(decision),
+        pattern = glob(model),
+        file = rule_file(decision),
+    ))
+}
+
+fn tuned(decision: &Decision) -> Result<String, Refusal> {
+    let mut disk = format!("elevator={}\n", decision.scheduler);
+    for (attribute, value) in &decision.settings {
+        if attribute != "read_ahead_kb" {
+            return Err(Refusal {
+                what: format!("TuneD's disk plugin cannot set {attribute} for some disks only"),
+                hint: "use --format udev".to_owned(),
+            });
+        }
+        let _ = writeln!(disk, "readahead={value}");
+    }
+    let pattern = match &decision.disk {
+        Disk::Model(model) => format!("ID_MODEL={}", regex(model)),
+        Disk::Serial(serial) => format!("ID_SERIAL={}", regex(serial)),
+    };
+    let name = decision.name();
+    Ok(format!(
+        "# /etc/tuned/iosched-{name}/tuned.conf; add include=PROFILE to [main] to keep the profile in force\n{}\
+         # Apply: tuned-adm profile iosched-{name}; check: tuned-adm verify\n\
+         [main]\n\
+         summary={} for disks with {pattern}\n\n\
+         [disk]\n\
+         devices_udev_regex={pattern}\n{disk}",
+        reasons(decision),
+        decision.scheduler
+    ))
+}
+
+fn tmpfiles(decision: &Decision) -> String {
+    let (device, name) = (&decision.device, decision.name());
+    let mut lines = String::new();
+    let scheduler = ("scheduler".to_owned(), decision.scheduler.clone());
+    for (attribute, value) in [scheduler].iter().chain(&decision.settings) {
+        let value = value.replace(' ', "\\x20");
+        let _ = writeln!(
+            lines,
+            "w /sys/block/{device}/queue/{attribute} - - - - {value}"
+        );
+    }
+    format!(
+        "# /etc/tmpfiles.d/iosched-{name}.conf\n{}\
+         # This knows the disk by its kernel name only, which may change from boot to boot, and acts once, at boot: use udev if\n\
+         # you can.\n\
+         # Apply: systemd-tmpfiles --create /etc/tmpfiles.d/iosched-{name}.conf\n{lines}",
+        reasons(decision)
+    )
+}
+
+/// What `indent` puts before each line.
+fn indented(text: &str, indent: &str) -> String {
+    text.lines()
+        .map(|line| format!("{indent}{line}\n"))
+        .collect()
+}
+
+fn nixos(decision: &Decision) -> String {
+    format!(
+        "{}{{\n  services.udev.extraRules = ''\n{}  '';\n}}\n",
+        reasons(decision),
+        indented(&rule(decision), "    ")
+    )
+}
+
+fn ansible(decision: &Decision) -> String {
+    let file = rule_file(decision);
+    format!(
+        "# A playbook: ansible-playbook --check --diff FILE\n\
+         - name: {scheduler} for the disks that iosched-ab measured\n\
+         \x20 hosts: all\n\
+         \x20 become: true\n\
+         \x20 tasks:\n\
+         \x20   - name: Install the udev rule\n\
+         \x20     ansible.builtin.copy:\n\
+         \x20       dest: {file}\n\
+         \x20       mode: \"0644\"\n\
+         \x20       content: |\n{rule}\
+         \x20     notify: Apply the udev rules\n\
+         \x20 handlers:\n\
+         \x20   - name: Apply the udev rules\n\
+         \x20     ansible.builtin.shell: udevadm control --reload && udevadm trigger --action=change --subsystem-match=block\n",
+        scheduler = decision.scheduler,
+        rule = indented(
+            &format!("{}{}", reasons(decision), rule(decision)),
+            "          "
+        ),
+    )
+}

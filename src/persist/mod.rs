@@ -1,0 +1,43 @@
+//! Makes the winner last: text that sets a scheduler whenever the disk appears, for udev and for what manages machines.
+//! Only what a result supports; nothing is installed. Pure.
+
+mod evidence; // why, as comments and for doctor
+mod format; // the same decision in each format
+mod quote; // names of disks in patterns and files
+mod support; // whether a result supports an arm
+
+pub use evidence::{Evidence, MARK};
+pub use format::{Format, render};
+pub use support::{Refusal, decide};
+
+/// A setting that lasts, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decision {
+    pub scheduler: String,
+    /// Attributes below `queue/` and their values, in the order of the arm.
+    pub settings: Vec<(String, String)>,
+    /// How the disk is recognised.
+    pub disk: Disk,
+    /// Kernel name of the measured disk, for examples and for formats that know no more.
+    pub device: String,
+    /// What was found, a sentence each.
+    pub found: Vec<String>,
+    pub evidence: Evidence,
+}
+
+/// How disks are recognised: kernel names change from boot to boot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Disk {
+    /// All disks of this model, as in `device/model` in sysfs.
+    Model(String),
+    /// One disk, by udev's `ID_SERIAL`.
+    Serial(String),
+}
+
+impl Decision {
+    /// Part of the names of files and labels: letters, digits and dashes.
+    pub fn name(&self) -> String {
+        let (Disk::Model(text) | Disk::Serial(text)) = &self.disk;
+        quote::slug(text)
+    }
+}
