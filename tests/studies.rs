@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 
+use iosched::study::builtin;
 use iosched::study::original::{NAMES, judge};
 
 #[test]
@@ -30,5 +31,19 @@ fn the_page_shows_the_judgements_as_they_are() {
     }
     if std::env::var_os("UPDATE").is_some() {
         fs::write(&path, page).expect("the page");
+    }
+}
+
+#[test]
+fn each_built_in_study_has_been_run_and_its_output_kept() {
+    let outputs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/studies");
+    for study in builtin::all().expect("studies") {
+        let kept = fs::read_to_string(outputs.join(format!("{}.txt", study.name)));
+        let kept = kept.unwrap_or_else(|error| panic!("{}: {error}", study.name));
+        let heading = format!("{}: {}\n", study.name, study.title);
+        assert!(kept.starts_with(&heading), "{}", study.name);
+        assert!(!kept.contains("NOT COMPLETE"), "{}", study.name);
+        let ran = study.cells.iter().filter(|cell| kept.contains(&cell.name));
+        assert!(ran.count() > 0, "{}", study.name);
     }
 }
