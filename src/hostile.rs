@@ -15,6 +15,7 @@ use crate::machine::cgroup::mounts::Mounts;
 use crate::machine::cgroup::names::weight_of;
 use crate::machine::device;
 use crate::machine::environment;
+use crate::report::characters::Form;
 use crate::report::{
     self, benchfmt, bmf, csv, github_benchmark, junit, ktap, markdown, openmetrics, text,
 };
@@ -125,8 +126,22 @@ fn recorded_workload(description: &Value) -> bool {
 pub fn formats(result: &crate::ab::result::ResultFile) -> Vec<String> {
     let files = github_benchmark::render(&[result]);
     vec![
-        text::render(result, true),
-        text::render(result, false),
+        text::render(
+            result,
+            true,
+            Some(Form {
+                width: 80,
+                is_ascii: true,
+            }),
+        ),
+        text::render(
+            result,
+            false,
+            Some(Form {
+                width: 20,
+                is_ascii: false,
+            }),
+        ),
         csv::render(&[result]),
         markdown::render(result),
         junit::render(&[result]),

@@ -14,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use support::program::Program;
+use support::program::{Ended, Program};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
 
@@ -36,10 +36,16 @@ fn is_as_kept(name: &str, found: &str) {
     assert!(kept == found, "{name} is no longer what it was:\n{found}");
 }
 
+fn run_in(locale: &str, program: &Program, arguments: &[&str]) -> Ended {
+    let mut command = program.command(arguments);
+    command.env("LC_ALL", locale);
+    Ended::of(command)
+}
+
 fn report(format: &str) -> String {
     let program = Program::new(BINARY);
     let arguments = ["report", &path("result.json"), "--format", format];
-    let ended = program.run(&arguments).ends(0, &[]);
+    let ended = run_in("C.UTF-8", &program, &arguments).ends(0, &[]);
     assert_eq!(ended.stderr, "");
     ended.stdout
 }
@@ -63,8 +69,33 @@ fn each_format_is_as_it_was() {
 #[test]
 fn all_of_it_has_more_metrics_and_the_deciles() {
     let program = Program::new(BINARY);
-    let ended = program.run(&["report", &path("result.json"), "--all"]);
+    let ended = run_in(
+        "C.UTF-8",
+        &program,
+        &["report", &path("result.json"), "--all"],
+    );
     is_as_kept("result-all.txt", &ended.ends(0, &[]).stdout);
+}
+
+#[test]
+fn pictures_fit_the_locale_and_can_be_left_out() {
+    let program = Program::new(BINARY);
+    let file = path("result.json");
+    let text = |locale: &str, more: &[&str]| {
+        let ended = run_in(locale, &program, &[&["report", &file], more].concat());
+        ended.ends(0, &[]).stdout
+    };
+    let (unicode, ascii) = (text("C.UTF-8", &[]), text("C", &[]));
+    assert!(unicode.contains('●') && unicode.contains('█'), "{unicode}");
+    assert!(
+        !ascii.contains(['●', '█', '░']) && ascii.contains("Reads by latency"),
+        "{ascii}"
+    );
+    let without = text("C.UTF-8", &["--no-plot"]);
+    assert!(
+        !without.contains('●') && !without.contains("by latency"),
+        "{without}"
+    );
 }
 
 /// The questions of docs/result.md, asked by jq.

@@ -297,7 +297,7 @@ fn a_control_that_differs_leaves_no_gate() {
     assert_eq!(slow.alarming_controls().count(), 1);
     let error = check(&slow, &[], WORSE).unwrap_err();
     assert!(error[0].contains("control_cpu under bfq"), "{error:?}");
-    let text = crate::report::text::render(&slow, false);
+    let text = crate::report::text::render(&slow, false, None);
     assert!(
         text.contains("NEGATIVE CONTROL: control_cpu: bfq against none: 50"),
         "{text}"

@@ -1,8 +1,10 @@
 //! Renders results for people and machines. Types and pure functions; nothing here accesses the machine.
 
+mod axis; // scales and ticks
 pub mod benchfmt; // Go's benchmark format, for benchstat
 pub mod bmf; // Bencher
 mod cases; // each primary comparison as a test case
+pub mod characters; // pictures for terminals
 mod checks; // what the verdicts took into account
 pub mod csv; // one row per round
 pub mod escape; // escapes untrusted names
@@ -16,6 +18,7 @@ pub mod markdown; // Markdown for code hosts
 pub mod noise; // what an arm against itself tells
 pub mod openmetrics; // Prometheus
 pub mod paint; // colours of the text report
+mod rounds; // the rounds that pictures show
 pub mod shift; // what an arm does to each decile of the latencies
 pub mod study; // a study: a matrix of verdicts
 pub mod text; // the result as a text table

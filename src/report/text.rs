@@ -5,14 +5,15 @@ use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
 
+use super::characters::{self, Form};
 use super::{checks, escape, live, noise, shift, units, words};
 use crate::ab::load;
 use crate::ab::result::{ArmComparison, ResultFile, Status};
 use crate::measure::snapshot::Quality;
 use crate::workload::Fixed;
 
-/// `all`: include the exploratory metrics and the shift functions.
-pub fn render(result: &ResultFile, all: bool) -> String {
+/// `all`: include the exploratory metrics and the shift functions. `pictures`: in characters, if they are wanted.
+pub fn render(result: &ResultFile, all: bool, pictures: Option<Form>) -> String {
     let mut text = String::new();
     heading(&mut text, result);
     text += &live::section(result);
@@ -24,6 +25,16 @@ pub fn render(result: &ResultFile, all: bool) -> String {
     let (controlled, exploratory): (Vec<_>, Vec<_>) = others.partition(|c| c.control);
     if !primary.is_empty() {
         let _ = write!(text, "\n{}\n", table(&primary));
+    }
+    if let Some(form) = pictures {
+        let drawn = [
+            characters::forest(&primary, form),
+            characters::latencies(result, form),
+        ];
+        for picture in drawn.iter().filter(|picture| !picture.is_empty()) {
+            let _ = write!(text, "\n{picture}");
+        }
+        text.push('\n');
     }
     text += &words::levels(&primary);
     if all && !primary.is_empty() {

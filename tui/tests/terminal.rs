@@ -115,7 +115,7 @@ fn is_a_result(json: &Value, reference: &str) {
     let of_disk = |round: &Round| round.evidence.device.name == file.device.device.name;
     assert!(file.rounds.iter().all(of_disk));
     for (format, text) in [
-        ("text", text::render(&file, true)),
+        ("text", text::render(&file, true, None)),
         ("markdown", markdown::render(&file)),
         ("csv", csv::render(&[&file])),
         ("openmetrics", openmetrics::render(&[&file])),

@@ -54,7 +54,7 @@ fn tell_so_far(path: &Path, is_interrupted: bool) {
         && !result.comparisons.is_empty()
     {
         // A failed print must not hide the error of the run.
-        let _ = report::print_painted(&text::render(&result, false));
+        let _ = report::print_painted(&text::render(&result, false, Some(report::pictures())));
     }
     let file = path.display();
     note(&format!(
@@ -69,7 +69,7 @@ fn version(path: &Path) -> Option<(u64, i64, i64)> {
 }
 
 fn print(result: &ResultFile, output: Option<&Path>) -> Result<()> {
-    let text = text::render(result, false);
+    let text = text::render(result, false, Some(report::pictures()));
     if let Some(path) = output {
         report::print_painted(&text)?;
         report::say_where(path)?;

@@ -11,6 +11,7 @@ use iosched::failure::Failure;
 use iosched::files::input;
 use iosched::files::output;
 use iosched::interrupt;
+use iosched::report::characters::Form;
 use iosched::report::study as report_study;
 use iosched::report::{
     benchfmt, bmf, csv, escape, github_benchmark, html, junit, ktap, markdown, openmetrics, paint,
@@ -31,7 +32,7 @@ pub fn run(arguments: &ReportArguments) -> Result<()> {
     }
     let result = read(&arguments.file)?;
     let text = match arguments.format {
-        Format::Text => text::render(&result, arguments.all),
+        Format::Text => text::render(&result, arguments.all, (!arguments.no_plot).then(pictures)),
         Format::Html => html::render(&result),
         Format::Json => json(&result)?,
         Format::Markdown => markdown::render(&result),
@@ -103,6 +104,25 @@ pub fn print_painted(text: &str) -> Result<()> {
     anstream::stdout()
         .write_all(paint::report(text).as_bytes())
         .context("writing the report")
+}
+
+/// Pictures for where standard output goes: as wide as the terminal, and without special characters where the locale has
+/// none.
+pub fn pictures() -> Form {
+    const WIDTH: usize = 100;
+    let size = rustix::termios::tcgetwinsize(std::io::stdout());
+    let columns = size.map_or(0, |size| usize::from(size.ws_col));
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|it| !it.is_empty()));
+    let is_utf8 = locale.is_some_and(|locale| {
+        let locale = locale.to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    });
+    Form {
+        width: if columns > 0 { columns } else { WIDTH },
+        is_ascii: !is_utf8,
+    }
 }
 
 /// Where the result is, and how to look at it.

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 
 use super::figure::{self, Data, name};
-use super::rounds::Rounds;
 use crate::ab::result::{ResultFile, WorkloadInfo};
+use crate::report::rounds::Rounds;
 use crate::report::units;
 
 pub fn section(rounds: &Rounds<'_>) -> Markup {

@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::axis::{Axis, Spread};
 use super::figure::{Data, Figure};
 use super::look;
 use super::plot::Plot;
 use crate::ab::result::{DecileShift, ResultFile, ShiftFunction};
+use crate::report::axis::{Axis, Spread};
 use crate::report::shift::in_words;
 use crate::report::units::{self, RatioForm};
 

@@ -2,12 +2,12 @@
 
 use maud::{Markup, html};
 
-use super::axis::{Axis, Spread};
 use super::figure::{Data, Figure, name};
 use super::plot::{self, number};
 use crate::ab::result::ArmComparison;
 use crate::ab::statistics::scale::Scale;
 use crate::ab::statistics::verdict::{Comparison, Verdict};
+use crate::report::axis::{Axis, Spread};
 use crate::report::{units, words};
 
 /// The strip of a row, stretched to the width of the page.

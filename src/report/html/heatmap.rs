@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use super::axis::{Axis, Spread};
 use super::figure::{Data, Figure, name};
 use super::plot::Plot;
-use super::rounds::{Rounds, SIDES, Side};
 use crate::ab::result::Round;
 use crate::measure::histogram::Histogram;
 use crate::measure::snapshot::Stage;
+use crate::report::axis::{Axis, Spread};
+use crate::report::rounds::{Rounds, SIDES, Side};
 use crate::report::units;
 
 /// Rows of a panel.

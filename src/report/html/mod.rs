@@ -1,7 +1,6 @@
 //! The report as one HTML file with pictures. Pure.
 
 mod appendix; // machine, settings, commands
-mod axis; // scales and ticks
 mod deciles; // shift functions
 mod figure; // a picture with its title, text and numbers
 mod forest; // ratios with intervals
@@ -10,7 +9,6 @@ mod look; // colours and lines of arms
 mod page; // the page around it
 mod percentiles; // percentile curves
 mod plot; // a plot with axes
-mod rounds; // the rounds that figures show
 mod run_chart; // every round in the order of execution
 mod shares; // who got what
 mod study; // a study
@@ -22,7 +20,7 @@ pub use self::study::render as render_study;
 use maud::{Markup, html};
 
 use self::figure::{Figure, name};
-use self::rounds::Rounds;
+use super::rounds::Rounds;
 use super::words;
 use crate::ab::result::{ArmComparison, ResultFile};
 
@@ -43,9 +41,10 @@ fn figures(result: &ResultFile) -> Markup {
         .iter()
         .filter(|row| row.primary)
         .collect();
+    let verdicts = forest::ratios(&primary)
+        .into_iter()
+        .chain(forest::differences(&primary));
     let mut figures: Vec<Figure> = Vec::new();
-    figures.extend(forest::ratios(&primary));
-    figures.extend(forest::differences(&primary));
     figures.extend(percentiles::figures(&rounds));
     figures.extend(deciles::figure(result));
     figures.extend(heatmap::figures(&rounds));
@@ -53,6 +52,8 @@ fn figures(result: &ResultFile) -> Markup {
     figures.extend(waits::figure(&rounds));
     figures.extend(run_chart::figure(&rounds));
     html! {
+        @for figure in verdicts { (figure.render()) }
+        (verdict::remarks(result))
         @for figure in &figures { (figure.render()) }
         (appendix::section(&rounds))
     }

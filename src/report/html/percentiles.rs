@@ -2,13 +2,13 @@
 
 use maud::{Markup, html};
 
-use super::axis::{Axis, Spread};
 use super::figure::{Data, Figure};
 use super::look;
 use super::plot::Plot;
-use super::rounds::{Rounds, SIDES, Side};
 use crate::measure::histogram::Histogram;
 use crate::measure::snapshot::Stage;
+use crate::report::axis::{Axis, Spread};
+use crate::report::rounds::{Rounds, SIDES, Side};
 use crate::report::units;
 
 /// More thin lines than these hide each other.

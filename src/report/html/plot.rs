@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::axis::Axis;
+use crate::report::axis::Axis;
 
 /// The SVG's own coordinates on both axes.
 const EXTENT: f64 = 1000.0;

@@ -2,14 +2,14 @@
 
 use maud::{Markup, html};
 
-use super::axis::{Axis, Spread};
 use super::figure::{Data, Figure, name};
 use super::look;
 use super::plot::Plot;
-use super::rounds::Rounds;
 use crate::ab::metric::Metric;
 use crate::ab::result::Round;
 use crate::ab::statistics::scale::Scale;
+use crate::report::axis::{Axis, Spread};
+use crate::report::rounds::Rounds;
 use crate::report::units;
 
 /// One panel for each primary metric; None without a value.

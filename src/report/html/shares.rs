@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use super::axis::{Axis, Spread};
 use super::figure::{Data, Figure, name};
 use super::plot::Plot;
-use super::rounds::Rounds;
 use crate::ab::result::Round;
 use crate::ab::statistics::estimate;
 use crate::measure::snapshot::{Op, OwnerNumbers};
+use crate::report::axis::{Axis, Spread};
+use crate::report::rounds::Rounds;
 use crate::report::units;
 
 /// Parts with a colour of their own; the others are one.

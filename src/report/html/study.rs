@@ -2,13 +2,13 @@
 
 use maud::{Markup, html};
 
-use super::axis::{Axis, Spread};
 use super::figure::{Data, Figure, name};
 use super::plot::Plot;
 use super::{forest, look, page, verdict};
 use crate::ab::metric::Metric;
 use crate::ab::result::{ArmComparison, ResultFile};
 use crate::ab::statistics::scale::Direction;
+use crate::report::axis::{Axis, Spread};
 use crate::report::{study as text, units, words};
 use crate::study::result::{CellResult, StudyResult};
 

@@ -22,6 +22,7 @@ pub fn section(result: &ResultFile) -> Markup {
             } @else {
                 p.lead { (name(&lead(reference, &arms))) }
             }
+            (list(&text::status(result)))
             ul.outcomes {
                 @for arm in &arms {
                     li {
@@ -34,7 +35,6 @@ pub fn section(result: &ResultFile) -> Markup {
                 }
             }
             (list(&live::section(result)))
-            (remarks(result))
         }
     }
 }
@@ -107,21 +107,17 @@ fn lead(reference: &str, arms: &[Outcome<'_>]) -> String {
 }
 
 /// What a reader must know before he believes it, in the words of the text report.
-fn remarks(result: &ResultFile) -> Markup {
+pub fn remarks(result: &ResultFile) -> Markup {
     let rows: Vec<&ArmComparison> = result
         .comparisons
         .iter()
         .filter(|row| row.primary)
         .collect();
-    let said = format!(
-        "{}{}{}",
-        text::status(result),
-        words::levels(&rows),
-        text::remarks(result)
-    );
     html! {
-        h2 { "What to keep in mind" }
-        (list(&said))
+        section #remarks {
+            h2 { "What to keep in mind" }
+            (list(&format!("{}{}", words::levels(&rows), text::remarks(result))))
+        }
     }
 }
 

@@ -4,9 +4,9 @@ use maud::{Markup, html};
 
 use super::figure::{Data, Figure, name};
 use super::plot::number;
-use super::rounds::Rounds;
 use crate::ab::result::ResultFile;
 use crate::measure::snapshot::{Op, Stage};
+use crate::report::rounds::Rounds;
 use crate::report::units;
 
 struct Bar<'a> {

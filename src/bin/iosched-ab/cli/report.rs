@@ -15,6 +15,9 @@ pub struct ReportArguments {
     /// Show the exploratory metrics and the shift functions too, in the text format
     #[arg(long)]
     pub all: bool,
+    /// Text format: leave out the pictures in characters
+    #[arg(long)]
+    pub no_plot: bool,
     /// File to write, `-` for standard output [default: -]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
