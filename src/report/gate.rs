@@ -80,6 +80,17 @@ pub fn sentence(check: &Check) -> String {
         .to_owned()
 }
 
+/// The columns, a row for each comparison, and what belongs below.
+pub(super) fn of_judgement(judgement: &Judgement) -> ([&'static str; 7], Vec<[String; 7]>, String) {
+    let below = remarks(&judgement.checks) + &selected(judgement);
+    let below = if judgement.checks.is_empty() {
+        String::new()
+    } else {
+        below
+    };
+    (COLUMNS, judgement.checks.iter().map(cells).collect(), below)
+}
+
 fn cells(check: &Check) -> [String; 7] {
     let row = &check.comparison;
     let (change, interval) = sizes(row.metric.scale, check.change, check.interval);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::program::{Ended, Program};
 use crate::{BINARY, changed, data, is_as_kept, path};
 
-const FORMATS: [&str; 4] = ["text", "json", "markdown", "junit"];
+const FORMATS: [&str; 5] = ["text", "json", "markdown", "html", "junit"];
 
 /// A run whose only undecided row is that of mq-deadline's total_p99.
 fn good(program: &Program, name: &str) {
@@ -64,6 +64,15 @@ fn gate(program: &Program, arguments: &[&str], code: i32, junit: [usize; 4]) -> 
         match format {
             "json" => found = serde_json::from_str(&ended.stdout).expect("JSON"),
             "junit" => assert_eq!(read_junit(&ended.stdout), junit, "{}", ended.stdout),
+            "html" => {
+                let word = match code {
+                    0 => "✓ passed",
+                    3 => "✗ failed",
+                    _ => "",
+                };
+                assert!(ended.stdout.contains(word), "{word}");
+                assert!(ended.stdout.ends_with("</html>"));
+            }
             _ => assert!(!ended.stdout.is_empty()),
         }
     }

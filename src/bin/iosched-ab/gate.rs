@@ -8,7 +8,7 @@ use iosched::ab::result::ResultFile;
 use iosched::failure::Failure;
 use iosched::files::output;
 use iosched::report::gate::study as of_cells;
-use iosched::report::{gate as findings, junit};
+use iosched::report::{gate as findings, html, junit};
 use iosched::study::gate as study_gate;
 use iosched::study::result::StudyResult;
 
@@ -67,6 +67,7 @@ fn of_study(study: &StudyResult, arguments: &Gate) -> Result<()> {
         GateFormat::Text => of_cells::study_text(&judged),
         GateFormat::Json => of_cells::study_json(study, &judged).context("writing JSON")?,
         GateFormat::Markdown => of_cells::study_markdown(study, &judged),
+        GateFormat::Html => html::gate::render_study(study, &judged),
         GateFormat::Junit => of_cells::study_junit(&judged),
     };
     let outcome = outcome(&judged.decision, of_cells::headline(&judged));
@@ -114,6 +115,7 @@ fn render(result: &ResultFile, judgement: &Judgement, format: GateFormat) -> Res
         GateFormat::Text => findings::text(judgement),
         GateFormat::Json => findings::json(result, judgement).context("writing JSON")?,
         GateFormat::Markdown => findings::markdown(result, judgement),
+        GateFormat::Html => html::gate::render(result, judgement),
         GateFormat::Junit => junit::gate(&[(result, judgement)]),
     })
 }

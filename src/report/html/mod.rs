@@ -4,6 +4,7 @@ mod appendix; // machine, settings, commands
 mod deciles; // shift functions
 mod figure; // a picture with its title, text and numbers
 mod forest; // ratios with intervals
+pub mod gate; // the findings of a gate
 mod heatmap; // latencies over time
 mod look; // colours and lines of arms
 mod page; // the page around it
@@ -26,12 +27,15 @@ use crate::ab::result::{ArmComparison, ResultFile};
 
 pub fn render(result: &ResultFile) -> String {
     let title = words::title(result);
-    let body = html! {
-        h1 { (name(&title)) }
-        (verdict::section(result))
-        (figures(result))
-    };
-    page::page(&title, result, &body)
+    page::page(
+        &title,
+        result,
+        &html! { h1 { (name(&title)) } (body(result)) },
+    )
+}
+
+fn body(result: &ResultFile) -> Markup {
+    html! { (verdict::section(result)) (figures(result)) }
 }
 
 fn figures(result: &ResultFile) -> Markup {

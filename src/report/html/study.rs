@@ -13,7 +13,19 @@ use crate::report::{study as text, units, words};
 use crate::study::result::{CellResult, StudyResult};
 
 pub fn render(study: &StudyResult) -> String {
-    let title = format!("{}: {}", study.study, study.title);
+    let title = title(study);
+    page::page(
+        &title,
+        study,
+        &html! { h1 { (name(&title)) } (body(study)) },
+    )
+}
+
+pub fn title(study: &StudyResult) -> String {
+    format!("{}: {}", study.study, study.title)
+}
+
+pub fn body(study: &StudyResult) -> Markup {
     let mut conditions = String::new();
     text::heading(&mut conditions, study);
     let mut remarks = String::new();
@@ -23,8 +35,7 @@ pub fn render(study: &StudyResult) -> String {
     text::choice(&mut choice, study);
     // The first line is the title.
     let conditions = conditions.lines().skip(1).collect::<Vec<_>>().join("\n");
-    let body = html! {
-        h1 { (name(&title)) }
+    html! {
         (verdict::list(&choice))
         (matrix(study))
         h2 { "What to keep in mind" }
@@ -35,8 +46,7 @@ pub fn render(study: &StudyResult) -> String {
             h2 { "Each cell" }
             @for cell in study.compared() { (details(cell)) }
         }
-    };
-    page::page(&title, study, &body)
+    }
 }
 
 /// A row for each metric of each cell, a column for each arm.

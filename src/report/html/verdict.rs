@@ -12,7 +12,7 @@ pub fn section(result: &ResultFile) -> Markup {
     let reference = &result.design.arms[result.design.reference].label;
     let arms: Vec<Outcome<'_>> = outcomes(result);
     html! {
-        section #verdict {
+        div #verdict {
             @if let Some(why) = turn::why_invalid(result) {
                 p.lead { span.verdict.worse { "✗ invalid" } " " (name(&why)) }
             } @else if result.design.is_placebo {

@@ -74,6 +74,8 @@ pub enum GateFormat {
     Json,
     /// For a CI step summary or a comment
     Markdown,
+    /// One page with pictures: the findings, then the report
+    Html,
     /// One test case per comparison
     Junit,
 }
