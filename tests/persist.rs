@@ -74,7 +74,10 @@ fn nothing_is_printed_that_the_result_does_not_support() {
 #[test]
 fn a_model_cannot_leave_its_place() {
     let mut result = sample();
-    result["device"]["model"] = "Evil\"\nRUN+=\"/bin/sh\" $(id) %c\u{202e} ''${x}".into();
+    result["workload"]["name"] =
+        "x\u{2028}    - name: pwned\u{2028}      ansible.builtin.command: id".into();
+    result["device"]["model"] =
+        "{{lookup('pipe','id')}} Evil\"\nRUN+=\"/bin/sh\" $(id) %c\u{202e} ''${x}".into();
     for format in ["udev", "hwdb", "tmpfiles", "nixos", "ansible"] {
         let text = persist(&result, &["--format", format]).ends(0, &[]).stdout;
         let lines = text
@@ -86,7 +89,8 @@ fn a_model_cannot_leave_its_place() {
                 assert!(!line.contains(bad), "{bad} in {line}");
             }
         }
-        assert!(!text.contains('\u{202e}'));
+        assert!(!text.contains(['\u{202e}', '\u{2028}']));
+        assert!(!text.contains("{{") && !text.contains("{%"), "{text}");
     }
 }
 
@@ -221,7 +225,7 @@ fn tuned_reads_the_profile() {
     );
     assert_eq!(
         String::from_utf8_lossy(&read.stdout),
-        "ID_MODEL=A.disk bfq 256\n"
+        "^ID_MODEL=A.disk$ bfq 256\n"
     );
 }
 

@@ -35,7 +35,7 @@ pub fn items(facts: &Facts) -> Vec<Item> {
 }
 
 fn is_for(evidence: &Evidence, disk: &DiskFacts) -> bool {
-    evidence.model.is_some() && evidence.model == disk.model
+    evidence.model.is_some() && Evidence::is_same(&evidence.model, &disk.model)
 }
 
 fn without_disk(kept: &Kept) -> Item {
@@ -56,7 +56,7 @@ fn of_disk(facts: &Facts, kept: &Kept, disk: &DiskFacts) -> Item {
             evidence.kernel, facts.release
         ));
     }
-    if evidence.firmware != disk.firmware {
+    if !Evidence::is_same(&evidence.firmware, &disk.firmware) {
         let name =
             |firmware: &Option<String>| firmware.clone().unwrap_or_else(|| "unknown".to_owned());
         doubts.push(format!(

@@ -239,6 +239,8 @@ fn an_error_without_a_hint_of_its_own_has_a_remedy_too() {
     }
 }
 
+type Change = fn(&mut Facts);
+
 #[test]
 fn a_persistent_setting_is_doubted_when_its_evidence_no_longer_holds() {
     let evidence = crate::persist::Evidence {
@@ -260,7 +262,6 @@ fn a_persistent_setting_is_doubted_when_its_evidence_no_longer_holds() {
         (items[0].state, items[0].found.clone())
     };
     assert_eq!(found(&facts).0, ItemState::Ok);
-    type Change = fn(&mut Facts);
     let changes: [(Change, &str); 4] = [
         (
             |facts| facts.release = "7.2.1-amd64".into(),

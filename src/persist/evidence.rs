@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Disk;
+use super::{Disk, quote};
 use crate::ab::result::ResultFile;
 
 /// The comment that the line begins with.
@@ -26,21 +26,29 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    pub fn new(result: &ResultFile, disk: &Disk, scheduler: &str) -> Evidence {
+    /// Names are written as [`quote::comment`] leaves them.
+    pub fn new(result: &ResultFile, workload: &str, disk: &Disk, scheduler: &str) -> Evidence {
+        let (environment, device) = (&result.environment, &result.device);
+        let optional = |text: &Option<String>| text.as_deref().map(quote::comment);
         Evidence {
-            measured: result.started.clone(),
+            measured: quote::comment(&result.started),
             seed: result.plan.seed,
-            kernel: result.environment.kernel_release.clone(),
-            model: result.device.model.clone(),
-            firmware: result.device.firmware.clone(),
+            kernel: quote::comment(&environment.kernel_release),
+            model: optional(&device.model),
+            firmware: optional(&device.firmware),
             serial: match disk {
-                Disk::Serial(serial) => Some(serial.clone()),
+                Disk::Serial(serial) => Some(quote::comment(serial)),
                 Disk::Model(_) => None,
             },
-            workload: result.workload.name.clone(),
+            workload: quote::comment(workload),
             scheduler: scheduler.to_owned(),
-            iosched_version: result.environment.iosched_version.clone(),
+            iosched_version: quote::comment(&environment.iosched_version),
         }
+    }
+
+    /// Whether this is the model, or the firmware, of a disk.
+    pub fn is_same(kept: &Option<String>, found: &Option<String>) -> bool {
+        kept.as_deref() == found.as_deref().map(quote::comment).as_deref()
     }
 
     /// Every line of a text that is such a comment, wherever it is indented.

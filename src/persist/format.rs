@@ -3,10 +3,12 @@
 use std::fmt::Write;
 
 use super::evidence::MARK;
-use super::quote::{glob, regex};
+use super::quote::{comment, glob, regex};
 use super::support::Refusal;
 use super::{Decision, Disk};
-use crate::report::escape;
+
+/// Characters that SCSI has for a model.
+const SCSI_MODEL: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -35,33 +37,34 @@ fn reasons(decision: &Decision) -> String {
     let settings: String = decision
         .settings
         .iter()
-        .map(|(name, value)| format!(", {name}={value}"))
+        .flat_map(|(name, value)| [", ", name, "=", value])
         .collect();
     let disk = match &decision.disk {
         Disk::Model(model) => format!("disks of the model {model}"),
         Disk::Serial(serial) => format!("the disk {serial}"),
     };
     let evidence = &decision.evidence;
-    let mut lines = vec![format!(
-        "# {}{settings} for {disk}, by iosched-ab persist. Measured:",
+    let what = format!(
+        "{}{settings} for {disk}, by iosched-ab persist. Measured:",
         decision.scheduler
-    )];
-    lines.extend(decision.found.iter().map(|found| format!("#   {found}")));
-    lines.push(format!(
-        "# Workload {}, Linux {}, firmware {}, {}, seed {}.",
+    );
+    let found = decision.found.iter().map(|found| format!("  {found}"));
+    let how = format!(
+        "Workload {}, Linux {}, firmware {}, {}, seed {}.",
         evidence.workload,
         evidence.kernel,
         evidence.firmware.as_deref().unwrap_or("unknown"),
         evidence.measured,
         evidence.seed
+    );
+    let lines = [what].into_iter().chain(found).chain([how]);
+    let mut text: Vec<String> = lines.map(|line| format!("# {}", comment(&line))).collect();
+    // Its names are as comment() left them.
+    text.push(format!(
+        "{MARK}{}",
+        serde_json::to_string(evidence).unwrap_or_default()
     ));
-    let json = serde_json::to_string(evidence).unwrap_or_default();
-    lines.push(format!("{MARK}{}", escape::json(&json)));
-    // A name with a line break would end its comment.
-    lines
-        .iter()
-        .map(|line| format!("{}\n", escape::line(line)))
-        .collect()
+    text.join("\n") + "\n"
 }
 
 fn rule_file(decision: &Decision) -> String {
@@ -93,7 +96,11 @@ fn rule(decision: &Decision) -> String {
 }
 
 fn udev(decision: &Decision) -> String {
-    let (file, device, scheduler) = (rule_file(decision), &decision.device, &decision.scheduler);
+    let (file, device, scheduler) = (
+        rule_file(decision),
+        &decision.devices[0],
+        &decision.scheduler,
+    );
     format!(
         "# {file}\n{}\
          # Check: udevadm verify {file}     (systemd 254 or later)\n\
@@ -152,8 +159,10 @@ fn tuned(decision: &Decision) -> Result<String, Refusal> {
         let _ = writeln!(disk, "readahead={value}");
     }
     let pattern = match &decision.disk {
-        Disk::Model(model) => format!("ID_MODEL={}", regex(model)),
-        Disk::Serial(serial) => format!("ID_SERIAL={}", regex(serial)),
+        // sysfs has the first 16 characters of the model of a SCSI or SATA disk, udev may have more.
+        Disk::Model(model) if model.len() == SCSI_MODEL => format!("^ID_MODEL={}", regex(model)),
+        Disk::Model(model) => format!("^ID_MODEL={}$", regex(model)),
+        Disk::Serial(serial) => format!("^ID_SERIAL={}$", regex(serial)),
     };
     let name = decision.name();
     Ok(format!(
@@ -169,15 +178,17 @@ fn tuned(decision: &Decision) -> Result<String, Refusal> {
 }
 
 fn tmpfiles(decision: &Decision) -> String {
-    let (device, name) = (&decision.device, decision.name());
-    let mut lines = String::new();
+    let name = decision.name();
     let scheduler = ("scheduler".to_owned(), decision.scheduler.clone());
-    for (attribute, value) in [scheduler].iter().chain(&decision.settings) {
-        let value = value.replace(' ', "\\x20");
-        let _ = writeln!(
-            lines,
-            "w /sys/block/{device}/queue/{attribute} - - - - {value}"
-        );
+    let mut lines = String::new();
+    for device in &decision.devices {
+        for (attribute, value) in [&scheduler].into_iter().chain(&decision.settings) {
+            let value = value.replace(' ', "\\x20");
+            let _ = writeln!(
+                lines,
+                "w /sys/block/{device}/queue/{attribute} - - - - {value}"
+            );
+        }
     }
     format!(
         "# /etc/tmpfiles.d/iosched-{name}.conf\n{}\
@@ -190,9 +201,7 @@ fn tmpfiles(decision: &Decision) -> String {
 
 /// What `indent` puts before each line.
 fn indented(text: &str, indent: &str) -> String {
-    text.lines()
-        .map(|line| format!("{indent}{line}\n"))
-        .collect()
+    text.lines().flat_map(|line| [indent, line, "\n"]).collect()
 }
 
 fn nixos(decision: &Decision) -> String {
@@ -215,7 +224,7 @@ fn ansible(decision: &Decision) -> String {
          \x20     ansible.builtin.copy:\n\
          \x20       dest: {file}\n\
          \x20       mode: \"0644\"\n\
-         \x20       content: |\n{rule}\
+         \x20       content: !unsafe |\n{rule}\
          \x20     notify: Apply the udev rules\n\
          \x20 handlers:\n\
          \x20   - name: Apply the udev rules\n\

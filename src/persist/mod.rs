@@ -8,7 +8,7 @@ mod support; // whether a result supports an arm
 
 pub use evidence::{Evidence, MARK};
 pub use format::{Format, render};
-pub use support::{Refusal, decide};
+pub use support::{Refusal, Wanted, decide, decide_study};
 
 /// A setting that lasts, and why.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,8 +18,8 @@ pub struct Decision {
     pub settings: Vec<(String, String)>,
     /// How the disk is recognised.
     pub disk: Disk,
-    /// Kernel name of the measured disk, for examples and for formats that know no more.
-    pub device: String,
+    /// Kernel names of the measured disks, for examples and for formats that know no more.
+    pub devices: Vec<String>,
     /// What was found, a sentence each.
     pub found: Vec<String>,
     pub evidence: Evidence,

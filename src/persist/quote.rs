@@ -1,11 +1,18 @@
-//! Names of disks in patterns and in names of files: a vendor chooses them. Pure.
+//! Names of disks in patterns, comments and names of files: a vendor chooses them, and a file may come from anybody. Pure.
 
-/// A pattern of udev that matches exactly this text, and texts that differ in special characters only: udev has no way to
-/// quote them, so they match any character.
+/// A pattern of udev and of its hardware database that matches this text. They cannot quote special characters, so those
+/// match any character. Some characters are replaced before they are compared, and others are compared byte by byte.
 pub fn glob(text: &str) -> String {
-    text.chars()
-        .map(|c| if is_plain(c) { c } else { '?' })
-        .collect()
+    let mut pattern = String::new();
+    for c in text.chars() {
+        match c {
+            c if is_plain(c) => pattern.push(c),
+            c if c.is_ascii() => pattern.push('?'),
+            _ if pattern.ends_with('*') => {}
+            _ => pattern.push('*'),
+        }
+    }
+    pattern
 }
 
 /// The same as a regular expression. udev writes blanks of a model as underscores for some buses.
@@ -16,12 +23,18 @@ pub fn regex(text: &str) -> String {
         .collect()
 }
 
+/// Whether a pattern of this text still says which disk is meant.
+pub fn is_telling(text: &str) -> bool {
+    text.chars().filter(char::is_ascii_alphanumeric).count() >= 3
+}
+
 /// Letters, digits and dashes.
 pub fn slug(text: &str) -> String {
+    let is_safe = |c: char| c.is_ascii_alphanumeric();
     let dashed: String = text
         .chars()
         .map(|c| {
-            if c.is_ascii_alphanumeric() {
+            if is_safe(c) {
                 c.to_ascii_lowercase()
             } else {
                 '-'
@@ -29,10 +42,16 @@ pub fn slug(text: &str) -> String {
         })
         .collect();
     let words: Vec<&str> = dashed.split('-').filter(|word| !word.is_empty()).collect();
-    match words.join("-") {
-        name if name.is_empty() => "disk".to_owned(),
-        name => name.chars().take(60).collect(),
-    }
+    words.join("-").chars().take(60).collect()
+}
+
+/// Text for a comment: no quotes, no braces, no dollars, no backslashes, and nothing that ends a line, in any of the
+/// languages that read it.
+pub fn comment(text: &str) -> String {
+    let is_safe = |c: char| c.is_alphanumeric() || " ._-+:/,()@=%;<>[]'!~".contains(c);
+    text.chars()
+        .map(|c| if is_safe(c) { c } else { '?' })
+        .collect()
 }
 
 /// Whether a value may stand in quotes in every format.
@@ -40,8 +59,16 @@ pub fn is_plain_value(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| is_plain(c) || matches!(c, '[' | ']'))
 }
 
+/// A kernel name of a block device.
+pub fn is_device(name: &str) -> bool {
+    !name.is_empty()
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "_-!".contains(c))
+}
+
 fn is_plain(c: char) -> bool {
-    c.is_ascii_alphanumeric() || " ._-+:/,()#@=~".contains(c)
+    c.is_ascii_alphanumeric() || " ._-+:/,@=".contains(c)
 }
 
 #[cfg(test)]
@@ -51,11 +78,30 @@ mod tests {
     #[test]
     fn a_model_is_no_program() {
         assert_eq!(glob("Samsung SSD 980 PRO"), "Samsung SSD 980 PRO");
-        assert_eq!(glob("a\"b$c%d*e\\f\ng|h'i"), "a?b?c?d?e?f?g?h?i");
+        assert_eq!(glob("a\"b$c%d*e\\f\ng|h'i#(~"), "a?b?c?d?e?f?g?h?i???");
+        assert_eq!(glob("x\u{56fa}\u{6001} y"), "x* y");
         assert_eq!(regex("Samsung SSD (980)"), "Samsung.SSD..980.");
         assert_eq!(slug("Samsung SSD 980 PRO"), "samsung-ssd-980-pro");
         assert_eq!(slug("../../etc"), "etc");
-        assert_eq!(slug("\u{202e}"), "disk");
-        assert!(is_plain_value("100 200") && !is_plain_value("$(id)") && !is_plain_value(""));
+        assert!(is_telling("S1A") && !is_telling("") && !is_telling("?? *") && !is_telling("A b"));
+        assert!(is_plain_value("100 200") && !is_plain_value("$(id)") && !is_plain_value("64#32"));
+        assert!(
+            is_device("nvme0n1")
+                && is_device("cciss!c0d0")
+                && !is_device("../sda")
+                && !is_device("a\nb")
+        );
+    }
+
+    #[test]
+    fn a_comment_stays_one_in_every_language() {
+        let bad = "a{{lookup('pipe','id')}}{% b %}$(c)`d`\"e\u{2028}f\n\u{85}g#\\h''${i}";
+        let comment = comment(bad);
+        assert!(
+            !comment.contains([
+                '{', '}', '$', '`', '"', '\n', '\u{2028}', '\u{85}', '#', '\\'
+            ]),
+            "{comment}"
+        );
     }
 }

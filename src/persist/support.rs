@@ -1,19 +1,32 @@
 //! Whether a result supports an arm: what was measured on a real disk, completely, and is shown to be better in something
-//! and worse in nothing that the user has not accepted. Pure.
+//! and worse in nothing that the user has not accepted. The verdicts are drawn from the rounds again. Pure.
 
 use super::evidence::Evidence;
 use super::{Decision, Disk, quote};
+use crate::ab::conclude;
 use crate::ab::result::{ArmComparison, DeviceInfo, ResultFile, Status};
 use crate::ab::statistics::verdict::Verdict;
 use crate::ab::turn;
 use crate::report::words;
 use crate::scheduler::arm::Arm;
+use crate::study::result::StudyResult;
 
 /// Why nothing is written, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub what: String,
     pub hint: String,
+}
+
+/// What the user asks for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted<'a> {
+    /// The label of an arm; without it, the only one that is supported.
+    pub arm: Option<&'a str>,
+    /// Metrics in which the arm may be worse.
+    pub accepted: &'a [String],
+    /// `ID_SERIAL`: for this disk only.
+    pub serial: Option<&'a str>,
 }
 
 fn refusal(what: impl Into<String>, hint: impl Into<String>) -> Refusal {
@@ -23,64 +36,122 @@ fn refusal(what: impl Into<String>, hint: impl Into<String>) -> Refusal {
     }
 }
 
-/// `results`: one run, or all cells of a study. `wanted`: the label of an arm; without it, the only one that is
-/// supported. `accepted`: metrics in which the arm may be worse. `serial`: for this disk only.
-pub fn decide(
-    results: &[&ResultFile],
-    wanted: Option<&str>,
-    accepted: &[String],
-    serial: Option<&str>,
+const AGAIN: &str = "measure again, without what disturbed it";
+
+pub fn decide(result: &ResultFile, wanted: Wanted<'_>) -> Result<Decision, Refusal> {
+    decide_all(&[concluded(result)], &result.workload.name, wanted)
+}
+
+/// The arm must be supported by all cells together.
+pub fn decide_study(study: &StudyResult, wanted: Wanted<'_>) -> Result<Decision, Refusal> {
+    if study.status != Status::Complete {
+        return Err(refusal(
+            "the study is not complete",
+            "continue it with `iosched-ab study --resume FILE`",
+        ));
+    }
+    if let Some(cell) = study.cells.iter().find(|cell| cell.hopeless.is_some()) {
+        return Err(refusal(
+            format!("the cell {} was given up", cell.name),
+            AGAIN,
+        ));
+    }
+    for cell in study.cells.iter().filter(|cell| cell.is_placebo) {
+        let result = concluded(&cell.result);
+        if let Some(row) = primary(&result).find(|row| differs(row)) {
+            return Err(refusal(
+                format!(
+                    "the reference differs from itself: {}",
+                    words::sentence(row)
+                ),
+                AGAIN,
+            ));
+        }
+    }
+    let results: Vec<ResultFile> = study
+        .compared()
+        .map(|cell| concluded(&cell.result))
+        .collect();
+    decide_all(&results, &format!("the study {}", study.study), wanted)
+}
+
+fn concluded(result: &ResultFile) -> ResultFile {
+    let mut result = result.clone();
+    result.excluded = conclude::excluded_blocks(&result);
+    conclude::conclude(&mut result);
+    result
+}
+
+fn decide_all(
+    results: &[ResultFile],
+    workload: &str,
+    wanted: Wanted<'_>,
 ) -> Result<Decision, Refusal> {
     let first = results
         .first()
         .ok_or_else(|| refusal("there is no result", "run a comparison first"))?;
     for result in results {
         ensure_usable(result)?;
+        ensure_alike(first, result)?;
     }
-    let arm = match wanted {
+    let is_known = |metric: &&String| rows(results).any(|row| row.metric.name == **metric);
+    if let Some(unknown) = wanted.accepted.iter().find(|metric| !is_known(metric)) {
+        return Err(refusal(
+            format!("the result has no primary metric {unknown}"),
+            "--accept takes the name of one",
+        ));
+    }
+    let arm = match wanted.arm {
         Some(label) => of_label(first, label)?,
-        None => only_supported(results, accepted)?,
+        None => only_supported(results, wanted.accepted)?,
     };
-    ensure_supported(results, arm, accepted)?;
-    let disk = disk(&first.device, serial)?;
-    for (attribute, value) in &arm.settings {
-        if !quote::is_plain_value(value) || !quote::is_plain_value(attribute) {
-            return Err(refusal(
-                format!("{attribute}={value} has characters that not every format can hold"),
-                "write the rule by hand",
-            ));
-        }
-    }
-    let decided = |row: &&ArmComparison| {
-        matches!(
-            row.comparison.verdict,
-            Verdict::Better | Verdict::Worse | Verdict::Equivalent
-        )
-    };
+    ensure_supported(results, arm, wanted.accepted)?;
+    let disk = disk(&first.device, wanted.serial)?;
+    ensure_writable(arm, &first.device)?;
     let is_reference = is_reference(first, &arm.label);
-    let rows = rows(results).filter(|row| row.arm == arm.label || is_reference);
+    let about = rows(results).filter(|row| row.arm == arm.label || is_reference);
     Ok(Decision {
         scheduler: arm.scheduler.clone(),
         settings: arm.settings.clone(),
-        evidence: Evidence::new(first, &disk, &arm.scheduler),
+        evidence: Evidence::new(first, workload, &disk, &arm.scheduler),
         disk,
-        device: first.device.device.name.clone(),
-        found: rows.filter(decided).map(words::sentence).collect(),
+        devices: members(&first.device)
+            .iter()
+            .map(|disk| disk.device.name.clone())
+            .collect(),
+        found: about.map(words::sentence).collect(),
     })
 }
 
-fn rows<'a>(results: &'a [&ResultFile]) -> impl Iterator<Item = &'a ArmComparison> {
-    let all = results.iter().flat_map(|result| &result.comparisons);
-    all.filter(|row| row.primary)
+fn primary(result: &ResultFile) -> impl Iterator<Item = &ArmComparison> {
+    result.comparisons.iter().filter(|row| row.primary)
+}
+
+fn rows(results: &[ResultFile]) -> impl Iterator<Item = &ArmComparison> {
+    results.iter().flat_map(primary)
+}
+
+fn differs(row: &ArmComparison) -> bool {
+    matches!(
+        row.comparison.verdict,
+        Verdict::Better | Verdict::Worse | Verdict::Differs
+    )
 }
 
 fn is_reference(result: &ResultFile, label: &str) -> bool {
     result.design.arms[result.design.reference].label == label
 }
 
+fn members(device: &DeviceInfo) -> Vec<&DeviceInfo> {
+    match &device.group {
+        Some(group) => group.members.iter().collect(),
+        None => vec![device],
+    }
+}
+
 fn ensure_usable(result: &ResultFile) -> Result<(), Refusal> {
     if let Some(why) = turn::why_invalid(result) {
-        return Err(refusal(why, "measure again, without what disturbed it"));
+        return Err(refusal(why, AGAIN));
     }
     if result.status != Status::Complete {
         return Err(refusal(
@@ -94,10 +165,42 @@ fn ensure_usable(result: &ResultFile) -> Result<(), Refusal> {
             "compare arms with `iosched-ab run`",
         ));
     }
-    if result.device.scratch.is_some() {
+    let simulated = |disk: &&DeviceInfo| disk.scratch.is_some();
+    if result.device.scratch.is_some() || members(&result.device).iter().any(simulated) {
         return Err(refusal(
             "it was measured on a simulated disk, which says nothing about yours",
             "measure on the disk itself",
+        ));
+    }
+    if let Some(row) = result.alarming_controls().next() {
+        return Err(refusal(
+            format!("a negative control differs: {}", words::sentence(row)),
+            AGAIN,
+        ));
+    }
+    Ok(())
+}
+
+/// One rule can only stand for cells that measured the same arms on the same disk and kernel.
+fn ensure_alike(first: &ResultFile, other: &ResultFile) -> Result<(), Refusal> {
+    let identity = |result: &ResultFile| {
+        let disks = members(&result.device)
+            .iter()
+            .map(|disk| (disk.model.clone(), disk.firmware.clone()))
+            .collect::<Vec<_>>();
+        (disks, result.environment.kernel_release.clone())
+    };
+    if identity(first) != identity(other) {
+        return Err(refusal(
+            "its cells were measured on different disks or kernels",
+            "run the study on one",
+        ));
+    }
+    let design = |result: &ResultFile| (result.design.arms.clone(), result.design.reference);
+    if design(first) != design(other) {
+        return Err(refusal(
+            "its cells compared different arms",
+            "use the file exactly as `iosched-ab study` wrote it",
         ));
     }
     Ok(())
@@ -114,7 +217,7 @@ fn of_label<'a>(result: &'a ResultFile, label: &str) -> Result<&'a Arm, Refusal>
     })
 }
 
-fn only_supported<'a>(results: &[&'a ResultFile], accepted: &[String]) -> Result<&'a Arm, Refusal> {
+fn only_supported<'a>(results: &'a [ResultFile], accepted: &[String]) -> Result<&'a Arm, Refusal> {
     let arms = results[0].design.arms.iter();
     let supported = arms.filter(|arm| ensure_supported(results, arm, accepted).is_ok());
     let supported: Vec<&Arm> = supported.collect();
@@ -134,13 +237,21 @@ fn only_supported<'a>(results: &[&'a ResultFile], accepted: &[String]) -> Result
     }
 }
 
-fn ensure_supported(
-    results: &[&ResultFile],
-    arm: &Arm,
-    accepted: &[String],
-) -> Result<(), Refusal> {
-    if is_reference(results[0], &arm.label) {
+fn ensure_supported(results: &[ResultFile], arm: &Arm, accepted: &[String]) -> Result<(), Refusal> {
+    if is_reference(&results[0], &arm.label) {
         return ensure_reference_supported(results, arm, accepted);
+    }
+    let is_stopped = |result: &ResultFile| {
+        let stopped = result.stopped_arms();
+        result
+            .arm_index(&arm.label)
+            .is_some_and(|index| stopped.contains(&index))
+    };
+    if results.iter().any(is_stopped) {
+        return Err(refusal(
+            format!("{} was stopped by --stop-if", arm.label),
+            "choose another arm",
+        ));
     }
     let of_arm: Vec<&ArmComparison> = rows(results).filter(|row| row.arm == arm.label).collect();
     let is_worse = |row: &&&ArmComparison| {
@@ -155,10 +266,8 @@ fn ensure_supported(
             ),
         ));
     }
-    if !of_arm
-        .iter()
-        .any(|row| row.comparison.verdict == Verdict::Better)
-    {
+    let is_better = |row: &&ArmComparison| row.comparison.verdict == Verdict::Better;
+    if !of_arm.iter().any(is_better) {
         return Err(refusal(
             format!("{} is not shown to be better in anything", arm.label),
             "run more blocks, or keep what is in force",
@@ -169,16 +278,16 @@ fn ensure_supported(
 
 /// The reference is kept if every other arm is worse in something, or makes no difference.
 fn ensure_reference_supported(
-    results: &[&ResultFile],
+    results: &[ResultFile],
     arm: &Arm,
     accepted: &[String],
 ) -> Result<(), Refusal> {
-    for other in results[0]
+    let others = results[0]
         .design
         .arms
         .iter()
-        .filter(|other| other.label != arm.label)
-    {
+        .filter(|other| other.label != arm.label);
+    for other in others {
         let of_other: Vec<&ArmComparison> =
             rows(results).filter(|row| row.arm == other.label).collect();
         let is_worse = |row: &&ArmComparison| {
@@ -187,7 +296,8 @@ fn ensure_reference_supported(
         let is_same = of_other
             .iter()
             .all(|row| row.comparison.verdict == Verdict::Equivalent);
-        if of_other.is_empty() || !(is_same || of_other.iter().any(|row| is_worse(row))) {
+        let is_no_better = is_same || of_other.iter().any(is_worse);
+        if of_other.is_empty() || !is_no_better {
             return Err(refusal(
                 format!(
                     "{} is the reference, and {} is not shown to be worse in something, or the same in everything",
@@ -201,24 +311,28 @@ fn ensure_reference_supported(
 }
 
 fn disk(device: &DeviceInfo, serial: Option<&str>) -> Result<Disk, Refusal> {
+    const HINT: &str =
+        "give --serial SERIAL: the ID_SERIAL of `udevadm info --query=property /dev/DISK`";
     if let Some(serial) = serial {
+        if !quote::is_telling(serial) {
+            return Err(refusal(
+                format!("the serial {serial:?} could be that of any disk"),
+                HINT,
+            ));
+        }
         return Ok(Disk::Serial(serial.to_owned()));
     }
-    let members = device
-        .group
-        .as_ref()
-        .map(|group| group.members.iter().collect::<Vec<_>>());
-    let mut models: Vec<Option<&String>> = members
-        .unwrap_or_else(|| vec![device])
-        .iter()
-        .map(|member| member.model.as_ref())
-        .collect();
+    // udev leaves out blanks at the end.
+    let models = members(device)
+        .into_iter()
+        .map(|disk| disk.model.as_deref().map(str::trim_end));
+    let mut models: Vec<Option<&str>> = models.collect();
     models.dedup();
     match models[..] {
-        [Some(model)] if !model.trim().is_empty() => Ok(Disk::Model(model.trim().to_owned())),
+        [Some(model)] if quote::is_telling(model) => Ok(Disk::Model(model.to_owned())),
         [_] => Err(refusal(
             "the disk has no model by which it can be recognised",
-            "give --serial SERIAL: the ID_SERIAL of `udevadm info --query=property /dev/DISK`",
+            HINT,
         )),
         _ => Err(refusal(
             "the disks have different models, which one rule does not match",
@@ -227,115 +341,25 @@ fn disk(device: &DeviceInfo, serial: Option<&str>) -> Result<Disk, Refusal> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ab::statistics::stopping::Stopping;
-    use crate::report::fixture::{carry_out, empty, sample, values};
-    use crate::scratch::Truth;
-
-    /// Each arm's throughput and latency against none's 100 and 100.
-    fn result(arms: &[(&str, f64, f64)]) -> ResultFile {
-        let labels: Vec<&str> = ["none"]
-            .into_iter()
-            .chain(arms.iter().map(|arm| arm.0))
-            .collect();
-        let mut result = empty(
-            &labels,
-            Stopping::Fixed { blocks: 12 },
-            &["throughput", "total_mean"],
-        );
-        let levels = arms.to_vec();
-        carry_out(&mut result, move |turn| {
-            let (throughput, latency) = match turn.planned.arm {
-                0 => (100.0, 100.0),
-                arm => (levels[arm - 1].1, levels[arm - 1].2),
-            };
-            Ok(values(
-                turn,
-                &[
-                    ("throughput", throughput * 1e6),
-                    ("total_mean", latency * 1e4),
-                ],
-            ))
-        });
-        result
-    }
-
-    fn decided(
-        result: &ResultFile,
-        wanted: Option<&str>,
-        accepted: &[&str],
-    ) -> Result<String, String> {
-        let accepted: Vec<String> = accepted.iter().map(|&name| name.to_owned()).collect();
-        let decision =
-            decide(&[result], wanted, &accepted, None).map_err(|refusal| refusal.what)?;
-        Ok(decision.scheduler)
-    }
-
-    #[test]
-    fn only_what_is_better_and_nowhere_worse_is_supported() {
-        let found = result(&[
-            ("bfq", 150.0, 50.0),
-            ("kyber", 150.0, 200.0),
-            ("mq-deadline", 100.0, 100.0),
-        ]);
-        assert_eq!(decided(&found, None, &[]).as_deref(), Ok("bfq"));
-        let said = |wanted, accepted: &[&str]| decided(&found, Some(wanted), accepted).unwrap_err();
-        assert!(said("kyber", &[]).starts_with("kyber is worse: total_mean"));
-        assert_eq!(
-            decided(&found, Some("kyber"), &["total_mean"]).as_deref(),
-            Ok("kyber")
-        );
-        assert!(said("mq-deadline", &[]).contains("not shown to be better"));
-        assert!(said("adios", &[]).contains("no arm adios"));
-        assert!(said("none", &[]).contains("none is the reference, and bfq"));
-        let several = decided(&found, None, &["total_mean"]).unwrap_err();
-        assert!(several.contains("several arms: bfq, kyber"), "{several}");
-    }
-
-    #[test]
-    fn the_reference_stays_where_all_others_lose_or_are_the_same() {
-        let found = result(&[("bfq", 50.0, 100.0), ("kyber", 100.0, 100.0)]);
-        assert_eq!(decided(&found, None, &[]).as_deref(), Ok("none"));
-    }
-
-    #[test]
-    fn a_study_must_support_it_in_every_cell() {
-        let (good, bad) = (
-            result(&[("bfq", 150.0, 50.0)]),
-            result(&[("bfq", 50.0, 50.0)]),
-        );
-        assert!(decide(&[&good, &good], None, &[], None).is_ok());
-        let refused = decide(&[&good, &bad], Some("bfq"), &[], None).unwrap_err();
-        assert!(refused.what.contains("bfq is worse"), "{}", refused.what);
-    }
-
-    #[test]
-    fn what_was_not_measured_on_the_disk_is_refused() {
-        type Change = fn(&mut ResultFile);
-        let changes: [(Change, &str); 4] = [
-            (|result| result.status = Status::Interrupted, "not complete"),
-            (|result| result.design.is_placebo = true, "with itself"),
-            (|result| result.device.model = None, "no model"),
-            (
-                |result| {
-                    let ram = "ram".parse().unwrap();
-                    result.device.scratch = Some(Truth::untimed(ram, 1 << 30, 4));
-                },
-                "simulated",
-            ),
-        ];
-        for (change, says) in changes {
-            let mut result = result(&[("bfq", 150.0, 50.0)]);
-            change(&mut result);
-            let said = decided(&result, Some("bfq"), &[]).unwrap_err();
-            assert!(said.contains(says), "{said}");
+fn ensure_writable(arm: &Arm, device: &DeviceInfo) -> Result<(), Refusal> {
+    for (attribute, value) in &arm.settings {
+        if !quote::is_plain_value(value) || !quote::is_plain_value(attribute) {
+            return Err(refusal(
+                format!("{attribute}={value} has characters that not every format can hold"),
+                "write the rule by hand",
+            ));
         }
-        let mut result = sample();
-        result.device.model = None;
-        let accepted = ["throughput".to_owned()];
-        let decision = decide(&[&result], Some("bfq"), &accepted, Some("S123")).unwrap();
-        assert_eq!(decision.disk, Disk::Serial("S123".to_owned()));
     }
+    let names = members(device).into_iter().map(|disk| &disk.device.name);
+    if let Some(name) = names.into_iter().find(|name| !quote::is_device(name)) {
+        return Err(refusal(
+            format!("{name:?} is not the name of a disk"),
+            "use the file exactly as `iosched-ab run` wrote it",
+        ));
+    }
+    Ok(())
 }
+
+#[cfg(test)]
+#[path = "support_tests.rs"]
+mod tests;

@@ -34,10 +34,14 @@ pub fn json(text: &str) -> String {
         .collect()
 }
 
-/// Control characters, and those that change the direction of writing.
+/// Control characters, those that change the direction of writing, line breaks of Unicode, and what has no width.
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(
+            c,
+            '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
 }
 
 #[cfg(test)]
@@ -48,6 +52,7 @@ mod tests {
     #[test]
     fn terminals_see_text_only() {
         assert_eq!(line("a\u{1b}[2Jb\n\u{9b}31m\u{202e}c"), "a?[2Jb??31m?c");
+        assert_eq!(line("a\u{2028}b\u{61c}c\u{feff}"), "a?b?c?");
         assert_eq!(page("a\r\n\tb"), "a?\n?b");
         assert_eq!(line("größer /dev/sda"), "größer /dev/sda");
     }

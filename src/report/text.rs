@@ -9,6 +9,7 @@ use super::characters::{self, Form};
 use super::{checks, escape, live, noise, shift, units, words};
 use crate::ab::load;
 use crate::ab::result::{ArmComparison, ResultFile, Status};
+use crate::ab::turn;
 use crate::measure::snapshot::Quality;
 use crate::workload::Fixed;
 
@@ -89,6 +90,9 @@ fn heading(text: &mut String, result: &ResultFile) {
     }
     if let Some(line) = words::cold(result) {
         let _ = writeln!(text, "{line}");
+    }
+    if let Some(why) = turn::why_invalid(result) {
+        let _ = writeln!(text, "INVALID: {why}; the verdicts below mean nothing");
     }
     *text += &status(result);
 }

@@ -29,7 +29,7 @@ pub const FILE_SCHEMA: &str = "study-file-1.schema.json";
 const MOST_CELLS: usize = 200;
 
 /// Of each round, in seconds, and how many blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Times {

@@ -51,7 +51,8 @@ const LONGEST_S: f64 = 1e9;
 /// Up to here every JSON reader represents a count exactly, and sums do not overflow.
 const LARGEST_COUNT: u64 = 1 << 53;
 
-fn check(result: &ResultFile) -> Result<(), String> {
+/// Err: which parts contradict each other.
+pub fn check(result: &ResultFile) -> Result<(), String> {
     design(result)?;
     plan(result)?;
     for (index, round) in result.rounds.iter().enumerate() {
@@ -72,6 +73,14 @@ fn check(result: &ResultFile) -> Result<(), String> {
             )
         })?;
         metric(&row.metric)?;
+        let intervals = [row.comparison.interval, row.comparison.ratio_interval];
+        let mut intervals = intervals.into_iter().flatten();
+        require(intervals.all(|i| i.lower <= i.upper), || {
+            format!(
+                "comparisons: an interval of {} ends before it begins",
+                row.metric.name
+            )
+        })?;
         let question = row.comparison.question;
         require(is_part(question.alpha) && question.margin > 0.0, || {
             format!(
@@ -196,6 +205,15 @@ fn round(result: &ResultFile, round: &Round) -> Result<(), String> {
     require(foreign <= LARGEST_COUNT, || {
         "evidence.foreign.bytes is too large".to_owned()
     })?;
+    for owner in &round.evidence.owners {
+        let most = owner.ops.iter().map(|op| op.ios.max(op.bytes)).max();
+        require(most.unwrap_or(0) <= LARGEST_COUNT, || {
+            format!(
+                "owner {:?} has too large a number of I/Os or bytes",
+                owner.comm
+            )
+        })?;
+    }
     let ops = &round.evidence.device.ops;
     require(ops.iter().map(|op| op.op).eq(Op::ALL), || {
         "evidence.device.ops does not list the operations of this version".to_owned()
@@ -226,9 +244,10 @@ fn device_op(op: &DeviceOp) -> Result<(), String> {
 }
 
 fn metric(metric: &Metric) -> Result<(), String> {
-    require(metric.margin > 0.0, || {
+    const LARGEST: f64 = 1e6;
+    require(metric.margin > 0.0 && metric.margin <= LARGEST, || {
         format!(
-            "the margin of {} is {}, not above 0",
+            "the margin of {} is {}, not above 0 or above a million",
             metric.name, metric.margin
         )
     })

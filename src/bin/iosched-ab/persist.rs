@@ -1,25 +1,24 @@
 //! `iosched-ab persist`: prints what makes an arm permanent, and installs nothing.
 
 use anyhow::Result;
-use iosched::ab::result::ResultFile;
 use iosched::failure::Failure;
-use iosched::persist::{self, Refusal};
+use iosched::persist::{self, Refusal, Wanted};
 
 use crate::cli::{PersistArguments, PersistFormat as Format};
 use crate::report;
 use crate::study;
 
 pub fn run(arguments: &PersistArguments) -> Result<()> {
-    let text = match study::result_in(&arguments.file)? {
-        Some(study) => text(&study.results(), arguments)?,
-        None => text(&[&report::read(&arguments.file)?], arguments)?,
+    let wanted = Wanted {
+        arm: arguments.arm.as_deref(),
+        accepted: &arguments.accept,
+        serial: arguments.serial.as_deref(),
     };
-    report::print(&text)
-}
-
-fn text(results: &[&ResultFile], arguments: &PersistArguments) -> Result<String> {
-    let (arm, serial) = (arguments.arm.as_deref(), arguments.serial.as_deref());
-    let decision = persist::decide(results, arm, &arguments.accept, serial).map_err(refused)?;
+    let decision = match study::result_in(&arguments.file)? {
+        Some(study) => persist::decide_study(&study, wanted),
+        None => persist::decide(&report::read(&arguments.file)?, wanted),
+    };
+    let decision = decision.map_err(refused)?;
     let format = match arguments.format {
         Format::Udev => persist::Format::Udev,
         Format::Hwdb => persist::Format::Hwdb,
@@ -28,7 +27,7 @@ fn text(results: &[&ResultFile], arguments: &PersistArguments) -> Result<String>
         Format::Nixos => persist::Format::Nixos,
         Format::Ansible => persist::Format::Ansible,
     };
-    persist::render(&decision, format).map_err(refused)
+    report::print(&persist::render(&decision, format).map_err(refused)?)
 }
 
 fn refused(refusal: Refusal) -> anyhow::Error {

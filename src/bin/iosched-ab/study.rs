@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use iosched::ab::machine::Means;
+use iosched::ab::result::read;
 use iosched::failure::{Failure, Kind, kind_of};
 use iosched::files::input;
 use iosched::machine::device::Disks;
@@ -187,6 +188,7 @@ pub fn result_in(path: &Path) -> Result<Option<StudyResult>> {
 }
 
 fn parsed(bytes: &[u8], path: &Path) -> Result<Option<StudyResult>> {
+    const HINT: &str = "use the file exactly as `iosched-ab study` wrote it";
     /// What tells one result from another.
     #[derive(serde::Deserialize)]
     struct Head {
@@ -208,12 +210,15 @@ fn parsed(bytes: &[u8], path: &Path) -> Result<Option<StudyResult>> {
             "use the iosched-ab that wrote it",
         ));
     }
-    let study = serde_json::from_slice(bytes).map_err(|error| {
-        Failure::usage(
-            format!("{name} is no result of a study: {error}"),
-            "use the file exactly as `iosched-ab study` wrote it",
-        )
+    let study: StudyResult = serde_json::from_slice(bytes).map_err(|error| {
+        Failure::usage(format!("{name} is no result of a study: {error}"), HINT)
     })?;
+    for cell in &study.cells {
+        read::check(&cell.result).map_err(|why| {
+            let cell = &cell.name;
+            Failure::usage(format!("{name} is inconsistent: cell {cell}: {why}"), HINT)
+        })?;
+    }
     Ok(Some(study))
 }
 

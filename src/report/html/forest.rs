@@ -50,8 +50,9 @@ pub fn differences(rows: &[&ArmComparison]) -> Option<Figure> {
 }
 
 struct Row<'a> {
-    row: &'a ArmComparison,
-    estimate: f64,
+    of: &'a ArmComparison,
+    /// None: nothing is known, and the row says why.
+    estimate: Option<f64>,
     interval: Option<(f64, f64)>,
     /// No difference, and how far from it a difference does not matter.
     none: f64,
@@ -64,8 +65,8 @@ impl<'a> Row<'a> {
         let interval = row.comparison.ratio_interval;
         (row.metric.scale == Scale::Log).then_some(())?;
         Some(Row {
-            row,
-            estimate: row.comparison.ratio?,
+            of: row,
+            estimate: row.comparison.ratio,
             interval: interval.map(|i| (i.lower, i.upper)),
             none: 1.0,
             band: ((-margins.down.abs()).exp(), margins.up.exp()),
@@ -76,8 +77,8 @@ impl<'a> Row<'a> {
         (row.metric.scale == Scale::Identity).then_some(())?;
         let interval = row.comparison.interval;
         Some(Row {
-            row,
-            estimate: row.comparison.estimate?,
+            of: row,
+            estimate: row.comparison.estimate,
             interval: interval.map(|i| (i.lower, i.upper)),
             none: 0.0,
             band: (-row.metric.margin, row.metric.margin),
@@ -85,9 +86,10 @@ impl<'a> Row<'a> {
     }
 
     fn ends(&self) -> impl Iterator<Item = f64> {
-        let (lower, upper) = self.interval.unwrap_or((self.estimate, self.estimate));
-        [lower, upper, self.estimate, self.band.0, self.band.1]
-            .into_iter()
+        let ends = self.interval.map(|(lower, upper)| [lower, upper]);
+        let known = ends.into_iter().flatten().chain(self.estimate);
+        known
+            .chain([self.band.0, self.band.1])
             .filter(|end| end.is_finite())
     }
 }
@@ -117,24 +119,24 @@ fn figure(rows: &[Row<'_>], spread: Spread, label: &dyn Fn(f64) -> String) -> Op
         "verdict",
     ];
     Some(Figure {
-        id: "".to_owned(),
+        id: String::new(),
         title: String::new(),
         says: String::new(),
         picture,
         data: Data {
             head: head.map(str::to_owned).to_vec(),
-            rows: rows.iter().map(|row| cells(row.row).to_vec()).collect(),
+            rows: rows.iter().map(|row| cells(row.of).to_vec()).collect(),
         },
     })
 }
 
 fn drawn(row: &Row<'_>, axis: &Axis, ticks: &[f64]) -> Markup {
     let x = |value: f64| axis.position(value) * WIDTH;
-    let (verdict, word) = verdict(&row.row.comparison);
-    let says = words::sentence(row.row);
+    let (verdict, word) = verdict(&row.of.comparison);
+    let says = words::sentence(row.of);
     html! {
         div.forest-row {
-            div.forest-name { (name(&row.row.metric.name)) " " strong { (name(&row.row.arm)) } }
+            div.forest-name { (name(&row.of.metric.name)) " " strong { (name(&row.of.arm)) } }
             svg viewBox="0 0 1000 24" preserveAspectRatio="none" role="img" aria-label=(says) {
                 rect.band x=(number(x(row.band.0))) width=(number(x(row.band.1) - x(row.band.0))) y="0" height="24" {}
                 @for tick in ticks { (plot::line("grid", (x(*tick), 0.0), (x(*tick), 24.0))) }
@@ -144,10 +146,12 @@ fn drawn(row: &Row<'_>, axis: &Axis, ticks: &[f64]) -> Markup {
                     @if !lower.is_finite() || lower <= 0.0 && row.none > 0.0 { (arrow(verdict, 0.0, 12.0)) }
                     @if !upper.is_finite() { (arrow(verdict, WIDTH, WIDTH - 12.0)) }
                 }
-                (plot::dot(&format!("estimate {verdict}"), (x(row.estimate), MIDDLE), &says))
+                @if let Some(estimate) = row.estimate {
+                    (plot::dot(&format!("estimate {verdict}"), (x(estimate), MIDDLE), &says))
+                }
             }
             div.forest-said {
-                (words::change(&row.row.comparison)) " "
+                (words::change(&row.of.comparison)) " "
                 span.verdict.(verdict) { (word) }
             }
         }

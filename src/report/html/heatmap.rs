@@ -56,9 +56,11 @@ fn figure(rounds: &Rounds<'_>, side: &Side) -> Option<Figure> {
     Some(Figure {
         id: format!("heatmap-{}", side.name.to_lowercase()),
         title: format!("{}: latencies over time", side.name),
-        says: "Each column is a round; before each round the scheduler was switched, so an arm has gaps where others ran. The \
-               colour says how many of the round's I/Os took that long."
-            .to_owned(),
+        says: format!(
+            "Each column is a round; before each round the scheduler was switched, so an arm has gaps where others ran. The \
+             colour says how many of the round's I/Os took that long.{}",
+            rounds.incomparable(side.scope)
+        ),
         picture: html! { div.heat { @for panel in &panels { (panel) } } (key()) },
         data: data(rounds, of),
     })

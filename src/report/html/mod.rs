@@ -24,6 +24,7 @@ use self::figure::{Figure, name};
 use super::rounds::Rounds;
 use super::words;
 use crate::ab::result::{ArmComparison, ResultFile};
+use crate::ab::turn;
 
 pub fn render(result: &ResultFile) -> String {
     let title = words::title(result);
@@ -56,7 +57,7 @@ fn figures(result: &ResultFile) -> Markup {
     figures.extend(waits::figure(&rounds));
     figures.extend(run_chart::figure(&rounds));
     html! {
-        @for figure in verdicts { (figure.render()) }
+        @if turn::why_invalid(result).is_none() { @for figure in verdicts { (figure.render()) } }
         (verdict::remarks(result))
         @for figure in &figures { (figure.render()) }
         (appendix::section(&rounds))

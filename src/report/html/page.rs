@@ -39,15 +39,16 @@ pub fn page(title: &str, result: &impl Serialize, body: &Markup) -> String {
 }
 
 fn download(result: &impl Serialize) -> Markup {
-    match compressed(result) {
-        Some(data) => html! {
+    html! {
+        @if let Some(data) = compressed(result) {
             p {
                 "The whole result, which this page was made from: "
                 a download="result.json.gz" href=(format!("data:application/gzip;base64,{data}")) { "result.json.gz" }
                 ". After " code { "gunzip" } " other formats can be made from it with " code { "iosched-ab report" } "."
             }
-        },
-        None => html! { p { "The result is too large for this page: keep its JSON file." } },
+        } @else {
+            p { "The result is too large for this page: keep its JSON file." }
+        }
     }
 }
 

@@ -95,14 +95,17 @@ impl Plot<'_> {
         for [left, right, bottom, top] in boxes {
             let (x, y) = (self.x_at(*left), self.y_at(*top));
             let (width, height) = (self.x_at(*right) - x, self.y_at(*bottom) - y);
-            path += &format!(
-                "M{} {}h{}v{}h-{}z",
-                number(x),
-                number(y),
-                number(width),
-                number(height),
-                number(width)
-            );
+            for (command, value) in [
+                ("M", x),
+                (" ", y),
+                ("h", width),
+                ("v", height),
+                ("h", -width),
+            ] {
+                path += command;
+                path += &number(value);
+            }
+            path += "z";
         }
         html! { path class=(class) d=(path) {} }
     }

@@ -93,10 +93,11 @@ fn data(rounds: &Rounds<'_>) -> Data {
         .map(str::to_owned)
         .into_iter();
     let row = |round: &Round| {
-        let counts = match &round.problem {
-            Some(problem) => problem.clone(),
-            None if rounds.counts(round) => "yes".to_owned(),
-            None => "no, as another round of its block does not".to_owned(),
+        let counts = match (rounds.counts(round), &round.problem) {
+            (true, None) => "yes".to_owned(),
+            (true, Some(problem)) => format!("yes, as worse than every other: {problem}"),
+            (false, Some(problem)) => format!("no: {problem}"),
+            (false, None) => "no, as another round of its block does not".to_owned(),
         };
         let place = [round.index, round.block, round.position].map(|index| (index + 1).to_string());
         let values = primary

@@ -15,7 +15,8 @@ use crate::report::units;
 
 /// Parts with a colour of their own; the others are one.
 const MOST: usize = 7;
-const OTHERS: &str = "others";
+/// No owner has this name.
+const OTHERS: &str = "all others (outside)";
 
 /// None if no process did I/O.
 pub fn figure(rounds: &Rounds<'_>) -> Option<Figure> {
@@ -59,10 +60,10 @@ pub fn figure(rounds: &Rounds<'_>) -> Option<Figure> {
     })
 }
 
-/// A part of the workload has its own name; other owners have that of their process.
+/// A part of the workload has its own name; owners outside have that of their process, and are marked.
 fn name_of(round: &Round, owner: &OwnerNumbers) -> String {
     let part = round.evidence.part_of(owner);
-    part.map_or_else(|| owner.label(), str::to_owned)
+    part.map_or_else(|| format!("{} (outside)", owner.label()), str::to_owned)
 }
 
 /// Those with the most bytes over all arms.
@@ -76,7 +77,8 @@ fn names(rounds: &Rounds<'_>) -> Vec<String> {
                 .iter()
                 .filter(|owner| owner.bytes() > 0)
             {
-                *bytes.entry(name_of(round, owner)).or_default() += owner.bytes();
+                let sum = bytes.entry(name_of(round, owner)).or_default();
+                *sum = sum.saturating_add(owner.bytes());
             }
         }
     }
@@ -105,12 +107,15 @@ struct Sums {
 
 impl Sums {
     fn add(&mut self, owner: &OwnerNumbers) {
-        self.ios += owner.ios();
-        self.bytes += owner.bytes();
+        self.ios = self.ios.saturating_add(owner.ios());
+        self.bytes = self.bytes.saturating_add(owner.bytes());
         for op in Op::DATA {
             let of = owner.op(op);
             let side = &mut self.waits[usize::from(op != Op::Read)];
-            *side = (side.0 + of.q2d_sum_ns, side.1 + of.waits);
+            *side = (
+                side.0.saturating_add(of.q2d_sum_ns),
+                side.1.saturating_add(of.waits),
+            );
             self.longest_ns = self.longest_ns.max(of.q2d_max_ns);
         }
         let starved = owner
@@ -140,14 +145,19 @@ fn stacks(plot: &Plot<'_>, names: &[String], rounds: &[&Round]) -> Vec<Markup> {
     let mut boxes: Vec<Vec<[f64; 4]>> = vec![Vec::new(); names.len()];
     for round in rounds {
         let parts = sums(names, &[round]);
-        let all = parts.iter().map(|part| part.bytes).sum::<u64>().max(1) as f64;
+        let all = parts
+            .iter()
+            .map(|part| part.bytes as f64)
+            .sum::<f64>()
+            .max(1.0);
         let (middle, mut below) = (round.index as f64 + 1.0, 0u64);
         for (boxes, part) in boxes.iter_mut().zip(parts) {
-            let edges = [below, below + part.bytes].map(|bytes| bytes as f64 / all);
+            let above = below.saturating_add(part.bytes);
+            let edges = [below, above].map(|bytes| bytes as f64 / all);
             if part.bytes > 0 {
                 boxes.push([middle - 0.5, middle + 0.5, edges[0], edges[1]]);
             }
-            below += part.bytes;
+            below = above;
         }
     }
     let parts = boxes.iter().enumerate();
@@ -181,7 +191,7 @@ fn data(rounds: &Rounds<'_>, names: &[String]) -> Data {
     let mut rows = Vec::new();
     for arm in &rounds.result.design.arms {
         let parts = sums(names, &rounds.of(&arm.label));
-        let all = parts.iter().map(|part| part.bytes).sum::<u64>() as f64;
+        let all = parts.iter().map(|part| part.bytes as f64).sum::<f64>();
         for (name, part) in names.iter().zip(parts).filter(|(_, part)| part.ios > 0) {
             let mean = |(sum, count): (u64, u64)| {
                 units::time((count > 0).then(|| sum as f64 / count as f64))

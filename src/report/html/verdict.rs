@@ -14,28 +14,42 @@ pub fn section(result: &ResultFile) -> Markup {
     html! {
         div #verdict {
             @if let Some(why) = turn::why_invalid(result) {
-                p.lead { span.verdict.worse { "✗ invalid" } " " (name(&why)) }
+                p.lead { span.verdict.worse { "✗ invalid" } " " (name(&why)) ". Its verdicts mean nothing." }
             } @else if result.design.is_placebo {
                 pre tabindex="0" { (name(noise::section(result).trim_end())) }
             } @else if arms.is_empty() {
-                p.lead { "No verdict: no block was completed." }
+                p.lead { "No verdict: nothing was compared." }
             } @else {
                 p.lead { (name(&lead(reference, &arms))) }
-            }
-            (list(&text::status(result)))
-            ul.outcomes {
-                @for arm in &arms {
-                    li {
-                        strong { (name(arm.label)) } " "
-                        span.verdict.(arm.class) { (arm.sign) " " (arm.word) }
-                        @if !arm.found.is_empty() {
-                            ul { @for row in &arm.found { li { (name(&row.metric.name)) ": " (words::said(&row.comparison, &row.metric.unit)) } } }
-                        }
-                    }
-                }
+                (list(&text::status(result)))
+                (outcome_list(&arms))
             }
             (list(&live::section(result)))
         }
+    }
+}
+
+fn outcome_list(arms: &[Outcome<'_>]) -> Markup {
+    html! {
+        ul.outcomes {
+            @for arm in arms {
+                li {
+                    strong { (name(arm.label)) } " "
+                    span.verdict.(arm.class) { (arm.sign) " " (arm.word) }
+                    ul { @for row in &arm.told { li { (name(&said(row))) } } }
+                }
+            }
+        }
+    }
+}
+
+/// `throughput: 42.0 % more, at least 35.8 % (95 %)`, or why nothing is decided.
+fn said(row: &ArmComparison) -> String {
+    let found = words::said(&row.comparison, &row.metric.unit);
+    match row.comparison.verdict {
+        Verdict::Inconclusive => format!("{}: {found}: {}", row.metric.name, words::verdict(row)),
+        Verdict::Equivalent => format!("{}: {found}: the same", row.metric.name),
+        _ => format!("{}: {found}", row.metric.name),
     }
 }
 
@@ -45,8 +59,10 @@ struct Outcome<'a> {
     class: &'static str,
     sign: &'static str,
     word: &'static str,
-    /// The rows in which a difference is shown.
-    found: Vec<&'a ArmComparison>,
+    /// Its rows.
+    told: Vec<&'a ArmComparison>,
+    /// How many of them are not decided.
+    open: usize,
 }
 
 fn outcomes(result: &ResultFile) -> Vec<Outcome<'_>> {
@@ -80,27 +96,31 @@ fn outcome<'a>(label: &'a str, rows: &[&'a ArmComparison]) -> Outcome<'a> {
         (0, _) => ("worse", "▼", "worse"),
         _ => ("differs", "▲▼", "a trade"),
     };
-    let is_found = |row: &&ArmComparison| {
-        matches!(
-            row.comparison.verdict,
-            Verdict::Better | Verdict::Worse | Verdict::Differs
-        )
-    };
     Outcome {
         label,
         class,
         sign,
         word,
-        found: rows.iter().copied().filter(is_found).collect(),
+        told: rows.to_vec(),
+        open: count(Verdict::Inconclusive),
     }
 }
 
 /// `Against none: bfq is better; kyber is not decided.`
 fn lead(reference: &str, arms: &[Outcome<'_>]) -> String {
-    let said = |arm: &Outcome<'_>| match arm.word {
-        "no difference that matters" => format!("{} makes no difference that matters", arm.label),
-        "differs" => format!("{} differs", arm.label),
-        word => format!("{} is {word}", arm.label),
+    let said = |arm: &Outcome<'_>| {
+        let open = match arm.open {
+            0 => String::new(),
+            open if open == arm.told.len() => String::new(),
+            open => format!(" ({open} of its {} metrics not decided)", arm.told.len()),
+        };
+        match arm.word {
+            "no difference that matters" => {
+                format!("{} makes no difference that matters", arm.label)
+            }
+            "differs" => format!("{} differs{open}", arm.label),
+            word => format!("{} is {word}{open}", arm.label),
+        }
     };
     let all: Vec<String> = arms.iter().map(said).collect();
     format!("Against {reference}: {}.", all.join("; "))

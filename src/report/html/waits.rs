@@ -1,12 +1,11 @@
 //! Queue wait against device time: whether the scheduler, or the device, takes the time. Pure.
 
-use maud::{Markup, html};
+use maud::html;
 
 use super::figure::{Data, Figure, name};
 use super::plot::number;
-use crate::ab::result::ResultFile;
-use crate::measure::snapshot::{Op, Stage};
-use crate::report::rounds::Rounds;
+use crate::measure::snapshot::Stage;
+use crate::report::rounds::{Rounds, SIDES, Side};
 use crate::report::units;
 
 struct Bar<'a> {
@@ -18,11 +17,7 @@ struct Bar<'a> {
 
 /// None without I/O.
 pub fn figure(rounds: &Rounds<'_>) -> Option<Figure> {
-    let sides: [(&str, &[Op]); 2] = [("reads", &[Op::Read]), ("writes", &Op::WRITES)];
-    let bars: Vec<Bar<'_>> = sides
-        .iter()
-        .flat_map(|(side, ops)| bars(rounds, side, ops))
-        .collect();
+    let bars: Vec<Bar<'_>> = SIDES.iter().flat_map(|side| bars(rounds, side)).collect();
     let longest = bars
         .iter()
         .map(|bar| bar.wait_ns + bar.device_ns)
@@ -51,7 +46,10 @@ pub fn figure(rounds: &Rounds<'_>) -> Option<Figure> {
             li { span.square.wait {} "queue wait (Q2D): scheduler, tags, throttling" }
             li { span.square.device {} "device and driver (D2C)" }
         }
-        (stalls(rounds.result))
+        @for side in &SIDES {
+            @let warning = rounds.incomparable(side.scope);
+            @if !warning.is_empty() { p { (name(side.name)) ":" (name(&warning)) } }
+        }
     };
     Some(Figure {
         id: "waits".to_owned(),
@@ -67,14 +65,15 @@ pub fn figure(rounds: &Rounds<'_>) -> Option<Figure> {
     })
 }
 
-fn bars<'a>(rounds: &Rounds<'a>, side: &'static str, ops: &[Op]) -> Vec<Bar<'a>> {
+fn bars<'a>(rounds: &Rounds<'a>, side: &'static Side) -> Vec<Bar<'a>> {
+    let ops = side.ops;
     let of = |stage| rounds.of_arms(move |round| round.evidence.device.stage(stage, ops));
     let (waits, device) = (of(Stage::Q2d), of(Stage::D2c));
     let arms = rounds.result.design.arms.iter();
     let times = arms.zip(waits.iter().zip(&device));
     let bar = times.filter_map(|(arm, (wait, device))| {
         Some(Bar {
-            side,
+            side: side.name,
             arm: &arm.label,
             wait_ns: wait.mean_ns()?,
             device_ns: device.mean_ns()?,
@@ -92,18 +91,4 @@ fn said(bar: &Bar<'_>) -> String {
         "{} under {}: mean queue wait {wait}, mean device time {device}",
         bar.side, bar.arm
     )
-}
-
-/// The I/O that stalled threads could not submit appears in no wait.
-fn stalls(result: &ResultFile) -> Markup {
-    let is_left_out = result
-        .comparisons
-        .iter()
-        .any(|row| row.comparison.question.not_comparable);
-    html! {
-        @if is_left_out {
-            p { "Submitters were stalled for different times under different arms, so these waits do not compare: I/O that a \
-                 stalled thread could not submit appears in none of them." }
-        }
-    }
 }
