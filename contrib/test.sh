@@ -11,8 +11,8 @@ failed=0 skipped_groups=() durations=() unstable=()
 
 # Root tests that mostly wait for rounds to end, each on its own device, and measure no time. They run in parallel, the
 # longest first; all other root tests run alone.
-beside=(each_study experiment interruption live commands study scratch_file fsync_study disks faults page_cache postgres
-	fio_examples foreign ci consent kills workload stuck terminal privileges switches refusals preflight scheduler)
+beside=(each_study experiment interruption live commands study fsync_study scratch_file disks kills faults fio_examples
+	foreign consent ci workload stuck terminal privileges refusals preflight scheduler)
 at_once=5
 # Excluded, because tests in vmtest/ have the same names.
 packages=(--workspace --exclude iosched-vmtest)
@@ -35,7 +35,6 @@ run_root_tests() {
 	local code=0 failed_before=$failed seen failures failure source name target
 	seen=$(wc -l <"$log")
 	run "root tests in parallel" run_beside_each_other || code=1
-	wait "$in_background"
 	run "root tests alone" "${root[@]}" cargo test "${packages[@]}" --locked --no-fail-fast "${alone[@]}" -- \
 		--ignored --test-threads=1 --show-output || code=1
 	[[ $code -ne 0 ]] || return 0
@@ -78,11 +77,6 @@ run_beside_each_other() {
 	[[ ! -e $part/failed ]]
 }
 
-read_tests_without_root() {
-	cat "$part/without-root"
-	return "$(cat "$part/without-root.code")"
-}
-
 # The BPF object of these compilers is tested, too. All other tests use the newest one, see bpf/build.rs.
 others=()
 newest=${CLANG:-$(compgen -c clang- | grep -xE 'clang-(1[4-9]|2[0-2])' | sort -u -V | tail -1)}
@@ -119,20 +113,14 @@ if [[ $can_be_root -eq 1 ]]; then
 	for clang in "${others[@]}"; do run "build with $clang" with_clang "$clang" --no-run; done
 fi
 
-without_root=(cargo test --workspace --locked --no-fail-fast -- --show-output)
-if [[ $can_be_root -eq 0 ]]; then
-	run "tests without root" "${without_root[@]}"
-else
-	# At the same time as the root tests in parallel, which mostly wait; nice, so that these delay none of them.
-	(nice env --default-signal=HUP,INT,QUIT "${without_root[@]}" >"$part/without-root" 2>&1; echo $? >"$part/without-root.code") &
-	in_background=$!
+run "tests without root" cargo test --workspace --locked --no-fail-fast -- --show-output
+if [[ $can_be_root -eq 1 ]]; then
 	alone=(--lib --bins)
 	for file in tests/*.rs bpf/tests/*.rs tui/tests/*.rs; do
 		name=$(basename "$file" .rs)
 		[[ " ${beside[*]} " == *" $name "* ]] || alone+=(--test "$name")
 	done
 	run_root_tests
-	run "tests without root, meanwhile" read_tests_without_root
 	for clang in "${others[@]}"; do
 		run "the BPF object built with $clang" with_clang "$clang" -- --ignored --test-threads=1 --show-output
 	done
