@@ -4,6 +4,7 @@
 mod support;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -69,6 +70,28 @@ fn nothing_is_printed_that_the_result_does_not_support() {
     refused.ends(5, &["bfq is worse: throughput", "--accept throughput"]);
     persist(&sample(), &["--format", "tuned"])
         .ends(5, &["cannot set iosched/low_latency", "--format udev"]);
+}
+
+#[test]
+fn a_file_that_others_could_have_written_is_not_believed() {
+    let program = Program::new(BINARY);
+    let file = program.file("result.json");
+    fs::write(&file, sample().to_string()).expect("a file");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).expect("its mode");
+    let arguments = [
+        "persist",
+        "result.json",
+        "--arm",
+        "bfq",
+        "--accept",
+        "throughput",
+    ];
+    let refused = program
+        .run(&arguments)
+        .ends(5, &["another user could have written", "--trust"]);
+    assert_eq!(refused.stdout, "");
+    let trusted = program.run(&[&arguments[..], &["--trust"]].concat());
+    assert!(trusted.ends(0, &[]).stdout.contains("ACTION"));
 }
 
 #[test]

@@ -64,6 +64,8 @@ pub struct DiskFacts {
     pub number: String,
     pub model: Option<String>,
     pub firmware: Option<String>,
+    /// udev's `ID_SERIAL`.
+    pub serial: Option<String>,
     pub active: String,
     pub available: Vec<String>,
     /// Warnings, or the reason why its scheduler cannot be switched.
@@ -196,6 +198,8 @@ fn disk(device: &Device) -> DiskFacts {
         number: format!("{}:{}", device.major, device.minor),
         model: device.model(),
         firmware: device.firmware(),
+        serial: rivals::properties(Path::new("/"), device)
+            .and_then(|mut properties| properties.remove("ID_SERIAL")),
         active: choice
             .as_ref()
             .map_or("-".to_owned(), |choice| choice.active.clone()),

@@ -35,12 +35,20 @@ pub fn items(facts: &Facts) -> Vec<Item> {
 }
 
 fn is_for(evidence: &Evidence, disk: &DiskFacts) -> bool {
-    evidence.model.is_some() && Evidence::is_same(&evidence.model, &disk.model)
+    match &evidence.serial {
+        Some(_) => Evidence::is_same(&evidence.serial, &disk.serial),
+        None => evidence.model.is_some() && Evidence::is_same(&evidence.model, &disk.model),
+    }
 }
 
 fn without_disk(kept: &Kept) -> Item {
-    let model = kept.evidence.model.as_deref().unwrap_or("unknown");
-    let found = format!("{}: no disk here is of the model {model}", kept.file);
+    let evidence = &kept.evidence;
+    let which = match (&evidence.serial, &evidence.model) {
+        (Some(serial), _) => format!("has the serial {serial}"),
+        (None, Some(model)) => format!("is of the model {model}"),
+        (None, None) => "is meant".to_owned(),
+    };
+    let found = format!("{}: no disk here {which}", kept.file);
     item(NAME, ItemState::Ok, found, "")
 }
 

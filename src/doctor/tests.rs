@@ -24,6 +24,7 @@ fn disk_with(name: &str, available: &[&str], switch: Result<Vec<String>, Trouble
         number: "8:0".to_owned(),
         model: Some("A disk".to_owned()),
         firmware: Some("1.0".to_owned()),
+        serial: Some("S1".to_owned()),
         active: available[0].to_owned(),
         available: available.iter().map(|&name| name.to_owned()).collect(),
         switch,
@@ -288,5 +289,16 @@ fn a_persistent_setting_is_doubted_when_its_evidence_no_longer_holds() {
         assert!(text.ends_with(doubt), "{text}");
     }
     facts.disks[0].model = Some("Another".into());
-    assert!(found(&facts).1.contains("no disk here"));
+    assert!(
+        found(&facts)
+            .1
+            .contains("no disk here is of the model A disk")
+    );
+    facts.kept[0].evidence.serial = Some("S2".into());
+    assert!(found(&facts).1.contains("no disk here has the serial S2"));
+    facts.kept[0].evidence.serial = Some("S1".into());
+    assert!(
+        found(&facts).1.contains("on sda by"),
+        "its serial decides, whatever the model"
+    );
 }

@@ -46,7 +46,7 @@ impl Evidence {
         }
     }
 
-    /// Whether this is the model, or the firmware, of a disk.
+    /// Whether this is the model, firmware or serial of a disk.
     pub fn is_same(kept: &Option<String>, found: &Option<String>) -> bool {
         kept.as_deref() == found.as_deref().map(quote::comment).as_deref()
     }

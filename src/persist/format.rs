@@ -206,9 +206,8 @@ fn indented(text: &str, indent: &str) -> String {
 
 fn nixos(decision: &Decision) -> String {
     format!(
-        "{}{{\n  services.udev.extraRules = ''\n{}  '';\n}}\n",
-        reasons(decision),
-        indented(&rule(decision), "    ")
+        "{{\n  services.udev.extraRules = ''\n{}  '';\n}}\n",
+        indented(&format!("{}{}", reasons(decision), rule(decision)), "    ")
     )
 }
 

@@ -48,7 +48,7 @@ pub fn slug(text: &str) -> String {
 /// Text for a comment: no quotes, no braces, no dollars, no backslashes, and nothing that ends a line, in any of the
 /// languages that read it.
 pub fn comment(text: &str) -> String {
-    let is_safe = |c: char| c.is_alphanumeric() || " ._-+:/,()@=%;<>[]'!~".contains(c);
+    let is_safe = |c: char| c.is_alphanumeric() || " ._-+:/,()@=%;<>[]!~".contains(c);
     text.chars()
         .map(|c| if is_safe(c) { c } else { '?' })
         .collect()
@@ -99,7 +99,7 @@ mod tests {
         let comment = comment(bad);
         assert!(
             !comment.contains([
-                '{', '}', '$', '`', '"', '\n', '\u{2028}', '\u{85}', '#', '\\'
+                '{', '\'', '}', '$', '`', '"', '\n', '\u{2028}', '\u{85}', '#', '\\'
             ]),
             "{comment}"
         );

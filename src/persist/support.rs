@@ -58,13 +58,22 @@ pub fn decide_study(study: &StudyResult, wanted: Wanted<'_>) -> Result<Decision,
     }
     for cell in study.cells.iter().filter(|cell| cell.is_placebo) {
         let result = concluded(&cell.result);
-        if let Some(row) = primary(&result).find(|row| differs(row)) {
+        if let Some(row) = result.primary().find(|row| differs(row)) {
             return Err(refusal(
                 format!(
                     "the reference differs from itself: {}",
                     words::sentence(row)
                 ),
                 AGAIN,
+            ));
+        }
+        if result
+            .primary()
+            .all(|row| row.comparison.interval.is_none())
+        {
+            return Err(refusal(
+                format!("{}, the reference against itself, has no result", cell.name),
+                "run the study with more blocks",
             ));
         }
     }
@@ -123,12 +132,8 @@ fn decide_all(
     })
 }
 
-fn primary(result: &ResultFile) -> impl Iterator<Item = &ArmComparison> {
-    result.comparisons.iter().filter(|row| row.primary)
-}
-
 fn rows(results: &[ResultFile]) -> impl Iterator<Item = &ArmComparison> {
-    results.iter().flat_map(primary)
+    results.iter().flat_map(ResultFile::primary)
 }
 
 fn differs(row: &ArmComparison) -> bool {

@@ -1,4 +1,4 @@
-//! Which results support an arm.
+//! A result supports an arm only if its rounds show that, and a study only if all cells together do.
 
 use super::*;
 use crate::ab::statistics::stopping::Stopping;
@@ -115,7 +115,7 @@ fn a_study_must_support_it_in_every_cell_and_as_a_whole() {
     );
     let both = study(vec![good.clone(), good.clone()]);
     assert!(decide_study(&both, wanted).is_ok());
-    let changes: [(Change<StudyResult>, &str); 6] = [
+    let changes: [(Change<StudyResult>, &str); 7] = [
         (|study| study.status = Status::Interrupted, "not complete"),
         (
             |study| study.cells[1].hopeless = Some("it was".into()),
@@ -132,6 +132,15 @@ fn a_study_must_support_it_in_every_cell_and_as_a_whole() {
         (
             |study| study.cells[1].result.design.arms[1].scheduler = "kyber".into(),
             "different arms",
+        ),
+        (
+            |study| {
+                let cell = &mut study.cells[1];
+                cell.is_placebo = true;
+                cell.name = "A/A".into();
+                cell.result.rounds.truncate(4);
+            },
+            "A/A, the reference against itself, has no result",
         ),
         // What the reference finds against itself is noise, and more than that is an alarm.
         (

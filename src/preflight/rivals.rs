@@ -111,7 +111,7 @@ fn rules(root: &Path, disks: &[Device]) -> Vec<Rival> {
 }
 
 /// `E:KEY=VALUE` in udev's database.
-fn properties(root: &Path, disk: &Device) -> Option<BTreeMap<String, String>> {
+pub fn properties(root: &Path, disk: &Device) -> Option<BTreeMap<String, String>> {
     let name = format!("b{}:{}", disk.major, disk.minor);
     let text = read(&root.join("run/udev/data").join(name))?;
     let lines = text.lines().filter_map(|line| line.strip_prefix("E:"));

@@ -18,6 +18,9 @@ pub struct PersistArguments {
     /// For one disk only, by the ID_SERIAL of `udevadm info --query=property /dev/DISK` [default: all disks of the model]
     #[arg(long, value_name = "ID_SERIAL")]
     pub serial: Option<String>,
+    /// Use the result although another user could have written its file
+    #[arg(long)]
+    pub trust: bool,
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Udev)]
     pub format: Format,
