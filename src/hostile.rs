@@ -15,9 +15,10 @@ use crate::machine::cgroup::mounts::Mounts;
 use crate::machine::cgroup::names::weight_of;
 use crate::machine::device;
 use crate::machine::environment;
+use crate::persist;
 use crate::report::characters::Form;
 use crate::report::{
-    self, benchfmt, bmf, csv, github_benchmark, junit, ktap, markdown, openmetrics, text,
+    self, benchfmt, bmf, csv, github_benchmark, html, junit, ktap, markdown, openmetrics, text,
 };
 use crate::safety::journal;
 use crate::scheduler;
@@ -84,6 +85,13 @@ pub fn result_file(bytes: &[u8]) -> bool {
             }
         }
     }
+    for arm in &result.design.arms {
+        let wanted = persist::Wanted {
+            arm: Some(&arm.label),
+            ..persist::Wanted::default()
+        };
+        let _ = persist::decide(&result, wanted);
+    }
     let _ = identity::changes(&result, &result.environment, &result.device);
     let _ = turn::next(&result);
     recorded_workload(&result.workload.description);
@@ -142,6 +150,7 @@ pub fn formats(result: &crate::ab::result::ResultFile) -> Vec<String> {
                 is_ascii: false,
             }),
         ),
+        html::render(result),
         csv::render(&[result]),
         markdown::render(result),
         junit::render(&[result]),

@@ -414,6 +414,16 @@ fn what_does_not_fit_together_is_named() {
             "design.ramp_s: -1 is not a valid duration",
         ),
         (
+            "/comparisons/0/metric/margin",
+            json!(1e308),
+            "above a million",
+        ),
+        (
+            "/comparisons/0/ratio_interval",
+            json!({ "lower": 5.0, "upper": 0.1, "attained_confidence": 0.99 }),
+            "ends before it begins",
+        ),
+        (
             "/design/alpha",
             json!(1.5),
             "1.5 is not a valid significance level",

@@ -102,7 +102,7 @@ pub fn check(
     if !unfit.is_empty() {
         return Err(unfit);
     }
-    let primary: Vec<&ArmComparison> = result.comparisons.iter().filter(|c| c.primary).collect();
+    let primary: Vec<&ArmComparison> = result.primary().collect();
     let alpha = bonferroni(result.design.alpha, primary.len());
     let checks = primary.into_iter().map(|comparison| {
         if baselines.is_empty() {

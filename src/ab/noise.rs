@@ -72,7 +72,7 @@ const EFFECTS: [f64; 2] = [1.0, 0.4];
 /// `block_s`: duration of a block. None before two blocks count.
 pub fn noise(result: &ResultFile, block_s: f64) -> Option<Noise> {
     let table = Table::new(result);
-    let primary: Vec<_> = result.comparisons.iter().filter(|c| c.primary).collect();
+    let primary: Vec<_> = result.primary().collect();
     // A comparison in a real run with as many metrics as here.
     let alpha = bonferroni(result.design.alpha, primary.len());
     let level = Stopping::Fixed { blocks: 0 }.level(alpha);

@@ -151,8 +151,8 @@ impl Sums {
 impl SideSums {
     fn summary(&self) -> SideSummary {
         let quantile = |histogram: &Histogram, p| {
-            let is_known = self.has_histograms && histogram.supports_quantile(p);
-            histogram.quantile_ns(p).filter(|_| is_known)
+            let found = histogram.supported_quantile_ns(p);
+            found.filter(|_| self.has_histograms)
         };
         SideSummary {
             ios: self.ios,

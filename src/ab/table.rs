@@ -95,8 +95,8 @@ impl<'a> Table<'a> {
     }
 
     /// Rounds of blocks in which every round so far counts, in order.
-    pub fn counted_rounds(self) -> Vec<&'a Round> {
-        let mut rounds: Vec<&Round> = self.rounds.into_values().collect();
+    pub fn counted_rounds(&self) -> Vec<&'a Round> {
+        let mut rounds: Vec<&Round> = self.rounds.values().copied().collect();
         rounds.sort_by_key(|round| round.index);
         rounds
     }

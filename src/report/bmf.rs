@@ -19,7 +19,7 @@ pub fn render(results: &[&ResultFile]) -> String {
 
 fn add(benchmarks: &mut Benchmarks, result: &ResultFile) {
     let name = |arm: &str| format!("{}/{arm}", result.workload.name);
-    for row in result.comparisons.iter().filter(|c| c.primary) {
+    for row in result.primary() {
         let slug = slug(&row.metric.name);
         let medians = [
             (&row.arm, row.arm_median),

@@ -140,15 +140,7 @@ pub fn latencies(result: &ResultFile, form: Form) -> String {
 
 fn of_side(rounds: &Rounds<'_>, side: &Side, form: Form) -> String {
     let pooled = rounds.of_arms(|round| round.evidence.device.stage(Stage::Q2c, side.ops));
-    let middle = |histogram: &Histogram, cell| histogram.layout().mid_ns(cell);
-    let ends = pooled.iter().flat_map(|histogram| {
-        let mut cells = histogram.cells().map(|(cell, _)| cell);
-        let (first, last) = (cells.next(), cells.next_back());
-        [first, last]
-            .into_iter()
-            .flatten()
-            .map(|cell| middle(histogram, cell))
-    });
+    let ends = pooled.iter().flat_map(Histogram::outermost_ns);
     let Some(axis) = Axis::around(Spread::Log, ends) else {
         return String::new();
     };
@@ -169,7 +161,7 @@ fn of_side(rounds: &Rounds<'_>, side: &Side, form: Form) -> String {
     for (name, histogram) in names.iter().zip(&pooled) {
         let mut counts = vec![0u64; room];
         for (cell, count) in histogram.cells() {
-            counts[column(&axis, middle(histogram, cell), room)] += count;
+            counts[column(&axis, histogram.layout().mid_ns(cell), room)] += count;
         }
         let line = heights(&counts, form.glyphs().heights);
         let _ = writeln!(text, " {name:longest$} {}", line.trim_end());
@@ -238,11 +230,7 @@ mod tests {
     #[test]
     fn the_estimate_lies_in_its_interval_and_the_line_of_no_difference_in_its_band() {
         let result = sample();
-        let rows: Vec<&ArmComparison> = result
-            .comparisons
-            .iter()
-            .filter(|row| row.primary)
-            .collect();
+        let rows: Vec<&ArmComparison> = result.primary().collect();
         for form in forms() {
             let (text, glyphs) = (forest(&rows, form), form.glyphs());
             let lines: Vec<&str> = text.lines().collect();

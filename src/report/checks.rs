@@ -27,7 +27,7 @@ pub fn table(result: &ResultFile) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(COLUMNS);
-    let primary = result.comparisons.iter().filter(|row| row.primary);
+    let primary = result.primary();
     for row in primary {
         let of_metric = |of: &&Diagnostics| of.metric == row.metric.name;
         table.add_row(cells(row, result.diagnostics.iter().find(of_metric)));

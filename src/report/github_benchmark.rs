@@ -15,7 +15,7 @@ pub struct Files {
 pub fn render(results: &[&ResultFile]) -> Files {
     let of = |direction| {
         let entries = results.iter().flat_map(|result| {
-            let primary = result.comparisons.iter().filter(|c| c.primary);
+            let primary = result.primary();
             let rows = primary.filter(move |c| c.metric.direction == direction);
             rows.flat_map(|row| entries(result, row))
         });

@@ -58,7 +58,7 @@ pub fn section(result: &ResultFile) -> String {
 /// Each primary row with and without the adjustment for the load, as far as that changes it.
 fn adjustments(result: &ResultFile, is_adjusted: bool) -> String {
     let mut text = String::new();
-    for row in result.comparisons.iter().filter(|row| row.primary) {
+    for row in result.primary() {
         let said = |comparison| words::said(comparison, &row.metric.unit);
         let Some(other) = &row.other_adjustment else {
             continue;

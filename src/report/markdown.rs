@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{escape, units, words};
+use super::{escape, words};
 use crate::ab::result::{ArmComparison, ResultFile, Status};
 use crate::ab::turn;
 
@@ -53,18 +53,7 @@ fn table(page: &mut String, rows: &[&ArmComparison]) {
     *page += "| metric | arm | value | against | value | change | interval | verdict |\n";
     *page += "|---|---|--:|---|--:|--:|---|---|\n";
     for row in rows {
-        let unit = &row.metric.unit;
-        let cells = [
-            row.metric.name.clone(),
-            row.arm.clone(),
-            units::value(row.arm_median, unit),
-            row.reference.clone(),
-            units::value(row.reference_median, unit),
-            words::change(&row.comparison),
-            words::interval(&row.comparison),
-            words::verdict(row),
-        ];
-        let cells = cells.map(|cell| escaped(&cell));
+        let cells = words::cells(row).map(|cell| escaped(&cell));
         let _ = writeln!(page, "| {} |", cells.join(" | "));
     }
 }

@@ -23,7 +23,7 @@ pub fn render(results: &[&ResultFile]) -> String {
         })
         .collect();
     let rows = results.iter().zip(&common).flat_map(|(result, common)| {
-        let primary = result.comparisons.iter().filter(|row| row.primary);
+        let primary = result.primary();
         primary.map(|row| (common.clone(), row))
     });
     let rows: Vec<Row<'_>> = rows.collect();

@@ -36,10 +36,11 @@ pub struct Rounds<'a> {
 
 impl<'a> Rounds<'a> {
     pub fn new(result: &'a ResultFile) -> Self {
+        let table = Table::new(result);
         Rounds {
             result,
-            table: Table::new(result),
-            counted: Table::new(result).counted_rounds(),
+            counted: table.counted_rounds(),
+            table,
         }
     }
 
@@ -49,9 +50,10 @@ impl<'a> Rounds<'a> {
     }
 
     pub fn counts(&self, round: &Round) -> bool {
-        self.counted
-            .iter()
-            .any(|counted| counted.index == round.index)
+        let counted = self
+            .counted
+            .binary_search_by_key(&round.index, |it| it.index);
+        counted.is_ok()
     }
 
     /// A warning if submitters were stalled for different times: the I/O that they could not submit meanwhile appears in

@@ -37,7 +37,7 @@ pub fn section(result: &ResultFile) -> String {
     )
 }
 
-/// Without those of all I/Os where these are of one class, which has a function of its own.
+/// Leaves out a function of all I/Os that is the same as one of reads or of writes.
 pub(super) fn distinct(result: &ResultFile) -> Vec<&ShiftFunction> {
     let is_repeated = |index: usize, shift: &ShiftFunction| {
         let mut later = result.shifts[index + 1..].iter();

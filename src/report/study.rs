@@ -83,6 +83,14 @@ pub(super) fn heading(text: &mut String, study: &StudyResult) {
         let _ = writeln!(text, "  {error}");
     }
     for cell in &study.cells {
+        if let Some(why) = cell.why_invalid() {
+            let _ = writeln!(
+                text,
+                "INVALID: {}: {}; it has no verdicts",
+                cell.name,
+                first_line(&why)
+            );
+        }
         if let Some(why) = &cell.hopeless {
             let _ = writeln!(text, "{} was given up: {}", cell.name, first_line(why));
         }
@@ -117,7 +125,12 @@ fn rows(study: &StudyResult) -> Vec<Vec<String>> {
                 metric.name.clone(),
                 units::value(reference_median, &metric.unit),
             ];
-            row.extend(arms.iter().map(|arm| of(arm).map_or("-".to_owned(), said)));
+            let is_valid = cell.why_invalid().is_none();
+            row.extend(arms.iter().map(|arm| match of(arm) {
+                Some(_) if !is_valid => "invalid".to_owned(),
+                Some(row) => said(row),
+                None => "-".to_owned(),
+            }));
             rows.push(row);
         }
     }

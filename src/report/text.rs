@@ -18,7 +18,7 @@ pub fn render(result: &ResultFile, all: bool, pictures: Option<Form>) -> String 
     let mut text = String::new();
     heading(&mut text, result);
     text += &live::section(result);
-    let primary: Vec<_> = result.comparisons.iter().filter(|c| c.primary).collect();
+    let primary: Vec<_> = result.primary().collect();
     let others = result
         .comparisons
         .iter()

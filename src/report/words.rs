@@ -215,6 +215,21 @@ fn in_words(reason: &Reason, blocks: usize) -> String {
     }
 }
 
+/// A row of a table: metric, arm, its value, reference, its value, change, interval, verdict.
+pub fn cells(row: &ArmComparison) -> [String; 8] {
+    let unit = &row.metric.unit;
+    [
+        row.metric.name.clone(),
+        row.arm.clone(),
+        units::value(row.arm_median, unit),
+        row.reference.clone(),
+        units::value(row.reference_median, unit),
+        change(&row.comparison),
+        interval(&row.comparison),
+        verdict(row),
+    ]
+}
+
 /// The confidence of the intervals, and the smallest effect that the run could detect.
 pub fn levels(primary: &[&ArmComparison]) -> String {
     let mut text = String::new();

@@ -28,14 +28,14 @@ pub use stages::Stage;
 pub const FILE_SCHEMA: &str = "study-file-1.schema.json";
 const MOST_CELLS: usize = 200;
 
-/// Of each round, in seconds, and how many blocks.
+/// The times of a round, in seconds, and the number of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Times {
-    /// Before the measurement.
+    /// The time between the switch and the measurement.
     pub ramp_s: f64,
-    /// Of the measurement.
+    /// The time of the measurement.
     pub round_s: f64,
     /// None: until every comparison has its verdict, at most 20.
     #[serde(default)]

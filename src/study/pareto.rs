@@ -48,7 +48,7 @@ fn beats(arm: &str, other: &str, rows: &[Row<'_>]) -> bool {
 
 fn rows(study: &StudyResult) -> Vec<Row<'_>> {
     let mut rows = BTreeMap::new();
-    for cell in study.compared() {
+    for cell in study.compared().filter(|cell| cell.why_invalid().is_none()) {
         for found in cell.primary() {
             let comparison = &found.comparison;
             let sign = match found.metric.direction {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::budget::Budget;
 use super::format::{Study, Times};
 use crate::ab::result::{ArmComparison, ResultFile, Status};
+use crate::ab::turn;
 
 pub const SCHEMA_VERSION: u32 = 1;
 /// File name of the schema in `docs/`.
@@ -99,7 +100,12 @@ impl StudyResult {
 }
 
 impl CellResult {
+    /// Why its verdicts mean nothing.
+    pub fn why_invalid(&self) -> Option<String> {
+        turn::why_invalid(&self.result)
+    }
+
     pub fn primary(&self) -> impl Iterator<Item = &ArmComparison> {
-        self.result.comparisons.iter().filter(|row| row.primary)
+        self.result.primary()
     }
 }

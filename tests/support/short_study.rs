@@ -70,7 +70,7 @@ pub fn run(binary: &str, name: &str, cells: &[&str]) {
     assert_eq!(traces_of(ended.pid), [""; 0], "{name}");
 }
 
-/// Where Debian puts what is not for every user.
+/// The directory of PostgreSQL's newest programs; Debian keeps pg_test_fsync there, outside of every PATH.
 pub fn postgres() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
     let directories = versions.filter_map(|entry| Some(entry.ok()?.path().join("bin")));

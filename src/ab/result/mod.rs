@@ -277,6 +277,11 @@ impl ResultFile {
         }
     }
 
+    /// The comparisons that were declared before the first round.
+    pub fn primary(&self) -> impl Iterator<Item = &ArmComparison> {
+        self.comparisons.iter().filter(|row| row.primary)
+    }
+
     /// Negative controls that differ between the arms by more than their margin: then something other than the scheduler
     /// differs. A smaller difference is shown but raises no alarm, because each control errs in 5 % of the runs.
     pub fn alarming_controls(&self) -> impl Iterator<Item = &ArmComparison> {

@@ -125,7 +125,7 @@ pub fn pictures() -> Form {
     }
 }
 
-/// Where the result is, and how to look at it.
+/// Prints the path of the result, and the command that makes a page with pictures of it.
 pub fn say_where(path: &Path) -> Result<()> {
     let file = path.display().to_string();
     let quoted = shlex::try_quote(&file).unwrap_or_default();

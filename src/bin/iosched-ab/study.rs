@@ -177,12 +177,17 @@ fn report(outcome: Result<StudyResult>, output: Option<&Path>) -> Result<()> {
 
 /// None: the file is not the result of a study.
 pub fn result_in(path: &Path) -> Result<Option<StudyResult>> {
+    Ok(result_with_doubt_in(path)?.map(|(study, _)| study))
+}
+
+/// The same, and the reason why another user could have written the file, if there is one.
+pub fn result_with_doubt_in(path: &Path) -> Result<Option<(StudyResult, Option<String>)>> {
     if path == Path::new(STDIO) {
         return Ok(None);
     }
     // What cannot be read is an error for whoever reads it as something else.
-    match input::read(path, input::RESULT_LIMIT) {
-        Ok(bytes) => parsed(&bytes, path),
+    match input::read_with_doubt(path, input::RESULT_LIMIT) {
+        Ok((bytes, doubt)) => Ok(parsed(&bytes, path)?.map(|study| (study, doubt))),
         Err(_) => Ok(None),
     }
 }

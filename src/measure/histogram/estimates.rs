@@ -43,6 +43,18 @@ impl Histogram {
         self.count() as f64 * (1.0 - p) >= 100.0 * (1.0 - 1e-9)
     }
 
+    /// The `p`-quantile, if enough values lie beyond it.
+    pub fn supported_quantile_ns(&self, p: f64) -> Option<f64> {
+        self.quantile_ns(p).filter(|_| self.supports_quantile(p))
+    }
+
+    /// The middles of the first and of the last cell with a value.
+    pub fn outermost_ns(&self) -> impl Iterator<Item = f64> {
+        let mut cells = self.occupied().map(|(cell, _)| self.layout.mid_ns(cell));
+        let first = cells.next();
+        first.into_iter().chain(cells.last())
+    }
+
     /// Whether the percentile is at a cliff: moving its rank by two standard errors changes it by more than half.
     /// Typical of two populations (cache hits and misses) whose border is near `p`. `None` if empty.
     pub fn quantile_is_fragile(&self, p: f64) -> Option<bool> {

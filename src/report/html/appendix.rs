@@ -1,4 +1,4 @@
-//! Where it was measured, with which settings, and by which commands. Pure.
+//! The machine, the settings and the commands of the measurement. Pure.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ pub fn section(rounds: &Rounds<'_>) -> Markup {
             h2 { "Machine, device and design" }
             (figure::table("Machine, device and design", &machine(result)))
             h2 { "Settings that differ between the arms" }
-            @if differing.rows.is_empty() { p { "None was read back." } }
+            @if differing.rows.is_empty() { p { "No setting differs." } }
             @else { (figure::table("Settings that differ", &differing)) }
             @if !same.rows.is_empty() {
                 details { summary { "Settings that are the same" } (figure::table("Settings that are the same", &same)) }

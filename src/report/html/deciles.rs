@@ -18,14 +18,10 @@ pub fn figure(result: &ResultFile) -> Option<Figure> {
         .flat_map(|shift| &shift.deciles)
         .flat_map(values);
     let y = Axis::around(Spread::Log, values.chain([1.0]))?;
-    let mut looks = look::of(&result.design.arms);
-    let mut picture: Vec<Markup> = Vec::new();
-    for shift in &shifts {
-        let arm = result.arm_index(&shift.arm).unwrap_or(0);
-        let look = std::mem::take(&mut looks[arm]);
-        picture.push(panel(shift, &look, y));
-        looks[arm] = look;
-    }
+    let looks = look::of(&result.design.arms);
+    let look = |arm: &str| result.arm_index(arm).map_or("", |index| &*looks[index]);
+    let panels = shifts.iter().map(|shift| panel(shift, look(&shift.arm), y));
+    let picture: Vec<Markup> = panels.collect();
     (!picture.is_empty()).then(|| Figure {
         id: "deciles".to_owned(),
         title: "Which latencies each arm makes shorter or longer".to_owned(),

@@ -125,7 +125,10 @@ fn figure(rows: &[Row<'_>], spread: Spread, label: &dyn Fn(f64) -> String) -> Op
         picture,
         data: Data {
             head: head.map(str::to_owned).to_vec(),
-            rows: rows.iter().map(|row| cells(row.of).to_vec()).collect(),
+            rows: rows
+                .iter()
+                .map(|row| words::cells(row.of).to_vec())
+                .collect(),
         },
     })
 }
@@ -143,7 +146,7 @@ fn drawn(row: &Row<'_>, axis: &Axis, ticks: &[f64]) -> Markup {
                 (plot::line("none", (x(row.none), 0.0), (x(row.none), 24.0)))
                 @if let Some((lower, upper)) = row.interval {
                     (plot::line(&format!("interval {verdict}"), (x(lower), MIDDLE), (x(upper), MIDDLE)))
-                    @if !lower.is_finite() || lower <= 0.0 && row.none > 0.0 { (arrow(verdict, 0.0, 12.0)) }
+                    @if !lower.is_finite() { (arrow(verdict, 0.0, 12.0)) }
                     @if !upper.is_finite() { (arrow(verdict, WIDTH, WIDTH - 12.0)) }
                 }
                 @if let Some(estimate) = row.estimate {
@@ -173,18 +176,4 @@ pub fn verdict(comparison: &Comparison) -> (&'static str, &'static str) {
         Verdict::Equivalent => ("same", "= same"),
         Verdict::Inconclusive => ("open", "? not decided"),
     }
-}
-
-pub fn cells(row: &ArmComparison) -> [String; 8] {
-    let unit = &row.metric.unit;
-    [
-        row.metric.name.clone(),
-        row.arm.clone(),
-        units::value(row.arm_median, unit),
-        row.reference.clone(),
-        units::value(row.reference_median, unit),
-        words::change(&row.comparison),
-        words::interval(&row.comparison),
-        words::verdict(row),
-    ]
 }

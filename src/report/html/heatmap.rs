@@ -29,13 +29,7 @@ fn figure(rounds: &Rounds<'_>, side: &Side) -> Option<Figure> {
     let result = rounds.result;
     let of = |round: &Round| round.evidence.device.stage(Stage::Q2c, side.ops);
     let pooled = rounds.of_arms(of);
-    let ends = pooled.iter().flat_map(|histogram| {
-        let mut cells = histogram.cells().map(|(cell, _)| cell);
-        let (first, last) = (cells.next(), cells.next_back());
-        let middle = |cell| histogram.layout().mid_ns(cell);
-        [first, last].into_iter().flatten().map(middle)
-    });
-    let y = Axis::around(Spread::Log, ends)?;
+    let y = Axis::around(Spread::Log, pooled.iter().flat_map(Histogram::outermost_ns))?;
     let last = result.rounds.len() as f64;
     let arms = &result.design.arms;
     let panels = arms.iter().enumerate().map(|(index, arm)| {
@@ -91,11 +85,10 @@ fn columns<'a>(
             levels.entry(level).or_default().push(box_);
         }
     }
-    let mut marks: Vec<Markup> = Vec::new();
-    for (level, boxes) in levels {
-        marks.push(plot.boxes(&format!("heat{level}"), &boxes));
-    }
-    marks
+    let levels = levels.iter();
+    levels
+        .map(|(level, boxes)| plot.boxes(&format!("heat{level}"), boxes))
+        .collect()
 }
 
 fn key() -> Markup {
@@ -117,13 +110,7 @@ fn data(rounds: &Rounds<'_>, of: impl Fn(&Round) -> Histogram) -> Data {
     let head = ["round", "block", "arm", "I/Os", "p50", "p99", "counts"];
     let row = |round: &Round| {
         let histogram = of(round);
-        let quantile = |p| {
-            units::time(
-                histogram
-                    .quantile_ns(p)
-                    .filter(|_| histogram.supports_quantile(p)),
-            )
-        };
+        let quantile = |p| units::time(histogram.supported_quantile_ns(p));
         vec![
             (round.index + 1).to_string(),
             (round.block + 1).to_string(),

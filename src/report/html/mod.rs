@@ -41,11 +41,7 @@ fn body(result: &ResultFile) -> Markup {
 
 fn figures(result: &ResultFile) -> Markup {
     let rounds = Rounds::new(result);
-    let primary: Vec<&ArmComparison> = result
-        .comparisons
-        .iter()
-        .filter(|row| row.primary)
-        .collect();
+    let primary: Vec<&ArmComparison> = result.primary().collect();
     let verdicts = forest::ratios(&primary)
         .into_iter()
         .chain(forest::differences(&primary));

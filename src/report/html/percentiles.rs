@@ -85,9 +85,8 @@ fn figure(rounds: &Rounds<'_>, side: &Side) -> Option<Figure> {
 fn curve(histogram: &Histogram) -> Vec<(f64, f64)> {
     let end = Spread::Tail.of(0.99999);
     let steps = (0..=STEPS).map(|step| 1.0 - 10f64.powf(-end * step as f64 / STEPS as f64));
-    let supported = steps.filter(|p| histogram.supports_quantile(*p));
-    supported
-        .filter_map(|p| Some((p, histogram.quantile_ns(p)?)))
+    steps
+        .filter_map(|p| Some((p, histogram.supported_quantile_ns(p)?)))
         .filter(|(_, ns)| *ns > 0.0)
         .collect()
 }
@@ -97,12 +96,7 @@ fn data(rounds: &Rounds<'_>, pooled: &[Histogram]) -> Data {
         .into_iter()
         .chain(NAMED.map(|(name, _)| name));
     let rows = rounds.result.design.arms.iter().zip(pooled);
-    let cell = |histogram: &Histogram, p: f64| {
-        let value = histogram
-            .quantile_ns(p)
-            .filter(|_| histogram.supports_quantile(p));
-        units::time(value)
-    };
+    let cell = |histogram: &Histogram, p: f64| units::time(histogram.supported_quantile_ns(p));
     let row = |label: &str, histogram: &Histogram| {
         let first = [label.to_owned(), histogram.count().to_string()];
         first

@@ -16,7 +16,7 @@ pub struct Plot<'a> {
     pub y_label: &'a dyn Fn(f64) -> String,
     /// What the picture shows, for those who cannot see it.
     pub alternative: &'a str,
-    /// Without names of the x axis: for all but the last of several plots above each other.
+    /// Leaves out the names of the x axis: plots above each other need them only once.
     pub is_bare: bool,
 }
 

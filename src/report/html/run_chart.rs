@@ -25,7 +25,7 @@ pub fn figure(rounds: &Rounds<'_>) -> Option<Figure> {
         id: "run-chart".to_owned(),
         title: "Every round, in the order of execution".to_owned(),
         says: "A slope or a step that all arms share is drift: it does not favour an arm, because arms are compared within \
-               blocks. Rounds that do not count are crossed out."
+               blocks. A dash without a dot is a round that does not count."
             .to_owned(),
         picture: html! {
             @for panel in &panels { (panel) }
@@ -84,7 +84,34 @@ fn panel(rounds: &Rounds<'_>, metric: &Metric) -> Option<Markup> {
     {
         marks.push(plot.segment("excluded", (at.0 - 0.4, at.1), (at.0 + 0.4, at.1)));
     }
-    Some(html! { div.panel { h3 { (name(&metric.name)) } (plot.draw(&marks)) } })
+    Some(html! {
+        div.panel {
+            h3 { (name(&metric.name)) }
+            (plot.draw(&marks))
+            (without_value(rounds, metric))
+        }
+    })
+}
+
+/// The rounds that count and have no place in the plot, because their arm did too little for a value.
+fn without_value(rounds: &Rounds<'_>, metric: &Metric) -> Markup {
+    let is_absent = |round: &&&Round| !round.metrics.contains_key(&metric.name);
+    let arms = rounds.result.design.arms.iter();
+    let counts = arms.map(|arm| {
+        (
+            &arm.label,
+            rounds.of(&arm.label).iter().filter(is_absent).count(),
+        )
+    });
+    let absent: Vec<String> = counts
+        .filter(|(_, count)| *count > 0)
+        .map(|(arm, count)| format!("{arm} in {count}"))
+        .collect();
+    html! {
+        @if !absent.is_empty() {
+            p { "Rounds that count and have no value here: " (name(&absent.join(", "))) ". The verdict says what that means." }
+        }
+    }
 }
 
 fn data(rounds: &Rounds<'_>) -> Data {

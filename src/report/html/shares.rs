@@ -8,15 +8,15 @@ use super::figure::{Data, Figure, name};
 use super::plot::Plot;
 use crate::ab::result::Round;
 use crate::ab::statistics::estimate;
-use crate::measure::snapshot::{Op, OwnerNumbers};
+use crate::measure::snapshot::{Op, OwnerKind, OwnerNumbers};
 use crate::report::axis::{Axis, Spread};
 use crate::report::rounds::Rounds;
 use crate::report::units;
 
 /// Parts with a colour of their own; the others are one.
 const MOST: usize = 7;
-/// No owner has this name.
-const OTHERS: &str = "all others (outside)";
+/// Longer than the name of a process.
+const OTHERS: &str = "all others";
 
 /// None if no process did I/O.
 pub fn figure(rounds: &Rounds<'_>) -> Option<Figure> {
@@ -53,17 +53,26 @@ pub fn figure(rounds: &Rounds<'_>) -> Option<Figure> {
     Some(Figure {
         id: "shares".to_owned(),
         title: "Who got what".to_owned(),
-        says: "Share in the bytes of each round: of the parts of the workload, and of processes that do not belong to it."
+        says: "Share in the bytes of each round: of the parts of the workload, and of what else used the device. Processes \
+               that do not belong to the workload are marked (outside)."
             .to_owned(),
         picture,
         data: data(rounds, &names),
     })
 }
 
-/// A part of the workload has its own name; owners outside have that of their process, and are marked.
+/// A part of the workload has its own name; processes outside are marked. Without an io controller nobody knows what is
+/// outside, and the process that caused the I/O of a kernel thread is never known.
 fn name_of(round: &Round, owner: &OwnerNumbers) -> String {
-    let part = round.evidence.part_of(owner);
-    part.map_or_else(|| format!("{} (outside)", owner.label()), str::to_owned)
+    if let Some(part) = round.evidence.part_of(owner) {
+        return part.to_owned();
+    }
+    let is_process = matches!(owner.key.kind, OwnerKind::Process | OwnerKind::Writeback);
+    if is_process && round.evidence.foreign.is_some() {
+        format!("{} (outside)", owner.label())
+    } else {
+        owner.label()
+    }
 }
 
 /// Those with the most bytes over all arms.

@@ -71,7 +71,7 @@ fn matrix(study: &StudyResult) -> Markup {
                                 }
                                 td { (name(&metric.name)) }
                                 td { (units::value(reference_median(cell, metric), &metric.unit)) }
-                                @for arm in arms { (of_arm(row(cell, metric, arm))) }
+                                @for arm in arms { (of_arm(cell, row(cell, metric, arm))) }
                             }
                         }
                     }
@@ -93,10 +93,13 @@ fn reference_median(cell: &CellResult, metric: &Metric) -> Option<f64> {
 }
 
 /// The stronger the change, the stronger its colour.
-fn of_arm(row: Option<&ArmComparison>) -> Markup {
+fn of_arm(cell: &CellResult, row: Option<&ArmComparison>) -> Markup {
     let Some(row) = row else {
         return html! { td { "-" } };
     };
+    if cell.why_invalid().is_some() {
+        return html! { td { "invalid" } };
+    }
     let (class, word) = forest::verdict(&row.comparison);
     let factor = row
         .comparison
@@ -137,23 +140,35 @@ impl<'a> Trade<'a> {
         })
     }
 
-    /// Both ratios of each arm that has both.
+    /// Each compared arm with both ratios, as far as they are known.
+    fn ratios(&self) -> Vec<(&'a str, Option<f64>, Option<f64>)> {
+        let design = &self.cell.result.design;
+        let arms = design.arms.iter().enumerate();
+        let others = arms.filter(|(index, _)| *index != design.reference);
+        let ratio = |metric, arm| row(self.cell, metric, arm)?.comparison.ratio;
+        others
+            .map(|(_, arm)| &*arm.label)
+            .map(|arm| (arm, ratio(self.more, arm), ratio(self.less, arm)))
+            .collect()
+    }
+
+    /// The arms that have a place in the picture.
     fn points(&self) -> Vec<(&'a str, f64, f64)> {
-        let arms = self.cell.result.design.arms.iter();
-        let ratio = |metric, arm| {
-            row(self.cell, metric, arm)?
-                .comparison
-                .ratio
-                .filter(|ratio| *ratio > 0.0)
-        };
-        let of = |arm: &'a str| Some((arm, ratio(self.more, arm)?, ratio(self.less, arm)?));
-        arms.filter_map(|arm| of(&arm.label)).collect()
+        let ratios = self.ratios().into_iter();
+        let known = ratios.filter_map(|(arm, more, less)| Some((arm, more?, less?)));
+        known
+            .filter(|(_, more, less)| *more > 0.0 && *less > 0.0)
+            .collect()
     }
 }
 
 /// None without a cell that has both a gain and a cost.
 fn trade(study: &StudyResult) -> Option<Figure> {
-    let trades: Vec<Trade<'_>> = study.compared().filter_map(Trade::of).collect();
+    let trades: Vec<Trade<'_>> = study
+        .compared()
+        .filter(|cell| cell.why_invalid().is_none())
+        .filter_map(Trade::of)
+        .collect();
     let all: Vec<_> = trades.iter().flat_map(Trade::points).collect();
     all.first()?;
     let x = Axis::around(Spread::Log, all.iter().map(|point| point.1).chain([1.0]))?;
@@ -163,9 +178,11 @@ fn trade(study: &StudyResult) -> Option<Figure> {
         @if let Some(trade) = trades.first() { (look::key(&trade.cell.result)) }
     };
     let rows = trades.iter().flat_map(|trade| {
-        let points = trade.points().into_iter();
-        points.map(|(arm, more, less)| {
-            let ratio = |ratio| format!("x{}", units::short(ratio));
+        let ratios = trade.ratios().into_iter();
+        ratios.map(|(arm, more, less)| {
+            let ratio = |ratio: Option<f64>| {
+                ratio.map_or("-".to_owned(), |it| format!("x{}", units::short(it)))
+            };
             let names = [&trade.cell.name, &trade.more.name, &trade.less.name].map(String::clone);
             let [cell, gain, cost] = names;
             vec![cell, arm.to_owned(), gain, ratio(more), cost, ratio(less)]
@@ -184,7 +201,7 @@ fn trade(study: &StudyResult) -> Option<Figure> {
         title: "What each arm gains, and what it costs".to_owned(),
         says: "Ratios to the reference, which is where the arrows begin. To the right there is more of what should be more, and \
                further down less of what should be less: the best place is at the bottom on the right. Whether a difference is \
-               shown is in the table above."
+               shown is in the table above; an arm without one of the ratios is in the numbers only."
             .to_owned(),
         picture,
         data: Data {
@@ -231,7 +248,8 @@ fn panel(trade: &Trade<'_>, x: Axis, y: Axis) -> Markup {
 }
 
 fn details(cell: &CellResult) -> Markup {
-    let rows: Vec<&ArmComparison> = cell.primary().collect();
+    let is_valid = cell.why_invalid().is_none();
+    let rows: Vec<&ArmComparison> = cell.primary().filter(|_| is_valid).collect();
     html! {
         details {
             summary { strong { (name(&cell.name)) } }

@@ -69,9 +69,8 @@ fn outcomes(result: &ResultFile) -> Vec<Outcome<'_>> {
     let arms = result.design.arms.iter().enumerate();
     let others = arms.filter(|(index, _)| *index != result.design.reference);
     let of = |label: &str| {
-        let rows = result.comparisons.iter();
-        rows.filter(|row| row.primary && row.arm == label)
-            .collect::<Vec<_>>()
+        let rows = result.primary();
+        rows.filter(|row| row.arm == label).collect::<Vec<_>>()
     };
     let some = others.map(|(_, arm)| (arm.label.as_str(), of(&arm.label)));
     some.filter(|(_, rows)| !rows.is_empty())
@@ -128,15 +127,12 @@ fn lead(reference: &str, arms: &[Outcome<'_>]) -> String {
 
 /// What a reader must know before he believes it, in the words of the text report.
 pub fn remarks(result: &ResultFile) -> Markup {
-    let rows: Vec<&ArmComparison> = result
-        .comparisons
-        .iter()
-        .filter(|row| row.primary)
-        .collect();
+    let rows: Vec<&ArmComparison> = result.primary().collect();
     html! {
         section #remarks {
             h2 { "What to keep in mind" }
-            (list(&format!("{}{}", words::levels(&rows), text::remarks(result))))
+            @if turn::why_invalid(result).is_none() { (list(&words::levels(&rows))) }
+            (list(&text::remarks(result)))
         }
     }
 }

@@ -34,9 +34,9 @@ pub struct StudyFile {
     /// As `--metric` of `run`, with the margin in per cent: `throughput:5`.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub metrics: Vec<Spanned<String>>,
-    /// Of each round.
+    /// The times of a round, and the number of blocks.
     pub times: Times,
-    /// With `--quick`.
+    /// The same for `--quick`.
     #[serde(default)]
     pub quick: Option<Times>,
     /// Lists of values that expand the cells that name them.
@@ -57,7 +57,7 @@ pub struct StudyFile {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CellFile {
-    /// With `{axis}` for each axis that expands it, and `{stage}` if there are stages.
+    /// The name contains `{axis}` for each axis that expands the cell, and `{stage}` if there are stages.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub name: Spanned<String>,
     /// Options of fio by process; each process gets its own control group.
