@@ -9,7 +9,7 @@ export PATH="$PWD/target/tools/bin:${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
 declare -A packages=(
 	[build]="gcc libc6-dev make pkg-config libelf-dev zlib1g-dev clang"
 	[demo]="fio kmod"
-	[test]="fio jq e2fsprogs btrfs-progs xfsprogs util-linux fdisk procps kmod dmsetup clang-14 clang-19 libxml2-utils perl python3-jsonschema shellcheck sysbench ioping dbench stress-ng rocksdb-tools postgresql ansible-core udev systemd"
+	[test]="fio jq e2fsprogs btrfs-progs xfsprogs util-linux fdisk procps kmod dmsetup clang-14 clang-19 libxml2-utils perl python3-jsonschema shellcheck sysbench ioping dbench stress-ng rocksdb-tools postgresql ansible-core udev systemd python3-venv"
 	[vmtest]="qemu-system-x86 busybox-static cpio kmod xz-utils jq binutils debian-archive-keyring fio blktrace dmsetup"
 	[bench]="fio jq libbpf-tools bpftrace"
 	[lint]="clang-format-19 clang-14 clang-19 jq"
@@ -275,6 +275,15 @@ if wants test && has npm && ! cmp -s tests/report/browser/package-lock.json "$br
 	if ! (cd "$browser" && npm ci --no-audit --no-fund --loglevel=error >/dev/null); then
 		rm -f "$browser/package-lock.json" # tried again next time
 		say "cannot install it; the tests in a browser will be skipped"
+	fi
+fi
+python=target/tools/python
+if wants test && ! cmp -s tests/requirements.txt "$python/requirements.txt"; then
+	say "installing Python classes that read what is exported ($(grep -c == tests/requirements.txt) packages) into $python"
+	if python3 -m venv --clear "$python" && "$python/bin/pip" install --quiet --no-input --requirement tests/requirements.txt; then
+		cp tests/requirements.txt "$python/"
+	else
+		say "cannot install them; their tests will be skipped"
 	fi
 fi
 

@@ -1,5 +1,5 @@
-//! What `iosched-ab persist` prints is read by the programs it is for: udev, systemd-hwdb, systemd-tmpfiles, TuneD and
-//! Ansible. The udev test needs root: `cargo test --test persist -- --ignored`.
+//! What `iosched-ab persist` prints is read by the programs it is for: udev, systemd-hwdb, systemd-tmpfiles, TuneD,
+//! Ansible and GKE. The udev test needs root: `cargo test --test persist -- --ignored`.
 
 mod support;
 
@@ -249,6 +249,38 @@ fn tuned_reads_the_profile() {
     assert_eq!(
         String::from_utf8_lossy(&read.stdout),
         "^ID_MODEL=A.disk$ bfq 256\n"
+    );
+}
+
+#[test]
+fn the_client_library_of_gke_takes_the_node_configuration() {
+    persist(&sample(), &["--format", "gke"]).ends(
+        5,
+        &[
+            "GKE node configuration cannot set iosched/low_latency",
+            "--format udev",
+        ],
+    );
+    let mut result = sample();
+    result["design"]["arms"][1]["settings"] = serde_json::json!([]);
+    let text = persist(&result, &["--format", "gke"]).ends(0, &[]).stdout;
+    let program = "import json, sys, yaml\n\
+        from google.cloud import container_v1\n\
+        request = json.dumps(yaml.safe_load(sys.argv[1]))\n\
+        print(container_v1.types.UpdateNodePoolRequest.from_json(request))\n";
+    let Some(mut python) = support::python() else {
+        return;
+    };
+    let read = python.args(["-c", program, &text]).output();
+    let read = read.expect("Python");
+    assert_eq!(
+        String::from_utf8_lossy(&read.stdout)
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" "),
+        "linux_node_config { disk_io_scheduler { node_attached_disk_io_scheduler: \"bfq\" } }",
+        "{}",
+        String::from_utf8_lossy(&read.stderr)
     );
 }
 

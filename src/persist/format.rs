@@ -9,6 +9,8 @@ use super::{Decision, Disk};
 
 /// Characters that SCSI has for a model.
 const SCSI_MODEL: usize = 16;
+/// What the GKE API takes.
+const GKE_SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -18,6 +20,7 @@ pub enum Format {
     Tmpfiles,
     Nixos,
     Ansible,
+    Gke,
 }
 
 /// An error if the format cannot hold the decision.
@@ -29,6 +32,7 @@ pub fn render(decision: &Decision, format: Format) -> Result<String, Refusal> {
         Format::Tmpfiles => Ok(tmpfiles(decision)),
         Format::Nixos => Ok(nixos(decision)),
         Format::Ansible => Ok(ansible(decision)),
+        Format::Gke => gke(decision),
     }
 }
 
@@ -234,4 +238,32 @@ fn ansible(decision: &Decision) -> String {
             "          "
         ),
     )
+}
+
+/// Part of a request of the GKE API (container/v1): `LinuxNodeConfig.diskIoScheduler`. It knows disks by their use only.
+fn gke(decision: &Decision) -> Result<String, Refusal> {
+    let lacks = |what: String| Refusal {
+        what: format!("a GKE node configuration cannot set {what}"),
+        hint: "use --format udev".to_owned(),
+    };
+    if let Some((attribute, _)) = decision.settings.first() {
+        return Err(lacks(attribute.clone()));
+    }
+    if let Disk::Serial(_) = &decision.disk {
+        return Err(lacks("the scheduler of one disk only".to_owned()));
+    }
+    if !GKE_SCHEDULERS.contains(&decision.scheduler.as_str()) {
+        return Err(lacks(format!("the scheduler {}", decision.scheduler)));
+    }
+    Ok(format!(
+        "# The body of a request that updates a node pool of GKE, as YAML; yq -o json FILE makes it JSON\n{}\
+         # nodeAttachedDiskIoScheduler is for all attached disks of a node. For the boot disk, or the local SSD that the\n\
+         # node system uses, its name is nodeSystemIoScheduler. The pool's nodes are made anew.\n\
+         # Check: cat /sys/block/*/queue/scheduler on a node\n\
+         linuxNodeConfig:\n\
+         \x20 diskIoScheduler:\n\
+         \x20   nodeAttachedDiskIoScheduler: {}\n",
+        reasons(decision),
+        decision.scheduler
+    ))
 }

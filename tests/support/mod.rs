@@ -40,6 +40,17 @@ pub fn helper() -> PathBuf {
     path
 }
 
+/// Python with the packages of tests/requirements.txt. None, and said, where they are not installed.
+pub fn python() -> Option<Command> {
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/python");
+    let python = tools.join("bin/python3");
+    if tools.join("requirements.txt").exists() && python.exists() {
+        return Some(Command::new(python));
+    }
+    println!("skipped: the Python packages are not there: run contrib/setup.sh test");
+    None
+}
+
 /// A loop device over a sparse file. A loop's queue outlives its binding, so it is put back before the device is detached.
 pub struct LoopDevice {
     pub device: Device,

@@ -44,6 +44,7 @@ pub fn run(arguments: &PersistArguments) -> Result<()> {
         Format::Tmpfiles => persist::Format::Tmpfiles,
         Format::Nixos => persist::Format::Nixos,
         Format::Ansible => persist::Format::Ansible,
+        Format::Gke => persist::Format::Gke,
     };
     report::print(&persist::render(&decision, format).map_err(refused)?)
 }

@@ -40,4 +40,6 @@ pub enum Format {
     Nixos,
     /// An Ansible playbook that installs the udev rule
     Ansible,
+    /// The node configuration of a GKE node pool: the scheduler of all attached disks, without settings
+    Gke,
 }
