@@ -27,11 +27,13 @@ enum bpf_map_type_used {
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_STACK = 23,
+	BPF_MAP_TYPE_RINGBUF = 27,
 };
 enum bpf_flags_used {
 	BPF_ANY = 0,
 	BPF_NOEXIST = 1,
 	BPF_F_MMAPABLE = 1U << 10,
+	BPF_RB_NO_WAKEUP = 1,
 };
 
 /* Request operations and flags with the same values since 5.10. */

@@ -159,6 +159,7 @@ static __always_inline int completed(struct request *rq, int status, __u32 bytes
 			add_alone(&device->op[OP_FLUSH].d2c_ns, now - state->d_ns);
 			count_device(first_row(shard, OP_FLUSH) + D2C, 1, span_of(now - state->d_ns));
 		}
+		trace(queue, rq, state, TRACE_COMPLETED, now);
 		note_loss(queue, state, now);
 		state->request = 0;
 		return 0;
@@ -170,6 +171,7 @@ static __always_inline int completed(struct request *rq, int status, __u32 bytes
 	}
 	if (status)
 		count_status(device, status);
+	trace(queue, rq, state, TRACE_COMPLETED, state->flags & STATE_DATA_DONE ? state->event_ns : now);
 	finish(queue, shard, device, state, place, now);
 	state->request = 0;
 	return 0;

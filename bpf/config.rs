@@ -56,6 +56,8 @@ pub struct Detail {
     pub passthrough: bool,
     /// Charge writeback to the process that dirtied the pages.
     pub writeback: bool,
+    /// Record each request on its own while [`crate::Tracer::set_tracing`] says so.
+    pub trace: bool,
 }
 
 /// The number of possible CPUs: all CPU numbers are below it.

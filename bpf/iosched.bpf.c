@@ -16,6 +16,7 @@
 #include "order.bpf.h" /* dispatch order; optional */
 #include "fairness.bpf.h" /* device time and starvation per owner; optional */
 #include "inflight.bpf.h" /* the state of requests in flight */
+#include "trace.bpf.h" /* every request on its own; optional */
 #include "asked.bpf.h" /* A; optional */
 #include "submit.bpf.h" /* Q */
 #include "merge.bpf.h" /* M, F */

@@ -62,6 +62,7 @@ static __always_inline void first_issue(struct queue *queue, struct request *rq,
 		count_inserted(queue, state, span_of(now - state->event_ns));
 	if (with_order && state->flags & STATE_ORDERED)
 		note_dispatch(queue, rq, state);
+	trace(queue, rq, state, TRACE_ISSUED, now);
 	note_service(queue, state);
 }
 
@@ -86,6 +87,7 @@ static __always_inline void start_at_issue(struct queue *queue, struct request *
 	state->bytes = rq->__data_len;
 	state->d_ns = bpf_ktime_get_ns();
 	note_unowned_service(queue, state);
+	trace(queue, rq, state, TRACE_ISSUED, state->d_ns);
 	state->request = (__u64)rq;
 }
 

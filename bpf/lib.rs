@@ -14,6 +14,7 @@ mod mapped; // arrays mapped into user space
 mod maps; // sizes and initial content of the maps
 mod owners; // rows and histograms of owners
 mod programs; // run time and skipped runs of the programs
+mod trace; // every request on its own
 mod tracer; // the attached programs
 mod under_way; // checks which requests are really in flight
 mod wire; // wire.h, in Rust
@@ -41,5 +42,5 @@ pub use wire::{
     ALL_ROWS, CLOCK_SHIFT, DATA_OPS, DEVICE_CELLS, DEVICE_SUB_BITS, DEVICE_UNIT_SHIFT, DISPATCHES,
     GAP_CELLS, GAP_SUB_BITS, GAP_UNIT_SHIFT, LOG2_CELLS, Latency, OPS, OWNER_CELLS, OWNER_SUB_BITS,
     OWNER_UNIT_SHIFT, OwnerLatency, STATUSES, device_stats, dispatch, enums, inflight, op_counters,
-    order_stats, owner, owner_key, owner_op, row, rows,
+    order_stats, owner, owner_key, owner_op, row, rows, trace_event,
 };

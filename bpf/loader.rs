@@ -261,5 +261,6 @@ fn set_constants(
     constants.with_owner_stages = config.detail.owner_stages;
     constants.with_passthrough = config.detail.passthrough;
     constants.with_writeback = config.detail.writeback;
+    constants.with_trace = config.detail.trace;
     Ok(())
 }

@@ -91,6 +91,7 @@ pub(crate) fn size_maps(
     maps.asked
         .set_max_entries(wanted(config.detail.asked, inflight))?;
     maps.owner_asked.set_max_entries(owner_asked)?;
+    maps.trace_events.set_autocreate(config.detail.trace)?;
     Ok(Sizes {
         devices,
         histograms,
@@ -99,7 +100,12 @@ pub(crate) fn size_maps(
         inflight,
         owner_stages,
         owner_asked,
-        memory_bytes: open.open_object().maps().map(|map| map_bytes(&map)).sum(),
+        memory_bytes: open
+            .open_object()
+            .maps()
+            .filter(OpenMap::autocreate)
+            .map(|map| map_bytes(&map))
+            .sum(),
     })
 }
 
@@ -108,6 +114,7 @@ fn map_bytes(map: &OpenMap<'_>) -> u64 {
     let element = match map.map_type() {
         MapType::Hash | MapType::LruHash => key + value + HASH_ELEMENT,
         MapType::Stack => map.value_size(),
+        MapType::RingBuf => 1,
         _ => value,
     };
     u64::from(map.max_entries()) * u64::from(element)

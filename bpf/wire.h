@@ -76,6 +76,7 @@ enum limits {
 	DISPATCHES = 8192, /* the last ones are kept per device; a power of two */
 	CLOCK_SHIFT = 8, /* fraction bits of the virtual clock */
 	THREADS = 65536, /* entries for the last bio of each thread, a power of two */
+	TRACE_BYTES = 2097152, /* of the ring buffer for a trace: 26,000 events; a power of two */
 };
 
 struct device_histogram {
@@ -313,9 +314,38 @@ struct owner_asked {
 	struct owner_histogram histograms[ASKED_COUNT * 2];
 };
 
+enum trace_kind {
+	TRACE_ISSUED,
+	TRACE_COMPLETED,
+};
+
+/* One event of one request. Of a completion, only `request`, `ns`, `slot` and `kind` are used. */
+struct trace_event {
+	__u64 request; /* its address, by which the two events are matched */
+	__u64 q_ns; /* bio queued; 0 if not seen */
+	__u64 g_ns; /* request started; 0 if not seen */
+	__u64 i_ns; /* inserted; 0 if it was not */
+	__u64 ns; /* first issue; data complete */
+	__u64 sector;
+	__u32 bytes;
+	__u32 owner;
+	__u16 slot;
+	__u16 hardware_queue;
+	__u8 op;
+	__u8 kind; /* enum trace_kind */
+	__u16 unused;
+};
+
+struct tracing {
+	__u64 lost; /* events that found the ring buffer full */
+	__u32 is_on;
+	__u32 unused;
+};
+
 /*
- * Every enumeration above. The Rust types are generated from the object's BTF, into which clang puts an
- * enumeration only if a variable uses it: the object has one constant of this type, which nothing reads.
+ * Every enumeration above, and the structure that is in no map. The Rust types are generated from the object's
+ * BTF, into which clang puts a type only if a variable uses it: the object has one constant of this type, which
+ * nothing reads.
  */
 struct enumerations {
 	enum op op;
@@ -328,6 +358,8 @@ struct enumerations {
 	enum owner_kind owner_kind;
 	enum owner_flags owner_flags;
 	enum owner_stage owner_stage;
+	enum trace_kind trace_kind;
+	struct trace_event trace_event;
 };
 
 #endif

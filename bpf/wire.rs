@@ -8,12 +8,14 @@ use crate::mapped::Plain;
 use crate::skeleton::types::{self, asked_latency, layout, limits, owner_histogram, owner_stage};
 pub use crate::skeleton::types::{
     device_histogram, device_stats, dispatch, inflight, op_counters, order_stats, owner,
-    owner_asked, owner_key, owner_latency, owner_op, owner_stages, queue, target,
+    owner_asked, owner_key, owner_latency, owner_op, owner_stages, queue, target, trace_event,
 };
 
 /// The enumerations, with their names in wire.h.
 pub mod enums {
-    pub use crate::skeleton::types::{dispatch_kind, inflight_flags, op, owner_flags, owner_kind};
+    pub use crate::skeleton::types::{
+        dispatch_kind, inflight_flags, op, owner_flags, owner_kind, trace_kind,
+    };
 }
 
 pub const OPS: usize = enums::op::OP_COUNT.0 as usize;
@@ -232,5 +234,6 @@ plain!(
     owner_stages,
     queue,
     target,
+    trace_event,
     u64,
 );

@@ -67,6 +67,10 @@ fn details() -> Vec<Detail> {
             ..none
         },
         Detail {
+            trace: true,
+            ..none
+        },
+        Detail {
             without_q2g: false,
             asked: true,
             order: true,
@@ -75,6 +79,7 @@ fn details() -> Vec<Detail> {
             owner_stages: true,
             passthrough: true,
             writeback: true,
+            trace: true,
         },
     ]
 }

@@ -17,6 +17,7 @@ use crate::machine::device::uevents::Told;
 use crate::machine::environment::CpuTimes;
 use crate::machine::page_cache::Cold;
 use crate::measure::snapshot::Snapshot;
+use crate::measure::trace::Trace;
 use crate::safety::journal::TemporaryFiles;
 use crate::scheduler::arm::Arm;
 use crate::scheduler::{Applied, State};
@@ -67,6 +68,11 @@ pub trait Machine {
     /// Times of work that does not depend on the arm, by metric; `round` is the round's number.
     fn measure_controls(&mut self, round: usize) -> Result<BTreeMap<String, f64>>;
     fn snapshot(&mut self) -> Result<Snapshot>;
+    /// From here on traces can be recorded, which costs more for each I/O; snapshots begin anew.
+    fn prepare_traces(&mut self) -> Result<()>;
+    /// Begins to record each request. The time of the beginning is for [`Machine::end_trace`].
+    fn begin_trace(&mut self) -> Result<u64>;
+    fn end_trace(&mut self, begin_ns: u64) -> Result<Trace>;
     /// Processes that already ran and belong to the workload, as far as they have been found.
     fn participants(&mut self) -> Vec<Participant>;
     /// Refuses a disk that has changed since its owner was asked, and creates the directory for the workload's output.

@@ -82,6 +82,7 @@ impl Rotation {
             live: Some(LiveDesign::default()),
             order: false,
             fairness: false,
+            trace_s: None,
         };
         let mut result = ResultFile::new(started, subject, workload, design, plan);
         result

@@ -3,6 +3,7 @@
 
 mod finished; // what the result file says of a round
 mod live; // rounds on the existing load
+mod trace; // one more run, which is recorded request by request
 pub(super) mod waiting; // waits for idle disks, for the first I/O and for the end
 
 use std::collections::BTreeMap;
@@ -48,6 +49,7 @@ pub struct RoundSetup<'a> {
 
 pub use self::finished::Finished;
 pub use self::live::LiveRounds;
+pub use self::trace::Traced;
 
 const POLL: Duration = Duration::from_millis(20);
 /// The first I/O is noticed up to one poll late. The window ends earlier by this much, so that it lies within fio's
@@ -284,24 +286,10 @@ impl RoundSetup<'_> {
         vigil: &mut Vigil,
         stopped: &mut Option<String>,
     ) -> Result<Result<Interval, Gap>> {
-        let machine = &mut *self.machine;
-        let lead = machine.now() + self.workload.lead();
-        let deadline = lead + FIRST_IO_TIMEOUT;
-        // A live load is already running, or absent.
-        while self.live.is_none() {
-            let so_far = Interval::between(before, &machine.snapshot()?)?;
-            if machine.now() >= lead && has_begun(&so_far, cgroups) {
-                break;
-            }
-            if running.poll()?.is_some() {
-                return Ok(Err(Gap::Ended));
-            }
-            if machine.now() > deadline {
-                return Ok(Err(Gap::Starved));
-            }
-            machine.ensure_uninterrupted()?;
-            vigil.sleep(machine, POLL);
+        if let Some(gap) = self.wait_until_begun(before, cgroups, running, vigil)? {
+            return Ok(Err(gap));
         }
+        let machine = &mut *self.machine;
         let reference = &self.arms[self.live.as_ref().map_or(0, |live| live.reference)];
         let mut watch = Watch {
             guard: self.live.as_mut().and_then(|live| live.stop_if.as_mut()),
@@ -328,6 +316,35 @@ impl RoundSetup<'_> {
         } else {
             Ok(window)
         })
+    }
+
+    /// Until every control group of the workload has completed its first I/O.
+    fn wait_until_begun(
+        &mut self,
+        before: &Snapshot,
+        cgroups: &[CgroupRef],
+        running: &mut dyn Running,
+        vigil: &mut Vigil,
+    ) -> Result<Option<Gap>> {
+        let machine = &mut *self.machine;
+        let lead = machine.now() + self.workload.lead();
+        let deadline = lead + FIRST_IO_TIMEOUT;
+        // A live load is already running, or absent.
+        while self.live.is_none() {
+            let so_far = Interval::between(before, &machine.snapshot()?)?;
+            if machine.now() >= lead && has_begun(&so_far, cgroups) {
+                break;
+            }
+            if running.poll()?.is_some() {
+                return Ok(Some(Gap::Ended));
+            }
+            if machine.now() > deadline {
+                return Ok(Some(Gap::Starved));
+            }
+            machine.ensure_uninterrupted()?;
+            vigil.sleep(machine, POLL);
+        }
+        Ok(None)
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod gone; // a disk that disappears during a run
 mod live; // preparation and checks of a live run
+mod traces; // a trace of each arm, after the last round
 mod turns; // one round after the other
 
 use std::collections::BTreeMap;
@@ -59,6 +60,8 @@ pub struct Experiment<'a> {
     /// Whether to measure the dispatch order, and each process's share of the device time.
     pub order: bool,
     pub fairness: bool,
+    /// How long each arm is traced after the last round.
+    pub trace: Option<Duration>,
     pub primary: Vec<Metric>,
     /// Saved here after every round, if given.
     pub output: Option<PathBuf>,
@@ -77,6 +80,7 @@ pub trait Observer {
     fn scratch_file_grows(&mut self, place: &ScratchPlace, done_bytes: u64);
     fn begin(&mut self, result: &ResultFile);
     fn round_begins(&mut self, turn: &Turn, arm: &Arm);
+    fn trace_begins(&mut self, arm: &Arm);
     /// A live run waits; the reference is in force.
     fn waits(&mut self, why: &str);
     /// `result` already contains the round.
@@ -182,6 +186,7 @@ impl Experiment<'_> {
         machine.listen()?;
         let limits = self.live.clone();
         let output = self.output.clone();
+        let trace = self.trace;
         let mut bench = self.bench(machine, result)?;
         let began = bench.machine.now();
         loop {
@@ -192,10 +197,10 @@ impl Experiment<'_> {
                 result
                     .notes
                     .push("the run ended after the time of --for".to_owned());
-                return Ok(());
+                break;
             }
             let Some(turn) = turns::next(result) else {
-                return Ok(());
+                break;
             };
             if live::waited(limits.as_ref(), &mut bench, observer)? {
                 continue;
@@ -206,6 +211,10 @@ impl Experiment<'_> {
             turned.ensure_alone()?;
             turned.ensure_hopeful()?;
         }
+        trace.map_or(Ok(()), |time| {
+            let save = |result: &ResultFile| save(output.as_deref(), result);
+            traces::record(&mut bench, time, result, observer, save)
+        })
     }
 
     fn bench<'b>(
@@ -250,6 +259,7 @@ impl Experiment<'_> {
             is_placebo: self.is_placebo,
             order: self.order,
             fairness: self.fairness,
+            trace_s: self.trace.map(|time| time.as_secs_f64()),
             live: self.live.clone(),
         };
         ResultFile {

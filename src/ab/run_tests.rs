@@ -24,6 +24,8 @@ impl Observer for Silent {
     fn waits(&mut self, _: &str) {}
     fn scratch_file_grows(&mut self, _: &ScratchPlace, _: u64) {}
     fn begin(&mut self, _: &ResultFile) {}
+    fn trace_begins(&mut self, _: &Arm) {}
+
     fn round_begins(&mut self, _: &Turn, _: &Arm) {}
     fn round_ends(&mut self, _: &ResultFile, _: &Round) {}
 }
@@ -84,6 +86,7 @@ impl TestRun {
             live,
             order: false,
             fairness: false,
+            trace: None,
             earlier,
         };
         let outcome = experiment.run_on(&mut machine, &mut Silent);
@@ -543,6 +546,7 @@ fn a_result_that_came_meanwhile_is_not_overwritten_and_nothing_is_touched() {
         live: None,
         order: false,
         fairness: false,
+        trace: None,
         earlier: None,
     };
     experiment

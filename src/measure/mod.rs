@@ -6,3 +6,4 @@ pub mod order; // exact dispatch order of a burst
 pub mod probe; // attaches and reads the BPF programs
 pub mod snapshot; // counts since the attach, and the difference of two such states
 pub mod stalls; // how long submitters were blocked, by direction of their I/O
+pub mod trace; // every request of a short time on its own

@@ -8,6 +8,7 @@ mod numbers;
 mod owners;
 mod raw;
 mod status;
+mod trace;
 mod wide;
 
 use std::collections::HashMap;

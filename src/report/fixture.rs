@@ -85,6 +85,7 @@ pub fn empty(arms: &[&str], stopping: Stopping, primary: &[&str]) -> ResultFile 
         live: None,
         order: false,
         fairness: false,
+        trace_s: None,
     };
     ResultFile::new(
         "2026-02-03T04:05:06Z".into(),

@@ -2,6 +2,7 @@
 
 mod axis; // scales and ticks
 pub mod benchfmt; // Go's benchmark format, for benchstat
+pub mod blkparse; // the columns of blkparse
 pub mod bmf; // Bencher
 mod cases; // each primary comparison as a test case
 pub mod characters; // pictures for terminals
@@ -18,10 +19,12 @@ pub mod markdown; // Markdown for code hosts
 pub mod noise; // what an arm against itself tells
 pub mod openmetrics; // Prometheus
 pub mod paint; // colours of the text report
+pub mod perfetto; // traces for Perfetto
 mod rounds; // the rounds that pictures show
 pub mod shift; // what an arm does to each decile of the latencies
 pub mod study; // a study: a matrix of verdicts
 pub mod text; // the result as a text table
+pub mod traces; // the traces of a result, for the formats that show them
 pub mod units; // formats numbers with units
 pub mod words; // describes comparisons in words
 

@@ -37,6 +37,17 @@ pub fn throughput(bytes_per_s: f64) -> String {
     }
 }
 
+/// A number of bytes in powers of two, as memory and addresses are counted: `512 B`, `4.00 KiB`, `1.25 GiB`.
+pub fn bytes(bytes: f64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if bytes < 1024.0 {
+        return format!("{bytes:.0} B");
+    }
+    let power = (bytes.log2() / 10.0).floor().clamp(1.0, UNITS.len() as f64);
+    let unit = UNITS[power as usize - 1];
+    format!("{} {unit}", three(bytes / 1024f64.powf(power)))
+}
+
 /// A count or a rate: `0`, `0.50`, `998`, `12.3k`, `1.25M`, then G, T, P and E. At most five characters up to
 /// `u64::MAX`.
 pub fn count(n: f64) -> String {

@@ -160,6 +160,7 @@ impl StudyRun<'_> {
             live: None,
             order: false,
             fairness: false,
+            trace: None,
             primary: cell.metrics.clone(),
             output: None,
             replaces_output: false,

@@ -39,6 +39,7 @@ pub fn run(arguments: &Stat) -> Result<()> {
             asked: wants(DetailChoice::Asked),
             passthrough: arguments.passthrough,
             writeback: arguments.writeback_owner,
+            trace: false,
         },
     )?;
     say(&probe.notes());

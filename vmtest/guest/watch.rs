@@ -7,6 +7,7 @@ use iosched::measure::probe::{Detail, Probe};
 use iosched::measure::snapshot::{
     DeviceNumbers, DeviceOp, Edges, Interval, Op, OwnerNumbers, OwnerOp, Quality, Snapshot, Stage,
 };
+use iosched::measure::trace::Trace;
 
 use crate::Disk;
 
@@ -58,6 +59,14 @@ impl Watch {
         let earlier = self.probe.snapshot().expect("a snapshot");
         let result = work();
         (self.since(&earlier), result)
+    }
+
+    /// The same, and each request on its own; with `Detail::trace`.
+    pub fn traced_over<T>(&mut self, work: impl FnOnce() -> T) -> (Seen, Trace, T) {
+        let begin_ns = self.probe.begin_trace();
+        let (seen, result) = self.over(work);
+        let trace = self.probe.end_trace(begin_ns).expect("a trace");
+        (seen, trace, result)
     }
 
     fn since(&mut self, earlier: &Snapshot) -> Seen {

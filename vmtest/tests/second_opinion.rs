@@ -14,6 +14,8 @@ mod parse;
 mod rebuild;
 #[path = "second_opinion/stages.rs"]
 mod stages;
+#[path = "second_opinion/traced.rs"]
+mod traced;
 
 use iosched::measure::probe::Detail;
 use iosched_vmtest::{Blktrace, Disk, SCHEDULERS, Seen, Watch, dd_reads, pid_of_run, run};
@@ -45,6 +47,7 @@ fn agree(disk: &Disk, mut work: impl FnMut() -> Processes) {
     let all = Detail {
         i2d: true,
         owner_stages: true,
+        trace: true,
         ..Detail::default()
     };
     let mut watch = Watch::with(disk, all);
@@ -82,7 +85,8 @@ fn differing(
 ) -> Option<Vec<String>> {
     let mut tries = 0;
     for _ in 0..TRIES_WITH_SKIPPED {
-        let (seen, (trace, processes)) = watch.over(|| Blktrace::over(disk, &mut work));
+        let (seen, traced, (trace, processes)) =
+            watch.traced_over(|| Blktrace::over(disk, &mut work));
         let rebuilt = rebuilt(&trace);
         let requests = rebuilt.requests.len() as u64;
         let quality = seen.device().quality;
@@ -94,7 +98,8 @@ fn differing(
             continue;
         }
         tries += 1;
-        let check = compare::compare(&rebuilt, &processes, &seen);
+        let mut check = compare::compare(&rebuilt, &processes, &seen);
+        traced::compare(&mut check, &rebuilt, &traced);
         let differ = check.failures.len();
         let compared = check.compared;
         println!("{scheduler}: {differ} of {compared} numbers differ in try {tries}");

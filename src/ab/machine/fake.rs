@@ -18,6 +18,7 @@ use crate::machine::device::{Device, Disks};
 use crate::machine::environment::CpuTimes;
 use crate::machine::page_cache::Cold;
 use crate::measure::snapshot::{DeviceNumbers, Op, OwnerId, OwnerKind, OwnerTotals, Snapshot};
+use crate::measure::trace::{self, Trace};
 use crate::report::fixture;
 use crate::safety::journal::Journal;
 use crate::scheduler::arm::Arm;
@@ -397,6 +398,21 @@ impl Machine for FakeMachine {
             lines: Arc::default(),
             skipped: 0,
         })
+    }
+
+    fn prepare_traces(&mut self) -> Result<()> {
+        self.did("prepare traces");
+        Ok(())
+    }
+
+    fn begin_trace(&mut self) -> Result<u64> {
+        self.did(format!("trace {}", self.state.active));
+        Ok(self.now.as_nanos() as u64)
+    }
+
+    fn end_trace(&mut self, begin_ns: u64) -> Result<Trace> {
+        let time = self.now.saturating_sub(Duration::from_nanos(begin_ns));
+        Ok(trace::assemble([], Vec::new(), time, 0))
     }
 
     fn participants(&mut self) -> Vec<Participant> {

@@ -19,6 +19,7 @@ use crate::machine::environment::{CpuTimes, Environment};
 use crate::machine::page_cache::{self, Cached, Cold};
 use crate::measure::probe::{self, Detail, Probe};
 use crate::measure::snapshot::Snapshot;
+use crate::measure::trace::Trace;
 use crate::preflight::{self, Hold};
 use crate::safety::guardian::Guardian;
 use crate::safety::journal::{self, Entry, Journal, TemporaryFiles, Undo};
@@ -65,6 +66,8 @@ pub struct RealMachine<'a> {
     recorded: Vec<Entry>,
     uevents: Option<Uevents>,
     probe: Probe,
+    /// The largest `nr_requests` of the arms, 0 if none.
+    deepest: u32,
     /// By disk.
     baselines: Vec<SavedQueue>,
     scratch_file: Option<ScratchFile>,
@@ -103,12 +106,13 @@ impl<'a> RealMachine<'a> {
         let deepest = arms
             .iter()
             .filter_map(|arm| arm.setting("nr_requests")?.parse().ok())
-            .max();
+            .max()
+            .unwrap_or(0);
         let detail = Detail {
             asked: workload.is_asynchronous() && probe::can_tell_since_when(),
             ..more
         };
-        let probe = Probe::attach(members, deepest.unwrap_or(0), detail)?;
+        let probe = Probe::attach(members, deepest, detail)?;
         let baselines = members
             .iter()
             .map(|disk| SavedQueue::take(disk, arms))
@@ -118,6 +122,7 @@ impl<'a> RealMachine<'a> {
             uevents: None,
             controls: Controls::new(means.control.as_ref())?,
             probe,
+            deepest,
             baselines,
             scratch_file,
             _locks: locks,
@@ -283,6 +288,24 @@ impl Machine for RealMachine<'_> {
     fn snapshot(&mut self) -> Result<Snapshot> {
         self.look_at_participants();
         self.probe.snapshot()
+    }
+
+    fn prepare_traces(&mut self) -> Result<()> {
+        let detail = Detail {
+            trace: true,
+            i2d: true,
+            ..Detail::default()
+        };
+        self.probe = Probe::attach(&self.disks.members, self.deepest, detail)?;
+        Ok(())
+    }
+
+    fn begin_trace(&mut self) -> Result<u64> {
+        Ok(self.probe.begin_trace())
+    }
+
+    fn end_trace(&mut self, begin_ns: u64) -> Result<Trace> {
+        self.probe.end_trace(begin_ns)
     }
 
     fn participants(&mut self) -> Vec<Participant> {

@@ -5,6 +5,7 @@ pub mod identity; // compares the machine and disks of two results
 pub mod read; // reads and checks an untrusted result file
 mod round; // one round and the evidence for its numbers
 mod shift; // the deciles of the latencies
+mod trace; // each request of a short time under an arm
 
 use std::collections::BTreeSet;
 
@@ -29,6 +30,7 @@ use crate::workload::participants::Named;
 pub use devices::{DeviceInfo, GroupInfo};
 pub use round::{Censored, Evidence, Exclusion, Foreign, ForeignProcess, Member, Round, Spoilt};
 pub use shift::{DecileShift, ShiftFunction};
+pub use trace::ArmTrace;
 
 /// Raised when a field changes its meaning or is removed. Readers ignore unknown fields.
 pub const SCHEMA_VERSION: u32 = 2;
@@ -84,6 +86,9 @@ pub struct ResultFile {
     pub processes: Vec<ProcessSummary>,
     /// Per primary metric: drift over the run, position effects, carry-over and autocorrelation.
     pub diagnostics: Vec<Diagnostics>,
+    /// With `--trace`, one per arm.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traces: Vec<ArmTrace>,
     /// Only for a comparison of an arm with itself: how small an effect this machine can show.
     pub noise: Option<Noise>,
     pub notes: Vec<String>,
@@ -141,6 +146,9 @@ pub struct Design {
     pub order: bool,
     #[serde(default)]
     pub fairness: bool,
+    /// How long each arm was traced after the last round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_s: Option<f64>,
     /// Only for a run on whatever load there is, without one of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveDesign>,
@@ -272,6 +280,7 @@ impl ResultFile {
             waiting: Vec::new(),
             processes: Vec::new(),
             diagnostics: Vec::new(),
+            traces: Vec::new(),
             noise: None,
             notes: Vec::new(),
         }

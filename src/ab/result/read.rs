@@ -3,6 +3,8 @@
 //! A file may be of another version, truncated, edited by hand or crafted to do harm. Whatever passes these checks can
 //! be reported, judged and resumed; everything else is rejected with the place of the error.
 
+mod trace; // traces of a result
+
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
@@ -90,6 +92,10 @@ pub fn check(result: &ResultFile) -> Result<(), String> {
         })?;
     }
     result.shifts.iter().try_for_each(|of| shift(result, of))?;
+    result
+        .traces
+        .iter()
+        .try_for_each(|of| trace::check(result, of))?;
     result.metrics.iter().try_for_each(metric)
 }
 

@@ -58,18 +58,22 @@ pub fn carry_out(
     })
 }
 
+pub fn ensure_alone(rival: Option<&str>) -> Result<()> {
+    let Some(rival) = rival else {
+        return Ok(());
+    };
+    Err(Failure::invalid(
+        format!(
+            "{rival}: the run has ended, because two programs that switch a disk at the same moment can crash the kernel"
+        ),
+        "stop that program (`iosched doctor` names those that are likely), then continue with --resume",
+    ))
+}
+
 impl Turned {
     /// Fails if no disk may be switched again.
     pub fn ensure_alone(&self) -> Result<()> {
-        let Some(rival) = &self.rival else {
-            return Ok(());
-        };
-        Err(Failure::invalid(
-            format!(
-                "{rival}: the run has ended, because two programs that switch a disk at the same moment can crash the kernel"
-            ),
-            "stop that program (`iosched doctor` names those that are likely), then continue with --resume",
-        ))
+        ensure_alone(self.rival.as_deref())
     }
 
     /// Fails if more rounds of this workload are useless.

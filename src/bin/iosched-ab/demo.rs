@@ -25,6 +25,8 @@ use crate::talk::note;
 const BLOCKS: usize = 8;
 const RAMP: Duration = Duration::from_millis(500);
 const TIME: Duration = Duration::from_secs(2);
+/// Of each arm, after the rounds.
+const TRACE: Duration = Duration::from_secs(1);
 
 pub fn run(arguments: &DemoArguments) -> Result<()> {
     let output = output(
@@ -89,6 +91,7 @@ pub fn run(arguments: &DemoArguments) -> Result<()> {
         live: None,
         order: false,
         fairness: false,
+        trace: Some(TRACE),
         earlier: None,
     };
     carry_out(experiment, means)

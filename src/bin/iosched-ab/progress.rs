@@ -79,6 +79,13 @@ impl Observer for Progress {
         }
     }
 
+    fn trace_begins(&mut self, arm: &Arm) {
+        match &self.bar {
+            Some(bar) => bar.set_message(format!("trace: {}", arm.label)),
+            None => note(&format!("tracing {}", arm.label)),
+        }
+    }
+
     fn waits(&mut self, why: &str) {
         match &self.bar {
             Some(bar) => bar.set_message(why.to_owned()),

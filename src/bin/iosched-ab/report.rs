@@ -1,5 +1,7 @@
 //! `iosched-ab report` and `iosched-ab workloads`.
 
+mod trace; // the formats that show single requests
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -37,6 +39,7 @@ pub fn run(arguments: &ReportArguments) -> Result<()> {
         Format::Json => json(&result)?,
         Format::Markdown => markdown::render(&result),
         Format::GithubBenchmark => return two_files(&[&result], arguments),
+        Format::Perfetto | Format::Blkparse => return trace::deliver(&result, arguments),
         format => rendered(&[&result], format),
     };
     deliver(&text, arguments)
@@ -50,6 +53,7 @@ fn of_study(study: &StudyResult, arguments: &ReportArguments) -> Result<()> {
         Format::Json => json(study)?,
         Format::Markdown => report_study::markdown(study),
         Format::GithubBenchmark => return two_files(&results, arguments),
+        Format::Perfetto | Format::Blkparse => return Err(trace::none(arguments)),
         format => rendered(&results, format),
     };
     deliver(&text, arguments)
@@ -69,15 +73,19 @@ fn rendered(results: &[&ResultFile], format: Format) -> String {
         Format::Benchfmt => benchfmt::render(results),
         Format::Bmf => bmf::render(results),
         Format::Openmetrics => openmetrics::render(results),
-        Format::Text | Format::Html | Format::Json | Format::Markdown | Format::GithubBenchmark => {
-            String::new()
-        }
+        Format::Text
+        | Format::Html
+        | Format::Json
+        | Format::Markdown
+        | Format::GithubBenchmark
+        | Format::Perfetto
+        | Format::Blkparse => String::new(),
     }
 }
 
 fn deliver(text: &str, arguments: &ReportArguments) -> Result<()> {
     match (file_to_write(arguments.output.as_deref()), arguments.format) {
-        (Some(path), _) => write(path, text, arguments),
+        (Some(path), _) => write(path, text.as_bytes(), arguments),
         (None, Format::Text) => print_painted(text),
         (None, _) => print(text),
     }
@@ -88,9 +96,9 @@ pub fn file_to_write(wanted: Option<&Path>) -> Option<&Path> {
     wanted.filter(|path| *path != Path::new(STDIO))
 }
 
-fn write(path: &Path, text: &str, arguments: &ReportArguments) -> Result<()> {
+fn write(path: &Path, bytes: &[u8], arguments: &ReportArguments) -> Result<()> {
     ensure_may_write(path, arguments.force, [&arguments.file])?;
-    output::write_whole(path, text.as_bytes())
+    output::write_whole(path, bytes)
 }
 
 pub fn print(text: &str) -> Result<()> {
@@ -160,8 +168,8 @@ fn two_files(results: &[&ResultFile], arguments: &ReportArguments) -> Result<()>
     })?;
     let path = |end: &str| PathBuf::from(format!("{}-{end}.json", stem.display()));
     let files = github_benchmark::render(results);
-    write(&path("smaller"), &files.smaller, arguments)?;
-    write(&path("bigger"), &files.bigger, arguments)
+    write(&path("smaller"), files.smaller.as_bytes(), arguments)?;
+    write(&path("bigger"), files.bigger.as_bytes(), arguments)
 }
 
 /// Reads a result file of the current schema version; `-` is standard input.

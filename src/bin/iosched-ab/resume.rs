@@ -139,6 +139,7 @@ pub fn run(file: &Path, trust: bool, arguments: &Conditions) -> Result<()> {
         live: earlier.design.live.clone(),
         order: earlier.design.order,
         fairness: earlier.design.fairness,
+        trace: earlier.design.trace_s.map(Duration::from_secs_f64),
         earlier: Some(earlier),
     };
     carry_out(experiment, means)

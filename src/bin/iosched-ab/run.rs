@@ -129,7 +129,6 @@ fn compare(wanted: WantedComparison<'_>) -> Result<()> {
         dry_run: wanted.dry_run,
     }
     .grant()?;
-    let fio_version = Fio::new("version", Vec::new()).version().ok();
     let (live, ramp, time) = round_times(conditions, &*workload)?;
     announce(
         (arms.len(), primary.len()),
@@ -164,6 +163,7 @@ fn compare(wanted: WantedComparison<'_>) -> Result<()> {
         live,
         order: conditions.detail.contains(&More::Order),
         fairness: conditions.detail.contains(&More::Fairness),
+        trace: conditions.trace,
         earlier: None,
     };
     if wanted.dry_run {
@@ -175,7 +175,7 @@ fn compare(wanted: WantedComparison<'_>) -> Result<()> {
         control,
         participants,
         guardian: &guardian,
-        fio_version,
+        fio_version: Fio::new("version", Vec::new()).version().ok(),
         journal: &journal,
         launcher: &launcher,
     };

@@ -274,7 +274,7 @@ fn is_alive(tgid: u32) -> bool {
     pid.is_none_or(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }
 
-fn kind_of(row: &owner) -> OwnerKind {
+pub(super) fn kind_of(row: &owner) -> OwnerKind {
     match owner_kind(u32::from(row.key.kind)) {
         owner_kind::OWNER_PROCESS => OwnerKind::Process,
         owner_kind::OWNER_KERNEL_THREAD => OwnerKind::KernelThread,

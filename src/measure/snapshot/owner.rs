@@ -22,6 +22,18 @@ pub enum OwnerKind {
     Writeback,
 }
 
+impl OwnerKind {
+    /// The command's name; kernel threads are in brackets, and other owners are named by their kind.
+    pub fn label(self, comm: &str) -> String {
+        match self {
+            OwnerKind::Other => "other".to_owned(),
+            OwnerKind::Process => comm.to_owned(),
+            OwnerKind::KernelThread | OwnerKind::Workqueue => format!("[{comm}]"),
+            OwnerKind::Writeback => format!("writeback of {comm}"),
+        }
+    }
+}
+
 /// One process on one device in one cgroup.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -239,14 +251,9 @@ impl OwnerNumbers {
         &self.ops[op as usize]
     }
 
-    /// The command's name; kernel threads are in brackets, and other owners are named by their kind.
+    /// See [`OwnerKind::label`].
     pub fn label(&self) -> String {
-        match self.key.kind {
-            OwnerKind::Other => "other".to_owned(),
-            OwnerKind::Process => self.comm.clone(),
-            OwnerKind::KernelThread | OwnerKind::Workqueue => format!("[{}]", self.comm),
-            OwnerKind::Writeback => format!("writeback of {}", self.comm),
-        }
+        self.key.kind.label(&self.comm)
     }
 
     fn add(&mut self, other: &OwnerNumbers) {

@@ -192,10 +192,14 @@ impl OwnerTotals {
         if self.id.kind == OwnerKind::Other {
             return "other".to_owned();
         }
-        let end = self.comm.iter().position(|&byte| byte == 0);
-        let name = &self.comm[..end.unwrap_or(self.comm.len())];
-        String::from_utf8_lossy(name).into_owned()
+        comm(&self.comm)
     }
+}
+
+/// The name up to its final NUL.
+pub fn comm(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|&byte| byte == 0);
+    String::from_utf8_lossy(&bytes[..end.unwrap_or(bytes.len())]).into_owned()
 }
 
 /// Histograms of reads and of writes.

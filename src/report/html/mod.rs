@@ -2,6 +2,7 @@
 
 mod appendix; // machine, settings, commands
 mod deciles; // shift functions
+mod dispatch; // where successive requests lie on the disk
 mod figure; // a picture with its title, text and numbers
 mod forest; // ratios with intervals
 pub mod gate; // the findings of a gate
@@ -51,6 +52,7 @@ fn figures(result: &ResultFile) -> Markup {
     figures.extend(heatmap::figures(&rounds));
     figures.extend(shares::figure(&rounds));
     figures.extend(waits::figure(&rounds));
+    figures.extend(dispatch::figure(result));
     figures.extend(run_chart::figure(&rounds));
     html! {
         @if turn::why_invalid(result).is_none() { @for figure in verdicts { (figure.render()) } }

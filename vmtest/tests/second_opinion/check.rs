@@ -9,7 +9,7 @@ use crate::stages::{Times, place};
 
 /// Both read the same clock in programs of their own at the same tracepoint, one after the other. In `truth`, where an
 /// instruction takes 2 ns, that is 1 to 3 us at each end of a stage.
-const APART_NS: f64 = 5_000.0;
+pub const APART_NS: f64 = 5_000.0;
 
 /// Q2G is 0 by definition where the thread stayed on its CPU from Q to the first request of a bio, and the instructions in
 /// between belong to G2D. blktrace cannot see who stayed.
@@ -21,7 +21,7 @@ const INTERRUPT_NS: f64 = 100_000.0;
 
 /// So many requests may have been interrupted: a percentile may be as many places from where it should be, and a mean may
 /// have as many interrupts in it.
-fn interrupted(requests: usize) -> usize {
+pub fn interrupted(requests: usize) -> usize {
     2 + requests / 25
 }
 
@@ -117,7 +117,7 @@ impl Check {
         }
     }
 
-    fn expect(&mut self, is_met: bool, text: impl Fn() -> String) {
+    pub fn expect(&mut self, is_met: bool, text: impl Fn() -> String) {
         self.compared += 1;
         if !is_met {
             self.failures.push(text());

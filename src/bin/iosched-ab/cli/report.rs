@@ -18,6 +18,9 @@ pub struct ReportArguments {
     /// Text format: leave out the pictures in characters
     #[arg(long)]
     pub no_plot: bool,
+    /// Of the traces of a run with --trace, show this arm's; blkparse shows one
+    #[arg(long, value_name = "LABEL")]
+    pub arm: Option<String>,
     /// File to write, `-` for standard output [default: -]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -50,4 +53,8 @@ pub enum Format {
     GithubBenchmark,
     /// For Prometheus
     Openmetrics,
+    /// Each request of a run with --trace, for ui.perfetto.dev: binary
+    Perfetto,
+    /// Each request of a run with --trace, in blkparse's columns
+    Blkparse,
 }

@@ -13,7 +13,7 @@ use iosched::ab::live::condition::Condition;
 use iosched::workload::participants::Named;
 use iosched::workload::reported::pattern::Pattern;
 
-use super::values::{bytes, cold, duration, long_duration, round_time, rounds};
+use super::values::{bytes, cold, duration, long_duration, round_time, rounds, trace_time};
 
 pub const HELP: &str = "\
 ARM is [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]..., or `present` for the scheduler and
@@ -158,6 +158,10 @@ pub struct Conditions {
     /// (`fairness`); either costs a little CPU time for each I/O
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
     pub detail: Vec<More>,
+    /// After the last round, run the workload once more under each arm and record every request for this long, at most
+    /// 4096 of them: for `report --format html`, `perfetto` and `blkparse`. In no value and no verdict
+    #[arg(long, value_name = "TIME", value_parser = trace_time)]
+    pub trace: Option<Duration>,
     /// Seed for the schedule and the workloads [default: from the clock]
     #[arg(long, value_name = "N")]
     pub seed: Option<u32>,
@@ -208,7 +212,7 @@ pub struct Run {
     pub conditions: Conditions,
     /// Continue an interrupted run from its result file. Give --allow-mounted and --destroy-data again if it needs them
     #[arg(long, value_name = "FILE", conflicts_with_all = ["devices", "arms", "reference", "rounds", "round_time",
-        "ramp", "washout", "cold", "control", "parse", "metric_regex", "cgroup", "unit", "pid", "detail", "stop_if", "only_when", "for_time", "between", "adjust", "quick", "metrics", "seed", "output", "force", "dry_run", "limit", "scratch", "scratch_size"])]
+        "ramp", "washout", "cold", "control", "parse", "metric_regex", "cgroup", "unit", "pid", "detail", "trace", "stop_if", "only_when", "for_time", "between", "adjust", "quick", "metrics", "seed", "output", "force", "dry_run", "limit", "scratch", "scratch_size"])]
     pub resume: Option<PathBuf>,
     /// Accept a --resume file that another user could have written; first check the commands and settings it shows
     #[arg(long, requires = "resume")]

@@ -39,6 +39,14 @@ pub fn round_time(text: &str) -> Result<Duration, String> {
     Ok(length)
 }
 
+pub fn trace_time(text: &str) -> Result<Duration, String> {
+    let length = duration(text)?;
+    if !(Duration::from_millis(100)..=Duration::from_secs(60)).contains(&length) {
+        return Err("a trace lasts from 100ms to 1m".to_owned());
+    }
+    Ok(length)
+}
+
 pub fn rounds(text: &str) -> Result<Stopping, String> {
     match text {
         "auto" => Ok(Stopping::Looks),

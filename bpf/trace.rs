@@ -1,0 +1,44 @@
+//! Every request on its own, for a short time.
+
+use std::cell::RefCell;
+
+use anyhow::{Context, Result};
+use libbpf_rs::RingBufferBuilder;
+
+use crate::Tracer;
+use crate::wire::trace_event;
+
+impl Tracer {
+    /// Begins or ends the recording; only with [`crate::Detail::trace`]. What has been recorded is kept up to the size
+    /// of the buffer.
+    pub fn set_tracing(&mut self, is_on: bool) {
+        if let Some(variables) = self.skeleton.maps.bss_data.as_deref_mut() {
+            variables.tracing.is_on = u32::from(is_on);
+        }
+    }
+
+    /// The events recorded since the last call, oldest first, and how many were lost since the attach.
+    pub fn take_trace(&self) -> Result<(Vec<trace_event>, u64)> {
+        let events = RefCell::new(Vec::new());
+        let mut buffer = RingBufferBuilder::new();
+        buffer
+            .add(&self.skeleton.maps.trace_events, |bytes| {
+                events.borrow_mut().extend(event_of(bytes));
+                0
+            })
+            .context("reading the trace")?;
+        buffer
+            .build()
+            .and_then(|buffer| buffer.consume())
+            .context("reading the trace")?;
+        let variables = self.skeleton.maps.bss_data.as_deref();
+        let lost = variables.map_or(0, |variables| variables.tracing.lost);
+        Ok((events.into_inner(), lost))
+    }
+}
+
+fn event_of(bytes: &[u8]) -> Option<trace_event> {
+    (bytes.len() >= size_of::<trace_event>())
+        // SAFETY: there are enough bytes, and any bytes are a valid value: integers only, see wire.rs.
+        .then(|| unsafe { bytes.as_ptr().cast::<trace_event>().read_unaligned() })
+}
