@@ -171,7 +171,9 @@ static __always_inline int completed(struct request *rq, int status, __u32 bytes
 	}
 	if (status)
 		count_status(device, status);
-	trace(queue, rq, state, TRACE_COMPLETED, state->flags & STATE_DATA_DONE ? state->event_ns : now);
+	if (state->d_ns) /* an empty flush is not issued itself */
+		trace(queue, rq, state, TRACE_COMPLETED,
+		      state->flags & STATE_DATA_DONE ? state->event_ns : now);
 	finish(queue, shard, device, state, place, now);
 	state->request = 0;
 	return 0;

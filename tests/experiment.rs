@@ -404,6 +404,83 @@ fn bfq_throttles_write_back_if_its_arm_asks_for_it() {
     }
 }
 
+/// More is never on the device than it has tags, and mq-deadline sorts by address.
+#[test]
+#[ignore = "root"]
+fn a_trace_shows_what_the_disk_was_given() {
+    let program = Program::new(BINARY);
+    let arms = ["--arm", "none", "--arm", "mq-deadline"];
+    let short = ["--rounds", "1", "--round-time", "300ms", "--ramp", "300ms"];
+    let workload = [
+        "run",
+        "scratch:hdd",
+        "--workload",
+        "readers",
+        "--trace",
+        "1s",
+    ];
+    let run = [&workload[..], &arms, &short, &["-o", "result"]].concat();
+    program.run(&run).ends(0, &[]);
+    let result = program.result("result");
+    let depth = result["device"]["scratch"]["hardware_depth"]
+        .as_u64()
+        .expect("a depth");
+    let mut seeks = std::collections::BTreeMap::new();
+    for traced in list(&result, "/traces") {
+        let trace = &traced["trace"];
+        assert_eq!(
+            (&trace["lost_events"], &trace["left_out"]),
+            (&0.into(), &0.into())
+        );
+        let requests = trace["requests"].as_array().expect("requests");
+        assert!(requests.len() > 20, "{traced}");
+        let mut on_device: Vec<(i64, i64)> = Vec::new();
+        for request in requests {
+            assert_eq!(
+                (&request["op"], &request["bytes"]),
+                (&"read".into(), &4096.into())
+            );
+            let steps = [
+                "queued_ns",
+                "started_ns",
+                "inserted_ns",
+                "issued_ns",
+                "completed_ns",
+            ];
+            let known: Vec<i64> = steps
+                .iter()
+                .filter_map(|step| request[step].as_i64())
+                .collect();
+            assert!(known.is_sorted(), "{request}");
+            on_device.push((request["issued_ns"].as_i64().expect("an issue"), 1));
+            on_device.extend(request["completed_ns"].as_i64().map(|ns| (ns, -1)));
+        }
+        on_device.sort_unstable();
+        let mut count = 0;
+        for (ns, change) in on_device {
+            count += change;
+            // Those that were issued before the trace are not in it.
+            assert!(count <= depth as i64, "{count} at {ns} ns, of {depth}");
+        }
+        let sectors: Vec<u64> = requests
+            .iter()
+            .filter_map(|request| request["sector"].as_u64())
+            .collect();
+        let distances = sectors.windows(2).map(|pair| pair[0].abs_diff(pair[1]));
+        let mean = distances.sum::<u64>() / sectors.len() as u64;
+        seeks.insert(traced["arm"].as_str().expect("a label").to_owned(), mean);
+    }
+    assert!(seeks["mq-deadline"] < seeks["none"] / 2, "{seeks:?}");
+    let blkparse = ["report", "result", "--format", "blkparse", "--arm", "none"];
+    let text = program.run(&blkparse).ends(0, &[]).stdout;
+    let of_none = list(&result, "/traces")
+        .iter()
+        .find(|traced| traced["arm"] == "none");
+    let requests = &of_none.expect("a trace")["trace"]["requests"];
+    let issues = text.lines().filter(|line| line.contains("  D   R "));
+    assert_eq!(issues.count(), requests.as_array().expect("requests").len());
+}
+
 /// 2^53: above it JavaScript and jq lose digits.
 fn no_integer_is_beyond_a_double(value: &Value, path: &str) {
     match value {

@@ -9,6 +9,8 @@ mod consumers; // the programs that the formats are for
 mod gate; // a gate in each of its formats
 #[path = "report/pages.rs"]
 mod pages; // the HTML report
+#[path = "report/traces.rs"]
+mod traces; // single requests
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -244,7 +244,8 @@ fn probe_and_hog_both_work_each_in_its_group() {
     );
     let probe = outcome.jobs[0].read.as_ref().unwrap();
     assert!(probe.ios > 0);
-    let hog = &outcome.raw.as_ref().unwrap()[0];
+    let raw = outcome.raw.as_ref().unwrap().value();
+    let hog = &raw[0];
     assert_eq!(hog["label"], "hog");
     assert!(hog["fio"]["jobs"][0]["write"]["total_ios"].as_u64() > Some(0));
     assert!(probe.clat.as_ref().unwrap().quantile_ns(0.5).is_some());
@@ -375,7 +376,7 @@ fn a_command_is_timed_by_its_own_end_and_what_it_left_is_ended() {
         "{}",
         outcome.elapsed_ns
     );
-    assert_eq!(outcome.raw.unwrap()["processes_ended_after_it"], 1);
+    assert_eq!(outcome.raw.unwrap().value()["processes_ended_after_it"], 1);
     let stdout = fs::read_to_string(bench.directory.path().join("command.stdout")).unwrap();
     assert!(!is_alive(stdout.trim().parse().unwrap()));
 }

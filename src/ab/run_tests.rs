@@ -30,6 +30,9 @@ impl Observer for Silent {
     fn round_ends(&mut self, _: &ResultFile, _: &Round) {}
 }
 
+#[path = "run/traces_tests.rs"]
+mod traces;
+
 /// A run on a fake machine: its result file, the actions on the disk, and the calls of the workload.
 struct TestRun {
     outcome: Result<ResultFile>,
@@ -49,14 +52,14 @@ impl TestRun {
         script: impl FnMut(&Call) -> Result<Played> + 'static,
         earlier: Option<ResultFile>,
     ) -> TestRun {
-        TestRun::live(machine, stopping, script, (earlier, None))
+        TestRun::live(machine, stopping, script, (earlier, None, None))
     }
 
     fn live(
         mut machine: FakeMachine,
         stopping: Stopping,
         script: impl FnMut(&Call) -> Result<Played> + 'static,
-        (earlier, live): (Option<ResultFile>, Option<LiveDesign>),
+        (earlier, live, trace): (Option<ResultFile>, Option<LiveDesign>, Option<Duration>),
     ) -> TestRun {
         let directory = tempfile::tempdir().expect("a directory");
         let mut workload = Fake::new(script);
@@ -86,7 +89,7 @@ impl TestRun {
             live,
             order: false,
             fairness: false,
-            trace: None,
+            trace,
             earlier,
         };
         let outcome = experiment.run_on(&mut machine, &mut Silent);
@@ -565,7 +568,12 @@ fn outside_its_hours_a_live_run_waits_under_the_reference() {
     };
     let machine = FakeMachine::new(&[]);
     let stopping = Stopping::Fixed { blocks: 1 };
-    let run = TestRun::live(machine, stopping, |_| Ok(played()), (None, Some(live)));
+    let run = TestRun::live(
+        machine,
+        stopping,
+        |_| Ok(played()),
+        (None, Some(live), None),
+    );
     let file = run.file();
     assert_eq!(file.rounds.len(), 2);
     let started: Vec<&str> = file.rounds.iter().map(|round| &*round.started).collect();

@@ -85,8 +85,11 @@ fn refuse_device(found: &std::fs::Metadata) -> Result<()> {
 }
 
 fn read_from(mut file: File, limit: u64) -> Result<Vec<u8>> {
-    refuse_device(&file.metadata()?)?;
-    let mut bytes = Vec::new();
+    let found = file.metadata()?;
+    refuse_device(&found)?;
+    // A buffer that grows by doubling would take twice the size of a large file. One byte more: the end is seen without
+    // growing.
+    let mut bytes = Vec::with_capacity(found.len().min(limit) as usize + 1);
     loop {
         let left = limit + 1 - bytes.len() as u64;
         match (&mut file).take(left).read_to_end(&mut bytes) {

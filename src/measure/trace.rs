@@ -43,7 +43,7 @@ pub struct TracedRequest {
     /// Q: its first bio was queued. Absent if that was not seen, as for flushes of the kernel's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queued_ns: Option<i64>,
-    /// G: it was allocated, and got its tag.
+    /// G: it was allocated, and got its tag. The time of Q unless the thread slept in between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_ns: Option<i64>,
     /// I: it was inserted into the scheduler. Absent if it went past it.

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::fio_process::FioProcess;
 use super::group_settings::GroupSettings;
 use super::job_file::JobFile;
+use super::raw::RawJson;
 use super::{CgroupRef, Execution, Fixed, Outcome, Running, Target, Workload, fio_target, names};
 use crate::failure::{Failure, Kind, kind_of};
 use crate::files::input;
@@ -254,14 +255,14 @@ impl FioRunning {
                 whole.jobs.extend(part.jobs);
             }
             whole.problem = whole.problem.or(part.problem);
-            raw.extend(part.raw);
+            raw.extend(part.raw.as_ref().map(RawJson::value));
             cpu_ns = cpu_ns
                 .zip(part.user_cpu_ns.zip(part.system_cpu_ns))
                 .map(|(sum, add)| (sum.0 + add.0, sum.1 + add.1));
         }
         whole.user_cpu_ns = cpu_ns.map(|ns| ns.0);
         whole.system_cpu_ns = cpu_ns.map(|ns| ns.1);
-        whole.raw = Some(Value::Array(raw));
+        whole.raw = Some(RawJson::from(&Value::Array(raw)));
         if overdue {
             let seconds = self.limit.as_secs();
             whole.problem = Some(format!("fio did not end within {seconds} s and was killed"));

@@ -15,6 +15,7 @@ use super::fio::FioPart;
 use super::fio_result::{self, FioReport, one_line};
 use super::job_file::{Layout, Window};
 use super::launch::{self, Ended, Launch, Process};
+use super::raw::RawJson;
 use super::{CgroupRef, Execution, Outcome, names};
 use crate::failure::Failure;
 use crate::files::input;
@@ -162,7 +163,7 @@ impl FioProcess {
         };
         let problem = self.problem(&report);
         let raw = report.as_ref().ok().map(|report| {
-            json!({ "label": self.label, "fio": report.summary, "diagnostics": report.diagnostics })
+            RawJson::from(&json!({ "label": self.label, "fio": report.summary, "diagnostics": report.diagnostics }))
         });
         let jobs = report.map(|report| report.jobs).unwrap_or_default();
         Outcome {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
+use self::raw::RawJson;
 use self::reported::Reported;
 use self::reported::output::Output;
 use crate::safety::journal::Journal;
@@ -35,6 +36,7 @@ pub mod live; // whatever runs anyway
 pub(crate) mod names; // valid names of files and groups. Pure
 pub mod participants; // processes that ran before, whose I/O is the workload's
 pub mod places; // names of places in the words of a command
+pub mod raw; // what a program wrote as JSON
 pub mod recorded; // restores a workload from a result file
 pub mod reported; // metrics that a command reports itself
 
@@ -177,7 +179,7 @@ pub struct Outcome {
     /// It ran longer than it may, and was ended.
     #[serde(default)]
     pub overran: bool,
-    pub raw: Option<serde_json::Value>,
+    pub raw: Option<RawJson>,
     /// Metrics that a command reported itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reported: Vec<Reported>,

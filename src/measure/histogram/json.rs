@@ -40,7 +40,7 @@ impl TryFrom<Sparse> for Histogram {
             return Err(format!("histogram cell {i} is outside its layout"));
         }
         cells.retain(|cell| cell.1 > 0);
-        let cells = cells
+        let mut cells: Vec<Cell> = cells
             .into_iter()
             .map(|(i, n)| {
                 Cell::new(i, n).ok_or_else(|| {
@@ -50,6 +50,8 @@ impl TryFrom<Sparse> for Histogram {
                 })
             })
             .collect::<Result<_, _>>()?;
+        // It was collected in place, in twice the memory that it needs.
+        cells.shrink_to_fit();
         Ok(Histogram { layout, cells })
     }
 }

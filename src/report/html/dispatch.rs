@@ -174,7 +174,7 @@ fn data(arms: &[Of<'_>]) -> Data {
         "requests",
         "mean seek in the order of starts",
         "mean seek in the order of issues",
-        "ratio",
+        "gain",
         "issued out of order",
         "not complete at the end",
         "not shown",

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::workload::cgroup::Group;
 use crate::workload::launch::{Ended, Process};
+use crate::workload::raw::RawJson;
 use crate::workload::reported::output;
 use crate::workload::reported::{Found, Sources};
 use crate::workload::{CgroupRef, Outcome, Running};
@@ -64,9 +65,9 @@ impl RunningCommand {
             too_few_samples: found.insufficient_tail,
             output,
             overran: ended.is_none(),
-            raw: Some(
-                json!({ "processes_ended_after_it": if ended.is_some() { left } else { 0 } }),
-            ),
+            raw: Some(RawJson::from(
+                &json!({ "processes_ended_after_it": if ended.is_some() { left } else { 0 } }),
+            )),
         }
     }
 }
