@@ -11,8 +11,8 @@ failed=0 skipped_groups=() durations=() unstable=()
 
 # Root tests that mostly wait for rounds to end, each on its own device, and measure no time. They run in parallel, the
 # longest first; all other root tests run alone.
-beside=(each_study experiment interruption live commands study fsync_study scratch_file disks kills faults fio_examples
-	foreign consent ci workload stuck terminal privileges refusals preflight scheduler)
+beside=(each_study experiment interruption live commands study fsync_study scratch_file disks postgres kills faults
+	fio_examples foreign consent ci workload stuck terminal switches privileges refusals preflight scheduler)
 at_once=5
 # Excluded, because tests in vmtest/ have the same names.
 packages=(--workspace --exclude iosched-vmtest)
