@@ -37,6 +37,9 @@ pub struct LiveProcess {
     pub kind: OwnerKind,
     /// Null if it is not a single process: `other`, for which the table had no room, a workqueue, the sum of a cgroup.
     pub pid: Option<u32>,
+    /// Start of the process in milliseconds since boot (CLOCK_BOOTTIME): tells it from a later one with the same PID. Null
+    /// where `pid` is.
+    pub start_ms: Option<u64>,
     /// The command's name, in brackets for kernel threads; for the sum of a cgroup the number of its owners.
     pub comm: String,
     /// Some of its I/O was queued by worker threads of io_uring.
@@ -181,6 +184,7 @@ pub(super) fn process(
         device: owner.key.device.clone(),
         kind: owner.key.kind,
         pid: Some(owner.key.tgid).filter(|&pid| pid > 0),
+        start_ms: (owner.key.tgid > 0).then_some(owner.key.start_ms),
         comm: owner.label(),
         has_io_workers: owner.has_io_workers,
         ioprio: owner.ioprio,

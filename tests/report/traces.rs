@@ -183,10 +183,8 @@ fn blkparse_has_each_step_in_its_order() {
     let first = expected[0].0;
     for (number, (line, (ns, step, sector))) in lines.iter().zip(expected).enumerate() {
         assert_eq!(line[2], (number + 1).to_string());
-        assert_eq!(
-            line[3].parse::<f64>().expect("seconds"),
-            (ns - first) as f64 / 1e9
-        );
+        let nanoseconds = line[3].replace('.', "");
+        assert_eq!(nanoseconds.parse::<i64>().expect("a time"), ns - first);
         assert_eq!((line[5], line[7]), (step, sector.to_string().as_str()));
         let (pid, rwbs) = if sector == 0 {
             ("42", "WS")
@@ -206,6 +204,33 @@ fn blkparse_has_each_step_in_its_order() {
     }
 }
 
+/// Slices and values of counters, each with the names of its arm and group.
+const SLICES: &str = "import json, sys\n\
+    from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent\n\
+    trace = Trace()\n\
+    trace.ParseFromString(open(sys.argv[1], 'rb').read())\n\
+    names, parents, open_, slices, counters = {}, {}, {}, [], []\n\
+    for packet in trace.packet:\n\
+    \x20   assert packet.trusted_packet_sequence_id == 1\n\
+    \x20   if packet.HasField('track_descriptor'):\n\
+    \x20       track = packet.track_descriptor\n\
+    \x20       names[track.uuid], parents[track.uuid] = track.name, track.parent_uuid\n\
+    \x20       continue\n\
+    \x20   event = packet.track_event\n\
+    \x20   group = parents[event.track_uuid]\n\
+    \x20   place = [names[parents[group]], names[group]]\n\
+    \x20   if event.type == TrackEvent.TYPE_SLICE_BEGIN:\n\
+    \x20       assert event.track_uuid not in open_, 'two at once in a lane'\n\
+    \x20       open_[event.track_uuid] = packet\n\
+    \x20   elif event.type == TrackEvent.TYPE_SLICE_END:\n\
+    \x20       begin = open_.pop(event.track_uuid)\n\
+    \x20       notes = {n.name: n.string_value or n.uint_value for n in begin.track_event.debug_annotations}\n\
+    \x20       slices.append(place + [begin.timestamp, packet.timestamp, begin.track_event.name, notes])\n\
+    \x20   else:\n\
+    \x20       counters.append(place + [packet.timestamp, event.counter_value])\n\
+    assert not open_\n\
+    print(json.dumps([slices, counters]))\n";
+
 /// Read with the classes of the Python package.
 #[test]
 fn perfetto_has_each_request_as_two_slices() {
@@ -217,36 +242,11 @@ fn perfetto_has_each_request_as_two_slices() {
         &["--format", "perfetto", "-o", "trace.perfetto"],
     );
     ended.ends(0, &[]);
-    let script = "import json, sys\n\
-        from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent\n\
-        trace = Trace()\n\
-        trace.ParseFromString(open(sys.argv[1], 'rb').read())\n\
-        names, parents, open_, slices, counters = {}, {}, {}, [], []\n\
-        for packet in trace.packet:\n\
-        \x20   assert packet.trusted_packet_sequence_id == 1\n\
-        \x20   if packet.HasField('track_descriptor'):\n\
-        \x20       track = packet.track_descriptor\n\
-        \x20       names[track.uuid], parents[track.uuid] = track.name, track.parent_uuid\n\
-        \x20       continue\n\
-        \x20   event = packet.track_event\n\
-        \x20   group = parents[event.track_uuid]\n\
-        \x20   place = [names[parents[group]], names[group]]\n\
-        \x20   if event.type == TrackEvent.TYPE_SLICE_BEGIN:\n\
-        \x20       assert event.track_uuid not in open_, 'two at once in a lane'\n\
-        \x20       open_[event.track_uuid] = packet\n\
-        \x20   elif event.type == TrackEvent.TYPE_SLICE_END:\n\
-        \x20       begin = open_.pop(event.track_uuid)\n\
-        \x20       notes = {n.name: n.string_value or n.uint_value for n in begin.track_event.debug_annotations}\n\
-        \x20       slices.append(place + [begin.timestamp, packet.timestamp, begin.track_event.name, notes])\n\
-        \x20   else:\n\
-        \x20       counters.append(place + [packet.timestamp, event.counter_value])\n\
-        assert not open_\n\
-        print(json.dumps([slices, counters]))\n";
     let Some(mut python) = support::python() else {
         return;
     };
     let read = python
-        .args(["-c", script, &program.file("trace.perfetto")])
+        .args(["-c", SLICES, &program.file("trace.perfetto")])
         .output();
     let read = read.expect("Python");
     let error = String::from_utf8_lossy(&read.stderr);
@@ -296,8 +296,13 @@ fn perfetto_has_each_request_as_two_slices() {
             }
         }
     }
-    // What the counters say at each time is what is queued, or on the device, then.
-    for counter in &counters {
+    counters_count(&counters);
+}
+
+/// What the counters say at each time is what is queued, or on the device, then.
+fn counters_count(counters: &[Value]) {
+    let origin = 1_000_000_000;
+    for counter in counters {
         let (group, ns) = (
             counter[1].as_str(),
             counter[2].as_i64().expect("a time") - origin,

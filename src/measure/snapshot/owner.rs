@@ -256,7 +256,8 @@ impl OwnerNumbers {
         self.key.kind.label(&self.comm)
     }
 
-    fn add(&mut self, other: &OwnerNumbers) {
+    /// Adds the numbers of another owner, or of a later interval.
+    pub fn add(&mut self, other: &OwnerNumbers) {
         for (sum, op) in self.ops.iter_mut().zip(&other.ops) {
             sum.ios += op.ios;
             sum.bytes += op.bytes;

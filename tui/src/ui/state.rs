@@ -3,6 +3,7 @@
 
 pub mod action;
 pub mod appearance;
+pub mod chosen;
 pub mod compare;
 mod dialog;
 pub mod heat;

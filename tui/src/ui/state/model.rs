@@ -6,6 +6,7 @@ use iosched::stat::LiveProcess;
 
 use super::action::Screen;
 use super::appearance::Palette;
+use super::chosen::{Page, RowId};
 use super::compare::{Scope, Seen, ShownStage, Statistic};
 use super::heat::HeatColumn;
 use crate::ui::sampling::sample::{DeviceSample, Disk, Flip, Rotating, Sample};
@@ -70,6 +71,8 @@ pub struct DeviceModel {
     pub ios: u64,
     /// Whether we have changed the device; true if it will be restored.
     pub modified: Option<bool>,
+    /// The process whose page is open.
+    pub page: Option<Page>,
 }
 
 /// One sample, reduced to what the pictures over time need.
@@ -108,7 +111,10 @@ pub struct TableView {
     pub sort: Sort,
     pub reversed: bool,
     pub filter: String,
+    /// Where the cursor was; the chosen process may be in another row by now.
     pub row: usize,
+    /// None: the first row, whatever it is.
+    pub chosen: Option<RowId>,
     pub is_open: bool,
     pub by_cgroup: bool,
 }
@@ -180,6 +186,7 @@ impl Model {
                 reversed: false,
                 filter: String::new(),
                 row: 0,
+                chosen: None,
                 is_open: false,
                 by_cgroup: false,
             },

@@ -37,7 +37,7 @@ pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
         }
         Action::Type(letter) => {
             model.table.filter.push(letter);
-            model.table.row = 0;
+            model.forget_choice();
             Vec::new()
         }
         Action::Erase => {
@@ -126,6 +126,7 @@ fn keep(model: &mut Model, sample: Box<Sample>) {
         let measured = now.measured.as_deref();
         if let Some(measured) = measured {
             device.seen.add(measured, &now.side, sample.seconds);
+            device.turn_page(measured, sample.seconds);
             let ios = measured.stages.of(ShownStage::Device, Scope::All).count();
             device.lost = device
                 .lost
@@ -152,8 +153,11 @@ fn keep(model: &mut Model, sample: Box<Sample>) {
         model.selected = busiest(&sample);
     }
     model.last = Some(sample);
-    let rows = model.processes().len();
-    model.table.row = model.table.row.min(rows.saturating_sub(1));
+    let rows = model.processes();
+    let last = rows.len().saturating_sub(1);
+    model.table.row = model
+        .chosen_row(&rows)
+        .unwrap_or_else(|| model.table.row.min(last));
 }
 
 /// The largest shares of the device's time, with the row's name. Only as many as a picture shows, because every
@@ -223,7 +227,7 @@ fn carry_out(model: &mut Model, command: KeyCommand) -> Vec<Effect> {
         KeyCommand::PageDown => step(model, |row, _| row + PAGE),
         KeyCommand::First => step(model, |_, _| 0),
         KeyCommand::Last => step(model, |_, last| last),
-        KeyCommand::Open => model.table.is_open = !model.processes().is_empty(),
+        KeyCommand::Open => model.open_page(),
         KeyCommand::Back => back(model),
         KeyCommand::Pause => {
             model.frozen = match model.frozen {
@@ -248,8 +252,8 @@ fn carry_out(model: &mut Model, command: KeyCommand) -> Vec<Effect> {
         KeyCommand::NextDevice => {
             model.selected = (model.selected + 1) % model.devices.len();
             model.is_selected = true;
-            model.table.row = 0;
-            model.table.is_open = false;
+            model.close_page();
+            model.forget_choice();
             model.compare.reference = 0;
         }
         KeyCommand::Theme => {
@@ -261,7 +265,8 @@ fn carry_out(model: &mut Model, command: KeyCommand) -> Vec<Effect> {
         KeyCommand::Reverse => model.table.reversed = !model.table.reversed,
         KeyCommand::Cgroups => {
             model.table.by_cgroup = !model.table.by_cgroup;
-            model.table.is_open = false;
+            model.close_page();
+            model.forget_choice();
             return vec![Effect::Ask(Request::ByCgroup(model.table.by_cgroup))];
         }
         KeyCommand::Stage => model.compare.stage = following(&ShownStage::ALL, model.compare.stage),
@@ -303,7 +308,7 @@ fn show(model: &mut Model, screen: Screen) {
 fn back(model: &mut Model) {
     match model.screen {
         Screen::Help => model.screen = model.before_help,
-        Screen::Processes if model.table.is_open => model.table.is_open = false,
+        Screen::Processes if model.table.is_open => model.close_page(),
         _ => model.table.filter.clear(),
     }
 }
@@ -317,13 +322,17 @@ fn step(model: &mut Model, to: impl Fn(usize, usize) -> usize) {
     let (row, rows) = match model.screen {
         Screen::Help => (model.help_row, KEYS.len() + WORDS.len()),
         Screen::Compare => (model.compare.row, model.device().seen.arms.len()),
-        _ => (model.table.row, model.processes().len()),
+        _ => {
+            let rows = model.processes();
+            let row = model.chosen_row(&rows).unwrap_or(model.table.row);
+            (row, rows.len())
+        }
     };
     let last = rows.saturating_sub(1);
     let row = to(row, last).min(last);
     match model.screen {
         Screen::Help => model.help_row = row,
         Screen::Compare => model.compare.row = row,
-        _ => model.table.row = row,
+        _ => model.choose(row),
     }
 }

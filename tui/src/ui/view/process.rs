@@ -1,11 +1,11 @@
-//! One process: its histograms of queue wait and device time, separately for reads and writes.
+//! One process: its histograms of queue wait and device time since the page was opened, separately for reads and writes.
 //!
 //! When rows are scarce, the pictures are dropped first, then the times since submission, then the line of shares;
 //! each histogram keeps its line of percentiles.
 
 use iosched::measure::histogram::Histogram;
 use iosched::measure::snapshot::{Op, OwnerNumbers, OwnerOp};
-use iosched::report::units::{count, share, throughput, time};
+use iosched::report::units::{count, duration, share, throughput, time};
 use iosched::stat::LiveProcess;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -20,20 +20,17 @@ use crate::ui::state::update::name_of;
 use crate::ui::view::buckets::Axis;
 
 pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
-    let Some(measured) = measured_or_why(frame, area, model) else {
+    if measured_or_why(frame, area, model).is_none() {
         return;
-    };
+    }
     let inner = inner(area);
     let rows = model.processes();
-    let Some((_, process)) = rows.get(model.table.row) else {
+    let page = model.device().page.as_ref();
+    let row = model.chosen_row(&rows);
+    let Some((_, process)) = row.and_then(|row| rows.get(row)) else {
         let text = "no I/O of this process in this interval; Esc goes back";
         text_lines(frame, inner, fit::wrap(text, usize::from(inner.width)));
         return;
-    };
-    let is_it = |owner: &&OwnerNumbers| {
-        owner.key.tgid == process.pid.unwrap_or(0)
-            && owner.key.cgroup_id == process.cgroup_id
-            && owner.key.kind == process.kind
     };
     let asked_rows = asked::rows(process.asked.as_ref());
     let [who, what, since, below] = stack(
@@ -45,21 +42,21 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
             Part::filling(1, 1),
         ],
     );
-    let place = format!("   {} of {}", model.table.row + 1, rows.len());
-    line(frame, who, 0, who_line(model, process, place, inner.width));
+    let over = page.map_or_else(String::new, |page| {
+        format!("   histograms over {}", duration(page.seconds))
+    });
+    line(frame, who, 0, who_line(model, process, over, inner.width));
     line(frame, what, 0, what_line(process, inner.width));
     asked::render(frame, since, process.asked.as_ref());
-    match measured.owners.iter().find(is_it) {
-        Some(owner) if owner.has_histograms => histograms(frame, below, model, owner),
-        _ => {
-            let text = "no histograms yet: this screen was just opened, or the BPF map has no room for this process";
-            let lines = fit::paragraph(text, usize::from(below.width), usize::from(below.height));
-            text_lines(frame, below, lines);
-        }
-    }
+    let Some(owner) = page.and_then(|page| page.owner.as_ref()) else {
+        let text = "no histograms yet: this screen was just opened, or the BPF map has no room for this process";
+        let lines = fit::paragraph(text, usize::from(below.width), usize::from(below.height));
+        return text_lines(frame, below, lines);
+    };
+    histograms(frame, below, model, owner);
 }
 
-fn who_line(model: &Model, process: &LiveProcess, place: String, room: u16) -> Line<'static> {
+fn who_line(model: &Model, process: &LiveProcess, over: String, room: u16) -> Line<'static> {
     let plain = |rank, text: String| Piece::new(rank, Style::new(), [text]);
     let name = |room: usize| fit::name(&name_of(process), room);
     let cgroup = |room: usize| fit::clip(process.cgroup.as_deref().unwrap_or("-"), room);
@@ -69,7 +66,7 @@ fn who_line(model: &Model, process: &LiveProcess, place: String, room: u16) -> L
         Piece::new(0, model.palette.title(), [name(wide), name(24)]),
         Piece::new(2, Style::new(), group),
         plain(3, format!("   merged {}", share(process.merge_ratio))),
-        plain(1, place),
+        plain(1, over),
     ];
     fit::line(pieces, room)
 }

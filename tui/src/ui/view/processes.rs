@@ -197,9 +197,10 @@ fn did_what(rows: &[(usize, &LiveProcess)]) -> &'static str {
 pub fn table(frame: &mut Frame, area: Rect, model: &Model, is_chosen: bool) {
     let rows = model.processes();
     let room = usize::from(area.height.saturating_sub(1));
-    let chosen = if is_chosen { model.table.row } else { 0 };
-    let chosen = chosen.min(rows.len().saturating_sub(1));
-    let shown = parts::window(chosen, rows.len(), room);
+    let chosen = model.chosen_row(&rows).filter(|_| is_chosen);
+    let place = if is_chosen { model.table.row } else { 0 };
+    let place = chosen.unwrap_or(place).min(rows.len().saturating_sub(1));
+    let shown = parts::window(place, rows.len(), room);
     let is_there = |field: &&Field| {
         rows.is_empty() || rows.iter().any(|(_, process)| (field.only_if)(process))
     };
@@ -222,7 +223,7 @@ pub fn table(frame: &mut Frame, area: Rect, model: &Model, is_chosen: bool) {
     });
     let columns: Vec<Column> = columns.collect();
     let row_style = |row: usize| {
-        if is_chosen && shown.start + row == chosen {
+        if chosen == Some(shown.start + row) {
             model.palette.chosen()
         } else {
             Style::new()

@@ -1,6 +1,7 @@
 //! Draws every screen from fixed numbers at three sizes, and checks that no size and no numbers cause a panic.
 
 mod data;
+mod follow;
 mod sweep;
 
 use iosched::measure::snapshot::Merges;
@@ -172,7 +173,7 @@ fn without_rounds_all_the_time_decides() {
 fn the_processes() {
     check("processes", &on(Screen::Processes));
     let mut open = on(Screen::Processes);
-    open.table.is_open = true;
+    open.open_page();
     check("process", &open);
     data::ask(&mut open);
     check("process_asked", &open);
@@ -194,7 +195,10 @@ fn what_has_no_queue_wait_is_told_where_queue_waits_are() {
     };
     let told = |unknown: u64, screen: Screen, is_open: bool, size| {
         let mut model = with(unknown);
-        (model.screen, model.table.is_open) = (screen, is_open);
+        model.screen = screen;
+        if is_open {
+            model.open_page();
+        }
         let text = drawn(&model, size).backend().to_string();
         let text = text.replace('"', " "); // around each line
         text.split_whitespace().collect::<Vec<_>>().join(" ")

@@ -9,7 +9,7 @@ use crate::ui::state::update::update;
 
 type View = (&'static str, fn(&mut Model));
 
-pub const VIEWS: [View; 23] = [
+pub const VIEWS: [View; 24] = [
     ("overview", |model| model.screen = Screen::Overview),
     ("overview, asked", |model| {
         model.screen = Screen::Overview;
@@ -46,16 +46,27 @@ pub const VIEWS: [View; 23] = [
         model.screen = Screen::Processes;
         model.table.by_cgroup = true;
         model.table.reversed = true;
-        model.table.row = usize::MAX;
+        let last = model.processes().len().saturating_sub(1);
+        model.choose(last);
     }),
     ("process", |model| {
         model.screen = Screen::Processes;
-        model.table.is_open = true;
-        model.table.row = 1;
+        model.choose(1);
+        model.open_page();
+    }),
+    ("process, gone", |model| {
+        model.screen = Screen::Processes;
+        model.open_page();
+        let last = model.last.as_mut();
+        for device in last.into_iter().flat_map(|last| &mut last.devices) {
+            if let Some(measured) = &mut device.measured {
+                measured.processes.clear();
+            }
+        }
     }),
     ("process, asked", |model| {
         model.screen = Screen::Processes;
-        model.table.is_open = true;
+        model.open_page();
         ask(model);
     }),
     ("order", |model| model.screen = Screen::Order),

@@ -1,0 +1,130 @@
+//! The row of the table that the user has chosen. It is known by its process, which may be in another row, or in none, in
+//! the next interval. Pure.
+
+use iosched::measure::snapshot::{OwnerKind, OwnerNumbers};
+use iosched::stat::LiveProcess;
+
+use super::model::{DeviceModel, Model};
+use crate::ui::sampling::sample::Measured;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowId {
+    kind: OwnerKind,
+    pid: Option<u32>,
+    start_ms: Option<u64>,
+    cgroup_id: u64,
+    /// Only of what has no PID: the name of a process may change.
+    name: Option<String>,
+}
+
+impl RowId {
+    pub fn of(process: &LiveProcess) -> RowId {
+        RowId {
+            kind: process.kind,
+            pid: process.pid,
+            start_ms: process.start_ms,
+            cgroup_id: process.cgroup_id,
+            // The sum of a control group is named by the number of its processes.
+            name: (process.pid.is_none() && process.kind != OwnerKind::Process)
+                .then(|| process.comm.clone()),
+        }
+    }
+
+    fn is_of(&self, owner: &OwnerNumbers) -> bool {
+        let key = &owner.key;
+        let pid = Some(key.tgid).filter(|pid| *pid > 0);
+        let same = (key.kind, pid, key.cgroup_id) == (self.kind, self.pid, self.cgroup_id);
+        let start_ms = pid.map(|_| key.start_ms);
+        let name = self.name.as_ref();
+        same && start_ms == self.start_ms && name.is_none_or(|name| *name == owner.label())
+    }
+}
+
+/// What the page of a process shows: all intervals since it was opened.
+#[derive(Clone, Debug)]
+pub struct Page {
+    pub id: RowId,
+    pub seconds: f64,
+    /// None before its first I/O with histograms.
+    pub owner: Option<OwnerNumbers>,
+}
+
+impl DeviceModel {
+    /// Adds an interval to the open page.
+    pub fn turn_page(&mut self, measured: &Measured, seconds: f64) {
+        let Some(page) = &mut self.page else {
+            return;
+        };
+        let mut owners = measured.owners.iter();
+        match (owners.find(|owner| page.id.is_of(owner)), &mut page.owner) {
+            // Histograms are read only while a screen shows them.
+            (Some(owner), _) if !owner.has_histograms => return,
+            (Some(owner), Some(sum)) => sum.add(owner),
+            (Some(owner), none) => *none = Some(owner.clone()),
+            (None, _) => {}
+        }
+        page.seconds += seconds;
+    }
+}
+
+impl Model {
+    /// The row under the cursor: the first if nothing was chosen, and none if the chosen process did no I/O in this interval.
+    pub fn chosen_row(&self, rows: &[(usize, &LiveProcess)]) -> Option<usize> {
+        match &self.table.chosen {
+            None => (!rows.is_empty()).then_some(0),
+            Some(id) => rows
+                .iter()
+                .position(|(_, process)| RowId::of(process) == *id),
+        }
+    }
+
+    /// Moves the cursor to a row.
+    pub fn choose(&mut self, row: usize) {
+        let id = (self.processes().get(row)).map(|(_, process)| RowId::of(process));
+        self.table.row = row;
+        if id.is_some() {
+            self.table.chosen = id;
+        }
+    }
+
+    /// No row is chosen.
+    pub fn forget_choice(&mut self) {
+        self.table.chosen = None;
+        self.table.row = 0;
+    }
+
+    /// Opens the page of the process under the cursor.
+    pub fn open_page(&mut self) {
+        let rows = self.processes();
+        let row = self.chosen_row(&rows);
+        let Some((_, process)) = row.and_then(|row| rows.get(row)) else {
+            return;
+        };
+        let page = Page {
+            id: RowId::of(process),
+            seconds: 0.0,
+            owner: None,
+        };
+        self.table.chosen = Some(page.id.clone());
+        self.table.is_open = true;
+        self.devices[self.selected].page = Some(page);
+        let measured = self
+            .device_sample()
+            .and_then(|sample| sample.measured.clone());
+        let seconds = self.sample().map_or(0.0, |sample| sample.seconds);
+        if let Some(measured) = measured {
+            self.devices[self.selected].turn_page(&measured, seconds);
+        }
+        if let Some(frozen) = &mut self.frozen {
+            let shown = &mut frozen.devices[self.selected].page;
+            shown.clone_from(&self.devices[self.selected].page);
+        }
+    }
+
+    pub fn close_page(&mut self) {
+        self.table.is_open = false;
+        for device in &mut self.devices {
+            device.page = None;
+        }
+    }
+}
