@@ -10,10 +10,12 @@ trap 'rm -rf "$log" "$part"' EXIT
 failed=0 skipped_groups=() durations=() unstable=()
 
 # Root tests that mostly wait for rounds to end, each on its own device, and measure no time. They run in parallel, the
-# longest first; all other root tests run alone.
+# longest first; all other root tests run alone, but for a pair.
 beside=(each_study experiment interruption live commands study fsync_study scratch_file disks postgres kills faults
 	fio_examples foreign consent ci workload stuck terminal switches privileges refusals preflight scheduler)
 at_once=5
+# These two mostly wait for the intervals of `iosched stat` to end.
+pair=(stat traps)
 # Excluded, because tests in vmtest/ have the same names.
 packages=(--workspace --exclude iosched-vmtest)
 
@@ -34,7 +36,8 @@ run() {
 run_root_tests() {
 	local code=0 failed_before=$failed seen failures failure source name target
 	seen=$(wc -l <"$log")
-	run "root tests in parallel" run_beside_each_other || code=1
+	run "root tests in parallel" run_beside_each_other "$at_once" "${beside[@]}" || code=1
+	run "a pair of root tests" run_beside_each_other 2 "${pair[@]}" || code=1
 	run "root tests alone" "${root[@]}" cargo test "${packages[@]}" --locked --no-fail-fast "${alone[@]}" -- \
 		--ignored --test-threads=1 --show-output || code=1
 	[[ $code -ne 0 ]] || return 0
@@ -53,11 +56,13 @@ run_root_tests() {
 	done
 }
 
-# The output of each test is printed in one piece.
+# So many at once. The output of each test is printed in one piece.
 run_beside_each_other() {
-	local name running=0
-	for name in "${beside[@]}"; do
-		if [[ $running -ge $at_once ]]; then
+	local name running=0 most=$1
+	shift
+	rm -f "$part/failed"
+	for name in "$@"; do
+		if [[ $running -ge $most ]]; then
 			wait -n || true
 			running=$((running - 1))
 		fi
@@ -118,7 +123,7 @@ if [[ $can_be_root -eq 1 ]]; then
 	alone=(--lib --bins)
 	for file in tests/*.rs bpf/tests/*.rs tui/tests/*.rs; do
 		name=$(basename "$file" .rs)
-		[[ " ${beside[*]} " == *" $name "* ]] || alone+=(--test "$name")
+		[[ " ${beside[*]} ${pair[*]} " == *" $name "* ]] || alone+=(--test "$name")
 	done
 	run_root_tests
 	for clang in "${others[@]}"; do

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support;
 use crate::support::program::{Ended, Program};
-use crate::{BINARY, path};
+use crate::{BINARY, is_as_kept, path};
 
 /// Sectors in the order of the starts, 1 ms apart, and their places in the order of the issues.
 const REQUESTS: [(u64, i64); 5] = [
@@ -161,6 +161,7 @@ fn blkparse_has_each_step_in_its_order() {
         &["--format", "blkparse", "--arm", "bfq"],
     );
     let text = ended.ends(0, &[]).stdout;
+    is_as_kept("trace.blkparse", &text);
     let lines: Vec<Vec<&str>> = text
         .lines()
         .map(|line| line.split_whitespace().collect())
@@ -202,6 +203,19 @@ fn blkparse_has_each_step_in_its_order() {
         };
         assert_eq!(line[10], end);
     }
+}
+
+#[test]
+fn the_perfetto_trace_is_as_it_was() {
+    let program = Program::new(BINARY);
+    let to_file = ["--format", "perfetto", "-o", "trace.perfetto"];
+    report(&program, &sample(&["bfq"]), &to_file).ends(0, &[]);
+    let bytes = fs::read(program.file("trace.perfetto")).expect("a trace");
+    let lines = bytes.chunks(48).map(|line| {
+        let digits = line.iter();
+        digits.fold(String::new(), |text, byte| text + &format!("{byte:02x}")) + "\n"
+    });
+    is_as_kept("trace.perfetto.hex", &lines.collect::<String>());
 }
 
 /// Slices and values of counters, each with the names of its arm and group.
