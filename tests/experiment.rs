@@ -452,7 +452,12 @@ fn a_trace_shows_what_the_disk_was_given() {
                 .filter_map(|step| request[step].as_i64())
                 .collect();
             assert!(known.is_sorted(), "{request}");
-            on_device.push((request["issued_ns"].as_i64().expect("an issue"), 1));
+            let issued_ns = request["issued_ns"].as_i64().expect("an issue");
+            // The probe of a busy machine misses some ends; no request takes so long.
+            if request["completed_ns"].is_null() && issued_ns < 700_000_000 {
+                continue;
+            }
+            on_device.push((issued_ns, 1));
             on_device.extend(request["completed_ns"].as_i64().map(|ns| (ns, -1)));
         }
         on_device.sort_unstable();

@@ -24,6 +24,9 @@ pub struct Trace {
     pub lost_events: u64,
     /// Completions of requests that were issued before the trace.
     pub issued_before: u64,
+    /// Requests whose completion was missed.
+    #[serde(default)]
+    pub unseen_ends: u64,
 }
 
 /// A request. Times are in nanoseconds since the beginning of the trace, and negative before it.
@@ -51,9 +54,12 @@ pub struct TracedRequest {
     pub inserted_ns: Option<i64>,
     /// D: the driver got it for the first time.
     pub issued_ns: i64,
-    /// C: its data was complete. Absent if it was in flight at the end of the trace.
+    /// C: its data was complete. Absent if it was in flight at the end of the trace, or if `is_end_unseen`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_ns: Option<i64>,
+    /// Its completion was missed: later in the trace another request has its place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_end_unseen: bool,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // the signature is serde's
@@ -113,7 +119,13 @@ pub fn assemble(
         match event {
             Event::Issued { request, traced } => {
                 let has_room = trace.requests.len() < MOST_REQUESTS;
-                in_flight.insert(request, has_room.then_some(trace.requests.len()));
+                let now = has_room.then_some(trace.requests.len());
+                if let Some(before) = in_flight.insert(request, now) {
+                    trace.unseen_ends += 1;
+                    if let Some(index) = before {
+                        trace.requests[index].is_end_unseen = true;
+                    }
+                }
                 if has_room {
                     trace.requests.push(traced);
                 } else {
@@ -151,6 +163,7 @@ mod tests {
                 inserted_ns: None,
                 issued_ns,
                 completed_ns: None,
+                is_end_unseen: false,
             },
         }
     }
@@ -178,6 +191,15 @@ mod tests {
         assert_eq!(times, [(10, Some(20)), (30, Some(40)), (32, None)]);
         assert_eq!((trace.issued_before, trace.left_out), (1, 0));
         assert_eq!((trace.lost_events, trace.time_s), (3, 1.0));
+    }
+
+    #[test]
+    fn a_completion_that_was_missed_is_told_from_a_request_in_flight() {
+        let events = [issued(7, 10), issued(7, 30), issued(8, 40)];
+        let trace = assemble(events, Vec::new(), Duration::from_secs(1), 0);
+        let unseen = trace.requests.iter().map(|request| request.is_end_unseen);
+        assert_eq!(unseen.collect::<Vec<_>>(), [true, false, false]);
+        assert_eq!(trace.unseen_ends, 1);
     }
 
     #[test]

@@ -60,7 +60,9 @@ fn of_arm(result: &ResultFile, traced: Of<'_>, parent: u64, tracks: &mut Tracks)
         end_ns: request.issued_ns,
     });
     let end_ns = traced.end_ns();
-    let on_device = requests.iter().map(|request| Span {
+    // How long the device had a request whose end was missed is not known.
+    let ended = requests.iter().filter(|request| !request.is_end_unseen);
+    let on_device = ended.map(|request| Span {
         request,
         begin_ns: request.issued_ns,
         end_ns: request.completed_ns.unwrap_or(end_ns),

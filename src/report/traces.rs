@@ -58,24 +58,26 @@ impl Of<'_> {
 
     /// What is missing in it, in words.
     pub fn gaps(&self) -> Option<String> {
-        let Trace {
-            left_out,
-            lost_events,
-            ..
-        } = *self.trace;
-        let kept = self.trace.requests.len();
-        match (left_out, lost_events) {
-            (0, 0) => None,
-            (0, lost) => Some(format!("{lost} events were lost")),
-            (left_out, 0) => Some(format!(
-                "of {} requests the first {kept} are shown",
-                kept as u64 + left_out
-            )),
-            (left_out, lost) => Some(format!(
-                "of {} requests the first {kept} are shown, and {lost} events were lost",
-                kept as u64 + left_out
-            )),
-        }
+        let trace = self.trace;
+        let kept = trace.requests.len();
+        let all = kept as u64 + trace.left_out;
+        let gaps = [
+            (
+                trace.left_out,
+                format!("of {all} requests the first {kept} are shown"),
+            ),
+            (
+                trace.lost_events,
+                format!("{} events were lost", trace.lost_events),
+            ),
+            (
+                trace.unseen_ends,
+                format!("{} completions were not seen", trace.unseen_ends),
+            ),
+        ];
+        let gaps = gaps.into_iter().filter(|(count, _)| *count > 0);
+        let text = gaps.map(|(_, text)| text).collect::<Vec<_>>().join(", ");
+        (!text.is_empty()).then_some(text)
     }
 }
 

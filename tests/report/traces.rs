@@ -50,7 +50,7 @@ fn trace(arm: &str) -> Value {
                 { "name": "fio", "kind": "process", "pid": 41, "cgroup_id": 7, "part": "probe" },
                 { "name": "<b>\u{202e}evil", "kind": "kernel_thread", "pid": 42, "cgroup_id": 1 },
             ],
-            "left_out": 3, "lost_events": 0, "issued_before": 0,
+            "left_out": 3, "lost_events": 0, "issued_before": 0, "unseen_ends": 0,
         },
     })
 }

@@ -77,6 +77,7 @@ fn converted(event: &trace_event, begin_ns: u64, place_of: &mut impl FnMut(u32) 
             inserted_ns: known(event.i_ns),
             issued_ns: since(event.ns),
             completed_ns: None,
+            is_end_unseen: false,
         },
     }
 }

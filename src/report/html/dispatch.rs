@@ -189,7 +189,7 @@ fn data(arms: &[Of<'_>]) -> Data {
         let gain = seeks.as_ref().and_then(Seeks::gain);
         let unfinished = requests
             .iter()
-            .filter(|request| request.completed_ns.is_none());
+            .filter(|request| request.completed_ns.is_none() && !request.is_end_unseen);
         vec![
             traced.arm.to_owned(),
             requests.len().to_string(),

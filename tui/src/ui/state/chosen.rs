@@ -78,12 +78,17 @@ impl Model {
         }
     }
 
-    /// Moves the cursor to a row.
+    /// Moves the cursor to a row, and an open page to its process.
     pub fn choose(&mut self, row: usize) {
         let id = (self.processes().get(row)).map(|(_, process)| RowId::of(process));
         self.table.row = row;
         if id.is_some() {
             self.table.chosen = id;
+        }
+        let device = self.devices.get(self.selected);
+        let open = device.and_then(|device| device.page.as_ref());
+        if open.is_some_and(|page| Some(&page.id) != self.table.chosen.as_ref()) {
+            self.open_page();
         }
     }
 

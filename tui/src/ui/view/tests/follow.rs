@@ -75,6 +75,11 @@ fn the_page_is_of_one_process_and_adds_up_its_intervals() {
     let screen = drawn(&model, (120, 40)).backend().to_string();
     assert!(screen.contains("histograms over 2 s"), "{screen}");
 
+    press(&mut model, KeyCommand::Up);
+    let (other, ..) = count(&model);
+    assert_eq!(Some(other), chosen(&model).map(|(_, pid)| pid));
+    assert_ne!(other, pid);
+    let pid = other;
     processes(&mut model).retain(|process| process.pid != Some(pid));
     let screen = drawn(&model, (120, 40)).backend().to_string();
     assert!(screen.contains("no I/O of this process"), "{screen}");
