@@ -56,7 +56,7 @@ pub struct Detail {
     pub passthrough: bool,
     /// Charge writeback to the process that dirtied the pages.
     pub writeback: bool,
-    /// Record each request on its own while [`crate::Tracer::set_tracing`] says so.
+    /// Record each request on its own, from [`crate::Tracer::begin_trace`] on.
     pub trace: bool,
 }
 

@@ -9,15 +9,23 @@ use crate::Tracer;
 use crate::wire::trace_event;
 
 impl Tracer {
-    /// Begins or ends the recording; only with [`crate::Detail::trace`]. What has been recorded is kept up to the size
-    /// of the buffer.
-    pub fn set_tracing(&mut self, is_on: bool) {
+    /// Begins to record; only with [`crate::Detail::trace`]. What came after the end of an earlier recording is dropped.
+    pub fn begin_trace(&mut self) -> Result<()> {
+        self.take_trace()?;
         if let Some(variables) = self.skeleton.maps.bss_data.as_deref_mut() {
-            variables.tracing.is_on = u32::from(is_on);
+            variables.tracing.lost = 0;
+            variables.tracing.is_on = 1;
+        }
+        Ok(())
+    }
+
+    pub fn end_trace(&mut self) {
+        if let Some(variables) = self.skeleton.maps.bss_data.as_deref_mut() {
+            variables.tracing.is_on = 0;
         }
     }
 
-    /// The events recorded since the last call, oldest first, and how many were lost since the attach.
+    /// The events recorded since the last call, oldest first, and how many were lost since the beginning.
     pub fn take_trace(&self) -> Result<(Vec<trace_event>, u64)> {
         let events = RefCell::new(Vec::new());
         let mut buffer = RingBufferBuilder::new();

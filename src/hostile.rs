@@ -55,6 +55,12 @@ pub fn result_file(bytes: &[u8]) -> bool {
     let Ok(result) = read::parse(bytes) else {
         return false;
     };
+    let traced = report::traces::of(&result, None);
+    assert!(traced.is_empty() || !report::perfetto::render(&result, &traced).is_empty());
+    for of in &traced {
+        let shown = report::blkparse::render(&result, *of).replace('\n', "");
+        assert!(!shown.contains(char::is_control), "{shown:?}");
+    }
     for text in formats(&result) {
         assert!(!text.is_empty());
         let shown = text.replace("\r\n", "\n");

@@ -197,7 +197,7 @@ impl Experiment<'_> {
                 result
                     .notes
                     .push("the run ended after the time of --for".to_owned());
-                break;
+                return Ok(());
             }
             let Some(turn) = turns::next(result) else {
                 break;
@@ -213,7 +213,7 @@ impl Experiment<'_> {
         }
         trace.map_or(Ok(()), |time| {
             let save = |result: &ResultFile| save(output.as_deref(), result);
-            traces::record(&mut bench, time, result, observer, save)
+            traces::record(&mut bench, time, limits.as_ref(), result, observer, save)
         })
     }
 

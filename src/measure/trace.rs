@@ -37,7 +37,7 @@ pub struct TracedRequest {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub disk: usize,
     pub op: Op,
-    /// Of 512 bytes.
+    /// Address on the disk in sectors of 512 bytes.
     pub sector: u64,
     pub bytes: u32,
     pub hardware_queue: u16,

@@ -1,7 +1,8 @@
 //! A trace in the columns of blkparse's default output, for the eyes and scripts that know them. Pure.
 //!
 //! Differences, because a trace has requests and not bios: Q is the first bio of a request, with the size that the
-//! request had when it was issued; there are no merges; the CPU is `-`, and the PID is that of the owner in all lines.
+//! request had when it was issued; there are no merges; the CPU and the error of a completion are `-`, and the
+//! PID is that of the owner in all lines.
 
 use std::fmt::Write;
 
@@ -37,7 +38,8 @@ pub fn render(result: &ResultFile, traced: Of<'_>) -> String {
         let disk = traces::disk(result, request);
         let since = ns.saturating_sub(first);
         let end = match step {
-            'C' => "[0]".to_owned(),
+            // Errors are not in a trace.
+            'C' => "[-]".to_owned(),
             _ => format!("[{}]", escape::line(traced.owner_name(request))),
         };
         let _ = writeln!(

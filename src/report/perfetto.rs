@@ -153,7 +153,9 @@ fn annotations(
         all.extend(owner.part.as_deref().map(|part| text("part", part)));
         all.push(number("control group", owner.cgroup_id));
     }
-    if request.completed_ns.is_none() {
+    if request.is_end_unseen {
+        all.push(text("completed", "not seen"));
+    } else if request.completed_ns.is_none() {
         all.push(text("completed", "not before the end of the trace"));
     }
     all

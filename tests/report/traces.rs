@@ -111,7 +111,8 @@ fn the_order_of_dispatch_is_that_of_the_trace() {
     }
     // In 512-byte sectors with 8 for each request: 799992 + 700008 + 599992 + 800008 in the order of the starts, and
     // 99992 + 99992 + 699992 + 100008 in that of the issues.
-    assert!(figure.contains("1/2.90 as long"), "{figure}");
+    assert!(figure.contains("<bdi>2.90</bdi>"), "{figure}");
+    assert!(figure.contains("too few requests"), "{figure}");
     assert!(figure.contains("of 8 requests the first 5 are shown"));
     // All others were issued after the last that started.
     assert!(figure.contains("80.0 %"), "{figure}");
@@ -147,6 +148,9 @@ fn a_trace_that_contradicts_itself_is_refused() {
     result = sample(&["bfq"]);
     result["traces"][0]["trace"]["requests"][2]["issued_ns"] = json!(i64::MIN);
     report(&program, &result, &[]).ends(2, &["requests[2] of \"bfq\" is out of range"]);
+    result = sample(&["bfq"]);
+    result["design"]["trace_s"] = json!(-1);
+    report(&program, &result, &[]).ends(2, &["design.trace_s: -1"]);
     result = sample(&["bfq"]);
     result["traces"][0]["arm"] = json!("other");
     report(&program, &result, &[]).ends(2, &["arm \"other\" does not exist"]);
@@ -197,7 +201,7 @@ fn blkparse_has_each_step_in_its_order() {
             (pid, rwbs, &["+", "8"][..])
         );
         let end = match (step, sector) {
-            ("C", _) => "[0]",
+            ("C", _) => "[-]",
             (_, 0) => "[<b>?evil]",
             _ => "[probe]",
         };

@@ -63,7 +63,7 @@ impl Watch {
 
     /// The same, and each request on its own; with `Detail::trace`.
     pub fn traced_over<T>(&mut self, work: impl FnOnce() -> T) -> (Seen, Trace, T) {
-        let begin_ns = self.probe.begin_trace();
+        let begin_ns = self.probe.begin_trace().expect("a trace");
         let (seen, result) = self.over(work);
         let trace = self.probe.end_trace(begin_ns).expect("a trace");
         (seen, trace, result)

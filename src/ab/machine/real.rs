@@ -301,7 +301,7 @@ impl Machine for RealMachine<'_> {
     }
 
     fn begin_trace(&mut self) -> Result<u64> {
-        Ok(self.probe.begin_trace())
+        self.probe.begin_trace()
     }
 
     fn end_trace(&mut self, begin_ns: u64) -> Result<Trace> {

@@ -86,7 +86,7 @@ pub struct ResultFile {
     pub processes: Vec<ProcessSummary>,
     /// Per primary metric: drift over the run, position effects, carry-over and autocorrelation.
     pub diagnostics: Vec<Diagnostics>,
-    /// With `--trace`, one per arm.
+    /// `--trace` records one for each arm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<ArmTrace>,
     /// Only for a comparison of an arm with itself: how small an effect this machine can show.

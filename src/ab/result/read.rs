@@ -125,6 +125,8 @@ fn design(result: &ResultFile) -> Result<(), String> {
     for (name, seconds) in [
         ("ramp_s", design.ramp_s),
         ("round_time_s", design.round_time_s),
+        ("washout_s", design.washout_s),
+        ("trace_s", design.trace_s.unwrap_or(0.0)),
     ] {
         require((0.0..=LONGEST_S).contains(&seconds), || {
             format!("design.{name}: {seconds} is not a valid duration in seconds")

@@ -39,6 +39,9 @@ impl RoundSetup<'_> {
     pub fn trace(&mut self, planned: &PlannedRound, time: Duration) -> Result<Traced> {
         let started = humantime::format_rfc3339_millis(self.machine.time_of_day()).to_string();
         let applied = self.switch(planned)?;
+        if let Some(live) = &mut self.live {
+            live.reference_waits = false;
+        }
         if let Some(cold) = self.cold {
             self.machine.drop_pages(cold)?;
         }

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::Observer;
 use super::turns::ensure_alone;
+use super::{Observer, live};
+use crate::ab::live::LiveDesign;
 use crate::ab::plan::PlannedRound;
 use crate::ab::result::ResultFile;
 use crate::ab::round::RoundSetup;
@@ -14,20 +15,32 @@ use crate::ab::round::RoundSetup;
 pub fn record(
     bench: &mut RoundSetup<'_>,
     time: Duration,
+    limits: Option<&LiveDesign>,
     result: &mut ResultFile,
     observer: &mut dyn Observer,
     save: impl Fn(&ResultFile) -> Result<()>,
 ) -> Result<()> {
-    let mut is_ready = false;
-    for planned in untraced(result) {
+    let planned = untraced(result);
+    if planned.is_empty() {
+        return Ok(());
+    }
+    if let Err(error) = bench.machine.prepare_traces() {
+        // The rounds are measured, and stay.
+        let note = format!("no arm has a trace, because recording cannot begin: {error:#}");
+        result.notes.push(note);
+        return Ok(());
+    }
+    for planned in planned {
         bench.machine.ensure_uninterrupted()?;
-        if !is_ready {
-            bench.machine.prepare_traces()?;
-            is_ready = true;
-        }
+        // Traces keep to the hours of the rounds.
+        while live::waited(limits, bench, observer)? {}
         observer.trace_begins(&bench.arms[planned.arm]);
         let traced = bench.trace(&planned, time)?;
         result.notes.extend(bench.machine.take_notes());
+        if let Some(problem) = &traced.trace.problem {
+            let note = format!("{} has no trace: {problem}", traced.trace.arm);
+            result.notes.push(note);
+        }
         result.traces.push(traced.trace);
         save(result)?;
         ensure_alone(traced.rival.as_deref())?;

@@ -95,3 +95,29 @@ fn another_program_that_switches_the_disk_ends_the_traces() {
     assert_eq!(kind, Kind::Invalid);
     assert!(error.contains("another program switched"), "{error}");
 }
+
+/// The rounds were measured before; it is a quarter past midnight.
+#[test]
+fn a_live_disk_is_switched_for_a_trace_only_in_its_hours() {
+    let live = LiveDesign {
+        between: Some("01:00-02:00".parse().expect("hours")),
+        ..LiveDesign::default()
+    };
+    let run = |earlier, trace| {
+        let stopping = Stopping::Fixed { blocks: 1 };
+        let machine = FakeMachine::new(&[]);
+        TestRun::live(
+            machine,
+            stopping,
+            |_| Ok(played()),
+            (earlier, Some(live.clone()), trace),
+        )
+        .file()
+    };
+    let file = run(Some(run(None, None)), Some(TRACE));
+    assert_eq!((file.rounds.len(), file.traces.len()), (2, 2));
+    for trace in &file.traces {
+        let started = &trace.started;
+        assert!(started.starts_with("1970-01-01T01:0"), "{started}");
+    }
+}

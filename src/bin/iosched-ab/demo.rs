@@ -25,7 +25,7 @@ use crate::talk::note;
 const BLOCKS: usize = 8;
 const RAMP: Duration = Duration::from_millis(500);
 const TIME: Duration = Duration::from_secs(2);
-/// Of each arm, after the rounds.
+/// How long each arm is traced after the rounds.
 const TRACE: Duration = Duration::from_secs(1);
 
 pub fn run(arguments: &DemoArguments) -> Result<()> {

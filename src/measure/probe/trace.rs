@@ -13,14 +13,14 @@ use crate::measure::trace::{Event, Trace, TracedOwner, TracedRequest, assemble};
 
 impl Probe {
     /// Begins to record; only with [`super::Detail::trace`]. The time of the beginning is for [`Probe::end_trace`].
-    pub fn begin_trace(&mut self) -> u64 {
+    pub fn begin_trace(&mut self) -> Result<u64> {
         let begin_ns = monotonic_ns();
-        self.tracer.set_tracing(true);
-        begin_ns
+        self.tracer.begin_trace()?;
+        Ok(begin_ns)
     }
 
     pub fn end_trace(&mut self, begin_ns: u64) -> Result<Trace> {
-        self.tracer.set_tracing(false);
+        self.tracer.end_trace();
         let time = Duration::from_nanos(monotonic_ns().saturating_sub(begin_ns));
         let (events, lost) = self.tracer.take_trace()?;
         let mut owners = Vec::new();

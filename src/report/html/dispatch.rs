@@ -7,6 +7,7 @@ use super::look;
 use super::plot::Plot;
 use crate::ab::result::ResultFile;
 use crate::measure::order::reordering;
+use crate::measure::snapshot::Op;
 use crate::measure::trace::{Trace, TracedRequest};
 use crate::report::axis::{Axis, Spread};
 use crate::report::traces::{self, Of};
@@ -14,8 +15,9 @@ use crate::report::units;
 
 /// Requests of the busiest arm in its panel: more than that cannot be told apart.
 const MOST_SHOWN: usize = 150;
-/// A difference of the seeks that is worth a headline.
+/// A difference of the seeks that is worth a headline, and the requests that a headline needs.
 const NOTABLE: f64 = 1.1;
+const ENOUGH: usize = 30;
 
 pub fn figure(result: &ResultFile) -> Option<Figure> {
     let arms = traces::of(result, None);
@@ -67,18 +69,18 @@ pub fn figure(result: &ResultFile) -> Option<Figure> {
 /// Requests of the first disk that move data.
 fn on_disk(trace: &Trace) -> impl Iterator<Item = &TracedRequest> {
     let requests = trace.requests.iter();
-    requests.filter(|request| request.disk == 0 && request.bytes > 0)
+    requests.filter(|request| request.disk == 0 && Op::DATA.contains(&request.op))
 }
 
-/// The time in which the busiest arm issues as many requests as can be shown; None without any request.
+/// The time in which the busiest arm issues as many requests as can be shown, at most the longest trace: an arm that
+/// issues little does not shorten it. None without any trace.
 fn shown_ns(arms: &[Of<'_>]) -> Option<i64> {
-    let ends = arms.iter().filter_map(|traced| {
-        let issues: Vec<i64> = on_disk(traced.trace)
-            .map(|request| request.issued_ns)
-            .collect();
-        issues.get(MOST_SHOWN - 1).or(issues.last()).copied()
+    let longest = arms.iter().map(Of::end_ns).max()?;
+    let busy = arms.iter().filter_map(|traced| {
+        let last = on_disk(traced.trace).nth(MOST_SHOWN - 1)?;
+        Some(last.issued_ns)
     });
-    ends.min().map(|ns| ns.max(1000))
+    Some(busy.min().unwrap_or(longest).max(1000))
 }
 
 fn shown<'a>(arms: &'a [Of<'a>], until_ns: i64) -> impl Iterator<Item = &'a TracedRequest> {
@@ -157,9 +159,11 @@ fn mean_seek(requests: &[&TracedRequest]) -> Option<f64> {
 fn title(arms: &[Of<'_>]) -> String {
     let gains = arms.iter().filter_map(|traced| {
         let gain = Seeks::of(traced.trace)?.gain()?;
-        Some((traced.arm, gain))
+        let is_enough = on_disk(traced.trace).nth(ENOUGH - 1).is_some();
+        is_enough.then_some((traced.arm, gain))
     });
     match gains.max_by(|a, b| a.1.total_cmp(&b.1)) {
+        None => "Order of dispatch: too few requests to say what the arms do to it".to_owned(),
         Some((arm, gain)) if gain >= NOTABLE => format!(
             "Order of dispatch: seeks under {arm} were 1/{} as long as in the order in which requests started",
             units::count(gain)

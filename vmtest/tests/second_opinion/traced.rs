@@ -50,7 +50,7 @@ pub fn compare(check: &mut Check, rebuilt: &Rebuilt, trace: &Trace) {
     of_pairs(check, &pairs);
 }
 
-/// Which was issued after which.
+/// Both must give the requests in the same order of issues.
 fn order(check: &mut Check, theirs: &[&Request], ours: &[&TracedRequest]) {
     let differ = theirs
         .iter()

@@ -18,7 +18,7 @@ pub struct ReportArguments {
     /// Text format: leave out the pictures in characters
     #[arg(long)]
     pub no_plot: bool,
-    /// Of the traces of a run with --trace, show this arm's; blkparse shows one
+    /// Show the trace of this arm only; blkparse needs it if several arms have a trace
     #[arg(long, value_name = "LABEL")]
     pub arm: Option<String>,
     /// File to write, `-` for standard output [default: -]

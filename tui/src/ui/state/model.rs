@@ -111,7 +111,7 @@ pub struct TableView {
     pub sort: Sort,
     pub reversed: bool,
     pub filter: String,
-    /// Where the cursor was; the chosen process may be in another row by now.
+    /// The row where the cursor was last; the chosen process may have moved to another.
     pub row: usize,
     /// None: the first row, whatever it is.
     pub chosen: Option<RowId>,
