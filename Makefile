@@ -38,7 +38,7 @@ test:
 simulate:
 	@contrib/setup.sh build test
 	# With the features of the whole workspace, as in vmtest/build: what that has built is used again.
-	cargo test --release --workspace --locked --test verdicts --test simulation -- --nocapture
+	nice cargo test --release --workspace --locked --test verdicts --test simulation -- --nocapture
 
 # On Debian's kernels under QEMU; KERNEL=6.12 for one of them.
 vmtest:
