@@ -56,14 +56,26 @@ pub fn is_decided(result: &ResultFile) -> bool {
     primary(&Table::new(result)).iter().all(is_settled)
 }
 
-/// Has a verdict or cannot get one: percentiles with too few I/Os in every round, incomparable waits, or a measured
-/// quantity that changed.
+/// Has a verdict or cannot get one: percentiles with too few I/Os in every round, a metric that no round has,
+/// incomparable waits, or a measured quantity that changed.
 fn is_settled(row: &ArmComparison) -> bool {
     let found = &row.comparison;
     let has_no_tail = found.blocks == 0 && found.question.insufficient_tail;
+    let has_no_value = found.blocks == 0 && found.blocks_missing >= found.question.blocks_needed();
     let has_changed = found.reasons.contains(&Reason::TruthChanged);
-    let is_hopeless = has_no_tail || found.question.not_comparable || has_changed;
+    let is_hopeless = has_no_tail || has_no_value || found.question.not_comparable || has_changed;
     is_hopeless || found.verdict != Verdict::Inconclusive
+}
+
+/// The verdicts on the primary metrics alone.
+pub fn primary_comparisons(result: &ResultFile) -> Vec<ArmComparison> {
+    primary(&Table::new(result))
+}
+
+/// One entry per arm, judged as if the metric were the only primary one.
+pub fn comparisons_of(result: &ResultFile, metric: &Metric) -> Vec<ArmComparison> {
+    let metrics = std::slice::from_ref(metric);
+    family(&Table::new(result), metrics, Class::Exploratory)
 }
 
 /// The reference, and arms with an undecided comparison.

@@ -199,8 +199,10 @@ impl MetricKind {
     /// `name` without `JOB.`; a job has other latencies than a device.
     fn of(name: &str, is_job: bool) -> Option<MetricKind> {
         match name {
-            "iops" => return Some(MetricKind::Iops),
-            "throughput" => return Some(MetricKind::Throughput),
+            "iops" | "read_iops" | "write_iops" => return Some(MetricKind::Iops),
+            "throughput" | "read_throughput" | "write_throughput" => {
+                return Some(MetricKind::Throughput);
+            }
             _ if is_job => {}
             "elapsed" => return Some(MetricKind::Elapsed),
             "cpu_per_1000_ios" | CONTROL_CPU | CONTROL_DISK => return Some(MetricKind::CpuTime),
@@ -210,7 +212,7 @@ impl MetricKind {
             "read_arrivals" | "write_arrivals" => return Some(MetricKind::Arrivals),
             "ios" | "merges" => return Some(MetricKind::Count),
             "user_cpu" | "system_cpu" => return Some(MetricKind::TotalCpuTime),
-            "merge_ratio" | "jain_bytes" => return Some(MetricKind::Share),
+            "merge_ratio" | "jain_bytes" | "jain_device_time" => return Some(MetricKind::Share),
             _ => {}
         }
         let (base, statistic) = name.rsplit_once('_')?;

@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use super::conclude;
 use super::drift::differences;
-use super::live::{self, LiveDesign, load};
+use super::live::{LiveDesign, load};
 use super::metric::Metric;
 use super::plan::Plan;
 use super::round::Finished;
@@ -15,10 +15,23 @@ use super::statistics::stopping::Stopping;
 use super::turn::{self, Next, Turn};
 use crate::ab::result::{Design, Exclusion, ResultFile, Round, Status, Subject, WorkloadInfo};
 use crate::measure::histogram::Histogram;
-use crate::measure::snapshot::{Interval, OwnerNumbers};
+use crate::measure::snapshot::{DeviceOp, Interval, Op, OwnerNumbers};
 use crate::scheduler::arm::Arm;
 use crate::scheduler::{Applied, State};
 use crate::workload::{Fixed, Outcome};
+
+/// What a rotation decides on. From arrival to completion, because a scheduler may move time from the device's queue into
+/// its own.
+pub const METRICS: [&str; 6] = [
+    "read_total_p50",
+    "read_total_p99",
+    "write_total_p99",
+    "iops",
+    "throughput",
+    FAIRNESS,
+];
+/// Jain's index of the device times of the processes that were backlogged.
+const FAIRNESS: &str = "jain_device_time";
 
 /// Shortest settle time; it is never more than a fifth of a round.
 const SETTLE: Duration = Duration::from_secs(1);
@@ -73,7 +86,7 @@ impl Rotation {
             control_disk: None,
             cold: None,
             round_time_s: time.as_secs_f64(),
-            primary: live::METRICS
+            primary: METRICS
                 .iter()
                 .filter_map(|name| Metric::named(name))
                 .collect(),
@@ -100,6 +113,35 @@ impl Rotation {
 
     pub fn arms(&self) -> &[Arm] {
         &self.result.design.arms
+    }
+
+    /// The rounds so far, without the histograms of processes.
+    pub fn so_far(&self) -> &ResultFile {
+        &self.result
+    }
+
+    /// Compares with another arm from now on. The result says that this was decided during the run.
+    pub fn compare_with(&mut self, reference: usize) {
+        let design = &mut self.result.design;
+        if reference >= design.arms.len() || reference == design.reference {
+            return;
+        }
+        let was = std::mem::replace(&mut design.reference, reference);
+        let label = |arm: usize| &design.arms[arm].label;
+        let note = format!(
+            "the reference was changed from {} to {} after {} rounds",
+            label(was),
+            label(reference),
+            self.rounds.len()
+        );
+        self.result.notes.push(note);
+    }
+
+    /// The arm after the present one, unless a block is being repeated.
+    pub fn arm_after(&self) -> Option<&Arm> {
+        let now = self.now.as_ref().filter(|now| now.turn.attempt == 0)?;
+        let next = self.result.plan.rounds.get(now.turn.planned.index + 1)?;
+        self.arms().get(next.arm)
     }
 
     /// Number of turns that have begun, and of those that are planned so far.
@@ -142,11 +184,13 @@ impl Rotation {
     }
 
     /// Ends the current turn. Without a `window` it was not measured and adds no round. `window` covers this disk
-    /// alone; `state` is in force now, None when the disk is gone.
+    /// alone; `state` is in force now, None when the disk is gone; `fairness` among the processes of the window, if
+    /// there were several.
     pub fn end(
         &mut self,
         window: Option<Interval>,
         state: Option<&State>,
+        fairness: Option<f64>,
     ) -> Result<Option<Round>> {
         let (Some(now), Some(window)) = (self.now.take(), window) else {
             return Ok(None);
@@ -156,6 +200,7 @@ impl Rotation {
             None => vec![format!("{} is gone", self.result.device.device.name)],
         };
         let (rate, arrivals) = (load::iops(&window), load::arrivals(&window));
+        let rates = rates(&window);
         let finished = Finished {
             started: now.started,
             applied: now.applied,
@@ -176,6 +221,9 @@ impl Rotation {
         };
         let mut round = finished.round(&now.turn, &self.arms()[now.turn.planned.arm]);
         round.metrics.extend(arrivals);
+        round.metrics.extend(rates);
+        let fairness = fairness.map(|index| (FAIRNESS.to_owned(), index));
+        round.metrics.extend(fairness);
         self.rounds.push(serde_json::to_vec(&round)?);
         self.result.rounds.push(light(&round));
         self.result.excluded = conclude::excluded_blocks(&self.result);
@@ -206,6 +254,24 @@ impl Rotation {
     }
 }
 
+/// What was read and written. A time of 0 has no rates.
+fn rates(window: &Interval) -> Vec<(String, f64)> {
+    let seconds = window.duration_s();
+    let device = &window.devices[0];
+    let scopes: [(&str, &[Op]); 2] = [("read", &[Op::Read]), ("write", &Op::WRITES)];
+    let rates = scopes.into_iter().flat_map(|(scope, ops)| {
+        let sum = |of: fn(&DeviceOp) -> u64| {
+            let counts = ops.iter().map(|op| of(&device.ops[*op as usize]));
+            counts.sum::<u64>() as f64 / seconds
+        };
+        [
+            (format!("{scope}_iops"), sum(|op| op.ios)),
+            (format!("{scope}_throughput"), sum(|op| op.bytes)),
+        ]
+    });
+    rates.filter(|(_, rate)| rate.is_finite()).collect()
+}
+
 /// What decides on the turns to come.
 fn light(round: &Round) -> Round {
     let mut light = round.clone();
@@ -227,117 +293,5 @@ fn settle(time: Duration) -> Duration {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::measure::snapshot::Op;
-    use crate::report::fixture;
-
-    fn rotation() -> Rotation {
-        let arms = ["none", "bfq"].map(|text| text.parse().unwrap());
-        let time = Duration::from_secs(10);
-        Rotation::new(3, "then".into(), fixture::subject(), arms.into(), 0, time)
-    }
-
-    fn state(arm: &Arm) -> State {
-        State {
-            active: arm.scheduler.clone(),
-            available: Vec::new(),
-            settings: [("nr_requests".to_owned(), "64".to_owned())].into(),
-            hardware_depth: None,
-        }
-    }
-
-    fn window(ios: u64) -> Interval {
-        let mut window = Interval::nothing("nvme0n1");
-        window.end_ns = 10_000_000_000;
-        window.devices[0].ops[Op::Read as usize].ios = ios;
-        window
-    }
-
-    /// A turn from its switch to its end; `end` may change the state that is found at the end.
-    fn turn(rotation: &mut Rotation, end: impl FnOnce(&mut Rotation, &mut State)) -> Round {
-        let (arm, _) = rotation.next_turn().unwrap();
-        let mut state = state(arm);
-        let ios = if arm.label == "bfq" { 2000 } else { 1000 };
-        let applied = Applied {
-            effective: state.clone(),
-            switch_ns: None,
-            notes: Vec::new(),
-        };
-        rotation.begin(applied, "now".into());
-        end(rotation, &mut state);
-        let round = rotation.end(Some(window(ios)), Some(&state));
-        round.unwrap().unwrap()
-    }
-
-    #[test]
-    fn turns_follow_the_plan_and_make_a_result() {
-        let mut rotation = rotation();
-        for index in 0..16 {
-            let planned = rotation.result.plan.rounds[index];
-            let (arm, settle) = rotation.next_turn().unwrap();
-            assert_eq!(arm.label, ["none", "bfq"][planned.arm]);
-            let longest = Duration::from_millis(1250);
-            assert!((Duration::from_secs(1)..longest).contains(&settle));
-            let round = turn(&mut rotation, |_, _| {});
-            assert_eq!((round.index, round.block), (index, planned.block));
-            assert_eq!(round.problem, None);
-        }
-        assert_eq!(rotation.progress(), (16, 16));
-        let file = rotation.result("later".into()).unwrap();
-        assert_eq!((file.status, file.plan.blocks()), (Status::Complete, 8));
-        let iops = file
-            .comparisons
-            .iter()
-            .find(|row| row.metric.name == "iops");
-        let found = &iops.unwrap().comparison;
-        assert_eq!(found.blocks, 8);
-        assert!((found.ratio.unwrap() - 2.0).abs() < 1e-9);
-        // In the middle of a block.
-        turn(&mut rotation, |_, _| {});
-        let file = rotation.result("later".into()).unwrap();
-        assert_eq!((file.status, file.plan.blocks()), (Status::Interrupted, 9));
-    }
-
-    #[test]
-    fn a_turn_that_was_disturbed_does_not_count() {
-        let mut rotation = rotation();
-        let round = turn(&mut rotation, |rotation, _| {
-            rotation.disturb("another switched".into());
-            rotation.disturb("and again".into());
-        });
-        assert_eq!(round.exclusion, Some(Exclusion::DriftedSettings));
-        assert_eq!(round.problem.as_deref(), Some("another switched"));
-        let round = turn(&mut rotation, |_, state| {
-            state.settings.insert("nr_requests".into(), "8".into());
-        });
-        let says = "settings changed: nr_requests: 64 -> 8";
-        assert_eq!(round.problem.as_deref(), Some(says));
-        let file = rotation.result("later".into()).unwrap();
-        assert_eq!((file.rounds.len(), file.excluded.len()), (2, 1));
-        assert_eq!(file.comparisons[0].comparison.blocks, 0);
-        // As in every run, an excluded block is run again before its look.
-        let again = (0..14).any(|_| turn(&mut rotation, |_, _| {}).attempt == 1);
-        assert!(again, "{:?}", rotation.result.excluded);
-    }
-
-    #[test]
-    fn a_turn_that_was_not_measured_is_no_round_and_a_disk_that_is_gone_spoils_one() {
-        let mut rotation = rotation();
-        assert_eq!(rotation.end(Some(window(1)), None).unwrap(), None);
-        let applied = |rotation: &mut Rotation| Applied {
-            effective: state(rotation.next_turn().unwrap().0),
-            switch_ns: None,
-            notes: Vec::new(),
-        };
-        let now = applied(&mut rotation);
-        rotation.begin(now, "now".into());
-        assert_eq!(rotation.end(None, None).unwrap(), None);
-        let now = applied(&mut rotation);
-        rotation.begin(now, "now".into());
-        let round = rotation.end(Some(window(1)), None).unwrap().unwrap();
-        assert_eq!(round.index, 0, "a turn without a window is made again");
-        let says = "settings changed: nvme0n1 is gone";
-        assert_eq!(round.problem.as_deref(), Some(says));
-    }
-}
+#[path = "rotation_tests.rs"]
+mod tests;

@@ -6,6 +6,7 @@
 //! that out-of-tree schedulers and later kernels need no code here.
 
 pub mod arm; // ARM = [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]...
+mod present; // the settings in force, as an arm
 mod queue_file; // the only code that writes sysfs
 mod saved;
 pub(crate) mod state;
@@ -25,6 +26,7 @@ use crate::failure::Failure;
 use crate::machine::device::Device;
 use crate::scheduler::arm::Arm;
 
+pub use present::present;
 pub use saved::{SavedQueue, restore};
 pub use state::{Choice, State, choice, read};
 pub use together::apply_onto_all;

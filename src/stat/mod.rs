@@ -131,6 +131,12 @@ pub fn record(
     }
 }
 
+/// Fairness among the processes in an interval of one device, only if it was measured.
+pub fn fairness_in(interval: &Interval, selection: &dyn Selection) -> Option<Fairness> {
+    let owners: Vec<&OwnerNumbers> = interval.owners.iter().collect();
+    fairness_of(&owners, interval.duration_s(), selection)
+}
+
 /// Fairness among one device's owners, only if it was measured.
 fn fairness_of(
     owners: &[&OwnerNumbers],

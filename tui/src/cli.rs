@@ -34,8 +34,8 @@ pub struct Watch {
     /// Seconds between two updates: 0.25, 0.5, 1, 2, 5 or 10; others are rounded up to one of these
     #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     pub interval: f64,
-    /// Offer this scheduler with settings as a choice, too: [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]..., as in
-    /// mq-deadline,iosched/read_expire=200; may be repeated
+    /// Offer this arm in place of the disk's schedulers; may be repeated. An arm is
+    /// [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]..., as in mq-deadline,iosched/read_expire=200
     #[arg(long = "arm", value_name = "ARM")]
     pub arms: Vec<String>,
     /// Measure one more thing; this costs CPU time at every system call

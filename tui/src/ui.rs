@@ -73,7 +73,7 @@ pub fn run(arguments: &Watch) -> Result<()> {
     };
     let mut model = Model::new(devices.iter().map(disk).collect(), palette, interval);
     model.is_selected = !names.is_empty();
-    model.extra_arms.clone_from(&arguments.arms);
+    model.named_arms = labels(&arguments.arms)?;
     model.demo = demo.as_ref().map(demo::Demo::text);
     model.message = notes.first().cloned().or_else(|| model.demo.clone());
 
@@ -194,18 +194,26 @@ fn read_input(events: Sender<Event>) {
     });
 }
 
-/// All arms that may be applied to a device: its schedulers without settings, and those of `--arm`.
-fn arms(device: &Device, extra: &[String]) -> Result<Vec<Arm>> {
-    let available = scheduler::choice(device)
-        .map(|choice| choice.available)
-        .unwrap_or_default();
-    let all: Vec<Arm> = available
+/// All arms that may be applied to a device: those of `--arm`, or else its schedulers without settings.
+fn arms(device: &Device, named: &[String]) -> Result<Vec<Arm>> {
+    let labels = if named.is_empty() {
+        scheduler::choice(device)
+            .map(|choice| choice.available)
+            .unwrap_or_default()
+    } else {
+        named.to_vec()
+    };
+    let all: Vec<Arm> = labels
         .iter()
-        .chain(extra)
         .map(|text| text.parse())
         .collect::<Result<_>>()?;
     iosched::scheduler::arm::refuse_duplicate_labels(&all)?;
     Ok(all)
+}
+
+fn labels(named: &[String]) -> Result<Vec<String>> {
+    let arms = named.iter().map(|text| Ok(text.parse::<Arm>()?.label));
+    arms.collect()
 }
 
 fn disk(device: &Device) -> Disk {

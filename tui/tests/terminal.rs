@@ -140,6 +140,15 @@ fn without_a_terminal_it_is_stat() {
         .ends(2, &["--demo needs a terminal", "iosched-ab demo"]);
 }
 
+/// The row of an arm begins with its label and the number of its rounds.
+fn has_rounds(screen: &str, arm: &str) -> bool {
+    screen.lines().any(|line| {
+        let rest = line.trim_start().strip_prefix(arm);
+        let rounds = rest.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
+        rounds.is_some_and(|rounds: u32| rounds > 0)
+    })
+}
+
 #[test]
 #[ignore = "root"]
 fn every_screen_shows_the_load_and_a_rotation_compares() {
@@ -192,15 +201,6 @@ fn every_screen_shows_the_load_and_a_rotation_compares() {
     terminal.until("3 s each");
     terminal.keys(ENTER);
     terminal.until("rotating, block");
-    let has_rounds = |screen: &str, arm: &str| {
-        screen.lines().any(|line| {
-            let mut words = line.split_whitespace();
-            words.next() == Some(arm)
-                && words
-                    .next()
-                    .is_some_and(|rounds| rounds.parse().is_ok_and(|n: u32| n > 0))
-        })
-    };
     let two = &before.available[..2];
     terminal.until_screen("a round of each arm", |screen| {
         two.iter().all(|arm| has_rounds(screen, arm))
@@ -244,6 +244,50 @@ fn another_hand_is_noticed_and_not_undone_before_the_end() {
         disk.get("scheduler").contains("[mq-deadline]"),
         "another program's change must not be restored"
     );
+}
+
+#[test]
+#[ignore = "root"]
+fn a_rotation_keeps_what_was_set_in_its_turns_and_after_it() {
+    let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
+    disk.set("scheduler", "mq-deadline");
+    disk.set("iosched/read_expire", "77");
+    disk.set("nr_requests", "32");
+    let before = state(&disk);
+    let _load = Load::on(&disk);
+    let arguments = [&*disk.node(), "-i", "0.25", "--arm", "none"];
+    let mut terminal = Terminal::start(&program, BINARY, &arguments, (120, 40));
+    terminal.until("scheduler mq-deadline");
+    terminal.until("reads");
+    terminal.keys("F");
+    terminal.until("[x] mq-deadline (present)");
+    terminal.until("[x] none");
+    terminal.keys("hhh");
+    terminal.until("3 s each");
+    terminal.keys(ENTER);
+    terminal.until_screen("a round of each arm", |screen| {
+        let arms = ["mq-deadline (present)", "none"];
+        arms.iter().all(|arm| has_rounds(screen, arm))
+    });
+    terminal.keys("x");
+    terminal.until("written: iosched-live-");
+    let files = program.files().into_iter();
+    let mut exported = files.filter(|name| name.starts_with("iosched-live-"));
+    let json = program.result(&exported.next().expect("the export"));
+    is_a_result(&json, "mq-deadline (present)");
+    let file: ResultFile = serde_json::from_value(json).expect("a result");
+    let present = |round: &&Round| round.arm == "mq-deadline (present)";
+    for round in file.rounds.iter().filter(present) {
+        let settings = &round.evidence.applied.effective.settings;
+        assert_eq!(settings["iosched/read_expire"], "77");
+        assert_eq!(settings["nr_requests"], "32");
+    }
+    terminal.keys("F");
+    terminal.until("rotation ended after");
+    assert_eq!(state(&disk), before, "while the program runs");
+    terminal.keys("q");
+    assert_eq!(terminal.end().0.code(), Some(0));
+    assert_eq!(state(&disk), before);
 }
 
 #[test]

@@ -7,8 +7,8 @@ mod panics;
 mod read;
 pub mod request;
 mod rotation;
-pub mod round;
 pub mod sample;
+pub mod score;
 mod watched;
 mod work;
 

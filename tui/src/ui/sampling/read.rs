@@ -7,15 +7,14 @@ use anyhow::{Context, Result};
 use iosched::machine::cgroup::names::Names;
 use iosched::machine::device::Device;
 use iosched::measure::probe::Probe;
-use iosched::measure::snapshot::{
-    self, DeviceNumbers, Interval, Op, OwnerNumbers, Snapshot, Stage,
-};
+use iosched::measure::snapshot::{self, Interval, OwnerNumbers, Snapshot, Stage};
 use iosched::measure::stalls::Stalls;
 use iosched::stat::{self, Burst, DeviceState, LiveProcess, LiveRecord, Selection};
 
 use super::request::Wanted;
 use super::rotation::TimedRotation;
 use super::sample::{DeviceSample, Flip, Measured, Sample, Stages};
+use super::score::bytes_of;
 use super::watched::Watched;
 
 /// How often weights are read again and ended processes are removed.
@@ -87,6 +86,11 @@ impl Reader {
             .as_ref()
             .context("a comparison needs the BPF programs, which are not attached")?;
         Ok((probe, &self.devices[index].device))
+    }
+
+    /// Knows the weights of control groups.
+    pub fn names(&self) -> &dyn Selection {
+        &self.names
     }
 
     /// To be called after a switch: I/O in flight belongs to no side, and new I/O counts only after `settle`.
@@ -240,22 +244,14 @@ impl Reader {
                 live,
                 queue_wait_is_g2d,
                 edges: numbers.edges,
-                stages: stages_of(numbers, wait),
+                stages: Stages::measured(numbers, wait),
+                bytes: bytes_of(numbers),
                 processes: mine,
                 stalls: Stalls::of(numbers, &owners.iter()),
                 owners,
                 dispatches,
             }));
         }
-    }
-}
-
-fn stages_of(numbers: &DeviceNumbers, wait: Stage) -> Stages {
-    let pair = |stage| [&[Op::Read][..], &Op::WRITES].map(|ops| numbers.stage(stage, ops));
-    Stages {
-        wait: pair(wait),
-        device: pair(Stage::D2c),
-        total: pair(Stage::Q2c),
     }
 }
 

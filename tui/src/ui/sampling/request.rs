@@ -18,8 +18,22 @@ pub enum Request {
         reference: usize,
         seconds: u64,
     },
+    /// What the rounds of a rotation are compared by: another metric, or another arm.
+    Compare {
+        device: usize,
+        metric: String,
+        reference: usize,
+    },
     StopRotating,
     ExportComparison(usize),
+}
+
+/// The label of the settings in force, as an arm of a rotation. `none` has no settings of its own.
+pub fn present_label(scheduler: &str) -> String {
+    match scheduler {
+        "none" => scheduler.to_owned(),
+        _ => format!("{scheduler} (present)"),
+    }
 }
 
 /// Data that is more expensive to read than counters.

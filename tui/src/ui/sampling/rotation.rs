@@ -14,9 +14,10 @@ use iosched::measure::probe::Probe;
 use iosched::measure::snapshot::{Interval, Snapshot};
 use iosched::scheduler::arm::Arm;
 use iosched::scheduler::{self, Applied};
+use iosched::stat::{self, Selection};
 
-use super::round::LiveRound;
 use super::sample::Rotating;
+use super::score::Score;
 
 /// What the user has chosen.
 pub struct Chosen {
@@ -138,16 +139,34 @@ impl TimedRotation {
         });
     }
 
-    /// Ends the present round, if there is one.
-    pub fn end(&mut self, end: Option<Snapshot>, disk: &Device) -> Result<Option<LiveRound>> {
+    /// Ends the present round, if there is one. `names` knows the weights of control groups.
+    pub fn end(
+        &mut self,
+        end: Option<Snapshot>,
+        disk: &Device,
+        names: &dyn Selection,
+    ) -> Result<()> {
         let start = self.timer.take().and_then(|timer| timer.start);
         let window = match (start, end) {
             (Some((start, _)), Some(end)) => Some(self.window(&start, &end, disk)?),
             _ => None,
         };
         let state = window.as_ref().and_then(|_| scheduler::read(disk).ok());
-        let round = self.turns.end(window, state.as_ref())?;
-        Ok(round.map(|round| LiveRound::of(self.device, round)))
+        let fairness = window
+            .as_ref()
+            .and_then(|window| stat::fairness_in(window, names)?.jain_device_time);
+        self.turns.end(window, state.as_ref(), fairness)?;
+        Ok(())
+    }
+
+    /// What the rounds say so far. `metric`: the one that the user looks at.
+    pub fn score(&self, metric: &str) -> Score {
+        Score::of(self.device, self.turns.so_far(), metric)
+    }
+
+    /// `reference`: index of an arm.
+    pub fn compare_with(&mut self, reference: usize) {
+        self.turns.compare_with(reference);
     }
 
     /// The interval of this disk only.

@@ -1,13 +1,13 @@
 //! What the sampling thread sends: owned, complete, never shared.
 
-use iosched::measure::histogram::Histogram;
+use iosched::measure::histogram::{DEVICE, Histogram};
 use iosched::measure::order::Dispatch;
-use iosched::measure::snapshot::{Edges, OwnerNumbers};
+use iosched::measure::snapshot::{DeviceNumbers, Edges, Op, OwnerNumbers, Stage};
 use iosched::measure::stalls::Stalls;
 use iosched::scheduler::State;
 use iosched::stat::{LiveDevice, LiveProcess};
 
-use super::round::LiveRound;
+use super::score::Score;
 
 /// Properties that do not change while we watch.
 #[derive(Clone, Debug, Default)]
@@ -69,6 +69,8 @@ pub struct Measured {
     pub queue_wait_is_g2d: bool,
     pub edges: Edges,
     pub stages: Stages,
+    /// Of reads and of writes.
+    pub bytes: [f64; 2],
     pub stalls: Stalls,
     /// The busiest first.
     pub processes: Vec<LiveProcess>,
@@ -84,6 +86,37 @@ pub struct Stages {
     pub wait: [Histogram; 2],
     pub device: [Histogram; 2],
     pub total: [Histogram; 2],
+}
+
+impl Stages {
+    pub fn new() -> Self {
+        let empty = || [Histogram::new(DEVICE), Histogram::new(DEVICE)];
+        Stages {
+            wait: empty(),
+            device: empty(),
+            total: empty(),
+        }
+    }
+
+    /// `wait`: the stage that this kernel shows as queue wait.
+    pub fn measured(numbers: &DeviceNumbers, wait: Stage) -> Self {
+        let pair = |stage| [&[Op::Read][..], &Op::WRITES].map(|ops| numbers.stage(stage, ops));
+        Stages {
+            wait: pair(wait),
+            device: pair(Stage::D2c),
+            total: pair(Stage::Q2c),
+        }
+    }
+
+    pub fn add(&mut self, other: &Stages) {
+        let mine = [&mut self.wait, &mut self.device, &mut self.total];
+        let theirs = [&other.wait, &other.device, &other.total];
+        for (mine, theirs) in mine.into_iter().zip(theirs) {
+            for (mine, theirs) in mine.iter_mut().zip(theirs) {
+                let _ = mine.merge(theirs); // the layouts are the same by construction
+            }
+        }
+    }
 }
 
 /// A switch of the scheduler, by us or by another program.
@@ -121,7 +154,8 @@ pub enum SamplerReport {
     Sample(Box<Sample>),
     Flipped(Flip),
     Rotating(Option<Rotating>),
-    Round(Box<LiveRound>),
+    /// What the rounds of a rotation say so far.
+    Score(Box<Score>),
     /// Whether the device will be restored at the end.
     Modified {
         device: usize,

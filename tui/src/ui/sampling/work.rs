@@ -13,7 +13,7 @@ use iosched::scheduler::arm::Arm;
 use super::Setup;
 use crate::ui::sampling::control::Control;
 use crate::ui::sampling::read::{self, Reader};
-use crate::ui::sampling::request::{Request, Wanted};
+use crate::ui::sampling::request::{Request, Wanted, present_label};
 use crate::ui::sampling::rotation::{self, Step, TimedRotation};
 use crate::ui::sampling::sample::{Flip, SamplerReport};
 
@@ -32,6 +32,8 @@ pub(super) struct Work {
     wanted: Wanted,
     next: Instant,
     rotation: Option<TimedRotation>,
+    /// The metric that the user looks at.
+    metric: String,
     /// Description of a switch by another program during the rotation.
     rival: Option<String>,
     control: Control,
@@ -91,6 +93,7 @@ impl Work {
             },
             next: Instant::now() + FIRST.min(setup.interval),
             rotation: None,
+            metric: String::new(),
             rival: None,
             control: setup.control,
             report,
@@ -224,7 +227,7 @@ impl Work {
                 reference,
                 seconds,
             } => {
-                let before = self.reader.label(device).to_owned();
+                let before = self.present(device, self.reader.label(device))?;
                 let design = rotation::Chosen {
                     arms: arms
                         .iter()
@@ -232,12 +235,25 @@ impl Work {
                         .collect::<Result<_>>()?,
                     reference,
                     seconds,
-                    before: self.arm(device, &before)?,
+                    before,
                 };
                 let rotation = TimedRotation::new(device, design, self.reader.probe(device)?);
                 (self.report)(SamplerReport::Rotating(Some(rotation.progress())));
                 self.rotation = Some(rotation);
                 self.next_round()?;
+            }
+            Request::Compare {
+                device,
+                metric,
+                reference,
+            } => {
+                self.metric = metric;
+                let rotation = self.rotation.as_mut().or(self.reader.finished.as_mut());
+                if let Some(rotation) = rotation.filter(|rotation| rotation.device() == device) {
+                    rotation.compare_with(reference);
+                    let score = rotation.score(&self.metric);
+                    (self.report)(SamplerReport::Score(Box::new(score)));
+                }
             }
             Request::StopRotating => {
                 self.sample()?;
@@ -255,7 +271,16 @@ impl Work {
         Ok(())
     }
 
+    /// The settings in force, as an arm.
+    fn present(&self, device: usize, label: &str) -> Result<Arm> {
+        scheduler::present(label, &scheduler::read(self.reader.device(device))?)
+    }
+
     fn arm(&self, device: usize, label: &str) -> Result<Arm> {
+        let now = scheduler::read(self.reader.device(device))?;
+        if label == present_label(&now.active) {
+            return scheduler::present(label, &now);
+        }
         let known = self
             .arms
             .get(device)
@@ -307,11 +332,9 @@ impl Work {
             return Ok(());
         };
         let device = rotation.device();
-        if let Some(round) =
-            rotation.end(self.reader.last_snapshot(), self.reader.device(device))?
-        {
-            (self.report)(SamplerReport::Round(Box::new(round)));
-        }
+        let end = self.reader.last_snapshot();
+        rotation.end(end, self.reader.device(device), self.reader.names())?;
+        (self.report)(SamplerReport::Score(Box::new(rotation.score(&self.metric))));
         let Some((arm, settle)) = rotation.next_turn() else {
             self.rotation = Some(rotation);
             return self.stop_rotating();

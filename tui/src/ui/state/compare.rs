@@ -1,22 +1,16 @@
-//! What was measured under each scheduler: histograms over all its time, and the rounds of a rotation. Pure.
+//! What was measured under each scheduler, over all its time or in the rounds of a rotation. Pure.
 
-use iosched::ab::conclude::is_comparable;
-use iosched::ab::metric::hides_stalls_of;
-use iosched::measure::histogram::{DEVICE, Histogram};
-use iosched::measure::stalls::{Stalls, Whose};
+use iosched::measure::histogram::Histogram;
+use iosched::measure::stalls::Whose;
 
-use crate::ui::sampling::round::{Against, LiveRound, against};
 use crate::ui::sampling::sample::{Flip, Measured, Side, Stages};
+use crate::ui::sampling::score::{ArmRounds, Score, Sums};
 
-/// Everything that was measured under one arm.
+/// What was measured under one arm: in a rotation, its rounds that count and the one under way.
 #[derive(Clone, Debug)]
 pub struct ArmSeen {
     pub label: String,
-    pub seconds: f64,
-    pub bytes: f64,
-    /// Sum of the times for which submitters were blocked.
-    pub stalls: Stalls,
-    pub stages: Stages,
+    pub sums: Sums,
 }
 
 /// I/Os that belong to no arm, and why.
@@ -34,7 +28,8 @@ pub struct LeftOut {
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     pub arms: Vec<ArmSeen>,
-    pub rounds: Vec<LiveRound>,
+    /// Present from the start of a rotation on, until the comparison is cleared.
+    pub score: Option<Score>,
     pub left_out: LeftOut,
     pub flips: Vec<Flip>,
 }
@@ -119,10 +114,6 @@ impl Statistic {
             Statistic::Throughput => "bytes/s",
         }
     }
-
-    pub fn is_rate(self) -> bool {
-        matches!(self, Statistic::Iops | Statistic::Throughput)
-    }
 }
 
 /// The metric's name in iosched-ab.
@@ -138,22 +129,13 @@ pub fn metric(stage: ShownStage, scope: Scope, statistic: Statistic) -> String {
         ShownStage::Total => "total",
     };
     match statistic {
-        Statistic::Iops => "iops".to_owned(),
-        Statistic::Throughput => "throughput".to_owned(),
+        Statistic::Iops => format!("{scope}iops"),
+        Statistic::Throughput => format!("{scope}throughput"),
         other => format!("{scope}{stage}_{}", other.title()),
     }
 }
 
 impl Stages {
-    pub fn new() -> Self {
-        let empty = || [Histogram::new(DEVICE), Histogram::new(DEVICE)];
-        Stages {
-            wait: empty(),
-            device: empty(),
-            total: empty(),
-        }
-    }
-
     pub fn of(&self, stage: ShownStage, scope: Scope) -> Histogram {
         let pair = match stage {
             ShownStage::Wait => &self.wait,
@@ -170,29 +152,32 @@ impl Stages {
             }
         }
     }
-
-    fn add(&mut self, other: &Stages) {
-        let mine = [&mut self.wait, &mut self.device, &mut self.total];
-        let theirs = [&other.wait, &other.device, &other.total];
-        for (mine, theirs) in mine.into_iter().zip(theirs) {
-            for (mine, theirs) in mine.iter_mut().zip(theirs) {
-                let _ = mine.merge(theirs); // see above
-            }
-        }
-    }
 }
 
 impl Seen {
-    /// Creates the arms in their order, without data.
-    pub fn of(labels: &[String]) -> Self {
+    /// A rotation that begins: the arms in their order, without data.
+    pub fn of(labels: &[String], reference: usize) -> Self {
         let mut seen = Seen::default();
-        for label in labels {
-            seen.arm(label);
-        }
+        let arms = labels.iter().map(|label| ArmRounds {
+            label: label.clone(),
+            counted: 0,
+            sums: Sums::new(),
+            excluded: Vec::new(),
+            with_others: 0,
+        });
+        seen.take(Score {
+            arms: arms.collect(),
+            reference,
+            ..Score::default()
+        });
         seen
     }
 
-    pub fn add(&mut self, measured: &Measured, side: &Side, seconds: f64) {
+    /// After a rotation, its rounds alone count.
+    pub fn add(&mut self, measured: &Measured, side: &Side, seconds: f64, is_rotating: bool) {
+        if self.score.is_some() && !is_rotating {
+            return;
+        }
         let out = &mut self.left_out;
         out.straddlers = out.straddlers.saturating_add(measured.edges.straddlers);
         let ios = || measured.stages.of(ShownStage::Device, Scope::All).count();
@@ -202,76 +187,40 @@ impl Seen {
             Side::Of(label) => {
                 let without = measured.live.without_queue_wait;
                 out.without_queue_wait = out.without_queue_wait.saturating_add(without);
-                let arm = self.arm(label);
-                arm.seconds += seconds;
-                arm.bytes += measured.live.bytes_per_s * seconds;
-                arm.stalls += measured.stalls;
-                arm.stages.add(&measured.stages);
+                self.arm(label).sums.add(&Sums {
+                    seconds,
+                    bytes: measured.bytes,
+                    stalls: measured.stalls,
+                    stages: measured.stages.clone(),
+                });
             }
         }
     }
 
+    /// Replaces what was seen of the rounds while they were under way.
+    pub fn take(&mut self, score: Score) {
+        for of in &score.arms {
+            self.arm(&of.label).sums = of.sums.clone();
+        }
+        self.score = Some(score);
+    }
+
     fn arm(&mut self, label: &str) -> &mut ArmSeen {
-        if let Some(at) = self.arms.iter().position(|arm| arm.label == label) {
-            return &mut self.arms[at];
-        }
-        self.arms.push(ArmSeen {
-            label: label.to_owned(),
-            seconds: 0.0,
-            bytes: 0.0,
-            stalls: Stalls::default(),
-            stages: Stages::new(),
+        let at = self.arms.iter().position(|arm| arm.label == label);
+        let at = at.unwrap_or_else(|| {
+            self.arms.push(ArmSeen {
+                label: label.to_owned(),
+                sums: Sums::new(),
+            });
+            self.arms.len() - 1
         });
-        let last = self.arms.len() - 1;
-        &mut self.arms[last]
+        &mut self.arms[at]
     }
 
-    /// Number of rounds of the arm that count.
-    pub fn rounds_of(&self, arm: &str) -> usize {
-        self.counted(arm).count()
-    }
-
-    fn counted<'a>(&'a self, arm: &str) -> impl Iterator<Item = &'a LiveRound> {
-        let counts = move |round: &&LiveRound| round.arm == arm && round.problem.is_none();
-        self.rounds.iter().filter(counts)
-    }
-
-    /// Share of the time of the arm's rounds that count, as for ratios; without rounds, of all time under the arm.
-    /// None if it had no time yet.
-    pub fn stalled_share(&self, arm: &str, whose: Whose) -> Option<f64> {
-        let (mut stalls, mut time_s) = (Stalls::default(), 0.0);
-        for round in self.counted(arm) {
-            stalls += round.stalls;
-            time_s += round.window_s;
-        }
-        if time_s == 0.0 {
-            let seen = self.arms.iter().find(|seen| seen.label == arm)?;
-            (stalls, time_s) = (seen.stalls, seen.seconds);
-        }
-        (time_s > 0.0).then(|| stalls.ns(whose) as f64 / (time_s * 1e9))
-    }
-
-    /// By the same rule as iosched-ab.
-    pub fn is_comparable(&self, metric: &str, arm: &str, reference: &str) -> bool {
-        let whose = hides_stalls_of(metric);
-        let shares = [arm, reference].map(|label| self.stalled_share(label, whose));
-        is_comparable(metric, shares[0], shares[1])
-    }
-
-    /// The intervals of all arms against the reference hold simultaneously with 95 % confidence, for one metric.
-    pub fn against(&self, metric: &str, arm: &str, reference: &str) -> Option<Against> {
-        if !self.is_comparable(metric, arm, reference) {
-            return None;
-        }
-        against(&self.rounds, metric, arm, reference, self.alpha())
-    }
-
-    /// The error rate of one comparison, so that all together err at most one time in twenty.
-    pub fn alpha(&self) -> f64 {
-        let mut arms: Vec<&str> = self.rounds.iter().map(|round| &*round.arm).collect();
-        arms.sort_unstable();
-        arms.dedup();
-        0.05 / arms.len().saturating_sub(1).max(1) as f64
+    /// The arm's rounds, in a rotation.
+    pub fn rounds_of(&self, arm: &str) -> Option<&ArmRounds> {
+        let mut arms = self.score.as_ref()?.arms.iter();
+        arms.find(|of| of.label == arm)
     }
 
     /// The median and the maximum time for which a switch froze the queue.

@@ -3,7 +3,7 @@
 use super::action::KeyCommand;
 use super::compare::Seen;
 use super::model::{Access, Dialog, Model};
-use super::update::Effect;
+use super::update::{Effect, compares};
 use crate::ui::sampling::request::Request;
 
 pub const ROUND_SECONDS: [u64; 7] = [3, 5, 10, 20, 30, 60, 120];
@@ -30,17 +30,22 @@ pub fn open_flip(model: &mut Model) {
 }
 
 pub fn open_rotation(model: &mut Model) {
-    let arms = model.arms();
-    if let Some(problem) = obstacle(model, &arms) {
+    let arms = model.arms_of_rotation();
+    if let Some(problem) = obstacle(model, &model.arms()) {
         model.message = Some(problem);
         return;
     }
     if arms.len() < 2 {
-        model.message = Some("there is only one scheduler; `modprobe bfq` or `modprobe kyber-iosched` may add others".to_owned());
+        model.message = Some(if model.named_arms.is_empty() {
+            "there is only one scheduler; `modprobe bfq` or `modprobe kyber-iosched` may add others"
+                .to_owned()
+        } else {
+            "--arm names only the arm that is in force; name another one, too".to_owned()
+        });
         return;
     }
     model.dialog = Some(Dialog::Rotate {
-        arms: arms.into_iter().map(|arm| (arm, true)).collect(),
+        arms,
         row: 0,
         seconds: if model.demo.is_some() {
             3
@@ -149,12 +154,10 @@ fn begin(model: &mut Model) -> Vec<Effect> {
         model.message = Some("select at least two arms".to_owned());
         return Vec::new();
     }
-    // As in iosched-ab: the reference is the active scheduler, if it takes part.
-    let active = active(model);
-    let reference = chosen.iter().position(|arm| Some(arm) == active.as_ref());
-    let reference = reference.unwrap_or(0);
+    // The settings in force come first, if they take part; as in iosched-ab, they are the reference.
+    let reference = 0;
     // A rotation is a new comparison: earlier samples were taken under other conditions.
-    model.devices[model.selected].seen = Seen::of(&chosen);
+    model.devices[model.selected].seen = Seen::of(&chosen, reference);
     model.compare.reference = reference;
     let request = Request::Rotate {
         device: model.selected,
@@ -164,7 +167,9 @@ fn begin(model: &mut Model) -> Vec<Effect> {
     };
     model.dialog = None;
     show_comparison(model);
-    vec![Effect::Ask(request)]
+    let mut effects = vec![Effect::Ask(request)];
+    effects.extend(compares(model));
+    effects
 }
 
 fn show_comparison(model: &mut Model) {

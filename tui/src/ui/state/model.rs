@@ -2,13 +2,15 @@
 
 use std::collections::VecDeque;
 
+use iosched::scheduler::State;
 use iosched::stat::LiveProcess;
 
 use super::action::Screen;
 use super::appearance::Palette;
 use super::chosen::{Page, RowId};
-use super::compare::{Scope, Seen, ShownStage, Statistic};
+use super::compare::{Scope, Seen, ShownStage, Statistic, metric};
 use super::heat::HeatColumn;
+use crate::ui::sampling::request::present_label;
 use crate::ui::sampling::sample::{DeviceSample, Disk, Flip, Rotating, Sample};
 
 /// Number of samples that the pictures over time keep.
@@ -39,8 +41,8 @@ pub struct Model {
     pub table: TableView,
     pub compare: CompareView,
     pub help_row: usize,
-    /// Arms from `--arm`, offered in addition to the kernel's schedulers.
-    pub extra_arms: Vec<String>,
+    /// Labels of the arms from `--arm`, offered in place of the kernel's schedulers.
+    pub named_arms: Vec<String>,
     pub message: Option<String>,
     pub demo: Option<String>,
 }
@@ -161,6 +163,13 @@ pub struct CompareView {
     pub row: usize,
 }
 
+impl CompareView {
+    /// The metric of the table, with its name in iosched-ab.
+    pub fn metric(&self) -> String {
+        metric(self.stage, self.scope, self.statistic)
+    }
+}
+
 impl Model {
     pub fn new(disks: Vec<Disk>, palette: Palette, interval: usize) -> Self {
         let devices = disks.into_iter().map(|disk| DeviceModel {
@@ -199,7 +208,7 @@ impl Model {
                 row: 0,
             },
             help_row: 0,
-            extra_arms: Vec::new(),
+            named_arms: Vec::new(),
             message: None,
             demo: None,
         }
@@ -260,17 +269,35 @@ impl Model {
 
     /// Labels of the arms that can be switched to.
     pub fn arms(&self) -> Vec<String> {
-        let sample = self
-            .last
-            .as_ref()
-            .and_then(|last| last.devices.get(self.selected));
-        let state = sample.and_then(|sample| sample.queue.as_ref());
-        let mut arms = state
-            .map(|state| state.available.clone())
-            .unwrap_or_default();
-        arms.extend(self.extra_arms.iter().cloned());
-        arms.dedup();
-        arms
+        if !self.named_arms.is_empty() {
+            return self.named_arms.clone();
+        }
+        let queue = self.queue();
+        queue
+            .map(|queue| queue.available.clone())
+            .unwrap_or_default()
+    }
+
+    /// Labels of the arms that can take turns, and whether they do unless the user says otherwise. The first is the
+    /// settings in force; the same scheduler with the kernel's defaults is an arm of its own.
+    pub fn arms_of_rotation(&self) -> Vec<(String, bool)> {
+        let active = self.queue().map(|queue| queue.active.as_str());
+        let present = active.map(present_label);
+        let others = self
+            .arms()
+            .into_iter()
+            .filter(|arm| Some(arm) != present.as_ref());
+        let others = others.map(|arm| {
+            let is_default_of_active = self.named_arms.is_empty() && Some(&*arm) == active;
+            (arm, !is_default_of_active)
+        });
+        let present = present.clone().map(|label| (label, true));
+        present.into_iter().chain(others).collect()
+    }
+
+    fn queue(&self) -> Option<&State> {
+        let sample = self.last.as_ref()?.devices.get(self.selected)?;
+        sample.queue.as_ref()
     }
 }
 

@@ -85,9 +85,9 @@ fn take(model: &mut Model, report: SamplerReport) {
             }
             model.rotating = rotating;
         }
-        SamplerReport::Round(round) => {
-            if let Some(device) = model.devices.get_mut(round.device) {
-                device.seen.rounds.push(*round);
+        SamplerReport::Score(score) => {
+            if let Some(device) = model.devices.get_mut(score.device) {
+                device.seen.take(*score);
             }
         }
         SamplerReport::Modified { device, put_back } => {
@@ -117,7 +117,9 @@ fn note_flip(model: &mut Model, flip: Flip) {
 }
 
 fn keep(model: &mut Model, sample: Box<Sample>) {
-    for (device, now) in model.devices.iter_mut().zip(&sample.devices) {
+    let rotating = model.rotating.as_ref().map(|rotating| rotating.device);
+    let devices = model.devices.iter_mut().zip(&sample.devices);
+    for (index, (device, now)) in devices.enumerate() {
         let scheduler = now.queue.as_ref().map_or("gone", |queue| &queue.active);
         let is_settling = now.side == Side::Settling;
         let is_flip = device.history.back().is_some_and(|before| {
@@ -125,7 +127,10 @@ fn keep(model: &mut Model, sample: Box<Sample>) {
         }) || now.side == Side::Disturbed;
         let measured = now.measured.as_deref();
         if let Some(measured) = measured {
-            device.seen.add(measured, &now.side, sample.seconds);
+            let is_rotating = rotating == Some(index);
+            device
+                .seen
+                .add(measured, &now.side, sample.seconds, is_rotating);
             device.turn_page(measured, sample.seconds);
             let ios = measured.stages.of(ShownStage::Device, Scope::All).count();
             device.lost = device
@@ -269,14 +274,22 @@ fn carry_out(model: &mut Model, command: KeyCommand) -> Vec<Effect> {
             model.forget_choice();
             return vec![Effect::Ask(Request::ByCgroup(model.table.by_cgroup))];
         }
-        KeyCommand::Stage => model.compare.stage = following(&ShownStage::ALL, model.compare.stage),
-        KeyCommand::Scope => model.compare.scope = following(&Scope::ALL, model.compare.scope),
+        KeyCommand::Stage => {
+            model.compare.stage = following(&ShownStage::ALL, model.compare.stage);
+            return compares(model);
+        }
+        KeyCommand::Scope => {
+            model.compare.scope = following(&Scope::ALL, model.compare.scope);
+            return compares(model);
+        }
         KeyCommand::Statistic => {
             model.compare.statistic = following(&Statistic::ALL, model.compare.statistic);
+            return compares(model);
         }
         KeyCommand::Reference => {
             let arms = model.device().seen.arms.len().max(1);
             model.compare.reference = (model.compare.reference + 1) % arms;
+            return compares(model);
         }
         KeyCommand::Overlay => model.compare.is_overlaid = !model.compare.is_overlaid,
         KeyCommand::Clear if model.rotating.is_some() => {
@@ -295,6 +308,18 @@ fn carry_out(model: &mut Model, command: KeyCommand) -> Vec<Effect> {
         KeyCommand::Left | KeyCommand::Right | KeyCommand::Toggle => {}
     }
     Vec::new()
+}
+
+/// Asks for the verdicts on the chosen metric, against the chosen arm.
+pub fn compares(model: &Model) -> Vec<Effect> {
+    if model.devices[model.selected].seen.score.is_none() {
+        return Vec::new();
+    }
+    vec![Effect::Ask(Request::Compare {
+        device: model.selected,
+        metric: model.compare.metric(),
+        reference: model.compare.reference,
+    })]
 }
 
 fn show(model: &mut Model, screen: Screen) {

@@ -216,7 +216,8 @@ fn rotation<'a>(
         explanations: [
             "The schedulers take turns in random, balanced order while your load runs. I/Os across a switch, and those of \
              the first moments after it, do not count.",
-            "At the end the present scheduler is restored; on exit, all settings are.",
+            "The present scheduler keeps its settings in its turns, and is restored with them at the end. Every other \
+             arm starts with the kernel's defaults. On exit, everything is restored.",
         ]
         .map(str::to_owned)
         .to_vec(),

@@ -1,6 +1,7 @@
 //! Colours for the terminal's colour depth, from palettes for colour-blind readers. Colour is never the only
 //! information: every series has its name beside it, and every heat level its own character.
 
+use iosched::ab::statistics::verdict::Verdict;
 use ratatui::style::{Color, Modifier, Style};
 
 use crate::ui::state::appearance::{Depth, Palette, Theme};
@@ -100,6 +101,17 @@ impl Palette {
 
     pub fn warning(self) -> Style {
         self.series(5).add_modifier(Modifier::BOLD)
+    }
+
+    /// Better is green, worse is red, and what is not decided is faint; the sign before the number says the same.
+    pub fn verdict(self, verdict: Verdict) -> Style {
+        match verdict {
+            Verdict::Better => self.series(2).add_modifier(Modifier::BOLD),
+            Verdict::Worse => self.warning(),
+            Verdict::Differs => self.strong(),
+            Verdict::Equivalent => Style::new(),
+            Verdict::Inconclusive => self.faint(),
+        }
     }
 
     pub fn chosen(self) -> Style {

@@ -2,6 +2,7 @@
 
 mod data;
 mod follow;
+mod rounds;
 mod sweep;
 
 use iosched::measure::snapshot::Merges;
@@ -13,7 +14,7 @@ use ratatui::style::Color;
 use crate::ui::sampling::request::{Request, Wanted};
 use crate::ui::state::action::{Action, KeyCommand, Screen};
 use crate::ui::state::appearance::{Depth, Theme};
-use crate::ui::state::compare::{ShownStage, Statistic};
+use crate::ui::state::compare::ShownStage;
 use crate::ui::state::model::{Dialog, Model};
 use crate::ui::state::update::{Effect, update};
 
@@ -78,11 +79,11 @@ fn the_comparison() {
 /// Shares of the time for which the submitters under none, mq-deadline and kyber were blocked.
 fn stalled(shares: [f64; 3]) -> Model {
     let mut model = on(Screen::Compare);
-    for round in &mut model.devices[0].seen.rounds {
-        let arm = ["none", "mq-deadline", "kyber"].map(|arm| arm == round.arm);
-        let share = arm.iter().zip(shares).find(|(is_it, _)| **is_it);
-        round.stalls = data::stalls_of(share.expect("an arm").1 * round.window_s);
-    }
+    let rounds = rounds::Rounds {
+        stalled: shares.to_vec(),
+        ..data::rounds()
+    };
+    rounds.report(&mut model);
     model
 }
 
@@ -126,7 +127,11 @@ fn what_does_not_compare_has_its_values_and_no_ratio() {
         ["\" none ", "\" mq-d", "\" kyber "].map(row)
     };
     let mut model = stalled([0.9, 0.0, 0.9]);
-    for size in SIZES.into_iter().chain([(40, 10)]) {
+    // There is room for the verdicts only.
+    let [none, mq_deadline, _] = rows(&model, (40, 10));
+    assert!(none.ends_with(" 51.0 ms"), "{none}");
+    assert!(mq_deadline.ends_with(" n/c"), "{mq_deadline}");
+    for size in SIZES {
         let [none, mq_deadline, kyber] = rows(&model, size);
         assert!(none.ends_with(" reference"), "{none}");
         let is_refused =
@@ -134,39 +139,34 @@ fn what_does_not_compare_has_its_values_and_no_ratio() {
         assert!(is_refused.contains(&true), "{mq_deadline}");
         assert!(mq_deadline.contains("9.09 ms"), "{mq_deadline}");
         assert!(
-            kyber.contains(" x1.00"),
+            kyber.contains(" ?+3.3 %"),
             "it stalled as the reference did: {kyber}"
         );
     }
     let screen = |model: &Model| drawn(model, (80, 24)).backend().to_string();
-    assert!(!screen(&model).contains("faster"), "{}", screen(&model));
     assert!(screen(&model).contains("; not all are comparable (n/c)"));
-    for (stage, statistic) in [
-        (ShownStage::Device, Statistic::Mean),
-        (ShownStage::Wait, Statistic::Iops),
-    ] {
-        (model.compare.stage, model.compare.statistic) = (stage, statistic);
-        let [_, mq_deadline, _] = rows(&model, (80, 24));
-        assert!(mq_deadline.contains(" x45.9"), "{mq_deadline}");
-    }
+    model.compare.stage = ShownStage::Device;
+    let [_, mq_deadline, _] = rows(&model, (80, 24));
+    assert!(mq_deadline.contains(" ▼46x"), "{mq_deadline}");
+    // Latencies from the arrival on leave out the same waits; rates do not.
+    let screen = screen(&model);
+    let mut score = screen
+        .lines()
+        .filter(|line| line.starts_with("\" mq-deadline  "));
+    let score = score.next().expect("its verdicts");
+    assert!(score.contains("n/c") && score.contains('%'), "{score}");
 }
 
-/// Without a rotation there are no rounds: all time under each scheduler counts.
+/// Without a rotation there are no rounds: all time under each scheduler counts, and there is no verdict.
 #[test]
 fn without_rounds_all_the_time_decides() {
-    let mut model = stalled([0.0; 3]);
-    let seen = &mut model.devices[0].seen;
-    seen.rounds.clear();
-    seen.arms[0].stalls = data::stalls_of(0.9 * seen.arms[0].seconds);
-    seen.arms[1].stalls = data::stalls_of(0.0);
-    let is_comparable = |metric| seen.is_comparable(metric, "none", "mq-deadline");
-    assert!(!is_comparable("read_queue_wait_p99") && is_comparable("throughput"));
-    assert!(
-        drawn(&model, (80, 24))
-            .backend()
-            .to_string()
-            .contains("n/c: stalls")
-    );
+    let mut model = stalled([0.9, 0.0, 0.0]);
+    model.devices[0].seen.score = None;
+    model.rotating = None;
+    let screen = drawn(&model, (120, 40)).backend().to_string();
+    assert!(screen.contains("cannot be compared (n/c)"), "{screen}");
+    assert!(!screen.contains('▲') && !screen.contains('▼'), "{screen}");
+    assert!(screen.contains("measured one after the other"), "{screen}");
 }
 
 #[test]
@@ -359,15 +359,21 @@ fn a_flip_is_asked_for_and_a_rotation_begins_a_new_comparison() {
     update(&mut model, Action::Do(KeyCommand::Toggle));
     update(&mut model, Action::Do(KeyCommand::Right));
     let effects = update(&mut model, Action::Do(KeyCommand::Open));
-    let arms = ["mq-deadline", "kyber", "bfq"].map(str::to_owned).to_vec();
+    // Without the settings in force, and without the defaults of kyber, which is active.
+    let arms = ["none", "mq-deadline", "bfq"].map(str::to_owned).to_vec();
     assert_eq!(
         effects,
         [
             Effect::Ask(Request::Rotate {
                 device: 0,
                 arms: arms.clone(),
-                reference: 1, // kyber is active
+                reference: 0,
                 seconds: 20
+            }),
+            Effect::Ask(Request::Compare {
+                device: 0,
+                metric: "read_queue_wait_mean".to_owned(),
+                reference: 0
             }),
             Effect::Ask(Request::Read(Wanted {
                 order: false,
@@ -377,18 +383,58 @@ fn a_flip_is_asked_for_and_a_rotation_begins_a_new_comparison() {
     );
     assert_eq!(
         (model.screen, model.compare.reference),
-        (Screen::Compare, 1)
+        (Screen::Compare, 0)
     );
     let seen = &model.device().seen.arms;
     assert!(seen.iter().map(|arm| &arm.label).eq(&arms));
-    assert!(seen.iter().all(|arm| arm.seconds == 0.0));
+    assert!(seen.iter().all(|arm| arm.sums.seconds == 0.0));
+}
+
+#[test]
+fn the_settings_in_force_are_an_arm_of_their_own() {
+    let choices = |model: &Model| -> Vec<(String, bool)> { model.arms_of_rotation() };
+    let all = |texts: &[(&str, bool)]| -> Vec<(String, bool)> {
+        let own = texts
+            .iter()
+            .map(|(text, is_on)| ((*text).to_owned(), *is_on));
+        own.collect()
+    };
+    let mut model = on(Screen::Overview);
+    assert_eq!(
+        choices(&model),
+        all(&[
+            ("kyber (present)", true),
+            ("none", true),
+            ("mq-deadline", true),
+            ("kyber", false),
+            ("bfq", true)
+        ])
+    );
+    model.named_arms = vec!["kyber".to_owned(), "a".to_owned()];
+    assert_eq!(
+        choices(&model),
+        all(&[("kyber (present)", true), ("kyber", true), ("a", true)]),
+        "--arm names the arms"
+    );
+    assert_eq!(model.arms(), ["kyber", "a"]);
+    // `none` has no settings of its own.
+    let mut model = data::one_scheduler();
+    model.named_arms = vec!["none".to_owned()];
+    assert_eq!(choices(&model), all(&[("none", true)]));
+    update(&mut model, Action::Do(KeyCommand::Rotate));
+    assert!(
+        model
+            .message
+            .as_ref()
+            .is_some_and(|text| text.contains("name another one"))
+    );
 }
 
 #[test]
 fn frozen_numbers_stay_while_measuring_goes_on() {
     let mut model = on(Screen::Overview);
     let before = drawn(&model, (80, 24)).backend().to_string();
-    let arms = |model: &Model| model.device().seen.arms[0].stages.total[0].count();
+    let arms = |model: &Model| model.device().seen.arms[0].sums.stages.total[0].count();
     let seen = arms(&model);
     update(&mut model, Action::Do(KeyCommand::Pause));
     data::add_sample(&mut model, "none", 7);

@@ -9,6 +9,9 @@ use crate::ui::state::compare::{ArmSeen, Scope, ShownStage};
 use crate::ui::state::model::Model;
 use crate::ui::view::fit;
 
+/// The maximum width of the cause of an exclusion.
+const CAUSE: usize = 70;
+
 /// The most important note first; if there is no room, the last ones are left out.
 pub fn notes(sides: &Sides<'_>, model: &Model) -> Vec<String> {
     let seen = sides.seen;
@@ -20,7 +23,7 @@ pub fn notes(sides: &Sides<'_>, model: &Model) -> Vec<String> {
             "only one scheduler so far: F rotates through several, f switches to another"
                 .to_owned(),
         );
-    } else if seen.rounds.is_empty() && model.rotating.is_none() {
+    } else if seen.score.is_none() {
         notes.push(
             "measured one after the other: the load may have changed in between; F alternates them"
                 .to_owned(),
@@ -29,20 +32,11 @@ pub fn notes(sides: &Sides<'_>, model: &Model) -> Vec<String> {
     let foreign = seen.flips.iter().filter(|flip| !flip.by_us).count();
     if foreign > 0 {
         notes.push(format!(
-            "another program switched the scheduler {foreign} times"
+            "another program switched the scheduler {}",
+            times(foreign)
         ));
     }
-    let problems = seen
-        .rounds
-        .iter()
-        .filter_map(|round| round.problem.as_deref());
-    let bad: Vec<&str> = problems.collect();
-    if let Some(first) = bad.first() {
-        notes.push(format!(
-            "{} rounds do not count, the first because {first}",
-            bad.len()
-        ));
-    }
+    notes.extend(excluded(sides));
     notes.extend(different_load(sides));
     let out = &seen.left_out;
     let mut left_out = format!(
@@ -58,18 +52,47 @@ pub fn notes(sides: &Sides<'_>, model: &Model) -> Vec<String> {
     notes.push(left_out);
     if let Some((median, longest)) = seen.freeze_ns() {
         notes.push(format!(
-            "switched {} times; the queue was frozen for {} each time (median; longest {})",
-            seen.flips.iter().filter(|flip| flip.by_us).count(),
+            "switched {}; the queue was frozen for {} each time (median; longest {})",
+            times(seen.flips.iter().filter(|flip| flip.by_us).count()),
             time(Some(median)),
             time(Some(longest))
         ));
     }
-    if sides.arms.len() > 1 && !(seen.rounds.is_empty() && model.rotating.is_none()) {
+    if seen.score.is_some() {
         notes.push(
-            "ratio: geometric mean of all blocks; 95 % [interval], valid at any time".to_owned(),
+            "▲ better, ▼ worse, = equivalent, ? not decided; the upper table's 95 % intervals hold together, at any time"
+                .to_owned(),
         );
     }
     notes
+}
+
+fn times(n: usize) -> String {
+    match n {
+        1 => "once".to_owned(),
+        n => format!("{n} times"),
+    }
+}
+
+/// Rounds that do not count, by arm and cause.
+fn excluded(sides: &Sides<'_>) -> Option<String> {
+    let arms = &sides.seen.score.as_ref()?.arms;
+    let causes = arms
+        .iter()
+        .flat_map(|arm| arm.excluded.iter().map(move |cause| (&arm.label, cause)));
+    let told: Vec<String> = causes
+        .map(|(label, (cause, count))| {
+            let label = fit::clip(label, LABEL);
+            format!("{count} of {label} ({})", fit::clip(cause, CAUSE))
+        })
+        .collect();
+    let others: usize = arms.iter().map(|arm| arm.with_others).sum();
+    (!told.is_empty()).then(|| {
+        format!(
+            "rounds that do not count: {}, and {others} others of the same blocks",
+            told.join(", ")
+        )
+    })
 }
 
 /// What a blocked thread would have submitted is in no queue wait.
@@ -81,12 +104,7 @@ pub fn different_stalls(sides: &Sides<'_>, stage: ShownStage, scope: Scope) -> O
     };
     let arms = sides.arms.iter();
     let mut arms: Vec<(&str, f64)> = arms
-        .filter_map(|(arm, _)| {
-            Some((
-                &*arm.label,
-                sides.seen.stalled_share(&arm.label, scope.whose())?,
-            ))
-        })
+        .filter_map(|(arm, _)| Some((&*arm.label, arm.sums.stalled_share(scope.whose())?)))
         .collect();
     arms.sort_by(|(_, one), (_, other)| other.total_cmp(one));
     let (&most, &least) = (arms.first()?, arms.last()?);
@@ -105,8 +123,10 @@ pub fn different_stalls(sides: &Sides<'_>, stage: ShownStage, scope: Scope) -> O
 
 /// A faster device gets more I/O from a closed loop, so the latencies are those of a different load.
 fn different_load(sides: &Sides<'_>) -> Option<String> {
-    let rate =
-        |(arm, _): &(&ArmSeen, Histogram)| (arm.seconds > 0.0).then(|| arm.bytes / arm.seconds);
+    let rate = |(arm, _): &(&ArmSeen, Histogram)| {
+        let bytes: f64 = arm.sums.bytes.iter().sum();
+        (arm.sums.seconds > 0.0).then(|| bytes / arm.sums.seconds)
+    };
     let rates: Vec<f64> = sides
         .arms
         .iter()

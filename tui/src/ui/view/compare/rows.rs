@@ -4,16 +4,15 @@
 //! When columns are scarce, the throughput is dropped first, then the IOPS, p95, the word after the ratio, the
 //! rounds, the ratio's interval, p99.9, the I/Os and p99.
 
-use iosched::ab::statistics::estimate;
+use iosched::ab::statistics::verdict::Verdict;
 use iosched::report::units::{count, throughput};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::{Sides, label_width, pictures, style};
-use crate::ui::sampling::round::Against;
-use crate::ui::state::compare::{ArmSeen, Scope, ShownStage, Statistic, metric};
+use super::{Sides, change, label_width, pictures, style};
+use crate::ui::state::compare::{ArmSeen, Scope, ShownStage};
 use crate::ui::state::model::Model;
 use crate::ui::view::table::{self, Column};
 use crate::ui::view::{few, fit, parts};
@@ -39,22 +38,21 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
         };
         Line::from(Span::styled(text, style(model, index)))
     };
-    let per_s = |arm: &ArmSeen, n: f64| n / arm.seconds.max(1e-9);
-    let ios = |arm: &ArmSeen| arm.stages.of(ShownStage::Device, Scope::All).count() as f64;
+    let per_s = |arm: &ArmSeen, n: f64| n / arm.sums.seconds.max(1e-9);
+    let ios = |arm: &ArmSeen| arm.sums.stages.of(ShownStage::Device, view.scope).count() as f64;
     let width = label_width(sides, area.width) + 2 * u16::from(view.is_overlaid);
     let heading = |most: usize| {
         let words = format!("{} to ", view.statistic.title());
         let room = most.saturating_sub(words.len()).max(4);
         words + &fit::clip(&reference.label, room)
     };
-    let ratios: Vec<[String; 3]> = arms()
-        .map(|(index, (arm, _))| ratio_cells(model, sides, index, arm, reference))
+    let ratios: Vec<[Line<'static>; 3]> = arms()
+        .map(|(index, (arm, _))| ratio_cells(model, sides, index, arm))
         .collect();
     let ratio = |form: usize| ratios.iter().map(move |forms| forms[form].clone());
     let columns = [
         Column::name("", 0.., width, width).of(arms().map(label)),
-        Column::number("rounds", 5.., 6)
-            .of(arms().map(|(_, (arm, _))| sides.seen.rounds_of(&arm.label).to_string())),
+        Column::number("rounds", 5.., 6).of(arms().map(|(_, (arm, _))| rounds(sides, arm))),
         Column::number("I/Os", 2.., 5)
             .of(arms().map(|(_, (_, histogram))| count(histogram.count() as f64))),
         Column::number("p50", 0.., 8).of(quantile(0.5)),
@@ -64,7 +62,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
         Column::number("IOPS", 8.., 6)
             .of(arms().map(|(_, (arm, _))| count(per_s(arm, ios(arm)).round()))),
         Column::number("throughput", 9.., 10)
-            .of(arms().map(|(_, (arm, _))| throughput(per_s(arm, arm.bytes)))),
+            .of(arms().map(|(_, (arm, _))| throughput(per_s(arm, bytes(arm, view.scope))))),
         Column::words(heading(14), 0.., 12)
             .until(INTERVAL)
             .of(ratio(0)),
@@ -84,82 +82,74 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
     table::render(frame.buffer_mut(), area, &columns, faint, row_style);
 }
 
-/// The forms, from the shortest to the longest.
+/// `12`, or `12 of 14` if some do not count.
+fn rounds(sides: &Sides<'_>, arm: &ArmSeen) -> String {
+    let Some(rounds) = sides.seen.rounds_of(&arm.label) else {
+        return "-".to_owned();
+    };
+    match rounds.all() {
+        all if all == rounds.counted => all.to_string(),
+        all => format!("{} of {all}", rounds.counted),
+    }
+}
+
+fn bytes(arm: &ArmSeen, scope: Scope) -> f64 {
+    let [read, written] = arm.sums.bytes;
+    match scope {
+        Scope::All => read + written,
+        Scope::Reads => read,
+        Scope::Writes => written,
+    }
+}
+
+/// The change against the reference, from the shortest form to the longest.
 fn ratio_cells(
     model: &Model,
     sides: &Sides<'_>,
     index: usize,
     arm: &ArmSeen,
-    reference: &ArmSeen,
-) -> [String; 3] {
-    if index == sides.reference {
-        return [(); 3].map(|()| "reference".to_owned());
-    }
-    let view = model.compare;
-    let metric = metric(view.stage, view.scope, view.statistic);
-    let seen = sides.seen;
-    if !seen.is_comparable(&metric, &arm.label, &reference.label) {
-        return ["n/c: stalls", "n/c: stalls differ", "n/c: stalls differ"].map(str::to_owned);
-    }
-    if let Some(against) = seen.against(&metric, &arm.label, &reference.label) {
-        return ratio(against, view.statistic, seen.alpha());
-    }
-    let why = why_not(model, &metric, &[&arm.label, &reference.label]);
-    ["-".to_owned(), format!("- {why}"), format!("- {why}")]
-}
-
-fn why_not(model: &Model, metric: &str, arms: &[&str]) -> &'static str {
-    let is_short = model.device().seen.rounds.iter().any(|round| {
-        arms.contains(&&*round.arm) && round.insufficient_tail.iter().any(|name| name == metric)
-    });
-    if is_short {
-        "too few I/Os per round"
-    } else if model.rotating.is_some() {
-        "no complete block yet"
-    } else {
-        "F rotates them"
-    }
-}
-
-/// `x2.31 slower`, `x2.31 [x1.90..x2.80]`, `x2.31 [x1.90..x2.80] slower`.
-fn ratio(against: Against, statistic: Statistic, alpha: f64) -> [String; 3] {
-    let Against {
-        blocks,
-        ratio,
-        interval,
-    } = against;
-    let ratio = factor(ratio);
-    let Some((low, high)) = interval else {
-        let needed = estimate::always_valid_blocks_needed(alpha);
-        let short = format!("{ratio}  {blocks} of {needed}");
-        let long = format!("{short} blocks");
-        return [short, long.clone(), long];
+) -> [Line<'static>; 3] {
+    let plain = |text: &str| Line::raw(text.to_owned());
+    let Some(score) = &sides.seen.score else {
+        return ["-", "- F rotates them", "- F rotates them"].map(plain);
     };
-    let (more, less) = if statistic.is_rate() {
-        ("more", "less")
-    } else {
-        ("slower", "faster")
-    };
-    let (word, decided) = match (low > 1.0, high < 1.0) {
-        (true, _) => (more, more),
-        (_, true) => (less, less),
-        _ => ("not decided", ""),
-    };
-    let short = format!("{ratio} {decided}").trim_end().to_owned();
-    let middle = format!("{ratio} [{}..{}]", factor(low), factor(high));
-    [short, middle.clone(), format!("{middle} {word}")]
-}
-
-/// At least two significant digits.
-fn factor(ratio: f64) -> String {
-    match ratio {
-        _ if !ratio.is_finite() => "-".to_owned(),
-        _ if ratio < 0.000_995 => format!("x{ratio:.1e}"),
-        _ if ratio < 0.009_95 => format!("x{ratio:.4}"),
-        _ if ratio < 0.0995 => format!("x{ratio:.3}"),
-        _ if ratio < 9.995 => format!("x{ratio:.2}"),
-        _ if ratio < 99.95 => format!("x{ratio:.1}"),
-        _ if ratio < 99_999.5 => format!("x{ratio:.0}"),
-        _ => format!("x{ratio:.1e}"),
+    if index == score.reference {
+        return [(); 3].map(|()| plain("reference"));
     }
+    let Some(row) = score.row(&model.compare.metric(), &arm.label) else {
+        return ["-"; 3].map(plain); // it comes with the next report
+    };
+    let comparison = &row.comparison;
+    if comparison.question.not_comparable {
+        return ["n/c: stalls", "n/c: stalls differ", "n/c: stalls differ"].map(plain);
+    }
+    let Some([short, long]) = change::estimate(row) else {
+        let why = if change::why_none(comparison) == "few" {
+            "- too few I/Os per round"
+        } else {
+            "- no complete block yet"
+        };
+        return ["-", why, why].map(plain);
+    };
+    let style = model.palette.verdict(comparison.verdict);
+    let sign = change::sign(comparison);
+    let rest = match change::interval(row) {
+        Some(interval) => interval,
+        None => format!(
+            "{} of {} blocks",
+            comparison.blocks,
+            comparison.question.blocks_needed()
+        ),
+    };
+    let word = match comparison.verdict {
+        Verdict::Inconclusive => " not decided",
+        Verdict::Equivalent => " equivalent",
+        _ => "",
+    };
+    [
+        format!("{sign}{short}"),
+        format!("{sign}{long} {rest}"),
+        format!("{sign}{long} {rest}{word}"),
+    ]
+    .map(|text| Line::styled(text, style))
 }

@@ -14,10 +14,11 @@ use iosched::measure::snapshot::{
 use iosched::measure::stalls::Stalls;
 use iosched::scheduler::State;
 
-use crate::ui::sampling::round::LiveRound;
+use super::rounds::Rounds;
 use crate::ui::sampling::sample::{
     Counters, DeviceSample, Disk, Flip, Measured, Rotating, Sample, SamplerReport, Side, Stages,
 };
+use crate::ui::sampling::score::bytes_of;
 use crate::ui::state::action::Action;
 use crate::ui::state::appearance::{Depth, Palette, Theme};
 use crate::ui::state::model::Model;
@@ -302,17 +303,13 @@ pub fn sample(
     let record = stat::record(&interval, String::new(), false, &states, &Everyone);
     let live = record.devices.into_iter().next().expect("a device");
     let of = &interval.devices[0];
-    let pair = |stage| [of.stage(stage, &[Op::Read]), of.stage(stage, &Op::WRITES)];
     let measured = Measured {
         live,
         queue_wait_is_g2d: false,
         edges: of.edges,
         stalls: Stalls::of(of, &interval.owners.iter()),
-        stages: Stages {
-            wait: pair(Stage::Q2d),
-            device: pair(Stage::D2c),
-            total: pair(Stage::Q2c),
-        },
+        stages: Stages::measured(of, Stage::Q2d),
+        bytes: bytes_of(of),
         processes: record.processes,
         owners: interval.owners,
         dispatches,
@@ -442,43 +439,44 @@ pub fn rotated() -> Model {
             report(&mut model, SamplerReport::Flipped(flip));
             let seed = (block * 3 + index) as u64;
             (0..2).for_each(|half| add_sample(&mut model, arm, seed * 2 + half));
-            let noise = 1.0 + (seed % 5) as f64 / 50.0;
-            let value = [200_000.0, 9_000_000.0, 199_000.0][index] * noise;
-            report(
-                &mut model,
-                SamplerReport::Round(Box::new(LiveRound {
-                    device: 0,
-                    block,
-                    arm: arm.into(),
-                    ios: 1450,
-                    window_s: 10.0,
-                    stalls: stalls_of(0.5),
-                    metrics: ["read_queue_wait_mean", "read_device_mean", "iops"]
-                        .map(|name| (name.to_owned(), value))
-                        .into(),
-                    insufficient_tail: Vec::new(),
-                    problem: (block == 3 && index == 1)
-                        .then(|| "another program switched".to_owned()),
-                })),
-            );
         }
     }
+    rounds().report(&mut model);
     model
+}
+
+pub fn rounds() -> Rounds {
+    Rounds {
+        blocks: 8,
+        reference: 0,
+        value: |block, arm, metric| {
+            let noise = 1.0 + ((block * 3 + arm) % 5) as f64 / 50.0;
+            Some(match metric {
+                "jain_device_time" => [0.61, 0.92, 0.62][arm % 3] * noise,
+                "throughput" => [220e6, 217e6, 90e6][arm % 3] * noise,
+                "iops" => [1450.0, 1430.0, 700.0][arm % 3] * noise,
+                "write_total_p99" => [51e6, 52e6, 3.2e6][arm % 3] * noise,
+                _ => [200_000.0, 9_000_000.0, 199_000.0][arm % 3] * noise,
+            })
+        },
+        stalled: vec![0.05; 3],
+        excluded: Some((3, 1)),
+        short: &[],
+    }
 }
 
 /// As on a disk with few tags, which is all that `none` has.
 pub fn stall_rounds(model: &mut Model) {
-    let seen = model.devices.iter_mut().map(|device| &mut device.seen);
-    for seen in seen {
-        let first = seen.arms.first().map(|arm| arm.label.clone());
-        for round in &mut seen.rounds {
-            let share = if Some(&round.arm) == first.as_ref() {
-                0.9
-            } else {
-                0.03
-            };
-            round.stalls = stalls_of(share * round.window_s);
-        }
+    let rounds = Rounds {
+        stalled: vec![0.9, 0.03, 0.03, 0.03, 0.03, 0.03, 0.03, 0.03],
+        ..rounds()
+    };
+    if model
+        .devices
+        .first()
+        .is_some_and(|device| device.seen.score.is_some())
+    {
+        rounds.report(model);
     }
 }
 

@@ -5,10 +5,11 @@ use iosched::measure::snapshot::Merges;
 use iosched::stat::{LatencySummary, LiveProcess};
 
 use super::super::data::{self, Numbers};
-use crate::ui::sampling::round::LiveRound;
+use super::super::rounds::Rounds;
 use crate::ui::sampling::sample::{
     Counters, Flip, Measured, Rotating, Sample, SamplerReport, Side,
 };
+use crate::ui::sampling::score::Score;
 use crate::ui::state::action::{Action, KeyCommand, Screen};
 use crate::ui::state::model::Model;
 use crate::ui::state::update::update;
@@ -48,7 +49,7 @@ pub fn rotated(arms: usize) -> Model {
     let empty = data::empty();
     let mut model = Model::new(vec![data::disk(); 3], empty.palette, 2);
     data::attached(&mut model);
-    model.extra_arms = ARMS[4..].iter().map(|&arm| arm.to_owned()).collect();
+    model.named_arms = ARMS[4..].iter().map(|&arm| arm.to_owned()).collect();
     data::report(
         &mut model,
         SamplerReport::Modified {
@@ -79,14 +80,7 @@ pub fn rotated(arms: usize) -> Model {
         }
         data::report(&mut model, SamplerReport::Sample(Box::new(sample)));
     }
-    for block in 0..BLOCKS {
-        for (index, label) in labels.iter().enumerate() {
-            if index + 1 < arms || block + 4 > BLOCKS {
-                let round = round(block, index, label);
-                data::report(&mut model, SamplerReport::Round(Box::new(round)));
-            }
-        }
-    }
+    rounds().report(&mut model);
     model.message = None;
     model.dialog = None;
     model
@@ -115,22 +109,27 @@ pub fn flip(index: usize, label: &str) -> Flip {
     }
 }
 
-fn round(block: usize, index: usize, label: &str) -> LiveRound {
-    let noise = 1.0 + (block % 5) as f64 / 50.0;
-    let value = match index {
-        5 => WAITS_NS[0] as f64 * (0.9 + (block % 2) as f64 / 5.0), // no difference
-        _ => WAITS_NS[index] as f64 * noise,
-    };
-    LiveRound {
-        device: 0,
-        block,
-        arm: label.into(),
-        ios: 1450,
-        window_s: 9.0,
-        stalls: data::stalls_of(0.0),
-        metrics: [("read_queue_wait_mean".to_owned(), value)].into(),
-        insufficient_tail: vec!["read_queue_wait_p99".to_owned()],
-        problem: (block == 3 && index == 1).then(|| "another program switched".to_owned()),
+/// The fifth arm takes part only in the last blocks.
+fn rounds() -> Rounds {
+    Rounds {
+        blocks: BLOCKS,
+        reference: 0,
+        value: |block, arm, metric| {
+            let noise = 1.0 + (block % 5) as f64 / 50.0;
+            let value = match arm {
+                4 if block + 4 <= BLOCKS => return None,
+                5 => WAITS_NS[0] as f64 * (0.9 + (block % 2) as f64 / 5.0), // no difference
+                _ => WAITS_NS[arm] as f64 * noise,
+            };
+            Some(if metric == "jain_device_time" {
+                0.9 - arm as f64 / 20.0 * noise
+            } else {
+                value
+            })
+        },
+        stalled: Vec::new(),
+        excluded: Some((3, 1)),
+        short: &["read_queue_wait_p99", "write_total_p99"],
     }
 }
 
@@ -141,7 +140,7 @@ pub fn extreme(arms: usize) -> Model {
     model.devices = vec![all; 8];
     let rotating = model.rotating.as_mut().expect("a rotation");
     rotating.round = usize::MAX;
-    model.extra_arms = vec![long('w'), HEBREW.repeat(20)];
+    model.named_arms = vec![long('w'), HEBREW.repeat(20)];
     model.notes = vec![long('n'), "a note ".repeat(60)];
     model.demo = Some("Demo ".repeat(60));
     model.table.filter = String::new();
@@ -161,18 +160,13 @@ pub fn extreme(arms: usize) -> Model {
     }
     for (index, arm) in seen.arms.iter_mut().enumerate() {
         let old = std::mem::replace(&mut arm.label, format!("{}{index}", long('a')));
-        let rounds = seen.rounds.iter_mut().filter(|round| round.arm == old);
-        for round in rounds {
-            round.arm.clone_from(&arm.label);
-            let value = if index % 3 == 0 { 1e-300 } else { 1e300 };
-            round.window_s = 1.0;
-            round.stalls = data::stalls_of((index % 2) as f64 * 4096.0);
-            round.metrics = [("read_queue_wait_mean".to_owned(), value)].into();
-        }
-        (arm.bytes, arm.seconds) = (u64::MAX as f64, 1.0);
-        arm.stalls = data::stalls_of(index as f64 * 4096.0);
-        arm.stages.wait[0].record_n(u64::MAX, 1 << 47);
-        arm.stages.wait[0].record_n(1, 1 << 47);
+        arm.sums.bytes = [u64::MAX as f64; 2];
+        arm.sums.seconds = 1.0;
+        arm.sums.stalls = data::stalls_of(index as f64 * 4096.0);
+        arm.sums.stages.wait[0].record_n(u64::MAX, 1 << 47);
+        arm.sums.stages.wait[0].record_n(1, 1 << 47);
+        let score = seen.score.as_mut().expect("a score");
+        stretch(score, &old, &arm.label, index);
     }
     for moment in &mut device.history {
         moment.scheduler = long('s');
@@ -200,6 +194,34 @@ pub fn extreme(arms: usize) -> Model {
     widen(sampled.measured.as_mut().expect("measured"));
     model.last = Some(last);
     model
+}
+
+/// The largest and the smallest changes.
+fn stretch(score: &mut Score, old: &str, label: &str, index: usize) {
+    for arm in score.arms.iter_mut().filter(|arm| arm.label == old) {
+        label.clone_into(&mut arm.label);
+        arm.counted = usize::MAX / 2;
+        arm.excluded = vec![(long('e'), 99_999), (HEBREW.to_owned(), 1)];
+    }
+    let ratio = if index.is_multiple_of(3) { 1e-300 } else { 1e300 };
+    for row in score.rows.iter_mut().chain(&mut score.chosen) {
+        if row.reference == old {
+            label.clone_into(&mut row.reference);
+            row.reference_median = row.reference_median.map(|_| 1.0);
+        }
+        if row.arm == old {
+            label.clone_into(&mut row.arm);
+            row.arm_median = Some(if row.metric.unit == "1" { 1.0 } else { 1e300 });
+            let comparison = &mut row.comparison;
+            comparison.blocks = usize::MAX;
+            let is_ratio = comparison.ratio.is_some();
+            comparison.estimate = Some(if is_ratio { 1e300 } else { -1.0 });
+            comparison.ratio = comparison.ratio.map(|_| ratio);
+            if let Some(interval) = &mut comparison.ratio_interval {
+                (interval.lower, interval.upper) = (ratio, ratio * 1.01);
+            }
+        }
+    }
 }
 
 fn latency() -> LatencySummary {

@@ -2,11 +2,13 @@
 
 use std::collections::HashSet;
 
+use iosched::ab::statistics::verdict::Reason;
 use iosched::measure::histogram::Histogram;
 use iosched::report::units;
 
 use crate::ui::sampling::sample::{DeviceSample, Measured};
-use crate::ui::state::compare::{ArmSeen, Scope, ShownStage, metric};
+use crate::ui::sampling::score::Score;
+use crate::ui::state::compare::{Scope, ShownStage};
 use crate::ui::state::model::{DeviceModel, Dialog, Model};
 
 /// The percentiles that are shown.
@@ -165,35 +167,88 @@ impl Numbers {
             self.value(ns as f64);
         }
         for arm in &seen.arms {
-            self.value(arm.bytes / arm.seconds);
-            self.value(
-                seen.stalled_share(&arm.label, model.compare.scope.whose())
-                    .unwrap_or(0.0),
-            );
-            self.whole(seen.rounds_of(&arm.label) as u64);
-            for (stage, scope) in STAGES {
-                self.histogram(&arm.stages.of(stage, scope));
+            let sums = &arm.sums;
+            let [read, written] = sums.bytes;
+            for bytes in [read, written, read + written] {
+                self.value(bytes / sums.seconds);
             }
-            let ios = arm.stages.of(ShownStage::Device, Scope::All).count();
-            self.value(ios as f64 / arm.seconds);
-            let view = model.compare;
-            let metric = metric(view.stage, view.scope, view.statistic);
-            let against = |other: &ArmSeen| seen.against(&metric, &arm.label, &other.label);
-            for found in seen.arms.iter().filter_map(against) {
-                self.ratio(found.ratio);
-                let (low, high) = found.interval.unwrap_or((1.0, 1.0));
-                self.ratio(low);
-                self.ratio(high);
+            let stalled = sums.stalled_share(model.compare.scope.whose());
+            self.value(stalled.unwrap_or(0.0));
+            for (stage, scope) in STAGES {
+                let histogram = sums.stages.of(stage, scope);
+                self.value(histogram.count() as f64 / sums.seconds);
+                self.histogram(&histogram);
+            }
+        }
+        if let Some(score) = &seen.score {
+            self.of_score(score);
+        }
+    }
+
+    fn of_score(&mut self, score: &Score) {
+        for arm in &score.arms {
+            self.whole(arm.counted as u64);
+            self.whole(arm.all() as u64);
+            arm.excluded
+                .iter()
+                .for_each(|(_, count)| self.whole(*count as u64));
+        }
+        self.whole(score.arms.iter().map(|arm| arm.with_others as u64).sum());
+        self.whole(score.rows.len() as u64);
+        self.whole(score.chosen.len() as u64);
+        (0..score.rows.len()).for_each(|n| self.whole(n as u64));
+        for row in score.rows.iter().chain(&score.chosen) {
+            let comparison = &row.comparison;
+            for value in [row.arm_median, row.reference_median].into_iter().flatten() {
+                self.text(&units::value(Some(value), &row.metric.unit));
+            }
+            self.whole(comparison.blocks as u64);
+            self.whole(comparison.question.blocks_needed() as u64);
+            for reason in &comparison.reasons {
+                if let Reason::NeedsRounds {
+                    at_least,
+                    projected,
+                } = reason
+                {
+                    self.whole(*at_least as u64);
+                    self.whole(projected.unwrap_or(0) as u64);
+                }
+            }
+            let ends = comparison.ratio_interval.map(|i| [i.lower, i.upper]);
+            for ratio in comparison
+                .ratio
+                .into_iter()
+                .chain(ends.into_iter().flatten())
+            {
+                self.ratio(ratio);
+            }
+            let ends = comparison.interval.map(|i| [i.lower, i.upper]);
+            for d in comparison
+                .estimate
+                .into_iter()
+                .chain(ends.into_iter().flatten())
+            {
+                self.text(&format!("{d:+.3}"));
+                self.text(&format!("{:.3}", d.abs()));
             }
         }
     }
 
-    /// At least two significant digits, in all forms.
+    /// As a factor and as a percentage.
     fn ratio(&mut self, x: f64) {
-        for decimals in 0..5 {
-            self.text(&format!("x{x:.decimals$}"));
+        for factor in [x, 1.0 / x] {
+            for text in [
+                format!("{factor:.1}x"),
+                format!("{factor:.0}x"),
+                format!("{factor:.1e}x"),
+            ] {
+                self.text(&text);
+            }
         }
-        self.text(&format!("x{x:.1e}"));
+        for decimals in 0..2 {
+            let percent = (x - 1.0).abs() * 100.0;
+            self.text(&format!("{percent:.decimals$} %"));
+        }
     }
 
     fn of_measured(&mut self, measured: &Measured) {

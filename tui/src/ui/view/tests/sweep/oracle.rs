@@ -15,7 +15,10 @@ const UNITS: [&str; 27] = [
     "kB/s", "MB/s", "GB/s", "TB/s", "PB/s", "EB/s", "KiB", "MiB", "GiB", "TiB", "PiB",
 ];
 /// Numbers that are part of sentences.
-const STATIC: [(&str, &str); 10] = [
+const STATIC: [(&str, &str); 13] = [
+    ("83x", ""),
+    ("70x", ""),
+    ("12", "%"),
     ("1/n", ""),
     ("0", "%"),
     ("1", "%"),
@@ -31,7 +34,7 @@ pub const WORDS: &str = include_str!("words.txt");
 /// Words that occur only in headings of narrow screens.
 const SHORT: [&str; 1] = ["dev"];
 /// Characters that may surround a word or a number.
-const AROUND: &str = "()[],;:\"'~^+->`_";
+const AROUND: &str = "()[],;:\"'~^+->`_=≥≠?";
 
 pub struct Known {
     numbers: HashSet<(String, String)>,
@@ -175,7 +178,7 @@ impl Names {
         model.notes.iter().for_each(|note| self.add(note));
         model.demo.iter().for_each(|text| self.add(text));
         model.message.iter().for_each(|text| self.add(text));
-        model.extra_arms.iter().for_each(|arm| self.add(arm));
+        model.named_arms.iter().for_each(|arm| self.add(arm));
         self.add(&model.table.filter);
         if let Some(Dialog::Flipped(flip)) = &model.dialog {
             self.add(&flip.to);
@@ -189,6 +192,9 @@ impl Names {
             self.add(device.disk.model.as_deref().unwrap_or_default());
             for arm in &device.seen.arms {
                 self.add(&arm.label);
+            }
+            for arm in device.seen.score.iter().flat_map(|score| &score.arms) {
+                arm.excluded.iter().for_each(|(cause, _)| self.add(cause));
             }
             for flip in &device.seen.flips {
                 self.add(&flip.from);
@@ -234,7 +240,7 @@ mod tests {
         let complaints = |row: &str| known.complaints(&Buffer::with_lines([row])).len();
         for right in [
             " none  12  1800   221 us ~1.52 ms  few reference",
-            " mq-dead…   9.05 ms  x41.9 [x41.9..x41.9]",
+            " mq-dead…   9.05 ms  ▼42x slower [42x..42x]",
             " IOPSv throughput  wait p50",
             " |10us  |100us",
             " reads 1800  7.37 MB/s",
@@ -254,7 +260,7 @@ mod tests {
             " 21 us",
             " 180",
             " 800",
-            " x41.",
+            " ▼2x",
             " 22…",
             " 00us",
         ] {

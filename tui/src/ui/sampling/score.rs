@@ -1,0 +1,163 @@
+//! What the rounds of a rotation say so far, by the code that makes the verdicts of `iosched-ab`. Pure.
+
+use iosched::ab::conclude;
+use iosched::ab::metric::Metric;
+use iosched::ab::result::{ArmComparison, ResultFile, Round};
+use iosched::ab::table::Table;
+use iosched::measure::snapshot::{DeviceNumbers, Op, Stage};
+use iosched::measure::stalls::{Stalls, Whose};
+
+use super::sample::Stages;
+
+#[derive(Clone, Debug, Default)]
+pub struct Score {
+    pub device: usize,
+    /// In the order of the design.
+    pub arms: Vec<ArmRounds>,
+    /// Index into `arms`.
+    pub reference: usize,
+    /// The verdicts on the metrics of a rotation, which hold together.
+    pub rows: Vec<ArmComparison>,
+    /// The metric that the user looks at; empty if it is one of the others.
+    pub chosen: Vec<ArmComparison>,
+}
+
+/// The rounds of an arm.
+#[derive(Clone, Debug)]
+pub struct ArmRounds {
+    pub label: String,
+    /// Number of rounds that count; `sums` are theirs.
+    pub counted: usize,
+    pub sums: Sums,
+    /// Rounds that do not count, by cause.
+    pub excluded: Vec<(String, usize)>,
+    /// Number of rounds that do not count because another round of their block does not.
+    pub with_others: usize,
+}
+
+impl ArmRounds {
+    pub fn all(&self) -> usize {
+        let own: usize = self.excluded.iter().map(|(_, count)| count).sum();
+        self.counted + own + self.with_others
+    }
+}
+
+/// What was measured in some of the time.
+#[derive(Clone, Debug)]
+pub struct Sums {
+    pub seconds: f64,
+    /// Of reads and of writes.
+    pub bytes: [f64; 2],
+    /// Sum of the times for which submitters were blocked.
+    pub stalls: Stalls,
+    pub stages: Stages,
+}
+
+impl Sums {
+    pub fn new() -> Self {
+        Sums {
+            seconds: 0.0,
+            bytes: [0.0; 2],
+            stalls: Stalls::default(),
+            stages: Stages::new(),
+        }
+    }
+
+    pub fn add(&mut self, other: &Sums) {
+        self.seconds += other.seconds;
+        for (mine, more) in self.bytes.iter_mut().zip(other.bytes) {
+            *mine += more;
+        }
+        self.stalls += other.stalls;
+        self.stages.add(&other.stages);
+    }
+
+    /// None if there was no time.
+    pub fn stalled_share(&self, whose: Whose) -> Option<f64> {
+        (self.seconds > 0.0).then(|| self.stalls.ns(whose) as f64 / (self.seconds * 1e9))
+    }
+
+    fn add_round(&mut self, round: &Round, wait: Stage) {
+        let numbers = &round.evidence.device;
+        self.add(&Sums {
+            seconds: round.window_s,
+            bytes: bytes_of(numbers),
+            stalls: Stalls::of(numbers, &round.evidence.owners.iter()),
+            stages: Stages::measured(numbers, wait),
+        });
+    }
+}
+
+/// The bytes that were read and written.
+pub fn bytes_of(numbers: &DeviceNumbers) -> [f64; 2] {
+    [&[Op::Read][..], &Op::WRITES].map(|ops| {
+        let bytes = ops.iter().map(|op| numbers.ops[*op as usize].bytes);
+        bytes.sum::<u64>() as f64
+    })
+}
+
+impl Score {
+    /// `metric`: the name of the metric that the user looks at.
+    pub fn of(device: usize, result: &ResultFile, metric: &str) -> Score {
+        let table = Table::new(result);
+        let is_primary = |name: &str| result.design.primary.iter().any(|m| m.name == name);
+        let wait = if result.probe.measures_q2g {
+            Stage::Q2d
+        } else {
+            Stage::G2d
+        };
+        let arms = result.design.arms.iter().map(|arm| {
+            let mut sums = Sums::new();
+            let mut counted = 0;
+            for round in table.of(&arm.label) {
+                sums.add_round(round, wait);
+                counted += 1;
+            }
+            let (excluded, with_others) = excluded(result, &arm.label);
+            ArmRounds {
+                label: arm.label.clone(),
+                counted,
+                sums,
+                excluded,
+                with_others,
+            }
+        });
+        Score {
+            device,
+            arms: arms.collect(),
+            reference: result.design.reference,
+            rows: conclude::primary_comparisons(result),
+            chosen: match Metric::named(metric).filter(|_| !is_primary(metric)) {
+                Some(metric) => conclude::comparisons_of(result, &metric),
+                None => Vec::new(),
+            },
+        }
+    }
+
+    /// The verdict on an arm; None for the reference.
+    pub fn row(&self, metric: &str, arm: &str) -> Option<&ArmComparison> {
+        let mut rows = self.rows.iter().chain(&self.chosen);
+        rows.find(|row| row.metric.name == metric && row.arm == arm)
+    }
+}
+
+/// A round does not count if any round of its block does not: by its own cause, and the number of others.
+fn excluded(result: &ResultFile, label: &str) -> (Vec<(String, usize)>, usize) {
+    let (mut causes, mut with_others) = (Vec::<(String, usize)>::new(), 0);
+    let its = result.rounds.iter().filter(|round| round.arm == label);
+    let is_out = |round: &&Round| {
+        let mut blocks = result.excluded.iter();
+        blocks.any(|at| (at.block, at.attempt) == (round.block, round.attempt))
+    };
+    for round in its.filter(is_out) {
+        let Some(problem) = round.problem.as_ref().filter(|_| round.exclusion.is_some()) else {
+            with_others += 1;
+            continue;
+        };
+        match causes.iter_mut().find(|(known, _)| known == problem) {
+            Some((_, count)) => *count += 1,
+            None => causes.push((problem.clone(), 1)),
+        }
+    }
+    (causes, with_others)
+}

@@ -1,0 +1,149 @@
+//! One sentence: which arm is better than the reference, in what, and what it costs. Pure.
+
+use iosched::ab::result::ArmComparison;
+use iosched::ab::statistics::verdict::Verdict;
+use iosched::report::escape;
+
+use super::{LABEL, change, score};
+use crate::ui::sampling::score::Score;
+use crate::ui::view::fit;
+
+/// What matters most comes first.
+const IMPORTANCE: [&str; 6] = [
+    "read_total_p99",
+    "read_total_p50",
+    "write_total_p99",
+    "throughput",
+    "iops",
+    "jain_device_time",
+];
+/// How many changes of a kind are named.
+const NAMED: usize = 3;
+
+/// The verdicts on one arm, the most important first.
+struct Standing<'a> {
+    arm: &'a str,
+    better: Vec<&'a ArmComparison>,
+    worse: Vec<&'a ArmComparison>,
+}
+
+/// None without rounds.
+pub fn sentence(score: &Score) -> Option<String> {
+    let reference = name(&score.arms.get(score.reference)?.label);
+    if score.rows.is_empty() {
+        return None;
+    }
+    let others = score.arms.iter().enumerate();
+    let standings: Vec<Standing> = others
+        .filter(|(index, _)| *index != score.reference)
+        .map(|(_, arm)| standing(score, &arm.label))
+        .collect();
+    if let Some(best) = best(&standings) {
+        let gains = phrases(&best.better, true);
+        let costs = phrases(&best.worse, best.better.is_empty());
+        let arm = name(best.arm);
+        return Some(if costs.is_empty() {
+            format!("{arm} is better than {reference}: {gains}{}", open(score))
+        } else {
+            format!(
+                "{arm} against {reference}: {gains}; but {costs}{}",
+                open(score)
+            )
+        });
+    }
+    let worst = standings.iter().find(|standing| !standing.worse.is_empty());
+    let is_open = score
+        .rows
+        .iter()
+        .any(|row| change::blocks_until(&row.comparison).is_some());
+    Some(match worst {
+        Some(worst) => format!(
+            "nothing is better than {reference} yet; {} is worse: {}{}",
+            name(worst.arm),
+            phrases(&worst.worse, true),
+            open(score)
+        ),
+        None if is_open => format!("no verdict yet{}", open(score)),
+        None if score.rows.iter().all(|row| row.comparison.blocks == 0) => {
+            "nothing can be compared".to_owned()
+        }
+        None => format!("no arm differs from {reference} by more than the margins"),
+    })
+}
+
+fn name(label: &str) -> String {
+    fit::clip(&escape::line(label), LABEL)
+}
+
+fn standing<'a>(score: &'a Score, arm: &'a str) -> Standing<'a> {
+    let with = |verdict: Verdict| {
+        let rows = IMPORTANCE
+            .iter()
+            .filter_map(|metric| score.row(metric, arm));
+        rows.filter(|row| row.comparison.verdict == verdict)
+            .collect()
+    };
+    Standing {
+        arm,
+        better: with(Verdict::Better),
+        worse: with(Verdict::Worse),
+    }
+}
+
+/// An arm that is worse in nothing comes before others; then the most important metric decides, and the larger change.
+fn best<'a, 'b>(standings: &'b [Standing<'a>]) -> Option<&'b Standing<'a>> {
+    let rank = |standing: &Standing| {
+        let first = standing.better.first()?;
+        let importance = IMPORTANCE.iter().position(|m| *m == first.metric.name)?;
+        let size = first.comparison.estimate.unwrap_or(0.0).abs();
+        Some((!standing.worse.is_empty(), importance, size))
+    };
+    let ranked = standings.iter().filter_map(|s| Some((rank(s)?, s)));
+    let best = ranked.min_by(|(one, _), (other, _)| {
+        let by_kind = (one.0, one.1).cmp(&(other.0, other.1));
+        by_kind.then(other.2.total_cmp(&one.2))
+    });
+    best.map(|(_, standing)| standing)
+}
+
+/// `read p99 83x faster (95 %: at least 70x), IOPS +12 %`
+fn phrases(rows: &[&ArmComparison], with_bound: bool) -> String {
+    let phrases = rows.iter().take(NAMED).enumerate().map(|(index, row)| {
+        let what = score::heading(&row.metric.name).unwrap_or(&row.metric.name);
+        let [_, much] = change::estimate(row).unwrap_or_default();
+        match change::bound(row).filter(|_| with_bound && index == 0) {
+            Some(bound) => {
+                let bound = bound.trim_start_matches(['+', '-']);
+                format!("{what} {much} (95 %: at least {bound})")
+            }
+            None => format!("{what} {much}"),
+        }
+    });
+    let text = phrases.collect::<Vec<_>>().join(", ");
+    match rows.len().saturating_sub(NAMED) {
+        0 => text,
+        more => format!("{text} and {more} more"),
+    }
+}
+
+/// When the next verdict is likely.
+fn open(score: &Score) -> String {
+    let rows = score.rows.iter();
+    let waits: Vec<Result<usize, ()>> = rows
+        .filter_map(|row| change::blocks_until(&row.comparison))
+        .collect();
+    let done = score.rows.iter().map(|row| row.comparison.blocks).max();
+    let next = waits.iter().flatten().min();
+    match (next, waits.len()) {
+        (_, 0) => String::new(),
+        (Some(next), open) => format!(
+            "; {open} of {} not decided, the next after about {next} blocks ({} so far)",
+            score.rows.len(),
+            done.unwrap_or(0)
+        ),
+        (None, open) => format!(
+            "; {open} of {} not decided, and more than a thousand blocks are needed at this noise",
+            score.rows.len()
+        ),
+    }
+}

@@ -1,0 +1,132 @@
+//! The score of rounds with given values, judged by the code of `iosched-ab`.
+
+use iosched::ab::conclude::is_comparable;
+use iosched::ab::metric::{Metric, hides_stalls_of};
+use iosched::ab::result::ArmComparison;
+use iosched::ab::rotation::METRICS;
+use iosched::ab::statistics::signed_rank::Difference;
+use iosched::ab::statistics::stopping::Stopping;
+use iosched::ab::statistics::verdict::{Comparison, Leftover, Question, bonferroni, compare};
+
+use super::data;
+use crate::ui::sampling::sample::SamplerReport;
+use crate::ui::sampling::score::{ArmRounds, Score, Sums};
+use crate::ui::state::model::Model;
+
+/// Other metrics that a test may choose.
+const CHOSEN: [&str; 4] = [
+    "read_queue_wait_mean",
+    "read_queue_wait_p99",
+    "read_device_mean",
+    "read_total_mean",
+];
+
+/// The rounds of a model's arms.
+pub struct Rounds {
+    pub blocks: usize,
+    pub reference: usize,
+    /// By block, arm and metric. None: the arm has no such round.
+    pub value: fn(usize, usize, &str) -> Option<f64>,
+    /// By arm, the share of the time in which submitters were blocked.
+    pub stalled: Vec<f64>,
+    /// Block and arm of a round that does not count.
+    pub excluded: Option<(usize, usize)>,
+    /// Metrics whose rounds have too few I/Os.
+    pub short: &'static [&'static str],
+}
+
+impl Rounds {
+    /// Reports the score of the arms that the model has seen on its first disk.
+    pub fn report(&self, model: &mut Model) {
+        let score = self.score(model);
+        data::report(model, SamplerReport::Score(Box::new(score)));
+    }
+
+    fn score(&self, model: &Model) -> Score {
+        let seen = &model.devices[0].seen;
+        let arms: Vec<ArmRounds> = seen
+            .arms
+            .iter()
+            .enumerate()
+            .map(|(index, arm)| self.arm(index, &arm.label, arm.sums.clone()))
+            .collect();
+        let others = || (0..arms.len()).filter(|arm| *arm != self.reference);
+        let rows = |metrics: &[&str], family: usize| {
+            let pairs = metrics
+                .iter()
+                .flat_map(|metric| others().map(move |arm| (*metric, arm)));
+            pairs
+                .map(|(metric, arm)| self.row(&arms, metric, arm, family))
+                .collect()
+        };
+        let all = others().count();
+        Score {
+            device: 0,
+            reference: self.reference,
+            rows: rows(&METRICS, all * METRICS.len()),
+            chosen: rows(&CHOSEN, all),
+            arms,
+        }
+    }
+
+    fn arm(&self, index: usize, label: &str, mut sums: Sums) -> ArmRounds {
+        let stalled = self.stalled.get(index).copied().unwrap_or(0.0);
+        sums.stalls = data::stalls_of(stalled * sums.seconds);
+        let has = |block: &usize| (self.value)(*block, index, METRICS[0]).is_some();
+        let all = (0..self.blocks).filter(has).count();
+        let is_out = self.excluded.is_some_and(|(block, _)| has(&block));
+        let is_own = is_out && self.excluded.is_some_and(|(_, arm)| arm == index);
+        let cause = is_own.then(|| ("nr_requests:64->32".to_owned(), 1));
+        ArmRounds {
+            label: label.to_owned(),
+            counted: all - usize::from(is_out),
+            sums,
+            excluded: cause.into_iter().collect(),
+            with_others: usize::from(is_out && !is_own),
+        }
+    }
+
+    fn row(&self, arms: &[ArmRounds], name: &str, arm: usize, family: usize) -> ArmComparison {
+        let metric = Metric::named(name).expect("a metric");
+        let whose = hides_stalls_of(name);
+        let stalled = |of: usize| arms[of].sums.stalled_share(whose);
+        let is_short = self.short.contains(&name);
+        let question = Question {
+            scale: metric.scale,
+            direction: metric.direction,
+            margin: metric.margin,
+            alpha: bonferroni(0.05, family),
+            alpha_of_few: 0.05,
+            method: Stopping::Open.method(),
+            insufficient_tail: is_short,
+            fragile_percentile: false,
+            not_comparable: !is_comparable(name, stalled(arm), stalled(self.reference)),
+        };
+        let value = |block: usize, arm: usize| (self.value)(block, arm, name);
+        let difference = |block: usize| {
+            let both = value(block, arm).zip(value(block, self.reference))?;
+            let (one, other) = Some(both).filter(|_| !is_short)?;
+            metric.scale.difference(one, other)
+        };
+        let counts = |block: &usize| self.excluded.is_none_or(|(excluded, _)| excluded != *block);
+        let differences: Vec<Option<Difference>> =
+            (0..self.blocks).filter(counts).map(difference).collect();
+        let comparison: Comparison = compare(&differences, question, Leftover::Nothing);
+        ArmComparison {
+            primary: METRICS.contains(&name),
+            control: false,
+            arrivals: false,
+            arm: arms[arm].label.clone(),
+            reference: arms[self.reference].label.clone(),
+            arm_median: value(0, arm).filter(|_| !is_short),
+            reference_median: value(0, self.reference).filter(|_| !is_short),
+            p_adjusted: None,
+            q_benjamini_hochberg: None,
+            position_effect: None,
+            carry_over_bias: None,
+            comparison,
+            other_adjustment: None,
+            metric,
+        }
+    }
+}
