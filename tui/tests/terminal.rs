@@ -251,7 +251,7 @@ fn another_hand_is_noticed_and_not_undone_before_the_end() {
 fn a_rotation_keeps_what_was_set_in_its_turns_and_after_it() {
     let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
     disk.set("scheduler", "mq-deadline");
-    disk.set("iosched/read_expire", "77");
+    disk.set("iosched/read_expire", "80"); // a multiple of a jiffy
     disk.set("nr_requests", "32");
     let before = state(&disk);
     let _load = Load::on(&disk);
@@ -279,7 +279,7 @@ fn a_rotation_keeps_what_was_set_in_its_turns_and_after_it() {
     let present = |round: &&Round| round.arm == "mq-deadline (present)";
     for round in file.rounds.iter().filter(present) {
         let settings = &round.evidence.applied.effective.settings;
-        assert_eq!(settings["iosched/read_expire"], "77");
+        assert_eq!(settings["iosched/read_expire"], "80");
         assert_eq!(settings["nr_requests"], "32");
     }
     terminal.keys("F");
