@@ -1,6 +1,7 @@
 //! A live run whose caller keeps the time, as the terminal UI does: arms take turns on one disk under any load. What
 //! comes next, which rounds count and what they say is decided as in `run --workload live --rounds open`. Pure.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -37,15 +38,21 @@ const FAIRNESS: &str = "jain_device_time";
 const SETTLE: Duration = Duration::from_secs(1);
 
 pub struct Rotation {
-    /// Its rounds lack the histograms of processes, which take half a megabyte for each round of a busy host.
-    result: ResultFile,
-    /// The whole rounds as JSON.
-    rounds: Vec<Vec<u8>>,
+    recorded: Recorded,
     time: Duration,
     next: Option<Turn>,
     now: Option<UnderWay>,
     /// Rate in the window before, see [`Evidence::iops_before`](crate::ab::result::Evidence).
     iops: Option<f64>,
+}
+
+/// The rounds so far. A copy of it can be made into a file while the rotation goes on.
+#[derive(Clone)]
+pub struct Recorded {
+    /// Its rounds lack the histograms of processes, which take half a megabyte for each round of a busy host.
+    result: ResultFile,
+    /// The whole rounds as JSON.
+    rounds: Vec<Arc<[u8]>>,
 }
 
 struct UnderWay {
@@ -102,8 +109,10 @@ impl Rotation {
             .notes
             .push("from a rotation of the terminal UI".to_owned());
         Rotation {
-            result,
-            rounds: Vec::new(),
+            recorded: Recorded {
+                result,
+                rounds: Vec::new(),
+            },
             time,
             next: None,
             now: None,
@@ -112,17 +121,17 @@ impl Rotation {
     }
 
     pub fn arms(&self) -> &[Arm] {
-        &self.result.design.arms
+        &self.recorded.result.design.arms
     }
 
     /// The rounds so far, without the histograms of processes.
     pub fn so_far(&self) -> &ResultFile {
-        &self.result
+        &self.recorded.result
     }
 
     /// Compares with another arm from now on. The result says that this was decided during the run.
     pub fn compare_with(&mut self, reference: usize) {
-        let design = &mut self.result.design;
+        let design = &mut self.recorded.result.design;
         if reference >= design.arms.len() || reference == design.reference {
             return;
         }
@@ -132,30 +141,39 @@ impl Rotation {
             "the reference was changed from {} to {} after {} rounds",
             label(was),
             label(reference),
-            self.rounds.len()
+            self.recorded.rounds.len()
         );
-        self.result.notes.push(note);
+        self.recorded.result.notes.push(note);
     }
 
-    /// The arm after the present one, unless a block is being repeated.
-    pub fn arm_after(&self) -> Option<&Arm> {
+    /// Index of the arm of the present turn.
+    pub fn arm_now(&self) -> Option<usize> {
+        Some(self.now.as_ref()?.turn.planned.arm)
+    }
+
+    /// Index of the arm after that, unless a block is being repeated or the next one is not drawn yet.
+    pub fn arm_after(&self) -> Option<usize> {
         let now = self.now.as_ref().filter(|now| now.turn.attempt == 0)?;
-        let next = self.result.plan.rounds.get(now.turn.planned.index + 1)?;
-        self.arms().get(next.arm)
+        let planned = &self.recorded.result.plan.rounds;
+        Some(planned.get(now.turn.planned.index + 1)?.arm)
     }
 
     /// Number of turns that have begun, and of those that are planned so far.
     pub fn progress(&self) -> (usize, usize) {
-        let begun = self.rounds.len() + usize::from(self.now.is_some());
-        (begun, self.result.plan.rounds.len().max(begun))
+        let begun = self.recorded.rounds.len() + usize::from(self.now.is_some());
+        (begun, self.recorded.result.plan.rounds.len().max(begun))
     }
 
     /// The arm of the next turn and its settling time; None when every comparison has its verdict, or none can get one.
     pub fn next_turn(&mut self) -> Option<(&Arm, Duration)> {
         let turn = loop {
-            match turn::next(&self.result) {
+            match turn::next(&self.recorded.result) {
                 Next::Round(turn) => break turn,
-                Next::Draw(segment) => self.result.plan.extend(segment.blocks, &segment.arms),
+                Next::Draw(segment) => self
+                    .recorded
+                    .result
+                    .plan
+                    .extend(segment.blocks, &segment.arms),
                 Next::End => return None,
             }
         };
@@ -197,7 +215,10 @@ impl Rotation {
         };
         let drifted = match state {
             Some(state) => differences(&now.applied.effective, state),
-            None => vec![format!("{} is gone", self.result.device.device.name)],
+            None => vec![format!(
+                "{} is gone",
+                self.recorded.result.device.device.name
+            )],
         };
         let (rate, arrivals) = (load::iops(&window), load::arrivals(&window));
         let rates = rates(&window);
@@ -224,10 +245,21 @@ impl Rotation {
         round.metrics.extend(rates);
         let fairness = fairness.map(|index| (FAIRNESS.to_owned(), index));
         round.metrics.extend(fairness);
-        self.rounds.push(serde_json::to_vec(&round)?);
-        self.result.rounds.push(light(&round));
-        self.result.excluded = conclude::excluded_blocks(&self.result);
+        let json = serde_json::to_vec(&round)?;
+        self.recorded.rounds.push(json.into());
+        self.recorded.result.rounds.push(light(&round));
+        self.recorded.result.excluded = conclude::excluded_blocks(&self.recorded.result);
         Ok(Some(round))
+    }
+
+    pub fn recorded(&self) -> &Recorded {
+        &self.recorded
+    }
+}
+
+impl Recorded {
+    pub fn rounds(&self) -> usize {
+        self.rounds.len()
     }
 
     /// The comparison from the turns so far.

@@ -6,7 +6,7 @@
 //! ends in an orderly way (`interrupt`), so that no change remains that nobody would undo.
 
 use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,6 +17,7 @@ use anyhow::{Context, Result};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::termios::{InputModes, LocalModes, OptionalActions, OutputModes, tcgetattr, tcsetattr};
 use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2};
 
 use crate::interrupt;
@@ -33,6 +34,8 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 /// More kills than this are intentional.
 const REPLACEMENTS: usize = 5;
 
+/// The last byte to the guardian: this process ends by itself and leaves its screen.
+const ORDERLY: u8 = b'e';
 /// The guardian's first byte when it is ready: whether the OOM killer spares it.
 const SPARED: u8 = b's';
 const NOT_SPARED: u8 = b'n';
@@ -45,7 +48,16 @@ const NOT_SPARED_NOTE: &str = "the OOM killer may kill the guardian process (pro
 ///
 /// Returns once the guardian is in its own session: a kill of our whole process group from then on misses it.
 pub fn start(executable: &Path, journal: &Journal) -> Result<Guardian> {
-    let (process, is_spared) = GuardianProcess::start(executable, &journal.path())?;
+    start_with(executable, journal, false)
+}
+
+/// The same for a program that draws on the terminal of its standard output: the guardian leaves its screen, too.
+pub fn start_beside_a_screen(executable: &Path, journal: &Journal) -> Result<Guardian> {
+    start_with(executable, journal, true)
+}
+
+fn start_with(executable: &Path, journal: &Journal, takes_screen: bool) -> Result<Guardian> {
+    let (process, is_spared) = GuardianProcess::start(executable, &journal.path(), takes_screen)?;
     let mut notes = Vec::new();
     if !is_spared {
         notes.push(NOT_SPARED_NOTE.to_owned());
@@ -55,6 +67,7 @@ pub fn start(executable: &Path, journal: &Journal) -> Result<Guardian> {
     let shared = Arc::new(Shared {
         executable: executable.to_owned(),
         journal: journal.path(),
+        takes_screen,
         process: Mutex::new(process),
         notes: Mutex::new(notes),
     });
@@ -81,6 +94,7 @@ pub struct Guardian {
 struct Shared {
     executable: PathBuf,
     journal: PathBuf,
+    takes_screen: bool,
     process: Mutex<GuardianProcess>,
     notes: Mutex<Vec<String>>,
 }
@@ -127,7 +141,9 @@ impl Shared {
                 Ok(None) => return,
                 Err(error) => return give_up(&format!("it cannot be watched: {error:#}")),
             }
-            match GuardianProcess::start(&self.executable, &self.journal) {
+            let started =
+                GuardianProcess::start(&self.executable, &self.journal, self.takes_screen);
+            match started {
                 Ok((process, is_spared)) => {
                     let mut notes = lock(&self.notes);
                     notes.push(format!(
@@ -165,13 +181,18 @@ fn wait_for_end(pid: u32, stopped: &OwnedFd) -> Result<Option<()>> {
 }
 
 impl GuardianProcess {
-    fn start(executable: &Path, journal: &Path) -> Result<(Self, bool)> {
+    fn start(executable: &Path, journal: &Path, takes_screen: bool) -> Result<(Self, bool)> {
+        let screen = if takes_screen {
+            Stdio::from(std::io::stdout().as_fd().try_clone_to_owned()?)
+        } else {
+            Stdio::null()
+        };
         let mut child = Command::new(executable)
             .arg(ARGUMENT)
             .arg(journal)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(screen)
             .spawn()
             .with_context(|| format!("starting the guardian process {}", executable.display()))?;
         let (pipe, said) = (child.stdin.take(), child.stdout.take());
@@ -188,7 +209,9 @@ impl GuardianProcess {
     }
 
     fn end(&mut self) {
-        self.pipe = None;
+        if let Some(mut pipe) = self.pipe.take() {
+            let _ = pipe.write_all(&[ORDERLY]); // it may be gone
+        }
         let deadline = Instant::now() + EXIT_TIMEOUT;
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(2));
@@ -221,14 +244,17 @@ fn run(path: &Path) -> Result<()> {
         .write_all(&[word])
         .and_then(|()| std::io::stdout().flush())
         .context("reporting readiness to the main process")?;
-    let mut byte = [0];
+    let (mut byte, mut is_orderly) = ([0], false);
     loop {
         match std::io::stdin().read(&mut byte) {
             Ok(0) => break,
-            Ok(_) => {}
+            Ok(_) => is_orderly = byte[0] == ORDERLY,
             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
             Err(e) => return Err(e).context("waiting for the end of the main process"),
         }
+    }
+    if !is_orderly {
+        leave_screen();
     }
     for _ in 1..ATTEMPTS {
         if journal::restore_file(path)?.is_empty() {
@@ -238,4 +264,24 @@ fn run(path: &Path) -> Result<()> {
     }
     // Whatever could not be undone stays in the journal, for `iosched restore`.
     journal::restore_file(path).map(drop)
+}
+
+/// Makes a terminal usable again whose program was killed: the alternate screen, the cursor, and the line discipline.
+/// Standard error is that terminal, if there is one. Errors are ignored: the terminal may be gone.
+fn leave_screen() {
+    let screen = std::io::stderr();
+    let Ok(mut termios) = tcgetattr(&screen) else {
+        return;
+    };
+    termios.input_modes |= InputModes::BRKINT | InputModes::ICRNL | InputModes::IXON;
+    termios.output_modes |= OutputModes::OPOST | OutputModes::ONLCR;
+    termios.local_modes |= LocalModes::ISIG
+        | LocalModes::ICANON
+        | LocalModes::IEXTEN
+        | LocalModes::ECHO
+        | LocalModes::ECHOE
+        | LocalModes::ECHOK;
+    let _ = tcsetattr(&screen, OptionalActions::Now, &termios);
+    // End of a synchronized update, main screen, cursor.
+    let _ = (&screen).write_all(b"\x1b[?2026l\x1b[?1049l\x1b[?25h");
 }

@@ -100,6 +100,9 @@ pub fn run(arguments: &Watch) -> Result<()> {
     });
     drop(screen);
     let put_back = say_what_was_put_back(sampler.end());
+    for verdict in view::verdicts(&model) {
+        let _ = writeln!(std::io::stderr(), "iosched: {verdict}");
+    }
     drop(demo);
     outcome.and(put_back)
 }
@@ -141,7 +144,7 @@ fn run_loop(
                 Event::Report(report) => Some(Action::Report(report)),
             };
             for effect in action.map_or_else(Vec::new, |action| update(model, action)) {
-                if !carry_out(model, sampler, effect)? {
+                if !carry_out(model, sampler, screen, effect)? {
                     return Ok(());
                 }
             }
@@ -151,9 +154,16 @@ fn run_loop(
 }
 
 /// Returns false to quit.
-fn carry_out(model: &mut Model, sampler: &Sampler, effect: Effect) -> Result<bool> {
+fn carry_out(
+    model: &mut Model,
+    sampler: &Sampler,
+    screen: &mut TerminalScreen,
+    effect: Effect,
+) -> Result<bool> {
     match effect {
         Effect::Quit => return Ok(false),
+        Effect::Redraw => screen.redraw()?,
+        Effect::Suspend => screen.suspend()?,
         Effect::ExportProcesses => {
             let text = match export::processes(model) {
                 Ok(path) => format!("written: {}", path.display()),

@@ -2,13 +2,18 @@
 //! the device and the terminal must be as before. Root only: `cargo test -p iosched-tui --test terminal -- --ignored
 //! --test-threads=1`.
 
+#[path = "terminal/jobs.rs"]
+mod jobs;
 #[path = "terminal/pty.rs"]
 mod pty;
 #[path = "terminal/rights.rs"]
 mod rights;
+#[path = "terminal/rotations.rs"]
+mod rotations;
 #[path = "../../tests/support/mod.rs"]
 mod support;
 
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,6 +25,7 @@ use iosched::report::{csv, markdown, openmetrics, text};
 use iosched::scheduler::{self, State};
 use pty::Terminal;
 use rustix::process::Signal;
+use rustix::termios::{LocalModes, OutputModes, tcgetattr};
 use serde_json::Value;
 use support::LoopDevice;
 use support::direct::{self, Aligned, BLOCK};
@@ -248,50 +254,6 @@ fn another_hand_is_noticed_and_not_undone_before_the_end() {
 
 #[test]
 #[ignore = "root"]
-fn a_rotation_keeps_what_was_set_in_its_turns_and_after_it() {
-    let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
-    disk.set("scheduler", "mq-deadline");
-    disk.set("iosched/read_expire", "80"); // a multiple of a jiffy
-    disk.set("nr_requests", "32");
-    let before = state(&disk);
-    let _load = Load::on(&disk);
-    let arguments = [&*disk.node(), "-i", "0.25", "--arm", "none"];
-    let mut terminal = Terminal::start(&program, BINARY, &arguments, (120, 40));
-    terminal.until("scheduler mq-deadline");
-    terminal.until("reads");
-    terminal.keys("F");
-    terminal.until("[x] mq-deadline (present)");
-    terminal.until("[x] none");
-    terminal.keys("hhh");
-    terminal.until("3 s each");
-    terminal.keys(ENTER);
-    terminal.until_screen("a round of each arm", |screen| {
-        let arms = ["mq-deadline (present)", "none"];
-        arms.iter().all(|arm| has_rounds(screen, arm))
-    });
-    terminal.keys("x");
-    terminal.until("written: iosched-live-");
-    let files = program.files().into_iter();
-    let mut exported = files.filter(|name| name.starts_with("iosched-live-"));
-    let json = program.result(&exported.next().expect("the export"));
-    is_a_result(&json, "mq-deadline (present)");
-    let file: ResultFile = serde_json::from_value(json).expect("a result");
-    let present = |round: &&Round| round.arm == "mq-deadline (present)";
-    for round in file.rounds.iter().filter(present) {
-        let settings = &round.evidence.applied.effective.settings;
-        assert_eq!(settings["iosched/read_expire"], "80");
-        assert_eq!(settings["nr_requests"], "32");
-    }
-    terminal.keys("F");
-    terminal.until("rotation ended after");
-    assert_eq!(state(&disk), before, "while the program runs");
-    terminal.keys("q");
-    assert_eq!(terminal.end().0.code(), Some(0));
-    assert_eq!(state(&disk), before);
-}
-
-#[test]
-#[ignore = "root"]
 fn another_hand_ends_a_rotation() {
     let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
     disk.set("scheduler", "none");
@@ -361,11 +323,25 @@ fn is_killed_and_all_is_back(
     disk: &LoopDevice,
     before: &State,
 ) {
+    let screen = terminal.other_side();
+    assert!(!is_for_a_shell(&screen), "raw");
     terminal.signal(Signal::KILL);
-    terminal.end();
+    let (_, written) = terminal.end();
     eventually("the settings are back", || {
         state(disk) == *before && program.journals().is_empty()
     });
+    eventually("a shell can use the terminal", || is_for_a_shell(&screen));
+    assert!(
+        written.contains(LEAVES_SCREEN),
+        "the guardian leaves the screen"
+    );
+}
+
+/// Lines are edited and echoed.
+fn is_for_a_shell(terminal: &File) -> bool {
+    let modes = tcgetattr(terminal).expect("its modes");
+    let wanted = LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
+    modes.local_modes.contains(wanted) && modes.output_modes.contains(OutputModes::OPOST)
 }
 
 #[test]
@@ -388,7 +364,12 @@ fn what_is_to_stay_stays() {
     terminal.until("KEPT on exit");
     assert!(program.journals().is_empty());
     terminal.keys("q");
-    assert_eq!(terminal.end().0.code(), Some(0));
+    let (status, written) = terminal.end();
+    assert_eq!(status.code(), Some(0));
+    assert!(
+        written.contains(&format!("{chosen} stays, as you chose")),
+        "{written}"
+    );
     assert_eq!(state(&disk).active, chosen);
 }
 

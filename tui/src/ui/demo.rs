@@ -28,7 +28,7 @@ impl Demo {
     pub fn start(journal: &Journal, launcher: &Path) -> Result<Self> {
         let mut workload = catalogue::find("probe-hog")?;
         workload.check()?;
-        let guardian = guardian::start(launcher, journal)?;
+        let guardian = guardian::start_beside_a_screen(launcher, journal)?;
         let scratch = Scratch::create(DiskModel::Ssd, SIZE_BYTES, journal)?;
         let files = TemporaryFiles::create(journal, "demo")?;
         let running = workload.start(&workload::Execution {

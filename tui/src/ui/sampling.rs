@@ -6,6 +6,7 @@ pub mod devices;
 mod panics;
 mod read;
 pub mod request;
+mod result_path;
 mod rotation;
 pub mod sample;
 pub mod score;

@@ -8,7 +8,10 @@ use anyhow::{Context, Result};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::execute;
-use ratatui::crossterm::terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate};
+use ratatui::crossterm::terminal::{
+    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate,
+};
+use rustix::process::Signal;
 
 use super::state::model::Model;
 use super::view;
@@ -16,21 +19,24 @@ use super::view;
 /// Holds a whole frame of 200x60 in true colour, so that it takes two writes instead of thousands.
 const BUFFER_BYTES: usize = 256 << 10;
 
+type Screen = Terminal<CrosstermBackend<BufWriter<File>>>;
+
 pub struct TerminalScreen {
-    terminal: Terminal<CrosstermBackend<BufWriter<File>>>,
+    terminal: Screen,
+}
+
+/// Knows nothing of what is on the screen.
+fn blank() -> Result<Screen> {
+    let stdout = std::io::stdout().as_fd().try_clone_to_owned()?;
+    let out = BufWriter::with_capacity(BUFFER_BYTES, File::from(stdout));
+    Ok(Terminal::new(CrosstermBackend::new(out))?)
 }
 
 impl TerminalScreen {
     pub fn open() -> Result<Self> {
-        let stdout = std::io::stdout()
-            .as_fd()
-            .try_clone_to_owned()
-            .context("the terminal")?;
-        let out = BufWriter::with_capacity(BUFFER_BYTES, File::from(stdout));
         // Enters raw mode and the alternate screen, and installs a panic hook that leaves both.
         drop(ratatui::try_init().context("taking over the terminal")?);
-        let terminal = Terminal::new(CrosstermBackend::new(out));
-        let screen = terminal.map(|terminal| TerminalScreen { terminal });
+        let screen = blank().map(|terminal| TerminalScreen { terminal });
         if screen.is_err() {
             ratatui::restore();
         }
@@ -38,11 +44,32 @@ impl TerminalScreen {
     }
 
     pub fn draw(&mut self, model: &mut Model) -> Result<()> {
+        let size = self.terminal.size()?;
+        model.help_row = model.help_row.min(view::last_help_row(model, size));
         execute!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
         self.terminal.draw(|frame| view::draw(frame, model))?;
         execute!(self.terminal.backend_mut(), EndSynchronizedUpdate)?;
         self.terminal.backend_mut().flush()?;
         Ok(())
+    }
+}
+
+impl TerminalScreen {
+    /// The next frame draws every cell. `Terminal::clear` would ask the terminal where the cursor is, and wait for the
+    /// answer, which the thread that waits for keys may read.
+    pub fn redraw(&mut self) -> Result<()> {
+        self.terminal = blank()?;
+        execute!(self.terminal.backend_mut(), Clear(ClearType::All))?;
+        Ok(())
+    }
+
+    /// Gives the terminal back to the shell and stops all processes of this job, until `fg`.
+    pub fn suspend(&mut self) -> Result<()> {
+        let _ = self.terminal.show_cursor();
+        ratatui::try_restore().context("giving the terminal back")?;
+        rustix::process::kill_current_process_group(Signal::TSTP).context("stopping")?;
+        drop(ratatui::try_init().context("taking over the terminal")?);
+        self.redraw()
     }
 }
 

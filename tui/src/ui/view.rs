@@ -33,17 +33,33 @@ mod tests;
 
 use iosched::report::escape;
 use ratatui::Frame;
-use ratatui::layout::Rect;
+use ratatui::layout::{Rect, Size};
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
 use super::sampling::sample::Measured;
 use super::state::action::Screen;
-use super::state::model::{Access, Model};
+use super::state::model::{Access, DeviceModel, Model};
 use parts::{Part, stack};
 
 /// The minimum size of the terminal: columns and rows.
 const LEAST: (u16, u16) = (40, 10);
+/// Rows of the tabs, the status line and the footer.
+const CHROME: u16 = 3;
+
+/// What the rotations of this session found, one sentence per disk.
+pub fn verdicts(model: &Model) -> Vec<String> {
+    let of = |device: &DeviceModel| {
+        let sentence = compare::verdict(device.seen.score.as_ref()?)?;
+        Some(format!("{}: {sentence}", escape::line(&device.disk.name)))
+    };
+    model.devices.iter().filter_map(of).collect()
+}
+
+/// The last row of the help page with which a screen of this size is full.
+pub fn last_help_row(model: &Model, size: Size) -> usize {
+    help::last_row(model, size.width, size.height.saturating_sub(CHROME))
+}
 
 pub fn draw(frame: &mut Frame, model: &Model) {
     let area = frame.area();

@@ -19,6 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(40);
 
 pub struct Terminal {
     child: Child,
+    /// The path of the program's side.
+    name: String,
     master: Option<File>,
     seen: Arc<Mutex<Seen>>,
 }
@@ -72,9 +74,22 @@ impl Terminal {
         read(master.try_clone().expect("a descriptor"), seen.clone());
         Terminal {
             child,
+            name,
             master: Some(File::from(master)),
             seen,
         }
+    }
+
+    /// The program's side, as the shell has it.
+    pub fn other_side(&self) -> File {
+        let side = File::options().read(true).write(true).open(&self.name);
+        side.expect("the other side")
+    }
+
+    /// Forgets the screen, as if another program had cleared it.
+    pub fn clear(&mut self) {
+        let mut seen = self.seen.lock().expect("the screen");
+        seen.parser.process(b"\x1b[2J");
     }
 
     /// The kernel notifies the program.

@@ -69,7 +69,10 @@ impl Control {
                 // If a killed guardian cannot be replaced, `interrupt` ends the program.
                 interrupt::check()?;
                 if self.guardian.is_none() && !self.is_guarded {
-                    self.guardian = Some(guardian::start(&self.launcher, &self.journal)?);
+                    self.guardian = Some(guardian::start_beside_a_screen(
+                        &self.launcher,
+                        &self.journal,
+                    )?);
                 }
                 held.entry = Some(self.journal.record(Undo::Queue(held.baseline.clone()))?);
             }
@@ -95,15 +98,18 @@ impl Control {
         Ok(self.held.len() - 1)
     }
 
-    /// Restores everything; returns a line or an error for each device.
+    /// Restores everything that is not to stay; returns a line or an error for each device.
     pub fn put_back(&mut self) -> Vec<Result<String>> {
-        let entries = self.held.drain(..).filter_map(|held| {
-            let text = format!(
-                "{}: {} and its settings are restored",
-                held.device.name, held.baseline.active
-            );
-            Some(held.entry?.undo().map(|()| text))
+        let lines = self.held.drain(..).map(|held| {
+            let name = &held.device.name;
+            let Some(entry) = held.entry else {
+                let now = scheduler::choice(&held.device)?.active;
+                return Ok(format!("{name}: {now} stays, as you chose"));
+            };
+            let was = &held.baseline.active;
+            let text = format!("{name}: {was} and its settings are restored");
+            entry.undo().map(|()| text)
         });
-        entries.collect()
+        lines.collect()
     }
 }

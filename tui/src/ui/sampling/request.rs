@@ -24,6 +24,8 @@ pub enum Request {
         metric: String,
         reference: usize,
     },
+    /// Waits under the settings that were in force before, or goes on.
+    PauseRotation,
     StopRotating,
     ExportComparison(usize),
 }

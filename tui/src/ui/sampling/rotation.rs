@@ -6,8 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
 use iosched::ab::result::{DeviceInfo, ProbeInfo, Subject};
-use iosched::ab::{rotation, run};
-use iosched::files::output::write_whole;
+use iosched::ab::rotation;
 use iosched::machine::device::Device;
 use iosched::machine::environment::Environment;
 use iosched::measure::probe::Probe;
@@ -16,6 +15,7 @@ use iosched::scheduler::arm::Arm;
 use iosched::scheduler::{self, Applied};
 use iosched::stat::{self, Selection};
 
+use super::result_path::{ResultPath, time_of_day};
 use super::sample::Rotating;
 use super::score::Score;
 
@@ -35,6 +35,8 @@ pub struct TimedRotation {
     seconds: u64,
     turns: rotation::Rotation,
     timer: Option<Timer>,
+    is_paused: bool,
+    file: ResultPath,
 }
 
 /// The timer of the present turn.
@@ -67,8 +69,10 @@ impl TimedRotation {
             device,
             seconds: chosen.seconds,
             before: chosen.before,
-            turns: rotation::Rotation::new(seed, now(), subject, arms, reference, time),
+            turns: rotation::Rotation::new(seed, time_of_day(), subject, arms, reference, time),
             timer: None,
+            is_paused: false,
+            file: ResultPath::new(),
         }
     }
 
@@ -76,25 +80,42 @@ impl TimedRotation {
         self.device
     }
 
+    /// Number of rounds that were measured.
+    pub fn rounds(&self) -> usize {
+        self.turns.recorded().rounds()
+    }
+
     pub fn before(&self) -> &Arm {
         &self.before
     }
 
-    pub fn progress(&self) -> Rotating {
+    pub fn progress(&self, now: Instant) -> Rotating {
         let (round, rounds) = self.turns.progress();
-        let arms = self.turns.arms().iter();
+        let arms = self.turns.arms();
+        let ends = self.timer.as_ref().map_or(now, |timer| match &timer.start {
+            None => timer.settled_at + Duration::from_secs(self.seconds),
+            Some((_, began)) => *began + Duration::from_secs(self.seconds),
+        });
+        let left = ends.saturating_duration_since(now).as_secs_f64();
         Rotating {
             device: self.device,
-            arms: arms.map(|arm| arm.label.clone()).collect(),
+            arms: arms.iter().map(|arm| arm.label.clone()).collect(),
             round,
             rounds,
             seconds: self.seconds,
+            now: self.turns.arm_now(),
+            next: self.turns.arm_after(),
+            left_s: left.ceil() as u64,
+            is_paused: self.is_paused,
         }
     }
 
-    pub fn deadline(&self) -> Instant {
-        match &self.timer {
-            None => Instant::now(),
+    pub fn deadline(&self, now: Instant) -> Option<Instant> {
+        if self.is_paused {
+            return None;
+        }
+        Some(match &self.timer {
+            None => now,
             Some(Timer {
                 start: None,
                 settled_at,
@@ -103,7 +124,23 @@ impl TimedRotation {
                 start: Some((_, began)),
                 ..
             }) => *began + Duration::from_secs(self.seconds),
-        }
+        })
+    }
+
+    pub fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+
+    /// The present turn is dropped, and made again later.
+    pub fn pause(&mut self) -> Result<()> {
+        self.timer = None;
+        self.is_paused = true;
+        self.turns.end(None, None, None)?;
+        Ok(())
+    }
+
+    pub fn go_on(&mut self) {
+        self.is_paused = false;
     }
 
     pub fn step(&self) -> Step {
@@ -178,16 +215,13 @@ impl TimedRotation {
         Ok(window)
     }
 
-    /// Saves the rounds so far as a result file for `iosched-ab report`.
-    pub fn export(&self) -> Result<PathBuf> {
-        let file = self.turns.result(now())?;
-        let stamp: String = now().chars().filter(char::is_ascii_alphanumeric).collect();
-        let path = PathBuf::from(format!("iosched-live-{stamp}.json"));
-        write_whole(&path, &run::to_json(&file)?)?;
-        Ok(path)
+    /// Saves the rounds so far as a result file for `iosched-ab report`; None without rounds.
+    pub fn save(&mut self) -> Result<Option<PathBuf>> {
+        self.file.save(self.turns.recorded())
     }
-}
 
-fn now() -> String {
-    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+    /// Saves from time to time, in the background. An error is that of an earlier attempt.
+    pub fn save_now_and_then(&mut self) -> Result<()> {
+        self.file.save_now_and_then(self.turns.recorded())
+    }
 }

@@ -141,6 +141,12 @@ pub struct Rotating {
     pub round: usize,
     pub rounds: usize,
     pub seconds: u64,
+    /// Index of the arm in force, and of the one after it if it is known.
+    pub now: Option<usize>,
+    pub next: Option<usize>,
+    /// Until the next switch.
+    pub left_s: u64,
+    pub is_paused: bool,
 }
 
 /// All messages from the sampling thread.

@@ -27,7 +27,7 @@ pub struct Watched {
 
 impl Watched {
     pub fn new(device: Device) -> Self {
-        let state = scheduler::read(&device).ok();
+        let state = read(&device);
         let active = state
             .as_ref()
             .map(|state| state.active.clone())
@@ -51,7 +51,7 @@ impl Watched {
             .ok();
         let known = self.state.as_ref().map(|state| &state.active);
         if active.as_ref() != known || self.read_at.elapsed() >= SETTINGS_EVERY {
-            self.state = scheduler::read(&self.device).ok();
+            self.state = read(&self.device);
             self.read_at = Instant::now();
         }
         let active = active?;
@@ -85,7 +85,7 @@ impl Watched {
 
     /// To be called after a switch: samples count only after `settle`.
     pub fn expect(&mut self, label: &str, settle: Duration) {
-        self.state = scheduler::read(&self.device).ok();
+        self.state = read(&self.device);
         self.read_at = Instant::now();
         if let Some(state) = &self.state {
             self.expected.clone_from(&state.active);
@@ -117,4 +117,12 @@ impl Watched {
         }
         Side::Of(self.label.clone())
     }
+}
+
+/// None if the disk was removed. A loop device stays after `losetup -d`, but has no size, or belongs to another file.
+fn read(device: &Device) -> Option<State> {
+    let has_size = device.size_bytes().is_ok_and(|bytes| bytes > 0);
+    (has_size && device.is_present())
+        .then(|| scheduler::read(device).ok())
+        .flatten()
 }

@@ -1,5 +1,7 @@
 //! The thread's loop: it waits for requests and deadlines, samples, switches, and ends rounds.
 
+mod turns;
+
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -102,7 +104,8 @@ impl Work {
 
     pub(super) fn run(mut self, inbox: &Receiver<Request>) -> Vec<Result<String>> {
         loop {
-            let rotation = self.rotation.as_ref().map(TimedRotation::deadline);
+            let rotation = self.rotation.as_ref();
+            let rotation = rotation.and_then(|rotation| rotation.deadline(Instant::now()));
             let deadline = [Some(self.next), self.reader.settled_at(), rotation]
                 .into_iter()
                 .flatten()
@@ -122,7 +125,12 @@ impl Work {
                 }
             }
         }
-        self.control.put_back()
+        let mut lines = self.control.put_back();
+        if let Some(mut rotation) = self.rotation {
+            let saved = rotation.save().transpose();
+            lines.extend(saved.map(|path| Ok(format!("written: {}", path?.display()))));
+        }
+        lines
     }
 
     fn say(&self, text: String) {
@@ -141,7 +149,7 @@ impl Work {
         let Some(rotation) = self
             .rotation
             .as_mut()
-            .filter(|rotation| rotation.deadline() <= now)
+            .filter(|rotation| rotation.deadline(now).is_some_and(|at| at <= now))
         else {
             return Ok(());
         };
@@ -192,6 +200,9 @@ impl Work {
         }
         (self.report)(SamplerReport::Sample(Box::new(sample)));
         let now = Instant::now();
+        if let Some(rotation) = &self.rotation {
+            (self.report)(SamplerReport::Rotating(Some(rotation.progress(now))));
+        }
         if self.next > now {
             // An extra sample: the next interval starts here, so that none is too short.
             self.next = now + self.interval;
@@ -238,7 +249,9 @@ impl Work {
                     before,
                 };
                 let rotation = TimedRotation::new(device, design, self.reader.probe(device)?);
-                (self.report)(SamplerReport::Rotating(Some(rotation.progress())));
+                (self.report)(SamplerReport::Rotating(Some(
+                    rotation.progress(Instant::now()),
+                )));
                 self.rotation = Some(rotation);
                 self.next_round()?;
             }
@@ -247,25 +260,15 @@ impl Work {
                 metric,
                 reference,
             } => {
-                self.metric = metric;
-                let rotation = self.rotation.as_mut().or(self.reader.finished.as_mut());
-                if let Some(rotation) = rotation.filter(|rotation| rotation.device() == device) {
-                    rotation.compare_with(reference);
-                    let score = rotation.score(&self.metric);
-                    (self.report)(SamplerReport::Score(Box::new(score)));
-                }
+                self.compare(device, metric, reference);
             }
+            Request::PauseRotation => self.pause_or_go_on()?,
             Request::StopRotating => {
                 self.sample()?;
                 self.stop_rotating()?;
             }
             Request::ExportComparison(device) => {
-                let rotation = self.rotation.as_ref().or(self.reader.finished.as_ref());
-                let text = match rotation.filter(|rotation| rotation.device() == device) {
-                    None => "there are no rounds to export: F starts a rotation".to_owned(),
-                    Some(rotation) => format!("written: {}", rotation.export()?.display()),
-                };
-                self.say(text);
+                self.export(device)?;
             }
         }
         Ok(())
@@ -321,48 +324,5 @@ impl Work {
             changes: applied.notes.clone(),
         }));
         Ok(applied)
-    }
-
-    fn next_round(&mut self) -> Result<()> {
-        self.sample()?;
-        if self.ends_for_a_rival()? {
-            return Ok(());
-        }
-        let Some(mut rotation) = self.rotation.take() else {
-            return Ok(());
-        };
-        let device = rotation.device();
-        let end = self.reader.last_snapshot();
-        rotation.end(end, self.reader.device(device), self.reader.names())?;
-        (self.report)(SamplerReport::Score(Box::new(rotation.score(&self.metric))));
-        let Some((arm, settle)) = rotation.next_turn() else {
-            self.rotation = Some(rotation);
-            return self.stop_rotating();
-        };
-        match self.flip(device, &arm, true, settle) {
-            Ok(applied) => {
-                rotation.flipped(applied, Instant::now() + settle);
-                (self.report)(SamplerReport::Rotating(Some(rotation.progress())));
-                self.rotation = Some(rotation);
-                Ok(())
-            }
-            Err(error) => {
-                self.reader.finished = Some(rotation);
-                (self.report)(SamplerReport::Rotating(None));
-                Err(error)
-            }
-        }
-    }
-
-    /// Restores the arm that was in force before the rotation.
-    fn stop_rotating(&mut self) -> Result<()> {
-        let Some(rotation) = self.rotation.take() else {
-            return Ok(());
-        };
-        let (device, before) = (rotation.device(), rotation.before().clone());
-        self.reader.finished = Some(rotation);
-        let outcome = self.flip(device, &before, true, SETTLE);
-        (self.report)(SamplerReport::Rotating(None));
-        outcome.map(drop)
     }
 }

@@ -86,6 +86,9 @@ pub enum KeyCommand {
     Clear,
     Flip,
     Rotate,
+    PauseRotation,
     Export,
+    Redraw,
+    Suspend,
     Quit,
 }

@@ -67,6 +67,7 @@ pub const KEYS: &[Binding] = &[
     key("Shift-Tab", &[KeyCode::BackTab], KeyCommand::Previous, Anywhere, "previous screen"),
     key("f", &[Char('f')], KeyCommand::Flip, Anywhere, "switch the scheduler; asks first"),
     key("F", &[Char('F')], KeyCommand::Rotate, Anywhere, "rotate through the schedulers and compare them; again to stop"),
+    key("P", &[Char('P')], KeyCommand::PauseRotation, Anywhere, "pause the rotation, under the settings from before it; again to go on"),
     key("Space", &[Char(' ')], KeyCommand::Pause, Anywhere, "freeze the screen; measuring continues"),
     key("+ -", &[Char('+'), Char('=')], KeyCommand::Slower, Anywhere, "longer, shorter intervals"),
     key("", &[Char('-')], KeyCommand::Faster, Anywhere, ""),
@@ -74,6 +75,8 @@ pub const KEYS: &[Binding] = &[
     key("x", &[Char('x')], KeyCommand::Export, Anywhere, "export: rounds as JSON on Compare, else processes as CSV"),
     key("t", &[Char('t')], KeyCommand::Theme, Anywhere, "next theme"),
     key("q Ctrl-C", &[Char('q')], KeyCommand::Quit, Anywhere, "restore what was changed, and quit"),
+    key("Ctrl-L", &[], KeyCommand::Redraw, Anywhere, "draw the whole screen again"),
+    key("Ctrl-Z", &[], KeyCommand::Suspend, Anywhere, "suspend; `fg` comes back"),
     key("Esc", &[KeyCode::Esc], KeyCommand::Back, Anywhere, "back, or clear the filter"),
     key("Up k", &[KeyCode::Up, Char('k')], KeyCommand::Up, MOVES, "up"),
     key("Down j", &[KeyCode::Down, Char('j')], KeyCommand::Down, MOVES, "down"),
@@ -100,6 +103,8 @@ pub fn command(event: KeyEvent, screen: Screen, is_dialog: bool) -> Option<KeyCo
     if event.modifiers.contains(KeyModifiers::CONTROL) {
         return match event.code {
             Char('c') => Some(KeyCommand::Quit),
+            Char('l') => Some(KeyCommand::Redraw),
+            Char('z') => Some(KeyCommand::Suspend),
             _ => None,
         };
     }

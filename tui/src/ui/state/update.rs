@@ -16,6 +16,9 @@ use crate::ui::sampling::sample::{Flip, Sample, SamplerReport, Side};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     Quit,
+    Redraw,
+    /// Stops this process until `fg`.
+    Suspend,
     ExportProcesses,
     /// Carried out by the sampling thread.
     Ask(Request),
@@ -47,6 +50,11 @@ pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Do(command) => {
             model.message = None;
             let before = model.screen;
+            match command {
+                KeyCommand::Redraw => return vec![Effect::Redraw],
+                KeyCommand::Suspend => return suspend(model),
+                _ => {}
+            }
             let mut effects = if model.dialog.is_some() {
                 dialog::update(model, command)
             } else {
@@ -58,6 +66,19 @@ pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
             effects
         }
     }
+}
+
+/// A stopped program does not switch, and its round would last for hours.
+fn suspend(model: &mut Model) -> Vec<Effect> {
+    if model
+        .rotating
+        .as_ref()
+        .is_some_and(|rotating| !rotating.is_paused)
+    {
+        model.message = Some("a rotation is running; P pauses it".to_owned());
+        return Vec::new();
+    }
+    vec![Effect::Suspend]
 }
 
 /// Expensive data is read only for the screens that show it.
@@ -77,12 +98,6 @@ fn take(model: &mut Model, report: SamplerReport) {
         SamplerReport::Sample(sample) => keep(model, sample),
         SamplerReport::Flipped(flip) => note_flip(model, flip),
         SamplerReport::Rotating(rotating) => {
-            if let (Some(was), None) = (&model.rotating, &rotating) {
-                model.message = Some(format!(
-                    "rotation ended after {} rounds; x saves the result",
-                    was.round
-                ));
-            }
             model.rotating = rotating;
         }
         SamplerReport::Score(score) => {
@@ -117,7 +132,11 @@ fn note_flip(model: &mut Model, flip: Flip) {
 }
 
 fn keep(model: &mut Model, sample: Box<Sample>) {
-    let rotating = model.rotating.as_ref().map(|rotating| rotating.device);
+    let rotating = model
+        .rotating
+        .as_ref()
+        .filter(|rotating| !rotating.is_paused);
+    let rotating = rotating.map(|rotating| rotating.device);
     let devices = model.devices.iter_mut().zip(&sample.devices);
     for (index, (device, now)) in devices.enumerate() {
         let scheduler = now.queue.as_ref().map_or("gone", |queue| &queue.active);
@@ -301,11 +320,21 @@ fn carry_out(model: &mut Model, command: KeyCommand) -> Vec<Effect> {
             return vec![Effect::Ask(Request::StopRotating)];
         }
         KeyCommand::Rotate => dialog::open_rotation(model),
+        KeyCommand::PauseRotation if model.rotating.is_some() => {
+            return vec![Effect::Ask(Request::PauseRotation)];
+        }
+        KeyCommand::PauseRotation => {
+            model.message = Some("no rotation is running; F starts one".to_owned());
+        }
         KeyCommand::Export if model.screen == Screen::Compare => {
             return vec![Effect::Ask(Request::ExportComparison(model.selected))];
         }
         KeyCommand::Export => return vec![Effect::ExportProcesses],
-        KeyCommand::Left | KeyCommand::Right | KeyCommand::Toggle => {}
+        KeyCommand::Left
+        | KeyCommand::Right
+        | KeyCommand::Toggle
+        | KeyCommand::Redraw
+        | KeyCommand::Suspend => {}
     }
     Vec::new()
 }

@@ -29,6 +29,7 @@ use ratatui::text::Line;
 use super::fit::{self, Piece};
 use super::parts::{Part, stack};
 use super::{line, measured_or_why, text_lines};
+use crate::ui::sampling::score::Score;
 use crate::ui::state::compare::{ArmSeen, Seen};
 use crate::ui::state::model::Model;
 use crate::ui::view::buckets::Axis;
@@ -39,6 +40,11 @@ const LABEL: usize = 24;
 const SENTENCE: usize = 3;
 /// The maximum number of note lines while the picture can use the rows.
 const NOTES: u16 = 4;
+
+/// In words: which arm is better than the reference; None without rounds.
+pub fn verdict(score: &Score) -> Option<String> {
+    leader::sentence(score)
+}
 
 /// The arms with the histograms that are drawn.
 struct Sides<'a> {

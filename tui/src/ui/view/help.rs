@@ -34,6 +34,20 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     text_lines(frame, inner, lines.take(rows).collect::<Vec<_>>());
 }
 
+/// The last entry that can come first without an empty row below.
+pub fn last_row(model: &Model, width: u16, height: u16) -> usize {
+    let room = usize::from(inner(Rect::new(0, 0, width, height)).width);
+    let entries = entries(model);
+    let mut left = usize::from(height);
+    let fitting = entries.iter().rev().take_while(|entry| {
+        let rows = lines(model, entry, room).len();
+        let fits = rows <= left;
+        left = left.saturating_sub(rows);
+        fits
+    });
+    entries.len().saturating_sub(fitting.count().max(1))
+}
+
 fn lines(model: &Model, entry: &HelpEntry, width: usize) -> Vec<Line<'static>> {
     if entry.room == 0 {
         let style = if entry.name.is_empty() {

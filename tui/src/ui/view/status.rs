@@ -1,11 +1,11 @@
 //! The tabs, the status line and the footer. If a line is too long, its least important parts are left out.
 
-use iosched::report::units::{count, share};
+use iosched::report::units::{count, duration, share};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::fit::{self, Piece};
-use crate::ui::sampling::sample::Side;
+use crate::ui::sampling::sample::{Rotating, Side};
 use crate::ui::state::action::Screen;
 use crate::ui::state::model::{Dialog, Model};
 
@@ -75,6 +75,16 @@ pub fn status(model: &Model, room: u16) -> Line<'static> {
     pieces.push(Piece::new(0, Style::new(), ["  "]));
     pieces.push(Piece::new(5, Style::new(), [word]));
     pieces.push(Piece::new(0, style, names("", value)));
+    let filter = &model.table.filter;
+    if !filter.is_empty()
+        && matches!(
+            model.screen,
+            Screen::Overview | Screen::Processes | Screen::Fairness
+        )
+    {
+        let filter = fit::clip(filter, NAME[1]);
+        pieces.push(Piece::new(1, palette.warning(), [format!("  /{filter}")]));
+    }
     match sample.map(|sample| &sample.side) {
         Some(Side::Settling) => pieces.push(Piece::new(7, palette.faint(), [" settling"])),
         Some(Side::Disturbed) => pieces.push(Piece::new(
@@ -86,13 +96,7 @@ pub fn status(model: &Model, room: u16) -> Line<'static> {
     }
     pieces.push(lost(model));
     if let Some(rotating) = &model.rotating {
-        let block = rotating.round.div_ceil(rotating.arms.len().max(1));
-        let block = count(block as f64);
-        let forms = [
-            format!("  rotating, block {block}"),
-            format!("  block {block}"),
-        ];
-        pieces.push(Piece::new(4, palette.strong(), forms));
+        pieces.push(Piece::new(4, palette.strong(), progress(rotating)));
     }
     match device.modified {
         Some(true) => {
@@ -108,6 +112,34 @@ pub fn status(model: &Model, room: u16) -> Line<'static> {
     let text = format!("  every {} s", model.interval_s());
     pieces.push(Piece::new(9, palette.faint(), [text]));
     fit::line(pieces, room)
+}
+
+/// From the longest to the shortest form.
+fn progress(rotating: &Rotating) -> Vec<String> {
+    let block = rotating.round.div_ceil(rotating.arms.len().max(1));
+    let block = count(block as f64);
+    if rotating.is_paused {
+        return vec![
+            format!("  rotation PAUSED in block {block}, P goes on"),
+            format!("  PAUSED in block {block}"),
+            "  PAUSED".to_owned(),
+        ];
+    }
+    let left = duration(rotating.left_s as f64);
+    let label = |arm: usize| {
+        rotating
+            .arms
+            .get(arm)
+            .map(|label| fit::clip(label, NAME[0]))
+    };
+    let next = rotating.next.and_then(label);
+    let then = next.map(|next| format!("  rotating, block {block}, {next} in {left}"));
+    let forms = then.into_iter().chain([
+        format!("  rotating, block {block}, {left} left"),
+        format!("  block {block}, {left} left"),
+        format!("  block {block}"),
+    ]);
+    forms.collect()
 }
 
 /// Events that the measurement missed; the percentage shows whether they matter.

@@ -425,6 +425,10 @@ pub fn rotated() -> Model {
                 round: block * 3 + index + 1,
                 rounds: 600,
                 seconds: 10,
+                now: Some(0),
+                next: Some(1),
+                left_s: 7,
+                is_paused: false,
             };
             report(&mut model, SamplerReport::Rotating(Some(rotating)));
             let flip = Flip {

@@ -65,6 +65,10 @@ pub fn rotated(arms: usize) -> Model {
             round: arms * BLOCKS,
             rounds: 600,
             seconds: 10,
+            now: Some(0),
+            next: Some(1),
+            left_s: 7,
+            is_paused: false,
         })),
     );
     for (index, label) in labels.iter().enumerate() {
@@ -140,6 +144,7 @@ pub fn extreme(arms: usize) -> Model {
     model.devices = vec![all; 8];
     let rotating = model.rotating.as_mut().expect("a rotation");
     rotating.round = usize::MAX;
+    rotating.left_s = u64::MAX;
     model.named_arms = vec![long('w'), HEBREW.repeat(20)];
     model.notes = vec![long('n'), "a note ".repeat(60)];
     model.demo = Some("Demo ".repeat(60));
@@ -203,7 +208,11 @@ fn stretch(score: &mut Score, old: &str, label: &str, index: usize) {
         arm.counted = usize::MAX / 2;
         arm.excluded = vec![(long('e'), 99_999), (HEBREW.to_owned(), 1)];
     }
-    let ratio = if index.is_multiple_of(3) { 1e-300 } else { 1e300 };
+    let ratio = if index.is_multiple_of(3) {
+        1e-300
+    } else {
+        1e300
+    };
     for row in score.rows.iter_mut().chain(&mut score.chosen) {
         if row.reference == old {
             label.clone_into(&mut row.reference);

@@ -180,6 +180,7 @@ impl Names {
         model.message.iter().for_each(|text| self.add(text));
         model.named_arms.iter().for_each(|arm| self.add(arm));
         self.add(&model.table.filter);
+        self.add(&format!("/{}", model.table.filter));
         if let Some(Dialog::Flipped(flip)) = &model.dialog {
             self.add(&flip.to);
             flip.changes.iter().for_each(|change| self.add(change));

@@ -1,0 +1,100 @@
+//! The result file of a rotation: it is written again and again, so that neither a crash nor a key loses hours of
+//! rounds.
+
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::{Result, anyhow};
+use iosched::ab::rotation::Recorded;
+use iosched::ab::run;
+use iosched::files::output::write_whole;
+
+/// The shortest time between two saves.
+const EVERY: Duration = Duration::from_secs(60);
+/// At most this share of the time is spent on saving.
+const SHARE: u32 = 50;
+
+pub struct ResultPath {
+    path: PathBuf,
+    /// Number of rounds in the file.
+    saved: usize,
+    next: Instant,
+    writer: Option<Writer>,
+}
+
+struct Writer {
+    thread: JoinHandle<Result<Duration>>,
+    rounds: usize,
+}
+
+impl ResultPath {
+    pub fn new() -> Self {
+        let stamp: String = time_of_day()
+            .chars()
+            .filter(char::is_ascii_alphanumeric)
+            .collect();
+        ResultPath {
+            path: PathBuf::from(format!("iosched-live-{stamp}.json")),
+            saved: 0,
+            next: Instant::now() + EVERY,
+            writer: None,
+        }
+    }
+
+    /// Returns when the file has all rounds. None: there are none.
+    pub fn save(&mut self, recorded: &Recorded) -> Result<Option<PathBuf>> {
+        if recorded.rounds() == 0 {
+            return Ok(None);
+        }
+        // This attempt tells what still fails.
+        let _ = self.finish();
+        write(&self.path, recorded)?;
+        self.saved = recorded.rounds();
+        Ok(Some(self.path.clone()))
+    }
+
+    pub fn save_now_and_then(&mut self, recorded: &Recorded) -> Result<()> {
+        if self
+            .writer
+            .as_ref()
+            .is_some_and(|writer| writer.thread.is_finished())
+        {
+            self.finish()?;
+        }
+        if self.writer.is_some() || Instant::now() < self.next || recorded.rounds() == self.saved {
+            return Ok(());
+        }
+        let (path, recorded) = (self.path.clone(), recorded.clone());
+        let rounds = recorded.rounds();
+        let thread = std::thread::spawn(move || write(&path, &recorded));
+        self.writer = Some(Writer { thread, rounds });
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        let Some(Writer { thread, rounds }) = self.writer.take() else {
+            return Ok(());
+        };
+        self.next = Instant::now() + EVERY;
+        let took = thread
+            .join()
+            .unwrap_or_else(|_| Err(anyhow!("saving the rounds panicked")))?;
+        self.next += took * SHARE;
+        self.saved = rounds;
+        Ok(())
+    }
+}
+
+/// How long it took.
+fn write(path: &Path, recorded: &Recorded) -> Result<Duration> {
+    let started = Instant::now();
+    let file = recorded.result(time_of_day())?;
+    write_whole(path, &run::to_json(&file)?)?;
+    Ok(started.elapsed())
+}
+
+/// RFC 3339.
+pub fn time_of_day() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+}
