@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use iosched::measure::snapshot::Quality;
 use iosched::scheduler::State;
 use iosched::stat::LiveProcess;
 
@@ -67,8 +68,8 @@ pub struct DeviceModel {
     pub disk: Disk,
     pub history: VecDeque<Moment>,
     pub seen: Seen,
-    /// Events that the measurement missed since the start.
-    pub lost: u64,
+    /// What the measurement missed since the start.
+    pub quality: Quality,
     /// I/Os that were measured since the start.
     pub ios: u64,
     /// Whether we have changed the device; true if it will be restored.

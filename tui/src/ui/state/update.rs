@@ -152,9 +152,7 @@ fn keep(model: &mut Model, sample: Box<Sample>) {
                 .add(measured, &now.side, sample.seconds, is_rotating);
             device.turn_page(measured, sample.seconds);
             let ios = measured.stages.of(ShownStage::Device, Scope::All).count();
-            device.lost = device
-                .lost
-                .saturating_add(measured.live.quality.lost_events());
+            device.quality += measured.live.quality;
             device.ios = device.ios.saturating_add(ios);
         }
         let fairness = measured.and_then(|measured| measured.live.fairness.as_ref());

@@ -67,11 +67,14 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         }
         return;
     };
+    let losses = losses(model, area.width);
+    let loss_rows = losses.len() as u16;
     let asked_rows = asked::rows(measured.live.asked.as_ref());
     let [
         disk_at,
         schedulers_at,
         set,
+        lost,
         _,
         table,
         time_of,
@@ -86,6 +89,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
             head[0],
             head[1],
             head[2],
+            Part::new(5, loss_rows, loss_rows),
             Part::gap(is_high),
             Part::new(0, operations, operations),
             Part::new(3, 2, 2),
@@ -99,6 +103,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     line(frame, disk_at, 0, disk(model, area.width));
     line(frame, schedulers_at, 0, schedulers(model, area.width));
     text_lines(frame, set, settings);
+    text_lines(frame, lost, losses);
     numbers::operations(frame, table, model, measured);
     numbers::where_time_goes(frame, time_of, model, measured);
     asked::render(frame, since, measured.live.asked.as_ref());
@@ -145,6 +150,19 @@ fn disk(model: &Model, room: u16) -> Line<'static> {
         plain(rank, format!("{before}{text}"))
     });
     fit::line(std::iter::once(name).chain(rest).collect(), room)
+}
+
+/// What the measurement missed since the start, by cause; nothing if it missed nothing.
+fn losses(model: &Model, room: u16) -> Vec<Line<'static>> {
+    let quality = &model.device().quality;
+    if quality.lost_events() == 0 {
+        return Vec::new();
+    }
+    let text = format!("I/Os lost so far: {}", quality.losses_in_words());
+    let lines = fit::paragraph(&text, usize::from(room), 2).into_iter();
+    lines
+        .map(|text| Line::styled(text, model.palette.faint()))
+        .collect()
 }
 
 /// In powers of ten, as storage is sold.

@@ -145,7 +145,8 @@ fn progress(rotating: &Rotating) -> Vec<String> {
 /// Events that the measurement missed; the percentage shows whether they matter.
 fn lost(model: &Model) -> Piece<'static> {
     let device = model.device();
-    let (lost, all) = (device.lost, device.lost.saturating_add(device.ios));
+    let lost = device.quality.lost_events();
+    let all = lost.saturating_add(device.ios);
     if lost == 0 {
         return Piece::new(8, model.palette.faint(), ["  lost 0"]);
     }

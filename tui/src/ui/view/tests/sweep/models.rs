@@ -1,7 +1,7 @@
 //! Models for the sweep: any number of arms with their own numbers, values at the limits, and nothing at all.
 
 use iosched::measure::histogram::DEVICE;
-use iosched::measure::snapshot::Merges;
+use iosched::measure::snapshot::{Merges, Quality};
 use iosched::stat::{LatencySummary, LiveProcess};
 
 use super::super::data::{self, Numbers};
@@ -76,6 +76,7 @@ pub fn rotated(arms: usize) -> Model {
         let mut sample = sample(index, label);
         if let Some(measured) = &mut sample.devices[0].measured {
             measured.live.quality.lost = 117;
+            measured.live.quality.evicted = 3;
             measured.live.without_queue_wait = 31;
             for (index, process) in measured.processes.iter_mut().enumerate() {
                 process.without_queue_wait = 7 * index as u64;
@@ -150,7 +151,8 @@ pub fn extreme(arms: usize) -> Model {
     model.demo = Some("Demo ".repeat(60));
     model.table.filter = String::new();
     let device = &mut model.devices[0];
-    (device.lost, device.ios) = (u64::MAX, u64::MAX);
+    device.quality = Quality::default();
+    (device.quality.evicted, device.ios) = (u64::MAX, u64::MAX);
     device.disk.name = long('d');
     device.disk.model = Some(HEBREW.repeat(20));
     device.disk.size_bytes = Some(u64::MAX);

@@ -152,8 +152,14 @@ impl Numbers {
     fn of_device(&mut self, model: &Model, device: &DeviceModel) {
         self.bytes(device.disk.size_bytes.unwrap_or(0) as f64);
         self.whole(device.disk.hardware_queues as u64);
-        self.whole(device.lost);
-        self.value(device.lost as f64 / (device.lost as f64 + device.ios as f64));
+        let lost = device.quality.lost_events();
+        self.whole(lost);
+        self.value(lost as f64 / (lost as f64 + device.ios as f64));
+        device
+            .quality
+            .losses()
+            .iter()
+            .for_each(|(count, _)| self.whole(*count));
         let seen = &device.seen;
         let out = &seen.left_out;
         for n in [
