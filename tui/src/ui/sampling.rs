@@ -4,6 +4,7 @@ pub mod control;
 pub mod devices;
 #[cfg(test)]
 mod panics;
+pub mod parts;
 mod read;
 pub mod request;
 mod result_path;

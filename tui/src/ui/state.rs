@@ -9,5 +9,6 @@ mod dialog;
 pub mod heat;
 pub mod keys;
 pub mod model;
+pub mod reports;
 pub mod update;
 pub mod words;

@@ -82,6 +82,10 @@ fn a_rotation_pauses_and_what_it_found_is_told_at_the_end() {
         let arms = ["mq-deadline (present)", "none"];
         arms.iter().all(|arm| has_rounds(screen, arm))
     });
+    terminal.keys("a");
+    terminal.until("Whose I/O is compared");
+    terminal.keys(" \r");
+    terminal.until(": queue wait of reads");
     terminal.keys("\u{1a}");
     terminal.until("P pauses it");
     terminal.keys("P");

@@ -15,6 +15,7 @@ use iosched::scheduler::arm::Arm;
 use iosched::scheduler::{self, Applied};
 use iosched::stat::{self, Selection};
 
+use super::parts::{Parts, Place};
 use super::result_path::{ResultPath, time_of_day};
 use super::sample::Rotating;
 use super::score::Score;
@@ -36,6 +37,7 @@ pub struct TimedRotation {
     turns: rotation::Rotation,
     timer: Option<Timer>,
     is_paused: bool,
+    parts: Parts,
     file: ResultPath,
 }
 
@@ -72,6 +74,7 @@ impl TimedRotation {
             turns: rotation::Rotation::new(seed, time_of_day(), subject, arms, reference, time),
             timer: None,
             is_paused: false,
+            parts: Parts::default(),
             file: ResultPath::new(),
         }
     }
@@ -184,6 +187,7 @@ impl TimedRotation {
         names: &dyn Selection,
     ) -> Result<()> {
         let start = self.timer.take().and_then(|timer| timer.start);
+        let arm = self.turns.arm_now();
         let window = match (start, end) {
             (Some((start, _)), Some(end)) => Some(self.window(&start, &end, disk)?),
             _ => None,
@@ -192,13 +196,28 @@ impl TimedRotation {
         let fairness = window
             .as_ref()
             .and_then(|window| stat::fairness_in(window, names)?.jain_device_time);
-        self.turns.end(window, state.as_ref(), fairness)?;
+        let round = self.turns.end(window, state.as_ref(), fairness)?;
+        if let Some((round, arm)) = round.zip(arm) {
+            let (block, attempt) = (round.block, round.attempt);
+            let place = Place {
+                block,
+                attempt,
+                arm,
+            };
+            self.parts.add(place, &round.evidence.owners, names);
+        }
         Ok(())
     }
 
     /// What the rounds say so far. `metric`: the one that the user looks at.
-    pub fn score(&self, metric: &str) -> Score {
-        Score::of(self.device, self.turns.so_far(), metric)
+    pub fn score(&mut self, metric: &str) -> Score {
+        let result = self.turns.so_far();
+        let is_out = |block, attempt| {
+            let mut excluded = result.excluded.iter();
+            excluded.any(|at| (at.block, at.attempt) == (block, attempt))
+        };
+        let parts = self.parts.report(is_out);
+        Score::of(self.device, result, metric, parts)
     }
 
     /// `reference`: index of an arm.

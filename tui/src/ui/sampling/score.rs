@@ -7,6 +7,7 @@ use iosched::ab::table::Table;
 use iosched::measure::snapshot::{DeviceNumbers, Op, Stage};
 use iosched::measure::stalls::{Stalls, Whose};
 
+use super::parts::{Part, PartName};
 use super::sample::Stages;
 
 #[derive(Clone, Debug, Default)]
@@ -20,6 +21,8 @@ pub struct Score {
     pub rows: Vec<ArmComparison>,
     /// The metric that the user looks at; empty if it is one of the others.
     pub chosen: Vec<ArmComparison>,
+    /// The busiest programs and control groups.
+    pub parts: Vec<Part>,
 }
 
 /// The rounds of an arm.
@@ -98,7 +101,7 @@ pub fn bytes_of(numbers: &DeviceNumbers) -> [f64; 2] {
 
 impl Score {
     /// `metric`: the name of the metric that the user looks at.
-    pub fn of(device: usize, result: &ResultFile, metric: &str) -> Score {
+    pub fn of(device: usize, result: &ResultFile, metric: &str, parts: Vec<Part>) -> Score {
         let table = Table::new(result);
         let is_primary = |name: &str| result.design.primary.iter().any(|m| m.name == name);
         let wait = if result.probe.measures_q2g {
@@ -131,7 +134,18 @@ impl Score {
                 Some(metric) => conclude::comparisons_of(result, &metric),
                 None => Vec::new(),
             },
+            parts,
         }
+    }
+
+    /// The two busiest programs, in the order of their names; empty if there is only one.
+    pub fn busiest_two(&self) -> Vec<PartName> {
+        let programs = self.parts.iter().filter(|part| part.name.comm.is_some());
+        let mut two: Vec<PartName> = programs.take(2).map(|part| part.name.clone()).collect();
+        two.sort();
+        two.reverse();
+        two.truncate(if two.len() == 2 { 2 } else { 0 });
+        two
     }
 
     /// The verdict on an arm; None for the reference.

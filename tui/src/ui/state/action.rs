@@ -83,6 +83,7 @@ pub enum KeyCommand {
     Statistic,
     Reference,
     Overlay,
+    Whose,
     Clear,
     Flip,
     Rotate,

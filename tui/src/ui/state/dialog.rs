@@ -4,6 +4,7 @@ use super::action::KeyCommand;
 use super::compare::Seen;
 use super::model::{Access, Dialog, Model};
 use super::update::{Effect, compares};
+use crate::ui::sampling::parts::PartName;
 use crate::ui::sampling::request::Request;
 
 pub const ROUND_SECONDS: [u64; 7] = [3, 5, 10, 20, 30, 60, 120];
@@ -53,6 +54,25 @@ pub fn open_rotation(model: &mut Model) {
             DEFAULT_SECONDS
         },
     });
+}
+
+/// A third choice takes the place of the first.
+pub fn open_whose(model: &mut Model) {
+    let score = model.device().seen.score.as_ref();
+    let parts: Vec<(PartName, bool)> = score
+        .iter()
+        .flat_map(|score| &score.parts)
+        .map(|part| {
+            let is_chosen = model.compare.whose.contains(&part.name);
+            (part.name.clone(), is_chosen)
+        })
+        .collect();
+    if parts.is_empty() {
+        let why = "programs are compared in the rounds of a rotation; F starts one";
+        model.message = Some(why.to_owned());
+        return;
+    }
+    model.dialog = Some(Dialog::Whose { parts, row: 0 });
 }
 
 fn active(model: &Model) -> Option<String> {
@@ -117,6 +137,17 @@ pub fn update(model: &mut Model, command: KeyCommand) -> Vec<Effect> {
             }
             _ => {}
         },
+        (Dialog::Whose { parts, row }, command) => match command {
+            KeyCommand::Up => *row = row.saturating_sub(1),
+            KeyCommand::Down => *row = (*row + 1).min(parts.len() - 1),
+            KeyCommand::Toggle => toggle(parts, *row),
+            KeyCommand::Open => {
+                let chosen = parts.iter().filter(|(_, is_chosen)| *is_chosen);
+                model.compare.whose = chosen.map(|(name, _)| name.clone()).collect();
+                model.dialog = None;
+            }
+            _ => {}
+        },
         (Dialog::Rotate { arms, row, seconds }, command) => match command {
             KeyCommand::Up => *row = row.saturating_sub(1),
             KeyCommand::Down => *row = (*row + 1).min(arms.len() - 1),
@@ -130,6 +161,18 @@ pub fn update(model: &mut Model, command: KeyCommand) -> Vec<Effect> {
         _ => {}
     }
     Vec::new()
+}
+
+/// At most two are chosen: the first of the others makes room.
+fn toggle(parts: &mut [(PartName, bool)], row: usize) {
+    parts[row].1 = !parts[row].1;
+    let chosen = parts.iter().filter(|(_, is_chosen)| *is_chosen).count();
+    if chosen > 2 {
+        let mut others = parts.iter_mut().enumerate().filter(|(at, _)| *at != row);
+        if let Some((_, other)) = others.find(|(_, (_, is_chosen))| *is_chosen) {
+            other.1 = false;
+        }
+    }
 }
 
 fn other_length(seconds: u64, longer: bool) -> u64 {

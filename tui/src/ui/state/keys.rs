@@ -52,7 +52,7 @@ pub const KEYS: &[Binding] = &[
     key("Down j", &[KeyCode::Down, Char('j')], KeyCommand::Down, Dialog, "down"),
     key("Left h", &[KeyCode::Left, Char('h'), Char('-')], KeyCommand::Left, Dialog, "shorter rounds"),
     key("Right l", &[KeyCode::Right, Char('l'), Char('+'), Char('=')], KeyCommand::Right, Dialog, "longer rounds"),
-    key("Space", &[Char(' ')], KeyCommand::Toggle, Dialog, "select the arm, or not"),
+    key("Space", &[Char(' ')], KeyCommand::Toggle, Dialog, "select this, or not"),
     key("p", &[Char('p')], KeyCommand::Pause, Dialog, "restore on exit, or not"),
     key("Enter", &[KeyCode::Enter], KeyCommand::Open, Dialog, "confirm"),
     key("Esc q", &[KeyCode::Esc, Char('q')], KeyCommand::Back, Dialog, "cancel"),
@@ -95,6 +95,7 @@ pub const KEYS: &[Binding] = &[
     key("m", &[Char('m')], KeyCommand::Statistic, On(&[Compare]), "next statistic for the ratio"),
     key("r", &[Char('r')], KeyCommand::Reference, On(&[Compare]), "next reference"),
     key("v", &[Char('v')], KeyCommand::Overlay, On(&[Compare]), "show histograms or cumulative curves"),
+    key("a", &[Char('a')], KeyCommand::Whose, On(&[Compare]), "compare one or two programs or control groups"),
     key("C", &[Char('C')], KeyCommand::Clear, On(&[Compare]), "clear the comparison"),
 ];
 

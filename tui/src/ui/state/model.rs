@@ -11,6 +11,7 @@ use super::appearance::Palette;
 use super::chosen::{Page, RowId};
 use super::compare::{Scope, Seen, ShownStage, Statistic, metric};
 use super::heat::HeatColumn;
+use crate::ui::sampling::parts::PartName;
 use crate::ui::sampling::request::present_label;
 use crate::ui::sampling::sample::{DeviceSample, Disk, Flip, Rotating, Sample};
 
@@ -104,6 +105,11 @@ pub enum Dialog {
         row: usize,
         seconds: u64,
     },
+    /// Whose I/O is compared.
+    Whose {
+        parts: Vec<(PartName, bool)>,
+        row: usize,
+    },
     Filter,
     /// The result of a switch.
     Flipped(Flip),
@@ -153,7 +159,7 @@ impl Sort {
     ];
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct CompareView {
     pub stage: ShownStage,
     pub scope: Scope,
@@ -162,6 +168,8 @@ pub struct CompareView {
     pub reference: usize,
     pub is_overlaid: bool,
     pub row: usize,
+    /// Whose I/O the pictures show beside each other, at most two; empty: the whole device's.
+    pub whose: Vec<PartName>,
 }
 
 impl CompareView {
@@ -207,6 +215,7 @@ impl Model {
                 reference: 0,
                 is_overlaid: false,
                 row: 0,
+                whose: Vec::new(),
             },
             help_row: 0,
             named_arms: Vec::new(),

@@ -1,16 +1,12 @@
 //! Applies an action to the model and returns the effects. Pure.
 
-use iosched::stat::LiveProcess;
-
 use super::action::{Action, KeyCommand, Screen};
 use super::compare::{Scope, Seen, ShownStage, Statistic};
-use super::dialog;
-use super::heat::HeatColumn;
 use super::keys::KEYS;
-use super::model::{Access, Dialog, Frozen, HISTORY, INTERVALS, Model, Moment, Sort};
+use super::model::{Dialog, Frozen, INTERVALS, Model, Sort};
 use super::words::WORDS;
+use super::{dialog, reports};
 use crate::ui::sampling::request::{Request, Wanted};
-use crate::ui::sampling::sample::{Flip, Sample, SamplerReport, Side};
 
 /// Carried out by the runtime.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,13 +21,11 @@ pub enum Effect {
 }
 
 const PAGE: usize = 10;
-/// Number of shares that a [`Moment`] keeps.
-const SHARES: usize = 8;
 
 pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
     match action {
         Action::Report(report) => {
-            take(model, report);
+            reports::take(model, report);
             Vec::new()
         }
         Action::Say(text) => {
@@ -86,149 +80,6 @@ fn wanted_by(screen: Screen) -> Wanted {
     Wanted {
         order: screen == Screen::Order,
         owner_histograms: matches!(screen, Screen::Overview | Screen::Processes),
-    }
-}
-
-fn take(model: &mut Model, report: SamplerReport) {
-    match report {
-        SamplerReport::Attached { notes, refused } => {
-            model.notes = notes;
-            model.access = refused.map_or(Access::Full, Access::Sysfs);
-        }
-        SamplerReport::Sample(sample) => keep(model, sample),
-        SamplerReport::Flipped(flip) => note_flip(model, flip),
-        SamplerReport::Rotating(rotating) => {
-            model.rotating = rotating;
-        }
-        SamplerReport::Score(score) => {
-            if let Some(device) = model.devices.get_mut(score.device) {
-                device.seen.take(*score);
-            }
-        }
-        SamplerReport::Modified { device, put_back } => {
-            if let Some(device) = model.devices.get_mut(device) {
-                device.modified = Some(put_back);
-            }
-        }
-        SamplerReport::Said(text) => model.message = Some(text),
-    }
-}
-
-fn note_flip(model: &mut Model, flip: Flip) {
-    let is_quiet = model.rotating.is_some() && flip.by_us;
-    let Some(device) = model.devices.get_mut(flip.device) else {
-        return;
-    };
-    device.seen.flips.push(flip.clone());
-    if !flip.by_us {
-        model.message = Some(format!(
-            "{}: another program switched {} to {}",
-            device.disk.name, flip.from, flip.to
-        ));
-    } else if !is_quiet {
-        model.message = None;
-        model.dialog = Some(Dialog::Flipped(flip));
-    }
-}
-
-fn keep(model: &mut Model, sample: Box<Sample>) {
-    let rotating = model
-        .rotating
-        .as_ref()
-        .filter(|rotating| !rotating.is_paused);
-    let rotating = rotating.map(|rotating| rotating.device);
-    let devices = model.devices.iter_mut().zip(&sample.devices);
-    for (index, (device, now)) in devices.enumerate() {
-        let scheduler = now.queue.as_ref().map_or("gone", |queue| &queue.active);
-        let is_settling = now.side == Side::Settling;
-        let is_flip = device.history.back().is_some_and(|before| {
-            before.scheduler != scheduler || (is_settling && !before.is_settling)
-        }) || now.side == Side::Disturbed;
-        let measured = now.measured.as_deref();
-        if let Some(measured) = measured {
-            let is_rotating = rotating == Some(index);
-            device
-                .seen
-                .add(measured, &now.side, sample.seconds, is_rotating);
-            device.turn_page(measured, sample.seconds);
-            let ios = measured.stages.of(ShownStage::Device, Scope::All).count();
-            device.quality += measured.live.quality;
-            device.ios = device.ios.saturating_add(ios);
-        }
-        let fairness = measured.and_then(|measured| measured.live.fairness.as_ref());
-        let processes = measured.map_or(&[][..], |measured| &measured.processes);
-        device.history.push_back(Moment {
-            time: sample.time.clone(),
-            scheduler: scheduler.to_owned(),
-            is_flip,
-            is_settling,
-            column: measured.map(|measured| HeatColumn::of(&measured.stages)),
-            jain_device_time: fairness.and_then(|fairness| fairness.jain_device_time),
-            shares: largest_shares(processes),
-        });
-        while device.history.len() > HISTORY {
-            device.history.pop_front();
-        }
-    }
-    if !model.is_selected {
-        model.is_selected = true;
-        model.selected = busiest(&sample);
-    }
-    model.last = Some(sample);
-    let rows = model.processes();
-    let last = rows.len().saturating_sub(1);
-    model.table.row = model
-        .chosen_row(&rows)
-        .unwrap_or_else(|| model.table.row.min(last));
-}
-
-/// The largest shares of the device's time, with the row's name. Only as many as a picture shows, because every
-/// sample keeps them.
-fn largest_shares(processes: &[LiveProcess]) -> Vec<(String, f64)> {
-    let share = |process: &LiveProcess| process.fairness.as_ref()?.device_time_share;
-    let mut shares: Vec<(f64, &LiveProcess)> = processes
-        .iter()
-        .filter_map(|process| Some((share(process)?, process)))
-        .collect();
-    shares.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let largest = shares.into_iter().take(SHARES);
-    largest
-        .map(|(share, process)| (name_of(process), share))
-        .collect()
-}
-
-/// The busiest device; the first one if there is no I/O.
-fn busiest(sample: &Sample) -> usize {
-    let rate = |index: usize| {
-        let counters = &sample.devices[index].counters;
-        counters.reads_per_s + counters.writes_per_s
-    };
-    let indices = 0..sample.devices.len();
-    indices.fold(
-        0,
-        |best, next| if rate(next) > rate(best) { next } else { best },
-    )
-}
-
-/// The name of a row in the pictures over time.
-pub fn name_of(process: &LiveProcess) -> String {
-    let group = process
-        .cgroup
-        .as_deref()
-        .map(last_component)
-        .filter(|group| !group.is_empty() && *group != "/");
-    match (process.pid, group) {
-        (Some(pid), Some(group)) => format!("{group}: {} {pid}", process.comm),
-        (Some(pid), None) => format!("{} {pid}", process.comm),
-        (None, Some(group)) => format!("{group}: {}", process.comm),
-        (None, None) => process.comm.clone(),
-    }
-}
-
-pub fn last_component(path: &str) -> &str {
-    match path.rsplit('/').next() {
-        None | Some("") => path,
-        Some(last) => last,
     }
 }
 
@@ -309,6 +160,7 @@ fn carry_out(model: &mut Model, command: KeyCommand) -> Vec<Effect> {
             return compares(model);
         }
         KeyCommand::Overlay => model.compare.is_overlaid = !model.compare.is_overlaid,
+        KeyCommand::Whose => dialog::open_whose(model),
         KeyCommand::Clear if model.rotating.is_some() => {
             model.message = Some("a rotation is running; F stops it".to_owned());
         }

@@ -13,6 +13,7 @@
 //! When rows are scarce, the notes are dropped first, then the table, the pictures of all arms, and the sentence. If the
 //! verdicts are still too high, the rows around the chosen one are shown.
 
+mod beside;
 mod change;
 mod leader;
 mod notes;
@@ -41,6 +42,8 @@ const SENTENCE: usize = 3;
 /// The maximum number of note lines while the picture can use the rows.
 const NOTES: u16 = 4;
 
+pub use beside::part_name;
+
 /// In words: which arm is better than the reference; None without rounds.
 pub fn verdict(score: &Score) -> Option<String> {
     leader::sentence(score)
@@ -60,7 +63,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     if seen.arms.is_empty() && measured_or_why(frame, inner, model).is_none() {
         return;
     }
-    let view = model.compare;
+    let view = &model.compare;
     let arms: Vec<(&ArmSeen, Histogram)> = seen
         .arms
         .iter()
@@ -88,14 +91,21 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let verdict = fit::paragraph(&verdict.unwrap_or_default(), room, SENTENCE);
     let has_verdict = verdict.iter().any(|line| !line.is_empty());
     let said = if has_verdict { verdict.len() as u16 } else { 0 };
+    let parts = beside::chosen(model, seen);
+    let least = if parts.is_empty() {
+        pictures::least_rows(&sides, view.is_overlaid)
+    } else {
+        beside::least_rows(sides.arms.len())
+    };
+    let rows_below = if parts.is_empty() { rows } else { 0 };
     let [sentence, score, title, pictures, table, footnotes] = stack(
         inner,
         [
             Part::new(1, said, said),
             Part::new(0, rows, rows),
-            Part::new(3, 1, 1),
-            Part::filling(2, pictures::least_rows(&sides, view.is_overlaid)),
-            Part::new(4, rows, rows),
+            Part::new(3, rows_below.min(1), rows_below.min(1)),
+            Part::filling(2, least),
+            Part::new(4, rows_below, rows_below),
             Part::new(5, 1, most),
         ],
     );
@@ -103,8 +113,30 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let verdict = verdict.into_iter().map(|text| Line::styled(text, strong));
     text_lines(frame, sentence, verdict);
     score::render(frame, score, model, &sides);
-    // Rows that strips of equal height cannot use go to the notes.
-    let useful = pictures::useful_rows(&sides, view.is_overlaid, pictures.height);
+    let footnotes = if parts.is_empty() {
+        device(frame, [title, pictures, table, footnotes], model, &sides)
+    } else {
+        if pictures.height > 0 {
+            beside::render(frame, pictures, model, seen, &parts);
+        }
+        footnotes
+    };
+    let lines = fit::paragraphs(texts, room, usize::from(footnotes.height));
+    let faint = model.palette.faint();
+    let lines = lines.into_iter().map(|text| Line::styled(text, faint));
+    text_lines(frame, footnotes, lines);
+}
+
+/// The pictures and the table of the whole device. Rows that strips of equal height cannot use go to the notes, whose
+/// area is returned.
+fn device(
+    frame: &mut Frame,
+    [title, pictures, table, footnotes]: [Rect; 4],
+    model: &Model,
+    sides: &Sides<'_>,
+) -> Rect {
+    let is_overlaid = model.compare.is_overlaid;
+    let useful = pictures::useful_rows(sides, is_overlaid, pictures.height);
     let spare = pictures.height.saturating_sub(useful);
     let up = |area: Rect, rows: u16| Rect {
         y: area.y - spare,
@@ -113,32 +145,26 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     };
     let (table, footnotes) = (up(table, 0), up(footnotes, spare));
     if title.height > 0 {
-        line(frame, title, 0, title_line(model, &sides, title.width));
+        line(frame, title, 0, title_line(model, sides, title.width));
     }
     let pictures = Rect {
         height: useful.min(pictures.height),
         ..pictures
     };
     if pictures.height == 0 {
-    } else if view.is_overlaid {
-        pictures::curves(frame, pictures, model, &sides);
+    } else if is_overlaid {
+        pictures::curves(frame, pictures, model, sides);
     } else {
-        pictures::strips(frame, pictures, model, &sides);
+        pictures::strips(frame, pictures, model, sides);
     }
     if table.height > 0 {
-        rows::render(frame, table, model, &sides);
+        rows::render(frame, table, model, sides);
     }
-    let lines = fit::paragraphs(texts, room, usize::from(footnotes.height));
-    let faint = model.palette.faint();
-    text_lines(
-        frame,
-        footnotes,
-        lines.into_iter().map(|text| Line::styled(text, faint)),
-    );
+    footnotes
 }
 
 fn title_line(model: &Model, sides: &Sides<'_>, room: u16) -> Line<'static> {
-    let view = model.compare;
+    let view = &model.compare;
     let plain = |rank, text: String| Piece::new(rank, Style::new(), [text]);
     let mut pieces = vec![
         Piece::new(0, model.palette.strong(), [view.stage.title()]),

@@ -11,7 +11,8 @@ use ratatui::widgets::{Block, Clear};
 
 use super::fit::{self, Piece};
 use super::parts::{Part, stack, window};
-use super::{line, text_lines};
+use super::{compare, line, text_lines};
+use crate::ui::sampling::parts::PartName;
 use crate::ui::sampling::sample::Flip;
 use crate::ui::state::model::{Dialog, Model};
 
@@ -42,6 +43,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model, dialog: &Dialog) {
             put_back,
         } => flip(model, arms, *row, *put_back),
         Dialog::Rotate { arms, row, seconds } => rotation(model, arms, *row, *seconds),
+        Dialog::Whose { parts, row } => whose(parts, *row),
         Dialog::Flipped(flip) => flipped(flip),
     };
     draw(frame, area, model, &question);
@@ -222,6 +224,25 @@ fn rotation<'a>(
         .map(str::to_owned)
         .to_vec(),
         keys: &["Space selects", "Enter starts", "Esc cancels"],
+    }
+}
+
+fn whose<'a>(parts: &[(PartName, bool)], row: usize) -> DialogQuestion<'a> {
+    let list = parts.iter().map(|(name, is_chosen)| {
+        let mark = if *is_chosen { "x" } else { " " };
+        (format!("[{mark}] {}", compare::part_name(name)), "")
+    });
+    DialogQuestion {
+        title: "Whose I/O is compared".to_owned(),
+        list: list.collect(),
+        row,
+        setting: Vec::new(),
+        explanations: vec![
+            "The pictures then show one or two of them under every scheduler, in the rounds that count. None: the whole \
+             device. The verdicts above are those of the device."
+                .to_owned(),
+        ],
+        keys: &["Space selects", "Enter shows them", "Esc cancels"],
     }
 }
 

@@ -20,7 +20,7 @@ use super::table::{self, Column};
 use super::{fit, line, measured_or_why, strip};
 use crate::ui::sampling::sample::Measured;
 use crate::ui::state::model::{Model, Moment};
-use crate::ui::state::update::name_of;
+use crate::ui::state::reports::name_of;
 
 const BAR: usize = 10;
 /// The minimum and maximum width of a row's name.

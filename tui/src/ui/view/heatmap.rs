@@ -28,7 +28,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         let _ = measured_or_why(frame, area, model);
         return;
     }
-    let view = model.compare;
+    let view = &model.compare;
     let inner = area.inner(ratatui::layout::Margin::new(1, 0));
     let plain = |rank, text: String| Piece::new(rank, Style::new(), [text]);
     let pieces = vec![

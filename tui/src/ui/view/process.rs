@@ -16,7 +16,7 @@ use super::fit::{self, Piece};
 use super::parts::{Part, inner, stack};
 use super::{asked, line, measured_or_why, strip, text_lines};
 use crate::ui::state::model::Model;
-use crate::ui::state::update::name_of;
+use crate::ui::state::reports::name_of;
 use crate::ui::view::buckets::Axis;
 
 pub fn render(frame: &mut Frame, area: Rect, model: &Model) {

@@ -15,7 +15,7 @@ use ratatui::text::Line;
 use super::table::{self, Column, TableLevel};
 use super::{few, fit, line, measured_or_why, parts};
 use crate::ui::state::model::{Model, Sort};
-use crate::ui::state::update::last_component;
+use crate::ui::state::reports::last_component;
 
 struct Field {
     title: &'static str,

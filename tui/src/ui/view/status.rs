@@ -203,6 +203,7 @@ fn keys(model: &Model) -> &'static [&'static str] {
         ],
         Screen::Compare => &[
             "F rotate",
+            "a programs",
             "w stage",
             "o reads/writes",
             "m statistic",

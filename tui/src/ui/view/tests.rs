@@ -74,6 +74,14 @@ fn the_comparison() {
     let mut one = data::one_scheduler();
     one.screen = Screen::Compare;
     check("compare_one_scheduler", &one);
+    let mut two = on(Screen::Compare);
+    update(&mut two, Action::Do(KeyCommand::Whose));
+    for command in [KeyCommand::Toggle, KeyCommand::Down, KeyCommand::Toggle] {
+        update(&mut two, Action::Do(command));
+    }
+    check("dialog_whose", &two);
+    update(&mut two, Action::Do(KeyCommand::Open));
+    check("compare_programs", &two);
 }
 
 /// Shares of the time for which the submitters under none, mq-deadline and kyber were blocked.

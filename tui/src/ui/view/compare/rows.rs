@@ -22,7 +22,7 @@ const INTERVAL: u8 = 4;
 const WORDS: u8 = 6;
 
 pub fn render(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
-    let view = model.compare;
+    let view = &model.compare;
     let Some((reference, _)) = sides.arms.get(sides.reference) else {
         return;
     };

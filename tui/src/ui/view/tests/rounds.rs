@@ -8,7 +8,10 @@ use iosched::ab::statistics::signed_rank::Difference;
 use iosched::ab::statistics::stopping::Stopping;
 use iosched::ab::statistics::verdict::{Comparison, Leftover, Question, bonferroni, compare};
 
+use iosched::measure::histogram::{Histogram, OWNER};
+
 use super::data;
+use crate::ui::sampling::parts::{Part, PartName, PartSums};
 use crate::ui::sampling::sample::SamplerReport;
 use crate::ui::sampling::score::{ArmRounds, Score, Sums};
 use crate::ui::state::model::Model;
@@ -65,6 +68,7 @@ impl Rounds {
             reference: self.reference,
             rows: rows(&METRICS, all * METRICS.len()),
             chosen: rows(&CHOSEN, all),
+            parts: parts(&arms),
             arms,
         }
     }
@@ -129,4 +133,40 @@ impl Rounds {
             metric,
         }
     }
+}
+
+/// A reader and a writer; the last arm starved the reader.
+fn parts(arms: &[ArmRounds]) -> Vec<Part> {
+    let of = |cgroup: &str, comm: Option<&str>, side: usize| Part {
+        name: PartName {
+            cgroup: cgroup.to_owned(),
+            comm: comm.map(str::to_owned),
+        },
+        by_arm: (0..arms.len())
+            .map(|arm| (side == 1 || arm + 1 < arms.len()).then(|| sums(arm as u64, side)))
+            .collect(),
+    };
+    vec![
+        of("/demo/probe", Some("reader"), 0),
+        of("/demo/hog", Some("writer"), 1),
+        of("/system.slice/backup.service", None, 1),
+    ]
+}
+
+fn sums(arm: u64, side: usize) -> PartSums {
+    let empty = || [Histogram::new(OWNER), Histogram::new(OWNER)];
+    let mut sums = PartSums {
+        ios: [0; 2],
+        bytes: [0; 2],
+        wait: empty(),
+        device: empty(),
+        lacks_histograms: arm == 1 && side == 1,
+    };
+    let ios = 1370 + 430 * arm;
+    (sums.ios[side], sums.bytes[side]) = (ios, ios * 4096);
+    for n in 0..ios {
+        sums.wait[side].record((n % 97 + 3) * 11_000 * (arm + 1) * (side as u64 * 4 + 1));
+        sums.device[side].record((n % 89 + 5) * 37_000);
+    }
+    sums
 }

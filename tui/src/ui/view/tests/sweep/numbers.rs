@@ -6,6 +6,7 @@ use iosched::ab::statistics::verdict::Reason;
 use iosched::measure::histogram::Histogram;
 use iosched::report::units;
 
+use crate::ui::sampling::parts::PartSums;
 use crate::ui::sampling::sample::{DeviceSample, Measured};
 use crate::ui::sampling::score::Score;
 use crate::ui::state::compare::{Scope, ShownStage};
@@ -201,6 +202,11 @@ impl Numbers {
                 .for_each(|(_, count)| self.whole(*count as u64));
         }
         self.whole(score.arms.iter().map(|arm| arm.with_others as u64).sum());
+        for part in &score.parts {
+            for (sums, arm) in part.by_arm.iter().zip(&score.arms) {
+                self.of_part(sums.as_ref(), arm.sums.seconds);
+            }
+        }
         self.whole(score.rows.len() as u64);
         self.whole(score.chosen.len() as u64);
         (0..score.rows.len()).for_each(|n| self.whole(n as u64));
@@ -238,6 +244,18 @@ impl Numbers {
                 self.text(&format!("{d:+.3}"));
                 self.text(&format!("{:.3}", d.abs()));
             }
+        }
+    }
+
+    fn of_part(&mut self, sums: Option<&PartSums>, seconds: f64) {
+        let Some(sums) = sums else { return };
+        for counts in [sums.ios, sums.bytes] {
+            for count in [counts[0], counts[1], counts[0] + counts[1]] {
+                self.value(count as f64 / seconds);
+            }
+        }
+        for histogram in sums.wait.iter().chain(&sums.device) {
+            self.histogram(histogram);
         }
     }
 

@@ -197,6 +197,11 @@ impl Names {
             for arm in device.seen.score.iter().flat_map(|score| &score.arms) {
                 arm.excluded.iter().for_each(|(cause, _)| self.add(cause));
             }
+            for part in device.seen.score.iter().flat_map(|score| &score.parts) {
+                self.add(&part.name.cgroup);
+                part.name.cgroup.split('/').for_each(|name| self.add(name));
+                self.add(part.name.comm.as_deref().unwrap_or_default());
+            }
             for flip in &device.seen.flips {
                 self.add(&flip.from);
                 self.add(&flip.to);

@@ -9,7 +9,7 @@ use crate::ui::state::update::update;
 
 type View = (&'static str, fn(&mut Model));
 
-pub const VIEWS: [View; 24] = [
+pub const VIEWS: [View; 27] = [
     ("overview", |model| model.screen = Screen::Overview),
     ("overview, asked", |model| {
         model.screen = Screen::Overview;
@@ -40,6 +40,20 @@ pub const VIEWS: [View; 24] = [
         model.screen = Screen::Compare;
         model.compare.stage = ShownStage::Total;
         stall_rounds(model);
+    }),
+    ("compare, two programs", |model| {
+        model.screen = Screen::Compare;
+        compare_parts(model, 0..2);
+    }),
+    ("compare, one group", |model| {
+        model.screen = Screen::Compare;
+        model.compare.stage = ShownStage::Device;
+        compare_parts(model, 2..3);
+    }),
+    ("whose", |model| {
+        model.screen = Screen::Compare;
+        update(model, Action::Do(KeyCommand::Whose));
+        update(model, Action::Do(KeyCommand::Toggle));
     }),
     ("processes", |model| model.screen = Screen::Processes),
     ("processes, last", |model| {
@@ -118,6 +132,16 @@ pub const VIEWS: [View; 24] = [
         model.message = Some(message.to_owned());
     }),
 ];
+
+fn compare_parts(model: &mut Model, which: std::ops::Range<usize>) {
+    let score = model
+        .devices
+        .first()
+        .and_then(|device| device.seen.score.as_ref());
+    let parts = score.and_then(|score| score.parts.get(which));
+    let names = parts.into_iter().flatten().map(|part| part.name.clone());
+    model.compare.whose = names.collect();
+}
 
 /// The arms of the comparison, or else all arms that can be chosen.
 fn arms(model: &Model) -> Vec<String> {

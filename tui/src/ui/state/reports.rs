@@ -1,0 +1,164 @@
+//! What the sampling thread reports becomes part of the model. Pure.
+
+use iosched::stat::LiveProcess;
+
+use super::compare::{Scope, ShownStage};
+use super::heat::HeatColumn;
+use super::model::{Access, Dialog, HISTORY, Model, Moment};
+use crate::ui::sampling::sample::{Flip, Sample, SamplerReport, Side};
+
+/// Number of shares that a [`Moment`] keeps.
+const SHARES: usize = 8;
+
+pub fn take(model: &mut Model, report: SamplerReport) {
+    match report {
+        SamplerReport::Attached { notes, refused } => {
+            model.notes = notes;
+            model.access = refused.map_or(Access::Full, Access::Sysfs);
+        }
+        SamplerReport::Sample(sample) => keep(model, sample),
+        SamplerReport::Flipped(flip) => note_flip(model, flip),
+        SamplerReport::Rotating(rotating) => {
+            model.rotating = rotating;
+        }
+        SamplerReport::Score(score) => {
+            let (busiest, is_demo) = (score.busiest_two(), model.demo.is_some());
+            if let Some(device) = model.devices.get_mut(score.device) {
+                let is_first = device
+                    .seen
+                    .score
+                    .as_ref()
+                    .is_none_or(|was| was.parts.is_empty());
+                device.seen.take(*score);
+                // The reader and the writer of the demo are what it shows.
+                if is_demo && is_first && model.compare.whose.is_empty() {
+                    model.compare.whose = busiest;
+                }
+            }
+        }
+        SamplerReport::Modified { device, put_back } => {
+            if let Some(device) = model.devices.get_mut(device) {
+                device.modified = Some(put_back);
+            }
+        }
+        SamplerReport::Said(text) => model.message = Some(text),
+    }
+}
+
+fn note_flip(model: &mut Model, flip: Flip) {
+    let is_quiet = model.rotating.is_some() && flip.by_us;
+    let Some(device) = model.devices.get_mut(flip.device) else {
+        return;
+    };
+    device.seen.flips.push(flip.clone());
+    if !flip.by_us {
+        model.message = Some(format!(
+            "{}: another program switched {} to {}",
+            device.disk.name, flip.from, flip.to
+        ));
+    } else if !is_quiet {
+        model.message = None;
+        model.dialog = Some(Dialog::Flipped(flip));
+    }
+}
+
+fn keep(model: &mut Model, sample: Box<Sample>) {
+    let rotating = model
+        .rotating
+        .as_ref()
+        .filter(|rotating| !rotating.is_paused);
+    let rotating = rotating.map(|rotating| rotating.device);
+    let devices = model.devices.iter_mut().zip(&sample.devices);
+    for (index, (device, now)) in devices.enumerate() {
+        let scheduler = now.queue.as_ref().map_or("gone", |queue| &queue.active);
+        let is_settling = now.side == Side::Settling;
+        let is_flip = device.history.back().is_some_and(|before| {
+            before.scheduler != scheduler || (is_settling && !before.is_settling)
+        }) || now.side == Side::Disturbed;
+        let measured = now.measured.as_deref();
+        if let Some(measured) = measured {
+            let is_rotating = rotating == Some(index);
+            device
+                .seen
+                .add(measured, &now.side, sample.seconds, is_rotating);
+            device.turn_page(measured, sample.seconds);
+            let ios = measured.stages.of(ShownStage::Device, Scope::All).count();
+            device.quality += measured.live.quality;
+            device.ios = device.ios.saturating_add(ios);
+        }
+        let fairness = measured.and_then(|measured| measured.live.fairness.as_ref());
+        let processes = measured.map_or(&[][..], |measured| &measured.processes);
+        device.history.push_back(Moment {
+            time: sample.time.clone(),
+            scheduler: scheduler.to_owned(),
+            is_flip,
+            is_settling,
+            column: measured.map(|measured| HeatColumn::of(&measured.stages)),
+            jain_device_time: fairness.and_then(|fairness| fairness.jain_device_time),
+            shares: largest_shares(processes),
+        });
+        while device.history.len() > HISTORY {
+            device.history.pop_front();
+        }
+    }
+    if !model.is_selected {
+        model.is_selected = true;
+        model.selected = busiest(&sample);
+    }
+    model.last = Some(sample);
+    let rows = model.processes();
+    let last = rows.len().saturating_sub(1);
+    model.table.row = model
+        .chosen_row(&rows)
+        .unwrap_or_else(|| model.table.row.min(last));
+}
+
+/// The largest shares of the device's time, with the row's name. Only as many as a picture shows, because every
+/// sample keeps them.
+fn largest_shares(processes: &[LiveProcess]) -> Vec<(String, f64)> {
+    let share = |process: &LiveProcess| process.fairness.as_ref()?.device_time_share;
+    let mut shares: Vec<(f64, &LiveProcess)> = processes
+        .iter()
+        .filter_map(|process| Some((share(process)?, process)))
+        .collect();
+    shares.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let largest = shares.into_iter().take(SHARES);
+    largest
+        .map(|(share, process)| (name_of(process), share))
+        .collect()
+}
+
+/// The busiest device; the first one if there is no I/O.
+fn busiest(sample: &Sample) -> usize {
+    let rate = |index: usize| {
+        let counters = &sample.devices[index].counters;
+        counters.reads_per_s + counters.writes_per_s
+    };
+    let indices = 0..sample.devices.len();
+    indices.fold(
+        0,
+        |best, next| if rate(next) > rate(best) { next } else { best },
+    )
+}
+
+/// The name of a row in the pictures over time.
+pub fn name_of(process: &LiveProcess) -> String {
+    let group = process
+        .cgroup
+        .as_deref()
+        .map(last_component)
+        .filter(|group| !group.is_empty() && *group != "/");
+    match (process.pid, group) {
+        (Some(pid), Some(group)) => format!("{group}: {} {pid}", process.comm),
+        (Some(pid), None) => format!("{} {pid}", process.comm),
+        (None, Some(group)) => format!("{group}: {}", process.comm),
+        (None, None) => process.comm.clone(),
+    }
+}
+
+pub fn last_component(path: &str) -> &str {
+    match path.rsplit('/').next() {
+        None | Some("") => path,
+        Some(last) => last,
+    }
+}
