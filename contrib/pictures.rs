@@ -43,7 +43,7 @@ fn main() -> Result<()> {
     terminal.keys("\r");
     std::thread::sleep(ROTATES);
     for (key, title, name) in [
-        ("2", "under each scheduler", "compare"),
+        ("2", "queue wait of reads", "compare"),
         ("6", "over time", "heatmap"),
     ] {
         terminal.keys(key);

@@ -6,12 +6,13 @@
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
-use ratatui::text::Line;
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
 
 use super::fit::{self, Piece};
 use super::strip::short;
 use super::{line, measured_or_why};
+use crate::ui::sampling::request::present_label;
 use crate::ui::state::heat::{self, step_of};
 use crate::ui::state::model::{Model, Moment};
 
@@ -35,10 +36,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         Piece::new(0, model.palette.strong(), [view.stage.title()]),
         plain(0, format!(" of {}", view.scope.title())),
         plain(1, " over time".to_owned()),
-        plain(
-            2,
-            "; the fuller a cell, the larger its share of the interval's I/Os".to_owned(),
-        ),
+        Piece::of_spans(2, vec![legend(model)]),
     ];
     line(frame, inner, 0, fit::line(pieces, inner.width));
     let columns = usize::from(inner.width.saturating_sub(LABEL));
@@ -84,16 +82,41 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     times(frame, inner, model, &moments);
 }
 
+/// Below which share of an interval's I/Os each shade is used; that of the last one is everything.
+const SHARES: [f64; 4] = [1.0 / 16.0, 1.0 / 4.0, 9.0 / 16.0, 1.0];
+
+/// The square root makes rare I/Os visible: the tail is what people look for.
+fn shade(share: f64) -> usize {
+    1 + ((share.sqrt() * 4.0) as usize).min(3)
+}
+
+/// `; ░ below 6 % of an interval's I/Os, ▒ 25 %, ▓ 56 %, █ above`
+fn legend(model: &Model) -> Vec<Span<'static>> {
+    let mut spans = Vec::new();
+    let mut from = 0.0;
+    for (index, below) in SHARES.into_iter().enumerate() {
+        let before = if index == 0 { "; " } else { ", " };
+        let style = model.palette.heat(f64::midpoint(from, below).sqrt());
+        spans.push(Span::raw(before));
+        spans.push(Span::styled(SHADES[index + 1], style));
+        let percent = (below * 100.0).floor();
+        spans.push(Span::raw(match index {
+            0 => format!(" below {percent} % of an interval's I/Os"),
+            3 => " above".to_owned(),
+            _ => format!(" {percent} %"),
+        }));
+        from = below;
+    }
+    spans
+}
+
 fn draw_cell(frame: &mut Frame, model: &Model, (x, y): (u16, u16), share: f64) {
     if share <= 0.0 {
         return;
     }
-    // The square root makes rare I/Os visible: the tail is what people look for.
-    let heat = share.sqrt();
-    let shade = SHADES[1 + ((heat * 4.0) as usize).min(3)];
     frame.buffer_mut()[(x, y)]
-        .set_symbol(shade)
-        .set_style(model.palette.heat(heat));
+        .set_symbol(SHADES[shade(share)])
+        .set_style(model.palette.heat(share.sqrt()));
 }
 
 /// Maps rows of the picture to steps of [`heat`]: all rows are equally high, and all are used.
@@ -164,10 +187,21 @@ pub fn schedulers(frame: &mut Frame, area: Rect, model: &Model, moments: &[&Mome
             letters => fit::clip(&moment.scheduler, letters),
         };
         if x >= free {
-            let (buffer, style) = (frame.buffer_mut(), model.palette.title());
+            let style = scheduler_style(model, &moment.scheduler);
+            let buffer = frame.buffer_mut();
             buffer.set_stringn(left, area.y, format!("|{name}"), room, style);
             free = x + 1;
         }
+    }
+}
+
+/// In the colour that its arm has on Compare.
+fn scheduler_style(model: &Model, scheduler: &str) -> Style {
+    let arms = &model.device().seen.arms;
+    let is_its = |label: &str| label == scheduler || label == present_label(scheduler);
+    match arms.iter().position(|arm| is_its(&arm.label)) {
+        Some(index) => model.palette.series(index).add_modifier(Modifier::BOLD),
+        None => model.palette.strong(),
     }
 }
 
@@ -184,5 +218,18 @@ fn times(frame: &mut Frame, area: Rect, model: &Model, moments: &[&Moment]) {
     buffer.set_string(begin, y, format!("{} UTC", first.time), style);
     if end > begin + 20 {
         buffer.set_string(end - 8, y, &last.time, style);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_legend_is_that_of_the_cells() {
+        for (index, below) in SHARES.into_iter().enumerate() {
+            assert_eq!(shade(below * 0.999), index + 1);
+            assert_eq!(shade(below), (index + 2).min(4));
+        }
     }
 }

@@ -15,7 +15,10 @@ const UNITS: [&str; 27] = [
     "kB/s", "MB/s", "GB/s", "TB/s", "PB/s", "EB/s", "KiB", "MiB", "GiB", "TiB", "PiB",
 ];
 /// Numbers that are part of sentences.
-const STATIC: [(&str, &str); 13] = [
+const STATIC: [(&str, &str); 16] = [
+    ("6", "%"),
+    ("25", "%"),
+    ("56", "%"),
     ("83x", ""),
     ("70x", ""),
     ("12", "%"),
