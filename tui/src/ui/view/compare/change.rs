@@ -35,6 +35,18 @@ fn is_censored(comparison: &Comparison) -> bool {
     reasons.any(|reason| matches!(reason, Reason::Censored { .. }))
 }
 
+/// The arm did so little that there is no value, and the reference did enough: a number that is absent must not favour
+/// it.
+pub fn did_too_little(comparison: &Comparison) -> bool {
+    let worse_rounds = |reason: &Reason| match reason {
+        Reason::StalledRounds { arm, reference } => Some(arm > reference),
+        _ => None,
+    };
+    comparison.estimate.is_none()
+        && is_censored(comparison)
+        && comparison.reasons.iter().find_map(worse_rounds) == Some(true)
+}
+
 /// The estimate without and with its word; None if there is none.
 pub fn estimate(row: &ArmComparison) -> Option<[String; 2]> {
     told(row, row.comparison.ratio, row.comparison.estimate)
@@ -121,7 +133,8 @@ fn of_factor(factor: f64) -> String {
     }
 }
 
-/// The smallest number of blocks with which a decision of an undecided row is likely; Err if the noise is too high.
+/// The number of blocks with which a decision of an undecided row is likely. Err: the noise is too high; None: it is
+/// decided, or never will be.
 pub fn blocks_until(comparison: &Comparison) -> Option<Result<usize, ()>> {
     let needs = comparison.reasons.iter().find_map(|reason| match reason {
         Reason::NeedsRounds {
@@ -131,6 +144,11 @@ pub fn blocks_until(comparison: &Comparison) -> Option<Result<usize, ()>> {
         _ => None,
     });
     let (at_least, projected) = needs?;
+    // More blocks bring no value.
+    let has_none = comparison.blocks == 0 && comparison.blocks_missing > 0;
+    if has_none || (comparison.estimate.is_none() && is_censored(comparison)) {
+        return None;
+    }
     Some(match projected {
         Some(projected) => Ok(projected
             .max(at_least)

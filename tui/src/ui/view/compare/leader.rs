@@ -24,6 +24,7 @@ const NAMED: usize = 3;
 struct Standing<'a> {
     arm: &'a str,
     better: Vec<&'a ArmComparison>,
+    /// Also where it did too little for a value.
     worse: Vec<&'a ArmComparison>,
 }
 
@@ -76,32 +77,39 @@ fn name(label: &str) -> String {
 }
 
 fn standing<'a>(score: &'a Score, arm: &'a str) -> Standing<'a> {
-    let with = |verdict: Verdict| {
-        let rows = IMPORTANCE
+    let rows = || {
+        IMPORTANCE
             .iter()
-            .filter_map(|metric| score.row(metric, arm));
-        rows.filter(|row| row.comparison.verdict == verdict)
-            .collect()
+            .filter_map(|metric| score.row(metric, arm))
     };
+    let is = |row: &&ArmComparison, verdict| row.comparison.verdict == verdict;
+    let is_worse =
+        |row: &&ArmComparison| is(row, Verdict::Worse) || change::did_too_little(&row.comparison);
     Standing {
         arm,
-        better: with(Verdict::Better),
-        worse: with(Verdict::Worse),
+        better: rows().filter(|row| is(row, Verdict::Better)).collect(),
+        worse: rows().filter(is_worse).collect(),
     }
 }
 
-/// An arm that is worse in nothing comes before others; then the most important metric decides, and the larger change.
+/// An arm that is worse in nothing comes before others; then the most important metric decides, the number of metrics
+/// in which it is worse, and the larger change.
 fn best<'a, 'b>(standings: &'b [Standing<'a>]) -> Option<&'b Standing<'a>> {
     let rank = |standing: &Standing| {
         let first = standing.better.first()?;
         let importance = IMPORTANCE.iter().position(|m| *m == first.metric.name)?;
         let size = first.comparison.estimate.unwrap_or(0.0).abs();
-        Some((!standing.worse.is_empty(), importance, size))
+        Some((
+            standing.worse.len().min(1),
+            importance,
+            standing.worse.len(),
+            size,
+        ))
     };
     let ranked = standings.iter().filter_map(|s| Some((rank(s)?, s)));
     let best = ranked.min_by(|(one, _), (other, _)| {
-        let by_kind = (one.0, one.1).cmp(&(other.0, other.1));
-        by_kind.then(other.2.total_cmp(&one.2))
+        let by_kind = (one.0, one.1, one.2).cmp(&(other.0, other.1, other.2));
+        by_kind.then(other.3.total_cmp(&one.3))
     });
     best.map(|(_, standing)| standing)
 }
@@ -110,7 +118,10 @@ fn best<'a, 'b>(standings: &'b [Standing<'a>]) -> Option<&'b Standing<'a>> {
 fn phrases(rows: &[&ArmComparison], with_bound: bool) -> String {
     let phrases = rows.iter().take(NAMED).enumerate().map(|(index, row)| {
         let what = score::heading(&row.metric.name).unwrap_or(&row.metric.name);
-        let [_, much] = change::estimate(row).unwrap_or_default();
+        let much = match change::estimate(row) {
+            Some([_, much]) => much,
+            None => "has too few I/Os for a value".to_owned(),
+        };
         match change::bound(row).filter(|_| with_bound && index == 0) {
             Some(bound) => {
                 let bound = bound.trim_start_matches(['+', '-']);
@@ -145,5 +156,92 @@ fn open(score: &Score) -> String {
             "; {open} of {} not decided, and more than a thousand blocks are needed at this noise",
             score.rows.len()
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iosched::ab::statistics::verdict::Reason;
+
+    use super::*;
+    use crate::ui::state::model::Model;
+    use crate::ui::view::tests::data::rotated;
+
+    fn said(change: impl FnOnce(&mut Score)) -> String {
+        let mut model: Model = rotated();
+        let score = model.devices[0].seen.score.as_mut().expect("a score");
+        change(score);
+        sentence(score).expect("a sentence")
+    }
+
+    fn rows<'a>(score: &'a mut Score, arm: &'a str) -> impl Iterator<Item = &'a mut ArmComparison> {
+        score.rows.iter_mut().filter(move |row| row.arm == arm)
+    }
+
+    #[test]
+    fn an_arm_without_costs_comes_first_and_costs_are_told() {
+        let text = said(|_| ());
+        assert!(text.starts_with("kyber against none: write p99 15x faster (95 %: at least 1"));
+        assert!(
+            text.contains("; but throughput -58 %, IOPS -50 %; 3 of 12 not decided"),
+            "{text}"
+        );
+        let text = said(|score| {
+            for row in rows(score, "mq-deadline") {
+                if row.comparison.verdict == Verdict::Worse {
+                    row.comparison.verdict = Verdict::Equivalent;
+                }
+            }
+        });
+        assert!(
+            text.starts_with("mq-deadline is better than none: fairness +0.3"),
+            "{text}"
+        );
+    }
+
+    /// A missing number never favours the arm that caused it.
+    #[test]
+    fn an_arm_that_did_too_little_for_a_value_is_worse() {
+        let text = said(|score| {
+            for row in rows(score, "kyber").filter(|row| row.metric.name == "read_total_p99") {
+                let comparison = &mut row.comparison;
+                (comparison.estimate, comparison.ratio) = (None, None);
+                (comparison.interval, comparison.ratio_interval) = (None, None);
+                comparison.reasons.push(Reason::Censored { blocks: 7 });
+                comparison.reasons.push(Reason::StalledRounds {
+                    arm: 7,
+                    reference: 0,
+                });
+            }
+        });
+        assert!(
+            text.contains("; but read p99 has too few I/Os for a value, throughput"),
+            "{text}"
+        );
+        assert!(
+            text.contains("; 2 of 12 not decided"),
+            "it never will be: {text}"
+        );
+    }
+
+    #[test]
+    fn without_a_better_arm_the_sentence_says_so() {
+        let text = said(|score| {
+            for row in &mut score.rows {
+                row.comparison.verdict = Verdict::Equivalent;
+                row.comparison.reasons.clear();
+            }
+        });
+        assert_eq!(text, "no arm differs from none by more than the margins");
+        let text = said(|score| {
+            for row in &mut score.rows {
+                if row.comparison.verdict == Verdict::Better {
+                    row.comparison.verdict = Verdict::Equivalent;
+                }
+            }
+        });
+        assert!(
+            text.starts_with("nothing is better than none yet; mq-deadline is worse: read p99")
+        );
     }
 }
