@@ -8,10 +8,11 @@ use anyhow::Result;
 
 use super::conclude;
 use super::drift::differences;
+use super::exclusion::Gap;
 use super::live::{LiveDesign, load};
 use super::metric::Metric;
 use super::plan::Plan;
-use super::round::Finished;
+use super::round::{Finished, is_stuck};
 use super::statistics::stopping::Stopping;
 use super::turn::{self, Next, Turn};
 use crate::ab::result::{Design, Exclusion, ResultFile, Round, Status, Subject, WorkloadInfo};
@@ -34,6 +35,8 @@ pub const METRICS: [&str; 6] = [
 /// Jain's index of the device times of the processes that were backlogged.
 const FAIRNESS: &str = "jain_device_time";
 
+/// A round may end late by this much, and by a tenth of its time.
+const LATE_S: f64 = 1.0;
 /// Shortest settle time; it is never more than a fifth of a round.
 const SETTLE: Duration = Duration::from_secs(1);
 
@@ -59,7 +62,7 @@ struct UnderWay {
     turn: Turn,
     applied: Applied,
     started: String,
-    disturbed: Option<String>,
+    disturbed: Option<(Exclusion, String)>,
 }
 
 impl Rotation {
@@ -151,11 +154,25 @@ impl Rotation {
         Some(self.now.as_ref()?.turn.planned.arm)
     }
 
-    /// Index of the arm after that, unless a block is being repeated or the next one is not drawn yet.
+    /// The block of the present turn, or of the last one, from 0.
+    pub fn block(&self) -> Option<usize> {
+        match &self.now {
+            Some(now) => Some(now.turn.planned.block),
+            None => Some(self.recorded.result.rounds.last()?.block),
+        }
+    }
+
+    /// Index of the arm after that; None if it is not certain: a block is repeated or may be, or is not drawn yet.
     pub fn arm_after(&self) -> Option<usize> {
-        let now = self.now.as_ref().filter(|now| now.turn.attempt == 0)?;
-        let planned = &self.recorded.result.plan.rounds;
-        Some(planned.get(now.turn.planned.index + 1)?.arm)
+        let result = &self.recorded.result;
+        let now = self
+            .now
+            .as_ref()
+            .filter(|now| now.turn.attempt == 0)?
+            .turn
+            .planned;
+        let next = result.plan.rounds.get(now.index + 1)?;
+        (next.block == now.block || result.excluded.is_empty()).then_some(next.arm)
     }
 
     /// Number of turns that have begun, and of those that are planned so far.
@@ -195,9 +212,9 @@ impl Rotation {
     }
 
     /// Marks the current turn as not counting. The first reason is kept.
-    pub fn disturb(&mut self, why: String) {
+    pub fn disturb(&mut self, exclusion: Exclusion, why: String) {
         if let Some(now) = &mut self.now {
-            now.disturbed.get_or_insert(why);
+            now.disturbed.get_or_insert((exclusion, why));
         }
     }
 
@@ -210,6 +227,12 @@ impl Rotation {
         state: Option<&State>,
         fairness: Option<f64>,
     ) -> Result<Option<Round>> {
+        if let Some(why) = window
+            .as_ref()
+            .and_then(|window| self.lasted_too_long(window))
+        {
+            self.disturb(Exclusion::Paused, why);
+        }
         let (Some(now), Some(window)) = (self.now.take(), window) else {
             return Ok(None);
         };
@@ -227,14 +250,14 @@ impl Rotation {
             applied: now.applied,
             members: Vec::new(),
             drifted,
+            gap: is_stuck(&window).then_some(Gap::Starved),
             window,
-            gap: None,
             whole: None,
             cgroups: Vec::new(),
             participants: Vec::new(),
             outcome: Outcome::default(),
             with_elapsed: false,
-            disturbed: now.disturbed.map(|why| (Exclusion::DriftedSettings, why)),
+            disturbed: now.disturbed,
             load: None,
             iops_before: std::mem::replace(&mut self.iops, rate),
             cached_bytes: None,
@@ -250,6 +273,13 @@ impl Rotation {
         self.recorded.result.rounds.push(light(&round));
         self.recorded.result.excluded = conclude::excluded_blocks(&self.recorded.result);
         Ok(Some(round))
+    }
+
+    /// As when the machine slept, or this program was stopped.
+    fn lasted_too_long(&self, window: &Interval) -> Option<String> {
+        let (lasted, planned) = (window.duration_s(), self.time.as_secs_f64());
+        let text = format!("the round lasted {lasted:.0} s in place of {planned:.0} s");
+        (lasted > planned + LATE_S + planned / 10.0).then_some(text)
     }
 
     pub fn recorded(&self) -> &Recorded {

@@ -1,5 +1,6 @@
 use super::*;
-use crate::measure::snapshot::Op;
+use crate::ab::result::Censored;
+use crate::measure::snapshot::{InFlight, Op};
 use crate::report::fixture;
 
 fn rotation() -> Rotation {
@@ -90,8 +91,8 @@ fn turns_follow_the_plan_and_make_a_result() {
 fn a_turn_that_was_disturbed_does_not_count() {
     let mut rotation = rotation();
     let round = turn(&mut rotation, |rotation, _| {
-        rotation.disturb("another switched".into());
-        rotation.disturb("and again".into());
+        rotation.disturb(Exclusion::DriftedSettings, "another switched".into());
+        rotation.disturb(Exclusion::Paused, "and again".into());
     });
     assert_eq!(round.exclusion, Some(Exclusion::DriftedSettings));
     assert_eq!(round.problem.as_deref(), Some("another switched"));
@@ -190,4 +191,43 @@ fn a_metric_that_no_round_has_does_not_keep_a_rotation_running() {
     };
     assert_eq!(row("jain_device_time").blocks, 0);
     assert_eq!(row("read_total_p50").blocks, rounds / 2);
+}
+
+/// As when the machine sleeps, or nothing completes under an arm.
+#[test]
+fn a_round_that_lasts_too_long_does_not_count_and_one_that_is_stuck_is_the_worst() {
+    let mut rotation = rotation();
+    let end = |rotation: &mut Rotation, window: Interval| {
+        let (arm, _) = rotation.next_turn().unwrap();
+        let state = state(arm);
+        let applied = Applied {
+            effective: state.clone(),
+            switch_ns: None,
+            notes: Vec::new(),
+        };
+        rotation.begin(applied, "now".into());
+        rotation
+            .end(Some(window), Some(&state), None)
+            .unwrap()
+            .unwrap()
+    };
+    let mut long = window(1000, 1_000_000);
+    long.end_ns = 12_100_000_000;
+    let round = end(&mut rotation, long);
+    assert_eq!(round.exclusion, Some(Exclusion::Paused));
+    let mut late = window(1000, 1_000_000);
+    late.end_ns = 11_900_000_000;
+    assert_eq!(end(&mut rotation, late).exclusion, None);
+    let mut stuck = Interval::nothing("nvme0n1");
+    stuck.end_ns = 10_000_000_000;
+    stuck.devices[0].in_flight = Some(InFlight {
+        queued: 3,
+        issued: 0,
+        oldest_ns: None,
+    });
+    let round = end(&mut rotation, stuck);
+    assert_eq!(
+        (round.exclusion, round.censored),
+        (None, Some(Censored::Starved))
+    );
 }

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use self::live::{Watch, is_stuck, refuse_a_long_stop};
+use self::live::Watch;
+pub(super) use self::live::is_stuck;
 use self::waiting::{has_begun, idle_until, sleep_beside, wait_for_end, wait_until_idle};
 use super::drift;
 use super::exclusion::Gap;
@@ -48,7 +49,7 @@ pub struct RoundSetup<'a> {
 }
 
 pub use self::finished::Finished;
-pub use self::live::LiveRounds;
+pub use self::live::{LiveRounds, refuse_a_long_stop};
 pub use self::trace::Traced;
 
 const POLL: Duration = Duration::from_millis(20);

@@ -17,6 +17,14 @@ pub struct Form {
     pub is_ascii: bool,
 }
 
+/// Whether the locale has UTF-8: the first of LC_ALL, LC_CTYPE and LANG that is set decides.
+pub fn has_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let mut names = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter();
+    let locale = names.find_map(|name| variable(name).filter(|text| !text.is_empty()));
+    let locale = locale.unwrap_or_default().to_ascii_lowercase();
+    locale.contains("utf-8") || locale.contains("utf8")
+}
+
 struct Glyphs {
     band: char,
     none: char,
@@ -225,6 +233,24 @@ mod tests {
             width: 80,
             is_ascii,
         })
+    }
+
+    #[test]
+    fn the_locale_decides() {
+        let with = |variables: &[(&str, &str)]| {
+            has_utf8(|name| {
+                let found = variables.iter().find(|(key, _)| *key == name);
+                found.map(|(_, value)| (*value).to_owned())
+            })
+        };
+        assert!(with(&[("LANG", "en_US.UTF-8")]));
+        assert!(with(&[
+            ("LC_ALL", ""),
+            ("LC_CTYPE", "C.utf8"),
+            ("LANG", "C")
+        ]));
+        assert!(!with(&[("LC_ALL", "C"), ("LANG", "en_US.UTF-8")]));
+        assert!(!with(&[]));
     }
 
     #[test]

@@ -253,15 +253,22 @@ fn run(path: &Path) -> Result<()> {
             Err(e) => return Err(e).context("waiting for the end of the main process"),
         }
     }
+    // The settings come first: a terminal may be stuck.
+    let mut left = journal::restore_file(path)?;
     if !is_orderly {
         leave_screen();
     }
-    for _ in 1..ATTEMPTS {
-        if journal::restore_file(path)?.is_empty() {
+    for _ in 2..ATTEMPTS {
+        if left.is_empty() {
             return Ok(());
         }
         std::thread::sleep(PAUSE);
+        left = journal::restore_file(path)?;
     }
+    if left.is_empty() {
+        return Ok(());
+    }
+    std::thread::sleep(PAUSE);
     // Whatever could not be undone stays in the journal, for `iosched restore`.
     journal::restore_file(path).map(drop)
 }

@@ -15,6 +15,7 @@ use anyhow::{Context, Result};
 use iosched::failure::Failure;
 use iosched::interrupt;
 use iosched::machine::device::Device;
+use iosched::report::characters::has_utf8;
 use iosched::safety::journal::Journal;
 use iosched::safety::privileges;
 use iosched::scheduler;
@@ -70,6 +71,7 @@ pub fn run(arguments: &Watch) -> Result<()> {
     let palette = Palette {
         depth: Depth::of_terminal(|name| std::env::var(name).ok()),
         theme: Theme::Dark,
+        is_ascii: !has_utf8(|name| std::env::var(name).ok()),
     };
     let mut model = Model::new(devices.iter().map(disk).collect(), palette, interval);
     model.is_selected = !names.is_empty();
@@ -115,7 +117,9 @@ fn say_what_was_put_back(lines: Vec<Result<String>>) -> Result<()> {
                 let _ = writeln!(std::io::stderr(), "iosched: {text}");
             }
             Err(error) if first_error.is_ok() => first_error = Err(error),
-            Err(_) => {}
+            Err(error) => {
+                let _ = writeln!(std::io::stderr(), "iosched: {error:#}");
+            }
         }
     }
     first_error

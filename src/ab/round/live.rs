@@ -99,7 +99,7 @@ impl RoundSetup<'_> {
 }
 
 /// Ends the run when a switch blocked production I/O for too long.
-pub(super) fn refuse_a_long_stop(applied: &[Applied], disks: &[Device]) -> Result<()> {
+pub fn refuse_a_long_stop(applied: &[Applied], disks: &[Device]) -> Result<()> {
     const LONGEST_NS: u64 = 1_000_000_000;
     let mut all = disks.iter().zip(applied);
     let long = all.find(|(_, applied)| applied.switch_ns.is_some_and(|ns| ns > LONGEST_NS));
@@ -117,7 +117,7 @@ pub(super) fn refuse_a_long_stop(applied: &[Applied], disks: &[Device]) -> Resul
 }
 
 /// Whether requests were in flight at the end of a window in which none completed.
-pub(super) fn is_stuck(window: &Interval) -> bool {
+pub(in crate::ab) fn is_stuck(window: &Interval) -> bool {
     let completed = window
         .devices
         .iter()

@@ -13,7 +13,7 @@ use iosched::failure::Failure;
 use iosched::files::input;
 use iosched::files::output;
 use iosched::interrupt;
-use iosched::report::characters::Form;
+use iosched::report::characters::{Form, has_utf8};
 use iosched::report::study as report_study;
 use iosched::report::{
     benchfmt, bmf, csv, escape, github_benchmark, html, junit, ktap, markdown, openmetrics, paint,
@@ -120,16 +120,9 @@ pub fn pictures() -> Form {
     const WIDTH: usize = 100;
     let size = rustix::termios::tcgetwinsize(std::io::stdout());
     let columns = size.map_or(0, |size| usize::from(size.ws_col));
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
-        .iter()
-        .find_map(|name| std::env::var(name).ok().filter(|it| !it.is_empty()));
-    let is_utf8 = locale.is_some_and(|locale| {
-        let locale = locale.to_ascii_lowercase();
-        locale.contains("utf-8") || locale.contains("utf8")
-    });
     Form {
         width: if columns > 0 { columns } else { WIDTH },
-        is_ascii: !is_utf8,
+        is_ascii: !has_utf8(|name| std::env::var(name).ok()),
     }
 }
 

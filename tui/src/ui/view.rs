@@ -10,6 +10,7 @@
 //! `table`, parts of a line by `fit::line`, in the order that each screen defines. A number is never cut or separated
 //! from its unit; a cut name ends in an ellipsis. The sweep in tests/ checks this for all screens.
 
+mod ascii;
 mod asked;
 mod buckets;
 mod compare;
@@ -93,6 +94,9 @@ pub fn draw(frame: &mut Frame, model: &Model) {
         dialogs::render(frame, body, model, dialog);
     }
     show_all(frame);
+    if model.palette.is_ascii {
+        ascii::translate(frame.buffer_mut());
+    }
 }
 
 /// Characters that change the writing direction have no width: they would be attached to the previous character, and

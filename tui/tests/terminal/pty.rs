@@ -61,6 +61,7 @@ impl Terminal {
             .command_of(Path::new("setsid"), &all)
             .env("TERM", "xterm-256color")
             .env("COLORTERM", "truecolor")
+            .env("LC_ALL", "C.UTF-8")
             .env_remove("NO_COLOR")
             .stdin(slave())
             .stdout(slave())

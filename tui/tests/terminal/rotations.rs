@@ -94,8 +94,9 @@ fn a_rotation_pauses_and_what_it_found_is_told_at_the_end() {
     std::thread::sleep(Duration::from_secs(4));
     assert_eq!(state(&disk), before, "no turn begins");
     terminal.keys("P");
-    terminal.until("rotating, block 2");
-    terminal.until_screen("another round", |screen| screen.contains("no verdict yet"));
+    terminal.until_screen("another round", |screen| {
+        screen.contains("rotating, block") && screen.contains("no verdict yet")
+    });
     terminal.keys("q");
     let (status, written) = terminal.end();
     assert_eq!(status.code(), Some(0), "{written}");

@@ -28,6 +28,8 @@ struct Held {
     device: Device,
     baseline: SavedQueue,
     entry: Option<Entry>,
+    /// The user chose that it stays.
+    is_kept: bool,
     _lock: Lock,
 }
 
@@ -80,6 +82,7 @@ impl Control {
             (false, Some(entry)) => entry.keep()?,
             (false, None) => {}
         }
+        held.is_kept = !put_back;
         let mut applied = scheduler::apply_onto(device, arm, &held.baseline)
             .with_context(|| format!("switching {} to {}", device.name, arm.label))?;
         let said = self.guardian.iter().flat_map(Guardian::take_notes);
@@ -93,6 +96,7 @@ impl Control {
             baseline: SavedQueue::take(device, arms)?,
             device: device.clone(),
             entry: None,
+            is_kept: false,
         };
         self.held.push(held);
         Ok(self.held.len() - 1)
@@ -100,15 +104,18 @@ impl Control {
 
     /// Restores everything that is not to stay; returns a line or an error for each device.
     pub fn put_back(&mut self) -> Vec<Result<String>> {
-        let lines = self.held.drain(..).map(|held| {
+        let lines = self.held.drain(..).filter_map(|held| {
             let name = &held.device.name;
-            let Some(entry) = held.entry else {
+            let stays = || {
                 let now = scheduler::choice(&held.device)?.active;
-                return Ok(format!("{name}: {now} stays, as you chose"));
+                Ok(format!("{name}: {now} stays, as you chose"))
             };
             let was = &held.baseline.active;
             let text = format!("{name}: {was} and its settings are restored");
-            entry.undo().map(|()| text)
+            match held.entry {
+                Some(entry) => Some(entry.undo().map(|()| text)),
+                None => held.is_kept.then(stays),
+            }
         });
         lines.collect()
     }

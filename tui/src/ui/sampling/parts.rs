@@ -7,7 +7,7 @@ use iosched::measure::snapshot::{Op, OwnerNumbers};
 use iosched::stat::Selection;
 
 /// Number of programs that are told apart; the others are one.
-const KEPT: usize = 64;
+const KEPT: usize = 1024;
 /// Number of parts in a report, the busiest first.
 const REPORTED: usize = 16;
 
@@ -21,7 +21,7 @@ pub struct PartName {
 #[derive(Clone, Debug)]
 pub struct Part {
     pub name: PartName,
-    /// In the order of the design; None: it did no I/O under this arm.
+    /// In the order of the design; None: it did no I/O under this arm, or is among the others.
     pub by_arm: Vec<Option<PartSums>>,
 }
 
@@ -298,14 +298,14 @@ mod tests {
         assert_eq!(reads(&found, None, "/group1")[0], Some(12));
         assert_eq!(reads(&found, Some("cp"), "/group2"), [Some(1), Some(1)]);
         assert_eq!(reads(&found, Some("wal"), "/group1"), [Some(7), None]);
-        let many: Vec<OwnerNumbers> = (0..100)
+        let many: Vec<OwnerNumbers> = (0..1100)
             .map(|n| owner(n, &format!("p{n}"), 0, u64::from(n) + 1))
             .collect();
         let mut parts = Parts::default();
         parts.add(place(0), &many, &Groups);
         let found = parts.report(|_, _| false);
         assert_eq!(found.len(), REPORTED);
-        let others = (KEPT as u64 + 1..=100).sum::<u64>();
+        let others = (KEPT as u64 + 1..=1100).sum::<u64>();
         assert_eq!(reads(&found, Some("others"), ""), [Some(others)]);
     }
 }

@@ -22,8 +22,8 @@ const TIDY_EVERY: Duration = Duration::from_secs(2);
 
 pub struct Reader {
     pub by_cgroup: bool,
-    /// The last rotation, kept for its export.
-    pub finished: Option<TimedRotation>,
+    /// The last rotation of each device, kept for its export.
+    pub finished: Vec<TimedRotation>,
     probe: Option<Probe>,
     earlier: Option<Snapshot>,
     earlier_at: Instant,
@@ -37,7 +37,7 @@ impl Reader {
         let earlier = probe.as_mut().and_then(|probe| probe.snapshot().ok());
         Reader {
             by_cgroup: false,
-            finished: None,
+            finished: Vec::new(),
             probe,
             earlier,
             earlier_at: Instant::now(),

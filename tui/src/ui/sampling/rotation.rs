@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
-use iosched::ab::result::{DeviceInfo, ProbeInfo, Subject};
+use iosched::ab::result::{DeviceInfo, Exclusion, ProbeInfo, Subject};
 use iosched::ab::rotation;
 use iosched::machine::device::Device;
 use iosched::machine::environment::Environment;
@@ -105,6 +105,7 @@ impl TimedRotation {
             arms: arms.iter().map(|arm| arm.label.clone()).collect(),
             round,
             rounds,
+            block: self.turns.block().map_or(0, |block| block + 1),
             seconds: self.seconds,
             now: self.turns.arm_now(),
             next: self.turns.arm_after(),
@@ -134,12 +135,17 @@ impl TimedRotation {
         self.is_paused
     }
 
-    /// The present turn is dropped, and made again later.
-    pub fn pause(&mut self) -> Result<()> {
-        self.timer = None;
+    /// Ends the present round, which does not count: a pause may well come because of what its arm does.
+    pub fn pause(
+        &mut self,
+        end: Option<Snapshot>,
+        disk: &Device,
+        names: &dyn Selection,
+    ) -> Result<()> {
         self.is_paused = true;
-        self.turns.end(None, None, None)?;
-        Ok(())
+        self.turns
+            .disturb(Exclusion::Paused, "the rotation was paused".to_owned());
+        self.end(end, disk, names)
     }
 
     pub fn go_on(&mut self) {
@@ -161,7 +167,7 @@ impl TimedRotation {
 
     /// Marks the present round as not counting.
     pub fn disturb(&mut self, why: String) {
-        self.turns.disturb(why);
+        self.turns.disturb(Exclusion::DriftedSettings, why);
     }
 
     /// The next arm, and its time to settle; None at the end of the plan.

@@ -140,6 +140,8 @@ pub struct Rotating {
     pub arms: Vec<String>,
     pub round: usize,
     pub rounds: usize,
+    /// The block of the present round, or of the last one, from 1; 0 before the first.
+    pub block: usize,
     pub seconds: u64,
     /// Index of the arm in force, and of the one after it if it is known.
     pub now: Option<usize>,

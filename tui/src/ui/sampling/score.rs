@@ -2,8 +2,9 @@
 
 use iosched::ab::conclude;
 use iosched::ab::metric::Metric;
-use iosched::ab::result::{ArmComparison, ResultFile, Round};
+use iosched::ab::result::{ArmComparison, Exclusion, ResultFile, Round};
 use iosched::ab::table::Table;
+use iosched::ab::turn;
 use iosched::measure::snapshot::{DeviceNumbers, Op, Stage};
 use iosched::measure::stalls::{Stalls, Whose};
 
@@ -23,6 +24,8 @@ pub struct Score {
     pub chosen: Vec<ArmComparison>,
     /// The busiest programs and control groups.
     pub parts: Vec<Part>,
+    /// Why there are no verdicts: too many rounds do not count.
+    pub invalid: Option<String>,
 }
 
 /// The rounds of an arm.
@@ -32,7 +35,7 @@ pub struct ArmRounds {
     /// Number of rounds that count; `sums` are theirs.
     pub counted: usize,
     pub sums: Sums,
-    /// Rounds that do not count, by cause.
+    /// Rounds that do not count, by cause, in the words of the first one.
     pub excluded: Vec<(String, usize)>,
     /// Number of rounds that do not count because another round of their block does not.
     pub with_others: usize,
@@ -135,10 +138,11 @@ impl Score {
                 None => Vec::new(),
             },
             parts,
+            invalid: turn::why_invalid(result),
         }
     }
 
-    /// The two busiest programs, in the order of their names; empty if there is only one.
+    /// The two busiest programs, in the reverse order of their names; empty if there is only one.
     pub fn busiest_two(&self) -> Vec<PartName> {
         let programs = self.parts.iter().filter(|part| part.name.comm.is_some());
         let mut two: Vec<PartName> = programs.take(2).map(|part| part.name.clone()).collect();
@@ -157,21 +161,25 @@ impl Score {
 
 /// A round does not count if any round of its block does not: by its own cause, and the number of others.
 fn excluded(result: &ResultFile, label: &str) -> (Vec<(String, usize)>, usize) {
-    let (mut causes, mut with_others) = (Vec::<(String, usize)>::new(), 0);
+    let (mut causes, mut with_others) = (Vec::<(Exclusion, String, usize)>::new(), 0);
     let its = result.rounds.iter().filter(|round| round.arm == label);
     let is_out = |round: &&Round| {
         let mut blocks = result.excluded.iter();
         blocks.any(|at| (at.block, at.attempt) == (round.block, round.attempt))
     };
     for round in its.filter(is_out) {
-        let Some(problem) = round.problem.as_ref().filter(|_| round.exclusion.is_some()) else {
+        let Some(exclusion) = round.exclusion else {
             with_others += 1;
             continue;
         };
-        match causes.iter_mut().find(|(known, _)| known == problem) {
-            Some((_, count)) => *count += 1,
-            None => causes.push((problem.clone(), 1)),
+        // The first one's words: many contain a count.
+        match causes.iter_mut().find(|(known, ..)| *known == exclusion) {
+            Some((.., count)) => *count += 1,
+            None => causes.push((exclusion, round.problem.clone().unwrap_or_default(), 1)),
         }
     }
-    (causes, with_others)
+    let told = causes
+        .into_iter()
+        .map(|(_, problem, count)| (problem, count));
+    (told.collect(), with_others)
 }

@@ -119,10 +119,13 @@ impl Work {
                 Err(RecvTimeoutError::Disconnected) => break,
             };
             if let Err(error) = outcome {
-                self.say(format!("{error:#}"));
-                if self.rotation.take().is_some() {
-                    (self.report)(SamplerReport::Rotating(None));
+                let mut texts = vec![format!("{error:#}")];
+                if self.rotation.is_some() {
+                    let (kept, restored) = self.end_rotation();
+                    texts.push(kept);
+                    texts.extend(restored.err().map(|error| format!("{error:#}")));
                 }
+                self.say(texts.join("; "));
             }
         }
         let mut lines = self.control.put_back();
@@ -165,11 +168,17 @@ impl Work {
 
     /// Two programs that switch a disk at the same moment can crash the kernel, so the rotation stops.
     fn ends_for_a_rival(&mut self) -> Result<bool> {
-        let (Some(rival), Some(_)) = (self.rival.take(), &self.rotation) else {
+        let (Some(rival), Some(rotation)) = (self.rival.take(), &self.rotation) else {
             return Ok(false);
         };
-        self.stop_rotating()?;
-        self.say(format!("{rival}: the rotation was stopped"));
+        // In a pause the settings are the user's again, and another program may change them.
+        let (kept, outcome) = if rotation.is_paused() {
+            (self.keep_rotation(), Ok(()))
+        } else {
+            self.end_rotation()
+        };
+        self.say(format!("{rival}: the rotation was stopped; {kept}"));
+        outcome?;
         Ok(true)
     }
 
@@ -214,6 +223,11 @@ impl Work {
     }
 
     fn carry_out(&mut self, request: Request) -> Result<()> {
+        let switches = matches!(request, Request::Flip { .. } | Request::Rotate { .. });
+        if switches && self.rotation.is_some() {
+            self.say("a rotation is running; F stops it".to_owned());
+            return Ok(());
+        }
         match request {
             Request::Interval(seconds) => {
                 self.interval = Duration::from_secs_f64(seconds);
@@ -238,6 +252,10 @@ impl Work {
                 reference,
                 seconds,
             } => {
+                // Its scores would be taken for those of this one.
+                self.reader
+                    .finished
+                    .retain(|rotation| rotation.device() != device);
                 let before = self.present(device, self.reader.label(device))?;
                 let design = rotation::Chosen {
                     arms: arms
@@ -268,7 +286,7 @@ impl Work {
                 self.stop_rotating()?;
             }
             Request::ExportComparison(device) => {
-                self.export(device)?;
+                self.export(device);
             }
         }
         Ok(())
@@ -280,15 +298,15 @@ impl Work {
     }
 
     fn arm(&self, device: usize, label: &str) -> Result<Arm> {
+        let mut named = self.arms.get(device).into_iter().flatten();
+        if let Some(arm) = named.find(|arm| arm.label == label) {
+            return Ok(arm.clone());
+        }
         let now = scheduler::read(self.reader.device(device))?;
         if label == present_label(&now.active) {
             return scheduler::present(label, &now);
         }
-        let known = self
-            .arms
-            .get(device)
-            .and_then(|arms| arms.iter().find(|arm| arm.label == label));
-        known.cloned().map_or_else(|| label.parse(), Ok)
+        label.parse()
     }
 
     /// A sample ends the old side before the switch; the new side starts after `settle`.

@@ -55,4 +55,6 @@ impl Theme {
 pub struct Palette {
     pub depth: Depth,
     pub theme: Theme,
+    /// The terminal shows ASCII only.
+    pub is_ascii: bool,
 }

@@ -6,7 +6,7 @@ use iosched::measure::stalls::Whose;
 use crate::ui::sampling::sample::{Flip, Measured, Side, Stages};
 use crate::ui::sampling::score::{ArmRounds, Score, Sums};
 
-/// What was measured under one arm: in a rotation, its rounds that count and the one under way.
+/// What was measured under one arm: in a rotation, its rounds that count.
 #[derive(Clone, Debug)]
 pub struct ArmSeen {
     pub label: String,
@@ -173,7 +173,7 @@ impl Seen {
         seen
     }
 
-    /// After a rotation, its rounds alone count.
+    /// From the start of a rotation on, its rounds alone are those of the arms.
     pub fn add(&mut self, measured: &Measured, side: &Side, seconds: f64, is_rotating: bool) {
         if self.score.is_some() && !is_rotating {
             return;
@@ -187,17 +187,19 @@ impl Seen {
             Side::Of(label) => {
                 let without = measured.live.without_queue_wait;
                 out.without_queue_wait = out.without_queue_wait.saturating_add(without);
-                self.arm(label).sums.add(&Sums {
-                    seconds,
-                    bytes: measured.bytes,
-                    stalls: measured.stalls,
-                    stages: measured.stages.clone(),
-                });
+                if self.score.is_none() {
+                    self.arm(label).sums.add(&Sums {
+                        seconds,
+                        bytes: measured.bytes,
+                        stalls: measured.stalls,
+                        stages: measured.stages.clone(),
+                    });
+                }
             }
         }
     }
 
-    /// Replaces what was seen of the rounds while they were under way.
+    /// What the rounds that count have measured.
     pub fn take(&mut self, score: Score) {
         for of in &score.arms {
             self.arm(&of.label).sums = of.sums.clone();

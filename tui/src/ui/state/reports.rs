@@ -23,7 +23,9 @@ pub fn take(model: &mut Model, report: SamplerReport) {
         }
         SamplerReport::Score(score) => {
             let (busiest, is_demo) = (score.busiest_two(), model.demo.is_some());
-            if let Some(device) = model.devices.get_mut(score.device) {
+            let device = model.devices.get_mut(score.device);
+            // One that was on its way when the comparison was cleared is ignored.
+            if let Some(device) = device.filter(|device| device.seen.score.is_some()) {
                 let is_first = device
                     .seen
                     .score

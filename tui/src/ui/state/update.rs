@@ -72,6 +72,15 @@ fn suspend(model: &mut Model) -> Vec<Effect> {
         model.message = Some("a rotation is running; P pauses it".to_owned());
         return Vec::new();
     }
+    if model
+        .devices
+        .iter()
+        .any(|device| device.modified == Some(true))
+    {
+        // If it were killed then, the guardian would leave the screen of whatever runs there.
+        model.message = Some("settings are changed; quit restores them, q".to_owned());
+        return Vec::new();
+    }
     vec![Effect::Suspend]
 }
 
@@ -127,7 +136,9 @@ fn carry_out(model: &mut Model, command: KeyCommand) -> Vec<Effect> {
             model.is_selected = true;
             model.close_page();
             model.forget_choice();
-            model.compare.reference = 0;
+            let score = model.devices[model.selected].seen.score.as_ref();
+            model.compare.reference = score.map_or(0, |score| score.reference);
+            return compares(model);
         }
         KeyCommand::Theme => {
             model.palette.theme = model.palette.theme.next();

@@ -219,7 +219,7 @@ fn rotation<'a>(
             "The schedulers take turns in random, balanced order while your load runs. I/Os across a switch, and those of \
              the first moments after it, do not count.",
             "The present scheduler keeps its settings in its turns, and is restored with them at the end. Every other \
-             arm starts with the kernel's defaults. On exit, everything is restored.",
+             arm has the kernel's defaults and what --arm sets. On exit, everything is restored.",
         ]
         .map(str::to_owned)
         .to_vec(),

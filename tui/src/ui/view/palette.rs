@@ -166,7 +166,11 @@ mod tests {
     #[test]
     fn mono_has_no_colour_at_all() {
         for (depth, theme) in [(Depth::Mono, Theme::Dark), (Depth::True, Theme::Mono)] {
-            let palette = Palette { depth, theme };
+            let palette = Palette {
+                depth,
+                theme,
+                is_ascii: false,
+            };
             let styles = [
                 palette.series(1),
                 palette.heat(0.7),

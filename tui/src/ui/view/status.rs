@@ -116,8 +116,7 @@ pub fn status(model: &Model, room: u16) -> Line<'static> {
 
 /// From the longest to the shortest form.
 fn progress(rotating: &Rotating) -> Vec<String> {
-    let block = rotating.round.div_ceil(rotating.arms.len().max(1));
-    let block = count(block as f64);
+    let block = count(rotating.block as f64);
     if rotating.is_paused {
         return vec![
             format!("  rotation PAUSED in block {block}, P goes on"),

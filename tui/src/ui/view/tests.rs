@@ -344,6 +344,27 @@ fn colours_add_nothing_but_colour() {
     }
 }
 
+/// On every screen and in every dialog, and no information is lost but in names.
+#[test]
+fn a_terminal_without_utf8_gets_ascii_alone() {
+    for (name, change) in sweep::views::VIEWS {
+        let mut model = sweep::models::rotated(4);
+        change(&mut model);
+        let unicode = drawn(&model, (120, 40));
+        model.palette.is_ascii = true;
+        let ascii = drawn(&model, (120, 40));
+        let (unicode, ascii) = (unicode.backend().buffer(), ascii.backend().buffer());
+        for (before, after) in unicode.content.iter().zip(&ascii.content) {
+            assert!(after.symbol().is_ascii(), "{name}: {:?}", after.symbol());
+            assert!(
+                after.symbol() != "?" || before.symbol() == "?",
+                "{name}: {before:?}"
+            );
+            assert_eq!(before.style(), after.style(), "{name}");
+        }
+    }
+}
+
 #[test]
 fn a_flip_is_asked_for_and_a_rotation_begins_a_new_comparison() {
     let mut model = on(Screen::Overview);
@@ -440,7 +461,7 @@ fn the_settings_in_force_are_an_arm_of_their_own() {
 
 #[test]
 fn frozen_numbers_stay_while_measuring_goes_on() {
-    let mut model = on(Screen::Overview);
+    let mut model = data::one_scheduler();
     let before = drawn(&model, (80, 24)).backend().to_string();
     let arms = |model: &Model| model.device().seen.arms[0].sums.stages.total[0].count();
     let seen = arms(&model);

@@ -3,8 +3,10 @@
 use std::time::Instant;
 
 use anyhow::Result;
+use iosched::ab::round::refuse_a_long_stop;
 
 use super::{SETTLE, Work};
+use crate::ui::sampling::rotation::TimedRotation;
 use crate::ui::sampling::sample::SamplerReport;
 
 impl Work {
@@ -16,6 +18,17 @@ impl Work {
         let Some(mut rotation) = self.rotation.take() else {
             return Ok(());
         };
+        let outcome = self.turn_of(&mut rotation);
+        // Whatever went wrong, its rounds are not lost.
+        self.rotation = Some(rotation);
+        if outcome? {
+            return Ok(());
+        }
+        self.stop_rotating()
+    }
+
+    /// From one turn to the next; false if there is none.
+    fn turn_of(&mut self, rotation: &mut TimedRotation) -> Result<bool> {
         let device = rotation.device();
         let end = self.reader.last_snapshot();
         rotation.end(end, self.reader.device(device), self.reader.names())?;
@@ -24,91 +37,106 @@ impl Work {
             self.say(format!("saving the rounds: {error:#}"));
         }
         let Some((arm, settle)) = rotation.next_turn() else {
-            self.rotation = Some(rotation);
-            return self.stop_rotating();
+            return Ok(false);
         };
-        match self.flip(device, &arm, true, settle) {
-            Ok(applied) => {
-                let now = Instant::now();
-                rotation.flipped(applied, now + settle);
-                (self.report)(SamplerReport::Rotating(Some(rotation.progress(now))));
-                self.rotation = Some(rotation);
-                Ok(())
-            }
-            Err(error) => {
-                self.reader.finished = Some(rotation);
-                (self.report)(SamplerReport::Rotating(None));
-                Err(error)
-            }
-        }
+        let applied = self.flip(device, &arm, true, settle)?;
+        let disk = self.reader.device(device).clone();
+        refuse_a_long_stop(std::slice::from_ref(&applied), std::slice::from_ref(&disk))?;
+        let now = Instant::now();
+        rotation.flipped(applied, now + settle);
+        (self.report)(SamplerReport::Rotating(Some(rotation.progress(now))));
+        Ok(true)
     }
 
     /// While it is paused, the settings from before the rotation are in force.
     pub(super) fn pause_or_go_on(&mut self) -> Result<()> {
         self.sample()?;
-        let Some(mut rotation) = self.rotation.take() else {
+        let Some(rotation) = &mut self.rotation else {
             return Ok(());
         };
         if rotation.is_paused() {
             rotation.go_on();
-            self.rotation = Some(rotation);
             return self.next_round();
         }
-        rotation.pause()?;
+        let (end, disk) = (
+            self.reader.last_snapshot(),
+            self.reader.device(rotation.device()),
+        );
+        rotation.pause(end, disk, self.reader.names())?;
         let (device, before) = (rotation.device(), rotation.before().clone());
-        (self.report)(SamplerReport::Rotating(Some(
-            rotation.progress(Instant::now()),
-        )));
-        self.rotation = Some(rotation);
+        let progress = rotation.progress(Instant::now());
+        let score = rotation.score(&self.metric);
+        (self.report)(SamplerReport::Rotating(Some(progress)));
+        (self.report)(SamplerReport::Score(Box::new(score)));
         self.flip(device, &before, true, SETTLE)?;
         Ok(())
     }
 
-    /// Restores the arm that was in force before the rotation.
     pub(super) fn stop_rotating(&mut self) -> Result<()> {
-        let Some(mut rotation) = self.rotation.take() else {
-            return Ok(());
+        let (text, outcome) = self.end_rotation();
+        self.say(text);
+        outcome
+    }
+
+    /// Restores the arm that was in force before the rotation, and keeps its rounds. Returns what to say.
+    pub(super) fn end_rotation(&mut self) -> (String, Result<()>) {
+        let Some(rotation) = &self.rotation else {
+            return (String::new(), Ok(()));
         };
         let (device, before) = (rotation.device(), rotation.before().clone());
-        let rounds = rotation.rounds();
-        let outcome = self.flip(device, &before, true, SETTLE);
+        let outcome = self.flip(device, &before, true, SETTLE).map(drop);
+        (self.keep_rotation(), outcome)
+    }
+
+    /// Saves the rounds. Returns what to say.
+    pub(super) fn keep_rotation(&mut self) -> String {
+        let Some(mut rotation) = self.rotation.take() else {
+            return String::new();
+        };
         (self.report)(SamplerReport::Rotating(None));
-        let saved = rotation.save();
-        self.reader.finished = Some(rotation);
-        self.say(match saved {
+        let rounds = rotation.rounds();
+        let text = match rotation.save() {
             Ok(Some(path)) => {
-                format!(
-                    "rotation ended after {rounds} rounds, written: {}",
-                    path.display()
-                )
+                let path = path.display();
+                format!("rotation ended after {rounds} rounds, written: {path}")
             }
             Ok(None) => "rotation ended before its first round".to_owned(),
             Err(error) => format!("rotation ended after {rounds} rounds; {error:#}"),
-        });
-        outcome.map(drop)
+        };
+        let device = rotation.device();
+        let finished = &mut self.reader.finished;
+        finished.retain(|other| other.device() != device);
+        finished.push(rotation);
+        text
+    }
+
+    /// The rotation of a device that runs, or else its last one.
+    fn rotation_of(&mut self, device: usize) -> Option<&mut TimedRotation> {
+        let all = self.rotation.iter_mut().chain(&mut self.reader.finished);
+        all.into_iter().find(|rotation| rotation.device() == device)
     }
 
     /// By another metric, or with another arm.
     pub(super) fn compare(&mut self, device: usize, metric: String, reference: usize) {
-        self.metric = metric;
-        let rotation = self.rotation.as_mut().or(self.reader.finished.as_mut());
-        if let Some(rotation) = rotation.filter(|rotation| rotation.device() == device) {
+        let score = self.rotation_of(device).map(|rotation| {
             rotation.compare_with(reference);
-            let score = rotation.score(&self.metric);
+            rotation.score(&metric)
+        });
+        self.metric = metric;
+        if let Some(score) = score {
             (self.report)(SamplerReport::Score(Box::new(score)));
         }
     }
 
-    pub(super) fn export(&mut self, device: usize) -> Result<()> {
-        let rotation = self.rotation.as_mut().or(self.reader.finished.as_mut());
-        let saved = match rotation.filter(|rotation| rotation.device() == device) {
-            None => None,
-            Some(rotation) => rotation.save()?,
-        };
+    /// A file that cannot be written does not end the rotation.
+    pub(super) fn export(&mut self, device: usize) {
+        let saved = self.rotation_of(device).map(TimedRotation::save);
         self.say(match saved {
-            None => "there are no rounds to export: F starts a rotation".to_owned(),
-            Some(path) => format!("written: {}", path.display()),
+            None | Some(Ok(None)) => {
+                "there are no rounds to export: F starts a rotation".to_owned()
+            }
+            Some(Ok(Some(path))) => format!("written: {}", path.display()),
+            Some(Err(error)) => format!("{error:#}"),
         });
-        Ok(())
     }
 }

@@ -196,18 +196,21 @@ impl<'a> PartView<'a> {
         let labels = arms().enumerate().map(|(index, (arm, _))| {
             Line::from(Span::styled(arm.label.clone(), style(model, index)))
         });
-        let rate = |arm: &ArmSeen, of: fn(&PartSums) -> [u64; 2]| {
-            let sums = self.sums(arm);
-            let n = sums.map_or(0, |sums| sum(of(sums), self.scope));
-            n as f64 / arm.sums.seconds.max(1e-9)
+        let rate = |arm: &ArmSeen, of: fn(&PartSums) -> [u64; 2], form: fn(f64) -> String| {
+            let n = self.sums(arm).map_or(0, |sums| sum(of(sums), self.scope));
+            // Without any time there is no rate.
+            match arm.sums.seconds {
+                0.0 => "-".to_owned(),
+                seconds => form(n as f64 / seconds),
+            }
         };
         let quantile = |p: f64| arms().map(move |(_, histogram)| few::compared(histogram, p));
         let columns = [
             Column::name("", 0.., width, width).of(labels),
             Column::number("IOPS", 1.., 5)
-                .of(arms().map(|(arm, _)| count(rate(arm, |sums| sums.ios).round()))),
+                .of(arms().map(|(arm, _)| rate(arm, |sums| sums.ios, |rate| count(rate.round())))),
             Column::number("throughput", 2.., 9)
-                .of(arms().map(|(arm, _)| throughput(rate(arm, |sums| sums.bytes)))),
+                .of(arms().map(|(arm, _)| rate(arm, |sums| sums.bytes, throughput))),
             Column::number("p50", 0.., 8).of(quantile(0.5)),
             Column::number("p99", 0.., 8).of(quantile(0.99)),
         ];

@@ -29,7 +29,7 @@ pub fn why_none(comparison: &Comparison) -> &'static str {
     }
 }
 
-/// Most rounds of one arm have no value, because it did too little.
+/// Rounds have no value, because an arm did too little.
 fn is_censored(comparison: &Comparison) -> bool {
     let mut reasons = comparison.reasons.iter();
     reasons.any(|reason| matches!(reason, Reason::Censored { .. }))
@@ -144,9 +144,9 @@ pub fn blocks_until(comparison: &Comparison) -> Option<Result<usize, ()>> {
         _ => None,
     });
     let (at_least, projected) = needs?;
-    // More blocks bring no value.
+    // More blocks bring no value. And an interval that is valid at any time needs a value in every block.
     let has_none = comparison.blocks == 0 && comparison.blocks_missing > 0;
-    if has_none || (comparison.estimate.is_none() && is_censored(comparison)) {
+    if has_none || is_censored(comparison) {
         return None;
     }
     Some(match projected {

@@ -34,6 +34,9 @@ pub fn sentence(score: &Score) -> Option<String> {
     if score.rows.is_empty() {
         return None;
     }
+    if let Some(why) = &score.invalid {
+        return Some(why.clone());
+    }
     let others = score.arms.iter().enumerate();
     let standings: Vec<Standing> = others
         .filter(|(index, _)| *index != score.reference)
@@ -53,10 +56,7 @@ pub fn sentence(score: &Score) -> Option<String> {
         });
     }
     let worst = standings.iter().find(|standing| !standing.worse.is_empty());
-    let is_open = score
-        .rows
-        .iter()
-        .any(|row| change::blocks_until(&row.comparison).is_some());
+    let is_equal = |row: &ArmComparison| row.comparison.verdict == Verdict::Equivalent;
     Some(match worst {
         Some(worst) => format!(
             "nothing is better than {reference} yet; {} is worse: {}{}",
@@ -64,11 +64,10 @@ pub fn sentence(score: &Score) -> Option<String> {
             phrases(&worst.worse, true),
             open(score)
         ),
-        None if is_open => format!("no verdict yet{}", open(score)),
-        None if score.rows.iter().all(|row| row.comparison.blocks == 0) => {
-            "nothing can be compared".to_owned()
+        None if score.rows.iter().all(is_equal) => {
+            format!("no arm differs from {reference} by more than the margins")
         }
-        None => format!("no arm differs from {reference} by more than the margins"),
+        None => format!("no verdict yet{}", open(score)),
     })
 }
 
@@ -137,25 +136,25 @@ fn phrases(rows: &[&ArmComparison], with_bound: bool) -> String {
     }
 }
 
-/// When the next verdict is likely.
+/// How many rows have no verdict, and when the next one is likely.
 fn open(score: &Score) -> String {
-    let rows = score.rows.iter();
-    let waits: Vec<Result<usize, ()>> = rows
-        .filter_map(|row| change::blocks_until(&row.comparison))
-        .collect();
+    let is_open = |row: &&ArmComparison| {
+        row.comparison.verdict == Verdict::Inconclusive && !change::did_too_little(&row.comparison)
+    };
+    let open: Vec<&ArmComparison> = score.rows.iter().filter(is_open).collect();
+    let waits = open.iter().map(|row| change::blocks_until(&row.comparison));
+    let waits: Vec<Result<usize, ()>> = waits.flatten().collect();
     let done = score.rows.iter().map(|row| row.comparison.blocks).max();
     let next = waits.iter().flatten().min();
-    match (next, waits.len()) {
-        (_, 0) => String::new(),
-        (Some(next), open) => format!(
-            "; {open} of {} not decided, the next after about {next} blocks ({} so far)",
-            score.rows.len(),
+    let said = format!("; {} of {} not decided", open.len(), score.rows.len());
+    match next {
+        _ if open.is_empty() => String::new(),
+        Some(next) => format!(
+            "{said}, the next after about {next} blocks ({} so far)",
             done.unwrap_or(0)
         ),
-        (None, open) => format!(
-            "; {open} of {} not decided, and more than a thousand blocks are needed at this noise",
-            score.rows.len()
-        ),
+        None if waits.is_empty() => said,
+        None => format!("{said}; nobody knows how many blocks that takes, perhaps a thousand"),
     }
 }
 
@@ -222,6 +221,28 @@ mod tests {
             text.contains("; 2 of 12 not decided"),
             "it never will be: {text}"
         );
+    }
+
+    #[test]
+    fn an_invalid_run_has_no_verdict() {
+        let why = "the run is invalid: 3 of 8 blocks had a round that does not count";
+        assert_eq!(said(|score| score.invalid = Some(why.to_owned())), why);
+    }
+
+    /// Nothing was shown about them.
+    #[test]
+    fn rows_that_cannot_be_compared_are_not_equal() {
+        let text = said(|score| {
+            for row in &mut score.rows {
+                row.comparison.reasons.clear();
+                row.comparison.verdict = if row.metric.unit == "ns" {
+                    Verdict::Inconclusive
+                } else {
+                    Verdict::Equivalent
+                };
+            }
+        });
+        assert_eq!(text, "no verdict yet; 6 of 12 not decided");
     }
 
     #[test]

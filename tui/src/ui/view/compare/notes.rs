@@ -29,6 +29,9 @@ pub fn notes(sides: &Sides<'_>, model: &Model) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if seen.score.is_some() && model.rotating.is_none() {
+        notes.push("the rotation has ended: these are its rounds; C begins anew".to_owned());
+    }
     let foreign = seen.flips.iter().filter(|flip| !flip.by_us).count();
     if foreign > 0 {
         notes.push(format!(

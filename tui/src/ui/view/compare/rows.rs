@@ -38,7 +38,11 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
         };
         Line::from(Span::styled(text, style(model, index)))
     };
-    let per_s = |arm: &ArmSeen, n: f64| n / arm.sums.seconds.max(1e-9);
+    // Without any time there is no rate.
+    let per_s = |arm: &ArmSeen, n: f64, form: fn(f64) -> String| match arm.sums.seconds {
+        0.0 => "-".to_owned(),
+        seconds => form(n / seconds),
+    };
     let ios = |arm: &ArmSeen| arm.sums.stages.of(ShownStage::Device, view.scope).count() as f64;
     let width = label_width(sides, area.width) + 2 * u16::from(view.is_overlaid);
     let heading = |most: usize| {
@@ -60,9 +64,9 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
         Column::number("p99", 1.., 8).of(quantile(0.99)),
         Column::number("p99.9", 3.., 8).of(quantile(0.999)),
         Column::number("IOPS", 8.., 6)
-            .of(arms().map(|(_, (arm, _))| count(per_s(arm, ios(arm)).round()))),
+            .of(arms().map(|(_, (arm, _))| per_s(arm, ios(arm), |rate| count(rate.round())))),
         Column::number("throughput", 9.., 10)
-            .of(arms().map(|(_, (arm, _))| throughput(per_s(arm, bytes(arm, view.scope))))),
+            .of(arms().map(|(_, (arm, _))| per_s(arm, bytes(arm, view.scope), throughput))),
         Column::words(heading(14), 0.., 12)
             .until(INTERVAL)
             .of(ratio(0)),
@@ -117,7 +121,7 @@ fn ratio_cells(
         return [(); 3].map(|()| plain("reference"));
     }
     let Some(row) = score.row(&model.compare.metric(), &arm.label) else {
-        return ["-"; 3].map(plain); // it comes with the next report
+        return ["-"; 3].map(plain); // it comes with the next report, if this device has rounds
     };
     let comparison = &row.comparison;
     if comparison.question.not_comparable {
@@ -127,7 +131,7 @@ fn ratio_cells(
         let why = if change::why_none(comparison) == "few" {
             "- too few I/Os per round"
         } else {
-            "- no complete block yet"
+            "- no value yet"
         };
         return ["-", why, why].map(plain);
     };

@@ -81,7 +81,10 @@ fn cells(palette: Palette, sides: &Sides<'_>, metric: &str, arm: &ArmSeen) -> [L
         return [(); 4].map(|()| Line::raw(value_so_far(arm, metric)));
     };
     let Some(row) = score.row(metric, &arm.label) else {
-        return [(); 4].map(|()| Line::raw(reference_value(score, metric)));
+        let reference = score.arms.get(score.reference);
+        let is_it = reference.is_some_and(|reference| reference.label == arm.label);
+        let text = is_it.then(|| reference_value(score, metric));
+        return [(); 4].map(|()| Line::raw(text.clone().unwrap_or_else(|| "-".to_owned())));
     };
     let comparison = &row.comparison;
     let Some([short, long]) = change::estimate(row) else {
@@ -122,7 +125,10 @@ fn reference_value(score: &Score, metric: &str) -> String {
 fn value_so_far(arm: &ArmSeen, metric: &str) -> String {
     let sums = &arm.sums;
     let quantile = |scope, p| few::compared(&sums.stages.of(ShownStage::Total, scope), p);
-    let per_s = |n: f64| n / sums.seconds.max(1e-9);
+    if sums.seconds == 0.0 {
+        return "-".to_owned();
+    }
+    let per_s = |n: f64| n / sums.seconds;
     let ios = || sums.stages.of(ShownStage::Device, Scope::All).count() as f64;
     match metric {
         "read_total_p50" => quantile(Scope::Reads, 0.5),

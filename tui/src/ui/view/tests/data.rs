@@ -76,6 +76,7 @@ pub fn empty() -> Model {
     let palette = Palette {
         depth: Depth::Ansi256,
         theme: Theme::Dark,
+        is_ascii: false,
     };
     Model::new(vec![disk()], palette, 2)
 }
@@ -424,6 +425,7 @@ pub fn rotated() -> Model {
                 arms: arms.map(str::to_owned).to_vec(),
                 round: block * 3 + index + 1,
                 rounds: 600,
+                block: block + 1,
                 seconds: 10,
                 now: Some(0),
                 next: Some(1),

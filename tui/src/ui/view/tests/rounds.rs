@@ -42,6 +42,8 @@ impl Rounds {
     /// Reports the score of the arms that the model has seen on its first disk.
     pub fn report(&self, model: &mut Model) {
         let score = self.score(model);
+        // As at the beginning of a rotation.
+        model.devices[0].seen.score.get_or_insert_default();
         data::report(model, SamplerReport::Score(Box::new(score)));
     }
 
@@ -69,6 +71,7 @@ impl Rounds {
             rows: rows(&METRICS, all * METRICS.len()),
             chosen: rows(&CHOSEN, all),
             parts: parts(&arms),
+            invalid: None,
             arms,
         }
     }

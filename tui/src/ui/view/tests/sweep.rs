@@ -6,7 +6,7 @@
 pub mod models;
 mod numbers;
 mod oracle;
-mod views;
+pub mod views;
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};

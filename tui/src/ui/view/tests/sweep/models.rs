@@ -64,6 +64,7 @@ pub fn rotated(arms: usize) -> Model {
             arms: labels.clone(),
             round: arms * BLOCKS,
             rounds: 600,
+            block: BLOCKS,
             seconds: 10,
             now: Some(0),
             next: Some(1),
@@ -144,7 +145,7 @@ pub fn extreme(arms: usize) -> Model {
     let all = model.devices.remove(0);
     model.devices = vec![all; 8];
     let rotating = model.rotating.as_mut().expect("a rotation");
-    rotating.round = usize::MAX;
+    (rotating.round, rotating.block) = (usize::MAX, usize::MAX);
     rotating.left_s = u64::MAX;
     model.named_arms = vec![long('w'), HEBREW.repeat(20)];
     model.notes = vec![long('n'), "a note ".repeat(60)];

@@ -106,7 +106,7 @@ impl Numbers {
         self.text(&format!("{} s", model.interval_s()));
         if let Some(rotating) = &model.rotating {
             self.text(&units::duration(rotating.left_s as f64));
-            self.whole(rotating.round.div_ceil(rotating.arms.len().max(1)) as u64);
+            self.whole(rotating.block as u64);
         }
         match &model.dialog {
             Some(Dialog::Flipped(flip)) => self.value(flip.switch_ns.unwrap_or(0) as f64),
