@@ -6,11 +6,12 @@ RUN_AS_ROOT = $(if $(SUDO),env CARGO_TARGET_$$(rustc -vV | sed -n 's/^host: //p'
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 
 PREFIX ?= /usr/local
+BUILD = cargo build --release --workspace --locked
 
-.PHONY: all install demo demo-tui test simulate vmtest fresh-machine-test bench lint fmt setup-build
+.PHONY: all install demo demo-tui test simulate vmtest vmtest-build fresh-machine-test bench lint fmt setup-build
 
 all: setup-build
-	cargo build --release --workspace --locked
+	$(BUILD)
 
 # Installs what `make` has built.
 install:
@@ -21,13 +22,13 @@ setup-build:
 
 demo:
 	@contrib/setup.sh build demo
-	cargo build --release --workspace --locked
+	$(BUILD)
 	$(SUDO) target/release/iosched-ab demo -o iosched-ab-demo.json --force
 
 # The terminal UI on a simulated SSD with two processes at work.
 demo-tui:
 	@contrib/setup.sh build demo
-	cargo build --release --workspace --locked
+	$(BUILD)
 	$(SUDO) target/release/iosched --demo
 
 test:
@@ -49,9 +50,12 @@ vmtest:
 fresh-machine-test:
 	@contrib/fresh-machine-test.sh $(SUITES)
 
+vmtest-build:
+	@vmtest/build --all
+
 bench:
 	@contrib/setup.sh build test bench
-	cargo build --release --workspace --locked
+	$(BUILD)
 	$(RUN_AS_ROOT) cargo bench --locked --bench overhead
 	$(RUN_AS_ROOT) cargo bench --locked --bench growth
 	$(RUN_AS_ROOT) cargo bench --locked -p iosched-tui --bench ui
@@ -59,6 +63,8 @@ bench:
 lint:
 	@contrib/setup.sh build lint
 	cargo fmt --all --check
+	# Users build without the features that the dependencies of tests turn on.
+	IOSCHED_BPF_WERROR=1 cargo check --workspace --locked
 	IOSCHED_BPF_WERROR=1 cargo clippy --workspace --all-targets --features iosched-vmtest/guest --locked -- -D warnings
 	clang-format-19 --dry-run -Werror bpf/*.h bpf/*.c
 	contrib/deny.sh

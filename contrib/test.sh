@@ -10,12 +10,12 @@ trap 'rm -rf "$log" "$part"' EXIT
 failed=0 skipped_groups=() durations=() unstable=()
 
 # Root tests that mostly wait for rounds to end, each on its own device, and measure no time. They run in parallel, the
-# longest first; all other root tests run alone, but for a pair.
-beside=(each_study experiment interruption live commands study fsync_study scratch_file disks postgres kills faults
+# longest first; all other root tests run alone or in pairs.
+beside=(each_study experiment interruption live commands study fsync_study scratch_file disks kills faults
 	fio_examples foreign consent ci workload stuck terminal switches privileges refusals preflight scheduler)
-at_once=5
-# These two mostly wait for the intervals of `iosched stat` to end.
-pair=(stat traps)
+at_once=6
+# These leave the CPUs idle, and are late when others do not.
+pairs=(stat traps postgres)
 # Excluded, because tests in vmtest/ have the same names.
 packages=(--workspace --exclude iosched-vmtest)
 
@@ -37,7 +37,7 @@ run_root_tests() {
 	local code=0 failed_before=$failed seen failures failure source name target
 	seen=$(wc -l <"$log")
 	run "root tests in parallel" run_beside_each_other "$at_once" "${beside[@]}" || code=1
-	run "a pair of root tests" run_beside_each_other 2 "${pair[@]}" || code=1
+	run "root tests in pairs" run_beside_each_other 2 "${pairs[@]}" || code=1
 	run "root tests alone" "${root[@]}" cargo test "${packages[@]}" --locked --no-fail-fast "${alone[@]}" -- \
 		--ignored --test-threads=1 --show-output || code=1
 	[[ $code -ne 0 ]] || return 0
@@ -123,7 +123,7 @@ if [[ $can_be_root -eq 1 ]]; then
 	alone=(--lib --bins)
 	for file in tests/*.rs bpf/tests/*.rs tui/tests/*.rs; do
 		name=$(basename "$file" .rs)
-		[[ " ${beside[*]} ${pair[*]} " == *" $name "* ]] || alone+=(--test "$name")
+		[[ " ${beside[*]} ${pairs[*]} " == *" $name "* ]] || alone+=(--test "$name")
 	done
 	run_root_tests
 	for clang in "${others[@]}"; do

@@ -38,7 +38,7 @@ impl Server {
         let data = server.data.display().to_string();
         server.as_postgres("initdb", &["-D", &data, "-A", "trust"]);
         let options = format!(
-            "-k {} -p {PORT} -c listen_addresses= -c shared_buffers=16MB",
+            "-k {} -p {PORT} -c listen_addresses= -c shared_buffers=16MB -c autovacuum=off",
             server.sockets.path().display()
         );
         let log = volume.join("data/log").display().to_string();
