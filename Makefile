@@ -8,7 +8,7 @@ export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 PREFIX ?= /usr/local
 BUILD = cargo build --release --workspace --locked
 
-.PHONY: all install demo demo-tui test simulate vmtest vmtest-build fresh-machine-test bench lint fmt setup-build
+.PHONY: all install demo demo-tui test simulate vmtest vmtest-build check fresh-machine-test bench lint fmt setup-build
 
 all: setup-build
 	$(BUILD)
@@ -50,6 +50,10 @@ vmtest:
 fresh-machine-test:
 	@contrib/fresh-machine-test.sh $(SUITES)
 
+# Users build without the features that the dependencies of tests turn on.
+check:
+	cargo check --workspace --locked
+
 vmtest-build:
 	@vmtest/build --all
 
@@ -63,8 +67,6 @@ bench:
 lint:
 	@contrib/setup.sh build lint
 	cargo fmt --all --check
-	# Users build without the features that the dependencies of tests turn on.
-	IOSCHED_BPF_WERROR=1 cargo check --workspace --locked
 	IOSCHED_BPF_WERROR=1 cargo clippy --workspace --all-targets --features iosched-vmtest/guest --locked -- -D warnings
 	clang-format-19 --dry-run -Werror bpf/*.h bpf/*.c
 	contrib/deny.sh
