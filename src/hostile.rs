@@ -3,18 +3,24 @@
 //! its input was accepted, because input that is always refused tests little.
 
 use std::ffi::OsStr;
+use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::Value;
 
 use crate::ab::metric::Metric;
 use crate::ab::result::{identity, read};
 use crate::ab::{gate, turn};
+use crate::history;
 use crate::machine::cgroup::mounts::Mounts;
 use crate::machine::cgroup::names::weight_of;
 use crate::machine::device;
 use crate::machine::environment;
+use crate::measure::snapshot::by_cgroup;
+use crate::measure::stalls::Stalls;
 use crate::persist;
 use crate::report::characters::Form;
 use crate::report::{
@@ -23,10 +29,35 @@ use crate::report::{
 use crate::safety::journal;
 use crate::scheduler;
 use crate::scheduler::arm::Arm;
+use crate::stat;
 use crate::workload::job_file::{JobFile, Window};
 use crate::workload::reported::output::Printed;
 use crate::workload::reported::{self, Sources, programs};
 use crate::workload::{Target, cgroup, fio_result, names, recorded};
+
+/// Lines of a history, not yet compressed.
+pub fn history(lines: &[u8]) -> bool {
+    let mut file = GzEncoder::new(Vec::new(), Compression::fast());
+    file.write_all(lines).expect("memory");
+    let Ok(history) = history::file::parse(&file.finish().expect("memory")) else {
+        return false;
+    };
+    for packed in history.kept.iter() {
+        let frame = packed.frame().expect("what was kept");
+        let Some(interval) = &frame.interval else {
+            continue;
+        };
+        let states = vec![stat::DeviceState::default(); frame.devices.len()];
+        let time = frame.time_of_day().to_owned();
+        let record = stat::record(interval, time, !frame.measures_q2g, &states, &frame);
+        assert_eq!(record.devices.len(), history.head.disks.len());
+        let _ = by_cgroup(&interval.owners);
+        for device in &interval.devices {
+            let _ = Stalls::of(device, &interval.owners.iter());
+        }
+    }
+    true
+}
 
 /// Output of fio.
 pub fn fio_output(bytes: &[u8]) -> bool {

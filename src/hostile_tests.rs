@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::ab::result::read::{self, Unreadable};
 use crate::ab::statistics::stopping::Stopping;
+use crate::history::tests as history_tests;
 use crate::report::fixture;
 
 fn fio_fixture(name: &str) -> Vec<u8> {
@@ -195,6 +196,16 @@ fn tampered_fio(name: &str, changes: Changes) -> Vec<u8> {
     [b"some words\n{\n", &tampered(&document, changes)[1..]].concat()
 }
 
+/// The head, an interval, and one that was changed in one place.
+fn tampered_history(mut changes: Changes) -> Vec<u8> {
+    changes.truncate(1);
+    let line = |value: Value| [serde_json::to_vec(&value).unwrap(), b"\n".to_vec()].concat();
+    let frame = |number| serde_json::to_value(history_tests::frame(number)).unwrap();
+    let head = serde_json::to_value(history_tests::head()).unwrap();
+    let changed = [tampered(&frame(1), changes), b"\n".to_vec()].concat();
+    [line(head), line(frame(0)), changed].concat()
+}
+
 fn tampered_journal(changes: Changes) -> Vec<u8> {
     let document = serde_json::from_slice(&seeds("journal")[0]).unwrap();
     tampered(&document, changes)
@@ -236,10 +247,16 @@ proptest! {
     }
 
     #[test]
+    fn any_history_is_used_or_refused(changes in changes()) {
+        history(&tampered_history(changes));
+    }
+
+    #[test]
     fn any_bytes_are_used_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         result_file(&bytes);
         fio_output(&bytes);
         journal(&bytes);
+        history(&bytes);
         let text = String::from_utf8_lossy(&bytes);
         job_file(&text);
         arm(&text);
@@ -326,6 +343,10 @@ fn a_share_of_what_is_tried_gets_past_the_first_refusal() {
             "journal",
             accepted(changes(), |changes| journal(&tampered_journal(changes))),
         ),
+        (
+            "history",
+            accepted(changes(), |changes| history(&tampered_history(changes))),
+        ),
         ("arm", accepted(worn("arm"), |text| arm(&text))),
         (
             "job_file",
@@ -352,6 +373,7 @@ fn a_share_of_what_is_tried_gets_past_the_first_refusal() {
 fn every_seed_is_accepted() {
     for (kind, is_accepted) in [
         ("result_file", result_file as fn(&[u8]) -> bool),
+        ("history", history),
         ("journal", journal),
     ] {
         assert!(seeds(kind).iter().all(|seed| is_accepted(seed)), "{kind}");

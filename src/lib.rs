@@ -25,6 +25,8 @@ pub mod study; // studies: one comparison in many cells
 pub mod report; // reports for people and machines, made from a result
 pub mod stat; // one interval of `iosched stat`
 
+pub mod history; // intervals that the terminal UI keeps, writes and replays
+
 pub mod persist; // what makes the winner last: udev rules and the like
 
 pub mod doctor; // checks each requirement and says how to fix it

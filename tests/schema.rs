@@ -5,12 +5,24 @@ use std::path::Path;
 
 use iosched::ab::result::{ResultFile, SCHEMA, SCHEMA_VERSION};
 use iosched::doctor::{self, Diagnosis};
+use iosched::history::file as history;
+use iosched::history::frame::Frame;
 use iosched::report::gate::study::{self as study_gate, StudyGateRecord};
 use iosched::report::gate::{self, GateRecord};
 use iosched::stat::{self, LiveRecord};
 use iosched::study::result::{self as study, StudyResult};
 use iosched::study::{builtin, format};
 use serde_json::{Map, Value, json};
+
+#[derive(schemars::JsonSchema)]
+#[serde(untagged)]
+#[allow(dead_code)] // only its schema is used
+enum HistoryLine {
+    /// The first line.
+    Head(Box<history::Head>),
+    /// Every other line: an interval.
+    Interval(Box<Frame>),
+}
 
 fn docs(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -29,6 +41,14 @@ fn generated_live() -> Value {
     let mut schema = schemars::schema_for!(LiveRecord).to_value();
     schema["$id"] = json!(stat::SCHEMA);
     schema["title"] = json!("One interval of iosched stat");
+    schema
+}
+
+/// Each line is one of the two.
+fn generated_history() -> Value {
+    let mut schema = schemars::schema_for!(HistoryLine).to_value();
+    schema["$id"] = json!(history::SCHEMA);
+    schema["title"] = json!("A line of a file of iosched snapshot");
     schema
 }
 
@@ -73,6 +93,11 @@ fn the_schemas_in_docs_are_those_of_the_types() {
     for (name, version, generated) in [
         (SCHEMA, SCHEMA_VERSION, generated()),
         (stat::SCHEMA, stat::SCHEMA_VERSION, generated_live()),
+        (
+            history::SCHEMA,
+            history::SCHEMA_VERSION,
+            generated_history(),
+        ),
         (doctor::SCHEMA, doctor::SCHEMA_VERSION, generated_doctor()),
         (gate::SCHEMA, gate::SCHEMA_VERSION, generated_gate()),
         (study::SCHEMA, study::SCHEMA_VERSION, generated_study()),

@@ -4,10 +4,13 @@
 //! Input are the start sequences in issue order. In [1, 2, 0] the last request was overtaken by two, and each of the
 //! first two overtook one.
 
+use serde::{Deserialize, Serialize};
+
 use crate::measure::snapshot::Op;
 
 /// The issue of one request.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Dispatch {
     /// CLOCK_MONOTONIC, of the request's start and of its issue.
     pub start_ns: u64,

@@ -273,8 +273,8 @@ fn run(path: &Path) -> Result<()> {
     journal::restore_file(path).map(drop)
 }
 
-/// Makes a terminal usable again whose program was killed: the alternate screen, the cursor, and the line discipline.
-/// Standard error is that terminal, if there is one. Errors are ignored: the terminal may be gone.
+/// Makes a terminal usable again whose program was killed: the alternate screen, the mouse, the cursor, and the line
+/// discipline. Standard error is that terminal, if there is one. Errors are ignored: the terminal may be gone.
 fn leave_screen() {
     let screen = std::io::stderr();
     let Ok(mut termios) = tcgetattr(&screen) else {
@@ -289,6 +289,7 @@ fn leave_screen() {
         | LocalModes::ECHOE
         | LocalModes::ECHOK;
     let _ = tcsetattr(&screen, OptionalActions::Now, &termios);
-    // End of a synchronized update, main screen, cursor.
-    let _ = (&screen).write_all(b"\x1b[?2026l\x1b[?1049l\x1b[?25h");
+    // End of a synchronized update, no mouse and no marks around pasted text, main screen, cursor.
+    let _ =
+        (&screen).write_all(b"\x1b[?2026l\x1b[?1000;1002;1003;1006;1015;2004l\x1b[?1049l\x1b[?25h");
 }

@@ -153,6 +153,7 @@ pub const PURE: &[(&str, &[&str])] = &[
     ("src/report/", &[]),
     ("src/persist/", &[]),
     ("src/stat/", &[]),
+    ("src/history/", &["src/history/file.rs"]),
     ("src/measure/histogram", &[]),
     ("src/measure/snapshot", &[]),
     ("src/measure/order.rs", &[]),

@@ -41,6 +41,9 @@ pub struct Watch {
     /// Measure one more thing; this costs CPU time at every system call
     #[arg(long, value_enum, value_name = "DETAIL")]
     pub detail: Option<WatchDetail>,
+    /// Leave the mouse to the terminal, for its own selection of text
+    #[arg(long)]
+    pub no_mouse: bool,
     /// Watch a reader and a greedy writer on a simulated SSD; none of your disks is touched
     #[arg(long, conflicts_with = "devices")]
     pub demo: bool,
@@ -64,6 +67,20 @@ pub enum Command {
         the time from there to completion."
     )]
     Stat(Stat),
+    /// Record what the terminal UI would show into a file, for `iosched replay` or a bug report
+    #[command(
+        after_help = "Examples:\n  iosched snapshot busy.jsonl.gz              all disks, until Ctrl-C\n  \
+        iosched snapshot busy.jsonl.gz sda -n 60    one disk, 60 intervals of 1 s\n  \
+        zcat busy.jsonl.gz | jq 'select(.interval) | .interval.owners[].comm'\n\n\
+        The last 3600 intervals are kept, or fewer if they take more than 20 MiB. The file names processes and control \
+        groups. In the terminal UI, W writes such a file."
+    )]
+    Snapshot(Snapshot),
+    /// Show a file of `iosched snapshot` on the screens of the terminal UI; needs no privileges
+    #[command(
+        after_help = "Example:\n  iosched replay busy.jsonl.gz    Left and Right go through the intervals, Space plays"
+    )]
+    Replay(Replay),
     /// Show the schedulers, every effective setting and the hardware queue depth of each disk
     #[command(
         after_help = "Examples:\n  iosched schedulers\n  iosched schedulers sda --json | jq '.[0].settings'"
@@ -191,6 +208,35 @@ pub enum Output {
     Json,
     /// One row per device and per process
     Csv,
+}
+
+#[derive(Args)]
+pub struct Snapshot {
+    /// File to write: JSON Lines, compressed by gzip
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Kernel name, path, partition or mount point of one or more disks [default: all disks]
+    #[arg(value_name = "DEVICE")]
+    pub devices: Vec<String>,
+    /// Length of an interval in seconds, 0.1 to 86400
+    #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    pub interval: f64,
+    /// Stop after COUNT intervals [default: on Ctrl-C]
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    pub count: Option<u64>,
+    /// Replace FILE if it exists
+    #[arg(long)]
+    pub force: bool,
+}
+
+#[derive(Args)]
+pub struct Replay {
+    /// File to show
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Leave the mouse to the terminal, for its own selection of text
+    #[arg(long)]
+    pub no_mouse: bool,
 }
 
 #[derive(Args)]

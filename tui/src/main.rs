@@ -32,7 +32,12 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     if !matches!(
         cli.command,
-        Some(Command::Restore(_) | Command::Doctor(_) | Command::Completions { .. })
+        Some(
+            Command::Restore(_)
+                | Command::Doctor(_)
+                | Command::Replay(_)
+                | Command::Completions { .. }
+        )
     ) {
         for note in iosched::safety::journal::notes() {
             let _ = writeln!(std::io::stderr(), "iosched: note: {}", escape::line(&note));
@@ -40,6 +45,8 @@ fn main() -> ExitCode {
     }
     let outcome = iosched::interrupt::install().and_then(|()| match cli.command {
         Some(Command::Stat(arguments)) => stat::run(&arguments),
+        Some(Command::Snapshot(arguments)) => ui::snapshot::run(&arguments),
+        Some(Command::Replay(arguments)) => replay(&arguments),
         Some(Command::Schedulers(arguments)) => schedulers::run(&arguments),
         Some(Command::Set(arguments)) => set::run(&arguments),
         Some(Command::Doctor(arguments)) => doctor::run(&arguments),
@@ -73,6 +80,16 @@ fn watch(arguments: &cli::Watch) -> anyhow::Result<()> {
         ));
     }
     stat::run(&cli::Stat::of(arguments))
+}
+
+fn replay(arguments: &cli::Replay) -> anyhow::Result<()> {
+    if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
+        return ui::replay::run(&arguments.file, !arguments.no_mouse);
+    }
+    Err(failure::Failure::usage(
+        "replay needs a terminal",
+        "the file is JSON Lines compressed by gzip: `zcat FILE | jq .` reads it",
+    ))
 }
 
 fn completions(shell: clap_complete::Shell) -> anyhow::Result<()> {

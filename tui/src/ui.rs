@@ -2,14 +2,19 @@
 
 mod demo;
 mod export;
+mod history;
+mod input;
+pub mod replay;
 mod sampling;
+mod saved;
+pub mod snapshot;
 mod state;
 mod terminal;
 mod view;
 
 use std::io::Write;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use iosched::failure::Failure;
@@ -20,17 +25,16 @@ use iosched::safety::journal::Journal;
 use iosched::safety::privileges;
 use iosched::scheduler;
 use iosched::scheduler::arm::Arm;
-use ratatui::crossterm::event::{self, Event as Input, KeyCode, KeyEventKind};
+use ratatui::crossterm::event::{self, Event as Input};
 
 use crate::cli::{Watch, WatchDetail};
 use sampling::control::Control;
 use sampling::devices;
 use sampling::sample::{Disk, SamplerReport};
 use sampling::{Sampler, Setup};
-use state::action::Action;
+use state::action::{Action, Screen};
 use state::appearance::{Depth, Palette, Theme};
-use state::keys;
-use state::model::{Dialog, INTERVALS, Model};
+use state::model::{INTERVALS, Model};
 use state::update::{Effect, update};
 use terminal::TerminalScreen;
 
@@ -44,6 +48,8 @@ enum Event {
 
 /// The signal that the kernel sends when the terminal is closed.
 const SIGHUP: i32 = 1;
+/// How long a message is shown.
+const TOLD: Duration = Duration::from_secs(20);
 /// How often signals are checked.
 const SIGNAL_POLL: Duration = Duration::from_millis(100);
 
@@ -68,24 +74,23 @@ pub fn run(arguments: &Watch) -> Result<()> {
         .iter()
         .position(|&seconds| seconds >= arguments.interval)
         .unwrap_or(INTERVALS.len() - 1);
-    let palette = Palette {
-        depth: Depth::of_terminal(|name| std::env::var(name).ok()),
-        theme: Theme::Dark,
-        is_ascii: !has_utf8(|name| std::env::var(name).ok()),
-    };
-    let mut model = Model::new(devices.iter().map(disk).collect(), palette, interval);
+    let mut model = Model::new(devices.iter().map(disk).collect(), palette(), interval);
     model.is_selected = !names.is_empty();
+    if names.is_empty() && model.devices.len() > 1 {
+        model.screen = Screen::Disks;
+    }
     model.named_arms = labels(&arguments.arms)?;
     model.demo = demo.as_ref().map(demo::Demo::text);
     model.message = notes.first().cloned().or_else(|| model.demo.clone());
 
     let (events, inbox) = channel();
-    let mut screen = TerminalScreen::open()?;
+    let mut screen = TerminalScreen::open(!arguments.no_mouse)?;
     screen.draw(&mut model)?;
     let inputs = events.clone();
     let sampler = Sampler::start(
         Setup {
             devices,
+            were_named: !names.is_empty(),
             arms,
             interval: Duration::from_secs_f64(model.interval_s()),
             asked: arguments.detail == Some(WatchDetail::Asked),
@@ -98,7 +103,7 @@ pub fn run(arguments: &Watch) -> Result<()> {
     );
     let outcome = privileges::keep_those_of_drawing(demo.is_some()).and_then(|()| {
         read_input(inputs);
-        run_loop(&mut model, &mut screen, &sampler, &inbox)
+        run_loop(&mut model, &mut screen, Some(&sampler), &inbox)
     });
     drop(screen);
     let put_back = say_what_was_put_back(sampler.end());
@@ -107,6 +112,15 @@ pub fn run(arguments: &Watch) -> Result<()> {
     }
     drop(demo);
     outcome.and(put_back)
+}
+
+/// As this terminal can show it.
+fn palette() -> Palette {
+    Palette {
+        depth: Depth::of_terminal(|name| std::env::var(name).ok()),
+        theme: Theme::Dark,
+        is_ascii: !has_utf8(|name| std::env::var(name).ok()),
+    }
 }
 
 fn say_what_was_put_back(lines: Vec<Result<String>>) -> Result<()> {
@@ -128,28 +142,50 @@ fn say_what_was_put_back(lines: Vec<Result<String>>) -> Result<()> {
 fn run_loop(
     model: &mut Model,
     screen: &mut TerminalScreen,
-    sampler: &Sampler,
+    sampler: Option<&Sampler>,
     inbox: &Receiver<Event>,
 ) -> Result<()> {
+    let mut played = Instant::now();
+    let mut told = (model.message.clone(), Instant::now());
     loop {
         interrupt::check()?;
         let first = match inbox.recv_timeout(SIGNAL_POLL) {
-            Ok(event) => event,
-            Err(RecvTimeoutError::Timeout) => continue,
+            Ok(event) => Some(event),
+            Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(anyhow::anyhow!("the sampling thread has ended"));
             }
         };
+        let is_playing = model
+            .replay
+            .as_ref()
+            .is_some_and(|replay| replay.is_playing);
+        let is_due = is_playing && played.elapsed().as_secs_f64() >= model.interval_s();
+        if model.message != told.0 {
+            told = (model.message.clone(), Instant::now());
+        }
+        let is_old = model.message.is_some() && told.1.elapsed() >= TOLD;
+        if is_old {
+            update(model, Action::Forget);
+        }
+        if is_due {
+            played = Instant::now();
+            update(model, Action::Tick);
+        } else if first.is_none() && !is_old {
+            continue;
+        }
         // All waiting events, then one update of the screen.
-        for event in std::iter::once(first).chain(inbox.try_iter()) {
-            let action = match event {
-                Event::Input(input) => action_of(&input, model),
+        for event in first.into_iter().chain(inbox.try_iter()) {
+            let actions = match event {
+                Event::Input(input) => input::actions(&input, model, screen.size()?),
                 Event::NoInput => return Err(Failure::interrupted(SIGHUP)),
-                Event::Report(report) => Some(Action::Report(report)),
+                Event::Report(report) => vec![Action::Report(report)],
             };
-            for effect in action.map_or_else(Vec::new, |action| update(model, action)) {
-                if !carry_out(model, sampler, screen, effect)? {
-                    return Ok(());
+            for action in actions {
+                for effect in update(model, action) {
+                    if !carry_out(model, sampler, screen, effect)? {
+                        return Ok(());
+                    }
                 }
             }
         }
@@ -160,7 +196,7 @@ fn run_loop(
 /// Returns false to quit.
 fn carry_out(
     model: &mut Model,
-    sampler: &Sampler,
+    sampler: Option<&Sampler>,
     screen: &mut TerminalScreen,
     effect: Effect,
 ) -> Result<bool> {
@@ -175,25 +211,36 @@ fn carry_out(
             };
             update(model, Action::Say(text));
         }
+        Effect::SavePicture => {
+            let text = match screen.size().and_then(|size| saved::picture(model, size)) {
+                Ok(path) => format!("written: {}", path.display()),
+                Err(error) => format!("{error:#}"),
+            };
+            update(model, Action::Say(text));
+        }
+        Effect::Copy => {
+            let text = saved::text(model, screen.size()?)?;
+            screen.copy(&text)?;
+            let text =
+                "the screen's text is in the clipboard, if the terminal allows that (OSC 52)";
+            update(model, Action::Say(text.to_owned()));
+        }
+        Effect::WriteHistory => {
+            let text = match history::write_held(model) {
+                Ok(path) => format!(
+                    "written: {0}; `iosched replay {0}` shows it",
+                    path.display()
+                ),
+                Err(error) => format!("{error:#}"),
+            };
+            update(model, Action::Say(text));
+        }
         Effect::Ask(request) => {
-            anyhow::ensure!(sampler.request(request), "the sampling thread has ended");
+            let is_taken = sampler.is_none_or(|sampler| sampler.request(request));
+            anyhow::ensure!(is_taken, "the sampling thread has ended");
         }
     }
     Ok(true)
-}
-
-fn action_of(input: &Input, model: &Model) -> Option<Action> {
-    let Input::Key(key) = input else { return None };
-    if key.kind == KeyEventKind::Release {
-        return None;
-    }
-    let is_typing = matches!(model.dialog, Some(Dialog::Filter));
-    let is_control = key.modifiers.contains(event::KeyModifiers::CONTROL);
-    match key.code {
-        KeyCode::Char(letter) if is_typing && !is_control => Some(Action::Type(letter)),
-        KeyCode::Backspace if is_typing => Some(Action::Erase),
-        _ => keys::command(*key, model.screen, model.dialog.is_some()).map(Action::Do),
-    }
 }
 
 /// A thread that waits for keys; it ends with the process.

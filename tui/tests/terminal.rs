@@ -2,6 +2,8 @@
 //! the device and the terminal must be as before. Root only: `cargo test -p iosched-tui --test terminal -- --ignored
 //! --test-threads=1`.
 
+#[path = "terminal/history.rs"]
+mod history;
 #[path = "terminal/jobs.rs"]
 mod jobs;
 #[path = "terminal/pty.rs"]

@@ -5,7 +5,7 @@ pub mod devices;
 #[cfg(test)]
 mod panics;
 pub mod parts;
-mod read;
+pub mod read;
 pub mod request;
 mod result_path;
 mod rotation;
@@ -30,6 +30,8 @@ use work::Work;
 /// Everything that the thread needs at its start.
 pub struct Setup {
     pub devices: Vec<Device>,
+    /// Whether the user named them; else disks that appear later are told.
+    pub were_named: bool,
     /// For each device, all arms that may be applied.
     pub arms: Vec<Vec<Arm>>,
     pub interval: Duration,

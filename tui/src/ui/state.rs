@@ -9,6 +9,7 @@ mod dialog;
 pub mod heat;
 pub mod keys;
 pub mod model;
+pub mod past;
 pub mod reports;
 pub mod update;
 pub mod words;

@@ -5,12 +5,18 @@ use std::io::{BufWriter, Write};
 use std::os::fd::AsFd;
 
 use anyhow::{Context, Result};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::event::{
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
+};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
     BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate,
 };
+use ratatui::layout::Size;
 use rustix::process::Signal;
 
 use super::state::model::Model;
@@ -23,6 +29,7 @@ type Screen = Terminal<CrosstermBackend<BufWriter<File>>>;
 
 pub struct TerminalScreen {
     terminal: Screen,
+    has_mouse: bool,
 }
 
 /// Knows nothing of what is on the screen.
@@ -33,14 +40,20 @@ fn blank() -> Result<Screen> {
 }
 
 impl TerminalScreen {
-    pub fn open() -> Result<Self> {
+    /// With a mouse, the terminal's own selection of text needs Shift.
+    pub fn open(has_mouse: bool) -> Result<Self> {
         // Enters raw mode and the alternate screen, and installs a panic hook that leaves both.
         drop(ratatui::try_init().context("taking over the terminal")?);
-        let screen = blank().map(|terminal| TerminalScreen { terminal });
+        let screen = blank().map(|terminal| TerminalScreen {
+            terminal,
+            has_mouse,
+        });
         if screen.is_err() {
             ratatui::restore();
         }
-        screen.context("taking over the terminal")
+        let mut screen = screen.context("taking over the terminal")?;
+        screen.listen()?;
+        Ok(screen)
     }
 
     pub fn draw(&mut self, model: &mut Model) -> Result<()> {
@@ -63,19 +76,50 @@ impl TerminalScreen {
         Ok(())
     }
 
+    pub fn size(&self) -> Result<Size> {
+        Ok(self.terminal.size()?)
+    }
+
+    /// Asks the terminal to put a text into the clipboard: xterm's control sequence 52.
+    pub fn copy(&mut self, text: &str) -> Result<()> {
+        let encoded = BASE64_STANDARD.encode(text);
+        let out = self.terminal.backend_mut();
+        write!(out, "\x1b]52;c;{encoded}\x07")?;
+        Write::flush(out)?;
+        Ok(())
+    }
+
     /// Gives the terminal back to the shell and stops all processes of this job, until `fg`.
     pub fn suspend(&mut self) -> Result<()> {
         let _ = self.terminal.show_cursor();
+        self.listen_no_more();
         ratatui::try_restore().context("giving the terminal back")?;
         rustix::process::kill_current_process_group(Signal::TSTP).context("stopping")?;
         drop(ratatui::try_init().context("taking over the terminal")?);
+        self.listen()?;
         self.redraw()
+    }
+
+    /// To the mouse, and to pasted text as such.
+    fn listen(&mut self) -> Result<()> {
+        let out = self.terminal.backend_mut();
+        execute!(out, EnableBracketedPaste)?;
+        if self.has_mouse {
+            execute!(out, EnableMouseCapture)?;
+        }
+        Ok(())
+    }
+
+    fn listen_no_more(&mut self) {
+        let out = self.terminal.backend_mut();
+        let _ = execute!(out, DisableMouseCapture, DisableBracketedPaste);
     }
 }
 
 impl Drop for TerminalScreen {
     fn drop(&mut self) {
         // Errors are ignored: the terminal may be gone.
+        self.listen_no_more();
         let _ = self.terminal.show_cursor();
         let _ = ratatui::try_restore();
     }

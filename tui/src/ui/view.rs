@@ -1,5 +1,5 @@
 //! ```text
-//! | 1 Overview  2 Compare  3 Processes  4 Order ...  |  tabs
+//! | 0 Disks  1 Overview  2 Compare  3 Processes ...  |  tabs
 //! | loop0  scheduler mq-deadline  lost 0  ...        |  status
 //! |                                                  |
 //! |  one file per screen                             |
@@ -15,6 +15,7 @@ mod asked;
 mod buckets;
 mod compare;
 mod dialogs;
+mod disks;
 mod fairness;
 mod few;
 mod fit;
@@ -24,6 +25,7 @@ mod order;
 mod overview;
 mod palette;
 mod parts;
+mod picture;
 mod process;
 mod processes;
 mod status;
@@ -34,14 +36,15 @@ mod tests;
 
 use iosched::report::escape;
 use ratatui::Frame;
-use ratatui::layout::{Rect, Size};
+use ratatui::layout::{Position, Rect, Size};
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
 use super::sampling::sample::Measured;
-use super::state::action::Screen;
+use super::state::action::{Screen, Target};
 use super::state::model::{Access, DeviceModel, Model};
 use parts::{Part, stack};
+pub use picture::svg;
 
 /// The minimum size of the terminal: columns and rows.
 const LEAST: (u16, u16) = (40, 10);
@@ -72,14 +75,11 @@ pub fn draw(frame: &mut Frame, model: &Model) {
         line(frame, area, 0, Line::from("no disk was found"));
         return;
     }
-    let line_of = |rank| Part::new(rank, 1, 1);
-    let [tabs, status, body, footer] = stack(
-        area,
-        [line_of(2), line_of(3), Part::filling(0, 1), line_of(1)],
-    );
+    let [tabs, status, body, footer] = regions(area);
     line(frame, tabs, 0, status::tabs(model, tabs.width));
     line(frame, status, 0, status::status(model, status.width));
     match model.screen {
+        Screen::Disks => disks::render(frame, body, model),
         Screen::Overview => overview::render(frame, body, model),
         Screen::Compare => compare::render(frame, body, model),
         Screen::Processes if model.table.is_open => process::render(frame, body, model),
@@ -96,6 +96,31 @@ pub fn draw(frame: &mut Frame, model: &Model) {
     show_all(frame);
     if model.palette.is_ascii {
         ascii::translate(frame.buffer_mut());
+    }
+}
+
+/// Tabs, status, body and footer.
+fn regions(area: Rect) -> [Rect; 4] {
+    let line_of = |rank| Part::new(rank, 1, 1);
+    stack(
+        area,
+        [line_of(2), line_of(3), Part::filling(0, 1), line_of(1)],
+    )
+}
+
+/// What is at this place of a terminal of this size.
+pub fn target(model: &Model, size: Size, at: Position) -> Option<Target> {
+    let [tabs, _, body, _] = regions(Rect::from((Position::ORIGIN, size)));
+    if model.devices.is_empty() || size.width < LEAST.0 || size.height < LEAST.1 {
+        return None;
+    }
+    if tabs.contains(at) {
+        return status::tab_at(model, tabs.width, at.x).map(Target::Screen);
+    }
+    match model.screen {
+        Screen::Disks => disks::target(body, model, at),
+        Screen::Processes if !model.table.is_open => processes::target(body, model, at),
+        _ => None,
     }
 }
 

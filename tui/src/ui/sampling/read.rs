@@ -1,20 +1,19 @@
-//! Makes samples from the probe and sysfs: counts between two moments, assigned to an arm.
+//! Reads intervals from the probe and sysfs: counts between two moments, assigned to an arm.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
+use iosched::history::frame::{DeviceFrame, Flip, Frame, Group, Newcomer};
 use iosched::machine::cgroup::names::Names;
 use iosched::machine::device::Device;
+use iosched::measure::order::Dispatch;
 use iosched::measure::probe::Probe;
-use iosched::measure::snapshot::{self, Interval, OwnerNumbers, Snapshot, Stage};
-use iosched::measure::stalls::Stalls;
-use iosched::stat::{self, Burst, DeviceState, LiveProcess, LiveRecord, Selection};
+use iosched::measure::snapshot::{Interval, OwnerNumbers, Snapshot};
+use iosched::stat::Selection;
 
 use super::request::Wanted;
 use super::rotation::TimedRotation;
-use super::sample::{DeviceSample, Flip, Measured, Sample, Stages};
-use super::score::bytes_of;
 use super::watched::Watched;
 
 /// How often weights are read again and ended processes are removed.
@@ -29,11 +28,18 @@ pub struct Reader {
     earlier_at: Instant,
     tidied_at: Instant,
     devices: Vec<Watched>,
+    /// Disks that appeared after the start; None if the user named the disks.
+    newcomers: Option<Vec<Watched>>,
     names: Everyone,
 }
 
 impl Reader {
-    pub fn new(devices: Vec<Device>, mut probe: Option<Probe>, labels: Vec<(u64, String)>) -> Self {
+    pub fn new(
+        devices: Vec<Device>,
+        were_named: bool,
+        mut probe: Option<Probe>,
+        labels: Vec<(u64, String)>,
+    ) -> Self {
         let earlier = probe.as_mut().and_then(|probe| probe.snapshot().ok());
         Reader {
             by_cgroup: false,
@@ -43,6 +49,7 @@ impl Reader {
             earlier_at: Instant::now(),
             tidied_at: Instant::now(),
             devices: devices.into_iter().map(Watched::new).collect(),
+            newcomers: (!were_named).then(Vec::new),
             names: Everyone {
                 labels,
                 ..Everyone::default()
@@ -101,15 +108,12 @@ impl Reader {
         self.devices[index].expect(label, settle);
     }
 
-    pub fn sample(&mut self, wanted: Wanted) -> Result<(Sample, Vec<Flip>)> {
+    /// The interval since the last call. The switches of other programs are among its flips.
+    pub fn read(&mut self, wanted: Wanted) -> Result<Frame> {
         let started = Instant::now();
         let interval = self.interval(wanted)?;
         let elapsed = started.duration_since(self.earlier_at).as_secs_f64();
-        let seconds = interval
-            .as_ref()
-            .map_or(elapsed, Interval::duration_s)
-            .max(1e-6);
-        let time = time_of_day();
+        let time = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
         let mut flips = Vec::new();
         let mut devices = Vec::with_capacity(self.devices.len());
         for (index, watched) in self.devices.iter_mut().enumerate() {
@@ -120,39 +124,81 @@ impl Reader {
             let side = watched.side(foreign.is_some(), switches, self.earlier_at, started);
             flips.extend(foreign.map(|(from, to)| Flip {
                 device: index,
-                time: time.clone(),
+                time: time_of_day(),
                 from,
                 to,
                 by_us: false,
                 switch_ns: None,
                 changes: Vec::new(),
             }));
-            devices.push(DeviceSample {
+            devices.push(DeviceFrame {
                 queue: watched.state.clone(),
                 side,
                 counters: watched.counters(elapsed.max(1e-6)),
-                measured: None,
+                dispatches: Vec::new(),
             });
         }
-        if let Some(interval) = interval {
-            self.measured(interval, wanted, &mut devices);
+        if let (Some(probe), Some(interval)) = (&self.probe, &interval)
+            && wanted.order
+        {
+            for (device, watched) in devices.iter_mut().zip(&self.devices) {
+                device.dispatches = probe.dispatches(&watched.device.name);
+                let its = |dispatch: &Dispatch| dispatch.issue_ns >= interval.start_ns;
+                device.dispatches.retain(its);
+            }
         }
+        let owners = interval.as_ref().map(|interval| &*interval.owners);
+        let groups = Group::of(owners.unwrap_or_default(), &self.names);
         if self.tidied_at.elapsed() >= TIDY_EVERY {
             self.tidy()?;
         }
         self.earlier_at = started;
-        let sample = Sample {
+        let seconds = interval.as_ref().map_or(elapsed, Interval::duration_s);
+        Ok(Frame {
             time,
-            seconds,
+            interval_s: seconds.max(1e-6),
+            measures_q2g: self.probe.as_ref().is_some_and(Probe::measures_q2g),
+            interval,
             devices,
+            groups,
+            flips,
+            newcomers: self.newcomers(elapsed.max(1e-6)),
+        })
+    }
+
+    /// What sysfs counts of the disks that appeared after the start.
+    fn newcomers(&mut self, seconds: f64) -> Vec<Newcomer> {
+        let newcomers = self.newcomers.iter_mut().flatten();
+        let counted = newcomers.map(|watched| {
+            watched.look();
+            let state = watched.state.as_ref();
+            Newcomer {
+                name: watched.device.name.clone(),
+                scheduler: state.map_or(String::new(), |state| state.active.clone()),
+                counters: watched.counters(seconds),
+            }
+        });
+        counted.collect()
+    }
+
+    fn look_for_newcomers(&mut self) {
+        let (Some(newcomers), Ok(now)) = (&mut self.newcomers, Device::lowest()) else {
+            return;
         };
-        Ok((sample, flips))
+        newcomers.retain(|watched| now.devices.contains(&watched.device));
+        for device in now.devices {
+            let mut known = self.devices.iter().chain(&*newcomers);
+            if !known.any(|watched| watched.device == device) {
+                newcomers.push(Watched::new(device));
+            }
+        }
     }
 
     /// Work that needs a file per process or group, and so is not done at every sample.
     fn tidy(&mut self) -> Result<()> {
         self.tidied_at = Instant::now();
         self.names.groups.borrow_mut().forget_weights();
+        self.look_for_newcomers();
         if let Some(probe) = &mut self.probe {
             probe.recycle()?;
         }
@@ -176,82 +222,6 @@ impl Reader {
             probe.reuse(old);
         }
         Ok(interval)
-    }
-
-    fn measured(&self, mut interval: Interval, wanted: Wanted, devices: &mut [DeviceSample]) {
-        let Some(probe) = &self.probe else { return };
-        if self.by_cgroup {
-            interval.owners = snapshot::by_cgroup(&interval.owners);
-        }
-        let mut dispatches: Vec<Vec<_>> = self
-            .devices
-            .iter()
-            .map(|watched| {
-                if wanted.order {
-                    probe.dispatches(&watched.device.name)
-                } else {
-                    Vec::new()
-                }
-            })
-            .collect();
-        let states: Vec<DeviceState> = self
-            .devices
-            .iter()
-            .zip(&mut dispatches)
-            .map(|(watched, dispatches)| {
-                dispatches.retain(|dispatch| dispatch.issue_ns >= interval.start_ns);
-                DeviceState {
-                    scheduler: watched.state.as_ref().map(|state| state.active.clone()),
-                    hardware_depth: watched
-                        .state
-                        .as_ref()
-                        .and_then(|state| state.hardware_depth)
-                        .map(|h| h.depth),
-                    burst: Burst::of(dispatches),
-                }
-            })
-            .collect();
-        let LiveRecord {
-            devices: lives,
-            mut processes,
-            queue_wait_is_g2d,
-            ..
-        } = stat::record(
-            &interval,
-            String::new(),
-            !probe.measures_q2g(),
-            &states,
-            &self.names,
-        );
-        let wait = if queue_wait_is_g2d {
-            Stage::G2d
-        } else {
-            Stage::Q2d
-        };
-        for (((sample, live), numbers), dispatches) in devices
-            .iter_mut()
-            .zip(lives)
-            .zip(&interval.devices)
-            .zip(dispatches)
-        {
-            let own = |process: &mut LiveProcess| process.device == numbers.name;
-            let mine = processes.extract_if(.., own).collect();
-            let owners: Vec<OwnerNumbers> = interval
-                .owners
-                .extract_if(.., |owner| owner.key.device == numbers.name)
-                .collect();
-            sample.measured = Some(Box::new(Measured {
-                live,
-                queue_wait_is_g2d,
-                edges: numbers.edges,
-                stages: Stages::measured(numbers, wait),
-                bytes: bytes_of(numbers),
-                processes: mine,
-                stalls: Stalls::of(numbers, &owners.iter()),
-                owners,
-                dispatches,
-            }));
-        }
     }
 }
 

@@ -1,42 +1,28 @@
 //! What the sampling thread sends: owned, complete, never shared.
 
+pub use iosched::history::file::Disk;
+pub use iosched::history::frame::{Counters, Flip, Newcomer, Side};
+use iosched::history::frame::{DeviceFrame, Frame};
+use iosched::history::packed::Packed;
 use iosched::measure::histogram::{DEVICE, Histogram};
 use iosched::measure::order::Dispatch;
-use iosched::measure::snapshot::{DeviceNumbers, Edges, Op, OwnerNumbers, Stage};
+use iosched::measure::snapshot::{self, DeviceNumbers, Edges, Interval, Op, OwnerNumbers, Stage};
 use iosched::measure::stalls::Stalls;
 use iosched::scheduler::State;
-use iosched::stat::{LiveDevice, LiveProcess};
+use iosched::stat::{self, Burst, DeviceState, LiveDevice, LiveProcess};
 
-use super::score::Score;
+use super::score::{Score, bytes_of};
 
-/// Properties that do not change while we watch.
-#[derive(Clone, Debug, Default)]
-pub struct Disk {
-    pub name: String,
-    pub model: Option<String>,
-    pub size_bytes: Option<u64>,
-    pub rotational: Option<bool>,
-    pub hardware_queues: usize,
-}
-
-/// Which arm an interval belongs to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// The whole interval was under this arm, after it had settled.
-    Of(String),
-    /// The interval contains a switch by us, or the new scheduler was settling.
-    Settling,
-    /// Another program changed the scheduler.
-    Disturbed,
-}
-
-/// One interval of all devices.
+/// One interval of all devices, as the screens show it.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// Time of day in UTC: `HH:MM:SS`.
     pub time: String,
     pub seconds: f64,
     pub devices: Vec<DeviceSample>,
+    /// Switches since the previous interval.
+    pub flips: Vec<Flip>,
+    pub newcomers: Vec<Newcomer>,
 }
 
 #[derive(Clone, Debug)]
@@ -47,20 +33,6 @@ pub struct DeviceSample {
     pub counters: Counters,
     /// Absent without the privileges to load BPF programs.
     pub measured: Option<Box<Measured>>,
-}
-
-/// Counters from sysfs, which every user can read.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Counters {
-    pub reads_per_s: f64,
-    pub writes_per_s: f64,
-    pub read_bytes_per_s: f64,
-    pub write_bytes_per_s: f64,
-    /// Mean time from request start to completion; absent if none completed.
-    pub read_mean_ns: Option<f64>,
-    pub write_mean_ns: Option<f64>,
-    pub in_flight: u64,
-    pub busy_share: f64,
 }
 
 #[derive(Clone, Debug)]
@@ -78,6 +50,82 @@ pub struct Measured {
     pub owners: Vec<OwnerNumbers>,
     /// Only while the screen Order is open.
     pub dispatches: Vec<Dispatch>,
+}
+
+impl Sample {
+    /// The screens follow from the interval alone, be it of now, of the history, or of a file.
+    pub fn of(mut frame: Frame, by_cgroup: bool) -> Sample {
+        let measured = frame.interval.take().map(|mut interval| {
+            if by_cgroup {
+                interval.owners = snapshot::by_cgroup(&interval.owners);
+            }
+            measured(interval, &frame)
+        });
+        let mut measured = measured.into_iter().flatten();
+        let time = frame.time_of_day().to_owned();
+        let devices = frame.devices.into_iter().map(|device| DeviceSample {
+            queue: device.queue,
+            side: device.side,
+            counters: device.counters,
+            measured: measured.next().map(|mut measured| {
+                measured.dispatches = device.dispatches;
+                Box::new(measured)
+            }),
+        });
+        Sample {
+            time,
+            seconds: frame.interval_s,
+            devices: devices.collect(),
+            flips: frame.flips,
+            newcomers: frame.newcomers,
+        }
+    }
+}
+
+/// Of each device, without its dispatches.
+fn measured(mut interval: Interval, frame: &Frame) -> Vec<Measured> {
+    let state = |device: &DeviceFrame| {
+        let depth = device.queue.as_ref().and_then(|queue| queue.hardware_depth);
+        DeviceState {
+            scheduler: device.queue.as_ref().map(|queue| queue.active.clone()),
+            hardware_depth: depth.map(|depth| depth.depth),
+            burst: Burst::of(&device.dispatches),
+        }
+    };
+    let states: Vec<DeviceState> = frame.devices.iter().map(state).collect();
+    let mut record = stat::record(
+        &interval,
+        String::new(),
+        !frame.measures_q2g,
+        &states,
+        frame,
+    );
+    let wait = if frame.measures_q2g {
+        Stage::Q2d
+    } else {
+        Stage::G2d
+    };
+    let lives = record.devices.into_iter();
+    let devices = lives.zip(&interval.devices).map(|(live, numbers)| {
+        let own = |process: &mut LiveProcess| process.device == numbers.name;
+        let processes = record.processes.extract_if(.., own).collect();
+        let owners: Vec<OwnerNumbers> = interval
+            .owners
+            .extract_if(.., |owner| owner.key.device == numbers.name)
+            .collect();
+        Measured {
+            live,
+            queue_wait_is_g2d: !frame.measures_q2g,
+            edges: numbers.edges,
+            stages: Stages::measured(numbers, wait),
+            bytes: bytes_of(numbers),
+            processes,
+            stalls: Stalls::of(numbers, &owners.iter()),
+            owners,
+            dispatches: Vec::new(),
+        }
+    });
+    devices.collect()
 }
 
 /// Each pair is reads and writes.
@@ -119,20 +167,6 @@ impl Stages {
     }
 }
 
-/// A switch of the scheduler, by us or by another program.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Flip {
-    pub device: usize,
-    pub time: String,
-    pub from: String,
-    pub to: String,
-    pub by_us: bool,
-    /// How long the queue was frozen.
-    pub switch_ns: Option<u64>,
-    /// What else changed, according to sysfs.
-    pub changes: Vec<String>,
-}
-
 /// Progress of the rotation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rotating {
@@ -159,7 +193,8 @@ pub enum SamplerReport {
         notes: Vec<String>,
         refused: Option<String>,
     },
-    Sample(Box<Sample>),
+    /// The interval's screens, and the interval for the history.
+    Sample(Box<Sample>, Option<Packed>),
     Flipped(Flip),
     Rotating(Option<Rotating>),
     /// What the rounds of a rotation say so far.

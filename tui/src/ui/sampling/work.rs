@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use iosched::failure::{Kind, kind_of};
+use iosched::history::packed::Packed;
 use iosched::measure::probe::{Detail, Probe};
 use iosched::safety::privileges;
 use iosched::scheduler;
@@ -17,7 +18,7 @@ use crate::ui::sampling::control::Control;
 use crate::ui::sampling::read::{self, Reader};
 use crate::ui::sampling::request::{Request, Wanted, present_label};
 use crate::ui::sampling::rotation::{self, Step, TimedRotation};
-use crate::ui::sampling::sample::{Flip, SamplerReport};
+use crate::ui::sampling::sample::{Flip, Sample, SamplerReport};
 
 /// Time for a new scheduler to settle; until then nothing counts.
 const SETTLE: Duration = Duration::from_secs(1);
@@ -36,6 +37,8 @@ pub(super) struct Work {
     rotation: Option<TimedRotation>,
     /// The metric that the user looks at.
     metric: String,
+    /// Our switches since the last sample.
+    flips: Vec<Flip>,
     /// Description of a switch by another program during the rotation.
     rival: Option<String>,
     control: Control,
@@ -86,7 +89,7 @@ impl Work {
             report(SamplerReport::Said(format!("{error:#}")));
         }
         Work {
-            reader: Reader::new(setup.devices, probe, setup.labels),
+            reader: Reader::new(setup.devices, setup.were_named, probe, setup.labels),
             arms: setup.arms,
             interval: setup.interval,
             wanted: Wanted {
@@ -96,6 +99,7 @@ impl Work {
             next: Instant::now() + FIRST.min(setup.interval),
             rotation: None,
             metric: String::new(),
+            flips: Vec::new(),
             rival: None,
             control: setup.control,
             report,
@@ -194,8 +198,8 @@ impl Work {
     }
 
     fn sample(&mut self) -> Result<()> {
-        let (sample, flips) = self.reader.sample(self.wanted())?;
-        for flip in flips {
+        let mut frame = self.reader.read(self.wanted())?;
+        for flip in &frame.flips {
             if let Some(rotation) = self
                 .rotation
                 .as_mut()
@@ -205,9 +209,12 @@ impl Work {
                 rotation.disturb(rival.clone());
                 self.rival = Some(rival);
             }
-            (self.report)(SamplerReport::Flipped(flip));
+            (self.report)(SamplerReport::Flipped(flip.clone()));
         }
-        (self.report)(SamplerReport::Sample(Box::new(sample)));
+        frame.flips.splice(0..0, self.flips.drain(..));
+        let packed = Packed::of(&frame)?;
+        let sample = Sample::of(frame, self.reader.by_cgroup);
+        (self.report)(SamplerReport::Sample(Box::new(sample), Some(packed)));
         let now = Instant::now();
         if let Some(rotation) = &self.rotation {
             (self.report)(SamplerReport::Rotating(Some(rotation.progress(now))));
@@ -332,7 +339,7 @@ impl Work {
         };
         (self.report)(SamplerReport::Modified { device, put_back });
         self.reader.expect(device, &arm.label, settle);
-        (self.report)(SamplerReport::Flipped(Flip {
+        let flip = Flip {
             device,
             time: read::time_of_day(),
             from,
@@ -340,7 +347,9 @@ impl Work {
             by_us: true,
             switch_ns: applied.switch_ns,
             changes: applied.notes.clone(),
-        }));
+        };
+        self.flips.push(flip.clone());
+        (self.report)(SamplerReport::Flipped(flip));
         Ok(applied)
     }
 }

@@ -1,9 +1,11 @@
 //! The actions that change the model.
 
+use super::model::Sort;
 use crate::ui::sampling::sample::SamplerReport;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Screen {
+    Disks,
     Overview,
     Compare,
     Processes,
@@ -14,7 +16,8 @@ pub enum Screen {
 }
 
 impl Screen {
-    pub const ALL: [Screen; 7] = [
+    pub const ALL: [Screen; 8] = [
+        Screen::Disks,
         Screen::Overview,
         Screen::Compare,
         Screen::Processes,
@@ -26,6 +29,7 @@ impl Screen {
 
     pub fn title(self) -> &'static str {
         match self {
+            Screen::Disks => "Disks",
             Screen::Overview => "Overview",
             Screen::Compare => "Compare",
             Screen::Processes => "Processes",
@@ -46,11 +50,27 @@ impl Screen {
 pub enum Action {
     Report(SamplerReport),
     Do(KeyCommand),
+    /// A click on something.
+    Point(Target),
     /// A character for the open input field.
     Type(char),
     Erase,
+    /// The message was there long enough.
+    Forget,
+    /// The next interval of a replay.
+    Tick,
     /// A new text for the message line.
     Say(String),
+}
+
+/// What the pointer is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    Screen(Screen),
+    /// A row of the screen's table.
+    Row(usize),
+    /// The heading of a column.
+    Heading(Sort),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +90,13 @@ pub enum KeyCommand {
     Back,
     Toggle,
     Pause,
+    Earlier,
+    Later,
+    MuchEarlier,
+    MuchLater,
+    WriteHistory,
+    SavePicture,
+    Copy,
     Faster,
     Slower,
     NextDevice,

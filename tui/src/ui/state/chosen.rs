@@ -5,7 +5,7 @@ use iosched::measure::snapshot::{OwnerKind, OwnerNumbers};
 use iosched::stat::LiveProcess;
 
 use super::model::{DeviceModel, Model};
-use crate::ui::sampling::sample::Measured;
+use crate::ui::sampling::sample::{Measured, Sample};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowId {
@@ -49,7 +49,27 @@ pub struct Page {
     pub owner: Option<OwnerNumbers>,
 }
 
+impl Page {
+    pub fn new(id: RowId) -> Self {
+        Page {
+            id,
+            seconds: 0.0,
+            owner: None,
+        }
+    }
+}
+
 impl DeviceModel {
+    /// Opens a page with the last interval; this is the device at `index` there.
+    fn open_page(&mut self, index: usize, id: RowId, last: Option<&Sample>) {
+        self.page = Some(Page::new(id));
+        let device = last.and_then(|last| last.devices.get(index));
+        let measured = device.and_then(|device| device.measured.as_deref());
+        if let (Some(last), Some(measured)) = (last, measured) {
+            self.turn_page(measured, last.seconds);
+        }
+    }
+
     /// Adds an interval to the open page.
     pub fn turn_page(&mut self, measured: &Measured, seconds: f64) {
         let Some(page) = &mut self.page else {
@@ -105,24 +125,13 @@ impl Model {
         let Some((_, process)) = row.and_then(|row| rows.get(row)) else {
             return;
         };
-        let page = Page {
-            id: RowId::of(process),
-            seconds: 0.0,
-            owner: None,
-        };
-        self.table.chosen = Some(page.id.clone());
+        let id = RowId::of(process);
+        self.table.chosen = Some(id.clone());
         self.table.is_open = true;
-        self.devices[self.selected].page = Some(page);
-        let measured = self
-            .device_sample()
-            .and_then(|sample| sample.measured.clone());
-        let seconds = self.sample().map_or(0.0, |sample| sample.seconds);
-        if let Some(measured) = measured {
-            self.devices[self.selected].turn_page(&measured, seconds);
-        }
+        let at = self.selected;
+        self.devices[at].open_page(at, id.clone(), self.last.as_deref());
         if let Some(frozen) = &mut self.frozen {
-            let shown = &mut frozen.devices[self.selected].page;
-            shown.clone_from(&self.devices[self.selected].page);
+            frozen.devices[at].open_page(at, id, frozen.last.as_deref());
         }
     }
 

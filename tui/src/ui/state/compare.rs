@@ -1,5 +1,7 @@
 //! What was measured under each scheduler, over all its time or in the rounds of a rotation. Pure.
 
+use std::sync::Arc;
+
 use iosched::measure::histogram::Histogram;
 use iosched::measure::stalls::Whose;
 
@@ -31,7 +33,8 @@ pub struct Seen {
     /// Present from the start of a rotation on, until the comparison is cleared.
     pub score: Option<Score>,
     pub left_out: LeftOut,
-    pub flips: Vec<Flip>,
+    /// Shared with every earlier moment that may be shown.
+    pub flips: Vec<Arc<Flip>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -81,6 +81,9 @@ fn active(model: &Model) -> Option<String> {
 }
 
 fn obstacle(model: &Model, arms: &[String]) -> Option<String> {
+    if model.replay.is_some() {
+        return Some("a replay switches nothing".to_owned());
+    }
     match &model.access {
         Access::Attaching => Some("the BPF programs are not attached yet".to_owned()),
         Access::Sysfs(_) => {
@@ -201,6 +204,7 @@ fn begin(model: &mut Model) -> Vec<Effect> {
     let reference = 0;
     // A rotation is a new comparison: earlier samples were taken under other conditions.
     model.devices[model.selected].seen = Seen::of(&chosen, reference);
+    model.fold.clear(model.selected, model.kept.last());
     model.compare.reference = reference;
     let request = Request::Rotate {
         device: model.selected,

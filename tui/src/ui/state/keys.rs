@@ -11,6 +11,8 @@ pub enum KeyPlace {
     On(&'static [Screen]),
     /// Only while a dialog is open; the other keys are inactive then.
     Dialog,
+    /// Only while the screen is frozen; before their other meanings.
+    Frozen,
 }
 
 pub struct Binding {
@@ -39,10 +41,10 @@ const fn key(
 }
 
 use KeyCode::Char;
-use KeyPlace::{Anywhere, Dialog, On};
-use Screen::{Compare, Fairness, Heatmap, Help, Order, Overview, Processes};
+use KeyPlace::{Anywhere, Dialog, Frozen, On};
+use Screen::{Compare, Disks, Fairness, Heatmap, Help, Order, Overview, Processes};
 
-const MOVES: KeyPlace = On(&[Processes, Fairness, Help, Compare]);
+const MOVES: KeyPlace = On(&[Disks, Processes, Fairness, Help, Compare]);
 const STAGES: KeyPlace = On(&[Compare, Heatmap]);
 
 /// Searched from top to bottom; the first match wins.
@@ -56,6 +58,11 @@ pub const KEYS: &[Binding] = &[
     key("p", &[Char('p')], KeyCommand::Pause, Dialog, "restore on exit, or not"),
     key("Enter", &[KeyCode::Enter], KeyCommand::Open, Dialog, "confirm"),
     key("Esc q", &[KeyCode::Esc, Char('q')], KeyCommand::Back, Dialog, "cancel"),
+    key("Left Right", &[KeyCode::Left], KeyCommand::Earlier, Frozen, "frozen: the interval before, after"),
+    key("", &[KeyCode::Right], KeyCommand::Later, Frozen, ""),
+    key("[ ]", &[Char('[')], KeyCommand::MuchEarlier, Frozen, "frozen: 60 intervals back, forth"),
+    key("", &[Char(']')], KeyCommand::MuchLater, Frozen, ""),
+    key("0", &[Char('0')], KeyCommand::Show(Disks), Anywhere, "Disks: all of them, with their load"),
     key("1", &[Char('1')], KeyCommand::Show(Overview), Anywhere, "Overview"),
     key("2", &[Char('2')], KeyCommand::Show(Compare), Anywhere, "Compare: the schedulers side by side"),
     key("3", &[Char('3')], KeyCommand::Show(Processes), Anywhere, "Processes"),
@@ -68,11 +75,14 @@ pub const KEYS: &[Binding] = &[
     key("f", &[Char('f')], KeyCommand::Flip, Anywhere, "switch the scheduler; asks first"),
     key("F", &[Char('F')], KeyCommand::Rotate, Anywhere, "rotate through the schedulers and compare them; again to stop"),
     key("P", &[Char('P')], KeyCommand::PauseRotation, Anywhere, "pause the rotation, under the settings from before it; again to go on"),
-    key("Space", &[Char(' ')], KeyCommand::Pause, Anywhere, "freeze the screen; measuring continues"),
+    key("Space", &[Char(' ')], KeyCommand::Pause, Anywhere, "freeze the screen, and go back from there; measuring continues"),
     key("+ -", &[Char('+'), Char('=')], KeyCommand::Slower, Anywhere, "longer, shorter intervals"),
     key("", &[Char('-')], KeyCommand::Faster, Anywhere, ""),
     key("d", &[Char('d')], KeyCommand::NextDevice, Anywhere, "next device"),
     key("x", &[Char('x')], KeyCommand::Export, Anywhere, "export: rounds as JSON on Compare, else processes as CSV"),
+    key("W", &[Char('W')], KeyCommand::WriteHistory, Anywhere, "write the intervals that are held, for `iosched replay`"),
+    key("S", &[Char('S')], KeyCommand::SavePicture, Anywhere, "save the screen as SVG"),
+    key("y", &[Char('y')], KeyCommand::Copy, Anywhere, "copy the screen's text (OSC 52)"),
     key("t", &[Char('t')], KeyCommand::Theme, Anywhere, "next theme"),
     key("q Ctrl-C", &[Char('q')], KeyCommand::Quit, Anywhere, "restore what was changed, and quit"),
     key("Ctrl-L", &[], KeyCommand::Redraw, Anywhere, "draw the whole screen again"),
@@ -85,6 +95,7 @@ pub const KEYS: &[Binding] = &[
     key("g G", &[Char('g'), KeyCode::Home], KeyCommand::First, MOVES, "first, last"),
     key("", &[Char('G'), KeyCode::End], KeyCommand::Last, MOVES, ""),
     key("Enter l", &[KeyCode::Enter, KeyCode::Right, Char('l')], KeyCommand::Open, On(&[Processes]), "histograms of the process"),
+    key("Enter l", &[KeyCode::Enter, KeyCode::Right, Char('l')], KeyCommand::Open, On(&[Disks]), "Overview of the disk"),
     key("Left h", &[KeyCode::Left, Char('h')], KeyCommand::Back, On(&[Processes]), "back to the table"),
     key("/", &[Char('/')], KeyCommand::Filter, On(&[Processes, Fairness]), "filter the rows by a text"),
     key("s", &[Char('s')], KeyCommand::Sort, On(&[Processes]), "sort by the next column"),
@@ -100,7 +111,12 @@ pub const KEYS: &[Binding] = &[
 ];
 
 /// The command of a key here, if it has one.
-pub fn command(event: KeyEvent, screen: Screen, is_dialog: bool) -> Option<KeyCommand> {
+pub fn command(
+    event: KeyEvent,
+    screen: Screen,
+    is_dialog: bool,
+    is_frozen: bool,
+) -> Option<KeyCommand> {
     if event.modifiers.contains(KeyModifiers::CONTROL) {
         return match event.code {
             Char('c') => Some(KeyCommand::Quit),
@@ -114,6 +130,7 @@ pub fn command(event: KeyEvent, screen: Screen, is_dialog: bool) -> Option<KeyCo
             Anywhere => !is_dialog,
             On(screens) => !is_dialog && screens.contains(&screen),
             Dialog => is_dialog,
+            Frozen => !is_dialog && is_frozen,
         };
         place && binding.keys.contains(&event.code)
     };
@@ -132,7 +149,8 @@ mod tests {
                 let here = match binding.place {
                     Anywhere => true,
                     On(screens) => screens.contains(&screen),
-                    Dialog => false,
+                    // These come before the others.
+                    Dialog | Frozen => false,
                 };
                 for code in binding.keys.iter().filter(|_| here) {
                     assert!(!seen.contains(code), "{code:?} on {}", screen.title());
@@ -146,17 +164,20 @@ mod tests {
     fn a_dialog_takes_all_keys_and_ctrl_c_always_quits() {
         let plain = |code| KeyEvent::new(code, KeyModifiers::NONE);
         assert_eq!(
-            command(plain(Char('q')), Overview, true),
+            command(plain(Char('q')), Overview, true, false),
             Some(KeyCommand::Back)
         );
         assert_eq!(
-            command(plain(Char('q')), Overview, false),
+            command(plain(Char('q')), Overview, false, false),
             Some(KeyCommand::Quit)
         );
-        assert_eq!(command(plain(Char('f')), Overview, true), None);
+        assert_eq!(command(plain(Char('f')), Overview, true, false), None);
         let interrupt = KeyEvent::new(Char('c'), KeyModifiers::CONTROL);
         for dialog in [true, false] {
-            assert_eq!(command(interrupt, Help, dialog), Some(KeyCommand::Quit));
+            assert_eq!(
+                command(interrupt, Help, dialog, false),
+                Some(KeyCommand::Quit)
+            );
         }
     }
 }

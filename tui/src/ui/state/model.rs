@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use iosched::history::kept::{self, Kept};
 use iosched::measure::snapshot::Quality;
 use iosched::scheduler::State;
 use iosched::stat::LiveProcess;
@@ -11,12 +12,13 @@ use super::appearance::Palette;
 use super::chosen::{Page, RowId};
 use super::compare::{Scope, Seen, ShownStage, Statistic, metric};
 use super::heat::HeatColumn;
+use super::past::{Fold, Frozen, Replay};
 use crate::ui::sampling::parts::PartName;
 use crate::ui::sampling::request::present_label;
 use crate::ui::sampling::sample::{DeviceSample, Disk, Flip, Rotating, Sample};
 
 /// Number of samples that the pictures over time keep.
-pub const HISTORY: usize = 600;
+pub const HISTORY: usize = kept::MOST;
 
 /// The intervals to choose from, in seconds.
 pub const INTERVALS: [f64; 6] = [0.25, 0.5, 1.0, 2.0, 5.0, 10.0];
@@ -38,21 +40,21 @@ pub struct Model {
     /// What is shown while the screen is frozen.
     pub frozen: Option<Box<Frozen>>,
     pub last: Option<Box<Sample>>,
+    /// The intervals that can be gone back to.
+    pub kept: Kept,
+    pub fold: Fold,
+    pub replay: Option<Replay>,
     pub rotating: Option<Rotating>,
     pub dialog: Option<Dialog>,
     pub table: TableView,
     pub compare: CompareView,
     pub help_row: usize,
+    /// The row of the cursor on Disks.
+    pub disk_row: usize,
     /// Labels of the arms from `--arm`, offered in place of the kernel's schedulers.
     pub named_arms: Vec<String>,
     pub message: Option<String>,
     pub demo: Option<String>,
-}
-
-#[derive(Clone, Debug)]
-pub struct Frozen {
-    pub devices: Vec<DeviceModel>,
-    pub last: Option<Box<Sample>>,
 }
 
 /// Whether the BPF programs are attached.
@@ -82,6 +84,8 @@ pub struct DeviceModel {
 /// One sample, reduced to what the pictures over time need.
 #[derive(Clone, Debug)]
 pub struct Moment {
+    /// Of its interval in the history, if it was kept.
+    pub number: Option<u64>,
     pub time: String,
     pub scheduler: String,
     /// The scheduler was switched, or started anew, in this sample.
@@ -89,6 +93,9 @@ pub struct Moment {
     pub is_settling: bool,
     pub column: Option<HeatColumn>,
     pub jain_device_time: Option<f64>,
+    /// Up to here, see [`DeviceModel`].
+    pub quality: Quality,
+    pub ios: u64,
     /// The largest shares of the device's time, with the row's name.
     pub shares: Vec<(String, f64)>,
 }
@@ -197,6 +204,9 @@ impl Model {
             is_selected: false,
             frozen: None,
             last: None,
+            kept: Kept::default(),
+            fold: Fold::default(),
+            replay: None,
             rotating: None,
             dialog: None,
             table: TableView {
@@ -218,19 +228,22 @@ impl Model {
                 whose: Vec::new(),
             },
             help_row: 0,
+            disk_row: 0,
             named_arms: Vec::new(),
             message: None,
             demo: None,
         }
     }
 
-    /// The device on the screen; as it was, if the screen is frozen.
+    /// As they were, if the screen is frozen.
+    pub fn shown_devices(&self) -> &[DeviceModel] {
+        let frozen = self.frozen.as_ref();
+        frozen.map_or(&self.devices, |frozen| &frozen.devices)
+    }
+
+    /// The device on the screen.
     pub fn device(&self) -> &DeviceModel {
-        let devices = self
-            .frozen
-            .as_ref()
-            .map_or(&self.devices, |frozen| &frozen.devices);
-        &devices[self.selected]
+        &self.shown_devices()[self.selected]
     }
 
     pub fn sample(&self) -> Option<&Sample> {

@@ -1,5 +1,6 @@
 //! What the sampling thread reports becomes part of the model. Pure.
 
+use iosched::history::packed::Packed;
 use iosched::stat::LiveProcess;
 
 use super::compare::{Scope, ShownStage};
@@ -16,7 +17,7 @@ pub fn take(model: &mut Model, report: SamplerReport) {
             model.notes = notes;
             model.access = refused.map_or(Access::Full, Access::Sysfs);
         }
-        SamplerReport::Sample(sample) => keep(model, sample),
+        SamplerReport::Sample(sample, packed) => keep(model, sample, packed),
         SamplerReport::Flipped(flip) => note_flip(model, flip),
         SamplerReport::Rotating(rotating) => {
             model.rotating = rotating;
@@ -52,7 +53,7 @@ fn note_flip(model: &mut Model, flip: Flip) {
     let Some(device) = model.devices.get_mut(flip.device) else {
         return;
     };
-    device.seen.flips.push(flip.clone());
+    device.seen.flips.push(flip.clone().into());
     if !flip.by_us {
         model.message = Some(format!(
             "{}: another program switched {} to {}",
@@ -64,7 +65,11 @@ fn note_flip(model: &mut Model, flip: Flip) {
     }
 }
 
-fn keep(model: &mut Model, sample: Box<Sample>) {
+fn keep(model: &mut Model, sample: Box<Sample>, packed: Option<Packed>) {
+    let number = packed.and_then(|packed| {
+        model.kept.push(packed);
+        model.kept.last()
+    });
     let rotating = model
         .rotating
         .as_ref()
@@ -91,12 +96,15 @@ fn keep(model: &mut Model, sample: Box<Sample>) {
         let fairness = measured.and_then(|measured| measured.live.fairness.as_ref());
         let processes = measured.map_or(&[][..], |measured| &measured.processes);
         device.history.push_back(Moment {
+            number,
             time: sample.time.clone(),
             scheduler: scheduler.to_owned(),
             is_flip,
             is_settling,
             column: measured.map(|measured| HeatColumn::of(&measured.stages)),
             jain_device_time: fairness.and_then(|fairness| fairness.jain_device_time),
+            quality: device.quality,
+            ios: device.ios,
             shares: largest_shares(processes),
         });
         while device.history.len() > HISTORY {
@@ -106,6 +114,10 @@ fn keep(model: &mut Model, sample: Box<Sample>) {
     if !model.is_selected {
         model.is_selected = true;
         model.selected = busiest(&sample);
+        model.disk_row = model.selected;
+    }
+    if let Some(number) = number {
+        model.fold.add(number, &sample, model.kept.first());
     }
     model.last = Some(sample);
     let rows = model.processes();

@@ -1,11 +1,11 @@
 //! Applies an action to the model and returns the effects. Pure.
 
-use super::action::{Action, KeyCommand, Screen};
+use super::action::{Action, KeyCommand, Screen, Target};
 use super::compare::{Scope, Seen, ShownStage, Statistic};
 use super::keys::KEYS;
-use super::model::{Dialog, Frozen, INTERVALS, Model, Sort};
+use super::model::{Dialog, INTERVALS, Model, Sort};
 use super::words::WORDS;
-use super::{dialog, reports};
+use super::{dialog, past, reports};
 use crate::ui::sampling::request::{Request, Wanted};
 
 /// Carried out by the runtime.
@@ -16,11 +16,19 @@ pub enum Effect {
     /// Stops this process until `fg`.
     Suspend,
     ExportProcesses,
+    /// The screen to a file.
+    SavePicture,
+    /// The screen's text to the clipboard.
+    Copy,
+    /// The intervals that are held, to a file.
+    WriteHistory,
     /// Carried out by the sampling thread.
     Ask(Request),
 }
 
 const PAGE: usize = 10;
+/// The keys [ and ] go this many intervals.
+const FAR: i64 = 60;
 
 pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
     match action {
@@ -32,6 +40,14 @@ pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
             model.message = Some(text);
             Vec::new()
         }
+        Action::Forget => {
+            model.message = None;
+            Vec::new()
+        }
+        Action::Tick => {
+            past::step(model, 1);
+            Vec::new()
+        }
         Action::Type(letter) => {
             model.table.filter.push(letter);
             model.forget_choice();
@@ -41,6 +57,7 @@ pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
             model.table.filter.pop();
             Vec::new()
         }
+        Action::Point(target) => point(model, target),
         Action::Do(command) => {
             model.message = None;
             let before = model.screen;
@@ -60,6 +77,36 @@ pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
             effects
         }
     }
+}
+
+/// A click on the row under the cursor opens it; one on the heading that sorts reverses the order.
+fn point(model: &mut Model, target: Target) -> Vec<Effect> {
+    if model.dialog.is_some() {
+        return Vec::new();
+    }
+    let open = Action::Do(KeyCommand::Open);
+    match target {
+        Target::Screen(screen) => return update(model, Action::Do(KeyCommand::Show(screen))),
+        Target::Heading(sort) if model.table.sort == sort => {
+            model.table.reversed = !model.table.reversed;
+        }
+        Target::Heading(sort) => model.table.sort = sort,
+        Target::Row(row) if model.screen == Screen::Disks => {
+            let is_chosen = model.disk_row == row;
+            model.disk_row = row;
+            if is_chosen {
+                return update(model, open);
+            }
+        }
+        Target::Row(row) => {
+            let is_chosen = model.chosen_row(&model.processes()) == Some(row);
+            model.choose(row);
+            if is_chosen {
+                return update(model, open);
+            }
+        }
+    }
+    Vec::new()
 }
 
 /// A stopped program does not switch, and its round would last for hours.
@@ -109,17 +156,17 @@ fn carry_out(model: &mut Model, command: KeyCommand) -> Vec<Effect> {
         KeyCommand::PageDown => step(model, |row, _| row + PAGE),
         KeyCommand::First => step(model, |_, _| 0),
         KeyCommand::Last => step(model, |_, last| last),
+        KeyCommand::Open if model.screen == Screen::Disks => return go_in(model),
         KeyCommand::Open => model.open_page(),
         KeyCommand::Back => back(model),
-        KeyCommand::Pause => {
-            model.frozen = match model.frozen {
-                Some(_) => None,
-                None => Some(Box::new(Frozen {
-                    devices: model.devices.clone(),
-                    last: model.last.clone(),
-                })),
-            }
-        }
+        KeyCommand::Pause => past::freeze(model),
+        KeyCommand::Earlier => past::step(model, -1),
+        KeyCommand::Later => past::step(model, 1),
+        KeyCommand::MuchEarlier => past::step(model, -FAR),
+        KeyCommand::MuchLater => past::step(model, FAR),
+        KeyCommand::SavePicture => return vec![Effect::SavePicture],
+        KeyCommand::Copy => return vec![Effect::Copy],
+        KeyCommand::WriteHistory => return vec![Effect::WriteHistory],
         KeyCommand::Faster | KeyCommand::Slower => {
             let wanted = if command == KeyCommand::Slower {
                 (model.interval + 1).min(INTERVALS.len() - 1)
@@ -132,13 +179,8 @@ fn carry_out(model: &mut Model, command: KeyCommand) -> Vec<Effect> {
             }
         }
         KeyCommand::NextDevice => {
-            model.selected = (model.selected + 1) % model.devices.len();
-            model.is_selected = true;
-            model.close_page();
-            model.forget_choice();
-            let score = model.devices[model.selected].seen.score.as_ref();
-            model.compare.reference = score.map_or(0, |score| score.reference);
-            return compares(model);
+            let next = (model.selected + 1) % model.devices.len();
+            return select(model, next);
         }
         KeyCommand::Theme => {
             model.palette.theme = model.palette.theme.next();
@@ -151,6 +193,7 @@ fn carry_out(model: &mut Model, command: KeyCommand) -> Vec<Effect> {
             model.table.by_cgroup = !model.table.by_cgroup;
             model.close_page();
             model.forget_choice();
+            past::show_again(model);
             return vec![Effect::Ask(Request::ByCgroup(model.table.by_cgroup))];
         }
         KeyCommand::Stage => {
@@ -175,7 +218,13 @@ fn carry_out(model: &mut Model, command: KeyCommand) -> Vec<Effect> {
         KeyCommand::Clear if model.rotating.is_some() => {
             model.message = Some("a rotation is running; F stops it".to_owned());
         }
-        KeyCommand::Clear => model.devices[model.selected].seen = Seen::default(),
+        KeyCommand::Clear if model.frozen.is_some() => {
+            model.message = Some("the screen is frozen; Space goes on".to_owned());
+        }
+        KeyCommand::Clear => {
+            model.devices[model.selected].seen = Seen::default();
+            model.fold.clear(model.selected, model.kept.last());
+        }
         KeyCommand::Flip => dialog::open_flip(model),
         KeyCommand::Rotate if model.rotating.is_some() => {
             return vec![Effect::Ask(Request::StopRotating)];
@@ -187,6 +236,9 @@ fn carry_out(model: &mut Model, command: KeyCommand) -> Vec<Effect> {
         KeyCommand::PauseRotation => {
             model.message = Some("no rotation is running; F starts one".to_owned());
         }
+        KeyCommand::Export if model.screen == Screen::Compare && model.replay.is_some() => {
+            model.message = Some("a replay has no rounds to export".to_owned());
+        }
         KeyCommand::Export if model.screen == Screen::Compare => {
             return vec![Effect::Ask(Request::ExportComparison(model.selected))];
         }
@@ -197,6 +249,28 @@ fn carry_out(model: &mut Model, command: KeyCommand) -> Vec<Effect> {
         | KeyCommand::Redraw
         | KeyCommand::Suspend => {}
     }
+    Vec::new()
+}
+
+fn select(model: &mut Model, device: usize) -> Vec<Effect> {
+    model.selected = device;
+    model.is_selected = true;
+    model.close_page();
+    model.forget_choice();
+    let score = model.devices[device].seen.score.as_ref();
+    model.compare.reference = score.map_or(0, |score| score.reference);
+    model.disk_row = device;
+    compares(model)
+}
+
+/// To the disk under the cursor.
+fn go_in(model: &mut Model) -> Vec<Effect> {
+    if model.disk_row < model.devices.len() {
+        show(model, Screen::Overview);
+        return select(model, model.disk_row);
+    }
+    model.message =
+        Some("this disk appeared after the start; start iosched again to measure it".to_owned());
     Vec::new()
 }
 
@@ -237,6 +311,10 @@ fn step(model: &mut Model, to: impl Fn(usize, usize) -> usize) {
     let (row, rows) = match model.screen {
         Screen::Help => (model.help_row, KEYS.len() + WORDS.len()),
         Screen::Compare => (model.compare.row, model.device().seen.arms.len()),
+        Screen::Disks => {
+            let newcomers = model.sample().map_or(0, |sample| sample.newcomers.len());
+            (model.disk_row, model.devices.len() + newcomers)
+        }
         _ => {
             let rows = model.processes();
             let row = model.chosen_row(&rows).unwrap_or(model.table.row);
@@ -248,6 +326,7 @@ fn step(model: &mut Model, to: impl Fn(usize, usize) -> usize) {
     match model.screen {
         Screen::Help => model.help_row = row,
         Screen::Compare => model.compare.row = row,
+        Screen::Disks => model.disk_row = row,
         _ => model.choose(row),
     }
 }

@@ -109,7 +109,7 @@ fn entries(model: &Model) -> Vec<HelpEntry> {
 
 fn key(binding: &Binding) -> HelpEntry {
     let place = match binding.place {
-        KeyPlace::Anywhere | KeyPlace::Dialog => String::new(),
+        KeyPlace::Anywhere | KeyPlace::Dialog | KeyPlace::Frozen => String::new(),
         KeyPlace::On(screens) => {
             let names: Vec<&str> = screens.iter().map(|screen| screen.title()).collect();
             format!("  ({})", names.join(", "))

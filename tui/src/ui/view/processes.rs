@@ -5,15 +5,18 @@
 //! merges, the merged share, the device's p99 and p50, starved, stalled, max, p99, the control group, the share, the
 //! PID and the throughput. The number of I/Os with unknown queue wait is shown beside max if there are any.
 
+use std::ops::Range;
+
 use iosched::report::units::{count, share, throughput, time};
 use iosched::stat::LiveProcess;
 use ratatui::Frame;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::Line;
 
 use super::table::{self, Column, TableLevel};
 use super::{few, fit, line, measured_or_why, parts};
+use crate::ui::state::action::Target;
 use crate::ui::state::model::{Model, Sort};
 use crate::ui::state::reports::last_component;
 
@@ -171,13 +174,34 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         (1, unknown),
         (3, "; share: part of the device's time".to_owned()),
     ];
-    let [head, below] = parts::stack(
-        inner,
-        [parts::Part::new(1, 1, 1), parts::Part::filling(0, 2)],
-    );
+    let [head, below] = split(inner);
     let title = fit::plain_line(title, inner.width).style(model.palette.faint());
     line(frame, head, 0, title);
     table(frame, below, model, true);
+}
+
+/// The title and the table.
+fn split(inner: Rect) -> [Rect; 2] {
+    let title = parts::Part::new(1, 1, 1);
+    parts::stack(inner, [title, parts::Part::filling(0, 2)])
+}
+
+/// What is at this place of the screen.
+pub fn target(area: Rect, model: &Model, at: Position) -> Option<Target> {
+    let [_, below] = split(area.inner(ratatui::layout::Margin::new(1, 0)));
+    if !below.contains(at) {
+        return None;
+    }
+    let rows = model.processes();
+    let shown = shown(below, model, &rows, true);
+    if let Some(row) = (at.y - below.y).checked_sub(1) {
+        let row = shown.start + usize::from(row);
+        return shown.contains(&row).then_some(Target::Row(row));
+    }
+    let fields = fields(&rows);
+    let columns = columns(model, &fields, &rows[shown]);
+    let column = table::column_at(&columns, below.width, at.x - below.x)?;
+    fields[column].sort.map(Target::Heading)
 }
 
 /// Processes that only have I/O in flight are listed, too: on a disk that hangs these are all.
@@ -196,32 +220,9 @@ fn did_what(rows: &[(usize, &LiveProcess)]) -> &'static str {
 /// Also used by the overview, without a chosen row.
 pub fn table(frame: &mut Frame, area: Rect, model: &Model, is_chosen: bool) {
     let rows = model.processes();
-    let room = usize::from(area.height.saturating_sub(1));
     let chosen = model.chosen_row(&rows).filter(|_| is_chosen);
-    let place = if is_chosen { model.table.row } else { 0 };
-    let place = chosen.unwrap_or(place).min(rows.len().saturating_sub(1));
-    let shown = parts::window(place, rows.len(), room);
-    let is_there = |field: &&Field| {
-        rows.is_empty() || rows.iter().any(|(_, process)| (field.only_if)(process))
-    };
-    let columns = FIELDS.iter().filter(is_there).map(|field| {
-        let is_sorted = field.sort == Some(model.table.sort);
-        let mark = match (is_sorted, model.table.reversed) {
-            (true, false) => "v",
-            (true, true) => "^",
-            _ => "",
-        };
-        let heading = format!("{}{mark}", field.title);
-        let column = match field.most {
-            Some(most) => Column::name(heading, field.from.., field.width, most),
-            None => Column::number(heading, field.from.., field.width),
-        };
-        let cells = rows[shown.clone()]
-            .iter()
-            .map(|(_, process)| (field.cell)(process));
-        column.until(field.until).of(cells)
-    });
-    let columns: Vec<Column> = columns.collect();
+    let shown = shown(area, model, &rows, is_chosen);
+    let columns = columns(model, &fields(&rows), &rows[shown.clone()]);
     let row_style = |row: usize| {
         if chosen == Some(shown.start + row) {
             model.palette.chosen()
@@ -240,4 +241,48 @@ pub fn table(frame: &mut Frame, area: Rect, model: &Model, is_chosen: bool) {
         let text = fit::sentence(text, usize::from(area.width));
         line(frame, area, 1, Line::styled(text, faint));
     }
+}
+
+/// The rows that have room.
+fn shown(
+    area: Rect,
+    model: &Model,
+    rows: &[(usize, &LiveProcess)],
+    is_chosen: bool,
+) -> Range<usize> {
+    let room = usize::from(area.height.saturating_sub(1));
+    let chosen = model.chosen_row(rows).filter(|_| is_chosen);
+    let place = if is_chosen { model.table.row } else { 0 };
+    let place = chosen.unwrap_or(place).min(rows.len().saturating_sub(1));
+    parts::window(place, rows.len(), room)
+}
+
+fn fields(rows: &[(usize, &LiveProcess)]) -> Vec<&'static Field> {
+    let is_there = |field: &&Field| {
+        rows.is_empty() || rows.iter().any(|(_, process)| (field.only_if)(process))
+    };
+    FIELDS.iter().filter(is_there).collect()
+}
+
+fn columns(
+    model: &Model,
+    fields: &[&'static Field],
+    rows: &[(usize, &LiveProcess)],
+) -> Vec<Column<'static>> {
+    let columns = fields.iter().map(|field| {
+        let is_sorted = field.sort == Some(model.table.sort);
+        let mark = match (is_sorted, model.table.reversed) {
+            (true, false) => "v",
+            (true, true) => "^",
+            _ => "",
+        };
+        let heading = format!("{}{mark}", field.title);
+        let column = match field.most {
+            Some(most) => Column::name(heading, field.from.., field.width, most),
+            None => Column::number(heading, field.from.., field.width),
+        };
+        let cells = rows.iter().map(|(_, process)| (field.cell)(process));
+        column.until(field.until).of(cells)
+    });
+    columns.collect()
 }

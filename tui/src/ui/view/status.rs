@@ -14,13 +14,29 @@ const NAME: [usize; 2] = [32, 12];
 
 /// In the shortest form, only the present screen has its name.
 pub fn tabs(model: &Model, room: u16) -> Line<'static> {
+    let tabs = tabs_that_fit(model, room).into_iter();
+    tabs.map(|(_, span)| span).collect()
+}
+
+pub fn tab_at(model: &Model, room: u16, x: u16) -> Option<Screen> {
+    let mut right = 0;
+    let tabs = tabs_that_fit(model, room).into_iter();
+    let mut tabs = tabs.skip_while(|(_, span)| {
+        right += span.width();
+        right <= usize::from(x)
+    });
+    tabs.next()?.0
+}
+
+/// With the blanks between them.
+fn tabs_that_fit(model: &Model, room: u16) -> Vec<(Option<Screen>, Span<'static>)> {
     let forms = [("  ", true), (" ", true), ("  ", false)];
     let mut lines = forms.map(|(gap, is_named)| {
-        let mut spans = vec![Span::raw(" ")];
+        let mut spans = vec![(None, Span::raw(" "))];
         for (index, screen) in Screen::ALL.into_iter().enumerate() {
             let key = match screen {
                 Screen::Help => "?".to_owned(),
-                _ => (index + 1).to_string(),
+                _ => index.to_string(),
             };
             let is_present = screen == model.screen;
             let text = if is_named || is_present {
@@ -32,18 +48,20 @@ pub fn tabs(model: &Model, room: u16) -> Line<'static> {
                 "  " => (format!(" {text} "), ""),
                 _ => (text, gap),
             };
-            spans.push(if is_present {
+            let span = if is_present {
                 Span::styled(text, model.palette.chosen())
             } else {
                 Span::raw(text)
-            });
-            spans.push(Span::raw(gap));
+            };
+            spans.push((Some(screen), span));
+            spans.push((None, Span::raw(gap)));
         }
-        Line::from(spans)
+        spans
     });
-    let fits = lines
-        .iter()
-        .position(|line| line.width() <= usize::from(room));
+    let fits = lines.iter().position(|line| {
+        let width: usize = line.iter().map(|(_, span)| span.width()).sum();
+        width <= usize::from(room)
+    });
     std::mem::take(&mut lines[fits.unwrap_or(2)])
 }
 
@@ -64,7 +82,7 @@ pub fn status(model: &Model, room: u16) -> Line<'static> {
         pieces.push(Piece::new(6, palette.faint(), [text]));
     }
     if model.frozen.is_some() {
-        pieces.push(Piece::new(1, palette.warning(), ["  FROZEN"]));
+        pieces.push(Piece::new(1, palette.warning(), frozen(model)));
     }
     let sample = model.device_sample();
     let (word, value, style) = match sample.map(|sample| sample.queue.as_ref()) {
@@ -112,6 +130,27 @@ pub fn status(model: &Model, room: u16) -> Line<'static> {
     let text = format!("  every {} s", model.interval_s());
     pieces.push(Piece::new(9, palette.faint(), [text]));
     fit::line(pieces, room)
+}
+
+/// When, and how far back. From the longest to the shortest form.
+fn frozen(model: &Model) -> Vec<String> {
+    let word = match &model.replay {
+        Some(replay) if replay.is_playing => "  PLAYING",
+        Some(_) => "  REPLAY",
+        None => "  FROZEN",
+    };
+    let number = model.frozen.as_ref().and_then(|frozen| frozen.number);
+    let (Some(number), Some(last), Some(sample)) = (number, model.kept.last(), model.sample())
+    else {
+        return vec![word.to_owned()];
+    };
+    let time = format!("{word} {}", sample.time);
+    let back = last.saturating_sub(number);
+    if back == 0 {
+        return vec![time, word.to_owned()];
+    }
+    let long = format!("{time}, {} intervals back", count(back as f64));
+    vec![long, time, word.to_owned()]
 }
 
 /// From the longest to the shortest form.
@@ -192,7 +231,32 @@ pub fn footer(model: &Model, room: u16) -> Line<'static> {
 
 /// The most useful keys of this screen, in order of importance.
 fn keys(model: &Model) -> &'static [&'static str] {
+    if model.replay.is_some() {
+        return &[
+            "Left Right intervals",
+            "Space play",
+            "[ ] 60 intervals",
+            "? help",
+            "q quit",
+        ];
+    }
+    if model.frozen.is_some() {
+        return &[
+            "Left Right intervals",
+            "Space go on",
+            "[ ] 60 intervals",
+            "W write",
+            "? help",
+        ];
+    }
     match model.screen {
+        Screen::Disks => &[
+            "Enter shows one",
+            "Up Down",
+            "Space freeze",
+            "? help",
+            "q quit",
+        ],
         Screen::Overview => &[
             "f switch scheduler",
             "F compare all",

@@ -121,6 +121,18 @@ fn chosen<'c, 'a>(columns: &'c [Column<'a>], room: u16) -> Vec<(&'c Column<'a>, 
     shown
 }
 
+/// The index of the column at `x` from the left.
+pub fn column_at(columns: &[Column<'_>], room: u16, x: u16) -> Option<usize> {
+    let mut left = 0;
+    for (column, width) in chosen(columns, room) {
+        if (left..left + width).contains(&x) {
+            return columns.iter().position(|other| std::ptr::eq(other, column));
+        }
+        left += width + 1;
+    }
+    None
+}
+
 pub fn render(
     buffer: &mut Buffer,
     area: Rect,

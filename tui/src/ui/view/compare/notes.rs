@@ -18,7 +18,10 @@ pub fn notes(sides: &Sides<'_>, model: &Model) -> Vec<String> {
     let mut notes: Vec<String> = different_stalls(sides, model.compare.stage, model.compare.scope)
         .into_iter()
         .collect();
-    if sides.arms.len() < 2 {
+    let is_past = model.frozen.as_ref().is_some_and(|frozen| frozen.is_past());
+    if is_past {
+        notes.push("all intervals until then, by their scheduler".to_owned());
+    } else if sides.arms.len() < 2 {
         notes.push(
             "only one scheduler so far: F rotates through several, f switches to another"
                 .to_owned(),

@@ -2,23 +2,22 @@
 
 use std::collections::BTreeMap;
 
+use iosched::history::frame::{DeviceFrame, Frame, Group};
+use iosched::history::packed::Packed;
 use iosched::machine::device::{DepthSource, HardwareDepth};
 use iosched::measure::histogram::{Histogram, OWNER};
 use iosched::measure::order::Dispatch;
-use iosched::stat::{self, Burst, DeviceState, LatencySummary, LiveAsked, Selection};
+use iosched::stat::{LatencySummary, LiveAsked, Selection};
 
 use iosched::measure::snapshot::{
     DeviceNumbers, InFlight, Interval, Op, Order, OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers,
-    OwnerOp, Stage,
+    OwnerOp,
 };
 use iosched::measure::stalls::Stalls;
 use iosched::scheduler::State;
 
 use super::rounds::Rounds;
-use crate::ui::sampling::sample::{
-    Counters, DeviceSample, Disk, Flip, Measured, Rotating, Sample, SamplerReport, Side, Stages,
-};
-use crate::ui::sampling::score::bytes_of;
+use crate::ui::sampling::sample::{Counters, Disk, Flip, Rotating, Sample, SamplerReport, Side};
 use crate::ui::state::action::Action;
 use crate::ui::state::appearance::{Depth, Palette, Theme};
 use crate::ui::state::model::Model;
@@ -293,37 +292,37 @@ pub fn sample(
     owners: u64,
     time: usize,
 ) -> Sample {
+    Sample::of(
+        frame(numbers, scheduler, side, wait_ns, owners, time),
+        false,
+    )
+}
+
+pub fn frame(
+    numbers: &mut Numbers,
+    scheduler: &str,
+    side: Side,
+    wait_ns: u64,
+    owners: u64,
+    time: usize,
+) -> Frame {
     let mut interval = interval(numbers, wait_ns, owners);
     stall(&mut interval, scheduler);
-    let dispatches = dispatches(numbers, owners * 100);
-    let states = [DeviceState {
-        scheduler: Some(scheduler.to_owned()),
-        hardware_depth: Some(4),
-        burst: Burst::of(&dispatches),
-    }];
-    let record = stat::record(&interval, String::new(), false, &states, &Everyone);
-    let live = record.devices.into_iter().next().expect("a device");
-    let of = &interval.devices[0];
-    let measured = Measured {
-        live,
-        queue_wait_is_g2d: false,
-        edges: of.edges,
-        stalls: Stalls::of(of, &interval.owners.iter()),
-        stages: Stages::measured(of, Stage::Q2d),
-        bytes: bytes_of(of),
-        processes: record.processes,
-        owners: interval.owners,
-        dispatches,
-    };
-    Sample {
-        time: format!("12:{:02}:{:02}", time / 60 % 60, time % 60),
-        seconds: 1.0,
-        devices: vec![DeviceSample {
+    let (minute, second) = (time / 60 % 60, time % 60);
+    Frame {
+        time: format!("2026-01-02T12:{minute:02}:{second:02}.000Z"),
+        interval_s: 1.0,
+        measures_q2g: true,
+        groups: Group::of(&interval.owners, &Everyone),
+        interval: Some(interval),
+        devices: vec![DeviceFrame {
             queue: Some(state(scheduler)),
             side,
             counters: counters(),
-            measured: Some(Box::new(measured)),
+            dispatches: dispatches(numbers, owners * 100),
         }],
+        flips: Vec::new(),
+        newcomers: Vec::new(),
     }
 }
 
@@ -361,15 +360,18 @@ pub fn add_sample(model: &mut Model, scheduler: &str, seed: u64) {
         "mq-deadline" => 9_000_000,
         _ => 30_000,
     };
-    let sample = sample(
-        &mut Numbers(seed),
-        scheduler,
-        Side::Of(scheduler.into()),
-        wait,
-        2,
-        time,
+    let side = Side::Of(scheduler.into());
+    keep(
+        model,
+        frame(&mut Numbers(seed), scheduler, side, wait, 2, time),
     );
-    report(model, SamplerReport::Sample(Box::new(sample)));
+}
+
+/// As the sampling thread reports it.
+pub fn keep(model: &mut Model, frame: Frame) {
+    let packed = Packed::of(&frame).expect("a frame");
+    let sample = Box::new(Sample::of(frame, model.table.by_cgroup));
+    report(model, SamplerReport::Sample(sample, Some(packed)));
 }
 
 /// The second device is the busier one in this sample.
@@ -394,7 +396,7 @@ pub fn two_disks(busy_in: usize) -> Model {
         } else {
             vec![busy, idle]
         };
-        report(&mut model, SamplerReport::Sample(Box::new(sample)));
+        report(&mut model, SamplerReport::Sample(Box::new(sample), None));
     }
     model
 }
@@ -498,7 +500,7 @@ pub fn without_root() -> Model {
     );
     let mut sample = sample(&mut Numbers(1), "none", Side::Of("none".into()), 1000, 1, 0);
     sample.devices[0].measured = None;
-    report(&mut model, SamplerReport::Sample(Box::new(sample)));
+    report(&mut model, SamplerReport::Sample(Box::new(sample), None));
     model
 }
 
@@ -515,7 +517,7 @@ pub fn foreign_flip(model: &mut Model, to: &str) {
     };
     report(model, SamplerReport::Flipped(flip));
     let sample = sample(&mut Numbers(5), to, Side::Disturbed, 1000, 2, time);
-    report(model, SamplerReport::Sample(Box::new(sample)));
+    report(model, SamplerReport::Sample(Box::new(sample), None));
 }
 
 /// Arbitrary values, including empty ones.
@@ -547,7 +549,7 @@ pub fn random(seed: u64, samples: usize) -> Model {
         if numbers.below(6) == 0 {
             sample.devices[0].measured = None;
         }
-        report(&mut model, SamplerReport::Sample(Box::new(sample)));
+        report(&mut model, SamplerReport::Sample(Box::new(sample), None));
     }
     model
 }

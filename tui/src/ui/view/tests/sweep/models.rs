@@ -1,5 +1,7 @@
 //! Models for the sweep: any number of arms with their own numbers, values at the limits, and nothing at all.
 
+use std::sync::Arc;
+
 use iosched::measure::histogram::DEVICE;
 use iosched::measure::snapshot::{Merges, Quality};
 use iosched::stat::{LatencySummary, LiveProcess};
@@ -84,7 +86,7 @@ pub fn rotated(arms: usize) -> Model {
             }
             measured.edges.straddlers = 23;
         }
-        data::report(&mut model, SamplerReport::Sample(Box::new(sample)));
+        data::report(&mut model, SamplerReport::Sample(Box::new(sample), None));
     }
     rounds().report(&mut model);
     model.message = None;
@@ -164,7 +166,7 @@ pub fn extreme(arms: usize) -> Model {
     seen.left_out.disturbed = u64::MAX;
     seen.left_out.without_queue_wait = u64::MAX;
     for flip in &mut seen.flips {
-        flip.switch_ns = Some(u64::MAX);
+        Arc::make_mut(flip).switch_ns = Some(u64::MAX);
     }
     for (index, arm) in seen.arms.iter_mut().enumerate() {
         let old = std::mem::replace(&mut arm.label, format!("{}{index}", long('a')));
@@ -322,7 +324,7 @@ pub fn poor() -> Vec<(&'static str, Model)> {
         let side = Side::Of("none".into());
         let mut sample = data::sample(&mut Numbers(1), "none", side, 1000, owners, 0);
         change(&mut sample);
-        data::report(&mut model, SamplerReport::Sample(Box::new(sample)));
+        data::report(&mut model, SamplerReport::Sample(Box::new(sample), None));
         model
     };
     let waits = |owners| {

@@ -134,7 +134,8 @@ impl Numbers {
             c.read_bytes_per_s,
             c.write_bytes_per_s,
         ];
-        for value in means.chain(rates).chain([c.busy_share]) {
+        let iops = c.reads_per_s + c.writes_per_s;
+        for value in means.chain(rates).chain([c.busy_share, iops]) {
             self.value(value);
         }
         self.whole(c.in_flight);

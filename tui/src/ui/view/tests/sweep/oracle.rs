@@ -15,7 +15,9 @@ const UNITS: [&str; 27] = [
     "kB/s", "MB/s", "GB/s", "TB/s", "PB/s", "EB/s", "KiB", "MiB", "GiB", "TiB", "PiB",
 ];
 /// Numbers that are part of sentences.
-const STATIC: [(&str, &str); 16] = [
+const STATIC: [(&str, &str); 18] = [
+    ("60", ""),
+    ("52", ""),
     ("6", "%"),
     ("25", "%"),
     ("56", "%"),
@@ -85,7 +87,10 @@ impl Known {
         let mut before_is_number = false;
         for (at, token) in tokens.iter().enumerate() {
             let next = tokens.get(at + 1).map_or("", |next| &**next);
-            let is_key = matches!((&**token, next), ("s", "sort") | ("h", "shorter" | "back"));
+            let is_key = matches!(
+                (&**token, next),
+                ("s", "sort") | ("h", "shorter" | "back") | ("y", "copy")
+            );
             if UNITS.contains(&&**token) && !is_key {
                 if !before_is_number {
                     complaints.push(format!("{token:?} without a number: {row}"));
@@ -218,6 +223,9 @@ impl Names {
                 self.0.extend([letters(1), letters(2)]);
                 moment.shares.iter().for_each(|(name, _)| self.add(name));
             }
+        }
+        for newcomer in model.last.iter().flat_map(|last| &last.newcomers) {
+            self.add(&newcomer.name);
         }
         for device in model.last.iter().flat_map(|last| &last.devices) {
             if let Some(queue) = &device.queue {

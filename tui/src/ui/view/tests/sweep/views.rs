@@ -2,6 +2,7 @@
 
 use super::super::data::{ask, stall_rounds};
 use super::models::{ARMS, flip};
+use crate::ui::sampling::sample::Newcomer;
 use crate::ui::state::action::{Action, KeyCommand, Screen};
 use crate::ui::state::compare::{ShownStage, Statistic};
 use crate::ui::state::model::{Dialog, Model};
@@ -9,7 +10,26 @@ use crate::ui::state::update::update;
 
 type View = (&'static str, fn(&mut Model));
 
-pub const VIEWS: [View; 27] = [
+pub const VIEWS: [View; 30] = [
+    ("disks", |model| model.screen = Screen::Disks),
+    ("disks, one is new", |model| {
+        model.screen = Screen::Disks;
+        let last = model.last.as_mut();
+        if let Some(last) = last {
+            let counters = last.devices.first().map(|device| device.counters);
+            last.newcomers.push(Newcomer {
+                name: "sdzz".into(),
+                scheduler: "none".into(),
+                counters: counters.unwrap_or_default(),
+            });
+        }
+        model.disk_row = usize::MAX;
+    }),
+    ("frozen, earlier", |model| {
+        model.screen = Screen::Compare;
+        update(model, Action::Do(KeyCommand::Pause));
+        update(model, Action::Do(KeyCommand::Earlier));
+    }),
     ("overview", |model| model.screen = Screen::Overview),
     ("overview, asked", |model| {
         model.screen = Screen::Overview;

@@ -1,0 +1,5 @@
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|lines: &[u8]| {
+    iosched::hostile::history(lines);
+});

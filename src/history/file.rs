@@ -1,0 +1,171 @@
+//! A file of intervals: lines of JSON, compressed by gzip. The first line is the head, each other one an interval.
+//! docs/history.md describes it for readers.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use flate2::bufread::MultiGzDecoder;
+use serde::{Deserialize, Serialize};
+
+use super::frame::Frame;
+use super::kept::Kept;
+use super::packed::{self, Packed};
+use crate::failure::Failure;
+use crate::files::{input, output};
+use crate::machine::environment::Environment;
+
+pub const SCHEMA_VERSION: u32 = 1;
+/// File name of the schema in `docs/`.
+pub const SCHEMA: &str = "history-1.schema.json";
+
+/// Several times what a history holds, compressed and as text.
+const FILE_BYTES: u64 = 128 << 20;
+const LINE_BYTES: u64 = 64 << 20;
+const TEXT_BYTES: u64 = 16 << 30;
+const DISKS: usize = 4096;
+
+/// The first line.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Head {
+    /// Version of this format; raised when a field is removed or changes its meaning.
+    pub history_version: u32,
+    /// When the file was written, RFC 3339, UTC.
+    pub written: String,
+    pub environment: Environment,
+    /// The watched disks.
+    pub disks: Vec<Disk>,
+    /// What this kernel cannot measure.
+    pub notes: Vec<String>,
+    /// Number of earlier intervals that are not in the file, because memory is bounded.
+    pub dropped: u64,
+}
+
+/// Properties that do not change while iosched watches.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Disk {
+    pub name: String,
+    pub model: Option<String>,
+    pub size_bytes: Option<u64>,
+    pub rotational: Option<bool>,
+    pub hardware_queues: usize,
+}
+
+/// The content of a file.
+#[derive(Debug)]
+pub struct History {
+    pub head: Head,
+    pub kept: Kept,
+    /// Why the rest of the file was not read.
+    pub cut: Option<String>,
+}
+
+/// Writes the file completely or not at all.
+pub fn write(path: &Path, head: &Head, kept: &Kept) -> Result<()> {
+    let mut bytes = packed::line(head)?;
+    bytes.reserve_exact(kept.bytes());
+    for frame in kept.iter() {
+        bytes.extend_from_slice(frame.bytes());
+    }
+    output::write_whole(path, &bytes).with_context(|| format!("writing {}", path.display()))
+}
+
+pub fn read(path: &Path) -> Result<History> {
+    let name = path.display();
+    let bytes = input::read(path, FILE_BYTES).map_err(|error| {
+        Failure::usage(
+            format!("{name} cannot be read: {error}"),
+            "name a file that `iosched snapshot` or the key W has written",
+        )
+    })?;
+    parse(&bytes).map_err(|why| {
+        Failure::usage(
+            format!("{name} is not a history that this version can show: {why}"),
+            "`iosched snapshot` and the key W write such files",
+        )
+    })
+}
+
+/// Err: why the bytes are no history.
+pub fn parse(bytes: &[u8]) -> Result<History, String> {
+    if bytes.is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    let mut lines = Lines::new(bytes);
+    let first = lines.next_line()?.ok_or("it has no line")?;
+    let version = serde_json::from_slice::<Version>(&first)
+        .map_err(|_| "its first line has no history_version")?
+        .history_version;
+    if version != SCHEMA_VERSION {
+        return Err(format!(
+            "its format has version {version}, and this program reads version {SCHEMA_VERSION}"
+        ));
+    }
+    let head: Head = serde_json::from_slice(&first).map_err(|error| format!("line 1: {error}"))?;
+    if head.disks.is_empty() || head.disks.len() > DISKS {
+        return Err(format!("line 1: it has {} disks", head.disks.len()));
+    }
+    let disks: Vec<String> = head.disks.iter().map(|disk| disk.name.clone()).collect();
+    let (mut kept, mut cut, mut number) = (Kept::default(), None, 1);
+    loop {
+        number += 1;
+        let line = match lines.next_line() {
+            Ok(Some(line)) => line,
+            Ok(None) => break,
+            // A copy that was interrupted: what came before is whole.
+            Err(why) if !kept.is_empty() => {
+                cut = Some(format!("line {number}: {why}"));
+                break;
+            }
+            Err(why) => return Err(format!("line {number}: {why}")),
+        };
+        let mut frame: Frame =
+            serde_json::from_slice(&line).map_err(|error| format!("line {number}: {error}"))?;
+        frame
+            .check(&disks)
+            .map_err(|why| format!("line {number}: {why}"))?;
+        kept.push(Packed::of(&frame).map_err(|error| format!("line {number}: {error:#}"))?);
+    }
+    if kept.is_empty() {
+        return Err("it has no interval".to_owned());
+    }
+    Ok(History { head, kept, cut })
+}
+
+/// The field that files of every version have.
+#[derive(Deserialize)]
+struct Version {
+    history_version: u32,
+}
+
+/// Lines of the compressed text, up to the limits.
+struct Lines<'a> {
+    text: BufReader<std::io::Take<MultiGzDecoder<&'a [u8]>>>,
+}
+
+impl<'a> Lines<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Lines {
+            text: BufReader::new(MultiGzDecoder::new(bytes).take(TEXT_BYTES)),
+        }
+    }
+
+    /// None at the end.
+    fn next_line(&mut self) -> Result<Option<Vec<u8>>, String> {
+        let mut line = Vec::new();
+        let mut limited = (&mut self.text).take(LINE_BYTES);
+        limited
+            .read_until(b'\n', &mut line)
+            .map_err(|error| error.to_string())?;
+        match line.last() {
+            None => Ok(None),
+            Some(b'\n') => Ok(Some(line)),
+            Some(_) if line.len() as u64 == LINE_BYTES => {
+                Err(format!("it is longer than {} MiB", LINE_BYTES >> 20))
+            }
+            Some(_) => Err("it has no end".to_owned()),
+        }
+    }
+}

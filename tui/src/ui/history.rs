@@ -1,0 +1,37 @@
+//! Writes the intervals that are held to a file.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use anyhow::{Result, ensure};
+use iosched::history::file::{self, Disk, Head};
+use iosched::history::kept::Kept;
+use iosched::machine::environment::Environment;
+
+use super::state::model::Model;
+
+/// `iosched-history-TIME.jsonl.gz`, in this directory.
+pub fn write_held(model: &Model) -> Result<PathBuf> {
+    let stamp = now().replace(|c: char| !c.is_ascii_alphanumeric(), "");
+    let path = PathBuf::from(format!("iosched-history-{stamp}.jsonl.gz"));
+    let disks = model.devices.iter().map(|device| device.disk.clone());
+    write(&path, disks.collect(), &model.notes, &model.kept)?;
+    Ok(path)
+}
+
+pub fn write(path: &Path, disks: Vec<Disk>, notes: &[String], kept: &Kept) -> Result<()> {
+    ensure!(!kept.is_empty(), "no interval is held yet");
+    let head = Head {
+        history_version: file::SCHEMA_VERSION,
+        written: now(),
+        environment: Environment::read(None),
+        disks,
+        notes: notes.to_vec(),
+        dropped: kept.first(),
+    };
+    file::write(path, &head, kept)
+}
+
+fn now() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+}

@@ -1,0 +1,71 @@
+//! `iosched replay`: the screens on the intervals of a file, in place of this machine's disks.
+
+use std::path::Path;
+use std::sync::mpsc::channel;
+
+use anyhow::Result;
+use iosched::history::file;
+use iosched::history::packed::Packed;
+use iosched::safety::privileges;
+
+use super::sampling::sample::{Sample, SamplerReport};
+use super::state::action::Action;
+use super::state::model::{INTERVALS, Model};
+use super::state::past::{self, Replay};
+use super::state::update::update;
+use super::terminal::TerminalScreen;
+
+pub fn run(path: &Path, has_mouse: bool) -> Result<()> {
+    // The file may be another user's.
+    privileges::keep_those_of_drawing(false)?;
+    let mut model = model(path)?;
+    let (events, inbox) = channel();
+    let mut screen = TerminalScreen::open(has_mouse)?;
+    screen.draw(&mut model)?;
+    super::read_input(events);
+    super::run_loop(&mut model, &mut screen, None, &inbox)
+}
+
+/// At the file's last interval, with the comparison of all before it.
+fn model(path: &Path) -> Result<Model> {
+    let history = file::read(path)?;
+    let head = history.head;
+    let last = history.kept.iter().last();
+    let last = last.map(Packed::frame).transpose()?;
+    let seconds = last.as_ref().map_or(1.0, |last| last.interval_s);
+    // An interval is never exactly as long as it was meant to be.
+    let interval = INTERVALS.iter().position(|&wanted| wanted >= seconds * 0.9);
+    let mut model = Model::new(
+        head.disks,
+        super::palette(),
+        interval.unwrap_or(INTERVALS.len() - 1),
+    );
+    let has_counts = last.is_some_and(|last| last.interval.is_some());
+    let refused = (!has_counts).then(|| "the file has counters from sysfs only".to_owned());
+    let notes = head.notes;
+    update(
+        &mut model,
+        Action::Report(SamplerReport::Attached { notes, refused }),
+    );
+    for packed in history.kept.iter() {
+        let sample = Box::new(Sample::of(packed.frame()?, false));
+        let report = SamplerReport::Sample(sample, Some(packed.clone()));
+        update(&mut model, Action::Report(report));
+    }
+    model.replay = Some(Replay { is_playing: false });
+    past::freeze_here(&mut model);
+    let environment = head.environment;
+    let host = environment.hostname.unwrap_or_default();
+    model.message = Some(history.cut.map_or_else(
+        || {
+            format!(
+                "{}: {host} {}, written {}; Left and Right go through the intervals, Space plays",
+                path.display(),
+                environment.kernel_release,
+                head.written
+            )
+        },
+        |cut| format!("the file is not whole, its beginning is shown: {cut}"),
+    ));
+    Ok(model)
+}

@@ -1,0 +1,95 @@
+//! `iosched snapshot`: keeps intervals as the terminal UI does, without a screen, and writes them to a file.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use iosched::files::output;
+use iosched::history::kept::Kept;
+use iosched::history::packed::Packed;
+use iosched::interrupt;
+use iosched::measure::probe::{Detail, Probe};
+use iosched::report::escape;
+use iosched::report::units::count;
+use iosched::safety::privileges;
+
+use super::history;
+use super::sampling::devices;
+use super::sampling::read::Reader;
+use super::sampling::request::Wanted;
+use crate::cli::Snapshot;
+
+/// Everything that a screen may show.
+const ALL: Wanted = Wanted {
+    order: true,
+    owner_histograms: true,
+};
+
+pub fn run(arguments: &Snapshot) -> Result<()> {
+    output::ensure_may_write(&arguments.file, arguments.force, "")?;
+    let (devices, mut notes) = devices::named(&arguments.devices)?;
+    let detail = Detail {
+        order: true,
+        fairness: true,
+        ..Detail::default()
+    };
+    let probe = Probe::attach(&devices, 0, detail)?;
+    notes.extend(probe.notes());
+    for note in &notes {
+        say(&format!("iosched: note: {}", escape::line(note)));
+    }
+    privileges::keep_those_of_a_watch()?;
+    let were_named = !arguments.devices.is_empty();
+    let disks = devices.iter().map(super::disk).collect();
+    let mut reader = Reader::new(devices, were_named, Some(probe), Vec::new());
+    let mut kept = Kept::default();
+    let is_shown = std::io::stderr().is_terminal();
+    let mut next = Instant::now();
+    let mut left = arguments.count;
+    let mut interrupted = Ok(());
+    while left != Some(0) {
+        next += Duration::from_secs_f64(arguments.interval);
+        // What was kept until Ctrl-C is written.
+        interrupted = interrupt::sleep_until(next);
+        kept.push(Packed::of(&reader.read(ALL)?)?);
+        if is_shown {
+            let _ = write!(std::io::stderr(), "\r{} ", progress(&kept, left));
+        }
+        if interrupted.is_err() {
+            break;
+        }
+        left = left.map(|left| left - 1);
+    }
+    if is_shown {
+        say("");
+    }
+    history::write(&arguments.file, disks, &notes, &kept)?;
+    let file = arguments.file.display();
+    say(&format!(
+        "iosched: {} in {file}; `iosched replay {file}` shows them",
+        held(&kept)
+    ));
+    interrupted
+}
+
+fn progress(kept: &Kept, left: Option<u64>) -> String {
+    match left {
+        Some(left) => format!("{}, {} to go", held(kept), count((left - 1) as f64)),
+        None => format!("{}; Ctrl-C writes them", held(kept)),
+    }
+}
+
+fn held(kept: &Kept) -> String {
+    let intervals = format!("{} intervals", count(kept.len() as f64));
+    match kept.first() {
+        0 => intervals,
+        dropped => format!(
+            "the last {intervals} ({} were dropped)",
+            count(dropped as f64)
+        ),
+    }
+}
+
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}

@@ -1,0 +1,210 @@
+//! A frozen screen goes back and forth through the intervals that are held; a replay is always frozen. Pure.
+
+use std::collections::VecDeque;
+
+use iosched::history::kept::Kept;
+use iosched::history::packed::Packed;
+
+use super::chosen::Page;
+use super::compare::Seen;
+use super::model::{DeviceModel, Model};
+use crate::ui::sampling::sample::{DeviceSample, Sample};
+
+/// What the screens show while they are frozen.
+#[derive(Clone, Debug)]
+pub struct Frozen {
+    pub devices: Vec<DeviceModel>,
+    pub last: Option<Box<Sample>>,
+    /// The number of the interval; None if no interval is held.
+    pub number: Option<u64>,
+    /// Where it was frozen, and the comparison there.
+    origin: Option<(u64, Vec<Seen>)>,
+}
+
+impl Frozen {
+    /// Whether another interval is shown than the one at which the screen was frozen.
+    pub fn is_past(&self) -> bool {
+        let origin = self.origin.as_ref().map(|(number, _)| *number);
+        origin.is_some() && self.number != origin
+    }
+}
+
+/// A file in place of this machine's disks.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    pub is_playing: bool,
+}
+
+/// All intervals by their scheduler, up to any of them: the comparison without the rounds of a rotation.
+#[derive(Clone, Debug, Default)]
+pub struct Fold {
+    now: Vec<Seen>,
+    /// The sums before some intervals, so that few have to be added to reach any other.
+    marks: VecDeque<(u64, Vec<Seen>)>,
+}
+
+const MARK_EVERY: u64 = 60;
+
+impl Fold {
+    pub fn add(&mut self, number: u64, sample: &Sample, first_held: u64) {
+        add(&mut self.now, sample);
+        if number.is_multiple_of(MARK_EVERY) {
+            self.marks.push_back((number + 1, self.now.clone()));
+        }
+        // One mark before the first interval is enough.
+        while self.marks.get(1).is_some_and(|(at, _)| *at <= first_held) {
+            self.marks.pop_front();
+        }
+    }
+
+    /// The comparison of this device was cleared after this interval.
+    pub fn clear(&mut self, device: usize, number: Option<u64>) {
+        if let Some(seen) = self.now.get_mut(device) {
+            *seen = Seen::default();
+        }
+        let next = number.map_or(0, |number| number + 1);
+        self.marks.push_back((next, self.now.clone()));
+    }
+
+    fn up_to(&self, number: u64, kept: &Kept) -> Vec<Seen> {
+        let mark = self.marks.iter().rev().find(|(at, _)| *at <= number);
+        let (from, mut seen) = match mark {
+            Some((at, seen)) => (*at, seen.clone()),
+            None => (kept.first(), Vec::new()),
+        };
+        let frames = (from..=number).filter_map(|number| kept.get(number)?.frame().ok());
+        for frame in frames {
+            add(&mut seen, &Sample::of(frame, false));
+        }
+        seen
+    }
+}
+
+fn add(seen: &mut Vec<Seen>, sample: &Sample) {
+    seen.resize_with(sample.devices.len().max(seen.len()), Seen::default);
+    for (seen, device) in seen.iter_mut().zip(&sample.devices) {
+        if let Some(measured) = device.measured.as_deref() {
+            seen.add(measured, &device.side, sample.seconds, false);
+        }
+    }
+    for flip in &sample.flips {
+        if let Some(seen) = seen.get_mut(flip.device) {
+            seen.flips.push(flip.clone().into());
+        }
+    }
+}
+
+/// Freezes the screens, or lets them follow again. A replay plays, or stops.
+pub fn freeze(model: &mut Model) {
+    if let Some(replay) = &mut model.replay {
+        replay.is_playing = !replay.is_playing;
+        return;
+    }
+    if model.frozen.take().is_none() {
+        freeze_here(model);
+    }
+}
+
+pub fn freeze_here(model: &mut Model) {
+    let number = model.kept.last();
+    let seen = || model.devices.iter().map(|device| device.seen.clone());
+    model.frozen = Some(Box::new(Frozen {
+        devices: model.devices.clone(),
+        last: model.last.clone(),
+        number,
+        origin: number.map(|number| (number, seen().collect())),
+    }));
+}
+
+/// Goes this many intervals forth, or back.
+pub fn step(model: &mut Model, steps: i64) {
+    let number = model.frozen.as_ref().and_then(|frozen| frozen.number);
+    let (Some(number), Some(last)) = (number, model.kept.last()) else {
+        model.message = Some("no interval is held".to_owned());
+        return;
+    };
+    let first = model.kept.first();
+    let to = number.saturating_add_signed(steps).clamp(first, last);
+    if to == number {
+        if let Some(replay) = &mut model.replay {
+            replay.is_playing = false;
+        }
+        let which = if steps < 0 { "first" } else { "last" };
+        model.message = Some(format!("this is the {which} interval that is held"));
+        return;
+    }
+    show(model, to);
+}
+
+/// The frozen interval again, by process or by control group.
+pub fn show_again(model: &mut Model) {
+    let number = model.frozen.as_ref().and_then(|frozen| frozen.number);
+    if let Some(number) = number {
+        show(model, number);
+    }
+}
+
+fn show(model: &mut Model, number: u64) {
+    let frame = match model.kept.get(number).map(Packed::frame) {
+        Some(Ok(frame)) => frame,
+        Some(Err(error)) => {
+            model.message = Some(format!("{error:#}"));
+            return;
+        }
+        None => return,
+    };
+    let Some(frozen) = &model.frozen else { return };
+    let sample = Sample::of(frame, model.table.by_cgroup);
+    let seen = match &frozen.origin {
+        Some((at, seen)) if *at == number => seen.clone(),
+        _ => model.fold.up_to(number, &model.kept),
+    };
+    let seen = seen
+        .into_iter()
+        .chain(std::iter::repeat_with(Seen::default));
+    let devices = model.devices.iter().zip(&sample.devices).zip(seen);
+    let devices = devices
+        .map(|((device, then), seen)| at(device, number, seen, then, sample.seconds))
+        .collect();
+    model.frozen = Some(Box::new(Frozen {
+        devices,
+        last: Some(Box::new(sample)),
+        number: Some(number),
+        origin: frozen.origin.clone(),
+    }));
+    let rows = model.processes();
+    let row = model.chosen_row(&rows);
+    let last = rows.len().saturating_sub(1);
+    model.table.row = row.unwrap_or_else(|| model.table.row.min(last));
+}
+
+/// The device at this interval. An open page shows the interval alone.
+fn at(
+    device: &DeviceModel,
+    number: u64,
+    seen: Seen,
+    then: &DeviceSample,
+    seconds: f64,
+) -> DeviceModel {
+    let until = device.history.partition_point(|moment| {
+        // Those without a number are older than all that are held.
+        moment.number.is_none_or(|other| other <= number)
+    });
+    let history: VecDeque<_> = device.history.range(..until).cloned().collect();
+    let (quality, ios) = history
+        .back()
+        .map_or_else(Default::default, |moment| (moment.quality, moment.ios));
+    let mut past = DeviceModel {
+        disk: device.disk.clone(),
+        history,
+        seen,
+        quality,
+        ios,
+        modified: device.modified,
+        page: device.page.as_ref().map(|page| Page::new(page.id.clone())),
+    };
+    if let Some(measured) = then.measured.as_deref() {
+        past.turn_page(measured, seconds);
+    }
+    past
+}

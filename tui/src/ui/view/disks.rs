@@ -1,0 +1,149 @@
+//! ```text
+//! 3 disks; Enter shows one
+//! DISK     SCHEDULER    busy      IOPS  reads     writes    in flight  read   write   wait p99
+//! nvme0n1  none         73 %      51k   200 MB/s  1.2 MB/s  31         221 us  80 us  1.2 ms   changed
+//! ```
+//! When columns are scarce, the wait's p99 is dropped first, then the mean latencies, in flight, and the throughput of
+//! reads and writes. A disk that appeared after the start has the kernel's counters alone.
+
+use std::ops::Range;
+
+use iosched::report::units::{count, share, throughput, time};
+use ratatui::Frame;
+use ratatui::layout::{Margin, Position, Rect};
+use ratatui::style::Style;
+
+use super::parts::{self, Part, stack};
+use super::table::{self, Column};
+use super::{few, fit, line};
+use crate::ui::sampling::sample::{Counters, DeviceSample, Newcomer};
+use crate::ui::state::action::Target;
+use crate::ui::state::compare::{Scope, ShownStage};
+use crate::ui::state::model::{DeviceModel, Model};
+
+/// The width of a name: at least, and at most.
+const NAME: (u16, u16) = (8, 32);
+
+/// One row; the numbers are absent until the first interval.
+struct DiskRow<'a> {
+    name: &'a str,
+    scheduler: &'a str,
+    counters: Option<&'a Counters>,
+    wait_p99: String,
+    note: &'static str,
+}
+
+pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
+    let inner = area.inner(Margin::new(1, 0));
+    let rows = rows(model);
+    let [head, below] = split(inner);
+    let disks = if rows.len() == 1 { "disk" } else { "disks" };
+    let title = [
+        (0, format!("{} {disks}", count(rows.len() as f64))),
+        (1, "; Enter shows one".to_owned()),
+        (
+            3,
+            "; busy: share of the time with an I/O in flight".to_owned(),
+        ),
+    ];
+    let title = fit::plain_line(title, inner.width).style(model.palette.faint());
+    line(frame, head, 0, title);
+    let chosen = model.disk_row.min(rows.len().saturating_sub(1));
+    let shown = shown(below, chosen, rows.len());
+    let columns = columns(&rows[shown.clone()]);
+    let row_style = |row: usize| {
+        if chosen == shown.start + row {
+            model.palette.chosen()
+        } else {
+            Style::new()
+        }
+    };
+    let faint = model.palette.faint();
+    table::render(frame.buffer_mut(), below, &columns, faint, row_style);
+}
+
+/// The title and the table.
+fn split(inner: Rect) -> [Rect; 2] {
+    stack(inner, [Part::new(1, 1, 1), Part::filling(0, 2)])
+}
+
+fn shown(below: Rect, chosen: usize, rows: usize) -> Range<usize> {
+    parts::window(chosen, rows, usize::from(below.height.saturating_sub(1)))
+}
+
+/// What is at this place of the screen.
+pub fn target(area: Rect, model: &Model, at: Position) -> Option<Target> {
+    let [_, below] = split(area.inner(Margin::new(1, 0)));
+    let rows = rows(model).len();
+    let shown = shown(below, model.disk_row.min(rows.saturating_sub(1)), rows);
+    let row = (at.y.checked_sub(below.y)?).checked_sub(1)?;
+    let row = shown.start + usize::from(row);
+    (below.contains(at) && shown.contains(&row)).then_some(Target::Row(row))
+}
+
+fn rows(model: &Model) -> Vec<DiskRow<'_>> {
+    let devices = model.shown_devices().iter().enumerate();
+    let sample = model.sample();
+    let known = devices.map(|(index, device)| {
+        let now = sample.and_then(|sample| sample.devices.get(index));
+        of_device(device, now)
+    });
+    let newcomers = sample.iter().flat_map(|sample| &sample.newcomers);
+    known.chain(newcomers.map(of_newcomer)).collect()
+}
+
+fn of_device<'a>(device: &'a DeviceModel, now: Option<&'a DeviceSample>) -> DiskRow<'a> {
+    let queue = now.and_then(|now| now.queue.as_ref());
+    let measured = now.and_then(|now| now.measured.as_deref());
+    let wait = measured.map(|measured| measured.stages.of(ShownStage::Wait, Scope::All));
+    DiskRow {
+        name: &device.disk.name,
+        scheduler: match (now, queue) {
+            (None, _) => "...",
+            (_, None) => "GONE",
+            (_, Some(queue)) => &queue.active,
+        },
+        counters: now.filter(|_| queue.is_some()).map(|now| &now.counters),
+        wait_p99: wait.map_or("-".to_owned(), |wait| few::quantile(&wait, 0.99)),
+        note: match device.modified {
+            Some(true) => "changed",
+            Some(false) => "KEPT",
+            None => "",
+        },
+    }
+}
+
+fn of_newcomer(newcomer: &Newcomer) -> DiskRow<'_> {
+    DiskRow {
+        name: &newcomer.name,
+        scheduler: &newcomer.scheduler,
+        counters: Some(&newcomer.counters),
+        wait_p99: "-".to_owned(),
+        note: "new",
+    }
+}
+
+fn columns<'a>(rows: &[DiskRow<'_>]) -> Vec<Column<'a>> {
+    let number = |heading: &str, level, width, cell: fn(&Counters) -> String| {
+        let cells = rows
+            .iter()
+            .map(|row| row.counters.map_or("-".to_owned(), cell));
+        Column::number(heading, level.., width).of(cells)
+    };
+    let names = |of: fn(&DiskRow<'_>) -> String| rows.iter().map(of).collect::<Vec<String>>();
+    vec![
+        Column::name("DISK", 0.., NAME.0, NAME.1).of(names(|row| row.name.to_owned())),
+        Column::name("SCHEDULER", 0.., 9, NAME.1).of(names(|row| row.scheduler.to_owned())),
+        number("busy", 0, 6, |now| share(Some(now.busy_share))),
+        number("IOPS", 0, 6, |now| {
+            count(now.reads_per_s + now.writes_per_s)
+        }),
+        number("reads", 1, 9, |now| throughput(now.read_bytes_per_s)),
+        number("writes", 1, 9, |now| throughput(now.write_bytes_per_s)),
+        number("in flight", 2, 9, |now| count(now.in_flight as f64)),
+        number("read mean", 3, 9, |now| time(now.read_mean_ns)),
+        number("write mean", 3, 10, |now| time(now.write_mean_ns)),
+        Column::number("wait p99", 4.., 9).of(names(|row| row.wait_p99.clone())),
+        Column::words("", 1.., 7).of(names(|row| row.note.to_owned())),
+    ]
+}
