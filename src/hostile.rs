@@ -42,7 +42,7 @@ pub fn history(lines: &[u8]) -> bool {
     let Ok(history) = history::file::parse(&file.finish().expect("memory")) else {
         return false;
     };
-    for packed in history.kept.iter() {
+    for packed in &history.frames {
         let frame = packed.frame().expect("what was kept");
         let Some(interval) = &frame.interval else {
             continue;

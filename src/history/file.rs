@@ -38,7 +38,8 @@ pub struct Head {
     pub disks: Vec<Disk>,
     /// What this kernel cannot measure.
     pub notes: Vec<String>,
-    /// Number of earlier intervals that are not in the file, because memory is bounded.
+    /// Number of earlier intervals that are not in the file, because memory is bounded. Of those that are, older ones
+    /// may be several as one: see their `interval_s`.
     pub dropped: u64,
 }
 
@@ -57,7 +58,8 @@ pub struct Disk {
 #[derive(Debug)]
 pub struct History {
     pub head: Head,
-    pub kept: Kept,
+    /// In the order of time.
+    pub frames: Vec<Packed>,
     /// Why the rest of the file was not read.
     pub cut: Option<String>,
 }
@@ -66,8 +68,8 @@ pub struct History {
 pub fn write(path: &Path, head: &Head, kept: &Kept) -> Result<()> {
     let mut bytes = packed::line(head)?;
     bytes.reserve_exact(kept.bytes());
-    for frame in kept.iter() {
-        bytes.extend_from_slice(frame.bytes());
+    for block in kept.since(0) {
+        bytes.extend_from_slice(block.packed.bytes());
     }
     output::write_whole(path, &bytes).with_context(|| format!("writing {}", path.display()))
 }
@@ -108,14 +110,14 @@ pub fn parse(bytes: &[u8]) -> Result<History, String> {
         return Err(format!("line 1: it has {} disks", head.disks.len()));
     }
     let disks: Vec<String> = head.disks.iter().map(|disk| disk.name.clone()).collect();
-    let (mut kept, mut cut, mut number) = (Kept::default(), None, 1);
+    let (mut frames, mut cut, mut number) = (Vec::new(), None, 1);
     loop {
         number += 1;
         let line = match lines.next_line() {
             Ok(Some(line)) => line,
             Ok(None) => break,
             // A copy that was interrupted: what came before is whole.
-            Err(why) if !kept.is_empty() => {
+            Err(why) if !frames.is_empty() => {
                 cut = Some(format!("line {number}: {why}"));
                 break;
             }
@@ -126,12 +128,12 @@ pub fn parse(bytes: &[u8]) -> Result<History, String> {
         frame
             .check(&disks)
             .map_err(|why| format!("line {number}: {why}"))?;
-        kept.push(Packed::of(&frame).map_err(|error| format!("line {number}: {error:#}"))?);
+        frames.push(Packed::of(&frame).map_err(|error| format!("line {number}: {error:#}"))?);
     }
-    if kept.is_empty() {
+    if frames.is_empty() {
         return Err("it has no interval".to_owned());
     }
-    Ok(History { head, kept, cut })
+    Ok(History { head, frames, cut })
 }
 
 /// The field that files of every version have.

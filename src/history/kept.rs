@@ -1,64 +1,100 @@
-//! The last intervals, in bounded memory. Pure.
+//! The last intervals, in bounded memory: the newest one by one, those before them 8 as one, the oldest 64 as one. Pure.
 
 use std::collections::VecDeque;
 
 use super::packed::Packed;
 
-/// An hour at one interval per second.
-pub const MOST: usize = 3600;
-/// Of compressed intervals.
-const BYTES: usize = 20 << 20;
+/// Intervals that are held in some form: an hour at one per second.
+pub const MOST: u64 = 3600;
+/// How many intervals are one, at most.
+pub const SPANS: [u64; 3] = [1, 8, 64];
+/// Memory for each.
+const BYTES: [usize; 3] = [4 << 20; 3];
 
-/// Intervals have numbers, from 0 on. The oldest make room for new ones.
-#[derive(Clone, Debug, Default)]
+/// Some intervals as one. They have numbers, from 0 on.
+#[derive(Clone, Debug)]
+pub struct Block {
+    pub first: u64,
+    pub last: u64,
+    /// Index into [`SPANS`].
+    pub tier: usize,
+    pub packed: Packed,
+}
+
+#[derive(Clone, Debug)]
 pub struct Kept {
-    frames: VecDeque<Packed>,
-    bytes: usize,
-    /// The number of the first that is still held.
-    first: u64,
+    tiers: [VecDeque<Block>; 3],
+    bytes: [usize; 3],
+    limits: [usize; 3],
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Kept::with_limits(BYTES)
+    }
 }
 
 impl Kept {
-    pub fn push(&mut self, frame: Packed) {
-        self.bytes += frame.bytes().len();
-        self.frames.push_back(frame);
-        while self.frames.len() > MOST || (self.bytes > BYTES && self.frames.len() > 1) {
-            self.bytes -= self
-                .frames
-                .pop_front()
-                .map_or(0, |frame| frame.bytes().len());
-            self.first += 1;
+    /// Memory for each tier.
+    pub fn with_limits(limits: [usize; 3]) -> Self {
+        Kept {
+            tiers: Default::default(),
+            bytes: [0; 3],
+            limits,
         }
     }
 
+    pub fn push(&mut self, block: Block) {
+        let tier = block.tier;
+        let newest = self.last().unwrap_or(0).max(block.last);
+        self.bytes[tier] += block.packed.bytes().len();
+        self.tiers[tier].push_back(block);
+        for tier in 0..SPANS.len() {
+            let blocks = &mut self.tiers[tier];
+            while blocks.len() > 1
+                && (self.bytes[tier] > self.limits[tier] || blocks[0].last + MOST <= newest)
+            {
+                let oldest = blocks.pop_front();
+                self.bytes[tier] -= oldest.map_or(0, |block| block.packed.bytes().len());
+            }
+        }
+    }
+
+    /// The number of the first interval that is held in any form.
     pub fn first(&self) -> u64 {
-        self.first
+        let firsts = self
+            .tiers
+            .iter()
+            .filter_map(|blocks| Some(blocks.front()?.first));
+        firsts.min().unwrap_or(0)
     }
 
     /// The number of the newest; None if there is none.
     pub fn last(&self) -> Option<u64> {
-        Some(self.first + (self.frames.len() as u64).checked_sub(1)?)
+        Some(self.tiers[0].back()?.last)
     }
 
-    pub fn get(&self, number: u64) -> Option<&Packed> {
-        let at = number.checked_sub(self.first)?;
-        self.frames.get(usize::try_from(at).ok()?)
+    /// The block with this interval, in its finest form; if there is none, the next one.
+    pub fn at_or_after(&self, number: u64) -> Option<&Block> {
+        let found = self.tiers.iter().filter_map(|blocks| {
+            let at = blocks.partition_point(|block| block.last < number);
+            blocks.get(at)
+        });
+        // Ties go to the first, which is the finest.
+        found.min_by_key(|block| block.first.max(number))
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Packed> {
-        self.frames.iter()
-    }
-
-    pub fn len(&self) -> usize {
-        self.frames.len()
+    /// From the block with this interval on.
+    pub fn since(&self, number: u64) -> impl Iterator<Item = &Block> {
+        let next = |block: &&Block| self.at_or_after(block.last + 1);
+        std::iter::successors(self.at_or_after(number), next)
     }
 
     pub fn is_empty(&self) -> bool {
-        self.frames.is_empty()
+        self.last().is_none()
     }
 
-    /// Size in memory, which is the size in a file.
     pub fn bytes(&self) -> usize {
-        self.bytes
+        self.bytes.iter().sum()
     }
 }

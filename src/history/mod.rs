@@ -1,5 +1,6 @@
 //! The intervals that the terminal UI has shown: kept in bounded memory, written to a file, and read again.
 
+pub mod blocks; // several intervals as one
 pub mod file; // a file of intervals
 pub mod frame; // one interval of all watched disks
 pub mod kept; // the last intervals, in bounded memory

@@ -1,7 +1,7 @@
 //! An interval in the form in which memory and files hold it: one line of JSON, compressed as a gzip member. Members one
 //! after the other are a gzip file.
 
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
@@ -33,9 +33,13 @@ impl Packed {
 /// A line of JSON as a gzip member.
 pub(super) fn line<T: Serialize>(value: &T) -> Result<Vec<u8>> {
     // The fastest level: this is done at every interval.
-    let mut out = GzEncoder::new(Vec::new(), Compression::fast());
-    let mut text = serde_json::to_vec(value).context("making the JSON of an interval")?;
-    text.push(b'\n');
-    out.write_all(&text).context("compressing an interval")?;
-    out.finish().context("compressing an interval")
+    let out = GzEncoder::new(Vec::new(), Compression::fast());
+    // In parts: the whole text of an interval may take megabytes.
+    let mut text = BufWriter::with_capacity(32 << 10, out);
+    serde_json::to_writer(&mut text, value).context("making the JSON of an interval")?;
+    text.write_all(b"\n").context("compressing an interval")?;
+    let out = text.into_inner().context("compressing an interval")?;
+    let mut bytes = out.finish().context("compressing an interval")?;
+    bytes.shrink_to_fit();
+    Ok(bytes)
 }

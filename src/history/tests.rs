@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use super::blocks::Blocks;
 use super::file::{self, Disk, Head};
 use super::frame::{Counters, DeviceFrame, Frame, Group, Side};
 use super::kept::{Kept, MOST};
@@ -69,8 +70,13 @@ pub(crate) fn head() -> Head {
 }
 
 fn kept(count: u64) -> Kept {
-    let mut kept = Kept::default();
-    (0..count).for_each(|number| kept.push(Packed::of(&frame(number)).unwrap()));
+    let (mut blocks, mut kept) = (Blocks::default(), Kept::default());
+    for number in 0..count {
+        let made = blocks.add(&frame(number)).unwrap();
+        for block in made {
+            kept.push(block);
+        }
+    }
     kept
 }
 
@@ -85,41 +91,64 @@ fn bytes(head: &Head, kept: &Kept) -> Vec<u8> {
 #[test]
 fn the_oldest_make_room_and_numbers_stay() {
     let some = 10;
-    let kept = kept(MOST as u64 + some);
-    assert_eq!((kept.len(), kept.first()), (MOST, some));
-    assert!(kept.get(some - 1).is_none());
+    let kept = kept(MOST + some);
+    assert_eq!(kept.last(), Some(MOST + some - 1));
+    // Of the finest form, as many as were wanted; the block of 64 with the oldest began before.
+    assert_eq!(kept.at_or_after(some).unwrap().first, some);
+    assert_eq!((kept.first(), kept.at_or_after(0).unwrap().last), (0, 63));
     for number in [some, kept.last().unwrap()] {
-        let found = kept.get(number).unwrap().frame().unwrap();
+        let block = kept.at_or_after(number).unwrap();
+        let found = block.packed.frame().unwrap();
         assert_eq!(found.interval.unwrap().start_ns, number * 1_000_000_000);
     }
-    let sizes = kept.iter().map(|one| one.bytes().len());
-    assert_eq!(kept.bytes(), sizes.sum::<usize>());
 }
 
 #[test]
-fn memory_is_bounded_whatever_an_interval_takes() {
-    let mut kept = Kept::default();
-    // Does not compress: 16 bytes of each process differ.
-    let mut large = frame(0);
-    let interval = large.interval.as_mut().unwrap();
-    let owner = interval.owners[0].clone();
-    let mut random = 1u64;
-    interval.owners.extend((0..30_000).map(|_| {
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        let mut owner = owner.clone();
-        owner.comm = format!("{random:016x}");
-        owner
-    }));
-    let large = Packed::of(&large).unwrap();
-    let most = (20 << 20) / large.bytes().len();
-    assert!(most > 2, "{}", large.bytes().len());
-    for _ in 0..most + 5 {
-        kept.push(large.clone());
+fn memory_is_bounded_and_the_past_gets_coarser() {
+    let limits = [20_000, 20_000, 100_000];
+    let (mut blocks, mut kept) = (Blocks::default(), Kept::with_limits(limits));
+    let count = 2000;
+    for number in 0..count {
+        for block in blocks.add(&frame(number)).unwrap() {
+            kept.push(block);
+        }
+        assert!(kept.bytes() <= limits.iter().sum());
     }
-    assert_eq!(kept.len(), most);
-    assert!(kept.bytes() <= 20 << 20);
+    let (mut next, mut spans) = (0, Vec::new());
+    for block in kept.since(0) {
+        assert_eq!(block.first, next, "no gap, nothing twice");
+        next = block.last + 1;
+        spans.push(block.last + 1 - block.first);
+        let interval = block.packed.frame().unwrap().interval.unwrap();
+        assert_eq!(interval.start_ns, block.first * 1_000_000_000);
+        assert_eq!(interval.end_ns, next * 1_000_000_000);
+        let reads = interval.devices[0].ops[Op::Read as usize].clone();
+        let span = block.last + 1 - block.first;
+        assert_eq!((reads.ios, reads.d2c.count()), (span, span));
+        let owner = &interval.owners[0].ops[Op::Read as usize];
+        assert_eq!((interval.owners.len(), owner.ios), (1, span));
+    }
+    assert_eq!(next, count);
+    spans.dedup();
+    assert_eq!(spans, [64, 8, 1]);
+}
+
+#[test]
+fn a_switch_ends_a_block() {
+    let mut blocks = Blocks::default();
+    let mut made = Vec::new();
+    for number in 0..20 {
+        let mut frame = frame(number);
+        if number >= 5 {
+            frame.devices[0].side = Side::Of("bfq".into());
+        }
+        made.extend(blocks.add(&frame).unwrap());
+    }
+    let long = made.iter().filter(|block| block.tier > 0);
+    let ends: Vec<_> = long
+        .map(|block| (block.tier, block.first, block.last))
+        .collect();
+    assert_eq!(ends, [(1, 0, 4), (2, 0, 4), (1, 5, 12)]);
 }
 
 #[test]
@@ -128,13 +157,11 @@ fn what_is_written_is_read_again() {
     let history = file::parse(&bytes(&head(), &written)).unwrap();
     assert_eq!(history.head.disks[0].name, "sda");
     assert!(history.cut.is_none());
-    let text = |kept: &Kept| {
-        let frames = kept.iter().map(|one| one.frame().unwrap());
-        let lines: Vec<String> = frames.map(|f| serde_json::to_string(&f).unwrap()).collect();
-        lines
-    };
-    assert_eq!(text(&history.kept), text(&written));
-    let first = history.kept.get(0).unwrap().frame().unwrap();
+    let line = |one: &Packed| serde_json::to_string(&one.frame().unwrap()).unwrap();
+    let read: Vec<String> = history.frames.iter().map(line).collect();
+    let blocks = written.since(0).map(|block| line(&block.packed));
+    assert_eq!(read, blocks.collect::<Vec<_>>());
+    let first = history.frames[0].frame().unwrap();
     assert_eq!(first.cgroup_path(42).as_deref(), Some("/a.slice"));
     assert_eq!(
         (
@@ -150,7 +177,7 @@ fn what_is_written_is_read_again() {
 fn a_file_that_was_cut_shows_its_beginning() {
     let whole = bytes(&head(), &kept(20));
     let history = file::parse(&whole[..whole.len() - 10]).unwrap();
-    assert_eq!(history.kept.len(), 19);
+    assert_eq!(history.frames.len(), 19);
     assert!(history.cut.unwrap().starts_with("line 21: "));
 }
 
@@ -171,11 +198,10 @@ fn other_files_are_refused_with_the_place() {
         "it has no interval"
     );
     let tampered = |change: &dyn Fn(&mut Frame)| {
-        let mut all = kept(1);
         let mut wrong = frame(1);
         change(&mut wrong);
-        all.push(Packed::of(&wrong).unwrap());
-        refused(&bytes(&head(), &all))
+        let more = Packed::of(&wrong).unwrap();
+        refused(&[&bytes(&head(), &kept(1)), more.bytes()].concat())
     };
     let interval = |frame: &mut Frame| frame.interval.clone().unwrap();
     for (change, why) in [

@@ -80,6 +80,34 @@ impl Interval {
         self
     }
 
+    /// The two as one: `later` begins where this one ends.
+    pub fn extend(&mut self, later: &Interval) {
+        self.end_ns = later.end_ns;
+        for (device, later) in self.devices.iter_mut().zip(&later.devices) {
+            together::add(device, later);
+            device.in_flight = later.in_flight;
+            match (&mut device.order, &later.order) {
+                (Some(order), Some(later)) => order.add(later),
+                (order, _) => *order = None,
+            }
+        }
+        let mut places = HashMap::new();
+        for (place, owner) in self.owners.iter_mut().enumerate() {
+            // Whoever is not in the later interval has nothing in flight at its end.
+            owner.in_flight = owner.in_flight.map(|_| InFlight::default());
+            places.insert(owner.key.clone(), place);
+        }
+        for later in &later.owners {
+            if let Some(&place) = places.get(&later.key) {
+                let owner = &mut self.owners[place];
+                owner.add(later);
+                owner.in_flight = later.in_flight;
+            } else {
+                self.owners.push(later.clone());
+            }
+        }
+    }
+
     pub fn between(earlier: &Snapshot, later: &Snapshot) -> anyhow::Result<Interval> {
         let skipped = later.skipped - earlier.skipped;
         let devices = later

@@ -72,7 +72,7 @@ pub enum Command {
         after_help = "Examples:\n  iosched snapshot busy.jsonl.gz              all disks, until Ctrl-C\n  \
         iosched snapshot busy.jsonl.gz sda -n 60    one disk, 60 intervals of 1 s\n  \
         zcat busy.jsonl.gz | jq 'select(.interval) | .interval.owners[].comm'\n\n\
-        The last 3600 intervals are kept, or fewer if they take more than 20 MiB. The file names processes and control \
+        The last 3600 intervals are kept in at most 12 MiB, older ones as sums. The file names processes and control \
         groups. In the terminal UI, W writes such a file."
     )]
     Snapshot(Snapshot),

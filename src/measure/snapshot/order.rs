@@ -33,6 +33,13 @@ impl Log2Histogram {
         })
     }
 
+    fn add(&mut self, later: &Log2Histogram) {
+        self.0.resize(self.0.len().max(later.0.len()), 0);
+        for (sum, count) in self.0.iter_mut().zip(&later.0) {
+            *sum += count;
+        }
+    }
+
     fn since(&self, earlier: &Log2Histogram) -> Log2Histogram {
         // The kernel's cells have 32 bits and may wrap.
         let difference = |(l, e): (&u64, &u64)| u64::from((*l as u32).wrapping_sub(*e as u32));
@@ -93,6 +100,25 @@ impl Order {
     /// Mean length of the runs of reads (0) or writes (1).
     pub fn mean_run(&self, kind: usize) -> Option<f64> {
         share(self.run_ios[kind], self.runs[kind])
+    }
+
+    /// Adds a later interval of the same disk.
+    pub(super) fn add(&mut self, later: &Order) {
+        self.issued += later.issued;
+        self.reordered += later.reordered;
+        self.insert_seeks += later.insert_seeks;
+        self.insert_sectors += later.insert_sectors;
+        self.issue_seeks += later.issue_seeks;
+        self.issue_sectors += later.issue_sectors;
+        for kind in 0..2 {
+            self.runs[kind] += later.runs[kind];
+            self.run_ios[kind] += later.run_ios[kind];
+            self.run_length[kind].add(&later.run_length[kind]);
+        }
+        self.early.add(&later.early);
+        self.late.add(&later.late);
+        self.insert_seek.add(&later.insert_seek);
+        self.issue_seek.add(&later.issue_seek);
     }
 
     pub(super) fn since(&self, earlier: &Order) -> Order {

@@ -67,6 +67,25 @@ fn an_interval_holds_only_what_happened_in_it() {
     assert_eq!(interval.end_ns - interval.start_ns, 150);
 }
 
+/// But for maxima, which are exact only between consecutive snapshots.
+#[test]
+fn two_intervals_as_one_are_the_interval_of_both() {
+    let waits = [1_000, 9_000_000, 5_000, 70_000, 300];
+    let at = |time, reads: usize| snapshot(time, vec![owner(&waits[..reads])]);
+    let (first, second, third) = (at(100, 1), at(250, 3), at(400, 5));
+    let mut sum = Interval::between(&first, &second).unwrap();
+    sum.extend(&Interval::between(&second, &third).unwrap());
+    let both = Interval::between(&first, &third).unwrap();
+    assert_eq!((sum.start_ns, sum.end_ns), (both.start_ns, both.end_ns));
+    assert_eq!(sum.devices, both.devices);
+    assert_eq!(sum.owners.len(), 1);
+    let (mine, theirs) = (&sum.owners[0], &both.owners[0]);
+    assert_eq!(mine.q2d, theirs.q2d);
+    let numbers = |owner: &OwnerNumbers| (owner.ops[0].ios, owner.ops[0].q2d_sum_ns);
+    assert_eq!(numbers(mine), numbers(theirs));
+    assert!(mine.ops[0].q2d_max_ns >= Some(9_000_000));
+}
+
 #[test]
 fn the_longest_between_a_snapshot_and_the_next_is_exact() {
     let earlier = snapshot(1, vec![owner(&[1_000, 9_000_000])]);

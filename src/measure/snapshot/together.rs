@@ -7,17 +7,7 @@ use super::op::{Asked, DeviceOp};
 pub(super) fn sum(name: &str, disks: &[DeviceNumbers]) -> DeviceNumbers {
     let mut sum = DeviceNumbers::new(name);
     for disk in disks {
-        for (sum, op) in sum.ops.iter_mut().zip(&disk.ops) {
-            add_op(sum, op);
-        }
-        sum.merges += disk.merges;
-        sum.flushes += disk.flushes;
-        sum.edges += disk.edges;
-        for status in &disk.statuses {
-            add_status(&mut sum.statuses, status);
-        }
-        sum.quality += disk.quality;
-        sum.stalled_ns += disk.stalled_ns;
+        add(&mut sum, disk);
     }
     // Every disk has the total of all disks.
     sum.quality.skipped = disks.iter().map(|d| d.quality.skipped).max().unwrap_or(0);
@@ -28,6 +18,21 @@ pub(super) fn sum(name: &str, disks: &[DeviceNumbers]) -> DeviceNumbers {
         _ => None,
     };
     sum
+}
+
+/// Everything but what is of a moment, and what is of one disk.
+pub(super) fn add(sum: &mut DeviceNumbers, other: &DeviceNumbers) {
+    for (sum, op) in sum.ops.iter_mut().zip(&other.ops) {
+        add_op(sum, op);
+    }
+    sum.merges += other.merges;
+    sum.flushes += other.flushes;
+    sum.edges += other.edges;
+    for status in &other.statuses {
+        add_status(&mut sum.statuses, status);
+    }
+    sum.quality += other.quality;
+    sum.stalled_ns += other.stalled_ns;
 }
 
 fn add_op(sum: &mut DeviceOp, op: &DeviceOp) {

@@ -5,6 +5,7 @@ use std::sync::mpsc::channel;
 
 use anyhow::Result;
 use iosched::history::file;
+use iosched::history::kept::{Block, Kept, MOST};
 use iosched::history::packed::Packed;
 use iosched::safety::privileges;
 
@@ -30,7 +31,7 @@ pub fn run(path: &Path, has_mouse: bool) -> Result<()> {
 fn model(path: &Path) -> Result<Model> {
     let history = file::read(path)?;
     let head = history.head;
-    let last = history.kept.iter().last();
+    let last = history.frames.last();
     let last = last.map(Packed::frame).transpose()?;
     let seconds = last.as_ref().map_or(1.0, |last| last.interval_s);
     // An interval is never exactly as long as it was meant to be.
@@ -47,9 +48,17 @@ fn model(path: &Path) -> Result<Model> {
         &mut model,
         Action::Report(SamplerReport::Attached { notes, refused }),
     );
-    for packed in history.kept.iter() {
+    // All that is in the file.
+    model.kept = Kept::with_limits([usize::MAX; 3]);
+    for (packed, number) in history.frames.into_iter().zip(0..MOST) {
         let sample = Box::new(Sample::of(packed.frame()?, false));
-        let report = SamplerReport::Sample(sample, Some(packed.clone()));
+        let block = Block {
+            first: number,
+            last: number,
+            tier: 0,
+            packed,
+        };
+        let report = SamplerReport::Sample(sample, vec![block]);
         update(&mut model, Action::Report(report));
     }
     model.replay = Some(Replay { is_playing: false });
@@ -59,10 +68,10 @@ fn model(path: &Path) -> Result<Model> {
     model.message = Some(history.cut.map_or_else(
         || {
             format!(
-                "{}: {host} {}, written {}; Left and Right go through the intervals, Space plays",
-                path.display(),
+                "{host} {}, written {}: {}",
                 environment.kernel_release,
-                head.written
+                head.written,
+                path.display()
             )
         },
         |cut| format!("the file is not whole, its beginning is shown: {cut}"),

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use iosched::files::output;
+use iosched::history::blocks::Blocks;
 use iosched::history::kept::Kept;
-use iosched::history::packed::Packed;
 use iosched::interrupt;
 use iosched::measure::probe::{Detail, Probe};
 use iosched::report::escape;
@@ -42,7 +42,7 @@ pub fn run(arguments: &Snapshot) -> Result<()> {
     let were_named = !arguments.devices.is_empty();
     let disks = devices.iter().map(super::disk).collect();
     let mut reader = Reader::new(devices, were_named, Some(probe), Vec::new());
-    let mut kept = Kept::default();
+    let (mut blocks, mut kept) = (Blocks::default(), Kept::default());
     let is_shown = std::io::stderr().is_terminal();
     let mut next = Instant::now();
     let mut left = arguments.count;
@@ -51,7 +51,9 @@ pub fn run(arguments: &Snapshot) -> Result<()> {
         next += Duration::from_secs_f64(arguments.interval);
         // What was kept until Ctrl-C is written.
         interrupted = interrupt::sleep_until(next);
-        kept.push(Packed::of(&reader.read(ALL)?)?);
+        for block in blocks.add(&reader.read(ALL)?)? {
+            kept.push(block);
+        }
         if is_shown {
             let _ = write!(std::io::stderr(), "\r{} ", progress(&kept, left));
         }
@@ -80,8 +82,10 @@ fn progress(kept: &Kept, left: Option<u64>) -> String {
 }
 
 fn held(kept: &Kept) -> String {
-    let intervals = format!("{} intervals", count(kept.len() as f64));
-    match kept.first() {
+    let first = kept.first();
+    let number = kept.last().map_or(0, |last| last + 1 - first);
+    let intervals = format!("{} intervals", count(number as f64));
+    match first {
         0 => intervals,
         dropped => format!(
             "the last {intervals} ({} were dropped)",

@@ -16,6 +16,8 @@ use super::request::Wanted;
 use super::rotation::TimedRotation;
 use super::watched::Watched;
 
+/// The last issues of an interval, more than a picture has dots.
+const DISPATCHES: usize = 4096;
 /// How often weights are read again and ended processes are removed.
 const TIDY_EVERY: Duration = Duration::from_secs(2);
 
@@ -145,6 +147,8 @@ impl Reader {
                 device.dispatches = probe.dispatches(&watched.device.name);
                 let its = |dispatch: &Dispatch| dispatch.issue_ns >= interval.start_ns;
                 device.dispatches.retain(its);
+                let more = device.dispatches.len().saturating_sub(DISPATCHES);
+                device.dispatches.drain(..more);
             }
         }
         let owners = interval.as_ref().map(|interval| &*interval.owners);

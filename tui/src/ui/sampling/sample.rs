@@ -3,7 +3,7 @@
 pub use iosched::history::file::Disk;
 pub use iosched::history::frame::{Counters, Flip, Newcomer, Side};
 use iosched::history::frame::{DeviceFrame, Frame};
-use iosched::history::packed::Packed;
+use iosched::history::kept::Block;
 use iosched::measure::histogram::{DEVICE, Histogram};
 use iosched::measure::order::Dispatch;
 use iosched::measure::snapshot::{self, DeviceNumbers, Edges, Interval, Op, OwnerNumbers, Stage};
@@ -193,8 +193,8 @@ pub enum SamplerReport {
         notes: Vec<String>,
         refused: Option<String>,
     },
-    /// The interval's screens, and the interval for the history.
-    Sample(Box<Sample>, Option<Packed>),
+    /// The interval's screens, and what the history keeps of it.
+    Sample(Box<Sample>, Vec<Block>),
     Flipped(Flip),
     Rotating(Option<Rotating>),
     /// What the rounds of a rotation say so far.

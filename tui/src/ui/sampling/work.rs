@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use iosched::failure::{Kind, kind_of};
-use iosched::history::packed::Packed;
+use iosched::history::blocks::Blocks;
 use iosched::measure::probe::{Detail, Probe};
 use iosched::safety::privileges;
 use iosched::scheduler;
@@ -37,6 +37,7 @@ pub(super) struct Work {
     rotation: Option<TimedRotation>,
     /// The metric that the user looks at.
     metric: String,
+    blocks: Blocks,
     /// Our switches since the last sample.
     flips: Vec<Flip>,
     /// Description of a switch by another program during the rotation.
@@ -99,6 +100,7 @@ impl Work {
             next: Instant::now() + FIRST.min(setup.interval),
             rotation: None,
             metric: String::new(),
+            blocks: Blocks::default(),
             flips: Vec::new(),
             rival: None,
             control: setup.control,
@@ -212,9 +214,9 @@ impl Work {
             (self.report)(SamplerReport::Flipped(flip.clone()));
         }
         frame.flips.splice(0..0, self.flips.drain(..));
-        let packed = Packed::of(&frame)?;
+        let blocks = self.blocks.add(&frame)?;
         let sample = Sample::of(frame, self.reader.by_cgroup);
-        (self.report)(SamplerReport::Sample(Box::new(sample), Some(packed)));
+        (self.report)(SamplerReport::Sample(Box::new(sample), blocks));
         let now = Instant::now();
         if let Some(rotation) = &self.rotation {
             (self.report)(SamplerReport::Rotating(Some(rotation.progress(now))));

@@ -18,7 +18,7 @@ use crate::ui::sampling::request::present_label;
 use crate::ui::sampling::sample::{DeviceSample, Disk, Flip, Rotating, Sample};
 
 /// Number of samples that the pictures over time keep.
-pub const HISTORY: usize = kept::MOST;
+pub const HISTORY: usize = kept::MOST as usize;
 
 /// The intervals to choose from, in seconds.
 pub const INTERVALS: [f64; 6] = [0.25, 0.5, 1.0, 2.0, 5.0, 10.0];

@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 
-use iosched::history::kept::Kept;
-use iosched::history::packed::Packed;
+use iosched::history::kept::{Block, Kept, SPANS};
 
 use super::chosen::Page;
 use super::compare::Seen;
@@ -17,6 +16,8 @@ pub struct Frozen {
     pub last: Option<Box<Sample>>,
     /// The number of the interval; None if no interval is held.
     pub number: Option<u64>,
+    /// How many intervals it is.
+    pub span: u64,
     /// Where it was frozen, and the comparison there.
     origin: Option<(u64, Vec<Seen>)>,
 }
@@ -43,12 +44,19 @@ pub struct Fold {
     marks: VecDeque<(u64, Vec<Seen>)>,
 }
 
-const MARK_EVERY: u64 = 60;
-
 impl Fold {
-    pub fn add(&mut self, number: u64, sample: &Sample, first_held: u64) {
+    /// An interval, after the blocks that ended before it or with it.
+    pub fn add(&mut self, number: u64, sample: &Sample, blocks: &[Block], first_held: u64) {
+        // The sums of a longest block can be reached from its marks only.
+        let ends = |number| {
+            let mut longest = blocks.iter().filter(|block| block.tier == SPANS.len() - 1);
+            longest.any(|block| block.last + 1 == number)
+        };
+        if ends(number) {
+            self.marks.push_back((number, self.now.clone()));
+        }
         add(&mut self.now, sample);
-        if number.is_multiple_of(MARK_EVERY) {
+        if ends(number + 1) {
             self.marks.push_back((number + 1, self.now.clone()));
         }
         // One mark before the first interval is enough.
@@ -66,15 +74,20 @@ impl Fold {
         self.marks.push_back((next, self.now.clone()));
     }
 
-    fn up_to(&self, number: u64, kept: &Kept) -> Vec<Seen> {
-        let mark = self.marks.iter().rev().find(|(at, _)| *at <= number);
+    /// Up to the end of this block. A clearing within a block takes effect after it.
+    fn up_to(&self, block: &Block, kept: &Kept) -> Vec<Seen> {
+        let begins = |at: u64| kept.at_or_after(at).is_some_and(|block| block.first == at);
+        let mut marks = self.marks.iter().rev();
+        let mark = marks.find(|(at, _)| *at <= block.first && begins(*at));
         let (from, mut seen) = match mark {
             Some((at, seen)) => (*at, seen.clone()),
             None => (kept.first(), Vec::new()),
         };
-        let frames = (from..=number).filter_map(|number| kept.get(number)?.frame().ok());
-        for frame in frames {
-            add(&mut seen, &Sample::of(frame, false));
+        let blocks = kept.since(from);
+        for earlier in blocks.take_while(|earlier| earlier.last <= block.last) {
+            if let Ok(frame) = earlier.packed.frame() {
+                add(&mut seen, &Sample::of(frame, false));
+            }
         }
         seen
     }
@@ -112,6 +125,7 @@ pub fn freeze_here(model: &mut Model) {
         devices: model.devices.clone(),
         last: model.last.clone(),
         number,
+        span: 1,
         origin: number.map(|number| (number, seen().collect())),
     }));
 }
@@ -123,8 +137,10 @@ pub fn step(model: &mut Model, steps: i64) {
         model.message = Some("no interval is held".to_owned());
         return;
     };
-    let first = model.kept.first();
-    let to = number.saturating_add_signed(steps).clamp(first, last);
+    let ends: Vec<u64> = model.kept.since(0).map(|block| block.last).collect();
+    let here = ends.partition_point(|end| *end < number);
+    let place = here.saturating_add_signed(steps as isize);
+    let to = ends.get(place).copied().unwrap_or(last);
     if to == number {
         if let Some(replay) = &mut model.replay {
             replay.is_playing = false;
@@ -145,19 +161,22 @@ pub fn show_again(model: &mut Model) {
 }
 
 fn show(model: &mut Model, number: u64) {
-    let frame = match model.kept.get(number).map(Packed::frame) {
-        Some(Ok(frame)) => frame,
-        Some(Err(error)) => {
+    let block = model.kept.since(0).find(|block| block.last >= number);
+    let (Some(block), Some(frozen)) = (block, &model.frozen) else {
+        return;
+    };
+    let number = block.last;
+    let frame = match block.packed.frame() {
+        Ok(frame) => frame,
+        Err(error) => {
             model.message = Some(format!("{error:#}"));
             return;
         }
-        None => return,
     };
-    let Some(frozen) = &model.frozen else { return };
     let sample = Sample::of(frame, model.table.by_cgroup);
     let seen = match &frozen.origin {
         Some((at, seen)) if *at == number => seen.clone(),
-        _ => model.fold.up_to(number, &model.kept),
+        _ => model.fold.up_to(block, &model.kept),
     };
     let seen = seen
         .into_iter()
@@ -170,6 +189,7 @@ fn show(model: &mut Model, number: u64) {
         devices,
         last: Some(Box::new(sample)),
         number: Some(number),
+        span: block.last - block.first + 1,
         origin: frozen.origin.clone(),
     }));
     let rows = model.processes();

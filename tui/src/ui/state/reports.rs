@@ -1,6 +1,6 @@
 //! What the sampling thread reports becomes part of the model. Pure.
 
-use iosched::history::packed::Packed;
+use iosched::history::kept::Block;
 use iosched::stat::LiveProcess;
 
 use super::compare::{Scope, ShownStage};
@@ -17,7 +17,7 @@ pub fn take(model: &mut Model, report: SamplerReport) {
             model.notes = notes;
             model.access = refused.map_or(Access::Full, Access::Sysfs);
         }
-        SamplerReport::Sample(sample, packed) => keep(model, sample, packed),
+        SamplerReport::Sample(sample, blocks) => keep(model, sample, blocks),
         SamplerReport::Flipped(flip) => note_flip(model, flip),
         SamplerReport::Rotating(rotating) => {
             model.rotating = rotating;
@@ -65,11 +65,9 @@ fn note_flip(model: &mut Model, flip: Flip) {
     }
 }
 
-fn keep(model: &mut Model, sample: Box<Sample>, packed: Option<Packed>) {
-    let number = packed.and_then(|packed| {
-        model.kept.push(packed);
-        model.kept.last()
-    });
+fn keep(model: &mut Model, sample: Box<Sample>, blocks: Vec<Block>) {
+    // The interval itself is the last of its blocks.
+    let number = blocks.last().map(|block| block.last);
     let rotating = model
         .rotating
         .as_ref()
@@ -117,7 +115,11 @@ fn keep(model: &mut Model, sample: Box<Sample>, packed: Option<Packed>) {
         model.disk_row = model.selected;
     }
     if let Some(number) = number {
-        model.fold.add(number, &sample, model.kept.first());
+        let first = model.kept.first();
+        model.fold.add(number, &sample, &blocks, first);
+    }
+    for block in blocks {
+        model.kept.push(block);
     }
     model.last = Some(sample);
     let rows = model.processes();

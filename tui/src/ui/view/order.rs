@@ -18,7 +18,7 @@ use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType};
 use super::fit::{self, Piece};
 use super::overview::size;
 use super::parts::{Part, inner, stack};
-use super::{line, measured_or_why, text_lines};
+use super::{measured_or_why, text_lines};
 use crate::ui::state::model::Model;
 
 /// Title, axis and labels, and two lines of dots.
@@ -47,13 +47,15 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         return;
     }
     if measured.dispatches.is_empty() {
-        let text = "no request was issued in this interval";
-        line(
-            frame,
-            pictures,
-            0,
-            Line::styled(text, model.palette.faint()),
-        );
+        let text = match order.issued {
+            0 => "no request was issued in this interval",
+            _ => {
+                "the pictures are of intervals in which this screen was open: single requests are kept only then"
+            }
+        };
+        let lines = fit::paragraph(text, room, usize::from(pictures.height)).into_iter();
+        let faint = model.palette.faint();
+        text_lines(frame, pictures, lines.map(|text| Line::styled(text, faint)));
         return;
     }
     let halves = [Constraint::Fill(1), Constraint::Fill(1)];

@@ -150,7 +150,17 @@ fn frozen(model: &Model) -> Vec<String> {
         return vec![time, word.to_owned()];
     }
     let long = format!("{time}, {} intervals back", count(back as f64));
-    vec![long, time, word.to_owned()]
+    match model.frozen.as_ref().map_or(1, |frozen| frozen.span) {
+        1 => vec![long, time, word.to_owned()],
+        span => {
+            let sum = format!("{time}, {} intervals as one", count(span as f64));
+            vec![
+                format!("{long}, {} as one", count(span as f64)),
+                sum,
+                word.to_owned(),
+            ]
+        }
+    }
 }
 
 /// From the longest to the shortest form.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use iosched::history::frame::{DeviceFrame, Frame, Group};
+use iosched::history::kept::Block;
 use iosched::history::packed::Packed;
 use iosched::machine::device::{DepthSource, HardwareDepth};
 use iosched::measure::histogram::{Histogram, OWNER};
@@ -367,11 +368,21 @@ pub fn add_sample(model: &mut Model, scheduler: &str, seed: u64) {
     );
 }
 
-/// As the sampling thread reports it.
+/// As the sampling thread reports it, each interval by itself.
 pub fn keep(model: &mut Model, frame: Frame) {
-    let packed = Packed::of(&frame).expect("a frame");
+    let number = model.kept.last().map_or(0, |last| last + 1);
+    let block = Block {
+        first: number,
+        last: number,
+        tier: 0,
+        packed: Packed::of(&frame).expect("a frame"),
+    };
+    keep_blocks(model, frame, vec![block]);
+}
+
+pub fn keep_blocks(model: &mut Model, frame: Frame, blocks: Vec<Block>) {
     let sample = Box::new(Sample::of(frame, model.table.by_cgroup));
-    report(model, SamplerReport::Sample(sample, Some(packed)));
+    report(model, SamplerReport::Sample(sample, blocks));
 }
 
 /// The second device is the busier one in this sample.
@@ -396,7 +407,10 @@ pub fn two_disks(busy_in: usize) -> Model {
         } else {
             vec![busy, idle]
         };
-        report(&mut model, SamplerReport::Sample(Box::new(sample), None));
+        report(
+            &mut model,
+            SamplerReport::Sample(Box::new(sample), Vec::new()),
+        );
     }
     model
 }
@@ -500,7 +514,10 @@ pub fn without_root() -> Model {
     );
     let mut sample = sample(&mut Numbers(1), "none", Side::Of("none".into()), 1000, 1, 0);
     sample.devices[0].measured = None;
-    report(&mut model, SamplerReport::Sample(Box::new(sample), None));
+    report(
+        &mut model,
+        SamplerReport::Sample(Box::new(sample), Vec::new()),
+    );
     model
 }
 
@@ -517,7 +534,7 @@ pub fn foreign_flip(model: &mut Model, to: &str) {
     };
     report(model, SamplerReport::Flipped(flip));
     let sample = sample(&mut Numbers(5), to, Side::Disturbed, 1000, 2, time);
-    report(model, SamplerReport::Sample(Box::new(sample), None));
+    report(model, SamplerReport::Sample(Box::new(sample), Vec::new()));
 }
 
 /// Arbitrary values, including empty ones.
@@ -549,7 +566,10 @@ pub fn random(seed: u64, samples: usize) -> Model {
         if numbers.below(6) == 0 {
             sample.devices[0].measured = None;
         }
-        report(&mut model, SamplerReport::Sample(Box::new(sample), None));
+        report(
+            &mut model,
+            SamplerReport::Sample(Box::new(sample), Vec::new()),
+        );
     }
     model
 }

@@ -1,5 +1,8 @@
 //! Going back through the intervals that are held.
 
+use iosched::history::blocks::Blocks;
+use iosched::history::frame::Frame;
+use iosched::history::kept::Kept;
 use iosched::history::packed::Packed;
 
 use super::{data, drawn};
@@ -50,8 +53,16 @@ fn arms(model: &Model) -> Vec<String> {
     lines
 }
 
-/// Of the interval with this number, in a session of several schedulers.
+/// The interval with this number, in a session of several schedulers.
 fn add(model: &mut Model, number: usize) {
+    let frame = frame(number);
+    for flip in &frame.flips {
+        data::report(model, SamplerReport::Flipped(flip.clone()));
+    }
+    data::keep(model, frame);
+}
+
+fn frame(number: usize) -> Frame {
     let name = SCHEDULERS[number / 4 % 3];
     let is_flip = number > 0 && number.is_multiple_of(4);
     let side = if is_flip {
@@ -72,9 +83,8 @@ fn add(model: &mut Model, number: usize) {
             switch_ns: None,
             changes: Vec::new(),
         });
-        data::report(model, SamplerReport::Flipped(frame.flips[0].clone()));
     }
-    data::keep(model, frame);
+    frame
 }
 
 #[test]
@@ -226,6 +236,59 @@ fn a_replay_plays_and_switches_nothing() {
         status(&model).contains("REPLAY 12:00:02 "),
         "it stops at the end"
     );
+}
+
+/// Far back, several intervals are one: it has their I/Os, and Compare what it had at its end.
+#[test]
+fn what_is_long_ago_is_summed_and_nothing_is_missing() {
+    let mut model = data::empty();
+    data::attached(&mut model);
+    // Room for few.
+    model.kept = Kept::with_limits([100_000, 100_000, 300_000]);
+    let (mut blocks, mut live, mut ios) = (Blocks::default(), Vec::new(), Vec::new());
+    let count = 900;
+    for number in 0..count {
+        let mut frame = frame(number / 30 * 4 + 1);
+        frame.time = format!("2026-01-02T12:{:02}:{:02}.000Z", number / 60, number % 60);
+        let kept = blocks.add(&frame).unwrap();
+        data::keep_blocks(&mut model, frame, kept);
+        live.push(arms(&model));
+        let device = model.device_sample().unwrap().measured.as_ref().unwrap();
+        ios.push(device.live.ops.iter().map(|op| op.ios).sum::<u64>());
+    }
+    command(&mut model, KeyCommand::Pause);
+    let (mut next, mut spans) = (count as u64, Vec::new());
+    loop {
+        let frozen = model.frozen.as_ref().unwrap();
+        let (last, span) = (frozen.number.unwrap(), frozen.span);
+        assert_eq!(
+            last + 1,
+            next,
+            "nothing is left out, nothing is there twice"
+        );
+        next = last + 1 - span;
+        spans.push(span);
+        assert_eq!(arms(&model), live[last as usize], "Compare at {last}");
+        let sample = model.sample().unwrap();
+        let device = sample.devices[0].measured.as_ref().unwrap();
+        let found: u64 = device.live.ops.iter().map(|op| op.ios).sum();
+        let wanted: u64 = ios[next as usize..=last as usize].iter().sum();
+        assert_eq!(found, wanted, "I/Os from {next} to {last}");
+        assert_eq!(sample.seconds.to_bits(), (span as f64).to_bits());
+        command(&mut model, KeyCommand::Earlier);
+        if model.message.is_some() {
+            break;
+        }
+    }
+    // 30 intervals of one arm are 8 + 8 + 8 + 6.
+    spans.dedup();
+    assert!(spans.starts_with(&[1]), "{spans:?}");
+    assert!(
+        spans.contains(&8) && spans.contains(&30),
+        "{spans:?} {next} {:?}",
+        model.message
+    );
+    assert!(next < count as u64 / 2, "{next}");
 }
 
 /// What the history holds is the interval that was shown, to the last digit.

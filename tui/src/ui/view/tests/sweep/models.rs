@@ -86,7 +86,10 @@ pub fn rotated(arms: usize) -> Model {
             }
             measured.edges.straddlers = 23;
         }
-        data::report(&mut model, SamplerReport::Sample(Box::new(sample), None));
+        data::report(
+            &mut model,
+            SamplerReport::Sample(Box::new(sample), Vec::new()),
+        );
     }
     rounds().report(&mut model);
     model.message = None;
@@ -324,7 +327,10 @@ pub fn poor() -> Vec<(&'static str, Model)> {
         let side = Side::Of("none".into());
         let mut sample = data::sample(&mut Numbers(1), "none", side, 1000, owners, 0);
         change(&mut sample);
-        data::report(&mut model, SamplerReport::Sample(Box::new(sample), None));
+        data::report(
+            &mut model,
+            SamplerReport::Sample(Box::new(sample), Vec::new()),
+        );
         model
     };
     let waits = |owners| {
