@@ -74,10 +74,15 @@ fn without_dispatches(frame: &Frame) -> Frame {
     frame
 }
 
-/// Whether both are of the same arms.
+/// Processes in a sum: each that ever did I/O in its time has a row.
+const OWNERS: usize = 4096;
+
+/// Whether both are of the same arms, and the sum has room.
 fn is_of_one_kind(sum: &Frame, frame: &Frame) -> bool {
     let mut devices = sum.devices.iter().zip(&frame.devices);
-    sum.interval.is_some() == frame.interval.is_some()
+    let owners = |frame: &Frame| frame.interval.as_ref().map_or(0, |of| of.owners.len());
+    owners(sum) <= OWNERS
+        && sum.interval.is_some() == frame.interval.is_some()
         && devices.all(|(one, other)| one.side == other.side && one.queue == other.queue)
 }
 
@@ -95,11 +100,13 @@ fn extend(sum: &mut Frame, frame: &Frame) {
     }
     sum.time.clone_from(&frame.time);
     sum.interval_s += frame.interval_s;
+    sum.intervals += frame.intervals;
     sum.groups.extend(frame.groups.iter().cloned());
     sum.groups.sort_by_key(|group| group.id);
     sum.groups.dedup_by_key(|group| group.id);
     sum.flips.extend(frame.flips.iter().cloned());
-    sum.newcomers.clone_from(&frame.newcomers);
+    // They come and go, and are of the last interval alone.
+    sum.newcomers.clear();
 }
 
 /// Rates and means of both times.

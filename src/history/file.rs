@@ -7,12 +7,14 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use flate2::bufread::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::frame::Frame;
-use super::kept::Kept;
+use super::kept::{Kept, MOST};
 use super::packed::{self, Packed};
 use crate::failure::Failure;
 use crate::files::{input, output};
+use crate::interrupt;
 use crate::machine::environment::Environment;
 
 pub const SCHEMA_VERSION: u32 = 1;
@@ -20,10 +22,25 @@ pub const SCHEMA_VERSION: u32 = 1;
 pub const SCHEMA: &str = "history-1.schema.json";
 
 /// Several times what a history holds, compressed and as text.
-const FILE_BYTES: u64 = 128 << 20;
+const FILE_BYTES: u64 = 64 << 20;
 const LINE_BYTES: u64 = 64 << 20;
-const TEXT_BYTES: u64 = 16 << 30;
+const TEXT_BYTES: u64 = 2 << 30;
 const DISKS: usize = 4096;
+/// Far more than a machine has, or an interval.
+const ENTRIES: usize = 1 << 16;
+const STRING_BYTES: usize = 4096;
+/// Up to here every JSON reader represents a count exactly.
+const LARGEST: u64 = 1 << 53;
+/// Numbers that are not added up.
+const STAMPS: [&str; 7] = [
+    "start_ns",
+    "end_ns",
+    "issue_ns",
+    "sector",
+    "id",
+    "cgroup_id",
+    "start_ms",
+];
 
 /// The first line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -105,6 +122,9 @@ pub fn parse(bytes: &[u8]) -> Result<History, String> {
             "its format has version {version}, and this program reads version {SCHEMA_VERSION}"
         ));
     }
+    let value: Value =
+        serde_json::from_slice(&first).map_err(|error| format!("line 1: {error}"))?;
+    bounded("the line", &value).map_err(|why| format!("line 1: {why}"))?;
     let head: Head = serde_json::from_slice(&first).map_err(|error| format!("line 1: {error}"))?;
     if head.disks.is_empty() || head.disks.len() > DISKS {
         return Err(format!("line 1: it has {} disks", head.disks.len()));
@@ -113,6 +133,14 @@ pub fn parse(bytes: &[u8]) -> Result<History, String> {
     let (mut frames, mut cut, mut number) = (Vec::new(), None, 1);
     loop {
         number += 1;
+        if frames.len() as u64 == MOST {
+            cut = Some(format!("it has more than {MOST} intervals"));
+            break;
+        }
+        if interrupt::check().is_err() {
+            cut = Some("it was interrupted".to_owned());
+            break;
+        }
         let line = match lines.next_line() {
             Ok(Some(line)) => line,
             Ok(None) => break,
@@ -123,17 +151,47 @@ pub fn parse(bytes: &[u8]) -> Result<History, String> {
             }
             Err(why) => return Err(format!("line {number}: {why}")),
         };
-        let mut frame: Frame =
-            serde_json::from_slice(&line).map_err(|error| format!("line {number}: {error}"))?;
-        frame
-            .check(&disks)
-            .map_err(|why| format!("line {number}: {why}"))?;
+        let frame = frame(&line, &disks).map_err(|why| format!("line {number}: {why}"))?;
         frames.push(Packed::of(&frame).map_err(|error| format!("line {number}: {error:#}"))?);
     }
     if frames.is_empty() {
         return Err("it has no interval".to_owned());
     }
     Ok(History { head, frames, cut })
+}
+
+fn frame(line: &[u8], disks: &[String]) -> Result<Frame, String> {
+    let value: Value = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    bounded("the line", &value)?;
+    let mut frame: Frame = serde_json::from_value(value).map_err(|error| error.to_string())?;
+    frame.check(disks)?;
+    Ok(frame)
+}
+
+/// Whether all counts can be added up, and nothing is longer than anything real.
+fn bounded(key: &str, value: &Value) -> Result<(), String> {
+    let is_bounded = match value {
+        Value::Number(number) => {
+            STAMPS.contains(&key) || number.as_u64().is_none_or(|count| count <= LARGEST)
+        }
+        Value::String(text) => text.len() <= STRING_BYTES,
+        Value::Array(values) => {
+            values.iter().try_for_each(|value| bounded(key, value))?;
+            values.len() <= ENTRIES
+        }
+        Value::Object(fields) => {
+            fields
+                .iter()
+                .try_for_each(|(key, value)| bounded(key, value))?;
+            fields.len() <= ENTRIES
+        }
+        Value::Null | Value::Bool(_) => true,
+    };
+    if is_bounded {
+        return Ok(());
+    }
+    let key: String = key.chars().take(40).collect();
+    Err(format!("{key} is too large"))
 }
 
 /// The field that files of every version have.

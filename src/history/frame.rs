@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::kept::SPANS;
 use crate::measure::histogram::{DEVICE, OWNER};
 use crate::measure::order::Dispatch;
-use crate::measure::snapshot::{DeviceNumbers, Interval, Op, OwnerNumbers, Stage};
+use crate::measure::snapshot::{DeviceNumbers, Interval, Op, Order, OwnerNumbers, Stage};
 use crate::scheduler::State;
 use crate::stat::Selection;
 
@@ -17,6 +18,9 @@ pub struct Frame {
     pub time: String,
     /// Length of the interval in seconds.
     pub interval_s: f64,
+    /// Number of intervals of which this is the sum.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub intervals: u64,
     /// False if this kernel does not show when a bio was queued: queue waits are then G2D alone.
     pub measures_q2g: bool,
     /// What the kernel counted; absent without the privileges to load BPF programs.
@@ -39,6 +43,15 @@ pub struct Newcomer {
     pub name: String,
     pub scheduler: String,
     pub counters: Counters,
+}
+
+fn one() -> u64 {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde wants it
+fn is_one(intervals: &u64) -> bool {
+    *intervals == 1
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -145,7 +158,9 @@ impl Selection for Frame {
 /// Up to here every JSON reader represents a count exactly, and sums of an hour do not overflow.
 const LARGEST_COUNT: u64 = 1 << 53;
 /// Far longer than any interval.
-const LONGEST_S: f64 = 1e6;
+const LONGEST_S: f64 = 1e8;
+/// The last issues of an interval: more than a picture has dots.
+pub const DISPATCHES: usize = 4096;
 
 impl Frame {
     /// Sorted by id, see [`Group::of`].
@@ -166,6 +181,16 @@ impl Frame {
     pub fn check(&mut self, disks: &[String]) -> Result<(), String> {
         let is_time = |seconds: f64| seconds > 0.0 && seconds <= LONGEST_S;
         require(is_time(self.interval_s), "interval_s is out of range")?;
+        let most = SPANS[SPANS.len() - 1];
+        require(
+            (1..=most).contains(&self.intervals),
+            "intervals is out of range",
+        )?;
+        let mut dispatches = self.devices.iter().map(|device| device.dispatches.len());
+        require(
+            dispatches.all(|count| count <= DISPATCHES),
+            "there are too many dispatches",
+        )?;
         require(
             self.devices.len() == disks.len(),
             "devices are not those of the file's disks",
@@ -205,6 +230,14 @@ impl Frame {
         let names = interval.devices.iter().map(|device| &device.name);
         require(names.eq(disks), "interval.devices are not the file's disks")?;
         interval.devices.iter().try_for_each(check_device)?;
+        let orders = interval
+            .devices
+            .iter()
+            .filter_map(|device| device.order.as_ref());
+        require(
+            orders.clone().all(Order::has_known_cells),
+            "an order has other cells",
+        )?;
         interval.owners.iter().try_for_each(check_owner)
     }
 }

@@ -8,6 +8,8 @@ use super::packed::Packed;
 pub const MOST: u64 = 3600;
 /// How many intervals are one, at most.
 pub const SPANS: [u64; 3] = [1, 8, 64];
+/// So many are held whatever they take: those of which the next sum may still be open.
+const LEAST: [usize; 3] = [8, 9, 1];
 /// Memory for each.
 const BYTES: [usize; 3] = [4 << 20; 3];
 
@@ -26,6 +28,7 @@ pub struct Kept {
     tiers: [VecDeque<Block>; 3],
     bytes: [usize; 3],
     limits: [usize; 3],
+    most: u64,
 }
 
 impl Default for Kept {
@@ -41,6 +44,15 @@ impl Kept {
             tiers: Default::default(),
             bytes: [0; 3],
             limits,
+            most: MOST,
+        }
+    }
+
+    /// Whatever it takes.
+    pub fn everything() -> Self {
+        Kept {
+            most: u64::MAX,
+            ..Kept::with_limits([usize::MAX; 3])
         }
     }
 
@@ -49,13 +61,14 @@ impl Kept {
         let newest = self.last().unwrap_or(0).max(block.last);
         self.bytes[tier] += block.packed.bytes().len();
         self.tiers[tier].push_back(block);
-        for tier in 0..SPANS.len() {
-            let blocks = &mut self.tiers[tier];
-            while blocks.len() > 1
-                && (self.bytes[tier] > self.limits[tier] || blocks[0].last + MOST <= newest)
+        let limits = LEAST.into_iter().zip(self.limits);
+        let tiers = self.tiers.iter_mut().zip(&mut self.bytes).zip(limits);
+        for ((blocks, bytes), (least, limit)) in tiers {
+            while blocks.len() > least
+                && (*bytes > limit || blocks[0].last.saturating_add(self.most) <= newest)
             {
                 let oldest = blocks.pop_front();
-                self.bytes[tier] -= oldest.map_or(0, |block| block.packed.bytes().len());
+                *bytes -= oldest.map_or(0, |block| block.packed.bytes().len());
             }
         }
     }

@@ -94,14 +94,12 @@ impl Interval {
         let mut places = HashMap::new();
         for (place, owner) in self.owners.iter_mut().enumerate() {
             // Whoever is not in the later interval has nothing in flight at its end.
-            owner.in_flight = owner.in_flight.map(|_| InFlight::default());
+            owner.come_to_rest();
             places.insert(owner.key.clone(), place);
         }
         for later in &later.owners {
             if let Some(&place) = places.get(&later.key) {
-                let owner = &mut self.owners[place];
-                owner.add(later);
-                owner.in_flight = later.in_flight;
+                self.owners[place].extend(later);
             } else {
                 self.owners.push(later.clone());
             }

@@ -27,6 +27,12 @@ pub fn keep_those_of_a_watch() -> Result<()> {
     keep(CapabilitySet::BPF)
 }
 
+/// The same for one that writes a file at the end, perhaps to the directory of a user who called sudo.
+pub fn keep_those_of_a_snapshot() -> Result<()> {
+    hardware_depth::keep_readable();
+    keep(CapabilitySet::BPF | CapabilitySet::DAC_OVERRIDE)
+}
+
 /// For a process that attaches a probe and switches schedulers, with `has_scratch` on a scratch device.
 pub fn keep_those_of_the_ui(has_scratch: bool) -> Result<()> {
     keep(SWITCHING | CapabilitySet::PERFMON | of_the_hardware_depth() | of_scratch(has_scratch))

@@ -48,7 +48,7 @@ enum Event {
 
 /// The signal that the kernel sends when the terminal is closed.
 const SIGHUP: i32 = 1;
-/// How long a message is shown.
+/// How long the answer to a key is shown.
 const TOLD: Duration = Duration::from_secs(20);
 /// How often signals are checked.
 const SIGNAL_POLL: Duration = Duration::from_millis(100);
@@ -146,7 +146,7 @@ fn run_loop(
     inbox: &Receiver<Event>,
 ) -> Result<()> {
     let mut played = Instant::now();
-    let mut told = (model.message.clone(), Instant::now());
+    let mut expires: Option<Instant> = None;
     loop {
         interrupt::check()?;
         let first = match inbox.recv_timeout(SIGNAL_POLL) {
@@ -161,10 +161,7 @@ fn run_loop(
             .as_ref()
             .is_some_and(|replay| replay.is_playing);
         let is_due = is_playing && played.elapsed().as_secs_f64() >= model.interval_s();
-        if model.message != told.0 {
-            told = (model.message.clone(), Instant::now());
-        }
-        let is_old = model.message.is_some() && told.1.elapsed() >= TOLD;
+        let is_old = expires.take_if(|at| *at <= Instant::now()).is_some();
         if is_old {
             update(model, Action::Forget);
         }
@@ -176,6 +173,8 @@ fn run_loop(
         }
         // All waiting events, then one update of the screen.
         for event in first.into_iter().chain(inbox.try_iter()) {
+            // What answers a key expires. What happened meanwhile stays until somebody is there.
+            let (is_answer, before) = (matches!(event, Event::Input(_)), model.message.clone());
             let actions = match event {
                 Event::Input(input) => input::actions(&input, model, screen.size()?),
                 Event::NoInput => return Err(Failure::interrupted(SIGHUP)),
@@ -187,6 +186,9 @@ fn run_loop(
                         return Ok(());
                     }
                 }
+            }
+            if is_answer || model.message != before {
+                expires = is_answer.then(|| Instant::now() + TOLD);
             }
         }
         screen.draw(model)?;

@@ -6,6 +6,8 @@
 mod history;
 #[path = "terminal/jobs.rs"]
 mod jobs;
+#[path = "terminal/pointer.rs"]
+mod pointer;
 #[path = "terminal/pty.rs"]
 mod pty;
 #[path = "terminal/rights.rs"]

@@ -135,6 +135,11 @@ impl DeviceNumbers {
         skipped: u64,
     ) -> anyhow::Result<DeviceNumbers> {
         let ops = self.ops.iter().zip(&earlier.ops);
+        let mut before = earlier.edges;
+        if self.edges.switches < before.switches {
+            // Another disk has this number now, and its switches are counted from its beginning.
+            before.switches = 0;
+        }
         Ok(DeviceNumbers {
             name: self.name.clone(),
             ops: ops
@@ -142,7 +147,7 @@ impl DeviceNumbers {
                 .collect::<anyhow::Result<_>>()?,
             merges: self.merges - earlier.merges,
             flushes: self.flushes - earlier.flushes,
-            edges: self.edges - earlier.edges,
+            edges: self.edges - before,
             statuses: new_statuses(&self.statuses, &earlier.statuses),
             quality: Quality {
                 skipped,

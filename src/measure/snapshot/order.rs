@@ -73,6 +73,21 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 }
 
 impl Order {
+    /// Whether its histograms have at most the cells that a value can fall into.
+    pub fn has_known_cells(&self) -> bool {
+        let [reads, writes] = &self.run_length;
+        let all = [
+            &self.early,
+            &self.late,
+            &self.insert_seek,
+            &self.issue_seek,
+            reads,
+            writes,
+        ];
+        all.into_iter()
+            .all(|histogram| histogram.0.len() <= LOG2_CELLS)
+    }
+
     pub fn reordered_share(&self) -> Option<f64> {
         share(self.reordered, self.issued)
     }

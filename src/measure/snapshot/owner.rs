@@ -256,6 +256,35 @@ impl OwnerNumbers {
         self.key.kind.label(&self.comm)
     }
 
+    /// Adds a later interval of the same owner.
+    pub(super) fn extend(&mut self, later: &OwnerNumbers) {
+        let backlogged_ns = self.fairness.as_ref().map_or(0, |of| of.backlogged_ns);
+        self.add(later);
+        self.in_flight = later.in_flight;
+        if let (Some(mine), Some(theirs)) = (&mut self.fairness, &later.fairness) {
+            // One interval after the other, where the sum of several owners is one beside the other.
+            mine.backlogged_ns = backlogged_ns + theirs.backlogged_ns;
+            mine.starving_ns = theirs.starving_ns;
+        }
+        self.drop_partial_histograms();
+    }
+
+    /// Partial histograms would be taken for complete ones.
+    fn drop_partial_histograms(&mut self) {
+        if !self.has_histograms {
+            (self.q2d, self.d2c) = (empty_pair(), empty_pair());
+            (self.stages, self.asked) = (None, None);
+        }
+    }
+
+    /// Has nothing under way any more.
+    pub(super) fn come_to_rest(&mut self) {
+        self.in_flight = self.in_flight.map(|_| InFlight::default());
+        if let Some(fairness) = &mut self.fairness {
+            fairness.starving_ns = None;
+        }
+    }
+
     /// Adds the numbers of another owner, or of a later interval.
     pub fn add(&mut self, other: &OwnerNumbers) {
         for (sum, op) in self.ops.iter_mut().zip(&other.ops) {
@@ -325,11 +354,7 @@ pub fn by_cgroup<'a>(owners: impl IntoIterator<Item = &'a OwnerNumbers>) -> Vec<
             "{processes} process{}",
             if processes == 1 { "" } else { "es" }
         );
-        if !group.has_histograms {
-            // Partial histograms would be taken for complete ones.
-            (group.q2d, group.d2c) = (empty_pair(), empty_pair());
-            (group.stages, group.asked) = (None, None);
-        }
+        group.drop_partial_histograms();
         group
     });
     named.collect()

@@ -67,6 +67,21 @@ fn an_interval_holds_only_what_happened_in_it() {
     assert_eq!(interval.end_ns - interval.start_ns, 150);
 }
 
+/// A disk is unplugged, and another one gets its number: the kernel counts the switches of a queue.
+#[test]
+fn switches_of_another_disk_under_the_same_number_are_its_own() {
+    let at = |time, switches| {
+        let mut snapshot = snapshot(time, Vec::new());
+        snapshot.devices[0].edges.switches = switches;
+        snapshot
+    };
+    let switches = |earlier, later| {
+        let interval = Interval::between(&at(100, earlier), &at(200, later)).unwrap();
+        interval.devices[0].edges.switches
+    };
+    assert_eq!([switches(3, 5), switches(3, 1), switches(3, 0)], [2, 1, 0]);
+}
+
 /// But for maxima, which are exact only between consecutive snapshots.
 #[test]
 fn two_intervals_as_one_are_the_interval_of_both() {
@@ -84,6 +99,36 @@ fn two_intervals_as_one_are_the_interval_of_both() {
     let numbers = |owner: &OwnerNumbers| (owner.ops[0].ios, owner.ops[0].q2d_sum_ns);
     assert_eq!(numbers(mine), numbers(theirs));
     assert!(mine.ops[0].q2d_max_ns >= Some(9_000_000));
+}
+
+/// One after the other, an owner is backlogged for both times; and what is partly unknown is unknown.
+#[test]
+fn an_owner_of_two_intervals_is_backlogged_in_both() {
+    let part = |backlogged_ns, starving_ns, has_histograms| {
+        let earlier = snapshot(100, Vec::new());
+        let mut interval =
+            Interval::between(&earlier, &snapshot(200, vec![owner(&[1_000])])).unwrap();
+        let one = &mut interval.owners[0];
+        one.has_histograms = has_histograms;
+        one.fairness = Some(OwnerFairness {
+            backlogged_ns,
+            starving_ns,
+            ..OwnerFairness::new()
+        });
+        interval
+    };
+    let mut sum = part(60, Some(9), true);
+    sum.extend(&part(50, None, false));
+    let fairness = sum.owners[0].fairness.as_ref().unwrap();
+    assert_eq!((fairness.backlogged_ns, fairness.starving_ns), (110, None));
+    assert_eq!(
+        (sum.owners[0].ops[0].ios, sum.owners[0].q2d[0].count()),
+        (2, 0)
+    );
+    let mut alone = part(60, Some(9), true);
+    alone.extend(&Interval::nothing("sda"));
+    let fairness = alone.owners[0].fairness.as_ref().unwrap();
+    assert_eq!((fairness.backlogged_ns, fairness.starving_ns), (60, None));
 }
 
 #[test]

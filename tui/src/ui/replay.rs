@@ -5,8 +5,9 @@ use std::sync::mpsc::channel;
 
 use anyhow::Result;
 use iosched::history::file;
-use iosched::history::kept::{Block, Kept, MOST};
+use iosched::history::kept::{Block, Kept};
 use iosched::history::packed::Packed;
+use iosched::interrupt;
 use iosched::safety::privileges;
 
 use super::sampling::sample::{Sample, SamplerReport};
@@ -33,7 +34,9 @@ fn model(path: &Path) -> Result<Model> {
     let head = history.head;
     let last = history.frames.last();
     let last = last.map(Packed::frame).transpose()?;
-    let seconds = last.as_ref().map_or(1.0, |last| last.interval_s);
+    let seconds = last
+        .as_ref()
+        .map_or(1.0, |last| last.interval_s / last.intervals as f64);
     // An interval is never exactly as long as it was meant to be.
     let interval = INTERVALS.iter().position(|&wanted| wanted >= seconds * 0.9);
     let mut model = Model::new(
@@ -49,19 +52,24 @@ fn model(path: &Path) -> Result<Model> {
         Action::Report(SamplerReport::Attached { notes, refused }),
     );
     // All that is in the file.
-    model.kept = Kept::with_limits([usize::MAX; 3]);
-    for (packed, number) in history.frames.into_iter().zip(0..MOST) {
-        let sample = Box::new(Sample::of(packed.frame()?, false));
+    model.kept = Kept::everything();
+    model.replay = Some(Replay { is_playing: false });
+    let mut first = 0;
+    for packed in history.frames {
+        interrupt::check()?;
+        let frame = packed.frame()?;
+        let last = first + frame.intervals - 1;
         let block = Block {
-            first: number,
-            last: number,
+            first,
+            last,
             tier: 0,
             packed,
         };
+        let sample = Box::new(Sample::of(frame, false));
         let report = SamplerReport::Sample(sample, vec![block]);
         update(&mut model, Action::Report(report));
+        first = last + 1;
     }
-    model.replay = Some(Replay { is_playing: false });
     past::freeze_here(&mut model);
     let environment = head.environment;
     let host = environment.hostname.unwrap_or_default();

@@ -38,32 +38,35 @@ pub fn run(arguments: &Snapshot) -> Result<()> {
     for note in &notes {
         say(&format!("iosched: note: {}", escape::line(note)));
     }
-    privileges::keep_those_of_a_watch()?;
+    privileges::keep_those_of_a_snapshot()?;
     let were_named = !arguments.devices.is_empty();
     let disks = devices.iter().map(super::disk).collect();
     let mut reader = Reader::new(devices, were_named, Some(probe), Vec::new());
     let (mut blocks, mut kept) = (Blocks::default(), Kept::default());
     let is_shown = std::io::stderr().is_terminal();
+    let every = Duration::from_secs_f64(arguments.interval);
     let mut next = Instant::now();
     let mut left = arguments.count;
-    let mut interrupted = Ok(());
-    while left != Some(0) {
-        next += Duration::from_secs_f64(arguments.interval);
-        // What was kept until Ctrl-C is written.
-        interrupted = interrupt::sleep_until(next);
-        for block in blocks.add(&reader.read(ALL)?)? {
-            kept.push(block);
+    let mut outcome = Ok(());
+    while left != Some(0) && outcome.is_ok() {
+        next += every;
+        // After a pause, the intervals that were missed are one.
+        while next + every <= Instant::now() {
+            next += every;
         }
+        // What was kept until Ctrl-C or an error is written.
+        let interrupted = interrupt::sleep_until(next);
+        outcome = keep_one(&mut reader, &mut blocks, &mut kept).and(interrupted);
         if is_shown {
             let _ = write!(std::io::stderr(), "\r{} ", progress(&kept, left));
-        }
-        if interrupted.is_err() {
-            break;
         }
         left = left.map(|left| left - 1);
     }
     if is_shown {
         say("");
+    }
+    if kept.is_empty() {
+        return outcome;
     }
     history::write(&arguments.file, disks, &notes, &kept)?;
     let file = arguments.file.display();
@@ -71,7 +74,14 @@ pub fn run(arguments: &Snapshot) -> Result<()> {
         "iosched: {} in {file}; `iosched replay {file}` shows them",
         held(&kept)
     ));
-    interrupted
+    outcome
+}
+
+fn keep_one(reader: &mut Reader, blocks: &mut Blocks, kept: &mut Kept) -> Result<()> {
+    for block in blocks.add(&reader.read(ALL)?)? {
+        kept.push(block);
+    }
+    Ok(())
 }
 
 fn progress(kept: &Kept, left: Option<u64>) -> String {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
-use iosched::history::frame::{DeviceFrame, Flip, Frame, Group, Newcomer};
+use iosched::history::frame::{DISPATCHES, DeviceFrame, Flip, Frame, Group, Newcomer};
 use iosched::machine::cgroup::names::Names;
 use iosched::machine::device::Device;
 use iosched::measure::order::Dispatch;
@@ -16,8 +16,6 @@ use super::request::Wanted;
 use super::rotation::TimedRotation;
 use super::watched::Watched;
 
-/// The last issues of an interval, more than a picture has dots.
-const DISPATCHES: usize = 4096;
 /// How often weights are read again and ended processes are removed.
 const TIDY_EVERY: Duration = Duration::from_secs(2);
 
@@ -153,6 +151,7 @@ impl Reader {
         }
         let owners = interval.as_ref().map(|interval| &*interval.owners);
         let groups = Group::of(owners.unwrap_or_default(), &self.names);
+        let newcomers = self.newcomers(elapsed.max(1e-6));
         if self.tidied_at.elapsed() >= TIDY_EVERY {
             self.tidy()?;
         }
@@ -161,26 +160,29 @@ impl Reader {
         Ok(Frame {
             time,
             interval_s: seconds.max(1e-6),
+            intervals: 1,
             measures_q2g: self.probe.as_ref().is_some_and(Probe::measures_q2g),
             interval,
             devices,
             groups,
             flips,
-            newcomers: self.newcomers(elapsed.max(1e-6)),
+            newcomers,
         })
     }
 
     /// What sysfs counts of the disks that appeared after the start.
     fn newcomers(&mut self, seconds: f64) -> Vec<Newcomer> {
         let newcomers = self.newcomers.iter_mut().flatten();
-        let counted = newcomers.map(|watched| {
+        let counted = newcomers.filter_map(|watched| {
             watched.look();
-            let state = watched.state.as_ref();
-            Newcomer {
+            let counters = watched.counters(seconds);
+            // It may be gone again.
+            let scheduler = watched.state.as_ref()?.active.clone();
+            Some(Newcomer {
                 name: watched.device.name.clone(),
-                scheduler: state.map_or(String::new(), |state| state.active.clone()),
-                counters: watched.counters(seconds),
-            }
+                scheduler,
+                counters,
+            })
         });
         counted.collect()
     }

@@ -56,10 +56,19 @@ impl Sample {
     /// The screens follow from the interval alone, be it of now, of the history, or of a file.
     pub fn of(mut frame: Frame, by_cgroup: bool) -> Sample {
         let measured = frame.interval.take().map(|mut interval| {
+            // Of processes, whatever the rows are.
+            let stalls = interval.devices.iter().map(|device| {
+                let owners = interval.owners.iter();
+                Stalls::of(
+                    device,
+                    &owners.filter(|owner| owner.key.device == device.name),
+                )
+            });
+            let stalls: Vec<Stalls> = stalls.collect();
             if by_cgroup {
                 interval.owners = snapshot::by_cgroup(&interval.owners);
             }
-            measured(interval, &frame)
+            measured(interval, &stalls, &frame)
         });
         let mut measured = measured.into_iter().flatten();
         let time = frame.time_of_day().to_owned();
@@ -83,7 +92,7 @@ impl Sample {
 }
 
 /// Of each device, without its dispatches.
-fn measured(mut interval: Interval, frame: &Frame) -> Vec<Measured> {
+fn measured(mut interval: Interval, stalls: &[Stalls], frame: &Frame) -> Vec<Measured> {
     let state = |device: &DeviceFrame| {
         let depth = device.queue.as_ref().and_then(|queue| queue.hardware_depth);
         DeviceState {
@@ -106,25 +115,28 @@ fn measured(mut interval: Interval, frame: &Frame) -> Vec<Measured> {
         Stage::G2d
     };
     let lives = record.devices.into_iter();
-    let devices = lives.zip(&interval.devices).map(|(live, numbers)| {
-        let own = |process: &mut LiveProcess| process.device == numbers.name;
-        let processes = record.processes.extract_if(.., own).collect();
-        let owners: Vec<OwnerNumbers> = interval
-            .owners
-            .extract_if(.., |owner| owner.key.device == numbers.name)
-            .collect();
-        Measured {
-            live,
-            queue_wait_is_g2d: !frame.measures_q2g,
-            edges: numbers.edges,
-            stages: Stages::measured(numbers, wait),
-            bytes: bytes_of(numbers),
-            processes,
-            stalls: Stalls::of(numbers, &owners.iter()),
-            owners,
-            dispatches: Vec::new(),
-        }
-    });
+    let devices = lives
+        .zip(&interval.devices)
+        .zip(stalls)
+        .map(|((live, numbers), stalls)| {
+            let own = |process: &mut LiveProcess| process.device == numbers.name;
+            let processes = record.processes.extract_if(.., own).collect();
+            let owners: Vec<OwnerNumbers> = interval
+                .owners
+                .extract_if(.., |owner| owner.key.device == numbers.name)
+                .collect();
+            Measured {
+                live,
+                queue_wait_is_g2d: !frame.measures_q2g,
+                edges: numbers.edges,
+                stages: Stages::measured(numbers, wait),
+                bytes: bytes_of(numbers),
+                processes,
+                stalls: *stalls,
+                owners,
+                dispatches: Vec::new(),
+            }
+        });
     devices.collect()
 }
 

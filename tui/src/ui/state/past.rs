@@ -42,27 +42,43 @@ pub struct Fold {
     now: Vec<Seen>,
     /// The sums before some intervals, so that few have to be added to reach any other.
     marks: VecDeque<(u64, Vec<Seen>)>,
+    /// Before which intervals the comparison of a device was cleared.
+    clearings: Vec<(u64, usize)>,
 }
 
+/// At least so many intervals are between two marks.
+const MARK_EVERY: u64 = 64;
+
 impl Fold {
-    /// An interval, after the blocks that ended before it or with it.
-    pub fn add(&mut self, number: u64, sample: &Sample, blocks: &[Block], first_held: u64) {
-        // The sums of a longest block can be reached from its marks only.
+    /// An interval, after the blocks that ended before it or with it. `can_mark`: every interval is a block.
+    pub fn add(&mut self, number: u64, sample: &Sample, blocks: &[Block], can_mark: bool) {
+        // A longest block can be reached only from where it begins.
         let ends = |number| {
             let mut longest = blocks.iter().filter(|block| block.tier == SPANS.len() - 1);
-            longest.any(|block| block.last + 1 == number)
+            can_mark || longest.any(|block| block.last + 1 == number)
         };
         if ends(number) {
-            self.marks.push_back((number, self.now.clone()));
+            self.mark(number);
         }
         add(&mut self.now, sample);
         if ends(number + 1) {
-            self.marks.push_back((number + 1, self.now.clone()));
+            self.mark(number + 1);
         }
-        // One mark before the first interval is enough.
-        while self.marks.get(1).is_some_and(|(at, _)| *at <= first_held) {
+    }
+
+    fn mark(&mut self, at: u64) {
+        let last = self.marks.back().map(|(at, _)| *at);
+        if last.is_none_or(|last| at >= last + MARK_EVERY) {
+            self.marks.push_back((at, self.now.clone()));
+        }
+    }
+
+    /// One mark before the first interval that is held is enough.
+    pub fn forget_before(&mut self, first: u64) {
+        while self.marks.get(1).is_some_and(|(at, _)| *at <= first) {
             self.marks.pop_front();
         }
+        self.clearings.retain(|(at, _)| *at >= first);
     }
 
     /// The comparison of this device was cleared after this interval.
@@ -70,8 +86,8 @@ impl Fold {
         if let Some(seen) = self.now.get_mut(device) {
             *seen = Seen::default();
         }
-        let next = number.map_or(0, |number| number + 1);
-        self.marks.push_back((next, self.now.clone()));
+        self.clearings
+            .push((number.map_or(0, |number| number + 1), device));
     }
 
     /// Up to the end of this block. A clearing within a block takes effect after it.
@@ -79,12 +95,22 @@ impl Fold {
         let begins = |at: u64| kept.at_or_after(at).is_some_and(|block| block.first == at);
         let mut marks = self.marks.iter().rev();
         let mark = marks.find(|(at, _)| *at <= block.first && begins(*at));
-        let (from, mut seen) = match mark {
+        let (mut from, mut seen) = match mark {
             Some((at, seen)) => (*at, seen.clone()),
             None => (kept.first(), Vec::new()),
         };
         let blocks = kept.since(from);
         for earlier in blocks.take_while(|earlier| earlier.last <= block.last) {
+            for (_, device) in self
+                .clearings
+                .iter()
+                .filter(|(at, _)| from < *at && *at <= earlier.first)
+            {
+                if let Some(seen) = seen.get_mut(*device) {
+                    *seen = Seen::default();
+                }
+            }
+            from = earlier.first;
             if let Ok(frame) = earlier.packed.frame() {
                 add(&mut seen, &Sample::of(frame, false));
             }

@@ -8,6 +8,8 @@ use super::heat::HeatColumn;
 use super::model::{Access, Dialog, HISTORY, Model, Moment};
 use crate::ui::sampling::sample::{Flip, Sample, SamplerReport, Side};
 
+/// Of all devices together: their pictures over time take memory.
+const MOMENTS: usize = 72_000;
 /// Number of shares that a [`Moment`] keeps.
 const SHARES: usize = 8;
 
@@ -73,6 +75,7 @@ fn keep(model: &mut Model, sample: Box<Sample>, blocks: Vec<Block>) {
         .as_ref()
         .filter(|rotating| !rotating.is_paused);
     let rotating = rotating.map(|rotating| rotating.device);
+    let most = (MOMENTS / model.devices.len().max(1)).clamp(600, HISTORY);
     let devices = model.devices.iter_mut().zip(&sample.devices);
     for (index, (device, now)) in devices.enumerate() {
         let scheduler = now.queue.as_ref().map_or("gone", |queue| &queue.active);
@@ -105,7 +108,7 @@ fn keep(model: &mut Model, sample: Box<Sample>, blocks: Vec<Block>) {
             ios: device.ios,
             shares: largest_shares(processes),
         });
-        while device.history.len() > HISTORY {
+        while device.history.len() > most {
             device.history.pop_front();
         }
     }
@@ -115,11 +118,12 @@ fn keep(model: &mut Model, sample: Box<Sample>, blocks: Vec<Block>) {
         model.disk_row = model.selected;
     }
     if let Some(number) = number {
-        let first = model.kept.first();
-        model.fold.add(number, &sample, &blocks, first);
+        let can_mark = model.replay.is_some();
+        model.fold.add(number, &sample, &blocks, can_mark);
     }
     for block in blocks {
         model.kept.push(block);
+        model.fold.forget_before(model.kept.first());
     }
     model.last = Some(sample);
     let rows = model.processes();

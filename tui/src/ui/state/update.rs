@@ -166,6 +166,9 @@ fn carry_out(model: &mut Model, command: KeyCommand) -> Vec<Effect> {
         KeyCommand::MuchLater => past::step(model, FAR),
         KeyCommand::SavePicture => return vec![Effect::SavePicture],
         KeyCommand::Copy => return vec![Effect::Copy],
+        KeyCommand::WriteHistory if model.replay.is_some() => {
+            model.message = Some("a replay is of a file already".to_owned());
+        }
         KeyCommand::WriteHistory => return vec![Effect::WriteHistory],
         KeyCommand::Faster | KeyCommand::Slower => {
             let wanted = if command == KeyCommand::Slower {

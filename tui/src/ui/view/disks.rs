@@ -86,13 +86,18 @@ fn rows(model: &Model) -> Vec<DiskRow<'_>> {
     let sample = model.sample();
     let known = devices.map(|(index, device)| {
         let now = sample.and_then(|sample| sample.devices.get(index));
-        of_device(device, now)
+        of_device(device, now, model.devices[index].modified)
     });
     let newcomers = sample.iter().flat_map(|sample| &sample.newcomers);
     known.chain(newcomers.map(of_newcomer)).collect()
 }
 
-fn of_device<'a>(device: &'a DeviceModel, now: Option<&'a DeviceSample>) -> DiskRow<'a> {
+/// `modified`: of now, also if the screen is frozen.
+fn of_device<'a>(
+    device: &'a DeviceModel,
+    now: Option<&'a DeviceSample>,
+    modified: Option<bool>,
+) -> DiskRow<'a> {
     let queue = now.and_then(|now| now.queue.as_ref());
     let measured = now.and_then(|now| now.measured.as_deref());
     let wait = measured.map(|measured| measured.stages.of(ShownStage::Wait, Scope::All));
@@ -105,7 +110,7 @@ fn of_device<'a>(device: &'a DeviceModel, now: Option<&'a DeviceSample>) -> Disk
         },
         counters: now.filter(|_| queue.is_some()).map(|now| &now.counters),
         wait_p99: wait.map_or("-".to_owned(), |wait| few::quantile(&wait, 0.99)),
-        note: match device.modified {
+        note: match modified {
             Some(true) => "changed",
             Some(false) => "KEPT",
             None => "",

@@ -63,7 +63,13 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         .collect();
     let rows = usize::from(inner.height.saturating_sub(3)).max(1);
     let scale = HeatScale::of(&cells, rows);
-    let total = |cells: &Vec<u32>| f64::from(cells.iter().sum::<u32>().max(1));
+    let total = |cells: &Vec<u32>| {
+        cells
+            .iter()
+            .map(|&ios| f64::from(ios))
+            .sum::<f64>()
+            .max(1.0)
+    };
     let totals: Vec<f64> = cells.iter().map(total).collect();
     for row in 0..rows {
         let y = inner.y + 2 + (rows - 1 - row) as u16;

@@ -50,7 +50,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         let text = match order.issued {
             0 => "no request was issued in this interval",
             _ => {
-                "the pictures are of intervals in which this screen was open: single requests are kept only then"
+                "the pictures are of single intervals in which this screen was open: requests are kept only then"
             }
         };
         let lines = fit::paragraph(text, room, usize::from(pictures.height)).into_iter();

@@ -116,7 +116,8 @@ pub fn status(model: &Model, room: u16) -> Line<'static> {
     if let Some(rotating) = &model.rotating {
         pieces.push(Piece::new(4, palette.strong(), progress(rotating)));
     }
-    match device.modified {
+    // Of now, also if the screen is frozen.
+    match model.devices[model.selected].modified {
         Some(true) => {
             let forms = ["  *restore on exit", "  *restore"];
             pieces.push(Piece::new(3, palette.strong(), forms));

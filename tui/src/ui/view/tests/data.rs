@@ -313,6 +313,7 @@ pub fn frame(
     Frame {
         time: format!("2026-01-02T12:{minute:02}:{second:02}.000Z"),
         interval_s: 1.0,
+        intervals: 1,
         measures_q2g: true,
         groups: Group::of(&interval.owners, &Everyone),
         interval: Some(interval),
