@@ -50,9 +50,9 @@ vmtest:
 fresh-machine-test:
 	@contrib/fresh-machine-test.sh $(SUITES)
 
-# Users build without the features that the dependencies of tests turn on.
+# Users build without the features that the dependencies of tests turn on. Beside tests: they lock the other directory.
 check:
-	cargo check --workspace --locked
+	cargo check --release --workspace --locked
 
 vmtest-build:
 	@vmtest/build --all
