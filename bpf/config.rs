@@ -4,13 +4,35 @@ use crate::inflight;
 use crate::maps::inflight_elements;
 
 /// A device to trace, with the size of its tag space.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     pub major: u32,
     pub minor: u32,
     pub hardware_queues: u32,
     /// Tags per hardware queue: the larger of the driver's and any scheduler's.
     pub depth: u32,
+}
+
+impl Target {
+    /// Room for a device that is not known yet, with at most this many tags and hardware queues together: see
+    /// [`crate::Tracer::retarget`].
+    pub fn spare(elements: u32) -> Target {
+        Target {
+            major: 0,
+            minor: 0,
+            hardware_queues: 1,
+            depth: elements.saturating_sub(1),
+        }
+    }
+
+    pub(crate) fn is_spare(&self) -> bool {
+        (self.major, self.minor) == (0, 0)
+    }
+
+    /// The key in the map of targets: the kernel's own form of the number.
+    pub(crate) fn dev(&self) -> u32 {
+        (self.major << 20) | self.minor
+    }
 }
 
 #[derive(Clone, Debug)]

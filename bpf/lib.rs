@@ -14,6 +14,7 @@ mod mapped; // arrays mapped into user space
 mod maps; // sizes and initial content of the maps
 mod owners; // rows and histograms of owners
 mod programs; // run time and skipped runs of the programs
+mod retarget; // another device after the attach
 mod trace; // every request on its own
 mod tracer; // the attached programs
 mod under_way; // checks which requests are really in flight

@@ -128,20 +128,39 @@ pub(crate) fn fill_maps(skeleton: &IoschedSkel<'_>, config: &Config) -> Result<(
             .free_owners
             .update(&[], &index.to_ne_bytes(), MapFlags::ANY)?;
     }
-    let mut base = 0u32;
-    for (slot, wanted) in config.targets.iter().enumerate() {
-        let dev = (wanted.major << 20) | wanted.minor;
-        let value = target {
-            slot: slot as u32,
-            inflight_base: base,
-            depth: wanted.depth,
-            hardware_queues: wanted.hardware_queues,
-        };
-        skeleton
-            .maps
-            .targets
-            .update(&dev.to_ne_bytes(), bytes_of(&value), MapFlags::ANY)?;
-        base += inflight_elements(wanted, config.detail);
+    let bases = inflight_bases(config);
+    for ((slot, wanted), base) in config.targets.iter().enumerate().zip(bases) {
+        if !wanted.is_spare() {
+            set_target(skeleton, slot, wanted, base)?;
+        }
     }
+    Ok(())
+}
+
+/// Index of each device's first element in `inflight`, and the end of the last one.
+pub(crate) fn inflight_bases(config: &Config) -> Vec<usize> {
+    let mut bases = vec![0];
+    for target in &config.targets {
+        let elements = inflight_elements(target, config.detail) as usize;
+        bases.push(bases[bases.len() - 1] + elements);
+    }
+    bases
+}
+
+pub(crate) fn set_target(
+    skeleton: &IoschedSkel<'_>,
+    slot: usize,
+    wanted: &Target,
+    inflight_base: usize,
+) -> Result<()> {
+    let value = target {
+        slot: slot as u32,
+        inflight_base: inflight_base as u32,
+        depth: wanted.depth,
+        hardware_queues: wanted.hardware_queues,
+    };
+    let key = wanted.dev().to_ne_bytes();
+    let targets = &skeleton.maps.targets;
+    targets.update(&key, bytes_of(&value), MapFlags::ANY)?;
     Ok(())
 }

@@ -5,7 +5,7 @@ use libbpf_rs::PrintLevel;
 
 use crate::loader::{Loaded, explain, keep_log, load};
 use crate::mapped::MappedArray;
-use crate::maps::{fill_maps, inflight_elements};
+use crate::maps::{fill_maps, inflight_bases, inflight_elements};
 use crate::skeleton::IoschedSkel;
 use crate::wire::{QUEUE_IDS, device_histogram, owner_asked, owner_latency, owner_stages, queue};
 use crate::{
@@ -25,7 +25,9 @@ pub struct Tracer {
     orders: MappedArray<order_stats>,
     dispatches: MappedArray<dispatch>,
     pub(crate) inflight: MappedArray<inflight>,
-    queues: MappedArray<queue>,
+    /// See [`inflight_bases`]; as they were at the attach.
+    pub(crate) inflight_bases: Vec<usize>,
+    pub(crate) queues: MappedArray<queue>,
     queue_places: MappedArray<u64>,
     memory_bytes: u64,
     pub(crate) skeleton: IoschedSkel<'static>,
@@ -62,6 +64,7 @@ impl Tracer {
             orders: MappedArray::new(&skeleton.maps.orders, sizes.orders as usize)?,
             dispatches: MappedArray::new(&skeleton.maps.dispatches, sizes.dispatches as usize)?,
             inflight: MappedArray::new(&skeleton.maps.inflight, sizes.inflight as usize)?,
+            inflight_bases: inflight_bases(&config),
             queues: MappedArray::writable(&skeleton.maps.queues, QUEUE_IDS)?,
             queue_places: MappedArray::new(&skeleton.maps.queue_places, config.targets.len())?,
             memory_bytes: sizes.memory_bytes,
@@ -133,8 +136,7 @@ impl Tracer {
 
     /// Index of the device's first element in `inflight`.
     pub(crate) fn inflight_base(&self, slot: usize) -> usize {
-        let elements = |target| inflight_elements(target, self.config.detail) as usize;
-        self.config.targets[..slot].iter().map(elements).sum()
+        self.inflight_bases[slot]
     }
 
     /// The kernel side's entry for the device's queue; None before its first I/O.

@@ -57,6 +57,72 @@ fn own_row(interval: Interval) -> Option<OwnerNumbers> {
     interval.owners.into_iter().find(is_ours)
 }
 
+/// What the kernel itself counts, in /sys/block/DISK/stat.
+fn kernel_reads(disk: &Disk) -> u64 {
+    disk.0.device.io_stat().expect("its counters").reads
+}
+
+fn counted_reads(probe: &mut Probe, place: usize) -> u64 {
+    let now = probe.snapshot().expect("a snapshot");
+    let read = &now.devices[place].ops[Op::Read as usize];
+    read.ios + now.devices[place].quality.lost_events()
+}
+
+#[test]
+#[ignore = "root"]
+fn disks_that_come_after_the_probe_are_counted_as_the_kernel_counts_them() {
+    let first = Disk::new();
+    let devices = slice::from_ref(&first.0.device);
+    let mut probe = Probe::attach_with_room(devices, 0, Detail::default()).expect("a probe");
+    let mut later = Vec::new();
+    loop {
+        let disk = Disk::new();
+        disk.read(5); // its queue was looked up before it is added
+        let added = probe.add(&disk.0.device).expect("an answer");
+        let Some((place, numbers)) = added else { break };
+        assert_eq!(place, later.len() + 1);
+        assert_eq!(numbers.ops[Op::Read as usize].ios, 0);
+        later.push((disk, place));
+    }
+    println!("room for {} disks", later.len());
+    assert!(
+        !later.is_empty(),
+        "there is room on every machine that runs tests"
+    );
+    let before: Vec<u64> = later.iter().map(|(disk, _)| kernel_reads(disk)).collect();
+    for (count, (disk, _)) in later.iter().enumerate() {
+        disk.read(100 + count);
+        first.read(7);
+    }
+    for (before, (disk, place)) in before.into_iter().zip(&later) {
+        let reads = kernel_reads(disk) - before;
+        assert!(reads >= 100, "{reads}");
+        assert_eq!(counted_reads(&mut probe, *place), reads, "place {place}");
+    }
+    // The rows of processes name the disk.
+    let start = probe.snapshot().expect("a snapshot");
+    let (disk, _) = &later[0];
+    disk.read(3);
+    let interval = Interval::between(&start, &probe.snapshot().expect("one")).expect("one");
+    let own = own_row(interval).expect("our row");
+    assert_eq!(own.key.device, disk.0.device.name);
+    // Another disk under the name of one that is gone: it takes its slot.
+    let (gone, place) = later.remove(0);
+    let name = gone.0.device.name.clone();
+    drop(gone);
+    let again = Disk::new();
+    if again.0.device.name != name {
+        println!("skipped: the number of the loop device was taken by another test");
+        return;
+    }
+    let added = probe.add(&again.0.device).expect("an answer");
+    assert_eq!(added.map(|(place, _)| place), Some(place));
+    let (counted, kernel) = (counted_reads(&mut probe, place), kernel_reads(&again));
+    again.read(50);
+    let reads = kernel_reads(&again) - kernel;
+    assert_eq!(counted_reads(&mut probe, place) - counted, reads);
+}
+
 #[test]
 #[ignore = "root"]
 fn histograms_that_were_left_out_for_a_while_are_exact_again() {

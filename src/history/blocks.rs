@@ -77,12 +77,13 @@ fn without_dispatches(frame: &Frame) -> Frame {
 /// Processes in a sum: each that ever did I/O in its time has a row.
 const OWNERS: usize = 4096;
 
-/// Whether both are of the same arms, and the sum has room.
+/// Whether both are of the same disks and arms, and the sum has room.
 fn is_of_one_kind(sum: &Frame, frame: &Frame) -> bool {
     let mut devices = sum.devices.iter().zip(&frame.devices);
     let owners = |frame: &Frame| frame.interval.as_ref().map_or(0, |of| of.owners.len());
     owners(sum) <= OWNERS
         && sum.interval.is_some() == frame.interval.is_some()
+        && sum.devices.len() == frame.devices.len()
         && devices.all(|(one, other)| one.side == other.side && one.queue == other.queue)
 }
 

@@ -26,13 +26,13 @@ pub struct Frame {
     /// What the kernel counted; absent without the privileges to load BPF programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Interval>,
-    /// In the order of the file's disks.
+    /// In the order of the file's disks; without the last of them until they were plugged in.
     pub devices: Vec<DeviceFrame>,
     /// The control groups of the interval's owners.
     pub groups: Vec<Group>,
     /// Switches since the previous interval.
     pub flips: Vec<Flip>,
-    /// Disks that appeared after the start: the BPF programs do not measure them.
+    /// Disks that appeared after the start and are not measured by the BPF programs, which had no room for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub newcomers: Vec<Newcomer>,
 }
@@ -191,12 +191,13 @@ impl Frame {
             dispatches.all(|count| count <= DISPATCHES),
             "there are too many dispatches",
         )?;
+        let count = self.devices.len();
         require(
-            self.devices.len() == disks.len(),
+            (1..=disks.len()).contains(&count),
             "devices are not those of the file's disks",
         )?;
-        let flips_fit = self.flips.iter().all(|flip| flip.device < disks.len());
-        require(flips_fit, "flips have a device that is not in the file")?;
+        let flips_fit = self.flips.iter().all(|flip| flip.device < count);
+        require(flips_fit, "flips have a device that is not in the interval")?;
         self.groups.sort_by_key(|group| group.id);
         let mut weights = self.groups.iter().flat_map(|group| group.weights.values());
         require(
@@ -228,7 +229,10 @@ impl Frame {
             "interval ends before it begins",
         )?;
         let names = interval.devices.iter().map(|device| &device.name);
-        require(names.eq(disks), "interval.devices are not the file's disks")?;
+        require(
+            names.eq(&disks[..count]),
+            "interval.devices are not the file's disks",
+        )?;
         interval.devices.iter().try_for_each(check_device)?;
         let orders = interval
             .devices

@@ -33,6 +33,9 @@ use wide::Wide;
 pub struct Probe {
     tracer: Tracer,
     devices: Vec<String>,
+    /// Number of slots; those beyond `devices` are spare.
+    slots: usize,
+    deepest: u32,
     detail: Detail,
     histograms: Vec<Wide>,
     owners: Owners,
@@ -45,19 +48,32 @@ pub struct Probe {
 impl Probe {
     /// Attaches to `devices`. `deepest`: the largest `nr_requests` that will be set, 0 if none.
     pub fn attach(devices: &[Device], deepest: u32, detail: Detail) -> Result<Probe> {
-        let layout = memory::layout(devices.len(), iosched_bpf::rows(detail));
+        Probe::attach_with(devices, 0, deepest, detail)
+    }
+
+    /// The same with room for disks that are plugged in later; less of it on machines with many CPUs.
+    pub fn attach_with_room(devices: &[Device], deepest: u32, detail: Detail) -> Result<Probe> {
+        let (rows, cpus) = (iosched_bpf::rows(detail), iosched_bpf::possible_cpus());
+        let spares = memory::spares(devices.len(), rows, cpus);
+        Probe::attach_with(devices, spares, deepest, detail)
+    }
+
+    fn attach_with(
+        devices: &[Device],
+        spares: usize,
+        deepest: u32,
+        detail: Detail,
+    ) -> Result<Probe> {
+        let (rows, cpus) = (iosched_bpf::rows(detail), iosched_bpf::possible_cpus());
+        let slots = devices.len() + spares;
+        let layout = memory::layout(slots, rows);
+        let known = devices.iter().map(|device| memory::target(device, deepest));
+        let spare = std::iter::repeat_n(memory::spare(cpus), spares);
         let config = Config {
-            targets: devices
-                .iter()
-                .map(|device| memory::target(device, deepest))
-                .collect(),
+            targets: known.chain(spare).collect(),
             owners: OWNERS,
             owner_histograms: OWNER_HISTOGRAMS,
-            shards: memory::shards(
-                devices.len(),
-                iosched_bpf::rows(detail),
-                iosched_bpf::possible_cpus(),
-            ),
+            shards: memory::shards(slots, rows, cpus),
             coarse: layout == OWNER,
             detail,
         };
@@ -65,13 +81,32 @@ impl Probe {
         Ok(Probe {
             tracer: load(config)?,
             devices: devices.iter().map(|device| device.name.clone()).collect(),
+            slots,
+            deepest,
             detail,
-            histograms: vec![Wide::new(layout); devices.len() * ALL_ROWS],
+            histograms: vec![Wide::new(layout); slots * ALL_ROWS],
             owners: Owners::default(),
             snapshots: 0,
             window: 0,
             knows_all_processes: owners::knows_all_processes(),
         })
+    }
+
+    /// Measures another disk from now on: in the slot of a disk of the same name, which is gone, or else in a spare one,
+    /// after all others. Returns its place among the devices of later snapshots, and its counts so far, with which earlier
+    /// snapshots can be completed. None if there is no room for it.
+    pub fn add(&mut self, device: &Device) -> Result<Option<(usize, DeviceNumbers)>> {
+        let known = self.devices.iter().position(|name| *name == device.name);
+        let slot = known.unwrap_or(self.devices.len());
+        let target = memory::target(device, self.deepest);
+        if slot >= self.slots || !self.tracer.retarget(slot, target)? {
+            return Ok(None);
+        }
+        if known.is_none() {
+            self.devices.push(device.name.clone());
+        }
+        let raw = RawDevice::read(&self.tracer, slot);
+        Ok(Some((slot, self.device(slot, &raw)?)))
     }
 
     /// What cannot be measured on this kernel.

@@ -38,6 +38,26 @@ pub(super) fn target(device: &Device, deepest: u32) -> Target {
     }
 }
 
+/// Disks that may be plugged in after the attach, at most.
+const MOST_SPARES: usize = 4;
+/// Tags and hardware queues of one of them.
+const SPARE_ELEMENTS_PER_CPU: usize = 1024;
+const MOST_SPARE_ELEMENTS: usize = 16_384;
+
+pub(super) fn spare(cpus: usize) -> Target {
+    Target::spare((SPARE_ELEMENTS_PER_CPU * cpus).min(MOST_SPARE_ELEMENTS) as u32)
+}
+
+/// As many as cost the other devices nothing: neither copies of their numbers nor the layout of their histograms.
+pub(super) fn spares(devices: usize, rows: usize, cpus: usize) -> usize {
+    let is_free = |more: &usize| {
+        let all = devices + more;
+        shards(all, rows, cpus) == shards(devices, rows, cpus)
+            && layout(all, rows) == layout(devices, rows)
+    };
+    (0..=MOST_SPARES).rev().find(is_free).unwrap_or(0)
+}
+
 /// One copy of a device's numbers per CPU, or fewer if the memory does not suffice.
 pub(super) fn shards(devices: usize, rows: usize, cpus: usize) -> u32 {
     let mut shards = cpus.next_power_of_two().min(MAX_SHARDS);
@@ -105,6 +125,21 @@ mod tests {
             }
         }
         assert_eq!(shards(1, iosched_bpf::rows(Detail::default()), 256), 64);
+    }
+
+    #[test]
+    fn spare_room_costs_the_devices_nothing() {
+        let rows = iosched_bpf::rows(Detail::default());
+        assert_eq!(spares(1, rows, 2), MOST_SPARES);
+        assert_eq!(spares(1, rows, 64), 1);
+        for cpus in [1, 2, 64, 256] {
+            for devices in 1..=300 {
+                let all = devices + spares(devices, rows, cpus);
+                assert_eq!(shards(all, rows, cpus), shards(devices, rows, cpus));
+                assert_eq!(layout(all, rows), layout(devices, rows));
+            }
+        }
+        assert_eq!(spare(256).depth, MOST_SPARE_ELEMENTS as u32 - 1);
     }
 
     fn config(disks: usize, hardware_queues: u32, depth: u32) -> Config {
