@@ -31,9 +31,10 @@ pub struct Watch {
     /// Kernel name, path, partition or mount point of one or more disks [default: all disks]
     #[arg(value_name = "DEVICE")]
     pub devices: Vec<String>,
-    /// Seconds between two updates: 0.25, 0.5, 1, 2, 5 or 10; others are rounded up to one of these
-    #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
-    pub interval: f64,
+    /// Seconds between two updates: 0.25, 0.5, 1, 2, 5 or 10; others are rounded up to one of these [default: 1, or what
+    /// the configuration says]
+    #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
+    pub interval: Option<f64>,
     /// Offer this arm in place of the disk's schedulers; may be repeated. An arm is
     /// [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]..., as in mq-deadline,iosched/read_expire=200
     #[arg(long = "arm", value_name = "ARM")]
@@ -41,9 +42,8 @@ pub struct Watch {
     /// Measure one more thing; this costs CPU time at every system call
     #[arg(long, value_enum, value_name = "DETAIL")]
     pub detail: Option<WatchDetail>,
-    /// Leave the mouse to the terminal, for its own selection of text
-    #[arg(long)]
-    pub no_mouse: bool,
+    #[command(flatten)]
+    pub look: Look,
     /// Watch a reader and a greedy writer on a simulated SSD; none of your disks is touched
     #[arg(long, conflicts_with = "devices")]
     pub demo: bool,
@@ -81,6 +81,12 @@ pub enum Command {
         after_help = "Example:\n  iosched replay busy.jsonl.gz    Left and Right go through the intervals, Space plays"
     )]
     Replay(Replay),
+    /// Say which configuration of the terminal UI is in force, or print it: keys, colors, columns
+    #[command(
+        after_help = "Examples:\n  iosched config             which file is read, and whether it is valid\n  \
+        mkdir -p ~/.config/iosched && iosched config --print > ~/.config/iosched/config.toml"
+    )]
+    Config(Config),
     /// Show the schedulers, every effective setting and the hardware queue depth of each disk
     #[command(
         after_help = "Examples:\n  iosched schedulers\n  iosched schedulers sda --json | jq '.[0].settings'"
@@ -160,7 +166,7 @@ impl Stat {
         });
         Stat {
             devices: watch.devices.clone(),
-            interval: watch.interval,
+            interval: watch.interval.unwrap_or(1.0),
             count: None,
             by: By::Process,
             detail: detail.collect(),
@@ -234,9 +240,38 @@ pub struct Replay {
     /// File to show
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+    #[command(flatten)]
+    pub look: Look,
+}
+
+/// How the terminal UI looks and what its keys do.
+#[derive(Args)]
+pub struct Look {
     /// Leave the mouse to the terminal, for its own selection of text
     #[arg(long)]
     pub no_mouse: bool,
+    #[command(flatten)]
+    pub file: ConfigFile,
+}
+
+#[derive(Args)]
+pub struct ConfigFile {
+    /// Configuration of keys, colors and columns [default: $XDG_CONFIG_HOME/iosched/config.toml, or
+    /// ~/.config/iosched/config.toml, if it exists]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_config")]
+    pub config: Option<PathBuf>,
+    /// Read no configuration
+    #[arg(long)]
+    pub no_config: bool,
+}
+
+#[derive(Args)]
+pub struct Config {
+    /// Print the configuration in force as a file that can be edited
+    #[arg(long)]
+    pub print: bool,
+    #[command(flatten)]
+    pub file: ConfigFile,
 }
 
 #[derive(Args)]

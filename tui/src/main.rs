@@ -36,6 +36,7 @@ fn main() -> ExitCode {
             Command::Restore(_)
                 | Command::Doctor(_)
                 | Command::Replay(_)
+                | Command::Config(_)
                 | Command::Completions { .. }
         )
     ) {
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Some(Command::Stat(arguments)) => stat::run(&arguments),
         Some(Command::Snapshot(arguments)) => ui::snapshot::run(&arguments),
         Some(Command::Replay(arguments)) => replay(&arguments),
+        Some(Command::Config(arguments)) => ui::config::run(&arguments),
         Some(Command::Schedulers(arguments)) => schedulers::run(&arguments),
         Some(Command::Set(arguments)) => set::run(&arguments),
         Some(Command::Doctor(arguments)) => doctor::run(&arguments),
@@ -84,7 +86,7 @@ fn watch(arguments: &cli::Watch) -> anyhow::Result<()> {
 
 fn replay(arguments: &cli::Replay) -> anyhow::Result<()> {
     if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
-        return ui::replay::run(&arguments.file, !arguments.no_mouse);
+        return ui::replay::run(arguments);
     }
     Err(failure::Failure::usage(
         "replay needs a terminal",

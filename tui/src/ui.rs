@@ -1,5 +1,6 @@
 //! The terminal UI: event -> action -> `update` -> `view`; effects are carried out here and in the sampling thread.
 
+pub mod config;
 mod demo;
 mod export;
 mod history;
@@ -19,21 +20,19 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use iosched::failure::Failure;
 use iosched::interrupt;
-use iosched::machine::device::Device;
 use iosched::report::characters::has_utf8;
 use iosched::safety::journal::Journal;
 use iosched::safety::privileges;
-use iosched::scheduler;
 use iosched::scheduler::arm::Arm;
 use ratatui::crossterm::event::{self, Event as Input};
 
 use crate::cli::{Watch, WatchDetail};
 use sampling::control::Control;
 use sampling::devices;
-use sampling::sample::{Disk, SamplerReport};
+use sampling::sample::SamplerReport;
 use sampling::{Sampler, Setup};
 use state::action::{Action, Screen};
-use state::appearance::{Depth, Palette, Theme};
+use state::appearance::{Colors, Depth, Palette, Theme};
 use state::model::{INTERVALS, Model};
 use state::update::{Effect, update};
 use terminal::TerminalScreen;
@@ -54,6 +53,7 @@ const TOLD: Duration = Duration::from_secs(20);
 const SIGNAL_POLL: Duration = Duration::from_millis(100);
 
 pub fn run(arguments: &Watch) -> Result<()> {
+    let config = config::load(&arguments.look.file)?;
     // Before any thread is started, because threads inherit the capabilities.
     privileges::keep_those_of_the_ui(arguments.demo)?;
     let journal = Journal::create()?;
@@ -68,23 +68,29 @@ pub fn run(arguments: &Watch) -> Result<()> {
     let (devices, notes) = devices::named(&names)?;
     let arms = devices
         .iter()
-        .map(|device| arms(device, &arguments.arms))
+        .map(|device| devices::arms(device, &arguments.arms))
         .collect::<Result<Vec<_>>>()?;
     let interval = INTERVALS
         .iter()
-        .position(|&seconds| seconds >= arguments.interval)
+        .position(|&seconds| seconds >= arguments.interval.unwrap_or(config.interval))
         .unwrap_or(INTERVALS.len() - 1);
-    let mut model = Model::new(devices.iter().map(disk).collect(), palette(), interval);
+    let mut model = Model::new(
+        devices.iter().map(devices::disk).collect(),
+        palette(),
+        interval,
+    );
+    let has_mouse = config.has_mouse && !arguments.look.no_mouse;
+    config.apply(&mut model);
     model.is_selected = !names.is_empty();
     if names.is_empty() && model.devices.len() > 1 {
         model.screen = Screen::Disks;
     }
     model.named_arms = labels(&arguments.arms)?;
-    model.demo = demo.as_ref().map(demo::Demo::text);
+    model.demo = demo.as_ref().map(|demo| demo.text(&model.keys));
     model.message = notes.first().cloned().or_else(|| model.demo.clone());
 
     let (events, inbox) = channel();
-    let mut screen = TerminalScreen::open(!arguments.no_mouse)?;
+    let mut screen = TerminalScreen::open(has_mouse)?;
     screen.draw(&mut model)?;
     let inputs = events.clone();
     let sampler = Sampler::start(
@@ -92,6 +98,7 @@ pub fn run(arguments: &Watch) -> Result<()> {
             devices,
             were_named: !names.is_empty(),
             arms,
+            named_arms: arguments.arms.clone(),
             interval: Duration::from_secs_f64(model.interval_s()),
             asked: arguments.detail == Some(WatchDetail::Asked),
             control: Control::new(journal, launcher, demo.is_some()),
@@ -119,6 +126,7 @@ fn palette() -> Palette {
     Palette {
         depth: Depth::of_terminal(|name| std::env::var(name).ok()),
         theme: Theme::Dark,
+        colors: Colors::default(),
         is_ascii: !has_utf8(|name| std::env::var(name).ok()),
     }
 }
@@ -257,34 +265,7 @@ fn read_input(events: Sender<Event>) {
     });
 }
 
-/// All arms that may be applied to a device: those of `--arm`, or else its schedulers without settings.
-fn arms(device: &Device, named: &[String]) -> Result<Vec<Arm>> {
-    let labels = if named.is_empty() {
-        scheduler::choice(device)
-            .map(|choice| choice.available)
-            .unwrap_or_default()
-    } else {
-        named.to_vec()
-    };
-    let all: Vec<Arm> = labels
-        .iter()
-        .map(|text| text.parse())
-        .collect::<Result<_>>()?;
-    iosched::scheduler::arm::refuse_duplicate_labels(&all)?;
-    Ok(all)
-}
-
 fn labels(named: &[String]) -> Result<Vec<String>> {
     let arms = named.iter().map(|text| Ok(text.parse::<Arm>()?.label));
     arms.collect()
-}
-
-fn disk(device: &Device) -> Disk {
-    Disk {
-        name: device.name.clone(),
-        model: device.model(),
-        size_bytes: device.size_bytes().ok(),
-        rotational: device.rotational().ok(),
-        hardware_queues: device.hardware_queues(),
-    }
 }

@@ -10,6 +10,9 @@ use iosched::safety::journal::{Journal, TemporaryFiles};
 use iosched::scratch::{DiskModel, Scratch};
 use iosched::workload::{self, Running, Workload, catalogue};
 
+use super::state::action::KeyCommand;
+use super::state::keymap::Keymap;
+
 /// The device is in memory; small machines have at least twice as much to spare.
 const SIZE_BYTES: u64 = 256 << 20;
 /// Longer than anybody watches a demo.
@@ -66,8 +69,9 @@ impl Demo {
     }
 
     /// One sentence for the message line.
-    pub fn text(&self) -> String {
-        let load = "probe reads a little, hog writes as fast as it can. F compares the schedulers";
+    pub fn text(&self, keys: &Keymap) -> String {
+        let compares = keys.does(KeyCommand::Rotate, "compares the schedulers");
+        let load = format!("probe reads a little, hog writes as fast as it can. {compares}");
         match self.scratch.fallback() {
             None => format!("Demo SSD: {load}"),
             Some(why) => format!("Demo on memory: {load}. No simulated SSD, because {why}"),

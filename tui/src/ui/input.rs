@@ -6,7 +6,7 @@ use ratatui::crossterm::event::{
 use ratatui::layout::{Position, Size};
 
 use super::state::action::{Action, KeyCommand, Screen};
-use super::state::keys;
+use super::state::axis::Axis;
 use super::state::model::{Dialog, Model};
 use super::view;
 
@@ -35,9 +35,28 @@ fn of_key(key: KeyEvent, model: &Model) -> Option<Action> {
         KeyCode::Backspace if is_typing => Some(Action::Erase),
         _ => {
             let (is_dialog, is_frozen) = (model.dialog.is_some(), model.frozen.is_some());
-            keys::command(key, model.screen, is_dialog, is_frozen).map(Action::Do)
+            let command = (model.keys).command(key, model.screen, is_dialog, is_frozen)?;
+            Some(of_axis(command, model).unwrap_or(Action::Do(command)))
         }
     }
+}
+
+/// What a command does to the axis on the screen, if that is what it is for.
+fn of_axis(command: KeyCommand, model: &Model) -> Option<Action> {
+    let to = |change: fn(Axis) -> Axis| view::axis::shown(model).map(change);
+    let axis = match command {
+        KeyCommand::ZoomIn => to(|axis| axis.zoomed(true, 0.5)),
+        KeyCommand::ZoomOut => to(|axis| axis.zoomed(false, 0.5)),
+        KeyCommand::AxisLeft => to(|axis| axis.moved(false)),
+        KeyCommand::AxisRight => to(|axis| axis.moved(true)),
+        KeyCommand::FixAxis if model.axis.is_some() => None,
+        KeyCommand::FixAxis => to(|axis| Axis {
+            is_chosen: true,
+            ..axis
+        }),
+        _ => return None,
+    };
+    Some(Action::Axis(axis))
 }
 
 fn of_mouse(mouse: MouseEvent, model: &Model, size: Size) -> Vec<Action> {
@@ -50,12 +69,17 @@ fn of_mouse(mouse: MouseEvent, model: &Model, size: Size) -> Vec<Action> {
         None if has_rows => WHEEL,
         None => 0,
     };
+    let at = Position::new(mouse.column, mouse.row);
+    let zoom = |is_in| {
+        let place = view::axis::place(model, size, at)?;
+        let axis = view::axis::shown(model)?.zoomed(is_in, place);
+        Some(vec![Action::Axis(Some(axis))])
+    };
     let move_by = |command| (0..rows).map(|_| Action::Do(command)).collect();
     match mouse.kind {
-        MouseEventKind::ScrollUp => move_by(KeyCommand::Up),
-        MouseEventKind::ScrollDown => move_by(KeyCommand::Down),
+        MouseEventKind::ScrollUp => zoom(true).unwrap_or_else(|| move_by(KeyCommand::Up)),
+        MouseEventKind::ScrollDown => zoom(false).unwrap_or_else(|| move_by(KeyCommand::Down)),
         MouseEventKind::Down(MouseButton::Left) => {
-            let at = Position::new(mouse.column, mouse.row);
             let target = view::target(model, size, at);
             target.map(Action::Point).into_iter().collect()
         }

@@ -10,17 +10,22 @@ use iosched::history::packed::Packed;
 use iosched::interrupt;
 use iosched::safety::privileges;
 
+use super::config;
 use super::sampling::sample::{Sample, SamplerReport};
 use super::state::action::Action;
 use super::state::model::{INTERVALS, Model};
 use super::state::past::{self, Replay};
 use super::state::update::update;
 use super::terminal::TerminalScreen;
+use crate::cli;
 
-pub fn run(path: &Path, has_mouse: bool) -> Result<()> {
+pub fn run(arguments: &cli::Replay) -> Result<()> {
+    let config = config::load(&arguments.look.file)?;
+    let has_mouse = config.has_mouse && !arguments.look.no_mouse;
     // The file may be another user's.
     privileges::keep_those_of_drawing(false)?;
-    let mut model = model(path)?;
+    let mut model = model(&arguments.file)?;
+    config.apply(&mut model);
     let (events, inbox) = channel();
     let mut screen = TerminalScreen::open(has_mouse)?;
     screen.draw(&mut model)?;

@@ -30,10 +30,12 @@ use work::Work;
 /// Everything that the thread needs at its start.
 pub struct Setup {
     pub devices: Vec<Device>,
-    /// Whether the user named them; else disks that appear later are told.
+    /// Whether the user named them; else disks that appear later are measured, too.
     pub were_named: bool,
     /// For each device, all arms that may be applied.
     pub arms: Vec<Vec<Arm>>,
+    /// Those of `--arm`, for disks that appear later.
+    pub named_arms: Vec<String>,
     pub interval: Duration,
     /// Whether to measure the times since submission, too.
     pub asked: bool,

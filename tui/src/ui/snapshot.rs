@@ -17,6 +17,7 @@ use super::history;
 use super::sampling::devices;
 use super::sampling::read::Reader;
 use super::sampling::request::Wanted;
+use super::sampling::sample::Disk;
 use crate::cli::Snapshot;
 
 /// Everything that a screen may show.
@@ -33,14 +34,18 @@ pub fn run(arguments: &Snapshot) -> Result<()> {
         fairness: true,
         ..Detail::default()
     };
-    let probe = Probe::attach(&devices, 0, detail)?;
+    let were_named = !arguments.devices.is_empty();
+    let probe = if were_named {
+        Probe::attach(&devices, 0, detail)?
+    } else {
+        Probe::attach_with_room(&devices, 0, detail)?
+    };
     notes.extend(probe.notes());
     for note in &notes {
         say(&format!("iosched: note: {}", escape::line(note)));
     }
     privileges::keep_those_of_a_snapshot()?;
-    let were_named = !arguments.devices.is_empty();
-    let disks = devices.iter().map(super::disk).collect();
+    let mut disks: Vec<Disk> = devices.iter().map(devices::disk).collect();
     let mut reader = Reader::new(devices, were_named, Some(probe), Vec::new());
     let (mut blocks, mut kept) = (Blocks::default(), Kept::default());
     let is_shown = std::io::stderr().is_terminal();
@@ -57,6 +62,13 @@ pub fn run(arguments: &Snapshot) -> Result<()> {
         // What was kept until Ctrl-C or an error is written.
         let interrupted = interrupt::sleep_until(next);
         outcome = keep_one(&mut reader, &mut blocks, &mut kept).and(interrupted);
+        for (place, device) in reader.take_added() {
+            let disk = devices::disk(&device);
+            match disks.get_mut(place) {
+                Some(known) => *known = disk,
+                None => disks.push(disk),
+            }
+        }
         if is_shown {
             let _ = write!(std::io::stderr(), "\r{} ", progress(&kept, left));
         }

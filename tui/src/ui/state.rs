@@ -3,10 +3,12 @@
 
 pub mod action;
 pub mod appearance;
+pub mod axis;
 pub mod chosen;
 pub mod compare;
 mod dialog;
 pub mod heat;
+pub mod keymap;
 pub mod keys;
 pub mod model;
 pub mod past;

@@ -12,7 +12,9 @@
 
 mod ascii;
 mod asked;
+pub mod axis;
 mod buckets;
+pub mod columns;
 mod compare;
 mod dialogs;
 mod disks;
@@ -28,6 +30,7 @@ mod parts;
 mod picture;
 mod process;
 mod processes;
+mod scroll;
 mod status;
 mod strip;
 mod table;
@@ -106,6 +109,11 @@ fn regions(area: Rect) -> [Rect; 4] {
         area,
         [line_of(2), line_of(3), Part::filling(0, 1), line_of(1)],
     )
+}
+
+fn body(size: Size) -> Rect {
+    let [_, _, body, _] = regions(Rect::from((Position::ORIGIN, size)));
+    body
 }
 
 /// What is at this place of a terminal of this size.

@@ -119,7 +119,7 @@ fn without_a_mouse_the_terminal_keeps_it() {
 /// Nothing is switched here, so that all disks of the machine may be watched.
 #[test]
 #[ignore = "root"]
-fn a_disk_that_is_plugged_in_is_listed() {
+fn a_disk_that_is_plugged_in_is_measured() {
     let (first, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
     let mut terminal = Terminal::start(&program, BINARY, &["-i", "0.5"], (120, 60));
     terminal.until("0 Disks");
@@ -134,9 +134,20 @@ fn a_disk_that_is_plugged_in_is_listed() {
     };
     terminal.until_screen("the first disk", |screen| has(screen, &first, ""));
     terminal.until_screen("the new disk", |screen| has(screen, &second, "new"));
+    // It is measured like the others.
+    let _load = Load::on(&second);
     terminal.keys("G");
     terminal.keys(ENTER);
-    terminal.until("appeared after the start");
+    terminal.until("of an I/O's time is queue wait");
+    terminal.keys("3");
+    terminal.until(&std::process::id().to_string());
+    // It was not there before, also in the history.
+    terminal.keys(" ");
+    terminal.until("FROZEN");
+    terminal.keys("[");
+    terminal.until("intervals back");
+    terminal.keys(" 1");
+    terminal.until("of an I/O's time is queue wait");
     terminal.keys("q");
     assert_eq!(terminal.end().0.code(), Some(0));
 }

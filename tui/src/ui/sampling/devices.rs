@@ -1,8 +1,12 @@
-//! The devices to watch.
+//! The devices to watch, and what is known of each.
 
 use anyhow::Result;
 use iosched::failure::Failure;
 use iosched::machine::device::{Device, Level};
+use iosched::scheduler;
+use iosched::scheduler::arm::{self, Arm};
+
+use super::sample::Disk;
 
 /// The disks behind the names, or all disks; with notes on how they were chosen.
 pub fn named(names: &[String]) -> Result<(Vec<Device>, Vec<String>)> {
@@ -26,4 +30,31 @@ pub fn named(names: &[String]) -> Result<(Vec<Device>, Vec<String>)> {
         ));
     }
     Ok((all.devices, all.notes))
+}
+
+/// All arms that may be applied to a device: those of `--arm`, or else its schedulers without settings.
+pub fn arms(device: &Device, named: &[String]) -> Result<Vec<Arm>> {
+    let labels = if named.is_empty() {
+        scheduler::choice(device)
+            .map(|choice| choice.available)
+            .unwrap_or_default()
+    } else {
+        named.to_vec()
+    };
+    let all: Vec<Arm> = labels
+        .iter()
+        .map(|text| text.parse())
+        .collect::<Result<_>>()?;
+    arm::refuse_duplicate_labels(&all)?;
+    Ok(all)
+}
+
+pub fn disk(device: &Device) -> Disk {
+    Disk {
+        name: device.name.clone(),
+        model: device.model(),
+        size_bytes: device.size_bytes().ok(),
+        rotational: device.rotational().ok(),
+        hardware_queues: device.hardware_queues(),
+    }
 }

@@ -28,8 +28,10 @@ pub struct Reader {
     earlier_at: Instant,
     tidied_at: Instant,
     devices: Vec<Watched>,
-    /// Disks that appeared after the start; None if the user named the disks.
+    /// Disks that appeared after the start, for which the probe has no room; None if the user named the disks.
     newcomers: Option<Vec<Watched>>,
+    /// Disks that appeared and are measured from the next interval on, with their place.
+    added: Vec<(usize, Device)>,
     names: Everyone,
 }
 
@@ -50,11 +52,17 @@ impl Reader {
             tidied_at: Instant::now(),
             devices: devices.into_iter().map(Watched::new).collect(),
             newcomers: (!were_named).then(Vec::new),
+            added: Vec::new(),
             names: Everyone {
                 labels,
                 ..Everyone::default()
             },
         }
+    }
+
+    /// The disks that the next interval has, and this one has not, or not yet under their name.
+    pub fn take_added(&mut self) -> Vec<(usize, Device)> {
+        std::mem::take(&mut self.added)
     }
 
     pub fn device(&self, index: usize) -> &Device {
@@ -187,24 +195,57 @@ impl Reader {
         counted.collect()
     }
 
-    fn look_for_newcomers(&mut self) {
+    fn look_for_newcomers(&mut self) -> Result<()> {
         let (Some(newcomers), Ok(now)) = (&mut self.newcomers, Device::lowest()) else {
-            return;
+            return Ok(());
         };
         newcomers.retain(|watched| now.devices.contains(&watched.device));
+        let known = self.devices.iter().chain(&*newcomers);
+        let known: Vec<Device> = known.map(|watched| watched.device.clone()).collect();
         for device in now.devices {
-            let mut known = self.devices.iter().chain(&*newcomers);
-            if !known.any(|watched| watched.device == device) {
+            if known.contains(&device) {
+                continue;
+            }
+            if let Some(place) = self.add(&device)? {
+                self.added.push((place, device));
+            } else if let Some(newcomers) = &mut self.newcomers {
                 newcomers.push(Watched::new(device));
             }
         }
+        Ok(())
+    }
+
+    /// Watches a disk that appeared. Its place, which is that of a disk of the same name that is gone; None if the probe
+    /// has no room.
+    fn add(&mut self, device: &Device) -> Result<Option<usize>> {
+        let place = if let Some(probe) = &mut self.probe {
+            let Some((place, numbers)) = probe.add(device)? else {
+                return Ok(None);
+            };
+            // The next interval begins at a snapshot that lacks it.
+            let earlier = self.earlier.iter_mut().map(|earlier| &mut earlier.devices);
+            for devices in earlier.filter(|devices| devices.len() == place) {
+                devices.push(numbers.clone());
+            }
+            place
+        } else {
+            let mut watched = self.devices.iter();
+            let same_name = watched.position(|watched| watched.device.name == device.name);
+            same_name.unwrap_or(self.devices.len())
+        };
+        let watched = Watched::new(device.clone());
+        match self.devices.get_mut(place) {
+            Some(known) => *known = watched,
+            None => self.devices.push(watched),
+        }
+        Ok(Some(place))
     }
 
     /// Work that needs a file per process or group, and so is not done at every sample.
     fn tidy(&mut self) -> Result<()> {
         self.tidied_at = Instant::now();
         self.names.groups.borrow_mut().forget_weights();
-        self.look_for_newcomers();
+        self.look_for_newcomers()?;
         if let Some(probe) = &mut self.probe {
             probe.recycle()?;
         }

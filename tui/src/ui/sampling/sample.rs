@@ -207,6 +207,11 @@ pub enum SamplerReport {
     },
     /// The interval's screens, and what the history keeps of it.
     Sample(Box<Sample>, Vec<Block>),
+    /// A disk appeared, and is measured from the next interval on: after all others, or in the place of one of its name.
+    Added {
+        place: usize,
+        disk: Disk,
+    },
     Flipped(Flip),
     Rotating(Option<Rotating>),
     /// What the rounds of a rotation say so far.

@@ -15,6 +15,7 @@ use iosched::scheduler::arm::Arm;
 
 use super::Setup;
 use crate::ui::sampling::control::Control;
+use crate::ui::sampling::devices;
 use crate::ui::sampling::read::{self, Reader};
 use crate::ui::sampling::request::{Request, Wanted, present_label};
 use crate::ui::sampling::rotation::{self, Step, TimedRotation};
@@ -30,6 +31,7 @@ const LONG: Duration = Duration::from_secs(1);
 pub(super) struct Work {
     reader: Reader,
     arms: Vec<Vec<Arm>>,
+    named_arms: Vec<String>,
     interval: Duration,
     /// What the present screen shows.
     wanted: Wanted,
@@ -58,7 +60,13 @@ impl Work {
             asked: setup.asked,
             ..Detail::default()
         };
-        let (probe, attached) = match Probe::attach(&setup.devices, deepest.unwrap_or(0), detail) {
+        let deepest = deepest.unwrap_or(0);
+        let attached = if setup.were_named {
+            Probe::attach(&setup.devices, deepest, detail)
+        } else {
+            Probe::attach_with_room(&setup.devices, deepest, detail)
+        };
+        let (probe, attached) = match attached {
             Ok(probe) => {
                 let notes = probe.notes();
                 (
@@ -92,6 +100,7 @@ impl Work {
         Work {
             reader: Reader::new(setup.devices, setup.were_named, probe, setup.labels),
             arms: setup.arms,
+            named_arms: setup.named_arms,
             interval: setup.interval,
             wanted: Wanted {
                 order: false,
@@ -201,6 +210,15 @@ impl Work {
 
     fn sample(&mut self) -> Result<()> {
         let mut frame = self.reader.read(self.wanted())?;
+        for (place, device) in self.reader.take_added() {
+            let arms = devices::arms(&device, &self.named_arms).unwrap_or_default();
+            match self.arms.get_mut(place) {
+                Some(known) => *known = arms,
+                None => self.arms.push(arms),
+            }
+            let disk = devices::disk(&device);
+            (self.report)(SamplerReport::Added { place, disk });
+        }
         for flip in &frame.flips {
             if let Some(rotation) = self
                 .rotation
@@ -234,7 +252,7 @@ impl Work {
     fn carry_out(&mut self, request: Request) -> Result<()> {
         let switches = matches!(request, Request::Flip { .. } | Request::Rotate { .. });
         if switches && self.rotation.is_some() {
-            self.say("a rotation is running; F stops it".to_owned());
+            self.say("a rotation is running; stop it first".to_owned());
             return Ok(());
         }
         match request {

@@ -1,5 +1,6 @@
 //! The actions that change the model.
 
+use super::axis::Axis;
 use super::model::Sort;
 use crate::ui::sampling::sample::SamplerReport;
 
@@ -50,6 +51,8 @@ impl Screen {
 pub enum Action {
     Report(SamplerReport),
     Do(KeyCommand),
+    /// Another axis of times, or none: it follows the I/Os again.
+    Axis(Option<Axis>),
     /// A click on something.
     Point(Target),
     /// A character for the open input field.
@@ -107,6 +110,11 @@ pub enum KeyCommand {
     Cgroups,
     Stage,
     Scope,
+    ZoomIn,
+    ZoomOut,
+    AxisLeft,
+    AxisRight,
+    FixAxis,
     Statistic,
     Reference,
     Overlay,

@@ -17,7 +17,7 @@ pub fn open_flip(model: &mut Model) {
         return;
     }
     if model.rotating.is_some() {
-        model.message = Some("a rotation is running; F stops it".to_owned());
+        model.message = Some(rotation_is_running(model));
         return;
     }
     let active = active(model);
@@ -28,6 +28,11 @@ pub fn open_flip(model: &mut Model) {
         arms,
         put_back,
     });
+}
+
+pub fn rotation_is_running(model: &Model) -> String {
+    let stops = model.keys.does(KeyCommand::Rotate, "stops it");
+    format!("a rotation is running; {stops}")
 }
 
 pub fn open_rotation(model: &mut Model) {
@@ -68,8 +73,9 @@ pub fn open_whose(model: &mut Model) {
         })
         .collect();
     if parts.is_empty() {
-        let why = "programs are compared in the rounds of a rotation; F starts one";
-        model.message = Some(why.to_owned());
+        let starts = model.keys.does(KeyCommand::Rotate, "starts one");
+        let why = format!("programs are compared in the rounds of a rotation; {starts}");
+        model.message = Some(why);
         return;
     }
     model.dialog = Some(Dialog::Whose { parts, row: 0 });

@@ -44,6 +44,11 @@ pub fn step_of(ns: f64) -> f64 {
     (ns / LOW_NS).log2() * 4.0
 }
 
+/// The time at which a step begins.
+pub fn ns_of(step: f64) -> f64 {
+    LOW_NS * (step / 4.0).exp2()
+}
+
 /// Empty if there was no I/O, which is the usual case for most disks.
 fn rows(histogram: &Histogram) -> Vec<u32> {
     if histogram.count() == 0 {

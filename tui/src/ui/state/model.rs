@@ -9,9 +9,11 @@ use iosched::stat::LiveProcess;
 
 use super::action::Screen;
 use super::appearance::Palette;
+use super::axis::Axis;
 use super::chosen::{Page, RowId};
 use super::compare::{Scope, Seen, ShownStage, Statistic, metric};
 use super::heat::HeatColumn;
+use super::keymap::Keymap;
 use super::past::{Fold, Frozen, Replay};
 use crate::ui::sampling::parts::PartName;
 use crate::ui::sampling::request::present_label;
@@ -29,6 +31,9 @@ pub struct Model {
     /// The screen to return to from Help.
     pub before_help: Screen,
     pub palette: Palette,
+    pub keys: Keymap,
+    /// The axis of times on all screens, if the user has chosen one.
+    pub axis: Option<Axis>,
     /// Index into [`INTERVALS`].
     pub interval: usize,
     pub access: Access,
@@ -69,6 +74,8 @@ pub enum Access {
 #[derive(Clone, Debug, Default)]
 pub struct DeviceModel {
     pub disk: Disk,
+    /// It appeared after the start.
+    pub is_new: bool,
     pub history: VecDeque<Moment>,
     pub seen: Seen,
     /// What the measurement missed since the start.
@@ -132,6 +139,8 @@ pub struct TableView {
     /// None: the first row, whatever it is.
     pub chosen: Option<RowId>,
     pub is_open: bool,
+    /// The user's columns, by their names; empty: as many as fit.
+    pub columns: Vec<&'static str>,
     pub by_cgroup: bool,
 }
 
@@ -196,6 +205,8 @@ impl Model {
             screen: Screen::Overview,
             before_help: Screen::Overview,
             palette,
+            keys: Keymap::default(),
+            axis: None,
             interval,
             access: Access::Attaching,
             notes: Vec::new(),
@@ -216,6 +227,7 @@ impl Model {
                 row: 0,
                 chosen: None,
                 is_open: false,
+                columns: Vec::new(),
                 by_cgroup: false,
             },
             compare: CompareView {

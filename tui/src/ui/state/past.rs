@@ -207,9 +207,12 @@ fn show(model: &mut Model, number: u64) {
     let seen = seen
         .into_iter()
         .chain(std::iter::repeat_with(Seen::default));
-    let devices = model.devices.iter().zip(&sample.devices).zip(seen);
+    let devices = model.devices.iter().enumerate().zip(seen);
     let devices = devices
-        .map(|((device, then), seen)| at(device, number, seen, then, sample.seconds))
+        .map(|((index, device), seen)| {
+            let then = sample.devices.get(index);
+            at(device, number, seen, then, sample.seconds)
+        })
         .collect();
     model.frozen = Some(Box::new(Frozen {
         devices,
@@ -224,12 +227,12 @@ fn show(model: &mut Model, number: u64) {
     model.table.row = row.unwrap_or_else(|| model.table.row.min(last));
 }
 
-/// The device at this interval. An open page shows the interval alone.
+/// The device at this interval, in which it may not have been there. An open page shows the interval alone.
 fn at(
     device: &DeviceModel,
     number: u64,
     seen: Seen,
-    then: &DeviceSample,
+    then: Option<&DeviceSample>,
     seconds: f64,
 ) -> DeviceModel {
     let until = device.history.partition_point(|moment| {
@@ -242,6 +245,7 @@ fn at(
         .map_or_else(Default::default, |moment| (moment.quality, moment.ios));
     let mut past = DeviceModel {
         disk: device.disk.clone(),
+        is_new: device.is_new,
         history,
         seen,
         quality,
@@ -249,7 +253,7 @@ fn at(
         modified: device.modified,
         page: device.page.as_ref().map(|page| Page::new(page.id.clone())),
     };
-    if let Some(measured) = then.measured.as_deref() {
+    if let Some(measured) = then.and_then(|then| then.measured.as_deref()) {
         past.turn_page(measured, seconds);
     }
     past

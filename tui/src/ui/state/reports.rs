@@ -5,8 +5,8 @@ use iosched::stat::LiveProcess;
 
 use super::compare::{Scope, ShownStage};
 use super::heat::HeatColumn;
-use super::model::{Access, Dialog, HISTORY, Model, Moment};
-use crate::ui::sampling::sample::{Flip, Sample, SamplerReport, Side};
+use super::model::{Access, DeviceModel, Dialog, HISTORY, Model, Moment};
+use crate::ui::sampling::sample::{Disk, Flip, Sample, SamplerReport, Side};
 
 /// Of all devices together: their pictures over time take memory.
 const MOMENTS: usize = 72_000;
@@ -41,6 +41,7 @@ pub fn take(model: &mut Model, report: SamplerReport) {
                 }
             }
         }
+        SamplerReport::Added { place, disk } => add(model, place, disk),
         SamplerReport::Modified { device, put_back } => {
             if let Some(device) = model.devices.get_mut(device) {
                 device.modified = Some(put_back);
@@ -48,6 +49,24 @@ pub fn take(model: &mut Model, report: SamplerReport) {
         }
         SamplerReport::Said(text) => model.message = Some(text),
     }
+}
+
+/// What was known of a disk of the same name is not of this one.
+fn add(model: &mut Model, place: usize, disk: Disk) {
+    model.message = Some(format!("{} was plugged in", disk.name));
+    let device = DeviceModel {
+        disk,
+        is_new: true,
+        ..DeviceModel::default()
+    };
+    let frozen = model.frozen.as_mut().map(|frozen| &mut frozen.devices);
+    for devices in std::iter::once(&mut model.devices).chain(frozen) {
+        match devices.get_mut(place) {
+            Some(known) => *known = device.clone(),
+            None => devices.push(device.clone()),
+        }
+    }
+    model.fold.clear(place, model.kept.last());
 }
 
 fn note_flip(model: &mut Model, flip: Flip) {

@@ -57,6 +57,11 @@ pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
             model.table.filter.pop();
             Vec::new()
         }
+        Action::Axis(axis) => {
+            model.message = None;
+            model.axis = axis;
+            Vec::new()
+        }
         Action::Point(target) => point(model, target),
         Action::Do(command) => {
             model.message = None;
@@ -116,7 +121,8 @@ fn suspend(model: &mut Model) -> Vec<Effect> {
         .as_ref()
         .is_some_and(|rotating| !rotating.is_paused)
     {
-        model.message = Some("a rotation is running; P pauses it".to_owned());
+        let pauses = model.keys.does(KeyCommand::PauseRotation, "pauses it");
+        model.message = Some(format!("a rotation is running; {pauses}"));
         return Vec::new();
     }
     if model
@@ -125,7 +131,8 @@ fn suspend(model: &mut Model) -> Vec<Effect> {
         .any(|device| device.modified == Some(true))
     {
         // If it were killed then, the guardian would leave the screen of whatever runs there.
-        model.message = Some("settings are changed; quit restores them, q".to_owned());
+        let restores = model.keys.does(KeyCommand::Quit, "quits and restores them");
+        model.message = Some(format!("settings are changed; {restores}"));
         return Vec::new();
     }
     vec![Effect::Suspend]
@@ -219,10 +226,11 @@ fn carry_out(model: &mut Model, command: KeyCommand) -> Vec<Effect> {
         KeyCommand::Overlay => model.compare.is_overlaid = !model.compare.is_overlaid,
         KeyCommand::Whose => dialog::open_whose(model),
         KeyCommand::Clear if model.rotating.is_some() => {
-            model.message = Some("a rotation is running; F stops it".to_owned());
+            model.message = Some(dialog::rotation_is_running(model));
         }
         KeyCommand::Clear if model.frozen.is_some() => {
-            model.message = Some("the screen is frozen; Space goes on".to_owned());
+            let goes_on = model.keys.does(KeyCommand::Pause, "goes on");
+            model.message = Some(format!("the screen is frozen; {goes_on}"));
         }
         KeyCommand::Clear => {
             model.devices[model.selected].seen = Seen::default();
@@ -237,7 +245,8 @@ fn carry_out(model: &mut Model, command: KeyCommand) -> Vec<Effect> {
             return vec![Effect::Ask(Request::PauseRotation)];
         }
         KeyCommand::PauseRotation => {
-            model.message = Some("no rotation is running; F starts one".to_owned());
+            let starts = model.keys.does(KeyCommand::Rotate, "starts one");
+            model.message = Some(format!("no rotation is running; {starts}"));
         }
         KeyCommand::Export if model.screen == Screen::Compare && model.replay.is_some() => {
             model.message = Some("a replay has no rounds to export".to_owned());
@@ -246,7 +255,13 @@ fn carry_out(model: &mut Model, command: KeyCommand) -> Vec<Effect> {
             return vec![Effect::Ask(Request::ExportComparison(model.selected))];
         }
         KeyCommand::Export => return vec![Effect::ExportProcesses],
-        KeyCommand::Left
+        // The axis on the screen is known to the view: see `input`.
+        KeyCommand::ZoomIn
+        | KeyCommand::ZoomOut
+        | KeyCommand::AxisLeft
+        | KeyCommand::AxisRight
+        | KeyCommand::FixAxis
+        | KeyCommand::Left
         | KeyCommand::Right
         | KeyCommand::Toggle
         | KeyCommand::Redraw
@@ -272,8 +287,8 @@ fn go_in(model: &mut Model) -> Vec<Effect> {
         show(model, Screen::Overview);
         return select(model, model.disk_row);
     }
-    model.message =
-        Some("this disk appeared after the start; start iosched again to measure it".to_owned());
+    let why = "this disk was plugged in, and there is no room to measure it; start iosched again";
+    model.message = Some(why.to_owned());
     Vec::new()
 }
 

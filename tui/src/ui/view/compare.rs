@@ -29,11 +29,11 @@ use ratatui::text::Line;
 
 use super::fit::{self, Piece};
 use super::parts::{Part, stack};
-use super::{line, measured_or_why, text_lines};
+use super::{axis, line, measured_or_why, text_lines};
 use crate::ui::sampling::score::Score;
+use crate::ui::state::axis::Axis;
 use crate::ui::state::compare::{ArmSeen, Seen};
 use crate::ui::state::model::Model;
-use crate::ui::view::buckets::Axis;
 
 /// The maximum width of an arm's name.
 const LABEL: usize = 24;
@@ -64,17 +64,15 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         return;
     }
     let view = &model.compare;
-    let arms: Vec<(&ArmSeen, Histogram)> = seen
-        .arms
-        .iter()
-        .map(|arm| (arm, arm.sums.stages.of(view.stage, view.scope)))
-        .collect();
+    let arms = arms(model);
     let sides = Sides {
         reference: match &seen.score {
             Some(score) => score.reference,
             None => view.reference.min(arms.len().saturating_sub(1)),
         },
-        axis: Axis::around(arms.iter().map(|(_, histogram)| histogram)),
+        axis: axis::of(model, || {
+            Axis::around(arms.iter().map(|(_, histogram)| histogram))
+        }),
         seen,
         arms,
     };
@@ -125,6 +123,24 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let faint = model.palette.faint();
     let lines = lines.into_iter().map(|text| Line::styled(text, faint));
     text_lines(frame, footnotes, lines);
+}
+
+fn arms(model: &Model) -> Vec<(&ArmSeen, Histogram)> {
+    let view = &model.compare;
+    let arms = model.device().seen.arms.iter();
+    arms.map(|arm| (arm, arm.sums.stages.of(view.stage, view.scope)))
+        .collect()
+}
+
+/// The axis that shows all.
+pub fn axis_around(model: &Model) -> Axis {
+    let seen = &model.device().seen;
+    let parts = beside::chosen(model, seen);
+    if parts.is_empty() {
+        Axis::around(arms(model).iter().map(|(_, histogram)| histogram))
+    } else {
+        beside::axis_around(model, seen, &parts)
+    }
 }
 
 /// The pictures and the table of the whole device. Rows that strips of equal height cannot use go to the notes, whose

@@ -11,7 +11,7 @@ use ratatui::widgets::{Block, Clear};
 
 use super::fit::{self, Piece};
 use super::parts::{Part, stack, window};
-use super::{compare, line, text_lines};
+use super::{compare, line, scroll, text_lines};
 use crate::ui::sampling::parts::PartName;
 use crate::ui::sampling::sample::Flip;
 use crate::ui::state::model::{Dialog, Model};
@@ -101,6 +101,8 @@ fn draw(frame: &mut Frame, area: Rect, model: &Model, question: &DialogQuestion<
         ];
         line(frame, list, index as u16, fit::line(pieces, list.width));
     }
+    let all = question.list.len();
+    scroll::bar(frame, list, model.palette, shown.clone(), all);
     text_lines(frame, above, explained(above.height));
     if set.height > 0 {
         let setting = question.setting.iter().map(|(rank, text)| (*rank, &**text));

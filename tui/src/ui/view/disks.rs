@@ -4,7 +4,8 @@
 //! nvme0n1  none         73 %      51k   200 MB/s  1.2 MB/s  31         221 us  80 us  1.2 ms   changed
 //! ```
 //! When columns are scarce, the wait's p99 is dropped first, then the mean latencies, in flight, and the throughput of
-//! reads and writes. A disk that appeared after the start has the kernel's counters alone.
+//! reads and writes. A disk that was plugged in has the kernel's counters alone if
+//! the BPF programs have no room for it.
 
 use std::ops::Range;
 
@@ -15,9 +16,9 @@ use ratatui::style::Style;
 
 use super::parts::{self, Part, stack};
 use super::table::{self, Column};
-use super::{few, fit, line};
+use super::{few, fit, line, scroll};
 use crate::ui::sampling::sample::{Counters, DeviceSample, Newcomer};
-use crate::ui::state::action::Target;
+use crate::ui::state::action::{KeyCommand, Target};
 use crate::ui::state::compare::{Scope, ShownStage};
 use crate::ui::state::model::{DeviceModel, Model};
 
@@ -40,7 +41,10 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let disks = if rows.len() == 1 { "disk" } else { "disks" };
     let title = [
         (0, format!("{} {disks}", count(rows.len() as f64))),
-        (1, "; Enter shows one".to_owned()),
+        (
+            1,
+            format!("; {}", model.keys.does(KeyCommand::Open, "shows one")),
+        ),
         (
             3,
             "; busy: share of the time with an I/O in flight".to_owned(),
@@ -60,6 +64,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     };
     let faint = model.palette.faint();
     table::render(frame.buffer_mut(), below, &columns, faint, row_style);
+    scroll::bar(frame, table::body(below), model.palette, shown, rows.len());
 }
 
 /// The title and the table.
@@ -113,6 +118,7 @@ fn of_device<'a>(
         note: match modified {
             Some(true) => "changed",
             Some(false) => "KEPT",
+            None if device.is_new => "new",
             None => "",
         },
     }
@@ -124,7 +130,7 @@ fn of_newcomer(newcomer: &Newcomer) -> DiskRow<'_> {
         scheduler: &newcomer.scheduler,
         counters: Some(&newcomer.counters),
         wait_p99: "-".to_owned(),
-        note: "new",
+        note: "no room",
     }
 }
 

@@ -4,19 +4,24 @@
 //! 1ms
 //! ```
 
+use iosched::report::units::share;
 use ratatui::Frame;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use super::fit::{self, Piece};
 use super::strip::short;
-use super::{line, measured_or_why};
+use super::{axis, line, measured_or_why};
 use crate::ui::sampling::request::present_label;
+use crate::ui::state::axis::Axis;
 use crate::ui::state::heat::{self, step_of};
 use crate::ui::state::model::{Model, Moment};
 
 const LABEL: u16 = 8;
+/// Rows above the picture: the title, and the schedulers; below it the times.
+const ABOVE: u16 = 2;
+const BELOW: u16 = 1;
 const SHADES: [&str; 5] = [" ", "░", "▒", "▓", "█"];
 
 pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
@@ -32,13 +37,6 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let view = &model.compare;
     let inner = area.inner(ratatui::layout::Margin::new(1, 0));
     let plain = |rank, text: String| Piece::new(rank, Style::new(), [text]);
-    let pieces = vec![
-        Piece::new(0, model.palette.strong(), [view.stage.title()]),
-        plain(0, format!(" of {}", view.scope.title())),
-        plain(1, " over time".to_owned()),
-        Piece::of_spans(2, vec![legend(model)]),
-    ];
-    line(frame, inner, 0, fit::line(pieces, inner.width));
     let columns = usize::from(inner.width.saturating_sub(LABEL));
     let history = &model.device().history;
     let moments: Vec<&Moment> = history
@@ -52,17 +50,21 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         height: 1,
     };
     schedulers(frame, names, model, &moments);
-    let cells: Vec<Vec<u32>> = moments
-        .iter()
-        .map(|moment| {
-            moment
-                .column
-                .as_ref()
-                .map_or_else(Vec::new, |column| column.rows(view.stage, view.scope))
-        })
-        .collect();
-    let rows = usize::from(inner.height.saturating_sub(3)).max(1);
-    let scale = HeatScale::of(&cells, rows);
+    let cells: Vec<Vec<u32>> = moments.iter().map(|moment| cells(model, moment)).collect();
+    let rows = usize::from(inner.height.saturating_sub(ABOVE + BELOW)).max(1);
+    let axis = axis::of(model, || around(&cells));
+    let scale = HeatScale::of(axis, rows);
+    let beyond = beyond(&cells, axis).map_or(String::new(), |part| {
+        format!("; {} beyond the axis", share(Some(part)))
+    });
+    let pieces = vec![
+        Piece::new(0, model.palette.strong(), [view.stage.title()]),
+        plain(0, format!(" of {}", view.scope.title())),
+        plain(1, " over time".to_owned()),
+        plain(1, beyond),
+        Piece::of_spans(2, vec![legend(model)]),
+    ];
+    line(frame, inner, 0, fit::line(pieces, inner.width));
     let total = |cells: &Vec<u32>| {
         cells
             .iter()
@@ -72,7 +74,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     };
     let totals: Vec<f64> = cells.iter().map(total).collect();
     for row in 0..rows {
-        let y = inner.y + 2 + (rows - 1 - row) as u16;
+        let y = inner.y + ABOVE + (rows - 1 - row) as u16;
         if y >= inner.bottom().saturating_sub(1) {
             continue;
         }
@@ -86,6 +88,54 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         }
     }
     times(frame, inner, model, &moments);
+}
+
+pub fn cells(model: &Model, moment: &Moment) -> Vec<u32> {
+    let view = &model.compare;
+    let column = moment.column.as_ref();
+    column.map_or_else(Vec::new, |column| column.rows(view.stage, view.scope))
+}
+
+/// From the first step with I/Os to the last.
+fn around(cells: &[Vec<u32>]) -> Axis {
+    let occupied = |row: &usize| {
+        let mut all = cells.iter();
+        all.any(|cells| cells.get(*row).is_some_and(|&count| count > 0))
+    };
+    let first = (0..heat::ROWS).find(occupied).unwrap_or(0);
+    let last = (0..heat::ROWS).rev().find(occupied);
+    Axis {
+        low_ns: heat::ns_of(first as f64),
+        high_ns: heat::ns_of(last.map_or(heat::ROWS, |last| last + 1) as f64),
+        is_chosen: false,
+    }
+}
+
+/// The axis that shows all; None without I/Os.
+pub fn axis_around(model: &Model) -> Option<Axis> {
+    let history = model.device().history.iter();
+    let cells: Vec<Vec<u32>> = history.map(|moment| cells(model, moment)).collect();
+    let has_some = cells.iter().any(|cells| !cells.is_empty());
+    has_some.then(|| around(&cells))
+}
+
+/// The share of all I/Os that a chosen axis does not show; None if it shows all.
+pub fn beyond(cells: &[Vec<u32>], axis: Axis) -> Option<f64> {
+    let (low, high) = (step_of(axis.low_ns), step_of(axis.high_ns));
+    let (mut all, mut shown) = (0.0, 0.0);
+    for (step, &count) in cells.iter().flat_map(|cells| cells.iter().enumerate()) {
+        let overlap = high.min(step as f64 + 1.0) - low.max(step as f64);
+        all += f64::from(count);
+        shown += f64::from(count) * overlap.clamp(0.0, 1.0);
+    }
+    (axis.is_chosen && shown < all).then(|| 1.0 - shown / all)
+}
+
+/// The place on the axis of this row of the screen.
+pub fn place(body: Rect, at: Position) -> f64 {
+    let bottom = body.bottom().saturating_sub(BELOW);
+    let rows = body.height.saturating_sub(ABOVE + BELOW).max(1);
+    (f64::from(bottom.saturating_sub(at.y)) / f64::from(rows)).min(1.0)
 }
 
 /// Below which share of an interval's I/Os each shade is used; that of the last one is everything.
@@ -129,21 +179,17 @@ fn draw_cell(frame: &mut Frame, model: &Model, (x, y): (u16, u16), share: f64) {
 struct HeatScale {
     first: f64,
     each: f64,
+    ticks: Vec<f64>,
 }
 
 impl HeatScale {
-    fn of(cells: &[Vec<u32>], rows: usize) -> HeatScale {
-        let occupied = |row: &usize| {
-            cells
-                .iter()
-                .any(|cells| cells.get(*row).is_some_and(|&count| count > 0))
-        };
-        let first = (0..heat::ROWS).find(occupied).unwrap_or(0);
-        let last = (0..heat::ROWS).rev().find(occupied);
-        let steps = last.unwrap_or(heat::ROWS - 1) + 1 - first;
+    fn of(axis: Axis, rows: usize) -> HeatScale {
+        let first = step_of(axis.low_ns);
+        let each = (step_of(axis.high_ns) - first) / rows as f64;
         HeatScale {
-            first: first as f64,
-            each: (steps as f64 / rows as f64).max(1.0),
+            first,
+            each: if axis.is_chosen { each } else { each.max(1.0) },
+            ticks: axis.ticks(),
         }
     }
 
@@ -163,11 +209,11 @@ impl HeatScale {
         self.first + row as f64 * self.each
     }
 
-    /// The power of ten in this row, as its label.
+    /// The time in this row that is labelled.
     fn label(&self, row: usize) -> Option<String> {
         let holds = |ns: &f64| (self.low(row)..self.low(row + 1)).contains(&step_of(*ns));
-        let decades = (3..=10).map(|power| 10f64.powi(power));
-        decades.into_iter().find(holds).map(short)
+        let mut ticks = self.ticks.iter().copied();
+        ticks.find(holds).map(short)
     }
 }
 

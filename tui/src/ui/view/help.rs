@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::parts::inner;
-use super::{fit, text_lines};
+use super::{fit, scroll, text_lines};
 use crate::ui::state::keys::{Binding, KEYS, KeyPlace};
 use crate::ui::state::model::Model;
 use crate::ui::state::words::WORDS;
@@ -27,11 +27,16 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let inner = inner(area);
     let entries = entries(model);
     let first = model.help_row.min(entries.len().saturating_sub(1));
-    let lines = entries[first..]
+    let height = |entry: &HelpEntry| lines(model, entry, usize::from(inner.width)).len();
+    let above = entries[..first].iter().map(height).sum::<usize>();
+    let shown: Vec<Line> = entries[first..]
         .iter()
-        .flat_map(|entry| lines(model, entry, usize::from(inner.width)));
-    let rows = usize::from(inner.height);
-    text_lines(frame, inner, lines.take(rows).collect::<Vec<_>>());
+        .flat_map(|entry| lines(model, entry, usize::from(inner.width)))
+        .collect();
+    let all = above + shown.len();
+    let rows = usize::from(inner.height).min(shown.len());
+    text_lines(frame, inner, shown.into_iter().take(rows));
+    scroll::bar(frame, inner, model.palette, above..above + rows, all);
 }
 
 /// The last entry that can come first without an empty row below.
@@ -85,10 +90,11 @@ fn entries(model: &Model) -> Vec<HelpEntry> {
         text,
     };
     let keys = |is_of_dialogs: bool| {
-        let is_here = move |binding: &&Binding| {
-            !binding.shown.is_empty() && (binding.place == KeyPlace::Dialog) == is_of_dialogs
+        let is_here = move |(_, binding): &(usize, &Binding)| {
+            !binding.what.is_empty() && (binding.place == KeyPlace::Dialog) == is_of_dialogs
         };
-        KEYS.iter().filter(is_here).map(key)
+        let rows = KEYS.iter().enumerate().filter(is_here);
+        rows.map(|(row, binding)| key(&model.keys.shown(row), binding))
     };
     let mut entries = Vec::new();
     entries.extend(model.demo.clone().map(note));
@@ -107,7 +113,7 @@ fn entries(model: &Model) -> Vec<HelpEntry> {
     entries
 }
 
-fn key(binding: &Binding) -> HelpEntry {
+fn key(name: &str, binding: &Binding) -> HelpEntry {
     let place = match binding.place {
         KeyPlace::Anywhere | KeyPlace::Dialog | KeyPlace::Frozen => String::new(),
         KeyPlace::On(screens) => {
@@ -116,7 +122,7 @@ fn key(binding: &Binding) -> HelpEntry {
         }
     };
     HelpEntry {
-        name: binding.shown.to_owned(),
+        name: fit::clip(name, KEY - 1),
         room: KEY,
         text: format!("{}{place}", binding.what),
     }

@@ -16,6 +16,8 @@
 
 mod numbers;
 
+pub use numbers::axis_around;
+
 use iosched::report::units::throughput;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -25,6 +27,7 @@ use ratatui::text::{Line, Span};
 use super::fit::{self, Piece};
 use super::parts::{Part, inner, stack};
 use super::{asked, line, processes, text_lines};
+use crate::ui::state::action::KeyCommand;
 use crate::ui::state::model::Model;
 
 /// Two titles, one line of blocks below each, and the axis.
@@ -190,11 +193,13 @@ fn schedulers(model: &Model, room: u16) -> Line<'static> {
         forms.push(vec![name, Span::raw(format!("of {}", available.len()))]);
     }
     let faint = model.palette.faint();
+    let switches = model.keys.does(KeyCommand::Flip, "switches");
+    let compares = model.keys.does(KeyCommand::Rotate, "compares all");
     let pieces = vec![
         Piece::new(2, faint, ["schedulers  "]),
         Piece::of_spans(0, forms),
-        Piece::new(3, faint, ["  f switches"]),
-        Piece::new(3, faint, [", F compares all"]),
+        Piece::new(3, faint, [format!("  {switches}")]),
+        Piece::new(3, faint, [format!(", {compares}")]),
     ];
     fit::line(pieces, room)
 }

@@ -1,30 +1,19 @@
-//! Colours for the terminal's colour depth, from palettes for colour-blind readers. Colour is never the only
+//! Colours for the terminal's colour depth. Colour is never the only
 //! information: every series has its name beside it, and every heat level its own character.
 
 use iosched::ab::statistics::verdict::Verdict;
 use ratatui::style::{Color, Modifier, Style};
 
-use crate::ui::state::appearance::{Depth, Palette, Theme};
+use crate::ui::state::appearance::{Colors, Depth, Palette, Rgb, Theme};
 
-type Rgb = (u8, u8, u8);
-
-/// Okabe and Ito, "Color Universal Design" (2008), without black and yellow; with the nearest of the 16 ANSI colours.
-const SERIES: [(Rgb, Color); 6] = [
-    ((86, 180, 233), Color::LightBlue),
-    ((230, 159, 0), Color::Yellow),
-    ((0, 158, 115), Color::Green),
-    ((204, 121, 167), Color::Magenta),
-    ((0, 114, 178), Color::Blue),
-    ((213, 94, 0), Color::Red),
-];
-
-/// Viridis (van der Walt and Smith, CC0) at even steps, which look equally different to everyone.
-const HEAT: [Rgb; 5] = [
-    (68, 1, 84),
-    (59, 82, 139),
-    (33, 145, 140),
-    (94, 201, 98),
-    (253, 231, 37),
+/// For terminals with 16 colours: the nearest of the default series and heat.
+const SERIES_16: [Color; 6] = [
+    Color::LightBlue,
+    Color::Yellow,
+    Color::Green,
+    Color::Magenta,
+    Color::Blue,
+    Color::Red,
 ];
 const HEAT_16: [Color; 5] = [
     Color::DarkGray,
@@ -33,6 +22,33 @@ const HEAT_16: [Color; 5] = [
     Color::Green,
     Color::Yellow,
 ];
+
+/// The 16 colours of a terminal without black, as xterm has them.
+const ANSI: [(Rgb, Color); 15] = [
+    ((205, 0, 0), Color::Red),
+    ((0, 205, 0), Color::Green),
+    ((205, 205, 0), Color::Yellow),
+    ((0, 0, 238), Color::Blue),
+    ((205, 0, 205), Color::Magenta),
+    ((0, 205, 205), Color::Cyan),
+    ((229, 229, 229), Color::Gray),
+    ((127, 127, 127), Color::DarkGray),
+    ((255, 0, 0), Color::LightRed),
+    ((0, 255, 0), Color::LightGreen),
+    ((255, 255, 0), Color::LightYellow),
+    ((92, 92, 255), Color::LightBlue),
+    ((255, 0, 255), Color::LightMagenta),
+    ((0, 255, 255), Color::LightCyan),
+    ((255, 255, 255), Color::White),
+];
+
+fn nearest((r, g, b): Rgb) -> Color {
+    let apart = |one: u8, other: u8| (i32::from(one) - i32::from(other)).pow(2);
+    let distance =
+        |(other, _): &&(Rgb, Color)| apart(r, other.0) + apart(g, other.1) + apart(b, other.2);
+    let found = ANSI.iter().min_by_key(distance);
+    found.map_or(Color::Reset, |(_, color)| *color)
+}
 
 #[allow(clippy::unused_self)] // these styles may depend on the depth later
 impl Palette {
@@ -58,29 +74,43 @@ impl Palette {
     }
 
     pub fn series(self, index: usize) -> Style {
-        let (rgb, ansi) = SERIES[index % SERIES.len()];
-        if self.theme == Theme::Light {
-            let darker = |part: u8| (u16::from(part) * 7 / 10) as u8;
-            return self.coloured((darker(rgb.0), darker(rgb.1), darker(rgb.2)), ansi);
-        }
-        self.coloured(rgb, ansi)
+        let index = index % self.colors.series.len();
+        let rgb = self.colors.series[index];
+        let ansi = if rgb == Colors::default().series[index] {
+            SERIES_16[index]
+        } else {
+            nearest(rgb)
+        };
+        let shaded = |part: u8| match self.theme {
+            Theme::Light => (u16::from(part) * 7 / 10) as u8,
+            Theme::Contrast => part + (255 - part) / 2,
+            Theme::Dark | Theme::Mono => part,
+        };
+        self.coloured((shaded(rgb.0), shaded(rgb.1), shaded(rgb.2)), ansi)
     }
 
     /// `share` is from 0 to 1; the ends of the scale that are close to the background are not used.
     pub fn heat(self, share: f64) -> Style {
-        let last = HEAT.len() - 1;
+        let heat = self.colors.heat;
+        let last = heat.len() - 1;
         let share = share.clamp(0.0, 1.0);
         let share = match self.theme {
             Theme::Light => 0.8 - 0.8 * share,
-            Theme::Dark | Theme::Mono => 0.2 + 0.8 * share,
+            Theme::Dark | Theme::Contrast | Theme::Mono => 0.2 + 0.8 * share,
         };
         let place = share * last as f64;
         let low = (place as usize).min(last - 1);
         let part = place - low as f64;
         let mix = |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * part) as u8;
-        let (a, b) = (HEAT[low], HEAT[low + 1]);
+        let (a, b) = (heat[low], heat[low + 1]);
         let rgb = (mix(a.0, b.0), mix(a.1, b.1), mix(a.2, b.2));
-        self.coloured(rgb, HEAT_16[place.round() as usize])
+        let step = place.round() as usize;
+        let ansi = if heat == Colors::default().heat {
+            HEAT_16[step]
+        } else {
+            nearest(heat[step])
+        };
+        self.coloured(rgb, ansi)
     }
 
     pub fn title(self) -> Style {
@@ -94,6 +124,7 @@ impl Palette {
     pub fn faint(self) -> Style {
         match (self.is_mono(), self.theme) {
             (true, _) => Style::new().add_modifier(Modifier::DIM),
+            (_, Theme::Contrast) => Style::new(),
             (_, Theme::Light) => self.coloured((95, 95, 95), Color::DarkGray),
             _ => self.coloured((138, 138, 138), Color::DarkGray),
         }
@@ -169,6 +200,7 @@ mod tests {
             let palette = Palette {
                 depth,
                 theme,
+                colors: Colors::default(),
                 is_ascii: false,
             };
             let styles = [

@@ -14,10 +14,11 @@ use ratatui::text::Line;
 
 use super::fit::{self, Piece};
 use super::parts::{Part, inner, stack};
-use super::{asked, line, measured_or_why, strip, text_lines};
+use super::{asked, axis, line, measured_or_why, strip, text_lines};
+use crate::ui::state::action::KeyCommand;
+use crate::ui::state::axis::Axis;
 use crate::ui::state::model::Model;
 use crate::ui::state::reports::name_of;
-use crate::ui::view::buckets::Axis;
 
 pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     if measured_or_why(frame, area, model).is_none() {
@@ -28,8 +29,9 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let page = model.device().page.as_ref();
     let row = model.chosen_row(&rows);
     let Some((_, process)) = row.and_then(|row| rows.get(row)) else {
-        let text = "no I/O of this process in this interval; Esc goes back";
-        text_lines(frame, inner, fit::wrap(text, usize::from(inner.width)));
+        let back = model.keys.does(KeyCommand::Back, "goes back");
+        let text = format!("no I/O of this process in this interval; {back}");
+        text_lines(frame, inner, fit::wrap(&text, usize::from(inner.width)));
         return;
     };
     let asked_rows = asked::rows(process.asked.as_ref());
@@ -100,6 +102,10 @@ fn what_line(process: &LiveProcess, room: u16) -> Line<'static> {
     )
 }
 
+pub fn axis_around(owner: &OwnerNumbers) -> Axis {
+    Axis::around(owner.q2d.iter().chain(&owner.d2c))
+}
+
 fn histograms(frame: &mut Frame, area: Rect, model: &Model, owner: &OwnerNumbers) {
     let longest = |ops: &[Op], of: fn(&OwnerOp) -> Option<u64>| {
         ops.iter().filter_map(|op| of(owner.op(*op))).max()
@@ -116,7 +122,7 @@ fn histograms(frame: &mut Frame, area: Rect, model: &Model, owner: &OwnerNumbers
     .into_iter()
     .filter(|(_, histogram, _)| histogram.count() > 0)
     .collect();
-    let axis = Axis::around(all.iter().map(|(_, histogram, _)| *histogram));
+    let axis = axis::of(model, || axis_around(owner));
     let columns = usize::from(area.width);
     let shares: Vec<Vec<f64>> = all
         .iter()
@@ -136,6 +142,7 @@ fn histograms(frame: &mut Frame, area: Rect, model: &Model, owner: &OwnerNumbers
             Piece::new(0, Style::new(), ["  "]),
         ];
         pieces.extend(strip::summary(histogram, longest_ns.map(|ns| ns as f64)));
+        pieces.extend(strip::beyond(axis, histogram));
         line(frame, area, top, fit::line(pieces, area.width));
         if each > 1 {
             let blocks = Rect {

@@ -7,128 +7,18 @@
 
 use std::ops::Range;
 
-use iosched::report::units::{count, share, throughput, time};
+use iosched::report::units::count;
 use iosched::stat::LiveProcess;
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::Line;
 
-use super::table::{self, Column, TableLevel};
-use super::{few, fit, line, measured_or_why, parts};
+use super::columns::{self, FIELDS, Field};
+use super::table::{self, Column};
+use super::{fit, line, measured_or_why, parts, scroll};
 use crate::ui::state::action::Target;
-use crate::ui::state::model::{Model, Sort};
-use crate::ui::state::reports::last_component;
-
-struct Field {
-    title: &'static str,
-    width: u16,
-    from: TableLevel,
-    until: TableLevel,
-    sort: Option<Sort>,
-    /// The maximum width of a name; None for numbers.
-    most: Option<u16>,
-    cell: fn(&LiveProcess) -> String,
-    /// The column is shown only if this holds for some row.
-    only_if: fn(&LiveProcess) -> bool,
-}
-
-/// A number.
-const fn field(
-    title: &'static str,
-    width: u16,
-    from: TableLevel,
-    sort: Option<Sort>,
-    cell: fn(&LiveProcess) -> String,
-) -> Field {
-    Field {
-        title,
-        width,
-        from,
-        until: TableLevel::MAX,
-        sort,
-        most: None,
-        cell,
-        only_if: |_| true,
-    }
-}
-
-/// The widths include the sort mark.
-const FIELDS: [Field; 20] = [
-    field("PID", 7, 2, None, |p| {
-        p.pid.map_or("-".to_owned(), |pid| pid.to_string())
-    }),
-    Field {
-        most: Some(20),
-        ..field("COMMAND", 10, 0, Some(Sort::Name), |p| p.comm.clone())
-    },
-    Field {
-        most: Some(40),
-        ..field("CGROUP", 10, 4, None, |p| {
-            last_component(p.cgroup.as_deref().unwrap_or("-")).to_owned()
-        })
-    },
-    field("IOPS", 6, 0, Some(Sort::Ios), |p| count(p.iops)),
-    Field {
-        until: 6,
-        ..field("bytes/s", 9, 1, Some(Sort::Bytes), |p| {
-            throughput(p.bytes_per_s)
-        })
-    },
-    field("throughput", 11, 6, Some(Sort::Bytes), |p| {
-        throughput(p.bytes_per_s)
-    }),
-    field("share", 7, 3, Some(Sort::Share), |p| {
-        share(
-            p.fairness
-                .as_ref()
-                .and_then(|fairness| fairness.device_time_share),
-        )
-    }),
-    field("wait p50", 9, 0, Some(Sort::WaitP50), |p| {
-        few::p50(&p.queue_wait)
-    }),
-    field("wait p99", 9, 5, Some(Sort::WaitP99), |p| {
-        few::p99(&p.queue_wait)
-    }),
-    field("max", 8, 7, Some(Sort::WaitMax), |p| {
-        time(p.queue_wait.max_ns)
-    }),
-    Field {
-        only_if: |p| p.without_queue_wait > 0,
-        ..field("unknown", 7, 6, None, |p| {
-            count(p.without_queue_wait as f64)
-        })
-    },
-    field("stalled", 8, 8, Some(Sort::Stalled), |p| {
-        share(Some(p.stalled_share))
-    }),
-    field("device p50", 11, 10, Some(Sort::Device), |p| {
-        few::p50(&p.device_time)
-    }),
-    field("p99", 8, 11, None, |p| few::p99(&p.device_time)),
-    field("starved", 8, 9, Some(Sort::Starved), |p| {
-        time(
-            p.fairness
-                .as_ref()
-                .and_then(|f| f.starvation_max_ns)
-                .map(|ns| ns as f64),
-        )
-    }),
-    field("merged", 7, 12, Some(Sort::Merged), |p| {
-        share(p.merge_ratio)
-    }),
-    field("merges", 7, 13, None, |p| count(p.merges.bios() as f64)),
-    field("oldest", 8, 13, None, |p| {
-        time(
-            p.in_flight
-                .and_then(|now| now.oldest_ns)
-                .map(|ns| ns as f64),
-        )
-    }),
-    field("reads", 7, 14, None, |p| count(p.reads as f64)),
-    field("writes", 7, 14, None, |p| count(p.writes as f64)),
-];
+use crate::ui::state::model::Model;
 
 pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let Some(measured) = measured_or_why(frame, area, model) else {
@@ -198,8 +88,8 @@ pub fn target(area: Rect, model: &Model, at: Position) -> Option<Target> {
         let row = shown.start + usize::from(row);
         return shown.contains(&row).then_some(Target::Row(row));
     }
-    let fields = fields(&rows);
-    let columns = columns(model, &fields, &rows[shown]);
+    let fields = columns::of(&model.table.columns, &rows);
+    let columns = table_columns(model, &fields, &rows[shown]);
     let column = table::column_at(&columns, below.width, at.x - below.x)?;
     fields[column].sort.map(Target::Heading)
 }
@@ -222,7 +112,8 @@ pub fn table(frame: &mut Frame, area: Rect, model: &Model, is_chosen: bool) {
     let rows = model.processes();
     let chosen = model.chosen_row(&rows).filter(|_| is_chosen);
     let shown = shown(area, model, &rows, is_chosen);
-    let columns = columns(model, &fields(&rows), &rows[shown.clone()]);
+    let fields = columns::of(&model.table.columns, &rows);
+    let columns = table_columns(model, &fields, &rows[shown.clone()]);
     let row_style = |row: usize| {
         if chosen == Some(shown.start + row) {
             model.palette.chosen()
@@ -232,6 +123,9 @@ pub fn table(frame: &mut Frame, area: Rect, model: &Model, is_chosen: bool) {
     };
     let faint = model.palette.faint();
     table::render(frame.buffer_mut(), area, &columns, faint, row_style);
+    if is_chosen {
+        scroll::bar(frame, table::body(area), model.palette, shown, rows.len());
+    }
     if rows.is_empty() {
         let text = if model.table.filter.is_empty() {
             "  no process did I/O or waits for it"
@@ -257,16 +151,9 @@ fn shown(
     parts::window(place, rows.len(), room)
 }
 
-fn fields(rows: &[(usize, &LiveProcess)]) -> Vec<&'static Field> {
-    let is_there = |field: &&Field| {
-        rows.is_empty() || rows.iter().any(|(_, process)| (field.only_if)(process))
-    };
-    FIELDS.iter().filter(is_there).collect()
-}
-
-fn columns(
+fn table_columns(
     model: &Model,
-    fields: &[&'static Field],
+    fields: &[Field],
     rows: &[(usize, &LiveProcess)],
 ) -> Vec<Column<'static>> {
     let columns = fields.iter().map(|field| {

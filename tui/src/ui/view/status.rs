@@ -5,8 +5,10 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::fit::{self, Piece};
+use super::strip::short;
 use crate::ui::sampling::sample::{Rotating, Side};
-use crate::ui::state::action::Screen;
+use crate::ui::state::action::{KeyCommand, Screen};
+use crate::ui::state::keymap::Keymap;
 use crate::ui::state::model::{Dialog, Model};
 
 /// The maximum width of a device or scheduler name, with and without room.
@@ -112,9 +114,18 @@ pub fn status(model: &Model, room: u16) -> Line<'static> {
         )),
         Some(Side::Of(_)) | None => {}
     }
+    if let Some(axis) = model.axis.filter(|_| super::axis::has_one(model)) {
+        let (low, high) = (short(axis.low_ns), short(axis.high_ns));
+        let text = format!("  axis {low} to {high}");
+        pieces.push(Piece::new(4, palette.strong(), [text]));
+    }
     pieces.push(lost(model));
     if let Some(rotating) = &model.rotating {
-        pieces.push(Piece::new(4, palette.strong(), progress(rotating)));
+        pieces.push(Piece::new(
+            4,
+            palette.strong(),
+            progress(rotating, &model.keys),
+        ));
     }
     // Of now, also if the screen is frozen.
     match model.devices[model.selected].modified {
@@ -165,11 +176,12 @@ fn frozen(model: &Model) -> Vec<String> {
 }
 
 /// From the longest to the shortest form.
-fn progress(rotating: &Rotating) -> Vec<String> {
+fn progress(rotating: &Rotating, keys: &Keymap) -> Vec<String> {
     let block = count(rotating.block as f64);
     if rotating.is_paused {
+        let goes_on = keys.does(KeyCommand::PauseRotation, "goes on");
         return vec![
-            format!("  rotation PAUSED in block {block}, P goes on"),
+            format!("  rotation PAUSED in block {block}, {goes_on}"),
             format!("  PAUSED in block {block}"),
             "  PAUSED".to_owned(),
         ];
@@ -228,96 +240,88 @@ pub fn footer(model: &Model, room: u16) -> Line<'static> {
         let line = fit::sentence(&line, usize::from(room.saturating_sub(1)));
         return Line::styled(format!(" {line}"), model.palette.strong());
     }
-    let keys = keys(model).iter().enumerate().map(|(index, key)| {
-        let rank = match *key {
-            "? help" => 0,
-            "q quit" => 1,
+    let keys = hints(model).iter().enumerate().filter_map(|(index, hint)| {
+        let names: Option<Vec<String>> = hint
+            .commands
+            .iter()
+            .map(|command| model.keys.first(*command))
+            .collect();
+        let rank = match hint.commands[0] {
+            KeyCommand::Show(Screen::Help) => 0,
+            KeyCommand::Quit => 1,
             _ => 2 + index as u8,
         };
         let space = if index == 0 { " " } else { "  " };
-        Piece::new(rank, model.palette.faint(), [format!("{space}{key}")])
+        let text = format!("{space}{} {}", names?.join(" "), hint.what);
+        Some(Piece::new(rank, model.palette.faint(), [text]))
     });
     fit::line(keys.collect(), room)
 }
 
+/// Keys in the footer.
+struct Hint {
+    commands: &'static [KeyCommand],
+    what: &'static str,
+}
+
+const fn hint(commands: &'static [KeyCommand], what: &'static str) -> Hint {
+    Hint { commands, what }
+}
+
+const HELP: Hint = hint(&[KeyCommand::Show(Screen::Help)], "help");
+const QUIT: Hint = hint(&[KeyCommand::Quit], "quit");
+const FREEZE: Hint = hint(&[KeyCommand::Pause], "freeze");
+const FLIP: Hint = hint(&[KeyCommand::Flip], "switch");
+const ROTATE: Hint = hint(&[KeyCommand::Rotate], "rotate");
+const EXPORT: Hint = hint(&[KeyCommand::Export], "export");
+const STAGE: Hint = hint(&[KeyCommand::Stage], "stage");
+const SCOPE: Hint = hint(&[KeyCommand::Scope], "reads/writes");
+const ZOOM: Hint = hint(&[KeyCommand::ZoomIn, KeyCommand::ZoomOut], "zoom");
+const CGROUPS: Hint = hint(&[KeyCommand::Cgroups], "cgroups");
+const FILTER: Hint = hint(&[KeyCommand::Filter], "filter");
+const INTERVALS: Hint = hint(&[KeyCommand::Earlier, KeyCommand::Later], "intervals");
+const MANY: Hint = hint(
+    &[KeyCommand::MuchEarlier, KeyCommand::MuchLater],
+    "60 intervals",
+);
+const PLAY: Hint = hint(&[KeyCommand::Pause], "play");
+const GO_ON: Hint = hint(&[KeyCommand::Pause], "go on");
+const WRITE: Hint = hint(&[KeyCommand::WriteHistory], "write");
+const MOVE: Hint = hint(&[KeyCommand::Up, KeyCommand::Down], "move");
+const NEXT_PROCESS: Hint = hint(&[KeyCommand::Up, KeyCommand::Down], "next process");
+const SCROLL: Hint = hint(&[KeyCommand::Up, KeyCommand::Down], "scroll");
+const SHOW_ONE: Hint = hint(&[KeyCommand::Open], "shows one");
+const HISTOGRAMS: Hint = hint(&[KeyCommand::Open], "histograms");
+const SWITCH_SCHEDULER: Hint = hint(&[KeyCommand::Flip], "switch scheduler");
+const COMPARE_ALL: Hint = hint(&[KeyCommand::Rotate], "compare all");
+const PROGRAMS: Hint = hint(&[KeyCommand::Whose], "programs");
+const STATISTIC: Hint = hint(&[KeyCommand::Statistic], "statistic");
+const REFERENCE: Hint = hint(&[KeyCommand::Reference], "reference");
+const SORT: Hint = hint(&[KeyCommand::Sort], "sort");
+const REVERSE: Hint = hint(&[KeyCommand::Reverse], "reverse");
+const BACK: Hint = hint(&[KeyCommand::Back], "back");
+
 /// The most useful keys of this screen, in order of importance.
-fn keys(model: &Model) -> &'static [&'static str] {
+fn hints(model: &Model) -> &'static [Hint] {
     if model.replay.is_some() {
-        return &[
-            "Left Right intervals",
-            "Space play",
-            "[ ] 60 intervals",
-            "? help",
-            "q quit",
-        ];
+        return &[INTERVALS, PLAY, MANY, HELP, QUIT];
     }
     if model.frozen.is_some() {
-        return &[
-            "Left Right intervals",
-            "Space go on",
-            "[ ] 60 intervals",
-            "W write",
-            "? help",
-        ];
+        return &[INTERVALS, GO_ON, MANY, WRITE, HELP];
     }
     match model.screen {
-        Screen::Disks => &[
-            "Enter shows one",
-            "Up Down",
-            "Space freeze",
-            "? help",
-            "q quit",
-        ],
-        Screen::Overview => &[
-            "f switch scheduler",
-            "F compare all",
-            "Space freeze",
-            "? help",
-            "q quit",
-        ],
+        Screen::Disks => &[SHOW_ONE, MOVE, FREEZE, HELP, QUIT],
+        Screen::Overview => &[SWITCH_SCHEDULER, COMPARE_ALL, FREEZE, ZOOM, HELP, QUIT],
         Screen::Compare => &[
-            "F rotate",
-            "a programs",
-            "w stage",
-            "o reads/writes",
-            "m statistic",
-            "r reference",
-            "x export",
-            "? help",
+            ROTATE, PROGRAMS, STAGE, SCOPE, STATISTIC, REFERENCE, EXPORT, HELP,
         ],
-        Screen::Processes if model.table.is_open => &[
-            "Left back",
-            "Up Down next process",
-            "Space freeze",
-            "x export",
-            "? help",
-        ],
-        Screen::Processes => &[
-            "Enter histograms",
-            "s sort",
-            "r reverse",
-            "/ filter",
-            "c cgroups",
-            "x export",
-            "? help",
-        ],
-        Screen::Order => &["f switch", "F rotate", "Space freeze", "? help", "q quit"],
-        Screen::Fairness => &[
-            "c cgroups",
-            "/ filter",
-            "f switch",
-            "F rotate",
-            "Space freeze",
-            "? help",
-        ],
-        Screen::Heatmap => &[
-            "w stage",
-            "o reads/writes",
-            "f switch",
-            "F rotate",
-            "Space freeze",
-            "? help",
-        ],
-        Screen::Help => &["Up Down scroll", "Esc back", "q quit"],
+        Screen::Processes if model.table.is_open => {
+            &[BACK, NEXT_PROCESS, FREEZE, ZOOM, EXPORT, HELP]
+        }
+        Screen::Processes => &[HISTOGRAMS, SORT, REVERSE, FILTER, CGROUPS, EXPORT, HELP],
+        Screen::Order => &[FLIP, ROTATE, FREEZE, HELP, QUIT],
+        Screen::Fairness => &[CGROUPS, FILTER, FLIP, ROTATE, FREEZE, HELP],
+        Screen::Heatmap => &[STAGE, SCOPE, ZOOM, FLIP, ROTATE, FREEZE, HELP],
+        Screen::Help => &[SCROLL, BACK, QUIT],
     }
 }

@@ -9,7 +9,7 @@ use ratatui::style::Style;
 use super::few;
 use super::fit::Piece;
 use crate::ui::state::appearance::Palette;
-use crate::ui::view::buckets::Axis;
+use crate::ui::state::axis::Axis;
 
 const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 pub const QUANTILES: [(&str, f64); 4] =
@@ -72,13 +72,21 @@ pub fn marks(buffer: &mut Buffer, area: Rect, axis: Axis, histogram: &Histogram,
     }
 }
 
-/// Labels the powers of ten along the bottom.
+/// `  3.1 % beyond the axis`, if the user has chosen an axis that does not show all.
+pub fn beyond(axis: Axis, histogram: &Histogram) -> Option<Piece<'static>> {
+    let [below, above] = axis.beyond(histogram);
+    let share = units::share(Some(below + above));
+    let text = format!("  {share} beyond the axis");
+    (below + above > 0.0).then(|| Piece::new(1, Style::new(), [text]))
+}
+
+/// Labels the times along the bottom.
 pub fn axis(buffer: &mut Buffer, area: Rect, axis: Axis, palette: Palette) {
     if area.height == 0 {
         return;
     }
     let mut free = 0;
-    for ns in axis.decades() {
+    for ns in axis.ticks() {
         let column = axis.column(ns, usize::from(area.width));
         let text = format!("|{}", short(ns));
         if column >= free && column + text.len() <= usize::from(area.width) {

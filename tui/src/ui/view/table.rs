@@ -121,6 +121,15 @@ fn chosen<'c, 'a>(columns: &'c [Column<'a>], room: u16) -> Vec<(&'c Column<'a>, 
     shown
 }
 
+/// The rows below the heading.
+pub fn body(area: Rect) -> Rect {
+    Rect {
+        y: area.y + 1,
+        height: area.height.saturating_sub(1),
+        ..area
+    }
+}
+
 /// The index of the column at `x` from the left.
 pub fn column_at(columns: &[Column<'_>], room: u16, x: u16) -> Option<usize> {
     let mut left = 0;

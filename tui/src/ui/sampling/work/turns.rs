@@ -132,9 +132,7 @@ impl Work {
     pub(super) fn export(&mut self, device: usize) {
         let saved = self.rotation_of(device).map(TimedRotation::save);
         self.say(match saved {
-            None | Some(Ok(None)) => {
-                "there are no rounds to export: F starts a rotation".to_owned()
-            }
+            None | Some(Ok(None)) => "there are no rounds to export: start a rotation".to_owned(),
             Some(Ok(Some(path))) => format!("written: {}", path.display()),
             Some(Err(error)) => format!("{error:#}"),
         });

@@ -19,14 +19,14 @@ use ratatui::text::{Line, Span};
 
 use super::{Sides, label_width, pictures, style};
 use crate::ui::sampling::parts::{Part, PartName, PartSums};
+use crate::ui::state::axis::Axis;
 use crate::ui::state::compare::{ArmSeen, Scope, Seen, ShownStage};
 use crate::ui::state::model::Model;
 use crate::ui::state::reports::last_component;
-use crate::ui::view::buckets::Axis;
 use crate::ui::view::fit::{self, Piece};
 use crate::ui::view::parts::{Part as Region, stack};
 use crate::ui::view::table::{self, Column};
-use crate::ui::view::{few, line};
+use crate::ui::view::{axis, few, line};
 
 /// Two are shown beside each other from this width on.
 const BOTH: u16 = 76;
@@ -54,6 +54,12 @@ pub fn least_rows(arms: usize) -> u16 {
     arms as u16 + 2
 }
 
+pub fn axis_around(model: &Model, seen: &Seen, parts: &[&Part]) -> Axis {
+    let views = parts.iter().map(|part| PartView::of(model, seen, part));
+    let views: Vec<PartView> = views.collect();
+    Axis::around(views.iter().flat_map(|view| &view.histograms))
+}
+
 pub fn render(frame: &mut Frame, area: Rect, model: &Model, seen: &Seen, parts: &[&Part]) {
     let shown = if area.width < BOTH {
         &parts[..1]
@@ -65,7 +71,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model, seen: &Seen, parts: 
         .map(|part| PartView::of(model, seen, part))
         .collect();
     let all = views.iter().flat_map(|view| &view.histograms);
-    let axis = Axis::around(all);
+    let axis = axis::of(model, || Axis::around(all));
     let gap = 2;
     let columns = views.len() as u16;
     let width = (area.width + gap) / columns.max(1) - gap;

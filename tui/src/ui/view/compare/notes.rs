@@ -5,6 +5,7 @@ use iosched::measure::histogram::Histogram;
 use iosched::report::units::{count, share, throughput, time};
 
 use super::{LABEL, Sides};
+use crate::ui::state::action::KeyCommand;
 use crate::ui::state::compare::{ArmSeen, Scope, ShownStage};
 use crate::ui::state::model::Model;
 use crate::ui::view::fit;
@@ -22,19 +23,24 @@ pub fn notes(sides: &Sides<'_>, model: &Model) -> Vec<String> {
     if is_past {
         notes.push("all intervals until then, by their scheduler".to_owned());
     } else if sides.arms.len() < 2 {
-        notes.push(
-            "only one scheduler so far: F rotates through several, f switches to another"
-                .to_owned(),
-        );
+        let rotates = model
+            .keys
+            .does(KeyCommand::Rotate, "rotates through several");
+        let switches = model.keys.does(KeyCommand::Flip, "switches to another");
+        notes.push(format!("only one scheduler so far: {rotates}, {switches}"));
     } else if seen.score.is_none() {
-        notes.push(
-            "measured one after the other: the load may have changed in between; F alternates them"
-                .to_owned(),
-        );
+        let alternates = model.keys.does(KeyCommand::Rotate, "alternates them");
+        notes.push(format!(
+            "measured one after the other: the load may have changed in between; {alternates}"
+        ));
     }
     if seen.score.is_some() && model.rotating.is_none() {
-        notes.push("the rotation has ended: these are its rounds; C begins anew".to_owned());
+        let begins = model.keys.does(KeyCommand::Clear, "begins anew");
+        notes.push(format!(
+            "the rotation has ended: these are its rounds; {begins}"
+        ));
     }
+    notes.extend(beyond_the_axis(sides));
     let foreign = seen.flips.iter().filter(|flip| !flip.by_us).count();
     if foreign > 0 {
         notes.push(format!(
@@ -78,6 +84,16 @@ fn times(n: usize) -> String {
         1 => "once".to_owned(),
         n => format!("{n} times"),
     }
+}
+
+/// What a chosen axis does not show.
+fn beyond_the_axis(sides: &Sides<'_>) -> Option<String> {
+    let of = |(_, histogram): &(&ArmSeen, Histogram)| sides.axis.beyond(histogram).iter().sum();
+    let most = sides.arms.iter().map(of).fold(0.0, f64::max);
+    (most > 0.0).then(|| {
+        let most = share(Some(most));
+        format!("the chosen axis does not show up to {most} of an arm's I/Os")
+    })
 }
 
 /// Rounds that do not count, by arm and cause.

@@ -9,9 +9,10 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use crate::ui::sampling::sample::{DeviceSample, Measured};
+use crate::ui::state::axis::Axis;
 use crate::ui::state::compare::{Scope, ShownStage};
 use crate::ui::state::model::{Access, Model};
-use crate::ui::view::buckets::Axis;
+use crate::ui::view::axis;
 use crate::ui::view::fit::{self, Piece};
 use crate::ui::view::parts::{Part, stack};
 use crate::ui::view::table::{self, Column};
@@ -204,14 +205,20 @@ fn bar(model: &Model, room: u16, waiting: f64, unknown: u64) -> Line<'static> {
     ])
 }
 
+/// What the histograms show.
+const STAGES: [ShownStage; 2] = [ShownStage::Wait, ShownStage::Device];
+
+pub fn axis_around(measured: &Measured) -> Axis {
+    Axis::around(&STAGES.map(|stage| measured.stages.of(stage, Scope::All)))
+}
+
 pub fn histograms(frame: &mut Frame, area: Rect, model: &Model, measured: &Measured) {
     if area.height == 0 {
         return;
     }
     let scope = Scope::All;
-    let stages = [ShownStage::Wait, ShownStage::Device];
-    let both = stages.map(|stage| measured.stages.of(stage, scope));
-    let axis = Axis::around(&both);
+    let both = STAGES.map(|stage| measured.stages.of(stage, scope));
+    let axis = axis::of(model, || Axis::around(&both));
     let shares = [0, 1].map(|index| axis.shares(&both[index], usize::from(area.width)));
     let highest = strip::highest(&shares);
     let half = area.height.saturating_sub(3) / 2;
@@ -220,7 +227,7 @@ pub fn histograms(frame: &mut Frame, area: Rect, model: &Model, measured: &Measu
         height,
         ..area
     };
-    for (index, stage) in stages.into_iter().enumerate() {
+    for (index, stage) in STAGES.into_iter().enumerate() {
         let style = model.palette.series(index + 1);
         let top = index as u16 * (half + 1);
         let mut pieces = vec![
@@ -230,6 +237,7 @@ pub fn histograms(frame: &mut Frame, area: Rect, model: &Model, measured: &Measu
         ];
         let longest_ns = both[index].end_ns().map(|end| end as f64);
         pieces.extend(strip::summary(&both[index], longest_ns));
+        pieces.extend(strip::beyond(axis, &both[index]));
         line(frame, row(top, 1), 0, fit::line(pieces, area.width));
         let buffer = frame.buffer_mut();
         strip::blocks(buffer, row(top + 1, half), &shares[index], highest, style);

@@ -20,7 +20,7 @@ use iosched::scheduler::State;
 use super::rounds::Rounds;
 use crate::ui::sampling::sample::{Counters, Disk, Flip, Rotating, Sample, SamplerReport, Side};
 use crate::ui::state::action::Action;
-use crate::ui::state::appearance::{Depth, Palette, Theme};
+use crate::ui::state::appearance::{Colors, Depth, Palette, Theme};
 use crate::ui::state::model::Model;
 use crate::ui::state::update::update;
 
@@ -76,6 +76,7 @@ pub fn empty() -> Model {
     let palette = Palette {
         depth: Depth::Ansi256,
         theme: Theme::Dark,
+        colors: Colors::default(),
         is_ascii: false,
     };
     Model::new(vec![disk()], palette, 2)

@@ -9,8 +9,10 @@ use iosched::report::units;
 use crate::ui::sampling::parts::PartSums;
 use crate::ui::sampling::sample::{DeviceSample, Measured};
 use crate::ui::sampling::score::Score;
+use crate::ui::state::axis::Axis;
 use crate::ui::state::compare::{Scope, ShownStage};
 use crate::ui::state::model::{DeviceModel, Dialog, Model};
+use crate::ui::view::heatmap;
 
 /// The percentiles that are shown.
 const QUANTILES: [f64; 5] = [0.5, 0.95, 0.99, 0.999, 1.0];
@@ -27,12 +29,12 @@ const STAGES: [(ShownStage, Scope); 9] = [
 ];
 
 pub fn of(model: &Model) -> HashSet<(String, String)> {
-    let mut numbers = Numbers(HashSet::new());
+    let mut numbers = Numbers(HashSet::new(), model.axis);
     numbers.of(model);
     numbers.0
 }
 
-struct Numbers(HashSet<(String, String)>);
+struct Numbers(HashSet<(String, String)>, Option<Axis>);
 
 impl Numbers {
     fn text(&mut self, text: &str) {
@@ -97,6 +99,21 @@ impl Numbers {
             self.value(histogram.quantile_ns(p).unwrap_or(0.0));
         }
         self.value(histogram.end_ns().unwrap_or(0) as f64);
+        if let Some(axis) = self.1 {
+            self.value(axis.beyond(histogram).iter().sum());
+        }
+    }
+
+    /// The share of the I/Os of the last columns of the heatmap that a chosen axis leaves out, for any number of columns.
+    fn beyond(&mut self, model: &Model, axis: Axis) {
+        let history = &model.device().history;
+        for first in 0..history.len() {
+            let cells: Vec<Vec<u32>> = history
+                .range(first..)
+                .map(|moment| heatmap::cells(model, moment))
+                .collect();
+            self.value(heatmap::beyond(&cells, axis).unwrap_or(0.0));
+        }
     }
 
     fn of(&mut self, model: &Model) {
@@ -104,6 +121,9 @@ impl Numbers {
             self.value(f64::from(n));
         }
         self.text(&format!("{} s", model.interval_s()));
+        if let Some(axis) = model.axis.filter(|_| !model.devices.is_empty()) {
+            self.beyond(model, axis);
+        }
         if let Some(rotating) = &model.rotating {
             self.text(&units::duration(rotating.left_s as f64));
             self.whole(rotating.block as u64);

@@ -4,13 +4,14 @@ use super::super::data::{ask, stall_rounds};
 use super::models::{ARMS, flip};
 use crate::ui::sampling::sample::Newcomer;
 use crate::ui::state::action::{Action, KeyCommand, Screen};
+use crate::ui::state::axis::Axis;
 use crate::ui::state::compare::{ShownStage, Statistic};
 use crate::ui::state::model::{Dialog, Model};
 use crate::ui::state::update::update;
 
 type View = (&'static str, fn(&mut Model));
 
-pub const VIEWS: [View; 30] = [
+pub const VIEWS: [View; 35] = [
     ("disks", |model| model.screen = Screen::Disks),
     ("disks, one is new", |model| {
         model.screen = Screen::Disks;
@@ -31,6 +32,27 @@ pub const VIEWS: [View; 30] = [
         update(model, Action::Do(KeyCommand::Earlier));
     }),
     ("overview", |model| model.screen = Screen::Overview),
+    ("overview, zoomed", |model| {
+        model.screen = Screen::Overview;
+        model.axis = Some(SHORT_AXIS);
+    }),
+    ("compare, zoomed", |model| {
+        model.screen = Screen::Compare;
+        model.axis = Some(SHORT_AXIS);
+    }),
+    ("process, zoomed", |model| {
+        model.screen = Screen::Processes;
+        model.open_page();
+        model.axis = Some(SHORT_AXIS);
+    }),
+    ("heatmap, zoomed", |model| {
+        model.screen = Screen::Heatmap;
+        model.axis = Some(SHORT_AXIS);
+    }),
+    ("processes, chosen columns", |model| {
+        model.screen = Screen::Processes;
+        model.table.columns = vec!["command", "device-p99", "wait-max", "unknown", "cgroup"];
+    }),
     ("overview, asked", |model| {
         model.screen = Screen::Overview;
         ask(model);
@@ -152,6 +174,12 @@ pub const VIEWS: [View; 30] = [
         model.message = Some(message.to_owned());
     }),
 ];
+
+const SHORT_AXIS: Axis = Axis {
+    low_ns: 50_000.0,
+    high_ns: 600_000.0,
+    is_chosen: true,
+};
 
 fn compare_parts(model: &mut Model, which: std::ops::Range<usize>) {
     let score = model

@@ -1,0 +1,163 @@
+//! The user's configuration of the terminal UI: a TOML file, read once at the start.
+//!
+//! The file is input like any other: it is read up to a limit and checked, and it cannot switch anything. A switch is
+//! asked for in a dialog, and the keys of dialogs cannot be changed.
+
+mod file;
+mod print;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use iosched::failure::Failure;
+use iosched::files::input;
+
+use super::state::appearance::{Colors, Theme};
+use super::state::keymap::Keymap;
+use super::state::model::{Model, Sort};
+use crate::cli;
+
+/// Far more than every key and column takes.
+const LIMIT: u64 = 1 << 20;
+const NAME: &str = "iosched/config.toml";
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    pub theme: Theme,
+    /// In seconds.
+    pub interval: f64,
+    pub has_mouse: bool,
+    pub colors: Colors,
+    /// Columns of Processes, by their names; empty: as many as fit.
+    pub columns: Vec<&'static str>,
+    pub sort: Sort,
+    pub is_reversed: bool,
+    pub keys: Keymap,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            theme: Theme::Dark,
+            interval: 1.0,
+            has_mouse: true,
+            colors: Colors::default(),
+            columns: Vec::new(),
+            sort: Sort::Ios,
+            is_reversed: false,
+            keys: Keymap::default(),
+        }
+    }
+}
+
+impl Config {
+    pub fn apply(self, model: &mut Model) {
+        model.palette.theme = self.theme;
+        model.palette.colors = self.colors;
+        model.table.columns = self.columns;
+        model.table.sort = self.sort;
+        model.table.reversed = self.is_reversed;
+        model.keys = self.keys;
+    }
+}
+
+/// The file that is in force without `--config`; None if this user has no home directory.
+fn usual_path(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    // The XDG Base Directory Specification ignores relative paths.
+    let absolute = |name| {
+        let path = PathBuf::from(variable(name)?);
+        path.is_absolute().then_some(path)
+    };
+    let directory =
+        absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
+    Some(directory.join(NAME))
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Without a file, the defaults.
+pub fn load(wanted: &cli::ConfigFile) -> Result<Config> {
+    if wanted.no_config {
+        return Ok(Config::default());
+    }
+    if let Some(path) = &wanted.config {
+        return read(path);
+    }
+    match usual_path(variable) {
+        Some(path) if path.exists() => read(&path),
+        _ => Ok(Config::default()),
+    }
+}
+
+fn read(path: &Path) -> Result<Config> {
+    let name = path.display();
+    let text = input::read_text(path, LIMIT).map_err(|error| {
+        Failure::usage(
+            format!("the configuration {name} cannot be read: {error}"),
+            "mend the file, or start with --no-config",
+        )
+    })?;
+    file::parse(&name.to_string(), &text)
+}
+
+/// `iosched config`.
+pub fn run(arguments: &cli::Config) -> Result<()> {
+    let config = load(&arguments.file)?;
+    let text = if arguments.print {
+        print::text(&config)
+    } else {
+        status(arguments)
+    };
+    std::io::stdout()
+        .write_all(text.as_bytes())
+        .context("writing the configuration")
+}
+
+/// Which file is in force; it was read without an error.
+fn status(arguments: &cli::Config) -> String {
+    let usual = usual_path(variable);
+    let used = arguments.file.config.clone().or(usual.clone());
+    match used {
+        _ if arguments.file.no_config => "the defaults are in force\n".to_owned(),
+        Some(path) if path.exists() => format!("{} is in force\n", path.display()),
+        Some(path) => {
+            let directory = path.parent().unwrap_or(&path).display();
+            let path = path.display();
+            format!(
+                "{path} does not exist: the defaults are in force. To make it:\n  \
+                 mkdir -p {directory} && iosched config --print > {path}\n"
+            )
+        }
+        None => "neither XDG_CONFIG_HOME nor HOME is set: the defaults are in force\n".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_is_that_of_the_specification() {
+        let path = |variables: &[(&str, &str)]| {
+            usual_path(|name| {
+                let found = variables.iter().find(|(key, _)| *key == name);
+                found.map(|(_, value)| (*value).to_owned())
+            })
+        };
+        let home = ("HOME", "/home/ada");
+        let is = |found: Option<PathBuf>, wanted: &str| assert_eq!(found, Some(wanted.into()));
+        is(path(&[home]), "/home/ada/.config/iosched/config.toml");
+        is(
+            path(&[home, ("XDG_CONFIG_HOME", "/etc/ada")]),
+            "/etc/ada/iosched/config.toml",
+        );
+        is(
+            path(&[home, ("XDG_CONFIG_HOME", "here")]),
+            "/home/ada/.config/iosched/config.toml",
+        );
+        assert_eq!(path(&[]), None);
+    }
+}
