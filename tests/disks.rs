@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use support::program::{Ended, Program};
 use support::traces::{QueueAndData, differences, processes_with, traces_of, within};
-use support::{LoopDevice, Mounted, READ_ONE, run, sync};
+use support::{LoopDevice, Mounted, READ_ONE, run, sync, unmount};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
 const SIZE_BYTES: u64 = 256 << 20;
@@ -331,7 +331,7 @@ impl Stuck {
 
 impl Drop for Stuck {
     fn drop(&mut self) {
-        run("umount", &[&self.0.display().to_string()]);
+        unmount(&self.0.display().to_string());
     }
 }
 

@@ -10,21 +10,35 @@ use short_study::run;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
 
-const CELLS: [(&str, &[&str]); 13] = [
-    ("record-size", &["rewrite-32k-qd1", "read-128k-qd8"]),
-    ("oltp-web", &["randread-4"]),
-    ("read-buffer", &["read-128K-random"]),
-    ("fsync", &["fdatasync", "open-sync"]),
-    ("oltp-dss", &["dss", "together-10"]),
-    ("interference", &["writers-1"]),
-    ("startup", &["idle"]),
-    ("fairness", &["equals"]),
-    ("fill", &["half-writer"]),
-    ("wbt", &["reader-beside-cached-writer"]),
-    ("nvme-era", &["depth-8"]),
-    ("isolation", &["small-beside-large", "priority-io-max"]),
-    ("etcd", &["alone"]),
-];
+/// A test for each study: its name, and the cells that are run.
+macro_rules! studies {
+    ($($test:ident: $name:literal, $cells:expr;)*) => {
+        const NAMES: &[&str] = &[$($name),*];
+        $(
+            #[test]
+            #[ignore = "root"]
+            fn $test() {
+                run(BINARY, $name, &$cells);
+            }
+        )*
+    };
+}
+
+studies! {
+    record_size: "record-size", ["rewrite-32k-qd1", "read-128k-qd8"];
+    oltp_web: "oltp-web", ["randread-4"];
+    read_buffer: "read-buffer", ["read-128K-random"];
+    fsync: "fsync", ["fdatasync", "open-sync"];
+    oltp_dss: "oltp-dss", ["dss", "together-10"];
+    interference: "interference", ["writers-1"];
+    startup: "startup", ["idle"];
+    fairness: "fairness", ["equals"];
+    fill: "fill", ["half-writer"];
+    wbt: "wbt", ["reader-beside-cached-writer"];
+    nvme_era: "nvme-era", ["depth-8"];
+    isolation: "isolation", ["small-beside-large", "priority-io-max"];
+    etcd: "etcd", ["alone"];
+}
 
 #[test]
 fn none_is_left_out() {
@@ -33,17 +47,8 @@ fn none_is_left_out() {
         .into_iter()
         .map(|study| study.name)
         .collect();
-    let mut ran = CELLS.map(|(name, _)| name.to_owned()).to_vec();
+    let mut ran: Vec<&str> = NAMES.to_vec();
     built_in.sort();
-    ran.sort();
+    ran.sort_unstable();
     assert_eq!(built_in, ran);
-}
-
-#[test]
-#[ignore = "root"]
-fn each_runs_on_the_disk_that_it_asks_for() {
-    for (name, cells) in CELLS {
-        println!("{name}");
-        run(BINARY, name, cells);
-    }
 }

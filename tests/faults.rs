@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use support::program::{Ended, Program, Started};
 use support::traces::{arguments, children_of, differences, processes_with, traces_of, within};
-use support::{LoopDevice, READ_ONE, run};
+use support::{LoopDevice, READ_ONE, run, unmount};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
 const ARMS: [&str; 4] = ["--arm", "none,nr_requests=8", "--arm", "kyber"];
@@ -231,7 +231,7 @@ impl Tmpfs {
 
 impl Drop for Tmpfs {
     fn drop(&mut self) {
-        run("umount", &[&self.path().display().to_string()]);
+        unmount(&self.path().display().to_string());
     }
 }
 

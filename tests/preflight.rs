@@ -12,7 +12,7 @@ use iosched::failure::{Kind, kind_of};
 use iosched::machine::device::Device;
 use iosched::preflight::{Intent, Loss, Severity, check, lock};
 use iosched::scheduler::arm::Arm;
-use support::{LoopDevice, Mounted, run};
+use support::{LoopDevice, Mounted, run, unmount};
 
 const SIZE_BYTES: u64 = 64 << 20;
 
@@ -297,7 +297,7 @@ fn whoever_shares_anything_below_is_a_user() {
         let says = format!("has the same backing file as {}", through.device.name);
         assert!(text.contains(&says), "{text}");
     }
-    run("umount", &[&merged]);
+    unmount(&merged);
 }
 
 #[test]

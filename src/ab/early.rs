@@ -12,6 +12,8 @@ use crate::workload::CgroupRef;
 const DOMINATED: f64 = 0.5;
 /// Elapsed times of a command with a fixed duration differ by less than this share.
 const SAME_TIME: f64 = 0.005;
+/// Two or three rounds may take the same time by chance.
+const FEWEST_TIMES: usize = 4;
 /// The command's work differs by more than this share, and by this factor more than its time.
 const OTHER_WORK: f64 = 0.02;
 const MORE_THAN_TIME: f64 = 5.0;
@@ -196,6 +198,9 @@ pub fn ends_by_the_clock<'a>(rounds: impl Iterator<Item = &'a Round>) -> bool {
     let (times, works): (Vec<f64>, Vec<f64>) = rounds
         .filter_map(|round| Some((*round.metrics.get(ELAPSED)?, work(round))))
         .unzip();
+    if times.len() < FEWEST_TIMES {
+        return false;
+    }
     let (Some(of_times), Some(of_works)) = (spread(&times), spread(&works)) else {
         return false;
     };

@@ -9,8 +9,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::support::program::{Program, Started};
-use crate::support::run;
 use crate::support::traces::within;
+use crate::support::{run, unmount};
 use crate::{ARMS, BINARY, MIB, TIMES, Volume, ab, slow_job};
 
 const LONG: Duration = Duration::from_secs(60);
@@ -142,7 +142,7 @@ fn a_killed_run_goes_on_in_a_file_at_the_same_place() {
     });
     let resume = ["run", "--resume", "result", "--allow-mounted"];
     let before = program.result("result");
-    run("umount", &[&name]);
+    unmount(&name);
     let elsewhere = program.run(&resume);
     run("mount", &[&volume.disk.node(), &name]);
     elsewhere.ends(5, &["not part of", "has no mounted file system"]);

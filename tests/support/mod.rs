@@ -31,6 +31,22 @@ pub fn run(program: &str, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
+/// Programs of other tests look at all mounts, and a mount that is looked at cannot be unmounted.
+#[track_caller]
+pub fn unmount(path: &str) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    loop {
+        let output = Command::new("umount").arg(path).output().expect("umount");
+        if output.status.success() {
+            return;
+        }
+        let why = String::from_utf8_lossy(&output.stderr);
+        let may_end = why.contains("busy") && std::time::Instant::now() < deadline;
+        assert!(may_end, "umount {path}: {why}");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
+
 /// Processes to be killed: tests/support/helper.rs, which cargo builds with all tests, but not with one of them alone.
 pub fn helper() -> PathBuf {
     let test = std::env::current_exe().expect("this test");
@@ -202,6 +218,6 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        run("umount", &[self.directory.path().to_str().expect("UTF-8")]);
+        unmount(self.directory.path().to_str().expect("UTF-8"));
     }
 }

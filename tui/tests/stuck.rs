@@ -48,6 +48,22 @@ impl Served {
         None
     }
 
+    /// Returns once no thread of it answers requests.
+    fn stop(&self) {
+        self.signal(Signal::STOP);
+        let tasks = format!("/proc/{}/task", self.server.id());
+        within(SOON, "a server that has stopped", || {
+            let mut tasks = std::fs::read_dir(&tasks).expect("its threads");
+            tasks.all(|task| {
+                let path = task.expect("a thread").path().join("stat");
+                let text = std::fs::read_to_string(path).unwrap_or_default();
+                text.rsplit(") ")
+                    .next()
+                    .is_some_and(|rest| rest.starts_with('T'))
+            })
+        });
+    }
+
     fn signal(&self, signal: Signal) {
         let pid = Pid::from_child(&self.server);
         kill_process(pid, signal).expect("a process of ours");
@@ -75,7 +91,7 @@ fn a_write_that_does_not_return_is_reported_and_undone_when_it_does() {
         return;
     };
     let before = scheduler::read(&served.device).expect("its queue");
-    served.signal(Signal::STOP);
+    served.stop();
     let node = served.device.node().display().to_string();
     let mut reader = Command::new("dd")
         .args([

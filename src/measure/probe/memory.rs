@@ -131,7 +131,7 @@ mod tests {
     fn spare_room_costs_the_devices_nothing() {
         let rows = iosched_bpf::rows(Detail::default());
         assert_eq!(spares(1, rows, 2), MOST_SPARES);
-        assert_eq!(spares(1, rows, 64), 1);
+        assert_eq!(spares(1, rows, 64), 2);
         for cpus in [1, 2, 64, 256] {
             for devices in 1..=300 {
                 let all = devices + spares(devices, rows, cpus);

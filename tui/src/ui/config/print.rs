@@ -28,7 +28,8 @@ pub fn text(config: &Config) -> String {
         out,
         "\n[processes]\n\
          # Columns from left to right; the last ones are left out if there is no room. Empty: as many as fit, the most\n\
-         # important ones first. There are {}\n\
+         # important ones first. There are\n\
+         # {}\n\
          columns = {}\n\
          # The column by which the rows are sorted: {}\n\
          sort = {}\n\
