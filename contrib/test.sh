@@ -10,12 +10,14 @@ trap 'rm -rf "$log" "$part"' EXIT
 failed=0 skipped_groups=() durations=() unstable=()
 
 # Root tests that mostly wait for rounds to end, each on its own device, and measure no time. They run in parallel, the
-# longest first; all other root tests run alone or in pairs.
-beside=(each_study experiment interruption live commands study fsync_study scratch_file disks kills faults
-	fio_examples foreign consent ci workload stuck terminal switches privileges refusals preflight scheduler)
-at_once=6
-# These leave the CPUs idle, and are late when others do not.
-pairs=(stat traps postgres)
+# longest first. All other root tests run after them.
+beside=(each_study experiment study interruption commands live fsync_study scratch_file kills faults terminal disks
+	fio_examples foreign consent ci workload stuck switches privileges refusals preflight scheduler)
+at_once=8
+# Their tests are independent of each other, and take longest.
+declare -A threads=([each_study]=3 [experiment]=2)
+# These leave the CPUs idle, and are late when others do not; the longest first.
+lanes=3
 # Excluded, because tests in vmtest/ have the same names.
 packages=(--workspace --exclude iosched-vmtest)
 
@@ -37,8 +39,11 @@ run_root_tests() {
 	local code=0 failed_before=$failed seen failures failure source name target
 	seen=$(wc -l <"$log")
 	run "root tests in parallel" run_beside_each_other "$at_once" "${beside[@]}" || code=1
-	run "root tests in pairs" run_beside_each_other 2 "${pairs[@]}" || code=1
-	run "root tests alone" "${root[@]}" cargo test "${packages[@]}" --locked --no-fail-fast "${alone[@]}" -- \
+	end_of_tests_without_root || code=1
+	run "root tests that measure" run_beside_each_other "$lanes" "${measuring[@]}" || code=1
+	# These write back and drop the caches of the whole machine.
+	run "root tests in the libraries, and of the page cache" "${root[@]}" cargo test "${packages[@]}" --locked --no-fail-fast --lib --bins \
+		--test page_cache -- \
 		--ignored --test-threads=1 --show-output || code=1
 	[[ $code -ne 0 ]] || return 0
 	mapfile -t failures < <(tail -n "+$((seen + 1))" "$log" | contrib/failed-tests.awk)
@@ -70,7 +75,7 @@ run_beside_each_other() {
 			code=0
 			# A background job of a shell without job control ignores SIGINT, and so would all programs that the tests start.
 			"${root[@]}" env --default-signal=HUP,INT,QUIT cargo test "${packages[@]}" --locked --test "$name" \
-				-- --ignored --test-threads=1 --show-output \
+				-- --ignored --test-threads="${threads[$name]:-1}" --show-output \
 				>"$part/$name" 2>&1 || code=$?
 			exec 9>"$part/lock" && flock 9
 			cat "$part/$name"
@@ -118,17 +123,36 @@ if [[ $can_be_root -eq 1 ]]; then
 	for clang in "${others[@]}"; do run "build with $clang" with_clang "$clang" --no-run; done
 fi
 
-run "tests without root" cargo test --workspace --locked --no-fail-fast -- --show-output
+# Those without root only compute: beside root tests that wait, in the idle class, they delay none of them.
+start_tests_without_root() {
+	without_root_began=$SECONDS
+	chrt --idle 0 cargo test --workspace --locked --no-fail-fast -- --show-output >"$part/without-root" 2>&1 &
+	without_root=$!
+}
+end_of_tests_without_root() {
+	local code=0
+	wait "$without_root" || code=1
+	echo "== tests without root"
+	tee -a "$log" <"$part/without-root"
+	durations+=("$((SECONDS - without_root_began)) s: tests without root, beside others")
+	[[ $code -eq 0 ]] || failed=1
+	return "$code"
+}
+
+start_tests_without_root
 if [[ $can_be_root -eq 1 ]]; then
-	alone=(--lib --bins)
+	measuring=(stat traps truth postgres)
 	for file in tests/*.rs bpf/tests/*.rs tui/tests/*.rs; do
 		name=$(basename "$file" .rs)
-		[[ " ${beside[*]} ${pairs[*]} " == *" $name "* ]] || alone+=(--test "$name")
+		if ! grep -q 'ignore = "root"' -r "$file" "${file%.rs}" 2>/dev/null; then continue; fi
+		[[ " ${beside[*]} ${measuring[*]} page_cache " == *" $name "* ]] || measuring+=("$name")
 	done
 	run_root_tests
 	for clang in "${others[@]}"; do
 		run "the BPF object built with $clang" with_clang "$clang" -- --ignored --test-threads=1 --show-output
 	done
+else
+	end_of_tests_without_root
 fi
 
 echo

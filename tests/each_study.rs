@@ -31,7 +31,6 @@ studies! {
     fsync: "fsync", ["fdatasync", "open-sync"];
     oltp_dss: "oltp-dss", ["dss", "together-10"];
     interference: "interference", ["writers-1"];
-    startup: "startup", ["idle"];
     fairness: "fairness", ["equals"];
     fill: "fill", ["half-writer"];
     wbt: "wbt", ["reader-beside-cached-writer"];
@@ -48,6 +47,7 @@ fn none_is_left_out() {
         .map(|study| study.name)
         .collect();
     let mut ran: Vec<&str> = NAMES.to_vec();
+    ran.push("startup"); // drops the caches of the whole machine: see tests/page_cache.rs
     built_in.sort();
     ran.sort_unstable();
     assert_eq!(built_in, ran);

@@ -1,6 +1,8 @@
 //! `--cold`: what rounds find in the page cache, as fincore and the kernel's counters of the disk tell it.
 //! Root only: `cargo test --test page_cache -- --ignored --test-threads=1`.
 
+#[path = "support/short_study.rs"]
+mod short_study;
 mod support;
 
 use std::fs;
@@ -248,4 +250,11 @@ fn buffered_jobs_are_warned_of() {
     // The value is after `=`, so that a device is none.
     let ended = program.run(&["run", "--cold=loop", &disk.device.name, "--job", "job.fio"]);
     ended.ends(2, &["give FILE or ALL"]);
+}
+
+/// It drops all caches of the machine, as the other built-in studies do not: see tests/each_study.rs.
+#[test]
+#[ignore = "root"]
+fn the_study_of_cold_starts_runs_on_the_disk_that_it_asks_for() {
+    short_study::run(BINARY, "startup", &["idle"]);
 }
