@@ -36,6 +36,8 @@ pub struct Probe {
     /// Number of slots; those beyond `devices` are spare.
     slots: usize,
     deepest: u32,
+    /// A disk was added since the last call of [`Probe::recycle`].
+    has_new: bool,
     detail: Detail,
     histograms: Vec<Wide>,
     owners: Owners,
@@ -77,12 +79,16 @@ impl Probe {
             coarse: layout == OWNER,
             detail,
         };
-        memory::is_bounded(&config)?;
+        match memory::is_bounded(&config) {
+            Err(_) if spares > 0 => return Probe::attach_with(devices, 0, deepest, detail),
+            bounded => bounded?,
+        }
         Ok(Probe {
             tracer: load(config)?,
             devices: devices.iter().map(|device| device.name.clone()).collect(),
             slots,
             deepest,
+            has_new: false,
             detail,
             histograms: vec![Wide::new(layout); slots * ALL_ROWS],
             owners: Owners::default(),
@@ -102,6 +108,7 @@ impl Probe {
         if slot >= self.slots || !self.tracer.retarget(slot, target)? {
             return Ok(None);
         }
+        self.has_new = true;
         if known.is_none() {
             self.devices.push(device.name.clone());
         }
@@ -210,6 +217,9 @@ impl Probe {
     /// Gives the rows of owners that have ended to new owners. Read their numbers first: they are lost. Returns the
     /// number of rows; none if PIDs here differ from the kernel's.
     pub fn recycle(&mut self) -> Result<usize> {
+        if std::mem::take(&mut self.has_new) {
+            self.tracer.resolve_untraced();
+        }
         if !self.knows_all_processes {
             return Ok(0);
         }

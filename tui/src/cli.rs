@@ -84,7 +84,7 @@ pub enum Command {
     /// Say which configuration of the terminal UI is in force, or print it: keys, colors, columns
     #[command(
         after_help = "Examples:\n  iosched config             which file is read, and whether it is valid\n  \
-        mkdir -p ~/.config/iosched && iosched config --print > ~/.config/iosched/config.toml"
+        mkdir -p ~/.config/iosched && iosched config --no-config --print > ~/.config/iosched/config.toml"
     )]
     Config(Config),
     /// Show the schedulers, every effective setting and the hardware queue depth of each disk

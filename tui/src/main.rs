@@ -81,6 +81,10 @@ fn watch(arguments: &cli::Watch) -> anyhow::Result<()> {
             "without one, `iosched-ab demo` compares the schedulers on the same device",
         ));
     }
+    // As text it has neither keys nor columns, but a wrong file that was named is not passed over.
+    if arguments.look.file.config.is_some() {
+        ui::config::load(&arguments.look.file)?;
+    }
     stat::run(&cli::Stat::of(arguments))
 }
 

@@ -42,7 +42,7 @@ pub(super) fn target(device: &Device, deepest: u32) -> Target {
 const MOST_SPARES: usize = 4;
 /// Tags and hardware queues of one of them.
 const SPARE_ELEMENTS_PER_CPU: usize = 1024;
-const MOST_SPARE_ELEMENTS: usize = 16_384;
+const MOST_SPARE_ELEMENTS: usize = 32_768;
 
 pub(super) fn spare(cpus: usize) -> Target {
     Target::spare((SPARE_ELEMENTS_PER_CPU * cpus).min(MOST_SPARE_ELEMENTS) as u32)

@@ -87,9 +87,15 @@ pub fn load(wanted: &cli::ConfigFile) -> Result<Config> {
         return read(path);
     }
     match usual_path(variable) {
-        Some(path) if path.exists() => read(&path),
+        Some(path) if is_there(&path) => read(&path),
         _ => Ok(Config::default()),
     }
+}
+
+/// Also a link to nowhere, which is an error. Not what another user's home directory hides: HOME may still be that of who
+/// called su.
+fn is_there(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok()
 }
 
 fn read(path: &Path) -> Result<Config> {
@@ -122,13 +128,13 @@ fn status(arguments: &cli::Config) -> String {
     let used = arguments.file.config.clone().or(usual.clone());
     match used {
         _ if arguments.file.no_config => "the defaults are in force\n".to_owned(),
-        Some(path) if path.exists() => format!("{} is in force\n", path.display()),
+        Some(path) if is_there(&path) => format!("{} is in force\n", path.display()),
         Some(path) => {
             let directory = path.parent().unwrap_or(&path).display();
             let path = path.display();
             format!(
                 "{path} does not exist: the defaults are in force. To make it:\n  \
-                 mkdir -p {directory} && iosched config --print > {path}\n"
+                 mkdir -p {directory} && iosched config --no-config --print > {path}\n"
             )
         }
         None => "neither XDG_CONFIG_HOME nor HOME is set: the defaults are in force\n".to_owned(),

@@ -16,7 +16,7 @@ const WHEEL: usize = 3;
 pub fn actions(input: &Event, model: &Model, size: Size) -> Vec<Action> {
     match input {
         Event::Key(key) if key.kind != KeyEventKind::Release => {
-            of_key(*key, model).into_iter().collect()
+            of_key(*key, model, size).into_iter().collect()
         }
         Event::Mouse(mouse) => of_mouse(*mouse, model, size),
         Event::Paste(text) if matches!(model.dialog, Some(Dialog::Filter)) => {
@@ -27,7 +27,7 @@ pub fn actions(input: &Event, model: &Model, size: Size) -> Vec<Action> {
     }
 }
 
-fn of_key(key: KeyEvent, model: &Model) -> Option<Action> {
+fn of_key(key: KeyEvent, model: &Model, size: Size) -> Option<Action> {
     let is_typing = matches!(model.dialog, Some(Dialog::Filter));
     let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
@@ -36,27 +36,29 @@ fn of_key(key: KeyEvent, model: &Model) -> Option<Action> {
         _ => {
             let (is_dialog, is_frozen) = (model.dialog.is_some(), model.frozen.is_some());
             let command = (model.keys).command(key, model.screen, is_dialog, is_frozen)?;
-            Some(of_axis(command, model).unwrap_or(Action::Do(command)))
+            Some(of_axis(command, model, size).unwrap_or(Action::Do(command)))
         }
     }
 }
 
 /// What a command does to the axis on the screen, if that is what it is for.
-fn of_axis(command: KeyCommand, model: &Model) -> Option<Action> {
-    let to = |change: fn(Axis) -> Axis| view::axis::shown(model).map(change);
-    let axis = match command {
+fn of_axis(command: KeyCommand, model: &Model, size: Size) -> Option<Action> {
+    let to = |change: fn(Axis) -> Axis| match view::axis::shown(model, size) {
+        Some(axis) => Action::Axis(Some(change(axis))),
+        None => Action::Say("no times are shown here".to_owned()),
+    };
+    Some(match command {
         KeyCommand::ZoomIn => to(|axis| axis.zoomed(true, 0.5)),
         KeyCommand::ZoomOut => to(|axis| axis.zoomed(false, 0.5)),
         KeyCommand::AxisLeft => to(|axis| axis.moved(false)),
         KeyCommand::AxisRight => to(|axis| axis.moved(true)),
-        KeyCommand::FixAxis if model.axis.is_some() => None,
+        KeyCommand::FixAxis if model.axis.is_some() => Action::Axis(None),
         KeyCommand::FixAxis => to(|axis| Axis {
             is_chosen: true,
             ..axis
         }),
         _ => return None,
-    };
-    Some(Action::Axis(axis))
+    })
 }
 
 fn of_mouse(mouse: MouseEvent, model: &Model, size: Size) -> Vec<Action> {
@@ -72,7 +74,7 @@ fn of_mouse(mouse: MouseEvent, model: &Model, size: Size) -> Vec<Action> {
     let at = Position::new(mouse.column, mouse.row);
     let zoom = |is_in| {
         let place = view::axis::place(model, size, at)?;
-        let axis = view::axis::shown(model)?.zoomed(is_in, place);
+        let axis = view::axis::shown(model, size)?.zoomed(is_in, place);
         Some(vec![Action::Axis(Some(axis))])
     };
     let move_by = |command| (0..rows).map(|_| Action::Do(command)).collect();

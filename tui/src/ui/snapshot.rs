@@ -62,7 +62,17 @@ pub fn run(arguments: &Snapshot) -> Result<()> {
         // What was kept until Ctrl-C or an error is written.
         let interrupted = interrupt::sleep_until(next);
         outcome = keep_one(&mut reader, &mut blocks, &mut kept).and(interrupted);
-        for (place, device) in reader.take_added() {
+        for added in reader.take_added() {
+            let (place, device) = match added {
+                Ok(added) => added,
+                Err(error) => {
+                    say(&format!(
+                        "iosched: note: {}",
+                        escape::line(&format!("{error:#}"))
+                    ));
+                    continue;
+                }
+            };
             let disk = devices::disk(&device);
             match disks.get_mut(place) {
                 Some(known) => *known = disk,

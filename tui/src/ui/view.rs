@@ -44,7 +44,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
 use super::sampling::sample::Measured;
-use super::state::action::{Screen, Target};
+use super::state::action::{KeyCommand, Screen, Target};
 use super::state::model::{Access, DeviceModel, Model};
 use parts::{Part, stack};
 pub use picture::svg;
@@ -71,7 +71,7 @@ pub fn last_help_row(model: &Model, size: Size) -> usize {
 pub fn draw(frame: &mut Frame, model: &Model) {
     let area = frame.area();
     if area.width < LEAST.0 || area.height < LEAST.1 {
-        too_small(frame, area);
+        too_small(frame, area, model);
         return;
     }
     if model.devices.is_empty() {
@@ -145,11 +145,13 @@ fn show_all(frame: &mut Frame) {
 }
 
 /// In the longest form that fits.
-fn too_small(frame: &mut Frame, area: Rect) {
+fn too_small(frame: &mut Frame, area: Rect, model: &Model) {
     let (columns, rows) = LEAST;
+    let quit = model.keys.first(KeyCommand::Quit);
+    let quit = quit.as_deref().unwrap_or("Ctrl-C");
     let forms = [
         format!(
-            "iosched needs {columns} columns and {rows} rows, and has {} and {}. Enlarge the terminal, or q to quit.",
+            "iosched needs {columns} columns and {rows} rows, and has {} and {}. Enlarge the terminal, or {quit} to quit.",
             area.width, area.height
         ),
         format!("needs {columns}x{rows}, has {}x{}", area.width, area.height),

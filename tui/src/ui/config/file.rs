@@ -40,7 +40,7 @@ struct ColorsTable {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "give a key or a list of keys, in quotes")]
 enum OneOrMore {
     One(String),
     More(Vec<String>),

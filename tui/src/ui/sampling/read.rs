@@ -30,8 +30,8 @@ pub struct Reader {
     devices: Vec<Watched>,
     /// Disks that appeared after the start, for which the probe has no room; None if the user named the disks.
     newcomers: Option<Vec<Watched>>,
-    /// Disks that appeared and are measured from the next interval on, with their place.
-    added: Vec<(usize, Device)>,
+    /// Disks that appeared and are measured from the next interval on, with their place; or why one is not.
+    added: Vec<Result<(usize, Device)>>,
     names: Everyone,
 }
 
@@ -60,8 +60,8 @@ impl Reader {
         }
     }
 
-    /// The disks that the next interval has, and this one has not, or not yet under their name.
-    pub fn take_added(&mut self) -> Vec<(usize, Device)> {
+    /// The disks that the next interval has, and this one has not, or not yet under their name; or why one is not measured.
+    pub fn take_added(&mut self) -> Vec<Result<(usize, Device)>> {
         std::mem::take(&mut self.added)
     }
 
@@ -195,9 +195,9 @@ impl Reader {
         counted.collect()
     }
 
-    fn look_for_newcomers(&mut self) -> Result<()> {
+    fn look_for_newcomers(&mut self) {
         let (Some(newcomers), Ok(now)) = (&mut self.newcomers, Device::lowest()) else {
-            return Ok(());
+            return;
         };
         newcomers.retain(|watched| now.devices.contains(&watched.device));
         let known = self.devices.iter().chain(&*newcomers);
@@ -206,13 +206,16 @@ impl Reader {
             if known.contains(&device) {
                 continue;
             }
-            if let Some(place) = self.add(&device)? {
-                self.added.push((place, device));
-            } else if let Some(newcomers) = &mut self.newcomers {
-                newcomers.push(Watched::new(device));
+            match self.add(&device) {
+                Ok(Some(place)) => self.added.push(Ok((place, device))),
+                other => {
+                    // Listed all the same, and not tried again.
+                    self.added.extend(other.err().map(Err));
+                    let newcomers = self.newcomers.get_or_insert_default();
+                    newcomers.push(Watched::new(device));
+                }
             }
         }
-        Ok(())
     }
 
     /// Watches a disk that appeared. Its place, which is that of a disk of the same name that is gone; None if the probe
@@ -245,7 +248,7 @@ impl Reader {
     fn tidy(&mut self) -> Result<()> {
         self.tidied_at = Instant::now();
         self.names.groups.borrow_mut().forget_weights();
-        self.look_for_newcomers()?;
+        self.look_for_newcomers();
         if let Some(probe) = &mut self.probe {
             probe.recycle()?;
         }

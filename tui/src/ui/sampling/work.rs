@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use iosched::failure::{Kind, kind_of};
 use iosched::history::blocks::Blocks;
+use iosched::machine::device::Device;
 use iosched::measure::probe::{Detail, Probe};
 use iosched::safety::privileges;
 use iosched::scheduler;
@@ -210,14 +211,11 @@ impl Work {
 
     fn sample(&mut self) -> Result<()> {
         let mut frame = self.reader.read(self.wanted())?;
-        for (place, device) in self.reader.take_added() {
-            let arms = devices::arms(&device, &self.named_arms).unwrap_or_default();
-            match self.arms.get_mut(place) {
-                Some(known) => *known = arms,
-                None => self.arms.push(arms),
+        for added in self.reader.take_added() {
+            match added {
+                Ok((place, device)) => self.add(place, &device),
+                Err(error) => self.say(format!("{error:#}")),
             }
-            let disk = devices::disk(&device);
-            (self.report)(SamplerReport::Added { place, disk });
         }
         for flip in &frame.flips {
             if let Some(rotation) = self
@@ -247,6 +245,26 @@ impl Work {
             self.next += self.interval;
         }
         Ok(())
+    }
+
+    /// A disk that appeared. One of its name was there before: what is known of that one is not of this one.
+    fn add(&mut self, place: usize, device: &Device) {
+        let arms = devices::arms(device, &self.named_arms).unwrap_or_default();
+        match self.arms.get_mut(place) {
+            Some(known) => *known = arms,
+            None => self.arms.push(arms),
+        }
+        let rotation = self.rotation.as_mut();
+        if let Some(rotation) = rotation.filter(|rotation| rotation.device() == place) {
+            let text = "the disk was replaced by another one".to_owned();
+            rotation.disturb(text.clone());
+            let kept = self.keep_rotation();
+            self.say(format!("{text}: the rotation was stopped; {kept}"));
+        }
+        let finished = &mut self.reader.finished;
+        finished.retain(|rotation| rotation.device() != place);
+        let disk = devices::disk(device);
+        (self.report)(SamplerReport::Added { place, disk });
     }
 
     fn carry_out(&mut self, request: Request) -> Result<()> {

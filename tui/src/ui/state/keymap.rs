@@ -43,8 +43,7 @@ pub fn parse(name: &str) -> Result<KeyCode, String> {
     if let Some((_, key)) = named {
         return Ok(*key);
     }
-    let number = name.strip_prefix('F').and_then(|n| n.parse::<u8>().ok());
-    if let Some(number) = number.filter(|number| (1..=12).contains(number)) {
+    if let Some(number) = (1..=12).find(|number| *name == format!("F{number}")) {
         return Ok(KeyCode::F(number));
     }
     let mut characters = name.chars();
@@ -149,6 +148,12 @@ impl Keymap {
             return KEYS[row].shown.to_owned();
         }
         let keys = rows.flat_map(|row| &self.0[row]).map(|key| name_of(*key));
+        // What no configuration changes.
+        let fixed = KEYS[row]
+            .shown
+            .split(' ')
+            .filter(|key| key.starts_with("Ctrl-"));
+        let keys = keys.chain(fixed.map(str::to_owned));
         keys.collect::<Vec<_>>().join(" ")
     }
 
@@ -157,7 +162,7 @@ impl Keymap {
         let rows = KEYS.iter().zip(&self.0);
         let mut its = rows
             .filter(|(binding, _)| binding.command == command && binding.place != KeyPlace::Dialog);
-        its.find_map(|(_, keys)| keys.first().copied()).map(name_of)
+        its.next()?.1.first().copied().map(name_of)
     }
 
     /// For sentences: `F stops it`.
@@ -181,15 +186,18 @@ impl Keymap {
     }
 }
 
-/// Whether one key may be pressed for both. A frozen screen has its own keys before their other meanings.
+/// Whether one key may be pressed for both. A frozen screen has its own keys before their meanings on some screens; a key
+/// that works anywhere, such as the one that goes on, must stay within reach.
 fn meet(one: KeyPlace, other: KeyPlace) -> bool {
     match (one, other) {
-        (KeyPlace::Dialog, _) | (_, KeyPlace::Dialog) => false,
-        (KeyPlace::Frozen, _) | (_, KeyPlace::Frozen) => one == other,
+        (KeyPlace::Dialog, _)
+        | (_, KeyPlace::Dialog)
+        | (KeyPlace::Frozen, KeyPlace::On(_))
+        | (KeyPlace::On(_), KeyPlace::Frozen) => false,
         (KeyPlace::On(some), KeyPlace::On(others)) => {
             some.iter().any(|screen| others.contains(screen))
         }
-        (KeyPlace::Anywhere, _) | (_, KeyPlace::Anywhere) => true,
+        (KeyPlace::Anywhere | KeyPlace::Frozen, _) | (_, KeyPlace::Anywhere) => true,
     }
 }
 
@@ -267,7 +275,8 @@ mod tests {
         }
         // On different screens, or in the frozen ones.
         changed("statistic", &["s"]).expect("Compare has no s");
-        changed("earlier", &["x"]).expect("before other meanings");
+        changed("earlier", &["s"]).expect("before the meaning on Processes");
+        changed("freeze", &["Left"]).expect_err("nothing would go on");
         changed("quit", &[]).expect("Ctrl-C is left");
     }
 
@@ -278,7 +287,7 @@ mod tests {
                 assert_eq!(parse(&name_of(*key)), Ok(*key));
             }
         }
-        for name in ["", "ab", "F0", "F13", "Fx", "\n", "é", "Ctrl-C"] {
+        for name in ["", "ab", "F0", "F13", "F+1", "F01", "\n", "é", "Ctrl-C"] {
             assert!(parse(name).is_err(), "{name:?}");
         }
         assert_eq!(parse("F"), Ok(Char('F')));

@@ -59,12 +59,18 @@ fn add(model: &mut Model, place: usize, disk: Disk) {
         is_new: true,
         ..DeviceModel::default()
     };
-    let frozen = model.frozen.as_mut().map(|frozen| &mut frozen.devices);
-    for devices in std::iter::once(&mut model.devices).chain(frozen) {
-        match devices.get_mut(place) {
-            Some(known) => *known = device.clone(),
-            None => devices.push(device.clone()),
-        }
+    if let Some(frozen) = &mut model.frozen
+        && frozen.devices.len() == place
+    {
+        frozen.devices.push(device.clone());
+    }
+    if place == model.selected && place < model.devices.len() {
+        model.dialog = None;
+        model.close_page();
+    }
+    match model.devices.get_mut(place) {
+        Some(known) => *known = device,
+        None => model.devices.push(device),
     }
     model.fold.clear(place, model.kept.last());
 }

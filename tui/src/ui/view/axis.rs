@@ -12,8 +12,8 @@ pub fn of(model: &Model, around: impl FnOnce() -> Axis) -> Axis {
     model.axis.unwrap_or_else(around)
 }
 
-/// The axis on the screen; None if it shows no times.
-pub fn shown(model: &Model) -> Option<Axis> {
+/// The axis on the screen of this size; None if it shows no times.
+pub fn shown(model: &Model, size: Size) -> Option<Axis> {
     if !has_one(model) {
         return None;
     }
@@ -25,12 +25,12 @@ pub fn shown(model: &Model) -> Option<Axis> {
             let measured = model.device_sample()?.measured.as_deref()?;
             Some(overview::axis_around(measured))
         }
-        Screen::Compare => Some(compare::axis_around(model)),
+        Screen::Compare => Some(compare::axis_around(model, size.width)),
         Screen::Processes => {
             let owner = model.device().page.as_ref()?.owner.as_ref()?;
             Some(process::axis_around(owner))
         }
-        Screen::Heatmap => heatmap::axis_around(model),
+        Screen::Heatmap => heatmap::axis_around(model, super::body(size)),
         _ => None,
     }
 }

@@ -133,13 +133,17 @@ fn arms(model: &Model) -> Vec<(&ArmSeen, Histogram)> {
 }
 
 /// The axis that shows all.
-pub fn axis_around(model: &Model) -> Axis {
+pub fn axis_around(model: &Model, width: u16) -> Axis {
     let seen = &model.device().seen;
     let parts = beside::chosen(model, seen);
     if parts.is_empty() {
         Axis::around(arms(model).iter().map(|(_, histogram)| histogram))
     } else {
-        beside::axis_around(model, seen, &parts)
+        beside::axis_around(
+            model,
+            seen,
+            beside::that_fit(&parts, width.saturating_sub(2)),
+        )
     }
 }
 

@@ -11,7 +11,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use super::fit::{self, Piece};
-use super::strip::short;
+use super::strip::{LEAST_BEYOND, short};
 use super::{axis, line, measured_or_why};
 use crate::ui::sampling::request::present_label;
 use crate::ui::state::axis::Axis;
@@ -22,6 +22,8 @@ const LABEL: u16 = 8;
 /// Rows above the picture: the title, and the schedulers; below it the times.
 const ABOVE: u16 = 2;
 const BELOW: u16 = 1;
+/// Of the shortest axis.
+const FEWEST_STEPS: usize = 8;
 const SHADES: [&str; 5] = [" ", "░", "▒", "▓", "█"];
 
 pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
@@ -37,7 +39,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let view = &model.compare;
     let inner = area.inner(ratatui::layout::Margin::new(1, 0));
     let plain = |rank, text: String| Piece::new(rank, Style::new(), [text]);
-    let columns = usize::from(inner.width.saturating_sub(LABEL));
+    let (columns, rows) = room(area);
     let history = &model.device().history;
     let moments: Vec<&Moment> = history
         .iter()
@@ -51,8 +53,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     };
     schedulers(frame, names, model, &moments);
     let cells: Vec<Vec<u32>> = moments.iter().map(|moment| cells(model, moment)).collect();
-    let rows = usize::from(inner.height.saturating_sub(ABOVE + BELOW)).max(1);
-    let axis = axis::of(model, || around(&cells));
+    let axis = axis::of(model, || around(&cells, rows));
     let scale = HeatScale::of(axis, rows);
     let beyond = beyond(&cells, axis).map_or(String::new(), |part| {
         format!("; {} beyond the axis", share(Some(part)))
@@ -96,27 +97,38 @@ pub fn cells(model: &Model, moment: &Moment) -> Vec<u32> {
     column.map_or_else(Vec::new, |column| column.rows(view.stage, view.scope))
 }
 
-/// From the first step with I/Os to the last.
-fn around(cells: &[Vec<u32>]) -> Axis {
+/// From the first step with I/Os to the last, or further if the picture has more rows.
+fn around(cells: &[Vec<u32>], rows: usize) -> Axis {
     let occupied = |row: &usize| {
         let mut all = cells.iter();
         all.any(|cells| cells.get(*row).is_some_and(|&count| count > 0))
     };
     let first = (0..heat::ROWS).find(occupied).unwrap_or(0);
     let last = (0..heat::ROWS).rev().find(occupied);
+    let steps = last.map_or(heat::ROWS, |last| last + 1) - first;
     Axis {
         low_ns: heat::ns_of(first as f64),
-        high_ns: heat::ns_of(last.map_or(heat::ROWS, |last| last + 1) as f64),
+        high_ns: heat::ns_of((first + steps.max(rows).max(FEWEST_STEPS)) as f64),
         is_chosen: false,
     }
 }
 
-/// The axis that shows all; None without I/Os.
-pub fn axis_around(model: &Model) -> Option<Axis> {
-    let history = model.device().history.iter();
-    let cells: Vec<Vec<u32>> = history.map(|moment| cells(model, moment)).collect();
+/// The axis of the picture in this area that follows the I/Os; None without I/Os.
+pub fn axis_around(model: &Model, area: Rect) -> Option<Axis> {
+    let (columns, rows) = room(area);
+    let history = model.device().history.iter().rev();
+    let shown = history.take(columns);
+    let cells: Vec<Vec<u32>> = shown.map(|moment| cells(model, moment)).collect();
     let has_some = cells.iter().any(|cells| !cells.is_empty());
-    has_some.then(|| around(&cells))
+    has_some.then(|| around(&cells, rows))
+}
+
+/// Columns and rows of the picture.
+fn room(area: Rect) -> (usize, usize) {
+    let inner = area.inner(ratatui::layout::Margin::new(1, 0));
+    let columns = usize::from(inner.width.saturating_sub(LABEL));
+    let rows = usize::from(inner.height.saturating_sub(ABOVE + BELOW));
+    (columns, rows.max(1))
 }
 
 /// The share of all I/Os that a chosen axis does not show; None if it shows all.
@@ -128,7 +140,8 @@ pub fn beyond(cells: &[Vec<u32>], axis: Axis) -> Option<f64> {
         all += f64::from(count);
         shown += f64::from(count) * overlap.clamp(0.0, 1.0);
     }
-    (axis.is_chosen && shown < all).then(|| 1.0 - shown / all)
+    let part = 1.0 - shown / all.max(1.0);
+    (axis.is_chosen && all > 0.0 && part > LEAST_BEYOND).then_some(part)
 }
 
 /// The place on the axis of this row of the screen.
@@ -188,7 +201,7 @@ impl HeatScale {
         let each = (step_of(axis.high_ns) - first) / rows as f64;
         HeatScale {
             first,
-            each: if axis.is_chosen { each } else { each.max(1.0) },
+            each,
             ticks: axis.ticks(),
         }
     }

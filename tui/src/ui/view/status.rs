@@ -35,16 +35,13 @@ fn tabs_that_fit(model: &Model, room: u16) -> Vec<(Option<Screen>, Span<'static>
     let forms = [("  ", true), (" ", true), ("  ", false)];
     let mut lines = forms.map(|(gap, is_named)| {
         let mut spans = vec![(None, Span::raw(" "))];
-        for (index, screen) in Screen::ALL.into_iter().enumerate() {
-            let key = match screen {
-                Screen::Help => "?".to_owned(),
-                _ => index.to_string(),
-            };
+        for screen in Screen::ALL {
+            let key = model.keys.first(KeyCommand::Show(screen));
             let is_present = screen == model.screen;
-            let text = if is_named || is_present {
-                format!("{key} {}", screen.title())
-            } else {
-                key
+            let text = match key {
+                Some(key) if is_named || is_present => format!("{key} {}", screen.title()),
+                Some(key) => key,
+                None => screen.title().to_owned(),
             };
             let (text, gap) = match gap {
                 "  " => (format!(" {text} "), ""),
@@ -80,7 +77,9 @@ pub fn status(model: &Model, room: u16) -> Line<'static> {
         names("  ", &device.disk.name),
     )];
     if model.devices.len() > 1 {
-        let text = format!(" ({} of {}, d)", model.selected + 1, model.devices.len());
+        let key = model.keys.first(KeyCommand::NextDevice);
+        let key = key.map_or(String::new(), |key| format!(", {key}"));
+        let text = format!(" ({} of {}{key})", model.selected + 1, model.devices.len());
         pieces.push(Piece::new(6, palette.faint(), [text]));
     }
     if model.frozen.is_some() {

@@ -55,6 +55,9 @@ pub fn marks(buffer: &mut Buffer, area: Rect, axis: Axis, histogram: &Histogram,
         let Some(ns) = histogram.quantile_ns(p) else {
             continue;
         };
+        if axis.is_chosen && !(axis.low_ns..axis.high_ns).contains(&ns) {
+            continue;
+        }
         let column = axis.column(ns, usize::from(area.width));
         let text = format!("^{name}");
         // At the right end the text is before the mark: `p99^`.
@@ -72,12 +75,15 @@ pub fn marks(buffer: &mut Buffer, area: Rect, axis: Axis, histogram: &Histogram,
     }
 }
 
+/// Rounding errors are not told.
+pub const LEAST_BEYOND: f64 = 1e-9;
+
 /// `  3.1 % beyond the axis`, if the user has chosen an axis that does not show all.
 pub fn beyond(axis: Axis, histogram: &Histogram) -> Option<Piece<'static>> {
     let [below, above] = axis.beyond(histogram);
     let share = units::share(Some(below + above));
     let text = format!("  {share} beyond the axis");
-    (below + above > 0.0).then(|| Piece::new(1, Style::new(), [text]))
+    (below + above > LEAST_BEYOND).then(|| Piece::new(1, Style::new(), [text]))
 }
 
 /// Labels the times along the bottom.

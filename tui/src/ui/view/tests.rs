@@ -1,5 +1,6 @@
 //! Draws every screen from fixed numbers at three sizes, and checks that no size and no numbers cause a panic.
 
+mod chosen_axis;
 pub mod data;
 mod follow;
 mod past;

@@ -11,7 +11,7 @@
 
 use iosched::measure::histogram::{Histogram, OWNER};
 use iosched::report::escape;
-use iosched::report::units::{count, throughput};
+use iosched::report::units::{count, share, throughput};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -26,7 +26,7 @@ use crate::ui::state::reports::last_component;
 use crate::ui::view::fit::{self, Piece};
 use crate::ui::view::parts::{Part as Region, stack};
 use crate::ui::view::table::{self, Column};
-use crate::ui::view::{axis, few, line};
+use crate::ui::view::{axis, few, line, strip};
 
 /// Two are shown beside each other from this width on.
 const BOTH: u16 = 76;
@@ -54,6 +54,10 @@ pub fn least_rows(arms: usize) -> u16 {
     arms as u16 + 2
 }
 
+pub fn that_fit<'a, 'p>(parts: &'a [&'p Part], width: u16) -> &'a [&'p Part] {
+    if width < BOTH { &parts[..1] } else { parts }
+}
+
 pub fn axis_around(model: &Model, seen: &Seen, parts: &[&Part]) -> Axis {
     let views = parts.iter().map(|part| PartView::of(model, seen, part));
     let views: Vec<PartView> = views.collect();
@@ -61,11 +65,7 @@ pub fn axis_around(model: &Model, seen: &Seen, parts: &[&Part]) -> Axis {
 }
 
 pub fn render(frame: &mut Frame, area: Rect, model: &Model, seen: &Seen, parts: &[&Part]) {
-    let shown = if area.width < BOTH {
-        &parts[..1]
-    } else {
-        parts
-    };
+    let shown = that_fit(parts, area.width);
     let views: Vec<PartView> = shown
         .iter()
         .map(|part| PartView::of(model, seen, part))
@@ -167,7 +167,7 @@ impl<'a> PartView<'a> {
             axis,
         };
         if title.height > 0 {
-            line(frame, title, 0, self.title(model, title.width));
+            line(frame, title, 0, self.title(model, axis, title.width));
         }
         pictures::strips(frame, strips, model, &sides);
         if rows.height > 0 {
@@ -175,7 +175,7 @@ impl<'a> PartView<'a> {
         }
     }
 
-    fn title(&self, model: &Model, room: u16) -> Line<'static> {
+    fn title(&self, model: &Model, axis: Axis, room: u16) -> Line<'static> {
         let what = format!(": {} of {}", self.stage.title(), self.scope.title());
         let name = part_name(&self.part.name);
         let room_of_name = usize::from(room).saturating_sub(what.len()).max(12);
@@ -183,6 +183,12 @@ impl<'a> PartView<'a> {
             Piece::new(0, model.palette.title(), [fit::clip(&name, room_of_name)]),
             Piece::new(1, Style::new(), [what]),
         ];
+        let of = |histogram: &Histogram| axis.beyond(histogram).iter().sum();
+        let beyond = self.histograms.iter().map(of).fold(0.0, f64::max);
+        if beyond > strip::LEAST_BEYOND {
+            let text = format!("  up to {} beyond the axis", share(Some(beyond)));
+            pieces.push(Piece::new(2, Style::new(), [text]));
+        }
         if self
             .part
             .by_arm

@@ -8,7 +8,7 @@ use super::{LABEL, Sides};
 use crate::ui::state::action::KeyCommand;
 use crate::ui::state::compare::{ArmSeen, Scope, ShownStage};
 use crate::ui::state::model::Model;
-use crate::ui::view::fit;
+use crate::ui::view::{fit, strip};
 
 /// The maximum width of the cause of an exclusion.
 const CAUSE: usize = 70;
@@ -40,7 +40,9 @@ pub fn notes(sides: &Sides<'_>, model: &Model) -> Vec<String> {
             "the rotation has ended: these are its rounds; {begins}"
         ));
     }
-    notes.extend(beyond_the_axis(sides));
+    if model.compare.whose.is_empty() {
+        notes.extend(beyond_the_axis(sides));
+    }
     let foreign = seen.flips.iter().filter(|flip| !flip.by_us).count();
     if foreign > 0 {
         notes.push(format!(
@@ -90,7 +92,7 @@ fn times(n: usize) -> String {
 fn beyond_the_axis(sides: &Sides<'_>) -> Option<String> {
     let of = |(_, histogram): &(&ArmSeen, Histogram)| sides.axis.beyond(histogram).iter().sum();
     let most = sides.arms.iter().map(of).fold(0.0, f64::max);
-    (most > 0.0).then(|| {
+    (most > strip::LEAST_BEYOND).then(|| {
         let most = share(Some(most));
         format!("the chosen axis does not show up to {most} of an arm's I/Os")
     })

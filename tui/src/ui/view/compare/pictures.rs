@@ -100,7 +100,7 @@ pub fn curves(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
         .arms
         .iter()
         .map(|(_, histogram)| {
-            let mut sum = 0.0;
+            let mut sum = sides.axis.beyond(histogram)[0];
             let shares = sides.axis.shares(histogram, POINTS);
             let cumulative = shares.iter().enumerate().map(|(column, share)| {
                 sum += share;
