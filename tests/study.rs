@@ -231,7 +231,7 @@ fn an_interrupted_study_keeps_and_prints_its_blocks() {
         let result: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         result["cells"].is_array() && cells(&result).iter().all(|(_, rounds)| *rounds > 2)
     };
-    study.until(Duration::from_secs(60), "two passes", passed);
+    study.until(Duration::from_secs(180), "two passes", passed);
     let pid = Pid::from_raw(study.id() as i32).expect("a PID");
     kill_process(pid, Signal::INT).expect("a process of ours");
     let ended = study
