@@ -72,8 +72,7 @@ run_beside_each_other() {
 		fi
 		(
 			code=0
-			# A background job of a shell without job control ignores SIGINT, and so would all programs that the tests start.
-			"${root[@]}" env --default-signal=HUP,INT,QUIT cargo test "${packages[@]}" --locked --test "$name" \
+			"${root[@]}" cargo test "${packages[@]}" --locked --test "$name" \
 				-- --ignored --test-threads="${threads[$name]:-1}" --show-output \
 				>"$part/$name" 2>&1 || code=$?
 			exec 9>"$part/lock" && flock 9
@@ -105,11 +104,12 @@ with_clang() {
 }
 
 can_be_root=1
-root=(env)
+# A background job of a shell without job control ignores SIGINT, and so would all programs that the tests start.
+root=(env --default-signal=HUP,INT,QUIT)
 if [[ $EUID -ne 0 ]]; then
 	if sudo -n true 2>/dev/null || { [[ -t 0 ]] && sudo true; }; then
 		target=$(rustc -vV | sed -n 's/^host: //p')
-		root=(env "CARGO_TARGET_$(tr 'a-z-' 'A-Z_' <<<"$target")_RUNNER=sudo -E")
+		root+=("CARGO_TARGET_$(tr 'a-z-' 'A-Z_' <<<"$target")_RUNNER=sudo -E")
 	else
 		can_be_root=0
 		skipped_groups+=("root tests: neither root nor sudo is available")
