@@ -83,9 +83,12 @@ fn run() -> Result<()> {
     ensure!(load.is_running()?, "the load ended before the measurement");
     terminal.keys("3");
     terminal.until(&format!("{PROCESSES} processes did I/O"));
-    let resident = resident_mb(&terminal)?;
+    let resident = of_status_mb(&terminal, "VmHWM:")?;
+    let own = of_status_mb(&terminal, "RssAnon:")?;
+    let mapped = of_status_mb(&terminal, "RssFile:")?;
     println!(
-        "resident memory {resident:.1} MB{}",
+        "resident memory {resident:.1} MB{}: {own:.1} MB of its own, {mapped:.1} MB of the program and of the kernel's \
+         maps, which are mapped",
         above(resident, LIMIT_MB, "MB")
     );
     terminal.keys("q");
@@ -104,13 +107,13 @@ fn above(value: f64, limit: f64, unit: &str) -> String {
     format!("   ABOVE {limit} {unit}")
 }
 
-/// The largest so far.
-fn resident_mb(terminal: &Terminal) -> Result<f64> {
+/// A line of /proc/PID/status.
+fn of_status_mb(terminal: &Terminal, name: &str) -> Result<f64> {
     let path = format!("/proc/{}/status", terminal.id());
     let text = fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
     let kib = line.and_then(|line| line.split_whitespace().next());
-    Ok(kib.context("no VmHWM")?.parse::<f64>()? * 1024.0 / 1e6)
+    Ok(kib.with_context(|| format!("no {name}"))?.parse::<f64>()? * 1024.0 / 1e6)
 }
 
 fn open(program: &Program, disk: &LoopDevice) -> Terminal {
