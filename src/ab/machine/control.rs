@@ -62,7 +62,8 @@ fn cpu_loop_ns() -> f64 {
     median(&mut loops)
 }
 
-/// Without iterators and calls: builds for tests inline none of them, and each round would take a second longer.
+/// It uses neither iterators nor calls: the compiler does not inline them in test builds, and each round would take a
+/// second longer.
 #[allow(clippy::manual_rotate)] // a call
 fn fixed_work(mut x: u64) -> u64 {
     let mut step = 0;

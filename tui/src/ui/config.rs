@@ -78,7 +78,7 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Without a file, the defaults.
+/// Reads the file; if there is none, the defaults are in force.
 pub fn load(wanted: &cli::ConfigFile) -> Result<Config> {
     if wanted.no_config {
         return Ok(Config::default());
@@ -103,7 +103,7 @@ fn read(path: &Path) -> Result<Config> {
     let text = input::read_text(path, LIMIT).map_err(|error| {
         Failure::usage(
             format!("the configuration {name} cannot be read: {error}"),
-            "mend the file, or start with --no-config",
+            "fix the file, or start with --no-config",
         )
     })?;
     file::parse(&name.to_string(), &text)
@@ -122,7 +122,7 @@ pub fn run(arguments: &cli::Config) -> Result<()> {
         .context("writing the configuration")
 }
 
-/// Which file is in force; it was read without an error.
+/// Says which file is in force. The caller has read it without an error.
 fn status(arguments: &cli::Config) -> String {
     let usual = usual_path(variable);
     let used = arguments.file.config.clone().or(usual.clone());

@@ -8,7 +8,7 @@ use iosched::files::output;
 use iosched::history::blocks::Blocks;
 use iosched::history::kept::Kept;
 use iosched::interrupt;
-use iosched::measure::probe::{Detail, Probe};
+use iosched::measure::probe::Detail;
 use iosched::report::escape;
 use iosched::report::units::count;
 use iosched::safety::privileges;
@@ -35,11 +35,7 @@ pub fn run(arguments: &Snapshot) -> Result<()> {
         ..Detail::default()
     };
     let were_named = !arguments.devices.is_empty();
-    let probe = if were_named {
-        Probe::attach(&devices, 0, detail)?
-    } else {
-        Probe::attach_with_room(&devices, 0, detail)?
-    };
+    let probe = devices::attach(&devices, were_named, 0, detail)?;
     notes.extend(probe.notes());
     for note in &notes {
         say(&format!("iosched: note: {}", escape::line(note)));
@@ -73,11 +69,7 @@ pub fn run(arguments: &Snapshot) -> Result<()> {
                     continue;
                 }
             };
-            let disk = devices::disk(&device);
-            match disks.get_mut(place) {
-                Some(known) => *known = disk,
-                None => disks.push(disk),
-            }
+            devices::put(&mut disks, place, devices::disk(&device));
         }
         if is_shown {
             let _ = write!(std::io::stderr(), "\r{} ", progress(&kept, left));

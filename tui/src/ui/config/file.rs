@@ -52,7 +52,7 @@ pub fn parse(file: &str, text: &str) -> Result<Config> {
     let usage = |line: usize, what: &str| {
         Failure::usage(
             format!("{file}:{line}: {what}"),
-            "mend the file, or start with --no-config; `iosched config --no-config --print` prints a file with all defaults",
+            "fix the file, or start with --no-config. `iosched config --no-config --print` prints a file with all defaults",
         )
     };
     let at = |start: usize, what: String| usage(line_of(start), &what);

@@ -3,6 +3,7 @@
 use anyhow::Result;
 use iosched::failure::Failure;
 use iosched::machine::device::{Device, Level};
+use iosched::measure::probe::{Detail, Probe};
 use iosched::scheduler;
 use iosched::scheduler::arm::{self, Arm};
 
@@ -56,5 +57,22 @@ pub fn disk(device: &Device) -> Disk {
         size_bytes: device.size_bytes().ok(),
         rotational: device.rotational().ok(),
         hardware_queues: device.hardware_queues(),
+    }
+}
+
+/// Puts what belongs to a disk at its place: after all others, or over that of a disk of the same name, which is gone.
+pub fn put<T>(all: &mut Vec<T>, place: usize, of_disk: T) {
+    match all.get_mut(place) {
+        Some(known) => *known = of_disk,
+        None => all.push(of_disk),
+    }
+}
+
+/// Attaches to these disks, with room for others unless the user named them.
+pub fn attach(devices: &[Device], were_named: bool, deepest: u32, detail: Detail) -> Result<Probe> {
+    if were_named {
+        Probe::attach(devices, deepest, detail)
+    } else {
+        Probe::attach_with_room(devices, deepest, detail)
     }
 }

@@ -12,6 +12,7 @@ use iosched::measure::probe::Probe;
 use iosched::measure::snapshot::{Interval, OwnerNumbers, Snapshot};
 use iosched::stat::Selection;
 
+use super::devices;
 use super::request::Wanted;
 use super::rotation::TimedRotation;
 use super::watched::Watched;
@@ -236,11 +237,7 @@ impl Reader {
             let same_name = watched.position(|watched| watched.device.name == device.name);
             same_name.unwrap_or(self.devices.len())
         };
-        let watched = Watched::new(device.clone());
-        match self.devices.get_mut(place) {
-            Some(known) => *known = watched,
-            None => self.devices.push(watched),
-        }
+        devices::put(&mut self.devices, place, Watched::new(device.clone()));
         Ok(Some(place))
     }
 

@@ -9,7 +9,7 @@ use anyhow::Result;
 use iosched::failure::{Kind, kind_of};
 use iosched::history::blocks::Blocks;
 use iosched::machine::device::Device;
-use iosched::measure::probe::{Detail, Probe};
+use iosched::measure::probe::Detail;
 use iosched::safety::privileges;
 use iosched::scheduler;
 use iosched::scheduler::arm::Arm;
@@ -62,11 +62,7 @@ impl Work {
             ..Detail::default()
         };
         let deepest = deepest.unwrap_or(0);
-        let attached = if setup.were_named {
-            Probe::attach(&setup.devices, deepest, detail)
-        } else {
-            Probe::attach_with_room(&setup.devices, deepest, detail)
-        };
+        let attached = devices::attach(&setup.devices, setup.were_named, deepest, detail);
         let (probe, attached) = match attached {
             Ok(probe) => {
                 let notes = probe.notes();
@@ -250,21 +246,18 @@ impl Work {
     /// A disk that appeared. One of its name was there before: what is known of that one is not of this one.
     fn add(&mut self, place: usize, device: &Device) {
         let arms = devices::arms(device, &self.named_arms).unwrap_or_default();
-        match self.arms.get_mut(place) {
-            Some(known) => *known = arms,
-            None => self.arms.push(arms),
-        }
-        let rotation = self.rotation.as_mut();
-        if let Some(rotation) = rotation.filter(|rotation| rotation.device() == place) {
-            let text = "the disk was replaced by another one".to_owned();
-            rotation.disturb(text.clone());
+        devices::put(&mut self.arms, place, arms);
+        let disk = devices::disk(device);
+        (self.report)(SamplerReport::Added { place, disk });
+        let rotation = self.rotation.as_ref();
+        if rotation.is_some_and(|rotation| rotation.device() == place) {
             let kept = self.keep_rotation();
-            self.say(format!("{text}: the rotation was stopped; {kept}"));
+            self.say(format!(
+                "the disk was replaced by another one: the rotation was stopped; {kept}"
+            ));
         }
         let finished = &mut self.reader.finished;
         finished.retain(|rotation| rotation.device() != place);
-        let disk = devices::disk(device);
-        (self.report)(SamplerReport::Added { place, disk });
     }
 
     fn carry_out(&mut self, request: Request) -> Result<()> {

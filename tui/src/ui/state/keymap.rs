@@ -70,7 +70,8 @@ impl Default for Keymap {
 }
 
 impl Keymap {
-    /// With other keys for some commands, by their names. Err: the name, and what is wrong with it.
+    /// Changes the keys of the commands that `changes` names. The error is the name of a command, and what is wrong with
+    /// its keys.
     pub fn with(changes: &BTreeMap<String, Vec<KeyCode>>) -> Result<Keymap, (String, String)> {
         let mut map = Keymap::default();
         for (name, keys) in changes {
@@ -169,7 +170,7 @@ impl Keymap {
     pub fn does(&self, command: KeyCommand, what: &str) -> String {
         match self.first(command) {
             Some(key) => format!("{key} {what}"),
-            None => format!("a key for it {what}, see the configuration"),
+            None => format!("no key {what}, see the configuration"),
         }
     }
 

@@ -6,6 +6,7 @@ use iosched::stat::LiveProcess;
 use super::compare::{Scope, ShownStage};
 use super::heat::HeatColumn;
 use super::model::{Access, DeviceModel, Dialog, HISTORY, Model, Moment};
+use crate::ui::sampling::devices;
 use crate::ui::sampling::sample::{Disk, Flip, Sample, SamplerReport, Side};
 
 /// Of all devices together: their pictures over time take memory.
@@ -68,10 +69,7 @@ fn add(model: &mut Model, place: usize, disk: Disk) {
         model.dialog = None;
         model.close_page();
     }
-    match model.devices.get_mut(place) {
-        Some(known) => *known = device,
-        None => model.devices.push(device),
-    }
+    devices::put(&mut model.devices, place, device);
     model.fold.clear(place, model.kept.last());
 }
 

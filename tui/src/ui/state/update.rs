@@ -287,7 +287,7 @@ fn go_in(model: &mut Model) -> Vec<Effect> {
         show(model, Screen::Overview);
         return select(model, model.disk_row);
     }
-    let why = "this disk was plugged in, and there is no room to measure it; start iosched again";
+    let why = "the BPF programs have no room for this disk, which was plugged in later; restart iosched to measure it";
     model.message = Some(why.to_owned());
     Vec::new()
 }

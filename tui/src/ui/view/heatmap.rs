@@ -22,7 +22,7 @@ const LABEL: u16 = 8;
 /// Rows above the picture: the title, and the schedulers; below it the times.
 const ABOVE: u16 = 2;
 const BELOW: u16 = 1;
-/// Of the shortest axis.
+/// The shortest axis has this number of steps of [`heat`].
 const FEWEST_STEPS: usize = 8;
 const SHADES: [&str; 5] = [" ", "░", "▒", "▓", "█"];
 

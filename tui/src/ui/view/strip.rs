@@ -80,10 +80,19 @@ pub const LEAST_BEYOND: f64 = 1e-9;
 
 /// `  3.1 % beyond the axis`, if the user has chosen an axis that does not show all.
 pub fn beyond(axis: Axis, histogram: &Histogram) -> Option<Piece<'static>> {
-    let [below, above] = axis.beyond(histogram);
-    let share = units::share(Some(below + above));
+    let share = units::share(Some(most_beyond(axis, [histogram])?));
     let text = format!("  {share} beyond the axis");
-    (below + above > LEAST_BEYOND).then(|| Piece::new(1, Style::new(), [text]))
+    Some(Piece::new(1, Style::new(), [text]))
+}
+
+/// The largest share of a histogram's I/Os that the axis does not show; None if it shows all of them.
+pub fn most_beyond<'a>(
+    axis: Axis,
+    histograms: impl IntoIterator<Item = &'a Histogram>,
+) -> Option<f64> {
+    let of = |histogram| axis.beyond(histogram).iter().sum();
+    let most = histograms.into_iter().map(of).fold(0.0, f64::max);
+    (most > LEAST_BEYOND).then_some(most)
 }
 
 /// Labels the times along the bottom.

@@ -183,9 +183,7 @@ impl<'a> PartView<'a> {
             Piece::new(0, model.palette.title(), [fit::clip(&name, room_of_name)]),
             Piece::new(1, Style::new(), [what]),
         ];
-        let of = |histogram: &Histogram| axis.beyond(histogram).iter().sum();
-        let beyond = self.histograms.iter().map(of).fold(0.0, f64::max);
-        if beyond > strip::LEAST_BEYOND {
+        if let Some(beyond) = strip::most_beyond(axis, &self.histograms) {
             let text = format!("  up to {} beyond the axis", share(Some(beyond)));
             pieces.push(Piece::new(2, Style::new(), [text]));
         }

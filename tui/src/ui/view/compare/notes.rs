@@ -90,12 +90,11 @@ fn times(n: usize) -> String {
 
 /// What a chosen axis does not show.
 fn beyond_the_axis(sides: &Sides<'_>) -> Option<String> {
-    let of = |(_, histogram): &(&ArmSeen, Histogram)| sides.axis.beyond(histogram).iter().sum();
-    let most = sides.arms.iter().map(of).fold(0.0, f64::max);
-    (most > strip::LEAST_BEYOND).then(|| {
-        let most = share(Some(most));
-        format!("the chosen axis does not show up to {most} of an arm's I/Os")
-    })
+    let histograms = sides.arms.iter().map(|(_, histogram)| histogram);
+    let most = share(Some(strip::most_beyond(sides.axis, histograms)?));
+    Some(format!(
+        "the chosen axis does not show up to {most} of an arm's I/Os"
+    ))
 }
 
 /// Rounds that do not count, by arm and cause.
