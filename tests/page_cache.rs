@@ -258,3 +258,56 @@ fn buffered_jobs_are_warned_of() {
 fn the_study_of_cold_starts_runs_on_the_disk_that_it_asks_for() {
     short_study::run(BINARY, "startup", &["idle"]);
 }
+
+const COLD_STUDY: &str = r#"
+name = "cold"
+title = "Cold caches"
+device = "ssd+ext4"
+arms = ["none", "bfq,iosched/low_latency=0"]
+metrics = ["elapsed"]
+prepare = [["dd", "if=/dev/zero", "of={prepared}/content", "bs=64k", "count=16", "conv=fsync"]]
+
+[times]
+ramp_s = 0.5
+round_s = 2
+blocks = 1
+
+[axes]
+read = [{ name = "pages", buffer = "4K" }, { name = "clusters", buffer = "64K" }]
+
+[[cell]]
+name = "{read}"
+command = ["{iosched-ab}", "read-loop", "{prepared}/content", "--buffer", "{read.buffer}", "--bytes", "1M", "--advice", "random"]
+cold = "all"
+"#;
+
+#[test]
+#[ignore = "root"]
+fn cells_with_cold_caches_read_from_the_disk_in_every_round() {
+    let program = Program::new(BINARY);
+    fs::write(program.file("cold.toml"), COLD_STUDY).expect("a study");
+    let run = [
+        "study",
+        "./cold.toml",
+        "-o",
+        "result",
+        "--scratch-size",
+        "64M",
+    ];
+    program.run(&run).ends(0, &[]);
+    let result = program.result("result");
+    assert_eq!(result["status"], "complete", "{}", result["error"]);
+    // Random reads of a cold file: one for each page, or each buffer, and those of the file system.
+    for (name, reads) in [("pages", 256), ("clusters", 16)] {
+        let mut cells = result["cells"].as_array().expect("cells").iter();
+        let cell = cells.find(|cell| cell["name"] == name).expect("the cell");
+        let rounds = cell["result"]["rounds"].as_array().expect("rounds");
+        assert_eq!(rounds.len(), 2, "{name}");
+        for round in rounds {
+            assert!(round["problem"].is_null(), "{round}");
+            let ios = round["ios"].as_f64().expect("a count") as u64
+                + round["lost_events"].as_u64().expect("a count");
+            assert!((reads..reads + 32).contains(&ios), "{name}: {ios}");
+        }
+    }
+}

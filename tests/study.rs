@@ -313,10 +313,10 @@ fn a_file_system_on_four_luns_is_one_target() {
     assert_eq!(traces_of(ended.pid), [""; 0]);
 }
 
-/// Everything that a cell can ask for besides fio's options.
+/// What a cell can ask for besides fio's options; for cold caches, see tests/page_cache.rs.
 const EQUIPPED: &str = r#"
 name = "equipped"
-title = "Prepared files, cold caches, a load beside, weights"
+title = "Prepared files, a load beside, weights"
 device = "ssd+ext4"
 arms = ["none", "bfq,iosched/low_latency=0"]
 metrics = ["elapsed"]
@@ -326,14 +326,6 @@ prepare = [["dd", "if=/dev/zero", "of={prepared}/content", "bs=64k", "count=16",
 ramp_s = 0.5
 round_s = 2
 blocks = 1
-
-[axes]
-read = [{ name = "pages", buffer = "4K" }, { name = "clusters", buffer = "64K" }]
-
-[[cell]]
-name = "{read}"
-command = ["{iosched-ab}", "read-loop", "{prepared}/content", "--buffer", "{read.buffer}", "--bytes", "1M", "--advice", "random"]
-cold = "all"
 
 [[cell]]
 name = "beside"
@@ -530,7 +522,7 @@ fn stages_of_a_real_device_need_the_owners_word() {
 
 #[test]
 #[ignore = "root"]
-fn cells_have_prepared_files_cold_caches_company_and_weights() {
+fn cells_have_prepared_files_company_and_weights() {
     let program = Program::new(BINARY);
     study(&program, EQUIPPED);
     let run = [
@@ -554,14 +546,6 @@ fn cells_have_prepared_files_cold_caches_company_and_weights() {
         );
         rounds.clone()
     };
-    // Random reads of a cold file: one for each page, or each buffer, and those of the file system.
-    for (name, reads) in [("pages", 256), ("clusters", 16)] {
-        for round in rounds(name) {
-            let ios = round["ios"].as_f64().expect("a count") as u64
-                + round["lost_events"].as_u64().expect("a count");
-            assert!((reads..reads + 32).contains(&ios), "{name}: {ios}");
-        }
-    }
     for round in rounds("beside") {
         let iops = |label: &str| round[format!("{label}.iops")].as_f64();
         assert!(
