@@ -1,13 +1,15 @@
 //! A BPF array mapped into user space, read without system calls.
 
+use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::Range;
-use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use anyhow::{Context, Result, ensure};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
 /// The 32-bit counts of one cache line.
 pub type Line = [u32; 2 * LINE_WORDS];
@@ -25,11 +27,19 @@ pub fn bytes_of<T: Plain>(value: &T) -> &[u8] {
     unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) }
 }
 
+/// The first part of an array that is mapped as it is needed; each later part is as large as all before it.
+const FIRST_BYTES: usize = 256 << 10;
+
+/// The kernel's pages count as this process's memory from the moment they are mapped, used or not. So a part of an array
+/// is mapped when one of its elements is first needed.
 pub struct MappedArray<T: Plain> {
-    base: *const T,
+    base: *mut c_void,
     len: usize,
     bytes: usize,
-    is_writable: bool,
+    protection: ProtFlags,
+    map: OwnedFd,
+    mapped_bytes: AtomicUsize,
+    mapping: Mutex<()>,
     _element: PhantomData<T>,
 }
 
@@ -41,45 +51,101 @@ unsafe impl<T: Plain> Sync for MappedArray<T> {}
 impl<T: Plain> MappedArray<T> {
     /// `map` must be an array with `BPF_F_MMAPABLE`, `len` elements and values of type `T`.
     pub fn new(map: &impl AsFd, len: usize) -> Result<Self> {
-        Self::map(map, len, false)
+        Self::map(map, len, ProtFlags::READ)
     }
 
     /// Like `new`; the elements may also be changed.
     pub fn writable(map: &impl AsFd, len: usize) -> Result<Self> {
-        Self::map(map, len, true)
+        Self::map(map, len, ProtFlags::READ | ProtFlags::WRITE)
     }
 
-    fn map(map: &impl AsFd, len: usize, is_writable: bool) -> Result<Self> {
+    fn map(map: &impl AsFd, len: usize, protection: ProtFlags) -> Result<Self> {
         ensure!(
             size_of::<T>().is_multiple_of(8),
             "the kernel's element stride is a multiple of 8"
         );
-        let bytes = len * size_of::<T>();
-        // SAFETY: a fresh mapping at an address that the kernel chooses; the kernel checks the length.
+        let page = rustix::param::page_size();
+        let bytes = (len * size_of::<T>()).next_multiple_of(page);
+        let map = map.as_fd().try_clone_to_owned()?;
+        // SAFETY: a fresh range of addresses that the kernel chooses, and that nobody can access.
         let base = unsafe {
-            mmap(
-                std::ptr::null_mut(),
-                bytes,
-                if is_writable {
-                    ProtFlags::READ | ProtFlags::WRITE
-                } else {
-                    ProtFlags::READ
-                },
-                MapFlags::SHARED,
-                map.as_fd(),
-                0,
-            )
+            let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+            mmap_anonymous(std::ptr::null_mut(), bytes, ProtFlags::empty(), flags)
         }
-        .context("mapping a BPF array")?
-        .cast::<T>()
-        .cast_const();
-        Ok(MappedArray {
+        .context("reserving addresses for a BPF array")?;
+        let array = MappedArray {
             base,
             len,
             bytes,
-            is_writable,
+            protection,
+            map,
+            mapped_bytes: AtomicUsize::new(0),
+            mapping: Mutex::new(()),
             _element: PhantomData,
-        })
+        };
+        // What cannot be mapped fails here.
+        array.extend(FIRST_BYTES.min(bytes))?;
+        Ok(array)
+    }
+
+    /// Maps the first `to` bytes, whole pages.
+    fn extend(&self, to: usize) -> Result<()> {
+        let _one_at_a_time = self.mapping.lock();
+        let from = self.mapped_bytes.load(Ordering::Acquire);
+        if to <= from {
+            return Ok(());
+        }
+        // SAFETY: inside the reserved range, whose pages from here on were not mapped before; the kernel checks that the
+        // array is as long.
+        unsafe {
+            let at = self.base.byte_add(from);
+            let flags = MapFlags::SHARED | MapFlags::FIXED;
+            mmap(
+                at,
+                to - from,
+                self.protection,
+                flags,
+                &self.map,
+                from as u64,
+            )
+        }
+        .context("mapping a BPF array")?;
+        self.mapped_bytes.store(to, Ordering::Release);
+        Ok(())
+    }
+
+    /// The words of an element.
+    ///
+    /// # Panics
+    /// If there is no such element, or no memory to map it.
+    fn element(&self, index: usize) -> &[AtomicU64] {
+        assert!(
+            index < self.len,
+            "element {index} of an array of {}",
+            self.len
+        );
+        let end = (index + 1) * size_of::<T>();
+        let mapped = self.mapped_bytes.load(Ordering::Acquire);
+        if end > mapped {
+            let wanted = end.max(2 * mapped);
+            let pages = wanted.next_multiple_of(rustix::param::page_size());
+            let outcome = self.extend(pages.min(self.bytes));
+            outcome.unwrap_or_else(|error| panic!("{error:#}"));
+        }
+        // SAFETY: inside the mapping, which is page-aligned, so that each element is 8-aligned; the kernel changes the words
+        // concurrently, hence atomic accesses.
+        unsafe {
+            let first = self.base.cast::<AtomicU64>();
+            std::slice::from_raw_parts(first.add(index * Self::WORDS), Self::WORDS)
+        }
+    }
+
+    const WORDS: usize = size_of::<T>() / 8;
+
+    /// The 8-byte word at byte `offset` of an element that may be changed.
+    fn changeable(&self, index: usize, offset: usize) -> &AtomicU64 {
+        assert!(self.protection.contains(ProtFlags::WRITE) && offset.is_multiple_of(8));
+        &self.element(index)[offset / 8]
     }
 
     pub fn len(&self) -> usize {
@@ -88,55 +154,27 @@ impl<T: Plain> MappedArray<T> {
 
     /// Zeroes an element that the kernel side no longer uses.
     pub fn clear(&self, index: usize) {
-        assert!(self.is_writable && index < self.len);
-        // SAFETY: inside the mapping, which is writable and page-aligned; whole words, as in `get`.
-        unsafe {
-            let to = self.base.add(index).cast::<AtomicU64>();
-            for word in 0..size_of::<T>() / 8 {
-                (*to.add(word)).store(0, Ordering::Relaxed);
-            }
+        for offset in (0..size_of::<T>()).step_by(8) {
+            self.store(index, offset, 0);
         }
     }
 
     /// Stores the 8-byte word at byte `offset` of an element.
     pub fn store(&self, index: usize, offset: usize, value: u64) {
-        assert!(self.is_writable && index < self.len && offset.is_multiple_of(8));
-        assert!(offset + 8 <= size_of::<T>());
-        // SAFETY: as above.
-        unsafe {
-            let to = self.base.add(index).cast::<AtomicU64>();
-            (*to.add(offset / 8)).store(value, Ordering::Relaxed);
-        }
+        self.changeable(index, offset)
+            .store(value, Ordering::Relaxed);
     }
 
     /// Stores the word and returns the old value atomically: no update by the kernel is lost in between.
     pub fn swap(&self, index: usize, offset: usize, value: u64) -> u64 {
-        assert!(self.is_writable && index < self.len && offset.is_multiple_of(8));
-        assert!(offset + 8 <= size_of::<T>());
-        // SAFETY: as above.
-        unsafe {
-            let to = self.base.add(index).cast::<AtomicU64>();
-            (*to.add(offset / 8)).swap(value, Ordering::Relaxed)
-        }
+        self.changeable(index, offset)
+            .swap(value, Ordering::Relaxed)
     }
 
     /// The 8-byte word at byte `offset` of an element.
     pub fn word(&self, index: usize, offset: usize) -> u64 {
-        assert!(index < self.len && offset.is_multiple_of(8) && offset + 8 <= size_of::<T>());
-        // SAFETY: inside the mapping, as in `get`.
-        unsafe {
-            let from = self.base.add(index).cast::<AtomicU64>();
-            (*from.add(offset / 8)).load(Ordering::Relaxed)
-        }
-    }
-
-    fn words(&self, index: usize, words: Range<usize>) -> &[AtomicU64] {
-        assert!(index < self.len && words.end * 8 <= size_of::<T>());
-        // SAFETY: inside the mapping, as in `get`.
-        unsafe {
-            let element = self.base.add(index).cast::<AtomicU64>();
-            std::slice::from_raw_parts(element.add(words.start), words.len())
-        }
+        assert!(offset.is_multiple_of(8));
+        self.element(index)[offset / 8].load(Ordering::Relaxed)
     }
 
     /// Calls `each` for every changed word of an element with its index in `last`, its old and its new value, and
@@ -148,7 +186,7 @@ impl<T: Plain> MappedArray<T> {
         last: &mut [u64],
         mut each: impl FnMut(usize, u64, u64),
     ) {
-        let words = self.words(index, first..first + last.len());
+        let words = &self.element(index)[first..first + last.len()];
         for (place, (word, last)) in words.iter().zip(last).enumerate() {
             let now = word.load(Ordering::Relaxed);
             if now != *last {
@@ -160,7 +198,7 @@ impl<T: Plain> MappedArray<T> {
 
     /// One bit for each byte, of 32 bytes from word `first` on, that is not 0.
     pub fn flags(&self, index: usize, first: usize) -> u32 {
-        let words = self.words(index, first..first + 4);
+        let words = &self.element(index)[first..first + 4];
         let bytes = words
             .iter()
             .flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes());
@@ -180,7 +218,7 @@ impl<T: Plain> MappedArray<T> {
         lines: &mut Vec<Line>,
     ) -> u32 {
         assert!(words.len() <= LINE_WORDS * 32);
-        let words = self.words(index, words);
+        let words = &self.element(index)[words];
         let (chunks, rest) = words.as_chunks::<LINE_WORDS>();
         assert!(rest.is_empty());
         let mut occupied = 0;
@@ -202,29 +240,20 @@ impl<T: Plain> MappedArray<T> {
     /// A copy of the element. Each 8-byte word is read atomically; different words may be read at slightly different
     /// moments.
     pub fn get(&self, index: usize) -> T {
-        assert!(
-            index < self.len,
-            "element {index} of an array of {}",
-            self.len
-        );
         let mut copy = MaybeUninit::<T>::uninit();
-        // SAFETY: `index` is inside the mapping, which is page-aligned, so each element is 8-aligned;
-        // the kernel changes the words concurrently, hence atomic loads; every word of `copy` is written.
-        unsafe {
-            let from = self.base.add(index).cast::<AtomicU64>();
-            let to = copy.as_mut_ptr().cast::<u64>();
-            for word in 0..size_of::<T>() / 8 {
-                to.add(word)
-                    .write((*from.add(word)).load(Ordering::Relaxed));
-            }
-            copy.assume_init()
+        let to = copy.as_mut_ptr().cast::<u64>();
+        for (place, word) in self.element(index).iter().enumerate() {
+            // SAFETY: the element has as many words as the copy.
+            unsafe { to.add(place).write(word.load(Ordering::Relaxed)) };
         }
+        // SAFETY: every word was written, and every bit pattern is valid.
+        unsafe { copy.assume_init() }
     }
 }
 
 impl<T: Plain> Drop for MappedArray<T> {
     fn drop(&mut self) {
-        // SAFETY: exactly the range that `new` mapped; nothing borrows from it, since `get` copies.
-        let _ = unsafe { munmap(self.base.cast_mut().cast(), self.bytes) };
+        // SAFETY: exactly the range that `map` reserved; nothing borrows from it, since all borrow the array.
+        let _ = unsafe { munmap(self.base, self.bytes) };
     }
 }
