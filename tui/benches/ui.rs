@@ -1,6 +1,5 @@
-//! Overhead of the terminal UI: its share of one core with 4 updates per second on 200x60 and 300 active processes, its
-//! memory, and the time until the first screen. The intervals are kept for going back, as always. Needs root and a C
-//! compiler. Nothing is asserted, because the shares depend on the machine; what is above its limit is marked.
+//! Overhead of the terminal UI: its share of one core with 4 updates per second on 200x60 and 300 active processes, and its
+//! memory, both with and without the history; and the time until the first screen. Needs root and a C compiler. Nothing is asserted, because the shares depend on the machine; what is above its limit is marked.
 
 #[path = "../tests/terminal/pty.rs"]
 mod pty;
@@ -22,8 +21,11 @@ const READERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../benches/growth/re
 const SIZE: (u16, u16) = (200, 60);
 const SIZE_BYTES: u64 = 64 << 20;
 const PROCESSES: usize = 300;
-/// Of one core.
-const LIMIT_PERCENT: f64 = 4.0;
+/// With and without the history: the arguments, and the limit in percent of one core.
+const MODES: [(&str, &[&str], f64); 2] = [
+    ("with the history", &[], 4.0),
+    ("without the history", &["--no-history"], 2.0),
+];
 const LIMIT_MB: f64 = 60.0;
 const STARTS: usize = 5;
 /// Measured on each screen, after it has settled.
@@ -61,41 +63,50 @@ fn run() -> Result<()> {
     let program = Program::new(BINARY);
     starts(&program, &disk)?;
     let mut load = Load::start(&readers, &disk)?;
-    let mut terminal = open(&program, &disk);
+    for (name, arguments, limit_percent) in MODES {
+        println!("\n{name}:");
+        let mut terminal = open(&program, &disk, arguments);
+        measure(&mut terminal, limit_percent)?;
+        ensure!(load.is_running()?, "the load ended before the measurement");
+        terminal.keys("q");
+        terminal.end();
+    }
+    println!(
+        "\nat 4 updates per second on {}x{} with {PROCESSES} processes, including reading the kernel's counters",
+        SIZE.0, SIZE.1
+    );
+    Ok(())
+}
+
+/// Each screen, then the memory.
+fn measure(terminal: &mut Terminal, limit_percent: f64) -> Result<()> {
     terminal.until("IOPS");
     std::thread::sleep(SETTLE);
     println!("screen       of one core    user  system   output");
     for (key, name) in SCREENS {
         terminal.keys(key);
         std::thread::sleep(SETTLE);
-        let (before, started, written) = (times(&terminal)?, Instant::now(), terminal.count());
+        let (before, started, written) = (times(terminal)?, Instant::now(), terminal.count());
         std::thread::sleep(LOOK);
-        let (after, seconds) = (times(&terminal)?, started.elapsed().as_secs_f64());
+        let (after, seconds) = (times(terminal)?, started.elapsed().as_secs_f64());
         let share = |before: f64, after: f64| (after - before) / seconds * 100.0;
         let (user, system) = (share(before.0, after.0), share(before.1, after.1));
         let output = (terminal.count() - written) as f64 / seconds / 1000.0;
-        let mark = above(user + system, LIMIT_PERCENT, "%");
+        let mark = above(user + system, limit_percent, "%");
         println!(
             "{name:<12} {:>9.2} % {user:>5.2} % {system:>5.2} % {output:>5.0} kB/s{mark}",
             user + system
         );
     }
-    ensure!(load.is_running()?, "the load ended before the measurement");
     terminal.keys("3");
     terminal.until(&format!("{PROCESSES} processes did I/O"));
-    let resident = of_status_mb(&terminal, "VmHWM:")?;
-    let own = of_status_mb(&terminal, "RssAnon:")?;
-    let mapped = of_status_mb(&terminal, "RssFile:")?;
+    let resident = of_status_mb(terminal, "VmHWM:")?;
+    let own = of_status_mb(terminal, "RssAnon:")?;
+    let mapped = of_status_mb(terminal, "RssFile:")?;
     println!(
         "resident memory {resident:.1} MB{}: {own:.1} MB of its own, {mapped:.1} MB of the program and of the kernel's \
          maps, which are mapped",
         above(resident, LIMIT_MB, "MB")
-    );
-    terminal.keys("q");
-    terminal.end();
-    println!(
-        "at 4 updates per second on {}x{} with {PROCESSES} processes, including reading the kernel's counters",
-        SIZE.0, SIZE.1
     );
     Ok(())
 }
@@ -116,8 +127,10 @@ fn of_status_mb(terminal: &Terminal, name: &str) -> Result<f64> {
     Ok(kib.with_context(|| format!("no {name}"))?.parse::<f64>()? * 1024.0 / 1e6)
 }
 
-fn open(program: &Program, disk: &LoopDevice) -> Terminal {
-    Terminal::start(program, BINARY, &[&disk.node(), "-i", "0.25"], SIZE)
+fn open(program: &Program, disk: &LoopDevice, more: &[&str]) -> Terminal {
+    let node = disk.node();
+    let arguments = [&[&*node, "-i", "0.25"], more].concat();
+    Terminal::start(program, BINARY, &arguments, SIZE)
 }
 
 /// Median start-up times, without load.
@@ -125,7 +138,7 @@ fn starts(program: &Program, disk: &LoopDevice) -> Result<()> {
     let (mut frames, mut numbers) = (Vec::new(), Vec::new());
     for _ in 0..STARTS {
         let start = Instant::now();
-        let mut terminal = open(program, disk);
+        let mut terminal = open(program, disk, &[]);
         terminal.until("Overview");
         frames.push(start.elapsed());
         terminal.until("IOPS");
@@ -163,7 +176,7 @@ struct Load(Child);
 
 impl Load {
     fn start(readers: &Path, disk: &LoopDevice) -> Result<Self> {
-        let looks = (LOOK + SETTLE) * SCREENS.len() as u32;
+        let looks = (LOOK + SETTLE) * (SCREENS.len() * MODES.len()) as u32;
         let seconds = (looks + Duration::from_secs(30)).as_secs();
         let child = Command::new(readers)
             .args([&PROCESSES.to_string(), &seconds.to_string(), &disk.node()])

@@ -42,6 +42,9 @@ pub struct Watch {
     /// Measure one more thing; this costs CPU time at every system call
     #[arg(long, value_enum, value_name = "DETAIL")]
     pub detail: Option<WatchDetail>,
+    /// Keep no intervals: this saves CPU time and memory, but there are none to go back to or to write to a file
+    #[arg(long)]
+    pub no_history: bool,
     #[command(flatten)]
     pub look: Look,
     /// Watch a reader and a greedy writer on a simulated SSD; none of your disks is touched

@@ -80,6 +80,7 @@ pub fn run(arguments: &Watch) -> Result<()> {
         interval,
     );
     let has_mouse = config.has_mouse && !arguments.look.no_mouse;
+    model.has_history = config.has_history && !arguments.no_history;
     config.apply(&mut model);
     model.is_selected = !names.is_empty();
     if names.is_empty() && model.devices.len() > 1 {
@@ -101,6 +102,7 @@ pub fn run(arguments: &Watch) -> Result<()> {
             named_arms: arguments.arms.clone(),
             interval: Duration::from_secs_f64(model.interval_s()),
             asked: arguments.detail == Some(WatchDetail::Asked),
+            has_history: model.has_history,
             control: Control::new(journal, launcher, demo.is_some()),
             labels: demo.as_ref().map(demo::Demo::labels).unwrap_or_default(),
         },

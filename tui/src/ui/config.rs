@@ -28,6 +28,8 @@ pub struct Config {
     /// In seconds.
     pub interval: f64,
     pub has_mouse: bool,
+    /// Whether intervals are kept, to go back to them.
+    pub has_history: bool,
     pub colors: Colors,
     /// Columns of Processes, by their names; empty: as many as fit.
     pub columns: Vec<&'static str>,
@@ -42,6 +44,7 @@ impl Default for Config {
             theme: Theme::Dark,
             interval: 1.0,
             has_mouse: true,
+            has_history: true,
             colors: Colors::default(),
             columns: Vec::new(),
             sort: Sort::Ios,

@@ -9,9 +9,11 @@ use iosched::history::kept::Kept;
 use iosched::machine::environment::Environment;
 
 use super::state::model::Model;
+use super::state::past;
 
 /// `iosched-history-TIME.jsonl.gz`, in this directory.
 pub fn write_held(model: &Model) -> Result<PathBuf> {
+    ensure!(!model.kept.is_empty(), past::nothing_held(model));
     let stamp = now().replace(|c: char| !c.is_ascii_alphanumeric(), "");
     let path = PathBuf::from(format!("iosched-history-{stamp}.jsonl.gz"));
     let disks = model.devices.iter().map(|device| device.disk.clone());
@@ -20,7 +22,6 @@ pub fn write_held(model: &Model) -> Result<PathBuf> {
 }
 
 pub fn write(path: &Path, disks: Vec<Disk>, notes: &[String], kept: &Kept) -> Result<()> {
-    ensure!(!kept.is_empty(), "no interval is held yet");
     let head = Head {
         history_version: file::SCHEMA_VERSION,
         written: now(),

@@ -39,6 +39,8 @@ pub struct Setup {
     pub interval: Duration,
     /// Whether to measure the times since submission, too.
     pub asked: bool,
+    /// Whether to keep the intervals.
+    pub has_history: bool,
     pub control: Control,
     /// Labels of control groups, by id.
     pub labels: Vec<(u64, String)>,

@@ -135,3 +135,27 @@ fn one_goes_back_and_writes_what_is_held() {
         assert!(written.contains(why), "{written}");
     }
 }
+
+#[test]
+#[ignore = "root"]
+fn without_a_history_there_is_nothing_to_go_back_to() {
+    let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
+    let _load = Load::on(&disk);
+    let arguments = [&*disk.node(), "-i", "0.25", "--no-history"];
+    let mut terminal = Terminal::start(&program, BINARY, &arguments, (120, 40));
+    terminal.until("reads");
+    terminal.keys(" ");
+    terminal.until("FROZEN");
+    for key in [LEFT, "W"] {
+        terminal.keys(key);
+        terminal.until("the history is off, by --no-history or the configuration");
+        terminal.keys("?");
+        terminal.until("Help");
+        terminal.keys("1");
+        terminal.until("Overview");
+    }
+    terminal.keys("q");
+    assert_eq!(terminal.end().0.code(), Some(0));
+    let written = |name: &String| name.starts_with("iosched-history-");
+    assert!(!program.files().iter().any(written));
+}

@@ -19,6 +19,7 @@ struct ConfigFile {
     theme: Option<Spanned<String>>,
     interval: Option<Spanned<f64>>,
     mouse: Option<bool>,
+    history: Option<bool>,
     processes: ProcessesTable,
     colors: ColorsTable,
     keys: BTreeMap<Spanned<String>, Spanned<OneOrMore>>,
@@ -74,6 +75,7 @@ pub fn parse(file: &str, text: &str) -> Result<Config> {
         config.interval = seconds;
     }
     config.has_mouse = written.mouse.unwrap_or(true);
+    config.has_history = written.history.unwrap_or(true);
     for column in &written.processes.columns {
         let start = column.span().start;
         let name = columns::named(column.get_ref()).map_err(|why| at(start, why))?;
@@ -163,14 +165,14 @@ mod tests {
         assert_eq!(parse("f", &print::text(&default)).expect("a file"), default);
         let own = parse(
             "f",
-            "theme = \"light\"\ninterval = 0.5\nmouse = false\n\
+            "theme = \"light\"\ninterval = 0.5\nmouse = false\nhistory = false\n\
              [processes]\ncolumns = [\"command\", \"wait-p99\"]\nsort = \"wait-p99\"\nreversed = true\n\
              [colors]\nseries = [\"#000001\", \"#000002\", \"#000003\", \"#000004\", \"#000005\", \"#0a0B0c\"]\n\
              [keys]\nrotate = [\"R\", \"F2\"]\nquit = []\nup = \"\\\\\"\n",
         )
         .expect("a file");
         assert_eq!((own.theme, own.interval), (Theme::Light, 0.5));
-        assert!(!own.has_mouse && own.is_reversed);
+        assert!(!own.has_mouse && !own.has_history && own.is_reversed);
         assert_eq!(own.columns, ["command", "wait-p99"]);
         assert_eq!(own.sort, Sort::WaitP99);
         assert_eq!(own.colors.series[5], (10, 11, 12));

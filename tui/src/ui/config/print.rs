@@ -18,11 +18,14 @@ pub fn text(config: &Config) -> String {
          # Seconds between two updates: {}\n\
          interval = {:?}\n\n\
          # false: the mouse is left to the terminal\n\
-         mouse = {}\n",
+         mouse = {}\n\n\
+         # false: no intervals are kept, which saves CPU time and memory\n\
+         history = {}\n",
         quoted(config.theme.title()),
         intervals.join(", "),
         config.interval,
-        config.has_mouse
+        config.has_mouse,
+        config.has_history
     );
     let _ = write!(
         out,

@@ -26,6 +26,7 @@ fn a_panic_after_a_switch_puts_back() {
     let (device, seen) = (disk.device.clone(), was_switched.clone());
     let sampler = Sampler::start(
         Setup {
+            has_history: true,
             named_arms: Vec::new(),
             were_named: true,
             devices: vec![disk.device.clone()],

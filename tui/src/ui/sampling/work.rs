@@ -40,7 +40,8 @@ pub(super) struct Work {
     rotation: Option<TimedRotation>,
     /// The metric that the user looks at.
     metric: String,
-    blocks: Blocks,
+    /// None: no interval is kept.
+    blocks: Option<Blocks>,
     /// Our switches since the last sample.
     flips: Vec<Flip>,
     /// Description of a switch by another program during the rotation.
@@ -106,7 +107,7 @@ impl Work {
             next: Instant::now() + FIRST.min(setup.interval),
             rotation: None,
             metric: String::new(),
-            blocks: Blocks::default(),
+            blocks: setup.has_history.then(Blocks::default),
             flips: Vec::new(),
             rival: None,
             control: setup.control,
@@ -226,7 +227,10 @@ impl Work {
             (self.report)(SamplerReport::Flipped(flip.clone()));
         }
         frame.flips.splice(0..0, self.flips.drain(..));
-        let blocks = self.blocks.add(&frame)?;
+        let blocks = match &mut self.blocks {
+            Some(blocks) => blocks.add(&frame)?,
+            None => Vec::new(),
+        };
         let sample = Sample::of(frame, self.reader.by_cgroup);
         (self.report)(SamplerReport::Sample(Box::new(sample), blocks));
         let now = Instant::now();

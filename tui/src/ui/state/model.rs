@@ -47,6 +47,8 @@ pub struct Model {
     pub last: Option<Box<Sample>>,
     /// The intervals that can be gone back to.
     pub kept: Kept,
+    /// Whether intervals are kept at all.
+    pub has_history: bool,
     pub fold: Fold,
     pub replay: Option<Replay>,
     pub rotating: Option<Rotating>,
@@ -216,6 +218,7 @@ impl Model {
             frozen: None,
             last: None,
             kept: Kept::default(),
+            has_history: true,
             fold: Fold::default(),
             replay: None,
             rotating: None,

@@ -156,11 +156,20 @@ pub fn freeze_here(model: &mut Model) {
     }));
 }
 
+/// Why no interval is held.
+pub fn nothing_held(model: &Model) -> &'static str {
+    if model.has_history {
+        "no interval is held yet"
+    } else {
+        "no interval is held: the history is off, by --no-history or the configuration"
+    }
+}
+
 /// Goes this many intervals forth, or back.
 pub fn step(model: &mut Model, steps: i64) {
     let number = model.frozen.as_ref().and_then(|frozen| frozen.number);
     let (Some(number), Some(last)) = (number, model.kept.last()) else {
-        model.message = Some("no interval is held".to_owned());
+        model.message = Some(nothing_held(model).to_owned());
         return;
     };
     let ends: Vec<u64> = model.kept.since(0).map(|block| block.last).collect();
