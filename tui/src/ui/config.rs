@@ -6,6 +6,7 @@
 mod file;
 mod print;
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -135,13 +136,20 @@ fn status(arguments: &cli::Config) -> String {
         Some(path) => {
             let directory = path.parent().unwrap_or(&path).display();
             let path = path.display();
+            let [directory, file] =
+                [directory.to_string(), path.to_string()].map(|name| quoted(&name));
             format!(
                 "{path} does not exist: the defaults are in force. To make it:\n  \
-                 mkdir -p {directory} && iosched config --no-config --print > {path}\n"
+                 mkdir -p {directory} && iosched config --no-config --print > {file}\n"
             )
         }
         None => "neither XDG_CONFIG_HOME nor HOME is set: the defaults are in force\n".to_owned(),
     }
+}
+
+/// As a word of a shell.
+fn quoted(name: &str) -> String {
+    shlex::try_quote(name).map_or_else(|_| name.to_owned(), Cow::into_owned)
 }
 
 #[cfg(test)]

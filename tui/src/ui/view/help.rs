@@ -68,14 +68,22 @@ fn lines(model: &Model, entry: &HelpEntry, width: usize) -> Vec<Line<'static>> {
             .collect();
     }
     let texts = fit::wrap(&entry.text, width.saturating_sub(entry.room));
-    let line = |(index, text): (usize, String)| {
-        let name = if index == 0 { &*entry.name } else { "" };
+    let is_long = fit::width(&entry.name) >= entry.room;
+    // The user's keys may need lines of their own.
+    let mut lines: Vec<Line> = Vec::new();
+    if is_long {
+        let names = fit::wrap(&entry.name, width).into_iter();
+        lines.extend(names.map(|name| Line::styled(name, model.palette.title())));
+    }
+    lines.extend(texts.into_iter().enumerate().map(|(index, text)| {
+        let is_named = index == 0 && !is_long;
+        let name = if is_named { &*entry.name } else { "" };
         Line::from(vec![
             Span::styled(format!("{name:<0$}", entry.room), model.palette.title()),
             Span::raw(text),
         ])
-    };
-    texts.into_iter().enumerate().map(line).collect()
+    }));
+    lines
 }
 
 fn entries(model: &Model) -> Vec<HelpEntry> {
@@ -122,7 +130,7 @@ fn key(name: &str, binding: &Binding) -> HelpEntry {
         }
     };
     HelpEntry {
-        name: fit::clip(name, KEY - 1),
+        name: name.to_owned(),
         room: KEY,
         text: format!("{}{place}", binding.what),
     }

@@ -7,6 +7,8 @@ mod past;
 mod rounds;
 mod sweep;
 
+use std::collections::BTreeMap;
+
 use iosched::measure::snapshot::Merges;
 use proptest::prelude::*;
 use ratatui::Terminal;
@@ -17,6 +19,7 @@ use crate::ui::sampling::request::{Request, Wanted};
 use crate::ui::state::action::{Action, KeyCommand, Screen};
 use crate::ui::state::appearance::{Depth, Theme};
 use crate::ui::state::compare::ShownStage;
+use crate::ui::state::keymap::{self, Keymap};
 use crate::ui::state::model::{Dialog, Model};
 use crate::ui::state::update::{Effect, update};
 
@@ -271,6 +274,19 @@ fn order_fairness_heatmap_and_help() {
     check("fairness", &on(Screen::Fairness));
     check("heatmap", &on(Screen::Heatmap));
     check("help", &on(Screen::Help));
+}
+
+/// However many keys the user has given a command.
+#[test]
+fn help_names_every_key() {
+    let names = ["F2", "F3", "F4", "F5", "F6", "F7", "F8", "F9", "F10"];
+    let keys: Result<Vec<_>, _> = names.into_iter().map(keymap::parse).collect();
+    let keys = BTreeMap::from([("rotate".to_owned(), keys.expect("keys"))]);
+    let mut model = on(Screen::Help);
+    model.keys = Keymap::with(&keys).expect("a keymap");
+    let screen = drawn(&model, (80, 60)).backend().to_string();
+    let all = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(all.contains("F2 F3 F4 F5 F6 F7 F8 F9 F10"), "{screen}");
 }
 
 #[test]
