@@ -215,9 +215,14 @@ impl<'a> Table<'a> {
             .map(|(_, round)| *round)
     }
 
+    /// Over the rounds of complete blocks, as the differences are; before the first one is complete, over all that count.
     pub fn median(&self, label: &str, metric: &Metric) -> Option<f64> {
-        let values = self.of(label).filter_map(|r| r.metrics.get(&metric.name));
-        estimate::median(&values.copied().collect::<Vec<_>>())
+        let over = |is_used: &dyn Fn(&Round) -> bool| {
+            let rounds = self.of(label).filter(|round| is_used(round));
+            let values = rounds.filter_map(|round| round.metrics.get(&metric.name).copied());
+            estimate::median(&values.collect::<Vec<_>>())
+        };
+        over(&|round| self.blocks.contains(&round.block)).or_else(|| over(&|_| true))
     }
 }
 

@@ -197,7 +197,8 @@ pub struct ArmComparison {
     pub arrivals: bool,
     pub arm: String,
     pub reference: String,
-    /// Median over the valid rounds, for orientation only: the comparison itself is made within blocks.
+    /// Median over the rounds that count, of complete blocks if there are any, for orientation only: the comparison itself
+    /// is made within blocks.
     pub arm_median: Option<f64>,
     pub reference_median: Option<f64>,
     /// `p` adjusted for all primary comparisons at this look, by turning the residuals of whole blocks over; not for

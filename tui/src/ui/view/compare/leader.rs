@@ -24,8 +24,18 @@ const NAMED: usize = 3;
 struct Standing<'a> {
     arm: &'a str,
     better: Vec<&'a ArmComparison>,
-    /// Also where it did too little for a value.
     worse: Vec<&'a ArmComparison>,
+    /// It did too little for a value, and the reference did enough: no verdict, but never in its favour.
+    lacking: Vec<&'a ArmComparison>,
+}
+
+impl<'a> Standing<'a> {
+    fn costs(&self) -> Vec<&'a ArmComparison> {
+        let rank = |row: &&ArmComparison| IMPORTANCE.iter().position(|m| *m == row.metric.name);
+        let mut costs = [&self.worse[..], &self.lacking].concat();
+        costs.sort_by_key(rank);
+        costs
+    }
 }
 
 /// None without rounds.
@@ -44,7 +54,7 @@ pub fn sentence(score: &Score) -> Option<String> {
         .collect();
     if let Some(best) = best(&standings) {
         let gains = phrases(&best.better, true);
-        let costs = phrases(&best.worse, best.better.is_empty());
+        let costs = phrases(&best.costs(), false);
         let arm = name(best.arm);
         return Some(if costs.is_empty() {
             format!("{arm} is better than {reference}: {gains}{}", open(score))
@@ -82,12 +92,12 @@ fn standing<'a>(score: &'a Score, arm: &'a str) -> Standing<'a> {
             .filter_map(|metric| score.row(metric, arm))
     };
     let is = |row: &&ArmComparison, verdict| row.comparison.verdict == verdict;
-    let is_worse =
-        |row: &&ArmComparison| is(row, Verdict::Worse) || change::did_too_little(&row.comparison);
+    let lacks = |row: &&ArmComparison| change::did_too_little(&row.comparison);
     Standing {
         arm,
         better: rows().filter(|row| is(row, Verdict::Better)).collect(),
-        worse: rows().filter(is_worse).collect(),
+        worse: rows().filter(|row| is(row, Verdict::Worse)).collect(),
+        lacking: rows().filter(lacks).collect(),
     }
 }
 
@@ -98,12 +108,8 @@ fn best<'a, 'b>(standings: &'b [Standing<'a>]) -> Option<&'b Standing<'a>> {
         let first = standing.better.first()?;
         let importance = IMPORTANCE.iter().position(|m| *m == first.metric.name)?;
         let size = first.comparison.estimate.unwrap_or(0.0).abs();
-        Some((
-            standing.worse.len().min(1),
-            importance,
-            standing.worse.len(),
-            size,
-        ))
+        let costs = standing.costs().len();
+        Some((costs.min(1), importance, costs, size))
     };
     let ranked = standings.iter().filter_map(|s| Some((rank(s)?, s)));
     let best = ranked.min_by(|(one, _), (other, _)| {
@@ -138,9 +144,7 @@ fn phrases(rows: &[&ArmComparison], with_bound: bool) -> String {
 
 /// How many rows have no verdict, and when the next one is likely.
 fn open(score: &Score) -> String {
-    let is_open = |row: &&ArmComparison| {
-        row.comparison.verdict == Verdict::Inconclusive && !change::did_too_little(&row.comparison)
-    };
+    let is_open = |row: &&ArmComparison| row.comparison.verdict == Verdict::Inconclusive;
     let open: Vec<&ArmComparison> = score.rows.iter().filter(is_open).collect();
     let waits = open.iter().map(|row| change::blocks_until(&row.comparison));
     let waits: Vec<Result<usize, ()>> = waits.flatten().collect();
@@ -200,8 +204,8 @@ mod tests {
 
     /// A missing number never favours the arm that caused it.
     #[test]
-    fn an_arm_that_did_too_little_for_a_value_is_worse() {
-        let text = said(|score| {
+    fn an_arm_that_did_too_little_for_a_value_is_not_better_and_not_worse() {
+        let lacks = |score: &mut Score| {
             for row in rows(score, "kyber").filter(|row| row.metric.name == "read_total_p99") {
                 let comparison = &mut row.comparison;
                 (comparison.estimate, comparison.ratio) = (None, None);
@@ -212,14 +216,24 @@ mod tests {
                     reference: 0,
                 });
             }
-        });
+        };
+        let text = said(lacks);
         assert!(
             text.contains("; but read p99 has too few I/Os for a value, throughput"),
             "{text}"
         );
+        assert!(text.contains("; 3 of 12 not decided"), "{text}");
+        // After the first block nothing is decided.
+        let text = said(|score| {
+            for row in &mut score.rows {
+                row.comparison.verdict = Verdict::Inconclusive;
+                row.comparison.blocks = 1;
+            }
+            lacks(score);
+        });
         assert!(
-            text.contains("; 2 of 12 not decided"),
-            "it never will be: {text}"
+            text.starts_with("no verdict yet; 12 of 12 not decided"),
+            "{text}"
         );
     }
 

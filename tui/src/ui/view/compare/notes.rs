@@ -74,7 +74,7 @@ pub fn notes(sides: &Sides<'_>, model: &Model) -> Vec<String> {
     }
     if seen.score.is_some() {
         notes.push(
-            "▲ better, ▼ worse, = equivalent, ? not decided; the upper table's 95 % intervals hold together, at any time"
+            "▲ better, ▼ worse, = equivalent, ? not decided; the upper table is by block, its 95 % intervals hold together"
                 .to_owned(),
         );
     }

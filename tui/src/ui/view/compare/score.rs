@@ -9,7 +9,6 @@
 //! the values beside the changes are dropped first, then the bounds, the words, and whole metrics.
 
 use iosched::ab::rotation::METRICS;
-use iosched::ab::statistics::verdict::Verdict;
 use iosched::report::units;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -89,7 +88,7 @@ fn cells(palette: Palette, sides: &Sides<'_>, metric: &str, arm: &ArmSeen) -> [L
     let comparison = &row.comparison;
     let Some([short, long]) = change::estimate(row) else {
         if change::did_too_little(comparison) {
-            return [(); 4].map(|()| Line::styled("▼few", palette.verdict(Verdict::Worse)));
+            return [(); 4].map(|()| Line::styled("?few", palette.verdict(comparison.verdict)));
         }
         let why = change::why_none(comparison);
         return [(); 4].map(|()| Line::styled(why, palette.faint()));
