@@ -47,6 +47,8 @@ pub struct Page {
     pub seconds: f64,
     /// None before its first I/O with histograms.
     pub owner: Option<OwnerNumbers>,
+    /// Its last row.
+    pub process: Option<LiveProcess>,
 }
 
 impl Page {
@@ -55,6 +57,7 @@ impl Page {
             id,
             seconds: 0.0,
             owner: None,
+            process: None,
         }
     }
 }
@@ -75,6 +78,9 @@ impl DeviceModel {
         let Some(page) = &mut self.page else {
             return;
         };
+        let mut rows = measured.processes.iter();
+        let row = rows.find(|process| RowId::of(process) == page.id);
+        page.process = row.cloned().or(page.process.take());
         let mut owners = measured.owners.iter();
         match (owners.find(|owner| page.id.is_of(owner)), &mut page.owner) {
             // Histograms are read only while a screen shows them.

@@ -30,6 +30,8 @@ struct DiskRow<'a> {
     name: &'a str,
     scheduler: &'a str,
     counters: Option<&'a Counters>,
+    /// Of reads and of writes.
+    mean_ns: [Option<f64>; 2],
     wait_p99: String,
     note: &'static str,
 }
@@ -104,8 +106,15 @@ fn of_device<'a>(
     modified: Option<bool>,
 ) -> DiskRow<'a> {
     let queue = now.and_then(|now| now.queue.as_ref());
-    let measured = now.and_then(|now| now.measured.as_deref());
+    let now_there = now.filter(|_| queue.is_some());
+    let measured = now_there.and_then(|now| now.measured.as_deref());
     let wait = measured.map(|measured| measured.stages.of(ShownStage::Wait, Scope::All));
+    let counters = now_there.map(|now| &now.counters);
+    let mean_ns = match measured {
+        Some(measured) => [Scope::Reads, Scope::Writes]
+            .map(|scope| measured.stages.of(ShownStage::Total, scope).mean_ns()),
+        None => counters.map_or([None; 2], of_counters),
+    };
     DiskRow {
         name: &device.disk.name,
         scheduler: match (now, queue) {
@@ -113,7 +122,8 @@ fn of_device<'a>(
             (_, None) => "GONE",
             (_, Some(queue)) => &queue.active,
         },
-        counters: now.filter(|_| queue.is_some()).map(|now| &now.counters),
+        counters,
+        mean_ns,
         wait_p99: wait.map_or("-".to_owned(), |wait| few::quantile(&wait, 0.99)),
         note: match modified {
             Some(true) => "changed",
@@ -124,11 +134,16 @@ fn of_device<'a>(
     }
 }
 
+fn of_counters(counters: &Counters) -> [Option<f64>; 2] {
+    [counters.read_mean_ns, counters.write_mean_ns]
+}
+
 fn of_newcomer(newcomer: &Newcomer) -> DiskRow<'_> {
     DiskRow {
         name: &newcomer.name,
         scheduler: &newcomer.scheduler,
         counters: Some(&newcomer.counters),
+        mean_ns: of_counters(&newcomer.counters),
         wait_p99: "-".to_owned(),
         note: "no room",
     }
@@ -152,8 +167,8 @@ fn columns<'a>(rows: &[DiskRow<'_>]) -> Vec<Column<'a>> {
         number("reads", 1, 9, |now| throughput(now.read_bytes_per_s)),
         number("writes", 1, 9, |now| throughput(now.write_bytes_per_s)),
         number("in flight", 2, 9, |now| count(now.in_flight as f64)),
-        number("read mean", 3, 9, |now| time(now.read_mean_ns)),
-        number("write mean", 3, 10, |now| time(now.write_mean_ns)),
+        Column::number("read mean", 3.., 9).of(names(|row| time(row.mean_ns[0]))),
+        Column::number("write mean", 3.., 10).of(names(|row| time(row.mean_ns[1]))),
         Column::number("wait p99", 4.., 9).of(names(|row| row.wait_p99.clone())),
         Column::words("", 1.., 7).of(names(|row| row.note.to_owned())),
     ]

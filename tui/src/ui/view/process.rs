@@ -28,13 +28,13 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     let rows = model.processes();
     let page = model.device().page.as_ref();
     let row = model.chosen_row(&rows);
-    let Some((_, process)) = row.and_then(|row| rows.get(row)) else {
-        let back = model.keys.does(KeyCommand::Back, "goes back");
-        let text = format!("no I/O of this process in this interval; {back}");
-        text_lines(frame, inner, fit::wrap(&text, usize::from(inner.width)));
-        return;
+    let now = row.and_then(|row| Some(rows.get(row)?.1));
+    let back = model.keys.does(KeyCommand::Back, "goes back");
+    let Some(process) = now.or(page.and_then(|page| page.process.as_ref())) else {
+        return line(frame, inner, 0, idle_line(&back, inner.width));
     };
-    let asked_rows = asked::rows(process.asked.as_ref());
+    let asked = now.and_then(|process| process.asked.as_ref());
+    let asked_rows = asked::rows(asked);
     let [who, what, since, below] = stack(
         inner,
         [
@@ -45,17 +45,39 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         ],
     );
     let over = page.map_or_else(String::new, |page| {
-        format!("   histograms over {}", duration(page.seconds))
+        format!("   histograms over {}", length(page.seconds))
     });
     line(frame, who, 0, who_line(model, process, over, inner.width));
-    line(frame, what, 0, what_line(process, inner.width));
-    asked::render(frame, since, process.asked.as_ref());
+    let numbers = match now {
+        Some(process) => what_line(process, inner.width),
+        None => idle_line(&back, inner.width),
+    };
+    line(frame, what, 0, numbers);
+    asked::render(frame, since, asked);
     let Some(owner) = page.and_then(|page| page.owner.as_ref()) else {
         let text = "no histograms yet: this screen was just opened, or the BPF map has no room for this process";
         let lines = fit::paragraph(text, usize::from(below.width), usize::from(below.height));
         return text_lines(frame, below, lines);
     };
     histograms(frame, below, model, owner);
+}
+
+fn idle_line(back: &str, room: u16) -> Line<'static> {
+    let texts = [
+        (0, "no I/O of this process".to_owned()),
+        (1, " in this interval".to_owned()),
+        (2, format!("; {back}")),
+    ];
+    fit::plain_line(texts, room)
+}
+
+/// With fractions where intervals have them.
+fn length(seconds: f64) -> String {
+    if seconds < 60.0 {
+        format!("{} s", (seconds * 100.0).round() / 100.0)
+    } else {
+        duration(seconds)
+    }
 }
 
 fn who_line(model: &Model, process: &LiveProcess, over: String, room: u16) -> Line<'static> {

@@ -83,6 +83,10 @@ fn the_page_is_of_one_process_and_adds_up_its_intervals() {
     processes(&mut model).retain(|process| process.pid != Some(pid));
     let screen = drawn(&model, (120, 40)).backend().to_string();
     assert!(screen.contains("no I/O of this process"), "{screen}");
+    assert!(
+        screen.contains("queue wait of"),
+        "what was measured stays: {screen}"
+    );
     press(&mut model, KeyCommand::Back);
     assert!(model.device().page.is_none() && !model.table.is_open);
 }

@@ -172,6 +172,9 @@ impl Numbers {
     }
 
     fn of_device(&mut self, model: &Model, device: &DeviceModel) {
+        for process in device.page.iter().flat_map(|page| &page.process) {
+            self.json(&serde_json::to_value(process).expect("JSON"));
+        }
         self.bytes(device.disk.size_bytes.unwrap_or(0) as f64);
         self.whole(device.disk.hardware_queues as u64);
         let lost = device.quality.lost_events();

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 
 use iosched::report::escape;
+use iosched::stat::LiveProcess;
 use ratatui::buffer::{Buffer, Cell};
 
 use super::numbers;
@@ -237,12 +238,20 @@ impl Names {
                 }
             }
             for process in device.measured.iter().flat_map(|all| &all.processes) {
-                self.add(&process.comm);
-                let cgroup = process.cgroup.as_deref().unwrap_or_default();
-                self.add(cgroup);
-                cgroup.split('/').for_each(|part| self.add(part));
+                self.add_process(process);
             }
         }
+        let pages = model.devices.iter().flat_map(|device| &device.page);
+        for process in pages.flat_map(|page| &page.process) {
+            self.add_process(process);
+        }
+    }
+
+    fn add_process(&mut self, process: &LiveProcess) {
+        self.add(&process.comm);
+        let cgroup = process.cgroup.as_deref().unwrap_or_default();
+        self.add(cgroup);
+        cgroup.split('/').for_each(|part| self.add(part));
     }
 }
 
