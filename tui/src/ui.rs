@@ -129,7 +129,9 @@ fn palette() -> Palette {
         depth: Depth::of_terminal(|name| std::env::var(name).ok()),
         theme: Theme::Dark,
         colors: Colors::default(),
-        is_ascii: !has_utf8(|name| std::env::var(name).ok()),
+        // The fonts of the Linux console have neither Braille nor eighths of blocks.
+        is_ascii: !has_utf8(|name| std::env::var(name).ok())
+            || std::env::var("TERM").is_ok_and(|name| name == "linux"),
     }
 }
 
@@ -215,7 +217,12 @@ fn carry_out(
     match effect {
         Effect::Quit => return Ok(false),
         Effect::Redraw => screen.redraw()?,
-        Effect::Suspend => screen.suspend()?,
+        Effect::Suspend => {
+            if !screen.suspend()? {
+                let text = "nothing was suspended: no shell with job control started iosched";
+                update(model, Action::Say(text.to_owned()));
+            }
+        }
         Effect::ExportProcesses => {
             let text = match export::processes(model) {
                 Ok(path) => format!("written: {}", path.display()),

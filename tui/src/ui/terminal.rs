@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use base64::Engine;
@@ -24,6 +25,8 @@ use super::view;
 
 /// Holds a whole frame of 200x60 in true colour, so that it takes two writes instead of thousands.
 const BUFFER_BYTES: usize = 256 << 10;
+/// A signal stops all threads within this time; nobody brings them back within a few of it.
+const STOPS_WITHIN: Duration = Duration::from_millis(25);
 
 type Screen = Terminal<CrosstermBackend<BufWriter<File>>>;
 
@@ -89,15 +92,20 @@ impl TerminalScreen {
         Ok(())
     }
 
-    /// Gives the terminal back to the shell and stops all processes of this job, until `fg`.
-    pub fn suspend(&mut self) -> Result<()> {
+    /// Gives the terminal back to the shell and stops all processes of this job, until `fg`. False if nothing stopped this program: without a shell with job control the kernel ignores the signal.
+    pub fn suspend(&mut self) -> Result<bool> {
         let _ = self.terminal.show_cursor();
         self.listen_no_more();
         ratatui::try_restore().context("giving the terminal back")?;
+        let before = Instant::now();
         rustix::process::kill_current_process_group(Signal::TSTP).context("stopping")?;
+        // Another thread may take the signal first.
+        std::thread::sleep(STOPS_WITHIN);
+        let was_stopped = before.elapsed() >= 4 * STOPS_WITHIN;
         drop(ratatui::try_init().context("taking over the terminal")?);
         self.listen()?;
-        self.redraw()
+        self.redraw()?;
+        Ok(was_stopped)
     }
 
     /// To the mouse, and to pasted text as such.

@@ -48,7 +48,9 @@ pub fn parse(name: &str) -> Result<KeyCode, String> {
     }
     let mut characters = name.chars();
     match (characters.next(), characters.next()) {
-        (Some(one), None) if one.is_ascii_graphic() => Ok(KeyCode::Char(one)),
+        (Some(one), None) if one.is_ascii_graphic() || one.is_alphanumeric() => {
+            Ok(KeyCode::Char(one))
+        }
         _ => {
             let names: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
             Err(format!(
@@ -288,9 +290,12 @@ mod tests {
                 assert_eq!(parse(&name_of(*key)), Ok(*key));
             }
         }
-        for name in ["", "ab", "F0", "F13", "F+1", "F01", "\n", "é", "Ctrl-C"] {
+        for name in [
+            "", "ab", "F0", "F13", "F+1", "F01", "\n", "\u{301}", "Ctrl-C",
+        ] {
             assert!(parse(name).is_err(), "{name:?}");
         }
         assert_eq!(parse("F"), Ok(Char('F')));
+        assert_eq!(parse("é"), Ok(Char('é')));
     }
 }

@@ -20,8 +20,8 @@ pub struct Field {
     /// The maximum width of a name; None for numbers.
     pub most: Option<u16>,
     pub cell: fn(&LiveProcess) -> String,
-    /// The column is shown only if this holds for some row.
-    only_if: fn(&LiveProcess) -> bool,
+    /// The column is shown only if this holds for some row; None: always.
+    only_if: Option<fn(&LiveProcess) -> bool>,
 }
 
 /// A number.
@@ -42,7 +42,7 @@ const fn field(
         sort,
         most: None,
         cell,
-        only_if: |_| true,
+        only_if: None,
     }
 }
 
@@ -90,7 +90,7 @@ pub const FIELDS: [Field; 20] = [
         time(p.queue_wait.max_ns)
     }),
     Field {
-        only_if: |p| p.without_queue_wait > 0,
+        only_if: Some(|p| p.without_queue_wait > 0),
         ..field("unknown", "unknown", 7, 6, None, |p| {
             count(p.without_queue_wait as f64)
         })
@@ -180,7 +180,9 @@ pub fn of_sort(sort: Sort) -> &'static str {
 pub fn of(chosen: &[&'static str], rows: &[(usize, &LiveProcess)]) -> Vec<Field> {
     if chosen.is_empty() {
         let is_there = |field: &&Field| {
-            rows.is_empty() || rows.iter().any(|(_, process)| (field.only_if)(process))
+            let mut rows = rows.iter();
+            let only_if = field.only_if;
+            only_if.is_none_or(|holds| rows.any(|(_, process)| holds(process)))
         };
         return FIELDS.iter().filter(is_there).copied().collect();
     }
@@ -226,6 +228,10 @@ mod tests {
             of(&["wait-max", "command", "throughput"]),
             [("wait max", 0), ("COMMAND", 1), ("throughput", 2)]
         );
-        assert_eq!(of(&[]).len(), FIELDS.len());
+        let rare = FIELDS
+            .iter()
+            .filter(|field| field.only_if.is_some())
+            .count();
+        assert_eq!(of(&[]).len(), FIELDS.len() - rare);
     }
 }

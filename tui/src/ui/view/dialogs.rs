@@ -19,6 +19,8 @@ use crate::ui::state::model::{Dialog, Model};
 /// The maximum width of the box, and the width of its border and margins.
 const WIDEST: u16 = 72;
 const BORDER: u16 = 4;
+/// So many rows of the explanations come before more of the list: the first one is what would be lost.
+const LEAST_EXPLAINED: u16 = 2;
 
 /// The content of a box, from top to bottom.
 struct DialogQuestion<'a> {
@@ -53,10 +55,13 @@ fn draw(frame: &mut Frame, area: Rect, model: &Model, question: &DialogQuestion<
     let width = area.width.saturating_sub(2).min(WIDEST);
     let room = usize::from(width.saturating_sub(BORDER));
     let setting_rows = u16::from(!question.setting.is_empty());
-    let explained = |rows: u16| fit::paragraphs(&question.explanations, room, usize::from(rows));
+    let first = question.explanations.first().map_or("", |text| &**text);
+    let first_rows = fit::wrap(first, room).len();
+    let explained = |rows: u16| match usize::from(rows) {
+        rows if rows < first_rows => fit::paragraph(first, room, rows),
+        rows => fit::paragraphs(&question.explanations, room, rows),
+    };
     let all = explained(u16::MAX).len() as u16;
-    let first = question.explanations.first();
-    let first = first.map_or(0, |text| fit::wrap(text, room).len() as u16);
     let rows = question.list.len() as u16;
     let gap = u16::from(rows > 0);
     let wanted = rows + gap + all + setting_rows + 1;
@@ -83,7 +88,7 @@ fn draw(frame: &mut Frame, area: Rect, model: &Model, question: &DialogQuestion<
         [
             Part::new(1, u16::from(rows > 0), rows),
             Part::gap(wanted + 2 <= area.height && rows > 0),
-            Part::new(3, first, all),
+            Part::new(3, LEAST_EXPLAINED.min(all), all),
             Part::new(2, setting_rows, setting_rows),
             Part::new(0, 1, 1),
         ],

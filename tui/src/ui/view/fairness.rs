@@ -80,6 +80,11 @@ fn index(measured: &Measured, room: u16) -> [Line<'static>; 2] {
         (1, format!(", bytes {}", number(fairness.jain_bytes))),
         (2, format!(", I/Os {}", number(fairness.jain_ios))),
     ];
+    let others = if fairness.left_out == 1 {
+        "other"
+    } else {
+        "others"
+    };
     let meaning = [
         (
             0,
@@ -88,7 +93,7 @@ fn index(measured: &Measured, room: u16) -> [Line<'static>; 2] {
         (1, format!("; for the {flows} that were backlogged")),
         (
             2,
-            format!(", {} others left out", count(fairness.left_out as f64)),
+            format!(", {} {others} left out", count(fairness.left_out as f64)),
         ),
     ];
     [

@@ -160,7 +160,8 @@ fn frozen(model: &Model) -> Vec<String> {
     if back == 0 {
         return vec![time, word.to_owned()];
     }
-    let long = format!("{time}, {} intervals back", count(back as f64));
+    let intervals = if back == 1 { "interval" } else { "intervals" };
+    let long = format!("{time}, {} {intervals} back", count(back as f64));
     match model.frozen.as_ref().map_or(1, |frozen| frozen.span) {
         1 => vec![long, time, word.to_owned()],
         span => {
@@ -306,6 +307,9 @@ fn hints(model: &Model) -> &'static [Hint] {
         return &[INTERVALS, PLAY, MANY, HELP, QUIT];
     }
     if model.frozen.is_some() {
+        if !model.has_history {
+            return &[GO_ON, HELP, QUIT];
+        }
         return &[INTERVALS, GO_ON, MANY, WRITE, HELP];
     }
     match model.screen {
