@@ -146,7 +146,7 @@ impl Metric {
                  jain_bytes; \
                  [read_|write_]{queue_wait|device|total|submission|asked_wait|asked_total}_{mean|sd|p50|p90|p95|p99|p99.9|spread}; \
                  [read_|write_]program_{mean|p50|p90|p95|p99|p99.9}; \
-                 for one fio job: JOB.iops, JOB.throughput, JOB.{read|write}_clat_{mean|sd|p50|...}",
+                 for one control group: GROUP.ios; for one fio job: JOB.iops, JOB.throughput, JOB.{read|write}_clat_{mean|sd|p50|...}",
             )
         })?;
         if let Some(margin) = margin {
@@ -203,6 +203,7 @@ impl MetricKind {
             "throughput" | "read_throughput" | "write_throughput" => {
                 return Some(MetricKind::Throughput);
             }
+            "ios" => return Some(MetricKind::Count),
             _ if is_job => {}
             "elapsed" => return Some(MetricKind::Elapsed),
             "cpu_per_1000_ios" | CONTROL_CPU | CONTROL_DISK => return Some(MetricKind::CpuTime),
@@ -210,7 +211,7 @@ impl MetricKind {
             "seeks" => return Some(MetricKind::Seek),
             "reordered" => return Some(MetricKind::Reordered),
             "read_arrivals" | "write_arrivals" => return Some(MetricKind::Arrivals),
-            "ios" | "merges" => return Some(MetricKind::Count),
+            "merges" => return Some(MetricKind::Count),
             "user_cpu" | "system_cpu" => return Some(MetricKind::TotalCpuTime),
             "merge_ratio" | "jain_bytes" | "jain_device_time" => return Some(MetricKind::Share),
             _ => {}

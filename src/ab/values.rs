@@ -77,6 +77,7 @@ pub fn values(
         .map(|cgroup| GroupNumbers::of(cgroup, window))
         .collect();
     for group in &groups {
+        values.put(format!("{}.ios", group.label), group.ios as f64);
         values.put(format!("{}.iops", group.label), group.ios as f64 / window_s);
         values.put(
             format!("{}.throughput", group.label),
@@ -131,7 +132,7 @@ impl<'a> GroupNumbers<'a> {
         let owners = interval.owners.iter();
         let is_of_group = |owner: &&OwnerNumbers| owner.key.cgroup_id == cgroup.id;
         for owner in owners.filter(is_of_group).filter(|owner| owner.ios() > 0) {
-            group.ios += owner.ios();
+            group.ios += owner.data_ios();
             group.bytes += owner.bytes();
             let process = (owner.key.tgid, owner.key.start_ms);
             *group.bytes_by_process.entry(process).or_default() += owner.bytes();
@@ -191,7 +192,7 @@ impl Values {
             return;
         }
         let (ios, bytes) = own().fold((0, 0), |sum, owner| {
-            (sum.0 + owner.ios(), sum.1 + owner.bytes())
+            (sum.0 + owner.data_ios(), sum.1 + owner.bytes())
         });
         let label = &participant.label;
         self.put(format!("{label}.iops"), ios as f64 / window_s);

@@ -243,6 +243,12 @@ impl OwnerNumbers {
         self.ops.iter().map(|op| op.ios).sum()
     }
 
+    /// Reads and writes: no flushes, no discards.
+    pub fn data_ios(&self) -> u64 {
+        let data = Op::DATA.iter().filter_map(|op| self.ops.get(*op as usize));
+        data.map(|op| op.ios).sum()
+    }
+
     pub fn bytes(&self) -> u64 {
         self.ops.iter().map(|op| op.bytes).sum()
     }
