@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::compare::Blocks;
 use super::table::{self, Cell, Table};
-use super::{Judged, excess, range};
+use super::{Judged, change, excess, range};
 use crate::ab::statistics::estimate;
 use crate::failure::Failure;
 
@@ -96,6 +96,15 @@ pub fn judge(csv: &str) -> anyhow::Result<Judged> {
     let (low, high) = range(spreads.iter().copied());
     let wider = spreads.iter().filter(|spread| **spread > control).count();
     let (least, most) = repeats(&study)?;
+    let of_control = |scheduler: &str| study.control.value(scheduler, CONTROL, COLUMN);
+    let controls: anyhow::Result<Vec<String>> = later
+        .iter()
+        .map(|arm| {
+            let ratio = of_control(arm)? / of_control(first)?;
+            Ok(format!("{} ({arm})", change(ratio, 1)))
+        })
+        .collect();
+    let controls = controls?;
     let is_lower = |c: &&super::Comparison| c.ratio.is_some_and(|ratio| ratio < 1.0);
     let lower = comparisons.iter().filter(is_lower).count();
     let order = table.schedulers.join(", then ");
@@ -131,14 +140,14 @@ pub fn judge(csv: &str) -> anyhow::Result<Judged> {
              describe how these runs differ, not how the schedulers do."
                 .to_owned(),
             format!(
-                "Fixed order: {order}. {lower} of {} later runs are lower than the first, as with a disk that becomes \
-                 slower.",
+                "Fixed order: {order}. {lower} of {} later runs are lower than the first.",
                 comparisons.len()
             ),
             format!(
-                "Noise floor: the control differs by {} between the runs, more than the typical method ({}).",
-                excess(control),
-                excess(typical)
+                "Noise floor: no scheduler acts on the control, but against {first} it differs by {}. A difference of the \
+                 methods that is no larger than that shows nothing; where the control is alike, the single run and its order \
+                 remain.",
+                controls.join(", ")
             ),
             "The writer ran alone: with one synchronous write at a time, a scheduler has nothing to reorder.".to_owned(),
             "Anticipatory was removed in 2.6.33, noop, deadline and cfq in 5.0.".to_owned(),
