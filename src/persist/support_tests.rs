@@ -79,6 +79,7 @@ fn study(results: Vec<ResultFile>) -> StudyResult {
         name: format!("cell {index}"),
         expect: String::new(),
         is_placebo: false,
+        placebo_of: None,
         hopeless: None,
         result,
     };

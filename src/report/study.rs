@@ -9,7 +9,7 @@ use comfy_table::{Table, presets};
 
 use super::{escape, units, words};
 use crate::ab::result::{ArmComparison, Status};
-use crate::ab::statistics::verdict::Verdict;
+use crate::ab::statistics::verdict::{Comparison, Reason, Verdict};
 use crate::study::pareto;
 use crate::study::result::{CellResult, StudyResult};
 
@@ -20,7 +20,8 @@ pub fn render(study: &StudyResult) -> String {
     heading(&mut text, study);
     let _ = write!(text, "\n{}\n", matrix(study));
     text += "\nbetter, worse: shown at 95 % for all rows of a cell together; same: shown to differ by less than the margin; \
-             ?: not decided.\n";
+             differs: of a metric without a better direction; ?: not decided, with the reason if the interval alone would decide it; \
+             -: no value.\n";
     level(&mut text, study);
     without_waiting(&mut text, study);
     choice(&mut text, study);
@@ -155,27 +156,57 @@ fn said(row: &ArmComparison) -> String {
         Verdict::Equivalent => "same",
         Verdict::Inconclusive => "?",
     };
+    let why = withheld(&row.comparison).map_or_else(String::new, |why| format!(" ({why})"));
     match words::change(&row.comparison).as_str() {
         "-" => "-".to_owned(),
-        change => format!("{change} {word}"),
+        change => format!("{change} {word}{why}"),
     }
+}
+
+/// Why there is no verdict although the interval is on one side.
+fn withheld(comparison: &Comparison) -> Option<&'static str> {
+    let by_interval = comparison.question.judge(comparison.interval?);
+    if comparison.verdict != Verdict::Inconclusive || by_interval == Verdict::Inconclusive {
+        return None;
+    }
+    comparison.reasons.iter().find_map(|reason| match reason {
+        Reason::CarryOver { .. } => Some("carry-over"),
+        Reason::MeanDisagrees => Some("the mean disagrees"),
+        Reason::Skewed => Some("skewed"),
+        _ => None,
+    })
 }
 
 /// How many false verdicts to expect, and what the cell without a difference says.
 pub(super) fn level(text: &mut String, study: &StudyResult) {
     let cells = study.compared().count();
-    let _ = writeln!(
-        text,
-        "The rows of one cell share an error rate of 5 %: if no arm differed in any of the {cells} cells, {:.1} of them would be \
-         expected to have a false verdict.",
-        cells as f64 * 0.05
-    );
+    let _ = writeln!(text, "{}", false_verdicts(cells));
     for cell in study.cells.iter().filter(|cell| cell.is_placebo) {
         let _ = writeln!(text, "{}", placebo(cell));
     }
 }
 
+/// What the level of the cells means for the study.
+fn false_verdicts(cells: usize) -> String {
+    let any = 1.0 - 0.95f64.powi(i32::try_from(cells).unwrap_or(i32::MAX));
+    let share = units::share(Some(any));
+    if cells == 1 {
+        return format!(
+            "The rows of the cell share an error rate: if no arm differed, one of them or more would be false in {share} of such studies."
+        );
+    }
+    format!(
+        "The rows of one cell share an error rate of 5 %; the {cells} cells do not share theirs: if no arm differed, {:.2} cells with \
+         a false verdict would be expected, and one or more in {share} of such studies (of independent cells).",
+        cells as f64 * 0.05
+    )
+}
+
 fn placebo(cell: &CellResult) -> String {
+    let of = match &cell.placebo_of {
+        Some(name) => format!("{}, the reference against itself in {name}", cell.name),
+        None => format!("{}, the reference against itself", cell.name),
+    };
     let is_found = |row: &&ArmComparison| {
         matches!(
             row.comparison.verdict,
@@ -188,19 +219,23 @@ fn placebo(cell: &CellResult) -> String {
         .map(words::sentence)
         .collect();
     if cell.primary().all(|row| row.comparison.interval.is_none()) {
-        return format!(
-            "{}, the reference against itself, has no result yet: nothing shows what noise alone would.",
-            cell.name
-        );
+        return format!("{of}, has no result yet: nothing shows what noise alone would.");
     }
     if found.is_empty() {
-        return format!(
-            "{}, the reference against itself: no difference was found.",
-            cell.name
+        let is_open = |row: &&ArmComparison| row.comparison.verdict == Verdict::Inconclusive;
+        let (rows, open) = (
+            cell.primary().count(),
+            cell.primary().filter(is_open).count(),
         );
+        return match open {
+            0 => format!("{of}: no difference was found."),
+            open => {
+                format!("{of}: no difference was found; {open} of {rows} rows are not decided.")
+            }
+        };
     }
     format!(
-        "NEGATIVE CONTROL: the reference against itself differs, so distrust the other rows: {}.",
+        "NEGATIVE CONTROL: {of}, differs, so distrust the other rows: {}.",
         found.join("; ")
     )
 }
@@ -227,7 +262,7 @@ pub(super) fn choice(text: &mut String, study: &StudyResult) {
     if !choice.unbeaten.is_empty() {
         let _ = writeln!(
             text,
-            "Beaten by no other arm, as far as is shown (none is as good everywhere and better somewhere): {}.",
+            "Beaten by no other arm, as far as is shown (no arm is as good everywhere and better somewhere): {}.",
             choice.unbeaten.join(", ")
         );
     }

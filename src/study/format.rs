@@ -70,6 +70,8 @@ pub struct Cell {
     pub stage: usize,
     pub load: LoadSpec,
     pub metrics: Vec<Metric>,
+    /// Instead of that of the study's times.
+    pub ramp_s: Option<f64>,
     /// What is dropped from the page cache before each round.
     pub cold: Option<Cold>,
     /// What the published comparison or its theory says.
@@ -234,6 +236,7 @@ fn one(cell: &CellFile, study: &StudyFile, values: &Combination<'_>, at: &At<'_>
         });
     Ok(Cell {
         metrics: metrics.collect::<Result<_>>()?,
+        ramp_s: cell.ramp_s,
         cold: cell.cold,
         expect: values.fill(&cell.expect),
         name,
@@ -255,6 +258,12 @@ fn load(cell: &CellFile, values: &Combination<'_>) -> Result<LoadSpec, String> {
     }
     if !(cell.lead_s.is_finite() && (0.0..=3600.0).contains(&cell.lead_s)) {
         return Err("starts after lead_s of 0 to 3600 seconds".to_owned());
+    }
+    if cell
+        .ramp_s
+        .is_some_and(|s| !(s.is_finite() && (0.0..=86_400.0).contains(&s)))
+    {
+        return Err("has a ramp_s that is not 0 to 86400 seconds".to_owned());
     }
     let groups = groups(cell)?;
     match (&cell.fio, &cell.workload, &cell.command) {

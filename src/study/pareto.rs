@@ -1,4 +1,7 @@
-//! Arms that no other arm beats in all cells. An arm is shown to be beaten only by decided comparisons. Pure.
+//! Arms that no other arm beats in all cells. Pure.
+//!
+//! Each arm was compared with the reference alone: an arm is beaten by decided comparisons with it, and by more than a margin
+//! between the estimates of two arms.
 
 use std::collections::BTreeMap;
 

@@ -50,6 +50,9 @@ pub struct CellResult {
     pub expect: String,
     /// The reference against itself: what it finds is noise.
     pub is_placebo: bool,
+    /// The cell whose workload that is; absent in results of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placebo_of: Option<String>,
     /// Why no more blocks of it were run.
     pub hopeless: Option<String>,
     /// As of `iosched-ab run`.
@@ -75,10 +78,7 @@ impl StudyResult {
             started,
             finished: None,
             seed,
-            stages: match study.stages.as_slice() {
-                [_] => Vec::new(),
-                stages => stages.iter().map(|stage| stage.name.clone()).collect(),
-            },
+            stages: Vec::new(),
             arms: [study.reference]
                 .into_iter()
                 .chain(others)

@@ -33,7 +33,7 @@ pub const PLACEBO: &str = "A/A";
 /// What is run, and where.
 pub struct StudyRun<'a> {
     pub study: &'a Study,
-    /// Those of its cells that were chosen; the first is run against itself too.
+    /// Those of its cells that were chosen; the last is run against itself too.
     pub cells: Vec<Cell>,
     pub disks: Disks,
     pub scratch_file: Option<ScratchPlace>,
@@ -112,9 +112,10 @@ impl StudyRun<'_> {
             .collect()
     }
 
-    /// The cells, and the first of them once more with the reference in both arms.
+    /// The cells, and the last of them once more with the reference in both arms. Studies begin with calm cells, in which
+    /// there is little noise to find.
     fn with_placebo(&self) -> Vec<(Cell, bool)> {
-        let placebo = self.cells.first().map(|cell| Cell {
+        let placebo = self.cells.last().map(|cell| Cell {
             name: PLACEBO.to_owned(),
             expect: "no difference: both arms are the reference".to_owned(),
             ..cell.clone()
@@ -152,7 +153,7 @@ impl StudyRun<'_> {
                 .blocks
                 .map_or(Stopping::Looks, |blocks| Stopping::Fixed { blocks }),
             seed: self.seed.wrapping_add(index as u64),
-            ramp: times.ramp(),
+            ramp: cell.ramp_s.map_or(times.ramp(), Duration::from_secs_f64),
             washout: Duration::ZERO,
             control_disk: None,
             cold: cell.cold,
@@ -218,13 +219,27 @@ impl StudyRun<'_> {
                 name: cell.name.clone(),
                 expect: cell.expect.clone(),
                 is_placebo: *is_placebo,
+                placebo_of: self
+                    .cells
+                    .last()
+                    .filter(|_| *is_placebo)
+                    .map(|cell| cell.name.clone()),
                 hopeless: None,
                 result,
             }
         });
         let started = now(machine);
+        let is_used = |stage: usize| self.cells.iter().any(|cell| cell.stage == stage);
+        let stages = self.study.stages.iter().enumerate();
+        let stages = stages.filter(|(stage, _)| is_used(*stage));
+        let stages: Vec<String> = stages.map(|(_, stage)| stage.name.clone()).collect();
         StudyResult {
             cells: cells.collect(),
+            stages: if self.study.stages.len() > 1 {
+                stages
+            } else {
+                Vec::new()
+            },
             ..StudyResult::new(self.study, self.seed, self.quick, self.times, started)
         }
     }

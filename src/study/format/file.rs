@@ -91,6 +91,10 @@ pub struct CellFile {
     /// By process of `fio`, the target of `io.latency` of its control group.
     #[serde(default)]
     pub io_latency_us: BTreeMap<String, u32>,
+    /// Instead of that of the study's times, also with `--quick`: 0 measures the first seconds of the last process to
+    /// start.
+    #[serde(default)]
+    pub ramp_s: Option<f64>,
     /// What is dropped from the page cache before each round.
     #[serde(default)]
     pub cold: Option<Cold>,
