@@ -112,10 +112,19 @@ impl StudyRun<'_> {
             .collect()
     }
 
-    /// The cells, and the last of them once more with the reference in both arms. Studies begin with calm cells, in which
-    /// there is little noise to find.
+    /// The cell that is also run with the reference in both arms: the last one, because studies begin with calm cells, in
+    /// which there is little noise to find. Earlier versions took the first.
+    fn placebo_of(&self) -> Option<&Cell> {
+        let earlier = self.earlier.iter().flat_map(|earlier| &earlier.cells);
+        match earlier.filter(|cell| cell.is_placebo).last() {
+            Some(begun) if begun.placebo_of.is_none() => self.cells.first(),
+            _ => self.cells.last(),
+        }
+    }
+
+    /// All cells to run, and whether each is A/A.
     fn with_placebo(&self) -> Vec<(Cell, bool)> {
-        let placebo = self.cells.last().map(|cell| Cell {
+        let placebo = self.placebo_of().map(|cell| Cell {
             name: PLACEBO.to_owned(),
             expect: "no difference: both arms are the reference".to_owned(),
             ..cell.clone()
@@ -220,8 +229,7 @@ impl StudyRun<'_> {
                 expect: cell.expect.clone(),
                 is_placebo: *is_placebo,
                 placebo_of: self
-                    .cells
-                    .last()
+                    .placebo_of()
                     .filter(|_| *is_placebo)
                     .map(|cell| cell.name.clone()),
                 hopeless: None,
