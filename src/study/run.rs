@@ -115,8 +115,8 @@ impl StudyRun<'_> {
     /// The cell that is also run with the reference in both arms: the last one, because studies begin with calm cells, in
     /// which there is little noise to find. Earlier versions took the first.
     fn placebo_of(&self) -> Option<&Cell> {
-        let earlier = self.earlier.iter().flat_map(|earlier| &earlier.cells);
-        match earlier.filter(|cell| cell.is_placebo).last() {
+        let mut earlier = self.earlier.iter().flat_map(|earlier| &earlier.cells);
+        match earlier.find(|cell| cell.is_placebo) {
             Some(begun) if begun.placebo_of.is_none() => self.cells.first(),
             _ => self.cells.last(),
         }
