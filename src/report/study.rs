@@ -41,11 +41,17 @@ pub(super) fn heading(text: &mut String, study: &StudyResult) {
         device.name(),
         study.arms.len(),
         study.compared().count(),
-        cell.result.design.round_time_s,
-        cell.result.design.ramp_s,
+        study.times.round_s,
+        study.times.ramp_s,
         study.seed,
         environment.kernel_release
     );
+    for cell in &study.cells {
+        let ramp_s = cell.result.design.ramp_s;
+        if (ramp_s - study.times.ramp_s).abs() > 1e-9 {
+            let _ = writeln!(text, "{} has a ramp of {ramp_s} s", cell.name);
+        }
+    }
     if let Some(truth) = &device.scratch {
         let _ = writeln!(text, "SIMULATED: {}", truth.text);
     }
