@@ -87,8 +87,8 @@ pub struct Counters {
     pub writes_per_s: f64,
     pub read_bytes_per_s: f64,
     pub write_bytes_per_s: f64,
-    /// Mean time from request start to completion; absent if none completed, or if all together took less than the
-    /// kernel's unit of a millisecond.
+    /// Mean time from request start to completion; absent if none completed. The kernel sums in milliseconds: 0 means that
+    /// all together took less than one.
     pub read_mean_ns: Option<f64>,
     pub write_mean_ns: Option<f64>,
     pub in_flight: u64,

@@ -69,8 +69,7 @@ impl Watched {
         };
         let before = std::mem::replace(&mut self.stat, now);
         let since = |field: fn(&IoStat) -> u64| field(&now).saturating_sub(field(&before)) as f64;
-        // Less than the kernel's unit is not 0.
-        let mean = |ticks: f64, ios: f64| (ios > 0.0 && ticks > 0.0).then(|| ticks / ios * 1e6);
+        let mean = |ticks: f64, ios: f64| (ios > 0.0).then(|| ticks / ios * 1e6);
         let (reads, writes) = (since(|s| s.reads), since(|s| s.writes));
         Counters {
             reads_per_s: reads / seconds,

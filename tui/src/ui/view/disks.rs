@@ -30,7 +30,7 @@ struct DiskRow<'a> {
     name: &'a str,
     scheduler: &'a str,
     counters: Option<&'a Counters>,
-    /// Of reads and of writes.
+    /// The mean latency of reads, and that of writes.
     mean_ns: [Option<f64>; 2],
     wait_p99: String,
     note: &'static str,
@@ -113,7 +113,7 @@ fn of_device<'a>(
     let mean_ns = match measured {
         Some(measured) => [Scope::Reads, Scope::Writes]
             .map(|scope| measured.stages.of(ShownStage::Total, scope).mean_ns()),
-        None => counters.map_or([None; 2], of_counters),
+        None => counters.map_or([None; 2], known_means_ns),
     };
     DiskRow {
         name: &device.disk.name,
@@ -134,8 +134,9 @@ fn of_device<'a>(
     }
 }
 
-fn of_counters(counters: &Counters) -> [Option<f64>; 2] {
-    [counters.read_mean_ns, counters.write_mean_ns]
+/// The mean latencies of reads and of writes, where the kernel's milliseconds can tell them.
+pub fn known_means_ns(counters: &Counters) -> [Option<f64>; 2] {
+    [counters.read_mean_ns, counters.write_mean_ns].map(|mean| mean.filter(|ns| *ns > 0.0))
 }
 
 fn of_newcomer(newcomer: &Newcomer) -> DiskRow<'_> {
@@ -143,7 +144,7 @@ fn of_newcomer(newcomer: &Newcomer) -> DiskRow<'_> {
         name: &newcomer.name,
         scheduler: &newcomer.scheduler,
         counters: Some(&newcomer.counters),
-        mean_ns: of_counters(&newcomer.counters),
+        mean_ns: known_means_ns(&newcomer.counters),
         wait_p99: "-".to_owned(),
         note: "no room",
     }
@@ -172,4 +173,19 @@ fn columns<'a>(rows: &[DiskRow<'_>]) -> Vec<Column<'a>> {
         Column::number("wait p99", 4.., 9).of(names(|row| row.wait_p99.clone())),
         Column::words("", 1.., 7).of(names(|row| row.note.to_owned())),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_below_the_kernels_unit_is_not_0() {
+        let counters = Counters {
+            read_mean_ns: Some(0.0),
+            write_mean_ns: Some(62_500.0),
+            ..Counters::default()
+        };
+        assert_eq!(known_means_ns(&counters), [None, Some(62_500.0)]);
+    }
 }

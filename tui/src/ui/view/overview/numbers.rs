@@ -16,11 +16,12 @@ use crate::ui::view::axis;
 use crate::ui::view::fit::{self, Piece};
 use crate::ui::view::parts::{Part, stack};
 use crate::ui::view::table::{self, Column};
-use crate::ui::view::{few, line, strip, text_lines};
+use crate::ui::view::{disks, few, line, strip, text_lines};
 
 /// The counters in sysfs, and why there are no other numbers.
 pub fn counters(frame: &mut Frame, area: Rect, model: &Model, sample: &DeviceSample) {
     let c = &sample.counters;
+    let means_ns = disks::known_means_ns(c);
     let [table, _, now, _, below] = stack(
         area,
         [
@@ -38,9 +39,8 @@ pub fn counters(frame: &mut Frame, area: Rect, model: &Model, sample: &DeviceSam
             .of([c.read_bytes_per_s, c.write_bytes_per_s].map(throughput)),
         Column::number("mean", 0.., 12)
             .until(1)
-            .of([c.read_mean_ns, c.write_mean_ns].map(time)),
-        Column::number("mean, start to completion", 1.., 0)
-            .of([c.read_mean_ns, c.write_mean_ns].map(time)),
+            .of(means_ns.map(time)),
+        Column::number("mean, start to completion", 1.., 0).of(means_ns.map(time)),
     ];
     let faint = model.palette.faint();
     table::render(frame.buffer_mut(), table, &columns, faint, |_| Style::new());
