@@ -16,7 +16,7 @@ static DESCRIPTORS: Mutex<()> = Mutex::new(());
 /// The kernel's limit is a million. 5.10 walks through the loop over a request's bios once per possible iteration.
 const BUDGET: u32 = 40_000;
 
-/// Of no disk, so that the I/O of no other test counts.
+/// No disk has this number, so the programs count no I/O of other tests.
 const MINOR: u32 = (1 << 20) - 1;
 
 fn config() -> Config {

@@ -21,7 +21,7 @@ const READERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../benches/growth/re
 const SIZE: (u16, u16) = (200, 60);
 const SIZE_BYTES: u64 = 64 << 20;
 const PROCESSES: usize = 300;
-/// With and without the history: the arguments, and the limit in percent of one core.
+/// Each mode has its name, its arguments, and its limit in percent of one core.
 const MODES: [(&str, &[&str], f64); 2] = [
     ("with the history", &[], 4.0),
     ("without the history", &["--no-history"], 2.0),

@@ -92,7 +92,8 @@ impl TerminalScreen {
         Ok(())
     }
 
-    /// Gives the terminal back to the shell and stops all processes of this job, until `fg`. False if nothing stopped this program: without a shell with job control the kernel ignores the signal.
+    /// Gives the terminal back to the shell and stops all processes of this job, until `fg`. Returns false if nothing
+    /// stopped this program: without a shell with job control the kernel ignores the signal.
     pub fn suspend(&mut self) -> Result<bool> {
         let _ = self.terminal.show_cursor();
         self.listen_no_more();

@@ -71,7 +71,7 @@ fn idle_line(back: &str, room: u16) -> Line<'static> {
     fit::plain_line(texts, room)
 }
 
-/// With fractions where intervals have them.
+/// Prints fractions of a second, because an interval can be shorter than one.
 fn length(seconds: f64) -> String {
     if seconds < 60.0 {
         format!("{} s", (seconds * 100.0).round() / 100.0)
