@@ -48,13 +48,7 @@ fn what_was_set_by_hand_survives_a_trip() {
     disk.set("scheduler", "mq-deadline");
     disk.set("nr_requests", "64");
     disk.set("iosched/read_expire", "333");
-    // Of the queue, not of the scheduler, on 7.2.
-    let own = disk.device.sysfs("queue/iosched/async_depth").exists();
-    let async_depth = if own {
-        "iosched/async_depth"
-    } else {
-        "async_depth"
-    };
+    let async_depth = async_depth(&disk);
     disk.set(async_depth, "7");
     disk.set("read_ahead_kb", "64");
     let before = read(&disk.device).expect("the state");
@@ -73,6 +67,38 @@ fn what_was_set_by_hand_survives_a_trip() {
     assert_eq!(disk.get(async_depth), "7");
     let read_expire: u32 = disk.get("iosched/read_expire").parse().expect("a number");
     assert!((333..344).contains(&read_expire), "{read_expire}");
+}
+
+/// Of the queue, not of mq-deadline, on 7.2.
+fn async_depth(disk: &LoopDevice) -> &'static str {
+    if disk.device.sysfs("queue/async_depth").exists() {
+        "async_depth"
+    } else {
+        "iosched/async_depth"
+    }
+}
+
+#[test]
+#[ignore = "root"]
+fn the_async_depth_of_one_arm_is_in_no_other() {
+    let disk = LoopDevice::new(SIZE_BYTES);
+    disk.set("scheduler", "none");
+    let few = arm(&format!("few=mq-deadline,{}=7", async_depth(&disk)));
+    let others = [arm("none"), arm("kyber"), arm("mq-deadline"), arm("bfq")];
+    let state = |arm: &Arm| apply(&disk.device, arm).expect("applied").effective;
+    let alone: Vec<_> = others.iter().map(state).collect();
+    disk.set("scheduler", "none");
+    let all: Vec<Arm> = others.iter().chain([&few]).cloned().collect();
+    let saved = SavedQueue::take(&disk.device, &all).expect("saved");
+    let among = |arm: &Arm| {
+        let applied = apply_onto(&disk.device, arm, &saved);
+        applied.expect("applied").effective
+    };
+    for (other, alone) in others.iter().zip(&alone) {
+        assert_eq!(among(&few).settings[async_depth(&disk)], "7");
+        assert_eq!(&among(other), alone, "{other}");
+    }
+    restore(&saved).expect("restored");
 }
 
 #[test]

@@ -159,6 +159,13 @@ fn settings(text: &str, rest: Option<&str>) -> Result<Vec<(String, String)>> {
         .collect()
 }
 
+/// Each once.
+pub fn labels<'a>(arms: impl IntoIterator<Item = &'a Arm>) -> Vec<&'a str> {
+    let mut seen = BTreeSet::new();
+    let labels = arms.into_iter().map(|arm| arm.label.as_str());
+    labels.filter(|label| seen.insert(*label)).collect()
+}
+
 /// Labels name the columns of every report, so two arms must not share one.
 pub fn refuse_duplicate_labels(arms: &[Arm]) -> Result<()> {
     let mut seen = BTreeSet::new();

@@ -6,6 +6,7 @@
 //! that out-of-tree schedulers and later kernels need no code here.
 
 pub mod arm; // ARM = [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]...
+mod offered; // what a device has, and refusals of what it has not
 mod present; // the settings in force, as an arm
 mod queue_file; // the only code that writes sysfs
 mod saved;
@@ -26,17 +27,21 @@ use crate::failure::Failure;
 use crate::machine::device::Device;
 use crate::scheduler::arm::Arm;
 
+pub use offered::{known_missing_hint, lacks};
 pub use present::present;
 pub use saved::{SavedQueue, restore};
 pub use state::{Choice, State, choice, read};
 pub use together::apply_onto_all;
 
+pub(crate) use offered::unknown_scheduler;
+use offered::{refuse_unknown, unknown_attribute};
 use queue_file::write;
-use state::attributes;
 use value::Kept;
 
 /// Written under `none`, this attribute resizes the driver tags.
 const NR_REQUESTS: &str = "nr_requests";
+/// An attribute of the queue since 7.0, where each scheduler sets it when it starts, and `none` refuses it.
+const ASYNC_DEPTH: &str = "async_depth";
 /// Once written, this attribute is no longer adapted by the kernel.
 pub const WBT_LAT_USEC: &str = "wbt_lat_usec";
 const NONE: &str = "none";
@@ -73,68 +78,8 @@ pub fn apply_onto(device: &Device, arm: &Arm, baseline: &SavedQueue) -> Result<A
     })
 }
 
-/// Checks everything that can be rejected before the first write.
-fn refuse_unknown(device: &Device, arm: &Arm) -> Result<()> {
-    let choice = choice(device)?;
-    if !choice.available.contains(&arm.scheduler) {
-        return Err(unknown_scheduler(device, &arm.scheduler, &choice));
-    }
-    for (attribute, _) in &arm.settings {
-        let of_the_scheduler = is_of_scheduler(attribute);
-        if !of_the_scheduler && !device.sysfs("queue").join(attribute).is_file() {
-            return Err(unknown_attribute(device, arm, attribute)?);
-        }
-    }
-    Ok(())
-}
-
-/// A usage failure that lists the available schedulers.
-pub(crate) fn unknown_scheduler(device: &Device, name: &str, choice: &Choice) -> anyhow::Error {
-    let hint = known_missing_hint(name)
-        .unwrap_or_else(|| "choose one of the schedulers that it offers".to_owned());
-    Failure::usage(
-        format!(
-            "{} has no scheduler {name:?}; it offers {}",
-            device.name,
-            choice.available.join(", ")
-        ),
-        hint,
-    )
-}
-
-/// How to load a scheduler that Linux has but this kernel has not loaded.
-pub fn known_missing_hint(name: &str) -> Option<String> {
-    let module = match name {
-        "bfq" => "bfq",
-        "kyber" => "kyber-iosched",
-        "mq-deadline" => "mq-deadline",
-        _ => return None,
-    };
-    Some(format!(
-        "`modprobe {module}` loads it, if this kernel has it as a module"
-    ))
-}
-
-fn unknown_attribute(device: &Device, arm: &Arm, attribute: &str) -> Result<anyhow::Error> {
-    let there = attributes(device)?;
-    // The usual mistake is read_expire instead of iosched/read_expire.
-    let meant = there
-        .iter()
-        .find(|name| name.strip_prefix("iosched/") == Some(attribute));
-    let hint = match meant {
-        Some(name) => format!("did you mean {name}?"),
-        None => format!("available attributes: {}", there.join(", ")),
-    };
-    Ok(Failure::usage(
-        format!(
-            "{} has no attribute {attribute:?} under {}",
-            device.name, arm.scheduler
-        ),
-        hint,
-    ))
-}
-
-fn is_of_scheduler(attribute: &str) -> bool {
+/// Whether the attribute belongs to a scheduler and not to the queue.
+pub fn is_of_scheduler(attribute: &str) -> bool {
     attribute.starts_with("iosched/")
 }
 
@@ -360,15 +305,6 @@ mod tests {
                 "iosched/a"
             ]
         );
-    }
-
-    #[test]
-    fn modules_are_named_where_the_name_is_known() {
-        assert!(
-            known_missing_hint("kyber").is_some_and(|hint| hint.contains("modprobe kyber-iosched"))
-        );
-        assert!(known_missing_hint("bfq").is_some_and(|hint| hint.contains("modprobe bfq")));
-        assert_eq!(known_missing_hint("adios"), None);
     }
 
     #[test]

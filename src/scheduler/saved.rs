@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::queue_file::{refuse_stuck, write};
 use super::state::{self, Choice, choice};
 use super::value::{self, Kept};
-use super::{NONE, NR_REQUESTS, WBT_LAT_USEC, is_of_scheduler, jiffy_ns};
+use super::{ASYNC_DEPTH, NONE, NR_REQUESTS, WBT_LAT_USEC, is_of_scheduler, jiffy_ns};
 use crate::failure::Failure;
 use crate::machine::device::{DepthSource, Device, HardwareDepth};
 use crate::scheduler::arm::Arm;
@@ -85,7 +85,7 @@ impl SavedQueue {
     }
 
     /// Settings of `queue/` that another arm may have changed and that this arm does not set. A switch resets
-    /// `nr_requests`; `wbt_lat_usec` must not be written unless asked for, and `preflight` ensures that either all arms
+    /// `nr_requests` and `async_depth`; `wbt_lat_usec` must not be written unless asked for, and `preflight` ensures that either all arms
     /// set it or none.
     pub(super) fn left_by_others<'a>(
         &'a self,
@@ -93,7 +93,8 @@ impl SavedQueue {
     ) -> impl Iterator<Item = (&'a str, &'a String)> {
         self.set_by_arms
             .iter()
-            .filter(|name| !is_of_scheduler(name) && *name != NR_REQUESTS && *name != WBT_LAT_USEC)
+            .filter(|name| !is_of_scheduler(name))
+            .filter(|name| ![NR_REQUESTS, ASYNC_DEPTH, WBT_LAT_USEC].contains(&name.as_str()))
             .filter(|name| arm.setting(name).is_none())
             .filter_map(|name| Some((name.as_str(), self.settings.get(name)?)))
     }

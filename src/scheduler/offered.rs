@@ -1,0 +1,109 @@
+//! What a device has of an arm, and refusals of what it has not.
+
+use anyhow::Result;
+
+use super::is_of_scheduler;
+use super::state::{Choice, attributes, choice};
+use crate::failure::Failure;
+use crate::machine::device::Device;
+use crate::scheduler::arm::Arm;
+
+/// Checks everything that can be rejected before the first write.
+pub(super) fn refuse_unknown(device: &Device, arm: &Arm) -> Result<()> {
+    let choice = choice(device)?;
+    if !choice.available.contains(&arm.scheduler) {
+        return Err(unknown_scheduler(device, &arm.scheduler, &choice));
+    }
+    for (attribute, _) in &arm.settings {
+        let of_the_scheduler = is_of_scheduler(attribute);
+        if !of_the_scheduler && !device.sysfs("queue").join(attribute).is_file() {
+            return Err(unknown_attribute(device, arm, attribute)?);
+        }
+    }
+    Ok(())
+}
+
+/// What the device lacks for an arm, as far as can be told without a switch: the settings of a scheduler are only there while
+/// it is active.
+pub fn lacks(device: &Device, arm: &Arm) -> Result<Option<String>> {
+    if !device.sysfs("queue/scheduler").exists() {
+        return Ok(None);
+    }
+    let choice = choice(device)?;
+    if !choice.available.contains(&arm.scheduler) {
+        let hint = known_missing_hint(&arm.scheduler);
+        let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
+        let offers = choice.available.join(", ");
+        return Ok(Some(format!("{} offers only {offers}{hint}", device.name)));
+    }
+    let mut of_queue = arm
+        .settings
+        .iter()
+        .filter(|(name, _)| !is_of_scheduler(name));
+    let missing = of_queue.find(|(name, _)| !device.sysfs("queue").join(name).is_file());
+    Ok(missing.map(|(name, _)| format!("{} has no queue/{name}", device.name)))
+}
+
+/// A usage failure that lists the available schedulers.
+pub(crate) fn unknown_scheduler(device: &Device, name: &str, choice: &Choice) -> anyhow::Error {
+    let hint = known_missing_hint(name)
+        .unwrap_or_else(|| "choose one of the schedulers that it offers".to_owned());
+    Failure::usage(
+        format!(
+            "{} has no scheduler {name:?}; it offers {}",
+            device.name,
+            choice.available.join(", ")
+        ),
+        hint,
+    )
+}
+
+/// How to load a scheduler that Linux has but this kernel has not loaded.
+pub fn known_missing_hint(name: &str) -> Option<String> {
+    let module = match name {
+        "bfq" => "bfq",
+        "kyber" => "kyber-iosched",
+        "mq-deadline" => "mq-deadline",
+        _ => return None,
+    };
+    Some(format!(
+        "`modprobe {module}` loads it, if this kernel has it as a module"
+    ))
+}
+
+pub(super) fn unknown_attribute(
+    device: &Device,
+    arm: &Arm,
+    attribute: &str,
+) -> Result<anyhow::Error> {
+    let there = attributes(device)?;
+    // The usual mistake is read_expire instead of iosched/read_expire.
+    let meant = there
+        .iter()
+        .find(|name| name.strip_prefix("iosched/") == Some(attribute));
+    let hint = match meant {
+        Some(name) => format!("did you mean {name}?"),
+        None => format!("available attributes: {}", there.join(", ")),
+    };
+    Ok(Failure::usage(
+        format!(
+            "{} has no attribute {attribute:?} under {}",
+            device.name, arm.scheduler
+        ),
+        hint,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_are_named_where_the_name_is_known() {
+        assert!(
+            known_missing_hint("kyber").is_some_and(|hint| hint.contains("modprobe kyber-iosched"))
+        );
+        assert!(known_missing_hint("bfq").is_some_and(|hint| hint.contains("modprobe bfq")));
+        assert_eq!(known_missing_hint("adios"), None);
+    }
+}
