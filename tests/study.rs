@@ -20,9 +20,10 @@ const STUDY: &str = r#"
 name = "small"
 title = "A small study"
 device = "ram"
-arms = ["none", "few=none,nr_requests=4", "kyber"]
+arms = ["none", "few=none,nr_requests=4"]
 reference = "none"
 metrics = ["throughput:5"]
+optional_arms = ["deep=mq-deadline,iosched/nothing=1", "deep=none,nothing=1", "kyber", "deep=x,nr_requests=8"]
 
 [times]
 ramp_s = 0.2
@@ -68,7 +69,8 @@ fn it_is_listed_printed_and_laid_out_without_a_disk() {
         "{dry}"
     );
     assert!(
-        dry.contains("1 cell and A/A, 4 arms: 36 to 120 rounds"),
+        dry.contains("arms: none; mq-deadline\nif the disk has them: kyber; bfq\n")
+            && dry.contains("1 cell and A/A, 4 arms: 36 to 120 rounds"),
         "{dry}"
     );
     let original = program
@@ -91,7 +93,13 @@ fn it_is_listed_printed_and_laid_out_without_a_disk() {
 fn a_wrong_file_is_refused_by_line() {
     let program = Program::new(BINARY);
     for (from, to, says) in [
-        ("kyber\"]", "kyber,x\"]", "my.toml:5: arm"),
+        ("few=none", "few none", "my.toml:5: arm"),
+        ("\"kyber\"", "\"kyber,x\"", "my.toml:8: arm"),
+        (
+            "\"kyber\"",
+            "\"none\"",
+            "my.toml:8: the optional arm none is in `arms` too",
+        ),
         ("throughput:5", "thruput:5", "my.toml:7: unknown metric"),
         (
             "device = \"ram\"",
@@ -101,26 +109,26 @@ fn a_wrong_file_is_refused_by_line() {
         (
             "reference = \"none\"",
             "reference = \"bfq\"",
-            "my.toml:6: the reference bfq is no arm",
+            "my.toml:6: the reference bfq is none of `arms`",
         ),
         ("ramp_s = 0.2", "ramp_s = -1", "times: ramp_s is 0 to"),
-        ("[axes]", "[axis]", "my.toml:14: unknown field"),
+        ("[axes]", "[axis]", "my.toml:15: unknown field"),
         (
             "read-{bs}",
             "read-{size}",
-            "my.toml:18: read-{size} names no axis",
+            "my.toml:19: read-{size} names no axis",
         ),
-        ("name = \"read-{bs}\"", "name = \"read\"", "my.toml:18:"),
-        ("rw=randread", "rw=nonsense", "my.toml:18:"),
+        ("name = \"read-{bs}\"", "name = \"read\"", "my.toml:19:"),
+        ("rw=randread", "rw=nonsense", "my.toml:19:"),
         (
             "expect = ",
             "io_max.r = \"iops=5\"\nexpect = ",
-            "my.toml:18: read-4k has a control group r whose io_max is `iops=5`",
+            "my.toml:19: read-4k has a control group r whose io_max is `iops=5`",
         ),
         (
             "expect = ",
             "weight.other = 5\nexpect = ",
-            "my.toml:18: read-4k has no fio.other",
+            "my.toml:19: read-4k has no fio.other",
         ),
         (
             "expect = ",
@@ -148,6 +156,40 @@ fn cells(result: &Value) -> Vec<(&str, usize)> {
         .collect()
 }
 
+/// The optional arms of `STUDY` that no disk has.
+fn ensure_left_out(result: &Value) {
+    assert_eq!(result["arms"], serde_json::json!(["none", "few", "kyber"]));
+    let left_out = &result["left_out"][0];
+    assert_eq!(left_out["arm"], "deep");
+    let why = left_out["why"].as_str().expect("a reason");
+    for says in [
+        "iosched/nothing",
+        "has no queue/nothing",
+        "offers only none,",
+    ] {
+        assert!(why.contains(says), "{why}");
+    }
+}
+
+/// That each of its cells but the third, which fails, had a block before any had two.
+fn ensure_interleaved(result: &Value) {
+    let begun = |cell: usize, block: u64| {
+        let rounds = result["cells"][cell]["result"]["rounds"]
+            .as_array()
+            .expect("rounds");
+        let of_block = rounds.iter().filter(|round| round["block"] == block);
+        let times: Vec<&str> = of_block
+            .filter_map(|round| round["started"].as_str())
+            .collect();
+        times[0].to_owned()
+    };
+    let second = begun(0, 1).min(begun(1, 1)).min(begun(4, 1));
+    assert!(
+        [0, 1, 4].into_iter().all(|cell| begun(cell, 0) < second),
+        "{second}"
+    );
+}
+
 #[test]
 #[ignore = "root"]
 fn all_cells_are_run_and_one_that_fails_does_not_end_the_others() {
@@ -156,8 +198,10 @@ fn all_cells_are_run_and_one_that_fails_does_not_end_the_others() {
     let last = "\n[[cell]]\nname = \"last\"\nfio.r = \"rw=randread\\nbs=4k\\nioengine=psync\"\n";
     study(&program, &(STUDY.to_owned() + last));
     let run = ["study", "./my.toml", "-o", "result", "--seed", "7"];
-    let ended = program.run(&run).ends(0, &["made loop"]);
-    for says in ["SIMULATED", "fails was given up"] {
+    let ended = program
+        .run(&run)
+        .ends(0, &["made loop", "left out: deep: mq-deadline has no"]);
+    for says in ["SIMULATED", "fails was given up", "left out: deep: "] {
         assert!(ended.stdout.contains(says), "{}", ended.stdout);
     }
     assert!(
@@ -167,6 +211,7 @@ fn all_cells_are_run_and_one_that_fails_does_not_end_the_others() {
     );
     let result = program.result("result");
     assert_eq!(result["status"], "complete");
+    ensure_left_out(&result);
     assert_eq!(
         cells(&result),
         [
@@ -194,22 +239,7 @@ fn all_cells_are_run_and_one_that_fails_does_not_end_the_others() {
     {
         assert!(round["problem"].is_null(), "{round:#}");
     }
-    // Each cell had its first block before any had its second.
-    let begun = |cell: usize, block: u64| {
-        let rounds = result["cells"][cell]["result"]["rounds"]
-            .as_array()
-            .expect("rounds");
-        let of_block = rounds.iter().filter(|round| round["block"] == block);
-        let times: Vec<&str> = of_block
-            .filter_map(|round| round["started"].as_str())
-            .collect();
-        times[0].to_owned()
-    };
-    let second = begun(0, 1).min(begun(1, 1)).min(begun(4, 1));
-    assert!(
-        [0, 1, 4].into_iter().all(|cell| begun(cell, 0) < second),
-        "{second}"
-    );
+    ensure_interleaved(&result);
     let again = program.run(&["report", "result"]).ends(0, &[]).stdout;
     assert!(ended.stdout.starts_with(&again), "{again}");
     let csv = program.run(&["report", "result", "--format", "csv"]);

@@ -98,6 +98,7 @@ fn study(results: Vec<ResultFile>) -> StudyResult {
         started: String::new(),
         finished: None,
         seed: 1,
+        left_out: Vec::new(),
         stages: Vec::new(),
         arms: Vec::new(),
         cells: results.into_iter().enumerate().map(cell).collect(),

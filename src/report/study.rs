@@ -58,6 +58,9 @@ pub(super) fn heading(text: &mut String, study: &StudyResult) {
     if let Some(place) = &cell.result.workload.scratch_file {
         let _ = writeln!(text, "in {place}");
     }
+    for arm in &study.left_out {
+        let _ = writeln!(text, "left out: {}: {}", arm.arm, arm.why);
+    }
     if !study.stages.is_empty() {
         let _ = writeln!(
             text,

@@ -51,6 +51,8 @@ pub struct Study {
     /// The simulated disk it runs on if no device is named.
     pub device: DiskSpec,
     pub arms: Vec<Arm>,
+    /// Compared where the disks have their schedulers and settings; of those with one label, the first that fits.
+    pub optional_arms: Vec<Arm>,
     /// Index into `arms`.
     pub reference: usize,
     pub times: Times,
@@ -79,6 +81,12 @@ pub struct Cell {
 }
 
 impl Study {
+    /// Labels of all arms that it may compare.
+    pub fn labels(&self) -> Vec<&str> {
+        let all = self.arms.iter().chain(&self.optional_arms);
+        arm::labels(all)
+    }
+
     /// Times of rounds before the study, from which its budget is planned.
     pub fn pilot(&self) -> Times {
         Times {
@@ -137,7 +145,7 @@ pub fn parse(file: &str, text: &str) -> Result<Study> {
             line_of(text, spanned.span().start)
         ))
     };
-    let arms = arms(&written, &at)?;
+    let (arms, optional_arms) = arms(&written, &at)?;
     arm::refuse_duplicate_labels(&arms)?;
     let reference = match &written.reference {
         None => 0,
@@ -147,7 +155,7 @@ pub fn parse(file: &str, text: &str) -> Result<Study> {
             .ok_or_else(|| {
                 at(
                     label,
-                    format!("the reference {} is no arm", label.get_ref()),
+                    format!("the reference {} is none of `arms`", label.get_ref()),
                 )
             })?,
     };
@@ -177,6 +185,7 @@ pub fn parse(file: &str, text: &str) -> Result<Study> {
         about: written.about,
         device,
         arms,
+        optional_arms,
         reference,
         times: written.times,
         quick,
@@ -193,17 +202,28 @@ fn line_of(text: &str, offset: usize) -> usize {
 
 type At<'a> = dyn Fn(&Spanned<String>, String) -> anyhow::Error + 'a;
 
-fn arms(written: &StudyFile, at: &At<'_>) -> Result<Vec<Arm>> {
-    let arms = written.arms.iter().map(|text| {
+/// Those that are always compared, and the optional ones.
+fn arms(written: &StudyFile, at: &At<'_>) -> Result<(Vec<Arm>, Vec<Arm>)> {
+    let parsed = |text: &Spanned<String>| {
         let arm = text.get_ref().parse::<Arm>();
         arm.map_err(|error| at(text, format!("{error:#}")))
+    };
+    let always = written.arms.iter().map(parsed);
+    let always = always.collect::<Result<Vec<Arm>>>()?;
+    let optional = written.optional_arms.iter().map(|text| {
+        let arm = parsed(text)?;
+        if always.iter().any(|it| it.label == arm.label) {
+            let what = format!("the optional arm {} is in `arms` too", arm.label);
+            return Err(at(text, what));
+        }
+        Ok(arm)
     });
-    let arms = arms.collect::<Result<Vec<Arm>>>()?;
-    if arms.len() < 2 {
+    let optional = optional.collect::<Result<Vec<Arm>>>()?;
+    if always.is_empty() || always.len() + optional.len() < 2 {
         let what = format!("{}: a study compares at least two arms", written.name);
         return Err(Failure::usage(what, "add an arm to `arms`"));
     }
-    Ok(arms)
+    Ok((always, optional))
 }
 
 /// All combinations of the axes that the cell's name mentions in braces.

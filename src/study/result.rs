@@ -4,8 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::budget::Budget;
 use super::format::{Study, Times};
+use super::optional::LeftOut;
 use crate::ab::result::{ArmComparison, ResultFile, Status};
 use crate::ab::turn;
+use crate::scheduler::arm::Arm;
 
 pub const SCHEMA_VERSION: u32 = 1;
 /// File name of the schema in `docs/`.
@@ -39,6 +41,9 @@ pub struct StudyResult {
     pub stages: Vec<String>,
     /// Labels; the first is the reference.
     pub arms: Vec<String>,
+    /// Optional arms that the disks do not have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
     pub cells: Vec<CellResult>,
 }
 
@@ -60,9 +65,17 @@ pub struct CellResult {
 }
 
 impl StudyResult {
-    pub fn new(study: &Study, seed: u64, quick: bool, times: Times, started: String) -> Self {
-        let label = |arm: usize| study.arms[arm].label.clone();
-        let others = (0..study.arms.len()).filter(|arm| *arm != study.reference);
+    /// `arms`: those that are compared.
+    pub fn new(
+        study: &Study,
+        arms: &[Arm],
+        seed: u64,
+        quick: bool,
+        times: Times,
+        started: String,
+    ) -> Self {
+        let label = |arm: usize| arms[arm].label.clone();
+        let others = (0..arms.len()).filter(|arm| *arm != study.reference);
         StudyResult {
             schema: SCHEMA.to_owned(),
             schema_version: SCHEMA_VERSION,
@@ -84,6 +97,7 @@ impl StudyResult {
                 .chain(others)
                 .map(label)
                 .collect(),
+            left_out: Vec::new(),
             cells: Vec::new(),
         }
     }

@@ -12,6 +12,7 @@ use anyhow::{Context, Result};
 use super::ahead::Ahead;
 use super::budget::Budget;
 use super::format::{Cell, Study, Times};
+use super::optional::{self, Candidate, LeftOut};
 use super::result::{CellResult, StudyResult};
 use crate::ab::conclude;
 use crate::ab::machine::{Machine, Means, RealMachine};
@@ -19,7 +20,7 @@ use crate::ab::result::{ResultFile, Status};
 use crate::ab::run::gone;
 use crate::ab::run::{Experiment, Observer, go_on_with};
 use crate::ab::statistics::stopping::Stopping;
-use crate::failure::{Kind, kind_of};
+use crate::failure::{Failure, Kind, kind_of};
 use crate::files::output::{remove_unfinished, write_new, write_whole};
 use crate::machine::device::Disks;
 use crate::machine::page_cache;
@@ -33,6 +34,9 @@ pub const PLACEBO: &str = "A/A";
 /// What is run, and where.
 pub struct StudyRun<'a> {
     pub study: &'a Study,
+    /// Those that are compared; the optional ones that the disks have are added.
+    pub arms: Vec<Arm>,
+    pub candidates: Vec<Candidate>,
     /// Those of its cells that were chosen; the last is run against itself too.
     pub cells: Vec<Cell>,
     pub disks: Disks,
@@ -58,6 +62,8 @@ pub trait StudyObserver: Observer {
     fn prepares(&mut self, stage: &str);
     /// A pilot block of the cell begins.
     fn pilots(&mut self, name: &str);
+    /// The disks do not have it.
+    fn leaves_out(&mut self, arm: &LeftOut);
     /// The pilot blocks are over.
     fn chose(&mut self, times: &Times, budget: &Budget);
 }
@@ -80,15 +86,23 @@ impl StudyRun<'_> {
             .into_iter()
             .try_for_each(page_cache::ensure_can_drop)?;
         let asynchronous = workloads.iter().find(|workload| workload.is_asynchronous());
+        let may_come = self.candidates.iter().filter(|it| it.lacks.is_none());
+        let may_come = may_come.map(|candidate| &candidate.arm);
         let mut machine = RealMachine::take(
             &self.disks,
-            &self.study.arms,
+            &self
+                .arms
+                .iter()
+                .chain(may_come)
+                .cloned()
+                .collect::<Vec<_>>(),
             &**asynchronous.unwrap_or(&workloads[0]),
             self.scratch_file.as_ref(),
             Detail::default(),
             means,
             &mut |place, done_bytes| observer.scratch_file_grows(place, done_bytes),
         )?;
+        let left_out = self.settle_arms(&mut machine, observer)?;
         let mut budget = None;
         if let Some(limit) = self.budget {
             let pilot = self.study.pilot();
@@ -97,7 +111,45 @@ impl StudyRun<'_> {
             (self.times, budget) = (times, Some(chosen));
         }
         let experiments = self.experiments(&cells, &mut workloads, self.times);
-        self.run_on(&mut machine, &cells, experiments, budget, observer)
+        self.run_on(
+            &mut machine,
+            &cells,
+            experiments,
+            budget,
+            left_out,
+            observer,
+        )
+    }
+
+    /// Finds out which of the optional arms the disks have, and returns the others.
+    fn settle_arms(
+        &mut self,
+        machine: &mut dyn Machine,
+        observer: &mut dyn StudyObserver,
+    ) -> Result<Vec<LeftOut>> {
+        let mut candidates = std::mem::take(&mut self.candidates);
+        if optional::needs_a_try(&candidates) {
+            machine.record_settings()?;
+            let tried = optional::try_out(&mut candidates, machine);
+            let put_back = machine.put_back();
+            put_back.context("some settings were not restored; `iosched restore` tries again")?;
+            tried?;
+        }
+        let (arms, left_out) = optional::settle(candidates);
+        self.arms.extend(arms);
+        for arm in &left_out {
+            observer.leaves_out(arm);
+        }
+        match left_out.first() {
+            Some(first) if self.arms.len() < 2 => Err(Failure::usage(
+                format!(
+                    "there is nothing to compare {} with: {}",
+                    self.arms[0].label, first.why
+                ),
+                "name another disk, or write a study with other arms",
+            )),
+            _ => Ok(left_out),
+        }
     }
 
     fn experiments<'b>(
@@ -141,7 +193,7 @@ impl StudyRun<'_> {
         times: Times,
     ) -> Experiment<'b> {
         let study = self.study;
-        let reference = &study.arms[study.reference];
+        let reference = &self.arms[study.reference];
         let labelled = |label: &str| Arm {
             label: label.to_owned(),
             ..reference.clone()
@@ -149,7 +201,7 @@ impl StudyRun<'_> {
         let (arms, reference) = if *is_placebo {
             (vec![labelled("A"), labelled("B")], 0)
         } else {
-            (study.arms.clone(), study.reference)
+            (self.arms.clone(), study.reference)
         };
         Experiment {
             disks: self.disks.clone(),
@@ -186,11 +238,15 @@ impl StudyRun<'_> {
         cells: &[(Cell, bool)],
         mut experiments: Vec<Experiment<'_>>,
         budget: Option<Budget>,
+        left_out: Vec<LeftOut>,
         observer: &mut dyn StudyObserver,
     ) -> Result<StudyResult> {
         let mut study = match &self.earlier {
             Some(earlier) => go_on(earlier, machine),
-            None => self.begun(machine, cells, &experiments),
+            None => StudyResult {
+                left_out,
+                ..self.begun(machine, cells, &experiments)
+            },
         };
         if budget.is_some() {
             study.budget = budget;
@@ -248,7 +304,9 @@ impl StudyRun<'_> {
             } else {
                 Vec::new()
             },
-            ..StudyResult::new(self.study, self.seed, self.quick, self.times, started)
+            ..StudyResult::new(
+                self.study, &self.arms, self.seed, self.quick, self.times, started,
+            )
         }
     }
 

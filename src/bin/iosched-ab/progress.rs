@@ -13,6 +13,7 @@ use iosched::scratch::file::ScratchPlace;
 use iosched::study::ahead::Ahead;
 use iosched::study::budget::Budget;
 use iosched::study::format::Times;
+use iosched::study::optional::LeftOut;
 use iosched::study::run::StudyObserver;
 
 use crate::talk::{note, talk};
@@ -147,6 +148,11 @@ impl StudyObserver for Progress {
         if self.bar.is_none() && std::io::stderr().is_terminal() && !talk().quiet {
             self.bar = Some(spinner());
         }
+    }
+
+    fn leaves_out(&mut self, arm: &LeftOut) {
+        self.clear();
+        note(&format!("left out: {}: {}", arm.arm, arm.why));
     }
 
     fn chose(&mut self, times: &Times, budget: &Budget) {

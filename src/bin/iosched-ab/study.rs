@@ -15,9 +15,11 @@ use iosched::machine::device::Disks;
 use iosched::report::study as report_study;
 use iosched::safety::guardian;
 use iosched::safety::journal::Journal;
+use iosched::scheduler::arm::{self, Arm};
 use iosched::scratch::Scratch;
 use iosched::scratch::file::Size;
 use iosched::study::format::{Cell, Study, Times};
+use iosched::study::optional;
 use iosched::study::result::{SCHEMA_VERSION, StudyResult};
 use iosched::study::run::{StudyRun, to_json};
 use iosched::workload::command::CommandLine;
@@ -39,6 +41,8 @@ pub use show::show;
 /// A study and what of it is run.
 struct Plan {
     study: Study,
+    /// Those of an interrupted study; else all that it always compares.
+    arms: Vec<Arm>,
     cells: Vec<Cell>,
     times: Times,
     quick: bool,
@@ -81,11 +85,22 @@ pub fn run(arguments: &StudyArguments) -> Result<()> {
     if let Some(earlier) = &plan.earlier {
         resume::refuse_changes(earlier, &disks, truth.clone(), fio_version.as_ref())?;
     }
+    let candidates = match &plan.earlier {
+        Some(_) => Vec::new(),
+        None => optional::candidates(&plan.study.optional_arms, &disks.members)?,
+    };
+    let may_come = candidates.iter().filter(|it| it.lacks.is_none());
+    let may_come = may_come.map(|candidate| &candidate.arm);
+    let arms: Vec<Arm> = plan.arms.iter().chain(may_come).cloned().collect();
     if arguments.budget.is_none() {
-        note(&outlook(&plan.study, plan.cells.len(), plan.times));
+        note(&outlook(
+            plan.cells.len(),
+            arm::labels(&arms).len(),
+            plan.times,
+        ));
     }
     let may_write = scratch.is_some() || arguments.destroy_data;
-    let granted = permission(arguments, &plan, &disks, scratch.as_ref())?;
+    let granted = permission(arguments, &plan, &arms, &disks, scratch.as_ref())?;
     if let Some(earlier) = &plan.earlier
         && scratch.is_none()
     {
@@ -103,6 +118,8 @@ pub fn run(arguments: &StudyArguments) -> Result<()> {
     };
     let run = StudyRun {
         study: &plan.study,
+        arms: plan.arms,
+        candidates,
         cells: plan.cells,
         disks,
         scratch_file: granted.place,
@@ -140,6 +157,7 @@ fn plan(arguments: &StudyArguments) -> Result<Plan> {
         replaces_output: arguments.force,
         devices: arguments.devices.clone(),
         earlier: None,
+        arms: study.arms.clone(),
         study,
     })
 }
@@ -231,6 +249,7 @@ fn parsed(bytes: &[u8], path: &Path) -> Result<Option<StudyResult>> {
 fn permission(
     arguments: &StudyArguments,
     plan: &Plan,
+    arms: &[Arm],
     disks: &Disks,
     scratch: Option<&Scratch>,
 ) -> Result<Granted> {
@@ -263,7 +282,7 @@ fn permission(
     let place = wanted_place(arguments, cells, disks, scratch, writer.is_some())?;
     let granted = PermissionRequest {
         disks,
-        arms: &plan.study.arms,
+        arms,
         workload: &**writer.unwrap_or(&workloads[0]),
         place: place.as_ref(),
         consent: Consent {

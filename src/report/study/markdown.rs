@@ -22,6 +22,10 @@ pub fn markdown(study: &StudyResult) -> String {
     {
         let _ = writeln!(page, "**Simulated**: {}\n", escaped(&truth.text));
     }
+    for arm in &study.left_out {
+        let (label, why) = (escaped(&arm.arm), escaped(&arm.why));
+        let _ = writeln!(page, "Left out: {label}: {why}\n");
+    }
     for (index, row) in super::rows(study).iter().enumerate() {
         let cells: Vec<String> = row.iter().map(|cell| escaped(cell)).collect();
         let _ = writeln!(page, "| {} |", cells.join(" | "));

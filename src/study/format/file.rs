@@ -27,6 +27,10 @@ pub struct StudyFile {
     /// As `--arm` of `run`: `none`, `kyber,nr_requests=64`, `calm=bfq,iosched/low_latency=0`.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub arms: Vec<Spanned<String>>,
+    /// Compared too where the disks have their schedulers and settings; of those with one label, the first that fits.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
+    pub optional_arms: Vec<Spanned<String>>,
     /// The label of the arm that the others are compared with; else the first.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]

@@ -67,7 +67,7 @@ impl StudyRun<'_> {
             return Ok(());
         }
         observer.prepares(&stage.name);
-        machine.apply(&self.study.arms[self.study.reference])?;
+        machine.apply(&self.arms[self.study.reference])?;
         machine.make_ready(&stage.prepare)
     }
 

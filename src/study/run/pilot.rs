@@ -23,7 +23,7 @@ impl StudyRun<'_> {
     fn nominal(&self, cells: usize) -> Duration {
         let times = self.study.pilot();
         // A/A has two arms.
-        let rounds = (cells - 1) * self.study.arms.len() + 2;
+        let rounds = (cells - 1) * self.arms.len() + 2;
         let blocks = budget::PILOT_BLOCKS + FEWEST_BLOCKS;
         let is_timed = |cell: &Cell| !matches!(cell.load, LoadSpec::Command { .. });
         if self.cells.iter().all(is_timed) {

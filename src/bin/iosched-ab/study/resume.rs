@@ -8,6 +8,7 @@ use iosched::failure::Failure;
 use iosched::files::input;
 use iosched::machine::device::Disks;
 use iosched::machine::environment::Environment;
+use iosched::scheduler::arm::Arm;
 use iosched::scratch::Truth;
 use iosched::scratch::file::ScratchPlace;
 use iosched::study::format::{self, Cell, Study};
@@ -47,7 +48,13 @@ pub fn plan(file: &Path, trust: bool) -> Result<Plan> {
         ));
     }
     let study = format::parse(&earlier.study, &earlier.file)?;
-    show(file, &study, &earlier)?;
+    let arms = arms(&study, &earlier).ok_or_else(|| {
+        Failure::usage(
+            format!("{path} has arms that its own study does not describe"),
+            "use the file exactly as `iosched-ab study` wrote it",
+        )
+    })?;
+    show(file, &study, &arms, &earlier)?;
     if let Some(doubt) = doubt.filter(|_| !trust) {
         return Err(Failure::refused(
             format!(
@@ -74,8 +81,18 @@ pub fn plan(file: &Path, trust: bool) -> Result<Plan> {
         replaces_output: true,
         devices: devices(&earlier),
         earlier: Some(earlier),
+        arms,
         study,
     })
+}
+
+/// Those that it began with: all that are always compared, and the optional ones that the disks had.
+fn arms(study: &Study, earlier: &StudyResult) -> Option<Vec<Arm>> {
+    let mut begun = earlier.compared().map(|cell| &cell.result.design.arms);
+    let arms = begun.next()?;
+    let optional = arms.strip_prefix(study.arms.as_slice())?;
+    let are_known = optional.iter().all(|arm| study.optional_arms.contains(arm));
+    (are_known && begun.all(|it| it == arms)).then(|| arms.clone())
 }
 
 /// As they were named; empty for a simulated disk.
@@ -92,7 +109,7 @@ fn devices(earlier: &StudyResult) -> Vec<String> {
 }
 
 /// Shows what resuming the file will run and change.
-fn show(file: &Path, study: &Study, earlier: &StudyResult) -> Result<()> {
+fn show(file: &Path, study: &Study, arms: &[Arm], earlier: &StudyResult) -> Result<()> {
     note(&format!(
         "{} continues the study {}",
         file.display(),
@@ -113,7 +130,7 @@ fn show(file: &Path, study: &Study, earlier: &StudyResult) -> Result<()> {
             note(&format!("    drops {} before each round", cold.of(true)));
         }
     }
-    for arm in &study.arms {
+    for arm in arms {
         note(&format!("  sets {arm}"));
     }
     Ok(())

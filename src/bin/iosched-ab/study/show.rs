@@ -24,7 +24,7 @@ pub fn show(arguments: &StudyArguments) -> Result<()> {
     let mut out = std::io::stdout().lock();
     if arguments.list {
         for study in builtin::all()? {
-            let (arms, cells) = (study.arms.len(), study.cells.len());
+            let (arms, cells) = (study.labels().len(), study.cells.len());
             writeln!(
                 out,
                 "{:14} {}: {arms} arms x {cells} cells",
@@ -64,6 +64,14 @@ pub fn show(arguments: &StudyArguments) -> Result<()> {
     )?;
     let arms: Vec<String> = study.arms.iter().map(ToString::to_string).collect();
     writeln!(out, "\narms: {}", arms.join("; "))?;
+    if !study.optional_arms.is_empty() {
+        let arms: Vec<String> = study
+            .optional_arms
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        writeln!(out, "if the disk has them: {}", arms.join("; "))?;
+    }
     for (index, stage) in study.stages.iter().enumerate() {
         let is_used = cells.iter().any(|cell| cell.stage == index);
         for argv in stage.prepare.iter().filter(|_| is_used) {
@@ -75,7 +83,7 @@ pub fn show(arguments: &StudyArguments) -> Result<()> {
         let metrics: Vec<&str> = cell.metrics.iter().map(|metric| &*metric.name).collect();
         writeln!(out, "  {:20} {}", cell.name, metrics.join(", "))?;
     }
-    writeln!(out, "{}", outlook(&study, cells.len(), times))?;
+    writeln!(out, "{}", outlook(cells.len(), study.labels().len(), times))?;
     Ok(())
 }
 
@@ -119,17 +127,16 @@ pub fn times(study: &Study, arguments: &StudyArguments) -> Times {
 }
 
 /// `5 cells and A/A, 4 arms: 132 to 440 rounds, about 44 min to 2.4 h`
-pub fn outlook(study: &Study, cells: usize, times: Times) -> String {
+pub fn outlook(cells: usize, arms: usize, times: Times) -> String {
     let stopping = times
         .blocks
         .map_or(Stopping::Looks, |blocks| Stopping::Fixed { blocks });
     let fewest = stopping.next_segment(0).unwrap_or(0);
     let most = stopping.most_blocks().unwrap_or(fewest);
     // The A/A cell has two arms.
-    let rounds = |blocks: usize| blocks * (cells * study.arms.len() + 2);
+    let rounds = |blocks: usize| blocks * (cells * arms + 2);
     let one_s = (times.ramp() + times.round() + AROUND_A_ROUND).as_secs_f64();
     let long = |blocks: usize| units::duration(rounds(blocks) as f64 * one_s);
-    let arms = study.arms.len();
     let plural = if cells == 1 { "" } else { "s" };
     let head = format!("{cells} cell{plural} and A/A, {arms} arms");
     if fewest == most {
