@@ -78,6 +78,14 @@ pub fn fio_output(bytes: &[u8]) -> bool {
             assert!(clat.mean_ns.is_finite() && clat.sd_ns.is_finite());
         }
     }
+    for sync in report
+        .jobs
+        .iter()
+        .filter_map(|job| job.result.sync_lat.as_ref())
+    {
+        let _ = sync.quantile_ns(0.99);
+        assert!(sync.mean_ns.is_finite() && sync.sd_ns.is_finite());
+    }
     true
 }
 

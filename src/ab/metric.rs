@@ -146,7 +146,7 @@ impl Metric {
                  jain_bytes; \
                  [read_|write_]{queue_wait|device|total|submission|asked_wait|asked_total}_{mean|sd|p50|p90|p95|p99|p99.9|spread}; \
                  [read_|write_]program_{mean|p50|p90|p95|p99|p99.9}; \
-                 for one control group: GROUP.ios; for one fio job: JOB.iops, JOB.throughput, JOB.{read|write}_clat_{mean|sd|p50|...}",
+                 for one control group: GROUP.ios; for one fio job: JOB.iops, JOB.throughput, JOB.{read_clat|write_clat|sync_lat}_{mean|sd|p50|...}",
             )
         })?;
         if let Some(margin) = margin {
@@ -218,10 +218,10 @@ impl MetricKind {
         }
         let (base, statistic) = name.rsplit_once('_')?;
         let stage = if is_job {
-            let is_clat = matches!(base, "read_clat" | "write_clat");
+            let is_of_fio = matches!(base, "read_clat" | "write_clat" | "sync_lat");
             let of_owner =
                 || stage_of(base).filter(|stage| ["queue_wait", "device"].contains(stage));
-            is_clat.then_some(base).or_else(of_owner)
+            is_of_fio.then_some(base).or_else(of_owner)
         } else {
             stage_of(base)
         };

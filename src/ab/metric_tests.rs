@@ -13,6 +13,8 @@ fn names_say_unit_direction_and_margin() {
         (Direction::HigherIsBetter, 0.08)
     );
     assert!(Metric::named("probe.read_clat_p99.9").is_some());
+    assert!(Metric::named("log.sync_lat_p99").is_some());
+    assert!(Metric::named("sync_lat_p99").is_none(), "of which job?");
     assert!(Metric::named("elapsed").is_some());
 }
 

@@ -19,7 +19,6 @@ pub struct Values {
 
 /// Every metric that the round's numbers support.
 ///
-///
 /// `window` is the measured interval; `whole` lasts from the start of the workload to its end and matches its CPU time.
 /// The throughput of a control group is the probe's, over the window; that of a fio job without its own group is fio's.
 pub fn values(
@@ -322,18 +321,24 @@ impl Values {
             format!("{name}.throughput"),
             sum(|direction| direction.bytes_per_s),
         );
-        for (scope, direction) in [("read", &job.read), ("write", &job.write)] {
-            let Some(clat) = direction
-                .as_ref()
-                .and_then(|direction| direction.clat.as_ref())
-            else {
+        for (what, latency) in [
+            ("read_clat", clat_of(job.read.as_ref())),
+            ("write_clat", clat_of(job.write.as_ref())),
+            ("sync_lat", job.sync_lat.as_ref()),
+        ] {
+            let Some(latency) = latency else {
                 continue;
             };
-            self.put(format!("{name}.{scope}_clat_mean"), clat.mean_ns);
-            self.put(format!("{name}.{scope}_clat_sd"), clat.sd_ns);
-            self.put_quantiles(&format!("{name}.{scope}_clat"), clat);
+            let metric = format!("{name}.{what}");
+            self.put(format!("{metric}_mean"), latency.mean_ns);
+            self.put(format!("{metric}_sd"), latency.sd_ns);
+            self.put_quantiles(&metric, latency);
         }
     }
+}
+
+fn clat_of(direction: Option<&DirectionResult>) -> Option<&ProgramLatency> {
+    direction?.clat.as_ref()
 }
 
 #[cfg(test)]

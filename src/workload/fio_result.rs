@@ -118,6 +118,11 @@ fn job(value: &Value) -> Result<Job, String> {
             read: direction("read")?.flatten(),
             write: direction("write")?.flatten(),
             trim: direction("trim")?.flatten(),
+            // Its `total_ios` is 0 for fdatasync.
+            sync_lat: match value.get("sync") {
+                Some(sync) => latency_of(sync, "lat_ns")?,
+                None => None,
+            },
         },
         // A missing `error` field counts as an error.
         error: value.get("error").and_then(Value::as_i64).unwrap_or(-1),

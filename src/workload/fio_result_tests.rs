@@ -174,3 +174,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn syncs_have_a_latency_of_their_own() {
+    let report = report("fdatasync");
+    let fio = report.summary.pointer("/jobs/0/sync/lat_ns").unwrap();
+    let job = &report.jobs[0].result;
+    let sync = job.sync_lat.as_ref().unwrap();
+    assert_eq!(Some(sync.count), fio["N"].as_u64());
+    assert!(sync.count > 0 && sync.mean_ns > 0.0);
+    for percentile in ["50", "99"] {
+        let p: f64 = percentile.parse().unwrap();
+        let theirs = fio["percentile"][format!("{p:.6}")].as_u64();
+        assert_eq!(sync.quantile_ns(p / 100.0), theirs, "p{percentile}");
+    }
+    assert_eq!(self::report("normal").jobs[0].result.sync_lat, None);
+}

@@ -210,6 +210,9 @@ pub struct JobResult {
     pub read: Option<DirectionResult>,
     pub write: Option<DirectionResult>,
     pub trim: Option<DirectionResult>,
+    /// How long each fsync or fdatasync took. Absent without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sync_lat: Option<ProgramLatency>,
 }
 
 impl JobResult {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 use iosched::ab::statistics::stopping::Stopping;
+use iosched::files::size::bytes;
 use iosched::machine::page_cache::Cold;
 
 use iosched::ab::live::between::Between;
@@ -13,7 +14,7 @@ use iosched::ab::live::condition::Condition;
 use iosched::workload::participants::Named;
 use iosched::workload::reported::pattern::Pattern;
 
-use super::values::{bytes, cold, duration, long_duration, round_time, rounds, trace_time};
+use super::values::{cold, duration, long_duration, round_time, rounds, trace_time};
 
 pub const HELP: &str = "\
 ARM is [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]..., or `present` for the scheduler and
@@ -34,7 +35,7 @@ a run takes about 7 to 17 minutes.
 Metrics (`report --all` shows their values):
   throughput, iops, elapsed, cpu_per_1000_ios, merge_ratio, request_size, jain_bytes
   [read_|write_]{queue_wait|device|total|program}_{mean|p50|p90|p95|p99|p99.9}
-  of one fio job: JOB.throughput, JOB.iops, JOB.{read|write}_clat_{mean|p50|...}
+  of one fio job: JOB.throughput, JOB.iops, JOB.{read_clat|write_clat|sync_lat}_{mean|p50|...}
   of --cgroup, --unit and --pid: NAME.iops, NAME.throughput,
     NAME.[read_|write_]{queue_wait|device}_{mean|p50|...}
   of a COMMAND: its output is parsed if it is one of pg_test_fsync, pgbench, sysbench,
