@@ -27,7 +27,7 @@ macro_rules! studies {
 studies! {
     record_size: "record-size", ["rewrite-32k-qd1", "read-128k-qd8"];
     oltp_web: "oltp-web", ["randread-4"];
-    read_buffer: "read-buffer", ["read-128K-random"];
+    read_buffer: "read-buffer", ["read-128K-random", "read-64-normal"];
     fsync: "fsync", ["fdatasync", "open-sync"];
     oltp_dss: "oltp-dss", ["dss", "together-10"];
     interference: "interference", ["writers-1"];

@@ -625,3 +625,123 @@ fn cells_have_prepared_files_company_and_weights() {
     }
     assert_eq!(traces_of(ended.pid), [""; 0]);
 }
+
+/// Its rounds are slower the more there were, so that no pilot tells how long they take.
+const SLOWER: &str = r#"
+name = "slower"
+title = "Rounds that get slower"
+device = "ram"
+arms = ["none", "mq-deadline"]
+metrics = ["elapsed"]
+
+[times]
+ramp_s = 0
+round_s = 0.2
+
+[[cell]]
+name = "slower"
+command = ["sh", "-c", "dd if={device} of=/dev/null iflag=direct bs=4k count=1 status=none; echo >> rounds; [ $(wc -l < rounds) -le 12 ] || sleep 4"]
+"#;
+
+#[test]
+#[ignore = "root"]
+fn a_budget_is_kept_although_blocks_take_longer_than_the_pilot_said() {
+    const LIMIT_S: u64 = 30;
+    let program = Program::new(BINARY);
+    study(&program, SLOWER);
+    let limit = format!("{LIMIT_S}s");
+    let run = ["study", "./my.toml", "-o", "result", "--budget", &limit];
+    let begin = std::time::Instant::now();
+    let ended = program.run(&run).ends(0, &["2 pilot blocks took"]);
+    // One block, and what comes before and after the rounds.
+    let took_s = begin.elapsed().as_secs();
+    assert!(took_s <= LIMIT_S + 30, "{took_s} s");
+    let says = "the time was over after ";
+    assert!(ended.stdout.contains(says), "{}", ended.stdout);
+    let result = program.result("result");
+    assert_eq!(result["status"], "complete");
+    let cut = result["budget"]["cut"].as_array().expect("cells");
+    assert_eq!(cut.len(), 2, "the cell and A/A: {cut:?}");
+    let own = cut.iter().find(|it| it["cell"] == "slower");
+    let blocks = own.expect("the cell")["blocks"].as_u64().expect("a number");
+    assert!((1..20).contains(&blocks), "{blocks}");
+    assert_eq!(cells(&result)[0], ("slower", 2 * blocks as usize));
+    // Others can read it.
+    let again = program.run(&["report", "result"]).ends(0, &[]).stdout;
+    assert!(again.contains(says), "{again}");
+    assert_eq!(traces_of(ended.pid), [""; 0]);
+}
+
+/// One read of each of four blocks, which the disk has to count.
+const COUNTED: &str = r#"
+name = "counted"
+title = "Counts that must be exact"
+device = "ram"
+arms = ["none", "mq-deadline"]
+metrics = ["elapsed"]
+
+[times]
+ramp_s = 0
+round_s = 0.2
+blocks = 2
+
+[[cell]]
+name = "four"
+command = ["dd", "if={device}", "of=/dev/null", "iflag=direct", "bs=4k", "count=4", "status=none"]
+exact = [
+    { arm = "none", metric = "command.ios", count = "4" },
+    { arm = "mq-deadline", metric = "command.ios", count = "4" },
+]
+"#;
+
+#[test]
+#[ignore = "root"]
+fn counts_that_a_study_asserts_are_held_against_every_round() {
+    let program = Program::new(BINARY);
+    for (wrong, says, exit_code) in [
+        (
+            None,
+            "Counts that the study asserts: 2 of 2 hold exactly, in 4 rounds",
+            0,
+        ),
+        (
+            Some("count = \"5\" }"),
+            "NOT EXACT: four: command.ios of none is 5 in 0 of 2 rounds, and 4 in another",
+            3,
+        ),
+    ] {
+        let count = "count = \"4\" }";
+        study(
+            &program,
+            &COUNTED.replacen(count, wrong.unwrap_or(count), 1),
+        );
+        let run = ["study", "./my.toml", "-o", "result", "--force"];
+        let ended = program.run(&run).ends(0, &[]);
+        assert!(ended.stdout.contains(says), "{}", ended.stdout);
+        let gate = program.run(&["gate", "result"]);
+        let gate = gate.ends(exit_code, &[]).stdout;
+        assert_eq!(
+            wrong.is_some(),
+            gate.contains("not what the study asserts"),
+            "{gate}"
+        );
+    }
+    for (from, to, says) in [
+        ("count = \"4\"", "count = \"four\"", "is no count"),
+        (
+            "metric = \"command.ios\"",
+            "metric = \"elapsed\"",
+            "elapsed is no count",
+        ),
+        (
+            "arm = \"none\"",
+            "arm = \"bfq\"",
+            "my.toml:14: four has an exact count of bfq, which is no arm",
+        ),
+    ] {
+        study(&program, &COUNTED.replacen(from, to, 1));
+        program
+            .run(&["study", "./my.toml", "--dry-run"])
+            .ends(2, &[says]);
+    }
+}

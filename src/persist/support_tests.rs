@@ -80,6 +80,7 @@ fn study(results: Vec<ResultFile>) -> StudyResult {
         expect: String::new(),
         is_placebo: false,
         placebo_of: None,
+        exact: Vec::new(),
         hopeless: None,
         result,
     };

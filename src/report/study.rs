@@ -22,6 +22,7 @@ pub fn render(study: &StudyResult) -> String {
     text += "\nbetter, worse: shown at 95 % for all rows of a cell together; same: shown to differ by less than the margin; \
              differs: of a metric without a better direction; ?: not decided, with the reason if the interval alone would decide it; \
              -: no value.\n";
+    exact(&mut text, study);
     level(&mut text, study);
     without_waiting(&mut text, study);
     choice(&mut text, study);
@@ -81,6 +82,10 @@ pub(super) fn heading(text: &mut String, study: &StudyResult) {
         );
         for line in detectable::lines(budget) {
             let _ = writeln!(text, "  {line}");
+        }
+        for cut in &budget.cut {
+            let (cell, blocks) = (&cut.cell, cut.blocks);
+            let _ = writeln!(text, "the time was over after {blocks} blocks of {cell}");
         }
     }
     match study.status {
@@ -184,6 +189,28 @@ fn withheld(comparison: &Comparison) -> Option<&'static str> {
         Reason::Skewed => Some("skewed"),
         _ => None,
     })
+}
+
+/// Counts that had to be exact: those that were not, and how many were.
+pub(super) fn exact(text: &mut String, study: &StudyResult) {
+    let all = || {
+        study
+            .compared()
+            .flat_map(|cell| cell.exact.iter().map(move |it| (cell, it)))
+    };
+    for (cell, counted) in all().filter(|(_, it)| it.is_broken()) {
+        let _ = writeln!(text, "NOT EXACT: {}: {}.", cell.name, counted.sentence());
+    }
+    let measured = || all().filter(|(_, it)| it.rounds > 0);
+    let kept = measured().filter(|(_, it)| !it.is_broken()).count();
+    if kept > 0 {
+        let rounds: usize = measured().map(|(_, it)| it.exact).sum();
+        let _ = writeln!(
+            text,
+            "Counts that the study asserts: {kept} of {} hold exactly, in {rounds} rounds.",
+            measured().count()
+        );
+    }
 }
 
 /// How many false verdicts to expect, and what the cell without a difference says.

@@ -27,7 +27,8 @@ impl Took {
         self.time += time;
     }
 
-    fn block(self) -> Option<Duration> {
+    /// One of them, on average.
+    pub fn block(self) -> Option<Duration> {
         self.time.checked_div(self.blocks)
     }
 }

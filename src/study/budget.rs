@@ -34,6 +34,17 @@ pub struct Budget {
     pub pilot_blocks: usize,
     /// What the chosen blocks can show; a metric that the pilot could not measure is missing.
     pub detectable: Vec<Detectable>,
+    /// Cells that ended before their last block, because the time was over.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cut: Vec<Cut>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Cut {
+    pub cell: String,
+    /// That it had, the spoiled ones included.
+    pub blocks: usize,
 }
 
 /// The smallest difference that is shown with 80 % power, if rounds are as noisy as the pilot's.

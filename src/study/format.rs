@@ -12,6 +12,7 @@ use toml::Spanned;
 
 use super::axes::Combination;
 use super::budget;
+use super::exact::Exact;
 use super::load::LoadSpec;
 use crate::ab::metric::Metric;
 use crate::failure::Failure;
@@ -76,6 +77,8 @@ pub struct Cell {
     pub ramp_s: Option<f64>,
     /// What is dropped from the page cache before each round.
     pub cold: Option<Cold>,
+    /// Counts that each round must have.
+    pub exact: Vec<Exact>,
     /// What the published comparison or its theory says.
     pub expect: String,
 }
@@ -258,11 +261,31 @@ fn one(cell: &CellFile, study: &StudyFile, values: &Combination<'_>, at: &At<'_>
         metrics: metrics.collect::<Result<_>>()?,
         ramp_s: cell.ramp_s,
         cold: cell.cold,
+        exact: exact(cell, study, values)
+            .map_err(|what| at(&cell.name, format!("{name} {what}")))?,
         expect: values.fill(&cell.expect),
         name,
         stage,
         load,
     })
+}
+
+fn exact(
+    cell: &CellFile,
+    study: &StudyFile,
+    values: &Combination<'_>,
+) -> Result<Vec<Exact>, String> {
+    let arms = study.arms.iter().chain(&study.optional_arms);
+    let arms: Vec<Arm> = arms.filter_map(|arm| arm.get_ref().parse().ok()).collect();
+    let exact = cell.exact.iter().map(|it| {
+        if !arm::labels(&arms).contains(&it.arm.as_str()) {
+            return Err(format!("has an exact count of {}, which is no arm", it.arm));
+        }
+        let count = values.fill(&it.count);
+        Exact::new(&it.arm, &values.fill(&it.metric), &count)
+            .map_err(|why| format!("has an exact count that is none: {why}"))
+    });
+    exact.collect()
 }
 
 fn load(cell: &CellFile, values: &Combination<'_>) -> Result<LoadSpec, String> {

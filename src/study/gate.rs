@@ -8,6 +8,8 @@ use crate::ab::statistics::verdict::Verdict;
 pub struct StudyJudgement<'a> {
     /// By cell that compares arms and has a selected comparison.
     pub cells: Vec<(&'a CellResult, Judgement)>,
+    /// Counts that are not what the study asserts, in words.
+    pub broken: Vec<String>,
     pub decision: Decision,
 }
 
@@ -51,10 +53,26 @@ pub fn judge<'a>(
         };
         cells.push((cell, judgement));
     }
+    let broken = broken(study);
     Ok(StudyJudgement {
-        decision: decision(study, &cells),
+        decision: if broken.is_empty() {
+            decision(study, &cells)
+        } else {
+            Decision::Failed
+        },
+        broken,
         cells,
     })
+}
+
+/// Whatever metrics and arms are selected: a count that cannot be wrong makes the rest doubtful.
+fn broken(study: &StudyResult) -> Vec<String> {
+    let cells = study.compared();
+    let broken = cells.flat_map(|cell| {
+        let broken = cell.exact.iter().filter(|it| it.is_broken());
+        broken.map(|it| format!("{}: {}", cell.name, it.sentence()))
+    });
+    broken.collect()
 }
 
 fn without_baseline(judgement: Judgement, missing: usize) -> Judgement {

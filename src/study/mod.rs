@@ -4,6 +4,7 @@ pub mod ahead; // how much of a study is left. Pure
 pub mod axes; // lists of values that expand cells to a matrix. Pure
 pub mod budget; // blocks and lengths that fit into a given time. Pure
 pub mod builtin; // those that iosched brings
+pub mod exact; // counts that every round must have
 pub mod format; // the file that describes one
 pub mod gate; // every cell held to the rules. Pure
 pub mod load; // what a cell runs

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::budget::Budget;
+use super::exact::Counted;
 use super::format::{Study, Times};
 use super::optional::LeftOut;
 use crate::ab::result::{ArmComparison, ResultFile, Status};
@@ -58,6 +59,9 @@ pub struct CellResult {
     /// The cell whose workload that is; absent in results of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placebo_of: Option<String>,
+    /// Counts that each round of an arm must have exactly, and how many have them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exact: Vec<Counted>,
     /// Why no more blocks of it were run.
     pub hopeless: Option<String>,
     /// As of `iosched-ab run`.

@@ -44,6 +44,8 @@ pub struct StudyRun<'a> {
     pub times: Times,
     /// Chooses other times, so that the study ends within it.
     pub budget: Option<Duration>,
+    /// When that is over, on the machine's clock.
+    pub deadline: Option<Duration>,
     pub quick: bool,
     /// What the workloads write to holds nothing that can be lost.
     pub may_write: bool,
@@ -102,6 +104,7 @@ impl StudyRun<'_> {
             means,
             &mut |place, done_bytes| observer.scratch_file_grows(place, done_bytes),
         )?;
+        self.deadline = self.budget.map(|limit| machine.now() + limit);
         let left_out = self.settle_arms(&mut machine, observer)?;
         let mut budget = None;
         if let Some(limit) = self.budget {
@@ -178,6 +181,7 @@ impl StudyRun<'_> {
     fn with_placebo(&self) -> Vec<(Cell, bool)> {
         let placebo = self.placebo_of().map(|cell| Cell {
             name: PLACEBO.to_owned(),
+            exact: Vec::new(),
             expect: "no difference: both arms are the reference".to_owned(),
             ..cell.clone()
         });
@@ -288,6 +292,7 @@ impl StudyRun<'_> {
                     .placebo_of()
                     .filter(|_| *is_placebo)
                     .map(|cell| cell.name.clone()),
+                exact: Vec::new(),
                 hopeless: None,
                 result,
             }

@@ -56,6 +56,12 @@ pub fn run(binary: &str, name: &str, cells: &[&str]) {
             cell["hopeless"]
         );
         assert_eq!(cell["hopeless"], Value::Null, "{name}");
+        for exact in cell["exact"].as_array().into_iter().flatten() {
+            assert!(
+                exact["rounds"].as_u64() > Some(0) && exact["exact"] == exact["rounds"],
+                "{name}: {exact}"
+            );
+        }
         for round in rounds {
             assert!(round["problem"].is_null(), "{name}: {round:#}");
         }

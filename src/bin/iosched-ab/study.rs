@@ -125,6 +125,7 @@ pub fn run(arguments: &StudyArguments) -> Result<()> {
         scratch_file: granted.place,
         times: plan.times,
         budget: arguments.budget,
+        deadline: None,
         quick: plan.quick,
         may_write,
         seed: plan.seed,

@@ -44,6 +44,13 @@ pub fn headline(judged: &StudyJudgement<'_>) -> String {
     let checks = || judged.cells.iter().flat_map(|(_, it)| &it.checks);
     let (all, cells) = (checks().count(), judged.cells.len());
     let count = |outcome| checks().filter(|check| check.outcome == outcome).count();
+    if let Some(first) = judged.broken.first() {
+        let more = match judged.broken.len() {
+            1 => String::new(),
+            all => format!(", and {} more", all - 1),
+        };
+        return format!("a count is not what the study asserts: {first}{more}");
+    }
     match &judged.decision {
         Decision::Passed => format!("all {all} comparisons in {cells} cells passed the gate"),
         Decision::Failed => format!(

@@ -29,6 +29,7 @@ pub fn body(study: &StudyResult) -> Markup {
     let mut conditions = String::new();
     text::heading(&mut conditions, study);
     let mut remarks = String::new();
+    text::exact(&mut remarks, study);
     text::level(&mut remarks, study);
     text::without_waiting(&mut remarks, study);
     let mut choice = String::new();

@@ -34,6 +34,7 @@ pub fn markdown(study: &StudyResult) -> String {
         }
     }
     let mut after = String::new();
+    super::exact(&mut after, study);
     super::level(&mut after, study);
     super::choice(&mut after, study);
     for line in after.lines().filter(|line| !line.is_empty()) {

@@ -102,9 +102,24 @@ pub struct CellFile {
     /// What is dropped from the page cache before each round.
     #[serde(default)]
     pub cold: Option<Cold>,
+    /// Counts that each round of an arm must have exactly.
+    #[serde(default)]
+    pub exact: Vec<ExactFile>,
     /// What should come out, and why.
     #[serde(default)]
     pub expect: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ExactFile {
+    /// Its label.
+    pub arm: String,
+    /// One that counts: `ios`, `merges`, `GROUP.ios`.
+    pub metric: String,
+    /// A number, or `SIZE/page`: how many pages of this machine's memory that is.
+    pub count: String,
 }
 
 /// Services do not start together with what loads their disk.

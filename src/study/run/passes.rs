@@ -1,5 +1,7 @@
 //! Stage after stage, and in each of them pass after pass over the cells that are not decided.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -11,6 +13,8 @@ use crate::ab::result::Status;
 use crate::ab::run::{BlockEnd, Experiment};
 use crate::random::below;
 use crate::study::ahead::{self, Ahead, Took};
+use crate::study::budget::Cut;
+use crate::study::exact;
 use crate::study::format::{Cell, Stage};
 use crate::study::result::StudyResult;
 
@@ -44,14 +48,16 @@ impl StudyRun<'_> {
             if open.is_empty() {
                 continue;
             }
-            self.make(stage, machine, observer)?;
+            if !self.is_too_late(machine.now(), Took::default()) {
+                self.make(stage, machine, observer)?;
+            }
             let passes = Passes {
                 open,
                 later: &later,
                 took: &mut took,
                 rng: &mut rng,
             };
-            self.passes(passes, machine, study, experiments, observer)?;
+            self.passes(passes, machine, study, cells, experiments, observer)?;
         }
         Ok(())
     }
@@ -71,11 +77,18 @@ impl StudyRun<'_> {
         machine.make_ready(&stage.prepare)
     }
 
+    /// Whether the time would be over before one more block, if it takes as long as those before.
+    fn is_too_late(&self, now: Duration, took: Took) -> bool {
+        let end = now + took.block().unwrap_or_default();
+        self.deadline.is_some_and(|deadline| end > deadline)
+    }
+
     fn passes(
         &self,
         passes: Passes<'_>,
         machine: &mut dyn Machine,
         study: &mut StudyResult,
+        cells: &[(Cell, bool)],
         experiments: &mut [Experiment<'_>],
         observer: &mut dyn StudyObserver,
     ) -> Result<()> {
@@ -102,11 +115,25 @@ impl StudyRun<'_> {
                     left: ahead::left(&to_go),
                 };
                 let cell = &mut study.cells[index];
+                if self.is_too_late(machine.now(), took[index]) {
+                    conclude::conclude(&mut cell.result);
+                    finish_cell(&mut cell.result, Status::Complete, now(machine));
+                    let cut = Cut {
+                        cell: cell.name.clone(),
+                        blocks: cell.result.blocks_begun(),
+                    };
+                    study
+                        .budget
+                        .iter_mut()
+                        .for_each(|it| it.cut.push(cut.clone()));
+                    continue;
+                }
                 observer.cell_begins(&cell.name, &ahead);
                 let begin = machine.now();
                 let end = experiments[index].block(machine, &mut cell.result, observer)?;
                 took[index].add(machine.now().saturating_sub(begin));
                 conclude::conclude(&mut cell.result);
+                cell.exact = exact::counted(&cells[index].0.exact, &cell.result, page_bytes());
                 match end {
                     BlockEnd::More => stays.push(index),
                     BlockEnd::Over => finish_cell(&mut cell.result, Status::Complete, now(machine)),
@@ -122,6 +149,10 @@ impl StudyRun<'_> {
         }
         Ok(())
     }
+}
+
+fn page_bytes() -> u64 {
+    rustix::param::page_size() as u64
 }
 
 fn shuffle(open: &mut [usize], rng: &mut ChaCha8Rng) {

@@ -112,6 +112,7 @@ impl StudyRun<'_> {
             pilot_s: spent.as_secs_f64(),
             pilot_blocks: budget::PILOT_BLOCKS,
             detectable: budget::detectable(&piloted, times.blocks.unwrap_or(most)),
+            cut: Vec::new(),
         };
         observer.chose(&times, &chosen);
         Ok((times, chosen))

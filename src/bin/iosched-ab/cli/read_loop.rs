@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::values::bytes;
+use iosched::files::size::bytes;
 
 #[derive(Args)]
 pub struct ReadLoop {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use iosched::scratch::DiskSpec;
 
-use super::values::bytes;
+use iosched::files::size::bytes;
 
 #[derive(Args)]
 pub struct DemoArguments {

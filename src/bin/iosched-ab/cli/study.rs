@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use iosched::files::size::bytes;
 
-use super::values::{bytes, long_duration};
+use super::values::long_duration;
 
 pub const HELP: &str = "\
 A study is a TOML file: arms, cells (each a workload), axes that expand cells to a matrix, metrics with margins, times.

@@ -1,0 +1,184 @@
+//! Counts that follow from how a workload is made: every round of an arm must have them exactly. Pure.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ab::metric::Metric;
+use crate::ab::result::ResultFile;
+use crate::files::size;
+
+/// What a study's file says of every round of an arm.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exact {
+    /// Its label.
+    pub arm: String,
+    pub metric: String,
+    pub count: Count,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    Number(u64),
+    /// As many as pages of the machine's memory have room for so many bytes.
+    PagesOf(u64),
+}
+
+impl Count {
+    /// `4096`, or `16M/page`.
+    pub fn parse(text: &str) -> Result<Count, String> {
+        let wrong = |_| format!("{text:?} is no count; write a number, or SIZE/page");
+        match text.strip_suffix("/page") {
+            Some(bytes) => size::bytes(bytes).map(Count::PagesOf).map_err(wrong),
+            None => text
+                .parse()
+                .map(Count::Number)
+                .map_err(|_| wrong(String::new())),
+        }
+    }
+
+    fn of(self, page_bytes: u64) -> u64 {
+        match self {
+            Count::Number(number) => number,
+            Count::PagesOf(bytes) => bytes.div_ceil(page_bytes),
+        }
+    }
+}
+
+impl Exact {
+    /// Err: what cannot be counted in a round.
+    pub fn new(arm: &str, metric: &str, count: &str) -> Result<Exact, String> {
+        if Metric::named(metric).is_none_or(|metric| metric.unit != "1") {
+            return Err(format!("{metric} is no count, so it has no exact value"));
+        }
+        Ok(Exact {
+            arm: arm.to_owned(),
+            metric: metric.to_owned(),
+            count: Count::parse(count)?,
+        })
+    }
+}
+
+/// How many rounds had the count.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Counted {
+    /// The label of the arm.
+    pub arm: String,
+    pub metric: String,
+    pub expected: u64,
+    /// The arm's rounds that count.
+    pub rounds: usize,
+    /// Those that had exactly that.
+    pub exact: usize,
+    /// The value of the first that had not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other: Option<f64>,
+}
+
+impl Counted {
+    /// Whether a round had another count.
+    pub fn is_broken(&self) -> bool {
+        self.exact < self.rounds
+    }
+
+    /// `command.ios of off is 4096 in 6 of 6 rounds`
+    pub fn sentence(&self) -> String {
+        let Counted {
+            arm,
+            metric,
+            expected,
+            rounds,
+            exact,
+            ..
+        } = self;
+        let other = match self.other {
+            Some(other) => format!(", and {other} in another"),
+            None if self.is_broken() => ", and has no value in another".to_owned(),
+            None => String::new(),
+        };
+        format!("{metric} of {arm} is {expected} in {exact} of {rounds} rounds{other}")
+    }
+}
+
+/// An arm that was left out has nothing to count.
+pub fn counted(exact: &[Exact], result: &ResultFile, page_bytes: u64) -> Vec<Counted> {
+    let has = |it: &&Exact| result.design.arms.iter().any(|arm| arm.label == it.arm);
+    let exact = exact.iter().filter(has);
+    exact.map(|it| one(it, result, page_bytes)).collect()
+}
+
+fn one(exact: &Exact, result: &ResultFile, page_bytes: u64) -> Counted {
+    let expected = exact.count.of(page_bytes);
+    let counts =
+        |round: &&crate::ab::result::Round| round.arm == exact.arm && round.exclusion.is_none();
+    let rounds = result.rounds.iter().filter(counts);
+    let values: Vec<Option<f64>> = rounds
+        .map(|round| round.metrics.get(&exact.metric).copied())
+        .collect();
+    let is_it =
+        |value: &Option<f64>| value.is_some_and(|value| (value - expected as f64).abs() < 0.5);
+    let mut others = values.iter().filter(|value| !is_it(value));
+    Counted {
+        arm: exact.arm.clone(),
+        metric: exact.metric.clone(),
+        expected,
+        rounds: values.len(),
+        exact: values.iter().filter(|value| is_it(value)).count(),
+        other: others.next().copied().flatten(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture;
+
+    #[test]
+    fn counts_are_numbers_or_pages() {
+        assert_eq!(Count::parse("12"), Ok(Count::Number(12)));
+        let pages = Count::parse("16M/page").expect("pages");
+        assert_eq!((pages.of(4096), pages.of(65536)), (4096, 256));
+        for wrong in [
+            "",
+            "x",
+            "-1",
+            "1.5",
+            "/page",
+            "16M",
+            "4q/page",
+            "{size}/page",
+        ] {
+            assert!(Count::parse(wrong).is_err(), "{wrong}");
+        }
+        assert!(Exact::new("a", "ios", "1").is_ok());
+        assert!(Exact::new("a", "command.ios", "1").is_ok());
+        for metric in ["throughput", "read_total_mean", "nothing"] {
+            assert!(Exact::new("a", metric, "1").is_err(), "{metric}");
+        }
+    }
+
+    #[test]
+    fn every_round_that_counts_must_have_it() {
+        let mut result = fixture::sample();
+        let arm = result.design.arms[0].label.clone();
+        let own = result.rounds.iter_mut().filter(|round| round.arm == arm);
+        own.for_each(|round| _ = round.metrics.insert("ios".to_owned(), 7.0));
+        let exact = [
+            Exact::new(&arm, "ios", "7").expect("a count"),
+            Exact::new("not here", "ios", "7").expect("a count"),
+        ];
+        let all = counted(&exact, &result, 4096);
+        assert_eq!(all.len(), 1, "an arm that was left out is no failure");
+        assert!(all[0].rounds > 1 && !all[0].is_broken(), "{all:?}");
+        let mut own = result.rounds.iter_mut().filter(|round| round.arm == arm);
+        let first = own.next().expect("a round");
+        first.metrics.insert("ios".to_owned(), 8.0);
+        let broken = counted(&exact, &result, 4096).remove(0);
+        assert!(broken.is_broken());
+        assert_eq!((broken.exact + 1, broken.other), (broken.rounds, Some(8.0)));
+        let mut own = result.rounds.iter_mut().filter(|round| round.arm == arm);
+        own.next().expect("a round").metrics.remove("ios");
+        let absent = counted(&exact, &result, 4096).remove(0);
+        assert!(absent.is_broken(), "an absent number is not the right one");
+        assert!(absent.sentence().ends_with("no value in another"));
+    }
+}
