@@ -34,7 +34,8 @@ studies! {
     fairness: "fairness", ["equals"];
     fill: "fill", ["half-writer"];
     wbt: "wbt", ["reader-beside-cached-writer"];
-    nvme_era: "nvme-era", ["depth-8"];
+    nvme_era: "nvme-era", ["depth-8", "devices-2"];
+    kyber_targets: "kyber-targets", ["reads-1-writes-256"];
     isolation: "isolation", ["small-beside-large", "priority-io-max"];
     etcd: "etcd", ["alone"];
 }

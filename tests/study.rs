@@ -127,6 +127,11 @@ fn a_wrong_file_is_refused_by_line() {
         ),
         (
             "expect = ",
+            "disks = \"0\"\nexpect = ",
+            "read-4k runs on \"0\" disks, which is no number above 0",
+        ),
+        (
+            "expect = ",
             "weight.other = 5\nexpect = ",
             "my.toml:19: read-4k has no fio.other",
         ),
@@ -171,7 +176,7 @@ fn ensure_left_out(result: &Value) {
     }
 }
 
-/// That each of its cells but the third, which fails, had a block before any had two.
+/// That each of its cells but the third and fourth, which cannot run, had a block before any had two.
 fn ensure_interleaved(result: &Value) {
     let begun = |cell: usize, block: u64| {
         let rounds = result["cells"][cell]["result"]["rounds"]
@@ -183,9 +188,9 @@ fn ensure_interleaved(result: &Value) {
             .collect();
         times[0].to_owned()
     };
-    let second = begun(0, 1).min(begun(1, 1)).min(begun(4, 1));
+    let second = begun(0, 1).min(begun(1, 1)).min(begun(5, 1));
     assert!(
-        [0, 1, 4].into_iter().all(|cell| begun(cell, 0) < second),
+        [0, 1, 5].into_iter().all(|cell| begun(cell, 0) < second),
         "{second}"
     );
 }
@@ -194,14 +199,20 @@ fn ensure_interleaved(result: &Value) {
 #[ignore = "root"]
 fn all_cells_are_run_and_one_that_fails_does_not_end_the_others() {
     let program = Program::new(BINARY);
-    // The last cell is that of A/A.
+    // One that this disk cannot run; the last cell is that of A/A.
+    let wide = "\n[[cell]]\nname = \"wide\"\ndisks = \"2\"\nfio.r = \"rw=randread\"\n";
     let last = "\n[[cell]]\nname = \"last\"\nfio.r = \"rw=randread\\nbs=4k\\nioengine=psync\"\n";
-    study(&program, &(STUDY.to_owned() + last));
+    study(&program, &(STUDY.to_owned() + wide + last));
     let run = ["study", "./my.toml", "-o", "result", "--seed", "7"];
     let ended = program
         .run(&run)
         .ends(0, &["made loop", "left out: deep: mq-deadline has no"]);
-    for says in ["SIMULATED", "fails was given up", "left out: deep: "] {
+    for says in [
+        "SIMULATED",
+        "fails was given up",
+        "wide was given up: wide runs on 2 disks, and there are 1",
+        "left out: deep: ",
+    ] {
         assert!(ended.stdout.contains(says), "{}", ended.stdout);
     }
     assert!(
@@ -218,11 +229,12 @@ fn all_cells_are_run_and_one_that_fails_does_not_end_the_others() {
             ("read-4k", 6),
             ("read-64k", 6),
             ("fails", 1),
+            ("wide", 0),
             ("last", 6),
             ("A/A", 4)
         ]
     );
-    assert_eq!(result["cells"][4]["placebo_of"], "last");
+    assert_eq!(result["cells"][5]["placebo_of"], "last");
     assert!(
         ended
             .stdout

@@ -308,11 +308,12 @@ fn load(cell: &CellFile, values: &Combination<'_>) -> Result<LoadSpec, String> {
     {
         return Err("has a ramp_s that is not 0 to 86400 seconds".to_owned());
     }
-    let groups = groups(cell)?;
+    let (groups, disks) = (groups(cell)?, disks(cell, values)?);
     match (&cell.fio, &cell.workload, &cell.command) {
         (Some(processes), None, None) if !processes.is_empty() => Ok(LoadSpec::Fio {
             processes: filled(processes),
             groups,
+            disks,
         }),
         (None, Some(name), None) => Ok(LoadSpec::Catalogue(values.fill(name))),
         (None, None, Some(argv)) => Ok(LoadSpec::Command {
@@ -322,6 +323,20 @@ fn load(cell: &CellFile, values: &Combination<'_>) -> Result<LoadSpec, String> {
             lead: Duration::from_secs_f64(cell.lead_s),
         }),
         _ => Err("needs exactly one of fio, workload and command".to_owned()),
+    }
+}
+
+/// How many of the disks its processes run on.
+fn disks(cell: &CellFile, values: &Combination<'_>) -> Result<Option<usize>, String> {
+    let Some(text) = cell.disks.as_deref().map(|text| values.fill(text)) else {
+        return Ok(None);
+    };
+    match text.parse() {
+        Ok(disks @ 1..) if cell.fio.is_some() => Ok(Some(disks)),
+        Ok(1..) => Err("has no fio, which disks belongs to".to_owned()),
+        _ => Err(format!(
+            "runs on {text:?} disks, which is no number above 0"
+        )),
     }
 }
 

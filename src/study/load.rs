@@ -19,6 +19,8 @@ pub enum LoadSpec {
         processes: BTreeMap<String, String>,
         /// Of their control groups, by process.
         groups: BTreeMap<String, GroupSettings>,
+        /// They run on the first so many of the disks; None: on all.
+        disks: Option<usize>,
     },
     Command {
         argv: Vec<String>,
@@ -35,9 +37,11 @@ impl LoadSpec {
     pub fn workload(&self, name: &str, may_write: bool) -> Result<Box<dyn Workload>> {
         Ok(match self {
             LoadSpec::Catalogue(name) => Box::new(catalogue::find(name)?),
-            LoadSpec::Fio { processes, groups } => {
-                Box::new(fio(name, processes)?.with_groups(groups))
-            }
+            LoadSpec::Fio {
+                processes,
+                groups,
+                disks,
+            } => Box::new(fio(name, processes)?.with_groups(groups).on_first(*disks)),
             LoadSpec::Command {
                 argv,
                 parse,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -33,6 +33,8 @@ const VERSION_LIMITS: Limits = Limits {
 pub struct Fio {
     name: String,
     parts: Vec<FioPart>,
+    /// It runs on the first so many of the disks; None: on all.
+    disks: Option<usize>,
     program: OsString,
     patience: Duration,
 }
@@ -52,6 +54,7 @@ impl Fio {
         Fio {
             name: name.to_owned(),
             parts,
+            disks: None,
             program: OsString::from("fio"),
             patience: HANG_GUARD,
         }
@@ -85,6 +88,23 @@ impl Fio {
             part.group = groups.get(&part.label).cloned().unwrap_or_default();
         }
         self
+    }
+
+    /// Runs on the first so many of the disks.
+    #[must_use]
+    pub fn on_first(mut self, disks: Option<usize>) -> Self {
+        self.disks = disks;
+        self
+    }
+
+    /// Those of the round's devices that it runs on.
+    fn own<'a>(&self, nodes: &'a [PathBuf]) -> Result<&'a [PathBuf]> {
+        let wanted = self.disks.unwrap_or(nodes.len());
+        nodes.get(..wanted).ok_or_else(|| {
+            let (name, there) = (&self.name, nodes.len());
+            let what = format!("{name} runs on {wanted} disks, and there are {there}");
+            Failure::lacking(what, "name as many, or choose other cells with --cells")
+        })
     }
 
     /// Uses another fio than the one in PATH.
@@ -158,7 +178,12 @@ impl Workload for Fio {
             process["is_background"] = json!(part.is_background);
             process
         });
-        json!({ "kind": "fio", "name": self.name, "processes": processes.collect::<Vec<_>>() })
+        let processes: Vec<Value> = processes.collect();
+        let mut description = json!({ "kind": "fio", "name": self.name, "processes": processes });
+        if let Some(disks) = self.disks {
+            description["disks"] = json!(disks);
+        }
+        description
     }
 
     fn writes(&self) -> bool {
@@ -205,6 +230,10 @@ impl Workload for Fio {
     }
 
     fn start(&mut self, round: &Execution<'_>) -> Result<Box<dyn Running>> {
+        let round = &Execution {
+            device_nodes: self.own(round.device_nodes)?,
+            ..*round
+        };
         let lead = self.lead();
         let target = fio_target::of(round)?;
         let processes = self

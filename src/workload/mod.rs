@@ -122,6 +122,7 @@ impl fmt::Display for Target {
 }
 
 /// One execution under one arm.
+#[derive(Clone, Copy)]
 pub struct Execution<'a> {
     /// The devices that the workload uses; at least one.
     pub device_nodes: &'a [PathBuf],

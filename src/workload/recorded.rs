@@ -22,6 +22,8 @@ enum Description {
     Fio {
         name: String,
         processes: Vec<RecordedProcess>,
+        #[serde(default)]
+        disks: Option<usize>,
     },
     Live,
     Command {
@@ -58,7 +60,11 @@ pub fn workload(description: &Value, may_write: bool) -> Result<Box<dyn Workload
         )
     };
     match Description::deserialize(description).map_err(|error| cannot(error.to_string()))? {
-        Description::Fio { name, processes } => {
+        Description::Fio {
+            name,
+            processes,
+            disks,
+        } => {
             let labels: Vec<&str> = processes.iter().map(|it| it.label.as_str()).collect();
             names::check_workload(&name)
                 .and_then(|()| names::check_labels(&labels))
@@ -73,7 +79,7 @@ pub fn workload(description: &Value, may_write: bool) -> Result<Box<dyn Workload
                 })
             };
             let parts = processes.into_iter().map(part).collect::<Result<_>>()?;
-            Ok(Box::new(Fio::new(&name, parts)))
+            Ok(Box::new(Fio::new(&name, parts).on_first(disks)))
         }
         Description::Live => Ok(Box::new(Live)),
         Description::Command {

@@ -86,6 +86,9 @@ pub struct CellFile {
     /// How long that runs before the command starts.
     #[serde(default = "usual_lead_s")]
     pub lead_s: f64,
+    /// Its processes of `fio` run on the first so many of the disks; else on all.
+    #[serde(default)]
+    pub disks: Option<String>,
     /// By process of `fio`, its share of the device under bfq; 100 is usual.
     #[serde(default)]
     pub weight: BTreeMap<String, u16>,
