@@ -713,7 +713,7 @@ fn counts_that_a_study_asserts_are_held_against_every_round() {
     for (wrong, says, exit_code) in [
         (
             None,
-            "Counts that the study asserts: 2 of 2 hold exactly, in 4 rounds",
+            "Counts that the study asserts: 2 of 2 hold, exactly in 4 of 4 rounds",
             0,
         ),
         (

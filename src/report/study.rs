@@ -201,13 +201,20 @@ pub(super) fn exact(text: &mut String, study: &StudyResult) {
     for (cell, counted) in all().filter(|(_, it)| it.is_broken()) {
         let _ = writeln!(text, "NOT EXACT: {}: {}.", cell.name, counted.sentence());
     }
-    let measured = || all().filter(|(_, it)| it.rounds > 0);
-    let kept = measured().filter(|(_, it)| !it.is_broken()).count();
+    let measured = || all().map(|(_, it)| it).filter(|it| it.rounds > 0);
+    let kept = measured().filter(|it| !it.is_broken()).count();
     if kept > 0 {
-        let rounds: usize = measured().map(|(_, it)| it.exact).sum();
+        let (rounds, exact): (usize, usize) = measured()
+            .map(|it| (it.rounds, it.exact))
+            .fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+        let incomplete: usize = measured().map(|it| it.incomplete).sum();
+        let others = match incomplete {
+            0 => String::new(),
+            some => format!("; {some} lack no more than the events that the probe lost"),
+        };
         let _ = writeln!(
             text,
-            "Counts that the study asserts: {kept} of {} hold exactly, in {rounds} rounds.",
+            "Counts that the study asserts: {kept} of {} hold, exactly in {exact} of {rounds} rounds{others}.",
             measured().count()
         );
     }

@@ -69,15 +69,17 @@ pub struct Counted {
     pub rounds: usize,
     /// Those that had exactly that.
     pub exact: usize,
-    /// The value of the first that had not.
+    /// Those that had less, and no less than by the events that the probe lost.
+    pub incomplete: usize,
+    /// The value of the first other one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other: Option<f64>,
 }
 
 impl Counted {
-    /// Whether a round had another count.
+    /// Whether a round had another count, or none.
     pub fn is_broken(&self) -> bool {
-        self.exact < self.rounds
+        self.exact + self.incomplete < self.rounds
     }
 
     /// `command.ios of off is 4096 in 6 of 6 rounds`
@@ -106,24 +108,47 @@ pub fn counted(exact: &[Exact], result: &ResultFile, page_bytes: u64) -> Vec<Cou
     exact.map(|it| one(it, result, page_bytes)).collect()
 }
 
+enum Held {
+    Exactly,
+    /// The probe lost at least as many events as are missing, and each of them hides one.
+    Incomplete,
+    Not(Option<f64>),
+}
+
 fn one(exact: &Exact, result: &ResultFile, page_bytes: u64) -> Counted {
     let expected = exact.count.of(page_bytes);
-    let counts =
-        |round: &&crate::ab::result::Round| round.arm == exact.arm && round.exclusion.is_none();
-    let rounds = result.rounds.iter().filter(counts);
-    let values: Vec<Option<f64>> = rounds
-        .map(|round| round.metrics.get(&exact.metric).copied())
+    let rounds = result.rounds.iter();
+    let rounds = rounds.filter(|round| round.arm == exact.arm && round.exclusion.is_none());
+    let held: Vec<Held> = rounds
+        .map(|round| {
+            held(
+                round.metrics.get(&exact.metric),
+                expected,
+                round.lost_events,
+            )
+        })
         .collect();
-    let is_it =
-        |value: &Option<f64>| value.is_some_and(|value| (value - expected as f64).abs() < 0.5);
-    let mut others = values.iter().filter(|value| !is_it(value));
+    let count = |is_it: fn(&&Held) -> bool| held.iter().filter(is_it).count();
     Counted {
         arm: exact.arm.clone(),
         metric: exact.metric.clone(),
         expected,
-        rounds: values.len(),
-        exact: values.iter().filter(|value| is_it(value)).count(),
-        other: others.next().copied().flatten(),
+        rounds: held.len(),
+        exact: count(|held| matches!(held, Held::Exactly)),
+        incomplete: count(|held| matches!(held, Held::Incomplete)),
+        other: held.iter().find_map(|held| match held {
+            Held::Not(value) => *value,
+            _ => None,
+        }),
+    }
+}
+
+fn held(value: Option<&f64>, expected: u64, lost: u64) -> Held {
+    // Counts are whole numbers far below 2^53.
+    match value.map(|value| expected as f64 - value) {
+        Some(missing) if missing.abs() < 0.5 => Held::Exactly,
+        Some(missing) if (0.0..=lost as f64).contains(&missing) => Held::Incomplete,
+        _ => Held::Not(value.copied()),
     }
 }
 
@@ -175,6 +200,18 @@ mod tests {
         let broken = counted(&exact, &result, 4096).remove(0);
         assert!(broken.is_broken());
         assert_eq!((broken.exact + 1, broken.other), (broken.rounds, Some(8.0)));
+        let mut own = result.rounds.iter_mut().filter(|round| round.arm == arm);
+        let first = own.next().expect("a round");
+        first.metrics.insert("ios".to_owned(), 5.0);
+        first.lost_events = 1;
+        assert!(
+            counted(&exact, &result, 4096)[0].is_broken(),
+            "two are missing, one was lost"
+        );
+        let mut own = result.rounds.iter_mut().filter(|round| round.arm == arm);
+        own.next().expect("a round").lost_events = 2;
+        let explained = counted(&exact, &result, 4096).remove(0);
+        assert_eq!((explained.incomplete, explained.is_broken()), (1, false));
         let mut own = result.rounds.iter_mut().filter(|round| round.arm == arm);
         own.next().expect("a round").metrics.remove("ios");
         let absent = counted(&exact, &result, 4096).remove(0);
