@@ -172,7 +172,10 @@ fn said(row: &ArmComparison) -> String {
     };
     let why = withheld(&row.comparison).map_or_else(String::new, |why| format!(" ({why})"));
     match words::change(&row.comparison).as_str() {
-        "-" => "-".to_owned(),
+        "-" => match absent(&row.comparison) {
+            Some(why) => format!("- ({why})"),
+            None => "-".to_owned(),
+        },
         change => format!("{change} {word}{why}"),
     }
 }
@@ -218,6 +221,15 @@ pub(super) fn exact(text: &mut String, study: &StudyResult) {
             measured().count()
         );
     }
+}
+
+/// Why a row has no value although rounds were measured. The gravest that an arm can do must not look like a gap.
+fn absent(comparison: &Comparison) -> Option<String> {
+    comparison.reasons.iter().find_map(|reason| match reason {
+        Reason::Censored { blocks } => Some(format!("too little for a value in {blocks} blocks")),
+        Reason::InsufficientTail => Some("too few I/Os".to_owned()),
+        _ => None,
+    })
 }
 
 /// How many false verdicts to expect, and what the cell without a difference says.
