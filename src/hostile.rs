@@ -155,7 +155,7 @@ fn findings(result: &crate::ab::result::ResultFile, judgement: &gate::Judgement)
         report::gate::text(judgement),
         report::gate::json(result, judgement).expect("JSON"),
         report::gate::markdown(result, judgement),
-        junit::gate(&[(result, judgement)]),
+        junit::gate(&[(result, judgement)], &[]),
     ]
 }
 

@@ -70,8 +70,8 @@ fn of_block(pair: &Pair<'_>, stage: Stage, ops: &[Op]) -> Option<BlockShift> {
         *difference = against(
             Scale::Log,
             Direction::LowerIsBetter.worst(),
-            (value(arm, &arm_times, p)?, arm),
-            (value(reference, &reference_times, p)?, reference),
+            (value(arm, &arm_times, p)?, ios_of(arm)),
+            (value(reference, &reference_times, p)?, ios_of(reference)),
         )?;
     }
     Some(block)
@@ -87,7 +87,7 @@ fn value(round: &Round, times: &Histogram, p: f64) -> Option<Value> {
     Some(if times.supports_quantile(outermost) {
         Value::Measured(ns)
     } else {
-        Value::TooFew { ios: ios_of(round) }
+        Value::TooFew
     })
 }
 

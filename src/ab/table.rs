@@ -39,9 +39,7 @@ pub(super) enum Value {
     /// The arm did too little for a value.
     Censored,
     /// Too few I/Os for the percentile.
-    TooFew {
-        ios: u64,
-    },
+    TooFew,
 }
 
 /// When one arm has enough I/Os for a percentile and the other has less than this share of them, the other did too
@@ -235,28 +233,28 @@ fn difference(metric: &Metric, arm: &Round, reference: &Round) -> Option<Differe
     against(
         metric.scale,
         metric.direction.worst(),
-        (value(metric, arm)?, arm),
-        (value(metric, reference)?, reference),
+        (value(metric, arm)?, samples(metric, arm)),
+        (value(metric, reference)?, samples(metric, reference)),
     )
 }
 
-/// None when a value is missing and neither arm did too little.
+/// Each value with the number of I/Os from which it is. None when a value is missing and neither arm did too little.
 pub(super) fn against(
     scale: Scale,
     worst: Option<f64>,
-    (of_arm, arm): (Value, &Round),
-    (of_reference, reference): (Value, &Round),
+    (of_arm, arm): (Value, u64),
+    (of_reference, reference): (Value, u64),
 ) -> Option<Difference> {
     use Value::{Censored, Measured, TooFew};
     match (of_arm, of_reference) {
         (Measured(arm), Measured(reference)) => scale.difference(arm, reference),
-        (Censored, Measured(_) | TooFew { .. }) => Some(as_bad(worst)),
-        (Measured(_) | TooFew { .. }, Censored) => Some(as_bad(worst.map(|worst| -worst))),
+        (Censored, Measured(_) | TooFew) => Some(as_bad(worst)),
+        (Measured(_) | TooFew, Censored) => Some(as_bad(worst.map(|worst| -worst))),
         (Censored, Censored) => Some(Difference::UNKNOWN),
-        (TooFew { ios }, Measured(_)) => Some(too_few(ios, ios_of(reference), worst)),
-        (Measured(_), TooFew { ios }) => Some(too_few(ios, ios_of(arm), worst.map(|worst| -worst))),
+        (TooFew, Measured(_)) => Some(too_few(arm, reference, worst)),
+        (Measured(_), TooFew) => Some(too_few(reference, arm, worst.map(|worst| -worst))),
         // The rounds are too short for this percentile, independent of the arm.
-        (TooFew { .. }, TooFew { .. }) => None,
+        (TooFew, TooFew) => None,
     }
 }
 
@@ -281,7 +279,18 @@ fn value(metric: &Metric, round: &Round) -> Option<Value> {
         return Some(Value::Censored);
     }
     let lacks_tail = round.evidence.insufficient_tail.contains(&metric.name);
-    lacks_tail.then(|| Value::TooFew { ios: ios_of(round) })
+    lacks_tail.then_some(Value::TooFew)
+}
+
+/// How many I/Os the round's value of the metric is made of: syncs are no I/Os of the device.
+fn samples(metric: &Metric, round: &Round) -> u64 {
+    let synced = metric.name.split_once(".sync_lat_").map(|(job, _)| {
+        let mut jobs = round.evidence.outcome.jobs.iter();
+        let job = jobs.find(|it| it.name == job);
+        let latency = job.and_then(|job| job.sync_lat.as_ref());
+        latency.map_or(0, |latency| latency.count)
+    });
+    synced.unwrap_or_else(|| ios_of(round))
 }
 
 pub(super) fn ios_of(round: &Round) -> u64 {

@@ -87,6 +87,16 @@ fn why_none(decision: &Decision) -> Option<(&'static str, String)> {
     decision.why_nothing().map(|why| (kind, why))
 }
 
+/// A count that is not what the study asserts.
+pub fn broken(what: &str) -> Case {
+    Case {
+        name: "an exact count".to_owned(),
+        state: State::Failed,
+        text: what.to_owned(),
+        seconds: None,
+    }
+}
+
 fn the_run(kind: &'static str, why: &str) -> Case {
     Case {
         name: THE_RUN.to_owned(),

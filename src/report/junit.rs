@@ -14,9 +14,16 @@ pub fn render(results: &[&ResultFile]) -> String {
 }
 
 /// What a gate said of the results.
-pub fn gate(judged: &[(&ResultFile, &Judgement)]) -> String {
-    let suites = judged.iter();
-    report(suites.map(|(result, judgement)| suite(result, &cases::of_gate(result, judgement))))
+/// `broken`: counts that are not what the study asserts, which are cases of the first result.
+pub fn gate(judged: &[(&ResultFile, &Judgement)], broken: &[String]) -> String {
+    let suites = judged.iter().enumerate();
+    report(suites.map(|(index, (result, judgement))| {
+        let mut cases = cases::of_gate(result, judgement);
+        if index == 0 {
+            cases.extend(broken.iter().map(|what| cases::broken(what)));
+        }
+        suite(result, &cases)
+    }))
 }
 
 fn report(suites: impl Iterator<Item = String>) -> String {

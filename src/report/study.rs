@@ -172,10 +172,15 @@ fn said(row: &ArmComparison) -> String {
     };
     let why = withheld(&row.comparison).map_or_else(String::new, |why| format!(" ({why})"));
     match words::change(&row.comparison).as_str() {
-        "-" => match absent(&row.comparison) {
-            Some(why) => format!("- ({why})"),
-            None => "-".to_owned(),
-        },
+        "-" => {
+            let word = if word == "?" {
+                String::new()
+            } else {
+                format!(" {word}")
+            };
+            let why = absent(&row.comparison).map_or_else(String::new, |why| format!(" ({why})"));
+            format!("-{word}{why}")
+        }
         change => format!("{change} {word}{why}"),
     }
 }
@@ -226,7 +231,7 @@ pub(super) fn exact(text: &mut String, study: &StudyResult) {
 /// Why a row has no value although rounds were measured. The gravest that an arm can do must not look like a gap.
 fn absent(comparison: &Comparison) -> Option<String> {
     comparison.reasons.iter().find_map(|reason| match reason {
-        Reason::Censored { blocks } => Some(format!("too little for a value in {blocks} blocks")),
+        Reason::Censored { blocks } => Some(format!("in {blocks} blocks an arm did too little")),
         Reason::InsufficientTail => Some("too few I/Os".to_owned()),
         _ => None,
     })

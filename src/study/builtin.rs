@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::format::{self, Study};
 use crate::failure::Failure;
 
-const FILES: [(&str, &str); 14] = [
+const FILES: [(&str, &str); 15] = [
     (
         "record-size",
         include_str!("../../data/studies/record-size.toml"),
@@ -26,6 +26,10 @@ const FILES: [(&str, &str); 14] = [
     ("fill", include_str!("../../data/studies/fill.toml")),
     ("wbt", include_str!("../../data/studies/wbt.toml")),
     ("nvme-era", include_str!("../../data/studies/nvme-era.toml")),
+    (
+        "device-ladder",
+        include_str!("../../data/studies/device-ladder.toml"),
+    ),
     (
         "kyber-targets",
         include_str!("../../data/studies/kyber-targets.toml"),

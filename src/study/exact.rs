@@ -70,6 +70,7 @@ pub struct Counted {
     /// Those that had exactly that.
     pub exact: usize,
     /// Those that had less, and no less than by the events that the probe lost.
+    #[serde(default)]
     pub incomplete: usize,
     /// The value of the first other one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

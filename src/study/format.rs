@@ -177,6 +177,13 @@ pub fn parse(file: &str, text: &str) -> Result<Study> {
     let uses_files = device.file_system.is_some()
         || cells.iter().any(|cell| cell.load.needs_files())
         || stages::names(&stages, places::is_of_files);
+    let on_some = cells.iter().find(|cell| cell.load.disks() > 1);
+    if let Some(cell) = on_some.filter(|_| device.file_system.is_some()) {
+        return Err(whole(format!(
+            "{} runs on some of the disks, and the file system of `device` is on all of them",
+            cell.name
+        )));
+    }
     if uses_files && stages::names(&stages, |word| word.contains(places::DEVICE)) {
         return Err(whole(
             "prepare names {device}, on which the file system of the cells is".to_owned(),

@@ -46,10 +46,20 @@ pub fn judge<'a>(
             found if found == baselines.len() => {
                 gate::judge(&cell.result, &earlier, rules, selection)
             }
-            found => without_baseline(
+            found => undecidable(
                 gate::judge(&cell.result, &[], rules, selection),
-                baselines.len() - found,
+                format!(
+                    "{} of the baselines have no such cell",
+                    baselines.len() - found
+                ),
             ),
+        };
+        let judgement = match cut(study, &cell.name) {
+            Some(blocks) if judgement.decision == Decision::Passed => undecidable(
+                judgement,
+                format!("the time of --budget was over after {blocks} blocks"),
+            ),
+            _ => judgement,
         };
         cells.push((cell, judgement));
     }
@@ -75,8 +85,13 @@ fn broken(study: &StudyResult) -> Vec<String> {
     broken.collect()
 }
 
-fn without_baseline(judgement: Judgement, missing: usize) -> Judgement {
-    let why = format!("{missing} of the baselines have no such cell");
+/// The blocks of a cell that ended before its last one. That too few blocks show nothing is no pass.
+fn cut(study: &StudyResult, cell: &str) -> Option<usize> {
+    let mut cut = study.budget.iter().flat_map(|budget| &budget.cut);
+    cut.find(|it| it.cell == cell).map(|it| it.blocks)
+}
+
+fn undecidable(judgement: Judgement, why: String) -> Judgement {
     Judgement {
         decision: Decision::Incomparable(vec![why]),
         checks: Vec::new(),

@@ -61,6 +61,14 @@ impl LoadSpec {
         })
     }
 
+    /// How many disks it needs.
+    pub fn disks(&self) -> usize {
+        match self {
+            LoadSpec::Fio { disks, .. } => disks.unwrap_or(1),
+            LoadSpec::Catalogue(_) | LoadSpec::Command { .. } => 1,
+        }
+    }
+
     /// Whether it names files on a file system.
     pub fn needs_files(&self) -> bool {
         match self {

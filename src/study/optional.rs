@@ -40,6 +40,13 @@ pub fn candidates(arms: &[Arm], disks: &[Device]) -> Result<Vec<Candidate>> {
     arms.iter().map(candidate).collect()
 }
 
+/// `always`, and the candidates that nothing speaks against so far.
+pub fn may_come(always: &[Arm], candidates: &[Candidate]) -> Vec<Arm> {
+    let possible = candidates.iter().filter(|it| it.lacks.is_none());
+    let possible = possible.map(|candidate| &candidate.arm);
+    always.iter().chain(possible).cloned().collect()
+}
+
 /// Whether `try_out` is needed to know more.
 pub fn needs_a_try(candidates: &[Candidate]) -> bool {
     candidates.iter().any(is_unknown)

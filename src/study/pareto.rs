@@ -60,13 +60,16 @@ fn rows(study: &StudyResult) -> Vec<Row<'_>> {
                 Direction::Neutral => continue,
             };
             let margin = found.metric.scale.margins(found.metric.margin).up;
-            let Some(estimate) = comparison.estimate.filter(|_| margin > 0.0) else {
-                continue;
-            };
+            // A row of which only this arm has no value is still a row, and the arm is incomplete.
             let row: &mut Row<'_> = rows
                 .entry((cell.name.as_str(), found.metric.name.as_str()))
                 .or_default();
-            row.insert(&found.reference, Some(0.0));
+            if found.reference_median.is_some() {
+                row.insert(&found.reference, Some(0.0));
+            }
+            let Some(estimate) = comparison.estimate.filter(|_| margin > 0.0) else {
+                continue;
+            };
             row.insert(
                 &found.arm,
                 match comparison.verdict {
@@ -77,6 +80,8 @@ fn rows(study: &StudyResult) -> Vec<Row<'_>> {
             );
         }
     }
+    // What nobody could measure tells nobody apart.
+    rows.retain(|_, row| !row.is_empty());
     rows.into_values().collect()
 }
 

@@ -88,16 +88,10 @@ impl StudyRun<'_> {
             .into_iter()
             .try_for_each(page_cache::ensure_can_drop)?;
         let asynchronous = workloads.iter().find(|workload| workload.is_asynchronous());
-        let may_come = self.candidates.iter().filter(|it| it.lacks.is_none());
-        let may_come = may_come.map(|candidate| &candidate.arm);
+        let may_come = optional::may_come(&self.arms, &self.candidates);
         let mut machine = RealMachine::take(
             &self.disks,
-            &self
-                .arms
-                .iter()
-                .chain(may_come)
-                .cloned()
-                .collect::<Vec<_>>(),
+            &may_come,
             &**asynchronous.unwrap_or(&workloads[0]),
             self.scratch_file.as_ref(),
             Detail::default(),
@@ -173,7 +167,11 @@ impl StudyRun<'_> {
         let mut earlier = self.earlier.iter().flat_map(|earlier| &earlier.cells);
         match earlier.find(|cell| cell.is_placebo) {
             Some(begun) if begun.placebo_of.is_none() => self.cells.first(),
-            _ => self.cells.last(),
+            _ => {
+                let mut cells = self.cells.iter().rev();
+                let can_run = |cell: &&Cell| cell.load.disks() <= self.disks.targets.len();
+                cells.find(can_run).or(self.cells.last())
+            }
         }
     }
 

@@ -69,6 +69,9 @@ pub fn workload(description: &Value, may_write: bool) -> Result<Box<dyn Workload
             names::check_workload(&name)
                 .and_then(|()| names::check_labels(&labels))
                 .map_err(cannot)?;
+            if disks == Some(0) {
+                return Err(cannot("it runs on no disk".to_owned()));
+            }
             let part = |process: RecordedProcess| {
                 process.group.check().map_err(cannot)?;
                 Ok(FioPart {

@@ -116,7 +116,7 @@ fn render(result: &ResultFile, judgement: &Judgement, format: GateFormat) -> Res
         GateFormat::Json => findings::json(result, judgement).context("writing JSON")?,
         GateFormat::Markdown => findings::markdown(result, judgement),
         GateFormat::Html => html::gate::render(result, judgement),
-        GateFormat::Junit => junit::gate(&[(result, judgement)]),
+        GateFormat::Junit => junit::gate(&[(result, judgement)], &[]),
     })
 }
 

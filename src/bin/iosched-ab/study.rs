@@ -5,6 +5,7 @@ mod show; // what needs no disk
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 use iosched::ab::machine::Means;
@@ -19,7 +20,7 @@ use iosched::scheduler::arm::{self, Arm};
 use iosched::scratch::Scratch;
 use iosched::scratch::file::Size;
 use iosched::study::format::{Cell, Study, Times};
-use iosched::study::optional;
+use iosched::study::optional::{self, Candidate};
 use iosched::study::result::{SCHEMA_VERSION, StudyResult};
 use iosched::study::run::{StudyRun, to_json};
 use iosched::workload::command::CommandLine;
@@ -55,6 +56,14 @@ struct Plan {
 }
 
 impl Plan {
+    /// An interrupted study has settled them.
+    fn candidates(&self, disks: &Disks) -> Result<Vec<Candidate>> {
+        match &self.earlier {
+            Some(_) => Ok(Vec::new()),
+            None => optional::candidates(&self.study.optional_arms, &disks.members),
+        }
+    }
+
     /// A command that makes a stage of the device itself, which may overwrite it.
     fn makes_devices(&self) -> Option<&Vec<String>> {
         let stages = self.cells.iter().map(|cell| &self.study.stages[cell.stage]);
@@ -69,6 +78,8 @@ pub fn run(arguments: &StudyArguments) -> Result<()> {
         Some(file) => resume::plan(file, arguments.trust)?,
         None => plan(arguments)?,
     };
+    let began = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let is_resumed = plan.earlier.is_some();
     let journal = Journal::create()?;
     let launcher = std::env::current_exe().context("finding this program's own path")?;
     let guardian = guardian::start(&launcher, &journal)?;
@@ -85,13 +96,8 @@ pub fn run(arguments: &StudyArguments) -> Result<()> {
     if let Some(earlier) = &plan.earlier {
         resume::refuse_changes(earlier, &disks, truth.clone(), fio_version.as_ref())?;
     }
-    let candidates = match &plan.earlier {
-        Some(_) => Vec::new(),
-        None => optional::candidates(&plan.study.optional_arms, &disks.members)?,
-    };
-    let may_come = candidates.iter().filter(|it| it.lacks.is_none());
-    let may_come = may_come.map(|candidate| &candidate.arm);
-    let arms: Vec<Arm> = plan.arms.iter().chain(may_come).cloned().collect();
+    let candidates = plan.candidates(&disks)?;
+    let arms = optional::may_come(&plan.arms, &candidates);
     if arguments.budget.is_none() {
         note(&outlook(
             plan.cells.len(),
@@ -143,7 +149,9 @@ pub fn run(arguments: &StudyArguments) -> Result<()> {
         let mut progress = Progress::default();
         run.run(means, &mut progress)
     };
-    report(outcome, plan.output.as_deref())
+    // Before its first save, the file of an earlier study may be there.
+    let is_ours = |study: &StudyResult| is_resumed || study.started >= began;
+    report(outcome, plan.output.as_deref(), &is_ours)
 }
 
 fn plan(arguments: &StudyArguments) -> Result<Plan> {
@@ -164,12 +172,17 @@ fn plan(arguments: &StudyArguments) -> Result<Plan> {
 }
 
 /// Prints the matrix; after an error, what the blocks until then say.
-fn report(outcome: Result<StudyResult>, output: Option<&Path>) -> Result<()> {
+fn report(
+    outcome: Result<StudyResult>,
+    output: Option<&Path>,
+    is_ours: &dyn Fn(&StudyResult) -> bool,
+) -> Result<()> {
     let study = match (outcome, output) {
         (Ok(study), _) => study,
         (Err(error), Some(path)) => {
             if matches!(kind_of(&error), Kind::Interrupted(_))
                 && let Ok(Some(study)) = result_in(path)
+                && is_ours(&study)
             {
                 // A failed print must not hide the error of the study.
                 let _ = print_painted(&report_study::render(&study));

@@ -35,6 +35,8 @@ pub struct StudyGateRecord<'a> {
     exit_code: u8,
     /// The outcome in words.
     summary: String,
+    /// Counts that are not what the study asserts, in words. One of them fails the gate.
+    broken: &'a [String],
     /// Each cell by itself; `run.workload` is its name.
     cells: Vec<GateRecord<'a>>,
 }
@@ -73,6 +75,9 @@ pub fn study_text(judged: &StudyJudgement<'_>) -> String {
     for (cell, judgement) in &judged.cells {
         let _ = write!(page, "{}\n{}\n", escape::line(&cell.name), text(judgement));
     }
+    for broken in &judged.broken {
+        let _ = writeln!(page, "NOT EXACT: {}", escape::line(broken));
+    }
     page + &escape::page(&format!("{}.\n", headline(judged)))
 }
 
@@ -85,6 +90,7 @@ pub fn study_json(study: &StudyResult, judged: &StudyJudgement<'_>) -> serde_jso
         outcome: Overall::of(&judged.decision),
         exit_code: judged.decision.kind().map_or(0, Kind::exit_code),
         summary: headline(judged),
+        broken: &judged.broken,
         cells: cells
             .map(|(cell, judgement)| GateRecord::new(&cell.result, judgement))
             .collect(),
@@ -98,6 +104,9 @@ pub fn study_markdown(study: &StudyResult, judged: &StudyJudgement<'_>) -> Strin
         escaped(&study.title),
         escaped(&headline(judged))
     );
+    for broken in &judged.broken {
+        let _ = writeln!(page, "- **Not exact**: {}", escaped(broken));
+    }
     for (cell, judgement) in &judged.cells {
         let own = markdown(&cell.result, judgement);
         if page.len() + own.len() > ROOM {
@@ -115,5 +124,5 @@ pub fn study_junit(judged: &StudyJudgement<'_>) -> String {
         .iter()
         .map(|(cell, judgement)| (&cell.result, judgement))
         .collect();
-    junit::gate(&suites)
+    junit::gate(&suites, &judged.broken)
 }

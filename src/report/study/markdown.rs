@@ -22,6 +22,10 @@ pub fn markdown(study: &StudyResult) -> String {
     {
         let _ = writeln!(page, "**Simulated**: {}\n", escaped(&truth.text));
     }
+    for cut in study.budget.iter().flat_map(|budget| &budget.cut) {
+        let (cell, blocks) = (escaped(&cut.cell), cut.blocks);
+        let _ = writeln!(page, "The time was over after {blocks} blocks of {cell}.\n");
+    }
     for arm in &study.left_out {
         let (label, why) = (escaped(&arm.arm), escaped(&arm.why));
         let _ = writeln!(page, "Left out: {label}: {why}\n");

@@ -12,7 +12,8 @@ use iosched::scheduler::arm::Arm;
 use iosched::scratch::Truth;
 use iosched::scratch::file::ScratchPlace;
 use iosched::study::format::{self, Cell, Study};
-use iosched::study::result::StudyResult;
+use iosched::study::result::{CellResult, StudyResult};
+use iosched::study::run::PLACEBO;
 use iosched::workload::recorded;
 
 use super::{Plan, parsed};
@@ -66,7 +67,15 @@ pub fn plan(file: &Path, trust: bool) -> Result<Plan> {
     let is_begun = |name: &str| earlier.compared().any(|cell| cell.name == name);
     let cells = study.cells.iter().filter(|cell| is_begun(&cell.name));
     let cells: Vec<_> = cells.cloned().collect();
-    if cells.len() != earlier.compared().count() {
+    let names = cells.iter().map(|cell| cell.name.as_str());
+    let is_same = names
+        .chain([PLACEBO])
+        .eq(earlier.cells.iter().map(|cell| &*cell.name));
+    let is_placebo = |cell: &CellResult| {
+        let design = &cell.result.design;
+        cell.is_placebo && (design.arms.len(), design.reference) == (2, 0)
+    };
+    if !is_same || !earlier.cells.last().is_some_and(is_placebo) {
         return Err(Failure::usage(
             format!("{path} has cells that its own study does not describe"),
             "use the file exactly as `iosched-ab study` wrote it",
@@ -132,6 +141,9 @@ fn show(file: &Path, study: &Study, arms: &[Arm], earlier: &StudyResult) -> Resu
     }
     for arm in arms {
         note(&format!("  sets {arm}"));
+    }
+    if earlier.budget.is_some() {
+        note("  without a limit of its time: that of --budget was for the whole study");
     }
     Ok(())
 }
