@@ -678,6 +678,9 @@ fn a_budget_is_kept_although_blocks_take_longer_than_the_pilot_said() {
     let blocks = own.expect("the cell")["blocks"].as_u64().expect("a number");
     assert!((1..20).contains(&blocks), "{blocks}");
     assert_eq!(cells(&result)[0], ("slower", 2 * blocks as usize));
+    // Too few blocks show nothing, which is no pass.
+    let gate = program.run(&["gate", "result"]).ends(4, &[]).stdout;
+    assert!(gate.contains("the time of --budget was over"), "{gate}");
     // Others can read it.
     let again = program.run(&["report", "result"]).ends(0, &[]).stdout;
     assert!(again.contains(says), "{again}");

@@ -2,9 +2,8 @@
 
 use super::*;
 use crate::ab::statistics::stopping::Stopping;
-use crate::report::fixture::{carry_out, empty, sample, values};
+use crate::report::fixture::{carry_out, empty, sample, study, values};
 use crate::scratch::Truth;
-use crate::study::result::CellResult;
 
 type Change<T> = fn(&mut T);
 
@@ -72,38 +71,6 @@ fn only_what_is_better_and_nowhere_worse_is_supported() {
 fn the_reference_stays_where_all_others_lose_or_are_the_same() {
     let found = result(&[("bfq", 50.0, 100.0), ("kyber", 100.0, 100.0)]);
     assert_eq!(decided(&found, None, &[]).as_deref(), Ok("none"));
-}
-
-fn study(results: Vec<ResultFile>) -> StudyResult {
-    let cell = |(index, result)| CellResult {
-        name: format!("cell {index}"),
-        expect: String::new(),
-        is_placebo: false,
-        placebo_of: None,
-        exact: Vec::new(),
-        hopeless: None,
-        result,
-    };
-    StudyResult {
-        schema: String::new(),
-        schema_version: 1,
-        iosched_version: String::new(),
-        study: "sample".into(),
-        title: String::new(),
-        file: String::new(),
-        quick: false,
-        times: crate::study::format::Times::default(),
-        budget: None,
-        status: Status::Complete,
-        error: None,
-        started: String::new(),
-        finished: None,
-        seed: 1,
-        left_out: Vec::new(),
-        stages: Vec::new(),
-        arms: Vec::new(),
-        cells: results.into_iter().enumerate().map(cell).collect(),
-    }
 }
 
 #[test]

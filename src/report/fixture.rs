@@ -17,6 +17,7 @@ use crate::measure::histogram::{DEVICE, Histogram};
 use crate::measure::snapshot::{DeviceNumbers, Op};
 use crate::scheduler::arm::Arm;
 use crate::scheduler::{Applied, State};
+use crate::study::result::{CellResult, StudyResult};
 use crate::workload::{Fixed, Outcome};
 
 pub fn subject() -> Subject {
@@ -239,4 +240,40 @@ fn the_sample_in_tests_is_a_result_of_this_version() {
     assert!(kept == made, "{path} is of another version");
     let read: ResultFile = serde_json::from_str(&kept).unwrap();
     assert_eq!(read, sample());
+}
+
+/// Of these cells, without A/A.
+pub fn study(results: Vec<ResultFile>) -> StudyResult {
+    let design = results.first().map(|result| &result.design);
+    let arms = design.into_iter().flat_map(|design| &design.arms);
+    let arms = arms.map(|arm| arm.label.clone()).collect();
+    let cell = |(index, result)| CellResult {
+        name: format!("cell {index}"),
+        expect: String::new(),
+        is_placebo: false,
+        placebo_of: None,
+        exact: Vec::new(),
+        hopeless: None,
+        result,
+    };
+    StudyResult {
+        schema: String::new(),
+        schema_version: 1,
+        iosched_version: String::new(),
+        study: "sample".into(),
+        title: String::new(),
+        file: String::new(),
+        quick: false,
+        times: crate::study::format::Times::default(),
+        budget: None,
+        status: Status::Complete,
+        error: None,
+        started: String::new(),
+        finished: None,
+        seed: 1,
+        left_out: Vec::new(),
+        stages: Vec::new(),
+        arms,
+        cells: results.into_iter().enumerate().map(cell).collect(),
+    }
 }

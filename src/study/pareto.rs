@@ -94,6 +94,18 @@ mod tests {
     }
 
     #[test]
+    fn an_arm_that_did_too_little_for_a_value_is_not_judged() {
+        let mut study = crate::report::fixture::study(vec![crate::report::fixture::sample()]);
+        let cell = &mut study.cells[0].result;
+        let arm = cell.comparisons[0].arm.clone();
+        let own = cell.comparisons.iter_mut().filter(|row| row.arm == arm);
+        own.for_each(|row| row.comparison.estimate = None);
+        let found = choice(&study);
+        assert!(found.incomplete.contains(&&*arm), "{found:?}");
+        assert!(!found.unbeaten.contains(&&*arm), "{found:?}");
+    }
+
+    #[test]
     fn an_arm_is_beaten_by_one_that_is_nowhere_worse() {
         let rows = [
             row([("none", 0.0), ("bfq", 9.0), ("kyber", 8.5)]),
