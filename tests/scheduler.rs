@@ -69,7 +69,7 @@ fn what_was_set_by_hand_survives_a_trip() {
     assert!((333..344).contains(&read_expire), "{read_expire}");
 }
 
-/// Of the queue, not of mq-deadline, on 7.2.
+/// mq-deadline has the attribute before 7.0, and the queue since then.
 fn async_depth(disk: &LoopDevice) -> &'static str {
     if disk.device.sysfs("queue/async_depth").exists() {
         "async_depth"

@@ -242,7 +242,7 @@ fn the_sample_in_tests_is_a_result_of_this_version() {
     assert_eq!(read, sample());
 }
 
-/// Of these cells, without A/A.
+/// A study with these results as its cells, and without A/A.
 pub fn study(results: Vec<ResultFile>) -> StudyResult {
     let design = results.first().map(|result| &result.design);
     let arms = design.into_iter().flat_map(|design| &design.arms);

@@ -8,40 +8,49 @@ use crate::failure::Failure;
 use crate::machine::device::Device;
 use crate::scheduler::arm::Arm;
 
-/// Checks everything that can be rejected before the first write.
-pub(super) fn refuse_unknown(device: &Device, arm: &Arm) -> Result<()> {
-    let choice = choice(device)?;
-    if !choice.available.contains(&arm.scheduler) {
-        return Err(unknown_scheduler(device, &arm.scheduler, &choice));
-    }
-    for (attribute, _) in &arm.settings {
-        let of_the_scheduler = is_of_scheduler(attribute);
-        if !of_the_scheduler && !device.sysfs("queue").join(attribute).is_file() {
-            return Err(unknown_attribute(device, arm, attribute)?);
-        }
-    }
-    Ok(())
+/// What a device lacks for an arm.
+enum Lack<'a> {
+    /// What it offers instead.
+    Scheduler(Choice),
+    /// An attribute of the queue.
+    Attribute(&'a str),
 }
 
-/// What the device lacks for an arm, as far as can be told without a switch: the settings of a scheduler are only there while
-/// it is active.
-pub fn lacks(device: &Device, arm: &Arm) -> Result<Option<String>> {
-    if !device.sysfs("queue/scheduler").exists() {
-        return Ok(None);
-    }
+/// As far as can be told without a switch: the settings of a scheduler are only there while it is active.
+fn lack<'a>(device: &Device, arm: &'a Arm) -> Result<Option<Lack<'a>>> {
     let choice = choice(device)?;
     if !choice.available.contains(&arm.scheduler) {
-        let hint = known_missing_hint(&arm.scheduler);
-        let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
-        let offers = choice.available.join(", ");
-        return Ok(Some(format!("{} offers only {offers}{hint}", device.name)));
+        return Ok(Some(Lack::Scheduler(choice)));
     }
-    let mut of_queue = arm
-        .settings
-        .iter()
-        .filter(|(name, _)| !is_of_scheduler(name));
-    let missing = of_queue.find(|(name, _)| !device.sysfs("queue").join(name).is_file());
-    Ok(missing.map(|(name, _)| format!("{} has no queue/{name}", device.name)))
+    let names = arm.settings.iter().map(|(name, _)| name.as_str());
+    let mut of_queue = names.filter(|name| !is_of_scheduler(name));
+    let missing = of_queue.find(|name| !device.sysfs("queue").join(name).is_file());
+    Ok(missing.map(Lack::Attribute))
+}
+
+/// Checks everything that can be rejected before the first write.
+pub(super) fn refuse_unknown(device: &Device, arm: &Arm) -> Result<()> {
+    match lack(device, arm)? {
+        None => Ok(()),
+        Some(Lack::Scheduler(choice)) => Err(unknown_scheduler(device, &arm.scheduler, &choice)),
+        Some(Lack::Attribute(name)) => Err(unknown_attribute(device, arm, name)?),
+    }
+}
+
+/// In words, what the device lacks for an arm. None: nothing that can be told without a switch.
+pub fn lacks(device: &Device, arm: &Arm) -> Result<Option<String>> {
+    if !device.sysfs("queue/scheduler").exists() {
+        return Ok(None); // refused later, with a better reason
+    }
+    let name = &device.name;
+    Ok(lack(device, arm)?.map(|lack| match lack {
+        Lack::Scheduler(choice) => {
+            let hint = known_missing_hint(&arm.scheduler);
+            let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
+            format!("{name} offers only {}{hint}", choice.available.join(", "))
+        }
+        Lack::Attribute(attribute) => format!("{name} has no queue/{attribute}"),
+    }))
 }
 
 /// A usage failure that lists the available schedulers.

@@ -85,8 +85,8 @@ impl SavedQueue {
     }
 
     /// Settings of `queue/` that another arm may have changed and that this arm does not set. A switch resets
-    /// `nr_requests` and `async_depth`; `wbt_lat_usec` must not be written unless asked for, and `preflight` ensures that either all arms
-    /// set it or none.
+    /// `nr_requests` and `async_depth`; `wbt_lat_usec` must not be written unless asked for, and `preflight` ensures that
+    /// either all arms set it or none.
     pub(super) fn left_by_others<'a>(
         &'a self,
         arm: &'a Arm,

@@ -25,14 +25,11 @@ pub enum Count {
 impl Count {
     /// `4096`, or `16M/page`.
     pub fn parse(text: &str) -> Result<Count, String> {
-        let wrong = |_| format!("{text:?} is no count; write a number, or SIZE/page");
-        match text.strip_suffix("/page") {
-            Some(bytes) => size::bytes(bytes).map(Count::PagesOf).map_err(wrong),
-            None => text
-                .parse()
-                .map(Count::Number)
-                .map_err(|_| wrong(String::new())),
-        }
+        let count = match text.strip_suffix("/page") {
+            Some(bytes) => size::bytes(bytes).ok().map(Count::PagesOf),
+            None => text.parse().ok().map(Count::Number),
+        };
+        count.ok_or_else(|| format!("{text:?} is no count; write a number, or SIZE/page"))
     }
 
     fn of(self, page_bytes: u64) -> u64 {

@@ -22,7 +22,7 @@ use crate::scratch::DiskSpec;
 use crate::workload::group_settings::GroupSettings;
 use crate::workload::places;
 
-use file::{CellFile, StudyFile};
+use file::{CellFile, ExactFile, StudyFile};
 pub use stages::Stage;
 
 /// File name in `docs/` of the schema of a study's file, for editors.
@@ -170,14 +170,21 @@ pub fn parse(file: &str, text: &str) -> Result<Study> {
     let device = device.map_err(|error| at(&written.device, format!("{error:#}")))?;
     let stages = stages::all(&written.stages, &written.prepare, &mut written.axes, &at)?;
     let mut cells = Vec::new();
+    let labels = arm::labels(arms.iter().chain(&optional_arms));
     for cell in &written.cells {
+        let unknown = |it: &&ExactFile| !labels.contains(&it.arm.as_str());
+        if let Some(exact) = cell.exact.iter().find(unknown) {
+            let (name, arm) = (cell.name.get_ref(), &exact.arm);
+            let what = format!("{name} has an exact count of {arm}, which is no arm");
+            return Err(at(&cell.name, what));
+        }
         cells.extend(expand(cell, &written, &at)?);
     }
     ensure_distinct(&cells).map_err(whole)?;
     let uses_files = device.file_system.is_some()
         || cells.iter().any(|cell| cell.load.needs_files())
         || stages::names(&stages, places::is_of_files);
-    let on_some = cells.iter().find(|cell| cell.load.disks() > 1);
+    let on_some = cells.iter().find(|cell| cell.load.disks().is_some());
     if let Some(cell) = on_some.filter(|_| device.file_system.is_some()) {
         return Err(whole(format!(
             "{} runs on some of the disks, and the file system of `device` is on all of them",
@@ -268,8 +275,7 @@ fn one(cell: &CellFile, study: &StudyFile, values: &Combination<'_>, at: &At<'_>
         metrics: metrics.collect::<Result<_>>()?,
         ramp_s: cell.ramp_s,
         cold: cell.cold,
-        exact: exact(cell, study, values)
-            .map_err(|what| at(&cell.name, format!("{name} {what}")))?,
+        exact: exact(cell, values).map_err(|what| at(&cell.name, format!("{name} {what}")))?,
         expect: values.fill(&cell.expect),
         name,
         stage,
@@ -277,19 +283,9 @@ fn one(cell: &CellFile, study: &StudyFile, values: &Combination<'_>, at: &At<'_>
     })
 }
 
-fn exact(
-    cell: &CellFile,
-    study: &StudyFile,
-    values: &Combination<'_>,
-) -> Result<Vec<Exact>, String> {
-    let arms = study.arms.iter().chain(&study.optional_arms);
-    let arms: Vec<Arm> = arms.filter_map(|arm| arm.get_ref().parse().ok()).collect();
+fn exact(cell: &CellFile, values: &Combination<'_>) -> Result<Vec<Exact>, String> {
     let exact = cell.exact.iter().map(|it| {
-        if !arm::labels(&arms).contains(&it.arm.as_str()) {
-            return Err(format!("has an exact count of {}, which is no arm", it.arm));
-        }
-        let count = values.fill(&it.count);
-        Exact::new(&it.arm, &values.fill(&it.metric), &count)
+        Exact::new(&it.arm, &values.fill(&it.metric), &values.fill(&it.count))
             .map_err(|why| format!("has an exact count that is none: {why}"))
     });
     exact.collect()

@@ -61,11 +61,11 @@ impl LoadSpec {
         })
     }
 
-    /// How many disks it needs.
-    pub fn disks(&self) -> usize {
+    /// How many of the disks it runs on; None: on all.
+    pub fn disks(&self) -> Option<usize> {
         match self {
-            LoadSpec::Fio { disks, .. } => disks.unwrap_or(1),
-            LoadSpec::Catalogue(_) | LoadSpec::Command { .. } => 1,
+            LoadSpec::Fio { disks, .. } => *disks,
+            LoadSpec::Catalogue(_) | LoadSpec::Command { .. } => None,
         }
     }
 

@@ -161,16 +161,24 @@ impl StudyRun<'_> {
             .collect()
     }
 
-    /// The cell that is also run with the reference in both arms: the last one, because studies begin with calm cells, in
-    /// which there is little noise to find. Earlier versions took the first.
+    /// The cell that is also run with the reference in both arms: the last one that the disks suffice for, because studies
+    /// begin with calm cells, in which there is little noise to find. An interrupted study keeps its own; earlier versions,
+    /// which did not record it, took the first.
     fn placebo_of(&self) -> Option<&Cell> {
-        let mut earlier = self.earlier.iter().flat_map(|earlier| &earlier.cells);
-        match earlier.find(|cell| cell.is_placebo) {
-            Some(begun) if begun.placebo_of.is_none() => self.cells.first(),
-            _ => {
-                let mut cells = self.cells.iter().rev();
-                let can_run = |cell: &&Cell| cell.load.disks() <= self.disks.targets.len();
-                cells.find(can_run).or(self.cells.last())
+        let mut begun = self.earlier.iter().flat_map(|earlier| &earlier.cells);
+        match begun
+            .find(|cell| cell.is_placebo)
+            .map(|cell| &cell.placebo_of)
+        {
+            Some(Some(name)) => {
+                let own = self.cells.iter().find(|cell| cell.name == *name);
+                own.or(self.cells.last())
+            }
+            Some(None) => self.cells.first(),
+            None => {
+                let there = self.disks.targets.len();
+                let suffice = |cell: &&Cell| cell.load.disks().is_none_or(|disks| disks <= there);
+                self.cells.iter().rfind(suffice).or(self.cells.last())
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Which fio it is, and whether it is new enough.
+//! Asks fio for its version, and refuses one that is too old.
 
 use std::ffi::OsStr;
 use std::time::Duration;

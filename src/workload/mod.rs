@@ -29,7 +29,7 @@ mod fio_process; // one fio process: arguments, files, result
 pub mod fio_result; // fio's JSON, and whether it counts. Pure
 mod fio_target; // what fio runs on
 mod fio_values; // checks of their values. Pure
-mod fio_version; // which fio it is
+mod fio_version; // asks fio for its version
 pub mod group_settings; // shares and limits of a control group. Pure
 pub mod job_file; // parses, checks and writes fio job files. Pure
 pub mod launch; // starts a program inside its control group
