@@ -14,11 +14,13 @@ pub struct Ahead {
     pub left: Option<(Duration, Duration)>,
 }
 
-/// How long the blocks of a cell took.
+/// How long the blocks of a cell took, or will take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Took {
     pub blocks: u32,
     pub time: Duration,
+    /// Of one block, before one was timed: the pilot's, if there was one.
+    pub foretold: Option<Duration>,
 }
 
 impl Took {
@@ -29,7 +31,7 @@ impl Took {
 
     /// One of them, on average.
     pub fn block(self) -> Option<Duration> {
-        self.time.checked_div(self.blocks)
+        self.time.checked_div(self.blocks).or(self.foretold)
     }
 }
 
@@ -39,11 +41,11 @@ pub fn left(open: &[(&ResultFile, Took)]) -> Option<(Duration, Duration)> {
     for (_, took) in open {
         (all.blocks, all.time) = (all.blocks + took.blocks, all.time + took.time);
     }
-    let usual = all.block()?;
+    let usual = all.block();
     let (mut least, mut most) = (Duration::ZERO, Duration::ZERO);
     for (result, took) in open {
         let (stopping, done) = (result.design.stopping, result.blocks_begun());
-        let block = took.block().unwrap_or(usual);
+        let block = took.block().or(usual)?;
         let fewest = stopping.next_segment(done).unwrap_or(0);
         let longest = stopping.most_blocks().unwrap_or(done).saturating_sub(done);
         let blocks = |number: usize| block * u32::try_from(number).unwrap_or(u32::MAX);
@@ -72,6 +74,11 @@ mod tests {
         assert_eq!(left(&[(&result, took)]), Some((s(18), s(60))));
         let both = [(&result, took), (&result, Took::default())];
         assert_eq!(left(&both), Some((s(36), s(120))));
+        let foretold = Took {
+            foretold: Some(s(5)),
+            ..Took::default()
+        };
+        assert_eq!(left(&[(&result, foretold)]), Some((s(30), s(100))));
         result.design.stopping = Stopping::Fixed { blocks: 3 };
         assert_eq!(left(&[(&result, took)]), Some((s(9), s(9))));
     }

@@ -24,6 +24,17 @@ pub struct Piloted<'a> {
     pub took: Duration,
 }
 
+/// When a study must have ended, and how long the steps take that it does not end in the middle of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deadline {
+    /// On the machine's clock.
+    pub at: Duration,
+    /// One block of each cell.
+    pub blocks: Vec<Duration>,
+    /// Making each stage.
+    pub stages: Vec<Duration>,
+}
+
 /// How a study was fitted into a time, as its result has it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -97,18 +108,20 @@ pub fn choose(
     })
 }
 
-/// One block of each cell, with rounds of other times than the pilot's.
+/// One block of each cell.
 fn pass_s(cells: &[Piloted<'_>], pilot: Times, times: Times) -> f64 {
+    let blocks = cells.iter().map(|cell| block_s(cell, pilot, times));
+    blocks.sum::<f64>().max(f64::MIN_POSITIVE)
+}
+
+/// One block with rounds of other times than the pilot's.
+pub fn block_s(cell: &Piloted<'_>, pilot: Times, times: Times) -> f64 {
     let longer_s = times.ramp_s + times.round_s - pilot.ramp_s - pilot.round_s;
-    let of = |cell: &Piloted<'_>| {
-        let result = cell.result;
-        let rounds = match result.workload.fixed {
-            Fixed::Time => result.design.arms.len(),
-            Fixed::Work => 0,
-        };
-        cell.took.as_secs_f64() + rounds as f64 * longer_s
+    let rounds = match cell.result.workload.fixed {
+        Fixed::Time => cell.result.design.arms.len(),
+        Fixed::Work => 0,
     };
-    cells.iter().map(of).sum::<f64>().max(f64::MIN_POSITIVE)
+    cell.took.as_secs_f64() + rounds as f64 * longer_s
 }
 
 /// Of the primary metrics of all cells but A/A.

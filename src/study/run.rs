@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use super::ahead::Ahead;
-use super::budget::Budget;
+use super::budget::{Budget, Deadline};
 use super::format::{Cell, Study, Times};
 use super::optional::{self, Candidate, LeftOut};
 use super::result::{CellResult, StudyResult};
@@ -44,8 +44,8 @@ pub struct StudyRun<'a> {
     pub times: Times,
     /// Chooses other times, so that the study ends within it.
     pub budget: Option<Duration>,
-    /// When that is over, on the machine's clock.
-    pub deadline: Option<Duration>,
+    /// Follows from that, after the pilot.
+    pub deadline: Option<Deadline>,
     pub quick: bool,
     /// What the workloads write to holds nothing that can be lost.
     pub may_write: bool,
@@ -98,14 +98,16 @@ impl StudyRun<'_> {
             means,
             &mut |place, done_bytes| observer.scratch_file_grows(place, done_bytes),
         )?;
-        self.deadline = self.budget.map(|limit| machine.now() + limit);
+        let start = machine.now();
         let left_out = self.settle_arms(&mut machine, observer)?;
         let mut budget = None;
         if let Some(limit) = self.budget {
             let pilot = self.study.pilot();
             let experiments = self.experiments(&cells, &mut workloads, pilot);
-            let (times, chosen) = self.pilot(&mut machine, &cells, experiments, limit, observer)?;
-            (self.times, budget) = (times, Some(chosen));
+            let end = start + limit;
+            let planned = self.pilot(&mut machine, &cells, experiments, end, observer)?;
+            (self.times, self.deadline) = (planned.times, Some(planned.deadline));
+            budget = Some(planned.budget);
         }
         let experiments = self.experiments(&cells, &mut workloads, self.times);
         self.run_on(

@@ -39,7 +39,7 @@ impl StudyRun<'_> {
         observer: &mut dyn StudyObserver,
     ) -> Result<()> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        let mut took = vec![Took::default(); cells.len()];
+        let mut took = self.foretold(cells.len());
         for (index, stage) in self.study.stages.iter().enumerate() {
             let is_open = |cell: &usize| study.cells[*cell].result.status == Status::Running;
             let (open, later): (Vec<usize>, Vec<usize>) = (0..cells.len())
@@ -48,9 +48,13 @@ impl StudyRun<'_> {
             if open.is_empty() {
                 continue;
             }
-            if !self.is_too_late(machine.now(), Took::default()) {
-                self.make(stage, machine, observer)?;
+            let making = self.deadline.as_ref().map(|it| it.stages[index]);
+            let made = machine.now() + making.unwrap_or_default();
+            if open.iter().all(|cell| self.is_too_late(made, took[*cell])) {
+                open.iter().for_each(|cell| cut(study, *cell, now(machine)));
+                continue;
             }
+            self.make(stage, machine, observer)?;
             let passes = Passes {
                 open,
                 later: &later,
@@ -77,10 +81,19 @@ impl StudyRun<'_> {
         machine.make_ready(&stage.prepare)
     }
 
-    /// Whether the time would be over before one more block, if it takes as long as those before.
-    fn is_too_late(&self, now: Duration, took: Took) -> bool {
-        let end = now + took.block().unwrap_or_default();
-        self.deadline.is_some_and(|deadline| end > deadline)
+    /// What the pilot knows of the blocks of each cell.
+    fn foretold(&self, cells: usize) -> Vec<Took> {
+        let of = |index: usize| Took {
+            foretold: self.deadline.as_ref().map(|it| it.blocks[index]),
+            ..Took::default()
+        };
+        (0..cells).map(of).collect()
+    }
+
+    /// Whether the time would be over before one more block ends that begins then.
+    fn is_too_late(&self, begin: Duration, took: Took) -> bool {
+        let end = begin + took.block().unwrap_or_default();
+        self.deadline.as_ref().is_some_and(|it| end > it.at)
     }
 
     fn passes(
@@ -114,20 +127,11 @@ impl StudyRun<'_> {
                     open_cells: to_go.len(),
                     left: ahead::left(&to_go),
                 };
-                let cell = &mut study.cells[index];
                 if self.is_too_late(machine.now(), took[index]) {
-                    conclude::conclude(&mut cell.result);
-                    finish_cell(&mut cell.result, Status::Complete, now(machine));
-                    let cut = Cut {
-                        cell: cell.name.clone(),
-                        blocks: cell.result.blocks_begun(),
-                    };
-                    study
-                        .budget
-                        .iter_mut()
-                        .for_each(|it| it.cut.push(cut.clone()));
+                    cut(study, index, now(machine));
                     continue;
                 }
+                let cell = &mut study.cells[index];
                 observer.cell_begins(&cell.name, &ahead);
                 let begin = machine.now();
                 let end = experiments[index].block(machine, &mut cell.result, observer)?;
@@ -148,6 +152,20 @@ impl StudyRun<'_> {
             pass += 1;
         }
         Ok(())
+    }
+}
+
+/// Ends a cell before its last block, because the time is over.
+fn cut(study: &mut StudyResult, index: usize, at: String) {
+    let cell = &mut study.cells[index];
+    conclude::conclude(&mut cell.result);
+    finish_cell(&mut cell.result, Status::Complete, at);
+    let cut = Cut {
+        cell: cell.name.clone(),
+        blocks: cell.result.blocks_begun(),
+    };
+    if let Some(budget) = &mut study.budget {
+        budget.cut.push(cut);
     }
 }
 

@@ -11,12 +11,19 @@ use crate::ab::run::Experiment;
 use crate::ab::statistics::signed_rank::FEWEST_BLOCKS;
 use crate::ab::statistics::stopping::Stopping;
 use crate::failure::Failure;
-use crate::study::budget::{self, Budget, Piloted};
+use crate::study::budget::{self, Budget, Deadline, Piloted};
 use crate::study::format::{Cell, Times};
 use crate::study::load::LoadSpec;
 
 /// Blocks of a busy machine take longer than those of the pilot.
 const SAFE_SHARE: f64 = 0.9;
+
+/// What follows from a pilot.
+pub(super) struct Planned {
+    pub times: Times,
+    pub budget: Budget,
+    pub deadline: Deadline,
+}
 
 impl StudyRun<'_> {
     /// Of the pilot and the fewest blocks, as short as they can be.
@@ -50,19 +57,22 @@ impl StudyRun<'_> {
         machine: &mut dyn Machine,
         cells: &[(Cell, bool)],
         mut experiments: Vec<Experiment<'_>>,
-        limit: Duration,
+        end: Duration,
         observer: &mut dyn StudyObserver,
-    ) -> Result<(Times, Budget)> {
+    ) -> Result<Planned> {
         let begin = machine.now();
+        let limit = self.budget.unwrap_or_default();
+        // What has passed of it.
+        let before = (begin + limit).saturating_sub(end);
         let nominal = self.nominal(cells.len());
-        if nominal > limit {
-            return Err(self.too_little(nominal));
+        if before + nominal > limit {
+            return Err(self.too_little(before + nominal));
         }
         machine.record_settings()?;
         machine.listen()?;
         let mut results = self.begun(machine, cells, &experiments).cells;
         let mut took = vec![Duration::ZERO; results.len()];
-        let mut preparing = Duration::ZERO;
+        let mut making = vec![Duration::ZERO; self.study.stages.len()];
         let mut blocks = || -> Result<()> {
             for (number, stage) in self.study.stages.iter().enumerate() {
                 let of_stage = |index: &usize| cells[*index].0.stage == number;
@@ -72,7 +82,7 @@ impl StudyRun<'_> {
                 }
                 let begin = machine.now();
                 self.make(stage, machine, observer)?;
-                preparing += machine.now().saturating_sub(begin);
+                making[number] = machine.now().saturating_sub(begin);
                 for _ in 0..budget::PILOT_BLOCKS {
                     for &index in &own {
                         let cell = &mut results[index];
@@ -102,7 +112,7 @@ impl StudyRun<'_> {
             .collect();
         let spent = machine.now().saturating_sub(begin);
         // Every stage is made once more.
-        let fixed = spent + preparing;
+        let fixed = before + spent + making.iter().sum::<Duration>();
         let left = limit.saturating_sub(fixed).mul_f64(SAFE_SHARE);
         let times = budget::choose(&piloted, self.study.pilot(), self.study.times, left);
         let times = times.map_err(|least| self.too_little(fixed + least.div_f64(SAFE_SHARE)))?;
@@ -115,6 +125,17 @@ impl StudyRun<'_> {
             cut: Vec::new(),
         };
         observer.chose(&times, &chosen);
-        Ok((times, chosen))
+        let blocks = piloted.iter().map(|cell| {
+            Duration::from_secs_f64(budget::block_s(cell, self.study.pilot(), times).max(0.0))
+        });
+        Ok(Planned {
+            times,
+            deadline: Deadline {
+                at: end,
+                blocks: blocks.collect(),
+                stages: making,
+            },
+            budget: chosen,
+        })
     }
 }
