@@ -90,6 +90,43 @@ fn it_is_listed_printed_and_laid_out_without_a_disk() {
 }
 
 #[test]
+fn another_simulated_disk_must_suit_the_cells() {
+    let program = Program::new(BINARY);
+    let dry = |arguments: &[&str]| {
+        let run = [&["study"], arguments, &["--dry-run"]].concat();
+        program.run(&run)
+    };
+    for (arguments, says) in [
+        (&["etcd"][..], "on: a simulated disk, ssd+ext4\n"),
+        (
+            &["etcd", "scratch:hdd*2+btrfs"],
+            "on: a simulated disk, hdd*2+btrfs\n",
+        ),
+        (&["etcd", "/srv/data"], "on: /srv/data\n"),
+    ] {
+        let dry = dry(arguments).ends(0, &[]).stdout;
+        assert!(dry.contains(says), "{dry}");
+    }
+    for (arguments, says) in [
+        (&["etcd", "scratch:floppy"][..], "floppy"),
+        (
+            &["etcd", "scratch:ssd", "sda"],
+            "a simulated disk cannot be combined with other devices",
+        ),
+        (
+            &["device-ladder", "scratch:ssd*8+btrfs"],
+            "the file system of ssd*8+btrfs is on all of them",
+        ),
+        (
+            &["fill", "scratch:ssd+ext4"],
+            "prepare names {device}, on which the file system",
+        ),
+    ] {
+        dry(arguments).ends(2, &[says]);
+    }
+}
+
+#[test]
 fn a_wrong_file_is_refused_by_line() {
     let program = Program::new(BINARY);
     for (from, to, says) in [
@@ -280,8 +317,9 @@ fn all_cells_are_run_and_one_that_fails_does_not_end_the_others() {
 fn an_interrupted_study_keeps_and_prints_its_blocks() {
     let program = Program::new(BINARY);
     study(&program, &STUDY.replace("blocks = 2", "blocks = 500"));
-    let run = ["study", "./my.toml", "-o", "result", "--cells", "read-*"];
-    let mut study = program.start(&run);
+    // Not the disk that its file names: it must be the same again.
+    let run = ["study", "./my.toml", "scratch:ram*2", "-o", "result"];
+    let mut study = program.start(&[&run[..], &["--cells", "read-*"]].concat());
     let passed = || {
         let bytes = fs::read(program.file("result")).unwrap_or_default();
         let result: Value = serde_json::from_slice(&bytes).unwrap_or_default();
@@ -329,6 +367,11 @@ fn goes_on(program: &Program) {
     assert!(!ended.stdout.contains("NOT COMPLETE"), "{}", ended.stdout);
     let after = program.result("result");
     assert_eq!(after["status"], "complete");
+    let scratch = &after["cells"][0]["result"]["device"]["scratch"];
+    assert_eq!(
+        (&scratch["model"], &scratch["luns"]),
+        (&"ram".into(), &2.into())
+    );
     let rounds = |result: &Value, cell: usize| {
         let rounds = &result["cells"][cell]["result"]["rounds"];
         rounds.as_array().expect("rounds").clone()
@@ -651,6 +694,13 @@ metrics = ["elapsed"]
 ramp_s = 0
 round_s = 0.2
 
+[[stage]]
+name = "first"
+
+[[stage]]
+name = "second"
+prepare = [["sh", "-c", "echo >> made; sleep 10"]]
+
 [[cell]]
 name = "slower-{stage}"
 command = ["sh", "-c", "dd if={device} of=/dev/null iflag=direct bs=4k count=1 status=none; echo >> rounds; [ $(wc -l < rounds) -le 12 ] || sleep 4"]
@@ -701,13 +751,6 @@ name = "counted"
 title = "Counts that must be exact"
 device = "ram"
 arms = ["none", "mq-deadline"]
-[[stage]]
-name = "first"
-
-[[stage]]
-name = "second"
-prepare = [["sh", "-c", "echo >> made; sleep 10"]]
-
 metrics = ["elapsed"]
 
 [times]

@@ -14,13 +14,13 @@ use super::axes::Combination;
 use super::budget;
 use super::exact::Exact;
 use super::load::LoadSpec;
+use super::suits;
 use crate::ab::metric::Metric;
 use crate::failure::Failure;
 use crate::machine::page_cache::Cold;
 use crate::scheduler::arm::{self, Arm};
 use crate::scratch::DiskSpec;
 use crate::workload::group_settings::GroupSettings;
-use crate::workload::places;
 
 use file::{CellFile, ExactFile, StudyFile};
 pub use stages::Stage;
@@ -181,21 +181,7 @@ pub fn parse(file: &str, text: &str) -> Result<Study> {
         cells.extend(expand(cell, &written, &at)?);
     }
     ensure_distinct(&cells).map_err(whole)?;
-    let uses_files = device.file_system.is_some()
-        || cells.iter().any(|cell| cell.load.needs_files())
-        || stages::names(&stages, places::is_of_files);
-    let on_some = cells.iter().find(|cell| cell.load.disks().is_some());
-    if let Some(cell) = on_some.filter(|_| device.file_system.is_some()) {
-        return Err(whole(format!(
-            "{} runs on some of the disks, and the file system of `device` is on all of them",
-            cell.name
-        )));
-    }
-    if uses_files && stages::names(&stages, |word| word.contains(places::DEVICE)) {
-        return Err(whole(
-            "prepare names {device}, on which the file system of the cells is".to_owned(),
-        ));
-    }
+    suits::check(device, &stages, &cells).map_err(whole)?;
     Ok(Study {
         name: written.name,
         title: written.title,

@@ -13,3 +13,4 @@ pub mod original; // the published comparisons, judged by their own data
 pub mod pareto; // arms that no other beats. Pure
 pub mod result; // the result file of a study
 pub mod run; // all cells advance together
+pub mod suits; // whether one can run on a simulated disk. Pure

@@ -88,6 +88,21 @@ fn print(result: &ResultFile, output: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
+/// `ssd*8` of `scratch:ssd*8`; None for existing devices.
+pub fn scratch_spec(devices: &[String]) -> Result<Option<DiskSpec>> {
+    let mut specs = devices
+        .iter()
+        .filter_map(|name| name.strip_prefix("scratch:"));
+    match (specs.next(), devices.len()) {
+        (None, _) => Ok(None),
+        (Some(spec), 1) => Ok(Some(spec.parse()?)),
+        (Some(_), _) => Err(Failure::usage(
+            "a simulated disk cannot be combined with other devices",
+            "name only the simulated disk (scratch:ssd*8 has eight LUNs), or only real disks",
+        )),
+    }
+}
+
 pub fn make_scratch(spec: impl Into<DiskSpec>, journal: &Journal) -> Result<Scratch> {
     let spec = spec.into();
     let scratch = Scratch::create(spec, spec.usual_bytes(), journal)?;

@@ -21,7 +21,7 @@ use iosched::workload::participants::Participants;
 use iosched::workload::{Workload, catalogue};
 
 use crate::cache;
-use crate::carry_out::{carry_out, disks_of, make_scratch, output, seed};
+use crate::carry_out::{carry_out, disks_of, make_scratch, output, scratch_spec, seed};
 use crate::cli::{Aa, Conditions, More, Run};
 use crate::metrics::{announced_metrics, named_metrics, primary_metrics};
 use crate::outlook::announce;
@@ -323,19 +323,4 @@ fn load(arguments: &Conditions, is_ours: bool) -> Result<Box<dyn Workload>> {
     Ok(Box::new(
         command.with_sources(arguments.parse.as_deref(), patterns)?,
     ))
-}
-
-/// `ssd*8` of `scratch:ssd*8`; None for existing devices.
-fn scratch_spec(devices: &[String]) -> Result<Option<DiskSpec>> {
-    let mut specs = devices
-        .iter()
-        .filter_map(|name| name.strip_prefix("scratch:"));
-    match (specs.next(), devices.len()) {
-        (None, _) => Ok(None),
-        (Some(spec), 1) => Ok(Some(spec.parse()?)),
-        (Some(_), _) => Err(Failure::usage(
-            "a simulated disk cannot be combined with other devices",
-            "name only the simulated disk (scratch:ssd*8 has eight LUNs), or only real disks",
-        )),
-    }
 }

@@ -17,18 +17,19 @@ use iosched::report::study as report_study;
 use iosched::safety::guardian;
 use iosched::safety::journal::Journal;
 use iosched::scheduler::arm::{self, Arm};
-use iosched::scratch::Scratch;
 use iosched::scratch::file::Size;
+use iosched::scratch::{DiskSpec, Scratch};
 use iosched::study::format::{Cell, Study, Times};
 use iosched::study::optional::{self, Candidate};
 use iosched::study::result::{SCHEMA_VERSION, StudyResult};
 use iosched::study::run::{StudyRun, to_json};
+use iosched::study::suits;
 use iosched::workload::command::CommandLine;
 use iosched::workload::fio::Fio;
 use iosched::workload::participants::Participants;
 use iosched::workload::{Workload, places, recorded};
 
-use crate::carry_out::{disks_of, make_scratch, output, seed};
+use crate::carry_out::{disks_of, make_scratch, output, scratch_spec, seed};
 use crate::cli::StudyArguments;
 use crate::permission::{Consent, Granted, PermissionRequest};
 use crate::place::WantedPlace;
@@ -50,8 +51,10 @@ struct Plan {
     seed: u64,
     output: Option<PathBuf>,
     replaces_output: bool,
-    /// Empty: a simulated disk.
+    /// Empty or one word for a simulated disk.
     devices: Vec<String>,
+    /// None: the devices that are named.
+    simulated: Option<DiskSpec>,
     earlier: Option<StudyResult>,
 }
 
@@ -83,10 +86,8 @@ pub fn run(arguments: &StudyArguments) -> Result<()> {
     let journal = Journal::create()?;
     let launcher = std::env::current_exe().context("finding this program's own path")?;
     let guardian = guardian::start(&launcher, &journal)?;
-    let scratch = match plan.devices.as_slice() {
-        [] => Some(make_scratch(plan.study.device, &journal)?),
-        _ => None,
-    };
+    let make = |spec| make_scratch(spec, &journal);
+    let scratch = plan.simulated.map(make).transpose()?;
     let disks = match &scratch {
         Some(scratch) => disks_of(scratch)?,
         None => Disks::resolve(&plan.devices)?.0,
@@ -157,8 +158,10 @@ pub fn run(arguments: &StudyArguments) -> Result<()> {
 fn plan(arguments: &StudyArguments) -> Result<Plan> {
     let study = show::read(arguments)?;
     let stem = format!("iosched-study-{}", study.name);
+    let cells = show::chosen(&study, arguments)?;
     Ok(Plan {
-        cells: show::chosen(&study, arguments)?,
+        simulated: simulated(&study, &cells, &arguments.devices)?,
+        cells,
         times: show::times(&study, arguments),
         quick: arguments.quick,
         seed: seed(arguments.seed),
@@ -169,6 +172,26 @@ fn plan(arguments: &StudyArguments) -> Result<Plan> {
         arms: study.arms.clone(),
         study,
     })
+}
+
+/// The disk to make; None if existing devices are named.
+fn simulated(study: &Study, cells: &[Cell], devices: &[String]) -> Result<Option<DiskSpec>> {
+    if devices.is_empty() {
+        return Ok(Some(study.device));
+    }
+    let spec = scratch_spec(devices)?;
+    if let Some(spec) = spec {
+        suits::check(spec, &study.stages, cells).map_err(|why| {
+            Failure::usage(
+                format!("{} cannot run on scratch:{spec}: {why}", study.name),
+                format!(
+                    "leave the device out for the study's own, scratch:{}, or choose other cells with --cells",
+                    study.device
+                ),
+            )
+        })?;
+    }
+    Ok(spec)
 }
 
 /// Prints the matrix; after an error, what the blocks until then say.
@@ -337,7 +360,7 @@ fn wanted_place(
         return needs_files.map_or(Ok(None), |cell| {
             Err(Failure::usage(
                 format!("{} needs a file system", cell.name),
-                "name a mount point, or choose other cells with --cells",
+                "name a mount point or scratch:ssd+ext4, or choose other cells with --cells",
             ))
         });
     };

@@ -60,14 +60,6 @@ pub(super) fn all(
     Ok(stages)
 }
 
-/// Whether its commands name what only a file system or only a whole device has.
-pub(super) fn names(stages: &[Stage], is_named: impl Fn(&str) -> bool) -> bool {
-    let words = stages
-        .iter()
-        .flat_map(|stage| stage.prepare.iter().flatten());
-    words.into_iter().any(|word| is_named(word))
-}
-
 /// The index of the cell's stage. Err: the cell names none.
 pub(super) fn of(files: &[StageFile], values: &Combination<'_>) -> Result<usize, String> {
     match values.stage() {

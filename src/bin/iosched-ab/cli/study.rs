@@ -13,13 +13,15 @@ A study is a TOML file: arms, cells (each a workload), axes that expand cells to
 `--print` shows a built-in one; a copy of it, changed, is a study of your own. One block of each cell is run in each pass,
 in random order, until every cell is decided.
 
-Without DEVICE it runs on a simulated disk, which is made for it.
+Without DEVICE it runs on a simulated disk of the study's own choice; scratch:hdd, scratch:ssd*8 or scratch:hdd+ext4 makes
+another.
 
 Examples:
   iosched-ab study --list
   iosched-ab study oltp-dss --original
   iosched-ab study interference --dry-run
   iosched-ab study interference --quick --cells 'writers-*'
+  iosched-ab study fsync scratch:hdd+ext4 --quick
   iosched-ab study oltp-web nvme0n1 --allow-mounted --cells 'randread-*'
   iosched-ab study fsync /srv/data --allow-mounted --budget 2h
   iosched-ab study --resume iosched-study-oltp-web-20260203T040506Z.json --allow-mounted
@@ -31,7 +33,8 @@ pub struct StudyArguments {
     /// Name of a built-in study, or the path of a file (with a slash or .toml)
     #[arg(required_unless_present_any = ["list", "resume"])]
     pub study: Option<String>,
-    /// Kernel name, path, partition or mount point of the disks, as in `run` [default: a simulated disk]
+    /// Kernel name, path, partition or mount point of the disks, or scratch:MODEL, as in `run` [default: the simulated
+    /// disk that the study names]
     #[arg(value_name = "DEVICE")]
     pub devices: Vec<String>,
     /// List the built-in studies

@@ -9,8 +9,8 @@ use iosched::files::input;
 use iosched::machine::device::Disks;
 use iosched::machine::environment::Environment;
 use iosched::scheduler::arm::Arm;
-use iosched::scratch::Truth;
 use iosched::scratch::file::ScratchPlace;
+use iosched::scratch::{DiskSpec, Truth};
 use iosched::study::format::{self, Cell, Study};
 use iosched::study::result::{CellResult, StudyResult};
 use iosched::study::run::PLACEBO;
@@ -89,6 +89,7 @@ pub fn plan(file: &Path, trust: bool) -> Result<Plan> {
         output: Some(file.to_owned()),
         replaces_output: true,
         devices: devices(&earlier),
+        simulated: simulated(&earlier),
         earlier: Some(earlier),
         arms,
         study,
@@ -115,6 +116,12 @@ fn devices(earlier: &StudyResult) -> Vec<String> {
         (None, Some(group)) => group.named.clone(),
         (None, None) => vec![device.device.name.clone()],
     }
+}
+
+/// The same disk as before; `device` of the study's file need not be it.
+fn simulated(earlier: &StudyResult) -> Option<DiskSpec> {
+    let truth = earlier.cells.first()?.result.device.scratch.as_ref()?;
+    Some(truth.spec())
 }
 
 /// Shows what resuming the file will run and change.

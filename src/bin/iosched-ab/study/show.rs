@@ -55,6 +55,10 @@ pub fn show(arguments: &StudyArguments) -> Result<()> {
         return Ok(());
     }
     let (cells, times) = (chosen(&study, arguments)?, times(&study, arguments));
+    let device = match super::simulated(&study, &cells, &arguments.devices)? {
+        Some(spec) => format!("a simulated disk, {spec}"),
+        None => arguments.devices.join(", "),
+    };
     writeln!(
         out,
         "{}: {}\n{}",
@@ -62,8 +66,9 @@ pub fn show(arguments: &StudyArguments) -> Result<()> {
         study.title,
         study.about.trim()
     )?;
+    writeln!(out, "\non: {device}")?;
     let arms: Vec<String> = study.arms.iter().map(ToString::to_string).collect();
-    writeln!(out, "\narms: {}", arms.join("; "))?;
+    writeln!(out, "arms: {}", arms.join("; "))?;
     if !study.optional_arms.is_empty() {
         let arms: Vec<String> = study
             .optional_arms
