@@ -9,6 +9,7 @@ mod filling; // writes its initial content
 mod place; // its place and size
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -74,9 +75,17 @@ impl ScratchFile {
         self.directory().join(PREPARED)
     }
 
+    /// Makes it, empty: what an earlier stage or the pilot left is removed.
     pub fn make_prepared(&self) -> Result<()> {
-        let path = self.prepared();
-        fs::create_dir(&path).with_context(|| format!("creating {}", path.display()))
+        let path = self.through_handle().join(PREPARED);
+        let at = || self.prepared().display().to_string();
+        match fs::remove_dir_all(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("removing {}", at()));
+            }
+            _ => {}
+        }
+        fs::create_dir(&path).with_context(|| format!("creating {}", at()))
     }
 
     pub fn file(&self) -> Option<&Filled> {
