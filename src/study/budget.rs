@@ -22,17 +22,48 @@ pub struct Piloted<'a> {
     pub result: &'a ResultFile,
     /// Of one block.
     pub took: Duration,
+    /// It is the same whatever times are chosen.
+    pub has_own_ramp: bool,
+    /// Its workload cannot run: it ends after one block.
+    pub is_hopeless: bool,
 }
 
-/// When a study must have ended, and how long the steps take that it does not end in the middle of.
+/// When each stage of a study must have ended, and how long the steps take that it does not end in the middle of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deadline {
-    /// On the machine's clock.
-    pub at: Duration,
+    /// Of each stage, on the machine's clock: what comes after it then has the time that was planned for it.
+    pub ends: Vec<Duration>,
     /// One block of each cell.
     pub blocks: Vec<Duration>,
     /// Making each stage.
-    pub stages: Vec<Duration>,
+    pub making: Vec<Duration>,
+}
+
+impl Deadline {
+    /// `end`: of the study. `stages`: that of each cell. `number`: of blocks that are planned for each cell.
+    pub fn new(
+        end: Duration,
+        blocks: Vec<Duration>,
+        stages: &[usize],
+        making: Vec<Duration>,
+        number: usize,
+    ) -> Deadline {
+        let of = |stage: usize| {
+            let cells = blocks.iter().zip(stages);
+            let own = cells.filter(|(_, of)| **of == stage);
+            making[stage]
+                + own
+                    .map(|(block, _)| *block * number as u32)
+                    .sum::<Duration>()
+        };
+        let after = |stage: usize| (stage + 1..making.len()).map(of).sum::<Duration>();
+        let ends = (0..making.len()).map(|stage| end.saturating_sub(after(stage)));
+        Deadline {
+            ends: ends.collect(),
+            blocks,
+            making,
+        }
+    }
 }
 
 /// How a study was fitted into a time, as its result has it.
@@ -116,12 +147,17 @@ fn pass_s(cells: &[Piloted<'_>], pilot: Times, times: Times) -> f64 {
 
 /// One block with rounds of other times than the pilot's.
 pub fn block_s(cell: &Piloted<'_>, pilot: Times, times: Times) -> f64 {
-    let longer_s = times.ramp_s + times.round_s - pilot.ramp_s - pilot.round_s;
-    let rounds = match cell.result.workload.fixed {
-        Fixed::Time => cell.result.design.arms.len(),
-        Fixed::Work => 0,
+    let longer_ramp_s = if cell.has_own_ramp {
+        0.0
+    } else {
+        times.ramp_s - pilot.ramp_s
     };
-    cell.took.as_secs_f64() + rounds as f64 * longer_s
+    let longer_s = longer_ramp_s + times.round_s - pilot.round_s;
+    let rounds = match cell.result.workload.fixed {
+        Fixed::Time if !cell.is_hopeless => cell.result.design.arms.len(),
+        _ => 0,
+    };
+    (cell.took.as_secs_f64() + rounds as f64 * longer_s).max(0.0)
 }
 
 /// Of the primary metrics of all cells but A/A.
@@ -186,6 +222,8 @@ mod tests {
         let cells = [Piloted {
             result: &result,
             took: Duration::from_secs(15),
+            has_own_ramp: false,
+            is_hopeless: false,
         }];
         let chosen = |left_s| choose(&cells, QUICK, FULL, Duration::from_secs(left_s));
         // A whole pass takes 15 + 3 x 16 s; two rows need seven blocks.
@@ -215,11 +253,41 @@ mod tests {
     }
 
     #[test]
+    fn a_ramp_of_its_own_and_a_hopeless_cell_take_no_longer_than_in_the_pilot() {
+        let mut result = fixture::sample();
+        result.workload.fixed = Fixed::Time;
+        let of = |has_own_ramp, is_hopeless| {
+            let cell = Piloted {
+                result: &result,
+                took: Duration::from_secs(15),
+                has_own_ramp,
+                is_hopeless,
+            };
+            Duration::from_secs_f64(block_s(&cell, QUICK, FULL)).as_secs()
+        };
+        // Three rounds, each with 4 s more ramp and 12 s more measurement.
+        assert_eq!(of(false, false), 15 + 3 * 16);
+        assert_eq!(of(true, false), 15 + 3 * 12);
+        assert_eq!(of(false, true), 15);
+    }
+
+    #[test]
+    fn each_stage_leaves_the_time_that_is_planned_for_the_next() {
+        let s = Duration::from_secs;
+        let blocks = vec![s(3), s(5), s(2)];
+        let deadline = Deadline::new(s(1000), blocks, &[0, 1, 2], vec![s(1), s(10), s(20)], 6);
+        // 20 + 6 x 2 s for the last stage, and 10 + 6 x 5 s for the one before.
+        assert_eq!(deadline.ends, [s(1000 - 32 - 40), s(1000 - 32), s(1000)]);
+    }
+
+    #[test]
     fn more_blocks_show_smaller_differences() {
         let result = fixture::sample();
         let cells = [Piloted {
             result: &result,
             took: Duration::from_secs(15),
+            has_own_ramp: false,
+            is_hopeless: false,
         }];
         let (few, many) = (detectable(&cells, 8), detectable(&cells, 20));
         assert_eq!(few.len(), result.design.primary.len());

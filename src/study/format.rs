@@ -83,6 +83,13 @@ pub struct Cell {
     pub expect: String,
 }
 
+impl Cell {
+    /// Of its rounds.
+    pub fn ramp(&self, times: Times) -> Duration {
+        self.ramp_s.map_or(times.ramp(), Duration::from_secs_f64)
+    }
+}
+
 impl Study {
     /// Labels of all arms that it may compare.
     pub fn labels(&self) -> Vec<&str> {

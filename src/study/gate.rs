@@ -55,10 +55,9 @@ pub fn judge<'a>(
             ),
         };
         let judgement = match cut(study, &cell.name) {
-            Some(blocks) if judgement.decision == Decision::Passed => undecidable(
-                judgement,
-                format!("the time of --budget was over after {blocks} blocks"),
-            ),
+            Some(blocks) if judgement.decision == Decision::Passed => {
+                undecidable(judgement, was_over(blocks))
+            }
             _ => judgement,
         };
         cells.push((cell, judgement));
@@ -89,6 +88,10 @@ fn broken(study: &StudyResult) -> Vec<String> {
 fn cut(study: &StudyResult, cell: &str) -> Option<usize> {
     let mut cut = study.budget.iter().flat_map(|budget| &budget.cut);
     cut.find(|it| it.cell == cell).map(|it| it.blocks)
+}
+
+fn was_over(blocks: usize) -> String {
+    format!("the time of --budget was over after {blocks} blocks")
 }
 
 fn undecidable(judgement: Judgement, why: String) -> Judgement {
@@ -140,7 +143,8 @@ fn decision(study: &StudyResult, cells: &[(&CellResult, Judgement)]) -> Decision
             }
             other => other.clone(),
         });
-    let placebo = placebo_differs(study).map(|why| Decision::Incomparable(vec![why]));
+    let placebo = placebo_differs(study).or_else(|| placebo_is_cut(study));
+    let placebo = placebo.map(|why| Decision::Incomparable(vec![why]));
     named
         .chain(placebo)
         .max_by_key(gravity)
@@ -156,4 +160,11 @@ fn placebo_differs(study: &StudyResult) -> Option<String> {
         "{}: the reference against itself differs in {} by more than its margin",
         cell.name, differs.metric.name
     ))
+}
+
+/// A control that has ended early has not shown that the machine is calm.
+fn placebo_is_cut(study: &StudyResult) -> Option<String> {
+    let cell = study.cells.iter().find(|cell| cell.is_placebo)?;
+    let blocks = cut(study, &cell.name)?;
+    Some(format!("{}: {}", cell.name, was_over(blocks)))
 }

@@ -3,9 +3,11 @@
 
 mod passes; // over the cells of each stage
 mod pilot; // rounds from which a budget is planned
+#[cfg(test)]
+mod tests; // budgets, on a machine that is none
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
@@ -42,8 +44,9 @@ pub struct StudyRun<'a> {
     pub disks: Disks,
     pub scratch_file: Option<ScratchPlace>,
     pub times: Times,
-    /// Chooses other times, so that the study ends within it.
+    /// Chooses other times, so that the study ends so long after it began.
     pub budget: Option<Duration>,
+    pub began: Instant,
     /// Follows from that, after the pilot.
     pub deadline: Option<Deadline>,
     pub quick: bool,
@@ -98,13 +101,12 @@ impl StudyRun<'_> {
             means,
             &mut |place, done_bytes| observer.scratch_file_grows(place, done_bytes),
         )?;
-        let start = machine.now();
         let left_out = self.settle_arms(&mut machine, observer)?;
         let mut budget = None;
         if let Some(limit) = self.budget {
             let pilot = self.study.pilot();
             let experiments = self.experiments(&cells, &mut workloads, pilot);
-            let end = start + limit;
+            let end = (machine.now() + limit).saturating_sub(self.began.elapsed());
             let planned = self.pilot(&mut machine, &cells, experiments, end, observer)?;
             (self.times, self.deadline) = (planned.times, Some(planned.deadline));
             budget = Some(planned.budget);
@@ -178,11 +180,15 @@ impl StudyRun<'_> {
             }
             Some(None) => self.cells.first(),
             None => {
-                let there = self.disks.targets.len();
-                let suffice = |cell: &&Cell| cell.load.disks().is_none_or(|disks| disks <= there);
-                self.cells.iter().rfind(suffice).or(self.cells.last())
+                let may_run = |cell: &&Cell| self.has_disks_for(cell);
+                self.cells.iter().rfind(may_run).or(self.cells.last())
             }
         }
+    }
+
+    fn has_disks_for(&self, cell: &Cell) -> bool {
+        let there = self.disks.targets.len();
+        cell.load.disks().is_none_or(|disks| disks <= there)
     }
 
     /// All cells to run, and whether each is A/A.
@@ -226,7 +232,7 @@ impl StudyRun<'_> {
                 .blocks
                 .map_or(Stopping::Looks, |blocks| Stopping::Fixed { blocks }),
             seed: self.seed.wrapping_add(index as u64),
-            ramp: cell.ramp_s.map_or(times.ramp(), Duration::from_secs_f64),
+            ramp: cell.ramp(times),
             washout: Duration::ZERO,
             control_disk: None,
             cold: cell.cold,

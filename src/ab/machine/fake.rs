@@ -96,6 +96,8 @@ pub struct FakeMachine {
     pub stays: Option<&'static str>,
     /// What stays in the page cache whenever it is dropped.
     pub stays_cached: u64,
+    /// How long it takes to make ready what the rounds need.
+    pub making: Duration,
     /// I/Os per second by scheduler and round.
     pub speed: fn(scheduler: &str, round: usize) -> u64,
     journal: Journal,
@@ -129,6 +131,7 @@ impl FakeMachine {
             has_gone: false,
             stays: None,
             stays_cached: 0,
+            making: Duration::ZERO,
             speed: |_, _| 1000,
             journal: Journal::create().expect("a journal"),
         };
@@ -327,6 +330,7 @@ impl Machine for FakeMachine {
 
     fn make_ready(&mut self, commands: &[Vec<String>]) -> Result<()> {
         self.did(format!("make ready with {} commands", commands.len()));
+        self.now += self.making;
         Ok(())
     }
 

@@ -20,6 +20,7 @@ use crate::study::result::StudyResult;
 
 /// Passes over the cells of one stage.
 struct Passes<'a> {
+    stage: usize,
     /// Indices of its cells that are not decided.
     open: Vec<usize>,
     /// Those of later stages.
@@ -48,14 +49,18 @@ impl StudyRun<'_> {
             if open.is_empty() {
                 continue;
             }
-            let making = self.deadline.as_ref().map(|it| it.stages[index]);
+            let making = self.deadline.as_ref().map(|it| it.making[index]);
             let made = machine.now() + making.unwrap_or_default();
-            if open.iter().all(|cell| self.is_too_late(made, took[*cell])) {
-                open.iter().for_each(|cell| cut(study, *cell, now(machine)));
+            let is_too_late = |cell: &usize| self.is_too_late(index, made, took[*cell]);
+            if open.iter().all(is_too_late) {
+                for cell in open {
+                    cut(study, cell, now(machine));
+                }
                 continue;
             }
             self.make(stage, machine, observer)?;
             let passes = Passes {
+                stage: index,
                 open,
                 later: &later,
                 took: &mut took,
@@ -90,10 +95,11 @@ impl StudyRun<'_> {
         (0..cells).map(of).collect()
     }
 
-    /// Whether the time would be over before one more block ends that begins then.
-    fn is_too_late(&self, begin: Duration, took: Took) -> bool {
+    /// Whether the time of the stage would be over before one more block ends that begins then.
+    fn is_too_late(&self, stage: usize, begin: Duration, took: Took) -> bool {
         let end = begin + took.block().unwrap_or_default();
-        self.deadline.as_ref().is_some_and(|it| end > it.at)
+        let ends = self.deadline.as_ref().map(|it| it.ends[stage]);
+        ends.is_some_and(|ends| end > ends)
     }
 
     fn passes(
@@ -106,6 +112,7 @@ impl StudyRun<'_> {
         observer: &mut dyn StudyObserver,
     ) -> Result<()> {
         let Passes {
+            stage,
             mut open,
             later,
             took,
@@ -127,7 +134,7 @@ impl StudyRun<'_> {
                     open_cells: to_go.len(),
                     left: ahead::left(&to_go),
                 };
-                if self.is_too_late(machine.now(), took[index]) {
+                if self.is_too_late(stage, machine.now(), took[index]) {
                     cut(study, index, now(machine));
                     continue;
                 }

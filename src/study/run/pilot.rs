@@ -7,10 +7,11 @@ use anyhow::{Context, Result};
 use super::{StudyObserver, StudyRun};
 use crate::ab::conclude;
 use crate::ab::machine::Machine;
-use crate::ab::run::Experiment;
+use crate::ab::run::{BlockEnd, Experiment};
 use crate::ab::statistics::signed_rank::FEWEST_BLOCKS;
 use crate::ab::statistics::stopping::Stopping;
 use crate::failure::Failure;
+use crate::study::ahead::Took;
 use crate::study::budget::{self, Budget, Deadline, Piloted};
 use crate::study::format::{Cell, Times};
 use crate::study::load::LoadSpec;
@@ -26,18 +27,18 @@ pub(super) struct Planned {
 }
 
 impl StudyRun<'_> {
-    /// Of the pilot and the fewest blocks, as short as they can be.
-    fn nominal(&self, cells: usize) -> Duration {
+    /// Of the pilot and the fewest blocks, as short as they can be; without what has no fixed time.
+    fn nominal(&self, cells: &[(Cell, bool)]) -> Duration {
         let times = self.study.pilot();
-        // A/A has two arms.
-        let rounds = (cells - 1) * self.arms.len() + 2;
-        let blocks = budget::PILOT_BLOCKS + FEWEST_BLOCKS;
-        let is_timed = |cell: &Cell| !matches!(cell.load, LoadSpec::Command { .. });
-        if self.cells.iter().all(is_timed) {
-            (times.ramp() + times.round()) * (rounds * blocks) as u32
-        } else {
-            Duration::ZERO
-        }
+        let blocks = (budget::PILOT_BLOCKS + FEWEST_BLOCKS) as u32;
+        let timed = cells.iter().filter(|(cell, _)| {
+            !matches!(cell.load, LoadSpec::Command { .. }) && self.has_disks_for(cell)
+        });
+        let block = timed.map(|(cell, is_placebo)| {
+            let arms = if *is_placebo { 2 } else { self.arms.len() };
+            (cell.ramp(times) + times.round()) * arms as u32
+        });
+        block.sum::<Duration>() * blocks
     }
 
     fn too_little(&self, least: Duration) -> anyhow::Error {
@@ -64,14 +65,15 @@ impl StudyRun<'_> {
         let limit = self.budget.unwrap_or_default();
         // What has passed of it.
         let before = (begin + limit).saturating_sub(end);
-        let nominal = self.nominal(cells.len());
+        let nominal = self.nominal(cells);
         if before + nominal > limit {
             return Err(self.too_little(before + nominal));
         }
         machine.record_settings()?;
         machine.listen()?;
         let mut results = self.begun(machine, cells, &experiments).cells;
-        let mut took = vec![Duration::ZERO; results.len()];
+        let mut took = vec![Took::default(); results.len()];
+        let mut is_hopeless = vec![false; results.len()];
         let mut making = vec![Duration::ZERO; self.study.stages.len()];
         let mut blocks = || -> Result<()> {
             for (number, stage) in self.study.stages.iter().enumerate() {
@@ -85,11 +87,15 @@ impl StudyRun<'_> {
                 making[number] = machine.now().saturating_sub(begin);
                 for _ in 0..budget::PILOT_BLOCKS {
                     for &index in &own {
+                        if is_hopeless[index] {
+                            continue;
+                        }
                         let cell = &mut results[index];
                         observer.pilots(&cell.name);
                         let begin = machine.now();
-                        experiments[index].block(machine, &mut cell.result, observer)?;
-                        took[index] += machine.now().saturating_sub(begin);
+                        let end = experiments[index].block(machine, &mut cell.result, observer)?;
+                        took[index].add(machine.now().saturating_sub(begin));
+                        is_hopeless[index] = matches!(end, BlockEnd::Hopeless(_));
                     }
                 }
             }
@@ -104,10 +110,12 @@ impl StudyRun<'_> {
         }
         let piloted: Vec<Piloted<'_>> = results
             .iter()
-            .zip(took)
-            .map(|(cell, took)| Piloted {
+            .enumerate()
+            .map(|(index, cell)| Piloted {
                 result: &cell.result,
-                took: took / budget::PILOT_BLOCKS as u32,
+                took: took[index].block().unwrap_or_default(),
+                has_own_ramp: cells[index].0.ramp_s.is_some(),
+                is_hopeless: is_hopeless[index],
             })
             .collect();
         let spent = machine.now().saturating_sub(begin);
@@ -125,16 +133,13 @@ impl StudyRun<'_> {
             cut: Vec::new(),
         };
         observer.chose(&times, &chosen);
-        let blocks = piloted.iter().map(|cell| {
-            Duration::from_secs_f64(budget::block_s(cell, self.study.pilot(), times).max(0.0))
-        });
+        let block_s = |cell| budget::block_s(cell, self.study.pilot(), times);
+        let blocks = piloted.iter().map(block_s).map(Duration::from_secs_f64);
+        let stages: Vec<usize> = cells.iter().map(|(cell, _)| cell.stage).collect();
+        let number = times.blocks.unwrap_or(most);
         Ok(Planned {
             times,
-            deadline: Deadline {
-                at: end,
-                blocks: blocks.collect(),
-                stages: making,
-            },
+            deadline: Deadline::new(end, blocks.collect(), &stages, making, number),
             budget: chosen,
         })
     }
