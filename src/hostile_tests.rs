@@ -409,6 +409,19 @@ fn the_examples_are_accepted_before_they_are_changed() {
     }
 }
 
+fn disk_of(luns: u64) -> Value {
+    json!({
+        "model": "ram",
+        "size_bytes": 1,
+        "luns": luns,
+        "hardware_depth": 1,
+        "timing": null,
+        "compensation_ns": 0,
+        "realtime": false,
+        "text": "",
+    })
+}
+
 #[test]
 fn what_does_not_fit_together_is_named() {
     let why = |pointer: &str, value: Value| {
@@ -454,6 +467,11 @@ fn what_does_not_fit_together_is_named() {
             "/design/primary/0/margin",
             json!(0.0),
             "the margin of throughput is 0",
+        ),
+        (
+            "/device/scratch",
+            disk_of(1 << 35),
+            "device.scratch: ram*34359738368: that is not a number of LUNs",
         ),
         ("/plan/arms", json!(3), "plan:"),
         (

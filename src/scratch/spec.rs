@@ -26,6 +26,19 @@ impl DiskSpec {
     pub fn usual_bytes(self) -> u64 {
         BYTES.max(self.luns as u64 * LUN_BYTES)
     }
+
+    /// Err: why there is no such disk.
+    pub fn check(self) -> Result<(), String> {
+        if !(1..=MOST_LUNS).contains(&self.luns) {
+            return Err("that is not a number of LUNs".to_owned());
+        }
+        match self.file_system {
+            Some(made) if self.luns > 1 && !made.spans_devices() => {
+                Err(format!("{made} is made on one device"))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl From<DiskModel> for DiskSpec {
@@ -47,7 +60,8 @@ impl FromStr for DiskSpec {
             None => (text, None),
         };
         let (model, luns) = match disk.split_once('*') {
-            Some((model, count)) => (model, luns(count)?),
+            // What is no number is no number of LUNs either.
+            Some((model, count)) => (model, count.parse().unwrap_or(0)),
             None => (disk, 1),
         };
         let spec = DiskSpec {
@@ -55,26 +69,16 @@ impl FromStr for DiskSpec {
             luns,
             file_system,
         };
-        match spec.file_system {
-            Some(made) if luns > 1 && !made.spans_devices() => Err(Failure::usage(
-                format!("{text}: {made} is made on one device"),
-                "use btrfs on several LUNs, or leave out the number of LUNs",
-            )),
-            _ => Ok(spec),
-        }
-    }
-}
-
-fn luns(text: &str) -> anyhow::Result<usize> {
-    let count = text.parse().ok();
-    count
-        .filter(|count| (1..=MOST_LUNS).contains(count))
-        .ok_or_else(|| {
+        spec.check().map_err(|what| {
             Failure::usage(
-                format!("{text:?} is not a number of LUNs"),
-                format!("use a number from 1 to {MOST_LUNS}, for instance ssd*8"),
+                format!("{text}: {what}"),
+                format!(
+                    "use 1 to {MOST_LUNS} LUNs, for instance ssd*8, and btrfs for a file system on several"
+                ),
             )
-        })
+        })?;
+        Ok(spec)
+    }
 }
 
 impl fmt::Display for DiskSpec {

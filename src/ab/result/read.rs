@@ -55,6 +55,11 @@ const LARGEST_COUNT: u64 = 1 << 53;
 
 /// Err: which parts contradict each other.
 pub fn check(result: &ResultFile) -> Result<(), String> {
+    if let Some(scratch) = &result.device.scratch {
+        let spec = scratch.spec();
+        spec.check()
+            .map_err(|what| format!("device.scratch: {spec}: {what}"))?;
+    }
     design(result)?;
     plan(result)?;
     for (index, round) in result.rounds.iter().enumerate() {

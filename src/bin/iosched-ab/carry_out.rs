@@ -103,6 +103,17 @@ pub fn scratch_spec(devices: &[String]) -> Result<Option<DiskSpec>> {
     }
 }
 
+/// `option`: what needs one.
+pub fn ensure_has_volume(spec: DiskSpec, option: &str) -> Result<()> {
+    match spec.file_system {
+        Some(_) => Ok(()),
+        None => Err(Failure::usage(
+            format!("scratch:{spec} has no file system for a scratch file"),
+            format!("make one with scratch:{spec}+ext4, or leave out {option}"),
+        )),
+    }
+}
+
 pub fn make_scratch(spec: impl Into<DiskSpec>, journal: &Journal) -> Result<Scratch> {
     let spec = spec.into();
     let scratch = Scratch::create(spec, spec.usual_bytes(), journal)?;

@@ -21,7 +21,9 @@ use iosched::workload::participants::Participants;
 use iosched::workload::{Workload, catalogue};
 
 use crate::cache;
-use crate::carry_out::{carry_out, disks_of, make_scratch, output, scratch_spec, seed};
+use crate::carry_out::{
+    carry_out, disks_of, ensure_has_volume, make_scratch, output, scratch_spec, seed,
+};
 use crate::cli::{Aa, Conditions, More, Run};
 use crate::metrics::{announced_metrics, named_metrics, primary_metrics};
 use crate::outlook::announce;
@@ -227,12 +229,8 @@ fn named_disks(names: &[String]) -> Result<Disks> {
 
 /// A scratch device is made only for a workload and metrics that exist.
 fn check_for_scratch(spec: DiskSpec, conditions: &Conditions) -> Result<()> {
-    let has_volume = spec.file_system.is_some();
-    if !has_volume && (conditions.scratch.is_some() || conditions.scratch_size.is_some()) {
-        return Err(Failure::usage(
-            format!("scratch:{spec} has no file system for a scratch file"),
-            format!("make one with scratch:{spec}+ext4, or leave out --scratch and --scratch-size"),
-        ));
+    if conditions.scratch.is_some() || conditions.scratch_size.is_some() {
+        ensure_has_volume(spec, "--scratch and --scratch-size")?;
     }
     if conditions.scratch.is_some() {
         return Err(Failure::usage(

@@ -2,10 +2,11 @@
 
 mod resume; // continues an interrupted study
 mod show; // what needs no disk
+mod simulated; // the disk that is made for it
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use anyhow::{Context, Result};
 use iosched::ab::machine::Means;
@@ -23,13 +24,12 @@ use iosched::study::format::{Cell, Study, Times};
 use iosched::study::optional::{self, Candidate};
 use iosched::study::result::{SCHEMA_VERSION, StudyResult};
 use iosched::study::run::{StudyRun, to_json};
-use iosched::study::suits;
 use iosched::workload::command::CommandLine;
 use iosched::workload::fio::Fio;
 use iosched::workload::participants::Participants;
 use iosched::workload::{Workload, places, recorded};
 
-use crate::carry_out::{disks_of, make_scratch, output, scratch_spec, seed};
+use crate::carry_out::{disks_of, output, seed};
 use crate::cli::StudyArguments;
 use crate::permission::{Consent, Granted, PermissionRequest};
 use crate::place::WantedPlace;
@@ -81,13 +81,13 @@ pub fn run(arguments: &StudyArguments) -> Result<()> {
         Some(file) => resume::plan(file, arguments.trust)?,
         None => plan(arguments)?,
     };
-    let began = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let began = Instant::now();
+    let began_at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let is_resumed = plan.earlier.is_some();
     let journal = Journal::create()?;
     let launcher = std::env::current_exe().context("finding this program's own path")?;
     let guardian = guardian::start(&launcher, &journal)?;
-    let make = |spec| make_scratch(spec, &journal);
-    let scratch = plan.simulated.map(make).transpose()?;
+    let scratch = simulated::make(&plan.study, plan.simulated, &journal)?;
     let disks = match &scratch {
         Some(scratch) => disks_of(scratch)?,
         None => Disks::resolve(&plan.devices)?.0,
@@ -132,6 +132,7 @@ pub fn run(arguments: &StudyArguments) -> Result<()> {
         scratch_file: granted.place,
         times: plan.times,
         budget: arguments.budget,
+        began,
         deadline: None,
         quick: plan.quick,
         may_write,
@@ -151,7 +152,7 @@ pub fn run(arguments: &StudyArguments) -> Result<()> {
         run.run(means, &mut progress)
     };
     // Before its first save, the file of an earlier study may be there.
-    let is_ours = |study: &StudyResult| is_resumed || study.started >= began;
+    let is_ours = |study: &StudyResult| is_resumed || study.started >= began_at;
     report(outcome, plan.output.as_deref(), &is_ours)
 }
 
@@ -160,7 +161,7 @@ fn plan(arguments: &StudyArguments) -> Result<Plan> {
     let stem = format!("iosched-study-{}", study.name);
     let cells = show::chosen(&study, arguments)?;
     Ok(Plan {
-        simulated: simulated(&study, &cells, &arguments.devices)?,
+        simulated: simulated::wanted(&study, &cells, arguments)?,
         cells,
         times: show::times(&study, arguments),
         quick: arguments.quick,
@@ -172,26 +173,6 @@ fn plan(arguments: &StudyArguments) -> Result<Plan> {
         arms: study.arms.clone(),
         study,
     })
-}
-
-/// The disk to make; None if existing devices are named.
-fn simulated(study: &Study, cells: &[Cell], devices: &[String]) -> Result<Option<DiskSpec>> {
-    if devices.is_empty() {
-        return Ok(Some(study.device));
-    }
-    let spec = scratch_spec(devices)?;
-    if let Some(spec) = spec {
-        suits::check(spec, &study.stages, cells).map_err(|why| {
-            Failure::usage(
-                format!("{} cannot run on scratch:{spec}: {why}", study.name),
-                format!(
-                    "leave the device out for the study's own, scratch:{}, or choose other cells with --cells",
-                    study.device
-                ),
-            )
-        })?;
-    }
-    Ok(spec)
 }
 
 /// Prints the matrix; after an error, what the blocks until then say.
@@ -316,7 +297,7 @@ fn permission(
         .map(|it| Box::new(it) as Box<dyn Workload>);
     let mut all = maker.iter().chain(&workloads);
     let writer = all.find(|workload| workload.writes());
-    let place = wanted_place(arguments, cells, disks, scratch, writer.is_some())?;
+    let place = wanted_place(arguments, plan, disks, scratch, writer.is_some())?;
     let granted = PermissionRequest {
         disks,
         arms,
@@ -343,11 +324,12 @@ fn permission(
 /// All cells use the same: a scratch file on the file system of a simulated disk or of a mount point, else the device.
 fn wanted_place(
     arguments: &StudyArguments,
-    cells: &[Cell],
+    plan: &Plan,
     disks: &Disks,
     scratch: Option<&Scratch>,
     writes: bool,
 ) -> Result<Option<WantedPlace>> {
+    let cells = plan.cells.as_slice();
     let needs_files = cells.iter().find(|cell| cell.load.needs_files());
     let directory: Option<PathBuf> = match scratch {
         Some(scratch) => scratch.mount_point().map(Path::to_owned),
@@ -357,18 +339,26 @@ fn wanted_place(
         None => None,
     };
     let Some(directory) = directory else {
-        return needs_files.map_or(Ok(None), |cell| {
-            Err(Failure::usage(
+        return match (needs_files, arguments.scratch_size) {
+            (Some(cell), _) => Err(Failure::usage(
                 format!("{} needs a file system", cell.name),
                 "name a mount point or scratch:ssd+ext4, or choose other cells with --cells",
-            ))
-        });
+            )),
+            (None, Some(_)) => Err(Failure::usage(
+                "--scratch-size is given without a scratch file",
+                "name a mount point, or leave it out",
+            )),
+            (None, None) => Ok(None),
+        };
     };
     let has_file = cells.iter().any(|cell| cell.load.needs_scratch_file());
-    let size = match arguments.scratch_size {
-        Some(bytes) => Size::Bytes(bytes),
-        None if has_file => Size::Usual,
-        None => Size::NoFile,
+    // All rounds of one study use a file of the same size.
+    let before = plan.earlier.as_ref().and_then(resume::place);
+    let size = match (before, arguments.scratch_size) {
+        (Some(place), _) => place.size_bytes.map_or(Size::NoFile, Size::Bytes),
+        (None, Some(bytes)) => Size::Bytes(bytes),
+        (None, None) if has_file => Size::Usual,
+        (None, None) => Size::NoFile,
     };
     Ok(Some(WantedPlace { directory, size }))
 }

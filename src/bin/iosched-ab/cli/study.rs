@@ -41,10 +41,10 @@ pub struct StudyArguments {
     #[arg(long, exclusive = true)]
     pub list: bool,
     /// Print the study's file
-    #[arg(long, conflicts_with_all = ["dry_run", "quick", "cells", "seed", "output", "force"])]
+    #[arg(long, conflicts_with_all = ["devices", "dry_run", "quick", "cells", "seed", "output", "force"])]
     pub print: bool,
     /// Print what the published comparison of this name claims, and what its own figures support
-    #[arg(long, conflicts_with_all = ["print", "dry_run", "quick", "cells", "seed", "output", "force"])]
+    #[arg(long, conflicts_with_all = ["devices", "print", "dry_run", "quick", "cells", "seed", "output", "force"])]
     pub original: bool,
     /// Print cells, rounds and duration, and change nothing
     #[arg(long)]
@@ -68,7 +68,7 @@ pub struct StudyArguments {
     #[arg(long, value_name = "N")]
     pub seed: Option<u32>,
     /// Size of the scratch file in bytes, or with K, M, G, if it runs on a file system [default: as in `run`]
-    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = bytes, conflicts_with = "resume")]
     pub scratch_size: Option<u64>,
     /// Switch the scheduler although the device is in use, for instance by a mounted file system
     #[arg(long)]

@@ -16,7 +16,7 @@ use iosched::study::result::{CellResult, StudyResult};
 use iosched::study::run::PLACEBO;
 use iosched::workload::recorded;
 
-use super::{Plan, parsed};
+use super::{Plan, parsed, simulated};
 use crate::talk::note;
 
 /// What an interrupted study has left to do. `trust`: the user has checked the commands in the file.
@@ -55,6 +55,7 @@ pub fn plan(file: &Path, trust: bool) -> Result<Plan> {
             "use the file exactly as `iosched-ab study` wrote it",
         )
     })?;
+    let simulated = made_for(&earlier);
     show(file, &study, &arms, &earlier)?;
     if let Some(doubt) = doubt.filter(|_| !trust) {
         return Err(Failure::refused(
@@ -81,6 +82,9 @@ pub fn plan(file: &Path, trust: bool) -> Result<Plan> {
             "use the file exactly as `iosched-ab study` wrote it",
         ));
     }
+    if let Some(spec) = simulated {
+        simulated::check(&study, &cells, spec)?;
+    }
     Ok(Plan {
         cells,
         times: earlier.times,
@@ -89,7 +93,7 @@ pub fn plan(file: &Path, trust: bool) -> Result<Plan> {
         output: Some(file.to_owned()),
         replaces_output: true,
         devices: devices(&earlier),
-        simulated: simulated(&earlier),
+        simulated,
         earlier: Some(earlier),
         arms,
         study,
@@ -119,7 +123,7 @@ fn devices(earlier: &StudyResult) -> Vec<String> {
 }
 
 /// The same disk as before; `device` of the study's file need not be it.
-fn simulated(earlier: &StudyResult) -> Option<DiskSpec> {
+fn made_for(earlier: &StudyResult) -> Option<DiskSpec> {
     let truth = earlier.cells.first()?.result.device.scratch.as_ref()?;
     Some(truth.spec())
 }
@@ -131,6 +135,10 @@ fn show(file: &Path, study: &Study, arms: &[Arm], earlier: &StudyResult) -> Resu
         file.display(),
         earlier.study
     ));
+    match made_for(earlier) {
+        Some(spec) => note(&format!("  on a simulated disk, {spec}")),
+        None => note(&format!("  on {}", devices(earlier).join(", "))),
+    }
     for stage in &study.stages {
         for argv in &stage.prepare {
             note(&format!("  runs {} once", recorded::shown(argv)));
@@ -181,13 +189,14 @@ pub fn refuse_changes(
     ))
 }
 
+/// Where the rounds so far ran.
+pub fn place(earlier: &StudyResult) -> Option<&ScratchPlace> {
+    earlier.cells.first()?.result.workload.scratch_file.as_ref()
+}
+
 /// Another file system may now be mounted at the same path.
 pub fn refuse_another_place(earlier: &StudyResult, now: Option<&ScratchPlace>) -> Result<()> {
-    let then = earlier
-        .cells
-        .first()
-        .and_then(|cell| cell.result.workload.scratch_file.as_ref());
-    match (then, now) {
+    match (place(earlier), now) {
         (Some(then), Some(now)) if then != now => Err(Failure::refused(
             format!("the rounds so far ran in {then}, and these would run in {now}"),
             "mount the same file system there again, or start the study anew",

@@ -14,6 +14,7 @@ use iosched::study::format::{self, Cell, Study, Times};
 use iosched::study::original;
 use iosched::workload::recorded;
 
+use super::simulated;
 use crate::cli::StudyArguments;
 use crate::outlook::AROUND_A_ROUND;
 
@@ -55,7 +56,8 @@ pub fn show(arguments: &StudyArguments) -> Result<()> {
         return Ok(());
     }
     let (cells, times) = (chosen(&study, arguments)?, times(&study, arguments));
-    let device = match super::simulated(&study, &cells, &arguments.devices)? {
+    let simulated = simulated::wanted(&study, &cells, arguments)?;
+    let device = match simulated {
         Some(spec) => format!("a simulated disk, {spec}"),
         None => arguments.devices.join(", "),
     };
@@ -67,6 +69,9 @@ pub fn show(arguments: &StudyArguments) -> Result<()> {
         study.about.trim()
     )?;
     writeln!(out, "\non: {device}")?;
+    if let Some(missing) = simulated.and_then(|spec| simulated::note_on(&study, spec)) {
+        writeln!(out, "  {missing}")?;
+    }
     let arms: Vec<String> = study.arms.iter().map(ToString::to_string).collect();
     writeln!(out, "arms: {}", arms.join("; "))?;
     if !study.optional_arms.is_empty() {
