@@ -188,7 +188,8 @@ impl StudyObserver for Progress {
             }
         });
         let (pass, cells) = (ahead.pass + 1, ahead.open_cells);
-        self.study = format!("pass {pass}, {cells} cells to go{left}");
+        let plural = if cells == 1 { "" } else { "s" };
+        self.study = format!("pass {pass}, {cells} cell{plural} to go{left}");
         let line = format!("{}: {name}", self.study);
         if std::io::stderr().is_terminal() && !talk().quiet {
             let bar = self.bar.get_or_insert_with(spinner);
