@@ -2,6 +2,8 @@
 
 pub mod gone; // a disk that disappears during a run
 mod live; // preparation and checks of a live run
+#[cfg(test)]
+pub mod silent; // an observer for tests
 mod traces; // a trace of each arm, after the last round
 mod turns; // one round after the other
 

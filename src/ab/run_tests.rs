@@ -3,6 +3,7 @@ use std::rc::Rc;
 
 use anyhow::bail;
 
+use super::silent::Silent;
 use super::*;
 use crate::ab::machine::fake::{FakeEvent, FakeMachine, Mishap, What, World, cgroup, disk};
 use crate::ab::result::{Censored, Exclusion};
@@ -17,18 +18,6 @@ const TIME: Duration = Duration::from_secs(2);
 const POLLS: usize = 160;
 /// In the middle of the window.
 const MIDDLE: Duration = Duration::from_secs(2);
-
-struct Silent;
-
-impl Observer for Silent {
-    fn waits(&mut self, _: &str) {}
-    fn scratch_file_grows(&mut self, _: &ScratchPlace, _: u64) {}
-    fn begin(&mut self, _: &ResultFile) {}
-    fn trace_begins(&mut self, _: &Arm) {}
-
-    fn round_begins(&mut self, _: &Turn, _: &Arm) {}
-    fn round_ends(&mut self, _: &ResultFile, _: &Round) {}
-}
 
 #[path = "run/traces_tests.rs"]
 mod traces;

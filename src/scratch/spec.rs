@@ -60,7 +60,7 @@ impl FromStr for DiskSpec {
             None => (text, None),
         };
         let (model, luns) = match disk.split_once('*') {
-            // What is no number is no number of LUNs either.
+            // `check` refuses 0, and so whatever cannot be read as a number.
             Some((model, count)) => (model, count.parse().unwrap_or(0)),
             None => (disk, 1),
         };

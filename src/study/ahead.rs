@@ -19,7 +19,7 @@ pub struct Ahead {
 pub struct Took {
     pub blocks: u32,
     pub time: Duration,
-    /// Of one block, before one was timed: the pilot's, if there was one.
+    /// How long the pilot says that one block takes; used until a block was timed.
     pub foretold: Option<Duration>,
 }
 

@@ -31,7 +31,7 @@ pub struct Piloted<'a> {
 /// When each stage of a study must have ended, and how long the steps take that it does not end in the middle of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deadline {
-    /// Of each stage, on the machine's clock: what comes after it then has the time that was planned for it.
+    /// When each stage ends, on the machine's clock. The stages after it then have the time that was planned for them.
     pub ends: Vec<Duration>,
     /// One block of each cell.
     pub blocks: Vec<Duration>,

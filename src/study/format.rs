@@ -84,7 +84,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Of its rounds.
+    /// How long a round of this cell runs before its measurement begins.
     pub fn ramp(&self, times: Times) -> Duration {
         self.ramp_s.map_or(times.ramp(), Duration::from_secs_f64)
     }

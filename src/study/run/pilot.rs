@@ -27,7 +27,7 @@ pub(super) struct Planned {
 }
 
 impl StudyRun<'_> {
-    /// Of the pilot and the fewest blocks, as short as they can be; without what has no fixed time.
+    /// The least time that the pilot and the fewest blocks take. Cells without a fixed time are not counted.
     fn nominal(&self, cells: &[(Cell, bool)]) -> Duration {
         let times = self.study.pilot();
         let blocks = (budget::PILOT_BLOCKS + FEWEST_BLOCKS) as u32;

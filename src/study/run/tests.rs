@@ -3,8 +3,7 @@ use std::rc::Rc;
 
 use super::*;
 use crate::ab::machine::fake::{FakeMachine, cgroup, disk};
-use crate::ab::result::Round;
-use crate::ab::turn::Turn;
+use crate::ab::run::silent::Silent;
 use crate::study::format::parse;
 use crate::workload::Outcome;
 use crate::workload::fake::{Fake, Played};
@@ -37,17 +36,6 @@ const MAKING: Duration = Duration::from_secs(30);
 const POLLS: usize = 160;
 /// Two of each of three cells, with two arms.
 const ROUNDS_OF_THE_PILOT: usize = 12;
-
-struct Silent;
-
-impl Observer for Silent {
-    fn waits(&mut self, _: &str) {}
-    fn scratch_file_grows(&mut self, _: &ScratchPlace, _: u64) {}
-    fn begin(&mut self, _: &ResultFile) {}
-    fn trace_begins(&mut self, _: &Arm) {}
-    fn round_begins(&mut self, _: &Turn, _: &Arm) {}
-    fn round_ends(&mut self, _: &ResultFile, _: &Round) {}
-}
 
 impl StudyObserver for Silent {
     fn cell_begins(&mut self, _: &str, _: &Ahead) {}
@@ -132,7 +120,7 @@ impl Budgeted {
         }
     }
 
-    /// Of the first stage, the second, and A/A, which is in the second.
+    /// The blocks of the first stage's cell, of the second's, and of A/A, which is in the second stage.
     fn blocks(&self) -> Vec<usize> {
         let cells = self.study.cells.iter();
         cells.map(|cell| cell.result.blocks_begun()).collect()

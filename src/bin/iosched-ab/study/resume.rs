@@ -189,7 +189,7 @@ pub fn refuse_changes(
     ))
 }
 
-/// Where the rounds so far ran.
+/// The scratch file in which the rounds so far ran.
 pub fn place(earlier: &StudyResult) -> Option<&ScratchPlace> {
     earlier.cells.first()?.result.workload.scratch_file.as_ref()
 }
