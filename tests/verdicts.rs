@@ -297,7 +297,7 @@ fn carry_over() {
         for sd in [0.01, 0.04] {
             for arms in [2, 4] {
                 let noise = &steady(sd);
-                let carry_over = (arms - 1, left.ln_1p());
+                let carry_over = (arms - 1, left.ln_1p(), 1);
                 let null = Found::of(&World {
                     noise,
                     arms,
@@ -310,7 +310,7 @@ fn carry_over() {
         }
     }
     // That something could be left behind is no reason where little could explain it.
-    let (noise, carry_over) = (&steady(0.01), (1, (-0.01f64).ln_1p()));
+    let (noise, carry_over) = (&steady(0.01), (1, (-0.01f64).ln_1p(), 1));
     let found = Found::of(&World {
         noise,
         carry_over,

@@ -63,7 +63,12 @@ fn is_settled(row: &ArmComparison) -> bool {
     let has_no_tail = found.blocks == 0 && found.question.insufficient_tail;
     let has_no_value = found.blocks == 0 && found.blocks_missing >= found.question.blocks_needed();
     let has_changed = found.reasons.contains(&Reason::TruthChanged);
-    let is_hopeless = has_no_tail || has_no_value || found.question.not_comparable || has_changed;
+    let question = found.question;
+    let is_hopeless = has_no_tail
+        || has_no_value
+        || question.not_comparable
+        || question.nothing_happened
+        || has_changed;
     is_hopeless || found.verdict != Verdict::Inconclusive
 }
 
@@ -235,6 +240,8 @@ fn question(table: &Table<'_>, metric: &Metric, arm: usize) -> Question {
         insufficient_tail: flagged(|evidence| &evidence.insufficient_tail),
         fragile_percentile: flagged(|evidence| &evidence.fragile_percentile),
         not_comparable: !is_comparable_in(table, &metric.name, arm, reference),
+        nothing_happened: table.is_all_zero(metric, arm, reference),
+        is_stopped: table.result.is_stopped(arm),
     }
 }
 

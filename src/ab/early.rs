@@ -3,10 +3,12 @@
 
 use super::metric::Metric;
 use super::statistics::estimate;
-use crate::ab::result::{Foreign, ResultFile, Round};
+use super::statistics::scale::{Direction, Scale};
+use crate::ab::result::{Censored, Foreign, ResultFile, Round};
 use crate::failure::Failure;
 use crate::measure::snapshot::OwnerNumbers;
 use crate::workload::CgroupRef;
+use crate::workload::reported::Reported;
 
 /// Largest share of foreign bytes at which the run still compares the workload.
 const DOMINATED: f64 = 0.5;
@@ -22,32 +24,50 @@ pub(super) const ELAPSED: &str = "elapsed";
 /// Called after each round. An error ends the run; its message says what would help.
 pub fn look(result: &mut ResultFile) -> anyhow::Result<()> {
     let counted = |round: &&Round| round.exclusion.is_none() && round.censored.is_none();
+    let blocks = result.plan.rounds_of(0);
     if let Some(first) = result.rounds.iter().find(counted).cloned() {
         // The first round that counts, also after rounds that do not.
         if result.rounds.iter().filter(counted).count() == 1 {
             ensure_it_works_here(&first, &result.device.name())?;
         }
-        declare(result, &first)?;
+        // Every arm was asked: which metric decides does not depend on which one happened to run first.
+        if result.rounds.len() >= blocks {
+            declare(result)?;
+        }
     }
-    let blocks = result.plan.rounds_of(0);
     if result.rounds.len() >= blocks {
         ensure_some_round_ended(result)?;
         ensure_elapsed_is_a_result(result)?;
     }
     if result.rounds.len() == blocks {
         ensure_values(result)?;
+        ensure_something_happened(result)?;
     }
     Ok(())
 }
 
-/// Names, units and directions of the primary metrics that the workload itself reports.
-fn declare(result: &mut ResultFile, round: &Round) -> anyhow::Result<()> {
-    let reported = &round.evidence.outcome.reported;
+/// Names, units and directions of the primary metrics that the workload itself reports, from all rounds so far that
+/// count.
+fn declare(result: &mut ResultFile) -> anyhow::Result<()> {
+    let counted = |round: &&Round| round.exclusion.is_none() && round.censored.is_none();
+    let mut reported: Vec<Reported> = Vec::new();
+    for metric in result
+        .rounds
+        .iter()
+        .filter(counted)
+        .flat_map(|round| &round.evidence.outcome.reported)
+    {
+        if reported.iter().all(|known| known.name != metric.name) {
+            reported.push(metric.clone());
+        }
+    }
+    let mut rounds = result.rounds.iter().filter(counted);
+    let has_elapsed = rounds.any(|round| round.metrics.contains_key(ELAPSED));
     let primary = &mut result.design.primary;
     if primary.is_empty() {
         let headlines = reported.iter().filter(|metric| metric.is_headline);
         *primary = headlines.map(Metric::reported).collect();
-        if primary.is_empty() && round.metrics.contains_key(ELAPSED) {
+        if primary.is_empty() && has_elapsed {
             primary.extend(Metric::named(ELAPSED));
         }
         if primary.is_empty() {
@@ -73,7 +93,7 @@ fn declare(result: &mut ResultFile, round: &Round) -> anyhow::Result<()> {
             };
             return Err(Failure::invalid(
                 format!(
-                    "{} did not report {} in its first round: {names}",
+                    "{} did not report {} in any round of the first block: {names}",
                     result.workload.name, metric.name
                 ),
                 "choose one of these, or a metric of the kernel; `iosched-ab run --help` lists them",
@@ -89,6 +109,34 @@ fn declare(result: &mut ResultFile, round: &Round) -> anyhow::Result<()> {
             ..known
         };
     }
+    Ok(())
+}
+
+/// Refuses a run whose primary metrics are all zero under every arm: a workload that does nothing is equal to itself. Fewer
+/// errors than none are not possible, so a count of what should be low may be zero.
+fn ensure_something_happened(result: &mut ResultFile) -> anyhow::Result<()> {
+    let is_zero = |metric: &&Metric| {
+        let rounds = result.rounds.iter();
+        let mut values = rounds
+            .filter_map(|round| round.metrics.get(&metric.name))
+            .peekable();
+        metric.scale == Scale::Log && values.peek().is_some() && values.all(|value| *value == 0.0)
+    };
+    let is_low_good = |metric: &Metric| metric.direction == Direction::LowerIsBetter;
+    let primary = &result.design.primary;
+    let zero: Vec<&Metric> = primary.iter().filter(is_zero).collect();
+    let Some(first) = zero.iter().find(|metric| !is_low_good(metric)) else {
+        return Ok(());
+    };
+    let what = format!(
+        "{} is 0 in every round of the first block, under every arm",
+        first.name
+    );
+    let cure = "check that the workload does such I/O on this device, or name another metric with --metric";
+    if zero.len() == primary.len() {
+        return Err(Failure::invalid(what, cure));
+    }
+    result.notes.push(format!("{what}; {cure}"));
     Ok(())
 }
 
@@ -183,12 +231,22 @@ fn ensure_some_round_ended(result: &ResultFile) -> anyhow::Result<()> {
     if result.rounds.iter().any(|round| round.censored.is_none()) {
         return Ok(());
     }
-    let problem = result.rounds.last().and_then(|round| round.problem.clone());
+    let last = result.rounds.last();
+    let problem = last
+        .and_then(|round| round.problem.clone())
+        .unwrap_or_default();
+    if result
+        .rounds
+        .iter()
+        .all(|round| round.censored == Some(Censored::Failed))
+    {
+        return Err(Failure::runtime(
+            format!("the workload failed in every round of the first block: {problem}"),
+            "run it by hand on this device, fix it, and try again",
+        ));
+    }
     Err(Failure::invalid(
-        format!(
-            "no round of the first block has a value: {}",
-            problem.unwrap_or_default()
-        ),
+        format!("no round of the first block has a value: {problem}"),
         "give it more time, for a command with --limit, or less work",
     ))
 }

@@ -99,7 +99,7 @@ fn what_a_command_reports_is_primary_else_its_time() {
     assert!(
         refused
             .unwrap()
-            .contains("did not report tsp in its first round: it reported tps, rows")
+            .contains("did not report tsp in any round of the first block: it reported tps, rows")
     );
 }
 

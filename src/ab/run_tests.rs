@@ -281,32 +281,36 @@ fn a_workload_that_ends_early_spoils_its_round() {
 }
 
 #[test]
-fn a_workload_that_fails_spoils_its_round_and_in_the_first_one_ends_the_run() {
-    for (index, status, rounds) in [(0, Status::Failed, 1), (3, Status::Complete, 12)] {
-        let mut left = 1;
+fn a_workload_that_fails_is_worse_than_any_and_in_a_whole_block_ends_the_run() {
+    let stopping = Stopping::Fixed { blocks: 5 };
+    for index in [0, 3] {
         let script = move |call: &Call| {
-            if call.index == index && left == 1 {
-                left = 0;
+            if call.index == index {
                 return Ok(failed("fio exited with code 3"));
             }
             Ok(played())
         };
-        let stopping = Stopping::Fixed { blocks: 5 };
-        let run = TestRun::with(FakeMachine::new(&[]), stopping, script, None);
-        let file = run.file();
-        assert_eq!((file.status, file.rounds.len()), (status, rounds));
-        assert_eq!(spoilt(&file), [(index, Exclusion::Workload)]);
+        let file = TestRun::with(FakeMachine::new(&[]), stopping, script, None).file();
+        assert_eq!((file.status, file.rounds.len()), (Status::Complete, 10));
+        assert_eq!(spoilt(&file), []);
+        assert_eq!(file.rounds[index].censored, Some(Censored::Failed));
         assert_eq!(problem(&file, index), "fio exited with code 3");
-        if status == Status::Failed {
-            let (kind, error) = run.error();
-            let says = "the workload failed in the first round: fio exited with code 3";
-            assert!(error.starts_with(says), "{error}");
-            assert_eq!((kind, file.error), (Kind::Runtime, Some(error)));
-        }
+        let reasons = &file.comparisons[0].comparison.reasons;
+        assert!(
+            reasons.contains(&Reason::Censored { blocks: 1 }),
+            "{reasons:?}"
+        );
     }
+    let script = |_: &Call| Ok(failed("fio exited with code 3"));
+    let run = TestRun::with(FakeMachine::new(&[]), stopping, script, None);
+    let file = run.file();
+    assert_eq!((file.status, file.rounds.len()), (Status::Failed, 2));
+    let (kind, error) = run.error();
+    let says = "the workload failed in every round of the first block: fio exited with code 3";
+    assert!(error.starts_with(says), "{error}");
+    assert_eq!((kind, file.error), (Kind::Runtime, Some(error)));
 }
 
-/// No switch resets `nomerges`: the later rounds of both arms do not count either.
 #[test]
 fn a_setting_that_drifts_spoils_its_round_and_those_after_it() {
     let run = TestRun::of(after(4, FakeEvent::Sets("nomerges", "2")), FOUR);

@@ -17,7 +17,7 @@ use crate::ab::metric::Metric;
 use crate::ab::noise::Noise;
 use crate::ab::plan::Plan;
 use crate::ab::processes::ProcessSummary;
-use crate::ab::statistics::layout::Contrast;
+use crate::ab::statistics::carry_over::Contrast;
 use crate::ab::statistics::stopping::Stopping;
 use crate::ab::statistics::verdict::{Comparison, Verdict};
 use crate::machine::environment::Environment;
@@ -330,6 +330,13 @@ impl ResultFile {
         stopped
             .filter_map(|round| self.arm_index(&round.arm))
             .collect()
+    }
+
+    /// Whether `--stop-if` ended the arm of this label.
+    pub fn is_stopped(&self, label: &str) -> bool {
+        let stopped = self.stopped_arms();
+        self.arm_index(label)
+            .is_some_and(|arm| stopped.contains(&arm))
     }
 
     pub fn blocks_begun(&self) -> usize {
