@@ -1,6 +1,6 @@
 //! `iosched-ab run`: from arguments to an experiment.
 
-use std::io::Write;
+use std::fmt::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
@@ -14,6 +14,7 @@ use iosched::safety::guardian;
 use iosched::safety::journal::Journal;
 use iosched::scheduler::arm::{self, Arm};
 use iosched::scratch::{DiskSpec, Scratch};
+use iosched::workload::cgroup;
 use iosched::workload::command::CommandLine;
 use iosched::workload::fio::Fio;
 use iosched::workload::live::{self, Live};
@@ -31,6 +32,7 @@ use crate::permission::PermissionRequest;
 use crate::place;
 use crate::present;
 use crate::reference::{default_reference, named_reference, present_scheduler};
+use crate::report;
 use crate::resume;
 use crate::talk::note;
 use crate::times::{round_times, times};
@@ -48,7 +50,7 @@ struct WantedComparison<'a> {
 
 pub fn run(arguments: &Run) -> Result<()> {
     if let Some(file) = &arguments.resume {
-        return resume::run(file, arguments.trust, &arguments.conditions);
+        return resume::run(file, &arguments.conditions);
     }
     let arms = arguments
         .arms
@@ -143,6 +145,8 @@ fn compare(wanted: WantedComparison<'_>) -> Result<()> {
     let reference = chosen.map_or_else(|| default_reference(&arms, &disks), Ok)?;
     let control = control_disk(conditions.control.as_deref(), &disks)?;
     let cache = cache::tell(conditions, granted.place.as_ref(), &*workload);
+    let starts = !wanted.dry_run && !workload.is_live();
+    let limits = if starts { limits(&journal)? } else { None };
     let experiment = Experiment {
         control_disk: control.as_ref().map(|disk| disk.name.clone()),
         disks,
@@ -160,7 +164,11 @@ fn compare(wanted: WantedComparison<'_>) -> Result<()> {
         primary,
         output,
         replaces_output: conditions.force,
-        notes: notes_of(scratch.as_ref(), granted.notes, cache),
+        notes: notes_of(
+            scratch.as_ref(),
+            granted.notes,
+            cache.into_iter().chain(limits),
+        ),
         is_placebo: wanted.is_placebo,
         live,
         order: conditions.detail.contains(&More::Order),
@@ -212,11 +220,18 @@ fn check_names(
 fn notes_of(
     scratch: Option<&Scratch>,
     of_workload: Vec<String>,
-    of_cache: Option<String>,
+    others: impl Iterator<Item = String>,
 ) -> Vec<String> {
     let fallback = scratch.and_then(Scratch::fallback);
     let fallback = fallback.map(str::to_owned).into_iter();
-    fallback.chain(of_workload).chain(of_cache).collect()
+    fallback.chain(of_workload).chain(others).collect()
+}
+
+/// Tells what becomes of the limits under which this program was started.
+pub fn limits(journal: &Journal) -> Result<Option<String>> {
+    let said = cgroup::note_on_limits(journal)?;
+    said.iter().for_each(|text| note(text));
+    Ok(said)
 }
 
 /// The disks below the named devices; notes say how they were found.
@@ -293,14 +308,13 @@ pub fn control_disk(name: Option<&str>, disks: &Disks) -> Result<Option<Device>>
 }
 
 fn print_schedule(arms: &[Arm], plan: &Plan) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "seed {}", plan.seed)?;
+    let mut out = format!("seed {}\n", plan.seed);
     for block in 0..plan.blocks() {
         let rounds = plan.rounds.iter().filter(|round| round.block == block);
         let labels: Vec<&str> = rounds.map(|round| arms[round.arm].label.as_str()).collect();
         writeln!(out, "block {}: {}", block + 1, labels.join("  "))?;
     }
-    Ok(())
+    report::print_page(&out)
 }
 
 fn load(arguments: &Conditions, is_ours: bool) -> Result<Box<dyn Workload>> {
@@ -311,7 +325,11 @@ fn load(arguments: &Conditions, is_ours: bool) -> Result<Box<dyn Workload>> {
         return Ok(Box::new(catalogue::find(name)?));
     }
     if let Some(path) = &arguments.job {
-        return Ok(Box::new(Fio::from_job_file(path, &arguments.section)?));
+        return Ok(Box::new(Fio::from_job_file(
+            path,
+            &arguments.section,
+            arguments.trust,
+        )?));
     }
     // iosched cannot know what a command writes: with consent it is treated as a writer, without consent it is trusted
     // to only read.
