@@ -153,15 +153,13 @@ impl Combination<'_> {
             filled.push_str(before);
             let name = after.find(['{', '}']).map(|end| &after[..end]);
             let name = name.filter(|name| after[name.len()..].starts_with('}'));
-            rest = match name.and_then(|name| Some((name, self.value(name)?))) {
-                Some((name, value)) => {
-                    filled.push_str(&value);
-                    &after[name.len() + 1..]
-                }
-                None => {
-                    filled.push('{');
-                    after
-                }
+            let value = name.and_then(|name| Some((name, self.value(name)?)));
+            rest = if let Some((name, value)) = value {
+                filled.push_str(&value);
+                &after[name.len() + 1..]
+            } else {
+                filled.push('{');
+                after
             };
             if filled.len() > TEXT_BYTES {
                 break;
