@@ -28,7 +28,7 @@ use crate::carry_out::{
 use crate::cli::{Aa, Conditions, More, Run};
 use crate::metrics::{announced_metrics, named_metrics, primary_metrics};
 use crate::outlook::announce;
-use crate::permission::PermissionRequest;
+use crate::permission::{Granted, PermissionRequest};
 use crate::place;
 use crate::present;
 use crate::reference::{default_reference, named_reference, present_scheduler};
@@ -120,8 +120,7 @@ fn compare(wanted: WantedComparison<'_>) -> Result<()> {
         (None, None) => named_disks(wanted.devices)?,
     };
     let present = present::write_out(&mut arms, &disks)?;
-    let is_ours = scratch.is_some();
-    let mut workload = load(conditions, is_ours)?;
+    let mut workload = load(conditions, scratch.is_some())?;
     let primary = announced_metrics(conditions, &*workload)?;
     let granted = PermissionRequest {
         disks: &disks,
@@ -129,7 +128,7 @@ fn compare(wanted: WantedComparison<'_>) -> Result<()> {
         workload: &*workload,
         place: place::wanted_on(scratch.as_ref(), conditions, &disks, &*workload)?.as_ref(),
         consent: conditions.into(),
-        is_ours,
+        is_ours: scratch.is_some(),
         dry_run: wanted.dry_run,
     }
     .grant()?;
@@ -141,12 +140,11 @@ fn compare(wanted: WantedComparison<'_>) -> Result<()> {
         conditions.washout + ramp,
         time,
     );
-    let chosen = wanted.reference.or(present);
-    let reference = chosen.map_or_else(|| default_reference(&arms, &disks), Ok)?;
+    let chosen = wanted.reference.or(present).map(Ok);
+    let reference = chosen.unwrap_or_else(|| default_reference(&arms, &disks))?;
     let control = control_disk(conditions.control.as_deref(), &disks)?;
-    let cache = cache::tell(conditions, granted.place.as_ref(), &*workload);
-    let starts = !wanted.dry_run && !workload.is_live();
-    let limits = if starts { limits(&journal)? } else { None };
+    let made = (!wanted.dry_run).then_some(&journal);
+    let said = warnings(conditions, &granted, &*workload, made)?;
     let experiment = Experiment {
         control_disk: control.as_ref().map(|disk| disk.name.clone()),
         disks,
@@ -164,11 +162,7 @@ fn compare(wanted: WantedComparison<'_>) -> Result<()> {
         primary,
         output,
         replaces_output: conditions.force,
-        notes: notes_of(
-            scratch.as_ref(),
-            granted.notes,
-            cache.into_iter().chain(limits),
-        ),
+        notes: notes_of(scratch.as_ref(), granted.notes, said),
         is_placebo: wanted.is_placebo,
         live,
         order: conditions.detail.contains(&More::Order),
@@ -220,17 +214,33 @@ fn check_names(
 fn notes_of(
     scratch: Option<&Scratch>,
     of_workload: Vec<String>,
-    others: impl Iterator<Item = String>,
+    others: Vec<String>,
 ) -> Vec<String> {
     let fallback = scratch.and_then(Scratch::fallback);
     let fallback = fallback.map(str::to_owned).into_iter();
     fallback.chain(of_workload).chain(others).collect()
 }
 
+/// Of the page cache, and of limits of this program.
+fn warnings(
+    conditions: &Conditions,
+    granted: &Granted,
+    workload: &dyn Workload,
+    journal: Option<&Journal>,
+) -> Result<Vec<String>> {
+    let cache = cache::tell(conditions, granted.place.as_ref(), workload);
+    // A dry run makes no control group, and the load of others has its own.
+    let journal = journal.filter(|_| !workload.is_live());
+    let limits = journal.map_or(Ok(None), limits)?;
+    Ok(cache.into_iter().chain(limits).collect())
+}
+
 /// Tells what becomes of the limits under which this program was started.
 pub fn limits(journal: &Journal) -> Result<Option<String>> {
     let said = cgroup::note_on_limits(journal)?;
-    said.iter().for_each(|text| note(text));
+    if let Some(text) = &said {
+        note(text);
+    }
     Ok(said)
 }
 
