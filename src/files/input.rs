@@ -14,6 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 
 use crate::files::output::WRITABLE_BY_OTHERS;
+use crate::files::way;
 use crate::interrupt;
 
 const MIB: u64 = 1 << 20;
@@ -124,7 +125,7 @@ fn wait_for_more(file: &File) -> Result<()> {
 /// error's kind is `PermissionDenied` if another user could have written it.
 pub fn read_own(path: &Path, limit: u64) -> Result<Vec<u8>> {
     let file = open(path, OFlags::NOFOLLOW)?;
-    match others_may_have_written(&file)? {
+    match others_may_have_written(&file, path)? {
         None => read_from(file, limit),
         Some(why) => Err(Error::new(ErrorKind::PermissionDenied, why)),
     }
@@ -140,19 +141,21 @@ pub fn read_with_doubt(path: &Path, limit: u64) -> Result<(Vec<u8>, Option<Strin
         ),
         file => {
             let file = file?;
-            let doubt = others_may_have_written(&file)?;
+            let doubt = others_may_have_written(&file, path)?;
             (file, doubt)
         }
     };
     Ok((read_from(file, limit)?, doubt))
 }
 
-fn others_may_have_written(file: &File) -> Result<Option<String>> {
+/// Judges the file that was opened. Whoever can replace it at its path can also give root a file of root's own that was
+/// meant for another purpose.
+fn others_may_have_written(file: &File, path: &Path) -> Result<Option<String>> {
     let metadata = file.metadata()?;
     let me = rustix::process::geteuid().as_raw();
     Ok(if !metadata.is_file() {
         Some("it is not a regular file".to_owned())
-    } else if metadata.uid() != me {
+    } else if metadata.uid() != me && metadata.uid() != 0 {
         Some(format!(
             "it belongs to user {}, not to user {me}",
             metadata.uid()
@@ -161,7 +164,7 @@ fn others_may_have_written(file: &File) -> Result<Option<String>> {
         let mode = metadata.mode() & 0o7777;
         Some(format!("its mode {mode:o} allows other users to write it"))
     } else {
-        None
+        way::doubt(path)?
     })
 }
 
@@ -196,10 +199,19 @@ pub fn tail(path: &Path, limit: u64) -> Result<(Vec<u8>, bool)> {
     Ok((bytes, start > 0))
 }
 
+/// The same as text.
+pub fn read_text_with_doubt(path: &Path, limit: u64) -> Result<(String, Option<String>)> {
+    let (bytes, doubt) = read_with_doubt(path, limit)?;
+    Ok((text(bytes)?, doubt))
+}
+
 /// The whole file as text.
 pub fn read_text(path: &Path, limit: u64) -> Result<String> {
-    String::from_utf8(read(path, limit)?)
-        .map_err(|_| Error::new(ErrorKind::InvalidData, "it is not UTF-8"))
+    text(read(path, limit)?)
+}
+
+fn text(bytes: Vec<u8>) -> Result<String> {
+    String::from_utf8(bytes).map_err(|_| Error::new(ErrorKind::InvalidData, "it is not UTF-8"))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use anyhow::{Context, Result};
 use rustix::fs::{Mode, OFlags};
 
 use crate::failure::Failure;
+use crate::files::way;
 
 /// The mode before the umask is applied.
 const SHARED: u32 = 0o644;
@@ -129,6 +130,7 @@ pub fn directory_of(path: &Path) -> &Path {
 /// must pass [`ensure_private_directory`].
 pub fn make_private_directory(path: &Path) -> Result<()> {
     let at = || format!("creating {}", path.display());
+    refuse_replaceable(path)?;
     if let Some(above) = path.parent().filter(|above| !above.as_os_str().is_empty())
         && !above.exists()
     {
@@ -155,6 +157,7 @@ pub fn new_private_directory(path: &Path) -> std::io::Result<()> {
 /// Checks that a directory belongs to this user or root, and that nobody else can create, rename or remove files in it.
 /// Follows no link.
 pub fn ensure_private_directory(path: &Path) -> Result<()> {
+    refuse_replaceable(path)?;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = rustix::fs::open(path, flags, Mode::empty())
         .with_context(|| format!("opening the directory {}", path.display()))?;
@@ -180,6 +183,20 @@ pub fn ensure_private_directory(path: &Path) -> Result<()> {
     ))
 }
 
+/// Checks that only this user and root can put something else in the place of a directory, whether it exists or not.
+pub fn refuse_replaceable(path: &Path) -> Result<()> {
+    let doubt = way::doubt(path).with_context(|| format!("reading the path {}", path.display()))?;
+    doubt.map_or(Ok(()), |why| {
+        Err(Failure::refused(
+            format!(
+                "another user can replace the directory {}: {why}",
+                path.display()
+            ),
+            "use a directory that only root can replace: check IOSCHED_STATE_DIR and TMPDIR, or unset them",
+        ))
+    })
+}
+
 /// Checks that only this user and root can rename or remove what this user creates in a directory.
 pub fn ensure_names_stay(directory: &Path) -> Result<()> {
     const STICKY: u32 = 0o1000;
@@ -189,7 +206,7 @@ pub fn ensure_names_stay(directory: &Path) -> Result<()> {
     let is_ours = metadata.uid() == me || metadata.uid() == 0;
     let stays = metadata.mode() & WRITABLE_BY_OTHERS == 0 || metadata.mode() & STICKY != 0;
     if is_ours && stays {
-        return Ok(());
+        return refuse_replaceable(directory);
     }
     Err(Failure::refused(
         format!(

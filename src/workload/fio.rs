@@ -17,7 +17,7 @@ use super::{
     CgroupRef, Execution, Fixed, Outcome, Running, Target, Workload, fio_target, fio_version, names,
 };
 use crate::failure::Failure;
-use crate::files::input;
+use crate::files::{input, trust};
 use crate::interrupt;
 
 /// How long fio may take beyond its run time to write its result.
@@ -53,16 +53,23 @@ impl Fio {
         }
     }
 
-    /// A job file of the user. If any are `chosen`, its other jobs are left out.
-    pub fn from_job_file(path: &Path, chosen: &[String]) -> Result<Self> {
+    /// A job file of the user. If any are `chosen`, its other jobs are left out. `trust`: the user has looked at a file
+    /// that another user may have written.
+    pub fn from_job_file(path: &Path, chosen: &[String], trust: bool) -> Result<Self> {
         let file = path.display().to_string();
-        let text =
-            input::read_text(path, input::JOB_FILE_LIMIT).map_err(
-                |e| match interrupt::received() {
+        let (text, doubt) =
+            input::read_text_with_doubt(path, input::JOB_FILE_LIMIT).map_err(|e| {
+                match interrupt::received() {
                     Some(signal) => Failure::interrupted(signal),
                     None => Failure::usage(format!("cannot read the job file {file}: {e}"), ""),
-                },
-            )?;
+                }
+            })?;
+        trust::ensure(
+            trust,
+            doubt.as_deref(),
+            &file,
+            "the jobs that fio would run",
+        )?;
         let part = FioPart {
             label: "fio".to_owned(),
             job: JobFile::parse(&file, &text, chosen)?,

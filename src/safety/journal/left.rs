@@ -13,7 +13,9 @@ use super::undo::Undo;
 use super::{directory, save};
 use crate::failure::Failure;
 use crate::files::input;
-use crate::files::output::{ensure_private_directory, gone_is_fine, remove_unfinished};
+use crate::files::output::{
+    ensure_private_directory, gone_is_fine, refuse_replaceable, remove_unfinished,
+};
 use crate::machine::device::Device;
 use crate::safety::lock::{self, LockOutcome};
 
@@ -246,6 +248,8 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<LeftBehind> {
 /// All journals except that of this process, including those of living processes.
 pub fn of_others() -> Result<Vec<Found>> {
     let directory = directory();
+    // Whoever can take it away could make it look as if nothing had been left behind.
+    refuse_replaceable(&directory)?;
     let entries = match fs::read_dir(&directory) {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         other => other.with_context(|| format!("reading {}", directory.display()))?,

@@ -9,6 +9,7 @@ pub mod pattern; // metrics by a regular expression
 pub mod programs; // parsers for well-known benchmarks
 mod protocol; // the lines of $IOSCHED_METRICS
 
+use crate::files::hidden::is_hidden;
 use output::Printed;
 use pattern::Pattern;
 use programs::Program;
@@ -76,7 +77,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
 }
 
 fn check_unit(unit: &str) -> Result<(), String> {
-    let is_printable = |c: char| !c.is_control() && !c.is_whitespace();
+    let is_printable = |c: char| !is_hidden(c) && !c.is_whitespace();
     if unit.is_empty() || unit.chars().count() > LONGEST_UNIT || !unit.chars().all(is_printable) {
         return Err(format!("a unit has 1 to {LONGEST_UNIT} characters"));
     }

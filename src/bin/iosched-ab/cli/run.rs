@@ -174,6 +174,10 @@ pub struct Conditions {
     /// [default: 1G, or a tenth of the free space if that is less; no file for a COMMAND]
     #[arg(long, value_name = "SIZE", value_parser = bytes, conflicts_with = "destroy_data")]
     pub scratch_size: Option<u64>,
+    /// Accept a file of --job or --resume that another user could have written; first check the jobs, commands and
+    /// settings in it
+    #[arg(long, conflicts_with_all = ["workload", "command"])]
+    pub trust: bool,
     /// Let the workload write to the raw device: ALL DATA ON IT IS LOST. Asks for the disk's serial number or name
     #[arg(long)]
     pub destroy_data: bool,
@@ -215,9 +219,6 @@ pub struct Run {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["devices", "arms", "reference", "rounds", "round_time",
         "ramp", "washout", "cold", "control", "parse", "metric_regex", "cgroup", "unit", "pid", "detail", "trace", "stop_if", "only_when", "for_time", "between", "adjust", "quick", "metrics", "seed", "output", "force", "dry_run", "limit", "scratch", "scratch_size"])]
     pub resume: Option<PathBuf>,
-    /// Accept a --resume file that another user could have written; first check the commands and settings it shows
-    #[arg(long, requires = "resume")]
-    pub trust: bool,
     /// Print the schedule and change nothing
     #[arg(long)]
     pub dry_run: bool,
