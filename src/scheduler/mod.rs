@@ -23,7 +23,7 @@ use anyhow::Result;
 use rustix::time::{ClockId, clock_getres};
 use serde::{Deserialize, Serialize};
 
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::machine::device::Device;
 use crate::scheduler::arm::Arm;
 
@@ -71,10 +71,7 @@ pub fn apply_onto(device: &Device, arm: &Arm, baseline: &SavedQueue) -> Result<A
     refuse_unknown(device, arm)?;
     carry_out(device, arm, baseline, &before).map_err(|error| match restore(&before) {
         Ok(()) => error,
-        Err(also) => error.context(format!(
-            "and restoring {} failed, too: {also:#}",
-            device.name
-        )),
+        Err(also) => failure::unrestored(&error, &also),
     })
 }
 
