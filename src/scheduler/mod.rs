@@ -9,6 +9,7 @@ pub mod arm; // ARM = [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]...
 mod offered; // what a device has, and refusals of what it has not
 mod present; // the settings in force, as an arm
 mod queue_file; // the only code that writes sysfs
+mod restorable; // whether a value can be written again
 mod saved;
 pub(crate) mod state;
 mod together;
@@ -29,6 +30,7 @@ use crate::scheduler::arm::Arm;
 
 pub use offered::{known_missing_hint, lacks};
 pub use present::present;
+pub use restorable::ensure_restorable;
 pub use saved::{SavedQueue, restore};
 pub use state::{Choice, State, choice, read};
 pub use together::apply_onto_all;

@@ -101,6 +101,13 @@ impl<'a> RealMachine<'a> {
             .iter()
             .map(preflight::lock)
             .collect::<Result<Vec<_>>>()?;
+        let baselines = members
+            .iter()
+            .map(|disk| SavedQueue::take(disk, arms))
+            .collect::<Result<Vec<_>>>()?;
+        for (disk, baseline) in members.iter().zip(&baselines) {
+            scheduler::ensure_restorable(disk, baseline)?;
+        }
         let make = |place: &ScratchPlace| {
             let mut progress = |done_bytes| progress(place, done_bytes);
             ScratchFile::make(place, disks, means.journal, &mut progress)
@@ -116,10 +123,6 @@ impl<'a> RealMachine<'a> {
             ..more
         };
         let probe = Probe::attach(members, deepest, detail)?;
-        let baselines = members
-            .iter()
-            .map(|disk| SavedQueue::take(disk, arms))
-            .collect::<Result<Vec<_>>>()?;
         Ok(RealMachine {
             recorded: Vec::new(),
             uevents: None,
