@@ -199,7 +199,9 @@ fn boots_machines_and_disks_are_told_apart() {
             _ => "the disk was removed",
         };
         assert!(listed.contains(says), "{listed}");
-        left.restore(&[]).ends(0, &[]);
+        let done = left.restore(&[]).ends(0, &[]).stdout;
+        assert!(done.contains(says), "{done}");
+        assert!(done.contains("Nothing was restored"), "{done}");
         left.is(&left.changed);
         fs::write(&left.journal, &whole).expect("a journal");
     }

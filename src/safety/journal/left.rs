@@ -124,7 +124,15 @@ impl LeftBehind {
 
     /// Undoes all entries from last to first; continues after an error, keeps what failed, and returns the errors. Two
     /// processes that restore the same journal take turns.
-    pub fn restore(mut self) -> Result<Vec<anyhow::Error>> {
+    pub fn restore(self) -> Result<Vec<anyhow::Error>> {
+        self.restore_and_tell(&mut |_, _| ())
+    }
+
+    /// The same; `tell` receives each change that needs nothing more, and why it was left alone, if it was.
+    pub fn restore_and_tell(
+        mut self,
+        tell: &mut dyn FnMut(&Undo, Option<&str>),
+    ) -> Result<Vec<anyhow::Error>> {
         let origin = self.origin();
         if origin == Origin::AnotherMachine {
             return Err(Failure::refused(
@@ -137,20 +145,26 @@ impl LeftBehind {
         }
         let mut failed = Vec::new();
         while let Some((id, undo)) = self.record.entries.pop() {
+            let left_alone = fate(&undo, origin);
             if origin == Origin::EarlierBoot && !undo.outlives_a_boot() {
+                tell(&undo, left_alone);
                 continue;
             }
             let outcome = match &undo {
                 Undo::Queue(saved) => match hold(&saved.device) {
                     // Another process restored it while this one waited, and new changes may be in force since.
-                    Ok(_lock) if !self.path.exists() => return Ok(Vec::new()),
+                    Ok(_lock) if !self.path.exists() => {
+                        tell(&undo, Some("another process has restored it"));
+                        return Ok(Vec::new());
+                    }
                     Ok(_lock) => undo.perform(),
                     Err(error) => Err(error),
                 },
                 _ => undo.perform(),
             };
-            if let Err(error) = outcome {
-                failed.push((id, undo, error));
+            match outcome {
+                Ok(()) => tell(&undo, left_alone),
+                Err(error) => failed.push((id, undo, error)),
             }
         }
         // Files on a dead disk cannot be removed; they go with its mount.
