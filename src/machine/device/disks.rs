@@ -72,13 +72,6 @@ impl Disks {
         Ok((disks, notes))
     }
 
-    /// The members of a device with this kernel name; empty if it is gone.
-    pub(crate) fn members_of(name: &str) -> Vec<Device> {
-        let disk = whole_disk(name, Vec::new());
-        disk.and_then(|disk| Self::below(Vec::new(), vec![disk.device.into()]))
-            .map_or_else(|_| Vec::new(), |disks| disks.members)
-    }
-
     fn below(named: Vec<String>, targets: Vec<RawTarget>) -> Result<Disks> {
         let (mut stack, mut members) = (Vec::new(), Vec::new());
         let mut open: Vec<Device> = targets.iter().rev().map(|it| it.disk.clone()).collect();

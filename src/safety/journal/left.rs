@@ -108,7 +108,7 @@ impl LeftBehind {
         let origin = self.origin();
         let entries = self.record.entries.iter();
         entries
-            .map(|(_, undo)| match fate(undo, origin) {
+            .map(|(_, undo)| match undo.fate(origin) {
                 Some(fate) => format!("{}: {fate}", undo.describe()),
                 None => undo.describe(),
             })
@@ -145,7 +145,7 @@ impl LeftBehind {
         }
         let mut failed = Vec::new();
         while let Some((id, undo)) = self.record.entries.pop() {
-            let left_alone = fate(&undo, origin);
+            let left_alone = undo.fate(origin);
             if origin == Origin::EarlierBoot && !undo.outlives_a_boot() {
                 tell(&undo, left_alone);
                 continue;
@@ -199,22 +199,6 @@ fn hold(name: &str) -> Result<Option<lock::Lock>> {
             ),
             "wait until it has finished, then run `iosched restore` again",
         )),
-    }
-}
-
-/// Why there is nothing to restore, if so.
-fn fate(undo: &Undo, origin: Origin) -> Option<&'static str> {
-    match (undo, origin) {
-        (_, Origin::AnotherMachine) => Some("it belongs to another machine and is left alone"),
-        (undo, Origin::EarlierBoot) if !undo.outlives_a_boot() => Some("the reboot has reset it"),
-        (Undo::Queue(saved), Origin::ThisBoot) => match Device::by_name(&saved.device) {
-            Ok(None) => Some("the disk was removed, and its settings with it"),
-            Ok(Some(device)) if !saved.is_of(&device) => {
-                Some("another disk has this name now; it is left alone")
-            }
-            _ => None,
-        },
-        _ => None,
     }
 }
 
