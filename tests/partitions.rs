@@ -200,7 +200,15 @@ fn a_neighbour_in_use_is_neither_written_nor_a_place_for_scratch_files() {
     run("mkfs.ext4", &["-q", "-F", &parted.node(2)]);
     let mounted = Mounted::new(&parted.node(2));
     let point = mounted.path().display().to_string();
-    let how = ["--rounds", "1", "-o", "result", "--round-time", "1s"];
+    let how = [
+        "--rounds",
+        "1",
+        "-o",
+        "result",
+        "--round-time",
+        "1s",
+        "--force",
+    ];
     let ended = |number: u32, more: &[&str]| {
         let node = parted.node(number);
         let workload = ["--workload", "randwrite", "--ramp", "0.2s"];
@@ -222,9 +230,14 @@ fn a_neighbour_in_use_is_neither_written_nor_a_place_for_scratch_files() {
     ];
     ended(2, &destroy_second).ends(5, &[&format!("{is_mounted}: it must not be written")]);
 
-    let scratch = ["--scratch", &point, "--allow-mounted"];
+    let scratch = [
+        "--scratch",
+        &point,
+        "--scratch-size",
+        "16M",
+        "--allow-mounted",
+    ];
     let elsewhere = format!("is on {second}");
     ended(1, &scratch).ends(5, &[&elsewhere, &format!("not part of {name}")]);
-    let force = ["--scratch", &point, "--allow-mounted", "--force"];
-    ended(2, &force).ends(0, &[]);
+    ended(2, &scratch).ends(0, &[]);
 }
