@@ -109,7 +109,7 @@ fn every_way_to_name_a_device_leads_to_that_device() {
         // Each disk once, however many of its partitions are meant.
         let word = mounted.path().display().to_string();
         let (disks, _) = Disks::resolve(&[word]).expect("resolved");
-        assert_eq!(disks.members, [parted.disk.device.clone()]);
+        assert_eq!(disks.members, std::slice::from_ref(&parted.disk.device));
     }
     // One built on the partition is itself, whatever is below.
     let above = LoopDevice::over(first.as_ref());

@@ -66,12 +66,12 @@ fn stands_still(name: &str, in_flight: u64, stood: Duration) -> anyhow::Error {
 mod tests {
     use super::*;
 
-    fn stat(reads: u64, in_flight: u64) -> Option<IoStat> {
-        Some(IoStat {
+    fn stat(reads: u64, in_flight: u64) -> IoStat {
+        IoStat {
             reads,
             in_flight,
             ..IoStat::default()
-        })
+        }
     }
 
     /// One look a second, until it fails.
@@ -81,7 +81,10 @@ mod tests {
             let now = Duration::from_secs(second);
             assert!(watch.is_due(now));
             watch
-                .look(now, &[("sda", stat(second, 5)), ("sdb", disk(second))])
+                .look(
+                    now,
+                    &[("sda", Some(stat(second, 5))), ("sdb", disk(second))],
+                )
                 .is_err()
         })
     }
@@ -89,13 +92,13 @@ mod tests {
     #[test]
     fn only_a_disk_that_completes_nothing_stands_still() {
         let limit = LIMIT.as_secs();
-        assert_eq!(seconds_until_failure(|_| stat(7, 1)), Some(limit));
+        assert_eq!(seconds_until_failure(|_| Some(stat(7, 1))), Some(limit));
         // Nothing to do, one completion a minute, not readable.
-        assert_eq!(seconds_until_failure(|_| stat(7, 0)), None);
-        assert_eq!(seconds_until_failure(|at| stat(at / 59, 1)), None);
+        assert_eq!(seconds_until_failure(|_| Some(stat(7, 0))), None);
+        assert_eq!(seconds_until_failure(|at| Some(stat(at / 59, 1))), None);
         assert_eq!(seconds_until_failure(|_| None), None);
         // It stops later.
-        let stops = |at: u64| stat(at.min(40), 1);
+        let stops = |at: u64| Some(stat(at.min(40), 1));
         assert_eq!(seconds_until_failure(stops), Some(40 + limit));
     }
 
@@ -103,9 +106,12 @@ mod tests {
     fn a_long_time_without_a_look_counts() {
         let mut watch = StallWatch::default();
         let at = Duration::from_secs;
-        watch.look(at(0), &[("sda", stat(7, 1))]).expect("began");
+        let look = |watch: &mut StallWatch, second, in_flight| {
+            watch.look(at(second), &[("sda", Some(stat(7, in_flight)))])
+        };
+        look(&mut watch, 0, 1).expect("began");
         assert!(!watch.is_due(Duration::from_millis(300)));
-        let error = watch.look(at(75), &[("sda", stat(7, 3))]).unwrap_err();
+        let error = look(&mut watch, 75, 3).unwrap_err();
         let says = "sda stands still: none of its 3 requests in flight has completed for 75 s";
         assert!(error.to_string().contains(says), "{error}");
     }

@@ -68,9 +68,10 @@ fn describe(target: &RawTarget) -> String {
             .map(|serial| format!("serial {}", serial.trim())),
     ];
     let facts: Vec<String> = facts.into_iter().flatten().collect();
-    let part_of = match target.is_whole_disk() {
-        true => String::new(),
-        false => format!(", a partition of {}", device.name),
+    let part_of = if target.is_whole_disk() {
+        String::new()
+    } else {
+        format!(", a partition of {}", device.name)
     };
     format!("{}{part_of} ({})", target.name(), facts.join(", "))
 }
