@@ -18,6 +18,7 @@ pub mod rotation; // arms that rotate under any load
 pub mod round; // one round: switch, verify, ramp, measure
 pub mod run; // carries out the plan
 pub mod shift; // the shift function: differences by decile
+mod stall; // a disk that stands still
 pub mod statistics; // from numbers to verdicts
 pub mod table; // the rounds that count, by block and arm
 pub mod turn; // which round is next

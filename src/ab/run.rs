@@ -23,7 +23,7 @@ use super::round::RoundSetup;
 use super::statistics::stopping::Stopping;
 use super::turn::{self, Turn};
 use crate::ab::result::{Design, ResultFile, Resumed, Round, Status, Subject, WorkloadInfo};
-use crate::failure::{Failure, Kind, kind_of};
+use crate::failure::{self, Failure, Kind, kind_of};
 use crate::files::output::{remove_unfinished, write_new, write_whole};
 use crate::machine::device::Disks;
 use crate::machine::page_cache::{self, Cold};
@@ -165,8 +165,7 @@ impl Experiment<'_> {
             .then(|| noise::noise(&result, block_s(&result, done_before, took)))
             .flatten();
         let saved = save(self.output.as_deref(), &result);
-        put_back.context("some settings were not restored; `iosched restore` tries again")?;
-        outcome?;
+        after_restoring(outcome, put_back)?;
         saved?;
         Ok(result)
     }
@@ -274,6 +273,17 @@ impl Experiment<'_> {
                 self.plan(),
             )
         }
+    }
+}
+
+/// What ended the rounds comes first, then what could not be restored.
+pub fn after_restoring<T>(outcome: Result<T>, put_back: Result<()>) -> Result<T> {
+    let put_back =
+        put_back.context("some settings were not restored; `iosched restore` tries again");
+    match (outcome, put_back) {
+        (outcome, Ok(())) => outcome,
+        (Ok(_), Err(left)) => Err(left),
+        (Err(cause), Err(left)) => Err(failure::unrestored(&cause, &left)),
     }
 }
 

@@ -513,6 +513,19 @@ fn what_cannot_be_put_back_is_an_error_and_the_rounds_are_kept() {
 }
 
 #[test]
+fn what_ended_a_run_is_said_before_what_could_not_be_put_back() {
+    let mut machine = in_round(2, What::After(MIDDLE, FakeEvent::Signal(2)));
+    machine.stays = Some("nr_requests: invalid argument");
+    let run = TestRun::of(machine, FOUR);
+    let file = run.as_saved();
+    assert_eq!(file.status, Status::Interrupted);
+    let (kind, error) = run.error();
+    let says = "interrupted by signal 2\nsome settings were not restored; `iosched restore` tries again: \
+                nr_requests: invalid argument";
+    assert_eq!((kind, error.as_str()), (Kind::Runtime, says));
+}
+
+#[test]
 fn a_result_that_came_meanwhile_is_not_overwritten_and_nothing_is_touched() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("result");

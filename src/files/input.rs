@@ -13,7 +13,7 @@ use std::path::Path;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 
-use crate::files::output::WRITABLE_BY_OTHERS;
+use crate::files::output::{WRITABLE_BY_OTHERS, kind};
 use crate::files::way;
 use crate::interrupt;
 
@@ -168,10 +168,21 @@ fn others_may_have_written(file: &File, path: &Path) -> Result<Option<String>> {
     })
 }
 
+/// A regular file, or an error that says what it is. A program may have put a pipe in the place of its output.
+fn open_regular(path: &Path) -> Result<File> {
+    let file = open(path, OFlags::empty())?;
+    let found = file.metadata()?.file_type();
+    if found.is_file() {
+        return Ok(file);
+    }
+    let text = format!("it is {}, not a file", kind(found));
+    Err(Error::new(ErrorKind::InvalidInput, text))
+}
+
 /// The beginning of a file.
 pub fn head(path: &Path, limit: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(limit).read_to_end(&mut bytes)?;
+    open_regular(path)?.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -184,7 +195,7 @@ pub fn reader(path: &Path, limit: u64) -> Result<impl Read> {
 
 /// The last lines of a file, and whether more precedes them.
 pub fn tail(path: &Path, limit: u64) -> Result<(Vec<u8>, bool)> {
-    let mut file = File::open(path)?;
+    let mut file = open_regular(path)?;
     let start = file.seek(SeekFrom::End(0))?.saturating_sub(limit);
     file.seek(SeekFrom::Start(start))?;
     let mut bytes = Vec::new();
@@ -241,6 +252,8 @@ mod tests {
         std::fs::write(&path, "one long line\n").unwrap();
         assert_eq!(tail(&path, 5).unwrap(), (b"line\n".to_vec(), true));
         assert!(tail(&directory.path().join("none"), 4).is_err());
+        let error = tail(directory.path(), 4).unwrap_err().to_string();
+        assert_eq!(error, "it is a directory, not a file");
     }
 
     #[test]
@@ -289,6 +302,9 @@ mod tests {
         let mode = rustix::fs::Mode::from_raw_mode(0o600);
         rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
         assert!(read(&path, MIB).unwrap().is_empty());
+        for error in [head(&path, 5).unwrap_err(), tail(&path, 5).unwrap_err()] {
+            assert_eq!(error.to_string(), "it is a pipe, not a file");
+        }
         let (reader, mut writer) = std::io::pipe().unwrap();
         let flags = rustix::fs::fcntl_getfl(&reader).unwrap() | OFlags::NONBLOCK;
         rustix::fs::fcntl_setfl(&reader, flags).unwrap();

@@ -5,7 +5,7 @@
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -73,12 +73,24 @@ fn refuse_irregular(path: &Path) -> Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if !found.is_file() => Err(Failure::runtime(
             format!(
-                "{} is not a regular file and will not be replaced",
-                path.display()
+                "{} is not a regular file but {}, and will not be replaced",
+                path.display(),
+                kind(found.file_type())
             ),
             "name a regular or a new file; `-o -` writes to standard output",
         )),
         _ => Ok(()),
+    }
+}
+
+/// What is not a regular file, in words.
+pub(crate) fn kind(found: fs::FileType) -> &'static str {
+    match found {
+        _ if found.is_dir() => "a directory",
+        _ if found.is_symlink() => "a symbolic link",
+        _ if found.is_fifo() => "a pipe",
+        _ if found.is_socket() => "a socket",
+        _ => "a device",
     }
 }
 

@@ -20,7 +20,7 @@ use crate::ab::conclude;
 use crate::ab::machine::{Machine, Means, RealMachine};
 use crate::ab::result::{ResultFile, Status};
 use crate::ab::run::gone;
-use crate::ab::run::{Experiment, Observer, go_on_with};
+use crate::ab::run::{Experiment, Observer, after_restoring, go_on_with};
 use crate::ab::statistics::stopping::Stopping;
 use crate::failure::{Failure, Kind, kind_of};
 use crate::files::output::{remove_unfinished, write_new, write_whole};
@@ -133,8 +133,7 @@ impl StudyRun<'_> {
             machine.record_settings()?;
             let tried = optional::try_out(&mut candidates, machine);
             let put_back = machine.put_back();
-            put_back.context("some settings were not restored; `iosched restore` tries again")?;
-            tried?;
+            after_restoring(tried, put_back)?;
         }
         let (arms, left_out) = optional::settle(candidates);
         self.arms.extend(arms);
@@ -281,8 +280,7 @@ impl StudyRun<'_> {
         let put_back = machine.put_back();
         finish(&mut study, &outcome, now(machine));
         let saved = self.save(&study);
-        put_back.context("some settings were not restored; `iosched restore` tries again")?;
-        outcome?;
+        after_restoring(outcome, put_back)?;
         saved?;
         Ok(study)
     }

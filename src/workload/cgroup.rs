@@ -24,7 +24,7 @@ use crate::machine::cgroup::caller::Caller;
 use crate::machine::cgroup::controller::{lists, lock, marked_groups, write_control};
 use crate::machine::cgroup::end::pids;
 use crate::machine::cgroup::mounts::Mounts;
-use crate::machine::device::mounts;
+use crate::machine::device::{disk_number, mounts};
 use crate::safety::journal::{Entry, Journal, Undo};
 use twin::Twin;
 
@@ -175,9 +175,9 @@ impl Group {
             return Ok(());
         }
         for node in nodes {
-            let number = fs::metadata(node)
-                .with_context(|| format!("reading {}", node.display()))?
-                .rdev();
+            let metadata =
+                fs::metadata(node).with_context(|| format!("reading {}", node.display()))?;
+            let number = disk_number(metadata.rdev());
             let disk = format!(
                 "{}:{}",
                 rustix::fs::major(number),

@@ -16,7 +16,7 @@ use super::raw::RawJson;
 use super::{
     CgroupRef, Execution, Fixed, Outcome, Running, Target, Workload, fio_target, fio_version, names,
 };
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind, kind_of};
 use crate::files::{input, trust};
 use crate::interrupt;
 
@@ -124,6 +124,15 @@ impl Fio {
     /// The output of `fio --version`.
     pub fn version(&self) -> Result<String> {
         fio_version::of(&self.program)
+    }
+}
+
+/// The version of the installed fio, None if there is none that works. Err: a signal came, so it is not known.
+pub fn installed_version() -> Result<Option<String>> {
+    match Fio::new("version", Vec::new()).version() {
+        Ok(version) => Ok(Some(version)),
+        Err(error) if matches!(kind_of(&error), Kind::Interrupted(_)) => Err(error),
+        Err(_) => Ok(None),
     }
 }
 

@@ -16,7 +16,7 @@ use iosched::safety::guardian;
 use iosched::safety::journal::Journal;
 use iosched::scratch::Scratch;
 use iosched::scratch::file::ScratchPlace;
-use iosched::workload::fio::Fio;
+use iosched::workload::fio;
 use iosched::workload::participants::Participants;
 use iosched::workload::recorded;
 
@@ -79,7 +79,7 @@ pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
         (None, None) => Device::resolve(&earlier.device.device.name)?.device.into(),
     };
     let truth = scratch.as_ref().map(|scratch| scratch.truth().clone());
-    let fio_version = Fio::new("version", Vec::new()).version().ok();
+    let fio_version = fio::installed_version()?;
     refuse_changes(
         &earlier,
         &DeviceInfo::of_all(&disks, truth.clone()),

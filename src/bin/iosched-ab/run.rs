@@ -16,7 +16,7 @@ use iosched::scheduler::arm::{self, Arm};
 use iosched::scratch::{DiskSpec, Scratch};
 use iosched::workload::cgroup;
 use iosched::workload::command::CommandLine;
-use iosched::workload::fio::Fio;
+use iosched::workload::fio::{self, Fio};
 use iosched::workload::live::{self, Live};
 use iosched::workload::participants::Participants;
 use iosched::workload::{Workload, catalogue};
@@ -179,7 +179,7 @@ fn compare(wanted: WantedComparison<'_>) -> Result<()> {
         control,
         participants,
         guardian: &guardian,
-        fio_version: Fio::new("version", Vec::new()).version().ok(),
+        fio_version: fio::installed_version()?,
         journal: &journal,
         launcher: &launcher,
     };

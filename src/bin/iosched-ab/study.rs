@@ -25,7 +25,7 @@ use iosched::study::optional::{self, Candidate};
 use iosched::study::result::{SCHEMA_VERSION, StudyResult};
 use iosched::study::run::{StudyRun, to_json};
 use iosched::workload::command::CommandLine;
-use iosched::workload::fio::Fio;
+use iosched::workload::fio;
 use iosched::workload::participants::Participants;
 use iosched::workload::{Workload, places, recorded};
 
@@ -95,7 +95,7 @@ pub fn run(arguments: &StudyArguments) -> Result<()> {
         None => Disks::resolve(&plan.devices)?.0,
     };
     let truth = scratch.as_ref().map(|scratch| scratch.truth().clone());
-    let fio_version = Fio::new("version", Vec::new()).version().ok();
+    let fio_version = fio::installed_version()?;
     if let Some(earlier) = &plan.earlier {
         resume::refuse_changes(earlier, &disks, truth.clone(), fio_version.as_ref())?;
     }

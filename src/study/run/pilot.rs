@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::{StudyObserver, StudyRun};
 use crate::ab::conclude;
 use crate::ab::machine::Machine;
-use crate::ab::run::{BlockEnd, Experiment};
+use crate::ab::run::{BlockEnd, Experiment, after_restoring};
 use crate::ab::statistics::signed_rank::FEWEST_BLOCKS;
 use crate::ab::statistics::stopping::Stopping;
 use crate::failure::Failure;
@@ -103,8 +103,7 @@ impl StudyRun<'_> {
         };
         let outcome = blocks();
         let put_back = machine.put_back();
-        put_back.context("some settings were not restored; `iosched restore` tries again")?;
-        outcome?;
+        after_restoring(outcome, put_back)?;
         for cell in &mut results {
             conclude::conclude(&mut cell.result);
         }

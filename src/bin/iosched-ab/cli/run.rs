@@ -87,9 +87,10 @@ pub struct Conditions {
     /// Run only this job of the job file, as fio's option of the same name; may be repeated
     #[arg(long, value_name = "NAME", requires = "job")]
     pub section: Vec<String>,
-    /// Command to run as the workload, after `--`. Its environment has IOSCHED_DEVICE (path of the first disk),
-    /// IOSCHED_DEVICES (paths of all disks), IOSCHED_ARM, IOSCHED_BLOCK, IOSCHED_ROUND, IOSCHED_SEED, IOSCHED_METRICS (a
-    /// file for its metrics, see below) and, with --scratch, IOSCHED_SCRATCH (a directory, emptied before each round)
+    /// Command to run as the workload, after `--`. Its environment has IOSCHED_DEVICE (path of the named disk or
+    /// partition), IOSCHED_DEVICES (paths of all of them), IOSCHED_ARM, IOSCHED_BLOCK, IOSCHED_ROUND, IOSCHED_SEED,
+    /// IOSCHED_METRICS (a file for its metrics, see below) and, with --scratch, IOSCHED_SCRATCH (a directory, emptied
+    /// before each round)
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
     /// Stop a COMMAND that runs longer than TIME; that round counts as worse than every other [default: no limit]
