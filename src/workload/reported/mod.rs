@@ -4,13 +4,17 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+mod nearest; // the line that comes nearest to an expression
+mod number; // a number as it was written
 pub mod output; // output and files of a command, read with limits
 pub mod pattern; // metrics by a regular expression
 pub mod programs; // parsers for well-known benchmarks
 mod protocol; // the lines of $IOSCHED_METRICS
+mod source; // what stands beside the group of an expression
+pub mod unit; // units, and factors between them
 
 use output::Printed;
-use pattern::Pattern;
+use pattern::{NoValue, Pattern};
 use programs::Program;
 
 /// Which of two values is better.
@@ -83,13 +87,6 @@ fn check_unit(unit: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn check_value(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(value) if value.is_finite() => Ok(value),
-        _ => Err(format!("{text:?} is not a finite number")),
-    }
-}
-
 /// Where to look for metrics.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
@@ -107,6 +104,9 @@ pub struct Found {
     pub insufficient_tail: Vec<String>,
     /// Why a requested metric is missing.
     pub problem: Option<String>,
+    /// The output has an answer that is not read as it is: a part of a number, or two reports. The run ends, because a round
+    /// without its metric would count against an arm that did nothing wrong.
+    pub misread: Option<String>,
 }
 
 impl Found {
@@ -136,7 +136,11 @@ impl Sources {
         for pattern in &self.patterns {
             match pattern.find(printed) {
                 Ok(metric) => found.metrics.push(metric),
-                Err(why) => problems.push(why),
+                Err(NoValue::Absent(why)) => problems.push(why),
+                Err(NoValue::Misread(why)) => {
+                    found.misread = Some(why.clone());
+                    problems.push(why);
+                }
             }
         }
         match protocol::parse(&printed.metrics_file) {
