@@ -93,6 +93,10 @@ pub struct Sources {
     pub program: Option<&'static Program>,
     /// The user named the program. Otherwise a program without output reports nothing.
     pub is_program_sure: bool,
+    /// The program was found in the line of a shell: output of another form reports nothing.
+    pub is_in_shell: bool,
+    /// Whether to say which program's report it looks like, if there is no program.
+    pub looks_for_reports: bool,
     pub patterns: Vec<Pattern>,
 }
 
@@ -107,6 +111,8 @@ pub struct Found {
     /// The output has an answer that is not read as it is: a part of a number, or two reports. The run ends, because a round
     /// without its metric would count against an arm that did nothing wrong.
     pub misread: Option<String>,
+    /// The program whose report it looks like, if nothing reads it.
+    pub resembles: Option<String>,
 }
 
 impl Found {
@@ -125,13 +131,24 @@ impl Sources {
         let mut problems = Vec::new();
         let is_silent = printed.stdout.is_empty() && printed.stderr.is_empty();
         if let Some(program) = self.program.filter(|_| self.is_program_sure || !is_silent) {
-            match (program.parse)(printed) {
-                Ok(of_program) => found = of_program,
-                Err(why) => problems.push(format!(
-                    "its output is not that of {}: {why} (--parse none takes no metrics from it)",
-                    program.name
-                )),
+            match programs::ensure_one(program.name, printed) {
+                Ok(()) => match (program.parse)(printed) {
+                    Ok(of_program) => found = of_program,
+                    Err(_) if self.is_in_shell => {}
+                    Err(why) => problems.push(format!(
+                        "its output is not that of {}: {why} (--parse none takes no metrics from it)",
+                        program.name
+                    )),
+                },
+                Err(why) => {
+                    let why = format!("{}: {why}", program.name);
+                    found.misread = Some(why.clone());
+                    problems.push(why);
+                }
             }
+        }
+        if self.program.is_none() && self.looks_for_reports {
+            found.resembles = programs::resembling(printed).map(str::to_owned);
         }
         for pattern in &self.patterns {
             match pattern.find(printed) {
