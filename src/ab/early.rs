@@ -2,6 +2,7 @@
 //! anything. Pure.
 
 use super::metric::Metric;
+use super::one_answer;
 use super::statistics::estimate;
 use crate::ab::result::{Foreign, ResultFile, Round};
 use crate::failure::Failure;
@@ -21,6 +22,7 @@ pub(super) const ELAPSED: &str = "elapsed";
 
 /// Called after each round. An error ends the run; its message says what would help.
 pub fn look(result: &mut ResultFile) -> anyhow::Result<()> {
+    one_answer::ensure(result)?;
     let counted = |round: &&Round| round.exclusion.is_none() && round.censored.is_none();
     if let Some(first) = result.rounds.iter().find(counted).cloned() {
         // The first round that counts, also after rounds that do not.
@@ -48,6 +50,7 @@ fn declare(result: &mut ResultFile, round: &Round) -> anyhow::Result<()> {
         let headlines = reported.iter().filter(|metric| metric.is_headline);
         *primary = headlines.map(Metric::reported).collect();
         if primary.is_empty() && round.metrics.contains_key(ELAPSED) {
+            one_answer::ensure_read(&result.workload.name, &round.evidence.outcome)?;
             primary.extend(Metric::named(ELAPSED));
         }
         if primary.is_empty() {
