@@ -2,6 +2,7 @@
 //! anything. Pure.
 
 use super::metric::Metric;
+use super::one_answer;
 use super::statistics::estimate;
 use super::statistics::scale::{Direction, Scale};
 use crate::ab::result::{Censored, Foreign, ResultFile, Round};
@@ -23,6 +24,7 @@ pub(super) const ELAPSED: &str = "elapsed";
 
 /// Called after each round. An error ends the run; its message says what would help.
 pub fn look(result: &mut ResultFile) -> anyhow::Result<()> {
+    one_answer::ensure(result)?;
     let counted = |round: &&Round| round.exclusion.is_none() && round.censored.is_none();
     let blocks = result.plan.rounds_of(0);
     if let Some(first) = result.rounds.iter().find(counted).cloned() {
@@ -68,6 +70,9 @@ fn declare(result: &mut ResultFile) -> anyhow::Result<()> {
         let headlines = reported.iter().filter(|metric| metric.is_headline);
         *primary = headlines.map(Metric::reported).collect();
         if primary.is_empty() && has_elapsed {
+            for round in result.rounds.iter().filter(counted) {
+                one_answer::ensure_read(&result.workload.name, &round.evidence.outcome)?;
+            }
             primary.extend(Metric::named(ELAPSED));
         }
         if primary.is_empty() {

@@ -11,6 +11,7 @@ pub mod load; // warnings about busy CPUs and steal time
 pub mod machine; // the interface between rounds and kernel, with a fake for tests
 pub mod metric; // names: unit, scale, direction and margin
 pub mod noise; // the smallest effect that a machine can show
+mod one_answer; // what commands report means the same in all rounds
 pub mod plan; // the randomised schedule, recorded before the run
 pub mod processes; // what each process got under each arm
 pub mod result; // the JSON of a comparison, read and written

@@ -146,6 +146,12 @@ pub const MAY: &[May] = &[
         ],
         example: "fn f() { std::fs::read_to_string(\"/etc/passwd\"); }",
     },
+    May {
+        what: "compiles regular expressions: a build without the features that one needs would panic",
+        marks: &["Regex::new", "RegexBuilder"],
+        only: &["src/workload/reported/pattern.rs"], // those of users, refused with a message
+        example: "fn f() { Regex::new(\"a\"); }",
+    },
 ];
 
 /// Programs print names from outside through `report::escape`. These print none, or print what was escaped before.

@@ -19,6 +19,7 @@ mod report;
 mod resume;
 mod run;
 mod scratch;
+mod self_check;
 mod study;
 mod talk;
 mod times;
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         Command::ReadLoop(arguments) => read_loop::run(&arguments),
         Command::Workloads => report::workloads(),
         Command::Completions { shell } => completions(shell),
+        Command::SelfCheck => self_check::run(),
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
