@@ -1,6 +1,7 @@
 //! Rounds without a value: whether what ran before them may have caused them. Pure.
 
 use super::rows::{Row, RowBlock};
+use super::signed_rank::Difference;
 
 /// Rounds without a value that come after one arm alone are no accident below this chance.
 const CHANCE: f64 = 0.01;
@@ -8,7 +9,7 @@ const CHANCE: f64 = 0.01;
 /// Whether a block has no finite difference.
 pub fn is_any(row: &Row<'_>) -> bool {
     let mut known = row.blocks.iter().filter_map(|block| block.difference);
-    known.any(|difference| difference.is_censored())
+    known.any(Difference::is_censored)
 }
 
 /// Whether all rounds without a value of one of the two arms come after the same other arm, and so many do that it is no

@@ -71,6 +71,8 @@ pub enum Reason {
 /// How the differences of a comparison are judged.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+// Each is a fact of its own that the caller knows, and several may hold.
+#[allow(clippy::struct_excessive_bools)]
 pub struct Question {
     pub scale: Scale,
     pub direction: Direction,
