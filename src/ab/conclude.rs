@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::diagnostics::diagnostics;
+use super::early::ELAPSED;
 use super::metric::{ARRIVALS, CONTROLS, LONGEST_WAIT, Metric, hides_stalls_of, starts_in_kernel};
 use super::statistics::estimate;
 use super::statistics::layout::Cell;
@@ -195,7 +196,15 @@ impl Input {
         }
     }
 
-    fn said(&self, table: &Table<'_>, judged: Judged, class: Class) -> ArmComparison {
+    fn said(&self, table: &Table<'_>, mut judged: Judged, class: Class) -> ArmComparison {
+        if self.metric.name == ELAPSED {
+            // A time never begins in the kernel.
+            for reason in &mut judged.comparison.reasons {
+                if *reason == Reason::NotComparable {
+                    *reason = Reason::WorkDiffers;
+                }
+            }
+        }
         let label = |arm: usize| table.result.design.arms[arm].label.clone();
         let (arm, reference) = (label(self.arm), label(self.reference));
         ArmComparison {
@@ -239,7 +248,8 @@ fn question(table: &Table<'_>, metric: &Metric, arm: usize) -> Question {
         method: design.stopping.method(),
         insufficient_tail: flagged(|evidence| &evidence.insufficient_tail),
         fragile_percentile: flagged(|evidence| &evidence.fragile_percentile),
-        not_comparable: !is_comparable_in(table, &metric.name, arm, reference),
+        not_comparable: !is_comparable_in(table, &metric.name, arm, reference)
+            || (metric.name == ELAPSED && table.doubts_elapsed()),
         nothing_happened: table.is_all_zero(metric, arm, reference),
         is_stopped: table.result.is_stopped(arm),
     }

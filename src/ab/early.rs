@@ -1,9 +1,9 @@
 //! Decisions after the first rounds: the metrics that a command reports, and reasons to end a run that cannot decide
 //! anything. Pure.
 
+use super::fixed_work;
 use super::metric::Metric;
 use super::one_answer;
-use super::statistics::estimate;
 use super::statistics::scale::{Direction, Scale};
 use crate::ab::result::{Censored, Foreign, ResultFile, Round};
 use crate::failure::Failure;
@@ -13,13 +13,6 @@ use crate::workload::reported::Reported;
 
 /// Largest share of foreign bytes at which the run still compares the workload.
 const DOMINATED: f64 = 0.5;
-/// Elapsed times of a command with a fixed duration differ by less than this share.
-const SAME_TIME: f64 = 0.005;
-/// Two or three rounds may take the same time by chance.
-const FEWEST_TIMES: usize = 4;
-/// The command's work differs by more than this share, and by this factor more than its time.
-const OTHER_WORK: f64 = 0.02;
-const MORE_THAN_TIME: f64 = 5.0;
 pub(super) const ELAPSED: &str = "elapsed";
 
 /// Called after each round. An error ends the run; its message says what would help.
@@ -74,6 +67,13 @@ fn declare(result: &mut ResultFile) -> anyhow::Result<()> {
                 one_answer::ensure_read(&result.workload.name, &round.evidence.outcome)?;
             }
             primary.extend(Metric::named(ELAPSED));
+            if result.workload.description.get("parser").is_none() {
+                result.notes.push(format!(
+                    "{} is compared by its elapsed time, which is a result only if it does the same work in every round; if it \
+                     runs for a fixed time, name a metric",
+                    result.workload.name
+                ));
+            }
         }
         if primary.is_empty() {
             return Err(Failure::invalid(
@@ -256,49 +256,25 @@ fn ensure_some_round_ended(result: &ResultFile) -> anyhow::Result<()> {
     ))
 }
 
-/// Whether the command runs for a fixed time: the elapsed time is the same in all rounds while the work differs.
-pub fn ends_by_the_clock<'a>(rounds: impl Iterator<Item = &'a Round>) -> bool {
-    let (times, works): (Vec<f64>, Vec<f64>) = rounds
-        .filter_map(|round| Some((*round.metrics.get(ELAPSED)?, work(round))))
-        .unzip();
-    if times.len() < FEWEST_TIMES {
-        return false;
-    }
-    let (Some(of_times), Some(of_works)) = (spread(&times), spread(&works)) else {
-        return false;
-    };
-    of_times < SAME_TIME && of_works > OTHER_WORK.max(MORE_THAN_TIME * of_times)
-}
-
-fn work(round: &Round) -> f64 {
-    let ops = &round.evidence.device.ops;
-    ops.iter().map(|op| op.bytes).sum::<u64>() as f64
-}
-
-/// Range divided by median; None with fewer than two values.
-fn spread(values: &[f64]) -> Option<f64> {
-    let middle = estimate::median(values).filter(|middle| values.len() > 1 && *middle > 0.0)?;
-    let highest = values.iter().copied().reduce(f64::max)?;
-    let lowest = values.iter().copied().reduce(f64::min)?;
-    Some((highest - lowest) / middle)
-}
-
-fn ensure_elapsed_is_a_result(result: &mut ResultFile) -> anyhow::Result<()> {
+fn ensure_elapsed_is_a_result(result: &ResultFile) -> anyhow::Result<()> {
     let is_elapsed = |metric: &Metric| metric.name == ELAPSED;
-    let counted = result
-        .rounds
-        .iter()
-        .filter(|round| round.exclusion.is_none());
-    if !result.design.primary.iter().any(is_elapsed) || !ends_by_the_clock(counted) {
+    let rounds = result.rounds.iter();
+    let counted = rounds.filter(|round| round.exclusion.is_none());
+    let primary = &result.design.primary;
+    let is_alone = !primary.is_empty() && primary.iter().all(is_elapsed);
+    let Some(doubt) = is_alone
+        .then(|| fixed_work::doubt_in(result, counted))
+        .flatten()
+    else {
         return Ok(());
-    }
+    };
     Err(Failure::invalid(
         format!(
-            "{} takes the same time in every round, however much work it does, so its elapsed time cannot be compared",
+            "{} {doubt}, so its elapsed time cannot be compared",
             result.workload.name
         ),
-        "name another metric: --metric iops, --parse NAME, --metric-regex NAME=REGEX, or write to \
-         $IOSCHED_METRICS",
+        "name another metric: --metric iops, --parse NAME, --metric-regex NAME=REGEX, or write to $IOSCHED_METRICS; \
+         --metric elapsed says that its work is the same in every round",
     ))
 }
 

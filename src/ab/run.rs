@@ -256,6 +256,7 @@ impl Experiment<'_> {
             cold: self.cold,
             round_time_s: self.time.as_secs_f64(),
             primary: self.primary.clone(),
+            elapsed_is_named: self.primary.iter().any(|metric| metric.name == "elapsed"),
             alpha: Design::ALPHA,
             is_placebo: self.is_placebo,
             order: self.order,

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::conclude::excluded_blocks;
-use super::early;
+use super::early::ELAPSED;
+use super::fixed_work;
 use super::metric::Metric;
 use super::plan::PlannedRound;
 use super::statistics::covariate::Slope;
@@ -107,13 +108,20 @@ impl<'a> Table<'a> {
             .flat_map(|round| round.metrics.keys())
             .collect();
         let primary = &self.result.design.primary;
-        let ends_by_the_clock = early::ends_by_the_clock(self.rounds.values().copied());
+        let is_no_result =
+            !primary.iter().any(|metric| metric.name == ELAPSED) && self.doubts_elapsed();
         names
             .into_iter()
             .filter(|name| primary.iter().all(|metric| metric.name != **name))
-            .filter(|name| *name != early::ELAPSED || !ends_by_the_clock)
+            .filter(|name| *name != ELAPSED || !is_no_result)
             .filter_map(|name| self.result.metric(name))
             .collect()
+    }
+
+    /// Whether the work of the rounds is not the same, so that their time is no result.
+    pub fn doubts_elapsed(&self) -> bool {
+        let rounds = self.rounds.values().copied();
+        fixed_work::doubt_in(self.result, rounds).is_some()
     }
 
     /// The finite values of a metric, with their places in the plan.

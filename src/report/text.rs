@@ -9,6 +9,7 @@ use super::characters::{self, Form};
 use super::{checks, escape, live, noise, shift, units, words};
 use crate::ab::load;
 use crate::ab::result::{ArmComparison, ResultFile, Round, Status};
+use crate::ab::statistics::verdict::Reason;
 use crate::ab::turn;
 use crate::measure::snapshot::Quality;
 use crate::workload::Fixed;
@@ -235,7 +236,7 @@ fn waiting(text: &mut String, result: &ResultFile) {
             stalls.join(", ")
         );
     }
-    let is_left_out = |row: &ArmComparison| row.comparison.question.not_comparable;
+    let is_left_out = |row: &ArmComparison| row.comparison.reasons.contains(&Reason::NotComparable);
     if result.comparisons.iter().any(is_left_out) {
         *text += "The queue waits and totals of stalled threads are therefore not comparable and get no verdict: use throughput and \
                   the program's own latency (program_p99).\n";

@@ -202,6 +202,9 @@ fn in_words(reason: &Reason, blocks: usize) -> String {
         Reason::NotComparable => {
             "not comparable: submitters were stalled for different times, see Stalls".to_owned()
         }
+        Reason::WorkDiffers => {
+            "no result: the rounds did not do the same work, or run for a fixed time; name a metric, such as iops".to_owned()
+        }
         Reason::CarryOver { bias: Some(_) } => {
             "what an arm leaves behind could explain it: run longer ramps, or --washout".to_owned()
         }

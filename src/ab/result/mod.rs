@@ -138,6 +138,9 @@ pub struct Design {
     pub round_time_s: f64,
     /// Declared before the first round. All their intervals hold simultaneously with 95 % confidence.
     pub primary: Vec<Metric>,
+    /// The user named `elapsed`: the work is the same in every round.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub elapsed_is_named: bool,
     pub alpha: f64,
     /// Both arms are identical: every difference is noise.
     pub is_placebo: bool,

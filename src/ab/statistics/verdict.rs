@@ -54,6 +54,8 @@ pub enum Reason {
     /// Submitters waited for a request under one arm, and not or less under the other. Times that begin in the kernel
     /// leave out these waits, so the arms are not comparable.
     NotComparable,
+    /// An elapsed time of rounds that do not all do the same work.
+    WorkDiffers,
     /// Blocks in which one arm has no value because of its own behaviour. They count as worse than every other block.
     Censored { blocks: usize },
     /// The intervals of this run at different times do not overlap: the measured quantity changed during the run.

@@ -151,14 +151,15 @@ fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     start..start + part.trim().len()
 }
 
-/// The word that is glued to a number: a unit.
+/// The word that is glued to a number: a unit, which may be another one where the number is larger. `/s` and `%` stay.
 fn glued(rest: &str) -> &str {
     let is_end = |c: char| c.is_whitespace() || ",;:|()[]{}<>\"'=".contains(c);
     let word = &rest[..rest.find(is_end).unwrap_or(rest.len())];
-    // A point ends a sentence, and a slash between numbers is no unit.
-    let starts = word.starts_with(|c: char| c.is_alphabetic() || c == '%' || c == 'µ');
-    let is_rate = word.starts_with('/') && word[1..].starts_with(char::is_alphabetic);
-    if starts || is_rate { word } else { "" }
+    if word.starts_with(char::is_alphabetic) {
+        word
+    } else {
+        ""
+    }
 }
 
 fn starts_with_any_case(text: &str, literal: &str) -> bool {

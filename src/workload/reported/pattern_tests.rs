@@ -84,6 +84,9 @@ fn a_number_is_read_whole() {
     finds("x=^read,([0-9]+),", "read,123,456", 123.0, "1");
     finds("x=,([0-9]+)$", "read,123,456", 456.0, "1");
     finds("x=used ([0-9]+)%", "used 12%", 12.0, "1");
+    // Neither is another one where the number is larger.
+    finds("x=used ([0-9]+)", "used 12%", 12.0, "1");
+    finds("x=speed ([0-9.]+)", "speed 9780/s", 9780.0, "1");
 }
 
 /// A part of a number is worse than none.
@@ -98,7 +101,7 @@ fn a_part_of_a_number_is_refused() {
         (
             "speed=speed ([0-9.]+):higher",
             "speed 1.22e+04/s",
-            "matched 1.22 of \"1.22e+04/s\"",
+            "matched 1.22 of \"1.22e+04\"",
         ),
         (
             "speed=speed ([0-9.]+):higher",
