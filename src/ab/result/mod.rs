@@ -119,6 +119,8 @@ pub struct WorkloadInfo {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+// Each is a choice of its own.
+#[allow(clippy::struct_excessive_bools)]
 pub struct Design {
     pub arms: Vec<Arm>,
     /// Index of the reference arm in `arms`.

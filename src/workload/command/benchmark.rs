@@ -44,7 +44,7 @@ fn find(words: &[String], depth: usize) -> Option<Benchmark> {
     }
     if let Some(line) = is_shell(first).then(|| line_of(words)).flatten() {
         let found = simple(line).filter(|_| depth < DEEPEST);
-        return found.and_then(|inner| Some(behind(&words[..1], find(&inner, depth + 1)?)));
+        return found.and_then(|inner| Some(behind(&words[..1], &find(&inner, depth + 1)?)));
     }
     if !WRAPPERS.contains(&first) {
         return None;
@@ -56,14 +56,14 @@ fn find(words: &[String], depth: usize) -> Option<Benchmark> {
         })
     };
     let next = 1 + words[1..].iter().position(|word| is_next(&word))?;
-    Some(behind(&words[..next], find(&words[next..], depth)?))
+    Some(behind(&words[..next], &find(&words[next..], depth)?))
 }
 
 /// What stands before a benchmark belongs to its words: it may switch the user.
-fn behind(before: &[String], found: Benchmark) -> Benchmark {
+fn behind(before: &[String], found: &Benchmark) -> Benchmark {
     Benchmark {
         words: [before, &found.words].concat(),
-        ..found
+        ..*found
     }
 }
 
