@@ -138,8 +138,9 @@ pub struct Design {
     pub round_time_s: f64,
     /// Declared before the first round. All their intervals hold simultaneously with 95 % confidence.
     pub primary: Vec<Metric>,
-    /// The user named `elapsed`: the work is the same in every round.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    /// The user named `elapsed`, and so says that the work is the same in every round. Absent: yes, as in results that were
+    /// written before the rounds had to show it.
+    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
     pub elapsed_is_named: bool,
     pub alpha: f64,
     /// Both arms are identical: every difference is noise.
@@ -246,6 +247,10 @@ pub struct ArmWaiting {
     /// The same for threads of processes that write.
     #[serde(default)]
     pub writers_stalled_share: Option<f64>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl Design {
