@@ -71,8 +71,7 @@ impl fmt::Display for Doubt {
             ),
             Doubt::WorkDiffers { arm, share } => write!(
                 f,
-                "does not do the same work under every arm: {:.2} times the bytes under {arm}",
-                share
+                "does not do the same work under every arm: {share:.2} times the bytes under {arm}"
             ),
             Doubt::TimeIsGiven { seconds } => write!(
                 f,

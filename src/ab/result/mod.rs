@@ -119,6 +119,7 @@ pub struct WorkloadInfo {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[allow(clippy::struct_excessive_bools)] // they are what the user chose
 pub struct Design {
     pub arms: Vec<Arm>,
     /// Index of the reference arm in `arms`.

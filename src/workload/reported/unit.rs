@@ -64,8 +64,7 @@ fn known(unit: &str) -> Option<Known> {
 
 fn kind(name: &str) -> Option<Kind> {
     match name {
-        "" | "1" => Some(Kind::Count),
-        "io" | "IO" | "ios" | "IOs" | "op" | "ops" => Some(Kind::Count),
+        "" | "1" | "io" | "IO" | "ios" | "IOs" | "op" | "ops" => Some(Kind::Count),
         "B" | "byte" | "bytes" => Some(Kind::Bytes),
         "b" | "bit" | "bits" => Some(Kind::Bits),
         _ => None,
