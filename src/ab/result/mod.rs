@@ -119,8 +119,7 @@ pub struct WorkloadInfo {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-// Each is a choice of its own.
-#[allow(clippy::struct_excessive_bools)]
+#[allow(clippy::struct_excessive_bools)] // they are what the user chose
 pub struct Design {
     pub arms: Vec<Arm>,
     /// Index of the reference arm in `arms`.
@@ -140,8 +139,9 @@ pub struct Design {
     pub round_time_s: f64,
     /// Declared before the first round. All their intervals hold simultaneously with 95 % confidence.
     pub primary: Vec<Metric>,
-    /// The user named `elapsed`: the work is the same in every round.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    /// The user named `elapsed`, and so says that the work is the same in every round. Absent: yes, as in results that were
+    /// written before the rounds had to show it.
+    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
     pub elapsed_is_named: bool,
     pub alpha: f64,
     /// Both arms are identical: every difference is noise.
@@ -248,6 +248,10 @@ pub struct ArmWaiting {
     /// The same for threads of processes that write.
     #[serde(default)]
     pub writers_stalled_share: Option<f64>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl Design {

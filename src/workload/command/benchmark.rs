@@ -31,6 +31,14 @@ impl Benchmark {
         let words = argv.iter().map(|word| word.to_string_lossy().into_owned());
         find(&words.collect::<Vec<_>>(), 0)
     }
+
+    /// What stands before it belongs to its words: it may switch the user.
+    fn behind(self, before: &[String]) -> Benchmark {
+        Benchmark {
+            words: [before, &self.words].concat(),
+            ..self
+        }
+    }
 }
 
 fn find(words: &[String], depth: usize) -> Option<Benchmark> {
@@ -44,7 +52,7 @@ fn find(words: &[String], depth: usize) -> Option<Benchmark> {
     }
     if let Some(line) = is_shell(first).then(|| line_of(words)).flatten() {
         let found = simple(line).filter(|_| depth < DEEPEST);
-        return found.and_then(|inner| Some(behind(&words[..1], &find(&inner, depth + 1)?)));
+        return found.and_then(|inner| Some(find(&inner, depth + 1)?.behind(&words[..1])));
     }
     if !WRAPPERS.contains(&first) {
         return None;
@@ -56,15 +64,7 @@ fn find(words: &[String], depth: usize) -> Option<Benchmark> {
         })
     };
     let next = 1 + words[1..].iter().position(|word| is_next(&word))?;
-    Some(behind(&words[..next], &find(&words[next..], depth)?))
-}
-
-/// What stands before a benchmark belongs to its words: it may switch the user.
-fn behind(before: &[String], found: &Benchmark) -> Benchmark {
-    Benchmark {
-        words: [before, &found.words].concat(),
-        ..*found
-    }
+    Some(find(&words[next..], depth)?.behind(&words[..next]))
 }
 
 fn name(word: &str) -> Option<&str> {
