@@ -250,8 +250,14 @@ mod tests {
         let numbers: Vec<String> = (0..1000).map(|number| number.to_string()).collect();
         let numbers = numbers.join(",");
         let letters = || ('a'..='z').map(String::from);
-        let text = letters().map(|c| format!("{c} = [{numbers}]")).collect::<Vec<_>>().join("\n");
-        let name = letters().map(|c| format!("{{{c}}}")).collect::<Vec<_>>().concat();
+        let text = letters()
+            .map(|c| format!("{c} = [{numbers}]"))
+            .collect::<Vec<_>>()
+            .join("\n");
+        let name = letters()
+            .map(|c| format!("{{{c}}}"))
+            .collect::<Vec<_>>()
+            .concat();
         let (axes, room) = (axes(&text), Room::default());
         assert!(axes.combinations(&name, 200, &room).is_err());
     }
