@@ -28,6 +28,7 @@ use crate::files::output::{remove_unfinished, write_new, write_whole};
 use crate::machine::device::Disks;
 use crate::machine::page_cache::{self, Cold};
 use crate::measure::probe::Detail;
+use crate::safety::panics;
 use crate::scheduler::State;
 use crate::scheduler::arm::Arm;
 use crate::scratch::file::ScratchPlace;
@@ -147,8 +148,7 @@ impl Experiment<'_> {
         self.watch_load(machine, &mut result)?;
         machine.record_settings()?;
         let (begin, done_before) = (machine.now(), result.rounds.len());
-        let outcome = self
-            .rounds(machine, &mut result, observer)
+        let outcome = panics::caught(|| self.rounds(machine, &mut result, observer))
             .map_err(|error| gone::explain(error, &self.disks, machine, result.rounds.len() + 1));
         let took = machine.now().saturating_sub(begin);
         let put_back = machine.put_back();

@@ -27,6 +27,7 @@ use crate::files::output::{remove_unfinished, write_new, write_whole};
 use crate::machine::device::Disks;
 use crate::machine::page_cache;
 use crate::measure::probe::Detail;
+use crate::safety::panics;
 use crate::scheduler::arm::Arm;
 use crate::scratch::file::ScratchPlace;
 use crate::workload::Workload;
@@ -131,7 +132,7 @@ impl StudyRun<'_> {
         let mut candidates = std::mem::take(&mut self.candidates);
         if optional::needs_a_try(&candidates) {
             machine.record_settings()?;
-            let tried = optional::try_out(&mut candidates, machine);
+            let tried = panics::caught(|| optional::try_out(&mut candidates, machine));
             let put_back = machine.put_back();
             after_restoring(tried, put_back)?;
         }
@@ -271,12 +272,12 @@ impl StudyRun<'_> {
         self.save_first(&study)?;
         machine.record_settings()?;
         machine.listen()?;
-        let outcome = self
-            .stages(machine, &mut study, cells, &mut experiments, observer)
-            .map_err(|error| {
-                let rounds = study.cells.iter().map(|cell| cell.result.rounds.len());
-                gone::explain(error, &self.disks, machine, rounds.sum::<usize>() + 1)
-            });
+        let outcome =
+            panics::caught(|| self.stages(machine, &mut study, cells, &mut experiments, observer))
+                .map_err(|error| {
+                    let rounds = study.cells.iter().map(|cell| cell.result.rounds.len());
+                    gone::explain(error, &self.disks, machine, rounds.sum::<usize>() + 1)
+                });
         let put_back = machine.put_back();
         finish(&mut study, &outcome, now(machine));
         let saved = self.save(&study);

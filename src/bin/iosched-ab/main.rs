@@ -35,6 +35,7 @@ use iosched::interrupt;
 use iosched::report::escape;
 use iosched::safety::guardian;
 use iosched::safety::journal;
+use iosched::safety::panics;
 use iosched::workload;
 use talk::note;
 
@@ -50,6 +51,15 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         };
     }
+    panics::end_in_order(say, work)
+}
+
+/// An error, on standard error, whose reader may be gone.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "iosched-ab: {}", escape::page(text));
+}
+
+fn work() -> ExitCode {
     let cli = Cli::parse();
     talk::set(cli.talk);
     let outcome = interrupt::install().and_then(|()| match cli.command {
@@ -71,11 +81,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if failure::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(
-                std::io::stderr(),
-                "iosched-ab: {}",
-                escape::page(&format!("{error:#}"))
-            );
+            say(&format!("{error:#}"));
             ExitCode::from(failure::kind_of(&error).exit_code())
         }
     }
