@@ -19,7 +19,11 @@ const TOLERATED_EVENTS: u64 = 20;
 
 /// Signals that a program does not send itself: somebody, or the kernel short of memory, ended it. Every other failure may
 /// be the arm's doing.
-const OF_OTHERS: [i32; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGKILL, libc::SIGTERM];
+const OF_OTHERS: [i32; 4] = [HANGUP, INTERRUPT, KILL, TERMINATE];
+const HANGUP: i32 = 1;
+const INTERRUPT: i32 = 2;
+const KILL: i32 = 9;
+const TERMINATE: i32 = 15;
 
 /// Number of foreign processes that a round names.
 const NAMED: usize = 3;

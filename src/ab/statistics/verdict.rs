@@ -1,6 +1,5 @@
 //! Makes a verdict from one difference per block: better, worse, equivalent or inconclusive, with the reason.
 //!
-//!
 //! Every verdict follows from one interval, at a level already adjusted for the family and the looks, compared with
 //! zero and the margin. A value that does not exist is None, and the reason says how many blocks are needed.
 //! "Equivalent" needs evidence: a comparison that is only too noisy is inconclusive.
@@ -325,7 +324,6 @@ impl Question {
     }
 
     /// The interval, made wide enough to hold what the difference would be without the carry-over that is likely.
-    ///
     ///
     /// A censored block stays where it is: it is worse than every other, however much worse.
     fn widened(
