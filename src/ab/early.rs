@@ -63,9 +63,12 @@ fn declare(result: &mut ResultFile, round: &Round) -> anyhow::Result<()> {
     for metric in primary.iter_mut().filter(|metric| metric.is_open()) {
         let found = reported
             .iter()
-            .find(|reported| reported.name == metric.name);
+            .find(|reported| reported.name == metric.plain_name());
         let Some(found) = found else {
-            let names: Vec<&str> = reported.iter().map(|metric| metric.name.as_str()).collect();
+            let names: Vec<String> = reported
+                .iter()
+                .map(|it| Metric::reported(it).name)
+                .collect();
             let names = if names.is_empty() {
                 "it reported none".to_owned()
             } else {
@@ -249,7 +252,7 @@ fn ensure_values(result: &mut ResultFile) -> anyhow::Result<()> {
     };
     let has_value = |metric: &Metric| {
         let mut rounds = rounds();
-        rounds.any(|round| round.metrics.contains_key(&metric.name) || round.censored.is_some())
+        rounds.any(|round| round.value(metric).is_some() || round.censored.is_some())
     };
     let lacks_tail = |metric: &Metric| {
         rounds().any(|round| round.evidence.insufficient_tail.contains(&metric.name))
