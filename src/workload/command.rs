@@ -16,7 +16,9 @@ use self::running::RunningCommand;
 use super::cgroup::Group;
 use super::launch::{self, Launch};
 use super::places;
+use super::profile::{Part, Profile, Reports};
 use super::reported::Sources;
+use super::reported::known;
 use super::reported::output;
 use super::reported::pattern::Pattern;
 use super::reported::programs::{self, Program};
@@ -109,6 +111,24 @@ impl CommandLine {
         programs::find(&first)
     }
 
+    fn reports(&self) -> Reports {
+        let program = self.sources.program;
+        let Some((program, names)) = program.and_then(|it| Some((it, known::names_of(it)?))) else {
+            return Reports::Anything;
+        };
+        let own = self.sources.patterns.iter().map(Pattern::name);
+        Reports::Known {
+            of: program.name.to_owned(),
+            patterns: names.into_iter().chain(own.map(str::to_owned)).collect(),
+            // A benchmark does not write to $IOSCHED_METRICS, and a script that runs it may.
+            is_all: self.parse.is_none()
+                && self
+                    .words()
+                    .first()
+                    .is_some_and(|it| is_called(it, program.name)),
+        }
+    }
+
     fn words(&self) -> Vec<String> {
         let words = self.argv.iter();
         words
@@ -134,6 +154,11 @@ impl CommandLine {
         }
         Ok(argv)
     }
+}
+
+/// Whether the first word of a command is that program.
+fn is_called(word: &str, name: &str) -> bool {
+    Path::new(word).file_name().is_some_and(|it| it == name)
 }
 
 fn unknown_parser(name: &str) -> anyhow::Error {
@@ -220,6 +245,18 @@ impl Workload for CommandLine {
 
     fn may_report(&self) -> bool {
         true
+    }
+
+    fn profile(&self) -> Profile {
+        let group = Part {
+            label: "command".to_owned(),
+            does: None,
+        };
+        Profile {
+            groups: vec![group],
+            reports: self.reports(),
+            ..Profile::default()
+        }
     }
 
     fn check(&self) -> Result<()> {

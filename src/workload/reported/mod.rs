@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+pub mod known; // names that a benchmark can report
 pub mod output; // output and files of a command, read with limits
 pub mod pattern; // metrics by a regular expression
 pub mod programs; // parsers for well-known benchmarks
