@@ -16,6 +16,7 @@ use super::exact::Exact;
 use super::load::LoadSpec;
 use super::suits;
 use crate::ab::metric::Metric;
+use crate::ab::metric::offer::Offer;
 use crate::failure::Failure;
 use crate::machine::page_cache::Cold;
 use crate::scheduler::arm::{self, Arm};
@@ -255,13 +256,14 @@ fn one(cell: &CellFile, study: &StudyFile, values: &Combination<'_>, at: &At<'_>
     let workload = load
         .workload(&name, true)
         .map_err(|error| at(&cell.name, format!("{error:#}")))?;
+    let offer = Offer::of(&*workload, Vec::new(), false, false);
     let metrics = cell
         .metrics
         .as_ref()
         .unwrap_or(&study.metrics)
         .iter()
         .map(|text| {
-            let metric = Metric::parse(text.get_ref(), workload.may_report());
+            let metric = offer.metric(text.get_ref());
             metric.map_err(|error| at(text, format!("{error:#}")))
         });
     Ok(Cell {
