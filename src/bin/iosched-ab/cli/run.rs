@@ -39,7 +39,9 @@ Metrics (`report --all` shows their values):
   of --cgroup, --unit and --pid: NAME.iops, NAME.throughput,
     NAME.[read_|write_]{queue_wait|device}_{mean|p50|...}
   of a COMMAND: its output is parsed if it is one of pg_test_fsync, pgbench, sysbench,
-    ioping, dd, iozone, dbench, db_bench, stress-ng and fio; --metric-regex finds others;
+    ioping, dd, iozone, dbench, db_bench, stress-ng, fio, ycsb, hammerdbcli, mysqlslap,
+    memtier_benchmark, redis-benchmark, vdbench, elbencho, filebench and bonnie++; perf stat
+    and /usr/bin/time -v are read beside it; --metric-regex finds others;
     a script writes lines NAME VALUE [UNIT] [higher|lower] to $IOSCHED_METRICS
 
 Examples:
