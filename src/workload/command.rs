@@ -38,9 +38,9 @@ pub struct CommandLine {
 }
 
 /// Programs that run another one, named in their arguments.
-const WRAPPERS: [&str; 14] = [
-    "chrt", "env", "ionice", "nice", "numactl", "prlimit", "runuser", "setpriv", "stdbuf", "su",
-    "sudo", "taskset", "time", "timeout",
+const WRAPPERS: [&str; 15] = [
+    "chrt", "env", "ionice", "nice", "numactl", "perf", "prlimit", "runuser", "setpriv", "stdbuf",
+    "su", "sudo", "taskset", "time", "timeout",
 ];
 /// Value of `--parse` for no parser at all.
 const NONE: &str = "none";
@@ -103,8 +103,9 @@ impl CommandLine {
         let name = |word: &OsString| Some(Path::new(word).file_name()?.to_str()?.to_owned());
         let first = name(self.argv.first()?)?;
         if WRAPPERS.contains(&first.as_str()) {
-            let mut names = self.argv.iter().skip(1).filter_map(name);
-            return names.find_map(|name| programs::find(&name));
+            let names = self.argv.iter().skip(1).filter_map(name);
+            let mut found = names.filter_map(|name| programs::find(&name));
+            return found.find(|program| !programs::beside::is_beside(program));
         }
         programs::find(&first)
     }
@@ -305,6 +306,24 @@ mod tests {
             json!({ "kind": "command", "argv": ["/usr/bin/cp", "a b", "$HOME"], "limit_ms": 2000 })
         );
         assert_eq!(command.fixed(), Fixed::Work);
+    }
+
+    #[test]
+    fn a_benchmark_is_found_behind_what_runs_it() {
+        for (line, expected) in [
+            ("perf stat -d fio --name=a", Some("fio")),
+            ("/usr/bin/time -v nice pgbench -T 5", Some("pgbench")),
+            ("time -v cp a b", None),
+            ("perf stat cp a b", None),
+            ("./ycsb.sh run basic", Some("ycsb")),
+            ("mariadb-slap -a", Some("mysqlslap")),
+            ("cp fio x", None),
+        ] {
+            let argv = line.split(' ').map(OsString::from).collect();
+            let command = CommandLine::new(argv, false, None).unwrap();
+            let found = command.sources.program.map(|program| program.name);
+            assert_eq!(found, expected, "{line}");
+        }
     }
 
     #[test]

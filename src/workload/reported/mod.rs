@@ -133,6 +133,11 @@ impl Sources {
                 )),
             }
         }
+        // With --parse none, nothing is taken from the output.
+        if self.program.is_some() || !self.is_program_sure {
+            let beside = programs::beside::find(printed, self.program);
+            found.metrics.extend(beside);
+        }
         for pattern in &self.patterns {
             match pattern.find(printed) {
                 Ok(metric) => found.metrics.push(metric),
