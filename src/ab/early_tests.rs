@@ -16,6 +16,7 @@ fn play(
     mut change: impl FnMut(usize, &mut Round),
 ) -> (ResultFile, Option<String>) {
     let mut result = empty(&["none", "bfq"], Stopping::Fixed { blocks: 2 }, &[]);
+    result.design.elapsed_is_named = primary.iter().any(|metric| metric.name == ELAPSED);
     result.design.primary = primary;
     while let Next::Round(turn) = next(&result) {
         let values = BTreeMap::from([(ELAPSED.to_owned(), 5.0)]);

@@ -19,30 +19,12 @@ fn parse(printed: &Printed) -> Result<Found, String> {
     if let Some(error) = text.lines().find(|line| is_error(line)) {
         return Err(format!("dd failed: {error:?}"));
     }
-    let lines: Vec<&str> = text.split(['\n', '\r']).collect();
-    let summaries: Vec<(&str, f64, f64)> = lines
-        .windows(2)
-        .filter(|pair| is_record(pair[0]))
-        .filter_map(|pair| summary(pair[1]).map(|(bytes, seconds)| (pair[1], bytes, seconds)))
-        .collect();
-    let (bytes, seconds) = match &summaries[..] {
-        [(_, bytes, seconds)] => (*bytes, *seconds),
-        [] => {
-            return Err(
-                "there is no line \"N bytes copied, N s, N MB/s\" on standard error; status=none and status=noxfer \
-                 suppress it, and LC_ALL=C gives it this form"
-                    .to_owned(),
-            );
-        }
-        [first, .., last] => {
-            return Err(format!(
-                "it has the results of {} copies: {:?} and {:?}",
-                summaries.len(),
-                first.0,
-                last.0
-            ));
-        }
-    };
+    ensure_one(text)?;
+    let summary = summaries(text).pop();
+    let (_, bytes, seconds) = summary.ok_or(
+        "there is no line \"N bytes copied, N s, N MB/s\" on standard error; status=none and status=noxfer suppress it, and \
+         LC_ALL=C gives it this form",
+    )?;
     if bytes <= 0.0 {
         return Err("dd copied nothing".to_owned());
     }
@@ -54,6 +36,31 @@ fn parse(printed: &Printed) -> Result<Found, String> {
     metrics.bytes_per_second("bytes_per_s", bytes / seconds);
     metrics.headline();
     metrics.end()
+}
+
+/// Refuses several copies.
+pub fn ensure_one(text: &str) -> Result<(), String> {
+    let found = summaries(text);
+    match &found[..] {
+        [first, .., last] => Err(format!(
+            "it has the results of {} copies: {:?} and {:?}",
+            found.len(),
+            first.0,
+            last.0
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Each with its bytes and seconds.
+fn summaries(text: &str) -> Vec<(&str, f64, f64)> {
+    let lines: Vec<&str> = text.split(['\n', '\r']).collect();
+    let pairs = lines.windows(2).filter(|pair| is_record(pair[0]));
+    let found = pairs.filter_map(|pair| {
+        let (bytes, seconds) = summary(pair[1])?;
+        Some((pair[1], bytes, seconds))
+    });
+    found.collect()
 }
 
 /// "64+0 records out" precedes the summary, but not the lines of status=progress.

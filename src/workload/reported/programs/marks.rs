@@ -1,5 +1,6 @@
 //! By which lines a report is known, and that there is only one. Pure.
 
+use super::{dd, fio_documents};
 use crate::workload::reported::output::Printed;
 
 /// Lines of a program's report.
@@ -76,6 +77,11 @@ fn lines(printed: &Printed) -> impl Iterator<Item = (&'static str, usize, &str)>
 
 /// Refuses several reports of a program: values of two runs would be mixed.
 pub fn ensure_one(program: &str, printed: &Printed) -> Result<(), String> {
+    match program {
+        "dd" => return dd::ensure_one(&printed.stderr),
+        "fio" => return fio_documents::only_run(&printed.stdout).map(|_| ()),
+        _ => {}
+    }
     let once = MARKS
         .iter()
         .find(|mark| mark.program == program)
