@@ -3,14 +3,12 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
-use super::{Findings, Severity};
+use super::{Findings, Intent, Severity};
 use crate::machine::device::Device;
-use crate::scheduler::arm::Arm;
 
 const MQ_DEADLINE: &str = "mq-deadline";
 
-/// `is_written`: raw, the whole disk or a partition of it.
-pub(super) fn check(device: &Device, arms: &[Arm], is_written: bool, report: &mut Findings) {
+pub(super) fn check(device: &Device, intent: &Intent, report: &mut Findings) {
     let Some(model) = device
         .optional_attribute("queue/zoned")
         .filter(|model| model != "none")
@@ -19,7 +17,7 @@ pub(super) fn check(device: &Device, arms: &[Arm], is_written: bool, report: &mu
     };
     let name = &device.name;
     let host_managed = model == "host-managed";
-    if host_managed && is_written {
+    if host_managed && intent.writes_raw_device {
         report.add(
             Severity::Refuse,
             format!(
@@ -28,7 +26,8 @@ pub(super) fn check(device: &Device, arms: &[Arm], is_written: bool, report: &mu
             "use a workload that only reads, or a file on a file system for zoned disks",
         );
     }
-    let others: Vec<&str> = arms
+    let others: Vec<&str> = intent
+        .arms
         .iter()
         .map(|arm| arm.scheduler.as_str())
         .filter(|scheduler| *scheduler != MQ_DEADLINE)
@@ -42,7 +41,7 @@ pub(super) fn check(device: &Device, arms: &[Arm], is_written: bool, report: &mu
             ),
             "compare settings of mq-deadline, or use Linux 6.10 or later",
         );
-    } else if !is_written {
+    } else if !intent.writes_raw_device {
         report.add(
             Severity::Warning,
             format!("{name} is a zoned disk ({model})"),

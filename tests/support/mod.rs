@@ -124,15 +124,10 @@ impl LoopDevice {
         self.device.node().display().to_string()
     }
 
-    /// A first partition, known to the kernel without a table on the disk: 32 MiB behind the first.
+    /// A first partition, known to the kernel without a table on the disk.
     pub fn add_partition(&self) -> String {
-        self.add_partition_at(1, 1 << 20, 32 << 20)
-    }
-
-    /// Another one of 1 to 9, its start and size in bytes.
-    pub fn add_partition_at(&self, number: u32, start: u64, size: u64) -> String {
-        blkpg(&self.node(), ADD, number, start, size);
-        format!("{}p{number}", self.node())
+        blkpg(&self.node(), ADD);
+        format!("{}p1", self.node())
     }
 
     /// An attribute of the queue, past the code under test.
@@ -157,17 +152,12 @@ fn set(device: &Device, attribute: &str, value: &str) {
 const ADD: &str = "1";
 const DELETE: &str = "2";
 
-/// BLKPG: not every release has `addpart`, and a Perl all have.
-fn blkpg(node: &str, operation: &str, number: u32, start: u64, size: u64) {
+/// BLKPG for partition 1, of 32 MiB behind the first: not every release has `addpart`, and a Perl all have.
+fn blkpg(node: &str, operation: &str) {
     let script = "open(my $disk, '<', $ARGV[0]) or die $!; \
-        my $partition = pack('q q i a64 a64 x4', $ARGV[3], $ARGV[4], $ARGV[2], '', ''); \
+        my $partition = pack('q q i a64 a64 x4', 1 << 20, 32 << 20, 1, '', ''); \
         ioctl($disk, 0x1269, pack('i i i x4 P', $ARGV[1], 0, length $partition, $partition)) or die $!";
-    let numbers = [u64::from(number), start, size].map(|it| it.to_string());
-    let [number, start, size] = numbers.each_ref().map(String::as_str);
-    run(
-        "perl",
-        &["-e", script, node, operation, number, start, size],
-    );
+    run("perl", &["-e", script, node, operation]);
 }
 
 /// The kernel keeps a loop device's queue, and with it what a test that was killed had set.
@@ -184,11 +174,9 @@ fn renew(device: &Device) {
 impl Drop for LoopDevice {
     fn drop(&mut self) {
         let restored = restore(&self.before);
-        for number in 1..=9 {
-            let name = format!("{}p{number}", self.device.name);
-            if self.device.sysfs(&name).exists() {
-                blkpg(&self.node(), DELETE, number, 0, 0);
-            }
+        let partition = self.device.sysfs(&format!("{}p1", self.device.name));
+        if partition.exists() {
+            blkpg(&self.node(), DELETE);
         }
         run("losetup", &["--detach", &self.node()]);
         if !std::thread::panicking() {

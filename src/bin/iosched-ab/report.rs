@@ -107,11 +107,6 @@ pub fn print(text: &str) -> Result<()> {
         .context("writing the report")
 }
 
-/// Text that names from outside may be in.
-pub fn print_page(text: &str) -> Result<()> {
-    print(&escape::page(text))
-}
-
 /// In colours where they are wanted.
 pub fn print_painted(text: &str) -> Result<()> {
     anstream::stdout()
@@ -135,7 +130,7 @@ pub fn pictures() -> Form {
 pub fn say_where(path: &Path) -> Result<()> {
     let file = path.display().to_string();
     let quoted = shlex::try_quote(&file).unwrap_or_default();
-    print_page(&format!(
+    print(&format!(
         "Result file: {file}\nWith pictures: iosched-ab report {quoted} --format html -o report.html\n"
     ))
 }

@@ -1,7 +1,7 @@
 //! `iosched-ab scratch`: a device with a known service time, until Ctrl-C or until a command ends.
 
 use std::ffi::OsString;
-use std::fmt::Write;
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -14,7 +14,6 @@ use iosched::workload::command;
 use serde_json::json;
 
 use crate::cli;
-use crate::report::print_page;
 use crate::talk::note;
 
 pub fn run(arguments: &cli::ScratchArguments) -> Result<()> {
@@ -39,7 +38,7 @@ pub fn run(arguments: &cli::ScratchArguments) -> Result<()> {
     let mount_point = scratch
         .mount_point()
         .map(|point| point.display().to_string());
-    let mut out = String::new();
+    let mut out = std::io::stdout().lock();
     if arguments.json {
         let object = json!({
             "device": nodes[0],
@@ -61,7 +60,8 @@ pub fn run(arguments: &cli::ScratchArguments) -> Result<()> {
             )?;
         }
     }
-    print_page(&out)?;
+    out.flush()?;
+    drop(out);
     if arguments.command.is_empty() {
         note("press Ctrl-C to remove it");
         return match wait(&scratch) {

@@ -3,8 +3,7 @@
 use std::fmt::Write;
 
 use crate::ab::result::Status;
-use crate::report::escape::markdown as escaped;
-use crate::report::markdown::{self, ROOM};
+use crate::report::markdown::{self, ROOM, escaped};
 use crate::study::result::StudyResult;
 
 pub fn markdown(study: &StudyResult) -> String {

@@ -15,8 +15,7 @@ use crate::study::axes::Axes;
 #[serde(deny_unknown_fields)]
 pub struct StudyFile {
     /// Names result files; `iosched-ab study NAME` for built-in ones.
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
-    pub name: Spanned<String>,
+    pub name: String,
     /// One line.
     pub title: String,
     /// What is asked, and why so.

@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use super::{StudyObserver, StudyRun};
 use crate::ab::conclude;
 use crate::ab::machine::Machine;
-use crate::ab::run::{BlockEnd, Experiment, after_restoring};
+use crate::ab::run::{BlockEnd, Experiment};
 use crate::ab::statistics::signed_rank::FEWEST_BLOCKS;
 use crate::ab::statistics::stopping::Stopping;
 use crate::failure::Failure;
-use crate::safety::panics;
 use crate::study::ahead::Took;
 use crate::study::budget::{self, Budget, Deadline, Piloted};
 use crate::study::format::{Cell, Times};
@@ -76,7 +75,7 @@ impl StudyRun<'_> {
         let mut took = vec![Took::default(); results.len()];
         let mut is_hopeless = vec![false; results.len()];
         let mut making = vec![Duration::ZERO; self.study.stages.len()];
-        let blocks = || -> Result<()> {
+        let mut blocks = || -> Result<()> {
             for (number, stage) in self.study.stages.iter().enumerate() {
                 let of_stage = |index: &usize| cells[*index].0.stage == number;
                 let own: Vec<usize> = (0..cells.len()).filter(of_stage).collect();
@@ -102,9 +101,10 @@ impl StudyRun<'_> {
             }
             Ok(())
         };
-        let outcome = panics::caught(blocks);
+        let outcome = blocks();
         let put_back = machine.put_back();
-        after_restoring(outcome, put_back)?;
+        put_back.context("some settings were not restored; `iosched restore` tries again")?;
+        outcome?;
         for cell in &mut results {
             conclude::conclude(&mut cell.result);
         }

@@ -1,7 +1,6 @@
 //! What `iosched-ab study` says without touching a disk.
 
-use std::fmt::Write;
-use std::io::IsTerminal;
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::Result;
@@ -9,7 +8,6 @@ use iosched::ab::statistics::stopping::Stopping;
 use iosched::failure::Failure;
 use iosched::files::glob::glob;
 use iosched::files::input;
-use iosched::interrupt;
 use iosched::report::units;
 use iosched::study::builtin;
 use iosched::study::format::{self, Cell, Study, Times};
@@ -19,13 +17,12 @@ use iosched::workload::recorded;
 use super::simulated;
 use crate::cli::StudyArguments;
 use crate::outlook::AROUND_A_ROUND;
-use crate::report::{print, print_page};
 
 const FILE_LIMIT: u64 = 1 << 20;
 
 /// What needs no disk.
 pub fn show(arguments: &StudyArguments) -> Result<()> {
-    let mut out = String::new();
+    let mut out = std::io::stdout().lock();
     if arguments.list {
         for study in builtin::all()? {
             let (arms, cells) = (study.labels().len(), study.cells.len());
@@ -40,7 +37,7 @@ pub fn show(arguments: &StudyArguments) -> Result<()> {
             "\nWith --original, what a published comparison claims and what its own figures support: {}.",
             original::NAMES.join(", ")
         )?;
-        return print_page(&out);
+        return Ok(());
     }
     if arguments.original {
         let name = arguments.study.as_deref().unwrap_or_default();
@@ -50,16 +47,13 @@ pub fn show(arguments: &StudyArguments) -> Result<()> {
                 format!("take one of {}", original::NAMES.join(", ")),
             )
         })?;
-        return print_page(&judged.text());
+        write!(out, "{}", judged.text())?;
+        return Ok(());
     }
-    let (study, _) = read(arguments)?;
+    let study = read(arguments)?;
     if arguments.print {
-        // Into a file, it is the same file again.
-        return if std::io::stdout().is_terminal() {
-            print_page(&study.text)
-        } else {
-            print(&study.text)
-        };
+        out.write_all(study.text.as_bytes())?;
+        return Ok(());
     }
     let (cells, times) = (chosen(&study, arguments)?, times(&study, arguments));
     let simulated = simulated::wanted(&study, &cells, arguments)?;
@@ -100,26 +94,23 @@ pub fn show(arguments: &StudyArguments) -> Result<()> {
         writeln!(out, "  {:20} {}", cell.name, metrics.join(", "))?;
     }
     writeln!(out, "{}", outlook(cells.len(), study.labels().len(), times))?;
-    print_page(&out)
+    Ok(())
 }
 
-/// The study and, if another user could have written its file, the reason.
-pub fn read(arguments: &StudyArguments) -> Result<(Study, Option<String>)> {
+pub fn read(arguments: &StudyArguments) -> Result<Study> {
     let name = arguments.study.as_deref().unwrap_or_default();
     let is_path =
         name.contains('/') || Path::new(name).extension().is_some_and(|end| end == "toml");
     if !is_path {
-        return Ok((builtin::find(name)?, None));
+        return builtin::find(name);
     }
-    let read = input::read_text_with_doubt(Path::new(name), FILE_LIMIT);
-    let (text, doubt) = read.map_err(|error| match interrupt::received() {
-        Some(signal) => Failure::interrupted(signal),
-        None => Failure::usage(
+    let text = input::read_text(Path::new(name), FILE_LIMIT).map_err(|error| {
+        Failure::usage(
             format!("cannot read the study {name}: {error}"),
             "name a TOML file",
-        ),
+        )
     })?;
-    Ok((format::parse(name, &text)?, doubt))
+    format::parse(name, &text)
 }
 
 pub fn chosen(study: &Study, arguments: &StudyArguments) -> Result<Vec<Cell>> {

@@ -91,12 +91,9 @@ impl Control {
     }
 
     fn hold(&mut self, device: &Device, arms: &[Arm]) -> Result<usize> {
-        let lock = preflight::lock(device)?;
-        let baseline = SavedQueue::take(device, arms)?;
-        scheduler::ensure_restorable(device, &baseline)?;
         let held = Held {
-            _lock: lock,
-            baseline,
+            _lock: preflight::lock(device)?,
+            baseline: SavedQueue::take(device, arms)?,
             device: device.clone(),
             entry: None,
             is_kept: false,

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use iosched::report::escape;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 
@@ -118,7 +117,7 @@ impl Run {
             ""
         };
         let ink = &self.ink;
-        let escaped = escape::xml(text);
+        let escaped = text.replace('&', "&amp;").replace('<', "&lt;");
         let _ = writeln!(
             out,
             "<text x=\"{x}\" y=\"{y}\" textLength=\"{length}\" fill=\"{ink}\"{weight} xml:space=\"preserve\">{escaped}</text>"
