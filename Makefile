@@ -70,6 +70,7 @@ lint:
 	IOSCHED_BPF_WERROR=1 cargo clippy --workspace --all-targets --features iosched-vmtest/guest --locked -- -D warnings
 	clang-format-19 --dry-run -Werror bpf/*.h bpf/*.c
 	contrib/deny.sh
+	contrib/features.sh
 
 fmt:
 	cargo fmt --all

@@ -105,6 +105,12 @@ pub fn kind_of(error: &anyhow::Error) -> Kind {
         .map_or(Kind::Runtime, |failure| failure.kind)
 }
 
+/// A failure, and what else could not be restored after it, in this order: the cause is not hidden by what followed from
+/// it. Never an interruption or a refusal, which promise that everything is as before.
+pub fn unrestored(cause: &anyhow::Error, unrestored: &anyhow::Error) -> anyhow::Error {
+    Failure::runtime(format!("{cause:#}\n{unrestored:#}"), "")
+}
+
 /// The reader of our output has closed the pipe, as `head` does.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error
@@ -130,5 +136,14 @@ mod tests {
         assert_eq!(kind_of(&error).exit_code(), 5);
         assert_eq!(kind_of(&anyhow::anyhow!("disk full")).exit_code(), 1);
         assert_eq!(Kind::Interrupted(15).exit_code(), 143);
+    }
+
+    #[test]
+    fn the_cause_comes_before_what_it_left() {
+        let left = anyhow::anyhow!("invalid argument").context("sda was not restored");
+        let both = unrestored(&Failure::interrupted(2), &left);
+        let says = "interrupted by signal 2\nsda was not restored: invalid argument";
+        assert_eq!(both.to_string(), says);
+        assert_eq!(kind_of(&both), Kind::Runtime);
     }
 }

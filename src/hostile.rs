@@ -340,8 +340,12 @@ pub fn command_output(text: &str) -> bool {
         let sources = Sources {
             program: Some(program),
             is_program_sure: true,
-            patterns: Vec::new(),
+            ..Sources::default()
         };
+        let _ = programs::resembling(&Printed {
+            stdout: text.to_owned(),
+            ..Printed::default()
+        });
         let on_each_stream = [[text, "", ""], ["", text, ""], ["", "", text]];
         for [stdout, stderr, metrics_file] in on_each_stream {
             let printed = Printed {

@@ -17,8 +17,9 @@ static REASON: OnceLock<String> = OnceLock::new();
 pub fn install() -> anyhow::Result<()> {
     let flag = RECEIVED.get_or_init(|| Arc::new(AtomicUsize::new(0)));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        if is_ignored(signal) {
-            // `nohup` ignores SIGHUP: keep it ignored.
+        // `nohup` ignores SIGHUP: it stays ignored. A shell without job control ignores SIGINT for what it starts in the
+        // background, and scripts nevertheless end that with `kill -INT`.
+        if signal == SIGHUP && is_ignored(signal) {
             continue;
         }
         signal_hook::flag::register_usize(signal, flag.clone(), signal as usize)?;

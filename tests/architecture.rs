@@ -269,3 +269,26 @@ fn no_file_is_long_without_a_reason() {
     let excused: Vec<&str> = SIZES.iter().map(|(path, _)| *path).collect();
     assert_eq!(long, excused, "above {MAX_LINES} lines");
 }
+
+#[test]
+fn what_is_printed_is_escaped() {
+    let escapes = |source: &Source| {
+        let mut paths = source.paths.iter();
+        paths.any(|path| {
+            path.iter()
+                .any(|name| name == "escape" || name == "print_page")
+        })
+    };
+    let is_program = |source: &&Source| {
+        source.path.starts_with("src/bin/") || source.path.starts_with("tui/src/")
+    };
+    let found: Vec<&str> = sources()
+        .iter()
+        .filter(is_program)
+        .filter(|source| rules::prints(source) && !escapes(source))
+        .map(|source| &*source.path)
+        .collect();
+    assert_eq!(found, rules::PRINT_NO_NAMES);
+    let text = "fn f() { writeln!(std::io::stdout(), \"\"); }";
+    assert!(rules::prints(&Source::parse("src/bin/made_up.rs", text)));
+}

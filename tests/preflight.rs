@@ -123,7 +123,7 @@ fn a_mounted_partition_makes_its_disk_refused() {
     let resolved = Device::resolve(&partition).expect("resolved");
     assert_eq!(resolved.device, disk.device);
     assert!(
-        resolved.notes[0].contains("its disk"),
+        resolved.notes[0].contains("its whole disk"),
         "{:?}",
         resolved.notes
     );

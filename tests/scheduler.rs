@@ -5,7 +5,7 @@ mod support;
 use iosched::failure::{Kind, kind_of};
 use iosched::machine::device::{DepthSource, HardwareDepth};
 use iosched::scheduler::arm::Arm;
-use iosched::scheduler::{SavedQueue, apply, apply_onto, choice, read, restore};
+use iosched::scheduler::{SavedQueue, apply, apply_onto, choice, ensure_restorable, read, restore};
 use support::LoopDevice;
 
 const SIZE_BYTES: u64 = 64 << 20;
@@ -230,6 +230,9 @@ fn a_refused_arm_changes_nothing() {
     for (text, says) in [
         ("nosuch", "has no scheduler \"nosuch\"; it offers"),
         ("kyber,nosuch=1", "no attribute \"nosuch\""),
+        // Of the scheduler that is meant, whichever is active.
+        ("kyber,nosuch=1", "iosched/read_lat_nsec"),
+        ("bfq,low_latency=0", "did you mean iosched/low_latency?"),
         (
             "kyber,iosched/read_expire=1",
             "no attribute \"iosched/read_expire\"",
@@ -257,6 +260,28 @@ fn a_refused_arm_changes_nothing() {
         assert_eq!(kind_of(&error), Kind::Usage, "{text}");
         assert_eq!(read(&disk.device).expect("the state"), before, "{text}");
     }
+}
+
+/// A loop device shows a `discard_max_bytes` that is no multiple of its granularity.
+#[test]
+#[ignore = "root"]
+fn a_value_that_could_not_be_written_again_is_never_replaced() {
+    let disk = LoopDevice::new(SIZE_BYTES);
+    let before = read(&disk.device).expect("the state");
+    let own = disk.get("discard_max_bytes");
+    if own.parse::<u64>().expect("a number") % 4096 == 0 {
+        println!("skipped: the kernel takes {own} back");
+        return;
+    }
+    let of = |text: &str| SavedQueue::take(&disk.device, &[arm(text)]).expect("saved");
+    let refused = of("none,discard_max_bytes=16384,read_ahead_kb=64");
+    let error = ensure_restorable(&disk.device, &refused).expect_err("no way back");
+    assert_eq!(kind_of(&error), Kind::Refused);
+    let says = format!("the present discard_max_bytes {own:?} could not be restored");
+    assert!(error.to_string().contains(&says), "{error}");
+    let fine = of("bfq,read_ahead_kb=64,nr_requests=8,iosched/low_latency=0,wbt_lat_usec=0");
+    ensure_restorable(&disk.device, &fine).expect("nothing in the way");
+    assert_eq!(read(&disk.device).expect("the state"), before);
 }
 
 #[test]

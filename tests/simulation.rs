@@ -289,6 +289,8 @@ fn as_many_blocks_as_recommended_show_the_effect() {
         insufficient_tail: false,
         fragile_percentile: false,
         not_comparable: false,
+        nothing_happened: false,
+        is_stopped: false,
     };
     for (name, world, percent) in [("S0", &IID, 10), ("S3", &HOSTILE, 20)] {
         let effect = (f64::from(percent) / 100.0).ln_1p();

@@ -100,7 +100,7 @@ impl Bench {
     fn fio(&self, job: &str) -> Fio {
         let file = self.directory.path().join("user.fio");
         fs::write(&file, job).unwrap();
-        Fio::from_job_file(&file, &[]).unwrap()
+        Fio::from_job_file(&file, &[], true).unwrap()
     }
 }
 

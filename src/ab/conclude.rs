@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::diagnostics::diagnostics;
+use super::early::ELAPSED;
 use super::metric::{ARRIVALS, CONTROLS, LONGEST_WAIT, Metric, hides_stalls_of, starts_in_kernel};
 use super::statistics::estimate;
 use super::statistics::layout::Cell;
@@ -63,7 +64,12 @@ fn is_settled(row: &ArmComparison) -> bool {
     let has_no_tail = found.blocks == 0 && found.question.insufficient_tail;
     let has_no_value = found.blocks == 0 && found.blocks_missing >= found.question.blocks_needed();
     let has_changed = found.reasons.contains(&Reason::TruthChanged);
-    let is_hopeless = has_no_tail || has_no_value || found.question.not_comparable || has_changed;
+    let question = found.question;
+    let is_hopeless = has_no_tail
+        || has_no_value
+        || question.not_comparable
+        || question.nothing_happened
+        || has_changed;
     is_hopeless || found.verdict != Verdict::Inconclusive
 }
 
@@ -190,7 +196,15 @@ impl Input {
         }
     }
 
-    fn said(&self, table: &Table<'_>, judged: Judged, class: Class) -> ArmComparison {
+    fn said(&self, table: &Table<'_>, mut judged: Judged, class: Class) -> ArmComparison {
+        if self.metric.name == ELAPSED {
+            // A time never begins in the kernel.
+            for reason in &mut judged.comparison.reasons {
+                if *reason == Reason::NotComparable {
+                    *reason = Reason::WorkDiffers;
+                }
+            }
+        }
         let label = |arm: usize| table.result.design.arms[arm].label.clone();
         let (arm, reference) = (label(self.arm), label(self.reference));
         ArmComparison {
@@ -234,7 +248,10 @@ fn question(table: &Table<'_>, metric: &Metric, arm: usize) -> Question {
         method: design.stopping.method(),
         insufficient_tail: flagged(|evidence| &evidence.insufficient_tail),
         fragile_percentile: flagged(|evidence| &evidence.fragile_percentile),
-        not_comparable: !is_comparable_in(table, &metric.name, arm, reference),
+        not_comparable: !is_comparable_in(table, &metric.name, arm, reference)
+            || (metric.name == ELAPSED && table.doubts_elapsed()),
+        nothing_happened: table.is_all_zero(metric, arm, reference),
+        is_stopped: table.result.is_stopped(arm),
     }
 }
 

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::metric::Metric;
+use super::statistics::carry_over::CarryOver;
 use super::statistics::estimate;
-use super::statistics::layout::{CarryOver, Cell, within_blocks};
+use super::statistics::layout::{Cell, within_blocks};
 use super::statistics::least_squares::Fit;
 use super::table::Table;
 use crate::ab::result::ResultFile;
@@ -38,6 +39,9 @@ pub struct LeftBehind {
     /// The arm of the preceding round.
     pub after: String,
     pub effect: EffectEstimate,
+    /// For about how many rounds it lasts, 1 to 3: the shape of decay that explains the rounds best. 0: not known.
+    #[serde(default)]
+    pub lasts_rounds: usize,
     /// Significant, and at least half a margin: the ramp is too short.
     pub is_warning: bool,
 }
@@ -63,13 +67,15 @@ fn of_metric(result: &ResultFile, metric: &Metric) -> Diagnostics {
     let left_behind = CarryOver::of(&cells);
     let threshold = metric.scale.of_margin(metric.margin) / 2.0;
     let carry_over = others.clone().filter_map(|arm| {
-        let effect = left_behind.as_ref()?.between(arm, reference)?;
+        let left_behind = left_behind.as_ref()?;
+        let effect = left_behind.between(arm, reference)?;
         Some(LeftBehind {
             after: label(arm),
             effect: EffectEstimate {
                 estimate: effect.estimate,
                 p: effect.p,
             },
+            lasts_rounds: left_behind.rounds(),
             is_warning: effect.p < 0.01 && effect.estimate.abs() > threshold,
         })
     });

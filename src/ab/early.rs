@@ -1,54 +1,79 @@
 //! Decisions after the first rounds: the metrics that a command reports, and reasons to end a run that cannot decide
 //! anything. Pure.
 
+use super::fixed_work;
 use super::metric::Metric;
-use super::statistics::estimate;
-use crate::ab::result::{Foreign, ResultFile, Round};
+use super::one_answer;
+use super::statistics::scale::{Direction, Scale};
+use crate::ab::result::{Censored, Foreign, ResultFile, Round};
 use crate::failure::Failure;
 use crate::measure::snapshot::OwnerNumbers;
 use crate::workload::CgroupRef;
+use crate::workload::reported::Reported;
 
 /// Largest share of foreign bytes at which the run still compares the workload.
 const DOMINATED: f64 = 0.5;
-/// Elapsed times of a command with a fixed duration differ by less than this share.
-const SAME_TIME: f64 = 0.005;
-/// Two or three rounds may take the same time by chance.
-const FEWEST_TIMES: usize = 4;
-/// The command's work differs by more than this share, and by this factor more than its time.
-const OTHER_WORK: f64 = 0.02;
-const MORE_THAN_TIME: f64 = 5.0;
 pub(super) const ELAPSED: &str = "elapsed";
 
 /// Called after each round. An error ends the run; its message says what would help.
 pub fn look(result: &mut ResultFile) -> anyhow::Result<()> {
+    one_answer::ensure(result)?;
     let counted = |round: &&Round| round.exclusion.is_none() && round.censored.is_none();
+    let blocks = result.plan.rounds_of(0);
     if let Some(first) = result.rounds.iter().find(counted).cloned() {
         // The first round that counts, also after rounds that do not.
         if result.rounds.iter().filter(counted).count() == 1 {
             ensure_it_works_here(&first, &result.device.name())?;
         }
-        declare(result, &first)?;
+        // Every arm was asked: which metric decides does not depend on which one happened to run first.
+        if result.rounds.len() >= blocks {
+            declare(result)?;
+        }
     }
-    let blocks = result.plan.rounds_of(0);
     if result.rounds.len() >= blocks {
         ensure_some_round_ended(result)?;
         ensure_elapsed_is_a_result(result)?;
     }
     if result.rounds.len() == blocks {
         ensure_values(result)?;
+        ensure_something_happened(result)?;
     }
     Ok(())
 }
 
-/// Names, units and directions of the primary metrics that the workload itself reports.
-fn declare(result: &mut ResultFile, round: &Round) -> anyhow::Result<()> {
-    let reported = &round.evidence.outcome.reported;
+/// Names, units and directions of the primary metrics that the workload itself reports, from all rounds so far that
+/// count.
+fn declare(result: &mut ResultFile) -> anyhow::Result<()> {
+    let counted = |round: &&Round| round.exclusion.is_none() && round.censored.is_none();
+    let mut reported: Vec<Reported> = Vec::new();
+    for metric in result
+        .rounds
+        .iter()
+        .filter(counted)
+        .flat_map(|round| &round.evidence.outcome.reported)
+    {
+        if reported.iter().all(|known| known.name != metric.name) {
+            reported.push(metric.clone());
+        }
+    }
+    let mut rounds = result.rounds.iter().filter(counted);
+    let has_elapsed = rounds.any(|round| round.metrics.contains_key(ELAPSED));
     let primary = &mut result.design.primary;
     if primary.is_empty() {
         let headlines = reported.iter().filter(|metric| metric.is_headline);
         *primary = headlines.map(Metric::reported).collect();
-        if primary.is_empty() && round.metrics.contains_key(ELAPSED) {
+        if primary.is_empty() && has_elapsed {
+            for round in result.rounds.iter().filter(counted) {
+                one_answer::ensure_read(&result.workload.name, &round.evidence.outcome)?;
+            }
             primary.extend(Metric::named(ELAPSED));
+            if result.workload.description.get("parser").is_none() {
+                result.notes.push(format!(
+                    "{} is compared by its elapsed time, which is a result only if it does the same work in every round; if it \
+                     runs for a fixed time, name a metric",
+                    result.workload.name
+                ));
+            }
         }
         if primary.is_empty() {
             return Err(Failure::invalid(
@@ -73,7 +98,7 @@ fn declare(result: &mut ResultFile, round: &Round) -> anyhow::Result<()> {
             };
             return Err(Failure::invalid(
                 format!(
-                    "{} did not report {} in its first round: {names}",
+                    "{} did not report {} in any round of the first block: {names}",
                     result.workload.name, metric.name
                 ),
                 "choose one of these, or a metric of the kernel; `iosched-ab run --help` lists them",
@@ -89,6 +114,34 @@ fn declare(result: &mut ResultFile, round: &Round) -> anyhow::Result<()> {
             ..known
         };
     }
+    Ok(())
+}
+
+/// Refuses a run whose primary metrics are all zero under every arm: a workload that does nothing is equal to itself. Fewer
+/// errors than none are not possible, so a count of what should be low may be zero.
+fn ensure_something_happened(result: &mut ResultFile) -> anyhow::Result<()> {
+    let is_zero = |metric: &&Metric| {
+        let rounds = result.rounds.iter();
+        let mut values = rounds
+            .filter_map(|round| round.metrics.get(&metric.name))
+            .peekable();
+        metric.scale == Scale::Log && values.peek().is_some() && values.all(|value| *value == 0.0)
+    };
+    let is_low_good = |metric: &Metric| metric.direction == Direction::LowerIsBetter;
+    let primary = &result.design.primary;
+    let zero: Vec<&Metric> = primary.iter().filter(is_zero).collect();
+    let Some(first) = zero.iter().find(|metric| !is_low_good(metric)) else {
+        return Ok(());
+    };
+    let what = format!(
+        "{} is 0 in every round of the first block, under every arm",
+        first.name
+    );
+    let cure = "check that the workload does such I/O on this device, or name another metric with --metric";
+    if zero.len() == primary.len() {
+        return Err(Failure::invalid(what, cure));
+    }
+    result.notes.push(format!("{what}; {cure}"));
     Ok(())
 }
 
@@ -183,59 +236,45 @@ fn ensure_some_round_ended(result: &ResultFile) -> anyhow::Result<()> {
     if result.rounds.iter().any(|round| round.censored.is_none()) {
         return Ok(());
     }
-    let problem = result.rounds.last().and_then(|round| round.problem.clone());
+    let last = result.rounds.last();
+    let problem = last
+        .and_then(|round| round.problem.clone())
+        .unwrap_or_default();
+    if result
+        .rounds
+        .iter()
+        .all(|round| round.censored == Some(Censored::Failed))
+    {
+        return Err(Failure::runtime(
+            format!("the workload failed in every round of the first block: {problem}"),
+            "run it by hand on this device, fix it, and try again",
+        ));
+    }
     Err(Failure::invalid(
-        format!(
-            "no round of the first block has a value: {}",
-            problem.unwrap_or_default()
-        ),
+        format!("no round of the first block has a value: {problem}"),
         "give it more time, for a command with --limit, or less work",
     ))
 }
 
-/// Whether the command runs for a fixed time: the elapsed time is the same in all rounds while the work differs.
-pub fn ends_by_the_clock<'a>(rounds: impl Iterator<Item = &'a Round>) -> bool {
-    let (times, works): (Vec<f64>, Vec<f64>) = rounds
-        .filter_map(|round| Some((*round.metrics.get(ELAPSED)?, work(round))))
-        .unzip();
-    if times.len() < FEWEST_TIMES {
-        return false;
-    }
-    let (Some(of_times), Some(of_works)) = (spread(&times), spread(&works)) else {
-        return false;
-    };
-    of_times < SAME_TIME && of_works > OTHER_WORK.max(MORE_THAN_TIME * of_times)
-}
-
-fn work(round: &Round) -> f64 {
-    let ops = &round.evidence.device.ops;
-    ops.iter().map(|op| op.bytes).sum::<u64>() as f64
-}
-
-/// Range divided by median; None with fewer than two values.
-fn spread(values: &[f64]) -> Option<f64> {
-    let middle = estimate::median(values).filter(|middle| values.len() > 1 && *middle > 0.0)?;
-    let highest = values.iter().copied().reduce(f64::max)?;
-    let lowest = values.iter().copied().reduce(f64::min)?;
-    Some((highest - lowest) / middle)
-}
-
-fn ensure_elapsed_is_a_result(result: &mut ResultFile) -> anyhow::Result<()> {
+fn ensure_elapsed_is_a_result(result: &ResultFile) -> anyhow::Result<()> {
     let is_elapsed = |metric: &Metric| metric.name == ELAPSED;
-    let counted = result
-        .rounds
-        .iter()
-        .filter(|round| round.exclusion.is_none());
-    if !result.design.primary.iter().any(is_elapsed) || !ends_by_the_clock(counted) {
+    let rounds = result.rounds.iter();
+    let counted = rounds.filter(|round| round.exclusion.is_none());
+    let primary = &result.design.primary;
+    let is_alone = !primary.is_empty() && primary.iter().all(is_elapsed);
+    let Some(doubt) = is_alone
+        .then(|| fixed_work::doubt_in(result, counted))
+        .flatten()
+    else {
         return Ok(());
-    }
+    };
     Err(Failure::invalid(
         format!(
-            "{} takes the same time in every round, however much work it does, so its elapsed time cannot be compared",
+            "{} {doubt}, so its elapsed time cannot be compared",
             result.workload.name
         ),
-        "name another metric: --metric iops, --parse NAME, --metric-regex NAME=REGEX, or write to \
-         $IOSCHED_METRICS",
+        "name another metric: --metric iops, --parse NAME, --metric-regex NAME=REGEX, or write to $IOSCHED_METRICS; \
+         --metric elapsed says that its work is the same in every round",
     ))
 }
 

@@ -17,6 +17,14 @@ const TOLERATED_LOSS: f64 = 0.001;
 /// Fewer lost events have no effect: a percentile needs at least 100 I/Os beyond it.
 const TOLERATED_EVENTS: u64 = 20;
 
+/// Signals that a program does not send itself: somebody, or the kernel short of memory, ended it. Every other failure may
+/// be the arm's doing.
+const OF_OTHERS: [i32; 4] = [HANGUP, INTERRUPT, KILL, TERMINATE];
+const HANGUP: i32 = 1;
+const INTERRUPT: i32 = 2;
+const KILL: i32 = 9;
+const TERMINATE: i32 = 15;
+
 /// Number of foreign processes that a round names.
 const NAMED: usize = 3;
 
@@ -47,10 +55,10 @@ pub fn spoilt(
         return Some((Spoilt::Excluded(Exclusion::DriftedSettings), text));
     }
     if let Some(problem) = &outcome.problem {
-        let spoilt = if outcome.overran {
-            Spoilt::Censored(Censored::Overrun)
-        } else {
-            Spoilt::Excluded(Exclusion::Workload)
+        let spoilt = match outcome.signal {
+            _ if outcome.overran => Spoilt::Censored(Censored::Overrun),
+            Some(signal) if OF_OTHERS.contains(&signal) => Spoilt::Excluded(Exclusion::Workload),
+            _ => Spoilt::Censored(Censored::Failed),
         };
         return Some((spoilt, problem.clone()));
     }

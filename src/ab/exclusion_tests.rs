@@ -139,7 +139,7 @@ fn a_journal_is_nobodys() {
 }
 
 #[test]
-fn an_arm_that_does_nothing_is_censored_and_a_workload_that_fails_is_not() {
+fn what_an_arm_may_have_caused_is_censored_and_what_others_did_is_not() {
     let full = window(Vec::new());
     let of = |outcome: &Outcome, gap| spoilt(outcome, &[], &full, gap).map(|found| found.0);
     let failed = Outcome {
@@ -150,10 +150,19 @@ fn an_arm_that_does_nothing_is_censored_and_a_workload_that_fails_is_not() {
         overran: true,
         ..failed.clone()
     };
-    assert_eq!(
-        of(&failed, None),
-        Some(Spoilt::Excluded(Exclusion::Workload))
-    );
+    assert_eq!(of(&failed, None), Some(Spoilt::Censored(Censored::Failed)));
+    for (signal, is_of_others) in [
+        (libc::SIGKILL, true),
+        (libc::SIGTERM, true),
+        (libc::SIGSEGV, false),
+    ] {
+        let ended = Outcome {
+            signal: Some(signal),
+            ..failed.clone()
+        };
+        let excluded = Spoilt::Excluded(Exclusion::Workload);
+        assert_eq!(of(&ended, None) == Some(excluded), is_of_others, "{signal}");
+    }
     assert_eq!(
         of(&overran, None),
         Some(Spoilt::Censored(Censored::Overrun))

@@ -214,6 +214,9 @@ fn outcome(
     interval: Option<ConfidenceInterval>,
     verdict: Verdict,
 ) -> GateOutcome {
+    if cannot_be_judged(own) {
+        return GateOutcome::Undecided;
+    }
     let Some(interval) = interval else {
         let must = rules.require_verdict || rules.mode == Mode::Noninferior;
         return if must {
@@ -241,6 +244,52 @@ fn outcome(
         (false, true) => GateOutcome::Undecided,
         (false, false) => GateOutcome::Passed,
     }
+}
+
+/// To withhold a verdict must not turn a failing gate into a passing one: the blocks say that the arm is worse, or the arm
+/// is the reason why nothing can be said.
+fn cannot_be_judged(own: &Comparison) -> bool {
+    let question = own.question;
+    let nothing_happened =
+        question.nothing_happened && question.direction != Direction::LowerIsBetter;
+    let is_censored = own.reasons.iter().any(|reason| {
+        matches!(
+            reason,
+            Reason::Censored { .. } | Reason::CensoredAfterOthers | Reason::TruthChanged
+        )
+    });
+    own.verdict == Verdict::Inconclusive
+        && (own.withheld == Some(Verdict::Worse)
+            || question.not_comparable
+            || question.is_stopped
+            || nothing_happened
+            || is_censored)
+}
+
+/// Without any verdict, a run passes only where it could have failed: every row had the power to show its margin.
+fn could_not_have_failed(checks: &mut [Check]) {
+    let is_open = |check: &Check| check.verdict == Verdict::Inconclusive;
+    if !checks
+        .iter()
+        .all(|check| is_open(check) && check.basis == Basis::Own)
+    {
+        return;
+    }
+    for check in checks
+        .iter_mut()
+        .filter(|check| !had_power(&check.comparison.comparison))
+    {
+        if check.outcome == GateOutcome::Passed {
+            check.outcome = GateOutcome::Undecided;
+        }
+    }
+}
+
+/// Whether this many blocks would have shown a difference of the margin.
+pub fn had_power(own: &Comparison) -> bool {
+    let is_least =
+        own.question.nothing_happened && own.question.direction == Direction::LowerIsBetter;
+    is_least || own.mde.is_some_and(|mde| mde <= own.question.margin)
 }
 
 /// By how much the metric may get worse, on its scale.
@@ -278,3 +327,5 @@ pub fn overall(checks: &[Check]) -> GateOutcome {
 #[cfg(test)]
 #[path = "gate_tests.rs"]
 mod tests;
+#[cfg(test)]
+mod unjudged_tests; // arms that cannot be judged do not pass

@@ -8,6 +8,9 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
+use super::statistics::carry_over::CarryOver;
+use super::statistics::layout::Cell;
+use super::statistics::signed_rank::FEWEST_BLOCKS;
 use crate::random::below;
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -47,6 +50,9 @@ pub struct PlannedRound {
     pub phase_ns: u64,
 }
 
+/// One order in six is drawn again with two arms and six blocks.
+const ATTEMPTS: u64 = 64;
+
 impl Plan {
     /// Empty without arms or blocks.
     pub fn new(seed: u64, arms: usize, blocks: usize) -> Plan {
@@ -66,11 +72,46 @@ impl Plan {
 
     /// Draws `blocks` more blocks of these arms. Earlier blocks do not change, and a block depends only on the seed,
     /// its number and its arms.
+    ///
+    /// With some orders of the first [`FEWEST_BLOCKS`] blocks nothing could tell an arm from what the other one leaves
+    /// behind, so no difference would get a verdict: these are drawn again. The same orders with the arms exchanged are
+    /// refused too, so each order of a block keeps its chance.
     pub fn extend(&mut self, blocks: usize, arms: &[usize]) {
+        let done = self.blocks();
+        for attempt in 0..ATTEMPTS {
+            self.draw(blocks, arms, attempt);
+            let is_first = done == 0 && arms.len() > 1 && blocks >= FEWEST_BLOCKS;
+            if !is_first || self.tells_carry_over_apart() || attempt + 1 == ATTEMPTS {
+                break;
+            }
+            self.rounds.clear();
+        }
+    }
+
+    /// Judged by the first blocks alone, so that a longer plan begins with the shorter one.
+    fn tells_carry_over_apart(&self) -> bool {
+        let first = self
+            .rounds
+            .iter()
+            .take_while(|round| round.block < FEWEST_BLOCKS);
+        let before = |index: usize, lag: usize| Some(self.rounds[index.checked_sub(lag + 1)?].arm);
+        let cells = first.map(|round| Cell {
+            block: round.block,
+            arm: round.arm,
+            position: round.position,
+            before: std::array::from_fn(|lag| before(round.index, lag)),
+            before_load: None,
+            y: 0.0,
+        });
+        CarryOver::of(&cells.collect::<Vec<_>>()).is_some()
+    }
+
+    fn draw(&mut self, blocks: usize, arms: &[usize], attempt: u64) {
         let done = self.blocks();
         for block in done..done + blocks {
             let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-            rng.set_stream(block as u64);
+            let is_redrawn = block < FEWEST_BLOCKS;
+            rng.set_stream(block as u64 + if is_redrawn { attempt << 32 } else { 0 });
             let mut order = arms.to_vec();
             shuffle(&mut rng, &mut order);
             let workload_seed = u64::from(rng.next_u32());

@@ -100,6 +100,7 @@ impl Rotation {
                 .iter()
                 .filter_map(|name| Metric::named(name))
                 .collect(),
+            elapsed_is_named: true,
             alpha: Design::ALPHA,
             is_placebo: false,
             live: Some(LiveDesign::default()),

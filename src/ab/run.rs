@@ -23,11 +23,12 @@ use super::round::RoundSetup;
 use super::statistics::stopping::Stopping;
 use super::turn::{self, Turn};
 use crate::ab::result::{Design, ResultFile, Resumed, Round, Status, Subject, WorkloadInfo};
-use crate::failure::{Failure, Kind, kind_of};
+use crate::failure::{self, Failure, Kind, kind_of};
 use crate::files::output::{remove_unfinished, write_new, write_whole};
 use crate::machine::device::Disks;
 use crate::machine::page_cache::{self, Cold};
 use crate::measure::probe::Detail;
+use crate::safety::panics;
 use crate::scheduler::State;
 use crate::scheduler::arm::Arm;
 use crate::scratch::file::ScratchPlace;
@@ -147,8 +148,7 @@ impl Experiment<'_> {
         self.watch_load(machine, &mut result)?;
         machine.record_settings()?;
         let (begin, done_before) = (machine.now(), result.rounds.len());
-        let outcome = self
-            .rounds(machine, &mut result, observer)
+        let outcome = panics::caught(|| self.rounds(machine, &mut result, observer))
             .map_err(|error| gone::explain(error, &self.disks, machine, result.rounds.len() + 1));
         let took = machine.now().saturating_sub(begin);
         let put_back = machine.put_back();
@@ -165,8 +165,7 @@ impl Experiment<'_> {
             .then(|| noise::noise(&result, block_s(&result, done_before, took)))
             .flatten();
         let saved = save(self.output.as_deref(), &result);
-        put_back.context("some settings were not restored; `iosched restore` tries again")?;
-        outcome?;
+        after_restoring(outcome, put_back)?;
         saved?;
         Ok(result)
     }
@@ -257,6 +256,7 @@ impl Experiment<'_> {
             cold: self.cold,
             round_time_s: self.time.as_secs_f64(),
             primary: self.primary.clone(),
+            elapsed_is_named: self.primary.iter().any(|metric| metric.name == "elapsed"),
             alpha: Design::ALPHA,
             is_placebo: self.is_placebo,
             order: self.order,
@@ -274,6 +274,17 @@ impl Experiment<'_> {
                 self.plan(),
             )
         }
+    }
+}
+
+/// What ended the rounds comes first, then what could not be restored.
+pub fn after_restoring<T>(outcome: Result<T>, put_back: Result<()>) -> Result<T> {
+    let put_back =
+        put_back.context("some settings were not restored; `iosched restore` tries again");
+    match (outcome, put_back) {
+        (outcome, Ok(())) => outcome,
+        (Ok(_), Err(left)) => Err(left),
+        (Err(cause), Err(left)) => Err(failure::unrestored(&cause, &left)),
     }
 }
 

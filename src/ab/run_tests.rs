@@ -281,32 +281,36 @@ fn a_workload_that_ends_early_spoils_its_round() {
 }
 
 #[test]
-fn a_workload_that_fails_spoils_its_round_and_in_the_first_one_ends_the_run() {
-    for (index, status, rounds) in [(0, Status::Failed, 1), (3, Status::Complete, 12)] {
-        let mut left = 1;
+fn a_workload_that_fails_is_worse_than_any_and_in_a_whole_block_ends_the_run() {
+    let stopping = Stopping::Fixed { blocks: 5 };
+    for index in [0, 3] {
         let script = move |call: &Call| {
-            if call.index == index && left == 1 {
-                left = 0;
+            if call.index == index {
                 return Ok(failed("fio exited with code 3"));
             }
             Ok(played())
         };
-        let stopping = Stopping::Fixed { blocks: 5 };
-        let run = TestRun::with(FakeMachine::new(&[]), stopping, script, None);
-        let file = run.file();
-        assert_eq!((file.status, file.rounds.len()), (status, rounds));
-        assert_eq!(spoilt(&file), [(index, Exclusion::Workload)]);
+        let file = TestRun::with(FakeMachine::new(&[]), stopping, script, None).file();
+        assert_eq!((file.status, file.rounds.len()), (Status::Complete, 10));
+        assert_eq!(spoilt(&file), []);
+        assert_eq!(file.rounds[index].censored, Some(Censored::Failed));
         assert_eq!(problem(&file, index), "fio exited with code 3");
-        if status == Status::Failed {
-            let (kind, error) = run.error();
-            let says = "the workload failed in the first round: fio exited with code 3";
-            assert!(error.starts_with(says), "{error}");
-            assert_eq!((kind, file.error), (Kind::Runtime, Some(error)));
-        }
+        let reasons = &file.comparisons[0].comparison.reasons;
+        assert!(
+            reasons.contains(&Reason::Censored { blocks: 1 }),
+            "{reasons:?}"
+        );
     }
+    let script = |_: &Call| Ok(failed("fio exited with code 3"));
+    let run = TestRun::with(FakeMachine::new(&[]), stopping, script, None);
+    let file = run.file();
+    assert_eq!((file.status, file.rounds.len()), (Status::Failed, 2));
+    let (kind, error) = run.error();
+    let says = "the workload failed in every round of the first block: fio exited with code 3";
+    assert!(error.starts_with(says), "{error}");
+    assert_eq!((kind, file.error), (Kind::Runtime, Some(error)));
 }
 
-/// No switch resets `nomerges`: the later rounds of both arms do not count either.
 #[test]
 fn a_setting_that_drifts_spoils_its_round_and_those_after_it() {
     let run = TestRun::of(after(4, FakeEvent::Sets("nomerges", "2")), FOUR);
@@ -506,6 +510,19 @@ fn what_cannot_be_put_back_is_an_error_and_the_rounds_are_kept() {
     let (_, error) = run.error();
     let says = "some settings were not restored; `iosched restore` tries again: nr_requests: invalid argument";
     assert_eq!(error, says);
+}
+
+#[test]
+fn what_ended_a_run_is_said_before_what_could_not_be_put_back() {
+    let mut machine = in_round(2, What::After(MIDDLE, FakeEvent::Signal(2)));
+    machine.stays = Some("nr_requests: invalid argument");
+    let run = TestRun::of(machine, FOUR);
+    let file = run.as_saved();
+    assert_eq!(file.status, Status::Interrupted);
+    let (kind, error) = run.error();
+    let says = "interrupted by signal 2\nsome settings were not restored; `iosched restore` tries again: \
+                nr_requests: invalid argument";
+    assert_eq!((kind, error.as_str()), (Kind::Runtime, says));
 }
 
 #[test]

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::conclude::excluded_blocks;
-use super::early;
+use super::early::ELAPSED;
+use super::fixed_work;
 use super::metric::Metric;
 use super::plan::PlannedRound;
 use super::statistics::covariate::Slope;
 use super::statistics::estimate;
-use super::statistics::layout::Cell;
+use super::statistics::layout::{Cell, LAGS};
 use super::statistics::rows::RowBlock;
 use super::statistics::scale::Scale;
 use super::statistics::signed_rank::Difference;
@@ -36,7 +37,7 @@ pub struct Pair<'a> {
 /// The value of a metric in a round.
 pub(super) enum Value {
     Measured(f64),
-    /// The arm did too little for a value.
+    /// The arm did too little for a value, failed, or did not report it.
     Censored,
     /// Too few I/Os for the percentile.
     TooFew,
@@ -107,13 +108,20 @@ impl<'a> Table<'a> {
             .flat_map(|round| round.metrics.keys())
             .collect();
         let primary = &self.result.design.primary;
-        let ends_by_the_clock = early::ends_by_the_clock(self.rounds.values().copied());
+        let is_no_result =
+            !primary.iter().any(|metric| metric.name == ELAPSED) && self.doubts_elapsed();
         names
             .into_iter()
             .filter(|name| primary.iter().all(|metric| metric.name != **name))
-            .filter(|name| *name != early::ELAPSED || !ends_by_the_clock)
+            .filter(|name| *name != ELAPSED || !is_no_result)
             .filter_map(|name| self.result.metric(name))
             .collect()
+    }
+
+    /// Whether the work of the rounds is not the same, so that their time is no result.
+    pub fn doubts_elapsed(&self) -> bool {
+        let rounds = self.rounds.values().copied();
+        fixed_work::doubt_in(self.result, rounds).is_some()
     }
 
     /// The finite values of a metric, with their places in the plan.
@@ -136,10 +144,6 @@ impl<'a> Table<'a> {
 
     fn measured_cells(&self, metric: &Metric) -> Vec<Cell> {
         let result = self.result;
-        let before = |round: &Round| {
-            let earlier = round.index.checked_sub(1)?;
-            result.arm_index(&result.rounds.get(earlier)?.arm)
-        };
         let of = |round: &&Round| {
             let value = *round.metrics.get(&metric.name)?;
             let y = metric.scale.of(value).filter(|y| y.is_finite())?;
@@ -147,8 +151,7 @@ impl<'a> Table<'a> {
                 block: round.block,
                 arm: result.arm_index(&round.arm)?,
                 position: round.position,
-                // With a wash-out, the same state precedes every round.
-                before: before(round).filter(|_| result.design.washout_s == 0.0),
+                before: self.before(round),
                 before_load: load_before(round),
                 y,
             })
@@ -156,9 +159,42 @@ impl<'a> Table<'a> {
         self.rounds.values().filter_map(of).collect()
     }
 
+    /// The arms of the preceding rounds, the last one first. With a wash-out, the same state precedes every round.
+    fn before(&self, round: &Round) -> [Option<usize>; LAGS] {
+        let result = self.result;
+        let arm_of = |index: usize| result.arm_index(&result.rounds.get(index)?.arm);
+        let is_washed_out = result.design.washout_s > 0.0;
+        std::array::from_fn(|lag| {
+            let earlier = round.index.checked_sub(lag + 1)?;
+            arm_of(earlier).filter(|_| !is_washed_out)
+        })
+    }
+
+    /// Whether a counted round without a value counts as the worst: the metric decides, and another round has a value.
+    fn is_asked(&self, metric: &Metric) -> bool {
+        let primary = &self.result.design.primary;
+        let has_value = |round: &&Round| round.metrics.contains_key(&metric.name);
+        primary.iter().any(|of| of.name == metric.name) && self.rounds.values().any(has_value)
+    }
+
+    /// Whether both arms have values and all of them are zero.
+    pub fn is_all_zero(&self, metric: &Metric, arm: &str, reference: &str) -> bool {
+        let values = |label| {
+            let rounds = self.of(label);
+            rounds.filter_map(|round| round.metrics.get(&metric.name).copied())
+        };
+        let is_zero = |label| {
+            let mut found = values(label).peekable();
+            found.peek().is_some() && found.all(|value| value == 0.0)
+        };
+        metric.scale == Scale::Log && is_zero(arm) && is_zero(reference)
+    }
+
     /// The blocks in which both took part, with their differences.
     pub fn blocks(&self, metric: &Metric, arm: &str, reference: &str) -> Vec<RowBlock> {
         let position = |round: Option<&Round>| round.map_or(0, |round| round.position);
+        let before = |round: Option<&Round>| self.before(round?)[0];
+        let is_asked = self.is_asked(metric);
         let slope = self.slope(metric);
         let bias = |round| slope.map_or(0.0, |slope| slope.bias(load_before(round)));
         let pairs = self.pairs(arm, reference).into_iter();
@@ -166,10 +202,11 @@ impl<'a> Table<'a> {
             .map(|pair| RowBlock {
                 block: pair.block,
                 difference: pair.arm.zip(pair.reference).and_then(|(arm, reference)| {
-                    let difference = difference(metric, arm, reference)?;
+                    let difference = difference(metric, is_asked, arm, reference)?;
                     Some(difference.without(bias(arm) - bias(reference)))
                 }),
                 positions: (position(pair.arm), position(pair.reference)),
+                before: (before(pair.arm), before(pair.reference)),
             })
             .collect()
     }
@@ -229,12 +266,18 @@ fn load_before(round: &Round) -> Option<f64> {
     Some(iops.ln())
 }
 
-fn difference(metric: &Metric, arm: &Round, reference: &Round) -> Option<Difference> {
+fn difference(
+    metric: &Metric,
+    is_asked: bool,
+    arm: &Round,
+    reference: &Round,
+) -> Option<Difference> {
+    let value = |round| value(metric, is_asked, round);
     against(
         metric.scale,
         metric.direction.worst(),
-        (value(metric, arm)?, samples(metric, arm)),
-        (value(metric, reference)?, samples(metric, reference)),
+        (value(arm)?, samples(metric, arm)),
+        (value(reference)?, samples(metric, reference)),
     )
 }
 
@@ -271,7 +314,7 @@ fn too_few(ios: u64, others: u64, worst: Option<f64>) -> Difference {
     }
 }
 
-fn value(metric: &Metric, round: &Round) -> Option<Value> {
+fn value(metric: &Metric, is_asked: bool, round: &Round) -> Option<Value> {
     if let Some(value) = round.metrics.get(&metric.name) {
         return Some(Value::Measured(*value));
     }
@@ -279,7 +322,10 @@ fn value(metric: &Metric, round: &Round) -> Option<Value> {
         return Some(Value::Censored);
     }
     let lacks_tail = round.evidence.insufficient_tail.contains(&metric.name);
-    lacks_tail.then_some(Value::TooFew)
+    if lacks_tail {
+        return Some(Value::TooFew);
+    }
+    is_asked.then_some(Value::Censored)
 }
 
 /// How many I/Os the round's value of the metric is made of: syncs are no I/Os of the device.

@@ -9,7 +9,7 @@ use rustix::fs::Access;
 
 use super::persistent::Kept;
 use crate::failure::Failure;
-use crate::files::input;
+use crate::files::{input, output};
 use crate::machine::cgroup::mounts::Mounts;
 use crate::machine::cgroup::weights::{self, Weights};
 use crate::machine::device::{Device, mounts};
@@ -270,6 +270,7 @@ fn scratch() -> Result<String, Trouble> {
 /// Changes to the machine require a writable journal.
 fn journal_state() -> Result<String, Trouble> {
     let directory = journal::directory();
+    output::refuse_replaceable(&directory)?;
     let existing = directory.ancestors().find(|path| path.exists());
     let may = existing.is_some_and(|path| rustix::fs::access(path, Access::WRITE_OK).is_ok());
     if !may {

@@ -1,18 +1,26 @@
 //! Patterns for names. Pure.
 
-/// Whether `text` matches a pattern with `*` and `?`.
+/// Whether `text` matches a pattern with `*` and `?`. A mismatch goes back to the last `*` only, so that no pattern takes
+/// longer than its length times that of the text.
 pub fn glob(pattern: &str, text: &str) -> bool {
-    match pattern.chars().next() {
-        None => text.is_empty(),
-        Some('*') => {
-            let places = text.char_indices().map(|(place, _)| place);
-            let mut places = places.chain([text.len()]);
-            places.any(|place| glob(&pattern[1..], &text[place..]))
-        }
-        Some(first) => {
-            let mut rest = text.chars();
-            let matches = rest.next().is_some_and(|c| first == '?' || first == c);
-            matches && glob(&pattern[first.len_utf8()..], rest.as_str())
+    let (mut wanted, mut found) = (pattern.chars(), text.chars());
+    // What follows the last `*`, and the text that it has not taken.
+    let mut last: Option<(std::str::Chars<'_>, std::str::Chars<'_>)> = None;
+    loop {
+        let mut ahead = found.clone();
+        match (wanted.next(), ahead.next()) {
+            (Some('*'), _) => last = Some((wanted.clone(), found.clone())),
+            (Some(sign), Some(c)) if sign == '?' || sign == c => found = ahead,
+            (None, None) => return true,
+            _ => {
+                let Some((after, rest)) = &mut last else {
+                    return false;
+                };
+                if rest.next().is_none() {
+                    return false;
+                }
+                (wanted, found) = (after.clone(), rest.clone());
+            }
         }
     }
 }
@@ -32,8 +40,20 @@ mod tests {
             ("?", "", false),
             ("sd**", "sd", true),
             ("é?", "éa", true),
+            ("*a*b", "xaxxb", true),
+            ("*a*b", "xaxxbc", false),
+            ("a*", "", false),
+            ("", "", true),
+            ("", "a", false),
         ] {
             assert_eq!(glob(pattern, text), expected, "{pattern} {text}");
         }
+    }
+
+    #[test]
+    fn a_hostile_pattern_takes_no_time() {
+        let (pattern, text) = ("*a".repeat(2000), "a".repeat(4000));
+        assert!(glob(&pattern, &text));
+        assert!(!glob(&format!("{pattern}*b"), &text));
     }
 }

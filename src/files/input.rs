@@ -13,7 +13,8 @@ use std::path::Path;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 
-use crate::files::output::WRITABLE_BY_OTHERS;
+use crate::files::output::{WRITABLE_BY_OTHERS, kind};
+use crate::files::way;
 use crate::interrupt;
 
 const MIB: u64 = 1 << 20;
@@ -124,7 +125,7 @@ fn wait_for_more(file: &File) -> Result<()> {
 /// error's kind is `PermissionDenied` if another user could have written it.
 pub fn read_own(path: &Path, limit: u64) -> Result<Vec<u8>> {
     let file = open(path, OFlags::NOFOLLOW)?;
-    match others_may_have_written(&file)? {
+    match others_may_have_written(&file, path)? {
         None => read_from(file, limit),
         Some(why) => Err(Error::new(ErrorKind::PermissionDenied, why)),
     }
@@ -140,19 +141,21 @@ pub fn read_with_doubt(path: &Path, limit: u64) -> Result<(Vec<u8>, Option<Strin
         ),
         file => {
             let file = file?;
-            let doubt = others_may_have_written(&file)?;
+            let doubt = others_may_have_written(&file, path)?;
             (file, doubt)
         }
     };
     Ok((read_from(file, limit)?, doubt))
 }
 
-fn others_may_have_written(file: &File) -> Result<Option<String>> {
+/// Judges the file that was opened. Whoever can replace it at its path can also give root a file of root's own that was
+/// meant for another purpose.
+fn others_may_have_written(file: &File, path: &Path) -> Result<Option<String>> {
     let metadata = file.metadata()?;
     let me = rustix::process::geteuid().as_raw();
     Ok(if !metadata.is_file() {
         Some("it is not a regular file".to_owned())
-    } else if metadata.uid() != me {
+    } else if metadata.uid() != me && metadata.uid() != 0 {
         Some(format!(
             "it belongs to user {}, not to user {me}",
             metadata.uid()
@@ -161,14 +164,25 @@ fn others_may_have_written(file: &File) -> Result<Option<String>> {
         let mode = metadata.mode() & 0o7777;
         Some(format!("its mode {mode:o} allows other users to write it"))
     } else {
-        None
+        way::doubt(path)?
     })
+}
+
+/// A regular file, or an error that says what it is. A program may have put a pipe in the place of its output.
+fn open_regular(path: &Path) -> Result<File> {
+    let file = open(path, OFlags::empty())?;
+    let found = file.metadata()?.file_type();
+    if found.is_file() {
+        return Ok(file);
+    }
+    let text = format!("it is {}, not a file", kind(found));
+    Err(Error::new(ErrorKind::InvalidInput, text))
 }
 
 /// The beginning of a file.
 pub fn head(path: &Path, limit: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(limit).read_to_end(&mut bytes)?;
+    open_regular(path)?.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -181,7 +195,7 @@ pub fn reader(path: &Path, limit: u64) -> Result<impl Read> {
 
 /// The last lines of a file, and whether more precedes them.
 pub fn tail(path: &Path, limit: u64) -> Result<(Vec<u8>, bool)> {
-    let mut file = File::open(path)?;
+    let mut file = open_regular(path)?;
     let start = file.seek(SeekFrom::End(0))?.saturating_sub(limit);
     file.seek(SeekFrom::Start(start))?;
     let mut bytes = Vec::new();
@@ -196,10 +210,19 @@ pub fn tail(path: &Path, limit: u64) -> Result<(Vec<u8>, bool)> {
     Ok((bytes, start > 0))
 }
 
+/// The same as text.
+pub fn read_text_with_doubt(path: &Path, limit: u64) -> Result<(String, Option<String>)> {
+    let (bytes, doubt) = read_with_doubt(path, limit)?;
+    Ok((text(bytes)?, doubt))
+}
+
 /// The whole file as text.
 pub fn read_text(path: &Path, limit: u64) -> Result<String> {
-    String::from_utf8(read(path, limit)?)
-        .map_err(|_| Error::new(ErrorKind::InvalidData, "it is not UTF-8"))
+    text(read(path, limit)?)
+}
+
+fn text(bytes: Vec<u8>) -> Result<String> {
+    String::from_utf8(bytes).map_err(|_| Error::new(ErrorKind::InvalidData, "it is not UTF-8"))
 }
 
 #[cfg(test)]
@@ -229,6 +252,8 @@ mod tests {
         std::fs::write(&path, "one long line\n").unwrap();
         assert_eq!(tail(&path, 5).unwrap(), (b"line\n".to_vec(), true));
         assert!(tail(&directory.path().join("none"), 4).is_err());
+        let error = tail(directory.path(), 4).unwrap_err().to_string();
+        assert_eq!(error, "it is a directory, not a file");
     }
 
     #[test]
@@ -277,6 +302,9 @@ mod tests {
         let mode = rustix::fs::Mode::from_raw_mode(0o600);
         rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
         assert!(read(&path, MIB).unwrap().is_empty());
+        for error in [head(&path, 5).unwrap_err(), tail(&path, 5).unwrap_err()] {
+            assert_eq!(error.to_string(), "it is a pipe, not a file");
+        }
         let (reader, mut writer) = std::io::pipe().unwrap();
         let flags = rustix::fs::fcntl_getfl(&reader).unwrap() | OFlags::NONBLOCK;
         rustix::fs::fcntl_setfl(&reader, flags).unwrap();

@@ -5,13 +5,14 @@
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use rustix::fs::{Mode, OFlags};
 
 use crate::failure::Failure;
+use crate::files::way;
 
 /// The mode before the umask is applied.
 const SHARED: u32 = 0o644;
@@ -72,12 +73,24 @@ fn refuse_irregular(path: &Path) -> Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if !found.is_file() => Err(Failure::runtime(
             format!(
-                "{} is not a regular file and will not be replaced",
-                path.display()
+                "{} is not a regular file but {}, and will not be replaced",
+                path.display(),
+                kind(found.file_type())
             ),
             "name a regular or a new file; `-o -` writes to standard output",
         )),
         _ => Ok(()),
+    }
+}
+
+/// What is not a regular file, in words.
+pub(crate) fn kind(found: fs::FileType) -> &'static str {
+    match found {
+        _ if found.is_dir() => "a directory",
+        _ if found.is_symlink() => "a symbolic link",
+        _ if found.is_fifo() => "a pipe",
+        _ if found.is_socket() => "a socket",
+        _ => "a device",
     }
 }
 
@@ -129,6 +142,7 @@ pub fn directory_of(path: &Path) -> &Path {
 /// must pass [`ensure_private_directory`].
 pub fn make_private_directory(path: &Path) -> Result<()> {
     let at = || format!("creating {}", path.display());
+    refuse_replaceable(path)?;
     if let Some(above) = path.parent().filter(|above| !above.as_os_str().is_empty())
         && !above.exists()
     {
@@ -155,6 +169,7 @@ pub fn new_private_directory(path: &Path) -> std::io::Result<()> {
 /// Checks that a directory belongs to this user or root, and that nobody else can create, rename or remove files in it.
 /// Follows no link.
 pub fn ensure_private_directory(path: &Path) -> Result<()> {
+    refuse_replaceable(path)?;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = rustix::fs::open(path, flags, Mode::empty())
         .with_context(|| format!("opening the directory {}", path.display()))?;
@@ -180,6 +195,20 @@ pub fn ensure_private_directory(path: &Path) -> Result<()> {
     ))
 }
 
+/// Checks that only this user and root can put something else in the place of a directory, whether it exists or not.
+pub fn refuse_replaceable(path: &Path) -> Result<()> {
+    let doubt = way::doubt(path).with_context(|| format!("reading the path {}", path.display()))?;
+    doubt.map_or(Ok(()), |why| {
+        Err(Failure::refused(
+            format!(
+                "another user can replace the directory {}: {why}",
+                path.display()
+            ),
+            "use a directory that only root can replace: check IOSCHED_STATE_DIR and TMPDIR, or unset them",
+        ))
+    })
+}
+
 /// Checks that only this user and root can rename or remove what this user creates in a directory.
 pub fn ensure_names_stay(directory: &Path) -> Result<()> {
     const STICKY: u32 = 0o1000;
@@ -189,7 +218,7 @@ pub fn ensure_names_stay(directory: &Path) -> Result<()> {
     let is_ours = metadata.uid() == me || metadata.uid() == 0;
     let stays = metadata.mode() & WRITABLE_BY_OTHERS == 0 || metadata.mode() & STICKY != 0;
     if is_ours && stays {
-        return Ok(());
+        return refuse_replaceable(directory);
     }
     Err(Failure::refused(
         format!(

@@ -5,12 +5,14 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read};
 use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::interrupt;
 
@@ -19,6 +21,8 @@ const SLICE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
 };
+/// Ctrl-C reaches the program and this process at the same moment; either may be the first to run.
+const SIGNAL_DELAY: Duration = Duration::from_millis(500);
 /// How long to wait for a killed program, which may be waiting for its I/O.
 const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -83,12 +87,23 @@ fn listen(child: &mut Child, limits: Limits) -> Result<Answer> {
         read_what_is_there(&mut streams, limits.bytes)?;
     }
     let status = wait(child, deadline)?.ok_or_else(|| too_late(limits))?;
+    if was_interrupted(status) {
+        // What it would have said is not known.
+        interrupt::sleep_until(Instant::now() + SIGNAL_DELAY)?;
+    }
+    interrupt::check()?;
     let [stdout, stderr] = streams.map(|stream| stream.said);
     Ok(Answer {
         status,
         stdout,
         stderr,
     })
+}
+
+/// By a signal that terminals send, also if it caught the signal and ended by itself.
+fn was_interrupted(status: ExitStatus) -> bool {
+    let signal = status.signal().or(status.code().map(|code| code - 128));
+    signal.is_some_and(|signal| [SIGHUP, SIGINT, SIGTERM].contains(&signal))
 }
 
 struct Stream {
@@ -218,6 +233,16 @@ mod tests {
             assert_eq!(kind(&error), Some(ErrorKind::FileTooLarge), "{error:#}");
             assert!(format!("{error:#}").contains("more than 1000 bytes"));
         }
+    }
+
+    #[test]
+    fn an_end_by_a_signal_of_the_terminal_is_told_from_others() {
+        let status = |script: &str| asked(&["sh", "-c", script], LIMITS).unwrap().status;
+        assert!(was_interrupted(status("kill -INT $$")));
+        assert!(was_interrupted(status("exit 130")));
+        assert!(!was_interrupted(status("kill -KILL $$")));
+        assert!(!was_interrupted(status("exit 2")));
+        assert!(!was_interrupted(status("true")));
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! A block device and its sysfs attributes. Read only: `scheduler` does all writing.
-//! A `Device` is always a whole disk, which has a request queue; partitions and mount points are resolved to one.
+//! A `Device` is always a whole disk, which has a request queue. Partitions and mount points are resolved to one; the
+//! raw I/O of a workload goes to a `RawTarget`, which stays the partition.
 
 mod backing;
 mod disks;
 pub(crate) mod hardware_depth;
 pub(crate) mod io_stat;
 pub mod mounts;
+mod partition;
 mod resolve;
 pub(crate) mod uevents;
 
@@ -21,8 +23,9 @@ pub(crate) use backing::{Backing, backing};
 pub use disks::Disks;
 pub use hardware_depth::{DepthSource, HardwareDepth};
 pub use io_stat::IoStat;
+pub use partition::{Partition, RawTarget, disk_number};
 pub use resolve::{Resolved, stands_on};
-pub(crate) use resolve::{btrfs_members, devices_of, name_of};
+pub(crate) use resolve::{btrfs_members, devices_of, is_within, name_of};
 
 /// A whole disk. The kernel may give its name to another disk later; `diskseq` distinguishes the two.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,14 +37,6 @@ pub struct Device {
     pub minor: u32,
     /// Unique since boot; absent before Linux 5.15.
     pub diskseq: Option<u64>,
-}
-
-/// A partition: it has a device number of its own but no request queue.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Partition {
-    pub name: String,
-    pub major: u32,
-    pub minor: u32,
 }
 
 const SECTOR_BYTES: u64 = 512;
@@ -121,6 +116,14 @@ impl Device {
     pub fn measured(spec: &str) -> Result<Level> {
         let (disks, mut notes) = Disks::resolve(&[spec.to_owned()])?;
         let name = disks.name();
+        for target in &disks.targets {
+            if let Some(partition) = &target.partition {
+                let (partition, disk) = (&partition.name, &target.disk.name);
+                notes.push(format!(
+                    "{partition} is a partition: its disk {disk} is measured as a whole"
+                ));
+            }
+        }
         let is_above = !disks.above().is_empty();
         let mut devices = disks.members;
         devices.retain(Device::has_requests);
@@ -241,18 +244,6 @@ impl Device {
     /// Disks or partitions that this device is built on, by name.
     pub fn slaves(&self) -> Vec<String> {
         names_in(&self.sysfs("slaves")).unwrap_or_default()
-    }
-
-    pub fn partitions(&self) -> Vec<Partition> {
-        let names = names_in(&self.sysfs("")).unwrap_or_default();
-        names
-            .into_iter()
-            .filter(|name| self.sysfs(name).join("partition").exists())
-            .filter_map(|name| {
-                let (major, minor) = parse_dev(&self.optional_attribute(&format!("{name}/dev"))?)?;
-                Some(Partition { name, major, minor })
-            })
-            .collect()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Keeps a raw disk open from before the user is asked until the last write. While it is open, its device number and
+//! Keeps a raw disk or partition open from before the user is asked until the last write. While it is open, its device number and
 //! name are not given to another disk; while it is open exclusively, nothing can mount it, swap on it or build on it.
 
 use std::fs::{self, File};
@@ -11,10 +11,10 @@ use rustix::io::Errno;
 
 use super::in_use;
 use crate::failure::Failure;
-use crate::machine::device::{Device, mounts};
+use crate::machine::device::{Device, RawTarget, mounts};
 
 pub struct Hold {
-    device: Device,
+    target: RawTarget,
     file: File,
     size_bytes: u64,
     /// Devices that are measured together with it; they do not count as its users.
@@ -25,8 +25,8 @@ pub struct Hold {
 
 impl Hold {
     /// `stack`: see [`Disks::stack`](crate::machine::device::Disks).
-    pub fn open(device: &Device, stack: &[Device]) -> Result<Self> {
-        let node = device.node();
+    pub fn open(target: &RawTarget, stack: &[Device]) -> Result<Self> {
+        let node = target.node();
         let at = || format!("opening {}", node.display());
         let file = File::options()
             .read(true)
@@ -35,7 +35,7 @@ impl Hold {
             .with_context(at)?;
         let hold = Hold {
             size_bytes: seek(&file, SeekFrom::End(0)).with_context(at)?,
-            device: device.clone(),
+            target: target.clone(),
             file,
             stack: stack.to_vec(),
             claim: None,
@@ -55,7 +55,7 @@ impl Hold {
     }
 
     fn exclusive(&self) -> Result<OwnedFd> {
-        let node = self.device.node();
+        let node = self.target.node();
         let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
         match rustix::fs::open(&node, flags, Mode::empty()) {
             Err(Errno::BUSY) => Err(self.failure("another process has opened it exclusively")),
@@ -70,7 +70,7 @@ impl Hold {
             return Err(self.failure(&change));
         }
         let mounts = mounts::read()?;
-        let uses = in_use::named(&self.device, &self.stack, &mounts);
+        let uses = in_use::named(&self.target, &self.stack, &mounts);
         if !uses.is_empty() {
             return Err(self.failure(&uses.join(", ")));
         }
@@ -81,24 +81,24 @@ impl Hold {
     }
 
     fn change(&self) -> Result<Option<String>> {
-        let device = &self.device;
-        if !device.is_present() {
+        let target = &self.target;
+        if !target.is_present() {
             return Ok(Some(
-                "the disk was removed, or another disk has its name".to_owned(),
+                "it was removed, or another disk or partition has its name".to_owned(),
             ));
         }
-        let number = rustix::fs::makedev(device.major, device.minor);
+        let number = target.number();
         let opened = self
             .file
             .metadata()
             .context("reading the metadata of the open disk")?;
-        let named = fs::metadata(device.node()).map(|metadata| metadata.rdev());
+        let named = fs::metadata(target.node()).map(|metadata| metadata.rdev());
         if opened.rdev() != number || !matches!(named, Ok(rdev) if rdev == number) {
-            let node = device.node();
+            let node = target.node();
             return Ok(Some(format!("{} is now another device", node.display())));
         }
         let size_bytes = seek(&self.file, SeekFrom::End(0)).context("reading the disk's size")?;
-        let in_sysfs = device.size_bytes()?;
+        let in_sysfs = target.size_bytes()?;
         if size_bytes != self.size_bytes || in_sysfs != self.size_bytes {
             let (then, now) = (self.size_bytes, size_bytes.min(in_sysfs));
             return Ok(Some(format!("its size changed from {then} to {now} bytes")));
@@ -110,7 +110,7 @@ impl Hold {
         Failure::runtime(
             format!(
                 "{} is no longer what you agreed to overwrite: {change}",
-                self.device.name
+                self.target.name()
             ),
             "nothing was written to it since then; check the disk, then start again",
         )

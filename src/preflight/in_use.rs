@@ -14,33 +14,39 @@ use rustix::io::Errno;
 
 use crate::machine::device::mounts::{self, Mount};
 use crate::machine::device::{
-    Backing, Device, backing, btrfs_members, devices_of, name_of, names_in, stands_on,
+    Backing, Device, RawTarget, backing, btrfs_members, devices_of, name_of, names_in, stands_on,
 };
 
 /// One line per user, with the name of the disk or partition. Devices of the `stack` that is to be measured do not
 /// count as users of each other.
 pub(super) fn all(device: &Device, stack: &[Device], mounts: &[Mount]) -> Vec<String> {
-    let mut uses = named(device, stack, mounts);
-    let (ours, _) = held_by(device, stack);
-    if uses.is_empty() && ours.is_empty() && is_held(device) {
+    of(&device.clone().into(), stack, mounts)
+}
+
+/// The users of what may be a partition: those of its disk as a whole and of other partitions in the same place, but not
+/// those beside it.
+pub(super) fn of(target: &RawTarget, stack: &[Device], mounts: &[Mount]) -> Vec<String> {
+    let mut uses = named(target, stack, mounts);
+    let (ours, _) = held_by(&parts_of(target), stack);
+    if uses.is_empty() && ours.is_empty() && is_held(target) {
         uses.push(format!(
             "{} is opened exclusively by a process that is not visible (file system in another namespace, RAID, LVM, another tool)",
-            device.name
+            target.name()
         ));
     }
-    if root_disks(mounts).contains(&device.name) {
-        uses.push(format!("{} carries the root file system", device.name));
+    if target.is_whole_disk() && root_disks(mounts).contains(target.name()) {
+        uses.push(format!("{} carries the root file system", target.name()));
     }
     uses
 }
 
 /// The users that can be named; an exclusive open by this process is not among them.
-pub(super) fn named(device: &Device, stack: &[Device], mounts: &[Mount]) -> Vec<String> {
-    let parts = parts(device);
+pub(super) fn named(target: &RawTarget, stack: &[Device], mounts: &[Mount]) -> Vec<String> {
+    let (device, parts) = (&target.disk, parts_of(target));
     let mut uses = mounted(&parts, mounts);
     uses.extend(btrfs(&parts));
     uses.extend(swap(&parts));
-    let (_, others) = held_by(device, stack);
+    let (_, others) = held_by(&parts, stack);
     uses.extend(others);
     uses.extend(looped(&parts, &device.name));
     uses.extend(below_a_loop(device, mounts));
@@ -48,11 +54,10 @@ pub(super) fn named(device: &Device, stack: &[Device], mounts: &[Mount]) -> Vec<
     uses
 }
 
-/// The holders built on the device: those in the stack, and all others.
-fn held_by(device: &Device, stack: &[Device]) -> (Vec<String>, Vec<String>) {
-    let parts = parts(device);
+/// The holders built on these: those in the stack, and all others.
+fn held_by(parts: &[DiskPart], stack: &[Device]) -> (Vec<String>, Vec<String>) {
     let is_ours = |holder: &String| stack.iter().any(|device| device.name == *holder);
-    let (ours, others): (Vec<_>, Vec<_>) = holders(&parts)
+    let (ours, others): (Vec<_>, Vec<_>) = holders(parts)
         .into_iter()
         .partition(|(_, holder)| is_ours(holder));
     let lines = |held: Vec<(&str, String)>| held.into_iter().map(is_part).collect();
@@ -60,9 +65,10 @@ fn held_by(device: &Device, stack: &[Device]) -> (Vec<String>, Vec<String>) {
 }
 
 /// Whether anything, this process included, has opened the disk or one of its partitions exclusively, in any namespace.
-fn is_held(device: &Device) -> bool {
+/// Of a partition: it or its disk.
+fn is_held(target: &RawTarget) -> bool {
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    rustix::fs::open(device.node(), flags, Mode::empty()).err() == Some(Errno::BUSY)
+    rustix::fs::open(target.node(), flags, Mode::empty()).err() == Some(Errno::BUSY)
 }
 
 /// The disks that carry `/`.
@@ -87,18 +93,29 @@ impl DiskPart {
     }
 }
 
+/// All that shares sectors with a disk, the disk first.
 fn parts(device: &Device) -> Vec<DiskPart> {
-    let mut parts = vec![DiskPart {
-        name: device.name.clone(),
-        major: device.major,
-        minor: device.minor,
-    }];
-    parts.extend(device.partitions().into_iter().map(|partition| DiskPart {
+    parts_of(&device.clone().into())
+}
+
+/// All that shares sectors with it, its disk first.
+fn parts_of(target: &RawTarget) -> Vec<DiskPart> {
+    let disk = &target.disk;
+    let mut partitions = disk.partitions();
+    if let Some(own) = &target.partition {
+        partitions.retain(|other| other.name == own.name || other.overlaps(own));
+    }
+    let whole = DiskPart {
+        name: disk.name.clone(),
+        major: disk.major,
+        minor: disk.minor,
+    };
+    let parts = partitions.into_iter().map(|partition| DiskPart {
         name: partition.name,
         major: partition.major,
         minor: partition.minor,
-    }));
-    parts
+    });
+    [whole].into_iter().chain(parts).collect()
 }
 
 fn mounted(parts: &[DiskPart], mounts: &[Mount]) -> Vec<String> {

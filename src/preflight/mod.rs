@@ -21,7 +21,7 @@ use rustix::fs::Access;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, Kind};
-use crate::machine::device::{Device, Disks, mounts};
+use crate::machine::device::{Device, Disks, RawTarget, mounts};
 use crate::scheduler::arm::Arm;
 
 pub use hold::Hold;
@@ -151,22 +151,34 @@ pub fn check(device: &Device, intent: &Intent) -> Result<Findings> {
 /// The same for disks that are switched together.
 pub fn check_all(disks: &Disks, intent: &Intent) -> Result<Findings> {
     let mut report = Findings::default();
-    // The raw writes that go to this device itself.
-    let intent_on = |device: &Device| Intent {
-        writes_raw_device: intent.writes_raw_device && disks.targets.contains(device),
-        ..*intent
+    // What is written raw, of this device.
+    let written_on = |device: &Device| {
+        let its = move |target: &&RawTarget| intent.writes_raw_device && target.disk == *device;
+        disks.targets.iter().filter(its).collect::<Vec<_>>()
     };
     for device in &disks.stack {
-        check_node(device, &intent_on(device), &mut report);
+        check_node(device, &mut report);
+        for target in written_on(device) {
+            check_writable(target, &mut report);
+        }
     }
     for member in &disks.members {
         arms::check(member, intent.arms, &mut report)?;
-        zoned::check(member, &intent_on(member), &mut report);
+        let is_written = !written_on(member).is_empty();
+        zoned::check(member, intent.arms, is_written, &mut report);
     }
     let mounts = mounts::read()?;
     for device in &disks.stack {
         let uses = in_use::all(device, &disks.stack, &mounts);
-        check_use(device, uses, &intent_on(device), &mut report);
+        let targets = written_on(device);
+        let of_written: Vec<String> = targets
+            .iter()
+            .flat_map(|target| in_use::of(target, &disks.stack, &mounts))
+            .collect();
+        check_use(uses, &of_written, intent, &mut report);
+        for target in targets {
+            check_destruction(target, intent, &mut report);
+        }
     }
     if intent.writes_raw_device && disks.targets.len() > 1 && intent.loss != Loss::OfNothing {
         report.add(
@@ -183,7 +195,7 @@ pub fn check_all(disks: &Disks, intent: &Intent) -> Result<Findings> {
     Ok(report)
 }
 
-fn check_node(device: &Device, intent: &Intent, report: &mut Findings) {
+fn check_node(device: &Device, report: &mut Findings) {
     let node = device.node();
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
@@ -217,14 +229,6 @@ fn check_node(device: &Device, intent: &Intent, report: &mut Findings) {
             "sysfs is mounted read-only here, as in most containers: run iosched on the host",
         );
     }
-    let read_only = device.optional_attribute("ro").as_deref() == Some("1");
-    if read_only && intent.writes_raw_device {
-        report.add(
-            Severity::Refuse,
-            format!("{} is read-only", device.name),
-            "use a workload that only reads",
-        );
-    }
     if device.size_bytes().unwrap_or(0) == 0 {
         report.add(
             Severity::Refuse,
@@ -234,17 +238,27 @@ fn check_node(device: &Device, intent: &Intent, report: &mut Findings) {
     }
 }
 
-fn check_use(device: &Device, uses: Vec<String>, intent: &Intent, report: &mut Findings) {
-    if intent.writes_raw_device {
-        for used in uses {
-            report.add(
-                Severity::Refuse,
-                format!("{used}: it must not be written"),
-                "name a disk that nothing uses",
-            );
-        }
-        check_destruction(device, intent, report);
-    } else if intent.loss == Loss::OfNothing {
+fn check_writable(target: &RawTarget, report: &mut Findings) {
+    if target.is_read_only() {
+        report.add(
+            Severity::Refuse,
+            format!("{} is read-only", target.name()),
+            "use a workload that only reads",
+        );
+    }
+}
+
+/// `uses`: of a disk that is switched. `of_written`: of what is overwritten, which may be a partition of it.
+fn check_use(mut uses: Vec<String>, of_written: &[String], intent: &Intent, report: &mut Findings) {
+    for used in of_written {
+        report.add(
+            Severity::Refuse,
+            format!("{used}: it must not be written"),
+            "name a disk that nothing uses",
+        );
+    }
+    uses.retain(|used| !of_written.contains(used));
+    if intent.loss == Loss::OfNothing {
         // iosched mounted it itself.
     } else if intent.allow_mounted {
         for used in uses {
@@ -261,22 +275,27 @@ fn check_use(device: &Device, uses: Vec<String>, intent: &Intent, report: &mut F
     }
 }
 
-fn check_destruction(device: &Device, intent: &Intent, report: &mut Findings) {
+fn check_destruction(target: &RawTarget, intent: &Intent, report: &mut Findings) {
     if intent.loss == Loss::Refused {
         report.add(
             Severity::Refuse,
-            format!("the workload overwrites {}", device.name),
+            format!("the workload overwrites {}", target.name()),
             "run it in a file: --scratch DIR on a file system of the disk, or its mount point as the device; or on a \
              simulated device, scratch:ssd; or add --destroy-data if all data on the disk may be lost",
         );
         return;
     }
-    let partitions: Vec<String> = device
-        .partitions()
-        .into_iter()
-        .map(|part| part.name)
-        .collect();
-    match signatures::found(device) {
+    let name = target.name();
+    let partitions: Vec<String> = match target.partition {
+        Some(_) => Vec::new(),
+        None => target
+            .disk
+            .partitions()
+            .into_iter()
+            .map(|part| part.name)
+            .collect(),
+    };
+    match signatures::found(target) {
         Ok(found) => {
             for what in found {
                 report.add(Severity::Warning, what, "it will be lost");
@@ -285,14 +304,14 @@ fn check_destruction(device: &Device, intent: &Intent, report: &mut Findings) {
         // An empty disk and an unknown one are different findings.
         Err(error) => report.add(
             Severity::Warning,
-            format!("the contents of {} are unknown: {error:#}", device.name),
+            format!("the contents of {name} are unknown: {error:#}"),
             "check it yourself, everything on it will be lost; `wipefs` is part of util-linux",
         ),
     }
     if !partitions.is_empty() {
         report.add(
             Severity::Warning,
-            format!("{} has partitions: {}", device.name, partitions.join(", ")),
+            format!("{name} has partitions: {}", partitions.join(", ")),
             "all partitions will be lost",
         );
     }

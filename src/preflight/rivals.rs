@@ -94,17 +94,13 @@ fn rules(root: &Path, disks: &[Device]) -> Vec<Rival> {
             };
             setters.extend(udev::setters(&text, &disk));
         }
-        found.extend(setters.into_iter().map(|line| {
-            Rival {
-                file: file.display().to_string(),
-                line,
-                text: text
-                    .lines()
-                    .nth(line - 1)
-                    .unwrap_or_default()
-                    .trim()
-                    .to_owned(),
-            }
+        // In one pass: a file may have as many setters as lines.
+        let numbered = text.lines().enumerate();
+        let chosen = numbered.filter(|(index, _)| setters.contains(&(index + 1)));
+        found.extend(chosen.map(|(index, line)| Rival {
+            file: file.display().to_string(),
+            line: index + 1,
+            text: line.trim().to_owned(),
         }));
     }
     found

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
 use crate::machine::ask::{Limits, ask};
-use crate::machine::device::Device;
+use crate::machine::device::RawTarget;
 
 const PROGRAM: &str = "wipefs";
 const LIMITS: Limits = Limits {
@@ -33,10 +33,14 @@ struct Signature {
 }
 
 /// One line per signature, with the name of the disk or partition.
-pub(super) fn found(device: &Device) -> Result<Vec<String>> {
+pub(super) fn found(target: &RawTarget) -> Result<Vec<String>> {
     let mut found = Vec::new();
-    let parts = device.partitions().into_iter().map(|part| part.name);
-    for name in [device.name.clone()].into_iter().chain(parts) {
+    let inside = match target.partition {
+        Some(_) => Vec::new(),
+        None => target.disk.partitions(),
+    };
+    let parts = inside.into_iter().map(|part| part.name);
+    for name in [target.name().to_owned()].into_iter().chain(parts) {
         let node = Path::new("/dev").join(name.replace('!', "/"));
         let what = on(&node).with_context(|| format!("running {PROGRAM} on {name}"))?;
         found.extend(

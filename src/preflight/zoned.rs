@@ -3,12 +3,14 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
-use super::{Findings, Intent, Severity};
+use super::{Findings, Severity};
 use crate::machine::device::Device;
+use crate::scheduler::arm::Arm;
 
 const MQ_DEADLINE: &str = "mq-deadline";
 
-pub(super) fn check(device: &Device, intent: &Intent, report: &mut Findings) {
+/// `is_written`: raw, the whole disk or a partition of it.
+pub(super) fn check(device: &Device, arms: &[Arm], is_written: bool, report: &mut Findings) {
     let Some(model) = device
         .optional_attribute("queue/zoned")
         .filter(|model| model != "none")
@@ -17,7 +19,7 @@ pub(super) fn check(device: &Device, intent: &Intent, report: &mut Findings) {
     };
     let name = &device.name;
     let host_managed = model == "host-managed";
-    if host_managed && intent.writes_raw_device {
+    if host_managed && is_written {
         report.add(
             Severity::Refuse,
             format!(
@@ -26,8 +28,7 @@ pub(super) fn check(device: &Device, intent: &Intent, report: &mut Findings) {
             "use a workload that only reads, or a file on a file system for zoned disks",
         );
     }
-    let others: Vec<&str> = intent
-        .arms
+    let others: Vec<&str> = arms
         .iter()
         .map(|arm| arm.scheduler.as_str())
         .filter(|scheduler| *scheduler != MQ_DEADLINE)
@@ -41,7 +42,7 @@ pub(super) fn check(device: &Device, intent: &Intent, report: &mut Findings) {
             ),
             "compare settings of mq-deadline, or use Linux 6.10 or later",
         );
-    } else if !intent.writes_raw_device {
+    } else if !is_written {
         report.add(
             Severity::Warning,
             format!("{name} is a zoned disk ({model})"),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::escape;
+use super::escape::{self, component as word};
 use crate::ab::metric::Metric;
 use crate::ab::result::ResultFile;
 use crate::ab::statistics::scale::Direction;
@@ -66,12 +66,4 @@ fn unit(metric: &Metric) -> String {
         unit => &word(unit),
     };
     format!("{}-{unit}", word(&metric.name))
-}
-
-/// A name component: contains no blank and no `/`, which separates components.
-fn word(text: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "._-=,".contains(c);
-    text.chars()
-        .map(|c| if plain(c) { c } else { '_' })
-        .collect()
 }

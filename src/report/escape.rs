@@ -1,5 +1,7 @@
 //! Escapes names that come from outside: a process chooses its own name, a disk's vendor its model, and a result file
-//! may come from anybody. None of them may move a terminal's cursor, break a row or start a formula. Pure.
+//! may come from anybody. None of them may move a terminal's cursor, break a row or start a formula. There is one function for each format. Pure.
+
+pub use crate::files::hidden::is_hidden;
 
 /// One line; every invisible character becomes a question mark.
 pub fn line(text: &str) -> String {
@@ -15,11 +17,11 @@ pub fn page(text: &str) -> String {
         .collect()
 }
 
-/// One CSV cell: spreadsheets evaluate what begins like a formula, even in quotes.
+/// One CSV cell: spreadsheets evaluate what begins like a formula, even in quotes, and some take the wide forms too.
 pub fn cell(text: &str) -> String {
     let text = line(text);
     match text.chars().next() {
-        Some('=' | '+' | '-' | '@') => format!("'{text}"),
+        Some('=' | '+' | '-' | '@' | '＝' | '＋' | '－' | '＠') => format!("'{text}"),
         _ => text,
     }
 }
@@ -34,14 +36,60 @@ pub fn json(text: &str) -> String {
         .collect()
 }
 
-/// Control characters, those that change the direction of writing, line breaks of Unicode, and what has no width.
-pub fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(
-            c,
-            '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-                | '\u{e0000}'..='\u{e007f}'
-        )
+/// Text between tags and in the attributes of XML: JUnit, and the SVG of a screen. The templates of HTML pages escape the
+/// rest themselves, and the whole page goes through [`page`].
+pub fn xml(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped += "&amp;",
+            '<' => escaped += "&lt;",
+            '>' => escaped += "&gt;",
+            '"' => escaped += "&quot;",
+            '\n' | '\r' | '\t' => escaped.push(' '),
+            // XML 1.0 forbids these characters, even escaped.
+            c if is_hidden(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('?'),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// Text in a line of Markdown, also in a table.
+pub fn markdown(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in line(&text.replace(['\n', '\r'], " ")).chars() {
+        match c {
+            '|' | '*' | '_' | '`' | '\\' | '[' | ']' => escaped.extend(['\\', c]),
+            '<' => escaped += "&lt;",
+            '&' => escaped += "&amp;",
+            _ => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// A name in KTAP, where `#` starts a directive.
+pub fn ktap(text: &str) -> String {
+    line(&text.replace(['\n', '\r', '#'], " "))
+}
+
+/// The value of a label in OpenMetrics. The format has no escape for other control characters.
+pub fn label(text: &str) -> String {
+    line(
+        &text
+            .replace('\\', "\\\\")
+            .replace('"', "\\\"")
+            .replace('\n', "\\n"),
+    )
+}
+
+/// A component of a name in Go's benchmark format: contains no blank and no `/`, which separates components.
+pub fn component(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "._-=,".contains(c);
+    text.chars()
+        .map(|c| if plain(c) { c } else { '_' })
+        .collect()
 }
 
 #[cfg(test)]
@@ -63,6 +111,18 @@ mod tests {
         assert_eq!(cell("\t=1"), "?=1");
         assert_eq!(cell("/system.slice"), "/system.slice");
         assert_eq!(cell(""), "");
+    }
+
+    #[test]
+    fn text_stays_text_in_each_format() {
+        assert_eq!(markdown("a|b_c <x>\ny"), "a\\|b\\_c &lt;x> y");
+        assert_eq!(
+            xml("a<b & \"c\"\u{1b}[0m\n"),
+            "a&lt;b &amp; &quot;c&quot;?[0m "
+        );
+        assert_eq!(ktap("a # SKIP\nb"), "a   SKIP b");
+        assert_eq!(label("a\\\"\n\u{7f}"), "a\\\\\\\"\\n?");
+        assert_eq!(component("a b/c\u{202e}"), "a_b_c_");
     }
 
     proptest! {

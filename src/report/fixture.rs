@@ -81,6 +81,7 @@ pub fn empty(arms: &[&str], stopping: Stopping, primary: &[&str]) -> ResultFile 
             .iter()
             .map(|m| Metric::parse(m, false).unwrap())
             .collect(),
+        elapsed_is_named: primary.contains(&"elapsed"),
         alpha: Design::ALPHA,
         is_placebo: false,
         live: None,

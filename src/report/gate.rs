@@ -11,7 +11,7 @@ use comfy_table::{Table, presets};
 use super::units::RatioForm;
 use super::{escape, units, words};
 use crate::ab::gate::{
-    ASSUMED_RUN_SD, Basis, Check, Decision, GateOutcome, Judgement, LevelChange, Selection,
+    self, ASSUMED_RUN_SD, Basis, Check, Decision, GateOutcome, Judgement, LevelChange, Selection,
 };
 use crate::ab::statistics::estimate::ConfidenceInterval;
 use crate::ab::statistics::scale::Scale;
@@ -58,6 +58,9 @@ pub fn headline(judgement: &Judgement) -> String {
             format!("{failed} of {all} comparisons failed the gate")
         }
         Decision::Undecided if all == 0 => "the run has no comparison to decide on".to_owned(),
+        Decision::Undecided if could_not_fail(&judgement.checks) => {
+            "this run could not have failed: it has no verdict, and too few blocks to show a difference of the margin".to_owned()
+        }
         Decision::Undecided => {
             let open = count(GateOutcome::Undecided);
             format!("{open} of {all} comparisons are not decided")
@@ -67,6 +70,12 @@ pub fn headline(judgement: &Judgement) -> String {
         }
         Decision::Invalid(why) => why.clone(),
     }
+}
+
+fn could_not_fail(checks: &[Check]) -> bool {
+    checks.iter().all(|check| {
+        check.verdict == Verdict::Inconclusive && !gate::had_power(&check.comparison.comparison)
+    })
 }
 
 /// `total_p99: bfq against none changed by +8.1 %, +5.2 % .. +11.0 %: worse; now 1.08 ms (was 1.00 ms)`, of a comparison
@@ -95,7 +104,7 @@ fn cells(check: &Check) -> [String; 7] {
     let row = &check.comparison;
     let (change, interval) = sizes(row.metric.scale, check.change, check.interval);
     [
-        outcome(check.outcome).to_owned(),
+        outcome(check).to_owned(),
         row.metric.name.clone(),
         format!("{} against {}", row.arm, row.reference),
         change,
@@ -105,8 +114,10 @@ fn cells(check: &Check) -> [String; 7] {
     ]
 }
 
-fn outcome(outcome: GateOutcome) -> &'static str {
-    match outcome {
+fn outcome(check: &Check) -> &'static str {
+    match check.outcome {
+        // It does not fail the gate, and nothing was shown.
+        GateOutcome::Passed if check.verdict == Verdict::Inconclusive => "open",
         GateOutcome::Passed => "pass",
         GateOutcome::Failed => "FAIL",
         GateOutcome::Undecided => "no decision",

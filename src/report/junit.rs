@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use super::cases::{self, Case, State};
-use super::{escape, words};
+use super::escape::xml as escaped;
+use super::words;
 use crate::ab::gate::Judgement;
 use crate::ab::result::ResultFile;
 
@@ -77,34 +78,4 @@ fn testcase(xml: &mut String, class: &str, case: &Case) {
 /// An unknown time is left out.
 fn time(seconds: Option<f64>) -> String {
     seconds.map_or_else(String::new, |seconds| format!(" time=\"{seconds:.3}\""))
-}
-
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped += "&amp;",
-            '<' => escaped += "&lt;",
-            '>' => escaped += "&gt;",
-            '"' => escaped += "&quot;",
-            '\n' | '\r' | '\t' => escaped.push(' '),
-            // XML 1.0 forbids these characters, even escaped.
-            c if escape::is_hidden(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('?'),
-            c => escaped.push(c),
-        }
-    }
-    escaped
-}
-
-#[cfg(test)]
-mod tests {
-    use super::escaped;
-
-    #[test]
-    fn any_text_is_xml() {
-        assert_eq!(
-            escaped("a<b & \"c\"\u{1b}[0m\n"),
-            "a&lt;b &amp; &quot;c&quot;?[0m "
-        );
-    }
 }

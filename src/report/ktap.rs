@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use super::cases::{self, State};
-use super::{escape, words};
+use super::escape::ktap as one_line;
+use super::words;
 use crate::ab::result::ResultFile;
 
 /// Of several results the names begin with the workload.
@@ -28,9 +29,4 @@ pub fn render(results: &[&ResultFile]) -> String {
         }
     }
     format!("KTAP version 1\n1..{number}\n{lines}")
-}
-
-/// `#` starts a directive.
-fn one_line(text: &str) -> String {
-    escape::line(&text.replace(['\n', '\r', '#'], " "))
 }

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::{escape, words};
+use super::escape::markdown as escaped;
+use super::words;
 use crate::ab::result::{ArmComparison, ResultFile, Status};
 use crate::ab::turn;
 
@@ -55,28 +56,5 @@ fn table(page: &mut String, rows: &[&ArmComparison]) {
     for row in rows {
         let cells = words::cells(row).map(|cell| escaped(&cell));
         let _ = writeln!(page, "| {} |", cells.join(" | "));
-    }
-}
-
-pub(super) fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in escape::line(&text.replace(['\n', '\r'], " ")).chars() {
-        match c {
-            '|' | '*' | '_' | '`' | '\\' | '[' | ']' => escaped.extend(['\\', c]),
-            '<' => escaped += "&lt;",
-            '&' => escaped += "&amp;",
-            _ => escaped.push(c),
-        }
-    }
-    escaped
-}
-
-#[cfg(test)]
-mod tests {
-    use super::escaped;
-
-    #[test]
-    fn text_stays_text() {
-        assert_eq!(escaped("a|b_c <x>\ny"), "a\\|b\\_c &lt;x> y");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::escape;
+use super::escape::label as escaped;
 use crate::ab::result::{ArmComparison, ResultFile, Status};
 use crate::ab::statistics::verdict::Verdict;
 
@@ -172,14 +172,4 @@ fn family(text: &mut String, name: &str, help: &str, samples: Vec<LabelledValue<
             .collect();
         let _ = writeln!(text, "{name}{{{}}} {value}", labels.join(","));
     }
-}
-
-fn escaped(text: &str) -> String {
-    // The format has no escape for other control characters.
-    escape::line(
-        &text
-            .replace('\\', "\\\\")
-            .replace('"', "\\\"")
-            .replace('\n', "\\n"),
-    )
 }

@@ -8,7 +8,8 @@ use comfy_table::{CellAlignment, Table, presets};
 use super::characters::{self, Form};
 use super::{checks, escape, live, noise, shift, units, words};
 use crate::ab::load;
-use crate::ab::result::{ArmComparison, ResultFile, Status};
+use crate::ab::result::{ArmComparison, ResultFile, Round, Status};
+use crate::ab::statistics::verdict::Reason;
 use crate::ab::turn;
 use crate::measure::snapshot::Quality;
 use crate::workload::Fixed;
@@ -235,7 +236,7 @@ fn waiting(text: &mut String, result: &ResultFile) {
             stalls.join(", ")
         );
     }
-    let is_left_out = |row: &ArmComparison| row.comparison.question.not_comparable;
+    let is_left_out = |row: &ArmComparison| row.comparison.reasons.contains(&Reason::NotComparable);
     if result.comparisons.iter().any(is_left_out) {
         *text += "The queue waits and totals of stalled threads are therefore not comparable and get no verdict: use throughput and \
                   the program's own latency (program_p99).\n";
@@ -243,6 +244,39 @@ fn waiting(text: &mut String, result: &ResultFile) {
     if result.can_tell_schedulers_apart() == Some(false) {
         *text += "HARDLY ANY REQUEST WAITED: this workload cannot show a difference between schedulers on this device. \
                   Keep more requests in flight than the hardware depth, or use a slower device.\n";
+    }
+}
+
+/// Rounds that count as worse than every other, by arm, so that it is seen beside the verdict under which arm they are.
+fn without_value(text: &mut String, result: &ResultFile) {
+    let censored = |label: &str| {
+        let rounds = result.rounds.iter().filter(|round| round.arm == label);
+        let (all, bad): (Vec<&Round>, Vec<&Round>) =
+            rounds.partition(|round| round.censored.is_none());
+        (bad.len(), all.len() + bad.len(), bad.first().copied())
+    };
+    let arms: Vec<_> = result
+        .design
+        .arms
+        .iter()
+        .map(|arm| (&arm.label, censored(&arm.label)))
+        .collect();
+    if arms.iter().all(|(_, (bad, ..))| *bad == 0) {
+        return;
+    }
+    let counts: Vec<String> = arms
+        .iter()
+        .map(|(label, (bad, all, _))| format!("{label} in {bad} of {all} rounds"))
+        .collect();
+    let _ = writeln!(
+        text,
+        "No value, which counts as worse than every other: {}.",
+        counts.join(", ")
+    );
+    for (label, (_, _, first)) in arms {
+        if let Some(problem) = first.and_then(|round| round.problem.as_ref()) {
+            let _ = writeln!(text, "  {label}, first: {problem}");
+        }
     }
 }
 
@@ -293,15 +327,20 @@ fn quality(text: &mut String, result: &ResultFile) {
             let _ = writeln!(text, "  block {block} {arm}: {problem}");
         }
     }
+    without_value(text, result);
     for diagnostics in &result.diagnostics {
         for carry_over in diagnostics.carry_over.iter().filter(|c| c.is_warning) {
             let _ = writeln!(
                 text,
-                "Carry-over: rounds after {} are shifted by {:+.3} in {} (p = {:.4}): use a longer ramp, or --washout.",
+                "Carry-over: rounds after {} are shifted by {:+.3} in {} (p = {:.4}){}: use a longer ramp, or --washout.",
                 carry_over.after,
                 carry_over.effect.estimate,
                 diagnostics.metric,
-                carry_over.effect.p
+                carry_over.effect.p,
+                match carry_over.lasts_rounds {
+                    0 | 1 => String::new(),
+                    rounds => format!(", for about {rounds} rounds"),
+                }
             );
         }
     }

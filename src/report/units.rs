@@ -79,6 +79,8 @@ pub fn value(value: Option<f64>, unit: &str) -> String {
     };
     match unit {
         "ns" => time(Some(value)),
+        // In nanoseconds it could be beyond every number.
+        "s" if value > 1e20 => format!("{} y", three(value / (YEAR_NS / 1e9))),
         "s" => time(Some(value * 1e9)),
         "bytes/s" => throughput(value),
         "bytes" => throughput(value).replace("/s", ""),
@@ -173,8 +175,10 @@ pub fn optional<T: std::fmt::Display>(value: Option<T>) -> String {
     value.map_or("-".to_owned(), |value| value.to_string())
 }
 
+/// Three significant digits; two and a power of ten where the number would be wide, or its digits all zero.
 pub(super) fn three(x: f64) -> String {
     match x.abs() {
+        a if a >= 99_999.5 || (a > 0.0 && a < 0.005) => format!("{x:.1e}"),
         a if a >= 99.95 => format!("{x:.0}"),
         a if a >= 9.995 => format!("{x:.1}"),
         _ => format!("{x:.2}"),
@@ -236,6 +240,10 @@ mod tests {
         assert_eq!(time(Some(u64::MAX as f64)), "585 y");
         assert_eq!(throughput(u64::MAX as f64), "18.4 EB/s");
         assert_eq!(count(u64::MAX as f64), "18.4E");
+        assert_eq!(RatioForm::Times.change(0.000_05), "x5.0e-5");
+        assert_eq!(RatioForm::Times.change(1e300), "x1.0e300");
+        assert_eq!(value(Some(1e300), "s"), "3.2e292 y");
+        assert_eq!(value(Some(f64::MAX), "s").len(), 9);
         assert_eq!(RatioForm::Percent.range(0.9, 1.1), "-10.0 % .. +10.0 %");
         assert_eq!(RatioForm::Times.range(0.25, 1.1), "x0.25 .. x1.10");
         let open = f64::INFINITY;

@@ -139,13 +139,22 @@ pub fn verdict(row: &ArmComparison) -> String {
         Verdict::Differs if comparison.beyond_margin => format!("differs by more than {margin}"),
         Verdict::Differs => "differs".to_owned(),
         Verdict::Equivalent => format!("equivalent within {margin}"),
+        Verdict::Inconclusive if comparison.question.is_stopped => {
+            "stopped by --stop-if".to_owned()
+        }
+        Verdict::Inconclusive if comparison.question.nothing_happened => "no verdict".to_owned(),
         Verdict::Inconclusive => usually(comparison).unwrap_or_else(|| "not decided".to_owned()),
     };
     let blocks = comparison.blocks;
+    let is_said = |reason: &Reason| match reason {
+        Reason::MeanDisagrees => true,
+        Reason::Stopped => comparison.verdict == Verdict::Inconclusive,
+        _ => false,
+    };
     let reasons = comparison
         .reasons
         .iter()
-        .filter(|reason| **reason != Reason::MeanDisagrees)
+        .filter(|reason| !is_said(reason))
         .map(|reason| in_words(reason, blocks));
     let reasons: Vec<String> = reasons.collect();
     if reasons.is_empty() {
@@ -193,6 +202,9 @@ fn in_words(reason: &Reason, blocks: usize) -> String {
         Reason::NotComparable => {
             "not comparable: submitters were stalled for different times, see Stalls".to_owned()
         }
+        Reason::WorkDiffers => {
+            "no result: the rounds did not do the same work, or run for a fixed time; name a metric, such as iops".to_owned()
+        }
         Reason::CarryOver { bias: Some(_) } => {
             "what an arm leaves behind could explain it: run longer ramps, or --washout".to_owned()
         }
@@ -201,7 +213,13 @@ fn in_words(reason: &Reason, blocks: usize) -> String {
         }
         Reason::MeanDisagrees => "the mean says the opposite".to_owned(),
         Reason::Censored { blocks: censored } => {
-            format!("in {censored} of {blocks} blocks an arm did too little for a value")
+            format!("in {censored} of {blocks} blocks an arm has no value: it stalled, failed or did too little")
+        }
+        Reason::NothingHappened => "0 in every round of both arms".to_owned(),
+        Reason::Stopped => "stopped by --stop-if".to_owned(),
+        Reason::CensoredAfterOthers => {
+            "rounds without a value come after the other arm only, which may have caused them: run longer ramps, or --washout"
+                .to_owned()
         }
         Reason::TruthChanged => "what is measured changed during the run".to_owned(),
         Reason::Skewed => "skewed: the mean and the typical round differ".to_owned(),

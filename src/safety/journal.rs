@@ -22,8 +22,8 @@ pub use left::{
     Found, LeftBehind, Suspect, left_behind, notes, of_others, parse,
     remove_unfinished_of_the_dead, restore_file, set_aside, trusted,
 };
-pub use record::Origin;
 use record::Record;
+pub use record::{Origin, command};
 pub use undo::Undo;
 
 /// Where journals live: `/var/lib/iosched/journal`, or below `$IOSCHED_STATE_DIR`.
@@ -31,6 +31,11 @@ pub fn directory() -> PathBuf {
     std::env::var_os("IOSCHED_STATE_DIR")
         .map_or_else(|| PathBuf::from("/var/lib/iosched"), PathBuf::from)
         .join("journal")
+}
+
+/// Whether something that this process has changed was not undone.
+pub fn has_that_of_this_process() -> bool {
+    Journal::create().is_ok_and(|journal| journal.path().exists())
 }
 
 /// Writes the journal, or removes it if nothing is left to undo.

@@ -11,6 +11,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
+use crate::files::hidden::is_hidden;
 pub(crate) use check::leaves_the_queue;
 use check::{check_settings, is_scheduler_name, present_name};
 
@@ -111,8 +112,11 @@ impl Arm {
         requested: &str,
         settings: Vec<(String, String)>,
     ) -> Result<Self> {
-        if label.is_empty() || label.chars().any(char::is_control) {
-            return Err(Failure::usage(format!("arm {text:?}: no label"), SYNTAX));
+        if label.is_empty() || label.contains(is_hidden) {
+            return Err(Failure::usage(
+                format!("arm {text:?}: no label, or one with characters that cannot be seen"),
+                SYNTAX,
+            ));
         }
         if label.chars().count() > LABEL_CHARS {
             return Err(Failure::usage(
@@ -282,6 +286,7 @@ mod tests {
             for (place, wrong) in [
                 ("label", serde_json::json!("")),
                 ("label", serde_json::json!("a\nb")),
+                ("label", serde_json::json!("a\u{202e}b")),
                 ("scheduler", serde_json::json!("../../x")),
                 ("scheduler", serde_json::json!("mq-deadline")),
                 ("requested", serde_json::json!("/etc/passwd")),

@@ -9,6 +9,7 @@ pub mod arm; // ARM = [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]...
 mod offered; // what a device has, and refusals of what it has not
 mod present; // the settings in force, as an arm
 mod queue_file; // the only code that writes sysfs
+mod restorable; // whether a value can be written again
 mod saved;
 pub(crate) mod state;
 mod together;
@@ -23,12 +24,13 @@ use anyhow::Result;
 use rustix::time::{ClockId, clock_getres};
 use serde::{Deserialize, Serialize};
 
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::machine::device::Device;
 use crate::scheduler::arm::Arm;
 
 pub use offered::{known_missing_hint, lacks};
 pub use present::present;
+pub use restorable::ensure_restorable;
 pub use saved::{SavedQueue, restore};
 pub use state::{Choice, State, choice, read};
 pub use together::apply_onto_all;
@@ -71,10 +73,7 @@ pub fn apply_onto(device: &Device, arm: &Arm, baseline: &SavedQueue) -> Result<A
     refuse_unknown(device, arm)?;
     carry_out(device, arm, baseline, &before).map_err(|error| match restore(&before) {
         Ok(()) => error,
-        Err(also) => error.context(format!(
-            "and restoring {} failed, too: {also:#}",
-            device.name
-        )),
+        Err(also) => failure::unrestored(&error, &also),
     })
 }
 

@@ -28,12 +28,16 @@ fn lack<'a>(device: &Device, arm: &'a Arm) -> Result<Option<Lack<'a>>> {
     Ok(missing.map(Lack::Attribute))
 }
 
-/// Checks everything that can be rejected before the first write.
+/// Checks everything that can be rejected before the first write. An attribute that is not there may be one of the arm's
+/// scheduler, named without `iosched/`: what is meant can only be said while that scheduler is active, so the switch is
+/// made and undone.
 pub(super) fn refuse_unknown(device: &Device, arm: &Arm) -> Result<()> {
     match lack(device, arm)? {
-        None => Ok(()),
         Some(Lack::Scheduler(choice)) => Err(unknown_scheduler(device, &arm.scheduler, &choice)),
-        Some(Lack::Attribute(name)) => Err(unknown_attribute(device, arm, name)?),
+        Some(Lack::Attribute(name)) if choice(device)?.active == arm.scheduler => {
+            Err(unknown_attribute(device, arm, name)?)
+        }
+        _ => Ok(()),
     }
 }
 

@@ -5,6 +5,7 @@ use std::slice;
 use anyhow::{Context, Result};
 
 use super::{Applied, SavedQueue, apply_onto, refuse_unknown, restore};
+use crate::failure;
 use crate::machine::device::Device;
 use crate::scheduler::arm::Arm;
 
@@ -43,9 +44,6 @@ fn put_back(switched: &[SavedQueue], error: anyhow::Error) -> anyhow::Error {
         .rev()
         .fold(error, |error, saved| match restore(saved) {
             Ok(()) => error,
-            Err(also) => error.context(format!(
-                "and restoring {} failed, too: {also:#}",
-                saved.device
-            )),
+            Err(also) => failure::unrestored(&error, &also),
         })
 }

@@ -1,16 +1,17 @@
 //! The TOML file that describes a study, checked before anything is done. Errors name file and line. Pure.
 
+mod cells; // what each cell of the file expands to
 mod file; // as it is written
 mod stages; // states of the disk that commands make
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use super::axes::Combination;
+use super::axes::Room;
 use super::budget;
 use super::exact::Exact;
 use super::load::LoadSpec;
@@ -20,14 +21,16 @@ use crate::failure::Failure;
 use crate::machine::page_cache::Cold;
 use crate::scheduler::arm::{self, Arm};
 use crate::scratch::DiskSpec;
-use crate::workload::group_settings::GroupSettings;
 
-use file::{CellFile, ExactFile, StudyFile};
+use file::{ExactFile, StudyFile};
 pub use stages::Stage;
 
 /// File name in `docs/` of the schema of a study's file, for editors.
 pub const FILE_SCHEMA: &str = "study-file-1.schema.json";
 const MOST_CELLS: usize = 200;
+const MOST_ARMS: usize = 100;
+/// Of the study, which becomes part of the name of a file.
+const NAME_CHARS: usize = 64;
 
 /// The times of a round, in seconds, and the number of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -155,6 +158,7 @@ pub fn parse(file: &str, text: &str) -> Result<Study> {
             line_of(text, spanned.span().start)
         ))
     };
+    check_name(&written.name, &at)?;
     let (arms, optional_arms) = arms(&written, &at)?;
     arm::refuse_duplicate_labels(&arms)?;
     let reference = match &written.reference {
@@ -175,7 +179,8 @@ pub fn parse(file: &str, text: &str) -> Result<Study> {
     quick.check(&whole, "quick")?;
     let device = written.device.get_ref().parse::<DiskSpec>();
     let device = device.map_err(|error| at(&written.device, format!("{error:#}")))?;
-    let stages = stages::all(&written.stages, &written.prepare, &mut written.axes, &at)?;
+    let (room, axes) = (Room::default(), &mut written.axes);
+    let stages = stages::all(&written.stages, &written.prepare, (axes, &room), &at)?;
     let mut cells = Vec::new();
     let labels = arm::labels(arms.iter().chain(&optional_arms));
     for cell in &written.cells {
@@ -185,12 +190,19 @@ pub fn parse(file: &str, text: &str) -> Result<Study> {
             let what = format!("{name} has an exact count of {arm}, which is no arm");
             return Err(at(&cell.name, what));
         }
-        cells.extend(expand(cell, &written, &at)?);
+        cells.extend(cells::expand(cell, &written, &room, &at)?);
+        if cells.len() > MOST_CELLS {
+            let what = format!(
+                "with {} there are more than {MOST_CELLS} cells",
+                cell.name.get_ref()
+            );
+            return Err(at(&cell.name, what));
+        }
     }
     ensure_distinct(&cells).map_err(whole)?;
     suits::check(device, &stages, &cells).map_err(whole)?;
     Ok(Study {
-        name: written.name,
+        name: written.name.into_inner(),
         title: written.title,
         about: written.about,
         device,
@@ -212,12 +224,30 @@ fn line_of(text: &str, offset: usize) -> usize {
 
 type At<'a> = dyn Fn(&Spanned<String>, String) -> anyhow::Error + 'a;
 
+/// It becomes part of the name of a result file, which root writes.
+fn check_name(name: &Spanned<String>, at: &At<'_>) -> Result<()> {
+    let text = name.get_ref();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if (1..=NAME_CHARS).contains(&text.len()) && text.chars().all(is_plain) {
+        return Ok(());
+    }
+    let what = format!(
+        "the name of a study has 1 to {NAME_CHARS} of letters, digits, `-`, `_` and `.`, and {text:?} has others"
+    );
+    Err(at(name, what))
+}
+
 /// Those that are always compared, and the optional ones.
 fn arms(written: &StudyFile, at: &At<'_>) -> Result<(Vec<Arm>, Vec<Arm>)> {
     let parsed = |text: &Spanned<String>| {
         let arm = text.get_ref().parse::<Arm>();
         arm.map_err(|error| at(text, format!("{error:#}")))
     };
+    let all = written.arms.iter().chain(&written.optional_arms);
+    if let Some(arm) = all.clone().nth(MOST_ARMS) {
+        let what = format!("{} arms are more than {MOST_ARMS}", all.count());
+        return Err(at(arm, what));
+    }
     let always = written.arms.iter().map(parsed);
     let always = always.collect::<Result<Vec<Arm>>>()?;
     let optional = written.optional_arms.iter().map(|text| {
@@ -230,142 +260,19 @@ fn arms(written: &StudyFile, at: &At<'_>) -> Result<(Vec<Arm>, Vec<Arm>)> {
     });
     let optional = optional.collect::<Result<Vec<Arm>>>()?;
     if always.is_empty() || always.len() + optional.len() < 2 {
-        let what = format!("{}: a study compares at least two arms", written.name);
+        let what = format!(
+            "{}: a study compares at least two arms",
+            written.name.get_ref()
+        );
         return Err(Failure::usage(what, "add an arm to `arms`"));
     }
     Ok((always, optional))
-}
-
-/// All combinations of the axes that the cell's name mentions in braces.
-fn expand(cell: &CellFile, study: &StudyFile, at: &At<'_>) -> Result<Vec<Cell>> {
-    let combinations = study.axes.combinations(cell.name.get_ref(), MOST_CELLS);
-    let combinations = combinations.map_err(|what| at(&cell.name, what))?;
-    let cells = combinations.iter();
-    cells.map(|values| one(cell, study, values, at)).collect()
-}
-
-fn one(cell: &CellFile, study: &StudyFile, values: &Combination<'_>, at: &At<'_>) -> Result<Cell> {
-    let name = values.fill(cell.name.get_ref());
-    if name.contains('{') {
-        return Err(at(&cell.name, format!("{name} names no axis of the study")));
-    }
-    let stage = stages::of(&study.stages, values)
-        .map_err(|what| at(&cell.name, format!("{name} {what}")))?;
-    let load = load(cell, values).map_err(|what| at(&cell.name, format!("{name} {what}")))?;
-    let workload = load
-        .workload(&name, true)
-        .map_err(|error| at(&cell.name, format!("{error:#}")))?;
-    let metrics = cell
-        .metrics
-        .as_ref()
-        .unwrap_or(&study.metrics)
-        .iter()
-        .map(|text| {
-            let metric = Metric::parse(text.get_ref(), workload.may_report());
-            metric.map_err(|error| at(text, format!("{error:#}")))
-        });
-    Ok(Cell {
-        metrics: metrics.collect::<Result<_>>()?,
-        ramp_s: cell.ramp_s,
-        cold: cell.cold,
-        exact: exact(cell, values).map_err(|what| at(&cell.name, format!("{name} {what}")))?,
-        expect: values.fill(&cell.expect),
-        name,
-        stage,
-        load,
-    })
-}
-
-fn exact(cell: &CellFile, values: &Combination<'_>) -> Result<Vec<Exact>, String> {
-    let exact = cell.exact.iter().map(|it| {
-        Exact::new(&it.arm, &values.fill(&it.metric), &values.fill(&it.count))
-            .map_err(|why| format!("has an exact count that is none: {why}"))
-    });
-    exact.collect()
-}
-
-fn load(cell: &CellFile, values: &Combination<'_>) -> Result<LoadSpec, String> {
-    let filled = |processes: &BTreeMap<String, String>| {
-        let processes = processes.iter();
-        processes
-            .map(|(label, options)| (label.clone(), values.fill(options)))
-            .collect::<BTreeMap<String, String>>()
-    };
-    let is_command = cell.command.is_some();
-    if !is_command && (cell.beside.is_some() || cell.parse.is_some()) {
-        return Err("has no command, which beside and parse belong to".to_owned());
-    }
-    if !(cell.lead_s.is_finite() && (0.0..=3600.0).contains(&cell.lead_s)) {
-        return Err("starts after lead_s of 0 to 3600 seconds".to_owned());
-    }
-    if cell
-        .ramp_s
-        .is_some_and(|s| !(s.is_finite() && (0.0..=86_400.0).contains(&s)))
-    {
-        return Err("has a ramp_s that is not 0 to 86400 seconds".to_owned());
-    }
-    let (groups, disks) = (groups(cell)?, disks(cell, values)?);
-    match (&cell.fio, &cell.workload, &cell.command) {
-        (Some(processes), None, None) if !processes.is_empty() => Ok(LoadSpec::Fio {
-            processes: filled(processes),
-            groups,
-            disks,
-        }),
-        (None, Some(name), None) => Ok(LoadSpec::Catalogue(values.fill(name))),
-        (None, None, Some(argv)) => Ok(LoadSpec::Command {
-            argv: argv.iter().map(|word| values.fill(word)).collect(),
-            parse: cell.parse.clone(),
-            beside: cell.beside.as_ref().map(filled).unwrap_or_default(),
-            lead: Duration::from_secs_f64(cell.lead_s),
-        }),
-        _ => Err("needs exactly one of fio, workload and command".to_owned()),
-    }
-}
-
-/// How many of the disks its processes run on.
-fn disks(cell: &CellFile, values: &Combination<'_>) -> Result<Option<usize>, String> {
-    let Some(text) = cell.disks.as_deref().map(|text| values.fill(text)) else {
-        return Ok(None);
-    };
-    match text.parse() {
-        Ok(disks @ 1..) if cell.fio.is_some() => Ok(Some(disks)),
-        Ok(1..) => Err("has no fio, which disks belongs to".to_owned()),
-        _ => Err(format!(
-            "runs on {text:?} disks, which is no number above 0"
-        )),
-    }
-}
-
-/// The settings of the control groups of its processes.
-fn groups(cell: &CellFile) -> Result<BTreeMap<String, GroupSettings>, String> {
-    let mut groups: BTreeMap<String, GroupSettings> = BTreeMap::new();
-    for (label, weight) in &cell.weight {
-        groups.entry(label.clone()).or_default().weight = Some(*weight);
-    }
-    for (label, limits) in &cell.io_max {
-        groups.entry(label.clone()).or_default().io_max = Some(limits.clone());
-    }
-    for (label, target) in &cell.io_latency_us {
-        groups.entry(label.clone()).or_default().io_latency_us = Some(*target);
-    }
-    let processes = cell.fio.as_ref();
-    for (label, group) in &groups {
-        if !processes.is_some_and(|processes| processes.contains_key(label)) {
-            return Err(format!("has no fio.{label} to set a control group for"));
-        }
-        let wrong = |what: String| format!("has a control group {label} whose {what}");
-        group.check().map_err(wrong)?;
-    }
-    Ok(groups)
 }
 
 fn ensure_distinct(cells: &[Cell]) -> Result<(), String> {
     let mut names = BTreeSet::new();
     if cells.is_empty() {
         return Err("a study has at least one cell".to_owned());
-    }
-    if cells.len() > MOST_CELLS {
-        return Err(format!("{} cells are more than {MOST_CELLS}", cells.len()));
     }
     match cells.iter().find(|cell| !names.insert(&cell.name)) {
         Some(cell) => Err(format!("two cells have the name {}", cell.name)),

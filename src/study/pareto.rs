@@ -1,22 +1,22 @@
 //! Arms that no other arm beats in all cells. Pure.
 //!
-//! Each arm was compared with the reference alone: an arm is beaten by decided comparisons with it, and by more than a margin
-//! between the estimates of two arms.
+//! Each arm was compared with the reference alone. An arm beats another where their intervals show it: all intervals of a
+//! study's cell hold simultaneously, so one arm's lower end above the other's upper end is a verdict on the two, and
+//! estimates that differ by chance are none.
 
 use std::collections::BTreeMap;
 
 use super::result::StudyResult;
 use crate::ab::statistics::scale::Direction;
-use crate::ab::statistics::verdict::Verdict;
 
-/// How much better than the reference each arm is in a row, in multiples of the row's margin; None: not decided.
-type Row<'a> = BTreeMap<&'a str, Option<f64>>;
+/// Between which ends each arm is better than the reference in a row, in multiples of the row's margin; None: not known.
+type Row<'a> = BTreeMap<&'a str, Option<(f64, f64)>>;
 
 /// What the arms are to each other.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Choice<'a> {
-    /// Labels of arms that no other beats: none is at least as good in every row and better by more than the margin in
-    /// one.
+    /// Labels of arms that no other beats: none is shown to be better in one row, and at most a margin worse in every
+    /// other.
     pub unbeaten: Vec<&'a str>,
     /// Labels of arms without a value in a row where others have one: an absent value is no advantage.
     pub incomplete: Vec<&'a str>,
@@ -42,10 +42,11 @@ pub fn choice(study: &StudyResult) -> Choice<'_> {
 }
 
 fn beats(arm: &str, other: &str, rows: &[Row<'_>]) -> bool {
-    let lead = |row: &Row<'_>| Some((*row.get(arm)?)? - (*row.get(other)?)?);
+    // The least by which the arm is better in a row.
+    let lead = |row: &Row<'_>| Some((*row.get(arm)?)?.0 - (*row.get(other)?)?.1);
     let leads: Option<Vec<f64>> = rows.iter().map(lead).collect();
     leads.is_some_and(|leads| {
-        leads.iter().all(|lead| *lead >= -1.0) && leads.iter().any(|lead| *lead > 1.0)
+        leads.iter().all(|lead| *lead >= -1.0) && leads.iter().any(|lead| *lead > 0.0)
     })
 }
 
@@ -54,30 +55,28 @@ fn rows(study: &StudyResult) -> Vec<Row<'_>> {
     for cell in study.compared().filter(|cell| cell.why_invalid().is_none()) {
         for found in cell.primary() {
             let comparison = &found.comparison;
-            let sign = match found.metric.direction {
-                Direction::HigherIsBetter => 1.0,
-                Direction::LowerIsBetter => -1.0,
-                Direction::Neutral => continue,
-            };
+            if found.metric.direction == Direction::Neutral {
+                continue;
+            }
             let margin = found.metric.scale.margins(found.metric.margin).up;
             // A row of which only this arm has no value is still a row, and the arm is incomplete.
             let row: &mut Row<'_> = rows
                 .entry((cell.name.as_str(), found.metric.name.as_str()))
                 .or_default();
             if found.reference_median.is_some() {
-                row.insert(&found.reference, Some(0.0));
+                row.insert(&found.reference, Some((0.0, 0.0)));
             }
-            let Some(estimate) = comparison.estimate.filter(|_| margin > 0.0) else {
+            if comparison.estimate.is_none() || margin <= 0.0 {
                 continue;
-            };
-            row.insert(
-                &found.arm,
-                match comparison.verdict {
-                    Verdict::Better | Verdict::Worse => Some(sign * estimate / margin),
-                    Verdict::Equivalent => Some(0.0),
-                    Verdict::Differs | Verdict::Inconclusive => None,
-                },
-            );
+            }
+            let known = comparison
+                .interval
+                .filter(|_| comparison.withheld.is_none());
+            let ends = known.map(|interval| {
+                let (worst, best) = found.metric.direction.worst_and_best(interval);
+                (worst / margin, best / margin)
+            });
+            row.insert(&found.arm, ends);
         }
     }
     // What nobody could measure tells nobody apart.
@@ -89,8 +88,15 @@ fn rows(study: &StudyResult) -> Vec<Row<'_>> {
 mod tests {
     use super::*;
 
+    /// Known to half a margin, except the reference.
     fn row<const N: usize>(values: [(&'static str, f64); N]) -> Row<'static> {
-        values.map(|(arm, lead)| (arm, Some(lead))).into()
+        let ends = |arm, lead: f64| match arm {
+            "none" => (0.0, 0.0),
+            _ => (lead - 0.5, lead + 0.5),
+        };
+        values
+            .map(|(arm, lead)| (arm, Some(ends(arm, lead))))
+            .into()
     }
 
     #[test]
@@ -109,13 +115,16 @@ mod tests {
     fn an_arm_is_beaten_by_one_that_is_nowhere_worse() {
         let rows = [
             row([("none", 0.0), ("bfq", 9.0), ("kyber", 8.5)]),
-            row([("none", 0.0), ("bfq", -0.5), ("kyber", -4.0)]),
+            row([("none", 0.0), ("bfq", -0.4), ("kyber", -4.0)]),
         ];
         assert!(beats("bfq", "none", &rows), "worse by less than the margin");
         assert!(!beats("none", "bfq", &rows));
         assert!(!beats("kyber", "none", &rows) && !beats("none", "kyber", &rows));
         assert!(beats("bfq", "kyber", &rows));
         assert!(!beats("bfq", "bfq", &rows));
+        let equal = [row([("none", 0.0), ("bfq", 6.3), ("kyber", 5.6)])];
+        assert!(!beats("bfq", "kyber", &equal), "their intervals overlap");
+        assert!(beats("kyber", "none", &equal));
         assert!(!beats("adios", "none", &rows), "it was not measured");
         let mut undecided = rows.to_vec();
         undecided[1].insert("bfq", None);

@@ -20,13 +20,14 @@ use crate::ab::conclude;
 use crate::ab::machine::{Machine, Means, RealMachine};
 use crate::ab::result::{ResultFile, Status};
 use crate::ab::run::gone;
-use crate::ab::run::{Experiment, Observer, go_on_with};
+use crate::ab::run::{Experiment, Observer, after_restoring, go_on_with};
 use crate::ab::statistics::stopping::Stopping;
 use crate::failure::{Failure, Kind, kind_of};
 use crate::files::output::{remove_unfinished, write_new, write_whole};
 use crate::machine::device::Disks;
 use crate::machine::page_cache;
 use crate::measure::probe::Detail;
+use crate::safety::panics;
 use crate::scheduler::arm::Arm;
 use crate::scratch::file::ScratchPlace;
 use crate::workload::Workload;
@@ -131,10 +132,9 @@ impl StudyRun<'_> {
         let mut candidates = std::mem::take(&mut self.candidates);
         if optional::needs_a_try(&candidates) {
             machine.record_settings()?;
-            let tried = optional::try_out(&mut candidates, machine);
+            let tried = panics::caught(|| optional::try_out(&mut candidates, machine));
             let put_back = machine.put_back();
-            put_back.context("some settings were not restored; `iosched restore` tries again")?;
-            tried?;
+            after_restoring(tried, put_back)?;
         }
         let (arms, left_out) = optional::settle(candidates);
         self.arms.extend(arms);
@@ -272,17 +272,16 @@ impl StudyRun<'_> {
         self.save_first(&study)?;
         machine.record_settings()?;
         machine.listen()?;
-        let outcome = self
-            .stages(machine, &mut study, cells, &mut experiments, observer)
-            .map_err(|error| {
-                let rounds = study.cells.iter().map(|cell| cell.result.rounds.len());
-                gone::explain(error, &self.disks, machine, rounds.sum::<usize>() + 1)
-            });
+        let outcome =
+            panics::caught(|| self.stages(machine, &mut study, cells, &mut experiments, observer))
+                .map_err(|error| {
+                    let rounds = study.cells.iter().map(|cell| cell.result.rounds.len());
+                    gone::explain(error, &self.disks, machine, rounds.sum::<usize>() + 1)
+                });
         let put_back = machine.put_back();
         finish(&mut study, &outcome, now(machine));
         let saved = self.save(&study);
-        put_back.context("some settings were not restored; `iosched restore` tries again")?;
-        outcome?;
+        after_restoring(outcome, put_back)?;
         saved?;
         Ok(study)
     }

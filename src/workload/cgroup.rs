@@ -3,12 +3,15 @@
 //!
 //! Placement depends on the io controller: cgroup v2 if the unified hierarchy has it, otherwise `blkio` of v1,
 //! otherwise v2 without it (bios then carry the root's id). On hybrid machines a second group in the unified hierarchy
-//! provides `cpu.stat` and `cgroup.kill`. Groups are created at the top of each hierarchy: v2 refuses one below our own
-//! group as long as that contains processes.
+//! provides `cpu.stat` and `cgroup.kill`. Groups are created at the top of each hierarchy; if a limit holds where this
+//! process was started, in a place where it holds for them too (`twin`).
+
+mod twin; // a group with the limits of the caller's
 
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result, ensure};
@@ -17,11 +20,13 @@ use super::group_settings::{GroupSettings, LIMITS};
 use super::{CgroupRef, DiskBytes};
 use crate::failure::Failure;
 use crate::machine::cgroup::PREFIX;
+use crate::machine::cgroup::caller::Caller;
 use crate::machine::cgroup::controller::{lists, lock, marked_groups, write_control};
 use crate::machine::cgroup::end::pids;
 use crate::machine::cgroup::mounts::Mounts;
-use crate::machine::device::mounts;
+use crate::machine::device::{disk_number, mounts};
 use crate::safety::journal::{Entry, Journal, Undo};
+use twin::Twin;
 
 /// By version of the hierarchy.
 const BFQ_WEIGHTS: [&str; 2] = ["io.bfq.weight", "blkio.bfq.weight"];
@@ -35,6 +40,10 @@ pub struct Group {
     members: Vec<GroupMember>,
     id: u64,
     on_bios: bool,
+    /// What became of the limits of the caller's group, if there are any.
+    limits: Option<String>,
+    /// Last: the groups in it are removed first.
+    _twin: Option<Arc<Twin>>,
 }
 
 struct GroupMember {
@@ -56,25 +65,34 @@ impl Group {
             .is_some_and(|root| lists(&root.join("cgroup.controllers"), "io"));
         let mut members = Vec::new();
         let mut on_bios = true;
+        let limits;
+        let mut twin = None;
         match (&mounts.unified, &mounts.blkio) {
-            (Some(unified), _) if unified_io => {
-                let (member, enabled) = create_with_controller(journal, unified, &name, "io")?;
+            (Some(unified), blkio) if unified_io || blkio.is_none() => {
+                (twin, limits) = beside_caller(journal, unified);
+                let (member, enabled) = match &twin {
+                    Some(twin) => {
+                        let member = create_directory(journal, twin.path(), &name)?;
+                        let enabled = lists(&member.path.join("cgroup.controllers"), "io");
+                        (member, enabled)
+                    }
+                    None if unified_io => create_with_controller(journal, unified, &name, "io")?,
+                    None => (create_directory(journal, unified, &name)?, false),
+                };
                 members.push(member);
                 on_bios = enabled;
             }
             (unified, Some(blkio)) => {
-                members.push(create_directory(journal, blkio, &name)?);
+                let (member, said) = below_caller(journal, blkio, &name)?;
+                members.push(member);
+                limits = said;
                 if let Some(second) = unified.as_ref().or(mounts.cpuacct.as_ref())
                     && second != blkio
                 {
                     members.push(create_directory(journal, second, &name)?);
                 }
             }
-            (Some(unified), None) => {
-                members.push(create_directory(journal, unified, &name)?);
-                on_bios = false;
-            }
-            (None, None) => {
+            (_, None) => {
                 return Err(Failure::runtime(
                     "no control group hierarchy for block I/O is mounted",
                     "mount one: mount -t cgroup2 none /sys/fs/cgroup",
@@ -89,6 +107,8 @@ impl Group {
             members,
             id,
             on_bios,
+            limits,
+            _twin: twin,
         })
     }
 
@@ -155,9 +175,9 @@ impl Group {
             return Ok(());
         }
         for node in nodes {
-            let number = fs::metadata(node)
-                .with_context(|| format!("reading {}", node.display()))?
-                .rdev();
+            let metadata =
+                fs::metadata(node).with_context(|| format!("reading {}", node.display()))?;
+            let number = disk_number(metadata.rdev());
             let disk = format!(
                 "{}:{}",
                 rustix::fs::major(number),
@@ -247,6 +267,57 @@ fn name(label: &str) -> String {
         .collect();
     let separator = if label.is_empty() { "" } else { "-" };
     format!("{PREFIX}{}-{number}{separator}{label}", std::process::id())
+}
+
+/// What becomes of limits under which this process was started, for those who read the result; None: there are none.
+pub fn note_on_limits(journal: &Journal) -> Result<Option<String>> {
+    let group = Group::create(journal, "limits")?;
+    let note = group.limits.clone();
+    group.end()?;
+    Ok(note)
+}
+
+/// A group that has the limits of the caller's, and what is to be said of them.
+fn beside_caller(journal: &Journal, unified: &Path) -> (Option<Arc<Twin>>, Option<String>) {
+    let Some(caller) = Caller::in_unified(unified) else {
+        return (None, None);
+    };
+    match Twin::shared(journal, &caller) {
+        Ok(twin) => (Some(twin), Some(they_hold(&caller))),
+        Err(error) => (None, Some(they_do_not_hold(&caller, &error))),
+    }
+}
+
+/// In the older hierarchy a group may be below one with processes, but its limits do not hold there: they are copied.
+fn below_caller(
+    journal: &Journal,
+    blkio: &Path,
+    name: &str,
+) -> Result<(GroupMember, Option<String>)> {
+    let Some(caller) = Caller::in_blkio(blkio) else {
+        return Ok((create_directory(journal, blkio, name)?, None));
+    };
+    let member = create_directory(journal, &caller.path, name)?;
+    match twin::copy(&caller.limits, &member.path) {
+        Ok(()) => Ok((member, Some(they_hold(&caller)))),
+        Err(error) => Ok((member, Some(they_do_not_hold(&caller, &error)))),
+    }
+}
+
+fn they_hold(caller: &Caller) -> String {
+    format!(
+        "the limits of the control group {} hold for the workload, in a group of its own: {}",
+        caller.name,
+        caller.shown()
+    )
+}
+
+fn they_do_not_hold(caller: &Caller, error: &anyhow::Error) -> String {
+    format!(
+        "these limits of the control group {} do not hold for the workload, which is in a group of its own ({error:#}): {}",
+        caller.name,
+        caller.shown()
+    )
 }
 
 fn create_directory(journal: &Journal, parent: &Path, name: &str) -> Result<GroupMember> {

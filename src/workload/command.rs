@@ -1,5 +1,6 @@
 //! Any command as a workload: it runs to its end, and its duration is the result. No shell is involved.
 
+mod benchmark; // the benchmark that a command line runs
 mod running; // while it runs
 
 use std::collections::BTreeSet;
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
+use self::benchmark::Benchmark;
 use self::running::RunningCommand;
 use super::cgroup::Group;
 use super::launch::{self, Launch};
@@ -33,15 +35,12 @@ pub struct CommandLine {
     /// `--parse`: a program's name, or `none`.
     parse: Option<String>,
     sources: Rc<Sources>,
+    /// What it is known to run, whether or not its output is read.
+    benchmark: Option<Rc<Benchmark>>,
     /// Whether its words may name places.
     has_places: bool,
 }
 
-/// Programs that run another one, named in their arguments.
-const WRAPPERS: [&str; 14] = [
-    "chrt", "env", "ionice", "nice", "numactl", "prlimit", "runuser", "setpriv", "stdbuf", "su",
-    "sudo", "taskset", "time", "timeout",
-];
 /// Value of `--parse` for no parser at all.
 const NONE: &str = "none";
 
@@ -58,6 +57,7 @@ impl CommandLine {
         let name = Path::new(&argv[0]).file_name().unwrap_or(&argv[0]);
         CommandLine {
             name: name.to_string_lossy().into_owned(),
+            benchmark: Benchmark::of(&argv).map(Rc::new),
             argv,
             limit,
             writes,
@@ -70,10 +70,14 @@ impl CommandLine {
 
     /// Where to find metrics in its output: `parse` names a built-in parser, or `none`.
     pub fn with_sources(mut self, parse: Option<&str>, patterns: Vec<Pattern>) -> Result<Self> {
+        let benchmark = self.benchmark.as_deref();
+        let is_in_shell = parse.is_none() && benchmark.is_some_and(|found| found.is_in_shell);
         let program = match parse {
             Some(NONE) => None,
             Some(name) => Some(programs::find(name).ok_or_else(|| unknown_parser(name))?),
-            None => self.benchmark(),
+            // Who takes a number from a script does not want all the others.
+            None if is_in_shell && !patterns.is_empty() => None,
+            None => benchmark.map(|found| found.program),
         };
         let mut names = BTreeSet::new();
         if let Some(twice) = patterns.iter().find(|it| !names.insert(it.name())) {
@@ -86,6 +90,8 @@ impl CommandLine {
         self.sources = Rc::new(Sources {
             program,
             is_program_sure: parse.is_some(),
+            is_in_shell,
+            looks_for_reports: parse.is_none(),
             patterns,
         });
         Ok(self)
@@ -98,24 +104,6 @@ impl CommandLine {
         self
     }
 
-    /// The benchmark that it runs, by its name.
-    fn benchmark(&self) -> Option<&'static Program> {
-        let name = |word: &OsString| Some(Path::new(word).file_name()?.to_str()?.to_owned());
-        let first = name(self.argv.first()?)?;
-        if WRAPPERS.contains(&first.as_str()) {
-            let mut names = self.argv.iter().skip(1).filter_map(name);
-            return names.find_map(|name| programs::find(&name));
-        }
-        programs::find(&first)
-    }
-
-    fn words(&self) -> Vec<String> {
-        let words = self.argv.iter();
-        words
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect()
-    }
-
     /// The arguments of one round: pgbench's log goes to the round's directory.
     fn argv_in(&self, round: &Execution<'_>) -> Result<Vec<OsString>> {
         let directory = round.directory;
@@ -123,16 +111,26 @@ impl CommandLine {
         if self.has_places {
             argv = places::fill(&argv, round)?;
         }
-        if self
-            .sources
-            .program
-            .is_some_and(|program| (program.logs)(&self.words()))
+        let logs = self.benchmark.as_ref().filter(|found| !found.is_in_shell);
+        if logs.is_some_and(|found| self.reads(found.program) && (found.program.logs)(&found.words))
         {
             let mut prefix = OsString::from("--log-prefix=");
             prefix.push(directory.join(output::TRANSACTIONS));
             argv.push(prefix);
         }
         Ok(argv)
+    }
+}
+
+impl CommandLine {
+    fn reads(&self, program: &Program) -> bool {
+        let reads = self.sources.program;
+        reads.is_some_and(|read| read.name == program.name)
+    }
+
+    /// Whether numbers are read from its output: then it is to be in no other language.
+    fn is_read(&self) -> bool {
+        self.sources.program.is_some() || !self.sources.patterns.is_empty()
     }
 }
 
@@ -236,8 +234,8 @@ impl Workload for CommandLine {
     }
 
     fn ends_by_the_clock(&self) -> bool {
-        let program = self.sources.program;
-        program.is_some_and(|program| (program.is_timed)(&self.words()))
+        let found = self.benchmark.as_ref();
+        found.is_some_and(|found| (found.program.is_timed)(&found.words))
     }
 
     fn start(&mut self, round: &Execution<'_>) -> Result<Box<dyn Running>> {
@@ -246,7 +244,7 @@ impl Workload for CommandLine {
             &Launch {
                 launcher: round.launcher,
                 argv: &self.argv_in(round)?,
-                environment: &environment(round),
+                environment: &environment(round, self.is_read()),
                 working_directory: None,
                 stdout: &round.directory.join(output::STDOUT),
                 stderr: round.directory.join(output::STDERR),
@@ -267,7 +265,7 @@ impl Workload for CommandLine {
     }
 }
 
-fn environment(round: &Execution<'_>) -> Vec<(&'static str, OsString)> {
+fn environment(round: &Execution<'_>, is_read: bool) -> Vec<(&'static str, OsString)> {
     let nodes: Vec<&OsStr> = round.device_nodes.iter().map(|n| n.as_os_str()).collect();
     let mut variables = vec![
         (
@@ -284,6 +282,10 @@ fn environment(round: &Execution<'_>) -> Vec<(&'static str, OsString)> {
             round.directory.join(output::METRICS).into(),
         ),
     ];
+    if is_read {
+        // Decimal points, and the words that the readers know.
+        variables.push(("LC_ALL", "C".into()));
+    }
     if let Some(scratch) = round.scratch_file {
         variables.push(("IOSCHED_SCRATCH", scratch.directory().into()));
     }

@@ -16,8 +16,8 @@ use super::raw::RawJson;
 use super::{
     CgroupRef, Execution, Fixed, Outcome, Running, Target, Workload, fio_target, fio_version, names,
 };
-use crate::failure::Failure;
-use crate::files::input;
+use crate::failure::{Failure, Kind, kind_of};
+use crate::files::{input, trust};
 use crate::interrupt;
 
 /// How long fio may take beyond its run time to write its result.
@@ -53,16 +53,23 @@ impl Fio {
         }
     }
 
-    /// A job file of the user. If any are `chosen`, its other jobs are left out.
-    pub fn from_job_file(path: &Path, chosen: &[String]) -> Result<Self> {
+    /// A job file of the user. If any are `chosen`, its other jobs are left out. `trust`: the user has looked at a file
+    /// that another user may have written.
+    pub fn from_job_file(path: &Path, chosen: &[String], trust: bool) -> Result<Self> {
         let file = path.display().to_string();
-        let text =
-            input::read_text(path, input::JOB_FILE_LIMIT).map_err(
-                |e| match interrupt::received() {
+        let (text, doubt) =
+            input::read_text_with_doubt(path, input::JOB_FILE_LIMIT).map_err(|e| {
+                match interrupt::received() {
                     Some(signal) => Failure::interrupted(signal),
                     None => Failure::usage(format!("cannot read the job file {file}: {e}"), ""),
-                },
-            )?;
+                }
+            })?;
+        trust::ensure(
+            trust,
+            doubt.as_deref(),
+            &file,
+            "the jobs that fio would run",
+        )?;
         let part = FioPart {
             label: "fio".to_owned(),
             job: JobFile::parse(&file, &text, chosen)?,
@@ -117,6 +124,15 @@ impl Fio {
     /// The output of `fio --version`.
     pub fn version(&self) -> Result<String> {
         fio_version::of(&self.program)
+    }
+}
+
+/// The version of the installed fio, None if there is none that works. Err: a signal came, so it is not known.
+pub fn installed_version() -> Result<Option<String>> {
+    match Fio::new("version", Vec::new()).version() {
+        Ok(version) => Ok(Some(version)),
+        Err(error) if matches!(kind_of(&error), Kind::Interrupted(_)) => Err(error),
+        Err(_) => Ok(None),
     }
 }
 

@@ -185,6 +185,12 @@ pub struct Outcome {
     /// Metrics that a command reported itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reported: Vec<Reported>,
+    /// Why what the command printed cannot be used in any round: its number was cut, or there are several reports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub misread: Option<String>,
+    /// The benchmark whose report the output looks like, if nothing reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resembles: Option<String>,
     /// Percentiles for which the command's log had too few samples.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub too_few_samples: Vec<String>,

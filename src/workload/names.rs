@@ -1,5 +1,7 @@
 //! Validates untrusted names of files, control groups and rows of reports. Pure.
 
+use crate::files::hidden::is_hidden;
+
 /// Longest name of a file that fio or a round creates.
 const LONGEST_PLAIN: usize = 128;
 const LONGEST_LABEL: usize = 64;
@@ -40,8 +42,10 @@ pub(crate) fn check_labels(labels: &[&str]) -> Result<(), String> {
 
 /// The name of a workload appears in reports. Err says what is wrong.
 pub(super) fn check_workload(name: &str) -> Result<(), String> {
-    if name.contains(char::is_control) {
-        return Err(format!("the name {name:?} has a control character"));
+    if name.contains(is_hidden) {
+        return Err(format!(
+            "the name {name:?} has a character that cannot be seen"
+        ));
     }
     if name.chars().count() > LONGEST_WORKLOAD {
         return Err(format!(
@@ -109,7 +113,7 @@ mod tests {
         for name in ["randread", "größe 4k / db", &"ö".repeat(200)] {
             check_workload(name).unwrap();
         }
-        for name in ["a\nb", "\u{1b}[31m", &"ö".repeat(201)] {
+        for name in ["a\nb", "\u{1b}[31m", "a\u{202e}b", &"ö".repeat(201)] {
             assert!(check_workload(name).is_err(), "{name:?}");
         }
     }

@@ -192,7 +192,7 @@ mod tests {
             (fio("a", &["hog\n"]), "must be plain"),
             (fio("a", &[&long[..65]]), "must be plain"),
             (fio("a", &["hog", "hog"]), "two processes have the label"),
-            (fio("a\u{1b}[2J", &["hog"]), "control character"),
+            (fio("a\u{1b}[2J", &["hog"]), "cannot be seen"),
             (fio(&long, &["hog"]), "more than 200 characters"),
         ] {
             let Err(error) = workload(&description, true) else {

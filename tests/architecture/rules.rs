@@ -94,7 +94,7 @@ pub const MAY: &[May] = &[
             "src/safety/journal",
             "src/scheduler/queue_file.rs", // the one place that writes a queue's sysfs
             "src/scratch/",
-            "src/workload/cgroup.rs",
+            "src/workload/cgroup",
             "src/workload/launch.rs", // joins the group
         ],
         example: "fn f() { std::fs::write(\"a\", \"b\"); }",
@@ -146,7 +146,25 @@ pub const MAY: &[May] = &[
         ],
         example: "fn f() { std::fs::read_to_string(\"/etc/passwd\"); }",
     },
+    May {
+        what: "compiles regular expressions: a build without the features that one needs would panic",
+        marks: &["Regex::new", "RegexBuilder"],
+        only: &["src/workload/reported/pattern.rs"], // those of users, refused with a message
+        example: "fn f() { Regex::new(\"a\"); }",
+    },
 ];
+
+/// Programs print names from outside through `report::escape`. These print none, or print what was escaped before.
+pub const PRINT_NO_NAMES: &[&str] = &[
+    "src/bin/iosched-ab/report/trace.rs", // a file in a binary format
+    "tui/src/ui/terminal.rs",             // the screen, whose cells are checked
+];
+
+pub fn prints(source: &Source) -> bool {
+    let printing = ["stdout", "stderr"];
+    let mut paths = source.paths.iter();
+    paths.any(|path| path.iter().any(|name| printing.contains(&&**name)))
+}
 
 /// Rooms of plain functions, and what in them is not.
 pub const PURE: &[(&str, &[&str])] = &[

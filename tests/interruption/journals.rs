@@ -199,7 +199,9 @@ fn boots_machines_and_disks_are_told_apart() {
             _ => "the disk was removed",
         };
         assert!(listed.contains(says), "{listed}");
-        left.restore(&[]).ends(0, &[]);
+        let done = left.restore(&[]).ends(0, &[]).stdout;
+        assert!(done.contains(says), "{done}");
+        assert!(done.contains("Nothing was restored"), "{done}");
         left.is(&left.changed);
         fs::write(&left.journal, &whole).expect("a journal");
     }
@@ -324,6 +326,30 @@ fn a_command_line_need_not_be_text() {
         program.command(&[&two[..], &["-o", "result", "--", "sh", "-c", READ_ONE]].concat());
     command.arg(std::ffi::OsStr::from_bytes(b"\xff"));
     Ended::of(command).ends(0, &[]);
+}
+
+/// As a script starts it in the background.
+#[test]
+#[ignore = "root"]
+fn an_ignored_interrupt_ends_it() {
+    let (disk, program) = (LoopDevice::of_a_user(), Program::new(BINARY));
+    let node = disk.node();
+    let script = format!("{READ_ONE}; sleep 0.1");
+    let how = [
+        "--arm", "none", "--arm", "bfq", "--rounds", "40", "-o", "result",
+    ];
+    let run = [
+        &[BINARY, "run", &node][..],
+        &how,
+        &["--", "sh", "-c", &script],
+    ]
+    .concat();
+    let ignoring = [&["-c", "trap '' INT; exec \"$0\" \"$@\""][..], &run].concat();
+    let mut child = Started::of(&mut program.command_of(Path::new("sh"), &ignoring));
+    child.until(Duration::from_secs(60), "a round", || {
+        Running::rounds(&program) >= 1
+    });
+    end(child, interrupt).ends(130, &[]);
 }
 
 /// As `nohup` starts it.

@@ -153,6 +153,8 @@ const QUESTION: Question = Question {
     insufficient_tail: false,
     fragile_percentile: false,
     not_comparable: false,
+    nothing_happened: false,
+    is_stopped: false,
 };
 
 /// The estimates of a history; the last is that of the run that is judged.

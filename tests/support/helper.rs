@@ -62,7 +62,7 @@ fn charge(device: PathBuf, report: &Path, launcher: &Path, guarded: bool) {
     let job = directory.path().join("user.fio");
     let text = format!("[a]\nrw=randread\nbs=4k\ndirect=1\nnumjobs=2\n{thread}");
     std::fs::write(&job, text).expect("a job file");
-    let mut fio = Fio::from_job_file(&job, &[]).expect("a job");
+    let mut fio = Fio::from_job_file(&job, &[], true).expect("a job");
     let round = Execution {
         device_nodes: &[device],
         arm_label: "fast",

@@ -124,10 +124,15 @@ impl LoopDevice {
         self.device.node().display().to_string()
     }
 
-    /// A first partition, known to the kernel without a table on the disk.
+    /// A first partition, known to the kernel without a table on the disk: 32 MiB behind the first.
     pub fn add_partition(&self) -> String {
-        blkpg(&self.node(), ADD);
-        format!("{}p1", self.node())
+        self.add_partition_at(1, 1 << 20, 32 << 20)
+    }
+
+    /// Another one of 1 to 9, its start and size in bytes.
+    pub fn add_partition_at(&self, number: u32, start: u64, size: u64) -> String {
+        blkpg(&self.node(), ADD, number, start, size);
+        format!("{}p{number}", self.node())
     }
 
     /// An attribute of the queue, past the code under test.
@@ -152,12 +157,17 @@ fn set(device: &Device, attribute: &str, value: &str) {
 const ADD: &str = "1";
 const DELETE: &str = "2";
 
-/// BLKPG for partition 1, of 32 MiB behind the first: not every release has `addpart`, and a Perl all have.
-fn blkpg(node: &str, operation: &str) {
+/// BLKPG: not every release has `addpart`, and a Perl all have.
+fn blkpg(node: &str, operation: &str, number: u32, start: u64, size: u64) {
     let script = "open(my $disk, '<', $ARGV[0]) or die $!; \
-        my $partition = pack('q q i a64 a64 x4', 1 << 20, 32 << 20, 1, '', ''); \
+        my $partition = pack('q q i a64 a64 x4', $ARGV[3], $ARGV[4], $ARGV[2], '', ''); \
         ioctl($disk, 0x1269, pack('i i i x4 P', $ARGV[1], 0, length $partition, $partition)) or die $!";
-    run("perl", &["-e", script, node, operation]);
+    let numbers = [u64::from(number), start, size].map(|it| it.to_string());
+    let [number, start, size] = numbers.each_ref().map(String::as_str);
+    run(
+        "perl",
+        &["-e", script, node, operation, number, start, size],
+    );
 }
 
 /// The kernel keeps a loop device's queue, and with it what a test that was killed had set.
@@ -174,9 +184,11 @@ fn renew(device: &Device) {
 impl Drop for LoopDevice {
     fn drop(&mut self) {
         let restored = restore(&self.before);
-        let partition = self.device.sysfs(&format!("{}p1", self.device.name));
-        if partition.exists() {
-            blkpg(&self.node(), DELETE);
+        for number in 1..=9 {
+            let name = format!("{}p{number}", self.device.name);
+            if self.device.sysfs(&name).exists() {
+                blkpg(&self.node(), DELETE, number, 0, 0);
+            }
         }
         run("losetup", &["--detach", &self.node()]);
         if !std::thread::panicking() {

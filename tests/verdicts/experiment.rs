@@ -26,8 +26,8 @@ pub struct World<'a> {
     pub metrics: usize,
     /// The second round of a block, the third and so on.
     pub by_position: f64,
-    /// What this arm leaves behind for the next round.
-    pub carry_over: (usize, f64),
+    /// The arm that leaves something behind, how much, and for how many rounds.
+    pub carry_over: (usize, f64, usize),
     /// The chance of a round of this arm to lose so much.
     pub stalls: (usize, f64, f64),
     pub effects: &'a [f64],
@@ -40,7 +40,7 @@ pub const QUIET: World<'static> = World {
     arms: 2,
     metrics: 1,
     by_position: 0.0,
-    carry_over: (0, 0.0),
+    carry_over: (0, 0.0, 1),
     stalls: (0, 0.0, 0.0),
     effects: &[],
     load: None,
@@ -81,6 +81,8 @@ pub fn question(stopping: Stopping) -> Question {
         insufficient_tail: false,
         fragile_percentile: false,
         not_comparable: false,
+        nothing_happened: false,
+        is_stopped: false,
     }
 }
 
@@ -98,12 +100,13 @@ pub fn run(rng: &mut ChaCha8Rng, world: &World<'_>, stopping: Stopping) -> Outco
     loop {
         for index in cells[0].len()..plan.rounds.len() {
             let round = plan.rounds[index];
-            let before = index.checked_sub(1).map(|i| plan.rounds[i].arm);
+            let before =
+                std::array::from_fn(|lag| Some(plan.rounds[index.checked_sub(lag + 1)?].arm));
             let mut truth = world.effects.get(round.arm).copied().unwrap_or(0.0);
             truth += world.by_position * round.position as f64;
-            if before == Some(world.carry_over.0) {
-                truth += world.carry_over.1;
-            }
+            let (leaves, left, lasts) = world.carry_over;
+            let recent = plan.rounds[..index].iter().rev().take(lasts);
+            truth += left * recent.filter(|round| round.arm == leaves).count() as f64;
             truth += load.as_ref().map_or(0.0, |load| load[index]);
             let (arm, chance, depth) = world.stalls;
             if chance > 0.0 && round.arm == arm && rng.random_bool(chance) {
@@ -181,6 +184,7 @@ pub fn row(cells: &[Cell], arm: usize, stopping: Stopping) -> Row<'_> {
                     block: cell.block,
                     difference: Some(Difference::exact(cell.y - reference.y)),
                     positions: (cell.position, reference.position),
+                    before: (cell.before[0], reference.before[0]),
                 }
             })
             .collect(),

@@ -29,6 +29,15 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         };
     }
+    iosched::safety::panics::end_in_order(say, work)
+}
+
+/// An error, on standard error, whose reader may be gone.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "iosched: {}", escape::page(text));
+}
+
+fn work() -> ExitCode {
     let cli = Cli::parse();
     if !matches!(
         cli.command,
@@ -60,11 +69,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if failure::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(
-                std::io::stderr(),
-                "iosched: {}",
-                escape::page(&format!("{error:#}"))
-            );
+            say(&format!("{error:#}"));
             ExitCode::from(failure::kind_of(&error).exit_code())
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use iosched::failure::Failure;
 use iosched::report::escape;
-use iosched::safety::journal::{self, Found, LeftBehind, Origin, Suspect};
+use iosched::safety::journal::{self, Found, LeftBehind, Origin, Suspect, Undo};
 
 use crate::cli::Restore;
 
@@ -51,9 +51,23 @@ pub fn run(arguments: &Restore) -> Result<()> {
 
 /// Returns the errors.
 fn put_back(left: LeftBehind) -> Vec<String> {
-    let errors = left.restore().unwrap_or_else(|error| vec![error]);
+    let (mut restored, mut left_alone) = (0, 0);
+    let mut tell = |undo: &Undo, why: Option<&str>| {
+        match why {
+            Some(_) => left_alone += 1,
+            None => restored += 1,
+        }
+        let what = why.unwrap_or("restored");
+        say(&format!("  {}: {what}", undo.describe()));
+    };
+    let outcome = left.restore_and_tell(&mut tell);
+    let errors = outcome.unwrap_or_else(|error| vec![error]);
     if errors.is_empty() {
-        say("Everything was restored.");
+        say(match (restored, left_alone) {
+            (_, 0) => "Everything was restored.",
+            (0, _) => "Nothing was restored: there was nothing left to restore.",
+            _ => "The rest was restored; what was left alone is named above.",
+        });
     }
     errors.iter().map(|error| format!("{error:#}")).collect()
 }

@@ -38,6 +38,7 @@ pub fn run(arguments: &Set) -> Result<()> {
 /// Applies everything or nothing: if this process is killed halfway, the guardian undoes the changes.
 fn apply(device: &Device, arm: &Arm) -> Result<Applied> {
     let before = SavedQueue::take(device, std::slice::from_ref(arm))?;
+    scheduler::ensure_restorable(device, &before)?;
     let journal = Journal::create()?;
     let launcher = std::env::current_exe().context("finding this program's own path")?;
     let guardian = guardian::start(&launcher, &journal)?;

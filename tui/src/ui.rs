@@ -21,6 +21,7 @@ use anyhow::{Context, Result};
 use iosched::failure::Failure;
 use iosched::interrupt;
 use iosched::report::characters::has_utf8;
+use iosched::report::escape;
 use iosched::safety::journal::Journal;
 use iosched::safety::privileges;
 use iosched::scheduler::arm::Arm;
@@ -117,10 +118,14 @@ pub fn run(arguments: &Watch) -> Result<()> {
     drop(screen);
     let put_back = say_what_was_put_back(sampler.end());
     for verdict in view::verdicts(&model) {
-        let _ = writeln!(std::io::stderr(), "iosched: {verdict}");
+        say(&verdict);
     }
     drop(demo);
     outcome.and(put_back)
+}
+
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "iosched: {}", escape::page(text));
 }
 
 /// As this terminal can show it.
@@ -140,11 +145,11 @@ fn say_what_was_put_back(lines: Vec<Result<String>>) -> Result<()> {
     for line in lines {
         match line {
             Ok(text) => {
-                let _ = writeln!(std::io::stderr(), "iosched: {text}");
+                say(&text);
             }
             Err(error) if first_error.is_ok() => first_error = Err(error),
             Err(error) => {
-                let _ = writeln!(std::io::stderr(), "iosched: {error:#}");
+                say(&format!("{error:#}"));
             }
         }
     }

@@ -184,3 +184,46 @@ fn who_waits_for_a_disk_that_hangs_stays_listed() {
     assert!((1_000_000_000..5_000_000_000).contains(&age_ns), "{age_ns}");
     assert_eq!(record["devices"][0]["in_flight"], *now);
 }
+
+/// Its process cannot be killed, and nothing limits its time.
+#[test]
+#[ignore = "root"]
+fn a_disk_that_stands_still_ends_a_run_without_a_limit() {
+    let iosched_ab = Path::new(IOSCHED).with_file_name("iosched-ab");
+    if !iosched_ab.exists() {
+        return println!("skipped: {} was not built", iosched_ab.display());
+    }
+    let binary = iosched_ab.to_str().expect("UTF-8");
+    let (program, server) = (Program::new(binary), Program::new(IOSCHED));
+    let Some(served) = Served::start(&server, &iosched_ab) else {
+        return;
+    };
+    let before = scheduler::read(&served.device).expect("its queue");
+    let node = served.device.node().display().to_string();
+    let read = "dd if=$IOSCHED_DEVICE of=/dev/null bs=64k count=200 iflag=direct status=none";
+    let how = ["--rounds", "20", "-o", "result", "--", "sh", "-c", read];
+    let arms = ["--arm", "none", "--arm", "mq-deadline"];
+    let mut run = program.start(&[&["run", &node], &arms[..], &how].concat());
+    let rounds = || {
+        let bytes = std::fs::read(program.file("result")).unwrap_or_default();
+        let result: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        result["rounds"].as_array().map_or(0, Vec::len)
+    };
+    run.until(Duration::from_secs(60), "two rounds", || rounds() >= 2);
+    served.stop();
+    let begin = Instant::now();
+    let ended = run.end();
+    // The limit, the end of the command's group, and a write of the scheduler that does not return.
+    assert!(begin.elapsed() < Duration::from_secs(150), "{ended:#?}");
+    // Stopped between two rounds, the next switch hangs instead.
+    let causes = ["stands still", "the kernel has not returned from a write"];
+    let is_said = causes.iter().any(|says| ended.stderr.contains(says));
+    assert!(is_said, "{ended:#?}");
+    ended.ends(1, &["some settings were not restored"]);
+    assert!(rounds() >= 2, "the rounds are kept");
+    served.signal(Signal::CONT);
+    within(SOON, "all is back", || {
+        let now = scheduler::read(&served.device).expect("its queue");
+        program.journals().is_empty() && differences(&before, &now).is_empty()
+    });
+}

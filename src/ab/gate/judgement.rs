@@ -1,6 +1,6 @@
 //! The decision of a gate: each comparison judged by the rules, or why none was. Pure.
 
-use super::{Check, GateOutcome, Rules, Selection, check, overall};
+use super::{Check, GateOutcome, Rules, Selection, check, could_not_have_failed, overall};
 use crate::ab::result::ResultFile;
 use crate::ab::turn;
 use crate::failure::Kind;
@@ -43,6 +43,7 @@ pub fn judge(
             Err(why) => (Decision::Incomparable(why), Vec::new()),
             Ok(mut checks) => {
                 checks.retain(|check| selection.has(&check.comparison));
+                could_not_have_failed(&mut checks);
                 (Decision::of(&checks), checks)
             }
         },

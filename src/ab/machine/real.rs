@@ -2,6 +2,7 @@
 
 mod preparation; // what the rounds of a study need, made once
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -12,6 +13,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::control::Controls;
 use super::{Machine, OutputDirectory, Task};
 use crate::ab::result::{DeviceInfo, ProbeInfo, Subject};
+use crate::ab::stall::StallWatch;
 use crate::interrupt;
 use crate::machine::device::uevents::{Told, Uevents};
 use crate::machine::device::{Device, Disks};
@@ -78,6 +80,7 @@ pub struct RealMachine<'a> {
     began: Instant,
     /// When participants were last searched for.
     looked: Duration,
+    stall: RefCell<StallWatch>,
 }
 
 impl<'a> RealMachine<'a> {
@@ -98,6 +101,13 @@ impl<'a> RealMachine<'a> {
             .iter()
             .map(preflight::lock)
             .collect::<Result<Vec<_>>>()?;
+        let baselines = members
+            .iter()
+            .map(|disk| SavedQueue::take(disk, arms))
+            .collect::<Result<Vec<_>>>()?;
+        for (disk, baseline) in members.iter().zip(&baselines) {
+            scheduler::ensure_restorable(disk, baseline)?;
+        }
         let make = |place: &ScratchPlace| {
             let mut progress = |done_bytes| progress(place, done_bytes);
             ScratchFile::make(place, disks, means.journal, &mut progress)
@@ -113,10 +123,6 @@ impl<'a> RealMachine<'a> {
             ..more
         };
         let probe = Probe::attach(members, deepest, detail)?;
-        let baselines = members
-            .iter()
-            .map(|disk| SavedQueue::take(disk, arms))
-            .collect::<Result<Vec<_>>>()?;
         Ok(RealMachine {
             recorded: Vec::new(),
             uevents: None,
@@ -130,6 +136,7 @@ impl<'a> RealMachine<'a> {
             means,
             began: Instant::now(),
             looked: Duration::ZERO,
+            stall: RefCell::default(),
         })
     }
 
@@ -196,8 +203,19 @@ impl Machine for RealMachine<'_> {
         self.look_at_participants();
     }
 
+    /// Every wait of a run asks this, so that none outlasts a disk that does not respond.
     fn ensure_uninterrupted(&self) -> Result<()> {
-        interrupt::check()
+        interrupt::check()?;
+        let now = self.began.elapsed();
+        let mut stall = self.stall.borrow_mut();
+        if !stall.is_due(now) {
+            return Ok(());
+        }
+        let members = self.disks.members.iter();
+        let stats: Vec<_> = members
+            .map(|disk| (disk.name.as_str(), disk.io_stat().ok()))
+            .collect();
+        stall.look(now, &stats)
     }
 
     fn subject(&self) -> Subject {

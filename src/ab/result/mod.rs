@@ -17,7 +17,7 @@ use crate::ab::metric::Metric;
 use crate::ab::noise::Noise;
 use crate::ab::plan::Plan;
 use crate::ab::processes::ProcessSummary;
-use crate::ab::statistics::layout::Contrast;
+use crate::ab::statistics::carry_over::Contrast;
 use crate::ab::statistics::stopping::Stopping;
 use crate::ab::statistics::verdict::{Comparison, Verdict};
 use crate::machine::environment::Environment;
@@ -119,6 +119,7 @@ pub struct WorkloadInfo {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[allow(clippy::struct_excessive_bools)] // they are what the user chose
 pub struct Design {
     pub arms: Vec<Arm>,
     /// Index of the reference arm in `arms`.
@@ -138,6 +139,10 @@ pub struct Design {
     pub round_time_s: f64,
     /// Declared before the first round. All their intervals hold simultaneously with 95 % confidence.
     pub primary: Vec<Metric>,
+    /// The user named `elapsed`, and so says that the work is the same in every round. Absent: yes, as in results that were
+    /// written before the rounds had to show it.
+    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
+    pub elapsed_is_named: bool,
     pub alpha: f64,
     /// Both arms are identical: every difference is noise.
     pub is_placebo: bool,
@@ -245,6 +250,10 @@ pub struct ArmWaiting {
     pub writers_stalled_share: Option<f64>,
 }
 
+fn yes() -> bool {
+    true
+}
+
 impl Design {
     /// Family-wise error rate of the primary metrics.
     pub const ALPHA: f64 = 0.05;
@@ -330,6 +339,13 @@ impl ResultFile {
         stopped
             .filter_map(|round| self.arm_index(&round.arm))
             .collect()
+    }
+
+    /// Whether `--stop-if` ended the arm of this label.
+    pub fn is_stopped(&self, label: &str) -> bool {
+        let stopped = self.stopped_arms();
+        self.arm_index(label)
+            .is_some_and(|arm| stopped.contains(&arm))
     }
 
     pub fn blocks_begun(&self) -> usize {

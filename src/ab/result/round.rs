@@ -78,6 +78,8 @@ pub enum Censored {
     Overrun,
     /// A part of the workload completed no I/O for so long that the round was given up.
     Starved,
+    /// The workload failed: it ended with an error, or its output could not be read.
+    Failed,
     /// The condition of `--stop-if` held: the reference was put back at once, and the arm is not run again.
     Stopped,
 }

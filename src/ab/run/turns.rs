@@ -41,7 +41,10 @@ pub fn carry_out(
     observer.round_begins(turn, &bench.arms[turn.planned.arm]);
     let Done { round, rival } = bench.carry_out(turn)?;
     result.notes.extend(bench.machine.take_notes());
-    let is_first_failure = round.index == 0 && round.exclusion == Some(Exclusion::Workload);
+    // What is misread says so itself.
+    let is_first_failure = round.index == 0
+        && round.exclusion == Some(Exclusion::Workload)
+        && round.evidence.outcome.misread.is_none();
     let failed_at_once = round.problem.clone().filter(|_| is_first_failure);
     note_what_stays_cached(&mut result.notes, &round);
     result.rounds.push(round);

@@ -48,6 +48,7 @@ impl Slope {
 
 #[cfg(test)]
 mod tests {
+    use super::super::layout::LAGS;
     use super::*;
 
     /// Eight blocks of two arms; arm 1 adds 0.5, the load adds twice itself.
@@ -61,7 +62,7 @@ mod tests {
                 block: index / 2,
                 arm: index % 2,
                 position: index % 2,
-                before: None,
+                before: [None; LAGS],
                 before_load: Some(*load),
                 y: 10.0 * (index / 2) as f64 + 0.5 * (index % 2) as f64 + 2.0 * load,
             })

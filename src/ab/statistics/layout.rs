@@ -1,12 +1,8 @@
-//! Position and carry-over effects, estimated from all rounds of a metric at once. Each block and each arm has a mean
-//! of its own. Pure.
-
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
+//! Rounds in their places, and position effects, estimated from all rounds of a metric at once. Each block and each arm
+//! has a mean of its own. Pure.
 
 use super::estimate;
-use super::least_squares::{Fit, p_of_t};
+use super::least_squares::Fit;
 
 /// One round's value of a metric, with its place in the plan.
 #[derive(Clone, Copy, Debug)]
@@ -15,13 +11,17 @@ pub struct Cell {
     pub arm: usize,
     /// Position in the block, from 0.
     pub position: usize,
-    /// The arm of the preceding round; None for the first round and when something else ran in between.
-    pub before: Option<usize>,
+    /// The arms of the preceding rounds, the last one first; None where there was none, and when something else ran in
+    /// between.
+    pub before: [Option<usize>; LAGS],
     /// The load before the round, in logarithms; only in a live run.
     pub before_load: Option<f64>,
     /// On the metric's scale, finite.
     pub y: f64,
 }
+
+/// For how many rounds what an arm leaves behind is looked for.
+pub const LAGS: usize = 3;
 
 /// Positions count as different when an F test is significant at this level.
 const POSITION_LEVEL: f64 = 0.05;
@@ -98,150 +98,8 @@ fn sweep(cells: &[Cell], residuals: &mut [f64], group: impl Fn(&Cell) -> usize) 
     centres
 }
 
-/// What an arm leaves behind for the following round, compared with what the first arm leaves behind.
-#[derive(Debug)]
-pub struct CarryOver {
-    fit: Fit,
-    /// Number of coefficients before those of the preceding arms.
-    offset: usize,
-    /// By arm: the index of its coefficient; none for the baseline arm.
-    places: Vec<Option<usize>>,
-    /// With two arms: an estimate from the means of the blocks.
-    between: Option<Fit>,
-}
-
-/// An estimate with its standard error.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Contrast {
-    pub estimate: f64,
-    pub standard_error: f64,
-    /// Two-sided, from Student's t.
-    pub p: f64,
-}
-
-impl CarryOver {
-    /// None when it is confounded with arms and positions, or when the same arm preceded every round.
-    pub fn of(cells: &[Cell]) -> Option<CarryOver> {
-        let followers: Vec<&Cell> = cells.iter().filter(|cell| cell.before.is_some()).collect();
-        let positions = cells.iter().map(|cell| cell.position + 1).max()?;
-        let mut before: Vec<usize> = followers.iter().filter_map(|cell| cell.before).collect();
-        before.sort_unstable();
-        before.dedup();
-        let held_against = *before.first()?;
-        let others: Vec<usize> = before
-            .into_iter()
-            .filter(|arm| *arm != held_against)
-            .collect();
-        if others.is_empty() {
-            return None;
-        }
-        let offset = arms(cells, followers[0]).len() + positions - 1;
-        let regressors = |cell: &Cell| {
-            let places = (1..positions).map(|place| f64::from(cell.position == place));
-            let left = others
-                .iter()
-                .map(|arm| f64::from(cell.before == Some(*arm)));
-            let arms = arms(cells, cell).into_iter();
-            arms.chain(places).chain(left).collect()
-        };
-        let last = others.iter().chain([&held_against]).max()?;
-        let between = match others[..] {
-            [other] => between_blocks(cells, other),
-            _ => None,
-        };
-        Some(CarryOver {
-            between,
-            fit: within_blocks(&followers, regressors)?,
-            offset,
-            places: (0..=*last)
-                .map(|arm| others.iter().position(|other| *other == arm))
-                .collect(),
-        })
-    }
-
-    /// What `arm` leaves behind minus what `other` leaves behind. None when one of them never preceded a round.
-    pub fn between(&self, arm: usize, other: usize) -> Option<Contrast> {
-        let mut weights = vec![0.0; self.fit.coefficients.len()];
-        for (arm, weight) in [(arm, 1.0), (other, -1.0)] {
-            if let Some(place) = self.places.get(arm)? {
-                weights[self.offset + place] += weight;
-            }
-        }
-        Some(self.contrast(&weights))
-    }
-
-    /// The bias of the mean difference between `arm` and `reference`, from the arms that preceded the rounds of each.
-    pub fn bias(&self, cells: &[Cell], arm: usize, reference: usize) -> Contrast {
-        let mut weights = vec![0.0; self.fit.coefficients.len()];
-        for (of, sign) in [(arm, 1.0), (reference, -1.0)] {
-            let rounds: Vec<&Cell> = cells.iter().filter(|cell| cell.arm == of).collect();
-            for before in rounds.iter().filter_map(|cell| cell.before) {
-                if let Some(Some(place)) = self.places.get(before) {
-                    weights[self.offset + place] += sign / rounds.len() as f64;
-                }
-            }
-        }
-        self.contrast(&weights)
-    }
-
-    fn contrast(&self, weights: &[f64]) -> Contrast {
-        let within = self.fit.contrast(weights);
-        let Some(between) = &self.between else {
-            return Contrast::of(within, self.fit.p(within));
-        };
-        // Two independent estimates of the same quantity.
-        let weight = weights[self.offset];
-        let other = between.contrast(&[weight, 0.0, 0.0]);
-        let share = other.1.powi(2) / (within.1.powi(2) + other.1.powi(2));
-        if !share.is_finite() {
-            return Contrast::of(within, self.fit.p(within));
-        }
-        let estimate = share * within.0 + (1.0 - share) * other.0;
-        let both = (estimate, within.1 * share.sqrt());
-        Contrast::of(both, p_of_t(both, self.fit.df + between.df))
-    }
-}
-
-impl Contrast {
-    fn of((estimate, standard_error): (f64, f64), p: f64) -> Contrast {
-        Contrast {
-            estimate,
-            standard_error,
-            p,
-        }
-    }
-}
-
-/// Regression of the block means of two arms on the number of their rounds that followed `arm`, with a quadratic drift.
-/// The randomised order decides which blocks have more of them.
-fn between_blocks(cells: &[Cell], arm: usize) -> Option<Fit> {
-    let mut blocks: BTreeMap<usize, Vec<&Cell>> = BTreeMap::new();
-    for cell in cells {
-        blocks.entry(cell.block).or_default().push(cell);
-    }
-    let mut rows = Vec::new();
-    for (block, cells) in blocks {
-        let before: Vec<usize> = cells.iter().filter_map(|cell| cell.before).collect();
-        if before.len() == cells.len() && cells.len() == 2 {
-            let after = before.iter().filter(|before| **before == arm).count() as f64 / 2.0;
-            let y = cells.iter().map(|cell| cell.y).sum::<f64>() / 2.0;
-            let t = block as f64;
-            rows.push((vec![after, t, t * t], y));
-        }
-    }
-    let n = rows.len() as f64;
-    let mean_x = |i: usize| rows.iter().map(|(x, _)| x[i]).sum::<f64>() / n;
-    let means: Vec<f64> = (0..3).map(mean_x).collect();
-    let mean_y = rows.iter().map(|(_, y)| y).sum::<f64>() / n;
-    let centred = |row: &(Vec<f64>, f64)| row.0.iter().zip(&means).map(|(x, m)| x - m).collect();
-    let x: Vec<Vec<f64>> = rows.iter().map(centred).collect();
-    let y: Vec<f64> = rows.iter().map(|row| row.1 - mean_y).collect();
-    Fit::new(&x, &y, 1)
-}
-
 /// An indicator for each arm that occurs, except the first.
-fn arms(cells: &[Cell], cell: &Cell) -> Vec<f64> {
+pub(super) fn arms(cells: &[Cell], cell: &Cell) -> Vec<f64> {
     let mut all: Vec<usize> = cells.iter().map(|cell| cell.arm).collect();
     all.sort_unstable();
     all.dedup();

@@ -1,11 +1,13 @@
 //! Estimates, intervals, p-values and verdicts from numbers alone: no text, no JSON, no machine.
 
+pub mod carry_over; // what an arm leaves behind for the rounds after its own
+mod censored; // rounds without a value, and whether what ran before may have caused them
 pub mod change_point; // where a series of runs changes its level
 pub mod components; // the variance of rounds and of blocks
 pub mod covariate; // adjustment for what came before a round
 pub mod estimate; // means, Student's and always-valid intervals
 pub mod family; // the level that comparisons share (family-wise error rate)
-pub mod layout; // position and carry-over effects
+pub mod layout; // rounds in their places, and position effects
 pub mod least_squares; // regression with the covariance of its estimates
 pub mod power; // the effects that a number of blocks can show
 pub mod rows; // all comparisons of an experiment

@@ -1,9 +1,11 @@
 //! All comparisons of an experiment: differences are adjusted for position effects, checked for carry-over, and share
 //! one level. Pure.
 
+use super::carry_over::{CarryOver, Contrast};
+use super::censored;
 use super::estimate;
 use super::family::{Joint, Member};
-use super::layout::{CarryOver, Cell, Contrast, PositionEffect};
+use super::layout::{Cell, PositionEffect};
 use super::signed_rank::Difference;
 use super::verdict::{self, Comparison, Leftover, Question, bonferroni};
 
@@ -26,6 +28,8 @@ pub struct RowBlock {
     pub difference: Option<Difference>,
     /// Positions of the arm and of the reference.
     pub positions: (usize, usize),
+    /// The arms before the round of the arm and before that of the reference.
+    pub before: (Option<usize>, Option<usize>),
 }
 
 /// The result of a row.
@@ -43,7 +47,8 @@ pub struct Judged {
 /// The rows of a family share `level`. A row and its level use only the blocks up to the row's last one, so the verdict
 /// of an arm that no longer takes part does not change.
 pub fn judge_family(rows: &[Row<'_>], level: f64) -> Vec<Judged> {
-    let prepared: Vec<Prepared> = rows.iter().map(Prepared::of).collect();
+    let mut prepared: Vec<Prepared> = rows.iter().map(Prepared::of).collect();
+    bound_from_other_rows(rows, &mut prepared);
     let share = bonferroni(level, rows.len());
     let mut joints: Vec<(usize, Joint)> = Vec::new();
     let mut judged = Vec::new();
@@ -74,11 +79,34 @@ pub fn judge_alone(row: &Row<'_>, alpha: f64) -> Judged {
         alpha_of_few: alpha,
         ..row.question
     };
-    Prepared::of(row).judged(question)
+    let mut prepared = [Prepared::of(row)];
+    bound_from_other_rows(std::slice::from_ref(row), &mut prepared);
+    prepared[0].judged(question)
 }
 
 fn end_of(row: &Row<'_>) -> usize {
     row.blocks.last().map_or(0, |last| last.block + 1)
+}
+
+/// Where rounds have no value, too few are left to estimate the carry-over of a row. What its arm leaves behind in any
+/// other row is the bound; without one nothing is assumed, because it could not explain a round without a value.
+fn bound_from_other_rows(rows: &[Row<'_>], prepared: &mut [Prepared]) {
+    let known: Vec<(usize, Contrast)> = rows
+        .iter()
+        .zip(&*prepared)
+        .filter_map(|(row, own)| match own.leftover {
+            Leftover::Bias(bias) => Some((row.arm, bias)),
+            _ => None,
+        })
+        .collect();
+    for (row, own) in rows.iter().zip(prepared) {
+        if !matches!(own.leftover, Leftover::Unknown) || !censored::is_any(row) {
+            continue;
+        }
+        let of_arm = known.iter().filter(|(arm, _)| *arm == row.arm);
+        let widest = of_arm.max_by(|a, b| a.1.estimate.abs().total_cmp(&b.1.estimate.abs()));
+        own.leftover = widest.map_or(Leftover::Nothing, |(_, bias)| Leftover::Bias(*bias));
+    }
 }
 
 /// A row's differences, adjusted for positions.
@@ -96,8 +124,9 @@ impl Prepared {
         let cells: Vec<Cell> = before.copied().collect();
         let position = PositionEffect::of(&cells).filter(PositionEffect::is_evident);
         let leftover = match CarryOver::of(&cells) {
+            _ if censored::may_be_caused_by_what_ran_before(row) => Leftover::Censored,
             Some(found) => Leftover::Bias(found.bias(&cells, row.arm, row.reference)),
-            None if cells.iter().any(|cell| cell.before.is_some()) => Leftover::Unknown,
+            None if cells.iter().any(|cell| cell.before[0].is_some()) => Leftover::Unknown,
             None => Leftover::Nothing,
         };
         let plain = row.blocks.iter().map(|b| (b.block, b.difference));
@@ -126,7 +155,7 @@ impl Prepared {
             position: self.position.clone(),
             carry_over: match self.leftover {
                 Leftover::Bias(bias) => Some(bias),
-                Leftover::Nothing | Leftover::Unknown => None,
+                Leftover::Nothing | Leftover::Unknown | Leftover::Censored => None,
             },
         }
     }

@@ -1,14 +1,13 @@
 //! Makes a verdict from one difference per block: better, worse, equivalent or inconclusive, with the reason.
 //!
-//!
 //! Every verdict follows from one interval, at a level already adjusted for the family and the looks, compared with
 //! zero and the margin. A value that does not exist is None, and the reason says how many blocks are needed.
 //! "Equivalent" needs evidence: a comparison that is only too noisy is inconclusive.
 
 use serde::{Deserialize, Serialize};
 
+use super::carry_over::Contrast;
 use super::estimate::{self, ConfidenceInterval};
-use super::layout::Contrast;
 use super::power;
 use super::scale::{Direction, Scale};
 use super::signed_rank::{self, Difference};
@@ -54,17 +53,27 @@ pub enum Reason {
     /// Submitters waited for a request under one arm, and not or less under the other. Times that begin in the kernel
     /// leave out these waits, so the arms are not comparable.
     NotComparable,
+    /// An elapsed time of rounds that do not all do the same work.
+    WorkDiffers,
     /// Blocks in which one arm has no value because of its own behaviour. They count as worse than every other block.
     Censored { blocks: usize },
     /// The intervals of this run at different times do not overlap: the measured quantity changed during the run.
     TruthChanged,
     /// Outlying blocks, by the arm whose round was the worse one.
     StalledRounds { arm: usize, reference: usize },
+    /// The arm broke the condition of `--stop-if` and was not run again.
+    Stopped,
+    /// Every value of both arms is zero: there is nothing to compare.
+    NothingHappened,
+    /// Rounds without a value come after the other arm alone, so what that one leaves behind may have caused them.
+    CensoredAfterOthers,
 }
 
 /// How the differences of a comparison are judged.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+// Each is a fact of its own that the caller knows, and several may hold.
+#[allow(clippy::struct_excessive_bools)]
 pub struct Question {
     pub scale: Scale,
     pub direction: Direction,
@@ -83,6 +92,12 @@ pub struct Question {
     /// Determined by the caller: the two arms' values leave out different waits. Then there is no estimate and no
     /// verdict.
     pub not_comparable: bool,
+    /// Determined by the caller: every value is zero. Then there is no estimate and no verdict either.
+    #[serde(default)]
+    pub nothing_happened: bool,
+    /// Determined by the caller: the arm broke the condition of `--stop-if` and was not run again.
+    #[serde(default)]
+    pub is_stopped: bool,
 }
 
 /// An arm against the reference in one metric. Estimates are arm minus reference; ratios are arm over reference.
@@ -108,6 +123,9 @@ pub struct Comparison {
     /// The smallest effect that this many blocks show with 80 % power, in the margin's unit.
     pub mde: Option<f64>,
     pub verdict: Verdict,
+    /// What the blocks alone would say where the verdict was withheld: a gate does not pass what it withheld.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<Verdict>,
     /// The whole interval lies beyond the margin.
     pub beyond_margin: bool,
     /// Equivalent, although the interval excludes zero: a difference too small to matter.
@@ -143,7 +161,7 @@ pub fn compare(
     let finite: Vec<f64> = d.iter().filter_map(|d| d.finite()).collect();
     let scale = question.scale;
     let margins = scale.margins(question.margin);
-    let is_comparable = !question.not_comparable;
+    let is_comparable = !question.not_comparable && !question.nothing_happened;
     let estimate = signed_rank::hodges_lehmann(&d).filter(|_| is_comparable);
     let (interval, changed) = question.interval(&d);
     let interval = interval.filter(|_| is_comparable);
@@ -155,19 +173,25 @@ pub fn compare(
     let sd = estimate::sd(&finite);
     let stalled = StalledRounds::among(&d, margins, question.direction);
 
+    let plain = interval.map_or(Verdict::Inconclusive, |i| question.judge(i));
+    let interval = match leftover {
+        Leftover::Nothing => interval,
+        Leftover::Unknown | Leftover::Censored => None,
+        Leftover::Bias(bias) => interval.map(|i| question.widened(i, &d, bias)),
+    };
     let found = interval.map_or(Verdict::Inconclusive, |i| question.judge(i));
-    let leftover = interval.and_then(|i| question.flips(i, found, leftover, d.len()));
-    let disagrees = question.mean_disagrees(&d, found);
+    let leftover = (found != plain).then(|| leftover.reason());
+    let disagrees = question.mean_disagrees(&d, plain);
     let skewed = is_skewed(estimate, question, student.estimate);
     let verdict = match found {
-        Verdict::Better | Verdict::Worse | Verdict::Differs if leftover.is_some() || disagrees => {
-            Verdict::Inconclusive
-        }
-        Verdict::Equivalent if leftover.is_some() || skewed => Verdict::Inconclusive,
+        Verdict::Better | Verdict::Worse | Verdict::Differs if disagrees => Verdict::Inconclusive,
+        Verdict::Equivalent if skewed => Verdict::Inconclusive,
         other => other,
     };
+    let withheld = (verdict != plain).then_some(plain);
     let mut reasons = Vec::new();
-    if found == Verdict::Inconclusive && is_comparable && !changed {
+    let goes_on = is_comparable && !changed && !question.is_stopped;
+    if plain == Verdict::Inconclusive && goes_on {
         reasons.push(question.needs_rounds(d.len(), sd, estimate));
     }
     let censored = d.iter().filter(|d| d.is_censored()).count();
@@ -175,6 +199,8 @@ pub fn compare(
         leftover,
         disagrees.then_some(Reason::MeanDisagrees),
         question.not_comparable.then_some(Reason::NotComparable),
+        question.nothing_happened.then_some(Reason::NothingHappened),
+        question.is_stopped.then_some(Reason::Stopped),
         changed.then_some(Reason::TruthChanged),
         (skewed && !disagrees).then_some(Reason::Skewed),
         question
@@ -206,6 +232,7 @@ pub fn compare(
             .and_then(|sd| power::detectable(question, sd, d.len()))
             .and_then(|effect| scale.to_margin(effect)),
         verdict,
+        withheld,
         beyond_margin: interval.is_some_and(|i| margins.are_left_by(i)),
         tiny_nonzero: verdict == Verdict::Equivalent && interval.is_some_and(|i| !i.contains(0.0)),
         stalled,
@@ -220,7 +247,21 @@ pub enum Leftover {
     Nothing,
     /// The plan so far does not separate it from the arms.
     Unknown,
+    /// What the other arm leaves behind may have caused the rounds without a value.
+    Censored,
     Bias(Contrast),
+}
+
+impl Leftover {
+    fn reason(self) -> Reason {
+        match self {
+            Leftover::Bias(bias) => Reason::CarryOver {
+                bias: Some(bias.estimate),
+            },
+            Leftover::Censored => Reason::CensoredAfterOthers,
+            Leftover::Nothing | Leftover::Unknown => Reason::CarryOver { bias: None },
+        }
+    }
 }
 
 impl Question {
@@ -282,46 +323,38 @@ impl Question {
         }
     }
 
-    /// The reason, if carry-over could explain the verdict.
+    /// The interval, made wide enough to hold what the difference would be without the carry-over that is likely.
     ///
-    ///
-    /// With few blocks, the estimated bias plus one standard error must not change the verdict. Later the estimate
-    /// itself must, and only if it is likely to be real. So a run of full length loses little power when there is no
-    /// carry-over.
-    fn flips(
+    /// A censored block stays where it is: it is worse than every other, however much worse.
+    fn widened(
         self,
         interval: ConfidenceInterval,
-        found: Verdict,
-        leftover: Leftover,
-        blocks: usize,
-    ) -> Option<Reason> {
+        d: &[Difference],
+        bias: Contrast,
+    ) -> ConfidenceInterval {
+        /// With few blocks what is left behind is hardly known, so less of it is evidence enough, and more is allowed
+        /// for. Calibrated in `tests/verdicts.rs`: false verdicts where something is left behind, power where nothing is.
         const FEW: usize = 12;
-        const LIKELY_IN_FEW: f64 = 0.7;
-        const LIKELY: f64 = 0.4;
-        let bias = match leftover {
-            _ if found == Verdict::Inconclusive => return None,
-            Leftover::Nothing => return None,
-            Leftover::Unknown => return Some(Reason::CarryOver { bias: None }),
-            Leftover::Bias(bias) => bias,
-        };
-        let (likely, errors) = if blocks < FEW {
-            (LIKELY_IN_FEW, 1.0)
+        let (likely, errors) = if d.len() < FEW {
+            (0.6, 1.0)
         } else {
-            (LIKELY, 0.0)
+            (0.3, 0.3)
         };
         if bias.p > likely {
-            return None;
+            return interval;
         }
-        let towards = f64::midpoint(interval.lower, interval.upper).signum();
-        let could_be = bias.estimate + towards * errors * bias.standard_error;
-        let without = ConfidenceInterval {
-            lower: interval.lower - could_be,
-            upper: interval.upper - could_be,
-            ..interval
+        let error = errors * bias.standard_error;
+        let without = |bias: f64| {
+            let d: Vec<Difference> = d.iter().map(|d| d.without(bias)).collect();
+            self.interval(&d).0
         };
-        (self.judge(without) != found).then_some(Reason::CarryOver {
-            bias: Some(bias.estimate),
-        })
+        let lower = without(bias.estimate + error).map_or(f64::NEG_INFINITY, |i| i.lower);
+        let upper = without(bias.estimate - error).map_or(f64::INFINITY, |i| i.upper);
+        ConfidenceInterval {
+            lower: interval.lower.min(lower),
+            upper: interval.upper.max(upper),
+            ..interval
+        }
     }
 
     /// A block without a bound makes the mean infinite; two with opposite signs make it NaN.

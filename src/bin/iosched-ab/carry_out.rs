@@ -12,7 +12,7 @@ use iosched::ab::run::{self as experiment, Experiment};
 use iosched::failure::{Failure, Kind, kind_of};
 use iosched::files::output;
 use iosched::machine::device::Disks;
-use iosched::report::{paint, text};
+use iosched::report::{escape, paint, text};
 use iosched::safety::journal::Journal;
 use iosched::scratch::{DiskSpec, Scratch};
 use iosched::workload::recorded;
@@ -75,8 +75,9 @@ fn print(result: &ResultFile, output: Option<&Path>) -> Result<()> {
         report::say_where(path)?;
     } else {
         // The result goes nowhere else, so a closed pipe is an error here, unlike for a report.
+        let json = escape::json(&String::from_utf8(experiment::to_json(result)?)?);
         std::io::stdout()
-            .write_all(&experiment::to_json(result)?)
+            .write_all(json.as_bytes())
             .map_err(|error| {
                 Failure::runtime(
                     format!("the result could not be written to standard output: {error}"),

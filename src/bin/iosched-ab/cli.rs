@@ -96,6 +96,9 @@ pub enum Command {
         /// Shell to complete for
         shell: clap_complete::Shell,
     },
+    /// Check what only this build can tell, for the tests of a release
+    #[command(hide = true)]
+    SelfCheck,
 }
 
 const HELP: &str = "\

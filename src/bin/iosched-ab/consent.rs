@@ -1,46 +1,51 @@
-//! Asks for confirmation before a raw disk is overwritten: its serial number or name must be typed. A flag alone is not
-//! enough: it stays in a shell's history, and the same kernel name may later mean another disk.
+//! Asks for confirmation before a raw disk or partition is overwritten: its serial number or name must be typed. A flag
+//! alone is not enough: it stays in a shell's history, and the same kernel name may later mean another disk.
 
 use std::io::{IsTerminal, Write};
 
 use anyhow::{Context, Result};
 use iosched::failure::Failure;
 use iosched::interrupt;
-use iosched::machine::device::Device;
+use iosched::machine::device::RawTarget;
 use iosched::report::escape;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Ok if `given`, or else what the user types, names this disk.
-pub fn to_destroy(device: &Device, given: Option<&str>) -> Result<()> {
+pub fn to_destroy(target: &RawTarget, given: Option<&str>) -> Result<()> {
     let word = match given {
         Some(word) => word.to_owned(),
-        None if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() => ask(device)?,
+        None if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() => ask(target)?,
         None => {
             return Err(Failure::refused(
                 format!(
                     "there is no terminal to confirm that all data on {} will be lost",
-                    describe(device)
+                    describe(target)
                 ),
-                format!("confirm with --yes-destroy {}", names(device)[0]),
+                format!("confirm with --yes-destroy {}", names(target)[0]),
             ));
         }
     };
-    if names(device).iter().any(|name| *name == word.trim()) {
+    if names(target).iter().any(|name| *name == word.trim()) {
         return Ok(());
     }
     Err(Failure::refused(
         format!(
             "{:?} is not the name or serial number of {}",
             word.trim(),
-            describe(device)
+            describe(target)
         ),
         "look it up with `lsblk -o NAME,SERIAL,MODEL,SIZE`; nothing was changed",
     ))
 }
 
-/// Names that are accepted; the first one, which the question asks for, is the most reliable.
-fn names(device: &Device) -> Vec<String> {
-    let node = device.node().display().to_string();
+/// Names that are accepted; the first one, which the question asks for, is the most reliable. A serial number is the whole
+/// disk's: it does not name a partition.
+fn names(target: &RawTarget) -> Vec<String> {
+    let node = target.node().display().to_string();
+    if !target.is_whole_disk() {
+        return vec![target.name().to_owned(), node];
+    }
+    let device = &target.disk;
     device
         .serial()
         .into_iter()
@@ -52,8 +57,9 @@ fn names(device: &Device) -> Vec<String> {
         .collect()
 }
 
-fn describe(device: &Device) -> String {
-    let size = device.size_bytes().ok();
+fn describe(target: &RawTarget) -> String {
+    let device = &target.disk;
+    let size = target.size_bytes().ok();
     let facts = [
         device.model().map(|model| model.trim().to_owned()),
         size.map(|bytes| format!("{:.1} GB", bytes as f64 / 1e9)),
@@ -62,16 +68,21 @@ fn describe(device: &Device) -> String {
             .map(|serial| format!("serial {}", serial.trim())),
     ];
     let facts: Vec<String> = facts.into_iter().flatten().collect();
-    format!("{} ({})", device.name, facts.join(", "))
+    let part_of = if target.is_whole_disk() {
+        String::new()
+    } else {
+        format!(", a partition of {}", device.name)
+    };
+    format!("{}{part_of} ({})", target.name(), facts.join(", "))
 }
 
-fn ask(device: &Device) -> Result<String> {
+fn ask(target: &RawTarget) -> Result<String> {
     let mut screen = std::io::stderr();
     write!(
         screen,
         "All data on {} will be lost. Type {} to continue: ",
-        escape::line(&describe(device)),
-        escape::line(&names(device)[0])
+        escape::line(&describe(target)),
+        escape::line(&names(target)[0])
     )?;
     screen.flush()?;
     line()

@@ -13,7 +13,7 @@ use iosched::safety::journal::Journal;
 use iosched::scheduler;
 use iosched::scheduler::arm::Arm;
 use iosched::scratch::DiskModel;
-use iosched::workload::fio::Fio;
+use iosched::workload::fio;
 use iosched::workload::participants::Participants;
 use iosched::workload::{Workload, catalogue};
 
@@ -62,7 +62,7 @@ pub fn run(arguments: &DemoArguments) -> Result<()> {
         control: None,
         participants: Participants::default(),
         guardian: &guardian,
-        fio_version: Fio::new("version", Vec::new()).version().ok(),
+        fio_version: fio::installed_version()?,
         journal: &journal,
         launcher: &launcher,
     };

@@ -19,6 +19,7 @@ mod report;
 mod resume;
 mod run;
 mod scratch;
+mod self_check;
 mod study;
 mod talk;
 mod times;
@@ -34,6 +35,7 @@ use iosched::interrupt;
 use iosched::report::escape;
 use iosched::safety::guardian;
 use iosched::safety::journal;
+use iosched::safety::panics;
 use iosched::workload;
 use talk::note;
 
@@ -49,6 +51,15 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         };
     }
+    panics::end_in_order(say, work)
+}
+
+/// An error, on standard error, whose reader may be gone.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "iosched-ab: {}", escape::page(text));
+}
+
+fn work() -> ExitCode {
     let cli = Cli::parse();
     talk::set(cli.talk);
     let outcome = interrupt::install().and_then(|()| match cli.command {
@@ -64,16 +75,13 @@ fn main() -> ExitCode {
         Command::ReadLoop(arguments) => read_loop::run(&arguments),
         Command::Workloads => report::workloads(),
         Command::Completions { shell } => completions(shell),
+        Command::SelfCheck => self_check::run(),
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if failure::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(
-                std::io::stderr(),
-                "iosched-ab: {}",
-                escape::page(&format!("{error:#}"))
-            );
+            say(&format!("{error:#}"));
             ExitCode::from(failure::kind_of(&error).exit_code())
         }
     }

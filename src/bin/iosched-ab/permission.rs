@@ -1,7 +1,7 @@
 //! Checks all preconditions before anything is changed, for new and for resumed runs, and reports the findings.
 
 use anyhow::Result;
-use iosched::machine::device::{Device, Disks};
+use iosched::machine::device::{Disks, RawTarget};
 use iosched::preflight::{self, Findings, Hold, Intent, Loss, Severity};
 use iosched::scheduler::arm::Arm;
 use iosched::scratch::file::ScratchPlace;
@@ -48,7 +48,7 @@ impl<'a> From<&'a Conditions> for Consent<'a> {
 pub struct Granted {
     /// Where the scratch file is made.
     pub place: Option<ScratchPlace>,
-    /// The raw disk, after its owner has confirmed.
+    /// The raw disk or partition, after its owner has confirmed.
     pub hold: Option<Hold>,
     /// What the workload does not do as it was written.
     pub notes: Vec<String>,
@@ -112,7 +112,7 @@ impl PermissionRequest<'_> {
     }
 
     /// The disk is checked again after the question: its state may have changed while the user was typing.
-    fn ask(&self, target: &Device, mut hold: Hold) -> Result<Hold> {
+    fn ask(&self, target: &RawTarget, mut hold: Hold) -> Result<Hold> {
         consent::to_destroy(target, self.consent.yes_destroy)?;
         hold.ensure_unchanged()?;
         if !self.workload.may_claim_the_device() {

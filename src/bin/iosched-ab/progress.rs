@@ -73,23 +73,24 @@ impl Observer for Progress {
                 bar.set_length(self.rounds as u64);
             }
             let round = format!("block {}{again}: {}", turn.planned.block + 1, arm.label);
-            bar.set_message(match self.study.as_str() {
+            let text = match self.study.as_str() {
                 "" => round,
                 study => format!("{study}: {}{round}", self.cell),
-            });
+            };
+            bar.set_message(escape::line(&text));
         }
     }
 
     fn trace_begins(&mut self, arm: &Arm) {
         match &self.bar {
-            Some(bar) => bar.set_message(format!("trace: {}", arm.label)),
+            Some(bar) => bar.set_message(escape::line(&format!("trace: {}", arm.label))),
             None => note(&format!("tracing {}", arm.label)),
         }
     }
 
     fn waits(&mut self, why: &str) {
         match &self.bar {
-            Some(bar) => bar.set_message(why.to_owned()),
+            Some(bar) => bar.set_message(escape::line(why)),
             None if self.waits => {}
             None => note(why),
         }
@@ -193,7 +194,7 @@ impl StudyObserver for Progress {
         let line = format!("{}: {name}", self.study);
         if std::io::stderr().is_terminal() && !talk().quiet {
             let bar = self.bar.get_or_insert_with(spinner);
-            bar.set_message(line);
+            bar.set_message(escape::line(&line));
         } else if pass != self.pass || talk().verbose {
             note(&line);
         }

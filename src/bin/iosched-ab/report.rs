@@ -107,6 +107,11 @@ pub fn print(text: &str) -> Result<()> {
         .context("writing the report")
 }
 
+/// Text that names from outside may be in.
+pub fn print_page(text: &str) -> Result<()> {
+    print(&escape::page(text))
+}
+
 /// In colours where they are wanted.
 pub fn print_painted(text: &str) -> Result<()> {
     anstream::stdout()
@@ -130,7 +135,7 @@ pub fn pictures() -> Form {
 pub fn say_where(path: &Path) -> Result<()> {
     let file = path.display().to_string();
     let quoted = shlex::try_quote(&file).unwrap_or_default();
-    print(&format!(
+    print_page(&format!(
         "Result file: {file}\nWith pictures: iosched-ab report {quoted} --format html -o report.html\n"
     ))
 }

@@ -9,13 +9,14 @@ use iosched::ab::result::identity;
 use iosched::ab::result::{DeviceInfo, ResultFile, Status};
 use iosched::ab::run::Experiment;
 use iosched::failure::Failure;
+use iosched::files::trust;
 use iosched::machine::device::{Device, Disks};
 use iosched::machine::environment::Environment;
 use iosched::safety::guardian;
 use iosched::safety::journal::Journal;
 use iosched::scratch::Scratch;
 use iosched::scratch::file::ScratchPlace;
-use iosched::workload::fio::Fio;
+use iosched::workload::fio;
 use iosched::workload::participants::Participants;
 use iosched::workload::recorded;
 
@@ -26,6 +27,9 @@ use crate::place;
 use crate::report;
 use crate::run::control_disk;
 use crate::talk::note;
+
+/// What comes from the file.
+pub const COMMANDS: &str = "the commands that it would run";
 
 /// The earlier result, if it can be continued. `trust`: the user has checked the commands in the file.
 fn resumable(file: &Path, trust: bool) -> Result<ResultFile> {
@@ -55,20 +59,13 @@ fn resumable(file: &Path, trust: bool) -> Result<ResultFile> {
         ));
     }
     show(file, &earlier);
-    if let Some(doubt) = doubt.filter(|_| !trust) {
-        return Err(Failure::refused(
-            format!(
-                "{}: another user may have written the commands that it would run: {doubt}",
-                file.display()
-            ),
-            "check the commands and settings above; if they are what you want, add --trust",
-        ));
-    }
+    let path = file.display().to_string();
+    trust::ensure(trust, doubt.as_deref(), &path, COMMANDS)?;
     Ok(earlier)
 }
 
-pub fn run(file: &Path, trust: bool, arguments: &Conditions) -> Result<()> {
-    let earlier = resumable(file, trust)?;
+pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
+    let earlier = resumable(file, arguments.trust)?;
     let journal = Journal::create()?;
     let launcher = std::env::current_exe().context("finding this program's own path")?;
     let guardian = guardian::start(&launcher, &journal)?;
@@ -82,7 +79,7 @@ pub fn run(file: &Path, trust: bool, arguments: &Conditions) -> Result<()> {
         (None, None) => Device::resolve(&earlier.device.device.name)?.device.into(),
     };
     let truth = scratch.as_ref().map(|scratch| scratch.truth().clone());
-    let fio_version = Fio::new("version", Vec::new()).version().ok();
+    let fio_version = fio::installed_version()?;
     refuse_changes(
         &earlier,
         &DeviceInfo::of_all(&disks, truth.clone()),

@@ -1,6 +1,6 @@
 //! `iosched-ab run`: from arguments to an experiment.
 
-use std::io::Write;
+use std::fmt::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
@@ -14,8 +14,9 @@ use iosched::safety::guardian;
 use iosched::safety::journal::Journal;
 use iosched::scheduler::arm::{self, Arm};
 use iosched::scratch::{DiskSpec, Scratch};
+use iosched::workload::cgroup;
 use iosched::workload::command::CommandLine;
-use iosched::workload::fio::Fio;
+use iosched::workload::fio::{self, Fio};
 use iosched::workload::live::{self, Live};
 use iosched::workload::participants::Participants;
 use iosched::workload::{Workload, catalogue};
@@ -27,10 +28,11 @@ use crate::carry_out::{
 use crate::cli::{Aa, Conditions, More, Run};
 use crate::metrics::{announced_metrics, named_metrics, primary_metrics};
 use crate::outlook::announce;
-use crate::permission::PermissionRequest;
+use crate::permission::{Granted, PermissionRequest};
 use crate::place;
 use crate::present;
 use crate::reference::{default_reference, named_reference, present_scheduler};
+use crate::report;
 use crate::resume;
 use crate::talk::note;
 use crate::times::{round_times, times};
@@ -48,7 +50,7 @@ struct WantedComparison<'a> {
 
 pub fn run(arguments: &Run) -> Result<()> {
     if let Some(file) = &arguments.resume {
-        return resume::run(file, arguments.trust, &arguments.conditions);
+        return resume::run(file, &arguments.conditions);
     }
     let arms = arguments
         .arms
@@ -118,8 +120,7 @@ fn compare(wanted: WantedComparison<'_>) -> Result<()> {
         (None, None) => named_disks(wanted.devices)?,
     };
     let present = present::write_out(&mut arms, &disks)?;
-    let is_ours = scratch.is_some();
-    let mut workload = load(conditions, is_ours)?;
+    let mut workload = load(conditions, scratch.is_some())?;
     let primary = announced_metrics(conditions, &*workload)?;
     let granted = PermissionRequest {
         disks: &disks,
@@ -127,7 +128,7 @@ fn compare(wanted: WantedComparison<'_>) -> Result<()> {
         workload: &*workload,
         place: place::wanted_on(scratch.as_ref(), conditions, &disks, &*workload)?.as_ref(),
         consent: conditions.into(),
-        is_ours,
+        is_ours: scratch.is_some(),
         dry_run: wanted.dry_run,
     }
     .grant()?;
@@ -139,10 +140,11 @@ fn compare(wanted: WantedComparison<'_>) -> Result<()> {
         conditions.washout + ramp,
         time,
     );
-    let chosen = wanted.reference.or(present);
-    let reference = chosen.map_or_else(|| default_reference(&arms, &disks), Ok)?;
+    let chosen = wanted.reference.or(present).map(Ok);
+    let reference = chosen.unwrap_or_else(|| default_reference(&arms, &disks))?;
     let control = control_disk(conditions.control.as_deref(), &disks)?;
-    let cache = cache::tell(conditions, granted.place.as_ref(), &*workload);
+    let made = (!wanted.dry_run).then_some(&journal);
+    let said = warnings(conditions, &granted, &*workload, made)?;
     let experiment = Experiment {
         control_disk: control.as_ref().map(|disk| disk.name.clone()),
         disks,
@@ -160,7 +162,7 @@ fn compare(wanted: WantedComparison<'_>) -> Result<()> {
         primary,
         output,
         replaces_output: conditions.force,
-        notes: notes_of(scratch.as_ref(), granted.notes, cache),
+        notes: notes_of(scratch.as_ref(), granted.notes, said),
         is_placebo: wanted.is_placebo,
         live,
         order: conditions.detail.contains(&More::Order),
@@ -177,7 +179,7 @@ fn compare(wanted: WantedComparison<'_>) -> Result<()> {
         control,
         participants,
         guardian: &guardian,
-        fio_version: Fio::new("version", Vec::new()).version().ok(),
+        fio_version: fio::installed_version()?,
         journal: &journal,
         launcher: &launcher,
     };
@@ -212,11 +214,34 @@ fn check_names(
 fn notes_of(
     scratch: Option<&Scratch>,
     of_workload: Vec<String>,
-    of_cache: Option<String>,
+    others: Vec<String>,
 ) -> Vec<String> {
     let fallback = scratch.and_then(Scratch::fallback);
     let fallback = fallback.map(str::to_owned).into_iter();
-    fallback.chain(of_workload).chain(of_cache).collect()
+    fallback.chain(of_workload).chain(others).collect()
+}
+
+/// Of the page cache, and of limits of this program.
+fn warnings(
+    conditions: &Conditions,
+    granted: &Granted,
+    workload: &dyn Workload,
+    journal: Option<&Journal>,
+) -> Result<Vec<String>> {
+    let cache = cache::tell(conditions, granted.place.as_ref(), workload);
+    // A dry run makes no control group, and the load of others has its own.
+    let journal = journal.filter(|_| !workload.is_live());
+    let limits = journal.map_or(Ok(None), limits)?;
+    Ok(cache.into_iter().chain(limits).collect())
+}
+
+/// Tells what becomes of the limits under which this program was started.
+pub fn limits(journal: &Journal) -> Result<Option<String>> {
+    let said = cgroup::note_on_limits(journal)?;
+    if let Some(text) = &said {
+        note(text);
+    }
+    Ok(said)
 }
 
 /// The disks below the named devices; notes say how they were found.
@@ -293,14 +318,13 @@ pub fn control_disk(name: Option<&str>, disks: &Disks) -> Result<Option<Device>>
 }
 
 fn print_schedule(arms: &[Arm], plan: &Plan) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "seed {}", plan.seed)?;
+    let mut out = format!("seed {}\n", plan.seed);
     for block in 0..plan.blocks() {
         let rounds = plan.rounds.iter().filter(|round| round.block == block);
         let labels: Vec<&str> = rounds.map(|round| arms[round.arm].label.as_str()).collect();
         writeln!(out, "block {}: {}", block + 1, labels.join("  "))?;
     }
-    Ok(())
+    report::print_page(&out)
 }
 
 fn load(arguments: &Conditions, is_ours: bool) -> Result<Box<dyn Workload>> {
@@ -311,7 +335,11 @@ fn load(arguments: &Conditions, is_ours: bool) -> Result<Box<dyn Workload>> {
         return Ok(Box::new(catalogue::find(name)?));
     }
     if let Some(path) = &arguments.job {
-        return Ok(Box::new(Fio::from_job_file(path, &arguments.section)?));
+        return Ok(Box::new(Fio::from_job_file(
+            path,
+            &arguments.section,
+            arguments.trust,
+        )?));
     }
     // iosched cannot know what a command writes: with consent it is treated as a writer, without consent it is trusted
     // to only read.

@@ -1,7 +1,7 @@
 //! `iosched-ab scratch`: a device with a known service time, until Ctrl-C or until a command ends.
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -14,6 +14,7 @@ use iosched::workload::command;
 use serde_json::json;
 
 use crate::cli;
+use crate::report::print_page;
 use crate::talk::note;
 
 pub fn run(arguments: &cli::ScratchArguments) -> Result<()> {
@@ -38,7 +39,7 @@ pub fn run(arguments: &cli::ScratchArguments) -> Result<()> {
     let mount_point = scratch
         .mount_point()
         .map(|point| point.display().to_string());
-    let mut out = std::io::stdout().lock();
+    let mut out = String::new();
     if arguments.json {
         let object = json!({
             "device": nodes[0],
@@ -60,8 +61,7 @@ pub fn run(arguments: &cli::ScratchArguments) -> Result<()> {
             )?;
         }
     }
-    out.flush()?;
-    drop(out);
+    print_page(&out)?;
     if arguments.command.is_empty() {
         note("press Ctrl-C to remove it");
         return match wait(&scratch) {

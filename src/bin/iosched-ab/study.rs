@@ -12,9 +12,9 @@ use anyhow::{Context, Result};
 use iosched::ab::machine::Means;
 use iosched::ab::result::read;
 use iosched::failure::{Failure, Kind, kind_of};
-use iosched::files::input;
+use iosched::files::{input, trust};
 use iosched::machine::device::Disks;
-use iosched::report::study as report_study;
+use iosched::report::{escape, study as report_study};
 use iosched::safety::guardian;
 use iosched::safety::journal::Journal;
 use iosched::scheduler::arm::{self, Arm};
@@ -25,7 +25,7 @@ use iosched::study::optional::{self, Candidate};
 use iosched::study::result::{SCHEMA_VERSION, StudyResult};
 use iosched::study::run::{StudyRun, to_json};
 use iosched::workload::command::CommandLine;
-use iosched::workload::fio::Fio;
+use iosched::workload::fio;
 use iosched::workload::participants::Participants;
 use iosched::workload::{Workload, places, recorded};
 
@@ -34,7 +34,9 @@ use crate::cli::StudyArguments;
 use crate::permission::{Consent, Granted, PermissionRequest};
 use crate::place::WantedPlace;
 use crate::progress::Progress;
-use crate::report::{STDIO, print_painted, say_where};
+use crate::report::{STDIO, print, print_painted, say_where};
+use crate::resume::COMMANDS;
+use crate::run::limits;
 use crate::talk::note;
 use show::outlook;
 
@@ -93,7 +95,7 @@ pub fn run(arguments: &StudyArguments) -> Result<()> {
         None => Disks::resolve(&plan.devices)?.0,
     };
     let truth = scratch.as_ref().map(|scratch| scratch.truth().clone());
-    let fio_version = Fio::new("version", Vec::new()).version().ok();
+    let fio_version = fio::installed_version()?;
     if let Some(earlier) = &plan.earlier {
         resume::refuse_changes(earlier, &disks, truth.clone(), fio_version.as_ref())?;
     }
@@ -144,6 +146,7 @@ pub fn run(arguments: &StudyArguments) -> Result<()> {
             .and_then(Scratch::fallback)
             .map(str::to_owned)
             .into_iter()
+            .chain(limits(&journal)?)
             .collect(),
         earlier: plan.earlier,
     };
@@ -157,9 +160,15 @@ pub fn run(arguments: &StudyArguments) -> Result<()> {
 }
 
 fn plan(arguments: &StudyArguments) -> Result<Plan> {
-    let study = show::read(arguments)?;
+    let (study, doubt) = show::read(arguments)?;
     let stem = format!("iosched-study-{}", study.name);
     let cells = show::chosen(&study, arguments)?;
+    if doubt.is_some() {
+        let arms = [&study.arms[..], &study.optional_arms[..]].concat();
+        resume::show_commands(&study, cells.iter(), &arms)?;
+    }
+    let name = arguments.study.as_deref().unwrap_or_default();
+    trust::ensure(arguments.trust, doubt.as_deref(), name, COMMANDS)?;
     Ok(Plan {
         simulated: simulated::wanted(&study, &cells, arguments)?,
         cells,
@@ -201,9 +210,7 @@ fn report(
     };
     let text = report_study::render(&study);
     let Some(path) = output else {
-        std::io::stdout()
-            .write_all(&to_json(&study)?)
-            .context("writing the result to standard output")?;
+        print(&escape::json(&String::from_utf8(to_json(&study)?)?))?;
         let _ = std::io::stderr().write_all(text.as_bytes());
         return Ok(());
     };

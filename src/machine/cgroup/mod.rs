@@ -1,5 +1,6 @@
 //! Control groups: mount points, names, and how our own groups are ended.
 
+pub mod caller; // the group of this process, and its limits
 pub(crate) mod controller; // enables a controller for our groups
 pub mod end; // kills the processes of a group and removes it
 pub mod mounts; // where the hierarchies are mounted. Pure

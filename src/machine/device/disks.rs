@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 
 use super::resolve::{self, stops_at, whole_disk};
-use super::{Device, Resolved};
+use super::{Device, RawTarget};
 use crate::failure::Failure;
 
 /// The named devices and the disks below them.
@@ -14,8 +14,8 @@ use crate::failure::Failure;
 pub struct Disks {
     /// The names to use for the same disks again: kernel names, or the path of a file system on several devices.
     pub named: Vec<String>,
-    /// The devices that a workload gets: the named ones, or those of the named file system.
-    pub targets: Vec<Device>,
+    /// What a workload gets: the named disks and partitions, or those of the named file system.
+    pub targets: Vec<RawTarget>,
     /// The devices that schedule requests: the targets themselves or the devices they pass their I/O to. Sorted by
     /// device number, never empty.
     pub members: Vec<Device>,
@@ -30,7 +30,7 @@ impl From<Device> for Disks {
     fn from(device: Device) -> Self {
         Disks {
             named: vec![device.name.clone()],
-            targets: vec![device.clone()],
+            targets: vec![device.clone().into()],
             members: vec![device.clone()],
             stack: vec![device],
             mounted_on: None,
@@ -46,28 +46,23 @@ impl Disks {
         for word in words {
             let place = resolve::locate(word)?;
             let several = place.names.len() > 1;
-            let mut below = Vec::new();
-            for name in &place.names {
-                let Resolved {
-                    device,
-                    notes: more,
-                } = whole_disk(name, Vec::new())?;
-                notes.extend(more);
-                push_new(&mut below, device);
-            }
+            let names = place.names.iter();
+            let below = names
+                .map(|name| RawTarget::by_name(name))
+                .collect::<Result<Vec<_>>>()?;
             if let Some(point) = place.mounted_on {
-                let on = listed(&below);
+                let on = listed(below.iter().map(RawTarget::name));
                 notes.push(format!("{} is mounted from {on}", point.display()));
                 if several {
                     push_new(&mut named, point.display().to_string());
                 }
                 mounted_on = Some(point).filter(|_| words.len() == 1);
             }
-            for device in below {
+            for target in below {
                 if !several {
-                    push_new(&mut named, device.name.clone());
+                    push_new(&mut named, target.name().to_owned());
                 }
-                push_new(&mut targets, device);
+                push_new(&mut targets, target);
             }
         }
         let disks = Disks {
@@ -77,16 +72,9 @@ impl Disks {
         Ok((disks, notes))
     }
 
-    /// The members of a device with this kernel name; empty if it is gone.
-    pub(crate) fn members_of(name: &str) -> Vec<Device> {
-        let disk = whole_disk(name, Vec::new());
-        disk.and_then(|disk| Self::below(Vec::new(), vec![disk.device]))
-            .map_or_else(|_| Vec::new(), |disks| disks.members)
-    }
-
-    fn below(named: Vec<String>, targets: Vec<Device>) -> Result<Disks> {
+    fn below(named: Vec<String>, targets: Vec<RawTarget>) -> Result<Disks> {
         let (mut stack, mut members) = (Vec::new(), Vec::new());
-        let mut open: Vec<Device> = targets.iter().rev().cloned().collect();
+        let mut open: Vec<Device> = targets.iter().rev().map(|it| it.disk.clone()).collect();
         while let Some(device) = open.pop() {
             if stack.contains(&device) {
                 continue;
@@ -123,18 +111,27 @@ impl Disks {
     }
 
     pub fn nodes(&self) -> Vec<PathBuf> {
-        self.targets.iter().map(Device::node).collect()
+        self.targets.iter().map(RawTarget::node).collect()
     }
 
     /// The targets that only pass their I/O to other devices.
-    pub fn above(&self) -> Vec<&Device> {
-        let is_above = |device: &&Device| !self.members.contains(device);
+    pub fn above(&self) -> Vec<&RawTarget> {
+        let is_above = |target: &&RawTarget| !self.members.contains(&target.disk);
         self.targets.iter().filter(is_above).collect()
     }
 
-    /// True if the workload uses one disk, and that disk itself is switched and measured.
+    /// The targets that are a part of a member.
+    fn parts(&self) -> Vec<&RawTarget> {
+        let is_part =
+            |target: &&RawTarget| !target.is_whole_disk() && self.members.contains(&target.disk);
+        self.targets.iter().filter(is_part).collect()
+    }
+
+    /// True if the workload uses one whole disk, and that disk itself is switched and measured.
     pub fn is_single(&self) -> bool {
-        self.members.len() == 1 && self.targets == self.members
+        let is_it =
+            |target: &RawTarget| target.is_whole_disk() && self.members == [target.disk.clone()];
+        matches!(self.targets.as_slice(), [target] if is_it(target))
     }
 
     /// Which layer is switched and measured, and which gets the raw I/O. None if both are the same single disk.
@@ -142,20 +139,31 @@ impl Disks {
         if self.is_single() {
             return None;
         }
-        let what = match self.members.len() {
-            1 => "is switched and measured",
+        let parts = self.parts();
+        let what = match (self.members.len(), parts.len()) {
+            (1, 0) => "is switched and measured",
+            (1, _) => "is switched and measured as a whole",
             _ => "are switched together and measured as one",
         };
         let above = match self.above().as_slice() {
             [] => String::new(),
             above => format!(
                 "{} has no requests to schedule: ",
-                listed(above.iter().copied())
+                listed(above.iter().map(|target| target.name()))
             ),
         };
-        let (members, targets) = (listed(&self.members), listed(&self.targets));
+        let part = match parts.as_slice() {
+            [] => String::new(),
+            [part] => format!("{} is a partition: ", part.name()),
+            parts => format!(
+                "{} are partitions: ",
+                listed(parts.iter().map(|target| target.name()))
+            ),
+        };
+        let members = listed(self.members.iter().map(|device| device.name.as_str()));
+        let targets = listed(self.targets.iter().map(RawTarget::name));
         Some(format!(
-            "{above}{members} {what}; raw I/O goes to {targets}"
+            "{above}{part}{members} {what}; raw I/O goes to {targets}"
         ))
     }
 
@@ -166,9 +174,8 @@ impl Disks {
     }
 }
 
-fn listed<'a>(devices: impl IntoIterator<Item = &'a Device>) -> String {
-    let names: Vec<&str> = devices.into_iter().map(|d| d.name.as_str()).collect();
-    names.join(", ")
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.collect::<Vec<&str>>().join(", ")
 }
 
 fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
@@ -179,6 +186,7 @@ fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Partition;
     use super::*;
 
     fn disk(name: &str, minor: u32) -> Device {
@@ -197,12 +205,12 @@ mod tests {
         assert!(disks.is_single());
         assert_eq!(disks.layers(), None);
         disks.members.push(sdb.clone());
-        disks.targets.push(sdb);
+        disks.targets.push(sdb.into());
         disks.named.push("sdb".into());
         assert_eq!(disks.name(), "sda,sdb");
         let says = "sda, sdb are switched together and measured as one; raw I/O goes to sda, sdb";
         assert_eq!(disks.layers().as_deref(), Some(says));
-        disks.targets = vec![md0];
+        disks.targets = vec![md0.into()];
         let says = "md0 has no requests to schedule: sda, sdb are switched together and measured as one; raw I/O \
                     goes to md0";
         assert_eq!(disks.layers().as_deref(), Some(says));
@@ -210,6 +218,25 @@ mod tests {
         let says =
             "md0 has no requests to schedule: sda is switched and measured; raw I/O goes to md0";
         assert_eq!(disks.layers().as_deref(), Some(says));
+    }
+
+    #[test]
+    fn a_partition_is_not_its_disk() {
+        let sda = disk("sda", 0);
+        let mut disks = Disks::from(sda.clone());
+        disks.targets[0].partition = Some(Partition {
+            name: "sda1".into(),
+            major: 8,
+            minor: 1,
+            start_sectors: 2048,
+            size_sectors: 8,
+        });
+        assert!(!disks.is_single());
+        let says =
+            "sda1 is a partition: sda is switched and measured as a whole; raw I/O goes to sda1";
+        assert_eq!(disks.layers().as_deref(), Some(says));
+        assert_eq!(disks.nodes(), [PathBuf::from("/dev/sda1")]);
+        assert!(disks.above().is_empty());
     }
 
     #[test]

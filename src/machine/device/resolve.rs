@@ -112,7 +112,7 @@ fn name_of_numbers(major: u32, minor: u32) -> Option<String> {
 }
 
 /// The disk that a partition belongs to, or None if `name` is a disk.
-fn disk_of_partition(name: &str) -> Option<String> {
+pub(super) fn disk_of_partition(name: &str) -> Option<String> {
     let directory = fs::canonicalize(Path::new("/sys/class/block").join(name)).ok()?;
     if !directory.join("partition").exists() {
         return None;
@@ -123,7 +123,9 @@ fn disk_of_partition(name: &str) -> Option<String> {
 pub(super) fn whole_disk(name: &str, mut notes: Vec<String>) -> Result<Resolved> {
     let disk = match disk_of_partition(name) {
         Some(disk) => {
-            notes.push(format!("{name} is a partition: using its disk {disk}"));
+            notes.push(format!(
+                "{name} is a partition: its whole disk {disk} is meant"
+            ));
             disk
         }
         None => name.to_owned(),
@@ -249,6 +251,29 @@ pub fn stands_on(name: &str) -> BTreeSet<String> {
         open.extend(backing_device(&disk));
     }
     found
+}
+
+/// Whether all of this device is inside the devices with these names: it is one of them, a partition of one, or built on
+/// nothing else.
+pub(crate) fn is_within(name: &str, targets: &[&str]) -> bool {
+    const DEEPEST: usize = 64;
+    is_within_at(name, targets, DEEPEST)
+}
+
+fn is_within_at(name: &str, targets: &[&str], deepest: usize) -> bool {
+    if targets.contains(&name) {
+        return true;
+    }
+    let Some(deeper) = deepest.checked_sub(1) else {
+        return false;
+    };
+    if let Some(disk) = disk_of_partition(name) {
+        return is_within_at(&disk, targets, deeper);
+    }
+    let slaves = names_in(&Path::new("/sys/block").join(name).join("slaves"));
+    let mut below = slaves.unwrap_or_default();
+    below.extend(backing_device(name));
+    !below.is_empty() && below.iter().all(|name| is_within_at(name, targets, deeper))
 }
 
 /// The block device below a loop device: the bound device, or the one that contains the bound file.

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use super::{cells, headline, remarks, selected};
 use crate::ab::gate::Judgement;
 use crate::ab::result::ResultFile;
-use crate::report::markdown::{ROOM, escaped};
+use crate::report::escape::markdown as escaped;
+use crate::report::markdown::ROOM;
 use crate::report::words;
 
 pub fn markdown(result: &ResultFile, judgement: &Judgement) -> String {

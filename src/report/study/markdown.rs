@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use crate::ab::result::Status;
-use crate::report::markdown::{self, ROOM, escaped};
+use crate::report::escape::markdown as escaped;
+use crate::report::markdown::{self, ROOM};
 use crate::study::result::StudyResult;
 
 pub fn markdown(study: &StudyResult) -> String {

@@ -13,7 +13,9 @@ use super::undo::Undo;
 use super::{directory, save};
 use crate::failure::Failure;
 use crate::files::input;
-use crate::files::output::{ensure_private_directory, gone_is_fine, remove_unfinished};
+use crate::files::output::{
+    ensure_private_directory, gone_is_fine, refuse_replaceable, remove_unfinished,
+};
 use crate::machine::device::Device;
 use crate::safety::lock::{self, LockOutcome};
 
@@ -108,7 +110,7 @@ impl LeftBehind {
         let origin = self.origin();
         let entries = self.record.entries.iter();
         entries
-            .map(|(_, undo)| match fate(undo, origin) {
+            .map(|(_, undo)| match undo.fate(origin) {
                 Some(fate) => format!("{}: {fate}", undo.describe()),
                 None => undo.describe(),
             })
@@ -124,7 +126,15 @@ impl LeftBehind {
 
     /// Undoes all entries from last to first; continues after an error, keeps what failed, and returns the errors. Two
     /// processes that restore the same journal take turns.
-    pub fn restore(mut self) -> Result<Vec<anyhow::Error>> {
+    pub fn restore(self) -> Result<Vec<anyhow::Error>> {
+        self.restore_and_tell(&mut |_, _| ())
+    }
+
+    /// The same; `tell` receives each change that needs nothing more, and why it was left alone, if it was.
+    pub fn restore_and_tell(
+        mut self,
+        tell: &mut dyn FnMut(&Undo, Option<&str>),
+    ) -> Result<Vec<anyhow::Error>> {
         let origin = self.origin();
         if origin == Origin::AnotherMachine {
             return Err(Failure::refused(
@@ -137,20 +147,26 @@ impl LeftBehind {
         }
         let mut failed = Vec::new();
         while let Some((id, undo)) = self.record.entries.pop() {
+            let left_alone = undo.fate(origin);
             if origin == Origin::EarlierBoot && !undo.outlives_a_boot() {
+                tell(&undo, left_alone);
                 continue;
             }
             let outcome = match &undo {
                 Undo::Queue(saved) => match hold(&saved.device) {
                     // Another process restored it while this one waited, and new changes may be in force since.
-                    Ok(_lock) if !self.path.exists() => return Ok(Vec::new()),
+                    Ok(_lock) if !self.path.exists() => {
+                        tell(&undo, Some("another process has restored it"));
+                        return Ok(Vec::new());
+                    }
                     Ok(_lock) => undo.perform(),
                     Err(error) => Err(error),
                 },
                 _ => undo.perform(),
             };
-            if let Err(error) = outcome {
-                failed.push((id, undo, error));
+            match outcome {
+                Ok(()) => tell(&undo, left_alone),
+                Err(error) => failed.push((id, undo, error)),
             }
         }
         // Files on a dead disk cannot be removed; they go with its mount.
@@ -185,22 +201,6 @@ fn hold(name: &str) -> Result<Option<lock::Lock>> {
             ),
             "wait until it has finished, then run `iosched restore` again",
         )),
-    }
-}
-
-/// Why there is nothing to restore, if so.
-fn fate(undo: &Undo, origin: Origin) -> Option<&'static str> {
-    match (undo, origin) {
-        (_, Origin::AnotherMachine) => Some("it belongs to another machine and is left alone"),
-        (undo, Origin::EarlierBoot) if !undo.outlives_a_boot() => Some("the reboot has reset it"),
-        (Undo::Queue(saved), Origin::ThisBoot) => match Device::by_name(&saved.device) {
-            Ok(None) => Some("the disk was removed, and its settings with it"),
-            Ok(Some(device)) if !saved.is_of(&device) => {
-                Some("another disk has this name now; it is left alone")
-            }
-            _ => None,
-        },
-        _ => None,
     }
 }
 
@@ -246,6 +246,8 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<LeftBehind> {
 /// All journals except that of this process, including those of living processes.
 pub fn of_others() -> Result<Vec<Found>> {
     let directory = directory();
+    // Whoever can take it away could make it look as if nothing had been left behind.
+    refuse_replaceable(&directory)?;
     let entries = match fs::read_dir(&directory) {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         other => other.with_context(|| format!("reading {}", directory.display()))?,

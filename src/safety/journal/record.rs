@@ -137,7 +137,8 @@ fn boot_id() -> String {
         .to_owned()
 }
 
-fn command() -> String {
+/// As it was typed, without quotes.
+pub fn command() -> String {
     let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     words.collect::<Vec<_>>().join(" ")
 }

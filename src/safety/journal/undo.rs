@@ -7,7 +7,9 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use super::files;
+use super::record::Origin;
 use crate::files::output::gone_is_fine;
+use crate::machine::device::Device;
 use crate::scheduler::SavedQueue;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,6 +64,24 @@ impl Undo {
             Undo::Directory { path } => format!("directory {}", path.display()),
             Undo::Files { path } => format!("files in {}", path.display()),
             Undo::Cgroup { path } => format!("control group {}", path.display()),
+        }
+    }
+
+    /// Why there is nothing to restore, if so. `origin`: of the journal.
+    pub(super) fn fate(&self, origin: Origin) -> Option<&'static str> {
+        match (self, origin) {
+            (_, Origin::AnotherMachine) => Some("it belongs to another machine and is left alone"),
+            (undo, Origin::EarlierBoot) if !undo.outlives_a_boot() => {
+                Some("the reboot has reset it")
+            }
+            (Undo::Queue(saved), Origin::ThisBoot) => match Device::by_name(&saved.device) {
+                Ok(None) => Some("the disk was removed, and its settings with it"),
+                Ok(Some(device)) if !saved.is_of(&device) => {
+                    Some("another disk has this name now; it is left alone")
+                }
+                _ => None,
+            },
+            _ => None,
         }
     }
 

@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use super::SYNTAX;
 use crate::failure::Failure;
+use crate::files::hidden::is_hidden;
 
 /// The kernel accepts no more in one write to sysfs.
 const VALUE_BYTES: usize = 4095;
@@ -48,7 +49,7 @@ pub(super) fn check_settings(text: &str, settings: &[(String, String)]) -> Resul
                 "an attribute is a path below the device's queue/ in sysfs, for example nr_requests or iosched/read_expire",
             ));
         }
-        if value.trim().is_empty() || value.chars().any(char::is_control) {
+        if value.trim().is_empty() || value.contains(is_hidden) {
             return Err(Failure::usage(
                 format!("arm {text:?}: attribute {attribute} has no value"),
                 SYNTAX,
@@ -74,10 +75,7 @@ fn unfit_attribute(attribute: &str) -> Option<&'static str> {
     if let Some(why) = leaves_the_queue(attribute) {
         return Some(why);
     }
-    if attribute
-        .chars()
-        .any(|c| c.is_control() || c.is_whitespace())
-    {
+    if attribute.chars().any(|c| is_hidden(c) || c.is_whitespace()) {
         return Some("has blanks");
     }
     if attribute == "scheduler" {

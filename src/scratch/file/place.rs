@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 use crate::machine::device::mounts::{self, Mount};
-use crate::machine::device::{Device, Disks, devices_of, stands_on};
+use crate::machine::device::{Disks, RawTarget, devices_of, is_within};
 
 const MIB: u64 = 1 << 20;
 const USUAL_BYTES: u64 = 1024 * MIB;
@@ -66,12 +66,12 @@ impl ScratchPlace {
 
 const A_DIRECTORY: &str = "name an existing directory on a mounted file system of the disk";
 
-/// Type of the file system that contains an absolute path without links. Fails unless the file system is only on these
-/// disks: I/O to other disks would not be seen.
+/// Type of the file system that contains an absolute path without links. Fails unless the file system is only on what was
+/// named: I/O to other disks would not be seen, and another partition was not offered.
 pub(super) fn file_system(disks: &Disks, path: &Path) -> Result<String> {
     let mounts = mounts::read()?;
     let mount = mounts::above(&mounts, path).context("finding the mount of the path")?;
-    let members = members_below(mount);
+    let devices = devices_of(mount);
     let hint = || match &*mounted_from(disks, &mounts) {
         [] => format!(
             "{} has no mounted file system: mount one, use scratch:ssd as the device, or add --destroy-data if the \
@@ -80,7 +80,7 @@ pub(super) fn file_system(disks: &Disks, path: &Path) -> Result<String> {
         ),
         points => format!("name a directory below {}", points.join(" or ")),
     };
-    if members.is_empty() {
+    if devices.is_empty() {
         return Err(Failure::refused(
             format!(
                 "{} is on {} ({}), which is not on a disk",
@@ -91,10 +91,11 @@ pub(super) fn file_system(disks: &Disks, path: &Path) -> Result<String> {
             hint(),
         ));
     }
-    let elsewhere: Vec<&str> = members
+    let targets = names(disks);
+    let elsewhere: Vec<&str> = devices
         .iter()
-        .filter(|member| !is_on(disks, member))
-        .map(|member| &*member.name)
+        .filter(|device| !is_within(device, &targets))
+        .map(String::as_str)
         .collect();
     if !elsewhere.is_empty() {
         return Err(Failure::refused(
@@ -111,23 +112,17 @@ pub(super) fn file_system(disks: &Disks, path: &Path) -> Result<String> {
     Ok(mount.filesystem.clone())
 }
 
-fn members_below(mount: &Mount) -> Vec<Device> {
-    let names = devices_of(mount);
-    let members = names.iter().flat_map(|name| Disks::members_of(name));
-    members.collect()
-}
-
-fn is_on(disks: &Disks, member: &Device) -> bool {
-    let below = stands_on(&member.name);
-    disks.members.iter().any(|disk| below.contains(&disk.name))
+fn names(disks: &Disks) -> Vec<&str> {
+    disks.targets.iter().map(RawTarget::name).collect()
 }
 
 /// Where file systems of these disks are mounted, at most a few of them.
 fn mounted_from(disks: &Disks, mounts: &[Mount]) -> Vec<String> {
     const ENOUGH: usize = 3;
+    let targets = names(disks);
     let is_on_them = |mount: &&Mount| {
-        let members = members_below(mount);
-        !members.is_empty() && members.iter().all(|member| is_on(disks, member))
+        let devices = devices_of(mount);
+        !devices.is_empty() && devices.iter().all(|device| is_within(device, &targets))
     };
     let points = mounts.iter().filter(is_on_them);
     let mut points: Vec<String> = points

@@ -15,7 +15,8 @@ use crate::study::axes::Axes;
 #[serde(deny_unknown_fields)]
 pub struct StudyFile {
     /// Names result files; `iosched-ab study NAME` for built-in ones.
-    pub name: String,
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub name: Spanned<String>,
     /// One line.
     pub title: String,
     /// What is asked, and why so.

@@ -7,7 +7,10 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::At;
-use crate::study::axes::{Axes, Combination, Scalar};
+use crate::study::axes::{Axes, Combination, Room, Scalar};
+
+/// Each has a cell of its own.
+const MOST_STAGES: usize = super::MOST_CELLS;
 
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -34,7 +37,7 @@ pub struct Stage {
 pub(super) fn all(
     files: &[StageFile],
     prepare: &[Vec<String>],
-    axes: &mut Axes,
+    (axes, room): (&mut Axes, &Room),
     at: &At<'_>,
 ) -> Result<Vec<Stage>> {
     let Some(first) = files.first() else {
@@ -43,19 +46,25 @@ pub(super) fn all(
             prepare: prepare.to_vec(),
         }]);
     };
+    if files.len() > MOST_STAGES {
+        let what = format!("{} stages are more than {MOST_STAGES}", files.len());
+        return Err(at(&first.name, what));
+    }
     let added = axes.add_stages(files.iter().map(StageFile::fields));
     added.map_err(|what| at(&first.name, what))?;
     let mut stages: Vec<Stage> = Vec::new();
-    for (file, values) in files.iter().zip(axes.stages()) {
+    for (file, values) in files.iter().zip(axes.stages(room)) {
         let name = file.name.get_ref().clone();
         if stages.iter().any(|stage| stage.name == name) {
             return Err(at(&file.name, format!("two stages have the name {name}")));
         }
-        let filled = |argv: &Vec<String>| argv.iter().map(|word| values.fill(word)).collect();
-        stages.push(Stage {
-            name,
-            prepare: prepare.iter().chain(&file.prepare).map(filled).collect(),
-        });
+        let filled = |argv: &Vec<String>| -> Result<Vec<String>, String> {
+            argv.iter().map(|word| values.fill(word)).collect()
+        };
+        let prepare = prepare.iter().chain(&file.prepare).map(filled);
+        let prepare: Result<Vec<Vec<String>>, String> = prepare.collect();
+        let prepare = prepare.map_err(|what| at(&file.name, format!("the stage {name} {what}")))?;
+        stages.push(Stage { name, prepare });
     }
     Ok(stages)
 }

@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::{StudyObserver, StudyRun};
 use crate::ab::conclude;
 use crate::ab::machine::Machine;
-use crate::ab::run::{BlockEnd, Experiment};
+use crate::ab::run::{BlockEnd, Experiment, after_restoring};
 use crate::ab::statistics::signed_rank::FEWEST_BLOCKS;
 use crate::ab::statistics::stopping::Stopping;
 use crate::failure::Failure;
+use crate::safety::panics;
 use crate::study::ahead::Took;
 use crate::study::budget::{self, Budget, Deadline, Piloted};
 use crate::study::format::{Cell, Times};
@@ -75,7 +76,7 @@ impl StudyRun<'_> {
         let mut took = vec![Took::default(); results.len()];
         let mut is_hopeless = vec![false; results.len()];
         let mut making = vec![Duration::ZERO; self.study.stages.len()];
-        let mut blocks = || -> Result<()> {
+        let blocks = || -> Result<()> {
             for (number, stage) in self.study.stages.iter().enumerate() {
                 let of_stage = |index: &usize| cells[*index].0.stage == number;
                 let own: Vec<usize> = (0..cells.len()).filter(of_stage).collect();
@@ -101,10 +102,9 @@ impl StudyRun<'_> {
             }
             Ok(())
         };
-        let outcome = blocks();
+        let outcome = panics::caught(blocks);
         let put_back = machine.put_back();
-        put_back.context("some settings were not restored; `iosched restore` tries again")?;
-        outcome?;
+        after_restoring(outcome, put_back)?;
         for cell in &mut results {
             conclude::conclude(&mut cell.result);
         }

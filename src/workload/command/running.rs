@@ -59,6 +59,9 @@ impl RunningCommand {
             user_cpu_ns: cpu_ns.map(|ns| ns.0),
             system_cpu_ns: cpu_ns.map(|ns| ns.1),
             jobs: Vec::new(),
+            // A command that failed has printed only a part.
+            misread: found.misread.filter(|_| problem.is_none()),
+            resembles: found.resembles,
             problem: problem.or(found.problem),
             disks: self.group.as_ref().map_or_else(Vec::new, Group::disks),
             reported: found.metrics,

@@ -4,13 +4,18 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+mod nearest; // the line that comes nearest to an expression
+mod number; // a number as it was written
 pub mod output; // output and files of a command, read with limits
 pub mod pattern; // metrics by a regular expression
 pub mod programs; // parsers for well-known benchmarks
 mod protocol; // the lines of $IOSCHED_METRICS
+mod source; // what stands beside the group of an expression
+pub mod unit; // units, and factors between them
 
+use crate::files::hidden::is_hidden;
 use output::Printed;
-use pattern::Pattern;
+use pattern::{NoValue, Pattern};
 use programs::Program;
 
 /// Which of two values is better.
@@ -76,18 +81,11 @@ pub fn check_name(name: &str) -> Result<(), String> {
 }
 
 fn check_unit(unit: &str) -> Result<(), String> {
-    let is_printable = |c: char| !c.is_control() && !c.is_whitespace();
+    let is_printable = |c: char| !is_hidden(c) && !c.is_whitespace();
     if unit.is_empty() || unit.chars().count() > LONGEST_UNIT || !unit.chars().all(is_printable) {
         return Err(format!("a unit has 1 to {LONGEST_UNIT} characters"));
     }
     Ok(())
-}
-
-fn check_value(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(value) if value.is_finite() => Ok(value),
-        _ => Err(format!("{text:?} is not a finite number")),
-    }
 }
 
 /// Where to look for metrics.
@@ -96,6 +94,10 @@ pub struct Sources {
     pub program: Option<&'static Program>,
     /// The user named the program. Otherwise a program without output reports nothing.
     pub is_program_sure: bool,
+    /// The program was found in the line of a shell: output of another form reports nothing.
+    pub is_in_shell: bool,
+    /// Whether to say which program's report it looks like, if there is no program.
+    pub looks_for_reports: bool,
     pub patterns: Vec<Pattern>,
 }
 
@@ -107,6 +109,11 @@ pub struct Found {
     pub insufficient_tail: Vec<String>,
     /// Why a requested metric is missing.
     pub problem: Option<String>,
+    /// The output has an answer that is not read as it is: a part of a number, or two reports. The run ends, because a round
+    /// without its metric would count against an arm that did nothing wrong.
+    pub misread: Option<String>,
+    /// The program whose report it looks like, if nothing reads it.
+    pub resembles: Option<String>,
 }
 
 impl Found {
@@ -125,18 +132,33 @@ impl Sources {
         let mut problems = Vec::new();
         let is_silent = printed.stdout.is_empty() && printed.stderr.is_empty();
         if let Some(program) = self.program.filter(|_| self.is_program_sure || !is_silent) {
-            match (program.parse)(printed) {
-                Ok(of_program) => found = of_program,
-                Err(why) => problems.push(format!(
-                    "its output is not that of {}: {why} (--parse none takes no metrics from it)",
-                    program.name
-                )),
+            match programs::ensure_one(program.name, printed) {
+                Ok(()) => match (program.parse)(printed) {
+                    Ok(of_program) => found = of_program,
+                    Err(_) if self.is_in_shell => {}
+                    Err(why) => problems.push(format!(
+                        "its output is not that of {}: {why} (--parse none takes no metrics from it)",
+                        program.name
+                    )),
+                },
+                Err(why) => {
+                    let why = format!("{}: {why}", program.name);
+                    found.misread = Some(why.clone());
+                    problems.push(why);
+                }
             }
+        }
+        if self.program.is_none() && self.looks_for_reports {
+            found.resembles = programs::resembling(printed).map(str::to_owned);
         }
         for pattern in &self.patterns {
             match pattern.find(printed) {
                 Ok(metric) => found.metrics.push(metric),
-                Err(why) => problems.push(why),
+                Err(NoValue::Absent(why)) => problems.push(why),
+                Err(NoValue::Misread(why)) => {
+                    found.misread = Some(why.clone());
+                    problems.push(why);
+                }
             }
         }
         match protocol::parse(&printed.metrics_file) {

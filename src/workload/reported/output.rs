@@ -54,8 +54,8 @@ pub struct Excerpt {
 
 /// Reads the round's directory. Err: which file cannot be used, and why.
 pub fn read(directory: &Path) -> Result<(Printed, Output), String> {
-    let (stdout, of_stdout) = read_end(&directory.join(STDOUT));
-    let (stderr, of_stderr) = read_end(&directory.join(STDERR));
+    let (stdout, of_stdout) = read_end(directory, STDOUT)?;
+    let (stderr, of_stderr) = read_end(directory, STDERR)?;
     let metrics = directory.join(METRICS);
     let metrics_file = match input::read_text(&metrics, LONGEST_METRICS_FILE) {
         Ok(text) => text,
@@ -76,9 +76,13 @@ pub fn read(directory: &Path) -> Result<(Printed, Output), String> {
 }
 
 /// A missing file counts as empty: the command may not have been started.
-fn read_end(path: &Path) -> (String, Excerpt) {
+fn read_end(directory: &Path, name: &str) -> Result<(String, Excerpt), String> {
+    let path = &directory.join(name);
     let bytes = fs::metadata(path).map_or(0, |metadata| metadata.len());
-    let (text, _) = input::tail(path, LONGEST_OUTPUT).unwrap_or_default();
+    let (text, _) = match input::tail(path, LONGEST_OUTPUT) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Default::default(),
+        other => other.map_err(|error| format!("{name} of the command cannot be read: {error}"))?,
+    };
     let text = String::from_utf8_lossy(&text).into_owned();
     let excerpt = if bytes > LONGEST_OUTPUT {
         let head = input::head(path, HEAD_BYTES as u64).unwrap_or_default();
@@ -86,7 +90,7 @@ fn read_end(path: &Path) -> (String, Excerpt) {
     } else {
         excerpt(bytes, &text, &text)
     };
-    (text, excerpt)
+    Ok((text, excerpt))
 }
 
 fn excerpt(bytes: u64, beginning: &str, end: &str) -> Excerpt {
@@ -152,6 +156,17 @@ mod tests {
         let tail = output.stderr.tail.unwrap();
         assert!(tail.ends_with("ü the end") && tail.len() <= TAIL_BYTES);
         assert_eq!(output.stderr.bytes, long.len() as u64);
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_the_output_is_named_and_not_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join(STDOUT);
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let why = read(directory.path()).unwrap_err();
+        let says = "command.stdout of the command cannot be read: it is a pipe, not a file";
+        assert_eq!(why, says);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The lines of the file `$IOSCHED_METRICS`: `NAME VALUE [UNIT] [higher|lower]`, comments after `#`. Pure.
 
-use super::{Better, Reported, check_name, check_unit, check_value};
+use super::{Better, Reported, check_name, check_unit, unit};
 
 pub fn parse(text: &str) -> Result<Vec<Reported>, String> {
     let lines = text.lines().enumerate();
@@ -17,19 +17,20 @@ fn metric(line: &str) -> Result<Reported, String> {
         return Err("expected NAME VALUE [UNIT] [higher|lower]".to_owned());
     };
     check_name(name)?;
-    let value = check_value(value)?;
     let (unit, better) = match *rest {
-        [] => ("1", None),
-        [word] => better(word).map_or((word, None), |better| ("1", Some(better))),
+        [] => (None, None),
+        [word] => better(word).map_or((Some(word), None), |better| (None, Some(better))),
         [unit, word] => {
             let better =
                 better(word).ok_or_else(|| format!("{word:?} is neither higher nor lower"))?;
-            (unit, Some(better))
+            (Some(unit), Some(better))
         }
         _ => return Err("there are more than four words".to_owned()),
     };
-    check_unit(unit)?;
-    let metric = Reported::new(name, value, unit, better);
+    unit.map_or(Ok(()), check_unit)?;
+    let (value, unit) = unit::read(value, unit)?;
+    check_unit(&unit)?;
+    let metric = Reported::new(name, value, &unit, better);
     Ok(if better.is_some() {
         metric.headline()
     } else {
@@ -52,13 +53,14 @@ mod tests {
     #[test]
     fn a_line_is_a_metric() {
         let found = parse(
-            "# of this round\n\n tps 1234.5 1/s higher # by itself\nrows 7\nhits 0.5 higher\nlag 3e-3 s\n",
+            "# of this round\n\n tps 1234.5 1/s higher # by itself\nrows 7\nhits 0.5 higher\nlag 3e-3 s\r\nwait 12,5ms lower\n",
         );
         let expected = vec![
             Reported::new("tps", 1234.5, "1/s", Some(Better::Higher)).headline(),
             Reported::new("rows", 7.0, "1", None),
             Reported::new("hits", 0.5, "1", Some(Better::Higher)).headline(),
             Reported::new("lag", 0.003, "s", None),
+            Reported::new("wait", 12.5, "ms", Some(Better::Lower)).headline(),
         ];
         assert_eq!(found.unwrap(), expected);
         assert_eq!(parse("").unwrap(), []);
@@ -71,6 +73,7 @@ mod tests {
             ("tps fast", "line 1: \"fast\" is not a finite number"),
             ("tps inf", "not a finite number"),
             ("tps nan", "not a finite number"),
+            ("tps 5ms 1/s lower", "\"ms\""),
             ("tps 1 1/s faster", "neither higher nor lower"),
             ("tps 1 1/s higher x", "more than four words"),
             ("t\u{1b}[2J 1", "the name of a metric"),

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use iosched::failure::Failure;
-use iosched::files::input;
+use iosched::files::{input, way};
+use iosched::report::escape;
 
 use super::state::appearance::{Colors, Theme};
 use super::state::keymap::Keymap;
@@ -91,9 +92,25 @@ pub fn load(wanted: &cli::ConfigFile) -> Result<Config> {
         return read(path);
     }
     match usual_path(variable) {
-        Some(path) if is_there(&path) => read(&path),
+        Some(path) if is_there(&path) => {
+            refuse_replaceable(&path)?;
+            read(&path)
+        }
         _ => Ok(Config::default()),
     }
+}
+
+/// Root uses no file that nobody named and that another user could put there: HOME and XDG_CONFIG_HOME may still be
+/// those of who called su.
+fn refuse_replaceable(path: &Path) -> Result<()> {
+    let name = path.display();
+    let doubt = way::doubt(path).with_context(|| format!("reading the path {name}"))?;
+    doubt.map_or(Ok(()), |why| {
+        Err(Failure::refused(
+            format!("another user can replace the configuration {name}: {why}"),
+            "name it with --config FILE, or start with --no-config",
+        ))
+    })
 }
 
 /// Also a link to nowhere, which is an error. Not what another user's home directory hides: HOME may still be that of who
@@ -122,7 +139,7 @@ pub fn run(arguments: &cli::Config) -> Result<()> {
         status(arguments)
     };
     std::io::stdout()
-        .write_all(text.as_bytes())
+        .write_all(escape::page(&text).as_bytes())
         .context("writing the configuration")
 }
 

@@ -84,10 +84,10 @@ pub fn run(arguments: &Snapshot) -> Result<()> {
     }
     history::write(&arguments.file, disks, &notes, &kept)?;
     let file = arguments.file.display();
-    say(&format!(
+    say(&escape::line(&format!(
         "iosched: {} in {file}; `iosched replay {file}` shows them",
         held(&kept)
-    ));
+    )));
     outcome
 }
 

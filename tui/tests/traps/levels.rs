@@ -22,10 +22,9 @@ fn a_partition_and_its_disk_are_counted_once() {
                 );
             }
         });
-        assert!(
-            seen.notes
-                .contains(&format!("{name}p1 is a partition: using its disk {name}"))
-        );
+        assert!(seen.notes.contains(&format!(
+            "{name}p1 is a partition: its disk {name} is measured as a whole"
+        )));
         let devices = seen.record["devices"].as_array().expect("a list");
         assert_eq!(devices.len(), 1, "{devices:#?}");
         let reads = seen.op("read").map_or(0, |op| number(op, "/ios"));

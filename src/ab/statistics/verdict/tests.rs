@@ -16,6 +16,8 @@ const THROUGHPUT: Question = Question {
     insufficient_tail: false,
     fragile_percentile: false,
     not_comparable: false,
+    nothing_happened: false,
+    is_stopped: false,
 };
 const LATENCY: Question = Question {
     direction: Direction::LowerIsBetter,
@@ -251,6 +253,8 @@ fn stalls_are_counted_and_take_equivalence_away() {
 fn what_leaves_out_different_waits_has_no_ratio() {
     let question = Question {
         not_comparable: true,
+        nothing_happened: false,
+        is_stopped: false,
         ..LATENCY
     };
     let c = on(&CLEAR, question);

@@ -87,9 +87,10 @@ pub struct Conditions {
     /// Run only this job of the job file, as fio's option of the same name; may be repeated
     #[arg(long, value_name = "NAME", requires = "job")]
     pub section: Vec<String>,
-    /// Command to run as the workload, after `--`. Its environment has IOSCHED_DEVICE (path of the first disk),
-    /// IOSCHED_DEVICES (paths of all disks), IOSCHED_ARM, IOSCHED_BLOCK, IOSCHED_ROUND, IOSCHED_SEED, IOSCHED_METRICS (a
-    /// file for its metrics, see below) and, with --scratch, IOSCHED_SCRATCH (a directory, emptied before each round)
+    /// Command to run as the workload, after `--`. Its environment has IOSCHED_DEVICE (path of the named disk or
+    /// partition), IOSCHED_DEVICES (paths of all of them), IOSCHED_ARM, IOSCHED_BLOCK, IOSCHED_ROUND, IOSCHED_SEED,
+    /// IOSCHED_METRICS (a file for its metrics, see below) and, with --scratch, IOSCHED_SCRATCH (a directory, emptied
+    /// before each round)
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
     /// Stop a COMMAND that runs longer than TIME; that round counts as worse than every other [default: no limit]
@@ -174,6 +175,10 @@ pub struct Conditions {
     /// [default: 1G, or a tenth of the free space if that is less; no file for a COMMAND]
     #[arg(long, value_name = "SIZE", value_parser = bytes, conflicts_with = "destroy_data")]
     pub scratch_size: Option<u64>,
+    /// Accept a file of --job or --resume that another user could have written; first check the jobs, commands and
+    /// settings in it
+    #[arg(long, conflicts_with_all = ["workload", "command"])]
+    pub trust: bool,
     /// Let the workload write to the raw device: ALL DATA ON IT IS LOST. Asks for the disk's serial number or name
     #[arg(long)]
     pub destroy_data: bool,
@@ -215,9 +220,6 @@ pub struct Run {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["devices", "arms", "reference", "rounds", "round_time",
         "ramp", "washout", "cold", "control", "parse", "metric_regex", "cgroup", "unit", "pid", "detail", "trace", "stop_if", "only_when", "for_time", "between", "adjust", "quick", "metrics", "seed", "output", "force", "dry_run", "limit", "scratch", "scratch_size"])]
     pub resume: Option<PathBuf>,
-    /// Accept a --resume file that another user could have written; first check the commands and settings it shows
-    #[arg(long, requires = "resume")]
-    pub trust: bool,
     /// Print the schedule and change nothing
     #[arg(long)]
     pub dry_run: bool,

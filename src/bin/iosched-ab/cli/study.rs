@@ -58,8 +58,8 @@ pub struct StudyArguments {
     /// Continue an interrupted study with the same schedule; FILE is its result file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["study", "list", "print", "original", "dry_run", "quick", "cells", "seed", "output", "force"])]
     pub resume: Option<PathBuf>,
-    /// Run the commands of --resume FILE although another user could have written it
-    #[arg(long, requires = "resume")]
+    /// Run the commands of a study's file or of --resume FILE although another user could have written it
+    #[arg(long, conflicts_with_all = ["list", "print", "original", "dry_run"])]
     pub trust: bool,
     /// Run only cells whose name matches; `*` stands for any characters; may be repeated
     #[arg(long, value_name = "GLOB")]

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use iosched::ab::result::{DeviceInfo, Status, identity};
 use iosched::failure::Failure;
-use iosched::files::input;
+use iosched::files::{input, trust};
 use iosched::machine::device::Disks;
 use iosched::machine::environment::Environment;
 use iosched::scheduler::arm::Arm;
@@ -17,6 +17,7 @@ use iosched::study::run::PLACEBO;
 use iosched::workload::recorded;
 
 use super::{Plan, parsed, simulated};
+use crate::resume::COMMANDS;
 use crate::talk::note;
 
 /// What an interrupted study has left to do. `trust`: the user has checked the commands in the file.
@@ -57,14 +58,7 @@ pub fn plan(file: &Path, trust: bool) -> Result<Plan> {
     })?;
     let simulated = made_for(&earlier);
     show(file, &study, &arms, &earlier)?;
-    if let Some(doubt) = doubt.filter(|_| !trust) {
-        return Err(Failure::refused(
-            format!(
-                "{path}: another user may have written the commands that it would run: {doubt}"
-            ),
-            "check the commands and settings above; if they are what you want, add --trust",
-        ));
-    }
+    trust::ensure(trust, doubt.as_deref(), &path.to_string(), COMMANDS)?;
     let is_begun = |name: &str| earlier.compared().any(|cell| cell.name == name);
     let cells = study.cells.iter().filter(|cell| is_begun(&cell.name));
     let cells: Vec<_> = cells.cloned().collect();
@@ -139,13 +133,26 @@ fn show(file: &Path, study: &Study, arms: &[Arm], earlier: &StudyResult) -> Resu
         Some(spec) => note(&format!("  on a simulated disk, {spec}")),
         None => note(&format!("  on {}", devices(earlier).join(", "))),
     }
+    let is_begun = |cell: &&Cell| earlier.compared().any(|it| it.name == cell.name);
+    show_commands(study, study.cells.iter().filter(is_begun), arms)?;
+    if earlier.budget.is_some() {
+        note("  without a limit of its time: that of --budget was for the whole study");
+    }
+    Ok(())
+}
+
+/// What a study runs and changes.
+pub fn show_commands<'a>(
+    study: &Study,
+    cells: impl Iterator<Item = &'a Cell>,
+    arms: &[Arm],
+) -> Result<()> {
     for stage in &study.stages {
         for argv in &stage.prepare {
             note(&format!("  runs {} once", recorded::shown(argv)));
         }
     }
-    let is_begun = |cell: &&Cell| earlier.compared().any(|it| it.name == cell.name);
-    for cell in study.cells.iter().filter(is_begun) {
+    for cell in cells {
         let workload = cell.load.workload(&cell.name, false)?;
         for line in recorded::commands(&workload.description()) {
             note(&format!("  {} runs {line}", cell.name));
@@ -156,9 +163,6 @@ fn show(file: &Path, study: &Study, arms: &[Arm], earlier: &StudyResult) -> Resu
     }
     for arm in arms {
         note(&format!("  sets {arm}"));
-    }
-    if earlier.budget.is_some() {
-        note("  without a limit of its time: that of --budget was for the whole study");
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! What `iosched-ab study` says without touching a disk.
 
-use std::io::Write;
+use std::fmt::Write;
+use std::io::IsTerminal;
 use std::path::Path;
 
 use anyhow::Result;
@@ -8,6 +9,7 @@ use iosched::ab::statistics::stopping::Stopping;
 use iosched::failure::Failure;
 use iosched::files::glob::glob;
 use iosched::files::input;
+use iosched::interrupt;
 use iosched::report::units;
 use iosched::study::builtin;
 use iosched::study::format::{self, Cell, Study, Times};
@@ -17,12 +19,13 @@ use iosched::workload::recorded;
 use super::simulated;
 use crate::cli::StudyArguments;
 use crate::outlook::AROUND_A_ROUND;
+use crate::report::{print, print_page};
 
 const FILE_LIMIT: u64 = 1 << 20;
 
 /// What needs no disk.
 pub fn show(arguments: &StudyArguments) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = String::new();
     if arguments.list {
         for study in builtin::all()? {
             let (arms, cells) = (study.labels().len(), study.cells.len());
@@ -37,7 +40,7 @@ pub fn show(arguments: &StudyArguments) -> Result<()> {
             "\nWith --original, what a published comparison claims and what its own figures support: {}.",
             original::NAMES.join(", ")
         )?;
-        return Ok(());
+        return print_page(&out);
     }
     if arguments.original {
         let name = arguments.study.as_deref().unwrap_or_default();
@@ -47,13 +50,16 @@ pub fn show(arguments: &StudyArguments) -> Result<()> {
                 format!("take one of {}", original::NAMES.join(", ")),
             )
         })?;
-        write!(out, "{}", judged.text())?;
-        return Ok(());
+        return print_page(&judged.text());
     }
-    let study = read(arguments)?;
+    let (study, _) = read(arguments)?;
     if arguments.print {
-        out.write_all(study.text.as_bytes())?;
-        return Ok(());
+        // Into a file, it is the same file again.
+        return if std::io::stdout().is_terminal() {
+            print_page(&study.text)
+        } else {
+            print(&study.text)
+        };
     }
     let (cells, times) = (chosen(&study, arguments)?, times(&study, arguments));
     let simulated = simulated::wanted(&study, &cells, arguments)?;
@@ -94,23 +100,26 @@ pub fn show(arguments: &StudyArguments) -> Result<()> {
         writeln!(out, "  {:20} {}", cell.name, metrics.join(", "))?;
     }
     writeln!(out, "{}", outlook(cells.len(), study.labels().len(), times))?;
-    Ok(())
+    print_page(&out)
 }
 
-pub fn read(arguments: &StudyArguments) -> Result<Study> {
+/// The study and, if another user could have written its file, the reason.
+pub fn read(arguments: &StudyArguments) -> Result<(Study, Option<String>)> {
     let name = arguments.study.as_deref().unwrap_or_default();
     let is_path =
         name.contains('/') || Path::new(name).extension().is_some_and(|end| end == "toml");
     if !is_path {
-        return builtin::find(name);
+        return Ok((builtin::find(name)?, None));
     }
-    let text = input::read_text(Path::new(name), FILE_LIMIT).map_err(|error| {
-        Failure::usage(
+    let read = input::read_text_with_doubt(Path::new(name), FILE_LIMIT);
+    let (text, doubt) = read.map_err(|error| match interrupt::received() {
+        Some(signal) => Failure::interrupted(signal),
+        None => Failure::usage(
             format!("cannot read the study {name}: {error}"),
             "name a TOML file",
-        )
+        ),
     })?;
-    format::parse(name, &text)
+    Ok((format::parse(name, &text)?, doubt))
 }
 
 pub fn chosen(study: &Study, arguments: &StudyArguments) -> Result<Vec<Cell>> {

@@ -1,12 +1,8 @@
 //! dd: bytes per second, from the last line that it writes to standard error in any language.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
-use super::{Metrics, Program, number};
-use crate::workload::reported::Found;
+use super::{Metrics, Program};
 use crate::workload::reported::output::Printed;
+use crate::workload::reported::{Found, number};
 
 pub static DD: Program = Program {
     name: "dd",
@@ -15,15 +11,8 @@ pub static DD: Program = Program {
     logs: |_| false,
 };
 
-/// "67108864 bytes (67 MB, 64 MiB) copied, 0.0735 s, 913 MB/s". Translations keep the order, the unit s and the unit of the
-/// rate; some have a decimal comma, a full-width comma between the parts, or a no-break space.
-static SUMMARY: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^([0-9]+)\s.*?(?:,\s|，|、\s?)([0-9][0-9.,e+-]*)\ss(?:,\s|，|、\s?)[0-9.,]+\s[A-Za-z]+/s$")
-        .expect("a valid expression")
-});
-/// "64+0 records out" precedes the summary, but not the lines of status=progress.
-static RECORDS: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"(^|\s)[0-9]+\+[0-9]+\s").expect("a valid expression"));
+/// Between the parts of the summary: a comma and a blank, or one of the East.
+const COMMAS: [&str; 4] = [", ", ",\u{a0}", "，", "、"];
 
 fn parse(printed: &Printed) -> Result<Found, String> {
     let text = &printed.stderr;
@@ -31,13 +20,13 @@ fn parse(printed: &Printed) -> Result<Found, String> {
         return Err(format!("dd failed: {error:?}"));
     }
     let lines: Vec<&str> = text.split(['\n', '\r']).collect();
-    let summaries: Vec<_> = lines
+    let summaries: Vec<(&str, f64, f64)> = lines
         .windows(2)
-        .filter(|pair| RECORDS.is_match(pair[0]))
-        .filter_map(|pair| SUMMARY.captures(pair[1]))
+        .filter(|pair| is_record(pair[0]))
+        .filter_map(|pair| summary(pair[1]).map(|(bytes, seconds)| (pair[1], bytes, seconds)))
         .collect();
-    let summary = match &summaries[..] {
-        [summary] => summary,
+    let (bytes, seconds) = match &summaries[..] {
+        [(_, bytes, seconds)] => (*bytes, *seconds),
         [] => {
             return Err(
                 "there is no line \"N bytes copied, N s, N MB/s\" on standard error; status=none and status=noxfer \
@@ -45,17 +34,73 @@ fn parse(printed: &Printed) -> Result<Found, String> {
                     .to_owned(),
             );
         }
-        several => return Err(format!("it has the results of {} copies", several.len())),
+        [first, .., last] => {
+            return Err(format!(
+                "it has the results of {} copies: {:?} and {:?}",
+                summaries.len(),
+                first.0,
+                last.0
+            ));
+        }
     };
+    if bytes <= 0.0 {
+        return Err("dd copied nothing".to_owned());
+    }
+    if seconds <= 0.0 {
+        return Err("dd copied in no time".to_owned());
+    }
     // The printed rate has only three digits.
-    let bytes = number(&summary[1]).filter(|bytes| *bytes > 0.0);
-    let bytes = bytes.ok_or("dd copied nothing")?;
-    let seconds = number(&summary[2].replace(',', ".")).filter(|seconds| *seconds > 0.0);
-    let seconds = seconds.ok_or("dd copied in no time")?;
     let mut metrics = Metrics::of("dd");
     metrics.bytes_per_second("bytes_per_s", bytes / seconds);
     metrics.headline();
     metrics.end()
+}
+
+/// "64+0 records out" precedes the summary, but not the lines of status=progress.
+fn is_record(line: &str) -> bool {
+    let is_count = |word: &str| {
+        let parts = word.split_once('+');
+        let is_whole = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+        parts.is_some_and(|(full, partial)| is_whole(full) && is_whole(partial))
+    };
+    line.split_whitespace().any(is_count)
+}
+
+/// Bytes and seconds of "67108864 bytes (67 MB, 64 MiB) copied, 0.0735 s, 913 MB/s". In every language the bytes come first,
+/// the seconds last but one and the rate last; words, units, commas, decimal marks and blanks differ.
+fn summary(line: &str) -> Option<(f64, f64)> {
+    let (bytes, rest) = line.split_once(char::is_whitespace)?;
+    let is_whole = !bytes.is_empty() && bytes.bytes().all(|byte| byte.is_ascii_digit());
+    let (rest, rate) = parted(rest.trim_end())?;
+    let (_, seconds) = parted(rest)?;
+    let rate = number::read(rate)
+        .ok()
+        .filter(|rate| rate.unit.contains('/'));
+    let seconds = seconds_of(seconds)?;
+    rate.filter(|_| is_whole)?;
+    Some((bytes.parse().ok()?, seconds))
+}
+
+/// Before and after the last comma that separates parts.
+fn parted(text: &str) -> Option<(&str, &str)> {
+    let last = COMMAS
+        .iter()
+        .filter_map(|comma| Some((text.rfind(comma)?, comma.len())))
+        .max()?;
+    Some((&text[..last.0], text[last.0 + last.1..].trim()))
+}
+
+/// With six or more significant digits, a comma is never one of thousands.
+fn seconds_of(text: &str) -> Option<f64> {
+    let (value, unit) = text.split_once(char::is_whitespace)?;
+    let is_one = !unit.trim().is_empty() && !unit.trim().contains(char::is_whitespace);
+    let starts = value.starts_with(|c: char| c.is_ascii_digit());
+    let value: f64 = value
+        .replace(',', ".")
+        .parse()
+        .ok()
+        .filter(|_| starts && is_one)?;
+    value.is_finite().then_some(value)
 }
 
 fn is_error(line: &str) -> bool {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::time::Duration;
 
 use super::arguments::{after_program, is_above_zero, long};
-use super::{Metrics, PERCENTILES, Program};
+use super::{Metrics, PERCENTILES, Program, fio_documents};
 use crate::workload::fio_result::{self, FioReport};
 use crate::workload::reported::Found;
 use crate::workload::reported::output::Printed;
@@ -32,8 +32,13 @@ const DIRECTIONS: [Direction; 3] = [
 
 fn parse(printed: &Printed) -> Result<Found, String> {
     let add = "add --output-format=json to its arguments, without --output";
-    let report =
-        fio_result::parse(printed.stdout.as_bytes()).map_err(|why| format!("{why}; {add}"))?;
+    let text = fio_documents::only_run(&printed.stdout)?;
+    let report = fio_result::parse(text.as_bytes()).map_err(|why| format!("{why}; {add}"))?;
+    if jobs(&report.summary).any(|job| job.get("mixed").is_some() && job.get("read").is_none()) {
+        return Err(
+            "its reads and writes are in one number: leave out unified_rw_reporting".to_owned(),
+        );
+    }
     if let Some(problem) = fio_result::problem(&report, Duration::ZERO, None) {
         return Err(problem);
     }
@@ -61,24 +66,47 @@ fn parse(printed: &Printed) -> Result<Found, String> {
             metrics.bytes_per_second(&format!("{name}_bytes_per_s"), bytes);
         }
         let clat = results.iter().filter_map(|result| result.clat.as_ref());
-        let Some(pooled) = ProgramLatency::pooled(clat.clone()) else {
-            continue;
-        };
-        metrics.time_ns(&format!("{name}_latency_mean"), pooled.mean_ns);
-        // Only json+ has the histograms that several jobs need; json has the percentiles of each.
-        let printed = (clat.count() == 1)
-            .then(|| percentiles(&report.summary, name))
-            .flatten();
-        for (percentile, p) in PERCENTILES {
-            let of_json = printed.and_then(|of| of.get(format!("{:.6}", p * 100.0))?.as_f64());
-            let ns = pooled.quantile_ns(p).map(|ns| ns as f64).or(of_json);
-            if let Some(ns) = ns {
-                let name = format!("{name}_latency_{percentile}");
-                metrics.percentile_ns(&name, ns, pooled.count as f64, p);
-            }
+        let printed = format!("/{name}/clat_ns/percentile");
+        latency(&report, (name, &printed), clat, &mut metrics);
+    }
+    // fsync and fdatasync alike.
+    let syncs = report
+        .jobs
+        .iter()
+        .filter_map(|job| job.result.sync_lat.as_ref());
+    latency(
+        &report,
+        ("sync", "/sync/lat_ns/percentile"),
+        syncs,
+        &mut metrics,
+    );
+    metrics.end()
+}
+
+/// The mean and the percentiles of all jobs together. `printed`: where a job's JSON has its own percentiles.
+fn latency<'a>(
+    report: &FioReport,
+    (name, printed): (&str, &str),
+    of_jobs: impl Iterator<Item = &'a ProgramLatency> + Clone,
+    metrics: &mut Metrics,
+) {
+    let Some(pooled) = ProgramLatency::pooled(of_jobs.clone()) else {
+        return;
+    };
+    metrics.time_ns(&format!("{name}_latency_mean"), pooled.mean_ns);
+    // Only json+ has the histograms that several jobs need; json has the percentiles of each.
+    let is_only = of_jobs.count() == 1;
+    let printed = is_only
+        .then(|| percentiles(&report.summary, printed))
+        .flatten();
+    for (percentile, p) in PERCENTILES {
+        let of_json = printed.and_then(|of| of.get(format!("{:.6}", p * 100.0))?.as_f64());
+        let ns = pooled.quantile_ns(p).map(|ns| ns as f64).or(of_json);
+        if let Some(ns) = ns {
+            let name = format!("{name}_latency_{percentile}");
+            metrics.percentile_ns(&name, ns, pooled.count as f64, p);
         }
     }
-    metrics.end()
 }
 
 fn of_jobs<'a>(report: &'a FioReport, (_, of): &Direction) -> Vec<&'a DirectionResult> {
@@ -115,8 +143,8 @@ fn is_in_sequence(document: &Value) -> bool {
     groups.len() > 1
 }
 
-/// Percentiles of the only job that has any in this direction, in ns.
-fn percentiles<'a>(document: &'a Value, direction: &str) -> Option<&'a Value> {
-    let pointer = format!("/{direction}/clat_ns/percentile");
-    jobs(document).find_map(|job| job.pointer(&pointer))
+/// Percentiles of the only job that has any there, in ns.
+fn percentiles<'a>(document: &'a Value, pointer: &str) -> Option<&'a Value> {
+    let of = |job: &'a Value| job.pointer(pointer).filter(|of| of.get("0.00").is_none());
+    jobs(document).find_map(of)
 }

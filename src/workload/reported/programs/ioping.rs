@@ -45,11 +45,12 @@ struct Statistics {
 fn parse(printed: &Printed) -> Result<Found, String> {
     let text = printed.stdout.trim();
     let found = if text.starts_with('[') {
-        of_json(text)
+        of_json(text).ok_or("its JSON is not one list that ends with \"stat\"")?
+    } else if let Some(line) = text.lines().find(|line| line.starts_with(TIMES)) {
+        of_text(text, line)?
     } else {
-        of_text(text).or_else(|| of_batch(text))
+        of_batch(text).ok_or("there is no line \"min/avg/max/mdev = N us / N us / N us / N us\"")?
     };
-    let found = found.ok_or("there is no line \"min/avg/max/mdev = N us / N us / N us / N us\"")?;
     if found.requests < 1.0 {
         return Err("no request was completed; the first one is a warm-up".to_owned());
     }
@@ -64,56 +65,59 @@ fn parse(printed: &Printed) -> Result<Found, String> {
     metrics.end()
 }
 
-fn of_text(text: &str) -> Option<Statistics> {
+const TIMES: &str = "min/avg/max/mdev = ";
+
+/// "400 requests completed in 60.0 ms, 1.56 MiB read, 6.67 k iops, 26.0 MiB/s"; version 0.9 has no size.
+fn of_text(text: &str, times: &str) -> Result<Statistics, String> {
+    let cannot =
+        |line: &str| format!("its line {line:?} has another form than that of versions 0.9 to 1.3");
     let mut lines = text.lines();
-    let (requests, rest) = lines.find_map(|line| line.split_once(" requests completed in "))?;
-    let parts: Vec<&str> = rest.split(", ").collect();
-    let [_, _, iops, speed] = parts[..] else {
-        return None;
+    let line = lines.find(|line| line.contains(" requests completed in "));
+    let line = line.ok_or("there is no line \"N requests completed in N s, N iops, N KiB/s\"")?;
+    let rates = || {
+        let (requests, rest) = line.split_once(" requests completed in ")?;
+        let parts: Vec<&str> = rest.split(", ").collect();
+        let ([_, iops, speed] | [_, _, iops, speed]) = parts[..] else {
+            return None;
+        };
+        let iops = decimal(iops.strip_suffix(" iops")?)?;
+        Some((decimal(requests)?, iops, size(speed.strip_suffix("/s")?)?))
     };
-    let label = "min/avg/max/mdev = ";
-    let times = text.lines().find_map(|line| line.strip_prefix(label))?;
-    let times: Option<Vec<f64>> = times.split(" / ").map(time_ns).collect();
-    let [min_ns, mean_ns, max_ns, deviation_ns] = times?[..] else {
-        return None;
+    let (requests, requests_per_s, bytes_per_s) = rates().ok_or_else(|| cannot(line))?;
+    let all = times[TIMES.len()..].split(" / ").map(time_ns);
+    let all: Option<Vec<f64>> = all.collect();
+    let Some([min_ns, mean_ns, max_ns, deviation_ns]) = all.as_deref() else {
+        return Err(cannot(times));
     };
-    Some(Statistics {
-        requests: decimal(requests)?,
-        requests_per_s: decimal(iops.strip_suffix(" iops")?)?,
-        bytes_per_s: size(speed.strip_suffix("/s")?)?,
-        min_ns,
-        mean_ns,
-        max_ns,
-        deviation_ns,
+    Ok(Statistics {
+        requests,
+        requests_per_s,
+        bytes_per_s,
+        min_ns: *min_ns,
+        mean_ns: *mean_ns,
+        max_ns: *max_ns,
+        deviation_ns: *deviation_ns,
     })
 }
 
-/// The line of -B: ten raw numbers, times in ns. With -p or -P there are several, none of the whole run.
+/// The line of -B: ten raw numbers, times in ns; in version 0.9 the first eight, times in us. With -p or -P there are several
+/// lines, none of the whole run.
 fn of_batch(text: &str) -> Option<Statistics> {
     let numbers: Option<Vec<f64>> = text.split(' ').map(number).collect();
-    let [
-        requests,
-        _,
-        requests_per_s,
-        bytes_per_s,
-        min_ns,
-        mean_ns,
-        max_ns,
-        deviation_ns,
-        _,
-        _,
-    ] = numbers?[..]
-    else {
-        return None;
+    let numbers = numbers?;
+    let ns = match numbers.len() {
+        10 => 1.0,
+        8 => NS_PER_US,
+        _ => return None,
     };
     Some(Statistics {
-        requests,
-        requests_per_s,
-        bytes_per_s,
-        min_ns,
-        mean_ns,
-        max_ns,
-        deviation_ns,
+        requests: numbers[0],
+        requests_per_s: numbers[2],
+        bytes_per_s: numbers[3],
+        min_ns: numbers[4] * ns,
+        mean_ns: numbers[5] * ns,
+        max_ns: numbers[6] * ns,
+        deviation_ns: numbers[7] * ns,
     })
 }
 
@@ -166,6 +170,7 @@ fn time_ns(text: &str) -> Option<f64> {
         ("s", 1e9),
         ("min", 60e9),
         ("hour", 3600e9),
+        ("day", 86400e9),
     ];
     with_unit(text, &units)
 }

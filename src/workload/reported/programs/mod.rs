@@ -10,14 +10,18 @@ mod db_bench;
 mod dbench;
 mod dd;
 mod fio;
+mod fio_documents; // how many runs of fio there are in an output
 mod ioping;
 mod iozone;
 mod iozone_throughput; // its mode with several processes
+mod marks; // by which lines a report is known
 mod pg_test_fsync;
 mod pgbench;
 mod stress_ng;
 mod sysbench;
 mod transaction_log; // of pgbench
+
+pub use marks::{ensure_one, resembling};
 
 /// What is known of a benchmark.
 #[derive(Debug)]

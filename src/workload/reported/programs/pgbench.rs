@@ -11,23 +11,15 @@ use crate::workload::reported::output::Printed;
 pub static PGBENCH: Program = Program {
     name: "pgbench",
     parse,
-    is_timed: |words| {
+    is_timed: |words| has(after_program(words, "pgbench"), 'T', "--time"),
+    logs: |words| {
         // Another user cannot write to the directory of the round.
         let switches_user =
             |word: &String| ["sudo", "su", "runuser", "setpriv"].contains(&word.as_str());
-        if words
-            .iter()
-            .take_while(|word| !word.ends_with("pgbench"))
-            .any(switches_user)
-        {
-            return false;
-        }
+        let mut before = words.iter().take_while(|word| !word.ends_with("pgbench"));
         let arguments = after_program(words, "pgbench");
-        has(arguments, 'T', "--time")
-    },
-    logs: |words| {
-        let arguments = after_program(words, "pgbench");
-        has(arguments, 'l', "--log")
+        !before.any(switches_user)
+            && has(arguments, 'l', "--log")
             && long(arguments, "--log-prefix").is_none()
             && long(arguments, "--aggregate-interval").is_none()
     },
@@ -47,6 +39,8 @@ fn parse(printed: &Printed) -> Result<Found, String> {
         return Err(format!("pgbench failed: {line:?}"));
     }
     let of = |label| after(text, label).and_then(first_number);
+    // Up to version 9.6, a mean that was not measured has a colon.
+    let mean = of("latency average =").or(of("latency average:"));
     // Up to version 13 there are two. The first includes connecting, as that of later versions does with -C.
     let mut rates = text.lines().filter_map(|line| line.strip_prefix("tps ="));
     let tps = rates.next().and_then(first_number);
@@ -58,14 +52,14 @@ fn parse(printed: &Printed) -> Result<Found, String> {
     if !is_paced {
         metrics.headline();
     }
-    for (label, name) in [
-        ("latency average =", "latency_mean"),
-        ("latency stddev =", "latency_sd"),
-        ("initial connection time =", "connection_time"),
-        ("average connection time =", "reconnection_time"),
-        ("rate limit schedule lag: avg", "schedule_lag"),
+    for (ms, name) in [
+        (mean, "latency_mean"),
+        (of("latency stddev ="), "latency_sd"),
+        (of("initial connection time ="), "connection_time"),
+        (of("average connection time ="), "reconnection_time"),
+        (of("rate limit schedule lag: avg"), "schedule_lag"),
     ] {
-        if let Some(ms) = of(label) {
+        if let Some(ms) = ms {
             metrics.time_ns(name, ms * NS_PER_MS);
             if is_paced && name == "latency_mean" {
                 metrics.headline();

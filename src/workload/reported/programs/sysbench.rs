@@ -1,7 +1,7 @@
-//! sysbench 1.0 and 1.1: events per second, latency, and what fileio and the database tests add.
+//! sysbench 0.4 to 1.1: events per second, latency, and what fileio and the database tests add.
 
 use super::arguments::{after_program, is_above_zero, long};
-use super::{Better, MIB, Metrics, NS_PER_MS, Program, after, first_number, number};
+use super::{Better, KIB, MIB, Metrics, NS_PER_MS, Program, after, first_number, number};
 use crate::workload::reported::Found;
 use crate::workload::reported::output::Printed;
 
@@ -26,11 +26,7 @@ fn parse(printed: &Printed) -> Result<Found, String> {
     if let Some(line) = lines.find(|line| line.starts_with("FATAL:")) {
         return Err(format!("sysbench failed: {line:?}"));
     }
-    match text
-        .lines()
-        .filter(|line| line.starts_with("Latency (ms):"))
-        .count()
-    {
+    match text.lines().filter(|line| begins_latency(line)).count() {
         1 => {}
         0 => {
             return Err(
@@ -44,14 +40,8 @@ fn parse(printed: &Printed) -> Result<Found, String> {
         }
     }
     let mut metrics = Metrics::of("sysbench");
-    let events = after(text, "total number of events:").and_then(first_number);
-    let events = events
-        .filter(|events| *events > 0.0)
-        .ok_or("there were no events")?;
-    metrics.per_second(
-        "events_per_s",
-        events_per_s(text, events).ok_or("there is no total time")?,
-    );
+    let (events, rate) = events(text)?;
+    metrics.per_second("events_per_s", rate);
     metrics.headline();
     for (label, name) in [
         ("transactions:", "transactions_per_s"),
@@ -67,20 +57,46 @@ fn parse(printed: &Printed) -> Result<Found, String> {
     metrics.end()
 }
 
-/// As printed, where it is. Otherwise from the total, as sysbench does it.
-fn events_per_s(text: &str, events: f64) -> Option<f64> {
+/// Of version 1; of those before.
+fn begins_latency(line: &str) -> bool {
+    let line = line.trim();
+    ["Latency (ms):", "response time:", "per-request statistics:"].contains(&line)
+}
+
+/// How many there were, and their rate: as printed, where it is; otherwise from the total, as sysbench does it.
+fn events(text: &str) -> Result<(f64, f64), String> {
+    let Some(events) = after(text, "total number of events:").and_then(first_number) else {
+        return fileio_events(text).ok_or_else(|| "there is no number of events".to_owned());
+    };
+    if events <= 0.0 {
+        return Err("there were no events".to_owned());
+    }
     let printed = after(text, "events/s (eps):").or(after(text, "events per second:"));
     let printed = printed.and_then(first_number);
     let in_parentheses = || {
         let line = after(text, "transactions:").or(after(text, "Total operations:"))?;
         in_parentheses(line)
     };
-    let computed = || {
-        let seconds = after(text, "total time:").or(after(text, "time elapsed:"))?;
-        let seconds = number(seconds.strip_suffix('s')?)?;
-        (seconds > 0.0).then_some(events / seconds)
-    };
-    printed.or_else(in_parentheses).or_else(computed)
+    let rate = printed
+        .or_else(in_parentheses)
+        .or_else(|| Some(events / seconds(text)?));
+    Ok((events, rate.ok_or("there is no total time")?))
+}
+
+fn seconds(text: &str) -> Option<f64> {
+    let seconds = after(text, "total time:").or(after(text, "time elapsed:"))?;
+    number(seconds.strip_suffix('s')?).filter(|seconds| *seconds > 0.0)
+}
+
+/// fileio of version 1.1 prints no number of events: each is a read, a write or an fsync. The sum of all latencies by their
+/// mean is their number, as exact as the mean's two decimals are.
+fn fileio_events(text: &str) -> Option<(f64, f64)> {
+    let rates = ["read:  IOPS=", "write: IOPS=", "fsync: IOPS="]
+        .map(|label| after(text, label).and_then(first_number));
+    let rate: f64 = rates.iter().flatten().sum();
+    let of = |label| after(text, label).and_then(first_number);
+    let count = of("sum:").zip(of("avg:")).filter(|(_, mean)| *mean > 0.0);
+    Some((count.map_or(0.0, |(sum, mean)| sum / mean), rate)).filter(|(_, rate)| *rate > 0.0)
 }
 
 /// The rate in "483    (240.58 per sec.)".
@@ -109,6 +125,7 @@ fn fileio(text: &str, metrics: &mut Metrics) {
             metrics.bytes_per_second(name, rate * MIB);
         }
     }
+    fileio_before_1(text, metrics);
     // Version 1.1: "read:  IOPS=6971.08 108.92 MiB/s (114.21 MB/s)".
     for (label, ios, bytes) in [
         ("read:  IOPS=", "reads_per_s", "read_bytes_per_s"),
@@ -126,15 +143,64 @@ fn fileio(text: &str, metrics: &mut Metrics) {
     }
 }
 
+/// "Operations performed:  6000 reads, 4000 writes, 12800 Other = 22800 Total" and
+/// "Read 93.75Mb  Written 62.5Mb  Total transferred 156.25Mb  (13.391Mb/sec)", of which a prefix counts by 1024.
+fn fileio_before_1(text: &str, metrics: &mut Metrics) {
+    let Some(seconds) = seconds(text) else { return };
+    let counts = after(text, "Operations performed:").and_then(|line| line.split_once('='));
+    for part in counts.map_or("", |(parts, _)| parts).split(',') {
+        let mut words = part.split_whitespace();
+        let (count, what) = (
+            words.next().and_then(number),
+            words.next().unwrap_or_default(),
+        );
+        let name = match what.to_lowercase().as_str() {
+            "read" | "reads" => "reads_per_s",
+            "write" | "writes" => "writes_per_s",
+            "other" => "fsyncs_per_s",
+            _ => continue,
+        };
+        if let Some(count) = count.filter(|count| *count > 0.0) {
+            metrics.per_second(name, count / seconds);
+        }
+    }
+    let transferred = after(text, "Read ").filter(|line| line.contains("Total transferred "));
+    let written = transferred.and_then(|line| line.split_once("Written "));
+    for (size, name) in [
+        (transferred, "read_bytes_per_s"),
+        (written.map(|(_, size)| size), "written_bytes_per_s"),
+    ] {
+        let bytes = size.and_then(|size| bytes(size.split_whitespace().next()?));
+        if let Some(bytes) = bytes.filter(|bytes| *bytes > 0.0) {
+            metrics.bytes_per_second(name, bytes / seconds);
+        }
+    }
+}
+
+/// "93.75Mb", "512b".
+fn bytes(word: &str) -> Option<f64> {
+    let size = word.strip_suffix('b')?;
+    let unprefixed = size.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match &size[unprefixed.len()..] {
+        "" => 1.0,
+        "K" | "k" => KIB,
+        "M" | "m" => MIB,
+        "G" | "g" => MIB * KIB,
+        "T" | "t" => MIB * MIB,
+        _ => return None,
+    };
+    Some(number(unprefixed)? * factor)
+}
+
 /// In ms with two decimals: 0.00 is below the resolution and no value.
 fn latency(text: &str, events: f64, metrics: &mut Metrics) {
-    let lines = text
-        .lines()
-        .skip_while(|line| !line.starts_with("Latency (ms):"));
+    let lines = text.lines().skip_while(|line| !begins_latency(line));
     for line in lines.skip(1).take_while(|line| !line.trim().is_empty()) {
         let Some((label, value)) = line.trim().split_once(':') else {
             continue;
         };
+        let value = value.trim();
+        let value = value.strip_suffix("ms").unwrap_or(value);
         let Some(ms) = first_number(value).filter(|ms| *ms > 0.0) else {
             continue;
         };
@@ -142,7 +208,12 @@ fn latency(text: &str, events: f64, metrics: &mut Metrics) {
             "avg" => metrics.time_ns("latency_mean", ms * NS_PER_MS),
             "max" => metrics.time_ns("latency_max", ms * NS_PER_MS),
             _ => {
-                let percent = label.strip_suffix("th percentile").and_then(number);
+                let percent = label
+                    .strip_prefix("approx.")
+                    .unwrap_or(label)
+                    .strip_suffix(" percentile");
+                let percent =
+                    percent.and_then(|percent| number(percent.trim().trim_end_matches("th")));
                 if let Some(percent) = percent.filter(|percent| *percent < 100.0) {
                     let name = format!("latency_p{percent}");
                     metrics.percentile_ns(&name, ms * NS_PER_MS, events, percent / 100.0);

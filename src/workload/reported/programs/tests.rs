@@ -8,8 +8,12 @@ use crate::ab::metric::Metric;
 mod broken; // what is refused
 #[path = "tests/files.rs"]
 mod files; // dd, dbench, iozone, db_bench, stress-ng
+#[path = "tests/one_report.rs"]
+mod one_report; // two reports in one output, and reports that nothing reads
 #[path = "tests/timed.rs"]
 mod timed; // which arguments make a program run for a fixed time
+#[path = "tests/versions.rs"]
+mod versions; // of which there is no real output, by the format strings of their sources
 
 /// Names, values and units of all metrics, and the default ones.
 #[track_caller]
@@ -205,24 +209,6 @@ fn sysbench() {
         ("latency_max", 20.26e6, NS),
     ];
     of("sysbench-1.0.20-memory", &expected);
-}
-
-/// By the format strings of sysbench 1.1, which no supported release has.
-#[test]
-fn sysbench_1_1() {
-    let text = "Throughput:\n         read:  IOPS=6971.08 108.92 MiB/s (114.21 MB/s)\n         \
-        write: IOPS=0.00 0.00 MiB/s (0.00 MB/s)\n         fsync: IOPS=933.32\n\nLatency (ms):\n         \
-        min:                                  0.01\n         avg:                                  0.08\n\n\
-        Throughput:\n    events/s (eps):                      12551.1234\n    \
-        time elapsed:                        2.0481s\n    total number of events:              25706\n";
-    let expected = [
-        ("events_per_s", 12551.1234, PER_S),
-        ("reads_per_s", 6971.08, PER_S),
-        ("read_bytes_per_s", 108.92 * 1_048_576.0, BYTES),
-        ("fsyncs_per_s", 933.32, PER_S),
-        ("latency_mean", 0.08e6, NS),
-    ];
-    reports("sysbench", &stdout(text), &expected, &["events_per_s"]);
 }
 
 #[test]

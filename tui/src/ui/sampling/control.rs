@@ -91,9 +91,12 @@ impl Control {
     }
 
     fn hold(&mut self, device: &Device, arms: &[Arm]) -> Result<usize> {
+        let lock = preflight::lock(device)?;
+        let baseline = SavedQueue::take(device, arms)?;
+        scheduler::ensure_restorable(device, &baseline)?;
         let held = Held {
-            _lock: preflight::lock(device)?,
-            baseline: SavedQueue::take(device, arms)?,
+            _lock: lock,
+            baseline,
             device: device.clone(),
             entry: None,
             is_kept: false,

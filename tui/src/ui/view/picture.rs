@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use iosched::report::escape;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 
@@ -117,7 +118,7 @@ impl Run {
             ""
         };
         let ink = &self.ink;
-        let escaped = text.replace('&', "&amp;").replace('<', "&lt;");
+        let escaped = escape::xml(text);
         let _ = writeln!(
             out,
             "<text x=\"{x}\" y=\"{y}\" textLength=\"{length}\" fill=\"{ink}\"{weight} xml:space=\"preserve\">{escaped}</text>"

@@ -60,6 +60,7 @@ fn pgbench_logs_where_it_is_told() {
         ("pgbench -l --log-prefix=mine b", false),
         ("pgbench -l --aggregate-interval=5 b", false),
         ("nice -l pgbench b", false),
+        ("sudo -u postgres pgbench -l b", false),
     ] {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         assert_eq!(

@@ -108,6 +108,8 @@ impl Rounds {
             insufficient_tail: is_short,
             fragile_percentile: false,
             not_comparable: !is_comparable(name, stalled(arm), stalled(self.reference)),
+            nothing_happened: false,
+            is_stopped: false,
         };
         let value = |block: usize, arm: usize| (self.value)(block, arm, name);
         let difference = |block: usize| {

@@ -1,0 +1,112 @@
+//! By which lines a report is known, and that there is only one. Pure.
+
+use crate::workload::reported::output::Printed;
+
+/// Lines of a program's report.
+struct Mark {
+    program: &'static str,
+    /// Each report has one such line. Absent: its parser counts them.
+    once: Option<fn(&str) -> bool>,
+    /// A line that no other program prints. Absent: its work is fixed, so that its time may decide, or others print the like.
+    tells: Option<fn(&str) -> bool>,
+}
+
+const MARKS: [Mark; 9] = [
+    Mark {
+        program: "db_bench",
+        once: Some(|line| line.starts_with("Keys: ")),
+        tells: Some(|line| line.contains(" micros/op ") && line.contains(" ops/sec")),
+    },
+    Mark {
+        program: "dbench",
+        once: Some(|line| line.starts_with("Throughput ")),
+        tells: Some(|line| line.starts_with("Throughput ") && line.contains(" procs")),
+    },
+    Mark {
+        program: "fio",
+        once: None,
+        tells: Some(|line| {
+            line.starts_with("  \"fio version\" :") || line.starts_with("Run status group ")
+        }),
+    },
+    Mark {
+        program: "ioping",
+        once: Some(|line| line.starts_with("--- ") && line.ends_with(" ioping statistics ---")),
+        tells: Some(|line| line.starts_with("--- ") && line.ends_with(" ioping statistics ---")),
+    },
+    Mark {
+        program: "iozone",
+        once: Some(|line| line.trim_start().starts_with("Command line used:")),
+        tells: None,
+    },
+    Mark {
+        program: "pg_test_fsync",
+        once: Some(|line| line.starts_with("Compare file sync methods using one ")),
+        tells: Some(|line| line.starts_with("Compare file sync methods using one ")),
+    },
+    Mark {
+        program: "pgbench",
+        // Up to version 13 there is a second rate, without the time to connect.
+        once: Some(|line| line.starts_with("tps = ") && !line.contains("excluding")),
+        tells: Some(|line| line.starts_with("number of transactions actually processed:")),
+    },
+    Mark {
+        program: "stress-ng",
+        once: Some(|line| line.contains("bogo ops real time") || line == "metrics:"),
+        tells: Some(|line| line.starts_with("stress-ng: ") && line.contains("bogo ops real time")),
+    },
+    Mark {
+        program: "sysbench",
+        once: Some(|line| {
+            line.starts_with("Latency (ms):")
+                || ["response time:", "per-request statistics:"].contains(&line.trim())
+        }),
+        tells: Some(|line| line.starts_with("Latency (ms):") || line == "Threads fairness:"),
+    },
+];
+
+/// Lines with their stream and number.
+fn lines(printed: &Printed) -> impl Iterator<Item = (&'static str, usize, &str)> {
+    let of = |stream, text| {
+        let lines = str::lines(text).enumerate();
+        lines.map(move |(index, line): (usize, &str)| (stream, index + 1, line))
+    };
+    of("standard output", &printed.stdout).chain(of("standard error", &printed.stderr))
+}
+
+/// Refuses several reports of a program: values of two runs would be mixed.
+pub fn ensure_one(program: &str, printed: &Printed) -> Result<(), String> {
+    let once = MARKS
+        .iter()
+        .find(|mark| mark.program == program)
+        .and_then(|mark| mark.once);
+    let Some(once) = once else {
+        return Ok(());
+    };
+    let found: Vec<_> = lines(printed).filter(|(_, _, line)| once(line)).collect();
+    let ([first, .., last], count) = (&found[..], found.len()) else {
+        return Ok(());
+    };
+    let place = |(stream, number, line): &(&str, usize, &str)| {
+        format!("line {number} of {stream} {:?}", line.trim())
+    };
+    let parts = match program {
+        "sysbench" => " (leave out --report-checkpoints: its reports are of a part of the time)",
+        _ => "",
+    };
+    Err(format!(
+        "it has {count} reports: {} and {}; print one, or name the number with --metric-regex{parts}",
+        place(first),
+        place(last)
+    ))
+}
+
+/// The benchmark whose report this looks like.
+pub fn resembling(printed: &Printed) -> Option<&'static str> {
+    lines(printed).find_map(|(_, _, line)| {
+        let mark = MARKS
+            .iter()
+            .find(|mark| mark.tells.is_some_and(|tells| tells(line)));
+        Some(mark?.program)
+    })
+}
