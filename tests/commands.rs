@@ -274,7 +274,7 @@ fn dbench_decides_by_its_throughput() {
         return;
     }
     let volume = Volume::new();
-    let command = ["dbench", "-s", "-D", &volume.path(""), "-t", "1", "1"];
+    let command = ["dbench", "-s", "-D", &volume.path(""), "-t", "3", "1"];
     let result = compare(&volume, &[], &command);
     let rate = |text: &str| number(text, r"Throughput (\S+) MB/sec") * 1e6;
     decides(&result, "dbench", "dbench.bytes_per_s", "bytes/s", rate);

@@ -327,6 +327,9 @@ fn pipes_and_devices_are_answered_at_once() {
         .ends(2, &["is not a result"]);
     program
         .run(&[&two[..], &["--job", "pipe"]].concat())
+        .ends(5, &["it is not a regular file", "--trust"]);
+    program
+        .run(&[&two[..], &["--trust", "--job", "pipe"]].concat())
         .ends(5, &["contains no job"]);
     program
         .run(&[&two[..], &["-o", "pipe", "--", "sh", "-c", READ_ONE]].concat())

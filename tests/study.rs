@@ -284,7 +284,8 @@ fn all_cells_are_run_and_one_that_fails_does_not_end_the_others() {
         [
             ("read-4k", 6),
             ("read-64k", 6),
-            ("fails", 1),
+            // A block of its three arms, each of which fails.
+            ("fails", 3),
             ("wide", 0),
             ("last", 6),
             ("A/A", 4)
@@ -780,7 +781,8 @@ fn counts_that_a_study_asserts_are_held_against_every_round() {
         (
             None,
             "Counts that the study asserts: 2 of 2 hold, exactly in 4 of 4 rounds",
-            0,
+            // They hold, and two blocks decide nothing else.
+            4,
         ),
         (
             Some("count = \"5\" }"),

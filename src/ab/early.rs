@@ -41,6 +41,20 @@ pub fn look(result: &mut ResultFile) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// What is shown of a round while no metric is declared: those that would be, if every round were like this one.
+pub fn likely_primary(round: &Round) -> Vec<Metric> {
+    let headlines = headlines(&round.evidence.outcome.reported);
+    if headlines.is_empty() {
+        return Metric::named(ELAPSED).into_iter().collect();
+    }
+    headlines
+}
+
+fn headlines(reported: &[Reported]) -> Vec<Metric> {
+    let headlines = reported.iter().filter(|metric| metric.is_headline);
+    headlines.map(Metric::reported).collect()
+}
+
 /// Names, units and directions of the primary metrics that the workload itself reports, from all rounds so far that
 /// count.
 fn declare(result: &mut ResultFile) -> anyhow::Result<()> {
@@ -60,8 +74,7 @@ fn declare(result: &mut ResultFile) -> anyhow::Result<()> {
     let has_elapsed = rounds.any(|round| round.metrics.contains_key(ELAPSED));
     let primary = &mut result.design.primary;
     if primary.is_empty() {
-        let headlines = reported.iter().filter(|metric| metric.is_headline);
-        *primary = headlines.map(Metric::reported).collect();
+        *primary = headlines(&reported);
         if primary.is_empty() && has_elapsed {
             for round in result.rounds.iter().filter(counted) {
                 one_answer::ensure_read(&result.workload.name, &round.evidence.outcome)?;

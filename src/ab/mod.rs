@@ -3,7 +3,7 @@
 pub mod conclude; // from rounds to verdicts
 pub mod diagnostics; // warnings: drift, order and carry-over
 pub mod drift; // settings that changed during a run
-mod early; // metrics and refusals that follow from the first rounds
+pub mod early; // metrics and refusals that follow from the first rounds
 pub mod exclusion; // whether a round counts
 mod fixed_work; // whether an elapsed time is a result
 pub mod gate; // whether a result passes, for CI

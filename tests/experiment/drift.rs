@@ -108,8 +108,12 @@ fn a_command_that_fails_at_once_ends_the_run() {
     let result = program.result("result");
     assert_eq!(text(&result, "/status"), "failed");
     assert!(text(&result, "/error").contains("code 3"));
-    assert_eq!(list(&result, "/rounds").len(), 1);
-    assert!(text(&result, "/rounds/0/problem").contains("code 3"));
+    // Both arms were asked.
+    let rounds = list(&result, "/rounds");
+    assert_eq!(rounds.len(), 2);
+    for round in rounds {
+        assert!(text(round, "/problem").contains("code 3"), "{round:#}");
+    }
 }
 
 /// `trouble` in two of four blocks makes the run invalid. In one round of eight blocks it does not, unless it lasts.
@@ -161,8 +165,41 @@ fn trouble(trouble: &str, says: &str, lasts: bool) {
 
 #[test]
 #[ignore = "root"]
-fn failing_later_spoils_rounds() {
-    trouble("exit 3", "sh exited with code 3", false);
+fn a_command_that_others_end_spoils_rounds() {
+    trouble("kill -KILL $$", "signal 9", false);
+}
+
+/// What a command does under an arm is that arm's outcome, whichever arms it fails under.
+#[test]
+#[ignore = "root"]
+fn a_round_that_fails_later_counts_as_worse_than_every_other() {
+    for (fails, only_kyber, gate) in [
+        ("[ $IOSCHED_BLOCK -ge 2 ]", false, 4),
+        ("[ $IOSCHED_ARM = kyber ]", true, 3),
+    ] {
+        let ((disk, before), program) = (disk(), Program::new(BINARY));
+        let script = format!("{READ_A_LITTLE}; if {fails}; then exit 3; fi");
+        let how = ["--rounds", "6", "--", "sh", "-c", &script];
+        let ended = ab(&program, &disk, &[&arms(&["none", "kyber"]), &how]);
+        ended.ends(
+            0,
+            &["counts as worse than every other: sh exited with code 3"],
+        );
+        is_as_before(&disk, &before);
+        let result = program.result("result");
+        assert_eq!(text(&result, "/status"), "complete");
+        assert_eq!(list(&result, "/excluded").len(), 0);
+        for round in list(&result, "/rounds") {
+            let fails = if only_kyber {
+                text(round, "/arm") == "kyber"
+            } else {
+                count(round, "/block") >= 2
+            };
+            assert_eq!(round["censored"] == "failed", fails, "{round:#}");
+            assert_eq!(round["problem"] != Value::Null, fails, "{round:#}");
+        }
+        program.run(&["gate", "result"]).ends(gate, &[]);
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use iosched::ab::early;
 use iosched::ab::result::{ResultFile, Round};
 use iosched::ab::run::Observer;
 use iosched::ab::turn::Turn;
@@ -99,7 +100,13 @@ impl Observer for Progress {
 
     fn round_ends(&mut self, result: &ResultFile, round: &Round) {
         let shown = if talk().verbose { usize::MAX } else { 1 };
-        let values = result.design.primary.iter().filter_map(|metric| {
+        let declared = &result.design.primary;
+        let primary = if declared.is_empty() {
+            &early::likely_primary(round)
+        } else {
+            declared
+        };
+        let values = primary.iter().filter_map(|metric| {
             let value = *round.metrics.get(&metric.name)?;
             let text = units::value(Some(value), &metric.unit);
             Some(format!("{} {text}", metric.name))

@@ -163,7 +163,7 @@ mod tests {
         );
         let svg = svg(&buffer, false);
         assert!(svg.contains("viewBox=\"0 0 132 54\""), "{svg}");
-        assert!(svg.contains(">a &lt;b> &amp; c</text>"), "{svg}");
+        assert!(svg.contains(">a &lt;b&gt; &amp; c</text>"), "{svg}");
         assert!(svg.contains("M88 0h8v17h-8zM96 9h8v8h-8z"), "{svg}");
         assert!(svg.contains("fill-opacity=\"0.35\""), "{svg}");
         // Reversed: the text has the colour of the background.
