@@ -119,7 +119,7 @@ type Noise = dyn Fn(&mut ChaCha8Rng, usize) -> Vec<f64>;
 fn two_arms() {
     let noises: [(&str, &Noise, [f64; 2]); 6] = [
         ("1 %", &steady(0.01), [98.0, 99.0]),
-        ("4 %", &steady(0.04), [86.0, 99.0]),
+        ("4 %", &steady(0.04), [83.0, 99.0]),
         ("8 %", &steady(0.08), [30.0, 85.0]),
         ("wandering", &wandering, [89.0, 99.0]),
         ("drifting", &drifting, [84.0, 99.0]),
@@ -423,32 +423,37 @@ fn families() {
     assert!(rounds < 80.0 * 0.78, "{rounds} of 80");
 }
 
-/// What is said to be detectable in four of five runs is detected in about as many.
+/// What is said to be detectable in four of five runs is detected in about as many: its interval excludes zero.
 #[test]
 fn what_is_promised_is_kept() {
-    let blocks = 12;
-    let stopping = Stopping::Fixed { blocks };
-    let mut rng = ChaCha8Rng::seed_from_u64(7);
-    let (mut found, mut asked) = (0, 0);
-    for _ in 0..RUNS {
-        let noise = &steady(0.04);
-        let pilot = run(&mut rng, &World { noise, ..QUIET }, stopping);
-        let mde = pilot.judged[0].comparison.mde.expect("twelve blocks");
-        let effects = &[0.0, mde.ln_1p()];
-        let next = run(
-            &mut rng,
-            &World {
+    for (arms, blocks) in [(2, 6), (2, 8), (2, 12), (2, 20), (4, 6), (4, 12), (4, 20)] {
+        let stopping = Stopping::Fixed { blocks };
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let (mut found, mut asked) = (0, 0);
+        for _ in 0..RUNS {
+            let noise = &steady(0.04);
+            let pilot = World {
                 noise,
+                arms,
+                ..QUIET
+            };
+            let pilot = run(&mut rng, &pilot, stopping);
+            let mde = pilot.judged[0].comparison.mde.expect("blocks");
+            let effects = &[0.0, mde.ln_1p(), 0.0, 0.0][..arms];
+            let next = World {
+                noise,
+                arms,
                 effects,
                 ..QUIET
-            },
-            stopping,
-        );
-        found += usize::from(next.any_difference());
-        asked += 1;
+            };
+            let next = run(&mut rng, &next, stopping);
+            let interval = next.judged[0].comparison.interval;
+            found += usize::from(interval.is_some_and(|i| !i.contains(0.0)));
+            asked += 1;
+        }
+        let kept = 100.0 * f64::from(found as u32) / f64::from(asked as u32);
+        println!("{arms} arms, {blocks} blocks, detected: {kept:.1} % (80 is said)");
+        let slack = if RUNS == FULL { 0.0 } else { 19.0 };
+        assert!((78.0 - slack..=91.0 + slack).contains(&kept), "{kept}");
     }
-    let kept = 100.0 * f64::from(found as u32) / f64::from(asked as u32);
-    println!("detected: {kept:.1} %");
-    let slack = if RUNS == FULL { 0.0 } else { 8.0 };
-    assert!((78.0 - slack..=90.0 + slack).contains(&kept), "{kept}");
 }

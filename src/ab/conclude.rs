@@ -10,9 +10,9 @@ use super::statistics::layout::Cell;
 use super::statistics::rows::{Judged, Row, RowBlock, judge_alone, judge_family};
 use super::statistics::stopping::Method;
 use super::statistics::verdict::{Question, Reason, Verdict};
-use super::table::Table;
+use super::table::{Table, stalled_share};
 use super::{processes, shift};
-use crate::ab::result::{ArmComparison, ArmWaiting, Evidence, ExcludedBlock, ResultFile};
+use crate::ab::result::{ArmComparison, ArmWaiting, Evidence, ExcludedBlock, ResultFile, Round};
 use crate::measure::histogram::{DEVICE, Histogram};
 use crate::measure::snapshot::{Op, Stage};
 use crate::measure::stalls::Whose;
@@ -231,13 +231,10 @@ fn question(table: &Table<'_>, metric: &Metric, arm: usize) -> Question {
     let design = &table.result.design;
     let label = |arm: usize| design.arms[arm].label.as_str();
     let (arm, reference) = (label(arm), label(design.reference));
+    let rounds = table.side_by_side(arm, reference).concat();
     let flagged = |list: fn(&Evidence) -> &Vec<String>| {
-        let rounds = table.of(arm).chain(table.of(reference));
-        let (hits, all) = rounds.fold((0, 0), |(hits, all), round| {
-            let hit = list(&round.evidence).contains(&metric.name);
-            (hits + usize::from(hit), all + 1)
-        });
-        hits * 2 > all
+        let is_flagged = |round: &&&Round| list(&round.evidence).contains(&metric.name);
+        rounds.iter().filter(is_flagged).count() * 2 > rounds.len()
     };
     Question {
         scale: metric.scale,
@@ -297,7 +294,8 @@ pub fn is_comparable(metric: &str, one: Option<f64>, other: Option<f64>) -> bool
 
 /// The same for two arms, from their counted rounds.
 pub fn is_comparable_in(table: &Table<'_>, metric: &str, arm: &str, reference: &str) -> bool {
-    let stalled = |label| table.stalled_share(label, hides_stalls_of(metric));
+    let stalled = |rounds| stalled_share(rounds, hides_stalls_of(metric));
+    let [arm, reference] = table.side_by_side(arm, reference);
     is_comparable(metric, stalled(arm), stalled(reference))
 }
 
@@ -340,9 +338,9 @@ pub fn waiting(result: &ResultFile) -> Vec<ArmWaiting> {
                 requests: waits.count(),
                 threshold_ns,
                 share: waits.share_above(threshold_ns),
-                stalled_share: table.stalled_share(&arm.label, Whose::All),
-                readers_stalled_share: table.stalled_share(&arm.label, Whose::Readers),
-                writers_stalled_share: table.stalled_share(&arm.label, Whose::Writers),
+                stalled_share: stalled_share(table.of(&arm.label), Whose::All),
+                readers_stalled_share: stalled_share(table.of(&arm.label), Whose::Readers),
+                writers_stalled_share: stalled_share(table.of(&arm.label), Whose::Writers),
                 longest_ns: table
                     .of(&arm.label)
                     .filter_map(|round| round.metrics.get(LONGEST_WAIT).copied())

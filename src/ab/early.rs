@@ -5,7 +5,7 @@ use super::fixed_work;
 use super::metric::Metric;
 use super::one_answer;
 use super::statistics::scale::{Direction, Scale};
-use crate::ab::result::{Censored, Foreign, ResultFile, Round};
+use crate::ab::result::{Censored, Exclusion, Foreign, ResultFile, Round};
 use crate::failure::Failure;
 use crate::measure::snapshot::OwnerNumbers;
 use crate::workload::CgroupRef;
@@ -14,10 +14,29 @@ use crate::workload::reported::Reported;
 /// Largest share of foreign bytes at which the run still compares the workload.
 const DOMINATED: f64 = 0.5;
 pub(super) const ELAPSED: &str = "elapsed";
+/// So many rounds that do not count, and none that does, end a run: the others would not count either.
+const GIVEN_UP_AFTER: usize = 3;
+
+/// The last problem, where no round counts so far and these are enough to say so. A pause says nothing about the next
+/// round.
+pub fn why_none_counts(result: &ResultFile) -> Option<String> {
+    let rounds = &result.rounds;
+    let counts = |round: &Round| matches!(round.exclusion, None | Some(Exclusion::Paused));
+    if rounds.len() < GIVEN_UP_AFTER || rounds.iter().any(counts) {
+        return None;
+    }
+    rounds.last()?.problem.clone()
+}
 
 /// Called after each round. An error ends the run; its message says what would help.
 pub fn look(result: &mut ResultFile) -> anyhow::Result<()> {
     one_answer::ensure(result)?;
+    if let Some(problem) = why_none_counts(result) {
+        return Err(Failure::invalid(
+            format!("none of the first {GIVEN_UP_AFTER} rounds counts: {problem}"),
+            "remove the cause, and start again",
+        ));
+    }
     let counted = |round: &&Round| round.exclusion.is_none() && round.censored.is_none();
     let blocks = result.plan.rounds_of(0);
     if let Some(first) = result.rounds.iter().find(counted).cloned() {
@@ -281,13 +300,19 @@ fn ensure_elapsed_is_a_result(result: &ResultFile) -> anyhow::Result<()> {
     else {
         return Ok(());
     };
+    let cached = match result.design.cold {
+        Some(_) => "",
+        None => "; --cold drops what earlier rounds left in the page cache",
+    };
     Err(Failure::invalid(
         format!(
             "{} {doubt}, so its elapsed time cannot be compared",
             result.workload.name
         ),
-        "name another metric: --metric iops, --parse NAME, --metric-regex NAME=REGEX, or write to $IOSCHED_METRICS; \
-         --metric elapsed says that its work is the same in every round",
+        format!(
+            "name another metric: --metric iops, --parse NAME, --metric-regex NAME=REGEX, or write to $IOSCHED_METRICS; \
+             --metric elapsed says that its work is the same in every round{cached}"
+        ),
     ))
 }
 

@@ -12,10 +12,6 @@ use crate::workload::{CgroupRef, Outcome};
 
 /// Foreign processes with a larger share of the bytes share the device.
 const TOLERATED_FOREIGN_SHARE: f64 = 0.01;
-/// Largest share of lost requests at which the histograms are reliable.
-const TOLERATED_LOSS: f64 = 0.001;
-/// Fewer lost events have no effect: a percentile needs at least 100 I/Os beyond it.
-const TOLERATED_EVENTS: u64 = 20;
 
 /// Signals that a program does not send itself: somebody, or the kernel short of memory, ended it. Every other failure may
 /// be the arm's doing.
@@ -80,14 +76,7 @@ pub fn spoilt(
             text.to_owned(),
         ));
     }
-    let device = &window.devices[0];
-    let ios: u64 = device.ops.iter().map(|op| op.ios).sum();
-    let lost = device.quality.lost_events();
-    (lost > TOLERATED_EVENTS && lost as f64 > ios as f64 * TOLERATED_LOSS).then(|| {
-        let causes = device.quality.losses_in_words();
-        let text = format!("the probe lost {lost} requests and recorded {ios} I/Os: {causes}");
-        (Spoilt::Excluded(Exclusion::LostEvents), text)
-    })
+    None
 }
 
 /// When the last round completes a block: excludes rounds in which foreign processes moved more than a hundredth of

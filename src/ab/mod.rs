@@ -9,6 +9,7 @@ mod fixed_work; // whether an elapsed time is a result
 pub mod gate; // whether a result passes, for CI
 pub mod live; // switchback experiments on the existing load
 pub mod load; // warnings about busy CPUs and steal time
+pub mod losses; // which values lost requests could change
 pub mod machine; // the interface between rounds and kernel, with a fake for tests
 pub mod metric; // names: unit, scale, direction and margin
 pub mod noise; // the smallest effect that a machine can show

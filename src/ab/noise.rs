@@ -32,7 +32,8 @@ pub struct MetricNoise {
     pub metric: String,
     /// Standard deviation of the differences between the two halves of a block, on the metric's scale.
     pub sd: f64,
-    /// Upper 75 % confidence limit of `sd`, on which `detectable` and `needed` are based.
+    /// Upper 75 % confidence limit of `sd`, on which `detectable` and `needed` are based; without a wash-out they also
+    /// allow for what an arm may leave behind.
     pub sd_upper: Option<f64>,
     /// Standard deviation between the two rounds of a block, for this length of the rounds.
     pub round_sd: Option<f64>,
@@ -79,6 +80,7 @@ pub fn noise(result: &ResultFile, block_s: f64) -> Option<Noise> {
     let metrics = primary.iter().filter_map(|row| {
         let (sd, blocks) = (row.comparison.sd?, row.comparison.blocks);
         let upper = power::upper_sd(sd, blocks)?;
+        let effective = power::effective_sd(upper, result.design.washout_s > 0.0);
         let question = Question {
             alpha: level,
             alpha_of_few: level,
@@ -92,10 +94,10 @@ pub fn noise(result: &ResultFile, block_s: f64) -> Option<Noise> {
             sd_upper: Some(upper),
             round_sd: components.map(|of| of.rounds),
             block_sd: components.map(|of| of.blocks),
-            detectable: detectable(question, upper, block_s),
+            detectable: detectable(question, effective, block_s),
             needed: EFFECTS
                 .iter()
-                .map(|share| needed(question, share * row.metric.margin, upper, block_s))
+                .map(|share| needed(question, share * row.metric.margin, effective, block_s))
                 .collect(),
         })
     });
@@ -199,7 +201,8 @@ mod tests {
                 ..result.comparisons[0].comparison.question
             };
             let found = &found.metrics[0];
-            power::reach_of(question, found.sd_upper.unwrap(), blocks).unwrap()
+            let sd = power::effective_sd(found.sd_upper.unwrap(), false);
+            power::reach_of(question, sd, blocks).unwrap()
         };
         let wanted = 0.05f64.ln_1p();
         assert!(shown(few) <= wanted && shown(few - 1) > wanted);

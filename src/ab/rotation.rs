@@ -8,8 +8,10 @@ use anyhow::Result;
 
 use super::conclude;
 use super::drift::differences;
+use super::early;
 use super::exclusion::Gap;
 use super::live::{LiveDesign, load};
+use super::losses;
 use super::metric::Metric;
 use super::plan::Plan;
 use super::round::{Finished, is_stuck};
@@ -269,6 +271,7 @@ impl Rotation {
         round.metrics.extend(rates);
         let fairness = fairness.map(|index| (FAIRNESS.to_owned(), index));
         round.metrics.extend(fairness);
+        losses::exclude(&self.recorded.result.design.primary, &mut round);
         let json = serde_json::to_vec(&round)?;
         self.recorded.rounds.push(json.into());
         self.recorded.result.rounds.push(light(&round));
@@ -281,6 +284,11 @@ impl Rotation {
         let (lasted, planned) = (window.duration_s(), self.time.as_secs_f64());
         let text = format!("the round lasted {lasted:.0} s in place of {planned:.0} s");
         (lasted > planned + LATE_S + planned / 10.0).then_some(text)
+    }
+
+    /// Why the rotation is to end before a round that counts: see [`early::why_none_counts`].
+    pub fn why_none_counts(&self) -> Option<String> {
+        early::why_none_counts(&self.recorded.result)
     }
 
     pub fn recorded(&self) -> &Recorded {

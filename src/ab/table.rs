@@ -179,15 +179,23 @@ impl<'a> Table<'a> {
 
     /// Whether both arms have values and all of them are zero.
     pub fn is_all_zero(&self, metric: &Metric, arm: &str, reference: &str) -> bool {
-        let values = |label| {
-            let rounds = self.of(label);
-            rounds.filter_map(|round| round.metrics.get(&metric.name).copied())
+        let is_zero = |rounds: Vec<&Round>| {
+            let rounds = rounds.into_iter();
+            let mut found = rounds
+                .filter_map(|round| round.metrics.get(&metric.name))
+                .peekable();
+            found.peek().is_some() && found.all(|value| *value == 0.0)
         };
-        let is_zero = |label| {
-            let mut found = values(label).peekable();
-            found.peek().is_some() && found.all(|value| value == 0.0)
-        };
+        let [arm, reference] = self.side_by_side(arm, reference);
         metric.scale == Scale::Log && is_zero(arm) && is_zero(reference)
+    }
+
+    /// The counted rounds of the arm and of the reference in the blocks in which both took part. What the reference did
+    /// after an arm left says nothing about that arm.
+    pub fn side_by_side(&self, arm: &str, reference: &str) -> [Vec<&'a Round>; 2] {
+        let pairs = self.pairs(arm, reference);
+        let of = |side: fn(&Pair<'a>) -> Option<&'a Round>| pairs.iter().filter_map(side).collect();
+        [of(|pair| pair.arm), of(|pair| pair.reference)]
     }
 
     /// The blocks in which both took part, with their differences.
@@ -232,17 +240,6 @@ impl<'a> Table<'a> {
             .collect()
     }
 
-    /// Time in which submitters were stalled, as a share of the arm's counted rounds.
-    pub fn stalled_share(&self, label: &str, whose: Whose) -> Option<f64> {
-        let (mut stalls, mut window_s) = (Stalls::default(), 0.0);
-        for round in self.of(label) {
-            let evidence = &round.evidence;
-            stalls += Stalls::of(&evidence.device, &evidence.owners.iter());
-            window_s += round.window_s;
-        }
-        (window_s > 0.0).then(|| stalls.ns(whose) as f64 / (window_s * 1e9))
-    }
-
     pub fn of(&self, label: &str) -> impl Iterator<Item = &'a Round> {
         let rounds = self.rounds.iter();
         rounds
@@ -259,6 +256,17 @@ impl<'a> Table<'a> {
         };
         over(&|round| self.blocks.contains(&round.block)).or_else(|| over(&|_| true))
     }
+}
+
+/// Time in which submitters were stalled, as a share of these rounds.
+pub fn stalled_share<'a>(rounds: impl IntoIterator<Item = &'a Round>, whose: Whose) -> Option<f64> {
+    let (mut stalls, mut window_s) = (Stalls::default(), 0.0);
+    for round in rounds {
+        let evidence = &round.evidence;
+        stalls += Stalls::of(&evidence.device, &evidence.owners.iter());
+        window_s += round.window_s;
+    }
+    (window_s > 0.0).then(|| stalls.ns(whose) as f64 / (window_s * 1e9))
 }
 
 fn load_before(round: &Round) -> Option<f64> {
@@ -320,6 +328,9 @@ fn value(metric: &Metric, is_asked: bool, round: &Round) -> Option<Value> {
     }
     if round.censored.is_some() {
         return Some(Value::Censored);
+    }
+    if round.evidence.doubtful.contains(&metric.name) {
+        return None;
     }
     let lacks_tail = round.evidence.insufficient_tail.contains(&metric.name);
     if lacks_tail {

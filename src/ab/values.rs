@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::losses::Losses;
 use super::metric::{ASKED, LONGEST_WAIT, PROGRAM, QUANTILES, SCOPES, STAGES};
 use crate::measure::fairness::jain;
 use crate::measure::histogram::{Histogram, OWNER};
@@ -15,6 +16,9 @@ pub struct Values {
     pub metrics: BTreeMap<String, f64>,
     pub insufficient_tail: Vec<String>,
     pub fragile_percentile: Vec<String>,
+    /// Left out because the requests that the probe lost could change them.
+    pub doubtful: Vec<String>,
+    losses: Losses,
 }
 
 /// Every metric that the round's numbers support.
@@ -31,7 +35,10 @@ pub fn values(
 ) -> Values {
     let device = &window.devices[0];
     let window_s = window.duration_s();
-    let mut values = Values::default();
+    let mut values = Values {
+        losses: Losses::of(device),
+        ..Values::default()
+    };
     if with_elapsed {
         values.put("elapsed".into(), outcome.elapsed_ns as f64 / 1e9);
     }
@@ -40,13 +47,15 @@ pub fn values(
             .iter()
             .map(|op| &device.ops[*op as usize])
             .fold((0, 0), |sum, op| (sum.0 + op.ios, sum.1 + op.bytes));
-        values.put("iops".into(), ios as f64 / window_s);
-        values.put("throughput".into(), bytes as f64 / window_s);
-        values.put("ios".into(), ios as f64);
-        values.put(
-            "merges".into(),
-            (device.merges.bios() + device.merges.rq) as f64,
-        );
+        let merges = device.merges.bios() + device.merges.rq;
+        for (name, value) in [
+            ("iops", ios as f64 / window_s),
+            ("throughput", bytes as f64 / window_s),
+            ("ios", ios as f64),
+            ("merges", merges as f64),
+        ] {
+            values.put_sum(name.into(), value, ios);
+        }
     }
     for (scope, ops) in SCOPES {
         for (name, stage) in STAGES {
@@ -76,17 +85,19 @@ pub fn values(
         .map(|cgroup| GroupNumbers::of(cgroup, window))
         .collect();
     for group in &groups {
-        values.put(format!("{}.ios", group.label), group.ios as f64);
-        values.put(format!("{}.iops", group.label), group.ios as f64 / window_s);
-        values.put(
-            format!("{}.throughput", group.label),
-            group.bytes as f64 / window_s,
-        );
+        for (name, value) in [
+            ("ios", group.ios as f64),
+            ("iops", group.ios as f64 / window_s),
+            ("throughput", group.bytes as f64 / window_s),
+        ] {
+            values.put_sum(format!("{}.{name}", group.label), value, group.ios);
+        }
     }
     for participant in participants {
         values.put_participant(participant, window);
     }
-    values.put_sharing(&groups, &shares_of(participants, window));
+    let ios = device.ops.iter().map(|op| op.ios).sum();
+    values.put_sharing(&groups, &shares_of(participants, window), ios);
     // The CPU time of participants is unknown.
     if let Some(whole) = whole.filter(|_| groups.len() == cgroups.len() && participants.is_empty())
     {
@@ -149,18 +160,33 @@ impl Values {
         }
     }
 
+    /// A value that is a sum over `ios` requests, or follows from one.
+    fn put_sum(&mut self, name: String, value: f64, ios: u64) {
+        self.put_if(self.losses.leave_sum(ios), name, value);
+    }
+
+    fn put_if(&mut self, is_certain: bool, name: String, value: f64) {
+        if is_certain {
+            self.put(name, value);
+        } else {
+            self.doubtful.push(name);
+        }
+    }
+
     fn put_histogram(&mut self, name: &str, histogram: &Histogram) {
+        // One lost request can have taken any time.
+        let is_certain = self.losses.is_none();
         if let Some(mean) = histogram.mean_ns() {
-            self.put(format!("{name}_mean"), mean);
+            self.put_if(is_certain, format!("{name}_mean"), mean);
         }
         if let Some(sd) = histogram.sd_ns() {
-            self.put(format!("{name}_sd"), sd);
+            self.put_if(is_certain, format!("{name}_sd"), sd);
         }
         // The standard deviation depends mostly on the tail.
         if histogram.supports_quantile(0.9) {
             let middle = histogram.quantile_ns(0.9).zip(histogram.quantile_ns(0.1));
             if let Some((high, low)) = middle {
-                self.put(format!("{name}_spread"), high - low);
+                self.put_if(is_certain, format!("{name}_spread"), high - low);
             }
         }
         for (suffix, p, _) in QUANTILES {
@@ -173,7 +199,7 @@ impl Values {
                 self.fragile_percentile.push(metric.clone());
             }
             if let Some(ns) = histogram.quantile_ns(p) {
-                self.put(metric, ns);
+                self.put_if(self.losses.leave_quantile(histogram, p), metric, ns);
             }
         }
     }
@@ -194,8 +220,8 @@ impl Values {
             (sum.0 + owner.data_ios(), sum.1 + owner.bytes())
         });
         let label = &participant.label;
-        self.put(format!("{label}.iops"), ios as f64 / window_s);
-        self.put(format!("{label}.throughput"), bytes as f64 / window_s);
+        self.put_sum(format!("{label}.iops"), ios as f64 / window_s, ios);
+        self.put_sum(format!("{label}.throughput"), bytes as f64 / window_s, ios);
         // If one owner has no histograms, the percentiles of the whole are unknown.
         if own().any(|owner| owner.ios() > 0 && !owner.has_histograms) {
             return;
@@ -219,29 +245,30 @@ impl Values {
     /// How requests were made from bios.
     fn put_requests(&mut self, device: &DeviceNumbers) {
         let merging = device.merging();
+        let ios = device.ops.iter().map(|op| op.ios).sum();
         for (name, value) in [
             ("merge_ratio", merging.merge_ratio),
             ("request_size", merging.mean_request_bytes),
         ] {
             if let Some(value) = value {
-                self.put(name.into(), value);
+                self.put_sum(name.into(), value, ios);
             }
         }
     }
 
     /// Fairness between the participants, if there are several; else between the control groups of the workload; else
     /// between the processes of its only group.
-    fn put_sharing(&mut self, groups: &[GroupNumbers<'_>], participants: &[f64]) {
+    fn put_sharing(&mut self, groups: &[GroupNumbers<'_>], participants: &[f64], ios: u64) {
         let shares: Vec<f64> = match groups {
             _ if participants.len() > 1 => participants.to_vec(),
             [one] => one.bytes_by_process.values().map(|b| *b as f64).collect(),
             many => many.iter().map(|group| group.bytes as f64).collect(),
         };
         if let Some(index) = jain(&shares) {
-            self.put("jain_bytes".into(), index);
+            self.put_sum("jain_bytes".into(), index, ios);
         }
         if let Some(longest) = groups.iter().filter_map(|g| g.longest_wait_ns).max() {
-            self.put(LONGEST_WAIT.into(), longest as f64);
+            self.put_if(self.losses.is_none(), LONGEST_WAIT.into(), longest as f64);
         }
     }
 
@@ -254,7 +281,7 @@ impl Values {
         }
         if let Some((user, system)) = cpu_ns.filter(|_| ios > 0) {
             let per_io = (user + system) as f64 / ios as f64;
-            self.put("cpu_per_1000_ios".into(), 1000.0 * per_io);
+            self.put_sum("cpu_per_1000_ios".into(), 1000.0 * per_io, ios);
         }
     }
 
@@ -263,6 +290,7 @@ impl Values {
         let Some(order) = &device.order else {
             return;
         };
+        let ios = device.ops.iter().map(|op| op.ios).sum();
         for (name, value) in [
             (
                 "seeks",
@@ -273,7 +301,7 @@ impl Values {
             ("reordered", order.reordered_share()),
         ] {
             if let Some(value) = value {
-                self.put(name.into(), value);
+                self.put_sum(name.into(), value, ios);
             }
         }
     }

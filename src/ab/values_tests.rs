@@ -1,6 +1,7 @@
 use super::*;
 use crate::ab::metric::Metric;
 use crate::measure::snapshot::{Merges, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp};
+use crate::workload::reported::Reported;
 
 fn window(device: DeviceNumbers, seconds: u64) -> Interval {
     Interval {
@@ -55,6 +56,29 @@ fn a_percentile_needs_its_tail() {
         "only 50 of 5000 lie beyond"
     );
     assert!(values.insufficient_tail.contains(&"total_p99".to_owned()));
+}
+
+/// What the probe lost matters to what it could change, and not to what the program measured itself.
+#[test]
+fn lost_requests_leave_out_what_they_could_change() {
+    let mut device = DeviceNumbers::new("sda");
+    device.ops[0].ios = 100_000;
+    (0..99_000).for_each(|_| device.ops[0].q2c.record(1_000_000));
+    (0..1_000u64).for_each(|i| device.ops[0].q2c.record(100_000_000 + 100_000 * i));
+    device.quality.evicted = 500;
+    let mut outcome = Outcome::default();
+    outcome
+        .reported
+        .push(Reported::new("tps", 5.0, "1/s", None));
+    let values = values(&window(device, 1), None, &[], &[], &outcome, true);
+    for known in ["total_p50", "iops", "elapsed", "tps"] {
+        assert!(values.metrics.contains_key(known), "{known}");
+        assert!(!values.doubtful.iter().any(|name| name == known), "{known}");
+    }
+    for doubtful in ["total_mean", "total_p99", "read_total_p99"] {
+        assert!(!values.metrics.contains_key(doubtful), "{doubtful}");
+        assert!(values.doubtful.iter().any(|name| name == doubtful));
+    }
 }
 
 fn owner(tgid: u32, cgroup_id: u64, ios: u64, bytes: u64, wait: Option<u64>) -> OwnerNumbers {

@@ -154,6 +154,7 @@ pub fn round(
         uevents: Vec::new(),
         cached_bytes: None,
         insufficient_tail: Vec::new(),
+        doubtful: Vec::new(),
         fragile_percentile: Vec::new(),
     };
     Round::new(

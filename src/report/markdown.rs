@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::escape::markdown as escaped;
-use super::words;
+use super::{levels, words};
 use crate::ab::result::{ArmComparison, ResultFile, Status};
 use crate::ab::turn;
 
@@ -23,7 +23,7 @@ pub fn render(result: &ResultFile) -> String {
     }
     let (primary, others): (Vec<_>, Vec<_>) = result.comparisons.iter().partition(|c| c.primary);
     table(&mut page, &primary);
-    for line in words::levels(&primary).lines() {
+    for line in levels::in_words(&primary).lines() {
         let _ = writeln!(page, "\n{}", escaped(line));
     }
     if !result.excluded.is_empty() {

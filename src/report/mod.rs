@@ -14,6 +14,7 @@ pub mod github_benchmark; // github-action-benchmark
 pub mod html; // a page with pictures
 pub mod junit; // JUnit's XML
 pub mod ktap; // KTAP, the kernel's test protocol
+mod levels; // what the intervals hold, and what a run could detect
 mod live;
 pub mod markdown; // Markdown for code hosts
 pub mod noise; // what an arm against itself tells

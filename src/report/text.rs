@@ -6,7 +6,7 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::characters::{self, Form};
-use super::{checks, escape, live, noise, shift, units, words};
+use super::{checks, escape, levels, live, noise, shift, units, words};
 use crate::ab::load;
 use crate::ab::result::{ArmComparison, ResultFile, Round, Status};
 use crate::ab::statistics::verdict::Reason;
@@ -38,7 +38,7 @@ pub fn render(result: &ResultFile, all: bool, pictures: Option<Form>) -> String 
         }
         text.push('\n');
     }
-    text += &words::levels(&primary);
+    text += &levels::in_words(&primary);
     if all && !primary.is_empty() {
         text += &checks::table(result);
     }
@@ -301,6 +301,19 @@ fn quality(text: &mut String, result: &ResultFile) {
             "Measured {measured} I/Os, lost {lost} requests: {causes}."
         ),
     };
+    let doubtful = result
+        .rounds
+        .iter()
+        .filter(|round| round.exclusion.is_none() && !round.evidence.doubtful.is_empty());
+    match doubtful.count() {
+        0 => {}
+        rounds => {
+            let _ = writeln!(
+                text,
+                "In {rounds} rounds these could change some values by more than 1 %, which are left out there; none of them decides."
+            );
+        }
+    }
     if foreign_bytes * 100 > bytes {
         let share = foreign_bytes as f64 / bytes as f64 * 100.0;
         let _ = writeln!(

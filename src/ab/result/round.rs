@@ -63,7 +63,7 @@ pub enum Exclusion {
     DriftedSettings,
     /// Processes outside the workload moved more than 1 % of the bytes.
     ForeignIo,
-    /// The probe lost more than 0.1 % of the requests.
+    /// The probe lost so many requests that these could change a metric that decides.
     LostEvents,
     /// The machine was suspended, or iosched itself was stopped.
     Paused,
@@ -125,6 +125,9 @@ pub struct Evidence {
     pub insufficient_tail: Vec<String>,
     /// Percentiles at a cliff of the distribution: a slightly different rank gives a very different value.
     pub fragile_percentile: Vec<String>,
+    /// Metrics left out because the requests that the probe lost could change them by more than 1 %.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubtful: Vec<String>,
 }
 
 /// One of several disks in a round.

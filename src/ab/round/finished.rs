@@ -79,6 +79,7 @@ impl Finished {
             cached_bytes: self.cached_bytes,
             insufficient_tail: values.insufficient_tail,
             fragile_percentile: values.fragile_percentile,
+            doubtful: values.doubtful,
         };
         let metrics = values.metrics;
         Round::new(turn, arm, self.started, window_s, spoilt, metrics, evidence)

@@ -6,6 +6,7 @@ use super::{Experiment, Observer};
 use crate::ab::conclude;
 use crate::ab::early;
 use crate::ab::exclusion::exclude_foreign;
+use crate::ab::losses;
 use crate::ab::machine::Machine;
 use crate::ab::result::{Exclusion, ResultFile, Round};
 use crate::ab::round::{Done, RoundSetup};
@@ -39,7 +40,7 @@ pub fn carry_out(
 ) -> Result<Turned> {
     bench.machine.ensure_uninterrupted()?;
     observer.round_begins(turn, &bench.arms[turn.planned.arm]);
-    let Done { round, rival } = bench.carry_out(turn)?;
+    let Done { mut round, rival } = bench.carry_out(turn)?;
     result.notes.extend(bench.machine.take_notes());
     // What is misread says so itself.
     let is_first_failure = round.index == 0
@@ -47,6 +48,7 @@ pub fn carry_out(
         && round.evidence.outcome.misread.is_none();
     let failed_at_once = round.problem.clone().filter(|_| is_first_failure);
     note_what_stays_cached(&mut result.notes, &round);
+    losses::exclude(&result.design.primary, &mut round);
     result.rounds.push(round);
     exclude_foreign(result);
     result.excluded = conclude::excluded_blocks(result);

@@ -15,4 +15,5 @@ pub mod scale; // how two values are compared, and which is better
 pub mod signed_rank; // exact intervals and p-values, with censored blocks
 pub mod stalls; // blocks far outside the rest
 pub mod stopping; // when a run ends, and what that costs its intervals
+pub mod student; // means, for readers who expect a t-interval
 pub mod verdict; // better, worse, equivalent or inconclusive

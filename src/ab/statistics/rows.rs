@@ -1,6 +1,8 @@
 //! All comparisons of an experiment: differences are adjusted for position effects, checked for carry-over, and share
 //! one level. Pure.
 
+use std::collections::BTreeMap;
+
 use super::carry_over::{CarryOver, Contrast};
 use super::censored;
 use super::estimate;
@@ -32,6 +34,16 @@ pub struct RowBlock {
     pub before: (Option<usize>, Option<usize>),
 }
 
+impl Row<'_> {
+    fn until(&self, end: usize) -> Row<'_> {
+        let before = self.blocks.iter().filter(|of| of.block < end);
+        Row {
+            blocks: before.copied().collect(),
+            ..*self
+        }
+    }
+}
+
 /// The result of a row.
 #[derive(Clone, Debug)]
 pub struct Judged {
@@ -44,32 +56,34 @@ pub struct Judged {
     pub carry_over: Option<Contrast>,
 }
 
-/// The rows of a family share `level`. A row and its level use only the blocks up to the row's last one, so the verdict
-/// of an arm that no longer takes part does not change.
+/// The rows of a family share `level`. Each is judged as the family stood at the row's last block, so the verdict of an
+/// arm that no longer takes part does not change.
 pub fn judge_family(rows: &[Row<'_>], level: f64) -> Vec<Judged> {
-    let mut prepared: Vec<Prepared> = rows.iter().map(Prepared::of).collect();
-    bound_from_other_rows(rows, &mut prepared);
     let share = bonferroni(level, rows.len());
-    let mut joints: Vec<(usize, Joint)> = Vec::new();
+    let mut families: BTreeMap<usize, (Vec<Prepared>, Joint)> = BTreeMap::new();
     let mut judged = Vec::new();
-    for (row, own) in rows.iter().zip(&prepared) {
+    for (index, row) in rows.iter().enumerate() {
         let end = end_of(row);
-        if !joints.iter().any(|(of, _)| *of == end) {
-            let members = prepared.iter().map(|other| other.member(end)).collect();
-            joints.push((end, Joint::of(members)));
-        }
-        let joint = joints.iter().find(|(of, _)| *of == end);
-        let joint = &joint.expect("put there").1;
+        let (prepared, joint) = families.entry(end).or_insert_with(|| family_at(rows, end));
         let question = Question {
             alpha: joint.level(level),
             alpha_of_few: share,
             ..row.question
         };
-        let mut found = own.judged(question);
+        let mut found = prepared[index].judged(question);
         found.p_adjusted = found.comparison.p.map(|p| joint.adjusted(p));
         judged.push(found);
     }
     judged
+}
+
+/// All rows, with the blocks before `end` alone.
+fn family_at(rows: &[Row<'_>], end: usize) -> (Vec<Prepared>, Joint) {
+    let then: Vec<Row<'_>> = rows.iter().map(|row| row.until(end)).collect();
+    let mut prepared: Vec<Prepared> = then.iter().map(Prepared::of).collect();
+    bound_from_other_rows(&then, &mut prepared);
+    let joint = Joint::of(prepared.iter().map(Prepared::member).collect());
+    (prepared, joint)
 }
 
 /// Judges a row outside the family.
@@ -141,9 +155,9 @@ impl Prepared {
         }
     }
 
-    fn member(&self, end: usize) -> Member {
-        let before = self.differences.iter().filter(|(block, _)| *block < end);
-        let finite = before.filter_map(|(block, d)| Some((*block, (*d)?.finite()?)));
+    fn member(&self) -> Member {
+        let blocks = self.differences.iter();
+        let finite = blocks.filter_map(|(block, d)| Some((*block, (*d)?.finite()?)));
         finite.collect()
     }
 

@@ -13,6 +13,7 @@ use super::scale::{Direction, Scale};
 use super::signed_rank::{self, Difference};
 use super::stalls::StalledRounds;
 use super::stopping::Method;
+use super::student::Student;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -120,7 +121,8 @@ pub struct Comparison {
     pub student: Student,
     /// Standard deviation of the differences, on their scale.
     pub sd: Option<f64>,
-    /// The smallest effect that this many blocks show with 80 % power, in the margin's unit.
+    /// The smallest effect that this many blocks show with 80 % power, in the margin's unit. Unknown where a block has
+    /// no value.
     pub mde: Option<f64>,
     pub verdict: Verdict,
     /// What the blocks alone would say where the verdict was withheld: a gate does not pass what it withheld.
@@ -132,17 +134,6 @@ pub struct Comparison {
     pub tiny_nonzero: bool,
     pub stalled: StalledRounds,
     pub reasons: Vec<Reason>,
-}
-
-/// The same comparison of means, for readers who expect a t-interval.
-#[derive(Clone, Default, PartialEq, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Student {
-    pub estimate: Option<f64>,
-    pub interval: Option<ConfidenceInterval>,
-    pub ratio: Option<f64>,
-    pub ratio_interval: Option<ConfidenceInterval>,
-    pub p: Option<f64>,
 }
 
 /// The level of one comparison when `family_size` of them share `alpha`.
@@ -166,11 +157,12 @@ pub fn compare(
     let (interval, changed) = question.interval(&d);
     let interval = interval.filter(|_| is_comparable);
     let student = if is_comparable && finite.len() == d.len() {
-        student(&finite, question)
+        Student::of(&finite, question)
     } else {
         Student::default()
     };
     let sd = estimate::sd(&finite);
+    let censored = d.iter().filter(|d| d.is_censored()).count();
     let stalled = StalledRounds::among(&d, margins, question.direction);
 
     let plain = interval.map_or(Verdict::Inconclusive, |i| question.judge(i));
@@ -180,6 +172,7 @@ pub fn compare(
         Leftover::Bias(bias) => interval.map(|i| question.widened(i, &d, bias)),
     };
     let found = interval.map_or(Verdict::Inconclusive, |i| question.judge(i));
+    let effective_sd = sd.map(|sd| power::effective_sd(sd, matches!(leftover, Leftover::Nothing)));
     let leftover = (found != plain).then(|| leftover.reason());
     let disagrees = question.mean_disagrees(&d, plain);
     let skewed = is_skewed(estimate, question, student.estimate);
@@ -192,9 +185,8 @@ pub fn compare(
     let mut reasons = Vec::new();
     let goes_on = is_comparable && !changed && !question.is_stopped;
     if plain == Verdict::Inconclusive && goes_on {
-        reasons.push(question.needs_rounds(d.len(), sd, estimate));
+        reasons.push(question.needs_rounds(&d, effective_sd, estimate));
     }
-    let censored = d.iter().filter(|d| d.is_censored()).count();
     let caveats = [
         leftover,
         disagrees.then_some(Reason::MeanDisagrees),
@@ -228,7 +220,8 @@ pub fn compare(
         p: signed_rank::p(&d).filter(|_| is_comparable),
         student,
         sd,
-        mde: sd
+        mde: effective_sd
+            .filter(|_| censored == 0)
             .and_then(|sd| power::detectable(question, sd, d.len()))
             .and_then(|effect| scale.to_margin(effect)),
         verdict,
@@ -294,13 +287,23 @@ impl Question {
     }
 
     /// Number of blocks until the nearer decision: excluding zero, or equivalence.
-    fn needs_rounds(self, blocks: usize, sd: Option<f64>, estimate: Option<f64>) -> Reason {
+    fn needs_rounds(self, d: &[Difference], sd: Option<f64>, estimate: Option<f64>) -> Reason {
+        let next = d.len() + 1;
+        let at_least = self.blocks_needed();
+        if d.iter().any(|d| d.is_censored()) {
+            let margins = self.scale.margins(self.margin);
+            let projected = power::censored_blocks_to_see(self, d, margins, next);
+            return Reason::NeedsRounds {
+                at_least,
+                projected: projected.filter(|_| self.method == Method::SignedRank),
+            };
+        }
         let margin = self.scale.of_margin(self.margin);
         let effect = estimate.unwrap_or(0.0).abs();
         let reach = effect.max(margin - effect);
         Reason::NeedsRounds {
-            at_least: self.blocks_needed(),
-            projected: sd.and_then(|sd| power::blocks_to_see(self, sd, reach, blocks + 1)),
+            at_least,
+            projected: sd.and_then(|sd| power::blocks_to_see(self, sd, reach, next)),
         }
     }
 
@@ -370,19 +373,6 @@ impl Question {
             Verdict::Worse => better.1.is_nan() || better.1 > 0.0,
             Verdict::Differs | Verdict::Equivalent | Verdict::Inconclusive => false,
         }
-    }
-}
-
-fn student(d: &[f64], question: Question) -> Student {
-    let estimate = estimate::mean(d);
-    let interval = estimate::student_interval(d, question.alpha)
-        .filter(|i| i.lower.is_finite() && i.upper.is_finite());
-    Student {
-        estimate,
-        interval,
-        ratio: question.scale.ratio(estimate),
-        ratio_interval: question.scale.ratio_interval(interval),
-        p: estimate::student_p(d),
     }
 }
 

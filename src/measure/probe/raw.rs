@@ -7,6 +7,8 @@ use crate::measure::snapshot::Op;
 
 /// Above so many tags a device's requests under way are not looked through.
 const MAX_INFLIGHT: usize = 32_768;
+/// How often a device is read until no request is evicted meanwhile.
+const TRIES: usize = 3;
 
 pub(super) struct RawDevice {
     /// A record per shard.
@@ -23,9 +25,19 @@ pub(super) struct RawDevice {
 impl RawDevice {
     pub fn read(tracer: &Tracer, slot: usize) -> RawDevice {
         let is_small = tracer.inflight_elements(slot) <= MAX_INFLIGHT;
-        // Before the entries: what is evicted in between is counted by neither, and not twice.
-        let stats = tracer.device_stats(slot).collect();
-        let under_way = is_small.then(|| tracer.under_way(slot, super::monotonic_ns()));
+        // Together with the entries: what is evicted in between would be counted by neither, or twice.
+        let read = || tracer.device_stats(slot).collect::<Vec<_>>();
+        let evicted = |stats: &[device_stats]| stats.iter().map(|of| of.evicted).sum::<u64>();
+        let (mut stats, mut under_way);
+        let mut tries = 0;
+        loop {
+            stats = read();
+            under_way = is_small.then(|| tracer.under_way(slot, super::monotonic_ns()));
+            tries += 1;
+            if tries >= TRIES || evicted(&stats) == evicted(&read()) {
+                break;
+            }
+        }
         let ended_unseen = under_way.as_ref().map_or(0, |found| found.ended_unseen);
         RawDevice {
             stats,

@@ -140,6 +140,11 @@ impl DeviceNumbers {
             // Another disk has this number now, and its switches are counted from its beginning.
             before.switches = 0;
         }
+        let quality = Quality {
+            // An end that was taken for lost may have been seen after all.
+            evicted: earlier.quality.evicted.min(self.quality.evicted),
+            ..earlier.quality
+        };
         Ok(DeviceNumbers {
             name: self.name.clone(),
             ops: ops
@@ -151,7 +156,7 @@ impl DeviceNumbers {
             statuses: new_statuses(&self.statuses, &earlier.statuses),
             quality: Quality {
                 skipped,
-                ..self.quality - earlier.quality
+                ..self.quality - quality
             },
             stalled_ns: self.stalled_ns - earlier.stalled_ns,
             in_flight: self.in_flight,

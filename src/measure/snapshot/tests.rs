@@ -179,6 +179,18 @@ fn a_look_between_two_words_breaks_nothing() {
 }
 
 #[test]
+fn an_end_that_was_seen_after_all_is_no_loss() {
+    let (mut earlier, mut later) = (snapshot(1, Vec::new()), snapshot(2, Vec::new()));
+    earlier.devices[0].quality.evicted = 3;
+    later.devices[0].quality.evicted = 2;
+    let interval = Interval::between(&earlier, &later).unwrap();
+    assert_eq!(interval.devices[0].quality.evicted, 0);
+    later.devices[0].quality.evicted = 5;
+    let interval = Interval::between(&earlier, &later).unwrap();
+    assert_eq!(interval.devices[0].quality.evicted, 2);
+}
+
+#[test]
 fn a_new_longest_wait_is_exact() {
     let earlier = snapshot(1, vec![owner(&[1_000])]);
     let later = snapshot(2, vec![owner(&[1_000, 77_777])]);

@@ -6,7 +6,7 @@ use super::figure::name;
 use crate::ab::result::{ArmComparison, ResultFile};
 use crate::ab::statistics::verdict::Verdict;
 use crate::ab::turn;
-use crate::report::{live, noise, text, words};
+use crate::report::{levels, live, noise, text, words};
 
 pub fn section(result: &ResultFile) -> Markup {
     let reference = &result.design.arms[result.design.reference].label;
@@ -131,7 +131,7 @@ pub fn remarks(result: &ResultFile) -> Markup {
     html! {
         section #remarks {
             h2 { "What to keep in mind" }
-            @if turn::why_invalid(result).is_none() { (list(&words::levels(&rows))) }
+            @if turn::why_invalid(result).is_none() { (list(&levels::in_words(&rows))) }
             (list(&text::remarks(result)))
         }
     }

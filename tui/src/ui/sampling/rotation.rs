@@ -215,6 +215,10 @@ impl TimedRotation {
         Ok(())
     }
 
+    pub fn why_none_counts(&self) -> Option<String> {
+        self.turns.why_none_counts()
+    }
+
     /// What the rounds say so far. `metric`: the one that the user looks at.
     pub fn score(&mut self, metric: &str) -> Score {
         let result = self.turns.so_far();

@@ -36,6 +36,9 @@ impl Work {
         if let Err(error) = rotation.save_now_and_then() {
             self.say(format!("saving the rounds: {error:#}"));
         }
+        if rotation.why_none_counts().is_some() {
+            return Ok(false);
+        }
         let Some((arm, settle)) = rotation.next_turn() else {
             return Ok(false);
         };
@@ -95,13 +98,17 @@ impl Work {
         };
         (self.report)(SamplerReport::Rotating(None));
         let rounds = rotation.rounds();
+        let why = match rotation.why_none_counts() {
+            Some(why) => format!(", of which none counts: {why}"),
+            None => String::new(),
+        };
         let text = match rotation.save() {
             Ok(Some(path)) => {
                 let path = path.display();
-                format!("rotation ended after {rounds} rounds, written: {path}")
+                format!("rotation ended after {rounds} rounds{why}; written: {path}")
             }
             Ok(None) => "rotation ended before its first round".to_owned(),
-            Err(error) => format!("rotation ended after {rounds} rounds; {error:#}"),
+            Err(error) => format!("rotation ended after {rounds} rounds{why}; {error:#}"),
         };
         let device = rotation.device();
         let finished = &mut self.reader.finished;
