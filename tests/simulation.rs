@@ -291,6 +291,7 @@ fn as_many_blocks_as_recommended_show_the_effect() {
         not_comparable: false,
         nothing_happened: false,
         is_stopped: false,
+        reference_is_silent: false,
     };
     for (name, world, percent) in [("S0", &IID, 10), ("S3", &HOSTILE, 20)] {
         let effect = (f64::from(percent) / 100.0).ln_1p();

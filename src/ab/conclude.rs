@@ -249,6 +249,7 @@ fn question(table: &Table<'_>, metric: &Metric, arm: usize) -> Question {
             || (metric.name == ELAPSED && table.doubts_elapsed()),
         nothing_happened: table.is_all_zero(metric, arm, reference),
         is_stopped: table.result.is_stopped(arm),
+        reference_is_silent: table.is_silent(metric, arm, reference),
     }
 }
 

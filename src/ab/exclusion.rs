@@ -13,14 +13,6 @@ use crate::workload::{CgroupRef, Outcome};
 /// Foreign processes with a larger share of the bytes share the device.
 const TOLERATED_FOREIGN_SHARE: f64 = 0.01;
 
-/// Signals that a program does not send itself: somebody, or the kernel short of memory, ended it. Every other failure may
-/// be the arm's doing.
-const OF_OTHERS: [i32; 4] = [HANGUP, INTERRUPT, KILL, TERMINATE];
-const HANGUP: i32 = 1;
-const INTERRUPT: i32 = 2;
-const KILL: i32 = 9;
-const TERMINATE: i32 = 15;
-
 /// Number of foreign processes that a round names.
 const NAMED: usize = 3;
 
@@ -51,12 +43,13 @@ pub fn spoilt(
         return Some((Spoilt::Excluded(Exclusion::DriftedSettings), text));
     }
     if let Some(problem) = &outcome.problem {
-        let spoilt = match outcome.signal {
-            _ if outcome.overran => Spoilt::Censored(Censored::Overrun),
-            Some(signal) if OF_OTHERS.contains(&signal) => Spoilt::Excluded(Exclusion::Workload),
-            _ => Spoilt::Censored(Censored::Failed),
+        // Also where a signal ended it: who sent it is not known, and `timeout` sends what an arm causes.
+        let censored = if outcome.overran {
+            Censored::Overrun
+        } else {
+            Censored::Failed
         };
-        return Some((spoilt, problem.clone()));
+        return Some((Spoilt::Censored(censored), problem.clone()));
     }
     match gap {
         Some(Gap::Ended) => {

@@ -189,6 +189,10 @@ fn against(
         interval,
         verdict,
         outcome: match found {
+            // Nearly every round of the arm has no value, which is worse than any of the baselines.
+            None if estimates.len() == baselines.len() && is_beyond_every_number(own) => {
+                GateOutcome::Failed
+            }
             // This result or a baseline has no estimate.
             None => GateOutcome::Undecided,
             Some(_) if has_worse_level => GateOutcome::Failed,
@@ -197,6 +201,14 @@ fn against(
         earlier_median: estimate::median(&medians),
         level_change,
     }
+}
+
+/// Whether the arm is worse than any number says.
+fn is_beyond_every_number(own: &Comparison) -> bool {
+    let best = own
+        .interval
+        .map(|interval| ends(own.question, interval, own.verdict).1);
+    own.verdict == Verdict::Worse && best == Some(f64::NEG_INFINITY)
 }
 
 fn basis(baselines: usize) -> Basis {
@@ -226,7 +238,7 @@ fn outcome(
         };
     };
     let margin = worse_margin(own.question);
-    let (worst, best) = own.question.direction.worst_and_best(interval);
+    let (worst, best) = ends(own.question, interval, verdict);
     let is_worse = verdict == Verdict::Worse;
     let fails = match rules.mode {
         Mode::Worse | Mode::Noninferior => is_worse,
@@ -243,6 +255,17 @@ fn outcome(
         (true, _) => GateOutcome::Failed,
         (false, true) => GateOutcome::Undecided,
         (false, false) => GateOutcome::Passed,
+    }
+}
+
+/// The worst and the best end. An earlier version wrote both as null where they lie beyond every number on one side: then the
+/// verdict says on which.
+fn ends(question: Question, interval: ConfidenceInterval, verdict: Verdict) -> (f64, f64) {
+    let (worst, best) = question.direction.worst_and_best(interval);
+    match verdict {
+        Verdict::Worse if best > 0.0 => (worst, worst),
+        Verdict::Better if worst < 0.0 => (best, best),
+        _ => (worst, best),
     }
 }
 

@@ -415,7 +415,7 @@ fn a_warning_of_the_run_stands_against_baselines_too() {
         for words in [
             "what an arm leaves behind",
             "the mean says the opposite",
-            "in 2 of 12 blocks an arm has no value",
+            "in 2 of 12 blocks there is no ratio",
             "3 of 12 rounds stall",
         ] {
             assert!(page.contains(words), "{words}: {page}");

@@ -190,6 +190,15 @@ impl<'a> Table<'a> {
         metric.scale == Scale::Log && is_zero(arm) && is_zero(reference)
     }
 
+    /// Whether the reference ran to its end and has no value in any round, where the arm has some.
+    pub fn is_silent(&self, metric: &Metric, arm: &str, reference: &str) -> bool {
+        let has_value = |round: &&Round| round.metrics.contains_key(&metric.name);
+        let [arm, reference] = self.side_by_side(arm, reference);
+        let mut of_reference = reference.iter();
+        arm.iter().any(has_value)
+            && of_reference.all(|round| !has_value(round) && round.censored.is_none())
+    }
+
     /// The counted rounds of the arm and of the reference in the blocks in which both took part. What the reference did
     /// after an arm left says nothing about that arm.
     pub fn side_by_side(&self, arm: &str, reference: &str) -> [Vec<&'a Round>; 2] {
@@ -252,7 +261,8 @@ impl<'a> Table<'a> {
         let over = |is_used: &dyn Fn(&Round) -> bool| {
             let rounds = self.of(label).filter(|round| is_used(round));
             let values = rounds.filter_map(|round| round.metrics.get(&metric.name).copied());
-            estimate::median(&values.collect::<Vec<_>>())
+            let valid = values.filter(|value| metric.scale != Scale::Log || *value >= 0.0);
+            estimate::median(&valid.collect::<Vec<_>>())
         };
         over(&|round| self.blocks.contains(&round.block)).or_else(|| over(&|_| true))
     }
@@ -298,6 +308,15 @@ pub(super) fn against(
 ) -> Option<Difference> {
     use Value::{Censored, Measured, TooFew};
     match (of_arm, of_reference) {
+        // Neither did anything: which of them is better is not known.
+        (Measured(arm), Measured(reference))
+            if scale == Scale::Log
+                && worst == Some(f64::NEG_INFINITY)
+                && arm == 0.0
+                && reference == 0.0 =>
+        {
+            Some(Difference::UNKNOWN)
+        }
         (Measured(arm), Measured(reference)) => scale.difference(arm, reference),
         (Censored, Measured(_) | TooFew) => Some(as_bad(worst)),
         (Measured(_) | TooFew, Censored) => Some(as_bad(worst.map(|worst| -worst))),
@@ -324,7 +343,13 @@ fn too_few(ios: u64, others: u64, worst: Option<f64>) -> Difference {
 
 fn value(metric: &Metric, is_asked: bool, round: &Round) -> Option<Value> {
     if let Some(value) = round.metrics.get(&metric.name) {
-        return Some(Value::Measured(*value));
+        // Below zero there is no ratio: a benchmark prints -1 where it has no answer.
+        let is_valid = metric.scale != Scale::Log || *value >= 0.0;
+        return Some(if is_valid {
+            Value::Measured(*value)
+        } else {
+            Value::Censored
+        });
     }
     if round.censored.is_some() {
         return Some(Value::Censored);

@@ -74,7 +74,8 @@ pub fn headline(judgement: &Judgement) -> String {
 
 fn could_not_fail(checks: &[Check]) -> bool {
     checks.iter().all(|check| {
-        check.verdict == Verdict::Inconclusive && !gate::had_power(&check.comparison.comparison)
+        let own = &check.comparison.comparison;
+        check.verdict == Verdict::Inconclusive && !gate::had_power(own) && !own.question.is_stopped
     })
 }
 

@@ -196,7 +196,7 @@ fn in_words(reason: &Reason, blocks: usize) -> String {
         } => match projected {
             Some(projected) => format!("needs about {projected} blocks"),
             None if blocks < *at_least => format!("needs {at_least} blocks or more"),
-            None => "needs more than a thousand blocks at this noise".to_owned(),
+            None => "needs more than a thousand blocks like these".to_owned(),
         },
         Reason::NotComparable => {
             "not comparable: submitters were stalled for different times, see Stalls".to_owned()
@@ -212,10 +212,13 @@ fn in_words(reason: &Reason, blocks: usize) -> String {
         }
         Reason::MeanDisagrees => "the mean says the opposite".to_owned(),
         Reason::Censored { blocks: censored } => {
-            format!("in {censored} of {blocks} blocks an arm has no value: it stalled, failed or did too little")
+            format!(
+                "in {censored} of {blocks} blocks there is no ratio: an arm stalled, failed, did too little, or has 0"
+            )
         }
         Reason::NothingHappened => "0 in every round of both arms".to_owned(),
         Reason::Stopped => "stopped by --stop-if".to_owned(),
+        Reason::ReferenceSilent => "the reference reported it in no round".to_owned(),
         Reason::CensoredAfterOthers => {
             "rounds without a value come after the other arm only, which may have caused them: run longer ramps, or --washout"
                 .to_owned()

@@ -165,8 +165,12 @@ fn trouble(trouble: &str, says: &str, lasts: bool) {
 
 #[test]
 #[ignore = "root"]
-fn a_command_that_others_end_spoils_rounds() {
-    trouble("kill -KILL $$", "signal 9", false);
+fn a_pause_of_the_program_spoils_rounds() {
+    trouble(
+        "kill -STOP $PPID; sleep 2; kill -CONT $PPID",
+        "was stopped",
+        false,
+    );
 }
 
 /// What a command does under an arm is that arm's outcome, whichever arms it fails under.
@@ -176,6 +180,11 @@ fn a_round_that_fails_later_counts_as_worse_than_every_other() {
     for (fails, only_kyber, gate) in [
         ("[ $IOSCHED_BLOCK -ge 2 ]", false, 4),
         ("[ $IOSCHED_ARM = kyber ]", true, 3),
+        (
+            "[ $IOSCHED_ARM = kyber ] && kill -KILL $$ && false",
+            true,
+            3,
+        ),
     ] {
         let ((disk, before), program) = (disk(), Program::new(BINARY));
         let script = format!("{READ_A_LITTLE}; if {fails}; then exit 3; fi");
@@ -198,7 +207,10 @@ fn a_round_that_fails_later_counts_as_worse_than_every_other() {
             assert_eq!(round["censored"] == "failed", fails, "{round:#}");
             assert_eq!(round["problem"] != Value::Null, fails, "{round:#}");
         }
-        program.run(&["gate", "result"]).ends(gate, &[]);
+        for mode in ["worse", "beyond-margin"] {
+            let gate_of = ["gate", "result", "--mode", mode];
+            program.run(&gate_of).ends(gate, &[]);
+        }
     }
 }
 

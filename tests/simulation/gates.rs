@@ -155,6 +155,7 @@ const QUESTION: Question = Question {
     not_comparable: false,
     nothing_happened: false,
     is_stopped: false,
+    reference_is_silent: false,
 };
 
 /// The estimates of a history; the last is that of the run that is judged.

@@ -83,6 +83,7 @@ pub fn question(stopping: Stopping) -> Question {
         not_comparable: false,
         nothing_happened: false,
         is_stopped: false,
+        reference_is_silent: false,
     }
 }
 

@@ -182,3 +182,108 @@ fn an_arm_that_was_stopped_says_so_and_does_not_pass() {
     assert!(row.comparison.reasons.contains(&Reason::Stopped));
     assert_eq!(gate(&result), GateOutcome::Undecided);
 }
+
+/// As `run` wrote it and another process reads it.
+fn as_read(result: &ResultFile) -> ResultFile {
+    serde_json::from_slice(&serde_json::to_vec(result).unwrap()).unwrap()
+}
+
+#[test]
+fn an_arm_that_is_worse_than_any_number_fails_in_every_mode() {
+    let result = run("throughput", 1, BLOCKS, &|turn| match turn.planned.arm {
+        1 => Err(Censored::Failed),
+        _ => Ok(good(turn, "throughput")),
+    });
+    let result = as_read(&result);
+    let healthy = run("throughput", 2, BLOCKS, &|turn| {
+        Ok(good(turn, "throughput"))
+    });
+    let earlier: Vec<(String, ResultFile)> = (0..6)
+        .map(|run| (format!("{run}"), healthy.clone()))
+        .collect();
+    for mode in [Mode::Worse, Mode::BeyondMargin, Mode::Noninferior] {
+        for require_verdict in [false, true] {
+            let rules = Rules {
+                mode,
+                require_verdict,
+                other_kernel: false,
+            };
+            for baselines in [&earlier[..0], &earlier[..1], &earlier[..]] {
+                let found = judge(&result, baselines, rules, Selection::default());
+                let n = baselines.len();
+                assert_eq!(found.decision, Decision::Failed, "{rules:?}, {n} baselines");
+            }
+        }
+    }
+    // The other way round, the arm is better than any number: no mode fails.
+    let better = run("throughput", 1, BLOCKS, &|turn| match turn.planned.arm {
+        0 => Err(Censored::Failed),
+        _ => Ok(good(turn, "throughput")),
+    });
+    let rules = Rules {
+        mode: Mode::Noninferior,
+        ..RULES
+    };
+    let found = judge(&as_read(&better), &[], rules, Selection::default());
+    assert_eq!(found.decision, Decision::Passed);
+}
+
+#[test]
+fn an_arm_that_fails_more_often_is_never_equivalent() {
+    for bad in 1..=4 {
+        let result = run("throughput", 3, BLOCKS, &|turn| {
+            if is_bad(turn, bad) {
+                return Err(Censored::Failed);
+            }
+            Ok(values(turn, &[("throughput", 1e8)]))
+        });
+        assert_eq!(gate(&result), GateOutcome::Undecided, "{bad}");
+    }
+    // Both arms do nothing, and the reference did something once.
+    let idle = run("throughput", 3, BLOCKS, &|turn| {
+        let works = turn.planned.arm == 0 && turn.planned.block == 4;
+        let value = if works { 1e8 } else { 0.0 };
+        Ok(BTreeMap::from([("throughput".to_owned(), value)]))
+    });
+    assert_eq!(gate(&idle), GateOutcome::Undecided);
+}
+
+#[test]
+fn as_many_failures_in_both_arms_cancel_out() {
+    let result = run("throughput", 5, BLOCKS, &|turn| {
+        let (arm, block) = (turn.planned.arm, turn.planned.block);
+        if (arm, block) == (0, 2) || (arm, block) == (1, 9) {
+            return Err(Censored::Failed);
+        }
+        let slower = if arm == 1 { 0.9 } else { 1.0 };
+        Ok(values(turn, &[("throughput", 1e8 * slower)]))
+    });
+    assert_eq!(gate(&result), GateOutcome::Failed);
+}
+
+/// A benchmark prints -1 where it has no answer.
+#[test]
+fn a_negative_value_is_no_value() {
+    let result = run("throughput", 3, BLOCKS, &|turn| {
+        if is_bad(turn, 3) {
+            return Ok(BTreeMap::from([("throughput".to_owned(), -1.0)]));
+        }
+        let faster = if turn.planned.arm == 1 { 1.5 } else { 1.0 };
+        Ok(values(turn, &[("throughput", 1e8 * faster)]))
+    });
+    let row = result.primary().next().unwrap();
+    assert_eq!(row.comparison.verdict, Verdict::Inconclusive);
+    assert_eq!(gate(&result), GateOutcome::Undecided);
+}
+
+#[test]
+fn what_the_reference_never_reports_is_no_merit_of_the_arm() {
+    let result = run("throughput", 3, BLOCKS, &|turn| match turn.planned.arm {
+        0 => Ok(BTreeMap::new()),
+        _ => Ok(good(turn, "throughput")),
+    });
+    let row = result.primary().next().unwrap();
+    assert_eq!(row.comparison.verdict, Verdict::Inconclusive);
+    assert!(row.comparison.reasons.contains(&Reason::ReferenceSilent));
+    assert_eq!(gate(&result), GateOutcome::Undecided);
+}

@@ -5,6 +5,8 @@ use super::signed_rank::Difference;
 
 /// Rounds without a value that come after one arm alone are no accident below this chance.
 const CHANCE: f64 = 0.01;
+/// The same for rounds of the reference, which make an arm better: an arm gets no credit for what it may have caused.
+const CHANCE_OF_CREDIT: f64 = 0.1;
 
 /// Whether a block has no finite difference.
 pub fn is_any(row: &Row<'_>) -> bool {
@@ -24,12 +26,12 @@ pub fn may_be_caused_by_what_ran_before(row: &Row<'_>) -> bool {
     };
     let of_arm = row.blocks.iter().map(|b| (b.before.0, is_at(b, worst)));
     let of_reference = row.blocks.iter().map(|b| (b.before.1, is_at(b, -worst)));
-    come_after_one(row.arm, of_arm.collect())
-        || come_after_one(row.reference, of_reference.collect())
+    come_after_one(row.arm, of_arm.collect(), CHANCE)
+        || come_after_one(row.reference, of_reference.collect(), CHANCE_OF_CREDIT)
 }
 
 /// Each round of `arm`: the arm before it, and whether it has no value.
-fn come_after_one(arm: usize, rounds: Vec<(Option<usize>, bool)>) -> bool {
+fn come_after_one(arm: usize, rounds: Vec<(Option<usize>, bool)>, least: f64) -> bool {
     let known: Vec<(usize, bool)> = rounds
         .into_iter()
         .filter_map(|(before, is_censored)| Some((before?, is_censored)))
@@ -47,7 +49,7 @@ fn come_after_one(arm: usize, rounds: Vec<(Option<usize>, bool)>) -> bool {
         let both = known
             .iter()
             .filter(|(before, bad)| *bad && *before == other);
-        censored > 0 && both.count() == censored && chance(known.len(), after, censored) < CHANCE
+        censored > 0 && both.count() == censored && chance(known.len(), after, censored) < least
     })
 }
 
@@ -74,14 +76,14 @@ mod tests {
         // Ten rounds after the other arm stall, five after itself do not: one in three thousand.
         let mut rounds = vec![after(0, true); 10];
         rounds.extend(vec![after(1, false); 5]);
-        assert!(come_after_one(1, rounds.clone()));
+        assert!(come_after_one(1, rounds.clone(), CHANCE));
         // One that came after itself stalls too.
         rounds[10].1 = true;
-        assert!(!come_after_one(1, rounds));
+        assert!(!come_after_one(1, rounds, CHANCE));
         // Few rounds after itself: it may be chance.
         let mut rounds = vec![after(0, true); 9];
         rounds.push(after(1, false));
-        assert!(!come_after_one(1, rounds));
-        assert!(!come_after_one(1, vec![after(0, false); 9]));
+        assert!(!come_after_one(1, rounds, CHANCE));
+        assert!(!come_after_one(1, vec![after(0, false); 9], CHANCE));
     }
 }

@@ -8,14 +8,15 @@
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Two-sided. An end without a bound is infinite here and null in JSON.
+/// Two-sided. An end without a bound is infinite here and null in JSON. Where the whole interval lies beyond every number,
+/// its nearer end is the last one that JSON has.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfidenceInterval {
-    #[serde(deserialize_with = "below_all")]
+    #[serde(serialize_with = "lower_end", deserialize_with = "below_all")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub lower: f64,
-    #[serde(deserialize_with = "above_all")]
+    #[serde(serialize_with = "upper_end", deserialize_with = "above_all")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub upper: f64,
     /// At least the requested level; exact levels of rank tests are discrete.
@@ -28,12 +29,29 @@ impl ConfidenceInterval {
     }
 }
 
+// Serde hands over a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn lower_end<S: serde::Serializer>(end: &f64, output: S) -> Result<S::Ok, S::Error> {
+    output.serialize_f64(end.min(f64::MAX))
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn upper_end<S: serde::Serializer>(end: &f64, output: S) -> Result<S::Ok, S::Error> {
+    output.serialize_f64(end.max(f64::MIN))
+}
+
 fn below_all<'de, D: serde::Deserializer<'de>>(input: D) -> Result<f64, D::Error> {
-    Ok(Option::deserialize(input)?.unwrap_or(f64::NEG_INFINITY))
+    let end = Option::deserialize(input)?.unwrap_or(f64::NEG_INFINITY);
+    Ok(if end >= f64::MAX { f64::INFINITY } else { end })
 }
 
 fn above_all<'de, D: serde::Deserializer<'de>>(input: D) -> Result<f64, D::Error> {
-    Ok(Option::deserialize(input)?.unwrap_or(f64::INFINITY))
+    let end = Option::deserialize(input)?.unwrap_or(f64::INFINITY);
+    Ok(if end <= f64::MIN {
+        f64::NEG_INFINITY
+    } else {
+        end
+    })
 }
 
 pub fn mean(d: &[f64]) -> Option<f64> {

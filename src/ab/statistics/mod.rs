@@ -9,6 +9,7 @@ pub mod estimate; // means, Student's and always-valid intervals
 pub mod family; // the level that comparisons share (family-wise error rate)
 pub mod layout; // rounds in their places, and position effects
 pub mod least_squares; // regression with the covariance of its estimates
+pub mod leftover; // what a comparison must allow for
 pub mod power; // the effects that a number of blocks can show
 pub mod rows; // all comparisons of an experiment
 pub mod scale; // how two values are compared, and which is better

@@ -57,6 +57,7 @@ pub fn censored_blocks_to_see(
     question: Question,
     differences: &[Difference],
     margins: Margins,
+    is_even: bool,
     from: usize,
 ) -> Option<usize> {
     let z = standard_errors(question);
@@ -72,7 +73,9 @@ pub fn censored_blocks_to_see(
         let both = needed(margins.down)?.max(needed(-margins.up)?);
         (is_above && is_below).then_some(both)
     };
-    let nearer = [needed(0.0), is_within()].into_iter().flatten().min()?;
+    // What lacks values more often than the other is never equivalent.
+    let within = is_even.then(is_within).flatten();
+    let nearer = [needed(0.0), within].into_iter().flatten().min()?;
     Some(nearer.max(from).max(question.blocks_needed()))
 }
 
@@ -196,6 +199,7 @@ mod tests {
             not_comparable: false,
             nothing_happened: false,
             is_stopped: false,
+            reference_is_silent: false,
         }
     }
 
@@ -220,7 +224,7 @@ mod tests {
         let margins = question().scale.margins(0.05);
         // From many blocks, so that their share is known.
         let known = blocks(&mut rng, 400, 0.4);
-        let needed = censored_blocks_to_see(question(), &known, margins, 1).unwrap();
+        let needed = censored_blocks_to_see(question(), &known, margins, false, 1).unwrap();
         let decided = |rng: &mut ChaCha8Rng, n: usize| {
             let d = blocks(rng, n, 0.4);
             let found = signed_rank::interval(&d, question().alpha);
@@ -240,8 +244,11 @@ mod tests {
                 n => Difference::exact(0.1 * (f64::from(n) - 2.5)),
             })
             .collect();
-        let needed = censored_blocks_to_see(question(), &alike, margins, 41);
+        let needed = censored_blocks_to_see(question(), &alike, margins, true, 41);
         assert!(needed.is_none_or(|blocks| blocks > 200), "{needed:?}");
-        assert_eq!(censored_blocks_to_see(question(), &[], margins, 1), None);
+        assert_eq!(
+            censored_blocks_to_see(question(), &[], margins, true, 1),
+            None
+        );
     }
 }

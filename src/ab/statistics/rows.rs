@@ -8,8 +8,9 @@ use super::censored;
 use super::estimate;
 use super::family::{Joint, Member};
 use super::layout::{Cell, PositionEffect};
+use super::leftover::Leftover;
 use super::signed_rank::Difference;
-use super::verdict::{self, Comparison, Leftover, Question, bonferroni};
+use super::verdict::{self, Comparison, Question, bonferroni};
 
 /// An arm against the reference in one metric.
 #[derive(Clone, Debug)]

@@ -4,10 +4,13 @@
 //! zero and the margin. A value that does not exist is None, and the reason says how many blocks are needed.
 //! "Equivalent" needs evidence: a comparison that is only too noisy is inconclusive.
 
+use std::cmp::Ordering;
+
 use serde::{Deserialize, Serialize};
 
 use super::carry_over::Contrast;
 use super::estimate::{self, ConfidenceInterval};
+use super::leftover::Leftover;
 use super::power;
 use super::scale::{Direction, Scale};
 use super::signed_rank::{self, Difference};
@@ -66,6 +69,8 @@ pub enum Reason {
     Stopped,
     /// Every value of both arms is zero: there is nothing to compare.
     NothingHappened,
+    /// The reference reported the metric in no round, which is no merit of the arm.
+    ReferenceSilent,
     /// Rounds without a value come after the other arm alone, so what that one leaves behind may have caused them.
     CensoredAfterOthers,
 }
@@ -99,6 +104,9 @@ pub struct Question {
     /// Determined by the caller: the arm broke the condition of `--stop-if` and was not run again.
     #[serde(default)]
     pub is_stopped: bool,
+    /// Determined by the caller: the reference ran and reported the metric in no round. Then the arm is not better.
+    #[serde(default)]
+    pub reference_is_silent: bool,
 }
 
 /// An arm against the reference in one metric. Estimates are arm minus reference; ratios are arm over reference.
@@ -175,10 +183,14 @@ pub fn compare(
     let effective_sd = sd.map(|sd| power::effective_sd(sd, matches!(leftover, Leftover::Nothing)));
     let leftover = (found != plain).then(|| leftover.reason());
     let disagrees = question.mean_disagrees(&d, plain);
+    // One of them lacks values more often, which no margin holds.
+    let unequal = censored_balance(&d) != 0;
     let skewed = is_skewed(estimate, question, student.estimate);
+    let silent = question.reference_is_silent && found == Verdict::Better;
     let verdict = match found {
         Verdict::Better | Verdict::Worse | Verdict::Differs if disagrees => Verdict::Inconclusive,
-        Verdict::Equivalent if skewed => Verdict::Inconclusive,
+        Verdict::Equivalent if skewed || unequal => Verdict::Inconclusive,
+        Verdict::Better if silent => Verdict::Inconclusive,
         other => other,
     };
     let withheld = (verdict != plain).then_some(plain);
@@ -193,6 +205,7 @@ pub fn compare(
         question.not_comparable.then_some(Reason::NotComparable),
         question.nothing_happened.then_some(Reason::NothingHappened),
         question.is_stopped.then_some(Reason::Stopped),
+        silent.then_some(Reason::ReferenceSilent),
         changed.then_some(Reason::TruthChanged),
         (skewed && !disagrees).then_some(Reason::Skewed),
         question
@@ -233,30 +246,6 @@ pub fn compare(
     }
 }
 
-/// Carry-over bias of an estimate.
-#[derive(Clone, Copy, Debug)]
-pub enum Leftover {
-    /// The same arm preceded every round.
-    Nothing,
-    /// The plan so far does not separate it from the arms.
-    Unknown,
-    /// What the other arm leaves behind may have caused the rounds without a value.
-    Censored,
-    Bias(Contrast),
-}
-
-impl Leftover {
-    fn reason(self) -> Reason {
-        match self {
-            Leftover::Bias(bias) => Reason::CarryOver {
-                bias: Some(bias.estimate),
-            },
-            Leftover::Censored => Reason::CensoredAfterOthers,
-            Leftover::Nothing | Leftover::Unknown => Reason::CarryOver { bias: None },
-        }
-    }
-}
-
 impl Question {
     /// The interval, and whether it is missing because the measured quantity changed during the run.
     fn interval(self, d: &[Difference]) -> (Option<ConfidenceInterval>, bool) {
@@ -269,7 +258,10 @@ impl Question {
             Method::AlwaysValid => {
                 let finite: Option<Vec<f64>> = d.iter().map(|d| d.finite()).collect();
                 let Some(finite) = finite else {
-                    return (None, false);
+                    // The levels of all numbers of blocks add up to alpha.
+                    let n = d.len() as f64;
+                    let level = self.alpha / (n * (n + 1.0));
+                    return (signed_rank::interval(d, level), false);
                 };
                 let found = estimate::always_valid_interval(&finite, self.alpha);
                 let needed = estimate::always_valid_blocks_needed(self.alpha);
@@ -292,7 +284,8 @@ impl Question {
         let at_least = self.blocks_needed();
         if d.iter().any(|d| d.is_censored()) {
             let margins = self.scale.margins(self.margin);
-            let projected = power::censored_blocks_to_see(self, d, margins, next);
+            let is_even = censored_balance(d) == 0;
+            let projected = power::censored_blocks_to_see(self, d, margins, is_even, next);
             return Reason::NeedsRounds {
                 at_least,
                 projected: projected.filter(|_| self.method == Method::SignedRank),
@@ -360,20 +353,34 @@ impl Question {
         }
     }
 
-    /// A block without a bound makes the mean infinite; two with opposite signs make it NaN.
+    /// Blocks without a value outweigh all others where one arm has more of them; as many in both cancel out, as do those
+    /// of which nothing is known.
     fn mean_disagrees(self, d: &[Difference], found: Verdict) -> bool {
-        let sum = |of: fn(&Difference) -> f64| d.iter().map(of).sum::<f64>();
-        let (lowest, highest) = (sum(|d| d.lower), sum(|d| d.upper));
+        let sum = match censored_balance(d).cmp(&0) {
+            Ordering::Less => f64::NEG_INFINITY,
+            Ordering::Greater => f64::INFINITY,
+            Ordering::Equal => d.iter().filter_map(|d| d.finite()).sum(),
+        };
         let better = match self.direction {
-            Direction::HigherIsBetter | Direction::Neutral => (lowest, highest),
-            Direction::LowerIsBetter => (-highest, -lowest),
+            Direction::HigherIsBetter | Direction::Neutral => sum,
+            Direction::LowerIsBetter => -sum,
         };
         match found {
-            Verdict::Better => better.0.is_nan() || better.0 < 0.0,
-            Verdict::Worse => better.1.is_nan() || better.1 > 0.0,
+            Verdict::Better => better < 0.0,
+            Verdict::Worse => better > 0.0,
             Verdict::Differs | Verdict::Equivalent | Verdict::Inconclusive => false,
         }
     }
+}
+
+/// How many more blocks lie above every number than below.
+fn censored_balance(d: &[Difference]) -> isize {
+    let of = |d: &Difference| match d.is_point() && d.is_censored() {
+        true if d.lower > 0.0 => 1,
+        true => -1,
+        false => 0,
+    };
+    d.iter().map(of).sum()
 }
 
 /// Typical value and mean differ by more than half a margin.

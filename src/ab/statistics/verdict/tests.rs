@@ -18,6 +18,7 @@ const THROUGHPUT: Question = Question {
     not_comparable: false,
     nothing_happened: false,
     is_stopped: false,
+    reference_is_silent: false,
 };
 const LATENCY: Question = Question {
     direction: Direction::LowerIsBetter,
@@ -255,6 +256,7 @@ fn what_leaves_out_different_waits_has_no_ratio() {
         not_comparable: true,
         nothing_happened: false,
         is_stopped: false,
+        reference_is_silent: false,
         ..LATENCY
     };
     let c = on(&CLEAR, question);

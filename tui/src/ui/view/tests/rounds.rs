@@ -110,6 +110,7 @@ impl Rounds {
             not_comparable: !is_comparable(name, stalled(arm), stalled(self.reference)),
             nothing_happened: false,
             is_stopped: false,
+            reference_is_silent: false,
         };
         let value = |block: usize, arm: usize| (self.value)(block, arm, name);
         let difference = |block: usize| {
