@@ -107,7 +107,7 @@ fn decides(result: &Value, parser: &str, metric: &str, unit: &str, printed: impl
             format!("{}{}", of("head"), of("tail"))
         };
         let expected = printed(&(text("stdout") + &text("stderr")));
-        let found = round[metric].as_f64().expect("its value");
+        let found = round["reported"][metric].as_f64().expect("its value");
         assert!(
             (found - expected).abs() <= expected * 1e-9,
             "{found} instead of {expected}"
@@ -151,7 +151,7 @@ fn pg_test_fsync_decides_by_fdatasync() {
         first,
     );
     // It runs for a fixed time.
-    assert_eq!(result["rounds"][0]["elapsed"], Value::Null);
+    assert_eq!(result["rounds"][0]["metrics"]["elapsed"], Value::Null);
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn ioping_decides_by_its_mean_latency_also_behind_nice() {
     for wrapper in [&[][..], &["nice", "-n", "5"]] {
         let result = compare(&volume, &[], &[wrapper, &ioping].concat());
         decides(&result, "ioping", "ioping.latency_mean", "ns", mean);
-        assert!(result["rounds"][0]["elapsed"].as_f64() > Some(0.0));
+        assert!(result["rounds"][0]["metrics"]["elapsed"].as_f64() > Some(0.0));
     }
 }
 

@@ -166,11 +166,16 @@ fn a_report_is_made_of_results_alone() {
         ),
         (
             "later",
-            b"{\"schema_version\":3}",
-            "this iosched-ab reads 2",
+            b"{\"schema_version\":4}",
+            "this iosched-ab reads 2 and 3",
         ),
         ("other", b"{\"jobs\":[]}", "schema version"),
-        ("hollow", b"{\"schema_version\":2}", "is not a result"),
+        ("hollow", b"{\"schema_version\":3}", "is not a result"),
+        (
+            "old and hollow",
+            b"{\"schema_version\":2}",
+            "is not a result",
+        ),
         ("list", b"[]", "is not a result"),
     ] {
         fs::write(program.directory().join(name), content).expect("a file");

@@ -109,7 +109,7 @@ fn each_question_has_its_answer() {
         .lines()
         .filter(|line| line.starts_with("jq "))
         .collect();
-    assert_eq!(questions.len(), 10);
+    assert_eq!(questions.len(), 11);
     if std::process::Command::new("jq")
         .arg("--version")
         .output()

@@ -11,7 +11,12 @@ use crate::workload::reported::{self, Better, Reported};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Metric {
+    /// As `--metric` takes it, so that no two metrics of a result have one name: a reported metric that is called like one
+    /// of iosched's own has `reported:` before its name.
     pub name: String,
+    /// Who measured it, and with that where a round has its value: in `metrics` or in `reported`.
+    #[serde(default)]
+    pub origin: Origin,
     /// `ns`, `s`, `io/s`, `bytes`, `bytes/s`, `1` for counts, shares and indices, or the unit that a command reported.
     pub unit: String,
     pub scale: Scale,
@@ -19,6 +24,21 @@ pub struct Metric {
     /// The smallest difference that matters: a fraction on the log scale, otherwise in the metric's unit.
     pub margin: f64,
 }
+
+/// Who measured a metric.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// iosched: from the kernel's counters, or from the fio that it ran.
+    #[default]
+    Measured,
+    /// The command, which reported it.
+    Reported,
+}
+
+/// Before the name of a metric that a command reported: needed only where iosched has a metric of that name.
+pub const REPORTED: &str = "reported:";
 
 pub(super) const STAGES: [(&str, Stage); 3] = [
     ("queue_wait", Stage::Q2d),
@@ -70,6 +90,7 @@ impl Metric {
         };
         Some(Metric {
             name: name.to_owned(),
+            origin: Origin::Measured,
             unit: unit.to_owned(),
             scale,
             direction,
@@ -89,7 +110,8 @@ impl Metric {
             rest.is_some_and(|rest| rest.ends_with('_'))
         });
         Metric {
-            name: reported.name.clone(),
+            name: full_name(&reported.name),
+            origin: Origin::Reported,
             unit: reported.unit.clone(),
             scale,
             direction: match reported.better {
@@ -104,7 +126,8 @@ impl Metric {
     /// A metric of which only the name is known until a round reports it. No margin: its default one.
     fn open(name: &str) -> Metric {
         Metric {
-            name: name.to_owned(),
+            name: full_name(name),
+            origin: Origin::Reported,
             unit: String::new(),
             scale: Scale::Log,
             direction: Direction::Neutral,
@@ -116,13 +139,51 @@ impl Metric {
         self.unit.is_empty()
     }
 
-    /// `NAME[:MARGIN]`, the margin in per cent; for a share in percentage points. `may_report`: the workload may report
-    /// metrics of its own.
+    /// The name that the command gave it, or the name in iosched's own table.
+    pub fn plain_name(&self) -> &str {
+        match self.origin {
+            Origin::Measured => &self.name,
+            Origin::Reported => self.name.strip_prefix(REPORTED).unwrap_or(&self.name),
+        }
+    }
+
+    /// Whether both have the same values, whatever their margins.
+    pub fn is_same(&self, other: &Metric) -> bool {
+        (self.origin, self.plain_name()) == (other.origin, other.plain_name())
+    }
+
+    /// `[reported:]NAME[:MARGIN]`, the margin in per cent; for a share in percentage points. `may_report`: the workload may
+    /// report metrics of its own.
     pub fn parse(text: &str, may_report: bool) -> anyhow::Result<Metric> {
+        let explicit = after_prefix(text);
+        let text = explicit.unwrap_or(text);
         let (name, margin) = match text.rsplit_once(':') {
             Some((name, margin)) => (name, Some(margin)),
             None => (text, None),
         };
+        let metric = if explicit.is_some() {
+            Self::of_report(name, may_report)?
+        } else {
+            Self::of_name(name, may_report)?
+        };
+        metric.with_margin(margin)
+    }
+
+    /// A metric that the user says the command reports.
+    fn of_report(name: &str, may_report: bool) -> anyhow::Result<Metric> {
+        if !may_report {
+            return Err(Failure::usage(
+                format!("{REPORTED}{name}: this workload reports no metrics of its own"),
+                "only a command does; name a metric that iosched measures",
+            ));
+        }
+        match reported::check_name(name) {
+            Ok(()) => Ok(Metric::open(name)),
+            Err(why) => Err(Failure::usage(format!("{REPORTED}{name}: {why}"), "")),
+        }
+    }
+
+    fn of_name(name: &str, may_report: bool) -> anyhow::Result<Metric> {
         if CONTROLS.contains(&name) {
             return Err(Failure::usage(
                 format!(
@@ -139,7 +200,7 @@ impl Metric {
         }
         let open =
             || (may_report && reported::check_name(name).is_ok()).then(|| Metric::open(name));
-        let mut metric = Metric::named(name).or_else(open).ok_or_else(|| {
+        Metric::named(name).or_else(open).ok_or_else(|| {
             Failure::usage(
                 format!("unknown metric {name}"),
                 "metrics: iops, throughput, elapsed, ios, merges, user_cpu, system_cpu, cpu_per_1000_ios, merge_ratio, request_size, \
@@ -148,8 +209,12 @@ impl Metric {
                  [read_|write_]program_{mean|p50|p90|p95|p99|p99.9}; \
                  for one control group: GROUP.ios; for one fio job: JOB.iops, JOB.throughput, JOB.{read_clat|write_clat|sync_lat}_{mean|sd|p50|...}",
             )
-        })?;
+        })
+    }
+
+    fn with_margin(mut self, margin: Option<&str>) -> anyhow::Result<Metric> {
         if let Some(margin) = margin {
+            let name = &self.name;
             let percent: f64 = margin.trim_end_matches('%').parse().unwrap_or(f64::NAN);
             if !(percent > 0.0 && percent < 100.0) {
                 return Err(Failure::usage(
@@ -159,10 +224,37 @@ impl Metric {
                     format!("for example {name}:5"),
                 ));
             }
-            metric.margin = percent / 100.0;
+            self.margin = percent / 100.0;
         }
-        Ok(metric)
+        Ok(self)
     }
+}
+
+/// What follows the prefix of a reported metric. A number there is the margin of a metric that is called `reported`.
+fn after_prefix(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix(REPORTED)?;
+    let is_margin = rest.trim_end_matches('%').parse::<f64>().is_ok();
+    (!is_margin).then_some(rest)
+}
+
+/// The name of a reported metric among all metrics of a result.
+pub fn full_name(reported: &str) -> String {
+    if is_own(reported) {
+        format!("{REPORTED}{reported}")
+    } else {
+        reported.to_owned()
+    }
+}
+
+/// The name that a result has for a metric which the user calls `name`: a prefix that is not needed is left out.
+pub fn name_in_result(name: &str) -> String {
+    name.strip_prefix(REPORTED)
+        .map_or_else(|| name.to_owned(), full_name)
+}
+
+/// Whether iosched has a metric of that name.
+fn is_own(name: &str) -> bool {
+    name == LONGEST_WAIT || Metric::named(name).is_some()
 }
 
 /// Reported for each round but never compared: the maximum of one round does not predict that of the next.
@@ -251,6 +343,9 @@ fn stage_of(base: &str) -> Option<&str> {
 
 /// The name without its first part, `JOB.` or the label of a participant. The point in `p99.9` separates nothing.
 fn without_label(name: &str) -> &str {
+    if name.starts_with(REPORTED) {
+        return name;
+    }
     match name.split_once('.') {
         Some((_, rest)) if rest.contains('_') => rest,
         _ => name,

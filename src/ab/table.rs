@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::conclude::excluded_blocks;
 use super::early::ELAPSED;
 use super::fixed_work;
-use super::metric::Metric;
+use super::metric::{Metric, Origin};
 use super::plan::PlannedRound;
 use super::statistics::covariate::Slope;
 use super::statistics::estimate;
@@ -102,19 +102,22 @@ impl<'a> Table<'a> {
 
     /// Metrics that are not primary.
     pub fn other_metrics(&self) -> Vec<Metric> {
-        let names: BTreeSet<&String> = self
-            .rounds
-            .values()
-            .flat_map(|round| round.metrics.keys())
-            .collect();
+        let rounds = || self.rounds.values().copied();
+        let measured: BTreeSet<&String> = rounds().flat_map(|it| it.metrics.keys()).collect();
+        let reported: BTreeSet<&String> = rounds().flat_map(|it| it.reported.keys()).collect();
         let primary = &self.result.design.primary;
         let is_no_result =
             !primary.iter().any(|metric| metric.name == ELAPSED) && self.doubts_elapsed();
-        names
+        let measured = measured
             .into_iter()
-            .filter(|name| primary.iter().all(|metric| metric.name != **name))
             .filter(|name| *name != ELAPSED || !is_no_result)
-            .filter_map(|name| self.result.metric(name))
+            .filter_map(|name| Metric::named(name));
+        let reported = reported
+            .into_iter()
+            .filter_map(|name| self.result.reported_metric(name));
+        measured
+            .chain(reported)
+            .filter(|metric| primary.iter().all(|it| !it.is_same(metric)))
             .collect()
     }
 
@@ -145,7 +148,7 @@ impl<'a> Table<'a> {
     fn measured_cells(&self, metric: &Metric) -> Vec<Cell> {
         let result = self.result;
         let of = |round: &&Round| {
-            let value = *round.metrics.get(&metric.name)?;
+            let value = round.value(metric)?;
             let y = metric.scale.of(value).filter(|y| y.is_finite())?;
             Some(Cell {
                 block: round.block,
@@ -173,15 +176,15 @@ impl<'a> Table<'a> {
     /// Whether a counted round without a value counts as the worst: the metric decides, and another round has a value.
     fn is_asked(&self, metric: &Metric) -> bool {
         let primary = &self.result.design.primary;
-        let has_value = |round: &&Round| round.metrics.contains_key(&metric.name);
-        primary.iter().any(|of| of.name == metric.name) && self.rounds.values().any(has_value)
+        let has_value = |round: &&Round| round.value(metric).is_some();
+        primary.iter().any(|of| of.is_same(metric)) && self.rounds.values().any(has_value)
     }
 
     /// Whether both arms have values and all of them are zero.
     pub fn is_all_zero(&self, metric: &Metric, arm: &str, reference: &str) -> bool {
         let values = |label| {
             let rounds = self.of(label);
-            rounds.filter_map(|round| round.metrics.get(&metric.name).copied())
+            rounds.filter_map(|round| round.value(metric))
         };
         let is_zero = |label| {
             let mut found = values(label).peekable();
@@ -254,7 +257,7 @@ impl<'a> Table<'a> {
     pub fn median(&self, label: &str, metric: &Metric) -> Option<f64> {
         let over = |is_used: &dyn Fn(&Round) -> bool| {
             let rounds = self.of(label).filter(|round| is_used(round));
-            let values = rounds.filter_map(|round| round.metrics.get(&metric.name).copied());
+            let values = rounds.filter_map(|round| round.value(metric));
             estimate::median(&values.collect::<Vec<_>>())
         };
         over(&|round| self.blocks.contains(&round.block)).or_else(|| over(&|_| true))
@@ -315,8 +318,8 @@ fn too_few(ios: u64, others: u64, worst: Option<f64>) -> Difference {
 }
 
 fn value(metric: &Metric, is_asked: bool, round: &Round) -> Option<Value> {
-    if let Some(value) = round.metrics.get(&metric.name) {
-        return Some(Value::Measured(*value));
+    if let Some(value) = round.value(metric) {
+        return Some(Value::Measured(value));
     }
     if round.censored.is_some() {
         return Some(Value::Censored);
@@ -330,7 +333,9 @@ fn value(metric: &Metric, is_asked: bool, round: &Round) -> Option<Value> {
 
 /// How many I/Os the round's value of the metric is made of: syncs are no I/Os of the device.
 fn samples(metric: &Metric, round: &Round) -> u64 {
-    let synced = metric.name.split_once(".sync_lat_").map(|(job, _)| {
+    let measured = (metric.origin == Origin::Measured).then_some(metric.name.as_str());
+    let synced = measured.and_then(|name| name.split_once(".sync_lat_"));
+    let synced = synced.map(|(job, _)| {
         let mut jobs = round.evidence.outcome.jobs.iter();
         let job = jobs.find(|it| it.name == job);
         let latency = job.and_then(|job| job.sync_lat.as_ref());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::metric::{ASKED, LONGEST_WAIT, PROGRAM, QUANTILES, SCOPES, STAGES};
+use super::metric::{ASKED, LONGEST_WAIT, PROGRAM, QUANTILES, SCOPES, STAGES, full_name};
 use crate::measure::fairness::jain;
 use crate::measure::histogram::{Histogram, OWNER};
 use crate::measure::snapshot::{DeviceNumbers, Interval, Op, OwnerNumbers};
@@ -17,7 +17,7 @@ pub struct Values {
     pub fragile_percentile: Vec<String>,
 }
 
-/// Every metric that the round's numbers support.
+/// Every metric of iosched's own that the round's numbers support.
 ///
 /// `window` is the measured interval; `whole` lasts from the start of the workload to its end and matches its CPU time.
 /// The throughput of a control group is the probe's, over the window; that of a fio job without its own group is fio's.
@@ -61,12 +61,10 @@ pub fn values(
     values.put_requests(device);
     values.put_order(device);
     values.put_program(&outcome.jobs);
-    for reported in &outcome.reported {
-        values.put(reported.name.clone(), reported.value);
-    }
+    let reported = outcome.too_few_samples.iter();
     values
         .insufficient_tail
-        .extend(outcome.too_few_samples.iter().cloned());
+        .extend(reported.map(|name| full_name(name)));
     for job in &outcome.jobs {
         values.put_job(job);
     }

@@ -202,6 +202,14 @@ pub struct Outcome {
     pub output: Option<Output>,
 }
 
+impl Outcome {
+    /// What a command reported, by name.
+    pub fn reported_values(&self) -> BTreeMap<String, f64> {
+        let finite = self.reported.iter().filter(|it| it.value.is_finite());
+        finite.map(|it| (it.name.clone(), it.value)).collect()
+    }
+}
+
 /// What a control group read and wrote on a disk, by its `io.stat`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

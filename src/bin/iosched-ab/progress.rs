@@ -100,7 +100,7 @@ impl Observer for Progress {
     fn round_ends(&mut self, result: &ResultFile, round: &Round) {
         let shown = if talk().verbose { usize::MAX } else { 1 };
         let values = result.design.primary.iter().filter_map(|metric| {
-            let value = *round.metrics.get(&metric.name)?;
+            let value = round.value(metric)?;
             let text = units::value(Some(value), &metric.unit);
             Some(format!("{} {text}", metric.name))
         });

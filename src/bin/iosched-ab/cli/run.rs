@@ -40,7 +40,8 @@ Metrics (`report --all` shows their values):
     NAME.[read_|write_]{queue_wait|device}_{mean|p50|...}
   of a COMMAND: its output is parsed if it is one of pg_test_fsync, pgbench, sysbench,
     ioping, dd, iozone, dbench, db_bench, stress-ng and fio; --metric-regex finds others;
-    a script writes lines NAME VALUE [UNIT] [higher|lower] to $IOSCHED_METRICS
+    a script writes lines NAME VALUE [UNIT] [higher|lower] to $IOSCHED_METRICS;
+    reported:NAME is the command's where iosched has a metric of that name, too
 
 Examples:
   only reads:
