@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+pub mod known; // names that a benchmark can report
 mod nearest; // the line that comes nearest to an expression
 mod number; // a number as it was written
 pub mod output; // output and files of a command, read with limits

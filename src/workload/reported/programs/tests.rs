@@ -3,6 +3,8 @@
 use super::fixture::{headlines, metrics, parse, stderr, stdout, text};
 use super::*;
 use crate::ab::metric::Metric;
+use crate::files::glob::glob;
+use crate::workload::reported::known;
 
 #[path = "tests/broken.rs"]
 mod broken; // what is refused
@@ -330,6 +332,27 @@ fn no_name_is_one_of_iosched() {
     assert!(
         Metric::named("dd.throughput").is_some() && Metric::named("fio.read_clat_p99").is_some()
     );
+}
+
+/// A wrong name is refused before the first round: no right one may be.
+#[test]
+fn the_known_names_are_all_names() {
+    let mut seen = 0;
+    for (program, printed) in samples() {
+        let Some(known) = known::names_of(find(program).expect("a program")) else {
+            continue;
+        };
+        let Ok(found) = parse(program, &printed) else {
+            continue;
+        };
+        let names = found.metrics.into_iter().map(|metric| metric.name);
+        for name in names.chain(found.insufficient_tail) {
+            let is_known = known.iter().any(|pattern| glob(pattern, &name));
+            assert!(is_known, "{name} is not in src/workload/reported/known.rs");
+            seen += 1;
+        }
+    }
+    assert!(seen > 100, "{seen}");
 }
 
 /// All files of real output, on both streams, with the program that wrote each.
