@@ -100,7 +100,7 @@ impl<'a> Table<'a> {
         rounds
     }
 
-    /// Metrics that are not primary.
+    /// Metrics that are not primary. One that was 0 in every round compares nothing.
     pub fn other_metrics(&self) -> Vec<Metric> {
         let rounds = || self.rounds.values().copied();
         let measured: BTreeSet<&String> = rounds().flat_map(|it| it.metrics.keys()).collect();
@@ -111,6 +111,7 @@ impl<'a> Table<'a> {
         let measured = measured
             .into_iter()
             .filter(|name| *name != ELAPSED || !is_no_result)
+            .filter(|name| rounds().any(|it| it.metrics.get(*name).is_some_and(|it| *it != 0.0)))
             .filter_map(|name| Metric::named(name));
         let reported = reported
             .into_iter()

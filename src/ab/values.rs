@@ -1,7 +1,10 @@
 //! The values of one round, by metric. A metric that was not measured is absent. Pure.
 
+mod parts; // I/O of the parts of a workload
+
 use std::collections::BTreeMap;
 
+use self::parts::{GroupNumbers, Rates, device_times, shares_of, sum_of};
 use super::metric::{ASKED, LONGEST_WAIT, PROGRAM, QUANTILES, SCOPES, STAGES, full_name};
 use crate::measure::fairness::jain;
 use crate::measure::histogram::{Histogram, OWNER};
@@ -36,13 +39,13 @@ pub fn values(
         values.put("elapsed".into(), outcome.elapsed_ns as f64 / 1e9);
     }
     if window_s > 0.0 {
-        let (ios, bytes) = Op::DATA
-            .iter()
-            .map(|op| &device.ops[*op as usize])
-            .fold((0, 0), |sum, op| (sum.0 + op.ios, sum.1 + op.bytes));
-        values.put("iops".into(), ios as f64 / window_s);
-        values.put("throughput".into(), bytes as f64 / window_s);
-        values.put("ios".into(), ios as f64);
+        for (scope, ops) in SCOPES {
+            let (ios, bytes) = sum_of(ops, |op| (device.ops[op].ios, device.ops[op].bytes));
+            values.put(format!("{scope}iops"), ios as f64 / window_s);
+            values.put(format!("{scope}throughput"), bytes as f64 / window_s);
+        }
+        let data = sum_of(&Op::DATA, |op| (device.ops[op].ios, 0));
+        values.put("ios".into(), data.0 as f64);
         values.put(
             "merges".into(),
             (device.merges.bios() + device.merges.rq) as f64,
@@ -65,8 +68,8 @@ pub fn values(
     values
         .insufficient_tail
         .extend(reported.map(|name| full_name(name)));
-    for job in &outcome.jobs {
-        values.put_job(job);
+    for job in JobResult::by_name(&outcome.jobs) {
+        values.put_job(&job);
     }
     let groups: Vec<GroupNumbers> = cgroups
         .iter()
@@ -75,16 +78,16 @@ pub fn values(
         .collect();
     for group in &groups {
         values.put(format!("{}.ios", group.label), group.ios as f64);
-        values.put(format!("{}.iops", group.label), group.ios as f64 / window_s);
-        values.put(
-            format!("{}.throughput", group.label),
-            group.bytes as f64 / window_s,
-        );
+        values.put_rates(group.label, group.rates, window_s);
     }
     for participant in participants {
         values.put_participant(participant, window);
     }
     values.put_sharing(&groups, &shares_of(participants, window));
+    let times = device_times(cgroups, participants, window);
+    if let Some(index) = times.as_deref().and_then(jain) {
+        values.put("jain_device_time".into(), index);
+    }
     // The CPU time of participants is unknown.
     if let Some(whole) = whole.filter(|_| groups.len() == cgroups.len() && participants.is_empty())
     {
@@ -94,50 +97,6 @@ pub fn values(
         values.put_cpu(outcome, own.sum());
     }
     values
-}
-
-/// Bytes of each participant.
-fn shares_of(participants: &[Participant], window: &Interval) -> Vec<f64> {
-    let bytes = |participant: &Participant| {
-        let own = window
-            .owners
-            .iter()
-            .filter(|owner| participant.owns(&owner.key));
-        own.map(|owner| owner.bytes() as f64).sum()
-    };
-    participants.iter().map(bytes).collect()
-}
-
-/// I/O of one control group of the workload in an interval.
-struct GroupNumbers<'a> {
-    label: &'a str,
-    ios: u64,
-    bytes: u64,
-    bytes_by_process: BTreeMap<(u32, u64), u64>,
-    longest_wait_ns: Option<u64>,
-}
-
-impl<'a> GroupNumbers<'a> {
-    fn of(cgroup: &'a CgroupRef, interval: &Interval) -> Self {
-        let mut group = GroupNumbers {
-            label: &cgroup.label,
-            ios: 0,
-            bytes: 0,
-            bytes_by_process: BTreeMap::new(),
-            longest_wait_ns: None,
-        };
-        let owners = interval.owners.iter();
-        let is_of_group = |owner: &&OwnerNumbers| owner.key.cgroup_id == cgroup.id;
-        for owner in owners.filter(is_of_group).filter(|owner| owner.ios() > 0) {
-            group.ios += owner.data_ios();
-            group.bytes += owner.bytes();
-            let process = (owner.key.tgid, owner.key.start_ms);
-            *group.bytes_by_process.entry(process).or_default() += owner.bytes();
-            let longest = owner.ops.iter().filter_map(|op| op.q2d_max_ns).max();
-            group.longest_wait_ns = group.longest_wait_ns.max(longest);
-        }
-        group
-    }
 }
 
 impl Values {
@@ -176,6 +135,23 @@ impl Values {
         }
     }
 
+    /// A part that only discards has no rate of data.
+    fn put_rates(&mut self, label: &str, rates: Rates, window_s: f64) {
+        let discards = rates.discards.0 > 0;
+        for (scope, (ios, bytes), is_there) in [
+            ("", rates.data, rates.data.0 > 0 || !discards),
+            ("discard_", rates.discards, discards),
+        ] {
+            if is_there {
+                self.put(format!("{label}.{scope}iops"), ios as f64 / window_s);
+                self.put(
+                    format!("{label}.{scope}throughput"),
+                    bytes as f64 / window_s,
+                );
+            }
+        }
+    }
+
     /// I/O of processes that ran before, from their own histograms.
     fn put_participant(&mut self, participant: &Participant, window: &Interval) {
         let window_s = window.duration_s();
@@ -188,12 +164,10 @@ impl Values {
         if window_s <= 0.0 {
             return;
         }
-        let (ios, bytes) = own().fold((0, 0), |sum, owner| {
-            (sum.0 + owner.data_ios(), sum.1 + owner.bytes())
-        });
+        let mut rates = Rates::default();
+        own().for_each(|owner| rates.add(owner));
         let label = &participant.label;
-        self.put(format!("{label}.iops"), ios as f64 / window_s);
-        self.put(format!("{label}.throughput"), bytes as f64 / window_s);
+        self.put_rates(label, rates, window_s);
         // If one owner has no histograms, the percentiles of the whole are unknown.
         if own().any(|owner| owner.ios() > 0 && !owner.has_histograms) {
             return;
@@ -286,10 +260,16 @@ impl Values {
             jobs.iter()
                 .filter_map(|job| job.write.as_ref()?.lat.as_ref())
         };
+        let discards = || {
+            jobs.iter()
+                .filter_map(|job| job.trim.as_ref()?.lat.as_ref())
+        };
+        let all = reads().chain(writes()).chain(discards());
         for (scope, pooled) in [
-            ("", ProgramLatency::pooled(reads().chain(writes()))),
+            ("", ProgramLatency::pooled(all)),
             ("read_", ProgramLatency::pooled(reads())),
             ("write_", ProgramLatency::pooled(writes())),
+            ("discard_", ProgramLatency::pooled(discards())),
         ] {
             let Some(pooled) = pooled else {
                 continue;
@@ -313,15 +293,21 @@ impl Values {
 
     fn put_job(&mut self, job: &JobResult) {
         let name = &job.name;
-        let sum = |value: fn(&DirectionResult) -> f64| job.directions().map(value).sum::<f64>();
-        self.put(format!("{name}.iops"), sum(|direction| direction.iops));
-        self.put(
-            format!("{name}.throughput"),
-            sum(|direction| direction.bytes_per_s),
-        );
+        let data: Vec<&DirectionResult> = [&job.read, &job.write].into_iter().flatten().collect();
+        let discards: Vec<&DirectionResult> = job.trim.iter().collect();
+        for (scope, directions) in [("", data), ("discard_", discards)] {
+            if directions.is_empty() {
+                continue;
+            }
+            let iops = directions.iter().map(|it| it.iops).sum();
+            let bytes_per_s = directions.iter().map(|it| it.bytes_per_s).sum();
+            self.put(format!("{name}.{scope}iops"), iops);
+            self.put(format!("{name}.{scope}throughput"), bytes_per_s);
+        }
         for (what, latency) in [
             ("read_clat", clat_of(job.read.as_ref())),
             ("write_clat", clat_of(job.write.as_ref())),
+            ("trim_clat", clat_of(job.trim.as_ref())),
             ("sync_lat", job.sync_lat.as_ref()),
         ] {
             let Some(latency) = latency else {
