@@ -297,6 +297,11 @@ fn what_a_command_reports_has_any_name() {
     });
     let of = &result.design.primary[0];
     assert_eq!((of.origin, of.unit.as_str()), (Origin::Measured, "io/s"));
+    let notes = result
+        .notes
+        .iter()
+        .filter(|note| note.contains("reported:iops"));
+    assert_eq!(notes.count(), 1, "{:?}", result.notes);
     assert_eq!(
         result.rounds[0].value(of),
         Some(7.0),

@@ -138,6 +138,18 @@ impl Metric {
         (self.origin, self.plain_name()) == (other.origin, other.plain_name())
     }
 
+    /// What to say of a metric of iosched's if the command reports one of the same name.
+    pub fn namesake_in(&self, reported: &[Reported]) -> Option<String> {
+        let is_same = |it: &Reported| it.name == self.name;
+        let has_other = self.origin == Origin::Measured && reported.iter().any(is_same);
+        let name = &self.name;
+        has_other.then(|| {
+            format!(
+                "{name} is what iosched measured; {REPORTED}{name} is what the command reported"
+            )
+        })
+    }
+
     /// `[reported:]NAME[:MARGIN]`, the margin in per cent; for a share in percentage points. `may_report`: the workload may
     /// report metrics of its own.
     pub fn parse(text: &str, may_report: bool) -> anyhow::Result<Metric> {
