@@ -117,7 +117,7 @@ fn declare(result: &mut ResultFile) -> anyhow::Result<()> {
             ..known
         };
     }
-    let notes = primary.iter().filter_map(|it| it.namesake_in(reported));
+    let notes = primary.iter().filter_map(|it| it.namesake_in(&reported));
     let new = notes.filter(|note| !result.notes.contains(note));
     let new: Vec<String> = new.collect();
     result.notes.extend(new);
