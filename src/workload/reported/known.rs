@@ -44,12 +44,64 @@ const NAMES: &[(&str, &[&str])] = &[
         "fio",
         &[
             "[read_|write_|trim_]{ios|bytes}_per_s",
-            "{read|write|trim}_latency_{mean|p50|p90|p95|p99|p99.9}",
+            "{read|write|trim|sync}_latency_{mean|p50|p90|p95|p99|p99.9}",
         ],
     ),
     (
         "stress-ng",
         &["*.ops_per_s", "hdd.{read_bytes|written_bytes|bytes}_per_s"],
+    ),
+    ("ycsb", &["ops_per_s", "*.[intended_]latency_{mean|max|p*}"]),
+    ("hammerdbcli", &["nopm", "tpm"]),
+    (
+        "mysqlslap",
+        &[
+            "clients_*.run_time_{mean|min|max}",
+            "*.clients_*.run_time_{mean|min|max}",
+        ],
+    ),
+    (
+        "memtier_benchmark",
+        &[
+            "{ops|bytes}_per_s",
+            "*.{ops|bytes}_per_s",
+            "latency_{mean|p*}",
+            "*.latency_{mean|p*}",
+        ],
+    ),
+    (
+        "redis-benchmark",
+        &["*.ops_per_s", "*.latency_{mean|min|max|p50|p95|p99}"],
+    ),
+    (
+        "vdbench",
+        &["*.{ops|bytes}_per_s", "*.[read_|write_]latency_mean"],
+    ),
+    (
+        "elbencho",
+        &[
+            "*.[read_|write_]{ios|bytes|files}_per_s",
+            "*.dirs_per_s",
+            "*.*_latency_{mean|max}",
+        ],
+    ),
+    (
+        "filebench",
+        &[
+            "{ops|reads|writes|bytes}_per_s",
+            "latency_mean",
+            "*.latency_mean",
+        ],
+    ),
+    (
+        "time",
+        &[
+            "{user|system}_time",
+            "max_rss",
+            "{major|minor}_page_faults",
+            "{voluntary|involuntary}_context_switches",
+            "file_system_{inputs|outputs}",
+        ],
     ),
 ];
 

@@ -45,7 +45,9 @@ Metrics (`iosched-ab metrics` explains them, `report --all` shows their values):
 
 const HELP_OF_COMMANDS: &str = "\
   of a COMMAND: its output is parsed if it is one of pg_test_fsync, pgbench, sysbench,
-    ioping, dd, iozone, dbench, db_bench, stress-ng and fio; --metric-regex finds others;
+    ioping, dd, iozone, dbench, db_bench, stress-ng, fio, ycsb, hammerdbcli, mysqlslap,
+    memtier_benchmark, redis-benchmark, vdbench, elbencho, filebench and bonnie++; perf stat
+    and /usr/bin/time -v are read beside it; --metric-regex finds others;
     a script writes lines NAME VALUE [UNIT] [higher|lower] to $IOSCHED_METRICS;
     reported:NAME is the command's where iosched has a metric of that name, too
 
