@@ -323,7 +323,23 @@ fn fio_as_a_command_decides_by_its_ios() {
     // The end of its output is not kept whole; fio's rate is.
     let rate = |text: &str| number(text, r#""iops" : ([1-9][0-9.]*)"#);
     decides(&result, "fio", "fio.ios_per_s", "1/s", rate);
-    // Without JSON there is nothing to compare, and the message says what to do.
+    // Also from its normal output, below perf where there is one.
+    let rate = |text: &str| {
+        number(text, r"issued rwts: total=([0-9]+),") / number(text, r"B/([0-9]+)msec\)") * 1000.0
+    };
+    let perf = ["perf", "stat", "-e", "context-switches"];
+    for before in [&[][..], &perf] {
+        if before.first().is_some_and(|perf| installed(perf).is_none()) {
+            continue;
+        }
+        let result = compare(&volume, &[], &[before, &job[..]].concat());
+        decides(&result, "fio", "fio.ios_per_s", "1/s", rate);
+        let switches = result["rounds"]
+            .to_string()
+            .contains("perf.context_switches");
+        assert_eq!(switches, !before.is_empty());
+    }
+    // Without either there is nothing to compare, and the message says what to do.
     let program = Program::new(BINARY);
     let place = volume.path("");
     let start = [
@@ -338,7 +354,7 @@ fn fio_as_a_command_decides_by_its_ios() {
         "2",
         "--",
     ];
-    let ended = program.run(&[&start, &job[..]].concat());
+    let ended = program.run(&[&start, &job[..], &["--minimal"]].concat());
     assert!(
         ended.code != Some(0) && ended.stderr.contains("--output-format=json"),
         "{ended:#?}"

@@ -130,7 +130,8 @@ impl CommandLine {
 
     /// Whether numbers are read from its output: then it is to be in no other language.
     fn is_read(&self) -> bool {
-        self.sources.program.is_some() || !self.sources.patterns.is_empty()
+        let is_beside = || programs::find(&self.name).is_some_and(programs::beside::is_beside);
+        self.sources.program.is_some() || !self.sources.patterns.is_empty() || is_beside()
     }
 
     fn reports(&self) -> Reports {
@@ -338,6 +339,24 @@ mod tests {
             json!({ "kind": "command", "argv": ["/usr/bin/cp", "a b", "$HOME"], "limit_ms": 2000 })
         );
         assert_eq!(command.fixed(), Fixed::Work);
+    }
+
+    #[test]
+    fn a_benchmark_is_found_behind_what_runs_it() {
+        for (line, expected) in [
+            ("perf stat -d fio --name=a", Some("fio")),
+            ("/usr/bin/time -v nice pgbench -T 5", Some("pgbench")),
+            ("time -v cp a b", None),
+            ("perf stat cp a b", None),
+            ("./ycsb.sh run basic", Some("ycsb")),
+            ("mariadb-slap -a", Some("mysqlslap")),
+            ("cp fio x", None),
+        ] {
+            let argv = line.split(' ').map(OsString::from).collect();
+            let command = CommandLine::new(argv, false, None).unwrap();
+            let found = command.sources.program.map(|program| program.name);
+            assert_eq!(found, expected, "{line}");
+        }
     }
 
     #[test]

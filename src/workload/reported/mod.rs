@@ -152,6 +152,11 @@ impl Sources {
         if self.program.is_none() && self.looks_for_reports {
             found.resembles = programs::resembling(printed).map(str::to_owned);
         }
+        // With --parse none, nothing is taken from the output.
+        if self.program.is_some() || !self.is_program_sure {
+            let beside = programs::beside::find(printed, self.program);
+            found.metrics.extend(beside);
+        }
         for pattern in &self.patterns {
             match pattern.find(printed) {
                 Ok(metric) => found.metrics.push(metric),

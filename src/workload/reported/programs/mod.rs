@@ -6,6 +6,7 @@ use super::output::Printed;
 use super::{Better, Found, Reported, check_name};
 
 mod arguments; // options on a command line
+pub mod beside; // perf and time, which run a benchmark
 mod bonnie;
 mod db_bench;
 mod dbench;

@@ -1,6 +1,7 @@
 //! vdbench, elbencho, filebench, bonnie++, fio's text; perf and time beside a command.
 
 use super::*;
+use crate::workload::reported::Sources;
 
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1_048_576.0;
@@ -264,4 +265,37 @@ fn time() {
     reports("time", &printed, &expected, &[]);
     let failed = format!("Command exited with non-zero status 1\n{sample}");
     parse("time", &stderr(&failed)).unwrap_err();
+}
+
+#[test]
+fn what_runs_beside_a_command_is_shown_and_decides_nothing() {
+    let both = text("dd-9.1") + &text("perf-6.1.192-runs") + &text("time-1.9");
+    let of = |program: Option<&str>, is_program_sure, text: &str| {
+        let sources = Sources {
+            program: program.map(|name| find(name).unwrap()),
+            is_program_sure,
+            ..Sources::default()
+        };
+        let found = sources.find(&stderr(text));
+        assert_eq!(found.problem, None);
+        found
+    };
+    let found = of(Some("dd"), false, &both);
+    assert_eq!(headlines(&found), ["dd.bytes_per_s"]);
+    let names: Vec<&str> = found
+        .metrics
+        .iter()
+        .map(|metric| metric.name.as_str())
+        .collect();
+    assert!(
+        names.contains(&"perf.task_clock") && names.contains(&"time.max_rss"),
+        "{names:?}"
+    );
+    // A command without a parser is compared by its elapsed time.
+    assert_eq!(headlines(&of(None, false, &both)), [""; 0]);
+    // Which of two it is nobody said, and nobody asked.
+    let two = text("dd-9.1") + &text("time-1.9").repeat(2);
+    assert_eq!(of(Some("dd"), false, &two).metrics.len(), 1);
+    // --parse none.
+    assert_eq!(of(None, true, &both).metrics, []);
 }
