@@ -68,13 +68,14 @@ impl Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ab::result::read;
     use crate::report::fixture;
 
     #[test]
     fn the_cells_of_an_old_study_are_read() {
-        let old = include_str!("../../tests/data/report/result-of-schema-2.json");
-        let old: Value = serde_json::from_str(old).expect("JSON");
-        let new = fixture::study(vec![fixture::sample()]);
+        let text = include_str!("../../tests/data/report/result-of-schema-2.json");
+        let old: Value = serde_json::from_str(text).expect("JSON");
+        let new = fixture::study(vec![read::parse(text.as_bytes()).expect("a result")]);
         let mut file = serde_json::to_value(&new).expect("JSON");
         file["schema_version"] = VERSION.into();
         file["cells"][0]["result"] = old;

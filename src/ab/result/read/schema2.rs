@@ -181,8 +181,9 @@ mod tests {
         let new = fixture::sample();
         assert_eq!(read.rounds, new.rounds);
         assert_eq!((&read.schema, read.schema_version), (&new.schema, 3));
-        // The file keeps the verdicts of the version that wrote it.
+        // The file keeps the verdicts of the version that wrote it, which did not say whether its user named the metric.
         let mut again = read.clone();
+        again.design.elapsed_is_named = new.design.elapsed_is_named;
         conclude::conclude(&mut again);
         assert_eq!(again, new);
         assert!(read.rounds.iter().all(|round| round.reported.is_empty()));
