@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::*;
 use crate::ab::conclude::conclude;
 use crate::ab::metric::Origin;
-use crate::ab::result::{Exclusion, ForeignProcess, read};
+use crate::ab::result::{ArmComparison, Exclusion, ForeignProcess, read};
 use crate::ab::statistics::scale::Direction;
 use crate::ab::statistics::stopping::Stopping;
 use crate::ab::turn::{Next, next};
@@ -307,4 +307,39 @@ fn what_a_command_reports_has_any_name() {
         Some(7.0),
         "the plain name is the kernel's"
     );
+}
+
+/// A run that ends before the command has reported what decides can be read, and resumed.
+#[test]
+fn what_was_never_reported_leaves_a_readable_result() {
+    let report = |name: &'static str| {
+        move |_: usize, round: &mut Round| {
+            let metric = Reported::new(name, 9.0, "1/s", Some(Better::Higher));
+            round.evidence.outcome.reported = vec![metric];
+            round.reported = round.evidence.outcome.reported_values();
+        }
+    };
+    let (refused, why) = play(vec![parse("tps"), parse("iops")], report("lag"));
+    assert!(why.is_some_and(|why| why.contains("did not report tps")));
+    // Killed in the first block.
+    let mut killed = empty(&["none", "bfq"], Stopping::Fixed { blocks: 2 }, &[]);
+    killed.design.primary = vec![parse("tps")];
+    let Next::Round(turn) = next(&killed) else {
+        panic!("no round")
+    };
+    let mut first = round(&killed, &turn, Ok(BTreeMap::new()));
+    report("tps")(0, &mut first);
+    killed.rounds.push(first);
+    for mut result in [refused, killed] {
+        conclude(&mut result);
+        let bytes = serde_json::to_vec(&result).expect("JSON");
+        let read = read::parse(&bytes).unwrap_or_else(|why| panic!("{why:?}"));
+        assert_eq!(read.design.primary, result.design.primary);
+        let is_row = |row: &ArmComparison| row.metric.name == "tps";
+        assert!(
+            !read.comparisons.iter().any(is_row),
+            "nothing is known of it"
+        );
+        assert!(!crate::ab::conclude::is_decided(&read));
+    }
 }

@@ -147,7 +147,15 @@ fn design(result: &ResultFile) -> Result<(), String> {
             design.alpha
         )
     })?;
-    design.primary.iter().try_for_each(metric)
+    // A run that ended before its command reported a metric does not know its margin.
+    let mut primary = design.primary.iter();
+    primary.try_for_each(|of| {
+        if of.is_open() && of.margin == 0.0 {
+            Ok(())
+        } else {
+            metric(of)
+        }
+    })
 }
 
 fn plan(result: &ResultFile) -> Result<(), String> {
