@@ -92,7 +92,7 @@ pub struct Conditions {
     /// fio job file. Options that name a place (filename, directory) are replaced, with a note; options that affect more
     /// than this device and this round are refused
     #[arg(long, value_name = "FILE")]
-    pub job: Option<PathBuf>,
+    pub job: Vec<PathBuf>,
     /// Run only this job of the job file, as fio's option of the same name; may be repeated
     #[arg(long, value_name = "NAME", requires = "job")]
     pub section: Vec<String>,
