@@ -99,11 +99,13 @@ impl FlatRound {
             .filter(|it| self.has(it))
             .map(|it| it.name.clone())
             .collect();
+        // A value that was taken back, because its unit had changed, is in the evidence alone.
+        let mut reported = self.evidence.outcome.reported_values();
+        reported.retain(|name, _| self.values.contains_key(name));
         for name in &of_command {
             self.values.remove(name);
         }
         let is_whole = self.censored.is_none();
-        let reported = self.evidence.outcome.reported_values();
         let mut evidence = self.evidence;
         for name in &mut evidence.insufficient_tail {
             if evidence.outcome.too_few_samples.contains(name) {
@@ -252,6 +254,19 @@ mod tests {
             read.rounds[0].value(of),
             read.rounds[0].reported.get("iops").copied()
         );
+    }
+
+    /// A run that ended because the unit changed left the last value out.
+    #[test]
+    fn a_value_that_was_taken_back_stays_so() {
+        let mut file: Value = serde_json::from_slice(&with_report("vanity")).expect("JSON");
+        let round = file["rounds"][3].as_object_mut().expect("a round");
+        assert!(round.remove("vanity").is_some());
+        let bytes = serde_json::to_vec(&file).expect("JSON");
+        let read = read::parse(&bytes).expect("a result");
+        assert_eq!(read.rounds[3].reported, BTreeMap::new());
+        assert_eq!(read.rounds[3].evidence.outcome.reported.len(), 1);
+        assert!(read.rounds[2].reported.contains_key("vanity"));
     }
 
     #[test]
