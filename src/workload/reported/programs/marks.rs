@@ -43,7 +43,8 @@ const MARKS: [Mark; 20] = [
     },
     Mark {
         program: "fio",
-        once: None,
+        // Of its normal output; documents of JSON are counted by its parser.
+        once: Some(|line| line.starts_with("Run status group 0 ")),
         tells: Some(|line| {
             line.starts_with("  \"fio version\" :") || line.starts_with("Run status group ")
         }),
