@@ -241,7 +241,7 @@ fn examples_give_results_on_a_simulated_disk() {
         assert_eq!(rounds.len(), 2, "{name}");
         for round in rounds {
             assert!(round["problem"].is_null(), "{name}: {}", round["problem"]);
-            let throughput = round["throughput"].as_f64();
+            let throughput = round["metrics"]["throughput"].as_f64();
             assert!(
                 throughput.is_some_and(|value| value > 0.0),
                 "{name}: {throughput:?}"

@@ -239,15 +239,20 @@ fn a_participant_has_its_own_numbers() {
     let result = program.result("result");
     for round in rounds(&result) {
         let number = |name: &str| {
-            round[format!("pid{pid}.{name}")]
+            round["metrics"][format!("pid{pid}.{name}")]
                 .as_f64()
                 .expect("a number")
         };
         // All that it reads, and nothing of the other's 4 KiB.
         let (own, bytes) = (number("throughput"), number("throughput") / number("iops"));
         assert!((bytes - 65536.0).abs() < 1.0, "{bytes}");
-        assert!(round["throughput"].as_f64().expect("the device's") > own);
-        assert!(round[format!("pid{pid}.read_queue_wait_mean")].is_number());
+        assert!(
+            round["metrics"]["throughput"]
+                .as_f64()
+                .expect("the device's")
+                > own
+        );
+        assert!(round["metrics"][format!("pid{pid}.read_queue_wait_mean")].is_number());
     }
     drop(other);
 }

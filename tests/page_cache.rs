@@ -309,7 +309,7 @@ fn cells_with_cold_caches_read_from_the_disk_in_every_round() {
         assert_eq!(rounds.len(), 2, "{name}");
         for round in rounds {
             assert!(round["problem"].is_null(), "{round}");
-            let ios = round["ios"].as_f64().expect("a count") as u64
+            let ios = round["metrics"]["ios"].as_f64().expect("a count") as u64
                 + round["lost_events"].as_u64().expect("a count");
             assert!((reads..reads + 32).contains(&ios), "{name}: {ios}");
         }

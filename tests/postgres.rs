@@ -166,7 +166,7 @@ fn check(result: &Value, wait: &str) {
     let rounds = result["rounds"].as_array().expect("rounds");
     assert_eq!(rounds.len(), 8);
     for round in rounds {
-        let tps = round["pgbench.tps"]
+        let tps = round["reported"]["pgbench.tps"]
             .as_f64()
             .expect("transactions per second");
         // What pgbench said itself.
@@ -185,11 +185,14 @@ fn check(result: &Value, wait: &str) {
             .expect("a number");
         assert!((tps - said).abs() < 1e-6, "{line}");
         assert!(
-            round["pgbench.latency_p50"].is_number(),
+            round["reported"]["pgbench.latency_p50"].is_number(),
             "from its log of transactions"
         );
-        assert!(round[wait].is_number(), "the server's wait");
+        assert!(round["metrics"][wait].is_number(), "the server's wait");
         assert!(round["foreign_share"].as_f64().expect("a share") < 0.01);
-        assert!(round["elapsed"].is_null(), "it ends by the clock");
+        assert!(
+            round["metrics"]["elapsed"].is_null(),
+            "it ends by the clock"
+        );
     }
 }

@@ -128,6 +128,13 @@ fn a_metric_of_the_program_needs_a_program_that_measures_it() {
 }
 
 #[test]
+fn several_job_files_are_refused_with_a_way() {
+    let jobs = ["--job", "a.fio", "--job", "b.fio"];
+    let says = ["--job is given 2 times: a.fio, b.fio", "-- fio a.fio b.fio"];
+    refuses(NO_DISK, &[&ARMS, &jobs], 2, &says);
+}
+
+#[test]
 fn a_mistyped_device_never_becomes_a_file() {
     refuses(
         NO_DISK,
@@ -166,11 +173,16 @@ fn a_report_is_made_of_results_alone() {
         ),
         (
             "later",
-            b"{\"schema_version\":3}",
-            "this iosched-ab reads 2",
+            b"{\"schema_version\":4}",
+            "this iosched-ab reads 2 and 3",
         ),
         ("other", b"{\"jobs\":[]}", "schema version"),
-        ("hollow", b"{\"schema_version\":2}", "is not a result"),
+        ("hollow", b"{\"schema_version\":3}", "is not a result"),
+        (
+            "old and hollow",
+            b"{\"schema_version\":2}",
+            "is not a result",
+        ),
         ("list", b"[]", "is not a result"),
     ] {
         fs::write(program.directory().join(name), content).expect("a file");

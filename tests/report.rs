@@ -100,6 +100,28 @@ fn pictures_fit_the_locale_and_can_be_left_out() {
     );
 }
 
+/// Files of schema 2, in which the metrics lie beside the fields of a round, say the same as those of today.
+#[test]
+fn a_file_of_the_version_before_is_read() {
+    let program = Program::new(BINARY);
+    let (old, new) = (path("result-of-schema-2.json"), path("result.json"));
+    let of = |file: &str, format: &str| {
+        let ended = run_in("C.UTF-8", &program, &["report", file, "--format", format]);
+        ended.ends(0, &[]).stdout
+    };
+    for format in ["text", "html", "markdown", "junit", "ktap", "openmetrics"] {
+        assert!(of(&old, format).contains("bfq"), "{format}");
+    }
+    // What does not depend on the statistics is the same to the byte.
+    for format in ["csv", "benchfmt"] {
+        assert_eq!(of(&old, format), of(&new, format), "{format}");
+    }
+    let gate = |file: &str| program.run(&["gate", file]).code;
+    assert_eq!(gate(&old), gate(&new));
+    let persist = |file: &str| program.run(&["persist", file, "--arm", "bfq"]).code;
+    assert_eq!(persist(&old), persist(&new));
+}
+
 /// The questions of docs/result.md, asked by jq.
 #[test]
 fn each_question_has_its_answer() {
@@ -109,7 +131,7 @@ fn each_question_has_its_answer() {
         .lines()
         .filter(|line| line.starts_with("jq "))
         .collect();
-    assert_eq!(questions.len(), 10);
+    assert_eq!(questions.len(), 11);
     if std::process::Command::new("jq")
         .arg("--version")
         .output()

@@ -666,7 +666,7 @@ fn cells_have_prepared_files_company_and_weights() {
         rounds.clone()
     };
     for round in rounds("beside") {
-        let iops = |label: &str| round[format!("{label}.iops")].as_f64();
+        let iops = |label: &str| round["metrics"][format!("{label}.iops")].as_f64();
         assert!(
             iops("command") > Some(0.0) && iops("writer") > Some(0.0),
             "{round}"
@@ -674,7 +674,7 @@ fn cells_have_prepared_files_company_and_weights() {
     }
     for round in rounds("weights") {
         let of = |label: &str| {
-            round[format!("{label}.throughput")]
+            round["metrics"][format!("{label}.throughput")]
                 .as_f64()
                 .expect("bytes/s")
         };
@@ -686,7 +686,11 @@ fn cells_have_prepared_files_company_and_weights() {
     }
     // The kernel's limit is exact over a second; a round has two, and a begin.
     for round in rounds("limits") {
-        let iops = |label: &str| round[format!("{label}.iops")].as_f64().expect("I/Os per s");
+        let iops = |label: &str| {
+            round["metrics"][format!("{label}.iops")]
+                .as_f64()
+                .expect("I/Os per s")
+        };
         assert!((80.0..=130.0).contains(&iops("limited")), "{round}");
         assert!(iops("free") > 500.0, "{round}");
     }

@@ -54,7 +54,8 @@ pub fn comparisons(result: &ResultFile) -> Vec<ArmComparison> {
 
 /// Whether every primary comparison has its verdict, except those that rounds of this length cannot give.
 pub fn is_decided(result: &ResultFile) -> bool {
-    primary(&Table::new(result)).iter().all(is_settled)
+    let is_known = !result.design.primary.iter().any(Metric::is_open);
+    is_known && primary(&Table::new(result)).iter().all(is_settled)
 }
 
 /// Has a verdict or cannot get one: percentiles with too few I/Os in every round, a metric that no round has,
@@ -88,20 +89,31 @@ pub fn comparisons_of(result: &ResultFile, metric: &Metric) -> Vec<ArmComparison
 pub fn arms_that_go_on(result: &ResultFile) -> Vec<usize> {
     let rows = primary(&Table::new(result));
     let arms = result.design.arms.iter().enumerate();
-    let goes_on = |label: &str| rows.iter().any(|row| row.arm == label && !is_settled(row));
+    let is_unknown = result.design.primary.iter().any(Metric::is_open);
+    let is_undecided = |label: &str| rows.iter().any(|row| row.arm == label && !is_settled(row));
+    let goes_on = |label: &str| is_unknown || is_undecided(label);
     let going_on = arms.filter(|(arm, of)| *arm == result.design.reference || goes_on(&of.label));
     going_on.map(|(arm, _)| arm).collect()
 }
 
 /// Every compared metric once.
 fn metrics(result: &ResultFile) -> Vec<Metric> {
-    let mut metrics = result.design.primary.clone();
+    let mut metrics = known(result);
     metrics.extend(Table::new(result).other_metrics());
     metrics
 }
 
 fn primary(table: &Table<'_>) -> Vec<ArmComparison> {
-    family(table, &table.result.design.primary, Class::Primary)
+    family(table, &known(table.result), Class::Primary)
+}
+
+/// The primary metrics of which unit and direction are known: until a command has reported one, nothing can be said of it.
+fn known(result: &ResultFile) -> Vec<Metric> {
+    let primary = result.design.primary.iter();
+    primary
+        .filter(|metric| !metric.is_open())
+        .cloned()
+        .collect()
 }
 
 /// Negative controls, as a separate family.

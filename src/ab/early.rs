@@ -120,9 +120,12 @@ fn declare(result: &mut ResultFile) -> anyhow::Result<()> {
     for metric in primary.iter_mut().filter(|metric| metric.is_open()) {
         let found = reported
             .iter()
-            .find(|reported| reported.name == metric.name);
+            .find(|reported| reported.name == metric.plain_name());
         let Some(found) = found else {
-            let names: Vec<&str> = reported.iter().map(|metric| metric.name.as_str()).collect();
+            let names: Vec<String> = reported
+                .iter()
+                .map(|it| Metric::reported(it).name)
+                .collect();
             let names = if names.is_empty() {
                 "it reported none".to_owned()
             } else {
@@ -146,6 +149,10 @@ fn declare(result: &mut ResultFile) -> anyhow::Result<()> {
             ..known
         };
     }
+    let notes = primary.iter().filter_map(|it| it.namesake_in(&reported));
+    let new = notes.filter(|note| !result.notes.contains(note));
+    let new: Vec<String> = new.collect();
+    result.notes.extend(new);
     Ok(())
 }
 
@@ -154,10 +161,8 @@ fn declare(result: &mut ResultFile) -> anyhow::Result<()> {
 fn ensure_something_happened(result: &mut ResultFile) -> anyhow::Result<()> {
     let is_zero = |metric: &&Metric| {
         let rounds = result.rounds.iter();
-        let mut values = rounds
-            .filter_map(|round| round.metrics.get(&metric.name))
-            .peekable();
-        metric.scale == Scale::Log && values.peek().is_some() && values.all(|value| *value == 0.0)
+        let mut values = rounds.filter_map(|round| round.value(metric)).peekable();
+        metric.scale == Scale::Log && values.peek().is_some() && values.all(|value| value == 0.0)
     };
     let is_low_good = |metric: &Metric| metric.direction == Direction::LowerIsBetter;
     let primary = &result.design.primary;
@@ -326,7 +331,7 @@ fn ensure_values(result: &mut ResultFile) -> anyhow::Result<()> {
     };
     let has_value = |metric: &Metric| {
         let mut rounds = rounds();
-        rounds.any(|round| round.metrics.contains_key(&metric.name) || round.censored.is_some())
+        rounds.any(|round| round.value(metric).is_some() || round.censored.is_some())
     };
     let lacks_tail = |metric: &Metric| {
         rounds().any(|round| round.evidence.insufficient_tail.contains(&metric.name))

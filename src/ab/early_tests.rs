@@ -1,7 +1,9 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::ab::result::{Exclusion, ForeignProcess};
+use crate::ab::conclude::conclude;
+use crate::ab::metric::Origin;
+use crate::ab::result::{ArmComparison, Exclusion, ForeignProcess, read};
 use crate::ab::statistics::scale::Direction;
 use crate::ab::statistics::stopping::Stopping;
 use crate::ab::turn::{Next, next};
@@ -78,8 +80,7 @@ fn what_a_command_reports_is_primary_else_its_time() {
         let tps = Reported::new("tps", 9.0, "1/s", Some(Better::Higher));
         let rows = Reported::new("rows", 9.0, "1", None);
         round.evidence.outcome.reported = vec![tps.headline(), rows];
-        round.metrics.insert("tps".to_owned(), 9.0);
-        round.metrics.insert("rows".to_owned(), 9.0);
+        round.reported = round.evidence.outcome.reported_values();
     };
     let (result, refused) = play(Vec::new(), report);
     assert_eq!((names(&result), refused), (vec!["tps"], None));
@@ -255,4 +256,90 @@ fn an_elapsed_time_that_follows_from_the_arguments_is_not_compared_at_all() {
     };
     assert!(compared(0), "the same work in the same time");
     assert!(!compared(100), "other work in the same time");
+}
+
+/// A command may call its metrics as iosched calls its own, or as a round calls its fields.
+#[test]
+fn what_a_command_reports_has_any_name() {
+    for name in ["iops", "total_p99", "position", "window_s", "elapsed"] {
+        let report = |index: usize, round: &mut Round| {
+            let value = if round.arm == "none" { 100.0 } else { 50.0 };
+            let value = value + index as f64 / 100.0;
+            let metric = Reported::new(name, value, "vain/s", Some(Better::Lower));
+            round.evidence.outcome.reported = vec![metric.headline()];
+            round.reported = round.evidence.outcome.reported_values();
+            round.metrics.insert("iops".to_owned(), 7.0);
+        };
+        for primary in [vec![], vec![parse(&format!("reported:{name}"))]] {
+            let (mut result, refused) = play(primary, report);
+            assert_eq!(refused, None, "{name}");
+            let of = result.design.primary[0].clone();
+            assert_eq!((of.origin, of.plain_name()), (Origin::Reported, name));
+            assert_eq!(
+                (of.unit.as_str(), of.direction),
+                ("vain/s", Direction::LowerIsBetter)
+            );
+            assert!(result.rounds[0].value(&of) > Some(49.0), "{name}");
+            conclude(&mut result);
+            let bytes = serde_json::to_vec(&result).expect("JSON");
+            let read = read::parse(&bytes).unwrap_or_else(|why| panic!("{name}: {why:?}"));
+            assert_eq!(read.rounds, result.rounds, "{name}");
+            let names = read.metrics.iter().map(|metric| metric.name.as_str());
+            let names: BTreeSet<&str> = names.collect();
+            assert_eq!(names.len(), read.metrics.len(), "{name}: {names:?}");
+        }
+    }
+    let (result, _) = play(vec![parse("iops")], |_, round| {
+        let metric = Reported::new("iops", 3.0, "vain/s", Some(Better::Lower));
+        round.evidence.outcome.reported = vec![metric.headline()];
+        round.reported = round.evidence.outcome.reported_values();
+        round.metrics.insert("iops".to_owned(), 7.0);
+    });
+    let of = &result.design.primary[0];
+    assert_eq!((of.origin, of.unit.as_str()), (Origin::Measured, "io/s"));
+    let notes = result
+        .notes
+        .iter()
+        .filter(|note| note.contains("reported:iops"));
+    assert_eq!(notes.count(), 1, "{:?}", result.notes);
+    assert_eq!(
+        result.rounds[0].value(of),
+        Some(7.0),
+        "the plain name is the kernel's"
+    );
+}
+
+/// A run that ends before the command has reported what decides can be read, and resumed.
+#[test]
+fn what_was_never_reported_leaves_a_readable_result() {
+    let report = |name: &'static str| {
+        move |_: usize, round: &mut Round| {
+            let metric = Reported::new(name, 9.0, "1/s", Some(Better::Higher));
+            round.evidence.outcome.reported = vec![metric];
+            round.reported = round.evidence.outcome.reported_values();
+        }
+    };
+    let (refused, why) = play(vec![parse("tps"), parse("iops")], report("lag"));
+    assert!(why.is_some_and(|why| why.contains("did not report tps")));
+    // Killed in the first block.
+    let mut killed = empty(&["none", "bfq"], Stopping::Fixed { blocks: 2 }, &[]);
+    killed.design.primary = vec![parse("tps")];
+    let Next::Round(turn) = next(&killed) else {
+        panic!("no round")
+    };
+    let mut first = round(&killed, &turn, Ok(BTreeMap::new()));
+    report("tps")(0, &mut first);
+    killed.rounds.push(first);
+    for mut result in [refused, killed] {
+        conclude(&mut result);
+        let bytes = serde_json::to_vec(&result).expect("JSON");
+        let read = read::parse(&bytes).unwrap_or_else(|why| panic!("{why:?}"));
+        assert_eq!(read.design.primary, result.design.primary);
+        let is_row = |row: &ArmComparison| row.metric.name == "tps";
+        assert!(
+            !read.comparisons.iter().any(is_row),
+            "nothing is known of it"
+        );
+        assert!(!crate::ab::conclude::is_decided(&read));
+    }
 }

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use super::early::ELAPSED;
+use super::metric::Metric;
 use super::statistics::estimate;
 use crate::ab::result::{ResultFile, Round};
 
@@ -196,9 +197,9 @@ pub fn doubt_in<'a>(result: &ResultFile, rounds: impl Iterator<Item = &'a Round>
         .into_iter()
         .flatten()
         .filter_map(|word| Some(word.as_str()?.to_owned()));
-    let margin = result
-        .metric(ELAPSED)
-        .map_or(0.05, |elapsed| elapsed.margin);
+    let decides = design.primary.iter().find(|metric| metric.name == ELAPSED);
+    let elapsed = decides.cloned().or_else(|| Metric::named(ELAPSED));
+    let margin = elapsed.map_or(0.05, |elapsed| elapsed.margin);
     doubt(
         &rounds,
         &Claim {

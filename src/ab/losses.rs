@@ -57,9 +57,7 @@ pub fn exclude(primary: &[Metric], round: &mut Round) {
     let Some(first) = primary.iter().find(|of| doubtful.contains(&of.name)) else {
         return;
     };
-    let has_value = primary
-        .iter()
-        .any(|of| round.metrics.contains_key(&of.name));
+    let has_value = primary.iter().any(|of| round.value(of).is_some());
     if has_value || round.exclusion.is_some() || round.censored.is_some() {
         return;
     }

@@ -8,10 +8,21 @@ use crate::measure::snapshot::{Op, Stage};
 use crate::measure::stalls::Whose;
 use crate::workload::reported::{self, Better, Reported};
 
+pub mod listed; // the table as help and as a page
+pub mod offer; // what a run can measure
+pub mod table; // all metrics
+
+use table::{Needs, Role};
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Metric {
+    /// As `--metric` takes it, so that no two metrics of a result have one name: a reported metric that is called like one
+    /// of iosched's own has `reported:` before its name.
     pub name: String,
+    /// Who measured it, and with that where a round has its value: in `metrics` or in `reported`.
+    #[serde(default)]
+    pub origin: Origin,
     /// `ns`, `s`, `io/s`, `bytes`, `bytes/s`, `1` for counts, shares and indices, or the unit that a command reported.
     pub unit: String,
     pub scale: Scale,
@@ -19,6 +30,21 @@ pub struct Metric {
     /// The smallest difference that matters: a fraction on the log scale, otherwise in the metric's unit.
     pub margin: f64,
 }
+
+/// Who measured a metric.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// iosched: from the kernel's counters, or from the fio that it ran.
+    #[default]
+    Measured,
+    /// The command, which reported it.
+    Reported,
+}
+
+/// Before the name of a metric that a command reported: needed only where iosched has a metric of that name.
+pub const REPORTED: &str = "reported:";
 
 pub(super) const STAGES: [(&str, Stage); 3] = [
     ("queue_wait", Stage::Q2d),
@@ -29,10 +55,11 @@ pub(super) const STAGES: [(&str, Stage); 3] = [
 pub(super) const ASKED: [&str; 3] = ["submission", "asked_wait", "asked_total"];
 /// The program's own latency, over all jobs of fio.
 pub(super) const PROGRAM: &str = "program";
-pub(super) const SCOPES: [(&str, &[Op]); 3] = [
+pub(super) const SCOPES: [(&str, &[Op]); 4] = [
     ("", &Op::DATA),
     ("read_", &[Op::Read]),
     ("write_", &Op::WRITES),
+    ("discard_", &[Op::Discard]),
 ];
 /// Percentile, its probability and its default margin.
 pub(super) const QUANTILES: [(&str, f64, f64); 5] = [
@@ -44,36 +71,16 @@ pub(super) const QUANTILES: [(&str, f64, f64); 5] = [
 ];
 
 impl Metric {
-    /// A metric with the default margin; its name determines everything else.
+    /// A metric of iosched's with the default margin; its name determines everything else.
     pub fn named(name: &str) -> Option<Metric> {
-        // `JOB.` comes first; the point in `p99.9` does not separate a job.
-        let kind = MetricKind::of(name, false)
-            .or_else(|| MetricKind::of(name.split_once('.')?.1, true))?;
-        let (higher, lower, neutral) = (
-            Direction::HigherIsBetter,
-            Direction::LowerIsBetter,
-            Direction::Neutral,
-        );
-        let (unit, scale, direction, margin) = match kind {
-            MetricKind::Iops => ("io/s", Scale::Log, higher, 0.05),
-            MetricKind::Throughput => ("bytes/s", Scale::Log, higher, 0.05),
-            MetricKind::Elapsed => ("s", Scale::Log, lower, 0.05),
-            MetricKind::Latency { margin } => ("ns", Scale::Log, lower, margin),
-            MetricKind::CpuTime => ("ns", Scale::Log, lower, 0.10),
-            MetricKind::RequestSize => ("bytes", Scale::Log, higher, 0.10),
-            MetricKind::Count => ("1", Scale::Log, neutral, 0.05),
-            MetricKind::Arrivals => ("io/s", Scale::Log, neutral, 0.05),
-            MetricKind::TotalCpuTime => ("ns", Scale::Log, neutral, 0.05),
-            MetricKind::Seek => ("bytes", Scale::Log, lower, 0.10),
-            MetricKind::Reordered => ("1", Scale::Identity, neutral, 0.02),
-            MetricKind::Share => ("1", Scale::Identity, higher, 0.02),
-        };
+        let found = table::find(name).filter(|found| found.row.role != Role::Shown)?;
         Some(Metric {
             name: name.to_owned(),
-            unit: unit.to_owned(),
-            scale,
-            direction,
-            margin,
+            origin: Origin::Measured,
+            unit: found.row.unit.to_owned(),
+            scale: found.row.scale,
+            direction: found.row.direction,
+            margin: found.margin(),
         })
     }
 
@@ -89,7 +96,8 @@ impl Metric {
             rest.is_some_and(|rest| rest.ends_with('_'))
         });
         Metric {
-            name: reported.name.clone(),
+            name: full_name(&reported.name),
+            origin: Origin::Reported,
             unit: reported.unit.clone(),
             scale,
             direction: match reported.better {
@@ -104,7 +112,8 @@ impl Metric {
     /// A metric of which only the name is known until a round reports it. No margin: its default one.
     fn open(name: &str) -> Metric {
         Metric {
-            name: name.to_owned(),
+            name: full_name(name),
+            origin: Origin::Reported,
             unit: String::new(),
             scale: Scale::Log,
             direction: Direction::Neutral,
@@ -116,40 +125,90 @@ impl Metric {
         self.unit.is_empty()
     }
 
-    /// `NAME[:MARGIN]`, the margin in per cent; for a share in percentage points. `may_report`: the workload may report
-    /// metrics of its own.
+    /// The name that the command gave it, or the name in iosched's own table.
+    pub fn plain_name(&self) -> &str {
+        match self.origin {
+            Origin::Measured => &self.name,
+            Origin::Reported => self.name.strip_prefix(REPORTED).unwrap_or(&self.name),
+        }
+    }
+
+    /// Whether both have the same values, whatever their margins.
+    pub fn is_same(&self, other: &Metric) -> bool {
+        (self.origin, self.plain_name()) == (other.origin, other.plain_name())
+    }
+
+    /// What to say of a metric of iosched's if the command reports one of the same name.
+    pub fn namesake_in(&self, reported: &[Reported]) -> Option<String> {
+        let is_same = |it: &Reported| it.name == self.name;
+        let has_other = self.origin == Origin::Measured && reported.iter().any(is_same);
+        let name = &self.name;
+        has_other.then(|| {
+            format!(
+                "{name} is what iosched measured; {REPORTED}{name} is what the command reported"
+            )
+        })
+    }
+
+    /// `[reported:]NAME[:MARGIN]`, the margin in per cent; for a share in percentage points. `may_report`: the workload may
+    /// report metrics of its own.
     pub fn parse(text: &str, may_report: bool) -> anyhow::Result<Metric> {
+        let explicit = after_prefix(text);
+        let text = explicit.unwrap_or(text);
         let (name, margin) = match text.rsplit_once(':') {
             Some((name, margin)) => (name, Some(margin)),
             None => (text, None),
         };
-        if CONTROLS.contains(&name) {
+        let metric = if explicit.is_some() {
+            Self::of_report(name, may_report)?
+        } else {
+            Self::of_name(name, may_report)?
+        };
+        metric.with_margin(margin)
+    }
+
+    /// A metric that the user says the command reports.
+    fn of_report(name: &str, may_report: bool) -> anyhow::Result<Metric> {
+        if !may_report {
             return Err(Failure::usage(
-                format!(
-                    "{name} is a negative control: no arm should change it, so it decides nothing"
-                ),
-                "it is compared in every run; choose another metric",
+                format!("{REPORTED}{name}: this workload reports no metrics of its own"),
+                "only a command does; name a metric that iosched measures",
             ));
         }
-        if name == LONGEST_WAIT {
+        match reported::check_name(name) {
+            Ok(()) => Ok(Metric::open(name)),
+            Err(why) => Err(Failure::usage(format!("{REPORTED}{name}: {why}"), "")),
+        }
+    }
+
+    fn of_name(name: &str, may_report: bool) -> anyhow::Result<Metric> {
+        if let Some(metric) = Metric::named(name).filter(|_| decides(name)) {
+            return Ok(metric);
+        }
+        if is_own(name) {
             return Err(Failure::usage(
-                format!("{name} is the value of a single I/O per round and cannot be compared"),
-                "the result contains it; compare a percentile instead, for example queue_wait_p99.9",
+                format!("{name} decides nothing: {}", why_not(name)),
+                "the result contains it; choose another metric",
             ));
         }
-        let open =
-            || (may_report && reported::check_name(name).is_ok()).then(|| Metric::open(name));
-        let mut metric = Metric::named(name).or_else(open).ok_or_else(|| {
-            Failure::usage(
-                format!("unknown metric {name}"),
-                "metrics: iops, throughput, elapsed, ios, merges, user_cpu, system_cpu, cpu_per_1000_ios, merge_ratio, request_size, \
-                 jain_bytes; \
-                 [read_|write_]{queue_wait|device|total|submission|asked_wait|asked_total}_{mean|sd|p50|p90|p95|p99|p99.9|spread}; \
-                 [read_|write_]program_{mean|p50|p90|p95|p99|p99.9}; \
-                 for one control group: GROUP.ios; for one fio job: JOB.iops, JOB.throughput, JOB.{read_clat|write_clat|sync_lat}_{mean|sd|p50|...}",
-            )
-        })?;
+        if may_report && reported::check_name(name).is_ok() {
+            return Ok(Metric::open(name));
+        }
+        let near = near(name, table::names().concat());
+        let guess = if near.is_empty() {
+            String::new()
+        } else {
+            format!("; did you mean {}?", near.join(" or "))
+        };
+        Err(Failure::usage(
+            format!("unknown metric {name}{guess}"),
+            "`iosched-ab metrics` lists all",
+        ))
+    }
+
+    fn with_margin(mut self, margin: Option<&str>) -> anyhow::Result<Metric> {
         if let Some(margin) = margin {
+            let name = &self.name;
             let percent: f64 = margin.trim_end_matches('%').parse().unwrap_or(f64::NAN);
             if !(percent > 0.0 && percent < 100.0) {
                 return Err(Failure::usage(
@@ -159,10 +218,68 @@ impl Metric {
                     format!("for example {name}:5"),
                 ));
             }
-            metric.margin = percent / 100.0;
+            self.margin = percent / 100.0;
         }
-        Ok(metric)
+        Ok(self)
     }
+}
+
+/// What follows the prefix of a reported metric. A number there is the margin of a metric that is called `reported`.
+fn after_prefix(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix(REPORTED)?;
+    let is_margin = rest.trim_end_matches('%').parse::<f64>().is_ok();
+    (!is_margin).then_some(rest)
+}
+
+/// The name of a reported metric among all metrics of a result.
+pub fn full_name(reported: &str) -> String {
+    if is_own(reported) {
+        format!("{REPORTED}{reported}")
+    } else {
+        reported.to_owned()
+    }
+}
+
+/// The name that a result has for a metric which the user calls `name`: a prefix that is not needed is left out.
+pub fn name_in_result(name: &str) -> String {
+    name.strip_prefix(REPORTED)
+        .map_or_else(|| name.to_owned(), full_name)
+}
+
+/// Whether iosched has a metric of that name.
+fn is_own(name: &str) -> bool {
+    table::find(name).is_some()
+}
+
+/// Whether a run can be decided on it.
+fn decides(name: &str) -> bool {
+    table::find(name).is_some_and(|found| found.row.role == Role::Decides)
+}
+
+fn why_not(name: &str) -> &'static str {
+    match table::find(name).map(|found| found.row.role) {
+        Some(Role::Control) => "it is a negative control, which no arm should change",
+        Some(Role::Load) => "it is what the machine asked for, which no arm should change",
+        _ => {
+            "it is the value of a single I/O per round; a percentile can be compared, for example queue_wait_p99.9"
+        }
+    }
+}
+
+/// Those of the names that are most like `name`, at most three.
+pub fn near<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    const MOST: usize = 3;
+    // Up to a third of the letters may differ.
+    let limit = (name.chars().count() / 3).clamp(1, 4);
+    let mut near: Vec<(usize, &str)> = names
+        .into_iter()
+        .map(|other| (strsim::osa_distance(name, other), other))
+        .filter(|(distance, _)| *distance <= limit)
+        .collect();
+    near.sort_unstable();
+    let best = near.first().map_or(0, |(distance, _)| *distance);
+    near.retain(|(distance, _)| *distance <= best + 1);
+    near.into_iter().take(MOST).map(|(_, name)| name).collect()
 }
 
 /// Reported for each round but never compared: the maximum of one round does not predict that of the next.
@@ -176,100 +293,16 @@ pub const CONTROLS: [&str; 2] = [CONTROL_CPU, CONTROL_DISK];
 /// In a live run: I/Os per second that the machine asked for, merged ones included, counted when they completed.
 pub const ARRIVALS: [&str; 2] = ["read_arrivals", "write_arrivals"];
 
-enum MetricKind {
-    Iops,
-    Throughput,
-    Elapsed,
-    CpuTime,
-    RequestSize,
-    /// Mean distance from the end of one request to the start of the next.
-    Seek,
-    Reordered,
-    Share,
-    /// The number of I/Os or merges in a round.
-    Count,
-    Arrivals,
-    TotalCpuTime,
-    Latency {
-        margin: f64,
-    },
-}
-
-impl MetricKind {
-    /// `name` without `JOB.`; a job has other latencies than a device.
-    fn of(name: &str, is_job: bool) -> Option<MetricKind> {
-        match name {
-            "iops" | "read_iops" | "write_iops" => return Some(MetricKind::Iops),
-            "throughput" | "read_throughput" | "write_throughput" => {
-                return Some(MetricKind::Throughput);
-            }
-            "ios" => return Some(MetricKind::Count),
-            _ if is_job => {}
-            "elapsed" => return Some(MetricKind::Elapsed),
-            "cpu_per_1000_ios" | CONTROL_CPU | CONTROL_DISK => return Some(MetricKind::CpuTime),
-            "request_size" => return Some(MetricKind::RequestSize),
-            "seeks" => return Some(MetricKind::Seek),
-            "reordered" => return Some(MetricKind::Reordered),
-            "read_arrivals" | "write_arrivals" => return Some(MetricKind::Arrivals),
-            "merges" => return Some(MetricKind::Count),
-            "user_cpu" | "system_cpu" => return Some(MetricKind::TotalCpuTime),
-            "merge_ratio" | "jain_bytes" | "jain_device_time" => return Some(MetricKind::Share),
-            _ => {}
-        }
-        let (base, statistic) = name.rsplit_once('_')?;
-        let stage = if is_job {
-            let is_of_fio = matches!(base, "read_clat" | "write_clat" | "sync_lat");
-            let of_owner =
-                || stage_of(base).filter(|stage| ["queue_wait", "device"].contains(stage));
-            is_of_fio.then_some(base).or_else(of_owner)
-        } else {
-            stage_of(base)
-        };
-        let is_latency = stage.is_some();
-        let margin = match statistic {
-            "mean" => 0.05,
-            // Not computed for the pooled latency of fio's jobs.
-            "sd" | "spread" if stage == Some(PROGRAM) => return None,
-            "sd" | "spread" => 0.20,
-            _ => QUANTILES.iter().find(|(name, ..)| *name == statistic)?.2,
-        };
-        is_latency.then_some(MetricKind::Latency { margin })
-    }
-}
-
-/// The latency stage of a metric; `base` is its name without the statistic.
-fn stage_of(base: &str) -> Option<&str> {
-    // The empty scope matches always: take the longest prefix.
-    let scopes = SCOPES
-        .iter()
-        .filter_map(|(scope, _)| base.strip_prefix(scope));
-    let stage = scopes.min_by_key(|stage| stage.len())?;
-    let of_device = STAGES.iter().map(|(name, _)| *name);
-    let mut known = of_device.chain(ASKED).chain([PROGRAM]);
-    known.any(|name| name == stage).then_some(stage)
-}
-
-/// The name without its first part, `JOB.` or the label of a participant. The point in `p99.9` separates nothing.
-fn without_label(name: &str) -> &str {
-    match name.split_once('.') {
-        Some((_, rest)) if rest.contains('_') => rest,
-        _ => name,
-    }
-}
-
 /// Whether a metric's clock starts when the kernel first sees the I/O. Such metrics compare two arms only if their
 /// submitters were blocked for a request for equally long: I/O that a blocked thread would have submitted is in no
 /// queue wait.
 pub fn starts_in_kernel(name: &str) -> bool {
-    let stage = without_label(name)
-        .rsplit_once('_')
-        .and_then(|(base, _)| stage_of(base));
-    stage.is_some_and(|stage| ["queue_wait", "total"].contains(&stage) || ASKED.contains(&stage))
+    table::find(name).is_some_and(|found| found.row.starts_in_kernel)
 }
 
 /// The processes whose stalls bias the metric.
 pub fn hides_stalls_of(name: &str) -> Whose {
-    let name = without_label(name);
+    let name = table::find(name).map_or(name, |found| found.name);
     if name.starts_with("read_") {
         Whose::Readers
     } else if name.starts_with("write_") {
@@ -281,8 +314,7 @@ pub fn hides_stalls_of(name: &str) -> Whose {
 
 /// Whether the program measured the metric itself.
 pub fn is_of_program(name: &str) -> bool {
-    let stage = name.rsplit_once('_').and_then(|(base, _)| stage_of(base));
-    stage == Some(PROGRAM)
+    table::find(name).is_some_and(|found| found.row.needs == Needs::Program)
 }
 
 #[cfg(test)]

@@ -47,3 +47,43 @@ fn shares_are_on_their_own_scale() {
     assert!(error.contains("a single I/O per round"), "{error}");
     assert!(Metric::named("x.merge_ratio").is_none());
 }
+
+#[test]
+fn a_prefix_names_what_the_command_reports() {
+    let of = |text: &str| {
+        let metric = Metric::parse(text, true).unwrap_or_else(|why| panic!("{text}: {why}"));
+        (metric.name, metric.origin, metric.margin)
+    };
+    let reported = |name: &str, margin: f64| (name.to_owned(), Origin::Reported, margin);
+    assert_eq!(of("iops"), ("iops".to_owned(), Origin::Measured, 0.05));
+    assert_eq!(of("reported:iops"), reported("reported:iops", 0.0));
+    assert_eq!(of("reported:iops:8"), reported("reported:iops", 0.08));
+    assert_eq!(
+        of("reported:queue_wait_max"),
+        reported("reported:queue_wait_max", 0.0)
+    );
+    assert_eq!(of("reported:x.iops"), reported("reported:x.iops", 0.0));
+    assert_eq!(
+        of("reported:tps"),
+        reported("tps", 0.0),
+        "there is no other"
+    );
+    assert_eq!(of("tps:8"), reported("tps", 0.08));
+    assert_eq!(
+        of("reported:8"),
+        reported("reported", 0.08),
+        "a metric of that name"
+    );
+    assert!(Metric::parse("reported:iops", false).is_err());
+    assert!(Metric::parse("reported:", true).is_err());
+    for (name, expected) in [
+        ("iops", "iops"),
+        ("reported:iops", "reported:iops"),
+        ("reported:tps", "tps"),
+    ] {
+        assert_eq!(name_in_result(name), expected);
+    }
+    for name in ["reported:total_p99", "reported:x.queue_wait_p99"] {
+        assert!(!starts_in_kernel(name), "{name}");
+    }
+}

@@ -24,13 +24,13 @@ pub fn ensure(result: &mut ResultFile) -> Result<()> {
     for metric in &mut reported {
         match in_first_unit(metric, earlier) {
             Ok(factor) if (factor - 1.0).abs() > f64::EPSILON => {
-                if let Some(value) = last.metrics.get_mut(&metric.name) {
+                if let Some(value) = last.reported.get_mut(&metric.name) {
                     *value *= factor;
                 }
             }
             Ok(_) => {}
             Err(what) => {
-                last.metrics.remove(&metric.name);
+                last.reported.remove(&metric.name);
                 let (arm, index) = (&last.arm, last.index + 1);
                 refused.get_or_insert(format!(
                     "{} has {what} in round {index} ({arm})",
@@ -98,6 +98,8 @@ pub fn ensure_read(name: &str, outcome: &Outcome) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::ab::statistics::stopping::Stopping;
     use crate::ab::turn::{Next, next};
@@ -111,9 +113,9 @@ mod tests {
             let Next::Round(turn) = next(&result) else {
                 panic!("no more rounds")
             };
-            let values = [("lag".to_owned(), *value)].into();
-            let mut round = round(&result, &turn, Ok(values));
+            let mut round = round(&result, &turn, Ok(BTreeMap::new()));
             round.evidence.outcome.reported = vec![Reported::new("lag", *value, unit, *better)];
+            round.reported = round.evidence.outcome.reported_values();
             result.rounds.push(round);
             if let Err(error) = ensure(&mut result) {
                 return (result, Some(error.to_string()));
@@ -125,7 +127,7 @@ mod tests {
     fn values(result: &ResultFile) -> Vec<Option<f64>> {
         let rounds = result.rounds.iter();
         rounds
-            .map(|round| round.metrics.get("lag").copied())
+            .map(|round| round.reported.get("lag").copied())
             .collect()
     }
 

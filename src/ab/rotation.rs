@@ -19,7 +19,7 @@ use super::statistics::stopping::Stopping;
 use super::turn::{self, Next, Turn};
 use crate::ab::result::{Design, Exclusion, ResultFile, Round, Status, Subject, WorkloadInfo};
 use crate::measure::histogram::Histogram;
-use crate::measure::snapshot::{DeviceOp, Interval, Op, OwnerNumbers};
+use crate::measure::snapshot::{Interval, OwnerNumbers};
 use crate::scheduler::arm::Arm;
 use crate::scheduler::{Applied, State};
 use crate::workload::{Fixed, Outcome};
@@ -247,7 +247,6 @@ impl Rotation {
             )],
         };
         let (rate, arrivals) = (load::iops(&window), load::arrivals(&window));
-        let rates = rates(&window);
         let finished = Finished {
             started: now.started,
             applied: now.applied,
@@ -268,7 +267,6 @@ impl Rotation {
         };
         let mut round = finished.round(&now.turn, &self.arms()[now.turn.planned.arm]);
         round.metrics.extend(arrivals);
-        round.metrics.extend(rates);
         let fairness = fairness.map(|index| (FAIRNESS.to_owned(), index));
         round.metrics.extend(fairness);
         losses::exclude(&self.recorded.result.design.primary, &mut round);
@@ -323,24 +321,6 @@ impl Recorded {
         conclude::conclude(&mut file);
         Ok(file)
     }
-}
-
-/// What was read and written. A time of 0 has no rates.
-fn rates(window: &Interval) -> Vec<(String, f64)> {
-    let seconds = window.duration_s();
-    let device = &window.devices[0];
-    let scopes: [(&str, &[Op]); 2] = [("read", &[Op::Read]), ("write", &Op::WRITES)];
-    let rates = scopes.into_iter().flat_map(|(scope, ops)| {
-        let sum = |of: fn(&DeviceOp) -> u64| {
-            let counts = ops.iter().map(|op| of(&device.ops[*op as usize]));
-            counts.sum::<u64>() as f64 / seconds
-        };
-        [
-            (format!("{scope}_iops"), sum(|op| op.ios)),
-            (format!("{scope}_throughput"), sum(|op| op.bytes)),
-        ]
-    });
-    rates.filter(|(_, rate)| rate.is_finite()).collect()
 }
 
 /// What decides on the turns to come.

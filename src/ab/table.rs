@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::conclude::excluded_blocks;
 use super::early::ELAPSED;
 use super::fixed_work;
-use super::metric::Metric;
+use super::metric::{Metric, Origin};
 use super::plan::PlannedRound;
 use super::statistics::covariate::Slope;
 use super::statistics::estimate;
@@ -100,21 +100,25 @@ impl<'a> Table<'a> {
         rounds
     }
 
-    /// Metrics that are not primary.
+    /// Metrics that are not primary. One that was 0 in every round compares nothing.
     pub fn other_metrics(&self) -> Vec<Metric> {
-        let names: BTreeSet<&String> = self
-            .rounds
-            .values()
-            .flat_map(|round| round.metrics.keys())
-            .collect();
+        let rounds = || self.rounds.values().copied();
+        let measured: BTreeSet<&String> = rounds().flat_map(|it| it.metrics.keys()).collect();
+        let reported: BTreeSet<&String> = rounds().flat_map(|it| it.reported.keys()).collect();
         let primary = &self.result.design.primary;
         let is_no_result =
             !primary.iter().any(|metric| metric.name == ELAPSED) && self.doubts_elapsed();
-        names
+        let measured = measured
             .into_iter()
-            .filter(|name| primary.iter().all(|metric| metric.name != **name))
             .filter(|name| *name != ELAPSED || !is_no_result)
-            .filter_map(|name| self.result.metric(name))
+            .filter(|name| rounds().any(|it| it.metrics.get(*name).is_some_and(|it| *it != 0.0)))
+            .filter_map(|name| Metric::named(name));
+        let reported = reported
+            .into_iter()
+            .filter_map(|name| self.result.reported_metric(name));
+        measured
+            .chain(reported)
+            .filter(|metric| primary.iter().all(|it| !it.is_same(metric)))
             .collect()
     }
 
@@ -145,7 +149,7 @@ impl<'a> Table<'a> {
     fn measured_cells(&self, metric: &Metric) -> Vec<Cell> {
         let result = self.result;
         let of = |round: &&Round| {
-            let value = *round.metrics.get(&metric.name)?;
+            let value = round.value(metric)?;
             let y = metric.scale.of(value).filter(|y| y.is_finite())?;
             Some(Cell {
                 block: round.block,
@@ -173,18 +177,16 @@ impl<'a> Table<'a> {
     /// Whether a counted round without a value counts as the worst: the metric decides, and another round has a value.
     fn is_asked(&self, metric: &Metric) -> bool {
         let primary = &self.result.design.primary;
-        let has_value = |round: &&Round| round.metrics.contains_key(&metric.name);
-        primary.iter().any(|of| of.name == metric.name) && self.rounds.values().any(has_value)
+        let has_value = |round: &&Round| round.value(metric).is_some();
+        primary.iter().any(|of| of.is_same(metric)) && self.rounds.values().any(has_value)
     }
 
     /// Whether both arms have values and all of them are zero.
     pub fn is_all_zero(&self, metric: &Metric, arm: &str, reference: &str) -> bool {
         let is_zero = |rounds: Vec<&Round>| {
             let rounds = rounds.into_iter();
-            let mut found = rounds
-                .filter_map(|round| round.metrics.get(&metric.name))
-                .peekable();
-            found.peek().is_some() && found.all(|value| *value == 0.0)
+            let mut found = rounds.filter_map(|round| round.value(metric)).peekable();
+            found.peek().is_some() && found.all(|value| value == 0.0)
         };
         let [arm, reference] = self.side_by_side(arm, reference);
         metric.scale == Scale::Log && is_zero(arm) && is_zero(reference)
@@ -192,7 +194,7 @@ impl<'a> Table<'a> {
 
     /// Whether the reference ran to its end and has no value in any round, where the arm has some.
     pub fn is_silent(&self, metric: &Metric, arm: &str, reference: &str) -> bool {
-        let has_value = |round: &&Round| round.metrics.contains_key(&metric.name);
+        let has_value = |round: &&Round| round.value(metric).is_some();
         let [arm, reference] = self.side_by_side(arm, reference);
         let mut of_reference = reference.iter();
         arm.iter().any(has_value)
@@ -260,7 +262,7 @@ impl<'a> Table<'a> {
     pub fn median(&self, label: &str, metric: &Metric) -> Option<f64> {
         let over = |is_used: &dyn Fn(&Round) -> bool| {
             let rounds = self.of(label).filter(|round| is_used(round));
-            let values = rounds.filter_map(|round| round.metrics.get(&metric.name).copied());
+            let values = rounds.filter_map(|round| round.value(metric));
             let valid = values.filter(|value| metric.scale != Scale::Log || *value >= 0.0);
             estimate::median(&valid.collect::<Vec<_>>())
         };
@@ -342,11 +344,11 @@ fn too_few(ios: u64, others: u64, worst: Option<f64>) -> Difference {
 }
 
 fn value(metric: &Metric, is_asked: bool, round: &Round) -> Option<Value> {
-    if let Some(value) = round.metrics.get(&metric.name) {
+    if let Some(value) = round.value(metric) {
         // Below zero there is no ratio: a benchmark prints -1 where it has no answer.
-        let is_valid = metric.scale != Scale::Log || *value >= 0.0;
+        let is_valid = metric.scale != Scale::Log || value >= 0.0;
         return Some(if is_valid {
-            Value::Measured(*value)
+            Value::Measured(value)
         } else {
             Value::Censored
         });
@@ -366,7 +368,9 @@ fn value(metric: &Metric, is_asked: bool, round: &Round) -> Option<Value> {
 
 /// How many I/Os the round's value of the metric is made of: syncs are no I/Os of the device.
 fn samples(metric: &Metric, round: &Round) -> u64 {
-    let synced = metric.name.split_once(".sync_lat_").map(|(job, _)| {
+    let measured = (metric.origin == Origin::Measured).then_some(metric.name.as_str());
+    let synced = measured.and_then(|name| name.split_once(".sync_lat_"));
+    let synced = synced.map(|(job, _)| {
         let mut jobs = round.evidence.outcome.jobs.iter();
         let job = jobs.find(|it| it.name == job);
         let latency = job.and_then(|job| job.sync_lat.as_ref());

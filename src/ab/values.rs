@@ -1,9 +1,12 @@
 //! The values of one round, by metric. A metric that was not measured is absent. Pure.
 
+mod parts; // I/O of the parts of a workload
+
 use std::collections::BTreeMap;
 
+use self::parts::{GroupNumbers, Rates, device_times, shares_of, sum_of};
 use super::losses::Losses;
-use super::metric::{ASKED, LONGEST_WAIT, PROGRAM, QUANTILES, SCOPES, STAGES};
+use super::metric::{ASKED, LONGEST_WAIT, PROGRAM, QUANTILES, SCOPES, STAGES, full_name};
 use crate::measure::fairness::jain;
 use crate::measure::histogram::{Histogram, OWNER};
 use crate::measure::snapshot::{DeviceNumbers, Interval, Op, OwnerNumbers};
@@ -21,7 +24,7 @@ pub struct Values {
     losses: Losses,
 }
 
-/// Every metric that the round's numbers support.
+/// Every metric of iosched's own that the round's numbers support.
 ///
 /// `window` is the measured interval; `whole` lasts from the start of the workload to its end and matches its CPU time.
 /// The throughput of a control group is the probe's, over the window; that of a fio job without its own group is fio's.
@@ -43,19 +46,15 @@ pub fn values(
         values.put("elapsed".into(), outcome.elapsed_ns as f64 / 1e9);
     }
     if window_s > 0.0 {
-        let (ios, bytes) = Op::DATA
-            .iter()
-            .map(|op| &device.ops[*op as usize])
-            .fold((0, 0), |sum, op| (sum.0 + op.ios, sum.1 + op.bytes));
-        let merges = device.merges.bios() + device.merges.rq;
-        for (name, value) in [
-            ("iops", ios as f64 / window_s),
-            ("throughput", bytes as f64 / window_s),
-            ("ios", ios as f64),
-            ("merges", merges as f64),
-        ] {
-            values.put_sum(name.into(), value, ios);
+        for (scope, ops) in SCOPES {
+            let (ios, bytes) = sum_of(ops, |op| (device.ops[op].ios, device.ops[op].bytes));
+            values.put_sum(format!("{scope}iops"), ios as f64 / window_s, ios);
+            values.put_sum(format!("{scope}throughput"), bytes as f64 / window_s, ios);
         }
+        let (ios, _) = sum_of(&Op::DATA, |op| (device.ops[op].ios, 0));
+        let merges = device.merges.bios() + device.merges.rq;
+        values.put_sum("ios".into(), ios as f64, ios);
+        values.put_sum("merges".into(), merges as f64, ios);
     }
     for (scope, ops) in SCOPES {
         for (name, stage) in STAGES {
@@ -70,14 +69,12 @@ pub fn values(
     values.put_requests(device);
     values.put_order(device);
     values.put_program(&outcome.jobs);
-    for reported in &outcome.reported {
-        values.put(reported.name.clone(), reported.value);
-    }
+    let reported = outcome.too_few_samples.iter();
     values
         .insufficient_tail
-        .extend(outcome.too_few_samples.iter().cloned());
-    for job in &outcome.jobs {
-        values.put_job(job);
+        .extend(reported.map(|name| full_name(name)));
+    for job in JobResult::by_name(&outcome.jobs) {
+        values.put_job(&job);
     }
     let groups: Vec<GroupNumbers> = cgroups
         .iter()
@@ -85,19 +82,18 @@ pub fn values(
         .map(|cgroup| GroupNumbers::of(cgroup, window))
         .collect();
     for group in &groups {
-        for (name, value) in [
-            ("ios", group.ios as f64),
-            ("iops", group.ios as f64 / window_s),
-            ("throughput", group.bytes as f64 / window_s),
-        ] {
-            values.put_sum(format!("{}.{name}", group.label), value, group.ios);
-        }
+        values.put_sum(format!("{}.ios", group.label), group.ios as f64, group.ios);
+        values.put_rates(group.label, group.rates, window_s);
     }
     for participant in participants {
         values.put_participant(participant, window);
     }
     let ios = device.ops.iter().map(|op| op.ios).sum();
     values.put_sharing(&groups, &shares_of(participants, window), ios);
+    let times = device_times(cgroups, participants, window);
+    if let Some(index) = times.as_deref().and_then(jain) {
+        values.put_sum("jain_device_time".into(), index, ios);
+    }
     // The CPU time of participants is unknown.
     if let Some(whole) = whole.filter(|_| groups.len() == cgroups.len() && participants.is_empty())
     {
@@ -107,50 +103,6 @@ pub fn values(
         values.put_cpu(outcome, own.sum());
     }
     values
-}
-
-/// Bytes of each participant.
-fn shares_of(participants: &[Participant], window: &Interval) -> Vec<f64> {
-    let bytes = |participant: &Participant| {
-        let own = window
-            .owners
-            .iter()
-            .filter(|owner| participant.owns(&owner.key));
-        own.map(|owner| owner.bytes() as f64).sum()
-    };
-    participants.iter().map(bytes).collect()
-}
-
-/// I/O of one control group of the workload in an interval.
-struct GroupNumbers<'a> {
-    label: &'a str,
-    ios: u64,
-    bytes: u64,
-    bytes_by_process: BTreeMap<(u32, u64), u64>,
-    longest_wait_ns: Option<u64>,
-}
-
-impl<'a> GroupNumbers<'a> {
-    fn of(cgroup: &'a CgroupRef, interval: &Interval) -> Self {
-        let mut group = GroupNumbers {
-            label: &cgroup.label,
-            ios: 0,
-            bytes: 0,
-            bytes_by_process: BTreeMap::new(),
-            longest_wait_ns: None,
-        };
-        let owners = interval.owners.iter();
-        let is_of_group = |owner: &&OwnerNumbers| owner.key.cgroup_id == cgroup.id;
-        for owner in owners.filter(is_of_group).filter(|owner| owner.ios() > 0) {
-            group.ios += owner.data_ios();
-            group.bytes += owner.bytes();
-            let process = (owner.key.tgid, owner.key.start_ms);
-            *group.bytes_by_process.entry(process).or_default() += owner.bytes();
-            let longest = owner.ops.iter().filter_map(|op| op.q2d_max_ns).max();
-            group.longest_wait_ns = group.longest_wait_ns.max(longest);
-        }
-        group
-    }
 }
 
 impl Values {
@@ -204,6 +156,24 @@ impl Values {
         }
     }
 
+    /// A part that only discards has no rate of data.
+    fn put_rates(&mut self, label: &str, rates: Rates, window_s: f64) {
+        let discards = rates.discards.0 > 0;
+        for (scope, (ios, bytes), is_there) in [
+            ("", rates.data, rates.data.0 > 0 || !discards),
+            ("discard_", rates.discards, discards),
+        ] {
+            if is_there {
+                self.put_sum(format!("{label}.{scope}iops"), ios as f64 / window_s, ios);
+                self.put_sum(
+                    format!("{label}.{scope}throughput"),
+                    bytes as f64 / window_s,
+                    ios,
+                );
+            }
+        }
+    }
+
     /// I/O of processes that ran before, from their own histograms.
     fn put_participant(&mut self, participant: &Participant, window: &Interval) {
         let window_s = window.duration_s();
@@ -216,12 +186,10 @@ impl Values {
         if window_s <= 0.0 {
             return;
         }
-        let (ios, bytes) = own().fold((0, 0), |sum, owner| {
-            (sum.0 + owner.data_ios(), sum.1 + owner.bytes())
-        });
+        let mut rates = Rates::default();
+        own().for_each(|owner| rates.add(owner));
         let label = &participant.label;
-        self.put_sum(format!("{label}.iops"), ios as f64 / window_s, ios);
-        self.put_sum(format!("{label}.throughput"), bytes as f64 / window_s, ios);
+        self.put_rates(label, rates, window_s);
         // If one owner has no histograms, the percentiles of the whole are unknown.
         if own().any(|owner| owner.ios() > 0 && !owner.has_histograms) {
             return;
@@ -316,10 +284,16 @@ impl Values {
             jobs.iter()
                 .filter_map(|job| job.write.as_ref()?.lat.as_ref())
         };
+        let discards = || {
+            jobs.iter()
+                .filter_map(|job| job.trim.as_ref()?.lat.as_ref())
+        };
+        let all = reads().chain(writes()).chain(discards());
         for (scope, pooled) in [
-            ("", ProgramLatency::pooled(reads().chain(writes()))),
+            ("", ProgramLatency::pooled(all)),
             ("read_", ProgramLatency::pooled(reads())),
             ("write_", ProgramLatency::pooled(writes())),
+            ("discard_", ProgramLatency::pooled(discards())),
         ] {
             let Some(pooled) = pooled else {
                 continue;
@@ -343,15 +317,21 @@ impl Values {
 
     fn put_job(&mut self, job: &JobResult) {
         let name = &job.name;
-        let sum = |value: fn(&DirectionResult) -> f64| job.directions().map(value).sum::<f64>();
-        self.put(format!("{name}.iops"), sum(|direction| direction.iops));
-        self.put(
-            format!("{name}.throughput"),
-            sum(|direction| direction.bytes_per_s),
-        );
+        let data: Vec<&DirectionResult> = [&job.read, &job.write].into_iter().flatten().collect();
+        let discards: Vec<&DirectionResult> = job.trim.iter().collect();
+        for (scope, directions) in [("", data), ("discard_", discards)] {
+            if directions.is_empty() {
+                continue;
+            }
+            let iops = directions.iter().map(|it| it.iops).sum();
+            let bytes_per_s = directions.iter().map(|it| it.bytes_per_s).sum();
+            self.put(format!("{name}.{scope}iops"), iops);
+            self.put(format!("{name}.{scope}throughput"), bytes_per_s);
+        }
         for (what, latency) in [
             ("read_clat", clat_of(job.read.as_ref())),
             ("write_clat", clat_of(job.write.as_ref())),
+            ("trim_clat", clat_of(job.trim.as_ref())),
             ("sync_lat", job.sync_lat.as_ref()),
         ] {
             let Some(latency) = latency else {

@@ -32,7 +32,7 @@ fn every_value_has_a_name_that_parses() {
         false,
     );
     assert!((values.metrics["iops"] - 200_000.0).abs() < 1e-6);
-    assert_eq!(values.metrics.len(), 4 + 3 * 3 * 8 + 2);
+    assert_eq!(values.metrics.len(), 10 + 3 * 3 * 8 + 2);
     for name in values.metrics.keys() {
         assert!(Metric::named(name).is_some(), "{name}");
     }

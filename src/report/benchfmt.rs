@@ -42,7 +42,7 @@ fn one(result: &ResultFile) -> String {
     rounds.sort_by_key(|round| round.arm != *reference);
     for round in rounds {
         let values = primary.iter().filter_map(|metric| {
-            let value = round.metrics.get(&metric.name)?;
+            let value = round.value(metric)?;
             Some(format!(" {value} {}", unit(metric)))
         });
         let values: String = values.collect();

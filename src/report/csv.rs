@@ -1,8 +1,9 @@
 //! One row per round and one column per metric, for spreadsheets, R and pandas. RFC 4180. Pure.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::escape;
+use crate::ab::metric::{REPORTED, full_name};
 use crate::ab::result::{ResultFile, Round};
 
 const FIXED: [&str; 16] = [
@@ -35,17 +36,30 @@ pub fn render(results: &[&ResultFile]) -> String {
                 .map(|round| (&*result.workload.name, round))
         })
     };
-    let metrics: BTreeSet<&str> = rounds()
-        .flat_map(|(_, round)| round.metrics.keys().map(String::as_str))
-        .collect();
-    let header = FIXED.iter().chain(&metrics).copied().map(escape::cell);
+    let names = |of: fn(&Round) -> &BTreeMap<String, f64>| -> BTreeSet<&str> {
+        let all = rounds().flat_map(|(_, round)| of(round).keys());
+        all.map(String::as_str).collect()
+    };
+    let measured = names(|round| &round.metrics);
+    let reported = names(|round| &round.reported);
+    let fixed_and_measured = FIXED.iter().chain(&measured).map(|name| escape::cell(name));
+    let header = fixed_and_measured.chain(reported.iter().map(|name| escape::cell(&column(name))));
     let rows = rounds().map(|(workload, round)| {
-        let values = metrics
-            .iter()
-            .map(|name| number(round.metrics.get(*name).copied()));
+        let of_round = measured.iter().map(|name| round.metrics.get(*name));
+        let values = of_round.chain(reported.iter().map(|name| round.reported.get(*name)));
+        let values = values.map(|value| number(value.copied()));
         fixed(workload, round).into_iter().chain(values).collect()
     });
     written(std::iter::once(header.collect()).chain(rows))
+}
+
+/// A reported metric may be called like any other column.
+fn column(reported: &str) -> String {
+    if FIXED.contains(&reported) {
+        format!("{REPORTED}{reported}")
+    } else {
+        full_name(reported)
+    }
 }
 
 /// Writes rows of cells that are escaped already.
@@ -92,7 +106,31 @@ fn number(value: Option<f64>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{escape, written};
+    use super::{escape, render, written};
+    use crate::report::fixture;
+
+    #[test]
+    fn no_two_columns_have_one_name() {
+        let mut result = fixture::sample();
+        for round in &mut result.rounds {
+            for name in ["position", "throughput", "tps"] {
+                round.reported.insert(name.to_owned(), 7.0);
+            }
+        }
+        let text = render(&[&result]);
+        let header: Vec<&str> = text.lines().next().expect("a header").split(',').collect();
+        for (name, count) in [
+            ("position", 1),
+            ("throughput", 1),
+            ("tps", 1),
+            ("reported:position", 1),
+            ("reported:throughput", 1),
+            ("reported:tps", 0),
+        ] {
+            let found = header.iter().filter(|column| **column == name);
+            assert_eq!(found.count(), count, "{name}");
+        }
+    }
 
     #[test]
     fn only_what_needs_quotes_has_them() {

@@ -260,7 +260,7 @@ pub fn study(results: Vec<ResultFile>) -> StudyResult {
     };
     StudyResult {
         schema: String::new(),
-        schema_version: 1,
+        schema_version: crate::study::result::SCHEMA_VERSION,
         iosched_version: String::new(),
         study: "sample".into(),
         title: String::new(),

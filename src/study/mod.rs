@@ -13,4 +13,5 @@ pub mod original; // the published comparisons, judged by their own data
 pub mod pareto; // arms that no other beats. Pure
 pub mod result; // the result file of a study
 pub mod run; // all cells advance together
+pub mod schema1; // results of the version before. Pure
 pub mod suits; // whether one can run on a simulated disk. Pure

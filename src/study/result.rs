@@ -10,9 +10,9 @@ use crate::ab::result::{ArmComparison, ResultFile, Status};
 use crate::ab::turn;
 use crate::scheduler::arm::Arm;
 
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 /// File name of the schema in `docs/`.
-pub const SCHEMA: &str = "study-1.schema.json";
+pub const SCHEMA: &str = "study-2.schema.json";
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::command::CommandLine;
 use super::fio::Fio;
+use super::profile::Profile;
 use super::{CgroupRef, Execution, Fixed, Outcome, Running, Target, Workload};
 use crate::interrupt;
 
@@ -59,6 +60,12 @@ impl Workload for Beside {
 
     fn may_report(&self) -> bool {
         true
+    }
+
+    fn profile(&self) -> Profile {
+        let mut profile = self.command.profile();
+        profile.groups.extend(self.background.profile().groups);
+        profile
     }
 
     fn ends_by_the_clock(&self) -> bool {

@@ -18,7 +18,9 @@ use self::running::RunningCommand;
 use super::cgroup::Group;
 use super::launch::{self, Launch};
 use super::places;
+use super::profile::{Part, Profile, Reports};
 use super::reported::Sources;
+use super::reported::known;
 use super::reported::output;
 use super::reported::pattern::Pattern;
 use super::reported::programs::{self, Program};
@@ -120,9 +122,7 @@ impl CommandLine {
         }
         Ok(argv)
     }
-}
 
-impl CommandLine {
     fn reads(&self, program: &Program) -> bool {
         let reads = self.sources.program;
         reads.is_some_and(|read| read.name == program.name)
@@ -130,8 +130,28 @@ impl CommandLine {
 
     /// Whether numbers are read from its output: then it is to be in no other language.
     fn is_read(&self) -> bool {
-        self.sources.program.is_some() || !self.sources.patterns.is_empty()
+        let is_beside = || programs::find(&self.name).is_some_and(programs::beside::is_beside);
+        self.sources.program.is_some() || !self.sources.patterns.is_empty() || is_beside()
     }
+
+    fn reports(&self) -> Reports {
+        let program = self.sources.program;
+        let Some((program, names)) = program.and_then(|it| Some((it, known::names_of(it)?))) else {
+            return Reports::Anything;
+        };
+        let own = self.sources.patterns.iter().map(Pattern::name);
+        Reports::Known {
+            of: program.name.to_owned(),
+            patterns: names.into_iter().chain(own.map(str::to_owned)).collect(),
+            // A benchmark does not write to $IOSCHED_METRICS, and a script that runs it may.
+            is_all: self.parse.is_none() && is_called(&self.argv[0], program.name),
+        }
+    }
+}
+
+/// Whether the first word of a command is that program.
+fn is_called(word: &OsStr, name: &str) -> bool {
+    Path::new(word).file_name().is_some_and(|it| it == name)
 }
 
 fn unknown_parser(name: &str) -> anyhow::Error {
@@ -218,6 +238,18 @@ impl Workload for CommandLine {
 
     fn may_report(&self) -> bool {
         true
+    }
+
+    fn profile(&self) -> Profile {
+        let group = Part {
+            label: "command".to_owned(),
+            does: None,
+        };
+        Profile {
+            groups: vec![group],
+            reports: self.reports(),
+            ..Profile::default()
+        }
     }
 
     fn check(&self) -> Result<()> {
@@ -307,6 +339,24 @@ mod tests {
             json!({ "kind": "command", "argv": ["/usr/bin/cp", "a b", "$HOME"], "limit_ms": 2000 })
         );
         assert_eq!(command.fixed(), Fixed::Work);
+    }
+
+    #[test]
+    fn a_benchmark_is_found_behind_what_runs_it() {
+        for (line, expected) in [
+            ("perf stat -d fio --name=a", Some("fio")),
+            ("/usr/bin/time -v nice pgbench -T 5", Some("pgbench")),
+            ("time -v cp a b", None),
+            ("perf stat cp a b", None),
+            ("./ycsb.sh run basic", Some("ycsb")),
+            ("mariadb-slap -a", Some("mysqlslap")),
+            ("cp fio x", None),
+        ] {
+            let argv = line.split(' ').map(OsString::from).collect();
+            let command = CommandLine::new(argv, false, None).unwrap();
+            let found = command.sources.program.map(|program| program.name);
+            assert_eq!(found, expected, "{line}");
+        }
     }
 
     #[test]

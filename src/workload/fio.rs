@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::fio_process::FioProcess;
 use super::group_settings::GroupSettings;
 use super::job_file::JobFile;
+use super::profile::{Does, Part, Profile, Reports};
 use super::raw::RawJson;
 use super::{
     CgroupRef, Execution, Fixed, Outcome, Running, Target, Workload, fio_target, fio_version, names,
@@ -167,6 +168,21 @@ impl Workload for Fio {
 
     fn is_asynchronous(&self) -> bool {
         self.parts.iter().any(|part| part.job.is_asynchronous())
+    }
+
+    fn profile(&self) -> Profile {
+        let does = self.parts.iter().map(|part| part.job.does());
+        let measured = self.parts.iter().filter(|part| !part.is_background);
+        let groups = self.parts.iter().map(|part| Part {
+            label: part.label.clone(),
+            does: Some(part.job.does()),
+        });
+        Profile {
+            does: does.reduce(Does::or),
+            jobs: measured.flat_map(|part| part.job.reported()).collect(),
+            groups: groups.collect(),
+            reports: Reports::Nothing,
+        }
     }
 
     fn without_latency(&self) -> Option<String> {

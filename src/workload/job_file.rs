@@ -6,6 +6,7 @@
 //! elsewhere.
 
 mod amount; // sizes and offsets as numbers
+mod does; // which I/O each job does
 mod files; // parts of the target that serve as files
 mod layout; // which part of the target each job uses
 mod line; // one line: a section or an option
@@ -46,21 +47,22 @@ impl JobFile {
     /// Errors name `file`. If any are `chosen`, the other jobs are left out.
     pub fn parse(file: &str, text: &str, chosen: &[String]) -> Result<Self> {
         let mut reader = line::Reader::new(chosen);
+        let mut wrong = Vec::new();
         for (index, line) in text.lines().enumerate() {
-            let number = index + 1;
-            reader
-                .read(line, number)
-                .map_err(|what| refuse(file, number, &what))?;
+            if let Err(what) = reader.read(line, index + 1) {
+                wrong.push((index + 1, what));
+            }
         }
         phase::ensure_present(file, chosen, &reader)?;
         let mut file_of_jobs = JobFile {
             sections: reader.sections,
         };
-        let by_line = |(line, what): (usize, String)| refuse(file, line, &what);
-        phase::settle(&mut file_of_jobs).map_err(by_line)?;
-        file_of_jobs.settle_delays(file)?;
+        wrong.extend(phase::settle(&mut file_of_jobs).err());
+        wrong.extend(file_of_jobs.settle_delays().err());
         file_of_jobs.settle_latencies();
-        place::places(&file_of_jobs).map_err(by_line)?;
+        wrong.extend(place::several_files(&file_of_jobs));
+        wrong.extend(does::equal_names(&file_of_jobs));
+        refuse_all(file, wrong)?;
         if file_of_jobs.jobs().next().is_none() {
             return Err(Failure::refused(
                 format!("{file}: contains no job"),
@@ -84,20 +86,17 @@ impl JobFile {
         })
     }
 
-    fn settle_delays(&mut self, file: &str) -> Result<()> {
+    fn settle_delays(&mut self) -> Result<(), place::Refusal> {
         let delays: Vec<Duration> = self
             .jobs()
             .map(|(_, all)| match all.get("startdelay") {
                 None => Ok(Duration::ZERO),
                 Some(setting) => seconds(setting.value()).ok_or_else(|| {
-                    refuse(
-                        file,
-                        setting.line,
-                        "has a start delay that is not a number of seconds or milliseconds",
-                    )
+                    let what = "has a start delay that is not a number of seconds or milliseconds";
+                    (setting.line, what.to_owned())
                 }),
             })
-            .collect::<Result<_>>()?;
+            .collect::<Result<_, _>>()?;
         let jobs = self
             .sections
             .iter_mut()
@@ -286,6 +285,26 @@ fn seconds(text: &str) -> Option<Duration> {
     Some(Duration::from_millis(
         u64::from(count) * milliseconds_per_unit,
     ))
+}
+
+/// One error with every line that must change.
+fn refuse_all(file: &str, mut wrong: Vec<place::Refusal>) -> Result<()> {
+    wrong.sort();
+    wrong.dedup();
+    match wrong.as_slice() {
+        [] => Ok(()),
+        [(line, what)] => Err(refuse(file, *line, what)),
+        all => {
+            let lines = all
+                .iter()
+                .map(|(line, what)| format!("\n  {file}:{line}: {what}"));
+            let lines: String = lines.collect();
+            Err(Failure::refused(
+                format!("{file}: {} lines must change:{lines}", all.len()),
+                "change those lines; iosched sets the place, the duration and the control group",
+            ))
+        }
+    }
 }
 
 pub(super) fn refuse(file: &str, line: usize, what: &str) -> anyhow::Error {

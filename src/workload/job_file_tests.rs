@@ -534,3 +534,57 @@ fn a_job_that_goes_through_the_page_cache_is_known() {
         );
     }
 }
+
+#[test]
+fn all_that_is_wrong_is_said_at_once() {
+    let text = "[job]\nrw=${MODE}\nbs=${BLOCK}\nsize=${AREA}\nfilename=x\n[files]\nnrfiles=8\n[job]\niodepth=8\n";
+    let why = JobFile::parse("env.fio", text, &[])
+        .unwrap_err()
+        .to_string();
+    for says in [
+        "env.fio: 5 lines must change",
+        "env.fio:2: rw=${MODE} depends on the environment",
+        "env.fio:3: bs=${BLOCK}",
+        "env.fio:4: size=${AREA}",
+        "env.fio:7: nrfiles=8 would spread",
+        "env.fio:8: two jobs are called [job], the other one in line 1",
+    ] {
+        assert!(why.contains(says), "{why}");
+    }
+}
+
+#[test]
+fn jobs_of_one_name_are_refused_unless_fio_adds_them_up() {
+    let two = "[reader]\niodepth=1\n[reader]\niodepth=8\n";
+    assert!(JobFile::parse("two.fio", two, &[]).is_err());
+    let grouped = format!("[global]\ngroup_reporting\n{two}");
+    let file = JobFile::parse("two.fio", &grouped, &[]).unwrap();
+    assert_eq!(file.reported().len(), 1);
+    let clones = JobFile::parse("x.fio", "[a]\nnumjobs=4\n[b]\nrw=randtrim\n", &[]).unwrap();
+    let names: Vec<String> = clones
+        .reported()
+        .into_iter()
+        .map(|part| part.label)
+        .collect();
+    assert_eq!(names, ["a", "b"]);
+}
+
+#[test]
+fn a_job_file_says_which_io_it_does() {
+    let does = |options: &str| {
+        let text = format!("[job]\ndirect=1\n{options}\n");
+        let does = JobFile::parse("x.fio", &text, &[]).unwrap().does();
+        (does.reads, does.writes, does.discards, does.syncs)
+    };
+    assert_eq!(does(""), (true, false, false, false));
+    assert_eq!(does("rw=randwrite"), (false, true, false, false));
+    assert_eq!(does("rw=randrw"), (true, true, false, false));
+    assert_eq!(does("rw=randtrim:8"), (false, false, true, false));
+    assert_eq!(does("rw=trimwrite\nfdatasync=1"), (false, true, true, true));
+    assert_eq!(does("rw=write\nverify=crc32c"), (true, true, false, false));
+    assert_eq!(
+        does("rw=write\ndirect=0"),
+        (true, true, false, false),
+        "the page cache may read"
+    );
+}

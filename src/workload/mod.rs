@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
+use self::profile::Profile;
 use self::raw::RawJson;
 use self::reported::Reported;
 use self::reported::output::Output;
@@ -37,6 +38,7 @@ pub mod live; // whatever runs anyway
 pub(crate) mod names; // valid names of files and groups. Pure
 pub mod participants; // processes that ran before, whose I/O is the workload's
 pub mod places; // names of places in the words of a command
+pub mod profile; // what a workload does, and its parts
 pub mod raw; // what a program wrote as JSON
 pub mod recorded; // restores a workload from a result file
 pub mod reported; // metrics that a command reports itself
@@ -78,6 +80,10 @@ pub trait Workload {
     /// Whether it may report metrics of its own, whose names only its first round tells.
     fn may_report(&self) -> bool {
         false
+    }
+    /// What it does and how its parts are called, as far as that is known before it runs.
+    fn profile(&self) -> Profile {
+        Profile::default()
     }
     /// Whether it ends after a time that its arguments set: then its elapsed time is no result.
     fn ends_by_the_clock(&self) -> bool {
@@ -202,6 +208,14 @@ pub struct Outcome {
     pub output: Option<Output>,
 }
 
+impl Outcome {
+    /// What a command reported, by name.
+    pub fn reported_values(&self) -> BTreeMap<String, f64> {
+        let finite = self.reported.iter().filter(|it| it.value.is_finite());
+        finite.map(|it| (it.name.clone(), it.value)).collect()
+    }
+}
+
 /// What a control group read and wrote on a disk, by its `io.stat`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -224,6 +238,27 @@ pub struct JobResult {
 }
 
 impl JobResult {
+    /// Jobs of one name as one: fio reports each clone (`numjobs`) alone.
+    pub fn by_name(jobs: &[JobResult]) -> Vec<JobResult> {
+        let mut names: Vec<&String> = Vec::new();
+        for job in jobs {
+            if !names.contains(&&job.name) {
+                names.push(&job.name);
+            }
+        }
+        let of = |name: &String| {
+            let own = || jobs.iter().filter(|job| job.name == *name);
+            JobResult {
+                name: name.clone(),
+                read: DirectionResult::sum(own().filter_map(|job| job.read.as_ref())),
+                write: DirectionResult::sum(own().filter_map(|job| job.write.as_ref())),
+                trim: DirectionResult::sum(own().filter_map(|job| job.trim.as_ref())),
+                sync_lat: ProgramLatency::pooled(own().filter_map(|job| job.sync_lat.as_ref())),
+            }
+        };
+        names.into_iter().map(of).collect()
+    }
+
     pub fn directions(&self) -> impl Iterator<Item = &DirectionResult> {
         [&self.read, &self.write, &self.trim].into_iter().flatten()
     }
@@ -244,6 +279,23 @@ pub struct DirectionResult {
     pub lat: Option<ProgramLatency>,
 }
 
+impl DirectionResult {
+    /// Of jobs that ran at the same time.
+    fn sum<'a>(parts: impl Iterator<Item = &'a DirectionResult>) -> Option<DirectionResult> {
+        let parts: Vec<&DirectionResult> = parts.collect();
+        let all = || parts.iter().copied();
+        (!parts.is_empty()).then(|| DirectionResult {
+            ios: all().map(|it| it.ios).fold(0, u64::saturating_add),
+            bytes: all().map(|it| it.bytes).fold(0, u64::saturating_add),
+            runtime_ms: all().map(|it| it.runtime_ms).max().unwrap_or(0),
+            iops: all().map(|it| it.iops).sum(),
+            bytes_per_s: all().map(|it| it.bytes_per_s).sum(),
+            clat: ProgramLatency::pooled(all().filter_map(|it| it.clat.as_ref())),
+            lat: ProgramLatency::pooled(all().filter_map(|it| it.lat.as_ref())),
+        })
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProgramLatency {
@@ -257,14 +309,16 @@ pub struct ProgramLatency {
 }
 
 impl ProgramLatency {
-    /// The latency of all these I/Os together, without a standard deviation.
+    /// The latency of all these I/Os together.
     pub fn pooled<'a>(parts: impl Iterator<Item = &'a ProgramLatency>) -> Option<ProgramLatency> {
         let mut bins: BTreeMap<u64, u64> = BTreeMap::new();
-        let (mut count, mut sum_ns) = (0_u64, 0.0);
+        let (mut count, mut sum_ns, mut squares) = (0_u64, 0.0, 0.0);
         let (mut min_ns, mut max_ns) = (u64::MAX, 0);
         for part in parts {
             count = count.checked_add(part.count)?;
-            sum_ns += part.mean_ns * part.count as f64;
+            let own = part.count as f64;
+            sum_ns += part.mean_ns * own;
+            squares += own * (part.mean_ns.powi(2) + part.sd_ns.powi(2));
             min_ns = min_ns.min(part.min_ns);
             max_ns = max_ns.max(part.max_ns);
             for &(midpoint_ns, counted) in &part.bins {
@@ -272,10 +326,11 @@ impl ProgramLatency {
                 *bin = bin.checked_add(counted)?;
             }
         }
+        let mean_ns = sum_ns / count as f64;
         (count > 0).then(|| ProgramLatency {
             count,
-            mean_ns: sum_ns / count as f64,
-            sd_ns: f64::NAN,
+            mean_ns,
+            sd_ns: (squares / count as f64 - mean_ns.powi(2)).max(0.0).sqrt(),
             min_ns,
             max_ns,
             bins: bins.into_iter().collect(),

@@ -214,7 +214,8 @@ fn no_process(pid: u32) -> anyhow::Error {
 }
 
 /// In metrics, only letters, digits, hyphens and underscores.
-fn label(name: &Named) -> String {
+/// The prefix of its metrics.
+pub fn label(name: &Named) -> String {
     let text = match name {
         Named::Pid(pid) => return format!("pid{pid}"),
         Named::Unit(unit) => unit.strip_suffix(".service").unwrap_or(unit),

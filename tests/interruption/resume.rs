@@ -98,6 +98,64 @@ fn a_killed_run_goes_on_where_it_ended() {
     again.ends(2, &["result is complete"]);
 }
 
+/// A result as the version before wrote it: the metrics lay beside the fields of a round.
+fn of_schema_2(mut result: Value) -> Value {
+    result["schema_version"] = 2.into();
+    result["$schema"] = "ab-result-2.schema.json".into();
+    for round in result["rounds"].as_array_mut().expect("rounds") {
+        let fields = round.as_object_mut().expect("a round");
+        for values in ["metrics", "reported"] {
+            if let Some(Value::Object(values)) = fields.remove(values) {
+                fields.extend(values);
+            }
+        }
+    }
+    result
+}
+
+#[test]
+#[ignore = "root"]
+fn a_run_of_the_version_before_goes_on() {
+    let (disk, program) = (LoopDevice::in_memory(64 << 20), Program::new(BINARY));
+    let node = disk.node();
+    let arms = ["--arm", "none", "--arm", "kyber", "--rounds", "3"];
+    let how = ["--metric-regex", "size=size ([0-9]+)", "-o", "result"];
+    let command = [
+        "--",
+        "sh",
+        "-c",
+        "dd if=$IOSCHED_DEVICE of=/dev/null bs=4k count=16 iflag=direct status=none; sleep 0.2; echo size $IOSCHED_ROUND",
+    ];
+    let mut child = program.start(&[&["run", &node], &arms[..], &how, &command].concat());
+    child.until(Duration::from_secs(60), "three rounds", || {
+        Running::rounds(&program) >= 3
+    });
+    let _ = end(child, kill);
+    let killed = program.result("result");
+    let done = rounds(&killed).len();
+    let old = serde_json::to_string(&of_schema_2(killed.clone())).expect("JSON");
+    assert!(
+        old.contains("\"schema_version\":2") && !old.contains("\"reported\":{"),
+        "{old}"
+    );
+    within(SOON, "all put back", || program.journals().is_empty());
+    fs::write(program.file("result"), old).expect("a file");
+    program.run(&["run", "--resume", "result"]).ends(0, &[]);
+    let result = program.result("result");
+    assert_eq!(
+        (&result["schema_version"], &result["status"]),
+        (&3.into(), &"complete".into())
+    );
+    assert_eq!(rounds(&result)[..done], rounds(&killed)[..]);
+    assert_eq!(rounds(&result).len(), 6);
+    for round in rounds(&result) {
+        assert_eq!(
+            round["reported"]["size"],
+            round["index"].as_f64().expect("a number")
+        );
+    }
+}
+
 #[test]
 #[ignore = "root"]
 fn an_open_run_is_ended_by_hand_and_reports() {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use iosched::ab::metric::Metric;
+use iosched::ab::metric::{Metric, Origin};
 use iosched::study::builtin;
 use iosched::study::format::Cell;
 use serde_json::Value;
@@ -70,7 +70,13 @@ pub fn run(binary: &str, name: &str, cells: &[&str]) {
         let of_study = study.cells.iter().find(|it| cell["name"] == *it.name);
         let metrics = &of_study.unwrap_or(first).metrics;
         for round in rounds {
-            let is_measured = |metric: &Metric| round[&metric.name].is_number();
+            let is_measured = |metric: &Metric| {
+                let values = match metric.origin {
+                    Origin::Measured => &round["metrics"],
+                    Origin::Reported => &round["reported"],
+                };
+                values[metric.plain_name()].is_number()
+            };
             assert!(metrics.iter().any(is_measured), "{name}: {round:#}");
         }
     }

@@ -151,7 +151,7 @@ impl What {
             } else {
                 "is unknown"
             };
-            format!("the metric {name} {why}; use iops, throughput or [read_|write_]{{queue_wait|device|total}}_{{mean|p50|p90|p95|p99|p99.9}}")
+            format!("the metric {name} {why}; use iops, throughput or [read_|write_|discard_]{{queue_wait|device|total}}_{{mean|p50|p90|p95|p99|p99.9}}")
         })
     }
 }

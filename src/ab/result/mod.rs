@@ -33,9 +33,9 @@ pub use shift::{DecileShift, ShiftFunction};
 pub use trace::ArmTrace;
 
 /// Raised when a field changes its meaning or is removed. Readers ignore unknown fields.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 /// File name of the schema in `docs/`.
-pub const SCHEMA: &str = "ab-result-2.schema.json";
+pub const SCHEMA: &str = "ab-result-3.schema.json";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -311,19 +311,11 @@ impl ResultFile {
         })
     }
 
-    /// The metric of that name: one of ours, or one that the workload reported.
-    pub fn metric(&self, name: &str) -> Option<Metric> {
-        let primary = self.design.primary.iter();
-        let mut primary = primary.filter(|metric| metric.name == name && !metric.is_open());
-        if let Some(metric) = primary.next() {
-            return Some(metric.clone());
-        }
-        let reported = self
-            .rounds
-            .iter()
-            .flat_map(|round| &round.evidence.outcome.reported);
-        let mut reported = reported.filter(|reported| reported.name == name);
-        Metric::named(name).or_else(|| Some(Metric::reported(reported.next()?)))
+    /// The metric that the workload reported by that name.
+    pub fn reported_metric(&self, name: &str) -> Option<Metric> {
+        let rounds = self.rounds.iter();
+        let mut reported = rounds.flat_map(|round| &round.evidence.outcome.reported);
+        reported.find(|it| it.name == name).map(Metric::reported)
     }
 
     pub fn arm_index(&self, label: &str) -> Option<usize> {

@@ -3,6 +3,7 @@
 //! A file may be of another version, truncated, edited by hand or crafted to do harm. Whatever passes these checks can
 //! be reported, judged and resumed; everything else is rejected with the place of the error.
 
+pub mod schema2; // files of the version before
 mod trace; // traces of a result
 
 use std::collections::BTreeSet;
@@ -37,10 +38,13 @@ struct Head {
 /// Draws the conclusions too, if the run was killed before it could.
 pub fn parse(bytes: &[u8]) -> Result<ResultFile, Unreadable> {
     let head: Head = serde_json::from_slice(bytes).map_err(Unreadable::Json)?;
-    if head.schema_version != Some(u64::from(SCHEMA_VERSION)) {
-        return Err(Unreadable::Version(head.schema_version));
-    }
-    let mut result: ResultFile = serde_json::from_slice(bytes).map_err(Unreadable::Json)?;
+    let version = head.schema_version.and_then(|it| u32::try_from(it).ok());
+    let read = match version {
+        Some(SCHEMA_VERSION) => serde_json::from_slice(bytes),
+        Some(schema2::VERSION) => serde_json::from_slice(bytes).map(|schema2::Converted(it)| it),
+        _ => return Err(Unreadable::Version(head.schema_version)),
+    };
+    let mut result: ResultFile = read.map_err(Unreadable::Json)?;
     check(&result).map_err(Unreadable::Inconsistent)?;
     if result.status == Status::Running {
         conclude::conclude(&mut result);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ab::metric::{Metric, Origin};
 use crate::ab::turn::Turn;
 use crate::machine::environment::Load;
 use crate::measure::snapshot::{DeviceNumbers, OwnerNumbers};
@@ -12,7 +13,7 @@ use crate::scheduler::{Applied, State};
 use crate::workload::participants::Participant;
 use crate::workload::{CgroupRef, Outcome};
 
-/// One execution of the workload under one arm: a flat row, except for `evidence`.
+/// One execution of the workload under one arm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Round {
@@ -44,9 +45,11 @@ pub struct Round {
     pub censored: Option<Censored>,
     /// The exclusion or the censoring in words.
     pub problem: Option<String>,
-    /// Values by metric name, see the file's `metrics`; a metric that was not measured in this round is absent.
-    #[serde(flatten)]
+    /// What iosched measured, by the metric's name; what was not measured in this round is absent.
     pub metrics: BTreeMap<String, f64>,
+    /// What the command reported, by the name that it gave it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reported: BTreeMap<String, f64>,
     pub evidence: Evidence,
 }
 
@@ -243,7 +246,21 @@ impl Round {
             } else {
                 metrics
             },
+            reported: if censored.is_some() {
+                BTreeMap::new()
+            } else {
+                evidence.outcome.reported_values()
+            },
             evidence,
         }
+    }
+
+    /// The value of a metric, if the round has one.
+    pub fn value(&self, metric: &Metric) -> Option<f64> {
+        let values = match metric.origin {
+            Origin::Measured => &self.metrics,
+            Origin::Reported => &self.reported,
+        };
+        values.get(metric.plain_name()).copied()
     }
 }

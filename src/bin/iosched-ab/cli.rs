@@ -40,7 +40,7 @@ pub struct Cli {
 #[derive(Subcommand)]
 pub enum Command {
     /// Run a workload under each arm in interleaved rounds, and print a verdict for each comparison
-    #[command(after_help = run::HELP)]
+    #[command(after_help = run::help())]
     Run(Box<Run>),
     /// Compare an arm with itself: the smallest difference that this machine can show, and how long that takes
     #[command(
@@ -83,6 +83,9 @@ pub enum Command {
     /// List the built-in workloads
     #[command(after_help = "Example:\n  iosched-ab workloads")]
     Workloads,
+    /// List all metrics that iosched measures
+    #[command(after_help = "Example:\n  iosched-ab metrics")]
+    Metrics,
     /// Read a file with a buffer of one size: the command that the study read-buffer times
     #[command(
         after_help = "Example:\n  iosched-ab read-loop /srv/file --buffer 64K --bytes 16M --advice random"

@@ -30,6 +30,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
+use iosched::ab::metric::listed;
 use iosched::failure;
 use iosched::interrupt;
 use iosched::report::escape;
@@ -73,6 +74,7 @@ fn work() -> ExitCode {
         Command::Gate(arguments) => gate::run(&arguments),
         Command::Persist(arguments) => persist::run(&arguments),
         Command::ReadLoop(arguments) => read_loop::run(&arguments),
+        Command::Metrics => report::print(&listed::text()),
         Command::Workloads => report::workloads(),
         Command::Completions { shell } => completions(shell),
         Command::SelfCheck => self_check::run(),

@@ -2,11 +2,14 @@
 
 use anyhow::Result;
 use iosched::ab::live;
-use iosched::ab::metric::{self, Metric};
+use iosched::ab::metric::Metric;
+use iosched::ab::metric::offer::Offer;
 use iosched::failure::Failure;
+use iosched::workload::participants;
+use iosched::workload::profile::Does;
 use iosched::workload::{Fixed, Workload};
 
-use crate::cli::Conditions;
+use crate::cli::{Conditions, More};
 use crate::talk::note;
 
 pub fn named_metrics(conditions: &Conditions, may_report: bool) -> Result<Vec<Metric>> {
@@ -29,15 +32,10 @@ pub fn primary_metrics(
     workload: &dyn Workload,
 ) -> Result<(Vec<Metric>, Option<String>)> {
     let without = workload.without_latency();
-    let named = named_metrics(conditions, workload.may_report())?;
+    let offer = offer(conditions, workload);
+    let named = conditions.metrics.iter().map(|text| offer.metric(text));
+    let named = named.collect::<Result<Vec<Metric>>>()?;
     refuse_elapsed(&named, workload)?;
-    let of_program = named.iter().find(|it| metric::is_of_program(&it.name));
-    if let (Some(metric), Some(why)) = (of_program, &without) {
-        return Err(Failure::usage(
-            format!("{} cannot be measured: {why}", metric.name),
-            "remove that option from the job file, or choose another metric, such as throughput or device_p99",
-        ));
-    }
     if !named.is_empty() {
         return Ok((named, None));
     }
@@ -46,6 +44,14 @@ pub fn primary_metrics(
         _ if workload.may_report() => (&[], None),
         (Fixed::Work, _) => (&["elapsed"], None),
         _ if workload.is_live() => (&live::METRICS, None),
+        (Fixed::Time, without) if offer.profile.does.is_some_and(Does::only_discards) => (
+            if without.is_some() {
+                &["discard_throughput"]
+            } else {
+                &["discard_throughput", "program_p99"]
+            },
+            without,
+        ),
         (Fixed::Time, None) => (&["throughput", "program_p99"], None),
         (Fixed::Time, Some(why)) => (
             &["throughput"],
@@ -56,6 +62,17 @@ pub fn primary_metrics(
     };
     let known = defaults.iter().filter_map(|name| Metric::named(name));
     Ok((known.collect(), left_out))
+}
+
+/// What this run can measure.
+fn offer(conditions: &Conditions, workload: &dyn Workload) -> Offer {
+    let participants = conditions.participants();
+    Offer::of(
+        workload,
+        participants.iter().map(participants::label).collect(),
+        conditions.detail.contains(&More::Order),
+        conditions.detail.contains(&More::Fairness),
+    )
 }
 
 /// A workload that runs for a fixed time has no elapsed time to compare.

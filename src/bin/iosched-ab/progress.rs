@@ -107,7 +107,7 @@ impl Observer for Progress {
             declared
         };
         let values = primary.iter().filter_map(|metric| {
-            let value = *round.metrics.get(&metric.name)?;
+            let value = round.value(metric)?;
             let text = units::value(Some(value), &metric.unit);
             Some(format!("{} {text}", metric.name))
         });

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use iosched::ab::result::read::{self, Unreadable};
+use iosched::ab::result::read::{self, Unreadable, schema2};
 use iosched::ab::result::{ResultFile, SCHEMA_VERSION};
 use iosched::failure::Failure;
 use iosched::files::input;
@@ -170,7 +170,7 @@ fn two_files(results: &[&ResultFile], arguments: &ReportArguments) -> Result<()>
     write(&path("bigger"), files.bigger.as_bytes(), arguments)
 }
 
-/// Reads a result file of the current schema version; `-` is standard input.
+/// Reads a result file; `-` is standard input.
 pub fn read(file: &Path) -> Result<ResultFile> {
     if file == Path::new(STDIO) {
         let name = "standard input";
@@ -206,11 +206,12 @@ fn parse(bytes: &[u8], path: &str) -> Result<ResultFile> {
         ),
         Unreadable::Version(version) => Failure::usage(
             format!(
-                "{path} has {}, but this iosched-ab reads {SCHEMA_VERSION}",
+                "{path} has {}, but this iosched-ab reads {} and {SCHEMA_VERSION}",
                 match version {
                     Some(version) => format!("schema version {version}"),
                     None => "no schema version".to_owned(),
-                }
+                },
+                schema2::VERSION
             ),
             "use the iosched-ab that wrote it",
         ),

@@ -327,6 +327,25 @@ fn print_schedule(arms: &[Arm], plan: &Plan) -> Result<()> {
     report::print_page(&out)
 }
 
+/// fio takes several files, of which each may set its own defaults.
+fn only_job_file(files: &[PathBuf]) -> Result<Option<&PathBuf>> {
+    let [first, _, ..] = files else {
+        return Ok(files.first());
+    };
+    let names: Vec<String> = files
+        .iter()
+        .map(|file| file.display().to_string())
+        .collect();
+    Err(Failure::usage(
+        format!("--job is given {} times: {}", files.len(), names.join(", ")),
+        format!(
+            "put their jobs into one file, such as {}; as a command, fio takes all of them: -- fio {}",
+            first.display(),
+            names.join(" ")
+        ),
+    ))
+}
+
 fn load(arguments: &Conditions, is_ours: bool) -> Result<Box<dyn Workload>> {
     if let Some(name) = &arguments.workload {
         if name == live::NAME {
@@ -334,12 +353,9 @@ fn load(arguments: &Conditions, is_ours: bool) -> Result<Box<dyn Workload>> {
         }
         return Ok(Box::new(catalogue::find(name)?));
     }
-    if let Some(path) = &arguments.job {
-        return Ok(Box::new(Fio::from_job_file(
-            path,
-            &arguments.section,
-            arguments.trust,
-        )?));
+    if let Some(path) = only_job_file(&arguments.job)? {
+        let fio = Fio::from_job_file(path, &arguments.section, arguments.trust)?;
+        return Ok(Box::new(fio));
     }
     // iosched cannot know what a command writes: with consent it is treated as a writer, without consent it is trusted
     // to only read.

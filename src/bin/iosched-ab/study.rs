@@ -24,6 +24,7 @@ use iosched::study::format::{Cell, Study, Times};
 use iosched::study::optional::{self, Candidate};
 use iosched::study::result::{SCHEMA_VERSION, StudyResult};
 use iosched::study::run::{StudyRun, to_json};
+use iosched::study::schema1;
 use iosched::workload::command::CommandLine;
 use iosched::workload::fio;
 use iosched::workload::participants::Participants;
@@ -249,16 +250,20 @@ fn parsed(bytes: &[u8], path: &Path) -> Result<Option<StudyResult>> {
         return Ok(None);
     };
     let name = path.display();
-    if head.schema_version != SCHEMA_VERSION {
-        return Err(Failure::usage(
-            format!(
-                "{name} has schema version {}, but this iosched-ab reads {SCHEMA_VERSION}",
-                head.schema_version
-            ),
-            "use the iosched-ab that wrote it",
-        ));
-    }
-    let study: StudyResult = serde_json::from_slice(bytes).map_err(|error| {
+    let read = match head.schema_version {
+        SCHEMA_VERSION => serde_json::from_slice(bytes),
+        schema1::VERSION => schema1::parse(bytes),
+        other => {
+            return Err(Failure::usage(
+                format!(
+                    "{name} has schema version {other}, but this iosched-ab reads {} and {SCHEMA_VERSION}",
+                    schema1::VERSION
+                ),
+                "use the iosched-ab that wrote it",
+            ));
+        }
+    };
+    let study: StudyResult = read.map_err(|error| {
         Failure::usage(format!("{name} is no result of a study: {error}"), HINT)
     })?;
     for cell in &study.cells {

@@ -37,7 +37,7 @@ pub fn figure(rounds: &Rounds<'_>) -> Option<Figure> {
 
 fn panel(rounds: &Rounds<'_>, metric: &Metric) -> Option<Markup> {
     let result = rounds.result;
-    let value = |round: &Round| round.metrics.get(&metric.name).copied();
+    let value = |round: &Round| round.value(metric);
     let spread = match metric.scale {
         Scale::Log => Spread::Log,
         Scale::Identity => Spread::Linear,
@@ -95,7 +95,7 @@ fn panel(rounds: &Rounds<'_>, metric: &Metric) -> Option<Markup> {
 
 /// The rounds that count and have no place in the plot, because their arm did too little for a value.
 fn without_value(rounds: &Rounds<'_>, metric: &Metric) -> Markup {
-    let is_absent = |round: &&&Round| !round.metrics.contains_key(&metric.name);
+    let is_absent = |round: &&&Round| round.value(metric).is_none();
     let arms = rounds.result.design.arms.iter();
     let counts = arms.map(|arm| {
         (
@@ -129,7 +129,7 @@ fn data(rounds: &Rounds<'_>) -> Data {
         let place = [round.index, round.block, round.position].map(|index| (index + 1).to_string());
         let values = primary
             .iter()
-            .map(|metric| units::value(round.metrics.get(&metric.name).copied(), &metric.unit));
+            .map(|metric| units::value(round.value(metric), &metric.unit));
         place
             .into_iter()
             .chain([round.arm.clone(), counts])

@@ -6,9 +6,9 @@ use std::path::Path;
 use crate::workload::reported::programs::{self, Program};
 
 /// Programs that run another one, named in their arguments.
-const WRAPPERS: [&str; 15] = [
-    "chrt", "env", "exec", "ionice", "nice", "numactl", "prlimit", "runuser", "setpriv", "stdbuf",
-    "su", "sudo", "taskset", "time", "timeout",
+const WRAPPERS: [&str; 16] = [
+    "chrt", "env", "exec", "ionice", "nice", "numactl", "perf", "prlimit", "runuser", "setpriv",
+    "stdbuf", "su", "sudo", "taskset", "time", "timeout",
 ];
 /// Programs that take a command as one word, after -c.
 const SHELLS: [&str; 8] = ["ash", "bash", "dash", "ksh", "runuser", "sh", "su", "zsh"];
@@ -43,7 +43,7 @@ impl Benchmark {
 
 fn find(words: &[String], depth: usize) -> Option<Benchmark> {
     let first = name(words.first()?)?;
-    if let Some(program) = programs::find(first) {
+    if let Some(program) = programs::find(first).filter(|it| !programs::beside::is_beside(it)) {
         return Some(Benchmark {
             program,
             words: words.to_vec(),
@@ -135,6 +135,17 @@ mod tests {
             false,
             true,
         );
+        let line = ["perf", "stat", "-d", "fio", "--runtime=3"];
+        runs(&line, Some("fio"), false, true);
+        let line = ["/usr/bin/time", "-v", "nice", "pgbench", "-T", "5"];
+        runs(&line, Some("pgbench"), false, true);
+        let line = ["sh", "-c", "perf stat fio --runtime=3"];
+        runs(&line, Some("fio"), true, true);
+        runs(&["time", "-v", "cp", "a", "b"], None, false, false);
+        runs(&["perf", "stat", "cp", "a", "b"], None, false, false);
+        let line = ["./ycsb.sh", "run", "basic"];
+        runs(&line, Some("ycsb"), false, false);
+        runs(&["mariadb-slap", "-a"], Some("mysqlslap"), false, false);
         runs(&["cp", "fio", "b"], None, false, false);
         runs(&["./fio.sh"], None, false, false);
     }

@@ -39,7 +39,7 @@ pub(super) fn lay_out(jobs: &JobFile, target: &Target) -> Result<Layout, Refusal
     if target.is_file {
         refuse_outside_of_file(jobs)?;
     }
-    let places = places(jobs)?;
+    let places = places(jobs);
     let mut layout = Layout::default();
     let files = Files::of(&places, target)?;
     for place in &places {

@@ -12,6 +12,7 @@ const LONGEST_LINE: usize = 2048;
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::workload) struct Section {
     pub name: String,
+    pub line: usize,
     pub options: Vec<Setting>,
     /// Options that rounds set, which therefore are ignored.
     pub replaced: Vec<Setting>,
@@ -33,7 +34,7 @@ pub(in crate::workload) struct Setting {
 
 impl Section {
     /// Parses the text after the opening bracket.
-    fn begin(line: &str) -> Result<Self, String> {
+    fn begin(line: &str, number: usize) -> Result<Self, String> {
         let name = line
             .strip_suffix(']')
             .ok_or("has a section without a closing bracket")?;
@@ -43,6 +44,7 @@ impl Section {
         }
         Ok(Section {
             name: name.to_owned(),
+            line: number,
             options: Vec::new(),
             replaced: Vec::new(),
             start_delay: Duration::ZERO,
@@ -102,7 +104,9 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         if let Some(name) = line.strip_prefix('[') {
-            self.begin(Section::begin(name)?);
+            // What is in a section that cannot be used is not looked at.
+            self.is_left_out = true;
+            self.begin(Section::begin(name, number)?);
             return Ok(());
         }
         if line.starts_with("include") {

@@ -41,8 +41,8 @@ pub(super) fn is_place(setting: &Setting) -> bool {
     matches!(rule, Some(Rule::File | Rule::Directory | Rule::Place))
 }
 
-/// One for each job. Err is a line and what is wrong with it.
-pub(super) fn places(jobs: &JobFile) -> Result<Vec<Place<'_>>, Refusal> {
+/// One for each job.
+pub(super) fn places(jobs: &JobFile) -> Vec<Place<'_>> {
     let mut places = Vec::new();
     for (index, (section, all)) in jobs.jobs().enumerate() {
         let of = |option: &str| all.get(option).copied();
@@ -51,7 +51,6 @@ pub(super) fn places(jobs: &JobFile) -> Result<Vec<Place<'_>>, Refusal> {
         let key = if let Some(name) = of("filename") {
             Key::Named(format!("{directory}/{}", name.value()))
         } else {
-            refuse_several_files(of("nrfiles"))?;
             match of("filename_format").map(Setting::value) {
                 Some(format) if !format.contains("$jobnum") => Key::Named(format!(
                     "{directory}/{}",
@@ -76,21 +75,21 @@ pub(super) fn places(jobs: &JobFile) -> Result<Vec<Place<'_>>, Refusal> {
             increment: of("offset_increment"),
         });
     }
-    Ok(places)
+    places
 }
 
-/// With a `filename`, fio itself ignores the number.
-fn refuse_several_files(setting: Option<&Setting>) -> Result<(), Refusal> {
-    match setting {
-        Some(setting) if !matches!(setting.value(), "0" | "1") => {
-            let what = format!(
-                "{} would spread the job over several files, and a job has one file here",
-                setting.text()
-            );
-            Err((setting.line, what))
-        }
-        _ => Ok(()),
-    }
+/// Jobs of several files. With a `filename`, fio itself ignores the number.
+pub(super) fn several_files(jobs: &JobFile) -> Vec<Refusal> {
+    let several = jobs.jobs().filter_map(|(_, all)| {
+        let setting = all.get("nrfiles").filter(|_| !all.contains_key("filename"))?;
+        let what = format!(
+            "{} would spread the job over several files, and a job has one file here: numjobs has one for each clone, and \
+             `-- sh -c 'fio --directory=$IOSCHED_SCRATCH FILE'` with --scratch DIR makes all of them",
+            setting.text()
+        );
+        (!matches!(setting.value(), "0" | "1")).then_some((setting.line, what))
+    });
+    several.collect()
 }
 
 fn clones(setting: Option<&Setting>) -> Option<u64> {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+pub mod known; // names that a benchmark can report
 mod nearest; // the line that comes nearest to an expression
 mod number; // a number as it was written
 pub mod output; // output and files of a command, read with limits
@@ -150,6 +151,11 @@ impl Sources {
         }
         if self.program.is_none() && self.looks_for_reports {
             found.resembles = programs::resembling(printed).map(str::to_owned);
+        }
+        // With --parse none, nothing is taken from the output.
+        if self.program.is_some() || !self.is_program_sure {
+            let beside = programs::beside::find(printed, self.program);
+            found.metrics.extend(beside);
         }
         for pattern in &self.patterns {
             match pattern.find(printed) {

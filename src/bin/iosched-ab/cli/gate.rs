@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::values::metric_name;
+
 pub const HELP: &str = "\
 Without --baseline, each arm is compared with the reference of the same run: in `run`,
 name the old settings as --reference. With --baseline, the ratio of each arm to the
@@ -41,7 +43,7 @@ pub struct Gate {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub baseline: Vec<PathBuf>,
     /// Judge this primary metric only; may be repeated
-    #[arg(long = "metric", value_name = "NAME")]
+    #[arg(long = "metric", value_name = "NAME", value_parser = metric_name)]
     pub metrics: Vec<String>,
     /// Judge this arm only; may be repeated
     #[arg(long = "arm", value_name = "LABEL")]

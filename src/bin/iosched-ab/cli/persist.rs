@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::values::metric_name;
+
 #[derive(Args)]
 pub struct PersistArguments {
     /// Result file of `run` or `study`
@@ -13,7 +15,7 @@ pub struct PersistArguments {
     #[arg(long, value_name = "LABEL")]
     pub arm: Option<String>,
     /// Accept that the arm is worse in this metric; may be given several times
-    #[arg(long, value_name = "METRIC")]
+    #[arg(long, value_name = "METRIC", value_parser = metric_name)]
     pub accept: Vec<String>,
     /// For one disk only, by the ID_SERIAL of `udevadm info --query=property /dev/DISK` [default: all disks of the model]
     #[arg(long, value_name = "ID_SERIAL")]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args};
+use iosched::ab::metric::listed;
 use iosched::ab::statistics::stopping::Stopping;
 use iosched::files::size::bytes;
 use iosched::machine::page_cache::Cold;
@@ -16,7 +17,12 @@ use iosched::workload::reported::pattern::Pattern;
 
 use super::values::{cold, duration, long_duration, round_time, rounds, trace_time};
 
-pub const HELP: &str = "\
+pub fn help() -> String {
+    let metrics = listed::help();
+    format!("{HELP_OF_ARMS}{HELP_OF_METRICS}{metrics}{HELP_OF_COMMANDS}")
+}
+
+const HELP_OF_ARMS: &str = "\
 ARM is [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]..., or `present` for the scheduler and
 settings in force; attributes are the files below
 /sys/block/DEVICE/queue/:
@@ -31,16 +37,19 @@ switched together.
 
 TIME is a number of seconds, or 20s, 1500ms, 2m. With two arms and the default times
 a run takes about 7 to 17 minutes.
+";
 
-Metrics (`report --all` shows their values):
-  throughput, iops, elapsed, cpu_per_1000_ios, merge_ratio, request_size, jain_bytes
-  [read_|write_]{queue_wait|device|total|program}_{mean|p50|p90|p95|p99|p99.9}
-  of one fio job: JOB.throughput, JOB.iops, JOB.{read_clat|write_clat|sync_lat}_{mean|p50|...}
-  of --cgroup, --unit and --pid: NAME.iops, NAME.throughput,
-    NAME.[read_|write_]{queue_wait|device}_{mean|p50|...}
+const HELP_OF_METRICS: &str = "
+Metrics (`iosched-ab metrics` explains them, `report --all` shows their values):
+";
+
+const HELP_OF_COMMANDS: &str = "\
   of a COMMAND: its output is parsed if it is one of pg_test_fsync, pgbench, sysbench,
-    ioping, dd, iozone, dbench, db_bench, stress-ng and fio; --metric-regex finds others;
-    a script writes lines NAME VALUE [UNIT] [higher|lower] to $IOSCHED_METRICS
+    ioping, dd, iozone, dbench, db_bench, stress-ng, fio, ycsb, hammerdbcli, mysqlslap,
+    memtier_benchmark, redis-benchmark, vdbench, elbencho, filebench and bonnie++; perf stat
+    and /usr/bin/time -v are read beside it; --metric-regex finds others;
+    a script writes lines NAME VALUE [UNIT] [higher|lower] to $IOSCHED_METRICS;
+    reported:NAME is the command's where iosched has a metric of that name, too
 
 Examples:
   only reads:
@@ -83,7 +92,7 @@ pub struct Conditions {
     /// fio job file. Options that name a place (filename, directory) are replaced, with a note; options that affect more
     /// than this device and this round are refused
     #[arg(long, value_name = "FILE")]
-    pub job: Option<PathBuf>,
+    pub job: Vec<PathBuf>,
     /// Run only this job of the job file, as fio's option of the same name; may be repeated
     #[arg(long, value_name = "NAME", requires = "job")]
     pub section: Vec<String>,

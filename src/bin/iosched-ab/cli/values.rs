@@ -2,8 +2,15 @@
 
 use std::time::Duration;
 
+use iosched::ab::metric;
 use iosched::ab::statistics::stopping::Stopping;
 use iosched::machine::page_cache::Cold;
+
+/// The name of a metric as a result has it: a prefix that is not needed is left out.
+#[allow(clippy::unnecessary_wraps)] // as clap wants it
+pub fn metric_name(text: &str) -> Result<String, String> {
+    Ok(metric::name_in_result(text))
+}
 
 const DAY: Duration = Duration::from_secs(86_400);
 

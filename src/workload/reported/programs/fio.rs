@@ -1,11 +1,11 @@
-//! fio run as a command, with `--output-format=json` or `json+`: I/Os and bytes per second of all jobs together, and their
+//! fio run as a command, with `--output-format=json` or `json+`, or its normal output: I/Os and bytes per second of all jobs together, and their
 //! completion latency.
 
 use serde_json::Value;
 use std::time::Duration;
 
 use super::arguments::{after_program, is_above_zero, long};
-use super::{Metrics, PERCENTILES, Program, fio_documents};
+use super::{Metrics, PERCENTILES, Program, fio_documents, fio_text};
 use crate::workload::fio_result::{self, FioReport};
 use crate::workload::reported::Found;
 use crate::workload::reported::output::Printed;
@@ -30,7 +30,15 @@ const DIRECTIONS: [Direction; 3] = [
     ("trim", |job| job.trim.as_ref()),
 ];
 
+pub(super) const IN_SEQUENCE: &str = "its jobs are in several groups (stonewall or new_group), so they have no rate together; \
+                                      run each group by itself";
+
 fn parse(printed: &Printed) -> Result<Found, String> {
+    // With --output-format=normal,json there are both; the JSON has all digits.
+    let has_json = printed.stdout.lines().any(|line| line.trim_end() == "{");
+    if !has_json && fio_text::is_it(&printed.stdout) {
+        return fio_text::parse(&printed.stdout, &printed.stderr);
+    }
     let add = "add --output-format=json to its arguments, without --output";
     let text = fio_documents::only_run(&printed.stdout)?;
     let report = fio_result::parse(text.as_bytes()).map_err(|why| format!("{why}; {add}"))?;
@@ -43,11 +51,7 @@ fn parse(printed: &Printed) -> Result<Found, String> {
         return Err(problem);
     }
     if is_in_sequence(&report.summary) {
-        return Err(
-            "its jobs are in several groups (stonewall or new_group), so they have no rate together; run each group by \
-             itself"
-                .to_owned(),
-        );
+        return Err(IN_SEQUENCE.to_owned());
     }
     let mut metrics = Metrics::of("fio");
     let all: Vec<&DirectionResult> = DIRECTIONS

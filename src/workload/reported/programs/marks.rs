@@ -11,7 +11,16 @@ struct Mark {
     tells: Option<fn(&str) -> bool>,
 }
 
-const MARKS: [Mark; 9] = [
+const MARKS: [Mark; 20] = [
+    Mark {
+        program: "bonnie++",
+        once: Some(|line| {
+            ["1.96,", "1.97,", "1.98,"]
+                .iter()
+                .any(|format| line.starts_with(format))
+        }),
+        tells: None,
+    },
     Mark {
         program: "db_bench",
         once: Some(|line| line.starts_with("Keys: ")),
@@ -23,11 +32,27 @@ const MARKS: [Mark; 9] = [
         tells: Some(|line| line.starts_with("Throughput ") && line.contains(" procs")),
     },
     Mark {
-        program: "fio",
+        program: "elbencho",
         once: None,
+        tells: Some(|line| line.starts_with("OPERATION ") && line.contains(" RESULT TYPE ")),
+    },
+    Mark {
+        program: "filebench",
+        once: Some(|line| line.contains(": IO Summary: ")),
+        tells: Some(|line| line.contains(": IO Summary: ")),
+    },
+    Mark {
+        program: "fio",
+        // Of its normal output; documents of JSON are counted by its parser.
+        once: Some(|line| line.starts_with("Run status group 0 ")),
         tells: Some(|line| {
             line.starts_with("  \"fio version\" :") || line.starts_with("Run status group ")
         }),
+    },
+    Mark {
+        program: "hammerdbcli",
+        once: Some(|line| line.contains("TEST RESULT : System achieved ")),
+        tells: Some(|line| line.contains("TEST RESULT : System achieved ")),
     },
     Mark {
         program: "ioping",
@@ -37,6 +62,26 @@ const MARKS: [Mark; 9] = [
     Mark {
         program: "iozone",
         once: Some(|line| line.trim_start().starts_with("Command line used:")),
+        tells: None,
+    },
+    Mark {
+        program: "memtier_benchmark",
+        once: Some(|line| {
+            line.starts_with("ALL STATS") || line.starts_with("AGGREGATED AVERAGE RESULTS")
+        }),
+        tells: Some(|line| {
+            line.starts_with("ALL STATS") || line.starts_with("AGGREGATED AVERAGE RESULTS")
+        }),
+    },
+    Mark {
+        program: "mysqlslap",
+        once: None,
+        tells: None,
+    },
+    // What runs beside a benchmark is no reason to ask for its report.
+    Mark {
+        program: "perf",
+        once: Some(|line| line.starts_with(" Performance counter stats for ")),
         tells: None,
     },
     Mark {
@@ -51,6 +96,11 @@ const MARKS: [Mark; 9] = [
         tells: Some(|line| line.starts_with("number of transactions actually processed:")),
     },
     Mark {
+        program: "redis-benchmark",
+        once: None,
+        tells: None,
+    },
+    Mark {
         program: "stress-ng",
         once: Some(|line| line.contains("bogo ops real time") || line == "metrics:"),
         tells: Some(|line| line.starts_with("stress-ng: ") && line.contains("bogo ops real time")),
@@ -62,6 +112,21 @@ const MARKS: [Mark; 9] = [
                 || ["response time:", "per-request statistics:"].contains(&line.trim())
         }),
         tells: Some(|line| line.starts_with("Latency (ms):") || line == "Threads fairness:"),
+    },
+    Mark {
+        program: "time",
+        once: Some(|line| line.trim_start().starts_with("Command being timed: ")),
+        tells: None,
+    },
+    Mark {
+        program: "vdbench",
+        once: Some(|line| line.contains("Vdbench execution completed successfully")),
+        tells: Some(|line| line.contains("Vdbench execution completed successfully")),
+    },
+    Mark {
+        program: "ycsb",
+        once: Some(|line| line.starts_with("[OVERALL], RunTime(ms), ")),
+        tells: Some(|line| line.starts_with("[OVERALL], RunTime(ms), ")),
     },
 ];
 

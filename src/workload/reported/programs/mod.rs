@@ -6,20 +6,34 @@ use super::output::Printed;
 use super::{Better, Found, Reported, check_name};
 
 mod arguments; // options on a command line
+pub mod beside; // perf and time, which run a benchmark
+mod bonnie;
 mod db_bench;
 mod dbench;
 mod dd;
+mod elbencho;
+mod filebench;
 mod fio;
 mod fio_documents; // how many runs of fio there are in an output
+mod fio_text; // its normal output
+mod hammerdb;
 mod ioping;
 mod iozone;
 mod iozone_throughput; // its mode with several processes
 mod marks; // by which lines a report is known
+mod memtier;
+mod mysqlslap;
+mod perf;
 mod pg_test_fsync;
 mod pgbench;
+mod redis_benchmark;
+mod report; // one report in an output
 mod stress_ng;
 mod sysbench;
+mod time;
 mod transaction_log; // of pgbench
+mod vdbench;
+mod ycsb;
 
 pub use marks::{ensure_one, resembling};
 
@@ -34,17 +48,28 @@ pub struct Program {
     pub logs: fn(&[String]) -> bool,
 }
 
-const PROGRAMS: [&Program; 10] = [
+const PROGRAMS: [&Program; 21] = [
+    &bonnie::BONNIE,
     &db_bench::DB_BENCH,
     &dbench::DBENCH,
     &dd::DD,
+    &elbencho::ELBENCHO,
+    &filebench::FILEBENCH,
     &fio::FIO,
+    &hammerdb::HAMMERDB,
     &ioping::IOPING,
     &iozone::IOZONE,
+    &memtier::MEMTIER,
+    &mysqlslap::MYSQLSLAP,
+    &perf::PERF,
     &pg_test_fsync::PG_TEST_FSYNC,
     &pgbench::PGBENCH,
+    &redis_benchmark::REDIS_BENCHMARK,
     &stress_ng::STRESS_NG,
     &sysbench::SYSBENCH,
+    &time::TIME,
+    &vdbench::VDBENCH,
+    &ycsb::YCSB,
 ];
 
 /// Percentiles, and their probabilities.
@@ -62,8 +87,18 @@ const NS_PER_MS: f64 = 1e6;
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * 1024.0;
 
+/// Other names of the same programs.
+const ALIASES: [(&str, &str); 4] = [
+    ("hammerdb", "hammerdbcli"),
+    ("mariadb-slap", "mysqlslap"),
+    ("vdbench.sh", "vdbench"),
+    ("ycsb.sh", "ycsb"),
+];
+
 /// By the name of the program, without its directory.
 pub fn find(name: &str) -> Option<&'static Program> {
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
+    let name = alias.map_or(name, |(_, name)| name);
     PROGRAMS.into_iter().find(|program| program.name == name)
 }
 

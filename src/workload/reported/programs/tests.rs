@@ -3,11 +3,21 @@
 use super::fixture::{headlines, metrics, parse, stderr, stdout, text};
 use super::*;
 use crate::ab::metric::Metric;
+use crate::files::glob::glob;
+use crate::workload::reported::known;
 
 #[path = "tests/broken.rs"]
 mod broken; // what is refused
+#[path = "tests/databases.rs"]
+mod databases; // YCSB, HammerDB, mysqlslap, memtier_benchmark, redis-benchmark
+#[path = "tests/disks.rs"]
+mod disks; // vdbench, elbencho, filebench, bonnie++, fio's text, perf, time
+#[path = "tests/docs.rs"]
+mod docs; // the table in docs/commands.md
 #[path = "tests/files.rs"]
 mod files; // dd, dbench, iozone, db_bench, stress-ng
+#[path = "tests/hostile.rs"]
+mod hostile; // changed output of these
 #[path = "tests/one_report.rs"]
 mod one_report; // two reports in one output, and reports that nothing reads
 #[path = "tests/timed.rs"]
@@ -43,10 +53,15 @@ fn reports(
     assert!(others.is_empty(), "also {others:?}");
     let default: Vec<String> = default
         .iter()
-        .map(|name| format!("{program}.{name}"))
+        .map(|name| format!("{}.{name}", prefix_of(program)))
         .collect();
     assert_eq!(headlines(&found), default);
     found
+}
+
+/// Names of metrics have no plus.
+fn prefix_of(program: &str) -> &str {
+    program.trim_end_matches('+')
 }
 
 const PER_S: &str = "1/s";
@@ -320,7 +335,7 @@ fn no_name_is_one_of_iosched() {
         check_name(name).unwrap_or_else(|why| panic!("{name}: {why}"));
     }
     for program in super::names() {
-        let prefix = format!("{program}.");
+        let prefix = format!("{}.", prefix_of(program));
         assert!(
             names.iter().any(|name| name.starts_with(&prefix)),
             "no sample of {program}"
@@ -330,6 +345,27 @@ fn no_name_is_one_of_iosched() {
     assert!(
         Metric::named("dd.throughput").is_some() && Metric::named("fio.read_clat_p99").is_some()
     );
+}
+
+/// A wrong name is refused before the first round: no right one may be.
+#[test]
+fn the_known_names_are_all_names() {
+    let mut seen = 0;
+    for (program, printed) in samples() {
+        let Some(known) = known::names_of(find(program).expect("a program")) else {
+            continue;
+        };
+        let Ok(found) = parse(program, &printed) else {
+            continue;
+        };
+        let names = found.metrics.into_iter().map(|metric| metric.name);
+        for name in names.chain(found.insufficient_tail) {
+            let is_known = known.iter().any(|pattern| glob(pattern, &name));
+            assert!(is_known, "{name} is not in src/workload/reported/known.rs");
+            seen += 1;
+        }
+    }
+    assert!(seen > 100, "{seen}");
 }
 
 /// All files of real output, on both streams, with the program that wrote each.
@@ -348,7 +384,8 @@ fn samples() -> Vec<(&'static str, Printed)> {
         let program = programs.find(|program| name.starts_with(&format!("{program}-")));
         let program = program.unwrap_or_else(|| panic!("{name}: of which program?"));
         let text = std::fs::read_to_string(&path).expect("a sample");
-        let is_stderr = program == "dd" || name.starts_with("stress-ng-0.15");
+        let is_stderr =
+            ["dd", "perf", "time"].contains(&program) || name.starts_with("stress-ng-0.15");
         samples.push((
             program,
             if is_stderr {

@@ -1,0 +1,255 @@
+//! fio's normal output: the same metrics as from its JSON, where the text has them. I/Os and milliseconds are printed whole, rates
+//! of bytes with three or four digits.
+
+use super::report::{failure, lines, two};
+use super::{KIB, MIB, Metrics, NS_PER_MS, NS_PER_US, PERCENTILES, number};
+use crate::workload::reported::Found;
+
+const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
+/// The last section of a complete output begins so, once for each group.
+const STATUS: &str = "Run status group ";
+
+/// One job, or all of a group.
+#[derive(Default)]
+struct Job<'a> {
+    group: &'a str,
+    error: &'a str,
+    directions: [Option<Direction>; 3],
+    sync: Latency,
+}
+
+#[derive(Default)]
+struct Direction {
+    ios: f64,
+    bytes: f64,
+    ms: f64,
+    clat: Latency,
+}
+
+/// In ns.
+#[derive(Default)]
+struct Latency {
+    mean: Option<f64>,
+    /// Each with its percentage as printed.
+    percentiles: Vec<(String, f64)>,
+}
+
+/// Whether it is this output, complete or not.
+pub fn is_it(text: &str) -> bool {
+    lines(text).any(|line| line.contains(": (groupid=") || line.starts_with(STATUS))
+}
+
+pub fn parse(text: &str, stderr: &str) -> Result<Found, String> {
+    failure(lines(text).chain(lines(stderr)), "fio", |line| {
+        line.starts_with("fio: ") && (line.contains("error=") || line.contains("terminating"))
+    })?;
+    let groups: Vec<&str> = lines(text)
+        .filter(|line| line.starts_with(STATUS))
+        .collect();
+    let is_again = |pair: &[&str]| pair[0] == pair[1];
+    match groups[..] {
+        [] => return Err("its output ends before \"Run status group\"".to_owned()),
+        [_] => {}
+        [first, ..] if groups.windows(2).any(is_again) => return Err(two(first, first)),
+        _ => return Err(super::fio::IN_SEQUENCE.to_owned()),
+    }
+    let jobs = jobs(text)?;
+    if let Some(job) = jobs.iter().find(|job| job.error != "0") {
+        return Err(format!("fio failed: err={}", job.error));
+    }
+    if jobs.iter().any(|job| job.group != jobs[0].group) {
+        return Err(super::fio::IN_SEQUENCE.to_owned());
+    }
+    let mut metrics = Metrics::of("fio");
+    let all = || jobs.iter().flat_map(|job| job.directions.iter().flatten());
+    let (ios, bytes) = rates(all()).ok_or("it did no I/O, or for less than 1 ms")?;
+    metrics.per_second("ios_per_s", ios);
+    metrics.headline();
+    metrics.bytes_per_second("bytes_per_s", bytes);
+    for (index, name) in DIRECTIONS.into_iter().enumerate() {
+        let of = || {
+            jobs.iter()
+                .filter_map(move |job| job.directions[index].as_ref())
+        };
+        let Some((ios, bytes)) = rates(of()) else {
+            continue;
+        };
+        metrics.per_second(&format!("{name}_ios_per_s"), ios);
+        metrics.bytes_per_second(&format!("{name}_bytes_per_s"), bytes);
+        // Latencies of several jobs have none together.
+        if let (1, Some(direction)) = (jobs.len(), of().next()) {
+            latency(&direction.clat, name, direction.ios, &mut metrics);
+        }
+    }
+    if let [job] = &jobs[..] {
+        latency(&job.sync, "sync", 0.0, &mut metrics);
+    }
+    metrics.end()
+}
+
+/// I/Os and bytes per second until the last job ended, as from the JSON.
+fn rates<'a>(of: impl Iterator<Item = &'a Direction> + Clone) -> Option<(f64, f64)> {
+    let seconds = of.clone().map(|direction| direction.ms).reduce(f64::max)? / 1000.0;
+    let ios: f64 = of.clone().map(|direction| direction.ios).sum();
+    let bytes: f64 = of.map(|direction| direction.bytes).sum();
+    (seconds > 0.0 && ios > 0.0).then(|| (ios / seconds, bytes / seconds))
+}
+
+fn latency(of: &Latency, name: &str, count: f64, metrics: &mut Metrics) {
+    if let Some(ns) = of.mean.filter(|ns| *ns > 0.0) {
+        metrics.time_ns(&format!("{name}_latency_mean"), ns);
+    }
+    for (percentile, p) in PERCENTILES {
+        let printed = format!("{:.2}th", p * 100.0);
+        let found = of.percentiles.iter().find(|(label, _)| *label == printed);
+        // How many syncs there were is not printed.
+        if let Some((_, ns)) = found.filter(|_| count > 0.0) {
+            metrics.percentile_ns(&format!("{name}_latency_{percentile}"), *ns, count, p);
+        }
+    }
+}
+
+/// Which latency the lines with percentiles belong to.
+enum Place {
+    Nowhere,
+    Clat(usize, f64),
+    Sync(f64),
+}
+
+fn jobs(text: &str) -> Result<Vec<Job<'_>>, String> {
+    let mut found: Vec<Job> = Vec::new();
+    let (mut direction, mut place) = (0, Place::Nowhere);
+    for line in lines(text) {
+        if let Some(job) = head(line) {
+            found.push(job);
+            continue;
+        }
+        let Some(job) = found.last_mut() else {
+            continue;
+        };
+        let (label, rest) = line.trim().split_once(':').unwrap_or(("", ""));
+        let label = label.trim_end();
+        if let Some(index) = DIRECTIONS.iter().position(|name| *name == label)
+            && rest.contains("IOPS=")
+        {
+            let read = size_and_time(rest);
+            let (bytes, ms) = read.ok_or_else(|| format!("its line {line:?} is incomplete"))?;
+            job.directions[index] = Some(Direction {
+                bytes,
+                ms,
+                ..Direction::default()
+            });
+            direction = index;
+        } else if label == "issued rwts" || label == "issued rwt" {
+            let issued = issued(rest).ok_or_else(|| format!("its line {line:?} is incomplete"))?;
+            for (direction, ios) in job.directions.iter_mut().zip(issued) {
+                if let Some(direction) = direction {
+                    direction.ios = ios;
+                }
+            }
+        } else if let Some((what, unit)) = unit_of(label) {
+            place = match what {
+                "clat percentiles" => Place::Clat(direction, unit),
+                "sync percentiles" => Place::Sync(unit),
+                "clat" | "sync" => {
+                    let mean = mean(rest).map(|mean| mean * unit);
+                    match (what, &mut job.directions[direction]) {
+                        ("sync", _) => job.sync.mean = mean,
+                        (_, Some(of)) => of.clat.mean = mean,
+                        _ => {}
+                    }
+                    Place::Nowhere
+                }
+                _ => Place::Nowhere,
+            };
+        } else if let Some(row) = line.trim().strip_prefix('|') {
+            match place {
+                Place::Clat(index, unit) => {
+                    if let Some(of) = &mut job.directions[index] {
+                        of.clat.percentiles.extend(percentiles(row, unit));
+                    }
+                }
+                Place::Sync(unit) => job.sync.percentiles.extend(percentiles(row, unit)),
+                Place::Nowhere => {}
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// "a: (groupid=0, jobs=1): err= 0: pid=23838: Wed Nov 25 12:41:42 2026".
+fn head(line: &str) -> Option<Job<'_>> {
+    let (_, rest) = line.split_once(": (groupid=")?;
+    let (group, rest) = rest.split_once(',')?;
+    let (_, error) = rest.split_once("): err=")?;
+    Some(Job {
+        group,
+        error: error.split(':').next()?.split('(').next()?.trim(),
+        ..Job::default()
+    })
+}
+
+/// "IOPS=20.5k, BW=80.3MiB/s (84.2MB/s)(80.4MiB/1001msec); 0 zone resets": bytes and ms.
+fn size_and_time(text: &str) -> Option<(f64, f64)> {
+    let (_, rest) = text.split_once(")(")?;
+    let (size, ms) = rest.split_once(')')?.0.split_once('/')?;
+    Some((bytes(size)?, number(ms.strip_suffix("msec")?)?))
+}
+
+/// "80.4MiB", also "80.4MB" with kb_base=1000.
+fn bytes(size: &str) -> Option<f64> {
+    let at = size.find(|c: char| c.is_ascii_alphabetic())?;
+    let unit = match &size[at..] {
+        "B" => 1.0,
+        "KiB" => KIB,
+        "MiB" => MIB,
+        "GiB" => MIB * KIB,
+        "TiB" => MIB * MIB,
+        "kB" => 1e3,
+        "MB" => 1e6,
+        "GB" => 1e9,
+        "TB" => 1e12,
+        _ => return None,
+    };
+    Some(number(&size[..at])? * unit)
+}
+
+/// "total=20570,20576,0,0 short=0,0,0,0 dropped=0,0,0,0", in version 3.1 "total=20570,20576,0, short=0,0,0, ...".
+fn issued(text: &str) -> Option<[f64; 3]> {
+    let (_, rest) = text.split_once("total=")?;
+    let numbers = rest.split(' ').next()?.split(',');
+    let numbers: Vec<f64> = numbers
+        .filter(|word| !word.is_empty())
+        .map_while(number)
+        .collect();
+    numbers.get(..3)?.try_into().ok()
+}
+
+/// "clat percentiles (usec)".
+fn unit_of(label: &str) -> Option<(&str, f64)> {
+    let (what, unit) = label.strip_suffix(')')?.split_once('(')?;
+    let ns = match unit {
+        "nsec" => 1.0,
+        "usec" => NS_PER_US,
+        "msec" => NS_PER_MS,
+        "sec" => 1e9,
+        _ => return None,
+    };
+    Some((what.trim(), ns))
+}
+
+/// "min=681, max=4480.9k, avg=72560.85, stdev=171752.60".
+fn mean(text: &str) -> Option<f64> {
+    let (_, rest) = text.split_once("avg=")?;
+    number(rest.split(", ").next()?.trim())
+}
+
+/// " 1.00th=[   29],  5.00th=[   40]".
+fn percentiles(row: &str, unit: f64) -> Vec<(String, f64)> {
+    let cells = row.split(']').filter_map(|cell| {
+        let (label, value) = cell.split_once("=[")?;
+        let label = label.trim_matches([',', ' ']).to_owned();
+        Some((label, number(value.trim())? * unit))
+    });
+    cells.collect()
+}

@@ -1,0 +1,105 @@
+//! mysqlslap (mariadb-slap): the time that all queries took, for each engine and each number of clients.
+
+use super::report::{failure, lines, twice, two};
+use super::{Metrics, Program, first_number, plain};
+use crate::workload::reported::Found;
+use crate::workload::reported::output::Printed;
+
+pub static MYSQLSLAP: Program = Program {
+    name: "mysqlslap",
+    parse,
+    // It makes a number of queries.
+    is_timed: |_| false,
+    logs: |_| false,
+};
+
+const NS_PER_S: f64 = 1e9;
+/// Beginnings of lines, and the metrics' names.
+const TIMES: [(&str, &str); 3] = [
+    (
+        "Average number of seconds to run all queries: ",
+        "run_time_mean",
+    ),
+    (
+        "Minimum number of seconds to run all queries: ",
+        "run_time_min",
+    ),
+    (
+        "Maximum number of seconds to run all queries: ",
+        "run_time_max",
+    ),
+];
+const ENGINE: &str = "Running for engine ";
+const CLIENTS: &str = "Number of clients running queries: ";
+/// The last line of a result.
+const LAST: &str = "Average number of queries per client: ";
+
+#[derive(Default)]
+struct Benchmark {
+    /// Of the engine and the number of clients.
+    name: String,
+    times_s: Vec<(&'static str, f64)>,
+    is_whole: bool,
+}
+
+fn parse(printed: &Printed) -> Result<Found, String> {
+    let all = lines(&printed.stdout).chain(lines(&printed.stderr));
+    failure(all, "mysqlslap", |line| {
+        let said = line.split_once("slap: ").map(|(_, said)| said);
+        said.is_some_and(|said| !said.to_ascii_lowercase().contains("warning"))
+    })?;
+    let found = benchmarks(&printed.stdout)?;
+    if let Some((first, second)) = twice(&found, |of| &of.name) {
+        return Err(two(&first.name, &second.name));
+    }
+    if found.is_empty() {
+        return Err("there is no section \"Benchmark\"; leave out --csv and --silent".to_owned());
+    }
+    let mut metrics = Metrics::of("mysqlslap");
+    for benchmark in found {
+        if !benchmark.is_whole || benchmark.times_s.len() != TIMES.len() {
+            return Err("its last result is incomplete".to_owned());
+        }
+        for (name, seconds) in benchmark.times_s {
+            if seconds == 0.0 {
+                return Err("the queries took less than 1 ms; use more of them".to_owned());
+            }
+            metrics.time_ns(&format!("{}{name}", benchmark.name), seconds * NS_PER_S);
+            if name == "run_time_mean" {
+                metrics.headline();
+            }
+        }
+    }
+    metrics.end()
+}
+
+fn benchmarks(text: &str) -> Result<Vec<Benchmark>, String> {
+    let mut found: Vec<Benchmark> = Vec::new();
+    for line in lines(text).map(str::trim) {
+        if line == "Benchmark" {
+            found.push(Benchmark::default());
+            continue;
+        }
+        let Some(last) = found.last_mut() else {
+            continue;
+        };
+        if let Some(engine) = line.strip_prefix(ENGINE) {
+            last.name = format!("{}.", plain(engine));
+        } else if let Some(clients) = line.strip_prefix(CLIENTS) {
+            let number = clients.parse::<u32>();
+            let number = number.map_err(|_| format!("no number of clients: {line:?}"))?;
+            last.name = format!("{}clients_{number}.", last.name);
+        } else if line.starts_with(LAST) {
+            last.is_whole = true;
+        }
+        for (label, name) in TIMES {
+            let Some(rest) = line.strip_prefix(label) else {
+                continue;
+            };
+            let seconds = first_number(rest).filter(|_| rest.ends_with(" seconds"));
+            let seconds = seconds.ok_or_else(|| format!("no number of seconds: {line:?}"))?;
+            last.times_s.push((name, seconds));
+        }
+    }
+    Ok(found)
+}
