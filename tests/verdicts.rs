@@ -8,6 +8,8 @@
 mod experiment;
 #[path = "simulation/noise.rs"]
 mod noise;
+#[path = "verdicts/studies.rs"]
+mod studies;
 
 use std::f64::consts::TAU;
 

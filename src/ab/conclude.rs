@@ -9,7 +9,7 @@ use super::statistics::estimate;
 use super::statistics::layout::Cell;
 use super::statistics::rows::{Judged, Row, RowBlock, judge_alone, judge_family};
 use super::statistics::stopping::Method;
-use super::statistics::verdict::{Question, Reason, Verdict};
+use super::statistics::verdict::{Question, Reason, Verdict, bonferroni};
 use super::table::Table;
 use super::{processes, shift};
 use crate::ab::result::{ArmComparison, ArmWaiting, Evidence, ExcludedBlock, ResultFile};
@@ -78,6 +78,14 @@ pub fn primary_comparisons(result: &ResultFile) -> Vec<ArmComparison> {
     primary(&Table::new(result))
 }
 
+/// The same where this is one of so many results that a finding may be chosen from: at an equal share of the level, so that
+/// all verdicts of all of them hold together.
+pub fn primary_comparisons_among(result: &ResultFile, results: usize) -> Vec<ArmComparison> {
+    let share = bonferroni(result.design.alpha, results);
+    let metrics = &result.design.primary;
+    family_at(&Table::new(result), metrics, Class::Primary, share)
+}
+
 /// One entry per arm, judged as if the metric were the only primary one.
 pub fn comparisons_of(result: &ResultFile, metric: &Metric) -> Vec<ArmComparison> {
     let metrics = std::slice::from_ref(metric);
@@ -127,10 +135,18 @@ enum Class {
 }
 
 fn family(table: &Table<'_>, metrics: &[Metric], class: Class) -> Vec<ArmComparison> {
-    let design = &table.result.design;
+    family_at(table, metrics, class, table.result.design.alpha)
+}
+
+fn family_at(
+    table: &Table<'_>,
+    metrics: &[Metric],
+    class: Class,
+    alpha: f64,
+) -> Vec<ArmComparison> {
     let inputs: Vec<Input> = metrics.iter().flat_map(|m| inputs(table, m)).collect();
     let rows: Vec<Row<'_>> = inputs.iter().map(Input::row).collect();
-    let judged = judge_family(&rows, design.stopping.level(design.alpha));
+    let judged = judge_family(&rows, table.result.design.stopping.level(alpha));
     let pairs = inputs.iter().zip(judged);
     pairs
         .map(|(input, judged)| input.said(table, judged, class))
