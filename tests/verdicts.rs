@@ -4,10 +4,14 @@
 //! Bounds are for 2000 runs of each world, in release. Debug builds carry out a few, and widen the bounds by three times what
 //! that adds to the standard error.
 
+#[path = "verdicts/controls.rs"]
+mod controls;
 #[path = "verdicts/experiment.rs"]
 mod experiment;
 #[path = "simulation/noise.rs"]
 mod noise;
+#[path = "verdicts/results.rs"]
+mod results;
 #[path = "verdicts/studies.rs"]
 mod studies;
 

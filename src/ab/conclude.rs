@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::controls::Sight;
 use super::diagnostics::diagnostics;
 use super::early::ELAPSED;
 use super::metric::{ARRIVALS, CONTROLS, LONGEST_WAIT, Metric, hides_stalls_of, starts_in_kernel};
@@ -227,6 +228,10 @@ impl Input {
             metric: self.metric.clone(),
             primary: class == Class::Primary,
             control: class == Class::Control,
+            sight: (class == Class::Control).then(|| {
+                let found = &judged.comparison;
+                Sight::of(table, &self.metric, found.question, found.blocks)
+            }),
             arrivals: class == Class::Arrivals,
             arm_median: table.median(&arm, &self.metric),
             reference_median: table.median(&reference, &self.metric),

@@ -3,87 +3,45 @@
 use std::collections::BTreeMap;
 
 use iosched::ab::conclude;
-use iosched::ab::metric::Metric;
-use iosched::ab::plan::Plan;
-use iosched::ab::result::{ResultFile, Round, Status};
+use iosched::ab::conclude;
+use iosched::ab::result::{ResultFile, Status};
 use iosched::ab::statistics::stopping::Stopping;
 use iosched::ab::statistics::verdict::Verdict;
-use iosched::ab::turn::{Next, next};
-use iosched::measure::snapshot::DeviceNumbers;
 use iosched::persist::{Wanted, decide_study};
-use iosched::scheduler::arm::Arm;
 use iosched::study::format::Times;
 use iosched::study::result::{CellResult, StudyResult};
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use rand_chacha::rand_core::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::FULL;
+use super::results::Template;
 
 const RUNS: usize = if cfg!(debug_assertions) { 12 } else { FULL };
 /// Of each round.
 const NOISE: f64 = 0.04;
 
-/// A result without rounds, and a round whose values are replaced.
-fn template() -> (ResultFile, Round) {
-    let text = include_str!("../data/report/result.json");
-    let mut result: ResultFile = serde_json::from_str(text).expect("a result");
-    let mut round = result.rounds[0].clone();
-    round.evidence.device = DeviceNumbers::new(&result.device.device.name);
-    result.rounds.clear();
-    result.excluded.clear();
-    result.design.stopping = Stopping::Looks;
-    result.design.primary = vec![Metric::named("throughput").expect("a metric")];
-    (result, round)
-}
-
 struct Cells {
-    template: (ResultFile, Round),
-    arms: Vec<Arm>,
+    template: Template,
     rng: ChaCha8Rng,
 }
 
 impl Cells {
     fn new(arms: &[&str]) -> Cells {
         Cells {
-            template: template(),
-            arms: arms
-                .iter()
-                .map(|arm| arm.parse().expect("an arm"))
-                .collect(),
+            template: Template::new(arms, Stopping::Looks),
             rng: ChaCha8Rng::seed_from_u64(20_240_601),
         }
     }
 
     /// Carried out until it is decided; `effect` is that of arm 1.
     fn cell(&mut self, effect: f64) -> ResultFile {
-        let (result, template) = &self.template;
-        let mut result = result.clone();
-        result.design.arms = self.arms.clone();
-        let seed = self.rng.next_u64();
-        let first = result.design.stopping.next_segment(0).expect("blocks");
-        result.plan = Plan::new(seed, self.arms.len(), first);
-        loop {
-            match next(&result) {
-                Next::Round(turn) => {
-                    let arm = turn.planned.arm;
-                    let noise: f64 = StandardNormal.sample(&mut self.rng);
-                    let truth = if arm == 1 { effect } else { 0.0 };
-                    let value = 1e8 * (truth + NOISE * noise).exp();
-                    result.rounds.push(Round::new(
-                        &turn,
-                        &self.arms[arm],
-                        template.started.clone(),
-                        template.window_s,
-                        None,
-                        BTreeMap::from([("throughput".to_owned(), value)]),
-                        template.evidence.clone(),
-                    ));
-                }
-                Next::Draw(segment) => result.plan.extend(segment.blocks, &segment.arms),
-                Next::End => break,
-            }
-        }
+        let mut result = self.template.run(&mut self.rng, |rng, turn| {
+            let noise: f64 = StandardNormal.sample(rng);
+            let truth = if turn.planned.arm == 1 { effect } else { 0.0 };
+            let value = 1e8 * (truth + NOISE * noise).exp();
+            BTreeMap::from([("throughput".to_owned(), value)])
+        });
         result.comparisons = conclude::primary_comparisons(&result);
         result
     }
