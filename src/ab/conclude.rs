@@ -33,9 +33,12 @@ pub fn comparisons(result: &ResultFile) -> Vec<ArmComparison> {
     let table = Table::new(result);
     let mut all = primary(&table);
     if let Some(live) = &result.design.live {
-        let other = primary(&Table::with_adjustment(result, !live.adjust_load));
-        for (row, other) in all.iter_mut().zip(other) {
+        let other = Table::with_adjustment(result, !live.adjust_load);
+        let adjusted = if live.adjust_load { &table } else { &other };
+        for (row, other) in all.iter_mut().zip(primary(&other)) {
             row.other_adjustment = Some(other.comparison);
+            let slopes = adjusted.load_slopes(&row.metric);
+            row.load_slopes = slopes.map(|slopes| slopes.by_position);
         }
     }
     all.extend(controls(&table));
@@ -243,6 +246,7 @@ impl Input {
             carry_over_bias: judged.carry_over,
             comparison: judged.comparison,
             other_adjustment: None,
+            load_slopes: None,
         }
     }
 }

@@ -7,7 +7,7 @@ use super::early::ELAPSED;
 use super::fixed_work;
 use super::metric::Metric;
 use super::plan::PlannedRound;
-use super::statistics::covariate::Slope;
+use super::statistics::covariate::Slopes;
 use super::statistics::estimate;
 use super::statistics::layout::{Cell, LAGS};
 use super::statistics::rows::RowBlock;
@@ -23,7 +23,7 @@ pub struct Table<'a> {
     /// Blocks in which every round was carried out, counted or not: later blocks are not missing.
     blocks: Vec<usize>,
     stopped: BTreeSet<usize>,
-    /// Whether values are adjusted for the load before their rounds.
+    /// Whether values are adjusted for the load before their blocks.
     adjusts: bool,
 }
 
@@ -127,19 +127,28 @@ impl<'a> Table<'a> {
     /// The finite values of a metric, with their places in the plan.
     pub fn cells(&self, metric: &Metric) -> Vec<Cell> {
         let mut cells = self.measured_cells(metric);
-        if let Some(slope) = self.slope(metric) {
+        if let Some(slopes) = self.load_slopes(metric) {
             for cell in &mut cells {
-                cell.y = slope.adjusted(cell.y, cell.before_load);
+                cell.y = slopes.adjusted(cell);
             }
         }
         cells
     }
 
-    /// How the metric follows the load before its rounds, if it is adjusted for that.
-    fn slope(&self, metric: &Metric) -> Option<Slope> {
+    /// How the metric follows the load before its blocks, if it is adjusted for that.
+    pub fn load_slopes(&self, metric: &Metric) -> Option<Slopes> {
         self.adjusts
-            .then(|| Slope::of(&self.measured_cells(metric)))
+            .then(|| Slopes::of(&self.measured_cells(metric)))
             .flatten()
+    }
+
+    /// In logarithms: of the window before the first round of the block.
+    fn load_before(&self, block: usize) -> Option<f64> {
+        let rounds = self.rounds.range((block, "")..).map(|(_, round)| *round);
+        let mut of_block = rounds.take_while(|round| round.block == block);
+        let first = of_block.find(|round| round.position == 0)?;
+        let iops = first.evidence.iops_before.filter(|iops| *iops > 0.0)?;
+        Some(iops.ln())
     }
 
     fn measured_cells(&self, metric: &Metric) -> Vec<Cell> {
@@ -152,7 +161,7 @@ impl<'a> Table<'a> {
                 arm: result.arm_index(&round.arm)?,
                 position: round.position,
                 before: self.before(round),
-                before_load: load_before(round),
+                before_load: self.load_before(round.block),
                 y,
             })
         };
@@ -195,8 +204,13 @@ impl<'a> Table<'a> {
         let position = |round: Option<&Round>| round.map_or(0, |round| round.position);
         let before = |round: Option<&Round>| self.before(round?)[0];
         let is_asked = self.is_asked(metric);
-        let slope = self.slope(metric);
-        let bias = |round| slope.map_or(0.0, |slope| slope.bias(load_before(round)));
+        let slopes = self.load_slopes(metric);
+        let bias = |round: &Round| {
+            let slopes = slopes.as_ref();
+            slopes.map_or(0.0, |it| {
+                it.bias(round.position, self.load_before(round.block))
+            })
+        };
         let pairs = self.pairs(arm, reference).into_iter();
         pairs
             .map(|pair| RowBlock {
@@ -259,11 +273,6 @@ impl<'a> Table<'a> {
         };
         over(&|round| self.blocks.contains(&round.block)).or_else(|| over(&|_| true))
     }
-}
-
-fn load_before(round: &Round) -> Option<f64> {
-    let iops = round.evidence.iops_before.filter(|iops| *iops > 0.0)?;
-    Some(iops.ln())
 }
 
 fn difference(

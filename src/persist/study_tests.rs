@@ -1,9 +1,11 @@
 //! A study supports an arm only if all cells together do, or fresh rounds of one of them.
 
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::ab::statistics::stopping::Stopping;
 use crate::persist::support::tests::result;
-use crate::report::fixture::{carry_out, empty, study, values};
+use crate::report::fixture::{carry_out, empty, study};
 
 type Change<T> = fn(&mut T);
 
@@ -62,25 +64,28 @@ fn a_study_must_support_it_in_every_cell_and_as_a_whole() {
     assert!(refused.what.contains("bfq is worse"), "{}", refused.what);
 }
 
-/// Six blocks of throughput, better under bfq by so much more than the noise.
-fn six_blocks(better_percent: f64) -> ResultFile {
+/// Six blocks in which bfq has so much more throughput, in per cent.
+fn six_blocks(more_percent: [f64; 6]) -> ResultFile {
     let stopping = Stopping::Fixed { blocks: 6 };
     let mut result = empty(&["none", "bfq"], stopping, &["throughput"]);
     carry_out(&mut result, |turn| {
-        let level = if turn.planned.arm == 1 {
-            1e8 * (1.0 + better_percent / 100.0)
-        } else {
-            1e8
+        let more = match turn.planned.arm {
+            1 => more_percent[turn.planned.block],
+            _ => 0.0,
         };
-        Ok(values(turn, &[("throughput", level)]))
+        let throughput = 1e8 * (1.0 + more / 100.0);
+        Ok(BTreeMap::from([("throughput".to_owned(), throughput)]))
     });
     result
 }
 
+const NOISE: [f64; 6] = [8.0, -7.0, 5.0, -6.0, 7.0, -5.0];
+const BETTER: [f64; 6] = [12.0, 9.0, 15.0, 6.0, 11.0, 2.0];
+
 #[test]
 fn the_best_of_many_cells_needs_fresh_rounds() {
-    let mut found = study((0..40).map(|_| six_blocks(0.0)).collect());
-    found.cells[3].result = six_blocks(1.5);
+    let mut found = study((0..40).map(|_| six_blocks(NOISE)).collect());
+    found.cells[3].result = six_blocks(BETTER);
     found.started = "2026-02-03T04:05:06Z".into();
     found.finished = Some("2026-02-03T05:05:06Z".into());
     let alone = study(vec![found.cells[3].result.clone()]);
@@ -116,7 +121,7 @@ fn the_best_of_many_cells_needs_fresh_rounds() {
             "none of the study",
         ),
         (
-            |fresh| fresh.cells[0].result = six_blocks(0.0),
+            |fresh| fresh.cells[0].result = six_blocks(NOISE),
             "do not confirm",
         ),
         (

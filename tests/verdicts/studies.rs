@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use iosched::ab::conclude;
-use iosched::ab::conclude;
 use iosched::ab::result::{ResultFile, Status};
 use iosched::ab::statistics::stopping::Stopping;
 use iosched::ab::statistics::verdict::Verdict;

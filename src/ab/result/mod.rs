@@ -222,10 +222,14 @@ pub struct ArmComparison {
     pub carry_over_bias: Option<Contrast>,
     #[serde(flatten)]
     pub comparison: Comparison,
-    /// Primary rows of a live run: the same comparison with the adjustment for the load before each round if the verdict
+    /// Primary rows of a live run: the same comparison with the adjustment for the load before each block if the verdict
     /// is without it, and without it if the verdict has it (`--adjust load`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_adjustment: Option<Comparison>,
+    /// By what the adjusted one of the two was adjusted: how the metric follows the logarithm of the load before the block,
+    /// by position, compared with the first. Absent: too few blocks to know, so neither was adjusted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_slopes: Option<Vec<f64>>,
 }
 
 /// How many requests of one arm waited: those with a queue wait above the threshold.

@@ -135,6 +135,7 @@ impl Rounds {
             carry_over_bias: None,
             comparison,
             other_adjustment: None,
+            load_slopes: None,
             sight: None,
             metric,
         }
