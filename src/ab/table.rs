@@ -212,7 +212,7 @@ impl<'a> Table<'a> {
             })
         };
         let pairs = self.pairs(arm, reference).into_iter();
-        pairs
+        let mut blocks: Vec<RowBlock> = pairs
             .map(|pair| RowBlock {
                 block: pair.block,
                 difference: pair.arm.zip(pair.reference).and_then(|(arm, reference)| {
@@ -222,7 +222,11 @@ impl<'a> Table<'a> {
                 positions: (position(pair.arm), position(pair.reference)),
                 before: (before(pair.arm), before(pair.reference)),
             })
-            .collect()
+            .collect();
+        if let Some(slopes) = &slopes {
+            slopes.spread(&mut blocks);
+        }
+        blocks
     }
 
     /// The blocks in which both took part, with their rounds.

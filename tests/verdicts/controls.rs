@@ -78,18 +78,15 @@ fn a_control_sees_or_says_that_it_is_blind() {
         for noise in [0.005, 0.02, 0.04, 0.08, 0.16] {
             let same = controls(noise, 0.0, blocks);
             assert!(same.alarms <= 1.0 + slack(1.0), "{} %", same.alarms);
-            // The margin again on top: an estimate of just the margin is an alarm every other time.
+            assert!(noise > 0.005 || same.blind < 1.0, "{} %", same.blind);
+            assert!(noise < 0.16 || same.blind > 95.0, "{} %", same.blind);
+            // Half of the margin on top: an estimate of just the margin is an alarm every other time.
             let slow = controls(noise, 1.5 * MARGIN, blocks);
-            let sees = slow.blind <= 90.0;
             assert!(
-                !sees || slow.seen >= 80.0 - slack(80.0),
+                slow.blind > 50.0 || slow.seen >= 80.0 - slack(80.0),
                 "noise {noise}, {blocks} blocks: {} %",
                 slow.seen
             );
         }
-        let calm = controls(0.005, 0.0, blocks);
-        assert!(calm.blind < 1.0, "{} %", calm.blind);
-        let noisy = controls(0.16, 0.0, blocks);
-        assert!(noisy.blind > 95.0, "{} %", noisy.blind);
     }
 }

@@ -135,11 +135,22 @@ pub fn run(rng: &mut ChaCha8Rng, world: &World<'_>, stopping: Stopping) -> Outco
                 });
             }
         }
-        let adjusted: Vec<Vec<Cell>> = cells.iter().map(|cells| adjusted(cells)).collect();
-        let rows: Vec<Row<'_>> = adjusted
+        let slopes: Vec<Option<Slopes>> = cells.iter().map(|cells| Slopes::of(cells)).collect();
+        let adjusted: Vec<Vec<Cell>> = cells
             .iter()
-            .flat_map(|cells| (1..world.arms).map(move |arm| row(cells, arm, stopping)))
+            .zip(&slopes)
+            .map(|(cells, slopes)| adjusted(cells, slopes.as_ref()))
             .collect();
+        let mut rows: Vec<Row<'_>> = Vec::new();
+        for (cells, slopes) in adjusted.iter().zip(&slopes) {
+            for arm in 1..world.arms {
+                let mut row = row(cells, arm, stopping);
+                if let Some(slopes) = slopes {
+                    slopes.spread(&mut row.blocks);
+                }
+                rows.push(row);
+            }
+        }
         let judged = judge_family(&rows, stopping.level(0.05));
         let goes_on = |arm: &usize| {
             let mut own = rows.iter().zip(&judged).filter(|(row, _)| row.arm == *arm);
@@ -163,12 +174,8 @@ pub fn run(rng: &mut ChaCha8Rng, world: &World<'_>, stopping: Stopping) -> Outco
 }
 
 /// As `ab::table` does it.
-fn adjusted(cells: &[Cell]) -> Vec<Cell> {
-    let slopes = Slopes::of(cells);
-    let y = |cell: &Cell| {
-        let slopes = slopes.as_ref();
-        slopes.map_or(cell.y, |slopes| slopes.adjusted(cell))
-    };
+fn adjusted(cells: &[Cell], slopes: Option<&Slopes>) -> Vec<Cell> {
+    let y = |cell: &Cell| slopes.map_or(cell.y, |slopes| slopes.adjusted(cell));
     cells
         .iter()
         .map(|cell| Cell {

@@ -9,7 +9,9 @@
 //! The slopes are the same for all arms. A slope for each arm, as in Lin's estimator, needs more rounds than a run has: with
 //! 6 to 20 blocks it errs more than it explains.
 
+use super::estimate;
 use super::layout::{Cell, arms, within_blocks};
+use super::rows::RowBlock;
 
 /// With fewer residual degrees of freedom the slopes are noise.
 const FEWEST_DF: usize = 8;
@@ -20,6 +22,8 @@ pub struct Slopes {
     /// Compared with the first position.
     pub by_position: Vec<f64>,
     mean: f64,
+    /// By how much differences of adjusted values must be spread: the slopes used degrees of freedom.
+    spread: f64,
 }
 
 impl Slopes {
@@ -43,12 +47,36 @@ impl Slopes {
         let of_later = fit.coefficients.iter().rev().take(positions - 1).rev();
         let by_position: Vec<f64> = [0.0].into_iter().chain(of_later.copied()).collect();
         let is_known = fit.df >= FEWEST_DF && by_position.iter().all(|slope| slope.is_finite());
-        is_known.then_some(Slopes { by_position, mean })
+        let df = fit.df as f64;
+        is_known.then_some(Slopes {
+            spread: ((df + (positions - 1) as f64) / df).sqrt(),
+            by_position,
+            mean,
+        })
     }
 
     /// What `y` would have been after a mean load; `y` itself if the load before is unknown.
     pub fn adjusted(&self, cell: &Cell) -> f64 {
         cell.y - self.bias(cell.position, cell.before_load)
+    }
+
+    /// Differences of adjusted values, as far from their centre as if nothing had been learnt from them.
+    pub fn spread(&self, blocks: &mut [RowBlock]) {
+        let known = blocks.iter().filter_map(|block| block.difference?.finite());
+        let Some(centre) = estimate::hodges_lehmann(&known.collect::<Vec<f64>>()) else {
+            return;
+        };
+        let spread = |x: f64| match x.is_finite() {
+            true => centre + (x - centre) * self.spread,
+            false => x,
+        };
+        for difference in blocks
+            .iter_mut()
+            .filter_map(|block| block.difference.as_mut())
+        {
+            difference.lower = spread(difference.lower);
+            difference.upper = spread(difference.upper);
+        }
     }
 
     /// What the load before the block has added to a value in this position.
