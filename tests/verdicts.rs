@@ -25,7 +25,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
 
-const FULL: usize = 300;
+const FULL: usize = 2000;
 const RUNS: usize = if cfg!(debug_assertions) { 40 } else { FULL };
 
 /// What so many runs of a world came to.
