@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::controls::Sight;
 use super::diagnostics::diagnostics;
 use super::early::ELAPSED;
 use super::metric::{ARRIVALS, CONTROLS, LONGEST_WAIT, Metric, hides_stalls_of, starts_in_kernel};
@@ -9,7 +10,7 @@ use super::statistics::estimate;
 use super::statistics::layout::Cell;
 use super::statistics::rows::{Judged, Row, RowBlock, judge_alone, judge_family};
 use super::statistics::stopping::Method;
-use super::statistics::verdict::{Question, Reason, Verdict};
+use super::statistics::verdict::{Question, Reason, Verdict, bonferroni};
 use super::table::{Table, stalled_share};
 use super::{processes, shift};
 use crate::ab::result::{ArmComparison, ArmWaiting, Evidence, ExcludedBlock, ResultFile, Round};
@@ -32,9 +33,12 @@ pub fn comparisons(result: &ResultFile) -> Vec<ArmComparison> {
     let table = Table::new(result);
     let mut all = primary(&table);
     if let Some(live) = &result.design.live {
-        let other = primary(&Table::with_adjustment(result, !live.adjust_load));
-        for (row, other) in all.iter_mut().zip(other) {
+        let other = Table::with_adjustment(result, !live.adjust_load);
+        let adjusted = if live.adjust_load { &table } else { &other };
+        for (row, other) in all.iter_mut().zip(primary(&other)) {
             row.other_adjustment = Some(other.comparison);
+            let slopes = adjusted.load_slopes(&row.metric);
+            row.load_slopes = slopes.map(|slopes| slopes.by_position);
         }
     }
     all.extend(controls(&table));
@@ -77,6 +81,14 @@ fn is_settled(row: &ArmComparison) -> bool {
 /// The verdicts on the primary metrics alone.
 pub fn primary_comparisons(result: &ResultFile) -> Vec<ArmComparison> {
     primary(&Table::new(result))
+}
+
+/// The same where this is one of so many results that a finding may be chosen from: at an equal share of the level, so that
+/// all verdicts of all of them hold together.
+pub fn primary_comparisons_among(result: &ResultFile, results: usize) -> Vec<ArmComparison> {
+    let share = bonferroni(result.design.alpha, results);
+    let metrics = &result.design.primary;
+    family_at(&Table::new(result), metrics, Class::Primary, share)
 }
 
 /// One entry per arm, judged as if the metric were the only primary one.
@@ -139,10 +151,18 @@ enum Class {
 }
 
 fn family(table: &Table<'_>, metrics: &[Metric], class: Class) -> Vec<ArmComparison> {
-    let design = &table.result.design;
+    family_at(table, metrics, class, table.result.design.alpha)
+}
+
+fn family_at(
+    table: &Table<'_>,
+    metrics: &[Metric],
+    class: Class,
+    alpha: f64,
+) -> Vec<ArmComparison> {
     let inputs: Vec<Input> = metrics.iter().flat_map(|m| inputs(table, m)).collect();
     let rows: Vec<Row<'_>> = inputs.iter().map(Input::row).collect();
-    let judged = judge_family(&rows, design.stopping.level(design.alpha));
+    let judged = judge_family(&rows, table.result.design.stopping.level(alpha));
     let pairs = inputs.iter().zip(judged);
     pairs
         .map(|(input, judged)| input.said(table, judged, class))
@@ -223,6 +243,10 @@ impl Input {
             metric: self.metric.clone(),
             primary: class == Class::Primary,
             control: class == Class::Control,
+            sight: (class == Class::Control).then(|| {
+                let found = &judged.comparison;
+                Sight::of(table, &self.metric, found.question, found.blocks)
+            }),
             arrivals: class == Class::Arrivals,
             arm_median: table.median(&arm, &self.metric),
             reference_median: table.median(&reference, &self.metric),
@@ -234,6 +258,7 @@ impl Input {
             carry_over_bias: judged.carry_over,
             comparison: judged.comparison,
             other_adjustment: None,
+            load_slopes: None,
         }
     }
 }

@@ -65,8 +65,8 @@ pub trait Machine {
     fn write_back(&mut self, cold: Cold) -> Result<()>;
     /// Drops it from the page cache; how much of the workload's file or devices stays there, if the kernel tells.
     fn drop_pages(&mut self, cold: Cold) -> Result<Option<u64>>;
-    /// Times of work that does not depend on the arm, by metric; `round` is the round's number.
-    fn measure_controls(&mut self, round: usize) -> Result<BTreeMap<String, f64>>;
+    /// Times of work that does not depend on the arm, by metric; each `number` reads other places.
+    fn measure_controls(&mut self, number: usize) -> Result<BTreeMap<String, f64>>;
     fn snapshot(&mut self) -> Result<Snapshot>;
     /// From here on traces can be recorded, which costs more for each I/O; snapshots begin anew.
     fn prepare_traces(&mut self) -> Result<()>;

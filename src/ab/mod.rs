@@ -1,6 +1,7 @@
 //! The comparison: the schedule, the rounds and the conclusions from them.
 
 pub mod conclude; // from rounds to verdicts
+pub mod controls; // what work that no arm should change can tell
 pub mod diagnostics; // warnings: drift, order and carry-over
 pub mod drift; // settings that changed during a run
 pub mod early; // metrics and refusals that follow from the first rounds

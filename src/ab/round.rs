@@ -14,6 +14,7 @@ use anyhow::Result;
 use self::live::Watch;
 pub(super) use self::live::is_stuck;
 use self::waiting::{has_begun, idle_until, sleep_beside, wait_for_end, wait_until_idle};
+use super::controls;
 use super::drift;
 use super::exclusion::Gap;
 use super::machine::{Machine, Task};
@@ -90,7 +91,7 @@ impl RoundSetup<'_> {
         let arm = &self.arms[planned.arm];
         let disks = &self.disks.members;
         let applied = self.switch(planned)?;
-        let controls = self.machine.measure_controls(planned.index)?;
+        let before = self.machine.measure_controls(2 * planned.index)?;
         // As late as possible: what is dropped is clean, so this does no I/O.
         let cached_bytes = match self.cold {
             Some(cold) => self.machine.drop_pages(cold)?,
@@ -105,6 +106,7 @@ impl RoundSetup<'_> {
             time: self.time,
         })?;
         let load = cpu.and_then(|earlier| earlier.until(&self.machine.cpu_times()?));
+        let after = self.machine.measure_controls(2 * planned.index + 1)?;
         let first = self.first.entry(planned.arm).or_insert_with(|| {
             let states = applied.iter().map(|applied| applied.effective.clone());
             states.collect()
@@ -157,7 +159,7 @@ impl RoundSetup<'_> {
             cached_bytes,
         };
         let mut round = finished.round(turn, &self.arms[turn.planned.arm]);
-        round.metrics.extend(controls);
+        round.metrics.extend(controls::of_round(&before, &after));
         round.metrics.extend(arrivals);
         if stopped.is_some() {
             round.problem = stopped;

@@ -70,6 +70,8 @@ fn io_of_others_does_not_begin_a_round() {
         (None, Some(Censored::Starved))
     );
     assert_eq!(round.metrics.keys().collect::<Vec<_>>(), ["control_cpu"]);
+    let both = round.metrics["control_cpu"];
+    assert!((both - 1.5e6).abs() < 1.0, "before and after: {both}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::early::ELAPSED;
 use super::fixed_work;
 use super::metric::{Metric, Origin};
 use super::plan::PlannedRound;
-use super::statistics::covariate::Slope;
+use super::statistics::covariate::Slopes;
 use super::statistics::estimate;
 use super::statistics::layout::{Cell, LAGS};
 use super::statistics::rows::RowBlock;
@@ -23,7 +23,7 @@ pub struct Table<'a> {
     /// Blocks in which every round was carried out, counted or not: later blocks are not missing.
     blocks: Vec<usize>,
     stopped: BTreeSet<usize>,
-    /// Whether values are adjusted for the load before their rounds.
+    /// Whether values are adjusted for the load before their blocks.
     adjusts: bool,
 }
 
@@ -131,19 +131,28 @@ impl<'a> Table<'a> {
     /// The finite values of a metric, with their places in the plan.
     pub fn cells(&self, metric: &Metric) -> Vec<Cell> {
         let mut cells = self.measured_cells(metric);
-        if let Some(slope) = self.slope(metric) {
+        if let Some(slopes) = self.load_slopes(metric) {
             for cell in &mut cells {
-                cell.y = slope.adjusted(cell.y, cell.before_load);
+                cell.y = slopes.adjusted(cell);
             }
         }
         cells
     }
 
-    /// How the metric follows the load before its rounds, if it is adjusted for that.
-    fn slope(&self, metric: &Metric) -> Option<Slope> {
+    /// How the metric follows the load before its blocks, if it is adjusted for that.
+    pub fn load_slopes(&self, metric: &Metric) -> Option<Slopes> {
         self.adjusts
-            .then(|| Slope::of(&self.measured_cells(metric)))
+            .then(|| Slopes::of(&self.measured_cells(metric)))
             .flatten()
+    }
+
+    /// In logarithms: of the window before the first round of the block.
+    fn load_before(&self, block: usize) -> Option<f64> {
+        let rounds = self.rounds.range((block, "")..).map(|(_, round)| *round);
+        let mut of_block = rounds.take_while(|round| round.block == block);
+        let first = of_block.find(|round| round.position == 0)?;
+        let iops = first.evidence.iops_before.filter(|iops| *iops > 0.0)?;
+        Some(iops.ln())
     }
 
     fn measured_cells(&self, metric: &Metric) -> Vec<Cell> {
@@ -156,7 +165,7 @@ impl<'a> Table<'a> {
                 arm: result.arm_index(&round.arm)?,
                 position: round.position,
                 before: self.before(round),
-                before_load: load_before(round),
+                before_load: self.load_before(round.block),
                 y,
             })
         };
@@ -214,10 +223,15 @@ impl<'a> Table<'a> {
         let position = |round: Option<&Round>| round.map_or(0, |round| round.position);
         let before = |round: Option<&Round>| self.before(round?)[0];
         let is_asked = self.is_asked(metric);
-        let slope = self.slope(metric);
-        let bias = |round| slope.map_or(0.0, |slope| slope.bias(load_before(round)));
+        let slopes = self.load_slopes(metric);
+        let bias = |round: &Round| {
+            let slopes = slopes.as_ref();
+            slopes.map_or(0.0, |it| {
+                it.bias(round.position, self.load_before(round.block))
+            })
+        };
         let pairs = self.pairs(arm, reference).into_iter();
-        pairs
+        let mut blocks: Vec<RowBlock> = pairs
             .map(|pair| RowBlock {
                 block: pair.block,
                 difference: pair.arm.zip(pair.reference).and_then(|(arm, reference)| {
@@ -227,7 +241,11 @@ impl<'a> Table<'a> {
                 positions: (position(pair.arm), position(pair.reference)),
                 before: (before(pair.arm), before(pair.reference)),
             })
-            .collect()
+            .collect();
+        if let Some(slopes) = &slopes {
+            slopes.spread(&mut blocks);
+        }
+        blocks
     }
 
     /// The blocks in which both took part, with their rounds.
@@ -279,11 +297,6 @@ pub fn stalled_share<'a>(rounds: impl IntoIterator<Item = &'a Round>, whose: Who
         window_s += round.window_s;
     }
     (window_s > 0.0).then(|| stalls.ns(whose) as f64 / (window_s * 1e9))
-}
-
-fn load_before(round: &Round) -> Option<f64> {
-    let iops = round.evidence.iops_before.filter(|iops| *iops > 0.0)?;
-    Some(iops.ln())
 }
 
 fn difference(

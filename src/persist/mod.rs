@@ -4,11 +4,13 @@
 mod evidence; // why, as comments and for doctor
 mod format; // the same decision in each format
 mod quote; // names of disks in patterns and files
-mod support; // whether a result supports an arm
+mod study; // whether a study supports an arm
+mod support; // whether results support an arm
 
 pub use evidence::{Evidence, MARK};
 pub use format::{Format, render};
-pub use support::{Refusal, Wanted, decide, decide_study};
+pub use study::decide_study;
+pub use support::{Refusal, Wanted, decide};
 
 /// A setting that lasts, and why.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,4 +1,4 @@
-//! Whether a result supports an arm: what was measured on a real disk, completely, and is shown to be better in something
+//! Whether results support an arm: what was measured on a real disk, completely, and is shown to be better in something
 //! and worse in nothing that the user has not accepted. The verdicts are drawn from the rounds again. Pure.
 
 use super::evidence::Evidence;
@@ -9,7 +9,7 @@ use crate::ab::statistics::verdict::Verdict;
 use crate::ab::turn;
 use crate::report::words;
 use crate::scheduler::arm::Arm;
-use crate::study::result::StudyResult;
+use crate::study::joint;
 
 /// Why nothing is written, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,73 +29,50 @@ pub struct Wanted<'a> {
     pub serial: Option<&'a str>,
 }
 
-fn refusal(what: impl Into<String>, hint: impl Into<String>) -> Refusal {
+pub(super) fn refusal(what: impl Into<String>, hint: impl Into<String>) -> Refusal {
     Refusal {
         what: what.into(),
         hint: hint.into(),
     }
 }
 
-const AGAIN: &str = "measure again, without what disturbed it";
+pub(super) const AGAIN: &str = "measure again, without what disturbed it";
 
+/// What a decision is drawn from.
+pub(super) struct Basis<'a> {
+    /// In none of them may the arm be worse.
+    pub results: Vec<ResultFile>,
+    /// The rows that may speak for an arm: they hold together for all that it could be chosen from.
+    pub shown: Vec<ArmComparison>,
+    /// What `shown` holds over, if that is not each result for itself.
+    pub holds: Option<String>,
+    pub workload: String,
+    /// Why an arm has no such row although it has one in this result, and what to do.
+    pub beyond: &'a dyn Fn(usize, &ArmComparison) -> Refusal,
+}
+
+/// The rows of a run share one level.
 pub fn decide(result: &ResultFile, wanted: Wanted<'_>) -> Result<Decision, Refusal> {
-    decide_all(&[concluded(result)], &result.workload.name, wanted)
+    let result = concluded(result);
+    let basis = Basis {
+        shown: result.primary().cloned().collect(),
+        holds: None,
+        workload: result.workload.name.clone(),
+        beyond: &|_, row| not_better(&row.arm),
+        results: vec![result],
+    };
+    decide_all(&basis, wanted)
 }
 
-/// The arm must be supported by all cells together.
-pub fn decide_study(study: &StudyResult, wanted: Wanted<'_>) -> Result<Decision, Refusal> {
-    if study.status != Status::Complete {
-        return Err(refusal(
-            "the study is not complete",
-            "continue it with `iosched-ab study --resume FILE`",
-        ));
-    }
-    if let Some(cell) = study.cells.iter().find(|cell| cell.hopeless.is_some()) {
-        return Err(refusal(
-            format!("the cell {} was given up", cell.name),
-            AGAIN,
-        ));
-    }
-    for cell in study.cells.iter().filter(|cell| cell.is_placebo) {
-        let result = concluded(&cell.result);
-        if let Some(row) = result.primary().find(|row| differs(row)) {
-            return Err(refusal(
-                format!(
-                    "the reference differs from itself: {}",
-                    words::sentence(row)
-                ),
-                AGAIN,
-            ));
-        }
-        if result
-            .primary()
-            .all(|row| row.comparison.interval.is_none())
-        {
-            return Err(refusal(
-                format!("{}, the reference against itself, has no result", cell.name),
-                "run the study with more blocks",
-            ));
-        }
-    }
-    let results: Vec<ResultFile> = study
-        .compared()
-        .map(|cell| concluded(&cell.result))
-        .collect();
-    decide_all(&results, &format!("the study {}", study.study), wanted)
-}
-
-fn concluded(result: &ResultFile) -> ResultFile {
+pub(super) fn concluded(result: &ResultFile) -> ResultFile {
     let mut result = result.clone();
     result.excluded = conclude::excluded_blocks(&result);
     conclude::conclude(&mut result);
     result
 }
 
-fn decide_all(
-    results: &[ResultFile],
-    workload: &str,
-    wanted: Wanted<'_>,
-) -> Result<Decision, Refusal> {
+pub(super) fn decide_all(basis: &Basis<'_>, wanted: Wanted<'_>) -> Result<Decision, Refusal> {
+    let results = &basis.results;
     let first = results
         .first()
         .ok_or_else(|| refusal("there is no result", "run a comparison first"))?;
@@ -112,35 +89,34 @@ fn decide_all(
     }
     let arm = match wanted.arm {
         Some(label) => of_label(first, label)?,
-        None => only_supported(results, wanted.accepted)?,
+        None => only_supported(basis, wanted.accepted)?,
     };
-    ensure_supported(results, arm, wanted.accepted)?;
+    ensure_supported(basis, &basis.shown, arm, wanted.accepted)?;
     let disk = disk(&first.device, wanted.serial)?;
     ensure_writable(arm, &first.device)?;
     let is_reference = is_reference(first, &arm.label);
-    let about = rows(results).filter(|row| row.arm == arm.label || is_reference);
+    let is_about = |row: &&ArmComparison| row.arm == arm.label || is_reference;
+    let claims = basis.holds.iter().flat_map(|over| {
+        let shown = basis.shown.iter().filter(is_about);
+        let shown = shown.filter(|row| joint::is_difference(row));
+        shown.map(move |row| format!("{over}: {}", words::sentence(row)))
+    });
+    let about = rows(results).filter(is_about).map(words::sentence);
     Ok(Decision {
         scheduler: arm.scheduler.clone(),
         settings: arm.settings.clone(),
-        evidence: Evidence::new(first, workload, &disk, &arm.scheduler),
+        evidence: Evidence::new(first, &basis.workload, &disk, &arm.scheduler),
         disk,
         devices: members(&first.device)
             .iter()
             .map(|disk| disk.device.name.clone())
             .collect(),
-        found: about.map(words::sentence).collect(),
+        found: claims.chain(about).collect(),
     })
 }
 
 fn rows(results: &[ResultFile]) -> impl Iterator<Item = &ArmComparison> {
     results.iter().flat_map(ResultFile::primary)
-}
-
-fn differs(row: &ArmComparison) -> bool {
-    matches!(
-        row.comparison.verdict,
-        Verdict::Better | Verdict::Worse | Verdict::Differs
-    )
 }
 
 fn is_reference(result: &ResultFile, label: &str) -> bool {
@@ -222,18 +198,27 @@ fn of_label<'a>(result: &'a ResultFile, label: &str) -> Result<&'a Arm, Refusal>
     })
 }
 
-fn only_supported<'a>(results: &'a [ResultFile], accepted: &[String]) -> Result<&'a Arm, Refusal> {
-    let arms = results[0].design.arms.iter();
-    let supported = arms.filter(|arm| ensure_supported(results, arm, accepted).is_ok());
-    let supported: Vec<&Arm> = supported.collect();
-    match supported[..] {
+fn only_supported<'a>(basis: &'a Basis<'_>, accepted: &[String]) -> Result<&'a Arm, Refusal> {
+    let arms = &basis.results[0].design.arms;
+    let supported = |shown: &[ArmComparison]| -> Vec<&'a Arm> {
+        let ok = |arm: &&Arm| ensure_supported(basis, shown, arm, accepted).is_ok();
+        arms.iter().filter(ok).collect()
+    };
+    match supported(&basis.shown)[..] {
         [arm] => Ok(arm),
-        [] => Err(refusal(
-            "the result supports no arm: none is better in something and worse in nothing",
-            "`--arm LABEL` says what is missing for it; `--accept METRIC` accepts a loss",
-        )),
-        _ => {
-            let labels: Vec<&str> = supported.iter().map(|arm| arm.label.as_str()).collect();
+        [] => {
+            // An arm that single results support lacks the least.
+            let in_results: Vec<ArmComparison> = rows(&basis.results).cloned().collect();
+            if let Some(arm) = supported(&in_results).first() {
+                ensure_supported(basis, &basis.shown, arm, accepted)?;
+            }
+            Err(refusal(
+                "the result supports no arm: none is better in something and worse in nothing",
+                "`--arm LABEL` says what is missing for it; `--accept METRIC` accepts a loss",
+            ))
+        }
+        ref several => {
+            let labels: Vec<&str> = several.iter().map(|arm| arm.label.as_str()).collect();
             Err(refusal(
                 format!("the result supports several arms: {}", labels.join(", ")),
                 "choose one with --arm LABEL",
@@ -242,9 +227,16 @@ fn only_supported<'a>(results: &'a [ResultFile], accepted: &[String]) -> Result<
     }
 }
 
-fn ensure_supported(results: &[ResultFile], arm: &Arm, accepted: &[String]) -> Result<(), Refusal> {
+/// `shown`: the rows that may speak for it.
+fn ensure_supported(
+    basis: &Basis<'_>,
+    shown: &[ArmComparison],
+    arm: &Arm,
+    accepted: &[String],
+) -> Result<(), Refusal> {
+    let results = &basis.results;
     if is_reference(&results[0], &arm.label) {
-        return ensure_reference_supported(results, arm, accepted);
+        return ensure_reference_supported(basis, shown, arm, accepted);
     }
     let is_stopped = |result: &ResultFile| {
         let stopped = result.stopped_arms();
@@ -258,11 +250,7 @@ fn ensure_supported(results: &[ResultFile], arm: &Arm, accepted: &[String]) -> R
             "choose another arm",
         ));
     }
-    let of_arm: Vec<&ArmComparison> = rows(results).filter(|row| row.arm == arm.label).collect();
-    let is_worse = |row: &&&ArmComparison| {
-        row.comparison.verdict == Verdict::Worse && !accepted.contains(&row.metric.name)
-    };
-    if let Some(row) = of_arm.iter().find(is_worse) {
+    if let Some(row) = rows(results).find(|row| row.arm == arm.label && is_loss(row, accepted)) {
         return Err(refusal(
             format!("{} is worse: {}", arm.label, words::sentence(row)),
             format!(
@@ -271,46 +259,68 @@ fn ensure_supported(results: &[ResultFile], arm: &Arm, accepted: &[String]) -> R
             ),
         ));
     }
-    let is_better = |row: &&ArmComparison| row.comparison.verdict == Verdict::Better;
-    if !of_arm.iter().any(is_better) {
-        return Err(refusal(
-            format!("{} is not shown to be better in anything", arm.label),
-            "run more blocks, or keep what is in force",
-        ));
+    let is_better =
+        |row: &ArmComparison| row.arm == arm.label && row.comparison.verdict == Verdict::Better;
+    if shown.iter().any(is_better) {
+        return Ok(());
     }
-    Ok(())
+    Err(match most_telling(results, is_better) {
+        Some((result, row)) => (basis.beyond)(result, row),
+        None => not_better(&arm.label),
+    })
+}
+
+fn is_loss(row: &ArmComparison, accepted: &[String]) -> bool {
+    row.comparison.verdict == Verdict::Worse && !accepted.contains(&row.metric.name)
+}
+
+fn not_better(arm: &str) -> Refusal {
+    refusal(
+        format!("{arm} is not shown to be better in anything"),
+        "run more blocks, or keep what is in force",
+    )
+}
+
+/// The row with the smallest p of those, and the result that it is in.
+fn most_telling(
+    results: &[ResultFile],
+    is_meant: impl Fn(&ArmComparison) -> bool,
+) -> Option<(usize, &ArmComparison)> {
+    let all = results.iter().enumerate();
+    let all = all.flat_map(|(index, result)| result.primary().map(move |row| (index, row)));
+    let p = |row: &ArmComparison| row.comparison.p.unwrap_or(1.0);
+    all.filter(|(_, row)| is_meant(row))
+        .min_by(|(_, a), (_, b)| p(a).total_cmp(&p(b)))
 }
 
 /// The reference is kept if every other arm is worse in something, or makes no difference.
 fn ensure_reference_supported(
-    results: &[ResultFile],
+    basis: &Basis<'_>,
+    shown: &[ArmComparison],
     arm: &Arm,
     accepted: &[String],
 ) -> Result<(), Refusal> {
-    let others = results[0]
-        .design
-        .arms
-        .iter()
-        .filter(|other| other.label != arm.label);
-    for other in others {
-        let of_other: Vec<&ArmComparison> =
-            rows(results).filter(|row| row.arm == other.label).collect();
-        let is_worse = |row: &&ArmComparison| {
-            row.comparison.verdict == Verdict::Worse && !accepted.contains(&row.metric.name)
-        };
-        let is_same = of_other
-            .iter()
-            .all(|row| row.comparison.verdict == Verdict::Equivalent);
-        let is_no_better = is_same || of_other.iter().any(is_worse);
-        if of_other.is_empty() || !is_no_better {
-            return Err(refusal(
+    let results = &basis.results;
+    let arms = results[0].design.arms.iter();
+    for other in arms.filter(|other| other.label != arm.label) {
+        let is_of_other = |row: &&ArmComparison| row.arm == other.label;
+        let is_lost = |row: &ArmComparison| is_of_other(&row) && is_loss(row, accepted);
+        let mut of_other = rows(results).filter(is_of_other).peekable();
+        let is_same = of_other.peek().is_some()
+            && of_other.all(|row| row.comparison.verdict == Verdict::Equivalent);
+        if is_same || shown.iter().any(is_lost) {
+            continue;
+        }
+        return Err(match most_telling(results, is_lost) {
+            Some((result, row)) => (basis.beyond)(result, row),
+            None => refusal(
                 format!(
                     "{} is the reference, and {} is not shown to be worse in something, or the same in everything",
                     arm.label, other.label
                 ),
                 "run more blocks",
-            ));
-        }
+            ),
+        });
     }
     Ok(())
 }
@@ -367,4 +377,4 @@ fn ensure_writable(arm: &Arm, device: &DeviceInfo) -> Result<(), Refusal> {
 
 #[cfg(test)]
 #[path = "support_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -1,14 +1,14 @@
-//! A result supports an arm only if its rounds show that, and a study only if all cells together do.
+//! A result supports an arm only if its rounds show that.
 
 use super::*;
 use crate::ab::statistics::stopping::Stopping;
-use crate::report::fixture::{carry_out, empty, sample, study, values};
+use crate::report::fixture::{carry_out, empty, sample, values};
 use crate::scratch::Truth;
 
 type Change<T> = fn(&mut T);
 
 /// Each arm's throughput and latency against none's 100 and 100.
-fn result(arms: &[(&str, f64, f64)]) -> ResultFile {
+pub(in crate::persist) fn result(arms: &[(&str, f64, f64)]) -> ResultFile {
     let labels: Vec<&str> = ["none"]
         .into_iter()
         .chain(arms.iter().map(|arm| arm.0))
@@ -71,61 +71,6 @@ fn only_what_is_better_and_nowhere_worse_is_supported() {
 fn the_reference_stays_where_all_others_lose_or_are_the_same() {
     let found = result(&[("bfq", 50.0, 100.0), ("kyber", 100.0, 100.0)]);
     assert_eq!(decided(&found, None, &[]).as_deref(), Ok("none"));
-}
-
-#[test]
-fn a_study_must_support_it_in_every_cell_and_as_a_whole() {
-    let wanted = Wanted {
-        arm: Some("bfq"),
-        ..Wanted::default()
-    };
-    let (good, bad) = (
-        result(&[("bfq", 150.0, 50.0)]),
-        result(&[("bfq", 50.0, 50.0)]),
-    );
-    let both = study(vec![good.clone(), good.clone()]);
-    assert!(decide_study(&both, wanted).is_ok());
-    let changes: [(Change<StudyResult>, &str); 7] = [
-        (|study| study.status = Status::Interrupted, "not complete"),
-        (
-            |study| study.cells[1].hopeless = Some("it was".into()),
-            "cell 1 was given up",
-        ),
-        (
-            |study| study.cells[1].result.device.model = Some("Another disk".into()),
-            "different disks",
-        ),
-        (
-            |study| study.cells[1].result.environment.kernel_release = "7.2".into(),
-            "different disks or kernels",
-        ),
-        (
-            |study| study.cells[1].result.design.arms[1].scheduler = "kyber".into(),
-            "different arms",
-        ),
-        (
-            |study| {
-                let cell = &mut study.cells[1];
-                cell.is_placebo = true;
-                cell.name = "A/A".into();
-                cell.result.rounds.truncate(4);
-            },
-            "A/A, the reference against itself, has no result",
-        ),
-        // What the reference finds against itself is noise, and more than that is an alarm.
-        (
-            |study| study.cells[1].is_placebo = true,
-            "differs from itself",
-        ),
-    ];
-    for (change, says) in changes {
-        let mut study = both.clone();
-        change(&mut study);
-        let refused = decide_study(&study, wanted).unwrap_err();
-        assert!(refused.what.contains(says), "{}", refused.what);
-    }
-    let refused = decide_study(&study(vec![good, bad]), wanted).unwrap_err();
-    assert!(refused.what.contains("bfq is worse"), "{}", refused.what);
 }
 
 #[test]

@@ -277,5 +277,6 @@ pub fn study(results: Vec<ResultFile>) -> StudyResult {
         stages: Vec::new(),
         arms,
         cells: results.into_iter().enumerate().map(cell).collect(),
+        shown: None,
     }
 }

@@ -60,6 +60,14 @@ fn adjustments(result: &ResultFile, is_adjusted: bool) -> String {
     let mut text = String::new();
     for row in result.primary() {
         let said = |comparison| words::said(comparison, &row.metric.unit);
+        if is_adjusted && row.load_slopes.is_none() {
+            let _ = writeln!(
+                text,
+                "{} under {}: not adjusted for the load, because too few blocks have one before them to learn from.",
+                row.metric.name, row.arm
+            );
+            continue;
+        }
         let Some(other) = &row.other_adjustment else {
             continue;
         };
@@ -74,7 +82,7 @@ fn adjustments(result: &ResultFile, is_adjusted: bool) -> String {
         };
         let _ = writeln!(
             text,
-            "{} under {}, adjusted for the load before each round: {with}; not adjusted: {without}. The verdict is the {} one.",
+            "{} under {}, adjusted for the load before each block: {with}; not adjusted: {without}. The verdict is the {} one.",
             row.metric.name,
             row.arm,
             if is_adjusted {

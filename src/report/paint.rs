@@ -11,9 +11,10 @@ const VERDICTS: [(&str, AnsiColor); 5] = [
     ("not decided", AnsiColor::Yellow),
 ];
 /// Lines that weaken what the report says.
-const WARNINGS: [&str; 3] = [
+const WARNINGS: [&str; 4] = [
     "NOT COMPLETE",
     "NEGATIVE CONTROL",
+    "BLIND CONTROL",
     "HARDLY ANY REQUEST WAITED",
 ];
 

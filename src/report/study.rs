@@ -1,5 +1,6 @@
 //! A study as text: the matrix of verdicts, the arms that no other beats, and what was expected. Pure.
 
+mod claims; // what may be said of the study as a whole
 pub mod detectable; // what a budget can show
 mod markdown;
 
@@ -10,9 +11,9 @@ use comfy_table::{Table, presets};
 use super::{escape, units, words};
 use crate::ab::result::{ArmComparison, Status};
 use crate::ab::statistics::verdict::{Comparison, Reason, Verdict};
-use crate::study::pareto;
 use crate::study::result::{CellResult, StudyResult};
 
+pub(super) use claims::choice;
 pub use markdown::markdown;
 
 pub fn render(study: &StudyResult) -> String {
@@ -241,6 +242,9 @@ fn absent(comparison: &Comparison) -> Option<String> {
 pub(super) fn level(text: &mut String, study: &StudyResult) {
     let cells = study.compared().count();
     let _ = writeln!(text, "{}", false_verdicts(cells));
+    if cells > 1 {
+        let _ = writeln!(text, "{}", claims::holding(study, cells));
+    }
     for cell in study.cells.iter().filter(|cell| cell.is_placebo) {
         let _ = writeln!(text, "{}", placebo(cell));
     }
@@ -313,54 +317,6 @@ pub(super) fn without_waiting(text: &mut String, study: &StudyResult) {
             names.join(", ")
         );
     }
-}
-
-/// The arms that no other beats, each with its largest gain and its largest loss.
-pub(super) fn choice(text: &mut String, study: &StudyResult) {
-    let choice = pareto::choice(study);
-    text.push('\n');
-    if !choice.unbeaten.is_empty() {
-        let _ = writeln!(
-            text,
-            "Beaten by no other arm, as far as is shown (no arm is as good everywhere and better somewhere): {}.",
-            choice.unbeaten.join(", ")
-        );
-    }
-    if !choice.incomplete.is_empty() {
-        let _ = writeln!(
-            text,
-            "Not judged, because a value is missing: {}.",
-            choice.incomplete.join(", ")
-        );
-    }
-    for arm in choice.unbeaten {
-        let rows = study.compared().flat_map(|cell| {
-            let rows = cell.primary().filter(|row| row.arm == arm);
-            rows.map(move |row| (cell, row))
-        });
-        let rows: Vec<(&CellResult, &ArmComparison)> = rows.collect();
-        let of = |verdict: Verdict| {
-            let decided = rows
-                .iter()
-                .filter(|(_, row)| row.comparison.verdict == verdict);
-            decided.max_by(|(_, a), (_, b)| size(a).total_cmp(&size(b)))
-        };
-        for (verdict, what) in [(Verdict::Better, "gains"), (Verdict::Worse, "costs")] {
-            if let Some((cell, row)) = of(verdict) {
-                let _ = writeln!(
-                    text,
-                    "  {arm} {what} most in {}: {} {}",
-                    cell.name,
-                    row.metric.name,
-                    words::said(&row.comparison, &row.metric.unit)
-                );
-            }
-        }
-    }
-}
-
-fn size(row: &ArmComparison) -> f64 {
-    row.comparison.estimate.map_or(0.0, f64::abs)
 }
 
 /// Cells that expect the same stand together.

@@ -7,6 +7,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use super::characters::{self, Form};
 use super::{checks, escape, levels, live, noise, shift, units, words};
+use crate::ab::controls::Sight;
 use crate::ab::load;
 use crate::ab::result::{ArmComparison, ResultFile, Round, Status};
 use crate::ab::statistics::verdict::Reason;
@@ -44,7 +45,7 @@ pub fn render(result: &ResultFile, all: bool, pictures: Option<Form>) -> String 
     }
     if all && !controlled.is_empty() {
         text += "\nNegative controls, which no arm should change: a fixed loop on a CPU, and reads of a disk of no arm (--control), \
-                 before each round.\n";
+                 before and after each round.\n";
         let _ = writeln!(text, "{}", table(&controlled));
     }
     if all && !exploratory.is_empty() {
@@ -177,6 +178,22 @@ fn controls(text: &mut String, result: &ResultFile) {
             words::sentence(row)
         );
     }
+    for (name, sight) in result.blind_controls() {
+        let _ = writeln!(text, "BLIND CONTROL: {}", blind(name, sight));
+    }
+}
+
+/// What a control that shows nothing does not rule out.
+fn blind(name: &str, sight: Sight) -> String {
+    let varies = sight.spread.map_or_else(String::new, |spread| {
+        let percent = spread.exp_m1() * 100.0;
+        format!(" differs by {percent:.1} % between two rounds of one arm, so it")
+    });
+    let sees = match sight.detectable {
+        Some(least) => format!("would show only differences from {:.0} % on", least * 100.0),
+        None => "can show no difference in so few blocks".to_owned(),
+    };
+    format!("{name}{varies} {sees}: what else may differ between the arms goes unseen.")
 }
 
 fn waiting(text: &mut String, result: &ResultFile) {

@@ -7,6 +7,7 @@ pub mod builtin; // those that iosched brings
 pub mod exact; // counts that every round must have
 pub mod format; // the file that describes one
 pub mod gate; // every cell held to the rules. Pure
+pub mod joint; // what holds over all cells together. Pure
 pub mod load; // what a cell runs
 pub mod optional; // arms that some kernels lack
 pub mod original; // the published comparisons, judged by their own data

@@ -1,16 +1,29 @@
 //! Arms that no other arm beats in all cells. Pure.
 //!
-//! Each arm was compared with the reference alone. An arm beats another where their intervals show it: all intervals of a
-//! study's cell hold simultaneously, so one arm's lower end above the other's upper end is a verdict on the two, and
-//! estimates that differ by chance are none.
+//! Each arm was compared with the reference alone. An arm beats another where their intervals show it: one arm's lower end
+//! above the other's upper end is a verdict on the two, and estimates that differ by chance are none. The row in which an
+//! arm is better is chosen from all cells, so the intervals of all of them must hold together there; that it is worse in
+//! none is a claim on every row, and needs no more than the level of each cell.
 
 use std::collections::BTreeMap;
 
+use super::joint;
 use super::result::StudyResult;
+use crate::ab::result::ArmComparison;
 use crate::ab::statistics::scale::Direction;
 
-/// Between which ends each arm is better than the reference in a row, in multiples of the row's margin; None: not known.
-type Row<'a> = BTreeMap<&'a str, Option<(f64, f64)>>;
+/// Between which ends an arm is better than the reference in a row, in multiples of the row's margin.
+type Ends = (f64, f64);
+
+#[derive(Clone, Copy)]
+struct Known {
+    in_cell: Ends,
+    /// At the level of the study; None: not known.
+    in_study: Option<Ends>,
+}
+
+/// Of each arm; None: not known.
+type Row<'a> = BTreeMap<&'a str, Option<Known>>;
 
 /// What the arms are to each other.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -43,45 +56,61 @@ pub fn choice(study: &StudyResult) -> Choice<'_> {
 
 fn beats(arm: &str, other: &str, rows: &[Row<'_>]) -> bool {
     // The least by which the arm is better in a row.
-    let lead = |row: &Row<'_>| Some((*row.get(arm)?)?.0 - (*row.get(other)?)?.1);
-    let leads: Option<Vec<f64>> = rows.iter().map(lead).collect();
-    leads.is_some_and(|leads| {
-        leads.iter().all(|lead| *lead >= -1.0) && leads.iter().any(|lead| *lead > 0.0)
-    })
+    let least = |one: Ends, other: Ends| one.0 - other.1;
+    let both = |row: &Row<'_>| Some(((*row.get(arm)?)?, (*row.get(other)?)?));
+    let is_no_worse =
+        |row| both(row).is_some_and(|(one, other)| least(one.in_cell, other.in_cell) >= -1.0);
+    let is_better = |row| {
+        let known = both(row).and_then(|(one, other)| Some((one.in_study?, other.in_study?)));
+        known.is_some_and(|(one, other)| least(one, other) > 0.0)
+    };
+    rows.iter().all(is_no_worse) && rows.iter().any(is_better)
 }
 
 fn rows(study: &StudyResult) -> Vec<Row<'_>> {
     let mut rows = BTreeMap::new();
-    for cell in study.compared().filter(|cell| cell.why_invalid().is_none()) {
+    for (cell, in_study) in joint::comparisons(study) {
         for found in cell.primary() {
             let comparison = &found.comparison;
+            let same = |row: &&ArmComparison| {
+                (&row.arm, &row.metric.name) == (&found.arm, &found.metric.name)
+            };
             if found.metric.direction == Direction::Neutral {
                 continue;
             }
-            let margin = found.metric.scale.margins(found.metric.margin).up;
             // A row of which only this arm has no value is still a row, and the arm is incomplete.
             let row: &mut Row<'_> = rows
                 .entry((cell.name.as_str(), found.metric.name.as_str()))
                 .or_default();
             if found.reference_median.is_some() {
-                row.insert(&found.reference, Some((0.0, 0.0)));
+                let itself = Known {
+                    in_cell: (0.0, 0.0),
+                    in_study: Some((0.0, 0.0)),
+                };
+                row.insert(&found.reference, Some(itself));
             }
-            if comparison.estimate.is_none() || margin <= 0.0 {
+            if comparison.estimate.is_none() || found.metric.margin <= 0.0 {
                 continue;
             }
-            let known = comparison
-                .interval
-                .filter(|_| comparison.withheld.is_none());
-            let ends = known.map(|interval| {
-                let (worst, best) = found.metric.direction.worst_and_best(interval);
-                (worst / margin, best / margin)
+            let known = ends(found).map(|in_cell| Known {
+                in_cell,
+                in_study: in_study.iter().find(same).and_then(ends),
             });
-            row.insert(&found.arm, ends);
+            row.insert(&found.arm, known);
         }
     }
     // What nobody could measure tells nobody apart.
     rows.retain(|_, row| !row.is_empty());
     rows.into_values().collect()
+}
+
+/// None where a verdict was withheld: the interval is not all that is known then.
+fn ends(row: &ArmComparison) -> Option<Ends> {
+    let margin = row.metric.scale.margins(row.metric.margin).up;
+    let known = row.comparison.interval;
+    let interval = known.filter(|_| row.comparison.withheld.is_none())?;
+    let (worst, best) = row.metric.direction.worst_and_best(interval);
+    Some((worst / margin, best / margin))
 }
 
 #[cfg(test)]
@@ -94,8 +123,12 @@ mod tests {
             "none" => (0.0, 0.0),
             _ => (lead - 0.5, lead + 0.5),
         };
+        let known = |ends| Known {
+            in_cell: ends,
+            in_study: Some(ends),
+        };
         values
-            .map(|(arm, lead)| (arm, Some(ends(arm, lead))))
+            .map(|(arm, lead)| (arm, Some(known(ends(arm, lead)))))
             .into()
     }
 
@@ -129,5 +162,13 @@ mod tests {
         let mut undecided = rows.to_vec();
         undecided[1].insert("bfq", None);
         assert!(!beats("bfq", "none", &undecided));
+        let mut in_cells = rows.to_vec();
+        for known in in_cells[0].values_mut().flatten() {
+            known.in_study = known.in_study.map(|(low, high)| (low - 9.0, high + 9.0));
+        }
+        assert!(
+            !beats("bfq", "none", &in_cells),
+            "the best of all cells may be chance"
+        );
     }
 }

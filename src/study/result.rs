@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::budget::Budget;
 use super::exact::Counted;
 use super::format::{Study, Times};
+use super::joint::Shown;
 use super::optional::LeftOut;
 use crate::ab::result::{ArmComparison, ResultFile, Status};
 use crate::ab::turn;
@@ -46,6 +47,10 @@ pub struct StudyResult {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
     pub cells: Vec<CellResult>,
+    /// The differences that hold over all cells together: only they are a claim about the study. The verdicts of a cell
+    /// hold within that cell. Absent before its end, and in results of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<Vec<Shown>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -103,6 +108,7 @@ impl StudyResult {
                 .collect(),
             left_out: Vec::new(),
             cells: Vec::new(),
+            shown: None,
         }
     }
 

@@ -14,6 +14,7 @@ use anyhow::{Context, Result};
 use super::ahead::Ahead;
 use super::budget::{Budget, Deadline};
 use super::format::{Cell, Study, Times};
+use super::joint;
 use super::optional::{self, Candidate, LeftOut};
 use super::result::{CellResult, StudyResult};
 use crate::ab::conclude;
@@ -361,6 +362,7 @@ pub fn to_json(study: &StudyResult) -> Result<Vec<u8>> {
 fn go_on(earlier: &StudyResult, machine: &dyn Machine) -> StudyResult {
     let mut study = earlier.clone();
     (study.status, study.error, study.finished) = (Status::Running, None, None);
+    study.shown = None;
     for cell in &mut study.cells {
         if cell.result.status != Status::Complete && cell.hopeless.is_none() {
             cell.result = go_on_with(cell.result.clone(), machine);
@@ -383,6 +385,7 @@ fn finish(study: &mut StudyResult, outcome: &Result<()>, at: String) {
             finish_cell(&mut cell.result, status, at.clone());
         }
     }
+    study.shown = Some(joint::shown(study));
     study.finished = Some(at);
 }
 

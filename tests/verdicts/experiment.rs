@@ -1,7 +1,7 @@
 //! A whole experiment on simulated rounds: plan, looks, arms that leave, verdicts.
 
 use iosched::ab::plan::Plan;
-use iosched::ab::statistics::covariate::Slope;
+use iosched::ab::statistics::covariate::Slopes;
 use iosched::ab::statistics::layout::Cell;
 use iosched::ab::statistics::rows::{Judged, Row, RowBlock, judge_family};
 use iosched::ab::statistics::scale::{Direction, Scale};
@@ -31,8 +31,10 @@ pub struct World<'a> {
     /// The chance of a round of this arm to lose so much.
     pub stalls: (usize, f64, f64),
     pub effects: &'a [f64],
-    /// A live run on this load, which adds to every value; verdicts are adjusted for that of the round before.
+    /// A live run on this load, which adds to every value; verdicts are adjusted for that before each block.
     pub load: Option<&'a Series<'a>>,
+    /// A closed loop: arm 1 makes its own load larger, which changes no value.
+    pub reacts: f64,
 }
 
 pub const QUIET: World<'static> = World {
@@ -44,6 +46,7 @@ pub const QUIET: World<'static> = World {
     stalls: (0, 0.0, 0.0),
     effects: &[],
     load: None,
+    reacts: 0.0,
 };
 
 pub struct Outcome {
@@ -124,18 +127,31 @@ pub fn run(rng: &mut ChaCha8Rng, world: &World<'_>, stopping: Stopping) -> Outco
                     arm: round.arm,
                     position: round.position,
                     before,
-                    before_load: load
-                        .as_ref()
-                        .and_then(|load| Some(load[index.checked_sub(1)?])),
+                    before_load: load.as_ref().and_then(|load| {
+                        let before = index.checked_sub(round.position + 1)?;
+                        let reaction = f64::from(plan.rounds[before].arm == 1);
+                        Some(load[before] + world.reacts * reaction)
+                    }),
                     y: truth + noise,
                 });
             }
         }
-        let adjusted: Vec<Vec<Cell>> = cells.iter().map(|cells| adjusted(cells)).collect();
-        let rows: Vec<Row<'_>> = adjusted
+        let slopes: Vec<Option<Slopes>> = cells.iter().map(|cells| Slopes::of(cells)).collect();
+        let adjusted: Vec<Vec<Cell>> = cells
             .iter()
-            .flat_map(|cells| (1..world.arms).map(move |arm| row(cells, arm, stopping)))
+            .zip(&slopes)
+            .map(|(cells, slopes)| adjusted(cells, slopes.as_ref()))
             .collect();
+        let mut rows: Vec<Row<'_>> = Vec::new();
+        for (cells, slopes) in adjusted.iter().zip(&slopes) {
+            for arm in 1..world.arms {
+                let mut row = row(cells, arm, stopping);
+                if let Some(slopes) = slopes {
+                    slopes.spread(&mut row.blocks);
+                }
+                rows.push(row);
+            }
+        }
         let judged = judge_family(&rows, stopping.level(0.05));
         let goes_on = |arm: &usize| {
             let mut own = rows.iter().zip(&judged).filter(|(row, _)| row.arm == *arm);
@@ -159,9 +175,8 @@ pub fn run(rng: &mut ChaCha8Rng, world: &World<'_>, stopping: Stopping) -> Outco
 }
 
 /// As `ab::table` does it.
-fn adjusted(cells: &[Cell]) -> Vec<Cell> {
-    let slope = Slope::of(cells);
-    let y = |cell: &Cell| slope.map_or(cell.y, |slope| slope.adjusted(cell.y, cell.before_load));
+fn adjusted(cells: &[Cell], slopes: Option<&Slopes>) -> Vec<Cell> {
+    let y = |cell: &Cell| slopes.map_or(cell.y, |slopes| slopes.adjusted(cell));
     cells
         .iter()
         .map(|cell| Cell {

@@ -33,7 +33,7 @@ pub struct LiveDesign {
     /// The local times between which rounds begin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<Between>,
-    /// The verdicts are adjusted for the load before each round.
+    /// The verdicts are adjusted for the load before each block.
     #[serde(default)]
     pub adjust_load: bool,
 }

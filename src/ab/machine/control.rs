@@ -1,5 +1,5 @@
-//! Negative controls: work that does not depend on the arm, measured before each round. If its time differs between
-//! arms, something other than the scheduler differs.
+//! Negative controls: work that does not depend on the arm, measured before and after the workload of each round. If its
+//! time differs between arms, something other than the scheduler differs.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -41,10 +41,10 @@ impl Controls {
     }
 
     /// By metric.
-    pub fn measure(&mut self, round: usize) -> Result<BTreeMap<String, f64>> {
+    pub fn measure(&mut self, number: usize) -> Result<BTreeMap<String, f64>> {
         let mut found = BTreeMap::from([(CONTROL_CPU.to_owned(), cpu_loop_ns())]);
         if let Some(disk) = &self.disk {
-            found.insert(CONTROL_DISK.to_owned(), disk.read_ns(round)?);
+            found.insert(CONTROL_DISK.to_owned(), disk.read_ns(number)?);
         }
         Ok(found)
     }
@@ -102,9 +102,9 @@ impl ControlDisk {
         })
     }
 
-    /// Median time of a random read. Each round reads other places, so that no lower cache can learn them.
-    fn read_ns(&self, round: usize) -> Result<f64> {
-        let mut random = ChaCha8Rng::seed_from_u64(round as u64);
+    /// Median time of a random read. Each `number` reads other places, so that no lower cache can learn them.
+    fn read_ns(&self, number: usize) -> Result<f64> {
+        let mut random = ChaCha8Rng::seed_from_u64(number as u64);
         let mut memory = vec![0; 2 * BLOCK_BYTES];
         let aligned = memory.as_ptr().align_offset(BLOCK_BYTES);
         let block = &mut memory[aligned..aligned + BLOCK_BYTES];

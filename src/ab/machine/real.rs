@@ -299,8 +299,8 @@ impl Machine for RealMachine<'_> {
         Ok(page_cache::cached_bytes(cached))
     }
 
-    fn measure_controls(&mut self, round: usize) -> Result<BTreeMap<String, f64>> {
-        self.controls.measure(round)
+    fn measure_controls(&mut self, number: usize) -> Result<BTreeMap<String, f64>> {
+        self.controls.measure(number)
     }
 
     fn snapshot(&mut self) -> Result<Snapshot> {

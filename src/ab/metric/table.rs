@@ -235,7 +235,7 @@ pub const ROWS: &[Row] = &[
     )
     .of(Of::Job),
     latency(by_statistic_of_fio!("sync_lat"), "each fsync or fdatasync, by fio").of(Of::Job),
-    row("control_cpu", "ns", "negative control before each round: a fixed loop on a CPU").margin(0.10).role(Role::Control),
+    row("control_cpu", "ns", "negative control, the mean of before and after each round: a fixed loop on a CPU").margin(0.10).role(Role::Control),
     row("control_disk", "ns", "negative control: the median of 64 reads of a disk that no arm touches")
         .margin(0.10)
         .needs(Needs::ControlDisk)

@@ -7,10 +7,11 @@ mod round; // one round and the evidence for its numbers
 mod shift; // the deciles of the latencies
 mod trace; // each request of a short time under an arm
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::ab::controls::Sight;
 use crate::ab::diagnostics::Diagnostics;
 use crate::ab::live::LiveDesign;
 use crate::ab::metric::Metric;
@@ -19,7 +20,7 @@ use crate::ab::plan::Plan;
 use crate::ab::processes::ProcessSummary;
 use crate::ab::statistics::carry_over::Contrast;
 use crate::ab::statistics::stopping::Stopping;
-use crate::ab::statistics::verdict::{Comparison, Verdict};
+use crate::ab::statistics::verdict::Comparison;
 use crate::machine::environment::Environment;
 use crate::machine::page_cache::Cold;
 use crate::scheduler::arm::Arm;
@@ -197,6 +198,9 @@ pub struct ArmComparison {
     /// A negative control: no arm should change it.
     #[serde(default)]
     pub control: bool,
+    /// Of a negative control: whether it could have shown a difference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sight: Option<Sight>,
     /// The row compares what the machine asked for in a live run. These rows are a family of their own.
     #[serde(default)]
     pub arrivals: bool,
@@ -218,10 +222,14 @@ pub struct ArmComparison {
     pub carry_over_bias: Option<Contrast>,
     #[serde(flatten)]
     pub comparison: Comparison,
-    /// Primary rows of a live run: the same comparison with the adjustment for the load before each round if the verdict
+    /// Primary rows of a live run: the same comparison with the adjustment for the load before each block if the verdict
     /// is without it, and without it if the verdict has it (`--adjust load`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_adjustment: Option<Comparison>,
+    /// By what the adjusted one of the two was adjusted: how the metric follows the logarithm of the load before the block,
+    /// by position, compared with the first. Absent: too few blocks to know, so neither was adjusted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_slopes: Option<Vec<f64>>,
 }
 
 /// How many requests of one arm waited: those with a queue wait above the threshold.
@@ -301,14 +309,19 @@ impl ResultFile {
         self.comparisons.iter().filter(|row| row.primary)
     }
 
-    /// Negative controls that differ between the arms by more than their margin: then something other than the scheduler
-    /// differs. A smaller difference is shown but raises no alarm, because each control errs in 5 % of the runs.
+    /// Negative controls that differ between the arms.
     pub fn alarming_controls(&self) -> impl Iterator<Item = &ArmComparison> {
-        let controls = self.comparisons.iter().filter(|row| row.control);
-        controls.filter(|row| {
-            let verdict = row.comparison.verdict;
-            matches!(verdict, Verdict::Better | Verdict::Worse) && row.comparison.beyond_margin
-        })
+        self.comparisons.iter().filter(|row| row.is_alarming())
+    }
+
+    /// Negative controls that could not have shown a difference as large as their margin, by metric.
+    pub fn blind_controls(&self) -> BTreeMap<&str, Sight> {
+        let rows = self.comparisons.iter();
+        let blind = rows.filter_map(|row| {
+            let sight = row.sight.filter(|sight| sight.is_blind)?;
+            Some((&*row.metric.name, sight))
+        });
+        blind.collect()
     }
 
     /// The metric that the workload reported by that name.

@@ -1,48 +1,88 @@
-//! Adjusts a metric for what was measured before each round's own switch, which its arm cannot have caused. Pure.
+//! Adjusts a metric for the load before each block, which none of the block's arms can have caused. Pure.
 //!
-//! One slope for all arms, from the deviations within blocks and arms. A slope for each arm, as in Lin's estimator, needs
-//! more rounds than a run has: with 6 to 20 blocks it errs more than it explains.
+//! The load before a round is the doing of the arm before it, if load reacts to the arm; and which arm came before says,
+//! within a block, which arm this one is. So adjusting for that load would turn the reaction into a difference. Nothing that
+//! was measured before the block's first switch depends on the order that was drawn for the block. That load is the same
+//! for all rounds of a block, and explains differences within it by the time that has passed since, because what is high
+//! falls back: each position has a slope of its own, compared with the first.
+//!
+//! The slopes are the same for all arms. A slope for each arm, as in Lin's estimator, needs more rounds than a run has: with
+//! 6 to 20 blocks it errs more than it explains.
 
-use super::layout::{Cell, within_blocks};
+use super::estimate;
+use super::layout::{Cell, arms, within_blocks};
+use super::rows::RowBlock;
 
-/// With fewer residual degrees of freedom the slope is noise.
+/// With fewer residual degrees of freedom the slopes are noise.
 const FEWEST_DF: usize = 8;
 
-/// How a metric follows the covariate.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Slope {
-    slope: f64,
+/// How a metric follows the load before the block.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slopes {
+    /// Compared with the first position.
+    pub by_position: Vec<f64>,
     mean: f64,
+    /// By how much differences of adjusted values must be spread: the slopes used degrees of freedom.
+    spread: f64,
 }
 
-impl Slope {
-    /// None if there are too few rounds with a covariate, or it is constant.
-    pub fn of(cells: &[Cell]) -> Option<Slope> {
-        let known: Vec<&Cell> = cells
+impl Slopes {
+    /// None if there are too few blocks with a load, or it is constant.
+    pub fn of(cells: &[Cell]) -> Option<Slopes> {
+        let known: Vec<Cell> = cells
             .iter()
             .filter(|cell| cell.before_load.is_some())
+            .copied()
             .collect();
-        let mut arms: Vec<usize> = known.iter().map(|cell| cell.arm).collect();
-        arms.sort_unstable();
-        arms.dedup();
+        let positions = known.iter().map(|cell| cell.position + 1).max()?;
         let load = |cell: &Cell| cell.before_load.unwrap_or_default();
-        let fit = within_blocks(&known, |cell| {
-            let others = arms.iter().skip(1).map(|arm| f64::from(cell.arm == *arm));
-            others.chain([load(cell)]).collect()
-        })?;
-        let slope = *fit.coefficients.last()?;
-        let mean = known.iter().map(|cell| load(cell)).sum::<f64>() / known.len() as f64;
-        (fit.df >= FEWEST_DF && slope.is_finite()).then_some(Slope { slope, mean })
+        let mean = known.iter().map(load).sum::<f64>() / known.len() as f64;
+        let regressors = |cell: &Cell| {
+            let places = (1..positions).map(|place| f64::from(cell.position == place));
+            let slopes = places.clone().map(|place| place * (load(cell) - mean));
+            let all = arms(&known, cell).into_iter().chain(places);
+            all.chain(slopes).collect()
+        };
+        let fit = within_blocks(&known.iter().collect::<Vec<_>>(), regressors)?;
+        let of_later = fit.coefficients.iter().rev().take(positions - 1).rev();
+        let by_position: Vec<f64> = [0.0].into_iter().chain(of_later.copied()).collect();
+        let is_known = fit.df >= FEWEST_DF && by_position.iter().all(|slope| slope.is_finite());
+        let df = fit.df as f64;
+        is_known.then_some(Slopes {
+            spread: ((df + (positions - 1) as f64) / df).sqrt(),
+            by_position,
+            mean,
+        })
     }
 
     /// What `y` would have been after a mean load; `y` itself if the load before is unknown.
-    pub fn adjusted(self, y: f64, before_load: Option<f64>) -> f64 {
-        y - self.bias(before_load)
+    pub fn adjusted(&self, cell: &Cell) -> f64 {
+        cell.y - self.bias(cell.position, cell.before_load)
     }
 
-    /// What the load before has added to a value.
-    pub fn bias(self, before_load: Option<f64>) -> f64 {
-        before_load.map_or(0.0, |load| self.slope * (load - self.mean))
+    /// Differences of adjusted values, as far from their centre as if nothing had been learnt from them.
+    pub fn spread(&self, blocks: &mut [RowBlock]) {
+        let known = blocks.iter().filter_map(|block| block.difference?.finite());
+        let Some(centre) = estimate::hodges_lehmann(&known.collect::<Vec<f64>>()) else {
+            return;
+        };
+        let spread = |x: f64| match x.is_finite() {
+            true => centre + (x - centre) * self.spread,
+            false => x,
+        };
+        for difference in blocks
+            .iter_mut()
+            .filter_map(|block| block.difference.as_mut())
+        {
+            difference.lower = spread(difference.lower);
+            difference.upper = spread(difference.upper);
+        }
+    }
+
+    /// What the load before the block has added to a value in this position.
+    pub fn bias(&self, position: usize, before_load: Option<f64>) -> f64 {
+        let slope = self.by_position.get(position).copied().unwrap_or_default();
+        before_load.map_or(0.0, |load| slope * (load - self.mean))
     }
 }
 
@@ -51,20 +91,22 @@ mod tests {
     use super::super::layout::LAGS;
     use super::*;
 
-    /// Eight blocks of two arms; arm 1 adds 0.5, the load adds twice itself.
+    /// Twelve blocks of two arms in changing order; arm 1 adds 0.5, and in the second round twice the load is gone.
     fn cells() -> Vec<Cell> {
-        let loads = [
-            3.0, 1.0, 4.0, 1.5, 5.0, 9.0, 2.0, 6.0, 5.5, 3.5, 5.0, 8.0, 9.0, 7.0, 9.5, 3.0,
-        ];
-        let cells = loads.iter().enumerate();
-        cells
-            .map(|(index, load)| Cell {
-                block: index / 2,
-                arm: index % 2,
-                position: index % 2,
-                before: [None; LAGS],
-                before_load: Some(*load),
-                y: 10.0 * (index / 2) as f64 + 0.5 * (index % 2) as f64 + 2.0 * load,
+        let loads = [3.0, 1.0, 4.0, 1.5, 5.0, 9.0, 2.0, 6.0, 5.5, 3.5, 5.0, 8.0];
+        let blocks = loads.iter().enumerate();
+        let rounds = blocks.flat_map(|(block, load)| [(block, 0, *load), (block, 1, *load)]);
+        rounds
+            .map(|(block, position, load)| {
+                let arm = (position + block / 2) % 2;
+                Cell {
+                    block,
+                    arm,
+                    position,
+                    before: [None; LAGS],
+                    before_load: Some(load),
+                    y: 10.0 * block as f64 + 0.5 * arm as f64 - 2.0 * load * position as f64,
+                }
             })
             .collect()
     }
@@ -72,21 +114,26 @@ mod tests {
     #[test]
     fn what_the_load_adds_is_taken_away() {
         let cells = cells();
-        // Rounds: 16, blocks: 8, arms: 1, slope: 1: six degrees of freedom are too few, so two more blocks.
-        let mut more = cells.clone();
-        more.extend(cells.iter().map(|cell| Cell {
-            block: cell.block + 8,
-            ..*cell
-        }));
-        assert_eq!(Slope::of(&cells), None);
-        let slope = Slope::of(&more).unwrap();
-        assert!((slope.slope - 2.0).abs() < 1e-9, "{slope:?}");
-        let adjusted = |cell: &Cell| slope.adjusted(cell.y, cell.before_load);
-        for pair in more.chunks(2) {
-            let difference = adjusted(&pair[1]) - adjusted(&pair[0]);
-            assert!((difference - 0.5).abs() < 1e-9, "{difference}");
+        // Rounds: 20, blocks: 10, arms: 1, positions: 1, slopes: 1: seven degrees of freedom are too few.
+        assert_eq!(Slopes::of(&cells[..20]), None);
+        let slopes = Slopes::of(&cells).unwrap();
+        assert!((slopes.by_position[1] + 2.0).abs() < 1e-9, "{slopes:?}");
+        // What remains is the position, which is no load.
+        let falls_back = 2.0
+            * cells
+                .iter()
+                .filter_map(|cell| cell.before_load)
+                .sum::<f64>()
+            / 24.0;
+        for pair in cells.chunks(2) {
+            let difference = slopes.adjusted(&pair[1]) - slopes.adjusted(&pair[0]);
+            let of_arms = 0.5 * (pair[1].arm as f64 - pair[0].arm as f64);
+            assert!(
+                (difference - of_arms + falls_back).abs() < 1e-9,
+                "{difference}"
+            );
         }
-        assert!((slope.adjusted(7.0, None) - 7.0).abs() < 1e-12);
+        assert!(slopes.bias(1, None).abs() < 1e-12);
     }
 
     #[test]
@@ -95,10 +142,10 @@ mod tests {
         for cell in &mut cells {
             cell.before_load = Some(1.0);
         }
-        assert_eq!(Slope::of(&cells), None);
+        assert_eq!(Slopes::of(&cells), None);
         for cell in &mut cells {
             cell.before_load = None;
         }
-        assert_eq!(Slope::of(&cells), None);
+        assert_eq!(Slopes::of(&cells), None);
     }
 }

@@ -14,7 +14,7 @@ pub struct Cell {
     /// The arms of the preceding rounds, the last one first; None where there was none, and when something else ran in
     /// between.
     pub before: [Option<usize>; LAGS],
-    /// The load before the round, in logarithms; only in a live run.
+    /// The load before the first round of the block, in logarithms; only in a live run.
     pub before_load: Option<f64>,
     /// On the metric's scale, finite.
     pub y: f64,

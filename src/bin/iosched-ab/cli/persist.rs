@@ -11,6 +11,10 @@ pub struct PersistArguments {
     /// Result file of `run` or `study`
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+    /// Result of a study of some of FILE's cells, made after it: its fresh rounds decide, so that the best of many cells is
+    /// not taken for a difference
+    #[arg(long, value_name = "FILE")]
+    pub confirm: Option<PathBuf>,
     /// Arm to make permanent, by its label [default: the only one that the result supports]
     #[arg(long, value_name = "LABEL")]
     pub arm: Option<String>,

@@ -6,7 +6,8 @@ use iosched::ab::result::ArmComparison;
 use iosched::ab::rotation::METRICS;
 use iosched::ab::statistics::signed_rank::Difference;
 use iosched::ab::statistics::stopping::Stopping;
-use iosched::ab::statistics::verdict::{Comparison, Leftover, Question, bonferroni, compare};
+use iosched::ab::statistics::leftover::Leftover;
+use iosched::ab::statistics::verdict::{Comparison, Question, bonferroni, compare};
 
 use iosched::measure::histogram::{Histogram, OWNER};
 
@@ -136,6 +137,8 @@ impl Rounds {
             carry_over_bias: None,
             comparison,
             other_adjustment: None,
+            load_slopes: None,
+            sight: None,
             metric,
         }
     }
