@@ -44,6 +44,63 @@ fn printed(more: &[&str]) -> String {
     persist(&sample(), more).ends(0, &[]).stdout
 }
 
+/// A study of two such cells, or of the first alone.
+fn study(started: &str, cells: &[&str]) -> Value {
+    let cell = |name: &&str| {
+        serde_json::json!({
+            "name": name, "expect": "", "is_placebo": false, "hopeless": null, "result": sample()
+        })
+    };
+    let cells: Vec<Value> = cells.iter().map(cell).collect();
+    serde_json::json!({
+        "$schema": "study-1.schema.json", "schema_version": 1, "iosched_version": "0.1.0",
+        "study": "sample", "title": "", "file": "", "quick": false,
+        "times": { "blocks": 12, "round_s": 20.0, "ramp_s": 5.0 },
+        "status": "complete", "error": null, "started": started, "finished": started,
+        "seed": 7, "arms": ["none", "bfq"], "cells": cells,
+    })
+}
+
+#[test]
+fn a_study_is_confirmed_by_a_later_one_of_its_cells() {
+    let program = Program::new(BINARY);
+    let write = |name: &str, value: &Value| {
+        fs::write(program.file(name), value.to_string()).expect("a file");
+    };
+    write(
+        "study.json",
+        &study("2026-02-03T04:05:06Z", &["first", "second"]),
+    );
+    write("confirm.json", &study("2026-02-04T04:05:06Z", &["first"]));
+    write("run.json", &sample());
+    let run = |words: &[&str]| {
+        let arguments = ["--arm", "bfq", "--accept", "throughput"];
+        program.run(&[&["persist"], words, &arguments[..]].concat())
+    };
+    let alone = run(&["study.json"]).ends(0, &[]).stdout;
+    assert!(
+        alone.contains("over all 2 cells together: total_p99"),
+        "{alone}"
+    );
+    let confirmed = run(&["study.json", "--confirm", "confirm.json"]).ends(0, &[]);
+    let text = confirmed.stdout;
+    assert!(
+        text.contains("confirmed by fresh rounds: total_p99"),
+        "{text}"
+    );
+    run(&["confirm.json", "--confirm", "study.json"])
+        .ends(5, &["began before", "name first the study"]);
+    run(&["study.json", "--confirm", "run.json"]).ends(2, &["not the result of a study"]);
+    run(&["run.json", "--confirm", "confirm.json"])
+        .ends(2, &["--confirm is for the result of a study"]);
+    let others = fs::Permissions::from_mode(0o666);
+    fs::set_permissions(program.file("confirm.json"), others).expect("its mode");
+    run(&["study.json", "--confirm", "confirm.json"]).ends(
+        5,
+        &["another user could have written confirm.json", "--trust"],
+    );
+}
+
 /// None, and said, where the program is not installed.
 fn output(command: &mut Command) -> Option<Output> {
     match command.output() {

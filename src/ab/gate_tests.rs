@@ -302,6 +302,28 @@ fn a_control_that_differs_leaves_no_gate() {
         text.contains("NEGATIVE CONTROL: control_cpu: bfq against none: 50"),
         "{text}"
     );
+    assert!(same.blind_controls().is_empty() && !text.contains("BLIND"));
+}
+
+/// A control that varies between rounds of one arm says what it could have shown.
+#[test]
+fn a_control_on_a_noisy_machine_says_that_it_is_blind() {
+    let mut result = empty(
+        &["none", "bfq"],
+        Stopping::Fixed { blocks: 8 },
+        &["throughput"],
+    );
+    carry_out(&mut result, |turn| {
+        let noise = 1.0 + 0.4 * ((turn.planned.index * 7 % 11) as f64 / 11.0);
+        let values = [("throughput", 1e6), ("control_cpu", 1e6 * noise)];
+        Ok(values.map(|(name, value)| (name.to_owned(), value)).into())
+    });
+    assert_eq!(result.alarming_controls().count(), 0);
+    let sight = result.blind_controls()["control_cpu"];
+    assert!(sight.is_blind && sight.detectable > Some(0.1), "{sight:?}");
+    let text = crate::report::text::render(&result, false, None);
+    let says = "BLIND CONTROL: control_cpu differs by ";
+    assert!(text.contains(says), "{text}");
 }
 
 const NONINFERIOR: Rules = Rules {

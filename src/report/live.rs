@@ -144,4 +144,54 @@ mod tests {
         result.design.live = None;
         assert_eq!(section(&result), "");
     }
+
+    /// The load before a block falls back during it; the load before a later round is what the arm before it made.
+    fn adjusted(blocks: usize) -> ResultFile {
+        let mut result = empty(
+            &["none", "bfq"],
+            Stopping::Fixed { blocks },
+            &["throughput"],
+        );
+        result.design.live = Some(LiveDesign {
+            adjust_load: true,
+            ..LiveDesign::default()
+        });
+        let load = |block: usize| 100.0 * (1.0 + (block * 5 % 7) as f64);
+        carry_out(&mut result, |turn| {
+            let (block, position) = (turn.planned.block, turn.planned.position);
+            let mut found = values(turn, &[("throughput", 1e8)]);
+            let fallen = load(block).powf(-0.2 * position as f64);
+            found.values_mut().for_each(|value| *value *= fallen);
+            Ok(found)
+        });
+        for round in &mut result.rounds {
+            round.evidence.iops_before = Some(match round.position {
+                0 => load(round.block),
+                _ if round.arm == "bfq" => 1e6,
+                _ => 1.0,
+            });
+        }
+        conclude::conclude(&mut result);
+        result
+    }
+
+    #[test]
+    fn what_was_adjusted_for_the_load_is_said() {
+        let result = adjusted(14);
+        let row = result.primary().next().unwrap();
+        let slopes = row.load_slopes.as_ref().unwrap();
+        assert!((slopes[1] + 0.2).abs() < 0.02, "{slopes:?}");
+        let text = section(&result);
+        assert!(
+            text.contains("throughput under bfq, adjusted for the load before each block: "),
+            "{text}"
+        );
+        let result = adjusted(6);
+        assert_eq!(result.primary().next().unwrap().load_slopes, None);
+        let text = section(&result);
+        assert!(
+            text.contains("throughput under bfq: not adjusted for the load, because too few"),
+            "{text}"
+        );
+    }
 }

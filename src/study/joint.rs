@@ -37,7 +37,7 @@ pub fn comparisons(study: &StudyResult) -> Vec<(&CellResult, Vec<ArmComparison>)
 /// The differences that hold over the whole study.
 pub fn shown(study: &StudyResult) -> Vec<Shown> {
     let of_cell = |(cell, rows): (&CellResult, Vec<ArmComparison>)| {
-        let decided = rows.into_iter().filter(|row| is_difference(row));
+        let decided = rows.into_iter().filter(is_difference);
         let name = cell.name.clone();
         let shown = decided.map(move |row| Shown {
             cell: name.clone(),

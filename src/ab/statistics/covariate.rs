@@ -66,9 +66,12 @@ impl Slopes {
         let Some(centre) = estimate::hodges_lehmann(&known.collect::<Vec<f64>>()) else {
             return;
         };
-        let spread = |x: f64| match x.is_finite() {
-            true => centre + (x - centre) * self.spread,
-            false => x,
+        let spread = |x: f64| {
+            if x.is_finite() {
+                centre + (x - centre) * self.spread
+            } else {
+                x
+            }
         };
         for difference in blocks
             .iter_mut()

@@ -140,7 +140,7 @@ pub struct Conditions {
     /// Only with `live`: begin rounds only between these local times of the day; in the rest of it the reference is in force
     #[arg(long, value_name = "HH:MM-HH:MM")]
     pub between: Option<Between>,
-    /// Only with `live`: decide on values that are adjusted for the load before each round, which its arm cannot have
+    /// Only with `live`: decide on values that are adjusted for the load before each block, which none of its arms can have
     /// caused. Without it they are shown beside
     #[arg(long, value_name = "WHAT", value_enum)]
     pub adjust: Option<Adjust>,
