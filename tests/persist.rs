@@ -53,7 +53,7 @@ fn study(started: &str, cells: &[&str]) -> Value {
     };
     let cells: Vec<Value> = cells.iter().map(cell).collect();
     serde_json::json!({
-        "$schema": "study-1.schema.json", "schema_version": 1, "iosched_version": "0.1.0",
+        "$schema": "study-2.schema.json", "schema_version": 2, "iosched_version": "0.1.0",
         "study": "sample", "title": "", "file": "", "quick": false,
         "times": { "blocks": 12, "round_s": 20.0, "ramp_s": 5.0 },
         "status": "complete", "error": null, "started": started, "finished": started,

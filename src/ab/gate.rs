@@ -271,7 +271,7 @@ fn ends(question: Question, interval: ConfidenceInterval, verdict: Verdict) -> (
 
 /// To withhold a verdict must not turn a failing gate into a passing one: the blocks say that the arm is worse, or the arm
 /// is the reason why nothing can be said.
-fn cannot_be_judged(own: &Comparison) -> bool {
+pub fn cannot_be_judged(own: &Comparison) -> bool {
     let question = own.question;
     let nothing_happened =
         question.nothing_happened && question.direction != Direction::LowerIsBetter;

@@ -1,7 +1,6 @@
 use super::*;
 use crate::ab::metric::Metric;
 use crate::measure::snapshot::{Merges, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp};
-use crate::workload::reported::Reported;
 
 fn window(device: DeviceNumbers, seconds: u64) -> Interval {
     Interval {
@@ -66,12 +65,9 @@ fn lost_requests_leave_out_what_they_could_change() {
     (0..99_000).for_each(|_| device.ops[0].q2c.record(1_000_000));
     (0..1_000u64).for_each(|i| device.ops[0].q2c.record(100_000_000 + 100_000 * i));
     device.quality.evicted = 500;
-    let mut outcome = Outcome::default();
-    outcome
-        .reported
-        .push(Reported::new("tps", 5.0, "1/s", None));
+    let outcome = Outcome::default();
     let values = values(&window(device, 1), None, &[], &[], &outcome, true);
-    for known in ["total_p50", "iops", "elapsed", "tps"] {
+    for known in ["total_p50", "iops", "elapsed"] {
         assert!(values.metrics.contains_key(known), "{known}");
         assert!(!values.doubtful.iter().any(|name| name == known), "{known}");
     }

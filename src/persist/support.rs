@@ -3,10 +3,10 @@
 
 use super::evidence::Evidence;
 use super::{Decision, Disk, quote};
-use crate::ab::conclude;
 use crate::ab::result::{ArmComparison, DeviceInfo, ResultFile, Status};
 use crate::ab::statistics::verdict::Verdict;
 use crate::ab::turn;
+use crate::ab::{conclude, gate};
 use crate::report::words;
 use crate::scheduler::arm::Arm;
 use crate::study::joint;
@@ -255,6 +255,20 @@ fn ensure_supported(
             format!("{} is worse: {}", arm.label, words::sentence(row)),
             format!(
                 "if that does not matter to you, --accept {}",
+                row.metric.name
+            ),
+        ));
+    }
+    let is_unjudged = |row: &&ArmComparison| {
+        row.arm == arm.label
+            && gate::cannot_be_judged(&row.comparison)
+            && !accepted.contains(&row.metric.name)
+    };
+    if let Some(row) = rows(results).find(is_unjudged) {
+        return Err(refusal(
+            format!("{} cannot be judged: {}", arm.label, words::sentence(row)),
+            format!(
+                "run more blocks; if that does not matter to you, --accept {}",
                 row.metric.name
             ),
         ));

@@ -46,6 +46,27 @@ fn decided(result: &ResultFile, wanted: Option<&str>, accepted: &[&str]) -> Resu
     Ok(decision.scheduler)
 }
 
+/// Better in one metric, and without a value in the other: in half of the rounds, and in every one.
+#[test]
+fn what_cannot_be_judged_is_no_support() {
+    for every in [1, 2] {
+        let mut result = result(&[("bfq", 150.0, 50.0)]);
+        for round in &mut result.rounds {
+            if round.arm == "bfq" && round.block % every == 0 {
+                round.metrics.remove("total_mean");
+            }
+        }
+        let why = decided(&result, Some("bfq"), &[]).unwrap_err();
+        let words = [
+            "bfq cannot be judged: total_mean",
+            "bfq is worse: total_mean",
+        ];
+        assert!(words.iter().any(|words| why.starts_with(words)), "{why}");
+        let found = decided(&result, Some("bfq"), &["total_mean"]);
+        assert_eq!(found.as_deref(), Ok("bfq"));
+    }
+}
+
 #[test]
 fn only_what_is_better_and_nowhere_worse_is_supported() {
     let found = result(&[

@@ -12,7 +12,7 @@ use rand_distr::{Distribution, StandardNormal};
 use super::FULL;
 use super::results::Template;
 
-const RUNS: usize = if cfg!(debug_assertions) { 60 } else { FULL };
+const RUNS: usize = if cfg!(debug_assertions) { 60 } else { FULL / 4 };
 /// Of the control.
 const MARGIN: f64 = 0.1;
 

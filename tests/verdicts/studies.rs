@@ -16,7 +16,7 @@ use rand_distr::{Distribution, StandardNormal};
 use super::FULL;
 use super::results::Template;
 
-const RUNS: usize = if cfg!(debug_assertions) { 12 } else { FULL };
+const RUNS: usize = if cfg!(debug_assertions) { 12 } else { FULL / 8 };
 /// Of each round.
 const NOISE: f64 = 0.04;
 

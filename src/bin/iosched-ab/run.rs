@@ -52,6 +52,7 @@ pub fn run(arguments: &Run) -> Result<()> {
     if let Some(file) = &arguments.resume {
         return resume::run(file, &arguments.conditions);
     }
+    only_job_file(&arguments.conditions.job)?;
     let arms = arguments
         .arms
         .iter()
@@ -77,6 +78,7 @@ pub fn run(arguments: &Run) -> Result<()> {
 
 /// `iosched-ab aa`: both arms have the same scheduler and settings.
 pub fn placebo(arguments: &Aa) -> Result<()> {
+    only_job_file(&arguments.conditions.job)?;
     let is_scratch = scratch_spec(&arguments.devices)?.is_some();
     let arm: Arm = match &arguments.arm {
         Some(text) => text.parse()?,

@@ -4,9 +4,9 @@ use iosched::ab::conclude::is_comparable;
 use iosched::ab::metric::{Metric, hides_stalls_of};
 use iosched::ab::result::ArmComparison;
 use iosched::ab::rotation::METRICS;
+use iosched::ab::statistics::leftover::Leftover;
 use iosched::ab::statistics::signed_rank::Difference;
 use iosched::ab::statistics::stopping::Stopping;
-use iosched::ab::statistics::leftover::Leftover;
 use iosched::ab::statistics::verdict::{Comparison, Question, bonferroni, compare};
 
 use iosched::measure::histogram::{Histogram, OWNER};
