@@ -161,7 +161,9 @@ mod tests {
             let (block, position) = (turn.planned.block, turn.planned.position);
             let mut found = values(turn, &[("throughput", 1e8)]);
             let fallen = load(block).powf(-0.2 * position as f64);
-            found.values_mut().for_each(|value| *value *= fallen);
+            for value in found.values_mut() {
+                *value *= fallen;
+            }
             Ok(found)
         });
         for round in &mut result.rounds {

@@ -297,6 +297,42 @@ fn without_value(text: &mut String, result: &ResultFile) {
     }
 }
 
+/// Rounds of which only some values are certain.
+fn left_out(text: &mut String, result: &ResultFile) {
+    let is_partial =
+        |round: &&Round| round.exclusion.is_none() && !round.evidence.doubtful.is_empty();
+    let rounds = result.rounds.iter().filter(is_partial).count();
+    if rounds > 0 {
+        let _ = writeln!(
+            text,
+            "In {rounds} rounds these could change some values by more than 1 %, which are left out there."
+        );
+    }
+}
+
+fn excluded(text: &mut String, result: &ResultFile) {
+    if result.excluded.is_empty() {
+        return;
+    }
+    let again = result.rounds.iter().filter(|round| round.attempt > 0);
+    let blocks: BTreeSet<(usize, usize)> = again.map(|r| (r.block, r.attempt)).collect();
+    let _ = writeln!(
+        text,
+        "{} of {} blocks were excluded, regardless of their results; {} run again:",
+        result.excluded.len(),
+        result.blocks_begun(),
+        match blocks.len() {
+            0 => "none was".to_owned(),
+            1 => "1 was".to_owned(),
+            n => format!("{n} were"),
+        }
+    );
+    for excluded in &result.excluded {
+        let (block, arm, problem) = (excluded.block + 1, &excluded.arm, &excluded.problem);
+        let _ = writeln!(text, "  block {block} {arm}: {problem}");
+    }
+}
+
 fn quality(text: &mut String, result: &ResultFile) {
     let (mut lost, mut ios, mut foreign_bytes, mut bytes) = (0, 0, 0, 0);
     let mut losses = Quality::default();
@@ -318,19 +354,7 @@ fn quality(text: &mut String, result: &ResultFile) {
             "Measured {measured} I/Os, lost {lost} requests: {causes}."
         ),
     };
-    let doubtful = result
-        .rounds
-        .iter()
-        .filter(|round| round.exclusion.is_none() && !round.evidence.doubtful.is_empty());
-    match doubtful.count() {
-        0 => {}
-        rounds => {
-            let _ = writeln!(
-                text,
-                "In {rounds} rounds these could change some values by more than 1 %, which are left out there; none of them decides."
-            );
-        }
-    }
+    left_out(text, result);
     if foreign_bytes * 100 > bytes {
         let share = foreign_bytes as f64 / bytes as f64 * 100.0;
         let _ = writeln!(
@@ -338,25 +362,7 @@ fn quality(text: &mut String, result: &ResultFile) {
             "Other processes used the device too: {share:.1} % of all bytes did not belong to the workload."
         );
     }
-    if !result.excluded.is_empty() {
-        let again = result.rounds.iter().filter(|round| round.attempt > 0);
-        let blocks: BTreeSet<(usize, usize)> = again.map(|r| (r.block, r.attempt)).collect();
-        let _ = writeln!(
-            text,
-            "{} of {} blocks were excluded, regardless of their results; {} run again:",
-            result.excluded.len(),
-            result.blocks_begun(),
-            match blocks.len() {
-                0 => "none was".to_owned(),
-                1 => "1 was".to_owned(),
-                n => format!("{n} were"),
-            }
-        );
-        for excluded in &result.excluded {
-            let (block, arm, problem) = (excluded.block + 1, &excluded.arm, &excluded.problem);
-            let _ = writeln!(text, "  block {block} {arm}: {problem}");
-        }
-    }
+    excluded(text, result);
     without_value(text, result);
     for diagnostics in &result.diagnostics {
         for carry_over in diagnostics.carry_over.iter().filter(|c| c.is_warning) {

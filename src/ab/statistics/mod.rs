@@ -5,6 +5,7 @@ mod censored; // rounds without a value, and whether what ran before may have ca
 pub mod change_point; // where a series of runs changes its level
 pub mod components; // the variance of rounds and of blocks
 pub mod covariate; // adjustment for what came before a round
+mod doubts; // what keeps a verdict from being said
 pub mod estimate; // means, Student's and always-valid intervals
 pub mod family; // the level that comparisons share (family-wise error rate)
 pub mod layout; // rounds in their places, and position effects

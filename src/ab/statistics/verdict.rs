@@ -4,11 +4,10 @@
 //! zero and the margin. A value that does not exist is None, and the reason says how many blocks are needed.
 //! "Equivalent" needs evidence: a comparison that is only too noisy is inconclusive.
 
-use std::cmp::Ordering;
-
 use serde::{Deserialize, Serialize};
 
 use super::carry_over::Contrast;
+use super::doubts::{Doubts, censored_balance};
 use super::estimate::{self, ConfidenceInterval};
 use super::leftover::Leftover;
 use super::power;
@@ -182,17 +181,8 @@ pub fn compare(
     let found = interval.map_or(Verdict::Inconclusive, |i| question.judge(i));
     let effective_sd = sd.map(|sd| power::effective_sd(sd, matches!(leftover, Leftover::Nothing)));
     let leftover = (found != plain).then(|| leftover.reason());
-    let disagrees = question.mean_disagrees(&d, plain);
-    // One of them lacks values more often, which no margin holds.
-    let unequal = censored_balance(&d) != 0;
-    let skewed = is_skewed(estimate, question, student.estimate);
-    let silent = question.reference_is_silent && found == Verdict::Better;
-    let verdict = match found {
-        Verdict::Better | Verdict::Worse | Verdict::Differs if disagrees => Verdict::Inconclusive,
-        Verdict::Equivalent if skewed || unequal => Verdict::Inconclusive,
-        Verdict::Better if silent => Verdict::Inconclusive,
-        other => other,
-    };
+    let doubts = Doubts::of(question, &d, plain, estimate.zip(student.estimate));
+    let verdict = doubts.leave(found);
     let withheld = (verdict != plain).then_some(plain);
     let mut reasons = Vec::new();
     let goes_on = is_comparable && !changed && !question.is_stopped;
@@ -201,13 +191,13 @@ pub fn compare(
     }
     let caveats = [
         leftover,
-        disagrees.then_some(Reason::MeanDisagrees),
+        doubts.disagrees.then_some(Reason::MeanDisagrees),
         question.not_comparable.then_some(Reason::NotComparable),
         question.nothing_happened.then_some(Reason::NothingHappened),
         question.is_stopped.then_some(Reason::Stopped),
-        silent.then_some(Reason::ReferenceSilent),
+        (doubts.silent && found == Verdict::Better).then_some(Reason::ReferenceSilent),
         changed.then_some(Reason::TruthChanged),
-        (skewed && !disagrees).then_some(Reason::Skewed),
+        (doubts.skewed && !doubts.disagrees).then_some(Reason::Skewed),
         question
             .insufficient_tail
             .then_some(Reason::InsufficientTail),
@@ -351,44 +341,6 @@ impl Question {
             upper: interval.upper.max(upper),
             ..interval
         }
-    }
-
-    /// Blocks without a value outweigh all others where one arm has more of them; as many in both cancel out, as do those
-    /// of which nothing is known.
-    fn mean_disagrees(self, d: &[Difference], found: Verdict) -> bool {
-        let sum = match censored_balance(d).cmp(&0) {
-            Ordering::Less => f64::NEG_INFINITY,
-            Ordering::Greater => f64::INFINITY,
-            Ordering::Equal => d.iter().filter_map(|d| d.finite()).sum(),
-        };
-        let better = match self.direction {
-            Direction::HigherIsBetter | Direction::Neutral => sum,
-            Direction::LowerIsBetter => -sum,
-        };
-        match found {
-            Verdict::Better => better < 0.0,
-            Verdict::Worse => better > 0.0,
-            Verdict::Differs | Verdict::Equivalent | Verdict::Inconclusive => false,
-        }
-    }
-}
-
-/// How many more blocks lie above every number than below.
-fn censored_balance(d: &[Difference]) -> isize {
-    let of = |d: &Difference| match d.is_point() && d.is_censored() {
-        true if d.lower > 0.0 => 1,
-        true => -1,
-        false => 0,
-    };
-    d.iter().map(of).sum()
-}
-
-/// Typical value and mean differ by more than half a margin.
-fn is_skewed(typical: Option<f64>, question: Question, mean: Option<f64>) -> bool {
-    let half_margin = question.scale.of_margin(question.margin) / 2.0;
-    match (typical, mean) {
-        (Some(typical), Some(mean)) => (typical - mean).abs() > half_margin,
-        _ => false,
     }
 }
 
