@@ -12,7 +12,7 @@ failed=0 skipped_groups=() durations=() unstable=()
 # Root tests that mostly wait for rounds to end, each on its own device, and measure no time. They run in parallel, the
 # longest first. All other root tests run after them.
 beside=(each_study experiment study interruption commands live fsync_study scratch_file kills faults terminal disks
-	fio_examples foreign consent partitions own_metrics ci workload stuck switches privileges refusals preflight scheduler)
+	fio_examples foreign consent partitions own_metrics unjudged ci workload stuck switches privileges refusals preflight scheduler)
 at_once=7
 # Its tests are independent of each other, and take longest.
 declare -A threads=([each_study]=2)
@@ -116,6 +116,9 @@ if [[ $EUID -ne 0 ]]; then
 	fi
 fi
 
+# The tests run the programs that users get. A build of the tests has more features.
+[[ ${SHIPPED:-} == built ]] || run "build of what is shipped" contrib/shipped.sh || exit 1
+export IOSCHED_SHIPPED_AB=$PWD/target/shipped/iosched-ab IOSCHED_SHIPPED_TUI=$PWD/target/shipped/iosched
 # Everything is built first, because a compiler would slow down the tests.
 run "build" cargo test --workspace --locked --no-run
 if [[ $can_be_root -eq 1 ]]; then

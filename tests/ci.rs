@@ -17,7 +17,7 @@ use quick_junit::{NonSuccessKind, Report, TestCaseStatus};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
+const BINARY: &str = support::under_test!("iosched-ab");
 /// Runs that decide nothing within seconds: with two blocks there is no interval.
 const SHORT_RUN: &str = "--rounds=2\n--round-time=1s\n--ramp=200ms\n--seed=7\n";
 

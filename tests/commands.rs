@@ -11,7 +11,7 @@ use support::program::Program;
 use support::traces::traces_of;
 use support::{LoopDevice, Mounted, run};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
+const BINARY: &str = support::under_test!("iosched-ab");
 const SIZE_BYTES: u64 = 512 << 20;
 
 /// An ext4 in memory.

@@ -18,7 +18,7 @@ use support::program::{Ended, Program};
 use support::traces::{arguments, differences, processes_with, within};
 use support::{LoopDevice, Mounted, run, unmount};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
+const BINARY: &str = support::under_test!("iosched-ab");
 const SIZE_BYTES: u64 = 64 << 20;
 const PATIENCE: Duration = Duration::from_secs(40);
 const CANARY: &[u8] = b"what nobody may overwrite";

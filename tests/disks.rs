@@ -17,7 +17,7 @@ use support::program::{Ended, Program};
 use support::traces::{QueueAndData, differences, processes_with, traces_of, within};
 use support::{LoopDevice, Mounted, READ_ONE, run, sync, unmount};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
+const BINARY: &str = support::under_test!("iosched-ab");
 const SIZE_BYTES: u64 = 256 << 20;
 const SOON: Duration = Duration::from_secs(10);
 const ARMS: [&str; 4] = [

@@ -8,7 +8,7 @@ mod support;
 use iosched::study::builtin;
 use short_study::run;
 
-const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
+const BINARY: &str = support::under_test!("iosched-ab");
 
 /// A test for each study: its name, and the cells that are run.
 macro_rules! studies {

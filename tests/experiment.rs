@@ -12,7 +12,7 @@ use support::LoopDevice;
 use support::program::{Ended, Program};
 use support::traces::{processes_with, traces_of};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
+const BINARY: &str = support::under_test!("iosched-ab");
 const SIZE_BYTES: u64 = 64 << 20;
 /// Reads a little, so that there is something to measure.
 const READ_A_LITTLE: &str =

@@ -14,7 +14,7 @@ use support::program::{Ended, Program, Started};
 use support::traces::{arguments, children_of, differences, processes_with, traces_of, within};
 use support::{LoopDevice, READ_ONE, run, unmount};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
+const BINARY: &str = support::under_test!("iosched-ab");
 const ARMS: [&str; 4] = ["--arm", "none,nr_requests=8", "--arm", "kyber"];
 const READ_A_LITTLE: [&str; 4] = [
     "--",

@@ -1,6 +1,8 @@
 //! The example jobs that fio ships: `tests/data/fio/examples` says which give a result, and why the others are refused.
 //! fio's files are not part of this repository: the package fio-examples has them, or contrib/setup.sh gets them.
 
+mod support;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +12,7 @@ use iosched::workload::Target;
 use iosched::workload::job_file::JobFile;
 use serde_json::Value;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_iosched-ab");
+const PROGRAM: &str = support::under_test!("iosched-ab");
 /// The engines of fio that do I/O on files and disks of one host, by fio's documentation. Without an `ioengine=`, fio
 /// takes psync.
 const OF_ONE_HOST: [&str; 10] = [

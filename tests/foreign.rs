@@ -16,7 +16,7 @@ use support::program::{Ended, Program};
 use support::traces::differences;
 use support::{LoopDevice, READ_ONE};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
+const BINARY: &str = support::under_test!("iosched-ab");
 const SOON: Duration = Duration::from_secs(10);
 
 /// An interrupted run of a command that leaves a trace, and a victim that nothing may touch.

@@ -6,7 +6,7 @@ mod support;
 
 use short_study::{postgres, run};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
+const BINARY: &str = support::under_test!("iosched-ab");
 
 #[test]
 #[ignore = "root"]

@@ -24,7 +24,7 @@ use support::program::{Ended, Program, Started};
 use support::traces::{arguments, children_of, differences, processes_with, traces_of, within};
 use support::{LoopDevice, READ_ONE};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
+const BINARY: &str = support::under_test!("iosched-ab");
 const SOON: Duration = Duration::from_secs(5);
 
 fn send(pid: u32, signal: Signal) {

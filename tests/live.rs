@@ -15,7 +15,7 @@ use support::fio::Fio;
 use support::program::Program;
 use support::traces::within;
 
-const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
+const BINARY: &str = support::under_test!("iosched-ab");
 const PROBE: &str = "--rw=randread --bs=4k --ioengine=psync";
 const HOG: &str = "--rw=read --bs=256k --ioengine=libaio --iodepth=32";
 /// About 200 reads of 64 KiB a second.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use support::LoopDevice;
 use support::program::{Ended, Program};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
+const BINARY: &str = support::under_test!("iosched-ab");
 /// Rounds that last for some milliseconds.
 const ARMS: [&str; 8] = [
     "run",

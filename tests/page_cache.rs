@@ -11,7 +11,7 @@ use std::process::Command;
 use support::program::{Ended, Program};
 use support::{LoopDevice, Mounted, run};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
+const BINARY: &str = support::under_test!("iosched-ab");
 const ARMS: [&str; 4] = ["--arm", "none", "--arm", "mq-deadline"];
 const MIB: u64 = 1 << 20;
 const FILE_BYTES: u64 = 20 * MIB;

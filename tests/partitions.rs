@@ -12,7 +12,7 @@ use serde_json::json;
 use support::program::Program;
 use support::{LoopDevice, Mounted, run};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
+const BINARY: &str = support::under_test!("iosched-ab");
 const SIZE_BYTES: u64 = 320 << 20;
 const FIRST: std::ops::Range<u64> = 1 << 20..17 << 20;
 const SECOND: std::ops::Range<u64> = 17 << 20..160 << 20;

@@ -14,7 +14,7 @@ use serde_json::Value;
 use support::LoopDevice;
 use support::program::Program;
 
-const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
+const BINARY: &str = support::under_test!("iosched-ab");
 
 /// The sample, in which bfq has a shorter p99 and less throughput, with a setting for bfq.
 fn sample() -> Value {

@@ -13,7 +13,7 @@ use support::program::Program;
 use support::run;
 use tempfile::TempDir;
 
-const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
+const BINARY: &str = support::under_test!("iosched-ab");
 const PORT: &str = "54329";
 
 /// A server with its data on `volume`. It ends when this is dropped.

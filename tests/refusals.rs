@@ -9,7 +9,7 @@ use std::path::Path;
 
 use support::program::{Ended, Program};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
+const BINARY: &str = support::under_test!("iosched-ab");
 const ARMS: [&str; 4] = ["--arm", "none", "--arm", "mq-deadline"];
 const NO_DISK: &str = "/dev/iosched-no-such-disk";
 

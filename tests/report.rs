@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use support::program::{Ended, Program};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
+const BINARY: &str = support::under_test!("iosched-ab");
 
 fn data(name: &str) -> PathBuf {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/report");

@@ -18,7 +18,7 @@ use support::program::{Ended, Program};
 use support::traces::{differences, traces_of};
 use support::{LoopDevice, Mounted, run};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
+const BINARY: &str = support::under_test!("iosched-ab");
 const ARMS: [&str; 4] = ["--arm", "none,nr_requests=8", "--arm", "kyber"];
 const TIMES: [&str; 4] = ["--ramp", "0.2s", "--round-time", "0.6s"];
 const MIB: u64 = 1 << 20;

@@ -7,7 +7,7 @@ use support::program::Program;
 
 #[test]
 fn a_build_can_compile_what_users_write() {
-    let program = Program::new(env!("CARGO_BIN_EXE_iosched-ab"));
+    let program = Program::new(support::under_test!("iosched-ab"));
     let checked = program.run(&["self-check"]).ends(0, &[]);
     assert_eq!(checked.stdout, "patterns: 8 compiled\n");
     let help = program.run(&["--help"]).ends(0, &[]);

@@ -13,7 +13,7 @@ use support::LoopDevice;
 use support::program::Program;
 use support::traces::traces_of;
 
-const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
+const BINARY: &str = support::under_test!("iosched-ab");
 
 /// Two axes, two kinds of load, and a cell that cannot succeed.
 const STUDY: &str = r#"

@@ -9,7 +9,7 @@ use std::path::Path;
 use serde_json::Value;
 use support::program::Program;
 
-const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
+const BINARY: &str = support::under_test!("iosched-ab");
 const NOBODY: u32 = 65534;
 
 const STUDY: &str = r#"

@@ -19,7 +19,7 @@ mod support;
 
 use support::LoopDevice;
 
-const BINARY: &str = env!("CARGO_BIN_EXE_iosched-ab");
+const BINARY: &str = support::under_test!("iosched-ab");
 
 /// A loop device of our own; the guard puts its queue back, which outlives the binding.
 struct Disk {

@@ -13,6 +13,13 @@ use crate::workload::{CgroupRef, Outcome};
 /// Foreign processes with a larger share of the bytes share the device.
 const TOLERATED_FOREIGN_SHARE: f64 = 0.01;
 
+/// Signals that fio does not send itself: somebody, or the kernel short of memory, ended it.
+const OF_OTHERS: [i32; 4] = [HANGUP, INTERRUPT, KILL, TERMINATE];
+const HANGUP: i32 = 1;
+const INTERRUPT: i32 = 2;
+const KILL: i32 = 9;
+const TERMINATE: i32 = 15;
+
 /// Number of foreign processes that a round names.
 const NAMED: usize = 3;
 
@@ -43,13 +50,16 @@ pub fn spoilt(
         return Some((Spoilt::Excluded(Exclusion::DriftedSettings), text));
     }
     if let Some(problem) = &outcome.problem {
-        // Also where a signal ended it: who sent it is not known, and `timeout` sends what an arm causes.
-        let censored = if outcome.overran {
-            Censored::Overrun
-        } else {
-            Censored::Failed
+        // Of a command the output is kept. It may contain a `timeout` that ends what an arm delays; fio does not.
+        let is_fio = outcome.output.is_none();
+        let spoilt = match outcome.signal {
+            _ if outcome.overran => Spoilt::Censored(Censored::Overrun),
+            Some(signal) if is_fio && OF_OTHERS.contains(&signal) => {
+                Spoilt::Excluded(Exclusion::Workload)
+            }
+            _ => Spoilt::Censored(Censored::Failed),
         };
-        return Some((Spoilt::Censored(censored), problem.clone()));
+        return Some((spoilt, problem.clone()));
     }
     match gap {
         Some(Gap::Ended) => {

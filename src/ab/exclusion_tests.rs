@@ -3,6 +3,7 @@ use crate::ab::statistics::stopping::Stopping;
 use crate::ab::turn::Turn;
 use crate::measure::snapshot::{DeviceNumbers, OwnerKey, OwnerOp};
 use crate::report::fixture::{empty, round, values};
+use crate::workload::reported::output::Output;
 
 fn owner(cgroup_id: u64, is_kernel_thread: bool, bytes: u64) -> OwnerNumbers {
     let op = OwnerOp {
@@ -151,14 +152,26 @@ fn what_an_arm_may_have_caused_is_censored_and_what_others_did_is_not() {
         ..failed.clone()
     };
     assert_eq!(of(&failed, None), Some(Spoilt::Censored(Censored::Failed)));
-    // `timeout -s KILL` ends what takes too long under one arm.
-    for signal in [libc::SIGKILL, libc::SIGTERM, libc::SIGSEGV] {
-        let ended = Outcome {
-            signal: Some(signal),
-            ..failed.clone()
-        };
-        let censored = Spoilt::Censored(Censored::Failed);
-        assert_eq!(of(&ended, None), Some(censored), "{signal}");
+    // Somebody ended fio; `timeout -s KILL` in a command ends what takes too long under one arm.
+    for (signal, is_of_others) in [
+        (libc::SIGKILL, true),
+        (libc::SIGTERM, true),
+        (libc::SIGSEGV, false),
+    ] {
+        for output in [None, Some(Output::default())] {
+            let is_fio = output.is_none();
+            let ended = Outcome {
+                signal: Some(signal),
+                output,
+                ..failed.clone()
+            };
+            let expected = if is_fio && is_of_others {
+                Spoilt::Excluded(Exclusion::Workload)
+            } else {
+                Spoilt::Censored(Censored::Failed)
+            };
+            assert_eq!(of(&ended, None), Some(expected), "{signal}, {is_fio}");
+        }
     }
     assert_eq!(
         of(&overran, None),

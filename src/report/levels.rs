@@ -31,6 +31,7 @@ pub fn in_words(primary: &[&ArmComparison]) -> String {
     }
     let blocks = primary.iter().map(|row| row.comparison.blocks);
     let (fewest, most) = (blocks.clone().min().unwrap_or(0), blocks.max().unwrap_or(0));
+    let is_known = primary.iter().any(|row| row.comparison.mde.is_some());
     let _ = match detectable(primary) {
         Some(smallest) => writeln!(
             text,
@@ -46,6 +47,7 @@ pub fn in_words(primary: &[&ArmComparison]) -> String {
                 ""
             }
         ),
+        None if is_known => Ok(()),
         None => writeln!(
             text,
             "There are too few blocks to say which differences this run could detect."
@@ -75,7 +77,9 @@ fn lacks_values(row: &ArmComparison) -> bool {
 fn detectable(primary: &[&ArmComparison]) -> Option<String> {
     let largest = |scale| {
         let rows = primary.iter().filter(|row| row.metric.scale == scale);
-        rows.filter_map(|row| row.comparison.mde).reduce(f64::max)
+        // Where all values are alike, nothing says what is.
+        let known = rows.filter_map(|row| row.comparison.mde).filter(|mde| *mde > 0.0);
+        known.reduce(f64::max)
     };
     match largest(Scale::Log) {
         None => largest(Scale::Identity).map(|mde| format!("differences of {mde:.3} or more")),

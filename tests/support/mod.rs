@@ -13,6 +13,25 @@ use iosched::machine::device::Device;
 use iosched::scheduler::{SavedQueue, restore};
 use tempfile::TempDir;
 
+/// The program under test: the one that `make` ships, where contrib/test.sh has built it, because a build of the tests has
+/// the features that dependencies of tests ask for. Without that, the build of the tests.
+macro_rules! under_test {
+    ("iosched-ab") => {
+        match option_env!("IOSCHED_SHIPPED_AB") {
+            Some(path) => path,
+            None => env!("CARGO_BIN_EXE_iosched-ab"),
+        }
+    };
+    ("iosched") => {
+        match option_env!("IOSCHED_SHIPPED_TUI") {
+            Some(path) => path,
+            None => env!("CARGO_BIN_EXE_iosched"),
+        }
+    };
+}
+#[allow(unused_imports)]
+pub(crate) use under_test;
+
 /// A script that reads a block of the disk, past the page cache: a workload that does nothing there ends its run.
 pub const READ_ONE: &str =
     "dd if=$IOSCHED_DEVICE of=/dev/null bs=4k count=1 iflag=direct status=none";

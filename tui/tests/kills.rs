@@ -24,7 +24,7 @@ use support::program::{Ended, Program, Started};
 use support::traces::{arguments, children_of, differences, left_by, processes_with};
 use support::{LoopDevice, READ_ONE};
 
-const IOSCHED: &str = env!("CARGO_BIN_EXE_iosched");
+const IOSCHED: &str = support::under_test!("iosched");
 /// All combinations of program, victim and umask are sixty; half of them is the default.
 const KILLS: u64 = 30;
 const UMASKS: [u32; 4] = [0o000, 0o002, 0o022, 0o077];

@@ -13,7 +13,7 @@ use serde_json::Value;
 use support::program::{Ended, Program, Started};
 use support::{LoopDevice, run};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_iosched");
+const BINARY: &str = support::under_test!("iosched");
 const SIZE_BYTES: u64 = 16 << 20;
 const NOBODY: &str = "65534";
 /// From linux/capability.h.

@@ -18,7 +18,7 @@ use support::program::Program;
 use support::{LoopDevice, run};
 use watch::{record, stat};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_iosched");
+const BINARY: &str = support::under_test!("iosched");
 const SIZE_BYTES: u64 = 64 << 20;
 const SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 

@@ -18,7 +18,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use support::program::Program;
 use support::traces::{differences, within};
 
-const IOSCHED: &str = env!("CARGO_BIN_EXE_iosched");
+const IOSCHED: &str = support::under_test!("iosched");
 const SOON: Duration = Duration::from_secs(20);
 
 /// A scratch device with a server that can be stopped.

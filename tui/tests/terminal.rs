@@ -35,7 +35,7 @@ use support::LoopDevice;
 use support::direct::{self, Aligned, BLOCK};
 use support::program::Program;
 
-const BINARY: &str = env!("CARGO_BIN_EXE_iosched");
+const BINARY: &str = support::under_test!("iosched");
 const SIZE_BYTES: u64 = 64 << 20;
 const ENTER: &str = "\r";
 const LEAVES_SCREEN: &str = "\x1b[?1049l";

@@ -24,6 +24,6 @@ mod watch;
 #[path = "traps/work.rs"]
 mod work; // fio, dd, and what was measured
 
-const BINARY: &str = env!("CARGO_BIN_EXE_iosched");
+const BINARY: &str = support::under_test!("iosched");
 const SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 const MIB: u64 = 1 << 20;

@@ -19,7 +19,7 @@ use support::program::Program;
 use support::run;
 use watch::{record, stat};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_iosched");
+const BINARY: &str = support::under_test!("iosched");
 const BLOCK_BYTES: u64 = 4096;
 /// With a larger share of late replies, the device did not follow its model.
 const LATE_SHARE: f64 = 0.02;
