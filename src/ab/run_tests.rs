@@ -19,6 +19,8 @@ const POLLS: usize = 160;
 /// In the middle of the window.
 const MIDDLE: Duration = Duration::from_secs(2);
 
+#[path = "run/panics_tests.rs"]
+mod panics_in_each_stage;
 #[path = "run/traces_tests.rs"]
 mod traces;
 
@@ -45,10 +47,20 @@ impl TestRun {
     }
 
     fn live(
+        machine: FakeMachine,
+        stopping: Stopping,
+        script: impl FnMut(&Call) -> Result<Played> + 'static,
+        more: (Option<ResultFile>, Option<LiveDesign>, Option<Duration>),
+    ) -> TestRun {
+        TestRun::watched(machine, stopping, script, more, &mut Silent)
+    }
+
+    fn watched(
         mut machine: FakeMachine,
         stopping: Stopping,
         script: impl FnMut(&Call) -> Result<Played> + 'static,
         (earlier, live, trace): (Option<ResultFile>, Option<LiveDesign>, Option<Duration>),
+        observer: &mut dyn Observer,
     ) -> TestRun {
         let directory = tempfile::tempdir().expect("a directory");
         let mut workload = Fake::new(script);
@@ -81,7 +93,7 @@ impl TestRun {
             trace,
             earlier,
         };
-        let outcome = experiment.run_on(&mut machine, &mut Silent);
+        let outcome = experiment.run_on(&mut machine, observer);
         TestRun {
             outcome,
             world,

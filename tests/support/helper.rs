@@ -1,8 +1,11 @@
 //! The processes that tests kill. An example and not a test: `cargo test` builds it, and nobody counts it as passed.
 //!
 //!     test_helper hold MODEL[*N][+FS]                     holds a scratch device and reads from it, without end
+//!     test_helper panic STAGE DEVICE LAUNCHER             compares two arms on a device, and panics in a stage of that
 //!     test_helper charge DEVICE REPORT LAUNCHER [guarded] runs fio, and writes to a file which control group it is in
 
+#[path = "bug.rs"]
+mod bug;
 #[path = "direct.rs"]
 #[allow(dead_code)] // the tests use all of it
 mod direct;
@@ -10,6 +13,7 @@ mod direct;
 use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use direct::{Aligned, BLOCK};
@@ -18,10 +22,11 @@ use iosched::scratch::{DiskSpec, Scratch};
 use iosched::workload::fio::Fio;
 use iosched::workload::{Execution, Workload};
 
-fn main() {
+fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
+        ["panic", stage, device, launcher] => return bug::run(stage, device, launcher.as_ref()),
         ["hold", spec] => hold(spec),
         ["charge", device, report, launcher, ref guarded @ ..] => {
             charge(
@@ -33,6 +38,7 @@ fn main() {
         }
         _ => panic!("see tests/support/helper.rs"),
     }
+    ExitCode::SUCCESS
 }
 
 fn hold(spec: &str) {

@@ -41,6 +41,8 @@ pub struct Mishap {
 pub enum What {
     /// The kernel refuses the switch.
     Refused,
+    /// The switch panics when the arm is in force.
+    PanicsInSwitch,
     /// Earlier requests never complete.
     NeverIdle,
     /// The workload does its first I/O this long after its start.
@@ -62,6 +64,7 @@ pub enum FakeEvent {
     Goes,
     Signal(i32),
     Suspended(Duration),
+    Panics,
 }
 
 /// What the test can inspect after it has passed the machine on.
@@ -213,6 +216,7 @@ impl FakeMachine {
             FakeEvent::Goes => self.has_gone = true,
             FakeEvent::Signal(signal) => self.signal = Some(*signal),
             FakeEvent::Suspended(time) => self.suspended += *time,
+            FakeEvent::Panics => panic!("on purpose"),
         }
         self.did(format!("{event:?}"));
     }
@@ -321,6 +325,8 @@ impl Machine for FakeMachine {
         let settings = settings.into_iter().chain(arm.settings.iter().cloned());
         self.state.settings.extend(settings);
         self.did(format!("apply {}", arm.label));
+        let panics = self.here().any(|what| matches!(what, What::PanicsInSwitch));
+        assert!(!panics, "on purpose");
         Ok(vec![Applied {
             effective: self.state.clone(),
             switch_ns: Some(1),

@@ -118,6 +118,7 @@ Exit codes:
   4  the gate could not decide
   5  refused before anything was changed
   6  the run is invalid
+  101  a bug in iosched, after everything was restored
   130, 143  interrupted by Ctrl-C or SIGTERM, after everything was restored
 
 To watch schedulers live, see `iosched --help`.";
