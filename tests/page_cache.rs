@@ -197,6 +197,7 @@ fn pages_of_a_device_are_read_again() {
             "2",
         ];
         arguments.extend(ARMS);
+        arguments.extend(["--metric", "elapsed"]);
         arguments.extend(cold);
         arguments.extend(["--", "sh", "-c", script]);
         let ended = program.run(&arguments);
