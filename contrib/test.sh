@@ -116,9 +116,9 @@ if [[ $EUID -ne 0 ]]; then
 	fi
 fi
 
-# The tests run the programs that users get. A build of the tests has more features.
+# A build of the tests has more features than what users get, so some tests run that, too.
 [[ ${SHIPPED:-} == built ]] || run "build of what is shipped" contrib/shipped.sh || exit 1
-export IOSCHED_SHIPPED_AB=$PWD/target/shipped/iosched-ab IOSCHED_SHIPPED_TUI=$PWD/target/shipped/iosched
+shipped=(env "IOSCHED_SHIPPED_AB=$PWD/target/shipped/iosched-ab" "IOSCHED_SHIPPED_TUI=$PWD/target/shipped/iosched")
 # Everything is built first, because a compiler would slow down the tests.
 run "build" cargo test --workspace --locked --no-run
 if [[ $can_be_root -eq 1 ]]; then
@@ -134,6 +134,8 @@ if [[ $can_be_root -eq 1 ]]; then
 		[[ " ${beside[*]} ${measuring[*]} page_cache " == *" $name "* ]] || measuring+=("$name")
 	done
 	run_root_tests
+	run "what is shipped" "${root[@]}" "${shipped[@]}" cargo test --workspace --locked --no-fail-fast --test self_check \
+		--test unjudged --test commands --test own_metrics --test terminal -- --include-ignored --test-threads=1 --show-output
 	for clang in "${others[@]}"; do
 		run "the BPF object built with $clang" with_clang "$clang" -- --ignored --test-threads=1 --show-output
 	done
