@@ -134,7 +134,7 @@ if [[ $can_be_root -eq 1 ]]; then
 		[[ " ${beside[*]} ${measuring[*]} page_cache " == *" $name "* ]] || measuring+=("$name")
 	done
 	run_root_tests
-	run "what is shipped" "${root[@]}" "${shipped[@]}" cargo test --workspace --locked --no-fail-fast --test self_check \
+	run "what is shipped" "${root[@]}" "${shipped[@]}" cargo test "${packages[@]}" --locked --no-fail-fast --test self_check \
 		--test unjudged --test commands --test own_metrics --test terminal -- --include-ignored --test-threads=1 --show-output
 	for clang in "${others[@]}"; do
 		run "the BPF object built with $clang" with_clang "$clang" -- --ignored --test-threads=1 --show-output

@@ -78,7 +78,9 @@ fn detectable(primary: &[&ArmComparison]) -> Option<String> {
     let largest = |scale| {
         let rows = primary.iter().filter(|row| row.metric.scale == scale);
         // Where all values are alike, nothing says what is.
-        let known = rows.filter_map(|row| row.comparison.mde).filter(|mde| *mde > 0.0);
+        let known = rows
+            .filter_map(|row| row.comparison.mde)
+            .filter(|mde| *mde > 0.0);
         known.reduce(f64::max)
     };
     match largest(Scale::Log) {

@@ -190,10 +190,7 @@ fn a_round_that_fails_later_counts_as_worse_than_every_other() {
         let script = format!("{READ_A_LITTLE}; if {fails}; then exit 3; fi");
         let how = ["--rounds", "6", "--", "sh", "-c", &script];
         let ended = ab(&program, &disk, &[&arms(&["none", "kyber"]), &how]);
-        ended.ends(
-            0,
-            &["counts as worse than every other: sh "],
-        );
+        ended.ends(0, &["counts as worse than every other: sh "]);
         is_as_before(&disk, &before);
         let result = program.result("result");
         assert_eq!(text(&result, "/status"), "complete");
