@@ -15,6 +15,7 @@ use tempfile::TempDir;
 
 /// The program under test: the one that `make` ships, where contrib/test.sh has built it, because a build of the tests has
 /// the features that dependencies of tests ask for. Without that, the build of the tests.
+#[allow(unused_macros)]
 macro_rules! under_test {
     ("iosched-ab") => {
         match option_env!("IOSCHED_SHIPPED_AB") {
