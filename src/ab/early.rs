@@ -28,6 +28,10 @@ pub fn why_none_counts(result: &ResultFile) -> Option<String> {
     rounds.last()?.problem.clone()
 }
 
+fn counted(round: &&Round) -> bool {
+    round.exclusion.is_none() && round.censored.is_none()
+}
+
 /// Called after each round. An error ends the run; its message says what would help.
 pub fn look(result: &mut ResultFile) -> anyhow::Result<()> {
     one_answer::ensure(result)?;
@@ -37,7 +41,6 @@ pub fn look(result: &mut ResultFile) -> anyhow::Result<()> {
             "remove the cause, and start again",
         ));
     }
-    let counted = |round: &&Round| round.exclusion.is_none() && round.censored.is_none();
     let blocks = result.plan.rounds_of(0);
     if let Some(first) = result.rounds.iter().find(counted).cloned() {
         // The first round that counts, also after rounds that do not.
@@ -77,7 +80,6 @@ fn headlines(reported: &[Reported]) -> Vec<Metric> {
 /// Names, units and directions of the primary metrics that the workload itself reports, from all rounds so far that
 /// count.
 fn declare(result: &mut ResultFile) -> anyhow::Result<()> {
-    let counted = |round: &&Round| round.exclusion.is_none() && round.censored.is_none();
     let mut reported: Vec<Reported> = Vec::new();
     for metric in result
         .rounds
@@ -217,7 +219,7 @@ fn own_ios(round: &Round) -> Option<u64> {
         return None;
     }
     if groups.iter().any(|group| !group.on_bios) {
-        let all: u64 = evidence.device.ops.iter().map(|op| op.ios).sum();
+        let all: u64 = evidence.device.ios();
         return (all == 0).then_some(0);
     }
     let own = evidence
@@ -341,7 +343,7 @@ fn ensure_values(result: &mut ResultFile) -> anyhow::Result<()> {
     let Some(first) = empty.first().filter(|_| rounds().next().is_some()) else {
         return Ok(());
     };
-    let most = rounds().map(super::table::ios_of).max().unwrap_or(0);
+    let most = rounds().map(super::difference::ios_of).max().unwrap_or(0);
     let (what, cure) = if lacks_tail(first) {
         (
             format!(

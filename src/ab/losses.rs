@@ -1,4 +1,5 @@
-//! Which values of a round the requests that the probe lost could change. Pure.
+//! The probe loses requests, for instance where it does not see their end. This module decides which values of a round
+//! those requests could change. Pure.
 
 use crate::ab::metric::Metric;
 use crate::ab::result::{Exclusion, Round};
@@ -18,7 +19,7 @@ pub struct Losses(u64);
 
 impl Losses {
     pub fn of(device: &DeviceNumbers) -> Losses {
-        let ios: u64 = device.ops.iter().map(|op| op.ios).sum();
+        let ios: u64 = device.ios();
         let lost = device.quality.lost_events();
         let matter = lost > TOLERATED_EVENTS && lost as f64 > ios as f64 * TOLERATED_LOSS;
         Losses(if matter { lost } else { 0 })
@@ -62,7 +63,7 @@ pub fn exclude(primary: &[Metric], round: &mut Round) {
         return;
     }
     let device = &round.evidence.device;
-    let ios: u64 = device.ops.iter().map(|op| op.ios).sum();
+    let ios: u64 = device.ios();
     round.problem = Some(format!(
         "the probe lost {} requests and recorded {ios} I/Os, which could change {}: {}",
         device.quality.lost_events(),

@@ -3,6 +3,7 @@
 pub mod conclude; // from rounds to verdicts
 pub mod controls; // what work that no arm should change can tell
 pub mod diagnostics; // warnings: drift, order and carry-over
+mod difference; // what two rounds say of a metric
 pub mod drift; // settings that changed during a run
 pub mod early; // metrics and refusals that follow from the first rounds
 pub mod exclusion; // whether a round counts

@@ -5,12 +5,13 @@
 //! their common level comes from sign flips of whole blocks (see [`statistics::family`](super::statistics::family)).
 
 use super::conclude::is_comparable_in;
+use super::difference::{Value, against, ios_of};
 use super::metric::SCOPES;
 use super::statistics::family::Joint;
 use super::statistics::scale::{Direction, Scale};
 use super::statistics::signed_rank::{self, Difference};
 use super::statistics::verdict::bonferroni;
-use super::table::{Pair, Table, Value, against, ios_of};
+use super::table::{Pair, Table};
 use crate::ab::result::{DecileShift, Round, ShiftFunction};
 use crate::measure::histogram::Histogram;
 use crate::measure::snapshot::{Op, Stage};

@@ -3,18 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::conclude::excluded_blocks;
+use super::difference::{difference, is_doubtful, valid};
 use super::early::ELAPSED;
 use super::fixed_work;
-use super::metric::{Metric, Origin};
+use super::metric::Metric;
 use super::plan::PlannedRound;
 use super::statistics::covariate::Slopes;
 use super::statistics::estimate;
 use super::statistics::layout::{Cell, LAGS};
 use super::statistics::rows::RowBlock;
 use super::statistics::scale::Scale;
-use super::statistics::signed_rank::Difference;
 use crate::ab::result::{ResultFile, Round};
-use crate::measure::snapshot::DeviceNumbers;
 use crate::measure::stalls::{Stalls, Whose};
 
 pub struct Table<'a> {
@@ -33,19 +32,6 @@ pub struct Pair<'a> {
     pub arm: Option<&'a Round>,
     pub reference: Option<&'a Round>,
 }
-
-/// The value of a metric in a round.
-pub(super) enum Value {
-    Measured(f64),
-    /// The arm did too little for a value, failed, or did not report it.
-    Censored,
-    /// Too few I/Os for the percentile.
-    TooFew,
-}
-
-/// When one arm has enough I/Os for a percentile and the other has less than this share of them, the other did too
-/// little. Above this share, which side of the limit it fell on is chance, and the difference is unknown.
-const ALMOST_AS_MANY: f64 = 0.9;
 
 impl<'a> Table<'a> {
     /// Adjusted for the load if that was decided before the run.
@@ -203,11 +189,12 @@ impl<'a> Table<'a> {
 
     /// Whether the reference ran to its end and has no value in any round, where the arm has some.
     pub fn is_silent(&self, metric: &Metric, arm: &str, reference: &str) -> bool {
-        let has_value = |round: &&Round| round.value(metric).is_some();
+        let has_value = |round: &&Round| valid(metric, round).is_some();
+        let may_have_one = |round: &Round| round.censored.is_some() || is_doubtful(metric, round);
         let [arm, reference] = self.side_by_side(arm, reference);
         let mut of_reference = reference.iter();
         arm.iter().any(has_value)
-            && of_reference.all(|round| !has_value(round) && round.censored.is_none())
+            && of_reference.all(|round| !has_value(round) && !may_have_one(round))
     }
 
     /// The counted rounds of the arm and of the reference in the blocks in which both took part. What the reference did
@@ -280,9 +267,8 @@ impl<'a> Table<'a> {
     pub fn median(&self, label: &str, metric: &Metric) -> Option<f64> {
         let over = |is_used: &dyn Fn(&Round) -> bool| {
             let rounds = self.of(label).filter(|round| is_used(round));
-            let values = rounds.filter_map(|round| round.value(metric));
-            let valid = values.filter(|value| metric.scale != Scale::Log || *value >= 0.0);
-            estimate::median(&valid.collect::<Vec<_>>())
+            let values = rounds.filter_map(|round| valid(metric, round));
+            estimate::median(&values.collect::<Vec<_>>())
         };
         over(&|round| self.blocks.contains(&round.block)).or_else(|| over(&|_| true))
     }
@@ -297,102 +283,4 @@ pub fn stalled_share<'a>(rounds: impl IntoIterator<Item = &'a Round>, whose: Who
         window_s += round.window_s;
     }
     (window_s > 0.0).then(|| stalls.ns(whose) as f64 / (window_s * 1e9))
-}
-
-fn difference(
-    metric: &Metric,
-    is_asked: bool,
-    arm: &Round,
-    reference: &Round,
-) -> Option<Difference> {
-    let value = |round| value(metric, is_asked, round);
-    against(
-        metric.scale,
-        metric.direction.worst(),
-        (value(arm)?, samples(metric, arm)),
-        (value(reference)?, samples(metric, reference)),
-    )
-}
-
-/// Each value with the number of I/Os from which it is. None when a value is missing and neither arm did too little.
-pub(super) fn against(
-    scale: Scale,
-    worst: Option<f64>,
-    (of_arm, arm): (Value, u64),
-    (of_reference, reference): (Value, u64),
-) -> Option<Difference> {
-    use Value::{Censored, Measured, TooFew};
-    match (of_arm, of_reference) {
-        // Neither did anything: which of them is better is not known.
-        (Measured(arm), Measured(reference))
-            if scale == Scale::Log
-                && worst == Some(f64::NEG_INFINITY)
-                && arm == 0.0
-                && reference == 0.0 =>
-        {
-            Some(Difference::UNKNOWN)
-        }
-        (Measured(arm), Measured(reference)) => scale.difference(arm, reference),
-        (Censored, Measured(_) | TooFew) => Some(as_bad(worst)),
-        (Measured(_) | TooFew, Censored) => Some(as_bad(worst.map(|worst| -worst))),
-        (Censored, Censored) => Some(Difference::UNKNOWN),
-        (TooFew, Measured(_)) => Some(too_few(arm, reference, worst)),
-        (Measured(_), TooFew) => Some(too_few(reference, arm, worst.map(|worst| -worst))),
-        // The rounds are too short for this percentile, independent of the arm.
-        (TooFew, TooFew) => None,
-    }
-}
-
-/// The worst difference; unknown for a metric without a better direction.
-fn as_bad(worst: Option<f64>) -> Difference {
-    worst.map_or(Difference::UNKNOWN, Difference::exact)
-}
-
-fn too_few(ios: u64, others: u64, worst: Option<f64>) -> Difference {
-    if (ios as f64) < ALMOST_AS_MANY * others as f64 {
-        as_bad(worst)
-    } else {
-        Difference::UNKNOWN
-    }
-}
-
-fn value(metric: &Metric, is_asked: bool, round: &Round) -> Option<Value> {
-    if let Some(value) = round.value(metric) {
-        // Below zero there is no ratio: a benchmark prints -1 where it has no answer.
-        let is_valid = metric.scale != Scale::Log || value >= 0.0;
-        return Some(if is_valid {
-            Value::Measured(value)
-        } else {
-            Value::Censored
-        });
-    }
-    if round.censored.is_some() {
-        return Some(Value::Censored);
-    }
-    if round.evidence.doubtful.contains(&metric.name) {
-        return None;
-    }
-    let lacks_tail = round.evidence.insufficient_tail.contains(&metric.name);
-    if lacks_tail {
-        return Some(Value::TooFew);
-    }
-    is_asked.then_some(Value::Censored)
-}
-
-/// How many I/Os the round's value of the metric is made of: syncs are no I/Os of the device.
-fn samples(metric: &Metric, round: &Round) -> u64 {
-    let measured = (metric.origin == Origin::Measured).then_some(metric.name.as_str());
-    let synced = measured.and_then(|name| name.split_once(".sync_lat_"));
-    let synced = synced.map(|(job, _)| {
-        let mut jobs = round.evidence.outcome.jobs.iter();
-        let job = jobs.find(|it| it.name == job);
-        let latency = job.and_then(|job| job.sync_lat.as_ref());
-        latency.map_or(0, |latency| latency.count)
-    });
-    synced.unwrap_or_else(|| ios_of(round))
-}
-
-pub(super) fn ios_of(round: &Round) -> u64 {
-    let device: &DeviceNumbers = &round.evidence.device;
-    device.ops.iter().map(|op| op.ios).sum()
 }
