@@ -13,13 +13,6 @@ use crate::workload::{CgroupRef, Outcome};
 /// Foreign processes with a larger share of the bytes share the device.
 const TOLERATED_FOREIGN_SHARE: f64 = 0.01;
 
-/// Signals that fio does not send itself: somebody, or the kernel short of memory, ended it.
-const OF_OTHERS: [i32; 4] = [HANGUP, INTERRUPT, KILL, TERMINATE];
-const HANGUP: i32 = 1;
-const INTERRUPT: i32 = 2;
-const KILL: i32 = 9;
-const TERMINATE: i32 = 15;
-
 /// Number of foreign processes that a round names.
 const NAMED: usize = 3;
 
@@ -50,14 +43,12 @@ pub fn spoilt(
         return Some((Spoilt::Excluded(Exclusion::DriftedSettings), text));
     }
     if let Some(problem) = &outcome.problem {
-        // Of a command the output is kept. It may contain a `timeout` that ends what an arm delays; fio does not.
-        let is_fio = outcome.output.is_none();
-        let spoilt = match outcome.signal {
-            _ if outcome.overran => Spoilt::Censored(Censored::Overrun),
-            Some(signal) if is_fio && OF_OTHERS.contains(&signal) => {
-                Spoilt::Excluded(Exclusion::Workload)
-            }
-            _ => Spoilt::Censored(Censored::Failed),
+        let spoilt = if outcome.overran {
+            Spoilt::Censored(Censored::Overrun)
+        } else if outcome.ended_by_others {
+            Spoilt::Excluded(Exclusion::Workload)
+        } else {
+            Spoilt::Censored(Censored::Failed)
         };
         return Some((spoilt, problem.clone()));
     }

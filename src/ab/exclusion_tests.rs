@@ -3,7 +3,6 @@ use crate::ab::statistics::stopping::Stopping;
 use crate::ab::turn::Turn;
 use crate::measure::snapshot::{DeviceNumbers, OwnerKey, OwnerOp};
 use crate::report::fixture::{empty, round, values};
-use crate::workload::reported::output::Output;
 
 fn owner(cgroup_id: u64, is_kernel_thread: bool, bytes: u64) -> OwnerNumbers {
     let op = OwnerOp {
@@ -152,27 +151,12 @@ fn what_an_arm_may_have_caused_is_censored_and_what_others_did_is_not() {
         ..failed.clone()
     };
     assert_eq!(of(&failed, None), Some(Spoilt::Censored(Censored::Failed)));
-    // Somebody ended fio; `timeout -s KILL` in a command ends what takes too long under one arm.
-    for (signal, is_of_others) in [
-        (libc::SIGKILL, true),
-        (libc::SIGTERM, true),
-        (libc::SIGSEGV, false),
-    ] {
-        for output in [None, Some(Output::default())] {
-            let is_fio = output.is_none();
-            let ended = Outcome {
-                signal: Some(signal),
-                output,
-                ..failed.clone()
-            };
-            let expected = if is_fio && is_of_others {
-                Spoilt::Excluded(Exclusion::Workload)
-            } else {
-                Spoilt::Censored(Censored::Failed)
-            };
-            assert_eq!(of(&ended, None), Some(expected), "{signal}, {is_fio}");
-        }
-    }
+    let killed = Outcome {
+        ended_by_others: true,
+        ..failed.clone()
+    };
+    let excluded = Spoilt::Excluded(Exclusion::Workload);
+    assert_eq!(of(&killed, None), Some(excluded));
     assert_eq!(
         of(&overran, None),
         Some(Spoilt::Censored(Censored::Overrun))

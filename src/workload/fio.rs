@@ -285,7 +285,9 @@ impl FioRunning {
             if !process.is_background() {
                 whole.jobs.extend(part.jobs);
             }
-            whole.problem = whole.problem.or(part.problem);
+            if whole.problem.is_none() {
+                (whole.problem, whole.ended_by_others) = (part.problem, part.ended_by_others);
+            }
             raw.extend(part.raw.as_ref().map(RawJson::value));
             cpu_ns = cpu_ns
                 .zip(part.user_cpu_ns.zip(part.system_cpu_ns))

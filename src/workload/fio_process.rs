@@ -25,6 +25,8 @@ use crate::scratch::file::ScratchFile;
 const COMPANY: Duration = Duration::from_secs(60);
 /// fio's exit code after a signal; its result is valid.
 const ENDED_BY_SIGNAL: i32 = 128;
+/// Signals that fio does not send itself: hang-up, interrupt, kill, terminate.
+const OF_OTHERS: [i32; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGKILL, libc::SIGTERM];
 
 /// Field order is drop order: the group kills all processes, then the program is waited for.
 pub(super) struct FioProcess {
@@ -180,6 +182,10 @@ impl FioProcess {
             user_cpu_ns: cpu_ns.map(|ns| ns.0),
             system_cpu_ns: cpu_ns.map(|ns| ns.1),
             jobs: jobs.into_iter().map(|job| job.result).collect(),
+            ended_by_others: problem.is_some()
+                && self
+                    .ended
+                    .is_some_and(|ended| ended.signal().is_some_and(|it| OF_OTHERS.contains(&it))),
             problem,
             raw,
             ..Outcome::default()

@@ -77,7 +77,7 @@ pub trait Workload {
     fn without_latency(&self) -> Option<String> {
         None
     }
-    /// Whether it may report metrics of its own, whose names only its first round tells.
+    /// Whether it may report metrics of its own, whose names only its first block tells.
     fn may_report(&self) -> bool {
         false
     }
@@ -182,11 +182,15 @@ pub struct Outcome {
     pub user_cpu_ns: Option<u64>,
     pub system_cpu_ns: Option<u64>,
     pub jobs: Vec<JobResult>,
-    /// Why this round does not count.
+    /// What went wrong, in words.
     pub problem: Option<String>,
     /// It ran longer than it may, and was ended.
     #[serde(default)]
     pub overran: bool,
+    /// Somebody, or the kernel short of memory, ended it by a signal. Known of fio alone: a command may run `timeout`, which
+    /// ends what an arm delays.
+    #[serde(default)]
+    pub ended_by_others: bool,
     pub raw: Option<RawJson>,
     /// Metrics that a command reported itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

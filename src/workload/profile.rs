@@ -52,7 +52,7 @@ pub struct Profile {
 pub enum Reports {
     #[default]
     Nothing,
-    /// Its first round tells.
+    /// Its first block tells.
     Anything,
     /// Patterns as of [`crate::files::glob`]. `of`: the prefix of all names that a known benchmark has; `is_all`: there are no
     /// others.

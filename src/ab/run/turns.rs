@@ -45,6 +45,7 @@ pub fn carry_out(
     // What is misread says so itself.
     let is_first_failure = round.index == 0
         && round.exclusion == Some(Exclusion::Workload)
+        && !round.evidence.outcome.ended_by_others
         && round.evidence.outcome.misread.is_none();
     let failed_at_once = round.problem.clone().filter(|_| is_first_failure);
     note_what_stays_cached(&mut result.notes, &round);

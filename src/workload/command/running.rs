@@ -67,6 +67,7 @@ impl RunningCommand {
             reported: found.metrics,
             too_few_samples: found.insufficient_tail,
             output,
+            ended_by_others: false,
             overran: ended.is_none(),
             raw: Some(RawJson::from(
                 &json!({ "processes_ended_after_it": if ended.is_some() { left } else { 0 } }),

@@ -1,7 +1,7 @@
 //! bonnie++: rates and latencies from its line of CSV, which it prints after its table and alone with -q.
 
 use super::report::{lines, only};
-use super::{Better, KIB, Metrics, NS_PER_MS, NS_PER_US, Program, number};
+use super::{Better, KIB, Metrics, Program, number, time_ns};
 use crate::workload::reported::Found;
 use crate::workload::reported::output::Printed;
 
@@ -121,10 +121,6 @@ fn latency_ns(field: &str) -> Result<Option<f64>, String> {
     if field.is_empty() || field.chars().all(|c| c == '+') {
         return Ok(None);
     }
-    let units = [("us", NS_PER_US), ("ms", NS_PER_MS), ("s", 1e9)];
-    let ns = units
-        .iter()
-        .find_map(|(unit, ns)| Some(number(field.strip_suffix(unit)?)? * ns));
-    let ns = ns.ok_or_else(|| format!("{field:?} in its CSV is not a time"))?;
+    let ns = time_ns(field).ok_or_else(|| format!("{field:?} in its CSV is not a time"))?;
     Ok(Some(ns).filter(|ns| *ns > 0.0))
 }

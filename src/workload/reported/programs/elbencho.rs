@@ -2,7 +2,7 @@
 
 use super::arguments::{after_program, is_above_zero, long};
 use super::report::{failure, lines, twice, two};
-use super::{MIB, Metrics, NS_PER_MS, NS_PER_US, Program, number, plain};
+use super::{MIB, Metrics, Program, number, plain, time_ns};
 use crate::workload::reported::Found;
 use crate::workload::reported::output::Printed;
 
@@ -166,10 +166,7 @@ fn of_what(label: &str) -> String {
 fn latency(prefix: &str, words: &[&str], metrics: &mut Metrics) {
     for (label, name) in [("avg=", "latency_mean"), ("max=", "latency_max")] {
         let text = words.iter().find_map(|word| word.strip_prefix(label));
-        let units = [("us", NS_PER_US), ("ms", NS_PER_MS), ("s", 1e9)];
-        let ns = units
-            .iter()
-            .find_map(|(unit, ns)| Some(number(text?.strip_suffix(unit)?)? * ns));
+        let ns = text.and_then(time_ns);
         if let Some(ns) = ns.filter(|ns| *ns > 0.0) {
             metrics.time_ns(&format!("{prefix}_{name}"), ns);
         }

@@ -76,7 +76,7 @@ pub fn parse(text: &str, stderr: &str) -> Result<Found, String> {
         };
         metrics.per_second(&format!("{name}_ios_per_s"), ios);
         metrics.bytes_per_second(&format!("{name}_bytes_per_s"), bytes);
-        // Latencies of several jobs have none together.
+        // The latencies of several jobs cannot be put together.
         if let (1, Some(direction)) = (jobs.len(), of().next()) {
             latency(&direction.clat, name, direction.ios, &mut metrics);
         }

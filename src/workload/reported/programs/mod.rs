@@ -84,6 +84,7 @@ const PERCENTILES: [(&str, f64); 5] = [
 const BEYOND: f64 = 100.0;
 const NS_PER_US: f64 = 1e3;
 const NS_PER_MS: f64 = 1e6;
+const NS_PER_S: f64 = 1e9;
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -122,6 +123,18 @@ fn number(word: &str) -> Option<f64> {
     let starts_as_one = word.starts_with(|c: char| c.is_ascii_digit());
     let number: f64 = word.parse().ok().filter(|_| starts_as_one)?;
     number.is_finite().then_some(number)
+}
+
+/// A number with the unit of a time behind it, in nanoseconds.
+fn time_ns(text: &str) -> Option<f64> {
+    let units = [
+        ("ns", 1.0),
+        ("us", NS_PER_US),
+        ("ms", NS_PER_MS),
+        ("s", NS_PER_S),
+    ];
+    let in_unit = |(unit, ns): (&str, f64)| Some(number(text.strip_suffix(unit)?)? * ns);
+    units.into_iter().find_map(in_unit)
 }
 
 /// The number that is the first word of a text.

@@ -1,7 +1,7 @@
 //! mysqlslap (mariadb-slap): the time that all queries took, for each engine and each number of clients.
 
 use super::report::{failure, lines, twice, two};
-use super::{Metrics, Program, first_number, plain};
+use super::{Metrics, NS_PER_S, Program, first_number, plain};
 use crate::workload::reported::Found;
 use crate::workload::reported::output::Printed;
 
@@ -13,7 +13,6 @@ pub static MYSQLSLAP: Program = Program {
     logs: |_| false,
 };
 
-const NS_PER_S: f64 = 1e9;
 /// Beginnings of lines, and the metrics' names.
 const TIMES: [(&str, &str); 3] = [
     (

@@ -1,7 +1,7 @@
 //! `perf stat` beside a command: what its processes used, by the lines on standard error. None of it decides.
 
 use super::report::{lines, only};
-use super::{Better, Metrics, NS_PER_MS, Program, number, plain};
+use super::{Better, Metrics, NS_PER_MS, NS_PER_S, Program, number, plain};
 use crate::workload::reported::output::Printed;
 use crate::workload::reported::{Found, Reported};
 
@@ -14,7 +14,6 @@ pub static PERF: Program = Program {
 
 const HEAD: &str = " Performance counter stats for ";
 const END: &str = " seconds time elapsed";
-const NS_PER_S: f64 = 1e9;
 
 fn parse(printed: &Printed) -> Result<Found, String> {
     let all = || lines(&printed.stderr).chain(lines(&printed.stdout));

@@ -1,7 +1,7 @@
 //! GNU time (`/usr/bin/time -v`) beside a command: what it used, by the lines on standard error. None of it decides.
 
 use super::report::{failure, lines, only};
-use super::{Better, KIB, Metrics, Program, number};
+use super::{Better, KIB, Metrics, NS_PER_S, Program, number};
 use crate::workload::reported::Found;
 use crate::workload::reported::output::Printed;
 
@@ -14,7 +14,6 @@ pub static TIME: Program = Program {
 
 const HEAD: &str = "Command being timed: ";
 const END: &str = "Exit status: ";
-const NS_PER_S: f64 = 1e9;
 /// Labels, names and units of what it prints, by time.c, and the factor to the unit.
 const LINES: [(&str, &str, &str, f64, Option<Better>); 9] = [
     (

@@ -293,7 +293,7 @@ fn what_runs_beside_a_command_is_shown_and_decides_nothing() {
     );
     // A command without a parser is compared by its elapsed time.
     assert_eq!(headlines(&of(None, false, &both)), [""; 0]);
-    // Which of two it is nobody said, and nobody asked.
+    // `--parse dd` reads what dd printed, and ignores two reports of `time`.
     let two = text("dd-9.1") + &text("time-1.9").repeat(2);
     assert_eq!(of(Some("dd"), false, &two).metrics.len(), 1);
     // --parse none.
