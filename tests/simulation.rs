@@ -279,20 +279,13 @@ fn the_band_of_a_shift_function_covers_all_deciles_at_once() {
 #[test]
 fn as_many_blocks_as_recommended_show_the_effect() {
     const RUNS: usize = if cfg!(debug_assertions) { 400 } else { FULL };
-    let question = Question {
-        scale: Scale::Log,
-        direction: Direction::HigherIsBetter,
-        margin: 0.1,
-        alpha: ALPHA,
-        alpha_of_few: ALPHA,
-        method: Method::SignedRank,
-        insufficient_tail: false,
-        fragile_percentile: false,
-        not_comparable: false,
-        nothing_happened: false,
-        is_stopped: false,
-        reference_is_silent: false,
-    };
+    let question = Question::plain(
+        Scale::Log,
+        Direction::HigherIsBetter,
+        0.1,
+        ALPHA,
+        Method::SignedRank,
+    );
     for (name, world, percent) in [("S0", &IID, 10), ("S3", &HOSTILE, 20)] {
         let effect = (f64::from(percent) / 100.0).ln_1p();
         let mut rng = ChaCha8Rng::seed_from_u64(20_240_601);

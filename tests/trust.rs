@@ -170,6 +170,25 @@ fn a_file_that_another_user_owns_or_can_replace_is_refused() {
     }
 }
 
+/// With `--trust` the same file runs its command.
+#[test]
+#[ignore = "root"]
+fn a_study_that_is_trusted_runs() {
+    let program = Program::new(BINARY);
+    let path = program.directory().join("study.toml");
+    fs::write(&path, STUDY).expect("a study");
+    fs::set_permissions(&path, Permissions::from_mode(0o666)).expect("its mode");
+    program
+        .run(&["study", "./study.toml"])
+        .ends(5, &["another user", "--trust"]);
+    assert!(!program.files().contains(&"it-ran".to_owned()));
+    let trusted = program.run(&["study", "./study.toml", "--trust", "-o", "result"]);
+    assert!(
+        program.files().contains(&"it-ran".to_owned()),
+        "{trusted:#?}"
+    );
+}
+
 #[test]
 #[ignore = "root"]
 fn state_below_a_directory_of_another_user_is_refused() {

@@ -27,7 +27,7 @@ struct Case {
 }
 
 const TPS: &str = "echo tps 1000 higher > $IOSCHED_METRICS";
-const FAILS: &[&str] = &[];
+const NO_OPTIONS: &[&str] = &[];
 
 const CASES: [Case; 10] = [
     Case {
@@ -40,7 +40,7 @@ const CASES: [Case; 10] = [
     },
     Case {
         name: "every round ends with an error",
-        options: FAILS,
+        options: NO_OPTIONS,
         reference: TPS,
         arm: "echo no space >&2; exit 1",
         gate: 3,
@@ -48,7 +48,7 @@ const CASES: [Case; 10] = [
     },
     Case {
         name: "every round is killed by its own timeout",
-        options: FAILS,
+        options: NO_OPTIONS,
         reference: TPS,
         arm: "exec timeout -s KILL 0.1 sleep 5",
         gate: 3,
@@ -56,7 +56,7 @@ const CASES: [Case; 10] = [
     },
     Case {
         name: "every round reports 0",
-        options: FAILS,
+        options: NO_OPTIONS,
         reference: TPS,
         arm: "echo tps 0 higher > $IOSCHED_METRICS",
         gate: 3,
@@ -64,7 +64,7 @@ const CASES: [Case; 10] = [
     },
     Case {
         name: "every round reports what is no value",
-        options: FAILS,
+        options: NO_OPTIONS,
         reference: TPS,
         arm: "echo tps -1 higher > $IOSCHED_METRICS",
         gate: 3,
@@ -72,7 +72,7 @@ const CASES: [Case; 10] = [
     },
     Case {
         name: "errors where there were none",
-        options: FAILS,
+        options: NO_OPTIONS,
         reference: "echo errs 0 lower > $IOSCHED_METRICS",
         arm: "echo errs 5 lower > $IOSCHED_METRICS",
         gate: 3,
@@ -80,7 +80,7 @@ const CASES: [Case; 10] = [
     },
     Case {
         name: "the arm reports in no round",
-        options: FAILS,
+        options: NO_OPTIONS,
         reference: TPS,
         arm: "true",
         gate: 3,
@@ -88,7 +88,7 @@ const CASES: [Case; 10] = [
     },
     Case {
         name: "the reference reports in no round",
-        options: FAILS,
+        options: NO_OPTIONS,
         reference: "true",
         arm: TPS,
         gate: 4,
@@ -96,7 +96,7 @@ const CASES: [Case; 10] = [
     },
     Case {
         name: "one round in six fails, and the others are faster",
-        options: FAILS,
+        options: NO_OPTIONS,
         reference: TPS,
         arm: "[ $IOSCHED_BLOCK != 3 ] || exit 1; echo tps 1500 higher > $IOSCHED_METRICS",
         gate: 4,
@@ -104,7 +104,7 @@ const CASES: [Case; 10] = [
     },
     Case {
         name: "one round in six fails, and the others are alike",
-        options: FAILS,
+        options: NO_OPTIONS,
         reference: TPS,
         arm: "[ $IOSCHED_BLOCK != 3 ] || exit 1; echo tps 1000 higher > $IOSCHED_METRICS",
         gate: 4,
@@ -173,7 +173,7 @@ fn a_run_without_any_value_ends_after_its_first_block() {
         (
             zero,
             zero,
-            FAILS,
+            NO_OPTIONS,
             6,
             "tps is 0 in every round of the first block",
         ),
@@ -187,7 +187,7 @@ fn a_run_without_any_value_ends_after_its_first_block() {
         (
             "exit 1",
             "exit 1",
-            FAILS,
+            NO_OPTIONS,
             1,
             "the workload failed in every round of the first block",
         ),
@@ -217,7 +217,7 @@ fn a_run_without_any_value_ends_after_its_first_block() {
 fn a_run_that_decides_nothing_passes_no_gate() {
     let case = Case {
         name: "two rounds",
-        options: FAILS,
+        options: NO_OPTIONS,
         reference: TPS,
         arm: "echo tps 500 higher > $IOSCHED_METRICS",
         gate: 4,

@@ -469,7 +469,8 @@ fn what_is_promised_is_kept() {
         }
         let kept = 100.0 * f64::from(found as u32) / f64::from(asked as u32);
         println!("{arms} arms, {blocks} blocks, detected: {kept:.1} % (80 is said)");
-        let slack = if RUNS == FULL { 0.0 } else { 19.0 };
+        // Three standard errors of few runs.
+        let slack = if RUNS == FULL { 0.0 } else { 15.0 };
         assert!((76.0 - slack..=92.0 + slack).contains(&kept), "{kept}");
     }
 }

@@ -289,7 +289,7 @@ pub fn cannot_be_judged(own: &Comparison) -> bool {
             || is_censored)
 }
 
-/// Without any verdict, a run passes only where it could have failed: every row had the power to show its margin.
+/// A run that decided nothing passes only if it could have failed: every row had the power to show its margin.
 fn could_not_have_failed(checks: &mut [Check]) {
     let is_open = |check: &Check| check.verdict == Verdict::Inconclusive;
     if !checks

@@ -12,7 +12,7 @@ pub mod listed; // the table as help and as a page
 pub mod offer; // what a run can measure
 pub mod table; // all metrics
 
-use table::{Needs, Role};
+use table::Role;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -310,11 +310,6 @@ pub fn hides_stalls_of(name: &str) -> Whose {
     } else {
         Whose::All
     }
-}
-
-/// Whether the program measured the metric itself.
-pub fn is_of_program(name: &str) -> bool {
-    table::find(name).is_some_and(|found| found.row.needs == Needs::Program)
 }
 
 #[cfg(test)]

@@ -70,11 +70,11 @@ impl Plan {
         plan
     }
 
-    /// Draws `blocks` more blocks of these arms. Earlier blocks do not change, and a block depends only on the seed,
-    /// its number and its arms.
+    /// Draws `blocks` more blocks of these arms. Earlier blocks do not change. A block depends only on the seed, its number and
+    /// its arms, and the first [`FEWEST_BLOCKS`] also on whether they are drawn together.
     ///
-    /// With some orders of the first [`FEWEST_BLOCKS`] blocks nothing could tell an arm from what the other one leaves
-    /// behind, so no difference would get a verdict: these are drawn again. The same orders with the arms exchanged are
+    /// Draws again those orders of the first [`FEWEST_BLOCKS`] blocks which cannot separate an arm from what the other one
+    /// leaves behind: no difference would get a verdict. The same orders with the arms exchanged are
     /// refused too, so each order of a block keeps its chance.
     pub fn extend(&mut self, blocks: usize, arms: &[usize]) {
         let done = self.blocks();

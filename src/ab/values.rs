@@ -82,13 +82,17 @@ pub fn values(
         .map(|cgroup| GroupNumbers::of(cgroup, window))
         .collect();
     for group in &groups {
-        values.put_sum(format!("{}.ios", group.label), group.ios as f64, group.ios);
+        values.put_sum(
+            format!("{}.ios", group.label),
+            group.ios() as f64,
+            group.ios(),
+        );
         values.put_rates(group.label, group.rates, window_s);
     }
     for participant in participants {
         values.put_participant(participant, window);
     }
-    let ios = device.ops.iter().map(|op| op.ios).sum();
+    let ios = device.ios();
     values.put_sharing(&groups, &shares_of(participants, window), ios);
     let times = device_times(cgroups, participants, window);
     if let Some(index) = times.as_deref().and_then(jain) {
@@ -99,7 +103,7 @@ pub fn values(
     {
         let own = cgroups
             .iter()
-            .map(|cgroup| GroupNumbers::of(cgroup, whole).ios);
+            .map(|cgroup| GroupNumbers::of(cgroup, whole).ios());
         values.put_cpu(outcome, own.sum());
     }
     values
@@ -213,7 +217,7 @@ impl Values {
     /// How requests were made from bios.
     fn put_requests(&mut self, device: &DeviceNumbers) {
         let merging = device.merging();
-        let ios = device.ops.iter().map(|op| op.ios).sum();
+        let ios = device.ios();
         for (name, value) in [
             ("merge_ratio", merging.merge_ratio),
             ("request_size", merging.mean_request_bytes),
@@ -258,7 +262,7 @@ impl Values {
         let Some(order) = &device.order else {
             return;
         };
-        let ios = device.ops.iter().map(|op| op.ios).sum();
+        let ios = device.ios();
         for (name, value) in [
             (
                 "seeks",

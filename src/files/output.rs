@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use rustix::fs::{Mode, OFlags};
 
 use crate::failure::Failure;
-use crate::files::way;
+use crate::files::way::{self, STICKY};
 
 /// The mode before the umask is applied.
 const SHARED: u32 = 0o644;
@@ -211,7 +211,6 @@ pub fn refuse_replaceable(path: &Path) -> Result<()> {
 
 /// Checks that only this user and root can rename or remove what this user creates in a directory.
 pub fn ensure_names_stay(directory: &Path) -> Result<()> {
-    const STICKY: u32 = 0o1000;
     let metadata = fs::metadata(directory)
         .with_context(|| format!("reading the metadata of {}", directory.display()))?;
     let me = rustix::process::geteuid().as_raw();

@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::files::output::WRITABLE_BY_OTHERS;
 
-const STICKY: u32 = 0o1000;
+pub(super) const STICKY: u32 = 0o1000;
 /// As many as the kernel follows.
 const MOST_LINKS: usize = 40;
 

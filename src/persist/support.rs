@@ -238,13 +238,7 @@ fn ensure_supported(
     if is_reference(&results[0], &arm.label) {
         return ensure_reference_supported(basis, shown, arm, accepted);
     }
-    let is_stopped = |result: &ResultFile| {
-        let stopped = result.stopped_arms();
-        result
-            .arm_index(&arm.label)
-            .is_some_and(|index| stopped.contains(&index))
-    };
-    if results.iter().any(is_stopped) {
+    if results.iter().any(|result| result.is_stopped(&arm.label)) {
         return Err(refusal(
             format!("{} was stopped by --stop-if", arm.label),
             "choose another arm",

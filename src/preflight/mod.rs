@@ -286,15 +286,7 @@ fn check_destruction(target: &RawTarget, intent: &Intent, report: &mut Findings)
         return;
     }
     let name = target.name();
-    let partitions: Vec<String> = match target.partition {
-        Some(_) => Vec::new(),
-        None => target
-            .disk
-            .partitions()
-            .into_iter()
-            .map(|part| part.name)
-            .collect(),
-    };
+    let partitions: Vec<String> = target.inside().into_iter().map(|part| part.name).collect();
     match signatures::found(target) {
         Ok(found) => {
             for what in found {

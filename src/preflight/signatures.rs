@@ -35,11 +35,7 @@ struct Signature {
 /// One line per signature, with the name of the disk or partition.
 pub(super) fn found(target: &RawTarget) -> Result<Vec<String>> {
     let mut found = Vec::new();
-    let inside = match target.partition {
-        Some(_) => Vec::new(),
-        None => target.disk.partitions(),
-    };
-    let parts = inside.into_iter().map(|part| part.name);
+    let parts = target.inside().into_iter().map(|part| part.name);
     for name in [target.name().to_owned()].into_iter().chain(parts) {
         let node = Path::new("/dev").join(name.replace('!', "/"));
         let what = on(&node).with_context(|| format!("running {PROGRAM} on {name}"))?;

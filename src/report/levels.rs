@@ -77,7 +77,7 @@ fn lacks_values(row: &ArmComparison) -> bool {
 fn detectable(primary: &[&ArmComparison]) -> Option<String> {
     let largest = |scale| {
         let rows = primary.iter().filter(|row| row.metric.scale == scale);
-        // Where all values are alike, nothing says what is.
+        // Where all values are alike, nothing says what could be detected.
         let known = rows
             .filter_map(|row| row.comparison.mde)
             .filter(|mde| *mde > 0.0);

@@ -305,7 +305,7 @@ fn left_out(text: &mut String, result: &ResultFile) {
     if rounds > 0 {
         let _ = writeln!(
             text,
-            "In {rounds} rounds these could change some values by more than 1 %, which are left out there."
+            "In {rounds} of the rounds the lost requests could change some values by more than 1 %; those values are left out."
         );
     }
 }

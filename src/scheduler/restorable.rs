@@ -12,7 +12,7 @@ use crate::machine::device::Device;
 /// Writes each value that the arms will replace over itself, and reads it back. Call it under the disk's lock, before
 /// anything is changed.
 ///
-/// Left out is what has a way of its own back: `nr_requests`, whose smallest values the kernel only sets itself, and
+/// Three are left out, because they come back by another way: `nr_requests`, whose smallest values the kernel only sets itself, and
 /// `wbt_lat_usec`, which the first write changes for good. A scheduler's own attributes and `async_depth` begin anew with
 /// each switch.
 pub fn ensure_restorable(device: &Device, baseline: &SavedQueue) -> Result<()> {

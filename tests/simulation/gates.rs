@@ -143,20 +143,13 @@ fn more_baselines_predict_the_next_run() {
     }
 }
 
-const QUESTION: Question = Question {
-    scale: Scale::Log,
-    direction: Direction::HigherIsBetter,
-    margin: 0.05,
-    alpha: ALPHA,
-    alpha_of_few: ALPHA,
-    method: Method::SignedRank,
-    insufficient_tail: false,
-    fragile_percentile: false,
-    not_comparable: false,
-    nothing_happened: false,
-    is_stopped: false,
-    reference_is_silent: false,
-};
+const QUESTION: Question = Question::plain(
+    Scale::Log,
+    Direction::HigherIsBetter,
+    0.05,
+    ALPHA,
+    Method::SignedRank,
+);
 
 /// The estimates of a history; the last is that of the run that is judged.
 fn last_change(values: &[f64]) -> Option<LevelChange> {

@@ -10,7 +10,7 @@ use rand_chacha::rand_core::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::FULL;
-use super::results::Template;
+use super::results::{Template, slack};
 
 const RUNS: usize = if cfg!(debug_assertions) { 60 } else { FULL / 4 };
 /// Of the control.
@@ -67,23 +67,18 @@ fn controls(noise: f64, slower: f64, blocks: usize) -> Found {
     found
 }
 
-fn slack(percent: f64) -> f64 {
-    let errors = if RUNS == FULL { 2.0 } else { 3.0 };
-    errors * (percent * (100.0 - percent) / RUNS as f64).sqrt()
-}
-
 #[test]
 fn a_control_sees_or_says_that_it_is_blind() {
     for blocks in [6, 12, 20] {
         for noise in [0.005, 0.02, 0.04, 0.08, 0.16] {
             let same = controls(noise, 0.0, blocks);
-            assert!(same.alarms <= 1.0 + slack(1.0), "{} %", same.alarms);
+            assert!(same.alarms <= 1.0 + slack(1.0, RUNS), "{} %", same.alarms);
             assert!(noise > 0.005 || same.blind < 1.0, "{} %", same.blind);
             assert!(noise < 0.16 || same.blind > 95.0, "{} %", same.blind);
             // Half of the margin on top: an estimate of just the margin is an alarm every other time.
             let slow = controls(noise, 1.5 * MARGIN, blocks);
             assert!(
-                slow.blind > 50.0 || slow.seen >= 80.0 - slack(80.0),
+                slow.blind > 50.0 || slow.seen >= 80.0 - slack(80.0, RUNS),
                 "noise {noise}, {blocks} blocks: {} %",
                 slow.seen
             );

@@ -74,20 +74,13 @@ pub fn is_difference(verdict: Verdict) -> bool {
 }
 
 pub fn question(stopping: Stopping) -> Question {
-    Question {
-        scale: Scale::Log,
-        direction: Direction::HigherIsBetter,
-        margin: MARGIN,
-        alpha: 0.05,
-        alpha_of_few: 0.05,
-        method: stopping.method(),
-        insufficient_tail: false,
-        fragile_percentile: false,
-        not_comparable: false,
-        nothing_happened: false,
-        is_stopped: false,
-        reference_is_silent: false,
-    }
+    Question::plain(
+        Scale::Log,
+        Direction::HigherIsBetter,
+        MARGIN,
+        0.05,
+        stopping.method(),
+    )
 }
 
 /// Carried out to its end.

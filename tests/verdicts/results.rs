@@ -64,3 +64,8 @@ impl Template {
         }
     }
 }
+
+/// Three standard errors of a share of so many runs, in per cent.
+pub fn slack(percent: f64, runs: usize) -> f64 {
+    3.0 * (percent * (100.0 - percent) / runs as f64).sqrt()
+}

@@ -95,7 +95,7 @@ fn an_arm_that_stalls_in_most_rounds_is_worse() {
     }
 }
 
-/// With fewer bad rounds there may be no verdict; then the gate does not pass.
+/// Fewer bad rounds may leave the comparison without a verdict. The gate does not pass it.
 #[test]
 fn stalls_of_one_arm_never_pass() {
     for seed in 0..20 {

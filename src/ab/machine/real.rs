@@ -42,7 +42,7 @@ pub struct Means<'a> {
     pub scratch: Option<Truth>,
     /// The raw disk that the workload may overwrite.
     pub hold: Option<Hold>,
-    /// A disk that no arm touches, read before each round.
+    /// A disk that no arm touches, read before and after each round.
     pub control: Option<Device>,
     /// Processes that already run and belong to the workload.
     pub participants: Participants,

@@ -52,7 +52,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// With the word that stands for a label.
+/// The names of a row, with a word in capitals in place of the label: `JOB.sync_lat_mean`.
 pub fn name(row: &Row) -> String {
     let label = match row.of {
         Of::Whole => "",

@@ -11,7 +11,7 @@ use crate::workload::profile::{Does, Part, Profile, Reports};
 #[derive(Clone, Debug, Default)]
 #[allow(clippy::struct_excessive_bools)] // independent of each other
 pub struct Offer {
-    /// Of the workload.
+    /// Name of the workload.
     pub name: String,
     pub profile: Profile,
     /// Labels of processes that ran before.

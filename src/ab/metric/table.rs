@@ -26,7 +26,7 @@ pub struct Row {
     pub says: &'static str,
 }
 
-/// Whose I/O it is of; its label and a point come before the name.
+/// Whose I/O a metric describes. The name of a metric begins with the label of its part and a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
     /// All I/O of the disks, or all of the workload.
@@ -76,7 +76,7 @@ pub enum Role {
     Control,
     /// What the machine asked for.
     Load,
-    /// Of a single I/O: in the result, and never compared.
+    /// Describes a single I/O. The result shows it, and no verdict uses it.
     Shown,
 }
 

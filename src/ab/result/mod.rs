@@ -131,7 +131,7 @@ pub struct Design {
     /// How long the reference runs before each round, discarded; 0 for not at all.
     #[serde(default)]
     pub washout_s: f64,
-    /// Disk that no arm touches, read before each round.
+    /// Disk that no arm touches, read before and after each round.
     #[serde(default)]
     pub control_disk: Option<String>,
     /// What was written back and dropped from the page cache before each round.
@@ -198,7 +198,7 @@ pub struct ArmComparison {
     /// A negative control: no arm should change it.
     #[serde(default)]
     pub control: bool,
-    /// Of a negative control: whether it could have shown a difference.
+    /// Whether a negative control could have shown a difference; absent for all other metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sight: Option<Sight>,
     /// The row compares what the machine asked for in a live run. These rows are a family of their own.

@@ -114,8 +114,8 @@ pub struct Evidence {
     pub outcome: Outcome,
     pub foreign: Option<Foreign>,
     pub load: Option<Load>,
-    /// Only in a live run: I/Os per second in the window of the round before. That of a block's first round is what its arms
-    /// cannot have caused.
+    /// Only in a live run: I/Os per second in the window of the round before. The arms of a block cannot have
+    /// caused the one of its first round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iops_before: Option<f64>,
     /// Kernel events (uevents) about the disks during the round.

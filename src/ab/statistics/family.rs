@@ -1,10 +1,11 @@
 //! The level at which each comparison of a family is judged, so that the family-wise error rate stays within one level.
 //!
-//!
 //! Comparisons share the reference, the blocks and often the cause, so their errors are correlated. Single-step minP
 //! adjustment (Westfall and Young 1993): the signs of all residuals of a block are flipped together, and the smallest
 //! p-value of the family is recorded for each flip. The level of each comparison is the `level` quantile of these
 //! minima. It is exact where no arm differs and approximate where some do, and never below the Bonferroni level.
+
+use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -94,7 +95,7 @@ struct Ranked {
     /// Block, doubled rank (ties share a rank), sign.
     terms: Vec<(usize, usize, bool)>,
     /// Two-sided, indexed by the doubled sum of ranks.
-    cdf: Vec<f64>,
+    cdf: Arc<[f64]>,
     total: usize,
 }
 

@@ -187,20 +187,13 @@ mod tests {
     use super::*;
 
     fn question() -> Question {
-        Question {
-            scale: Scale::Log,
-            direction: Direction::HigherIsBetter,
-            margin: 0.05,
-            alpha: 0.05,
-            alpha_of_few: 0.05,
-            method: Method::SignedRank,
-            insufficient_tail: false,
-            fragile_percentile: false,
-            not_comparable: false,
-            nothing_happened: false,
-            is_stopped: false,
-            reference_is_silent: false,
-        }
+        Question::plain(
+            Scale::Log,
+            Direction::HigherIsBetter,
+            0.05,
+            0.05,
+            Method::SignedRank,
+        )
     }
 
     /// Blocks of a little noise, of which every `nth` has no value.

@@ -176,7 +176,7 @@ pub fn compare(
     let interval = match leftover {
         Leftover::Nothing => interval,
         Leftover::Unknown | Leftover::Censored => None,
-        Leftover::Bias(bias) => interval.map(|i| question.widened(i, &d, bias)),
+        Leftover::Bias(bias) => interval.map(|i| widened(i, d.len(), bias)),
     };
     let found = interval.map_or(Verdict::Inconclusive, |i| question.judge(i));
     let effective_sd = sd.map(|sd| power::effective_sd(sd, matches!(leftover, Leftover::Nothing)));
@@ -237,6 +237,30 @@ pub fn compare(
 }
 
 impl Question {
+    /// Without anything that only the caller can know. `alpha` is used for few blocks, too.
+    pub const fn plain(
+        scale: Scale,
+        direction: Direction,
+        margin: f64,
+        alpha: f64,
+        method: Method,
+    ) -> Question {
+        Question {
+            scale,
+            direction,
+            margin,
+            alpha,
+            alpha_of_few: alpha,
+            method,
+            insufficient_tail: false,
+            fragile_percentile: false,
+            not_comparable: false,
+            nothing_happened: false,
+            is_stopped: false,
+            reference_is_silent: false,
+        }
+    }
+
     /// The interval, and whether it is missing because the measured quantity changed during the run.
     fn interval(self, d: &[Difference]) -> (Option<ConfidenceInterval>, bool) {
         match self.method {
@@ -308,39 +332,26 @@ impl Question {
             Verdict::Inconclusive
         }
     }
+}
 
-    /// The interval, made wide enough to hold what the difference would be without the carry-over that is likely.
-    ///
-    /// A censored block stays where it is: it is worse than every other, however much worse.
-    fn widened(
-        self,
-        interval: ConfidenceInterval,
-        d: &[Difference],
-        bias: Contrast,
-    ) -> ConfidenceInterval {
-        /// With few blocks what is left behind is hardly known, so less of it is evidence enough, and more is allowed
-        /// for. Calibrated in `tests/verdicts.rs`: false verdicts where something is left behind, power where nothing is.
-        const FEW: usize = 12;
-        let (likely, errors) = if d.len() < FEW {
-            (0.6, 1.0)
-        } else {
-            (0.3, 0.3)
-        };
-        if bias.p > likely {
-            return interval;
-        }
-        let error = errors * bias.standard_error;
-        let without = |bias: f64| {
-            let d: Vec<Difference> = d.iter().map(|d| d.without(bias)).collect();
-            self.interval(&d).0
-        };
-        let lower = without(bias.estimate + error).map_or(f64::NEG_INFINITY, |i| i.lower);
-        let upper = without(bias.estimate - error).map_or(f64::INFINITY, |i| i.upper);
-        ConfidenceInterval {
-            lower: interval.lower.min(lower),
-            upper: interval.upper.max(upper),
-            ..interval
-        }
+/// The interval, made wide enough to hold what the difference would be without the carry-over that is likely.
+///
+/// A censored block stays where it is: it is worse than every other, however much worse.
+fn widened(interval: ConfidenceInterval, blocks: usize, bias: Contrast) -> ConfidenceInterval {
+    /// With few blocks what is left behind is hardly known, so less of it is evidence enough, and more is allowed
+    /// for. Calibrated in `tests/verdicts.rs`: false verdicts where something is left behind, power where nothing is.
+    const FEW: usize = 12;
+    let (likely, errors) = if blocks < FEW { (0.6, 1.0) } else { (0.3, 0.3) };
+    if bias.p > likely {
+        return interval;
+    }
+    let error = errors * bias.standard_error;
+    // All of these intervals move with the differences, and an end without a bound stays without one.
+    let (less, more) = (bias.estimate + error, bias.estimate - error);
+    ConfidenceInterval {
+        lower: interval.lower.min(interval.lower - less),
+        upper: interval.upper.max(interval.upper - more),
+        ..interval
     }
 }
 

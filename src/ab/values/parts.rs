@@ -81,7 +81,6 @@ pub(super) fn shares_of(participants: &[Participant], window: &Interval) -> Vec<
 /// I/O of one control group of the workload in an interval.
 pub(super) struct GroupNumbers<'a> {
     pub label: &'a str,
-    pub ios: u64,
     pub bytes: u64,
     pub rates: Rates,
     pub bytes_by_process: BTreeMap<(u32, u64), u64>,
@@ -89,10 +88,13 @@ pub(super) struct GroupNumbers<'a> {
 }
 
 impl<'a> GroupNumbers<'a> {
+    pub fn ios(&self) -> u64 {
+        self.rates.data.0
+    }
+
     pub fn of(cgroup: &'a CgroupRef, interval: &Interval) -> Self {
         let mut group = GroupNumbers {
             label: &cgroup.label,
-            ios: 0,
             bytes: 0,
             rates: Rates::default(),
             bytes_by_process: BTreeMap::new(),
@@ -101,7 +103,6 @@ impl<'a> GroupNumbers<'a> {
         let owners = interval.owners.iter();
         let is_of_group = |owner: &&OwnerNumbers| owner.key.cgroup_id == cgroup.id;
         for owner in owners.filter(is_of_group).filter(|owner| owner.ios() > 0) {
-            group.ios += owner.data_ios();
             group.bytes += owner.bytes();
             group.rates.add(owner);
             let process = (owner.key.tgid, owner.key.start_ms);

@@ -48,7 +48,7 @@ struct Outlook {
 impl Outlook {
     fn lines(&self) -> Vec<String> {
         let mut lines = vec![self.duration()];
-        // What a command reports is known after its first round: at least one metric.
+        // What a command reports is known after its first block: at least one metric.
         let rows = self.metrics.max(1) * (self.arms - 1);
         lines.extend(decision(self.stopping, rows));
         lines

@@ -67,6 +67,14 @@ impl RawTarget {
         })
     }
 
+    /// The partitions of a whole disk.
+    pub fn inside(&self) -> Vec<Partition> {
+        match self.partition {
+            Some(_) => Vec::new(),
+            None => self.disk.partitions(),
+        }
+    }
+
     pub fn is_whole_disk(&self) -> bool {
         self.partition.is_none()
     }

@@ -6,20 +6,13 @@ const SMALL: [f64; 12] = [
     0.012, -0.008, 0.021, 0.003, -0.015, 0.009, 0.014, -0.004, 0.006, 0.011, -0.002, 0.008,
 ];
 
-const THROUGHPUT: Question = Question {
-    scale: Scale::Log,
-    direction: Direction::HigherIsBetter,
-    margin: 0.05,
-    alpha: 0.01914,
-    alpha_of_few: 0.01914,
-    method: Method::SignedRank,
-    insufficient_tail: false,
-    fragile_percentile: false,
-    not_comparable: false,
-    nothing_happened: false,
-    is_stopped: false,
-    reference_is_silent: false,
-};
+const THROUGHPUT: Question = Question::plain(
+    Scale::Log,
+    Direction::HigherIsBetter,
+    0.05,
+    0.01914,
+    Method::SignedRank,
+);
 const LATENCY: Question = Question {
     direction: Direction::LowerIsBetter,
     ..THROUGHPUT
@@ -254,9 +247,6 @@ fn stalls_are_counted_and_take_equivalence_away() {
 fn what_leaves_out_different_waits_has_no_ratio() {
     let question = Question {
         not_comparable: true,
-        nothing_happened: false,
-        is_stopped: false,
-        reference_is_silent: false,
         ..LATENCY
     };
     let c = on(&CLEAR, question);

@@ -18,7 +18,7 @@ pub struct PersistArguments {
     /// Arm to make permanent, by its label [default: the only one that the result supports]
     #[arg(long, value_name = "LABEL")]
     pub arm: Option<String>,
-    /// Accept that the arm is worse in this metric; may be given several times
+    /// Accept that the arm is worse in this metric, or cannot be judged by it; may be given several times
     #[arg(long, value_name = "METRIC", value_parser = metric_name)]
     pub accept: Vec<String>,
     /// For one disk only, by the ID_SERIAL of `udevadm info --query=property /dev/DISK` [default: all disks of the model]

@@ -153,7 +153,7 @@ pub struct Conditions {
     #[arg(long, value_name = "FILE|ALL", num_args = 0..=1, require_equals = true, default_missing_value = "FILE",
         value_parser = cold)]
     pub cold: Option<Cold>,
-    /// Disk that no arm touches, read briefly before each round: if it differs between the arms, something other than
+    /// Disk that no arm touches, read briefly before and after each round: if it differs between the arms, something other than
     /// the scheduler differs
     #[arg(long, value_name = "DEVICE")]
     pub control: Option<String>,

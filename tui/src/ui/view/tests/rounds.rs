@@ -100,18 +100,16 @@ impl Rounds {
         let stalled = |of: usize| arms[of].sums.stalled_share(whose);
         let is_short = self.short.contains(&name);
         let question = Question {
-            scale: metric.scale,
-            direction: metric.direction,
-            margin: metric.margin,
-            alpha: bonferroni(0.05, family),
             alpha_of_few: 0.05,
-            method: Stopping::Open.method(),
             insufficient_tail: is_short,
-            fragile_percentile: false,
             not_comparable: !is_comparable(name, stalled(arm), stalled(self.reference)),
-            nothing_happened: false,
-            is_stopped: false,
-            reference_is_silent: false,
+            ..Question::plain(
+                metric.scale,
+                metric.direction,
+                metric.margin,
+                bonferroni(0.05, family),
+                Stopping::Open.method(),
+            )
         };
         let value = |block: usize, arm: usize| (self.value)(block, arm, name);
         let difference = |block: usize| {
