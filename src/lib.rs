@@ -6,6 +6,7 @@
 pub mod failure; // errors with a hint how to fix them, and their exit codes
 pub mod interrupt; // signals, turned into an orderly end
 mod random; // pseudo-random numbers from a seed
+mod similar; // what a misspelled name may mean
 
 pub mod files; // reads untrusted files up to a limit; writes files atomically
 

@@ -5,7 +5,9 @@ mod support;
 use iosched::failure::{Kind, kind_of};
 use iosched::machine::device::{DepthSource, HardwareDepth};
 use iosched::scheduler::arm::Arm;
-use iosched::scheduler::{SavedQueue, apply, apply_onto, choice, ensure_restorable, read, restore};
+use iosched::scheduler::{
+    SavedQueue, apply, apply_onto, choice, doubts, ensure_restorable, read, restore,
+};
 use support::LoopDevice;
 
 const SIZE_BYTES: u64 = 64 << 20;
@@ -217,6 +219,60 @@ fn applying_the_active_scheduler_starts_it_afresh() {
     let applied = apply(&disk.device, &arm("bfq")).expect("applied");
     assert_eq!(applied.effective.settings["iosched/low_latency"], default);
     assert_ne!(applied.effective.settings["nr_requests"], "64");
+}
+
+/// The table of what Linux's schedulers have, by the kernel itself.
+#[test]
+#[ignore = "root"]
+fn no_setting_that_a_scheduler_has_is_doubted() {
+    let disk = LoopDevice::new(SIZE_BYTES);
+    let available = choice(&disk.device).expect("schedulers").available;
+    for active in &available {
+        let settings = apply(&disk.device, &arm(active)).expect("applied");
+        let own = settings.effective.settings.into_iter();
+        for (name, value) in own.filter(|(name, _)| name.starts_with("iosched/")) {
+            disk.set("scheduler", "none");
+            let wanted = arm(&format!("{active},{name}={value}"));
+            let doubts = doubts(&disk.device, &wanted).expect("an answer");
+            let said: Vec<&String> = doubts.iter().map(|doubt| &doubt.what).collect();
+            assert!(said.is_empty(), "{said:?}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "root"]
+fn a_setting_that_no_scheduler_has_is_doubted_without_a_switch() {
+    let disk = LoopDevice::new(SIZE_BYTES);
+    disk.set("scheduler", "none");
+    for (text, is_certain, hint) in [
+        (
+            "bfq,low_latncy=0",
+            true,
+            "did you mean iosched/low_latency?",
+        ),
+        ("bfq,read_ahead=0", true, "did you mean read_ahead_kb?"),
+        (
+            "bfq,iosched/low_latncy=0",
+            false,
+            "did you mean iosched/low_latency?",
+        ),
+        (
+            "kyber,iosched/read_expire=1",
+            false,
+            "available attributes: iosched/read_lat_nsec, iosched/write_lat_nsec",
+        ),
+        // Another kernel's scheduler: nothing is known of it.
+        ("adios,iosched/anything=1", true, ""),
+    ] {
+        let found = doubts(&disk.device, &arm(text)).expect("an answer");
+        let found: Vec<(bool, &str)> = found.iter().map(|it| (it.is_certain, &*it.hint)).collect();
+        let wanted: &[(bool, &str)] = match hint {
+            "" => &[],
+            _ => &[(is_certain, hint)],
+        };
+        assert_eq!(found, wanted, "{text}");
+    }
 }
 
 #[test]

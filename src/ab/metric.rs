@@ -6,6 +6,7 @@ use super::statistics::scale::{Direction, Scale};
 use crate::failure::Failure;
 use crate::measure::snapshot::{Op, Stage};
 use crate::measure::stalls::Whose;
+use crate::similar::near;
 use crate::workload::reported::{self, Better, Reported};
 
 pub mod listed; // the table as help and as a page
@@ -264,22 +265,6 @@ fn why_not(name: &str) -> &'static str {
             "it is the value of a single I/O per round; a percentile can be compared, for example queue_wait_p99.9"
         }
     }
-}
-
-/// Those of the names that are most like `name`, at most three.
-pub fn near<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
-    const MOST: usize = 3;
-    // Up to a third of the letters may differ.
-    let limit = (name.chars().count() / 3).clamp(1, 4);
-    let mut near: Vec<(usize, &str)> = names
-        .into_iter()
-        .map(|other| (strsim::osa_distance(name, other), other))
-        .filter(|(distance, _)| *distance <= limit)
-        .collect();
-    near.sort_unstable();
-    let best = near.first().map_or(0, |(distance, _)| *distance);
-    near.retain(|(distance, _)| *distance <= best + 1);
-    near.into_iter().take(MOST).map(|(_, name)| name).collect()
 }
 
 /// Reported for each round but never compared: the maximum of one round does not predict that of the next.

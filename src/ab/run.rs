@@ -126,6 +126,10 @@ impl Experiment<'_> {
             means,
             &mut |place, done_bytes| observer.scratch_file_grows(place, done_bytes),
         )?;
+        // A live run switches only in its hours.
+        if self.live.is_none() && self.earlier.is_none() {
+            self.try_arms(&mut machine)?;
+        }
         self.run_on(&mut machine, observer)
     }
 
@@ -168,6 +172,23 @@ impl Experiment<'_> {
         after_restoring(outcome, put_back)?;
         saved?;
         Ok(result)
+    }
+
+    /// Applies each arm that has settings once, and puts everything back: what the kernel has not or refuses is told before
+    /// the first round, which may take hours.
+    fn try_arms(&self, machine: &mut dyn Machine) -> Result<()> {
+        let mut arms = self.arms.iter().filter(|arm| !arm.settings.is_empty());
+        if arms.clone().next().is_none() {
+            return Ok(());
+        }
+        machine.record_settings()?;
+        let tried = panics::caught(|| {
+            arms.try_for_each(|arm| {
+                machine.ensure_uninterrupted()?;
+                machine.apply(arm).map(drop)
+            })
+        });
+        after_restoring(tried, machine.put_back())
     }
 
     /// Does not overwrite a file that was created since the path was checked.

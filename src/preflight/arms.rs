@@ -36,6 +36,9 @@ pub(super) fn check(device: &Device, arms: &[Arm], report: &mut Findings) -> Res
                 report.add(Severity::Usage, &failure.what, &failure.hint);
             }
         }
+        if choice.available.contains(&arm.scheduler) {
+            check_settings(device, arm, report)?;
+        }
         for note in &arm.notes {
             report.add(Severity::Note, note, "");
         }
@@ -43,6 +46,17 @@ pub(super) fn check(device: &Device, arms: &[Arm], report: &mut Findings) -> Res
     check_wbt(arms, report);
     check_discard(arms, report);
     check_resize(device, arms, report);
+    Ok(())
+}
+
+fn check_settings(device: &Device, arm: &Arm, report: &mut Findings) -> Result<()> {
+    for doubt in scheduler::doubts(device, arm)? {
+        let severity = match doubt.is_certain {
+            true => Severity::Usage,
+            false => Severity::Warning,
+        };
+        report.add(severity, doubt.what, doubt.hint);
+    }
     Ok(())
 }
 

@@ -6,6 +6,7 @@
 //! that out-of-tree schedulers and later kernels need no code here.
 
 pub mod arm; // ARM = [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]...
+mod known; // the settings of Linux's schedulers
 mod offered; // what a device has, and refusals of what it has not
 mod present; // the settings in force, as an arm
 mod queue_file; // the only code that writes sysfs
@@ -28,6 +29,7 @@ use crate::failure::{self, Failure};
 use crate::machine::device::Device;
 use crate::scheduler::arm::Arm;
 
+pub use known::doubts;
 pub use offered::{known_missing_hint, lacks};
 pub use present::present;
 pub use restorable::ensure_restorable;

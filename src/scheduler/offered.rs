@@ -3,6 +3,7 @@
 use anyhow::Result;
 
 use super::is_of_scheduler;
+use super::known::{meant, no_attribute};
 use super::state::{Choice, attributes, choice};
 use crate::failure::Failure;
 use crate::machine::device::Device;
@@ -90,20 +91,10 @@ pub(super) fn unknown_attribute(
     attribute: &str,
 ) -> Result<anyhow::Error> {
     let there = attributes(device)?;
-    // The usual mistake is read_expire instead of iosched/read_expire.
-    let meant = there
-        .iter()
-        .find(|name| name.strip_prefix("iosched/") == Some(attribute));
-    let hint = match meant {
-        Some(name) => format!("did you mean {name}?"),
-        None => format!("available attributes: {}", there.join(", ")),
-    };
+    let there: Vec<&str> = there.iter().map(String::as_str).collect();
     Ok(Failure::usage(
-        format!(
-            "{} has no attribute {attribute:?} under {}",
-            device.name, arm.scheduler
-        ),
-        hint,
+        no_attribute(device, arm, attribute),
+        meant(attribute, &there),
     ))
 }
 

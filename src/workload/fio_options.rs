@@ -46,6 +46,7 @@ pub(super) enum Rule {
     Refused(&'static str),
 }
 
+use crate::similar::near;
 use Rule::{
     Directory, Engine, File, Name, NameOrNothing, Nodes, Numbers, Only, Ours, Phase, Place,
     Refused, Shares, Signs, Switch, Text, WholeName, Word, WordAndNumbers, WordAndShares,
@@ -363,16 +364,10 @@ pub(super) fn find(name: &str) -> Option<(&'static str, Rule)> {
 
 /// The accepted name that is most similar, if one is similar enough.
 pub(super) fn similar(name: &str) -> Option<&'static str> {
-    // Up to a third of the letters may differ.
-    let limit = (name.chars().count() / 3).clamp(1, 4);
     let name = name.to_ascii_lowercase();
-    all()
-        .filter(|(_, rule)| !matches!(rule, Refused(_)))
-        .flat_map(|(names, _)| names.split('='))
-        .map(|other| (strsim::osa_distance(&name, other), other))
-        .filter(|(distance, _)| *distance <= limit)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, other)| other)
+    let accepted = all().filter(|(_, rule)| !matches!(rule, Refused(_)));
+    let names = accepted.flat_map(|(names, _)| names.split('='));
+    near(&name, names).into_iter().next()
 }
 
 /// All options, each with all of its names.

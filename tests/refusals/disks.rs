@@ -80,6 +80,41 @@ fn what_the_device_does_not_have_is_a_usage_error() {
     );
 }
 
+/// A round may take hours, so a setting that the kernel does not have or refuses is told before the first one.
+#[test]
+#[ignore = "root"]
+fn a_misspelled_setting_is_told_before_anything_runs() {
+    let disk = disk();
+    let node = disk.node();
+    let of = |bfq: &'static str| ["--arm", "none", "--arm", bfq, "--rounds", "2"];
+    let touch = ["--", "touch", "it-ran"];
+    let settings = || iosched::scheduler::read(&disk.device).expect("its settings");
+    let before = settings();
+    for (bfq, says) in [
+        ("bfq,low_latncy=0", "did you mean iosched/low_latency?"),
+        ("bfq,nr_request=64", "did you mean nr_requests?"),
+    ] {
+        for dry in [&["--dry-run"][..], &[]] {
+            leaves_alone(&[&disk], &node, &[&of(bfq), dry, &READ], 2, &[says]);
+            leaves_alone(&[&disk], &node, &[&of(bfq), dry, &touch], 2, &[says]);
+        }
+    }
+    for (bfq, says) in [
+        (
+            "bfq,iosched/low_latncy=0",
+            "did you mean iosched/low_latency?",
+        ),
+        (
+            "bfq,iosched/low_latency=2",
+            "iosched/low_latency=2 reads back as 1",
+        ),
+    ] {
+        // The kernel is asked: the disk is switched, and switched back.
+        refuses(&node, &[&of(bfq), &touch], 2, &[says]);
+        assert_eq!(settings(), before);
+    }
+}
+
 #[test]
 #[ignore = "root"]
 fn a_job_file_that_sets_the_scheduler_is_refused() {

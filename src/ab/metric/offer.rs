@@ -2,9 +2,10 @@
 //! then, with what there is in its place. Pure.
 
 use super::table::{self, Found, Needs, Of};
-use super::{Metric, Origin, REPORTED, near};
+use super::{Metric, Origin, REPORTED};
 use crate::failure::Failure;
 use crate::files::glob::glob;
+use crate::similar::near;
 use crate::workload::Workload;
 use crate::workload::profile::{Does, Part, Profile, Reports};
 
