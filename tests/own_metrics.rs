@@ -280,3 +280,38 @@ fn a_job_that_only_trims_is_compared_by_its_discards() {
         .run(&data)
         .ends(2, &["only discards", "discard_throughput"]);
 }
+
+/// The rate of a round depends on the arm of the round before, so that the arms seem to differ.
+#[test]
+#[ignore = "root"]
+fn what_arms_leave_behind_begins_the_run_again() {
+    let program = Program::new(BINARY);
+    // Some noise, of the clock.
+    let what = "rate=100; test \"$(cat before 2>/dev/null)\" = bfq && rate=60\n\
+        echo $IOSCHED_ARM >before\n\
+        echo rate $rate.$(date +%N | head -c 3) 1/s higher >$IOSCHED_METRICS";
+    let auto = ["--rounds", "8", "--seed", "3", "--washout"];
+    let ended = compare(&program, &[&auto[..], &["auto"]].concat(), what).ends(0, &[]);
+    let result = program.result("result");
+    assert_eq!(result["pilot"]["began_again"], json!(true), "{result:#}");
+    let rounds = |of: &Value| of.as_array().map_or(0, Vec::len);
+    assert_eq!(rounds(&result["pilot"]["rounds"]), 12);
+    assert_eq!(rounds(&result["rounds"]), 16);
+    // Each round came after the reference.
+    let rates = result["rounds"].as_array().expect("rounds").iter();
+    let rates: Vec<f64> = rates
+        .filter_map(|it| it["reported"]["rate"].as_f64())
+        .collect();
+    assert!(
+        rates.len() == 16 && rates.iter().all(|rate| *rate >= 100.0),
+        "{rates:?}"
+    );
+    assert_ne!(row(&result, "rate")["verdict"], "better");
+    assert!(
+        ended.stdout.contains("began again after 12 rounds"),
+        "{ended:#?}"
+    );
+    // Without it nothing begins again.
+    compare(&program, &[&auto[..], &["0"]].concat(), what).ends(0, &[]);
+    assert!(program.result("result")["pilot"].is_null());
+}

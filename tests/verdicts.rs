@@ -306,6 +306,39 @@ fn positions() {
     }
 }
 
+/// With `--washout auto` verdicts hold their level whatever is left behind, and find as much.
+#[test]
+fn automatic_wash_out() {
+    for (lasts, left) in [
+        (1, -0.03f64),
+        (1, -0.12),
+        (2, -0.06),
+        (3, -0.03),
+        (3, -0.06),
+        (3, -0.12),
+    ] {
+        for arms in [2, 4] {
+            let null = Found::of(&World {
+                noise: &steady(0.04),
+                arms,
+                carry_over: (arms - 1, left.ln_1p(), lasts),
+                washes_out: true,
+                ..QUIET
+            });
+            let what =
+                format!("{arms} arms, {left} left for {lasts} rounds, washed out, false verdicts");
+            null.is_at_most(&what, null.differences(), 6.0);
+        }
+    }
+    let found = Found::of(&World {
+        noise: &steady(0.04),
+        effects: &[0.0, 0.05f64.ln_1p()],
+        washes_out: true,
+        ..QUIET
+    });
+    found.is_at_least("washed out, effect 5 %, power", found.differences(), 79.0);
+}
+
 /// Arm 1, or 3 of four, leaves the device slower for the next one, two or three rounds. What a run cannot see, because it is
 /// small and the noise is not, errs a little more often.
 #[test]

@@ -95,6 +95,7 @@ impl Rotation {
             stopping: Stopping::Open,
             ramp_s: settle(time).as_secs_f64(),
             washout_s: 0.0,
+            washout_is_auto: false,
             control_disk: None,
             cold: None,
             round_time_s: time.as_secs_f64(),

@@ -22,6 +22,7 @@ use super::plan::Plan;
 use super::round::RoundSetup;
 use super::statistics::stopping::Stopping;
 use super::turn::{self, Turn};
+use super::washout::Washout;
 use crate::ab::result::{Design, ResultFile, Resumed, Round, Status, Subject, WorkloadInfo};
 use crate::failure::{self, Failure, Kind, kind_of};
 use crate::files::output::{remove_unfinished, write_new, write_whole};
@@ -51,8 +52,8 @@ pub struct Experiment<'a> {
     pub stopping: Stopping,
     pub seed: u64,
     pub ramp: Duration,
-    /// How long the reference runs before each round; discarded.
-    pub washout: Duration,
+    /// Whether the reference runs before each round.
+    pub washout: Washout,
     /// Name of the disk used as a negative control.
     pub control_disk: Option<String>,
     /// What is dropped from the page cache before each round.
@@ -84,6 +85,8 @@ pub trait Observer {
     fn begin(&mut self, result: &ResultFile);
     fn round_begins(&mut self, turn: &Turn, arm: &Arm);
     fn trace_begins(&mut self, arm: &Arm);
+    /// None of the rounds so far counts; see [`Pilot`](super::washout::Pilot).
+    fn begins_again(&mut self, _why: &str) {}
     /// A live run waits; the reference is in force.
     fn waits(&mut self, why: &str);
     /// `result` already contains the round.
@@ -221,12 +224,18 @@ impl Experiment<'_> {
                     .push("the run ended after the time of --for".to_owned());
                 return Ok(());
             }
+            let done = result.rounds.len();
             let Some(turn) = turns::next(result) else {
                 break;
             };
+            if result.rounds.len() < done {
+                observer.begins_again(result.notes.last().map_or("", String::as_str));
+            }
             if live::waited(limits.as_ref(), &mut bench, observer)? {
                 continue;
             }
+            // It may have begun after the first blocks.
+            bench.washout = result.design.washout();
             let turned = turns::carry_out(&mut bench, &turn, result, observer)?;
             save(output.as_deref(), result)?;
             live::stopped_reference(result)?;
@@ -251,7 +260,7 @@ impl Experiment<'_> {
             machine,
             workload: self.workload,
             ramp: self.ramp,
-            washout: (!self.washout.is_zero()).then_some((self.reference, self.washout)),
+            washout: result.design.washout(),
             cold: self.cold,
             time: Duration::from_secs_f64(result.design.round_time_s),
             first: first_states(result),
@@ -272,7 +281,8 @@ impl Experiment<'_> {
             reference: self.reference,
             stopping: self.stopping,
             ramp_s: self.ramp.as_secs_f64(),
-            washout_s: self.washout.as_secs_f64(),
+            washout_s: self.washout.at_first().as_secs_f64(),
+            washout_is_auto: self.washout == Washout::Auto,
             control_disk: self.control_disk.clone(),
             cold: self.cold,
             round_time_s: self.time.as_secs_f64(),

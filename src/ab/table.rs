@@ -162,7 +162,7 @@ impl<'a> Table<'a> {
     fn before(&self, round: &Round) -> [Option<usize>; LAGS] {
         let result = self.result;
         let arm_of = |index: usize| result.arm_index(&result.rounds.get(index)?.arm);
-        let is_washed_out = result.design.washout_s > 0.0;
+        let is_washed_out = result.design.is_washed_out();
         std::array::from_fn(|lag| {
             let earlier = round.index.checked_sub(lag + 1)?;
             arm_of(earlier).filter(|_| !is_washed_out)

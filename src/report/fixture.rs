@@ -74,6 +74,7 @@ pub fn empty(arms: &[&str], stopping: Stopping, primary: &[&str]) -> ResultFile 
         stopping,
         ramp_s: 5.0,
         washout_s: 0.0,
+        washout_is_auto: false,
         cold: None,
         control_disk: None,
         round_time_s: 20.0,

@@ -23,6 +23,7 @@ use crate::ab::result::{ResultFile, Status};
 use crate::ab::run::gone;
 use crate::ab::run::{Experiment, Observer, after_restoring, go_on_with};
 use crate::ab::statistics::stopping::Stopping;
+use crate::ab::washout::Washout;
 use crate::failure::{Failure, Kind, kind_of};
 use crate::files::output::{remove_unfinished, write_new, write_whole};
 use crate::machine::device::Disks;
@@ -234,7 +235,7 @@ impl StudyRun<'_> {
                 .map_or(Stopping::Looks, |blocks| Stopping::Fixed { blocks }),
             seed: self.seed.wrapping_add(index as u64),
             ramp: cell.ramp(times),
-            washout: Duration::ZERO,
+            washout: Washout::NONE,
             control_disk: None,
             cold: cell.cold,
             time: times.round(),

@@ -123,7 +123,7 @@ fn compare(buggy: &Buggy, device: &str, launcher: &Path) -> Result<ResultFile> {
         stopping: Stopping::Fixed { blocks: 2 },
         seed: 1,
         ramp: Duration::ZERO,
-        washout: Duration::ZERO,
+        washout: iosched::ab::washout::Washout::NONE,
         cold: None,
         time: Duration::from_millis(200),
         primary: Vec::new(),

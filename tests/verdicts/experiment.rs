@@ -8,6 +8,7 @@ use iosched::ab::statistics::scale::{Direction, Scale};
 use iosched::ab::statistics::signed_rank::Difference;
 use iosched::ab::statistics::stopping::Stopping;
 use iosched::ab::statistics::verdict::{Question, Verdict};
+use iosched::ab::washout::{NOTHING_SHOWS, PILOT_BLOCKS};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
@@ -28,6 +29,8 @@ pub struct World<'a> {
     pub by_position: f64,
     /// The arm that leaves something behind, how much, and for how many rounds.
     pub carry_over: (usize, f64, usize),
+    /// `--washout auto`.
+    pub washes_out: bool,
     /// The chance of a round of this arm to lose so much.
     pub stalls: (usize, f64, f64),
     pub effects: &'a [f64],
@@ -43,6 +46,7 @@ pub const QUIET: World<'static> = World {
     metrics: 1,
     by_position: 0.0,
     carry_over: (0, 0.0, 1),
+    washes_out: false,
     stalls: (0, 0.0, 0.0),
     effects: &[],
     load: None,
@@ -146,6 +150,17 @@ pub fn run(rng: &mut ChaCha8Rng, world: &World<'_>, stopping: Stopping) -> Outco
             }
         }
         let judged = judge_family(&rows, stopping.level(0.05));
+        if world.washes_out && plan.blocks() <= PILOT_BLOCKS && may_leave_something(&judged) {
+            let (leaves, left, lasts) = world.carry_over;
+            // Every second round is the reference's, and does not count.
+            let left = if lasts > 1 { left } else { 0.0 };
+            let again = World {
+                carry_over: (leaves, left, lasts / 2),
+                washes_out: false,
+                ..*world
+            };
+            return run(rng, &again, stopping);
+        }
         let goes_on = |arm: &usize| {
             let mut own = rows.iter().zip(&judged).filter(|(row, _)| row.arm == *arm);
             own.any(|(_, j)| j.comparison.verdict == Verdict::Inconclusive)
@@ -165,6 +180,12 @@ pub fn run(rng: &mut ChaCha8Rng, world: &World<'_>, stopping: Stopping) -> Outco
             }
         }
     }
+}
+
+/// As `ab::washout` decides it.
+fn may_leave_something(judged: &[Judged]) -> bool {
+    let mut rows = judged.iter();
+    rows.any(|j| j.carry_over.is_none_or(|bias| bias.p <= NOTHING_SHOWS))
 }
 
 /// As `ab::table` does it.

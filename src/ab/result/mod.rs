@@ -21,6 +21,7 @@ use crate::ab::processes::ProcessSummary;
 use crate::ab::statistics::carry_over::Contrast;
 use crate::ab::statistics::stopping::Stopping;
 use crate::ab::statistics::verdict::Comparison;
+use crate::ab::washout::Pilot;
 use crate::machine::environment::Environment;
 use crate::machine::page_cache::Cold;
 use crate::scheduler::arm::Arm;
@@ -74,6 +75,9 @@ pub struct ResultFile {
     /// Every metric that was compared, with its unit and margin.
     pub metrics: Vec<Metric>,
     pub rounds: Vec<Round>,
+    /// With an automatic wash-out: what the first blocks showed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pilot: Option<Pilot>,
     /// Blocks that ran but do not count. Before each look at the results, excluded blocks are run again, up to a limit.
     pub excluded: Vec<ExcludedBlock>,
     pub comparisons: Vec<ArmComparison>,
@@ -131,6 +135,9 @@ pub struct Design {
     /// How long the reference runs before each round, discarded; 0 for not at all.
     #[serde(default)]
     pub washout_s: f64,
+    /// The wash-out begins after the first blocks, if they show that arms leave something behind; see `pilot`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub washout_is_auto: bool,
     /// Disk that no arm touches, read before and after each round.
     #[serde(default)]
     pub control_disk: Option<String>,
@@ -292,6 +299,7 @@ impl ResultFile {
             probe: subject.probe,
             metrics: Vec::new(),
             rounds: Vec::new(),
+            pilot: None,
             excluded: Vec::new(),
             comparisons: Vec::new(),
             shifts: Vec::new(),

@@ -11,12 +11,18 @@ use crate::ab::machine::Machine;
 use crate::ab::result::{Exclusion, ResultFile, Round};
 use crate::ab::round::{Done, RoundSetup};
 use crate::ab::turn::{self, Next, Turn};
+use crate::ab::washout;
 use crate::failure::{Failure, Kind, kind_of};
 
 /// Draws more blocks where they are needed. None: the run is over.
 pub fn next(result: &mut ResultFile) -> Option<Turn> {
     loop {
-        match turn::next(result) {
+        let next = turn::next(result);
+        if washout::is_due(result, &next) {
+            washout::decide(result);
+            continue;
+        }
+        match next {
             Next::Round(turn) => return Some(turn),
             Next::Draw(segment) => result.plan.extend(segment.blocks, &segment.arms),
             Next::End => return None,

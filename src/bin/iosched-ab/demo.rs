@@ -7,6 +7,7 @@ use iosched::ab::machine::Means;
 use iosched::ab::metric::Metric;
 use iosched::ab::run::Experiment;
 use iosched::ab::statistics::stopping::Stopping;
+use iosched::ab::washout::Washout;
 use iosched::machine::device::Device;
 use iosched::safety::guardian;
 use iosched::safety::journal::Journal;
@@ -77,7 +78,7 @@ pub fn run(arguments: &DemoArguments) -> Result<()> {
         stopping: Stopping::Fixed { blocks: BLOCKS },
         seed: seed(arguments.seed),
         ramp: RAMP,
-        washout: Duration::ZERO,
+        washout: Washout::NONE,
         cold: None,
         time: TIME,
         primary: metrics.iter().map(|text| Metric::parse(text, false)).collect::<Result<_>>()?,

@@ -89,6 +89,15 @@ impl Observer for Progress {
         }
     }
 
+    fn begins_again(&mut self, why: &str) {
+        if let Some(bar) = &self.bar {
+            bar.println(escape::line(why));
+            bar.set_position(0);
+        } else {
+            note(why);
+        }
+    }
+
     fn waits(&mut self, why: &str) {
         match &self.bar {
             Some(bar) => bar.set_message(escape::line(why)),

@@ -8,6 +8,7 @@ use iosched::ab::machine::Means;
 use iosched::ab::result::identity;
 use iosched::ab::result::{DeviceInfo, ResultFile, Status};
 use iosched::ab::run::Experiment;
+use iosched::ab::washout::Washout;
 use iosched::failure::Failure;
 use iosched::files::trust;
 use iosched::machine::device::{Device, Disks};
@@ -125,7 +126,10 @@ pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
         stopping: earlier.design.stopping,
         seed: earlier.plan.seed,
         ramp: Duration::from_secs_f64(earlier.design.ramp_s),
-        washout: Duration::from_secs_f64(earlier.design.washout_s),
+        washout: match earlier.design.washout_is_auto {
+            true => Washout::Auto,
+            false => Washout::For(Duration::from_secs_f64(earlier.design.washout_s)),
+        },
         cold: earlier.design.cold,
         time: Duration::from_secs_f64(earlier.design.round_time_s),
         primary: earlier.design.primary.clone(),

@@ -139,7 +139,7 @@ fn compare(wanted: WantedComparison<'_>) -> Result<()> {
         (arms.len(), primary.len()),
         wanted.stopping,
         &*workload,
-        conditions.washout + ramp,
+        conditions.washout.at_first() + ramp,
         time,
     );
     let chosen = wanted.reference.or(present).map(Ok);
@@ -285,7 +285,7 @@ fn dry_run_of_scratch(
         (arms.len(), metrics),
         stopping,
         &*workload,
-        conditions.washout + ramp,
+        conditions.washout.at_first() + ramp,
         time,
     );
     let plan = Plan::new(

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Args};
 use iosched::ab::metric::listed;
 use iosched::ab::statistics::stopping::Stopping;
+use iosched::ab::washout::Washout;
 use iosched::files::size::bytes;
 use iosched::machine::page_cache::Cold;
 
@@ -15,7 +16,7 @@ use iosched::ab::live::condition::Condition;
 use iosched::workload::participants::Named;
 use iosched::workload::reported::pattern::Pattern;
 
-use super::values::{cold, duration, long_duration, round_time, rounds, trace_time};
+use super::values::{cold, duration, long_duration, round_time, rounds, trace_time, washout};
 
 pub fn help() -> String {
     let metrics = listed::help();
@@ -145,9 +146,10 @@ pub struct Conditions {
     #[arg(long, value_name = "WHAT", value_enum)]
     pub adjust: Option<Adjust>,
     /// Before each round, run the workload this long under the reference and discard it, so that no arm affects the
-    /// next one through the device's state; a COMMAND runs once, however long TIME is
-    #[arg(long, value_name = "TIME", default_value = "0", value_parser = duration)]
-    pub washout: Duration,
+    /// next one through the device's state; a COMMAND runs once, however long TIME is. auto: unless the first 6 blocks show
+    /// nothing of what arms leave behind, the run begins again with a wash-out as long as a round
+    #[arg(long, value_name = "TIME|auto", default_value = "0", value_parser = washout)]
+    pub washout: Washout,
     /// Before each round write back and drop what the page cache holds: of the scratch file or the device (FILE), or all
     /// caches of this machine (ALL)
     #[arg(long, value_name = "FILE|ALL", num_args = 0..=1, require_equals = true, default_missing_value = "FILE",

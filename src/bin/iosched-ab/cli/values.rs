@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use iosched::ab::metric;
 use iosched::ab::statistics::stopping::Stopping;
+use iosched::ab::washout::Washout;
 use iosched::machine::page_cache::Cold;
 
 /// The name of a metric as a result has it: a prefix that is not needed is left out.
@@ -36,6 +37,13 @@ fn duration_up_to(text: &str, most: Duration, in_words: &str) -> Result<Duration
         ));
     }
     Ok(length)
+}
+
+pub fn washout(text: &str) -> Result<Washout, String> {
+    match text {
+        "auto" => Ok(Washout::Auto),
+        _ => duration(text).map(Washout::For),
+    }
 }
 
 pub fn round_time(text: &str) -> Result<Duration, String> {
