@@ -4,10 +4,10 @@ mod support;
 
 use iosched::failure::{Kind, kind_of};
 use iosched::machine::device::{DepthSource, HardwareDepth};
+use iosched::safety::journal::Journal;
+use iosched::safety::restorable::ensure_restorable;
 use iosched::scheduler::arm::Arm;
-use iosched::scheduler::{
-    SavedQueue, apply, apply_onto, choice, doubts, ensure_restorable, read, restore,
-};
+use iosched::scheduler::{SavedQueue, apply, apply_onto, choice, doubts, read, restore};
 use support::LoopDevice;
 
 const SIZE_BYTES: u64 = 64 << 20;
@@ -318,6 +318,42 @@ fn a_refused_arm_changes_nothing() {
     }
 }
 
+/// The kernel sets `read_ahead_kb` anew when a limit of the queue is written: by each attribute that can be set, with the
+/// value that it has.
+#[test]
+#[ignore = "root"]
+fn a_setting_changes_nothing_else() {
+    let disk = LoopDevice::new(SIZE_BYTES);
+    disk.set("read_ahead_kb", "256");
+    let journal = Journal::create().expect("a journal");
+    let plain = apply(&disk.device, &arm("none")).expect("applied");
+    let plain = plain.effective.settings;
+    for (name, own) in &plain {
+        // The one follows the depth, the other is no longer adapted once it is written.
+        if own.contains(char::is_whitespace) || ["nr_requests", "wbt_lat_usec"].contains(&&**name) {
+            continue;
+        }
+        let wanted = arm(&format!("none,{name}={own}"));
+        let baseline = SavedQueue::take(&disk.device, &[wanted.clone()]).expect("saved");
+        if ensure_restorable(&journal, &disk.device, &baseline).is_err() {
+            println!("{name}: {own:?} is refused");
+        } else {
+            let applied = apply(&disk.device, &wanted).expect(name);
+            assert_eq!(applied.effective.settings, plain, "{name}");
+        }
+        assert_eq!(disk.get("read_ahead_kb"), "256", "{name}");
+    }
+    apply(
+        &disk.device,
+        &arm("none,max_sectors_kb=64,read_ahead_kb=32"),
+    )
+    .expect("applied");
+    assert_eq!(
+        (disk.get("max_sectors_kb"), disk.get("read_ahead_kb")),
+        ("64".into(), "32".into())
+    );
+}
+
 /// A loop device shows a `discard_max_bytes` that is no multiple of its granularity.
 #[test]
 #[ignore = "root"]
@@ -331,12 +367,13 @@ fn a_value_that_could_not_be_written_again_is_never_replaced() {
     }
     let of = |text: &str| SavedQueue::take(&disk.device, &[arm(text)]).expect("saved");
     let refused = of("none,discard_max_bytes=16384,read_ahead_kb=64");
-    let error = ensure_restorable(&disk.device, &refused).expect_err("no way back");
+    let journal = Journal::create().expect("a journal");
+    let error = ensure_restorable(&journal, &disk.device, &refused).expect_err("no way back");
     assert_eq!(kind_of(&error), Kind::Refused);
     let says = format!("the present discard_max_bytes {own:?} could not be restored");
     assert!(error.to_string().contains(&says), "{error}");
     let fine = of("bfq,read_ahead_kb=64,nr_requests=8,iosched/low_latency=0,wbt_lat_usec=0");
-    ensure_restorable(&disk.device, &fine).expect("nothing in the way");
+    ensure_restorable(&journal, &disk.device, &fine).expect("nothing in the way");
     assert_eq!(read(&disk.device).expect("the state"), before);
 }
 

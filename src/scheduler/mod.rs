@@ -32,7 +32,7 @@ use crate::scheduler::arm::Arm;
 pub use known::doubts;
 pub use offered::{known_missing_hint, lacks};
 pub use present::present;
-pub use restorable::ensure_restorable;
+pub use restorable::{needs_a_trial, try_to_restore};
 pub use saved::{SavedQueue, restore};
 pub use state::{Choice, State, choice, read};
 pub use together::apply_onto_all;
@@ -48,6 +48,8 @@ const NR_REQUESTS: &str = "nr_requests";
 const ASYNC_DEPTH: &str = "async_depth";
 /// Once written, this attribute is no longer adapted by the kernel.
 pub const WBT_LAT_USEC: &str = "wbt_lat_usec";
+/// The kernel sets this attribute anew when a limit of the queue is written, even with the value that it has.
+const READ_AHEAD_KB: &str = "read_ahead_kb";
 const NONE: &str = "none";
 
 /// The state of a device after an arm was applied.
@@ -117,6 +119,9 @@ fn carry_out(
             saved::make_depth_true(device)?;
         }
     }
+    if arm.setting(READ_AHEAD_KB).is_none() {
+        saved::put_back_read_ahead(device, baseline)?;
+    }
     let effective = read(device)?;
     verify(device, arm, &effective, &mut notes)?;
     note_side_effects(arm, before, &effective, &mut notes);
@@ -140,13 +145,17 @@ fn insist_on_latency(device: &Device, value: &str) -> Result<()> {
     }
 }
 
-/// `nr_requests` first, because schedulers derive other values from it; the scheduler's own attributes last.
+/// `nr_requests` first, because schedulers derive other values from it; the scheduler's own attributes last, and before them
+/// what other writes change.
 fn in_writing_order(settings: &[(String, String)]) -> Vec<(&str, &str)> {
     let mut ordered: Vec<(&str, &str)> = settings
         .iter()
         .map(|(attribute, value)| (attribute.as_str(), value.as_str()))
         .collect();
-    ordered.sort_by_key(|(attribute, _)| (is_of_scheduler(attribute), *attribute != NR_REQUESTS));
+    ordered.sort_by_key(|(attribute, _)| {
+        let (is_first, is_late) = (*attribute == NR_REQUESTS, *attribute == READ_AHEAD_KB);
+        (is_of_scheduler(attribute), is_late, !is_first)
+    });
     ordered
 }
 
@@ -289,7 +298,7 @@ mod tests {
     #[test]
     fn nr_requests_is_written_first_and_iosched_last() {
         let arm: Arm =
-            "mq-deadline,iosched/b=1,wbt_lat_usec=0,iosched/a=2,nr_requests=64,nomerges=1"
+            "mq-deadline,iosched/b=1,wbt_lat_usec=0,iosched/a=2,read_ahead_kb=8,nr_requests=64,nomerges=1"
                 .parse()
                 .expect("an arm");
         let order: Vec<&str> = in_writing_order(&arm.settings)
@@ -302,6 +311,7 @@ mod tests {
                 "nr_requests",
                 "wbt_lat_usec",
                 "nomerges",
+                "read_ahead_kb",
                 "iosched/b",
                 "iosched/a"
             ]

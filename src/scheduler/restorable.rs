@@ -9,19 +9,19 @@ use super::{ASYNC_DEPTH, NR_REQUESTS, SavedQueue, WBT_LAT_USEC, is_of_scheduler,
 use crate::failure::Failure;
 use crate::machine::device::Device;
 
-/// Writes each value that the arms will replace over itself, and reads it back. Call it under the disk's lock, before
-/// anything is changed.
+/// Whether arms replace a value that [`try_to_restore`] writes.
+pub fn needs_a_trial(baseline: &SavedQueue) -> bool {
+    tried(baseline).next().is_some()
+}
+
+/// Writes each value that the arms will replace over itself, and reads it back. Call it under the disk's lock and with an
+/// entry in the journal, before anything is changed: a write may change other values, see [`READ_AHEAD_KB`](super).
 ///
 /// Three are left out, because they come back by another way: `nr_requests`, whose smallest values the kernel only sets itself, and
 /// `wbt_lat_usec`, which the first write changes for good. A scheduler's own attributes and `async_depth` begin anew with
 /// each switch.
-pub fn ensure_restorable(device: &Device, baseline: &SavedQueue) -> Result<()> {
-    const OTHERS: [&str; 3] = [NR_REQUESTS, ASYNC_DEPTH, WBT_LAT_USEC];
-    let is_probed = |name: &&String| !is_of_scheduler(name) && !OTHERS.contains(&name.as_str());
-    for name in baseline.set_by_arms.iter().filter(is_probed) {
-        let Some(own) = baseline.settings.get(name) else {
-            continue; // refused as unknown when it is set
-        };
+pub fn try_to_restore(device: &Device, baseline: &SavedQueue) -> Result<()> {
+    for (name, own) in tried(baseline) {
         let outcome = write(device, name, own);
         let now = device.optional_attribute(&format!("queue/{name}"));
         let why = match (outcome, now) {
@@ -41,4 +41,12 @@ pub fn ensure_restorable(device: &Device, baseline: &SavedQueue) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+/// An attribute that the disk does not have is refused when it is set.
+fn tried(baseline: &SavedQueue) -> impl Iterator<Item = (&str, &str)> {
+    const OTHERS: [&str; 3] = [NR_REQUESTS, ASYNC_DEPTH, WBT_LAT_USEC];
+    let names = baseline.set_by_arms.iter().map(String::as_str);
+    let names = names.filter(|name| !is_of_scheduler(name) && !OTHERS.contains(name));
+    names.filter_map(|name| Some((name, baseline.settings.get(name)?.as_str())))
 }

@@ -8,6 +8,7 @@ use iosched::preflight::{self, Intent, Loss};
 use iosched::report::{escape, units};
 use iosched::safety::guardian;
 use iosched::safety::journal::{Journal, Undo};
+use iosched::safety::restorable::ensure_restorable;
 use iosched::scheduler::arm::Arm;
 use iosched::scheduler::{self, Applied, SavedQueue, State};
 
@@ -38,10 +39,10 @@ pub fn run(arguments: &Set) -> Result<()> {
 /// Applies everything or nothing: if this process is killed halfway, the guardian undoes the changes.
 fn apply(device: &Device, arm: &Arm) -> Result<Applied> {
     let before = SavedQueue::take(device, std::slice::from_ref(arm))?;
-    scheduler::ensure_restorable(device, &before)?;
     let journal = Journal::create()?;
     let launcher = std::env::current_exe().context("finding this program's own path")?;
     let guardian = guardian::start(&launcher, &journal)?;
+    ensure_restorable(&journal, device, &before)?;
     let entry = journal.record(Undo::Queue(before))?;
     let mut applied = scheduler::apply(device, arm)?;
     entry.keep()?;

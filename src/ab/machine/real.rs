@@ -26,6 +26,7 @@ use crate::preflight::{self, Hold};
 use crate::safety::guardian::Guardian;
 use crate::safety::journal::{self, Entry, Journal, TemporaryFiles, Undo};
 use crate::safety::lock::Lock;
+use crate::safety::restorable::ensure_restorable;
 use crate::scheduler::arm::Arm;
 use crate::scheduler::{self, Applied, SavedQueue, State};
 use crate::scratch::Truth;
@@ -106,7 +107,7 @@ impl<'a> RealMachine<'a> {
             .map(|disk| SavedQueue::take(disk, arms))
             .collect::<Result<Vec<_>>>()?;
         for (disk, baseline) in members.iter().zip(&baselines) {
-            scheduler::ensure_restorable(disk, baseline)?;
+            ensure_restorable(means.journal, disk, baseline)?;
         }
         let make = |place: &ScratchPlace| {
             let mut progress = |done_bytes| progress(place, done_bytes);

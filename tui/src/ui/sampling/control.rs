@@ -9,6 +9,7 @@ use iosched::preflight::{self, Intent, Loss};
 use iosched::safety::guardian::{self, Guardian};
 use iosched::safety::journal::{Entry, Journal, Undo};
 use iosched::safety::lock::Lock;
+use iosched::safety::restorable::ensure_restorable;
 use iosched::scheduler::arm::Arm;
 use iosched::scheduler::{self, Applied, SavedQueue};
 
@@ -61,6 +62,7 @@ impl Control {
             loss: Loss::Refused,
         };
         preflight::check(device, &intent)?.into_result()?;
+        self.guard()?;
         let at = match self.held.iter().position(|held| held.device == *device) {
             Some(at) => at,
             None => self.hold(device, arms)?,
@@ -68,14 +70,6 @@ impl Control {
         let held = &mut self.held[at];
         match (put_back, held.entry.take()) {
             (true, None) => {
-                // If a killed guardian cannot be replaced, `interrupt` ends the program.
-                interrupt::check()?;
-                if self.guardian.is_none() && !self.is_guarded {
-                    self.guardian = Some(guardian::start_beside_a_screen(
-                        &self.launcher,
-                        &self.journal,
-                    )?);
-                }
                 held.entry = Some(self.journal.record(Undo::Queue(held.baseline.clone()))?);
             }
             (true, entry) => held.entry = entry,
@@ -90,10 +84,20 @@ impl Control {
         Ok(applied)
     }
 
+    fn guard(&mut self) -> Result<()> {
+        // If a killed guardian cannot be replaced, `interrupt` ends the program.
+        interrupt::check()?;
+        if self.guardian.is_none() && !self.is_guarded {
+            let guardian = guardian::start_beside_a_screen(&self.launcher, &self.journal)?;
+            self.guardian = Some(guardian);
+        }
+        Ok(())
+    }
+
     fn hold(&mut self, device: &Device, arms: &[Arm]) -> Result<usize> {
         let lock = preflight::lock(device)?;
         let baseline = SavedQueue::take(device, arms)?;
-        scheduler::ensure_restorable(device, &baseline)?;
+        ensure_restorable(&self.journal, device, &baseline)?;
         let held = Held {
             _lock: lock,
             baseline,
