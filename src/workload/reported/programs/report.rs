@@ -4,9 +4,16 @@
 /// may have been cut in the middle of a number, and is left out.
 pub fn lines(text: &str) -> impl Iterator<Item = &str> {
     let end = text.rfind(['\n', '\r']).unwrap_or(0);
-    text[..end]
-        .split('\n')
-        .flat_map(|line| line.strip_suffix('\r').unwrap_or(line).split('\r'))
+    numbered(&text[..end]).map(|(_, line)| line)
+}
+
+/// All lines, each with its number in an editor.
+pub fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let numbered = text.split('\n').enumerate();
+    numbered.flat_map(|(index, line)| {
+        let parts = line.strip_suffix('\r').unwrap_or(line).split('\r');
+        parts.map(move |part| (index + 1, part))
+    })
 }
 
 /// The only line that is a result. A second one would leave it open which of them is meant. Err: both are named.
