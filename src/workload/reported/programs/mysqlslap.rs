@@ -46,7 +46,12 @@ fn parse(printed: &Printed) -> Result<Found, String> {
     let all = lines(&printed.stdout).chain(lines(&printed.stderr));
     failure(all, "mysqlslap", |line| {
         let said = line.split_once("slap: ").map(|(_, said)| said);
-        said.is_some_and(|said| !said.to_ascii_lowercase().contains("warning"))
+        let is_warning = |said: &str| {
+            // MariaDB 11 of its old names.
+            said.starts_with("Deprecated program name")
+                || said.to_ascii_lowercase().contains("warning")
+        };
+        said.is_some_and(|said| !is_warning(said))
     })?;
     let found = benchmarks(&printed.stdout)?;
     if found.is_empty() {

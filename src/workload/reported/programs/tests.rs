@@ -20,6 +20,8 @@ mod files; // dd, dbench, iozone, db_bench, stress-ng
 mod hostile; // changed output of these
 #[path = "tests/one_report.rs"]
 mod one_report; // two reports in one output, and reports that nothing reads
+#[path = "tests/sources.rs"]
+mod sources; // lines that a source can print, of which there is no sample
 #[path = "tests/timed.rs"]
 mod timed; // which arguments make a program run for a fixed time
 #[path = "tests/versions.rs"]

@@ -71,7 +71,7 @@ fn a_failure_is_no_result() {
     refuses(
         "pgbench",
         &stdout(&text("pgbench-15-aborted")),
-        "Run was aborted",
+        "client 0 script 0 aborted in command 0 query 0",
     );
     refuses(
         "pgbench",
