@@ -1,7 +1,7 @@
 //! By which lines a report is known, and that there is only one. Pure.
 
 use super::report::numbered;
-use super::{bonnie, dd, elbencho, find, fio, ioping, mysqlslap, redis_benchmark};
+use super::{bonnie, dd, elbencho, find, fio, ioping, mysqlslap, redis_benchmark, vdbench};
 use crate::workload::reported::output::Printed;
 
 /// Lines of a program's report.
@@ -158,7 +158,7 @@ const MARKS: [Mark; 21] = [
     },
     Mark {
         program: "vdbench",
-        once: Once::Line(|line| line.contains("Vdbench execution completed successfully")),
+        once: Once::Named(vdbench::result_of),
         tells: Tells::Line(|line| line.contains("Vdbench execution completed successfully")),
     },
     Mark {

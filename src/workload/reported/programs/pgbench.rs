@@ -56,6 +56,10 @@ fn parse(printed: &Printed) -> Result<Found, String> {
     let mut rates = text.lines().filter_map(|line| line.strip_prefix("tps ="));
     let tps = rates.next().and_then(first_number);
     let tps = tps.ok_or("there is no line \"tps = NUMBER\"")?;
+    if tps <= 0.0 {
+        // From version 15 on, there is a report if all have failed.
+        return Err("no transaction succeeded".to_owned());
+    }
     let mut metrics = Metrics::of("pgbench");
     // With -R the rate is given; the latency is the result.
     let is_paced = after(text, "rate limit schedule lag:").is_some();

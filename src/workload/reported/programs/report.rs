@@ -29,17 +29,7 @@ pub fn only<'a>(
     }
 }
 
-/// The first thing that occurs a second time in a list.
-pub fn twice<T>(list: &[T], name: impl Fn(&T) -> &str) -> Option<(&T, &T)> {
-    list.iter().enumerate().find_map(|(at, second)| {
-        let first = list[..at]
-            .iter()
-            .find(|first| name(first) == name(second))?;
-        Some((first, second))
-    })
-}
-
-pub fn two(first: &str, second: &str) -> String {
+fn two(first: &str, second: &str) -> String {
     format!(
         "it has two reports, {:?} and {:?}; run each by a command of its own",
         short(first),
@@ -77,8 +67,6 @@ mod tests {
         assert!(why.contains("\"a 1\"") && why.contains("\"c 2\""), "{why}");
         assert_eq!(only(lines("x\ny 3\nz 4"), is_result), Ok(Some("y 3")));
         assert_eq!(only(lines("x 1"), is_result), Ok(None));
-        assert_eq!(twice(&["a", "b", "a"], |name| name), Some((&"a", &"a")));
-        assert_eq!(twice(&["a", "b"], |name| name), None);
     }
 
     #[test]

@@ -72,6 +72,10 @@ fn a_mean_that_pgbench_did_not_measure_is_left_out() {
         tps = 499.500000 (including connections establishing)\ntps = 500.500000 (excluding connections establishing)\n";
     let expected = [("tps", 499.5, PER_S)];
     reports("pgbench", &stdout(text), &expected, &["tps"]);
+    // All have failed: `printResults` of 15 and later.
+    let none = text.replace("499.5", "0.0");
+    let why = parse("pgbench", &stdout(&none)).expect_err("no transaction");
+    assert!(why.contains("no transaction succeeded"), "{why}");
     // It goes on without the client, and ends with 0. In 12 and later: "client %d script %d aborted in command %d ...".
     for line in [
         "client 0 aborted in state 4: ERROR:  deadlock detected\n",
