@@ -1,6 +1,6 @@
 //! Metrics that a command reports itself, in its output or in the file `$IOSCHED_METRICS`. Pure, except [`output`].
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -133,16 +133,14 @@ impl Sources {
         let mut problems = Vec::new();
         let is_silent = printed.stdout.is_empty() && printed.stderr.is_empty();
         if let Some(program) = self.program.filter(|_| self.is_program_sure || !is_silent) {
-            match programs::ensure_one(program.name, printed) {
-                Ok(()) => match (program.parse)(printed) {
-                    Ok(of_program) => found = of_program,
-                    Err(_) if self.is_in_shell => {}
-                    Err(why) => problems.push(format!(
-                        "its output is not that of {}: {why} (--parse none takes no metrics from it)",
-                        program.name
-                    )),
-                },
-                Err(why) => {
+            match programs::read(program, printed) {
+                Ok(of_program) => found = of_program,
+                Err(NoValue::Absent(_)) if self.is_in_shell => {}
+                Err(NoValue::Absent(why)) => problems.push(format!(
+                    "its output is not that of {}: {why} (--parse none takes no metrics from it)",
+                    program.name
+                )),
+                Err(NoValue::Misread(why)) => {
                     let why = format!("{}: {why}", program.name);
                     found.misread = Some(why.clone());
                     problems.push(why);
@@ -171,7 +169,11 @@ impl Sources {
             Ok(metrics) => found.metrics.extend(metrics),
             Err(why) => problems.push(format!("the file $IOSCHED_METRICS: {why}")),
         }
-        problems.extend(refusal(&found.metrics));
+        if let Some(why) = twice(&found.metrics) {
+            found.misread.get_or_insert(why.clone());
+            problems.push(why);
+        }
+        problems.extend(too_many(&found.metrics));
         found.problem = found
             .problem
             .or_else(|| (!problems.is_empty()).then(|| problems.join("; ")));
@@ -179,16 +181,21 @@ impl Sources {
     }
 }
 
-fn refusal(metrics: &[Reported]) -> Option<String> {
-    if metrics.len() > MOST {
-        return Some(format!(
-            "it reported {} metrics, more than {MOST}",
-            metrics.len()
-        ));
-    }
-    let mut names = BTreeSet::new();
-    let twice = metrics.iter().find(|metric| !names.insert(&metric.name))?;
-    Some(format!("it reported {} twice", twice.name))
+fn too_many(metrics: &[Reported]) -> Option<String> {
+    let count = metrics.len();
+    (count > MOST).then(|| format!("it reported {count} metrics, more than {MOST}"))
+}
+
+/// A metric with two answers.
+fn twice(metrics: &[Reported]) -> Option<String> {
+    let mut seen = BTreeMap::new();
+    let (first, second) = metrics
+        .iter()
+        .find_map(|metric| Some((seen.insert(&metric.name, metric)?, metric)))?;
+    Some(format!(
+        "it reported {} twice, {} {} and {} {}",
+        first.name, first.value, first.unit, second.value, second.unit
+    ))
 }
 
 #[cfg(test)]
@@ -212,6 +219,8 @@ mod tests {
             ..Printed::default()
         };
         let found = Sources::default().find(&printed);
-        assert_eq!(found.problem.unwrap(), "it reported tps twice");
+        let why = "it reported tps twice, 5 1/s and 6 1/s";
+        assert_eq!(found.problem.as_deref(), Some(why));
+        assert_eq!(found.misread.as_deref(), Some(why));
     }
 }

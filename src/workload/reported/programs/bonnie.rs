@@ -98,7 +98,7 @@ fn parse(printed: &Printed) -> Result<Found, String> {
 }
 
 /// How many fields stand before the rates: "1.98,2.00a,HOST,..." has two more than 1.96 and 1.97.
-fn before_rates(line: &str) -> Option<usize> {
+pub(super) fn before_rates(line: &str) -> Option<usize> {
     let (format, rest) = line.split_once(',')?;
     match format {
         "1.96" | "1.97" if rest.contains(',') => Some(7),

@@ -36,6 +36,10 @@ struct Benchmark {
     us: Option<f64>,
     samples: Option<f64>,
     percentiles_us: Vec<(String, f64)>,
+    /// How many kinds of operations have a histogram.
+    histograms: u32,
+    /// The lines that follow are of one of them.
+    is_in_histogram: bool,
 }
 
 fn parse(printed: &Printed) -> Result<Found, String> {
@@ -85,16 +89,20 @@ fn parse(printed: &Printed) -> Result<Found, String> {
 }
 
 fn add(metrics: &mut Metrics, name: &str, benchmark: &Benchmark) {
-    metrics.per_second(&format!("{name}.ops_per_s"), benchmark.ops_per_s);
-    metrics.headline();
+    if benchmark.ops_per_s > 0.0 {
+        metrics.per_second(&format!("{name}.ops_per_s"), benchmark.ops_per_s);
+        metrics.headline();
+    }
     if let Some(bytes_per_s) = benchmark.bytes_per_s {
         metrics.bytes_per_second(&format!("{name}.bytes_per_s"), bytes_per_s);
     }
     // Seconds of all threads by operations: the mean latency.
-    if let Some(us) = benchmark.us {
+    if let Some(us) = benchmark.us.filter(|us| *us > 0.0) {
         metrics.time_ns(&format!("{name}.latency_mean"), us * NS_PER_US);
     }
-    for (percentile, us) in &benchmark.percentiles_us {
+    // Those of reads and those of writes would have one name.
+    let percentiles = benchmark.percentiles_us.iter();
+    for (percentile, us) in percentiles.filter(|(_, us)| benchmark.histograms == 1 && *us > 0.0) {
         let p = percentile[1..].parse::<f64>().unwrap_or(100.0) / 100.0;
         let name = format!("{name}.latency_{}", percentile.to_lowercase());
         let samples = benchmark.samples.unwrap_or(0.0);
@@ -108,9 +116,15 @@ fn result(line: &str) -> Option<Benchmark> {
     let (name, rest) = line.split_once(" : ")?;
     let (us, rest) = rest.split_once(" micros/op ")?;
     let (rate, rest) = rest.split_once(" ops/sec")?;
+    let whole = number(rate.trim())?;
     Some(Benchmark {
         name: name_of(name)?,
-        ops_per_s: number(rate.trim())?,
+        // Printed whole: below 1/s it is 0.
+        ops_per_s: if whole > 0.0 {
+            whole
+        } else {
+            slow(rest).unwrap_or(whole)
+        },
         bytes_per_s: rest
             .split_once(';')
             .and_then(|(_, rest)| megabytes(rest, "MB/s")),
@@ -119,7 +133,16 @@ fn result(line: &str) -> Option<Benchmark> {
     })
 }
 
-/// "readrandom [AVG    2 runs] : 727907 (± 57025) ops/sec;   80.5 (± 6.3) MB/sec"; some versions print it after each run.
+/// The rate by " 12.5 seconds 3 operations;".
+fn slow(text: &str) -> Option<f64> {
+    let (seconds, rest) = text.split_once(" seconds ")?;
+    let (operations, _) = rest.split_once(" operations")?;
+    let seconds = number(seconds.trim()).filter(|seconds| *seconds > 0.0)?;
+    Some(number(operations)? / seconds)
+}
+
+/// "readrandom [AVG    2 runs] : 727907 (± 57025) ops/sec;   80.5 (± 6.3) MB/sec"; some versions print it after each run, newer
+/// ones with "0.001 ms/op;" before the bytes.
 fn mean_of_runs(line: &str) -> Option<Benchmark> {
     let (name, rest) = line.split_once(" [AVG ")?;
     let (_, rest) = rest.split_once("] : ")?;
@@ -128,8 +151,8 @@ fn mean_of_runs(line: &str) -> Option<Benchmark> {
         name: name_of(name)?,
         ops_per_s: number(rate.split_whitespace().next()?)?,
         bytes_per_s: rest
-            .strip_prefix(';')
-            .and_then(|rest| megabytes(rest, "MB/sec")),
+            .rsplit_once(';')
+            .and_then(|(_, rest)| megabytes(rest, "MB/sec")),
         ..Benchmark::default()
     })
 }
@@ -143,7 +166,8 @@ fn name_of(text: &str) -> Option<String> {
 /// In db_bench_tool.cc, a rate is bytes / 1048576.0 / seconds.
 fn megabytes(text: &str, unit: &str) -> Option<f64> {
     let (rate, _) = text.split_once(unit)?;
-    Some(number(rate.split_whitespace().next()?)? * MIB)
+    let rate = number(rate.split_whitespace().next()?)?;
+    Some(rate * MIB).filter(|rate| *rate > 0.0)
 }
 
 /// "Warming up benchmark by running 1 times", "Running benchmark for 2 times".
@@ -153,15 +177,21 @@ fn repeats(line: &str) -> Option<u64> {
     rest.strip_suffix(" times")?.parse().ok()
 }
 
-/// "Count: 20000 Average: ..." and "Percentiles: P50: 2.31 P75: 2.72 ..." in us, after the result that they belong to.
+/// "Microseconds per write:", "Count: 20000 Average: ..." and "Percentiles: P50: 2.31 P75: 2.72 ...", after the result that they
+/// belong to. The benchmark "stats" prints histograms of levels with other titles.
 fn histogram(line: &str, benchmark: &mut Benchmark) {
+    if line.starts_with("Microseconds per ") {
+        benchmark.histograms += 1;
+        benchmark.is_in_histogram = true;
+    }
+    if !benchmark.is_in_histogram {
+        return;
+    }
     if let Some(rest) = line.strip_prefix("Count: ") {
         benchmark.samples = rest.split_whitespace().next().and_then(number);
-        benchmark.percentiles_us.clear();
-    } else if let Some(rest) = line.strip_prefix("Percentiles: ")
-        && benchmark.percentiles_us.is_empty()
-    {
+    } else if let Some(rest) = line.strip_prefix("Percentiles: ") {
         benchmark.percentiles_us = pairs(rest);
+        benchmark.is_in_histogram = false;
     }
 }
 

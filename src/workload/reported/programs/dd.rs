@@ -1,5 +1,8 @@
 //! dd: bytes per second, from the last line that it writes to standard error in any language.
 
+use std::path::Path;
+
+use super::report::numbered;
 use super::{Metrics, Program};
 use crate::workload::reported::output::Printed;
 use crate::workload::reported::{Found, number};
@@ -15,34 +18,20 @@ pub static DD: Program = Program {
 const COMMAS: [&str; 4] = [", ", ",\u{a0}", "，", "、"];
 
 fn parse(printed: &Printed) -> Result<Found, String> {
-    let text = &printed.stderr;
-    if let Some(error) = text.lines().find(|line| is_error(line)) {
+    // A script may have joined the two.
+    let of = |text| numbered(text).map(|(_, line)| line).collect::<Vec<&str>>();
+    let streams = [of(&printed.stderr), of(&printed.stdout)];
+    if let Some(error) = streams.iter().flatten().find(|line| is_error(line)) {
         return Err(format!("dd failed: {error:?}"));
     }
-    let lines: Vec<&str> = text.split(['\n', '\r']).collect();
-    let summaries: Vec<(&str, f64, f64)> = lines
-        .windows(2)
-        .filter(|pair| is_record(pair[0]))
-        .filter_map(|pair| summary(pair[1]).map(|(bytes, seconds)| (pair[1], bytes, seconds)))
-        .collect();
-    let (bytes, seconds) = match &summaries[..] {
-        [(_, bytes, seconds)] => (*bytes, *seconds),
-        [] => {
-            return Err(
-                "there is no line \"N bytes copied, N s, N MB/s\" on standard error; status=none and status=noxfer \
-                 suppress it, and LC_ALL=C gives it this form"
-                    .to_owned(),
-            );
-        }
-        [first, .., last] => {
-            return Err(format!(
-                "it has the results of {} copies: {:?} and {:?}",
-                summaries.len(),
-                first.0,
-                last.0
-            ));
-        }
-    };
+    let found = streams.iter().find_map(|lines| {
+        let mut ends = lines.iter().enumerate();
+        ends.find_map(|(at, line)| copy(line, &lines[..at]))
+    });
+    let (bytes, seconds) = found.ok_or(
+        "there is no line \"N bytes copied, N s, N MB/s\" on standard error; status=none and status=noxfer suppress it, and \
+         LC_ALL=C gives it this form",
+    )?;
     if bytes <= 0.0 {
         return Err("dd copied nothing".to_owned());
     }
@@ -54,6 +43,17 @@ fn parse(printed: &Printed) -> Result<Found, String> {
     metrics.bytes_per_second("bytes_per_s", bytes / seconds);
     metrics.headline();
     metrics.end()
+}
+
+/// Each copy ends with one such line.
+pub(super) fn result_of(line: &str, before: &[&str]) -> Option<String> {
+    copy(line, before).map(|_| String::new())
+}
+
+/// Bytes and seconds. Between the records and the summary, there may be "1 truncated record".
+fn copy(line: &str, before: &[&str]) -> Option<(f64, f64)> {
+    let mut last = before.iter().rev().take(2);
+    summary(line).filter(|_| last.any(|line| is_record(line)))
 }
 
 /// "64+0 records out" precedes the summary, but not the lines of status=progress.
@@ -103,6 +103,11 @@ fn seconds_of(text: &str) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
+/// It names itself as it was called, perhaps by its path.
 fn is_error(line: &str) -> bool {
-    line.starts_with("dd: ") && !line.to_lowercase().contains("warn")
+    let said = line.split_once(": ");
+    said.is_some_and(|(name, said)| {
+        let is_dd = Path::new(name).file_name().is_some_and(|name| name == "dd");
+        is_dd && !said.to_lowercase().contains("warn")
+    })
 }

@@ -1,7 +1,7 @@
 //! elbencho: rates and latency of each phase, from its table of results, until the last worker had ended.
 
 use super::arguments::{after_program, is_above_zero, long};
-use super::report::{failure, lines, twice, two};
+use super::report::{failure, lines};
 use super::{MIB, Metrics, Program, number, plain, time_ns};
 use crate::workload::reported::Found;
 use crate::workload::reported::output::Printed;
@@ -42,16 +42,6 @@ fn parse(printed: &Printed) -> Result<Found, String> {
     if phases.is_empty() {
         return Err("there is no table with \"Elapsed time\"".to_owned());
     }
-    if let Some((first, second)) = twice(&phases, |phase| phase.name) {
-        let head = |phase: &Phase| {
-            format!(
-                "{} Elapsed time : {}",
-                phase.name,
-                phase.rows[0].1.join(" ")
-            )
-        };
-        return Err(two(&head(first), &head(second)));
-    }
     if phases.iter().any(|phase| !phase.is_whole) {
         return Err("its table ends before the line \"---\"".to_owned());
     }
@@ -61,6 +51,14 @@ fn parse(printed: &Printed) -> Result<Found, String> {
         add(phase, is_io(phase), &mut metrics)?;
     }
     metrics.end()
+}
+
+/// The phase whose first row a line is: a run has each once.
+pub(super) fn result_of(line: &str, _: &[&str]) -> Option<String> {
+    let (label, _) = line.split_once(':')?;
+    let name = label.trim_end().strip_suffix("Elapsed time")?.trim();
+    let is_one = !name.is_empty() && !name.contains(char::is_whitespace);
+    is_one.then(|| name.to_owned())
 }
 
 fn phases(text: &str) -> Vec<Phase<'_>> {
@@ -76,13 +74,11 @@ fn phases(text: &str) -> Vec<Phase<'_>> {
             continue;
         };
         let words: Vec<&str> = values.split_whitespace().collect();
-        let (label, is_first) = match label.trim_end().strip_suffix("Elapsed time") {
-            Some(name) => (name.trim(), true),
-            None => (label.trim(), false),
-        };
-        if is_first && !label.is_empty() && !label.contains(char::is_whitespace) {
+        let name = result_of(line, &[]).and_then(|_| line.split_whitespace().next());
+        let label = label.trim();
+        if let Some(name) = name {
             found.push(Phase {
-                name: label,
+                name,
                 rows: vec![("Elapsed time", words)],
                 is_whole: false,
             });

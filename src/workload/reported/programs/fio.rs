@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::time::Duration;
 
 use super::arguments::{after_program, is_above_zero, long};
-use super::{Metrics, PERCENTILES, Program, fio_documents, fio_text};
+use super::{Metrics, PERCENTILES, Program, fio_documents, fio_reports, fio_text};
 use crate::workload::fio_result::{self, FioReport};
 use crate::workload::reported::Found;
 use crate::workload::reported::output::Printed;
@@ -33,11 +33,37 @@ const DIRECTIONS: [Direction; 3] = [
 pub(super) const IN_SEQUENCE: &str = "its jobs are in several groups (stonewall or new_group), so they have no rate together; \
                                       run each group by itself";
 
+/// Err: there are two runs. Of --status-interval there are several reports of one.
+pub(super) fn ensure_one(printed: &Printed) -> Result<(), String> {
+    let text = &printed.stdout;
+    let document = fio_documents::only_run(text)?;
+    let report = fio_reports::only_run(text)?;
+    let of_json = fio_result::parse(document.as_bytes());
+    let of_text = fio_text::jobs(report);
+    let (Ok(of_json), Ok(of_text)) = (of_json, of_text) else {
+        return Ok(());
+    };
+    // With --output-format=normal,json, both have the same numbers.
+    let of_json = of_json.jobs.iter().flat_map(|job| job.result.directions());
+    let of_json = of_json.map(|of| of.ios as f64).sum::<f64>();
+    let of_text = of_text
+        .iter()
+        .flat_map(|job| job.directions.iter().flatten());
+    let of_text = of_text.map(|of| of.ios).reduce(|a, b| a + b);
+    match of_text {
+        Some(of_text) if (of_json - of_text).abs() > f64::EPSILON => Err(format!(
+            "it has 2 reports, JSON with {of_json} I/Os and lines with {of_text}; print one, or name the number with --metric-regex"
+        )),
+        _ => Ok(()),
+    }
+}
+
 fn parse(printed: &Printed) -> Result<Found, String> {
     // With --output-format=normal,json there are both; the JSON has all digits.
     let has_json = printed.stdout.lines().any(|line| line.trim_end() == "{");
     if !has_json && fio_text::is_it(&printed.stdout) {
-        return fio_text::parse(&printed.stdout, &printed.stderr);
+        let text = fio_reports::only_run(&printed.stdout)?;
+        return fio_text::parse(text, printed);
     }
     let add = "add --output-format=json to its arguments, without --output";
     let text = fio_documents::only_run(&printed.stdout)?;

@@ -1,28 +1,32 @@
 //! fio's normal output: the same metrics as from its JSON, where the text has them. I/Os and milliseconds are printed whole, rates
 //! of bytes with three or four digits.
 
-use super::report::{failure, lines, two};
+use super::report::{failure, lines};
 use super::{KIB, MIB, Metrics, NS_PER_MS, NS_PER_US, PERCENTILES, number};
 use crate::workload::reported::Found;
+use crate::workload::reported::output::Printed;
 
 const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
 /// The last section of a complete output begins so, once for each group.
-const STATUS: &str = "Run status group ";
+pub(super) const STATUS: &str = "Run status group ";
 
 /// One job, or all of a group.
 #[derive(Default)]
-struct Job<'a> {
-    group: &'a str,
+pub(super) struct Job<'a> {
+    pub name: &'a str,
+    pub group: &'a str,
+    /// Of the first process of a group.
+    pub pid: &'a str,
     error: &'a str,
-    directions: [Option<Direction>; 3],
+    pub directions: [Option<Direction>; 3],
     sync: Latency,
 }
 
 #[derive(Default)]
-struct Direction {
-    ios: f64,
+pub(super) struct Direction {
+    pub ios: f64,
     bytes: f64,
-    ms: f64,
+    pub ms: f64,
     clat: Latency,
 }
 
@@ -39,18 +43,18 @@ pub fn is_it(text: &str) -> bool {
     lines(text).any(|line| line.contains(": (groupid=") || line.starts_with(STATUS))
 }
 
-pub fn parse(text: &str, stderr: &str) -> Result<Found, String> {
-    failure(lines(text).chain(lines(stderr)), "fio", |line| {
+/// `text`: the report, of all that fio printed.
+pub fn parse(text: &str, printed: &Printed) -> Result<Found, String> {
+    let all = lines(&printed.stdout).chain(lines(&printed.stderr));
+    failure(all, "fio", |line| {
         line.starts_with("fio: ") && (line.contains("error=") || line.contains("terminating"))
     })?;
     let groups: Vec<&str> = lines(text)
         .filter(|line| line.starts_with(STATUS))
         .collect();
-    let is_again = |pair: &[&str]| pair[0] == pair[1];
     match groups[..] {
         [] => return Err("its output ends before \"Run status group\"".to_owned()),
         [_] => {}
-        [first, ..] if groups.windows(2).any(is_again) => return Err(two(first, first)),
         _ => return Err(super::fio::IN_SEQUENCE.to_owned()),
     }
     let jobs = jobs(text)?;
@@ -100,8 +104,11 @@ fn latency(of: &Latency, name: &str, count: f64, metrics: &mut Metrics) {
         metrics.time_ns(&format!("{name}_latency_mean"), ns);
     }
     for (percentile, p) in PERCENTILES {
-        let printed = format!("{:.2}th", p * 100.0);
-        let found = of.percentiles.iter().find(|(label, _)| *label == printed);
+        let is_it = |label: &str| {
+            let percent = label.strip_suffix("th").and_then(number);
+            percent.is_some_and(|percent| (percent - p * 100.0).abs() < 1e-9)
+        };
+        let found = of.percentiles.iter().find(|(label, _)| is_it(label));
         // How many syncs there were is not printed.
         if let Some((_, ns)) = found.filter(|_| count > 0.0) {
             metrics.percentile_ns(&format!("{name}_latency_{percentile}"), *ns, count, p);
@@ -116,12 +123,13 @@ enum Place {
     Sync(f64),
 }
 
-fn jobs(text: &str) -> Result<Vec<Job<'_>>, String> {
+pub(super) fn jobs(text: &str) -> Result<Vec<Job<'_>>, String> {
     let mut found: Vec<Job> = Vec::new();
-    let (mut direction, mut place) = (0, Place::Nowhere);
+    let (mut direction, mut place) = (None, Place::Nowhere);
     for line in lines(text) {
         if let Some(job) = head(line) {
             found.push(job);
+            (direction, place) = (None, Place::Nowhere);
             continue;
         }
         let Some(job) = found.last_mut() else {
@@ -139,7 +147,10 @@ fn jobs(text: &str) -> Result<Vec<Job<'_>>, String> {
                 ms,
                 ..Direction::default()
             });
-            direction = index;
+            direction = Some(index);
+        } else if label == "mixed" && rest.contains("IOPS=") {
+            // Both directions once more, with unified_rw_reporting=both.
+            direction = None;
         } else if label == "issued rwts" || label == "issued rwt" {
             let issued = issued(rest).ok_or_else(|| format!("its line {line:?} is incomplete"))?;
             for (direction, ios) in job.directions.iter_mut().zip(issued) {
@@ -149,11 +160,14 @@ fn jobs(text: &str) -> Result<Vec<Job<'_>>, String> {
             }
         } else if let Some((what, unit)) = unit_of(label) {
             place = match what {
-                "clat percentiles" => Place::Clat(direction, unit),
+                "clat percentiles" => {
+                    direction.map_or(Place::Nowhere, |index| Place::Clat(index, unit))
+                }
                 "sync percentiles" => Place::Sync(unit),
                 "clat" | "sync" => {
                     let mean = mean(rest).map(|mean| mean * unit);
-                    match (what, &mut job.directions[direction]) {
+                    let of = direction.and_then(|index| job.directions[index].as_mut());
+                    match (what, of) {
                         ("sync", _) => job.sync.mean = mean,
                         (_, Some(of)) => of.clat.mean = mean,
                         _ => {}
@@ -178,12 +192,15 @@ fn jobs(text: &str) -> Result<Vec<Job<'_>>, String> {
 }
 
 /// "a: (groupid=0, jobs=1): err= 0: pid=23838: Wed Nov 25 12:41:42 2026".
-fn head(line: &str) -> Option<Job<'_>> {
-    let (_, rest) = line.split_once(": (groupid=")?;
+pub(super) fn head(line: &str) -> Option<Job<'_>> {
+    let (name, rest) = line.split_once(": (groupid=")?;
     let (group, rest) = rest.split_once(',')?;
     let (_, error) = rest.split_once("): err=")?;
+    let (_, pid) = error.split_once(": pid=").unwrap_or_default();
     Some(Job {
+        name,
         group,
+        pid: pid.split(':').next()?,
         error: error.split(':').next()?.split('(').next()?.trim(),
         ..Job::default()
     })
@@ -205,10 +222,14 @@ fn bytes(size: &str) -> Option<f64> {
         "MiB" => MIB,
         "GiB" => MIB * KIB,
         "TiB" => MIB * MIB,
+        "PiB" => MIB * MIB * KIB,
+        "EiB" => MIB * MIB * MIB,
         "kB" => 1e3,
         "MB" => 1e6,
         "GB" => 1e9,
         "TB" => 1e12,
+        "PB" => 1e15,
+        "EB" => 1e18,
         _ => return None,
     };
     Some(number(&size[..at])? * unit)
@@ -225,9 +246,9 @@ fn issued(text: &str) -> Option<[f64; 3]> {
     numbers.get(..3)?.try_into().ok()
 }
 
-/// "clat percentiles (usec)".
+/// "clat percentiles (usec)", "clat prio 2/0 (5.12% of IOs) percentiles (usec)".
 fn unit_of(label: &str) -> Option<(&str, f64)> {
-    let (what, unit) = label.strip_suffix(')')?.split_once('(')?;
+    let (what, unit) = label.strip_suffix(')')?.rsplit_once('(')?;
     let ns = match unit {
         "nsec" => 1.0,
         "usec" => NS_PER_US,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::workload::reported::Found;
 use crate::workload::reported::output::Printed;
+use crate::workload::reported::pattern::NoValue;
 
 pub fn text(name: &str) -> String {
     let path = format!(
@@ -32,7 +33,17 @@ pub fn stderr(text: &str) -> Printed {
 /// What a program reports of this output.
 pub fn parse(program: &str, printed: &Printed) -> Result<Found, String> {
     let program = super::find(program).expect("a known program");
-    (program.parse)(printed)
+    super::read(program, printed).map_err(|(NoValue::Absent(why) | NoValue::Misread(why))| why)
+}
+
+/// Why the run ends, if it has several reports.
+#[track_caller]
+pub fn misread(program: &str, printed: &Printed) -> String {
+    let program = super::find(program).expect("a known program");
+    match super::read(program, printed) {
+        Err(NoValue::Misread(why)) => why,
+        other => panic!("{}: {other:?}", program.name),
+    }
 }
 
 /// Its metrics by their names without the program's, each with its unit.

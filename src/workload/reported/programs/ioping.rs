@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::arguments::{after_program, is_above_zero, long, short};
+use super::marks::ensure_once;
 use super::{KIB, MIB, Metrics, NS_PER_MS, NS_PER_US, Program, number};
 use crate::workload::reported::Found;
 use crate::workload::reported::output::Printed;
@@ -29,6 +30,18 @@ fn is_timed(arguments: &[String]) -> bool {
         .is_some();
     let is_immediate = is_rapid || value('N', "--nowait").is_some();
     has_rate || value('i', "--interval").map_or(!is_immediate, is_above_zero)
+}
+
+/// Each run prints once: the title, the line of -B, or the bracket that opens the list of -J. With -p, such lines as of -B
+/// stand before the title too.
+pub(super) fn ensure_one(printed: &Printed) -> Result<(), String> {
+    let is_title =
+        |line: &str| line.starts_with("--- ") && line.ends_with(" ioping statistics ---");
+    let has_title = printed.stdout.lines().any(is_title);
+    ensure_once(printed, &|line, _| {
+        let is_batch = !has_title && of_batch(line).is_some();
+        (is_title(line) || line == "[{" || is_batch).then(String::new)
+    })
 }
 
 /// What the three formats have in common.

@@ -67,6 +67,13 @@ fn parse(printed: &Printed) -> Result<Found, String> {
     if !text.contains("iozone test complete.") {
         return Err("there is no line \"iozone test complete.\"".to_owned());
     }
+    // -V compares each byte that it reads.
+    let doubt = text
+        .lines()
+        .find(|line| line.contains("are invalid in this mode"));
+    if let Some(line) = doubt {
+        return Err(format!("iozone says {:?}", line.trim()));
+    }
     let mut metrics = Metrics::of("iozone");
     iozone_throughput::find(text, &mut metrics);
     let rows = table(text)?;

@@ -102,7 +102,7 @@ fn add(
     if let Some(kib) = of("KB/sec") {
         metrics.bytes_per_second(&format!("{prefix}bytes_per_s"), kib * KIB);
     }
-    // Before version 1.3 there is only one column of latency.
+    // Before version 1.4 there is only one column of latency.
     if let Some(ms) = of("Avg. Latency").or(of("Latency")) {
         metrics.time_ns(&format!("{prefix}latency_mean"), ms * NS_PER_MS);
     }

@@ -3,6 +3,7 @@
 //! reading of pgbench's log.
 
 use super::output::Printed;
+use super::pattern::NoValue;
 use super::{Better, Found, Reported, check_name};
 
 mod arguments; // options on a command line
@@ -15,6 +16,7 @@ mod elbencho;
 mod filebench;
 mod fio;
 mod fio_documents; // how many runs of fio there are in an output
+mod fio_reports; // how many runs there are in its normal output
 mod fio_text; // its normal output
 mod hammerdb;
 mod ioping;
@@ -35,7 +37,7 @@ mod transaction_log; // of pgbench
 mod vdbench;
 mod ycsb;
 
-pub use marks::{ensure_one, resembling};
+pub use marks::resembling;
 
 /// What is known of a benchmark.
 #[derive(Debug)]
@@ -105,6 +107,12 @@ pub fn find(name: &str) -> Option<&'static Program> {
 
 pub fn names() -> Vec<&'static str> {
     PROGRAMS.iter().map(|program| program.name).collect()
+}
+
+/// What a program reports, if its report is there once. Values of two runs would be mixed.
+pub fn read(program: &Program, printed: &Printed) -> Result<Found, NoValue> {
+    marks::ensure_one(program.name, printed).map_err(NoValue::Misread)?;
+    (program.parse)(printed).map_err(NoValue::Absent)
 }
 
 /// Whether so many samples support the percentile with probability `p`.

@@ -1,6 +1,6 @@
 //! mysqlslap (mariadb-slap): the time that all queries took, for each engine and each number of clients.
 
-use super::report::{failure, lines, twice, two};
+use super::report::{failure, lines};
 use super::{Metrics, NS_PER_S, Program, first_number, plain};
 use crate::workload::reported::Found;
 use crate::workload::reported::output::Printed;
@@ -28,6 +28,7 @@ const TIMES: [(&str, &str); 3] = [
         "run_time_max",
     ),
 ];
+const BENCHMARK: &str = "Benchmark";
 const ENGINE: &str = "Running for engine ";
 const CLIENTS: &str = "Number of clients running queries: ";
 /// The last line of a result.
@@ -45,12 +46,14 @@ fn parse(printed: &Printed) -> Result<Found, String> {
     let all = lines(&printed.stdout).chain(lines(&printed.stderr));
     failure(all, "mysqlslap", |line| {
         let said = line.split_once("slap: ").map(|(_, said)| said);
-        said.is_some_and(|said| !said.to_ascii_lowercase().contains("warning"))
+        let is_warning = |said: &str| {
+            // MariaDB 11 of its old names.
+            said.starts_with("Deprecated program name")
+                || said.to_ascii_lowercase().contains("warning")
+        };
+        said.is_some_and(|said| !is_warning(said))
     })?;
     let found = benchmarks(&printed.stdout)?;
-    if let Some((first, second)) = twice(&found, |of| &of.name) {
-        return Err(two(&first.name, &second.name));
-    }
     if found.is_empty() {
         return Err("there is no section \"Benchmark\"; leave out --csv and --silent".to_owned());
     }
@@ -72,10 +75,21 @@ fn parse(printed: &Printed) -> Result<Found, String> {
     metrics.end()
 }
 
+/// A run has one result for each engine and each number of clients.
+pub(super) fn result_of(line: &str, before: &[&str]) -> Option<String> {
+    let clients = line.trim().strip_prefix(CLIENTS)?;
+    let mut section = before.iter().rev().map(|line| line.trim());
+    let engine = section
+        .by_ref()
+        .take_while(|line| *line != BENCHMARK)
+        .find_map(|line| line.strip_prefix(ENGINE));
+    Some(format!("{} {clients}", engine.unwrap_or_default()))
+}
+
 fn benchmarks(text: &str) -> Result<Vec<Benchmark>, String> {
     let mut found: Vec<Benchmark> = Vec::new();
     for line in lines(text).map(str::trim) {
-        if line == "Benchmark" {
+        if line == BENCHMARK {
             found.push(Benchmark::default());
             continue;
         }

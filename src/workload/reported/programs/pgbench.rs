@@ -32,10 +32,21 @@ fn has(arguments: &[String], letter: char, name: &str) -> bool {
     short(arguments, letter, WITH_VALUE).is_some() || long(arguments, name).is_some()
 }
 
+/// "client 3 aborted in state 4: ..." on standard error: up to version 11, pgbench goes on without it and ends as if all had
+/// succeeded.
+fn has_aborted(line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
+    let client = line.split_once("client ").map(|(_, client)| client);
+    client.is_some_and(|client| {
+        let rest = client.trim_start_matches(|c: char| c.is_ascii_digit());
+        rest.len() < client.len() && rest.contains(" aborted ")
+    })
+}
+
 fn parse(printed: &Printed) -> Result<Found, String> {
     let text = &printed.stdout;
     let mut lines = printed.stderr.lines().chain(text.lines());
-    if let Some(line) = lines.find(|line| line.contains("Run was aborted")) {
+    if let Some(line) = lines.find(|line| line.contains("Run was aborted") || has_aborted(line)) {
         return Err(format!("pgbench failed: {line:?}"));
     }
     let of = |label| after(text, label).and_then(first_number);
@@ -45,6 +56,10 @@ fn parse(printed: &Printed) -> Result<Found, String> {
     let mut rates = text.lines().filter_map(|line| line.strip_prefix("tps ="));
     let tps = rates.next().and_then(first_number);
     let tps = tps.ok_or("there is no line \"tps = NUMBER\"")?;
+    if tps <= 0.0 {
+        // From version 15 on, there is a report if all have failed.
+        return Err("no transaction succeeded".to_owned());
+    }
     let mut metrics = Metrics::of("pgbench");
     // With -R the rate is given; the latency is the result.
     let is_paced = after(text, "rate limit schedule lag:").is_some();
@@ -59,7 +74,8 @@ fn parse(printed: &Printed) -> Result<Found, String> {
         (of("average connection time ="), "reconnection_time"),
         (of("rate limit schedule lag: avg"), "schedule_lag"),
     ] {
-        if let Some(ms) = ms {
+        // Up to 9.6.0, a mean is 0.000 where the number of transactions is given.
+        if let Some(ms) = ms.filter(|ms| *ms > 0.0) {
             metrics.time_ns(name, ms * NS_PER_MS);
             if is_paced && name == "latency_mean" {
                 metrics.headline();

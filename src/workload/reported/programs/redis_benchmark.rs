@@ -1,6 +1,6 @@
 //! redis-benchmark: requests per second and latency of each test, from its normal output, `-q` or `--csv`.
 
-use super::report::{failure, lines, twice, two};
+use super::report::{failure, lines};
 use super::{Metrics, NS_PER_MS, Program, first_number, number, plain};
 use crate::workload::reported::Found;
 use crate::workload::reported::output::Printed;
@@ -44,6 +44,10 @@ impl Test {
         }
     }
 
+    fn counts(&self) -> bool {
+        !self.title.contains("(needed to benchmark")
+    }
+
     /// "MSET (10 keys)" is MSET.
     fn name(&self) -> String {
         let name = self.title.split(" (").next().unwrap_or_default();
@@ -61,10 +65,7 @@ fn parse(printed: &Printed) -> Result<Found, String> {
     })?;
     let mut tests = tests(&printed.stdout)?;
     // It fills a list, by the name of another test.
-    tests.retain(|test| !test.title.contains("(needed to benchmark"));
-    if let Some((first, second)) = twice(&tests, |test| &test.title) {
-        return Err(two(&first.title, &second.title));
-    }
+    tests.retain(Test::counts);
     let mut metrics = Metrics::of("redis-benchmark");
     for test in tests {
         let name = test.name();
@@ -86,6 +87,30 @@ fn parse(printed: &Printed) -> Result<Found, String> {
     metrics.end()
 }
 
+/// The test whose result a line is, or begins: a run has each once.
+pub(super) fn result_of(line: &str, _: &[&str]) -> Option<String> {
+    let line = line.trim();
+    let test = begun(line).ok().flatten()?;
+    (test.counts() && !line.contains("rps=")).then(|| test.name())
+}
+
+/// With -q and --csv, the line is all of it.
+fn begun(line: &str) -> Result<Option<Test>, String> {
+    if let Some(title) = line.strip_prefix("====== ") {
+        let title = title.strip_suffix(" ======");
+        Ok(Some(Test::of(title.ok_or("a title is incomplete")?)))
+    } else if line.starts_with('"') {
+        row(line)
+    } else if let Some((title, rest)) = line.split_once(": ")
+        && rest.contains(" requests per second")
+        && title != "throughput summary"
+    {
+        Ok(Some(quiet(title, rest)))
+    } else {
+        Ok(None)
+    }
+}
+
 fn tests(text: &str) -> Result<Vec<Test>, String> {
     let mut found: Vec<Test> = Vec::new();
     let mut lines = lines(text);
@@ -94,16 +119,8 @@ fn tests(text: &str) -> Result<Vec<Test>, String> {
         if line.contains("rps=") {
             continue;
         }
-        if let Some(title) = line.strip_prefix("====== ") {
-            let title = title.strip_suffix(" ======");
-            found.push(Test::of(title.ok_or("a title is incomplete")?));
-        } else if line.starts_with('"') {
-            found.extend(row(line)?);
-        } else if let Some((title, rest)) = line.split_once(": ")
-            && rest.contains(" requests per second")
-            && title != "throughput summary"
-        {
-            found.push(quiet(title, rest));
+        if let Some(test) = begun(line)? {
+            found.push(test);
         } else if let Some(test) = found.last_mut() {
             if let Some((requests, _)) = line.split_once(" requests completed in ") {
                 test.requests = number(requests).unwrap_or(0.0);

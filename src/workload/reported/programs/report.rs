@@ -4,9 +4,16 @@
 /// may have been cut in the middle of a number, and is left out.
 pub fn lines(text: &str) -> impl Iterator<Item = &str> {
     let end = text.rfind(['\n', '\r']).unwrap_or(0);
-    text[..end]
-        .split('\n')
-        .flat_map(|line| line.strip_suffix('\r').unwrap_or(line).split('\r'))
+    numbered(&text[..end]).map(|(_, line)| line)
+}
+
+/// All lines, each with its number in an editor.
+pub fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let numbered = text.split('\n').enumerate();
+    numbered.flat_map(|(index, line)| {
+        let parts = line.strip_suffix('\r').unwrap_or(line).split('\r');
+        parts.map(move |part| (index + 1, part))
+    })
 }
 
 /// The only line that is a result. A second one would leave it open which of them is meant. Err: both are named.
@@ -22,17 +29,7 @@ pub fn only<'a>(
     }
 }
 
-/// The first thing that occurs a second time in a list.
-pub fn twice<T>(list: &[T], name: impl Fn(&T) -> &str) -> Option<(&T, &T)> {
-    list.iter().enumerate().find_map(|(at, second)| {
-        let first = list[..at]
-            .iter()
-            .find(|first| name(first) == name(second))?;
-        Some((first, second))
-    })
-}
-
-pub fn two(first: &str, second: &str) -> String {
+fn two(first: &str, second: &str) -> String {
     format!(
         "it has two reports, {:?} and {:?}; run each by a command of its own",
         short(first),
@@ -70,8 +67,6 @@ mod tests {
         assert!(why.contains("\"a 1\"") && why.contains("\"c 2\""), "{why}");
         assert_eq!(only(lines("x\ny 3\nz 4"), is_result), Ok(Some("y 3")));
         assert_eq!(only(lines("x 1"), is_result), Ok(None));
-        assert_eq!(twice(&["a", "b", "a"], |name| name), Some((&"a", &"a")));
-        assert_eq!(twice(&["a", "b"], |name| name), None);
     }
 
     #[test]

@@ -29,6 +29,9 @@ const HDD_RATES: [(&str, &str, &str); 3] = [
     ),
 ];
 
+/// Of the keys of a stressor in the YAML.
+const INDENT: usize = 6;
+
 /// It runs for a day if neither a time nor a number of operations (--hdd-ops N) is given.
 fn is_timed(arguments: &[String]) -> bool {
     let has_ops = arguments.iter().any(|argument| {
@@ -126,10 +129,16 @@ fn table<'a>(messages: impl Iterator<Item = &'a str>) -> Vec<Stressor> {
     found
 }
 
-/// The list "metrics:" of its YAML, whose form is always the same.
+/// The list "metrics:" of its YAML, whose form is always the same. Newer versions repeat the keys for each instance, further to
+/// the right, and have other lists of stressors.
 fn yaml(text: &str) -> Vec<Stressor> {
     let mut found: Vec<Stressor> = Vec::new();
-    for line in text.lines().skip_while(|line| *line != "metrics:").skip(1) {
+    let list = text.lines().skip_while(|line| *line != "metrics:").skip(1);
+    for line in list.take_while(|line| line.is_empty() || line.starts_with(' ')) {
+        let key = line.trim_start();
+        if line.len() - key.len() > INDENT {
+            continue;
+        }
         let Some((key, value)) = line.trim().split_once(": ") else {
             continue;
         };

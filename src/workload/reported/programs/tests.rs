@@ -20,6 +20,8 @@ mod files; // dd, dbench, iozone, db_bench, stress-ng
 mod hostile; // changed output of these
 #[path = "tests/one_report.rs"]
 mod one_report; // two reports in one output, and reports that nothing reads
+#[path = "tests/sources.rs"]
+mod sources; // lines that a source can print, of which there is no sample
 #[path = "tests/timed.rs"]
 mod timed; // which arguments make a program run for a fixed time
 #[path = "tests/versions.rs"]
@@ -368,8 +370,16 @@ fn the_known_names_are_all_names() {
     assert!(seen > 100, "{seen}");
 }
 
-/// All files of real output, on both streams, with the program that wrote each.
+/// All files of real output, with the program that wrote each.
 fn samples() -> Vec<(&'static str, Printed)> {
+    let named = named_samples().into_iter();
+    named
+        .map(|(_, program, printed)| (program, printed))
+        .collect()
+}
+
+/// With their names, each on the stream that it was written to.
+fn named_samples() -> Vec<(String, &'static str, Printed)> {
     let directory = format!("{}/tests/data/commands", env!("CARGO_MANIFEST_DIR"));
     let files = std::fs::read_dir(directory).expect("samples");
     let mut samples = Vec::new();
@@ -387,6 +397,7 @@ fn samples() -> Vec<(&'static str, Printed)> {
         let is_stderr =
             ["dd", "perf", "time"].contains(&program) || name.starts_with("stress-ng-0.15");
         samples.push((
+            name,
             program,
             if is_stderr {
                 stderr(&text)

@@ -36,7 +36,7 @@ impl Latencies {
     fn add(&mut self, line: &str) -> Result<(), String> {
         let third = line.split_ascii_whitespace().nth(2);
         match third.ok_or("a line has fewer than three columns")? {
-            "failed" | "skipped" | "serialization" | "deadlock" => {}
+            "failed" | "skipped" | "serialization" | "deadlock" | "other" => {}
             word => {
                 let us: u64 = word
                     .parse()
@@ -96,7 +96,7 @@ mod tests {
         );
         let second = log(
             "a.1.1",
-            "1 1 skipped 0 1795393686 1\n1 2 406 0 1795393686 2\n",
+            "1 1 skipped 0 1795393686 1\n1 1 other 0 1795393686 1\n1 2 406 0 1795393686 2\n",
         );
         let latencies = read(&[first, second]).expect("latencies");
         assert_eq!(latencies.count(), 4);

@@ -1,6 +1,6 @@
 //! vdbench: rate, bytes per second and response time of each run definition, from its line "avg_N-M".
 
-use super::report::{failure, lines, only, twice, two};
+use super::report::{failure, lines, only};
 use super::{MIB, Metrics, NS_PER_MS, Program, number, plain};
 use crate::workload::reported::Found;
 use crate::workload::reported::output::Printed;
@@ -47,8 +47,6 @@ const HEADS: [(&str, Table); 3] = [
 #[derive(Default)]
 struct Run<'a> {
     name: &'a str,
-    /// The whole line: forxx= gives several runs the same name.
-    line: &'a str,
     is_paced: bool,
     table: Option<Table>,
     megabyte: f64,
@@ -73,17 +71,23 @@ fn parse(printed: &Printed) -> Result<Found, String> {
         .ok_or_else(|| format!("there is no line \"{END}\""))?;
     let runs = runs(text)?;
     let mut metrics = Metrics::of("vdbench");
-    let measured: Vec<&Run> = runs
-        .iter()
-        .filter(|run| !run.name.starts_with(FORMAT))
-        .collect();
-    if let Some((first, second)) = twice(&measured, |run| run.name) {
-        return Err(two(first.line, second.line));
-    }
-    for run in measured {
+    for run in runs.iter().filter(|run| !run.name.starts_with(FORMAT)) {
         add(run, &mut metrics)?;
     }
     metrics.end()
+}
+
+/// The end of an execution, or the run definition whose start a line tells: forxx= gives several runs the same name.
+pub(super) fn result_of(line: &str, _: &[&str]) -> Option<String> {
+    if line.contains(END) {
+        return Some(String::new());
+    }
+    let name = name_of(line.split_once(STARTING)?.1);
+    (!name.starts_with(FORMAT)).then(|| plain(name))
+}
+
+fn name_of(started: &str) -> &str {
+    started.split([';', ' ']).next().unwrap_or_default()
 }
 
 fn runs(text: &str) -> Result<Vec<Run<'_>>, String> {
@@ -91,8 +95,7 @@ fn runs(text: &str) -> Result<Vec<Run<'_>>, String> {
     for line in lines(text) {
         if let Some((_, rest)) = line.split_once(STARTING) {
             found.push(Run {
-                name: rest.split([';', ' ']).next().unwrap_or_default(),
-                line,
+                name: name_of(rest),
                 is_paced: is_paced(rest),
                 megabyte: MIB,
                 ..Run::default()

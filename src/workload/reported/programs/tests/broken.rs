@@ -71,7 +71,7 @@ fn a_failure_is_no_result() {
     refuses(
         "pgbench",
         &stdout(&text("pgbench-15-aborted")),
-        "Run was aborted",
+        "client 0 script 0 aborted in command 0 query 0",
     );
     refuses(
         "pgbench",
@@ -143,7 +143,7 @@ fn a_copy_that_failed_is_no_result() {
         "status=noxfer",
     );
     let two = text("dd-9.1").repeat(2);
-    refuses("dd", &stderr(&two), "results of 2 copies");
+    refuses("dd", &stderr(&two), "2 reports: line 3 of standard error");
     // The time of a copy below the clock's resolution.
     let instant = "1+0 records out\n512 bytes copied, 0 s, Infinity B/s\n";
     refuses("dd", &stderr(instant), "there is no line");

@@ -52,7 +52,7 @@ fn vdbench() {
     let killed = sample.replace("Vdbench execution completed successfully", "Killed");
     for (text, says) in [
         (unknown, "unknown version"),
-        (looped, "two reports"),
+        (looped, "2 reports: line "),
         (damaged, "Data Validation"),
         (killed, "completed successfully"),
     ] {
