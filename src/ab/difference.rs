@@ -54,10 +54,9 @@ pub(super) fn against(
             Some(Difference::UNKNOWN)
         }
         (Measured(arm), Measured(reference)) => scale.difference(arm, reference),
-        (Doubtful, _) | (_, Doubtful) => Some(Difference::UNKNOWN),
         (Censored, Measured(_) | TooFew) => Some(as_bad(worst)),
         (Measured(_) | TooFew, Censored) => Some(as_bad(worst.map(|worst| -worst))),
-        (Censored, Censored) => Some(Difference::UNKNOWN),
+        (Doubtful, _) | (_, Doubtful) | (Censored, Censored) => Some(Difference::UNKNOWN),
         (TooFew, Measured(_)) => Some(too_few(arm, reference, worst)),
         (Measured(_), TooFew) => Some(too_few(reference, arm, worst.map(|worst| -worst))),
         // The rounds are too short for this percentile, independent of the arm.

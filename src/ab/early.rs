@@ -28,7 +28,7 @@ pub fn why_none_counts(result: &ResultFile) -> Option<String> {
     rounds.last()?.problem.clone()
 }
 
-fn counted(round: &&Round) -> bool {
+fn is_counted(round: &Round) -> bool {
     round.exclusion.is_none() && round.censored.is_none()
 }
 
@@ -42,9 +42,20 @@ pub fn look(result: &mut ResultFile) -> anyhow::Result<()> {
         ));
     }
     let blocks = result.plan.rounds_of(0);
-    if let Some(first) = result.rounds.iter().find(counted).cloned() {
+    if let Some(first) = result
+        .rounds
+        .iter()
+        .find(|round| is_counted(round))
+        .cloned()
+    {
         // The first round that counts, also after rounds that do not.
-        if result.rounds.iter().filter(counted).count() == 1 {
+        if result
+            .rounds
+            .iter()
+            .filter(|round| is_counted(round))
+            .count()
+            == 1
+        {
             ensure_it_works_here(&first, &result.device.name())?;
         }
         // Every arm was asked: which metric decides does not depend on which one happened to run first.
@@ -84,20 +95,20 @@ fn declare(result: &mut ResultFile) -> anyhow::Result<()> {
     for metric in result
         .rounds
         .iter()
-        .filter(counted)
+        .filter(|round| is_counted(round))
         .flat_map(|round| &round.evidence.outcome.reported)
     {
         if reported.iter().all(|known| known.name != metric.name) {
             reported.push(metric.clone());
         }
     }
-    let mut rounds = result.rounds.iter().filter(counted);
+    let mut rounds = result.rounds.iter().filter(|round| is_counted(round));
     let has_elapsed = rounds.any(|round| round.metrics.contains_key(ELAPSED));
     let primary = &mut result.design.primary;
     if primary.is_empty() {
         *primary = headlines(&reported);
         if primary.is_empty() && has_elapsed {
-            for round in result.rounds.iter().filter(counted) {
+            for round in result.rounds.iter().filter(|round| is_counted(round)) {
                 one_answer::ensure_read(&result.workload.name, &round.evidence.outcome)?;
             }
             primary.extend(Metric::named(ELAPSED));

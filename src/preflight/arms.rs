@@ -51,9 +51,10 @@ pub(super) fn check(device: &Device, arms: &[Arm], report: &mut Findings) -> Res
 
 fn check_settings(device: &Device, arm: &Arm, report: &mut Findings) -> Result<()> {
     for doubt in scheduler::doubts(device, arm)? {
-        let severity = match doubt.is_certain {
-            true => Severity::Usage,
-            false => Severity::Warning,
+        let severity = if doubt.is_certain {
+            Severity::Usage
+        } else {
+            Severity::Warning
         };
         report.add(severity, doubt.what, doubt.hint);
     }

@@ -63,16 +63,18 @@ pub fn doubts(device: &Device, arm: &Arm) -> Result<Vec<Doubt>> {
     let own = own.map_or(&[][..], |(_, settings)| settings);
     let doubt = |name: &str| {
         let is_certain = is_active || !is_of_scheduler(name);
-        let known: Vec<&str> = match is_certain {
-            true => there.iter().chain(own).copied().collect(),
-            false => own.to_vec(),
+        let known: Vec<&str> = if is_certain {
+            there.iter().chain(own).copied().collect()
+        } else {
+            own.to_vec()
         };
         if there.contains(&name) || own.contains(&name) && !is_active || known.is_empty() {
             return None;
         }
-        let what = match is_certain {
-            true => no_attribute(device, arm, name),
-            false => format!("{}: {} has no {name} in Linux", arm.label, arm.scheduler),
+        let what = if is_certain {
+            no_attribute(device, arm, name)
+        } else {
+            format!("{}: {} has no {name} in Linux", arm.label, arm.scheduler)
         };
         Some(Doubt {
             is_certain,

@@ -123,6 +123,7 @@ impl LoopDevice {
         disk.set("scheduler", "mq-deadline");
         disk.set("nr_requests", "64");
         disk.set("iosched/read_expire", "333");
+        disk.set("read_ahead_kb", "256");
         disk
     }
 

@@ -30,10 +30,10 @@ const KILLS: u64 = 30;
 const UMASKS: [u32; 4] = [0o000, 0o002, 0o022, 0o077];
 const SOON: Duration = Duration::from_secs(15);
 /// The scheduler that `set` sets.
-const SET: &str = "bfq,nr_requests=128,iosched/slice_idle=0";
+const SET: &str = "bfq,nr_requests=128,max_sectors_kb=64,iosched/slice_idle=0";
 const ARMS: [&str; 6] = [
     "--arm",
-    "none,nr_requests=8",
+    "none,nr_requests=8,max_sectors_kb=64",
     "--arm",
     "bfq,iosched/slice_idle=0",
     "--arm",
