@@ -334,7 +334,8 @@ fn a_setting_changes_nothing_else() {
             continue;
         }
         let wanted = arm(&format!("none,{name}={own}"));
-        let baseline = SavedQueue::take(&disk.device, std::slice::from_ref(&wanted)).expect("saved");
+        let baseline =
+            SavedQueue::take(&disk.device, std::slice::from_ref(&wanted)).expect("saved");
         if ensure_restorable(&journal, &disk.device, &baseline).is_err() {
             println!("{name}: {own:?} is refused");
         } else {

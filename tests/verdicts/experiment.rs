@@ -1,6 +1,6 @@
 //! A whole experiment on simulated rounds: plan, looks, arms that leave, verdicts.
 
-use iosched::ab::plan::Plan;
+use iosched::ab::plan::{Plan, PlannedRound};
 use iosched::ab::statistics::covariate::Slopes;
 use iosched::ab::statistics::layout::Cell;
 use iosched::ab::statistics::rows::{Judged, Row, RowBlock, judge_family};
@@ -105,9 +105,7 @@ pub fn run(rng: &mut ChaCha8Rng, world: &World<'_>, stopping: Stopping) -> Outco
                 std::array::from_fn(|lag| Some(plan.rounds[index.checked_sub(lag + 1)?].arm));
             let mut truth = world.effects.get(round.arm).copied().unwrap_or(0.0);
             truth += world.by_position * round.position as f64;
-            let (leaves, left, lasts) = world.carry_over;
-            let recent = plan.rounds[..index].iter().rev().take(lasts);
-            truth += left * recent.filter(|round| round.arm == leaves).count() as f64;
+            truth += left_behind(world, &plan.rounds[..index]);
             truth += load.as_ref().map_or(0.0, |load| load[index]);
             let (arm, chance, depth) = world.stalls;
             if chance > 0.0 && round.arm == arm && rng.random_bool(chance) {
@@ -151,15 +149,7 @@ pub fn run(rng: &mut ChaCha8Rng, world: &World<'_>, stopping: Stopping) -> Outco
         }
         let judged = judge_family(&rows, stopping.level(0.05));
         if world.washes_out && plan.blocks() <= PILOT_BLOCKS && may_leave_something(&judged) {
-            let (leaves, left, lasts) = world.carry_over;
-            // Every second round is the reference's, and does not count.
-            let left = if lasts > 1 { left } else { 0.0 };
-            let again = World {
-                carry_over: (leaves, left, lasts / 2),
-                washes_out: false,
-                ..*world
-            };
-            return run(rng, &again, stopping);
+            return run(rng, &washed_out(world), stopping);
         }
         let goes_on = |arm: &usize| {
             let mut own = rows.iter().zip(&judged).filter(|(row, _)| row.arm == *arm);
@@ -179,6 +169,23 @@ pub fn run(rng: &mut ChaCha8Rng, world: &World<'_>, stopping: Stopping) -> Outco
                 };
             }
         }
+    }
+}
+
+/// What the rounds before add to one.
+fn left_behind(world: &World<'_>, before: &[PlannedRound]) -> f64 {
+    let (leaves, left, lasts) = world.carry_over;
+    let recent = before.iter().rev().take(lasts);
+    left * recent.filter(|round| round.arm == leaves).count() as f64
+}
+
+/// Every second round is the reference's, and does not count.
+fn washed_out<'a>(world: &World<'a>) -> World<'a> {
+    let (leaves, left, lasts) = world.carry_over;
+    World {
+        carry_over: (leaves, if lasts > 1 { left } else { 0.0 }, lasts / 2),
+        washes_out: false,
+        ..*world
     }
 }
 

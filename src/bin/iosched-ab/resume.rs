@@ -126,9 +126,10 @@ pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
         stopping: earlier.design.stopping,
         seed: earlier.plan.seed,
         ramp: Duration::from_secs_f64(earlier.design.ramp_s),
-        washout: match earlier.design.washout_is_auto {
-            true => Washout::Auto,
-            false => Washout::For(Duration::from_secs_f64(earlier.design.washout_s)),
+        washout: if earlier.design.washout_is_auto {
+            Washout::Auto
+        } else {
+            Washout::For(Duration::from_secs_f64(earlier.design.washout_s))
         },
         cold: earlier.design.cold,
         time: Duration::from_secs_f64(earlier.design.round_time_s),

@@ -85,7 +85,15 @@ fn backwards(text: &str, mut start: usize) -> usize {
 
 /// The whole number around a part of a text that begins and ends with digits of it.
 pub fn whole(text: &str, part: Range<usize>) -> Range<usize> {
-    backwards(text, part.start)..onwards(text, part.end)
+    // A part may end inside an exponent.
+    let mantissa = text[..part.end].trim_end_matches(['+', '-']);
+    let mantissa = mantissa.trim_end_matches(['e', 'E']);
+    let end = if mantissa.ends_with(is_digit) && mantissa.len() > part.start {
+        mantissa.len()
+    } else {
+        part.end
+    };
+    backwards(text, part.start)..onwards(text, end).max(part.end)
 }
 
 /// The number that begins at `start`, to its end.

@@ -58,7 +58,7 @@ impl Pattern {
         if let Some(whole) = self.cut(text, &group) {
             return Err(NoValue::Misread(format!(
                 "--metric-regex {} matched {} of {:?}: put the whole number, and its unit if that changes, into the group, as in \
-                 ([0-9.,]+ *[a-zA-Z/]*)",
+                 ([-+0-9.,eE]+ *[a-zA-Z/]*)",
                 self.name, &text[group], &text[whole]
             )));
         }

@@ -89,6 +89,20 @@ fn a_number_is_read_whole() {
     finds("x=speed ([0-9.]+)", "speed 9780/s", 9780.0, "1");
 }
 
+/// What a refusal advises to write takes each number as it is.
+#[test]
+fn the_advice_takes_the_whole_number() {
+    for (output, value, unit) in [
+        ("speed 12.5 MB/s", 12.5, "MB/s"),
+        ("speed 9.780e+03", 9780.0, "1"),
+        ("speed -1.5E-3 s", -0.0015, "s"),
+        ("speed 12.3k", 12300.0, "1"),
+        ("speed 1,234.5 us", 1234.5, "us"),
+    ] {
+        finds(r"x=speed ([-+0-9.,eE]+ *[a-zA-Z/]*)", output, value, unit);
+    }
+}
+
 /// A part of a number is worse than none.
 #[test]
 fn a_part_of_a_number_is_refused() {
@@ -102,6 +116,16 @@ fn a_part_of_a_number_is_refused() {
             "speed=speed ([0-9.]+):higher",
             "speed 1.22e+04/s",
             "matched 1.22 of \"1.22e+04\"",
+        ),
+        (
+            "speed=speed ([0-9.,]+ *[a-zA-Z/]*):higher",
+            "speed 9.780e+03",
+            "matched 9.780e of \"9.780e+03\"",
+        ),
+        (
+            "speed=speed ([0-9.e+]+?)[0-9]*:higher",
+            "speed 9.780e+03",
+            "matched 9 of \"9.780e+03\"",
         ),
         (
             "speed=speed ([0-9.]+):higher",
