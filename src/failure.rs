@@ -100,9 +100,15 @@ impl std::error::Error for Failure {}
 
 /// The kind of any error: that of the `Failure` inside it, otherwise `Runtime`.
 pub fn kind_of(error: &anyhow::Error) -> Kind {
-    error
-        .downcast_ref::<Failure>()
-        .map_or(Kind::Runtime, |failure| failure.kind)
+    // Writers and readers can only return an `io::Error`.
+    let inside = || {
+        let mut errors = error
+            .chain()
+            .filter_map(|it| it.downcast_ref::<std::io::Error>());
+        errors.find_map(|it| it.get_ref()?.downcast_ref::<Failure>())
+    };
+    let failure = error.downcast_ref::<Failure>().or_else(inside);
+    failure.map_or(Kind::Runtime, |failure| failure.kind)
 }
 
 /// A failure, and what else could not be restored after it, in this order: the cause is not hidden by what followed from

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, kind_of};
 
 static RECEIVED: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
 /// Why the work cannot go on although no signal came.
@@ -62,6 +62,46 @@ pub fn check() -> anyhow::Result<()> {
             "the work has ended here and every change was undone",
         )),
     }
+}
+
+/// Number of files that are being written.
+static HELD: AtomicUsize = AtomicUsize::new(0);
+
+/// While it lives, [`end_soon`] does not end the process.
+pub struct Hold(());
+
+#[must_use = "dropping it ends the hold"]
+pub fn hold() -> Hold {
+    HELD.fetch_add(1, Ordering::SeqCst);
+    Hold(())
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        HELD.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// For commands that change nothing and may compute for minutes, which check for no signal: the process ends soon after one,
+/// wherever it is. `say` prints the error.
+pub fn end_soon(say: fn(&str)) -> anyhow::Result<()> {
+    /// An orderly end is faster, where there is one.
+    const PATIENCE: Duration = Duration::from_millis(500);
+    const SLICE: Duration = Duration::from_millis(50);
+    let wait = move || loop {
+        std::thread::sleep(SLICE);
+        let Some(signal) = received() else { continue };
+        std::thread::sleep(PATIENCE);
+        if HELD.load(Ordering::SeqCst) == 0 {
+            let error = Failure::interrupted(signal);
+            say(&format!("{error:#}"));
+            std::process::exit(i32::from(kind_of(&error).exit_code()));
+        }
+    };
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(wait)?;
+    Ok(())
 }
 
 /// Sleeps until `deadline`, or ends early with the error of [`check`].

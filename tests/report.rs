@@ -9,6 +9,8 @@ mod consumers; // the programs that the formats are for
 mod gate; // a gate in each of its formats
 #[path = "report/pages.rs"]
 mod pages; // the HTML report
+#[path = "report/signals.rs"]
+mod signals; // while it computes, and while nobody reads
 #[path = "report/traces.rs"]
 mod traces; // single requests
 

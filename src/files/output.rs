@@ -13,6 +13,7 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::failure::Failure;
 use crate::files::way::{self, STICKY};
+use crate::interrupt;
 
 /// The mode before the umask is applied.
 const SHARED: u32 = 0o644;
@@ -46,6 +47,7 @@ fn write(path: &Path, bytes: &[u8], exact_mode: Option<u32>, replaces: bool) -> 
         .context("the path has no file name")?
         .to_string_lossy();
     refuse_irregular(path)?;
+    let _hold = interrupt::hold();
     let written = (|| {
         let mut file = tempfile::Builder::new()
             .prefix(&format!(".{name}."))

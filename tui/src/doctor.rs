@@ -1,10 +1,9 @@
 //! `iosched doctor`.
 
-use std::io::Write;
-
 use anyhow::Result;
 use iosched::doctor::{self, facts};
 use iosched::failure::Failure;
+use iosched::files::stdout;
 use iosched::machine::device::Device;
 use iosched::report::escape;
 
@@ -27,7 +26,7 @@ pub fn run(arguments: &Doctor) -> Result<()> {
     } else {
         doctor::render(&diagnosis)
     };
-    std::io::stdout().lock().write_all(text.as_bytes())?;
+    stdout::write_all(text.as_bytes())?;
     let cannot = match (diagnosis.can_measure, diagnosis.can_switch) {
         (true, true) => return Ok(()),
         (false, true) => "measure",

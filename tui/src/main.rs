@@ -15,6 +15,7 @@ use anyhow::Context;
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 use iosched::failure;
+use iosched::files::stdout;
 use iosched::report::escape;
 
 fn main() -> ExitCode {
@@ -107,7 +108,5 @@ fn completions(shell: clap_complete::Shell) -> anyhow::Result<()> {
     // Into memory first: `generate` panics if a write fails, for instance to a closed pipe.
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "iosched", &mut text);
-    std::io::stdout()
-        .write_all(&text)
-        .context("writing the completions")
+    stdout::write_all(&text).context("writing the completions")
 }

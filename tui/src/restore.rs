@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use iosched::failure::Failure;
+use iosched::files::stdout;
 use iosched::report::escape;
 use iosched::safety::journal::{self, Found, LeftBehind, Origin, Suspect, Undo};
 
@@ -123,5 +124,5 @@ fn show_suspect(suspect: &Suspect) {
 
 /// Ignores write errors: a closed pipe must not stop the restore.
 fn say(line: &str) {
-    let _ = writeln!(std::io::stdout().lock(), "{}", escape::line(line));
+    let _ = writeln!(stdout::lines(), "{}", escape::line(line));
 }

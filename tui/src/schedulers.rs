@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
+use iosched::files::stdout;
 use iosched::machine::device::{DepthSource, Device, HardwareDepth};
 use iosched::report::escape;
 use iosched::scheduler::{self, State};
@@ -36,7 +37,7 @@ pub fn run(arguments: &Schedulers) -> Result<()> {
         .iter()
         .map(row)
         .collect::<Result<Vec<SchedulerRow>>>()?;
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout::lines();
     if arguments.json {
         let text = escape::json(&serde_json::to_string_pretty(&rows)?);
         writeln!(out, "{text}")?;

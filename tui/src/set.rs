@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use anyhow::{Context, Result};
+use iosched::files::stdout;
 use iosched::machine::device::Device;
 use iosched::preflight::{self, Intent, Loss};
 use iosched::report::{escape, units};
@@ -52,7 +53,7 @@ fn apply(device: &Device, arm: &Arm) -> Result<Applied> {
 
 fn print(device: &Device, before: &State, applied: &Applied, notes: &[String]) -> Result<()> {
     let after = &applied.effective;
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout::lines();
     writeln!(
         out,
         "{}: {} -> {}",

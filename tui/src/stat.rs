@@ -11,6 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
 use iosched::failure::Failure;
+use iosched::files::stdout::{self, Stdout};
 use iosched::interrupt;
 use iosched::machine::cgroup::names::Names;
 use iosched::machine::device::Device;
@@ -168,7 +169,7 @@ impl Selection for Filter {
 struct Printer {
     output: Output,
     detail: Vec<DetailChoice>,
-    csv: csv::Writer<std::io::Stdout>,
+    csv: csv::Writer<Stdout>,
     is_first: bool,
 }
 
@@ -177,7 +178,7 @@ impl Printer {
         Printer {
             output,
             detail,
-            csv: csv::Writer::from_writer(std::io::stdout()),
+            csv: csv::Writer::from_writer(Stdout),
             is_first: true,
         }
     }
@@ -185,12 +186,12 @@ impl Printer {
     fn print(&mut self, record: &LiveRecord) -> Result<()> {
         match self.output {
             Output::Json => {
-                let mut out = std::io::stdout().lock();
+                let mut out = stdout::lines();
                 let line = escape::json(&serde_json::to_string(record)?);
                 writeln!(out, "{line}")?;
             }
             Output::Text => {
-                let mut out = std::io::stdout().lock();
+                let mut out = stdout::lines();
                 if !self.is_first {
                     writeln!(out)?;
                 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::layout::{Cell, LAGS, arms, within_blocks};
+use super::layout::{Cell, LAGS, indicators, within_blocks};
 use super::least_squares::{Fit, p_of_t};
 
 /// How much is left for the next round, the one after it, and so on, compared with the next one.
@@ -69,14 +69,11 @@ impl CarryOver {
         let all = before.len();
         let positions = cells.iter().map(|cell| cell.position + 1).max()?;
         let followers: Vec<&Cell> = cells.iter().filter(|c| c.before[0].is_some()).collect();
+        let arms = indicators(cells);
         let regressors = |cell: &Cell| {
             let places = (1..positions).map(|place| f64::from(cell.position == place));
             let left = others.iter().map(|arm| exposure(cell, *arm, all, shape));
-            arms(cells, cell)
-                .into_iter()
-                .chain(places)
-                .chain(left)
-                .collect()
+            arms(cell).into_iter().chain(places).chain(left).collect()
         };
         let within = within_blocks(&followers, regressors);
         let between = match others {
@@ -85,7 +82,7 @@ impl CarryOver {
         };
         (within.is_some() || between.is_some()).then(|| CarryOver {
             shape,
-            offset: arms(cells, followers[0]).len() + positions - 1,
+            offset: arms(followers[0]).len() + positions - 1,
             others: others.to_vec(),
             held_against: *held_against,
             within,

@@ -10,7 +10,7 @@
 //! 6 to 20 blocks it errs more than it explains.
 
 use super::estimate;
-use super::layout::{Cell, arms, within_blocks};
+use super::layout::{Cell, indicators, within_blocks};
 use super::rows::RowBlock;
 
 /// With fewer residual degrees of freedom the slopes are noise.
@@ -37,10 +37,11 @@ impl Slopes {
         let positions = known.iter().map(|cell| cell.position + 1).max()?;
         let load = |cell: &Cell| cell.before_load.unwrap_or_default();
         let mean = known.iter().map(load).sum::<f64>() / known.len() as f64;
+        let arms = indicators(&known);
         let regressors = |cell: &Cell| {
             let places = (1..positions).map(|place| f64::from(cell.position == place));
             let slopes = places.clone().map(|place| place * (load(cell) - mean));
-            let all = arms(&known, cell).into_iter().chain(places);
+            let all = arms(cell).into_iter().chain(places);
             all.chain(slopes).collect()
         };
         let fit = within_blocks(&known.iter().collect::<Vec<_>>(), regressors)?;

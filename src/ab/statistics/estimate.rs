@@ -68,12 +68,12 @@ pub fn sd(d: &[f64]) -> Option<f64> {
 }
 
 pub fn median(d: &[f64]) -> Option<f64> {
-    usable(d).then(|| middle_of_sorted(&sorted(d.to_vec())))
+    usable(d).then(|| middle(d.to_vec()))
 }
 
 /// The median of the pairwise means (Walsh averages): as robust as a median, nearly as efficient as a mean.
 pub fn hodges_lehmann(d: &[f64]) -> Option<f64> {
-    usable(d).then(|| middle_of_sorted(&super::signed_rank::walsh_averages(d.iter().copied(), 0.0)))
+    usable(d).then(|| middle(super::signed_rank::averages_of_pairs(d, 0.0)))
 }
 
 /// Student's interval for the mean; `None` with fewer than two values.
@@ -161,9 +161,12 @@ pub(super) fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
-pub(super) fn middle_of_sorted(values: &[f64]) -> f64 {
-    let half = values.len() / 2;
-    f64::midpoint(values[(values.len() - 1) / 2], values[half])
+/// The median of at least one value; without sorting, of which a run of thousands of rounds would need much.
+pub(super) fn middle(mut values: Vec<f64>) -> f64 {
+    let (half, is_even) = (values.len() / 2, values.len().is_multiple_of(2));
+    let (below, upper, _) = values.select_nth_unstable_by(half, f64::total_cmp);
+    let lower = below.iter().copied().max_by(f64::total_cmp);
+    f64::midpoint(lower.filter(|_| is_even).unwrap_or(*upper), *upper)
 }
 
 /// The upper quantile, exceeded with probability `tail`.

@@ -38,14 +38,14 @@ impl PositionEffect {
     /// None when positions are confounded with arms, for example after a single block.
     pub fn of(cells: &[Cell]) -> Option<PositionEffect> {
         let positions = cells.iter().map(|cell| cell.position + 1).max()?;
-        let arms = |cell: &Cell| arms(cells, cell);
+        let arms = indicators(cells);
         let both = |cell: &Cell| {
             let places = (1..positions).map(|place| f64::from(cell.position == place));
             arms(cell).into_iter().chain(places).collect()
         };
         let cells_of_all: Vec<&Cell> = cells.iter().collect();
         let larger = within_blocks(&cells_of_all, both)?;
-        let smaller = within_blocks(&cells_of_all, arms)?;
+        let smaller = within_blocks(&cells_of_all, &arms)?;
         Some(PositionEffect {
             by_position: robust(cells, positions),
             p: larger.p_beyond(&smaller),
@@ -98,13 +98,13 @@ fn sweep(cells: &[Cell], residuals: &mut [f64], group: impl Fn(&Cell) -> usize) 
     centres
 }
 
-/// An indicator for each arm that occurs, except the first.
-pub(super) fn arms(cells: &[Cell], cell: &Cell) -> Vec<f64> {
+/// Of a cell: an indicator for each arm that occurs, except the first.
+pub(super) fn indicators(cells: &[Cell]) -> impl Fn(&Cell) -> Vec<f64> {
     let mut all: Vec<usize> = cells.iter().map(|cell| cell.arm).collect();
     all.sort_unstable();
     all.dedup();
-    let others = all.into_iter().skip(1);
-    others.map(|arm| f64::from(cell.arm == arm)).collect()
+    all.drain(..all.len().min(1));
+    move |cell| all.iter().map(|arm| f64::from(cell.arm == *arm)).collect()
 }
 
 /// Least squares with a mean of its own for each block, so that differences between blocks have no influence.

@@ -7,7 +7,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::estimate::{self, ConfidenceInterval, middle_of_sorted, sorted};
+use super::estimate::{self, ConfidenceInterval, middle, sorted};
 
 /// The difference of one block between arm and reference, on the metric's scale. A number when both values were
 /// measured; bounds, possibly infinite, when an arm's own behaviour prevented a measurement.
@@ -60,8 +60,8 @@ pub fn hodges_lehmann(d: &[Difference]) -> Option<f64> {
     if known.is_empty() {
         return None;
     }
-    let averages = walsh_averages(known.into_iter(), 0.0);
-    Some(middle_of_sorted(&averages)).filter(|estimate| estimate.is_finite())
+    let averages = averages_of_pairs(&known, 0.0);
+    Some(middle(averages)).filter(|estimate| estimate.is_finite())
 }
 
 /// The values that the exact test does not reject at `alpha`. None with fewer than [`blocks_needed`] blocks.
@@ -135,8 +135,12 @@ fn averages(d: &[Difference]) -> Option<(Vec<f64>, Vec<f64>)> {
 }
 
 /// `(d_i + d_j) / 2` for all `i <= j`, ascending; `undefined` replaces the average of opposite infinities.
-pub(super) fn walsh_averages(d: impl Iterator<Item = f64>, undefined: f64) -> Vec<f64> {
-    let d: Vec<f64> = d.collect();
+fn walsh_averages(d: impl Iterator<Item = f64>, undefined: f64) -> Vec<f64> {
+    sorted(averages_of_pairs(&d.collect::<Vec<_>>(), undefined))
+}
+
+/// The same in any order.
+pub(super) fn averages_of_pairs(d: &[f64], undefined: f64) -> Vec<f64> {
     let pairs = d.iter().enumerate();
     let averages = pairs.flat_map(|(i, &a)| {
         d[i..].iter().map(move |&b| {
@@ -144,7 +148,7 @@ pub(super) fn walsh_averages(d: impl Iterator<Item = f64>, undefined: f64) -> Ve
             if average.is_nan() { undefined } else { average }
         })
     });
-    sorted(averages.collect())
+    averages.collect()
 }
 
 /// `P(W+ <= w)` under the null hypothesis for `w` in the lower half: each rank 1..=n has a positive sign with

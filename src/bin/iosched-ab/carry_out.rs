@@ -11,6 +11,8 @@ use iosched::ab::result::ResultFile;
 use iosched::ab::run::{self as experiment, Experiment};
 use iosched::failure::{Failure, Kind, kind_of};
 use iosched::files::output;
+use iosched::files::stdout;
+use iosched::interrupt;
 use iosched::machine::device::Disks;
 use iosched::report::{escape, paint, text};
 use iosched::safety::journal::Journal;
@@ -76,14 +78,13 @@ fn print(result: &ResultFile, output: Option<&Path>) -> Result<()> {
     } else {
         // The result goes nowhere else, so a closed pipe is an error here, unlike for a report.
         let json = escape::json(&String::from_utf8(experiment::to_json(result)?)?);
-        std::io::stdout()
-            .write_all(json.as_bytes())
-            .map_err(|error| {
-                Failure::runtime(
-                    format!("the result could not be written to standard output: {error}"),
-                    "write it to a file with -o FILE",
-                )
-            })?;
+        stdout::write_all(json.as_bytes()).map_err(|error| match interrupt::check() {
+            Err(interrupted) => interrupted,
+            Ok(()) => Failure::runtime(
+                format!("the result could not be written to standard output: {error}"),
+                "write it to a file with -o FILE",
+            ),
+        })?;
         let _ = anstream::stderr().write_all(paint::report(&text).as_bytes());
     }
     Ok(())

@@ -32,6 +32,7 @@ use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 use iosched::ab::metric::listed;
 use iosched::failure;
+use iosched::files::stdout;
 use iosched::interrupt;
 use iosched::report::escape;
 use iosched::safety::guardian;
@@ -66,13 +67,13 @@ fn work() -> ExitCode {
     let outcome = interrupt::install().and_then(|()| match cli.command {
         Command::Run(arguments) => changing(|| run::run(&arguments)),
         Command::Aa(arguments) => changing(|| run::placebo(&arguments)),
-        Command::Study(arguments) if arguments.only_reads() => study::show(&arguments),
+        Command::Study(arguments) if arguments.only_reads() => reading(|| study::show(&arguments)),
         Command::Study(arguments) => changing(|| study::run(&arguments)),
         Command::Demo(arguments) => changing(|| demo::run(&arguments)),
         Command::Scratch(arguments) => changing(|| scratch::run(&arguments)),
-        Command::Report(arguments) => report::run(&arguments),
-        Command::Gate(arguments) => gate::run(&arguments),
-        Command::Persist(arguments) => persist::run(&arguments),
+        Command::Report(arguments) => reading(|| report::run(&arguments)),
+        Command::Gate(arguments) => reading(|| gate::run(&arguments)),
+        Command::Persist(arguments) => reading(|| persist::run(&arguments)),
         Command::ReadLoop(arguments) => read_loop::run(&arguments),
         Command::Metrics => report::print(&listed::text()),
         Command::Workloads => report::workloads(),
@@ -89,6 +90,12 @@ fn work() -> ExitCode {
     }
 }
 
+/// For commands that compute what they print.
+fn reading(command: impl FnOnce() -> Result<()>) -> Result<()> {
+    interrupt::end_soon(say)?;
+    command()
+}
+
 /// For commands that change the machine: first report what an earlier run left changed.
 fn changing(command: impl FnOnce() -> Result<()>) -> Result<()> {
     for text in journal::notes() {
@@ -101,7 +108,5 @@ fn completions(shell: clap_complete::Shell) -> Result<()> {
     // Into memory first: `generate` panics if a write fails, for instance to a closed pipe.
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "iosched-ab", &mut text);
-    std::io::stdout()
-        .write_all(&text)
-        .context("writing the completions")
+    stdout::write_all(&text).context("writing the completions")
 }

@@ -6,12 +6,14 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result};
 use iosched::ab::result::read::{self, Unreadable, schema2};
 use iosched::ab::result::{ResultFile, SCHEMA_VERSION};
 use iosched::failure::Failure;
 use iosched::files::input;
 use iosched::files::output;
+use iosched::files::stdout;
 use iosched::interrupt;
 use iosched::report::characters::{Form, has_utf8};
 use iosched::report::study as report_study;
@@ -102,9 +104,7 @@ fn write(path: &Path, bytes: &[u8], arguments: &ReportArguments) -> Result<()> {
 }
 
 pub fn print(text: &str) -> Result<()> {
-    std::io::stdout()
-        .write_all(text.as_bytes())
-        .context("writing the report")
+    stdout::write_all(text.as_bytes()).context("writing the report")
 }
 
 /// Text that names from outside may be in.
@@ -114,9 +114,14 @@ pub fn print_page(text: &str) -> Result<()> {
 
 /// In colours where they are wanted.
 pub fn print_painted(text: &str) -> Result<()> {
-    anstream::stdout()
-        .write_all(paint::report(text).as_bytes())
-        .context("writing the report")
+    let painted = paint::report(text);
+    let is_plain = AutoStream::choice(&std::io::stdout()) == ColorChoice::Never;
+    let text = if is_plain {
+        anstream::adapter::strip_str(&painted).to_string()
+    } else {
+        painted
+    };
+    print(&text)
 }
 
 /// Pictures for where standard output goes: as wide as the terminal, and without special characters where the locale has
@@ -223,7 +228,7 @@ fn parse(bytes: &[u8], path: &str) -> Result<ResultFile> {
 }
 
 pub fn workloads() -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout::lines();
     for entry in catalogue::list() {
         writeln!(out, "{:14} {}", entry.name, entry.description)?;
     }

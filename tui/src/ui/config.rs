@@ -7,11 +7,11 @@ mod file;
 mod print;
 
 use std::borrow::Cow;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use iosched::failure::Failure;
+use iosched::files::stdout;
 use iosched::files::{input, way};
 use iosched::report::escape;
 
@@ -138,9 +138,7 @@ pub fn run(arguments: &cli::Config) -> Result<()> {
     } else {
         status(arguments)
     };
-    std::io::stdout()
-        .write_all(escape::page(&text).as_bytes())
-        .context("writing the configuration")
+    stdout::write_all(escape::page(&text).as_bytes()).context("writing the configuration")
 }
 
 /// Says which file is in force. The caller has read it without an error.

@@ -1,10 +1,11 @@
 //! `iosched-ab report --format perfetto` and `--format blkparse`.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 
 use anyhow::{Context, Result};
 use iosched::ab::result::ResultFile;
 use iosched::failure::Failure;
+use iosched::files::stdout;
 use iosched::report::{blkparse, perfetto, traces};
 
 use super::{file_to_write, print, write};
@@ -50,9 +51,7 @@ pub fn deliver(result: &ResultFile, arguments: &ReportArguments) -> Result<()> {
             "a Perfetto trace is binary, and would upset the terminal",
             "name a file: -o trace.perfetto; then open it in ui.perfetto.dev",
         )),
-        None => std::io::stdout()
-            .write_all(&bytes)
-            .context("writing the trace"),
+        None => stdout::write_all(&bytes).context("writing the trace"),
     }
 }
 
