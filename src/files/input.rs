@@ -168,15 +168,28 @@ fn others_may_have_written(file: &File, path: &Path) -> Result<Option<String>> {
     })
 }
 
-/// A regular file, or an error that says what it is. A program may have put a pipe in the place of its output.
+/// A regular file, or an error that says what it is. A program, which may be another user's, may have put a pipe or a link
+/// in the place of its output.
 fn open_regular(path: &Path) -> Result<File> {
-    let file = open(path, OFlags::empty())?;
+    let not_a_file = |found| {
+        let text = format!("it is {}, not a file", kind(found));
+        Error::new(ErrorKind::InvalidInput, text)
+    };
+    let named = std::fs::symlink_metadata(path)?.file_type();
+    if named.is_symlink() {
+        return Err(not_a_file(named));
+    }
+    let file = open(path, OFlags::NOFOLLOW)?;
     let found = file.metadata()?.file_type();
     if found.is_file() {
         return Ok(file);
     }
-    let text = format!("it is {}, not a file", kind(found));
-    Err(Error::new(ErrorKind::InvalidInput, text))
+    Err(not_a_file(found))
+}
+
+/// The whole of what a program wrote for us, as text.
+pub fn read_output(path: &Path, limit: u64) -> Result<String> {
+    text(read_from(open_regular(path)?, limit)?)
 }
 
 /// The beginning of a file.
@@ -186,11 +199,9 @@ pub fn head(path: &Path, limit: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The first `limit` bytes of a file that is too long for memory.
+/// The first `limit` bytes of what a program wrote, which is too long for memory.
 pub fn reader(path: &Path, limit: u64) -> Result<impl Read> {
-    let file = open(path, OFlags::empty())?;
-    refuse_device(&file.metadata()?)?;
-    Ok(file.take(limit))
+    Ok(open_regular(path)?.take(limit))
 }
 
 /// The last lines of a file, and whether more precedes them.

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use rustix::fs::{Mode, OFlags};
+use rustix::process::{Gid, Uid};
 
 use crate::machine::device::Disks;
 use crate::safety::journal::{Journal, TemporaryFiles};
@@ -68,6 +69,13 @@ impl ScratchFile {
     /// Its path, for users and their commands.
     pub fn directory(&self) -> &Path {
         self.files.path()
+    }
+
+    /// Gives the directory to a user and group, for a command that runs as that user.
+    pub fn give_to(&self, (uid, gid): (u32, u32)) -> Result<()> {
+        let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+        rustix::fs::fchown(&self.handle, Some(uid), Some(gid))
+            .with_context(|| format!("giving {} to user {uid}", self.directory().display()))
     }
 
     /// A directory in it that no round empties.

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use self::benchmark::Benchmark;
@@ -24,6 +24,7 @@ use super::reported::known;
 use super::reported::output;
 use super::reported::pattern::Pattern;
 use super::reported::programs::{self, Program};
+use super::rights::{Rights, User};
 use super::{Execution, Fixed, Running, Workload};
 use crate::failure::Failure;
 use crate::interrupt;
@@ -41,6 +42,8 @@ pub struct CommandLine {
     benchmark: Option<Rc<Benchmark>>,
     /// Whether its words may name places.
     has_places: bool,
+    /// Whom it runs as; None: as this process.
+    user: Option<User>,
 }
 
 /// Value of `--parse` for no parser at all.
@@ -66,6 +69,7 @@ impl CommandLine {
             parse: None,
             sources: Rc::default(),
             has_places: false,
+            user: None,
         }
         .with_sources(None, Vec::new())
     }
@@ -106,9 +110,14 @@ impl CommandLine {
         self
     }
 
+    /// It runs as this user, with no other rights.
+    pub fn with_user(mut self, name: Option<&str>) -> Result<Self> {
+        self.user = name.map(User::find).transpose()?;
+        Ok(self)
+    }
+
     /// The arguments of one round: pgbench's log goes to the round's directory.
     fn argv_in(&self, round: &Execution<'_>) -> Result<Vec<OsString>> {
-        let directory = round.directory;
         let mut argv = self.argv.clone();
         if self.has_places {
             argv = places::fill(&argv, round)?;
@@ -117,7 +126,7 @@ impl CommandLine {
         if logs.is_some_and(|found| self.reads(found.program) && (found.program.logs)(&found.words))
         {
             let mut prefix = OsString::from("--log-prefix=");
-            prefix.push(directory.join(output::TRANSACTIONS));
+            prefix.push(output::transactions(round.directory));
             argv.push(prefix);
         }
         Ok(argv)
@@ -203,6 +212,7 @@ impl Workload for CommandLine {
         let regexes: Vec<&str> = self.sources.patterns.iter().map(Pattern::text).collect();
         for (key, value) in [
             ("places", json!(self.has_places.then_some(true))),
+            ("user", json!(self.user.as_ref().map(|user| &user.name))),
             ("parse", json!(self.parse)),
             (
                 "parser",
@@ -272,10 +282,17 @@ impl Workload for CommandLine {
 
     fn start(&mut self, round: &Execution<'_>) -> Result<Box<dyn Running>> {
         let group = Group::create(round.journal, "command")?;
+        let user = self.user.as_ref();
+        output::make_own(round.directory, user.map(User::ids))
+            .context("making the command's own directory")?;
+        if let (Some(user), Some(scratch)) = (user, round.scratch_file) {
+            scratch.give_to(user.ids())?;
+        }
         let process = launch::start(
             &Launch {
                 launcher: round.launcher,
                 argv: &self.argv_in(round)?,
+                rights: user.map_or(Rights::All, Rights::Of),
                 environment: &environment(round, self.is_read()),
                 working_directory: None,
                 stdout: &round.directory.join(output::STDOUT),
@@ -309,10 +326,7 @@ fn environment(round: &Execution<'_>, is_read: bool) -> Vec<(&'static str, OsStr
         ("IOSCHED_BLOCK", round.block.to_string().into()),
         ("IOSCHED_ROUND", round.index.to_string().into()),
         ("IOSCHED_SEED", round.seed.to_string().into()),
-        (
-            "IOSCHED_METRICS",
-            round.directory.join(output::METRICS).into(),
-        ),
+        ("IOSCHED_METRICS", output::metrics(round.directory).into()),
     ];
     if is_read {
         // Decimal points, and the words that the readers know.

@@ -16,6 +16,7 @@ use super::fio_result::{self, FioReport, one_line};
 use super::job_file::{Layout, Window};
 use super::launch::{self, Ended, Launch, Process};
 use super::raw::RawJson;
+use super::rights::Rights;
 use super::{CgroupRef, Execution, Outcome, names};
 use crate::failure::Failure;
 use crate::files::input;
@@ -81,6 +82,7 @@ impl FioProcess {
             &Launch {
                 launcher: round.launcher,
                 argv: &argv,
+                rights: Rights::Io,
                 environment: &[
                     ("LC_ALL", OsString::from("C")),
                     // fio acts on a file with a known name in this directory, whoever created it.

@@ -18,6 +18,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::cgroup::Group;
 use super::fio_result::one_line;
+use super::rights::{self, Rights};
 use crate::failure::Failure;
 use crate::files::input;
 
@@ -34,6 +35,7 @@ const LONGEST_REFUSAL: u64 = 4096;
 pub struct Launch<'a> {
     pub launcher: &'a Path,
     pub argv: &'a [OsString],
+    pub rights: Rights<'a>,
     pub environment: &'a [(&'a str, OsString)],
     /// None: the current working directory of this process.
     pub working_directory: Option<&'a Path>,
@@ -132,6 +134,7 @@ pub fn foreground(launcher: &Path, argv: &[OsString], group: &Group) -> Result<C
         .arg(std::process::id().to_string())
         .arg(procs_files.len().to_string())
         .args(procs_files)
+        .arg(Rights::All.argument())
         .args(argv)
         .spawn()
         .with_context(|| format!("starting {}", launcher.display()))
@@ -151,6 +154,7 @@ fn trampoline(launch: &Launch<'_>, group: &Group) -> Result<Command> {
         .arg(std::process::id().to_string())
         .arg(procs_files.len().to_string())
         .args(&procs_files)
+        .arg(launch.rights.argument())
         .args(launch.argv)
         .envs(launch.environment.iter().map(|(name, value)| (name, value)))
         .stdout(create(launch.stdout)?)
@@ -283,6 +287,8 @@ fn become_program(
             .and_then(|mut f| f.write_all(b"0"))
             .with_context(|| format!("joining {}", file.display()))?;
     }
+    rights::take(&arguments.next().context("its rights")?)?;
+    // After them: the kernel forgets it when the user changes.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .context("requesting the parent-death signal")?;
     // The parent may have died before the line above.

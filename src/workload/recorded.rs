@@ -32,6 +32,8 @@ enum Description {
         #[serde(default)]
         places: bool,
         #[serde(default)]
+        user: Option<String>,
+        #[serde(default)]
         parse: Option<String>,
         #[serde(default)]
         metric_regexes: Vec<String>,
@@ -89,6 +91,7 @@ pub fn workload(description: &Value, may_write: bool) -> Result<Box<dyn Workload
             argv,
             limit_ms,
             places,
+            user,
             parse,
             metric_regexes,
         } => {
@@ -101,7 +104,8 @@ pub fn workload(description: &Value, may_write: bool) -> Result<Box<dyn Workload
             let patterns = metric_regexes.iter().map(|text| text.parse());
             let patterns = patterns.collect::<Result<_>>()?;
             let command = CommandLine::new(argv, may_write, limit)?
-                .with_sources(parse.as_deref(), patterns)?;
+                .with_sources(parse.as_deref(), patterns)?
+                .with_user(user.as_deref())?;
             Ok(Box::new(if places {
                 command.with_places()
             } else {

@@ -256,6 +256,15 @@ fn named_disks(names: &[String]) -> Result<Disks> {
 
 /// A scratch device is made only for a workload and metrics that exist.
 fn check_for_scratch(spec: DiskSpec, conditions: &Conditions) -> Result<()> {
+    if let Some(name) = &conditions.user {
+        return Err(Failure::usage(
+            format!(
+                "{name} cannot use a simulated disk: only root may enter the directories of iosched"
+            ),
+            "name a disk that the user may use, or add --scratch DIR on a mounted file system: the command gets a directory of its \
+             own in it",
+        ));
+    }
     if conditions.scratch.is_some() || conditions.scratch_size.is_some() {
         ensure_has_volume(spec, "--scratch and --scratch-size")?;
     }
@@ -365,6 +374,8 @@ fn load(arguments: &Conditions, is_ours: bool) -> Result<Box<dyn Workload>> {
     let command = CommandLine::new(arguments.command.clone(), writes, arguments.limit)?;
     let patterns = arguments.metric_regex.clone();
     Ok(Box::new(
-        command.with_sources(arguments.parse.as_deref(), patterns)?,
+        command
+            .with_sources(arguments.parse.as_deref(), patterns)?
+            .with_user(arguments.user.as_deref())?,
     ))
 }

@@ -1,18 +1,44 @@
 //! Output and files of a command in its round, read with limits.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::files::input;
+use crate::files::output::new_private_directory;
 
 /// Names of the files in the round's directory.
 pub const STDOUT: &str = "command.stdout";
 pub const STDERR: &str = "command.stderr";
-pub const METRICS: &str = "metrics";
+/// What the command itself writes is in a directory of its own, which may belong to another user.
+const OWN: &str = "own";
+const METRICS: &str = "metrics";
 /// Prefix of pgbench's transaction logs.
-pub const TRANSACTIONS: &str = "transactions";
+const TRANSACTIONS: &str = "transactions";
+
+/// `$IOSCHED_METRICS`.
+pub fn metrics(round: &Path) -> PathBuf {
+    round.join(OWN).join(METRICS)
+}
+
+/// Prefix of the paths of pgbench's transaction logs.
+pub fn transactions(round: &Path) -> PathBuf {
+    round.join(OWN).join(TRANSACTIONS)
+}
+
+/// Makes the command's own directory, and gives it to the user and group.
+pub fn make_own(round: &Path, owner: Option<(u32, u32)>) -> std::io::Result<()> {
+    let own = round.join(OWN);
+    new_private_directory(&own)?;
+    let Some((uid, gid)) = owner else {
+        return Ok(());
+    };
+    chown(&own, Some(uid), Some(gid))?;
+    // Nothing else in it can be listed, or written.
+    fs::set_permissions(round, Permissions::from_mode(0o711))
+}
 
 /// Only the end of longer output is parsed.
 const LONGEST_OUTPUT: u64 = 16 << 20;
@@ -56,8 +82,7 @@ pub struct Excerpt {
 pub fn read(directory: &Path) -> Result<(Printed, Output), String> {
     let (stdout, of_stdout) = read_end(directory, STDOUT)?;
     let (stderr, of_stderr) = read_end(directory, STDERR)?;
-    let metrics = directory.join(METRICS);
-    let metrics_file = match input::read_text(&metrics, LONGEST_METRICS_FILE) {
+    let metrics_file = match input::read_output(&metrics(directory), LONGEST_METRICS_FILE) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(format!("the file $IOSCHED_METRICS cannot be read: {error}")),
@@ -117,7 +142,10 @@ fn excerpt(bytes: u64, beginning: &str, end: &str) -> Excerpt {
 }
 
 fn logs(directory: &Path) -> Result<Vec<PathBuf>, String> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let entries = fs::read_dir(directory.join(OWN))
+        .into_iter()
+        .flatten()
+        .flatten();
     let is_log = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str());
         name.is_some_and(|name| name.starts_with(TRANSACTIONS))

@@ -106,6 +106,10 @@ pub struct Conditions {
     /// Stop a COMMAND that runs longer than TIME; that round counts as worse than every other [default: no limit]
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with_all = ["workload", "job"])]
     pub limit: Option<Duration>,
+    /// Run a COMMAND as this user, without the rights of root and without a way to get them; the user must be allowed to use
+    /// the disk, or use --scratch
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["workload", "job"])]
+    pub user: Option<String>,
     /// Parser for the output of a COMMAND, or `none` [default: by the name of the program]
     #[arg(long, value_name = "NAME", conflicts_with_all = ["workload", "job"])]
     pub parse: Option<String>,
@@ -229,7 +233,7 @@ pub struct Run {
     pub conditions: Conditions,
     /// Continue an interrupted run from its result file. Give --allow-mounted and --destroy-data again if it needs them
     #[arg(long, value_name = "FILE", conflicts_with_all = ["devices", "arms", "reference", "rounds", "round_time",
-        "ramp", "washout", "cold", "control", "parse", "metric_regex", "cgroup", "unit", "pid", "detail", "trace", "stop_if", "only_when", "for_time", "between", "adjust", "quick", "metrics", "seed", "output", "force", "dry_run", "limit", "scratch", "scratch_size"])]
+        "ramp", "washout", "cold", "control", "parse", "metric_regex", "cgroup", "unit", "pid", "user", "detail", "trace", "stop_if", "only_when", "for_time", "between", "adjust", "quick", "metrics", "seed", "output", "force", "dry_run", "limit", "scratch", "scratch_size"])]
     pub resume: Option<PathBuf>,
     /// Print the schedule and change nothing
     #[arg(long)]

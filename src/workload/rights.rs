@@ -1,0 +1,138 @@
+//! What a program that is started here may do.
+
+use std::ffi::{OsStr, OsString};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use rustix::process::{Gid, Uid};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs,
+    set_thread_groups, set_thread_res_gid, set_thread_res_uid,
+};
+
+use crate::failure::Failure;
+use crate::machine::ask::{self, Limits};
+
+/// Another user, as the machine knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    pub name: String,
+    uid: u32,
+    gid: u32,
+    groups: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Rights<'a> {
+    /// Those of this process: a command of the user's may call sudo or su.
+    All,
+    /// To read and write files and disks.
+    Io,
+    /// Those of this user, and never more.
+    Of(&'a User),
+}
+
+/// Files and disks of any owner, priorities, locked memory, limits. CAP_SYS_ADMIN: fio drops a disk's page cache with
+/// BLKFLSBUF, and resets zones before Linux 5.17.
+const IO: CapabilitySet = CapabilitySet::DAC_OVERRIDE
+    .union(CapabilitySet::DAC_READ_SEARCH)
+    .union(CapabilitySet::FOWNER)
+    .union(CapabilitySet::SYS_NICE)
+    .union(CapabilitySet::IPC_LOCK)
+    .union(CapabilitySet::SYS_RESOURCE)
+    .union(CapabilitySet::SYS_ADMIN);
+
+const ALL: &str = "all";
+const ONLY_IO: &str = "io";
+
+impl User {
+    /// Asks `id`, which knows the users of every source that the machine has.
+    pub fn find(name: &str) -> Result<User> {
+        let numbers = |what: &str| -> Result<Vec<u32>> {
+            let limits = Limits {
+                time: Duration::from_secs(10),
+                bytes: 1 << 16,
+            };
+            let arguments = [OsStr::new(what), OsStr::new("--"), OsStr::new(name)];
+            let answer = ask::ask(OsStr::new("id"), &arguments, limits)?;
+            let said = String::from_utf8_lossy(&answer.stdout).into_owned();
+            let numbers = said
+                .split_whitespace()
+                .map(str::parse)
+                .collect::<Result<Vec<u32>, _>>();
+            match numbers {
+                Ok(numbers) if answer.status.success() && !numbers.is_empty() => Ok(numbers),
+                _ => Err(Failure::usage(
+                    format!("there is no user {name:?}"),
+                    "name one that `getent passwd` lists",
+                )),
+            }
+        };
+        Ok(User {
+            name: name.to_owned(),
+            uid: numbers("-u")?[0],
+            gid: numbers("-g")?[0],
+            groups: numbers("-G")?,
+        })
+    }
+
+    pub fn ids(&self) -> (u32, u32) {
+        (self.uid, self.gid)
+    }
+}
+
+impl Rights<'_> {
+    /// For the process that becomes the program; the inverse of [`take`].
+    pub(super) fn argument(self) -> OsString {
+        match self {
+            Rights::All => ALL.into(),
+            Rights::Io => ONLY_IO.into(),
+            Rights::Of(user) => {
+                let groups: Vec<String> = user.groups.iter().map(u32::to_string).collect();
+                format!("{}:{}:{}", user.uid, user.gid, groups.join(",")).into()
+            }
+        }
+    }
+}
+
+/// Reduces this process to these rights, for good.
+pub(super) fn take(argument: &OsStr) -> Result<()> {
+    match argument.to_str().context("the rights")? {
+        ALL => Ok(()),
+        ONLY_IO => {
+            set_no_new_privs(true).context("setting no_new_privs")?;
+            let now = capabilities(None).context("reading the capabilities")?;
+            let kept = CapabilitySets {
+                effective: now.effective & IO,
+                permitted: now.permitted & IO,
+                inheritable: CapabilitySet::empty(),
+            };
+            set_capabilities(None, kept).context("dropping capabilities")
+        }
+        user => become_user(user),
+    }
+}
+
+/// This process has one thread. The kernel drops all capabilities with root's uid.
+fn become_user(text: &str) -> Result<()> {
+    let number = |text: &str| text.parse::<u32>().context("a user or group");
+    let mut parts = text.splitn(3, ':');
+    let mut next = || parts.next().context("a user");
+    let (uid, gid) = (number(next()?)?, number(next()?)?);
+    let groups = next()?
+        .split(',')
+        .map(number)
+        .collect::<Result<Vec<u32>>>()?;
+    let groups: Vec<Gid> = groups.into_iter().map(Gid::from_raw).collect();
+    let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+    set_no_new_privs(true).context("setting no_new_privs")?;
+    set_thread_groups(&groups).context("setting the groups")?;
+    set_thread_res_gid(gid, gid, gid).context("setting the group")?;
+    set_thread_res_uid(uid, uid, uid).context("setting the user")?;
+    let left = capabilities(None).context("reading the capabilities")?;
+    ensure!(
+        uid.is_root() || left.permitted.is_empty(),
+        "capabilities are left"
+    );
+    Ok(())
+}
