@@ -10,6 +10,7 @@ mod known; // the settings of Linux's schedulers
 mod offered; // what a device has, and refusals of what it has not
 mod present; // the settings in force, as an arm
 mod queue_file; // the only code that writes sysfs
+mod read_ahead; // what other writes change
 mod restorable; // whether a value can be written again
 mod saved;
 pub(crate) mod state;
@@ -40,6 +41,7 @@ pub use together::apply_onto_all;
 pub(crate) use offered::unknown_scheduler;
 use offered::{refuse_unknown, unknown_attribute};
 use queue_file::write;
+use read_ahead::READ_AHEAD_KB;
 use value::Kept;
 
 /// Written under `none`, this attribute resizes the driver tags.
@@ -48,8 +50,6 @@ const NR_REQUESTS: &str = "nr_requests";
 const ASYNC_DEPTH: &str = "async_depth";
 /// Once written, this attribute is no longer adapted by the kernel.
 pub const WBT_LAT_USEC: &str = "wbt_lat_usec";
-/// The kernel sets this attribute anew when a limit of the queue is written, even with the value that it has.
-const READ_AHEAD_KB: &str = "read_ahead_kb";
 const NONE: &str = "none";
 
 /// The state of a device after an arm was applied.
@@ -120,7 +120,7 @@ fn carry_out(
         }
     }
     if arm.setting(READ_AHEAD_KB).is_none() {
-        saved::put_back_read_ahead(device, baseline)?;
+        read_ahead::put_back(device, baseline)?;
     }
     let effective = read(device)?;
     verify(device, arm, &effective, &mut notes)?;

@@ -15,7 +15,7 @@ pub fn needs_a_trial(baseline: &SavedQueue) -> bool {
 }
 
 /// Writes each value that the arms will replace over itself, and reads it back. Call it under the disk's lock and with an
-/// entry in the journal, before anything is changed: a write may change other values, see [`READ_AHEAD_KB`](super).
+/// entry in the journal, before anything is changed: a write may change other values, see [`read_ahead`](super::read_ahead).
 ///
 /// Three are left out, because they come back by another way: `nr_requests`, whose smallest values the kernel only sets itself, and
 /// `wbt_lat_usec`, which the first write changes for good. A scheduler's own attributes and `async_depth` begin anew with

@@ -9,9 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::queue_file::{refuse_stuck, write};
 use super::state::{self, Choice, choice};
 use super::value::{self, Kept};
-use super::{
-    ASYNC_DEPTH, NONE, NR_REQUESTS, READ_AHEAD_KB, WBT_LAT_USEC, is_of_scheduler, jiffy_ns,
-};
+use super::{ASYNC_DEPTH, NONE, NR_REQUESTS, WBT_LAT_USEC, is_of_scheduler, jiffy_ns};
 use crate::failure::Failure;
 use crate::machine::device::{DepthSource, Device, HardwareDepth};
 use crate::scheduler::arm::Arm;
@@ -171,17 +169,6 @@ pub(super) fn make_depth_true(device: &Device) -> Result<()> {
                 || now.depth.saturating_add(device.reserved_tags()) != shown =>
         {
             resize(device, shown)
-        }
-        _ => Ok(()),
-    }
-}
-
-/// What the writes of other attributes have made of it.
-pub(super) fn put_back_read_ahead(device: &Device, baseline: &SavedQueue) -> Result<()> {
-    let found = device.optional_attribute(&format!("queue/{READ_AHEAD_KB}"));
-    match baseline.settings.get(READ_AHEAD_KB) {
-        Some(own) if found.is_some_and(|found| found != *own) => {
-            write(device, READ_AHEAD_KB, own).map(drop)
         }
         _ => Ok(()),
     }
