@@ -12,7 +12,7 @@ failed=0 skipped_groups=() durations=() unstable=()
 # Root tests that mostly wait for rounds to end, each on its own device, and measure no time. They run in parallel, the
 # longest first. All other root tests run after them.
 beside=(each_study experiment study interruption commands live fsync_study scratch_file kills faults terminal disks
-	fio_examples foreign consent partitions own_metrics unjudged panics ci workload stuck switches privileges refusals preflight scheduler)
+	fio_examples foreign consent partitions own_metrics unjudged rights panics ci workload stuck switches privileges refusals preflight scheduler)
 at_once=7
 # Its tests are independent of each other, and take longest.
 declare -A threads=([each_study]=2)
@@ -135,7 +135,7 @@ if [[ $can_be_root -eq 1 ]]; then
 	done
 	run_root_tests
 	run "what is shipped" "${root[@]}" "${shipped[@]}" cargo test "${packages[@]}" --locked --no-fail-fast --test self_check \
-		--test unjudged --test commands --test own_metrics --test terminal -- --include-ignored --test-threads=1 --show-output
+		--test unjudged --test rights --test commands --test own_metrics --test terminal -- --include-ignored --test-threads=1 --show-output
 	for clang in "${others[@]}"; do
 		run "the BPF object built with $clang" with_clang "$clang" -- --ignored --test-threads=1 --show-output
 	done
