@@ -8,7 +8,7 @@ export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 PREFIX ?= /usr/local
 BUILD = cargo build --release --workspace --locked
 
-.PHONY: all install demo demo-tui test simulate vmtest vmtest-build check fresh-machine-test bench lint fmt setup-build
+.PHONY: all install demo demo-tui test simulate soak vmtest vmtest-build check fresh-machine-test bench lint fmt setup-build
 
 all: setup-build
 	$(BUILD)
@@ -45,6 +45,12 @@ simulate:
 vmtest:
 	@contrib/setup.sh build test vmtest
 	@vmtest/matrix $(KERNEL)
+
+# Half an hour of 64 disks, 1,500 processes and 50 switches a minute; MINUTES=3 for less.
+soak:
+	@contrib/setup.sh build demo
+	$(BUILD)
+	@contrib/soak.sh
 
 # `make demo` and `make test` on bare systems of their own; SUITES="bookworm noble" for some of them.
 fresh-machine-test:

@@ -7,6 +7,8 @@ mod support;
 mod consumers; // the programs that the formats are for
 #[path = "report/gate.rs"]
 mod gate; // a gate in each of its formats
+#[path = "report/hostile_names.rs"]
+mod hostile_names; // what others named, in each format
 #[path = "report/pages.rs"]
 mod pages; // the HTML report
 #[path = "report/signals.rs"]

@@ -17,6 +17,21 @@ pub fn page(text: &str) -> String {
         .collect()
 }
 
+/// A message of several lines, parts of which may be somebody else's: no line of it is a command of a CI service that reads
+/// what its steps print (`::error::`, `##[`).
+pub fn message(text: &str) -> String {
+    let page = page(text);
+    let lines = page.split('\n').map(|line| {
+        let start = line.trim_start();
+        if start.starts_with("::") || start.starts_with("##[") {
+            format!("? {line}")
+        } else {
+            line.to_owned()
+        }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// One CSV cell: spreadsheets evaluate what begins like a formula, even in quotes, and some take the wide forms too.
 pub fn cell(text: &str) -> String {
     let text = line(text);
@@ -30,7 +45,10 @@ pub fn cell(text: &str) -> String {
 pub fn json(text: &str) -> String {
     text.chars()
         .map(|c| match c {
-            c if c != '\n' && is_hidden(c) => format!("\\u{:04x}", u32::from(c)),
+            c if c != '\n' && is_hidden(c) => {
+                let units = c.encode_utf16(&mut [0; 2]).to_vec();
+                units.iter().map(|unit| format!("\\u{unit:04x}")).collect()
+            }
             c => c.to_string(),
         })
         .collect()
@@ -96,6 +114,23 @@ pub fn component(text: &str) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn hidden_characters_stay_in_json() {
+        let text = "a\u{e0041}\u{202e}\u{9b}\u{7f}b";
+        let quoted = json(&serde_json::to_string(text).expect("JSON"));
+        assert!(!quoted.contains(is_hidden), "{quoted}");
+        assert_eq!(serde_json::from_str::<String>(&quoted).expect("JSON"), text);
+    }
+
+    #[test]
+    fn no_line_of_a_message_is_a_command() {
+        let said = message("a\n::error::x\n  ::set-output name=x::y\n##[error]z\n  b::c");
+        assert_eq!(
+            said,
+            "a\n? ::error::x\n?   ::set-output name=x::y\n? ##[error]z\n  b::c"
+        );
+    }
 
     #[test]
     fn terminals_see_text_only() {

@@ -32,7 +32,7 @@ pub fn text(judgement: &Judgement) -> String {
             escape::line(&headline(judgement))
         );
     }
-    render(&judgement.checks) + &escape::page(&selected(judgement))
+    render(&judgement.checks) + &escape::message(&selected(judgement))
 }
 
 pub fn render(checks: &[Check]) -> String {
@@ -43,7 +43,7 @@ pub fn render(checks: &[Check]) -> String {
         table.add_row(cells(check));
     }
     let page = format!("{}\n{}", table.trim_fmt(), remarks(checks));
-    escape::page(&page)
+    escape::message(&page)
 }
 
 /// One line on all comparisons together.

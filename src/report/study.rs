@@ -28,7 +28,7 @@ pub fn render(study: &StudyResult) -> String {
     without_waiting(&mut text, study);
     choice(&mut text, study);
     expected(&mut text, study);
-    escape::page(&text)
+    escape::message(&text)
 }
 
 pub(super) fn heading(text: &mut String, study: &StudyResult) {

@@ -62,14 +62,14 @@ pub fn render(result: &ResultFile, all: bool, pictures: Option<Form>) -> String 
     if !all && !exploratory.is_empty() {
         text += "More metrics: `iosched-ab report FILE --all`.\n";
     }
-    escape::page(&text)
+    escape::message(&text)
 }
 
 fn heading(text: &mut String, result: &ResultFile) {
     let device = &result.device;
     let _ = writeln!(text, "{} · seed {}", words::title(result), result.plan.seed);
     if let Some(group) = &device.group {
-        let _ = writeln!(text, "{}", group.layers);
+        let _ = writeln!(text, "{}", escape::line(&group.layers));
     }
     if let Some(truth) = &device.scratch {
         let _ = writeln!(text, "scratch device: {}", truth.text);
@@ -81,13 +81,15 @@ fn heading(text: &mut String, result: &ResultFile) {
         let _ = writeln!(
             text,
             "each round {} s after a ramp of {} s; Linux {}",
-            result.design.round_time_s, result.design.ramp_s, result.environment.kernel_release
+            result.design.round_time_s,
+            result.design.ramp_s,
+            escape::line(&result.environment.kernel_release)
         );
     } else {
         let _ = writeln!(
             text,
             "each round one execution; Linux {}",
-            result.environment.kernel_release
+            escape::line(&result.environment.kernel_release)
         );
     }
     if let Some(line) = words::cold(result) {
@@ -109,7 +111,8 @@ pub(super) fn status(result: &ResultFile) -> String {
     }
     .to_owned();
     if let Some(error) = &result.error {
-        let _ = writeln!(text, "  {error}");
+        // Its second line says what to do.
+        let _ = writeln!(text, "  {}", escape::message(error));
     }
     text
 }
@@ -385,6 +388,6 @@ fn quality(text: &mut String, result: &ResultFile) {
     }
     *text += &words::unseen_expiries(result);
     for note in result.probe.notes.iter().chain(&result.notes) {
-        let _ = writeln!(text, "Note: {note}");
+        let _ = writeln!(text, "Note: {}", escape::line(note));
     }
 }

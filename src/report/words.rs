@@ -213,7 +213,7 @@ fn in_words(reason: &Reason, blocks: usize) -> String {
         Reason::MeanDisagrees => "the mean says the opposite".to_owned(),
         Reason::Censored { blocks: censored } => {
             format!(
-                "in {censored} of {blocks} blocks there is no ratio: an arm stalled, failed, did too little or has 0, or the probe lost too much"
+                "in {censored} of {blocks} blocks there is no ratio: an arm stalled, failed, did too little, has 0 or a negative value, or the probe lost too much"
             )
         }
         Reason::NothingHappened => "0 in every round of both arms".to_owned(),

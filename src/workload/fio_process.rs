@@ -82,7 +82,7 @@ impl FioProcess {
             &Launch {
                 launcher: round.launcher,
                 argv: &argv,
-                rights: Rights::Io,
+                rights: scratch.map_or(Rights::Disk, |_| Rights::ScratchFile),
                 environment: &[
                     ("LC_ALL", OsString::from("C")),
                     // fio acts on a file with a known name in this directory, whoever created it.

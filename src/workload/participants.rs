@@ -1,6 +1,8 @@
 //! Processes that ran before and whose I/O belongs to the workload, such as those of a database server. Named by
 //! control group, unit or PID. They are searched repeatedly, because servers start processes.
 
+mod named; // from a name to a place
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -9,11 +11,14 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
+use self::named::{Root, root};
 use crate::failure::Failure;
 use crate::machine::cgroup::controller::lists;
 use crate::machine::cgroup::mounts::Mounts;
 use crate::machine::device::mounts;
 use crate::measure::snapshot::OwnerKey;
+
+pub use self::named::group_of_unit;
 
 /// Limit of processes per participant; later ones are ignored.
 const MOST_PROCESSES: usize = 100_000;
@@ -83,12 +88,6 @@ struct Known {
     found: Participant,
 }
 
-#[derive(Debug)]
-enum Root {
-    Group(PathBuf),
-    Process,
-}
-
 impl Participants {
     /// Refuses names that do not match anything.
     pub fn resolve(named: &[Named]) -> Result<Participants> {
@@ -155,57 +154,6 @@ impl Participants {
     }
 }
 
-fn root(name: &Named, mounts: &Mounts) -> Result<Root> {
-    let hierarchies = [&mounts.unified, &mounts.blkio];
-    let hierarchies = || hierarchies.into_iter().flatten();
-    match name {
-        Named::Pid(_) => Ok(Root::Process),
-        Named::Cgroup(path) => {
-            let below = path.trim_start_matches('/');
-            let mut places = hierarchies()
-                .map(|root| root.join(below))
-                .chain([PathBuf::from(path)]);
-            let is_group = |place: &PathBuf| {
-                place.join("cgroup.procs").exists()
-                    && hierarchies().any(|root| place.starts_with(root))
-            };
-            let found = places
-                .find(is_group)
-                .filter(|found| !hierarchies().any(|root| root == found));
-            found.map(Root::Group).ok_or_else(|| {
-                Failure::usage(
-                    format!("there is no control group {path}"),
-                    "give its path as in /proc/PID/cgroup; the root group is not accepted because it contains every process",
-                )
-            })
-        }
-        Named::Unit(unit) => {
-            let mut found = Vec::new();
-            for root in hierarchies() {
-                find_unit(root, unit, &mut found, 0);
-                if !found.is_empty() {
-                    break;
-                }
-            }
-            match &found[..] {
-                [one] => Ok(Root::Group(one.clone())),
-                [] => Err(Failure::usage(
-                    format!("the unit {unit} has no control group, so it is not running"),
-                    "start it; `systemctl status NAME` shows its full name, such as postgresql@15-main.service",
-                )),
-                [one, two, ..] => Err(Failure::usage(
-                    format!(
-                        "{unit} is ambiguous: {} and {}",
-                        one.display(),
-                        two.display()
-                    ),
-                    "choose one of them with --cgroup",
-                )),
-            }
-        }
-    }
-}
-
 fn no_process(pid: u32) -> anyhow::Error {
     Failure::usage(
         format!("there is no process {pid}"),
@@ -213,8 +161,7 @@ fn no_process(pid: u32) -> anyhow::Error {
     )
 }
 
-/// In metrics, only letters, digits, hyphens and underscores.
-/// The prefix of its metrics.
+/// The prefix of its metrics, in which only letters, digits, hyphens and underscores are.
 pub fn label(name: &Named) -> String {
     let text = match name {
         Named::Pid(pid) => return format!("pid{pid}"),
@@ -236,22 +183,6 @@ pub fn label(name: &Named) -> String {
         }
     };
     text.chars().map(plain).take(40).collect()
-}
-
-/// Units are nested in slices, a few levels deep.
-fn find_unit(directory: &Path, unit: &str, found: &mut Vec<PathBuf>, depth: usize) {
-    const DEEPEST: usize = 8;
-    for child in subdirectories(directory) {
-        let name = child
-            .file_name()
-            .and_then(|name| name.to_str())
-            .unwrap_or("");
-        if name == unit || name.strip_suffix(".service") == Some(unit) {
-            found.push(child);
-        } else if depth < DEEPEST {
-            find_unit(&child, unit, found, depth + 1);
-        }
-    }
 }
 
 fn subdirectories(directory: &Path) -> impl Iterator<Item = PathBuf> {

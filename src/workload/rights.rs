@@ -26,24 +26,29 @@ pub struct User {
 pub enum Rights<'a> {
     /// Those of this process: a command of the user's may call sudo or su.
     All,
-    /// To read and write files and disks.
-    Io,
+    /// To read and write raw disks.
+    Disk,
+    /// To read and write a scratch file, which is reached through a file descriptor of this process.
+    ScratchFile,
     /// Those of this user, and never more.
     Of(&'a User),
 }
 
-/// Files and disks of any owner, priorities, locked memory, limits. CAP_SYS_ADMIN: fio drops a disk's page cache with
-/// BLKFLSBUF, and resets zones before Linux 5.17.
+/// Files and disks of any owner, priorities, locked memory, limits.
 const IO: CapabilitySet = CapabilitySet::DAC_OVERRIDE
     .union(CapabilitySet::DAC_READ_SEARCH)
     .union(CapabilitySet::FOWNER)
     .union(CapabilitySet::SYS_NICE)
     .union(CapabilitySet::IPC_LOCK)
-    .union(CapabilitySet::SYS_RESOURCE)
-    .union(CapabilitySet::SYS_ADMIN);
+    .union(CapabilitySet::SYS_RESOURCE);
+/// fio drops a disk's page cache with BLKFLSBUF, and resets zones before Linux 5.17.
+const DISK: CapabilitySet = IO.union(CapabilitySet::SYS_ADMIN);
+/// The kernel shows the descriptors of a process only to those that have no fewer capabilities, or this one.
+const SCRATCH_FILE: CapabilitySet = IO.union(CapabilitySet::SYS_PTRACE);
 
 const ALL: &str = "all";
-const ONLY_IO: &str = "io";
+const OF_DISK: &str = "disk";
+const OF_SCRATCH_FILE: &str = "scratch-file";
 
 impl User {
     /// Asks `id`, which knows the users of every source that the machine has.
@@ -86,7 +91,8 @@ impl Rights<'_> {
     pub(super) fn argument(self) -> OsString {
         match self {
             Rights::All => ALL.into(),
-            Rights::Io => ONLY_IO.into(),
+            Rights::Disk => OF_DISK.into(),
+            Rights::ScratchFile => OF_SCRATCH_FILE.into(),
             Rights::Of(user) => {
                 let groups: Vec<String> = user.groups.iter().map(u32::to_string).collect();
                 format!("{}:{}:{}", user.uid, user.gid, groups.join(",")).into()
@@ -99,18 +105,21 @@ impl Rights<'_> {
 pub(super) fn take(argument: &OsStr) -> Result<()> {
     match argument.to_str().context("the rights")? {
         ALL => Ok(()),
-        ONLY_IO => {
-            set_no_new_privs(true).context("setting no_new_privs")?;
-            let now = capabilities(None).context("reading the capabilities")?;
-            let kept = CapabilitySets {
-                effective: now.effective & IO,
-                permitted: now.permitted & IO,
-                inheritable: CapabilitySet::empty(),
-            };
-            set_capabilities(None, kept).context("dropping capabilities")
-        }
+        OF_DISK => keep(DISK),
+        OF_SCRATCH_FILE => keep(SCRATCH_FILE),
         user => become_user(user),
     }
+}
+
+fn keep(needed: CapabilitySet) -> Result<()> {
+    set_no_new_privs(true).context("setting no_new_privs")?;
+    let now = capabilities(None).context("reading the capabilities")?;
+    let kept = CapabilitySets {
+        effective: now.effective & needed,
+        permitted: now.permitted & needed,
+        inheritable: CapabilitySet::empty(),
+    };
+    set_capabilities(None, kept).context("dropping capabilities")
 }
 
 /// This process has one thread. The kernel drops all capabilities with root's uid.

@@ -153,12 +153,15 @@ pub struct Stat {
     /// Same as --output json
     #[arg(long, conflicts_with = "output")]
     pub json: bool,
-    /// Show only this process
+    /// Show only this process, which must exist
     #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,
     /// Show only this control group and those below it: its path as in /proc/PID/cgroup
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", conflicts_with = "unit")]
     pub cgroup: Option<String>,
+    /// Show only the control group of this systemd unit and those below it
+    #[arg(long, value_name = "NAME")]
+    pub unit: Option<String>,
 }
 
 impl Stat {
@@ -180,6 +183,7 @@ impl Stat {
             json: false,
             pid: None,
             cgroup: None,
+            unit: None,
         }
     }
 }

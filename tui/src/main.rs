@@ -35,7 +35,7 @@ fn main() -> ExitCode {
 
 /// An error, on standard error, whose reader may be gone.
 fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "iosched: {}", escape::page(text));
+    let _ = writeln!(std::io::stderr(), "iosched: {}", escape::message(text));
 }
 
 fn work() -> ExitCode {

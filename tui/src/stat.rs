@@ -21,11 +21,13 @@ use iosched::report::escape;
 use iosched::safety::privileges;
 use iosched::scheduler;
 use iosched::stat::{self, Burst, DeviceState, LiveRecord, Rows, Selection};
+use iosched::workload::participants::{self, Named, Participants};
 
 use crate::cli::{By, DetailChoice, Output, Stat};
 use presence::Presence;
 
 pub fn run(arguments: &Stat) -> Result<()> {
+    let cgroup = group(arguments)?;
     let devices = devices(&arguments.devices)?;
     let wants = |detail: DetailChoice| arguments.detail.contains(&detail);
     let mut probe = Probe::attach(
@@ -52,7 +54,7 @@ pub fn run(arguments: &Stat) -> Result<()> {
             By::Device => Rows::Nothing,
         },
         pid: arguments.pid,
-        cgroup: arguments.cgroup.clone(),
+        cgroup,
         names: RefCell::new(Names::default()),
     };
     let output = if arguments.json {
@@ -91,6 +93,22 @@ pub fn run(arguments: &Stat) -> Result<()> {
         left = left.map(|count| count - 1);
     }
     Ok(())
+}
+
+/// The control group that is asked for. What does not exist is an error: an empty table would say that it did no I/O.
+fn group(arguments: &Stat) -> Result<Option<String>> {
+    let pid = arguments.pid.map(Named::Pid);
+    // All processes are below the root.
+    let group = arguments
+        .cgroup
+        .clone()
+        .filter(|path| path.trim_matches('/') != "");
+    let named: Vec<Named> = pid.into_iter().chain(group.map(Named::Cgroup)).collect();
+    Participants::resolve(&named)?;
+    match &arguments.unit {
+        Some(unit) => participants::group_of_unit(unit).map(Some),
+        None => Ok(arguments.cgroup.clone()),
+    }
 }
 
 fn say(notes: &[String]) {

@@ -200,7 +200,8 @@ mod tests {
     #[test]
     fn metrics_that_are_not_text_are_refused() {
         let directory = tempfile::tempdir().unwrap();
-        fs::write(directory.path().join(METRICS), b"\xff\xfe").unwrap();
+        make_own(directory.path(), None).unwrap();
+        fs::write(metrics(directory.path()), b"\xff\xfe").unwrap();
         let why = read(directory.path()).unwrap_err();
         assert!(
             why.contains("$IOSCHED_METRICS") && why.contains("UTF-8"),

@@ -390,3 +390,30 @@ fn without_root_it_says_what_is_missing() {
     let listed = as_nobody(&["schedulers", &node]).ends(0, &[]);
     assert!(listed.stdout.contains(&disk.device.name));
 }
+
+/// An empty table would say that it did no I/O.
+#[test]
+#[ignore = "root"]
+fn what_does_not_exist_cannot_be_selected() {
+    let program = Program::new(BINARY);
+    for (words, says) in [
+        (["--pid", "999999999"], "there is no process 999999999"),
+        (
+            ["--cgroup", "/no/such"],
+            "there is no control group /no/such",
+        ),
+        (
+            ["--unit", "no-such"],
+            "the unit no-such has no control group",
+        ),
+    ] {
+        let how = ["stat", "-i", "0.2", "-n", "1"];
+        program.run(&[&how[..], &words].concat()).ends(2, &[says]);
+    }
+    // One that exists and does nothing is no error, and all are below the root.
+    let own = std::process::id().to_string();
+    for words in [["--pid", &own], ["--cgroup", "/"]] {
+        let how = ["stat", "-i", "0.2", "-n", "1"];
+        program.run(&[&how[..], &words].concat()).ends(0, &[]);
+    }
+}

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# A long watch of many disks and processes while schedulers change: memory stays flat, and at the end every I/O was counted
+# that the kernel counted. MINUTES=30 DISKS=64 PROCESSES=1500 SWITCHES=50 (a minute)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+[[ $EUID -eq 0 ]] || exec sudo -E "$0" "$@"
+minutes=${MINUTES:-30} disks=${DISKS:-64} processes=${PROCESSES:-1500} switches=${SWITCHES:-50}
+iosched=$PWD/target/release/iosched
+place=$(mktemp -d) names=() workers=() watch=
+tidy() {
+	trap - EXIT
+	[[ -z $watch ]] || kill -KILL "$watch" 2>/dev/null || true
+	[[ ${#workers[@]} -eq 0 ]] || kill -KILL "${workers[@]}" 2>/dev/null || true
+	wait || true
+	for name in "${names[@]}"; do losetup -d "/dev/$name" || true; done
+	umount "$place" 2>/dev/null || true
+	rmdir "$place"
+}
+trap tidy EXIT
+trap 'exit 130' INT TERM
+fail() { echo "soak: $*" >&2; exit 1; }
+
+mount -t tmpfs -o size=$((disks * 8 + 512))m soak "$place"
+for ((i = 0; i < disks; i++)); do
+	truncate -s 8M "$place/$i"
+	names+=("$(basename "$(losetup --find --show "$place/$i")")")
+done
+# What udev reads of a new disk has ended.
+udevadm settle 2>/dev/null || true
+sleep 5
+
+memory_kb() { awk '/^VmRSS/ { print $2 }' "/proc/$watch/status"; }
+# Completed reads, writes and discards.
+done_by_kernel() { awk '{ print $1 + $5 + $12 }' "/sys/block/$1/stat"; }
+"$iosched" stat --json -i 10 "${names[@]}" >"$place/watch.json" 2>"$place/watch.err" &
+watch=$!
+until [[ -s $place/watch.json ]]; do
+	kill -0 "$watch" 2>/dev/null || fail "stat ended: $(cat "$place/watch.err")"
+	sleep 0.2
+done
+declare -A before
+for name in "${names[@]}"; do before[$name]=$(done_by_kernel "$name"); done
+
+# Each keeps one disk in use and starts a short-lived process for each burst.
+worker() {
+	local disk=/dev/$1
+	while :; do
+		dd if="$disk" of=/dev/null bs=4k count=64 skip=$((RANDOM % 1900)) iflag=direct status=none || true
+		sleep $((processes / 60 + RANDOM % 10))
+	done
+}
+for ((i = 0; i < processes; i++)); do
+	worker "${names[i % disks]}" &
+	workers+=($!)
+done
+
+schedulers=(none mq-deadline kyber bfq)
+end=$((SECONDS + minutes * 60)) next=$((SECONDS + 60)) first_kb='' done_switches=0
+while ((SECONDS < end)); do
+	name=${names[RANDOM % disks]} scheduler=${schedulers[RANDOM % 4]}
+	if grep -qw "$scheduler" "/sys/block/$name/queue/scheduler"; then
+		"$iosched" set "$name" "$scheduler" >/dev/null || fail "$name could not be switched to $scheduler"
+		done_switches=$((done_switches + 1))
+	fi
+	kill -0 "$watch" 2>/dev/null || fail "stat ended: $(cat "$place/watch.err")"
+	if ((SECONDS >= next)); then
+		kb=$(memory_kb)
+		: "${first_kb:=$kb}"
+		echo "soak: $(((end - SECONDS) / 60)) min left, stat has $kb KiB, $done_switches switches"
+		((kb <= first_kb + first_kb / 5 + 8192)) || fail "stat grew from $first_kb to $kb KiB"
+		next=$((SECONDS + 60))
+	fi
+	sleep "$(jq -n "60 / $switches")"
+done
+
+kill "${workers[@]}" 2>/dev/null || true
+wait "${workers[@]}" 2>/dev/null || true
+workers=()
+# The dd of a worker that was killed, and the interval in which the last I/O ends.
+sleep 15
+kill -INT "$watch"
+wait "$watch" || true
+watch=
+differ=0 sum=0
+for name in "${names[@]}"; do
+	kernel=$(($(done_by_kernel "$name") - before[$name]))
+	# Flushes are counted by the kernel in a field of their own.
+	ours=$(jq -s --arg name "$name" '[.[].devices[] | select(.device == $name) | .ops[] | select(.op != "flush") | .ios] | add // 0' "$place/watch.json")
+	lost=$(jq -s --arg name "$name" '[.[].devices[] | select(.device == $name) | .quality | add] | add // 0' "$place/watch.json")
+	sum=$((sum + kernel))
+	[[ $kernel -eq $ours ]] || { echo "soak: $name: the kernel counted $kernel, iosched $ours and $lost doubtful events" >&2; differ=1; }
+done
+[[ $differ -eq 0 ]] || fail "counts differ"
+((sum > disks)) || fail "there was no load: $sum I/Os"
+echo "soak: $sum I/Os of $processes processes on $disks disks counted exactly over $minutes min and $done_switches switches; stat had $first_kb KiB at first and $kb KiB at last"
