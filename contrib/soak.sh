@@ -2,8 +2,8 @@
 # A long watch of many disks and processes while schedulers change: memory stays flat, and at the end every I/O was counted
 # that the kernel counted. MINUTES=30 DISKS=64 PROCESSES=1500 SWITCHES=50 (a minute)
 set -euo pipefail
-cd "$(dirname "$0")/.."
 [[ $EUID -eq 0 ]] || exec sudo -E "$0" "$@"
+cd "$(dirname "$0")/.."
 minutes=${MINUTES:-30} disks=${DISKS:-64} processes=${PROCESSES:-1500} switches=${SWITCHES:-50}
 iosched=$PWD/target/release/iosched
 place=$(mktemp -d) names=() workers=() watch=
@@ -55,7 +55,7 @@ for ((i = 0; i < processes; i++)); do
 done
 
 schedulers=(none mq-deadline kyber bfq)
-end=$((SECONDS + minutes * 60)) next=$((SECONDS + 60)) first_kb='' done_switches=0
+end=$((SECONDS + minutes * 60)) next=$((SECONDS + 60)) first_kb='' done_switches=0 kb=unknown
 while ((SECONDS < end)); do
 	name=${names[RANDOM % disks]} scheduler=${schedulers[RANDOM % 4]}
 	if grep -qw "$scheduler" "/sys/block/$name/queue/scheduler"; then
@@ -92,4 +92,4 @@ for name in "${names[@]}"; do
 done
 [[ $differ -eq 0 ]] || fail "counts differ"
 ((sum > disks)) || fail "there was no load: $sum I/Os"
-echo "soak: $sum I/Os of $processes processes on $disks disks counted exactly over $minutes min and $done_switches switches; stat had $first_kb KiB at first and $kb KiB at last"
+echo "soak: $sum I/Os of $processes processes on $disks disks counted exactly over $minutes min and $done_switches switches; stat had ${first_kb:-unknown} KiB at first and $kb KiB at last"

@@ -36,7 +36,10 @@ fn states(program: &Program, device: &str, more: &[&str], script: &str) -> Ended
         fs::set_permissions(directory, fs::Permissions::from_mode(0o1777)).expect("its mode");
     }
     let start = ["run", device];
-    program.run(&[&start[..], &BOTH, &["result"], more, &["--", &path]].concat())
+    let words = [&start[..], &BOTH, &["result"], more, &["--", &path]].concat();
+    let mut command = program.command(&words);
+    command.env("SECRET", "of root");
+    Ended::of(command)
 }
 
 const READ: &str = "dd if=\"$IOSCHED_DEVICE\" of=/dev/null bs=64k count=4 iflag=direct status=none";
@@ -66,7 +69,8 @@ fn a_command_keeps_what_it_has() {
 #[ignore = "root"]
 fn a_command_of_another_user_has_no_rights_of_root() {
     let program = Program::new(BINARY);
-    let script = "cat /proc/self/status >seen/status; cd \"$IOSCHED_SCRATCH\" || exit 1\n\
+    let script = "cat /proc/self/status >seen/status; (echo; env) >seen/environment; cat /proc/self/stat >seen/session\n\
+        cd \"$IOSCHED_SCRATCH\" || exit 1\n\
         dd if=/dev/zero of=file bs=64k count=4 oflag=direct status=none || exit 2\n\
         ls -ln file | cut -d' ' -f3 >&2\n\
         su root -c true 2>/dev/null && exit 3\n\
@@ -89,6 +93,30 @@ fn a_command_of_another_user_has_no_rights_of_root() {
     let result = program.result("result");
     assert_eq!(result["rounds"][0]["reported"]["speed"], 10.0);
     assert_eq!(result["workload"]["description"]["user"], "nobody");
+    // Nothing of it stays, and it had neither root's environment nor a terminal.
+    let left = fs::read_dir(mounted.path())
+        .expect("a file system")
+        .flatten();
+    let left: Vec<_> = left
+        .map(|entry| entry.file_name())
+        .filter(|name| name != "lost+found")
+        .collect();
+    assert!(left.is_empty() && program.journals().is_empty(), "{left:?}");
+    let environment = fs::read_to_string(program.file("seen/environment")).expect("an environment");
+    assert!(environment.contains("\nUSER=nobody\n"), "{environment}");
+    assert!(
+        !environment.contains("IOSCHED_STATE_DIR") && !environment.contains("SECRET"),
+        "{environment}"
+    );
+    let session = fs::read_to_string(program.file("seen/session")).expect("a session");
+    let fields: Vec<&str> = session
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .collect();
+    // The session's leader is the command, and it has no terminal.
+    assert_eq!(fields[4], "0", "{session}");
 }
 
 /// A link in place of its own files leads the reader nowhere.
@@ -134,9 +162,8 @@ fn a_user_that_does_not_exist_is_refused() {
 #[test]
 #[ignore = "root"]
 fn fio_has_only_the_rights_that_it_needs() {
-    const SYS_ADMIN: u64 = 1 << 21;
     const SYS_PTRACE: u64 = 1 << 19;
-    for (disk, lacks) in [("scratch:ram", SYS_PTRACE), ("scratch:ram+ext4", SYS_ADMIN)] {
+    for (disk, lacks) in [("scratch:ram", SYS_PTRACE), ("scratch:ram+ext4", 0)] {
         lacks_rights(disk, lacks);
     }
 }

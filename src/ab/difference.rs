@@ -84,7 +84,7 @@ pub(super) fn valid(metric: &Metric, round: &Round) -> Option<f64> {
 }
 
 pub(super) fn is_doubtful(metric: &Metric, round: &Round) -> bool {
-    round.evidence.doubtful.contains(&metric.name)
+    metric.origin == Origin::Measured && round.evidence.doubtful.contains(&metric.name)
 }
 
 fn value(metric: &Metric, is_asked: bool, round: &Round) -> Option<Value> {

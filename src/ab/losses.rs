@@ -1,6 +1,7 @@
 //! The probe loses requests, for instance where it does not see their end. This module decides which values of a round
 //! those requests could change. Pure.
 
+use crate::ab::difference::is_doubtful;
 use crate::ab::metric::Metric;
 use crate::ab::result::{Exclusion, Round};
 use crate::measure::histogram::Histogram;
@@ -54,8 +55,7 @@ impl Losses {
 
 /// Excludes the round if what the probe lost leaves none of the values that decide.
 pub fn exclude(primary: &[Metric], round: &mut Round) {
-    let doubtful = &round.evidence.doubtful;
-    let Some(first) = primary.iter().find(|of| doubtful.contains(&of.name)) else {
+    let Some(first) = primary.iter().find(|of| is_doubtful(of, round)) else {
         return;
     };
     let has_value = primary.iter().any(|of| round.value(of).is_some());

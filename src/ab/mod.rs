@@ -28,5 +28,5 @@ pub mod statistics; // from numbers to verdicts
 pub mod table; // the rounds that count, by block and arm
 pub mod turn; // which round is next
 pub mod values; // one round's numbers, by metric
-mod vigil;
-pub mod washout; // whether the reference runs before each round // whether the clock ran as expected
+mod vigil; // whether the clock ran as expected
+pub mod washout; // whether the reference runs before each round

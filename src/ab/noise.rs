@@ -80,7 +80,7 @@ pub fn noise(result: &ResultFile, block_s: f64) -> Option<Noise> {
     let metrics = primary.iter().filter_map(|row| {
         let (sd, blocks) = (row.comparison.sd?, row.comparison.blocks);
         let upper = power::upper_sd(sd, blocks)?;
-        let effective = power::effective_sd(upper, result.design.is_washed_out());
+        let effective = power::effective_sd(upper, false);
         let question = Question {
             alpha: level,
             alpha_of_few: level,

@@ -198,9 +198,22 @@ impl RoundSetup<'_> {
         let Some((reference, time)) = self.washout else {
             return Ok(());
         };
-        let arm = &self.arms[reference];
+        let arms = self.arms;
+        let arm = &arms[reference];
         self.machine.apply(arm)?;
         wait_until_idle(self.machine, &self.disks.members)?;
+        let begin = self.machine.now();
+        // A command may be shorter than the time.
+        while self.wash_once(planned, arm, time)? {
+            if self.machine.now().saturating_sub(begin) >= time {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the workload succeeded.
+    fn wash_once(&mut self, planned: &PlannedRound, arm: &Arm, time: Duration) -> Result<bool> {
         let output = self.machine.prepare()?;
         let task = Task {
             planned,
@@ -209,12 +222,14 @@ impl RoundSetup<'_> {
             time,
         };
         let mut running = self.machine.start(self.workload, &task, &output)?;
-        // If the workload fails, the round itself fails too.
-        while running.poll()?.is_none() {
+        loop {
+            // If the workload fails, the round itself fails too.
+            if let Some(outcome) = running.poll()? {
+                return Ok(outcome.problem.is_none());
+            }
             self.machine.ensure_uninterrupted()?;
             self.machine.sleep(POLL);
         }
-        Ok(())
     }
 
     fn members(&self, applied: Vec<Applied>) -> Vec<Member> {

@@ -154,7 +154,7 @@ impl Experiment<'_> {
 
         self.watch_load(machine, &mut result)?;
         machine.record_settings()?;
-        let (begin, done_before) = (machine.now(), result.rounds.len());
+        let (begin, done_before) = (machine.now(), carried_out(&result));
         let outcome = panics::caught(|| self.rounds(machine, &mut result, observer))
             .map_err(|error| gone::explain(error, &self.disks, machine, result.rounds.len() + 1));
         let took = machine.now().saturating_sub(begin);
@@ -338,8 +338,14 @@ pub fn go_on_with(earlier: ResultFile, machine: &dyn Machine) -> ResultFile {
     }
 }
 
+/// Also those that do not count.
+fn carried_out(result: &ResultFile) -> usize {
+    let before = result.pilot.as_ref().map_or(0, |pilot| pilot.rounds.len());
+    result.rounds.len() + before
+}
+
 fn block_s(result: &ResultFile, done_before: usize, took: Duration) -> f64 {
-    let rounds = result.rounds.len() - done_before;
+    let rounds = carried_out(result).saturating_sub(done_before);
     took.as_secs_f64() * result.plan.arms as f64 / rounds.max(1) as f64
 }
 

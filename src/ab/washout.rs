@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::conclude;
 use super::plan::Plan;
 use super::statistics::carry_over::Contrast;
+use super::statistics::layout::LAGS;
 use super::turn::Next;
 use crate::ab::result::{Design, ResultFile, Round};
 
@@ -15,7 +16,7 @@ use crate::ab::result::{Design, ResultFile, Round};
 pub enum Washout {
     /// The reference runs so long before each round.
     For(Duration),
-    /// As long as a round, unless the first blocks show nothing of what arms leave behind.
+    /// As long as [`LAGS`] rounds, unless the first blocks show nothing of what arms leave behind.
     Auto,
 }
 
@@ -55,6 +56,8 @@ pub struct Bias {
 
 /// Number of blocks after which it is decided.
 pub const PILOT_BLOCKS: usize = 6;
+/// A day: a file may say anything.
+const LONGEST_S: f64 = 86_400.0;
 /// With a larger p-value nothing shows. Calibrated in `tests/verdicts.rs`: with a smaller one, more of the verdicts on arms that
 /// are alike are false where little is left behind for three rounds.
 pub const NOTHING_SHOWS: f64 = 0.3;
@@ -64,7 +67,8 @@ pub fn is_due(result: &ResultFile, next: &Next) -> bool {
     let is_in_pilot = match next {
         Next::Round(turn) => turn.planned.block < PILOT_BLOCKS,
         Next::Draw(_) => result.plan.blocks() < PILOT_BLOCKS,
-        Next::End => false,
+        // A verdict that what is left behind may have made does not end the run.
+        Next::End => result.blocks_begun() < PILOT_BLOCKS,
     };
     result.design.washout_is_auto && result.pilot.is_none() && !is_in_pilot
 }
@@ -98,12 +102,14 @@ pub fn decide(result: &mut ResultFile) {
     if let Some(why) = why {
         rounds = std::mem::take(&mut result.rounds);
         let design = &mut result.design;
-        // A command takes as long as it takes, and runs once.
+        // A command takes as long as it takes.
         let longest = rounds
             .iter()
             .map(|round| round.window_s)
-            .fold(0.0, f64::max);
-        design.washout_s = design.ramp_s + design.round_time_s.max(longest);
+            .fold(0.0, f64::max)
+            .min(LONGEST_S);
+        // As long as carry-over is looked for: after a shorter one, it gave false verdicts like none.
+        design.washout_s = LAGS as f64 * (design.ramp_s + design.round_time_s.max(longest));
         let blocks = design.stopping.next_segment(0).unwrap_or(0);
         result.plan = Plan::new(result.plan.seed.wrapping_add(1), result.plan.arms, blocks);
         result.excluded.clear();
@@ -120,14 +126,9 @@ pub fn decide(result: &mut ResultFile) {
 }
 
 impl Design {
-    /// Whether every round is known to come after the same. An automatic wash-out may be shorter than what it is for.
-    pub fn is_washed_out(&self) -> bool {
-        self.washout_s > 0.0 && !self.washout_is_auto
-    }
-
     /// The reference and how long it runs before each round.
     pub fn washout(&self) -> Option<(usize, Duration)> {
-        let time = Duration::from_secs_f64(self.washout_s);
+        let time = Duration::try_from_secs_f64(self.washout_s).unwrap_or_default();
         (!time.is_zero()).then_some((self.reference, time))
     }
 }
@@ -175,7 +176,7 @@ mod tests {
         assert!(found.p < 0.01 && found.estimate.abs() > 0.1, "{found:?}");
         // All blocks that were asked for, in orders of their own, each after the reference.
         assert_eq!((result.rounds.len(), result.blocks_begun()), (24, 12));
-        assert_eq!(result.design.washout(), Some((0, Duration::from_secs(25))));
+        assert_eq!(result.design.washout(), Some((0, Duration::from_secs(75))));
         let orders = |rounds: &[Round]| -> Vec<String> {
             rounds.iter().map(|round| round.arm.clone()).collect()
         };
@@ -184,10 +185,6 @@ mod tests {
             result.notes[0].contains("which do not count"),
             "{:?}",
             result.notes
-        );
-        assert!(
-            !result.design.is_washed_out(),
-            "what is left after it is still looked for"
         );
     }
 

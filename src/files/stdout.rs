@@ -15,6 +15,9 @@ const PATIENCE: Timespec = Timespec {
     tv_nsec: 100_000_000,
 };
 
+/// Two seconds without progress.
+const SLICES_AFTER_A_SIGNAL: usize = 20;
+
 /// Writes all of it. After a signal the error is that of [`interrupt::check`], if nobody reads.
 pub fn write_all(bytes: &[u8]) -> io::Result<()> {
     Stdout.write_all(bytes)
@@ -44,6 +47,7 @@ impl Write for Stdout {
 /// Returns when a write will not block. What is ready is written also after a signal.
 fn wait() -> io::Result<()> {
     let stdout = rustix::stdio::stdout();
+    let mut waited = 0;
     loop {
         let mut wanted = [PollFd::new(&stdout, PollFlags::OUT)];
         match poll(&mut wanted, Some(&PATIENCE)) {
@@ -51,7 +55,13 @@ fn wait() -> io::Result<()> {
             Ok(_) => return Ok(()),
             Err(error) => return Err(error.into()),
         }
-        interrupt::check().map_err(failed)?;
+        // A reader that is only slow gets the whole.
+        if let Err(error) = interrupt::check() {
+            waited += 1;
+            if waited > SLICES_AFTER_A_SIGNAL {
+                return Err(failed(error));
+            }
+        }
     }
 }
 

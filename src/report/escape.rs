@@ -18,12 +18,15 @@ pub fn page(text: &str) -> String {
 }
 
 /// A message of several lines, parts of which may be somebody else's: no line of it is a command of a CI service that reads
-/// what its steps print (`::error::`, `##[`).
+/// what its steps print (`::error::`, `##[`, `##vso[`, `##teamcity[`).
 pub fn message(text: &str) -> String {
-    let page = page(text);
+    let page = page(text)
+        .replace("##[", "# #[")
+        .replace("##vso[", "# #vso[")
+        .replace("##teamcity[", "# #teamcity[");
     let lines = page.split('\n').map(|line| {
         let start = line.trim_start();
-        if start.starts_with("::") || start.starts_with("##[") {
+        if start.starts_with("::") {
             format!("? {line}")
         } else {
             line.to_owned()
@@ -46,8 +49,9 @@ pub fn json(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             c if c != '\n' && is_hidden(c) => {
-                let units = c.encode_utf16(&mut [0; 2]).to_vec();
-                units.iter().map(|unit| format!("\\u{unit:04x}")).collect()
+                let mut units = [0; 2];
+                let units = c.encode_utf16(&mut units).iter();
+                units.fold(String::new(), |text, unit| format!("{text}\\u{unit:04x}"))
             }
             c => c.to_string(),
         })
@@ -128,7 +132,7 @@ mod tests {
         let said = message("a\n::error::x\n  ::set-output name=x::y\n##[error]z\n  b::c");
         assert_eq!(
             said,
-            "a\n? ::error::x\n?   ::set-output name=x::y\n? ##[error]z\n  b::c"
+            "a\n? ::error::x\n?   ::set-output name=x::y\n# #[error]z\n  b::c"
         );
     }
 

@@ -14,7 +14,12 @@ pub fn ensure_restorable(journal: &Journal, device: &Device, baseline: &SavedQue
     }
     let entry = journal.record(Undo::Queue(baseline.clone()))?;
     let tried = scheduler::try_to_restore(device, baseline);
-    match (tried, entry.undo()) {
+    // Nothing was switched, so nothing is switched back; all of it is for a process that is killed here.
+    let put_back = match scheduler::put_back_settings(device, baseline) {
+        Ok(()) => entry.keep(),
+        Err(_) => entry.undo(),
+    };
+    match (tried, put_back) {
         (tried, Ok(())) => tried,
         (Ok(()), Err(left)) => Err(left),
         (Err(cause), Err(left)) => Err(failure::unrestored(&cause, &left)),

@@ -34,7 +34,7 @@ pub use known::doubts;
 pub use offered::{known_missing_hint, lacks};
 pub use present::present;
 pub use restorable::{needs_a_trial, try_to_restore};
-pub use saved::{SavedQueue, restore};
+pub use saved::{SavedQueue, put_back_settings, restore};
 pub use state::{Choice, State, choice, read};
 pub use together::apply_onto_all;
 

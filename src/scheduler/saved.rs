@@ -251,7 +251,7 @@ fn put_back_nr_requests_of_none(device: &Device, saved: &SavedQueue) -> Result<(
     Ok(())
 }
 
-fn put_back_settings(device: &Device, saved: &SavedQueue) -> Result<()> {
+pub fn put_back_settings(device: &Device, saved: &SavedQueue) -> Result<()> {
     // `put_back_depth` handles it together with the depth.
     let skip = (saved.active == NONE && saved.hardware_depth.is_some()).then_some(NR_REQUESTS);
     let mut refused: BTreeMap<&str, String> = BTreeMap::new();

@@ -15,7 +15,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::process::{Gid, Uid};
 
 use crate::machine::device::Disks;
@@ -25,6 +25,7 @@ pub use place::{ScratchPlace, Size};
 const NAME: &str = "data";
 /// What is prepared once for all rounds.
 const PREPARED: &str = "prepared";
+const OF_USER: &str = "own";
 
 /// A directory that only root can enter, with the file in it.
 pub struct ScratchFile {
@@ -71,11 +72,22 @@ impl ScratchFile {
         self.files.path()
     }
 
-    /// Gives the directory to a user and group, for a command that runs as that user.
-    pub fn give_to(&self, (uid, gid): (u32, u32)) -> Result<()> {
-        let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
-        rustix::fs::fchown(&self.handle, Some(uid), Some(gid))
-            .with_context(|| format!("giving {} to user {uid}", self.directory().display()))
+    /// A directory in it that belongs to this user and group, for a command that runs as that user: what removes ours takes
+    /// no other's.
+    pub fn of_user(&self, (uid, gid): (u32, u32)) -> Result<PathBuf> {
+        let make = || -> rustix::io::Result<()> {
+            let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+            match rustix::fs::mkdirat(&self.handle, OF_USER, Mode::RWXU) {
+                Err(rustix::io::Errno::EXIST) => {}
+                made => made?,
+            }
+            let flags = AtFlags::SYMLINK_NOFOLLOW;
+            rustix::fs::chownat(&self.handle, OF_USER, Some(uid), Some(gid), flags)?;
+            // Others may pass, and not see or change what is in it.
+            rustix::fs::fchmod(&self.handle, Mode::RWXU | Mode::XGRP | Mode::XOTH)
+        };
+        make().with_context(|| format!("making a directory in {}", self.directory().display()))?;
+        Ok(self.directory().join(OF_USER))
     }
 
     /// A directory in it that no round empties.

@@ -182,8 +182,7 @@ fn of_cell(result: &ResultFile, blocks: usize) -> Vec<Detectable> {
         let variances = variances.filter(|all| !all.is_empty())?;
         let sd = (variances.iter().sum::<f64>() / variances.len() as f64).sqrt();
         // The arms share the reference, so they tell less than as many pairs: counted as one.
-        let is_washed_out = result.design.is_washed_out();
-        let sd = power::effective_sd(power::upper_sd(sd, PILOT_BLOCKS)?, is_washed_out);
+        let sd = power::effective_sd(power::upper_sd(sd, PILOT_BLOCKS)?, false);
         let question = rows.first()?.comparison.question;
         let effect = power::reach_of(question, sd, blocks)?;
         Some(Detectable {

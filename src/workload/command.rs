@@ -6,7 +6,7 @@ mod running; // while it runs
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -285,15 +285,17 @@ impl Workload for CommandLine {
         let user = self.user.as_ref();
         output::make_own(round.directory, user.map(User::ids))
             .context("making the command's own directory")?;
-        if let (Some(user), Some(scratch)) = (user, round.scratch_file) {
-            scratch.give_to(user.ids())?;
-        }
+        let scratch = match (user, round.scratch_file) {
+            (Some(user), Some(scratch)) => Some(scratch.of_user(user.ids())?),
+            (None, Some(scratch)) => Some(scratch.directory().to_owned()),
+            (_, None) => None,
+        };
         let process = launch::start(
             &Launch {
                 launcher: round.launcher,
                 argv: &self.argv_in(round)?,
                 rights: user.map_or(Rights::All, Rights::Of),
-                environment: &environment(round, self.is_read()),
+                environment: &environment(round, scratch, self.is_read()),
                 working_directory: None,
                 stdout: &round.directory.join(output::STDOUT),
                 stderr: round.directory.join(output::STDERR),
@@ -314,7 +316,11 @@ impl Workload for CommandLine {
     }
 }
 
-fn environment(round: &Execution<'_>, is_read: bool) -> Vec<(&'static str, OsString)> {
+fn environment(
+    round: &Execution<'_>,
+    scratch: Option<PathBuf>,
+    is_read: bool,
+) -> Vec<(&'static str, OsString)> {
     let nodes: Vec<&OsStr> = round.device_nodes.iter().map(|n| n.as_os_str()).collect();
     let mut variables = vec![
         (
@@ -332,8 +338,8 @@ fn environment(round: &Execution<'_>, is_read: bool) -> Vec<(&'static str, OsStr
         // Decimal points, and the words that the readers know.
         variables.push(("LC_ALL", "C".into()));
     }
-    if let Some(scratch) = round.scratch_file {
-        variables.push(("IOSCHED_SCRATCH", scratch.directory().into()));
+    if let Some(scratch) = scratch {
+        variables.push(("IOSCHED_SCRATCH", scratch.into()));
     }
     variables
 }

@@ -156,11 +156,16 @@ fn trampoline(launch: &Launch<'_>, group: &Group) -> Result<Command> {
         .args(&procs_files)
         .arg(launch.rights.argument())
         .args(launch.argv)
-        .envs(launch.environment.iter().map(|(name, value)| (name, value)))
         .stdout(create(launch.stdout)?)
-        .stderr(create(&launch.stderr)?)
+        .stderr(create(&launch.stderr)?);
+    if let Rights::Of(user) = launch.rights {
+        // It begins a session of its own, and root's secrets are not in its environment.
+        command.env_clear().envs(user.environment());
+    } else {
         // Ctrl-C in the terminal is for iosched, which then ends the workload in order.
-        .process_group(0);
+        command.process_group(0);
+    }
+    command.envs(launch.environment.iter().map(|(name, value)| (name, value)));
     if let Some(directory) = launch.working_directory {
         command.current_dir(directory);
     }

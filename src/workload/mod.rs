@@ -41,8 +41,8 @@ pub mod places; // names of places in the words of a command
 pub mod profile; // what a workload does, and its parts
 pub mod raw; // what a program wrote as JSON
 pub mod recorded; // restores a workload from a result file
-pub mod reported;
-pub mod rights; // what a started program may do // metrics that a command reports itself
+pub mod reported; // metrics that a command reports itself
+pub mod rights; // what a started program may do
 
 /// What every round holds constant, which determines the possible metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -18,7 +18,7 @@ use crate::machine::cgroup::mounts::Mounts;
 use crate::machine::device::mounts;
 use crate::measure::snapshot::OwnerKey;
 
-pub use self::named::group_of_unit;
+pub use self::named::group_of;
 
 /// Limit of processes per participant; later ones are ignored.
 const MOST_PROCESSES: usize = 100_000;

@@ -20,7 +20,11 @@ pub struct User {
     uid: u32,
     gid: u32,
     groups: Vec<u32>,
+    home: String,
 }
+
+/// What a command of another user gets of this process's environment.
+const KEPT: [&str; 4] = ["PATH", "LANG", "TERM", "TZ"];
 
 #[derive(Clone, Copy, Debug)]
 pub enum Rights<'a> {
@@ -34,15 +38,15 @@ pub enum Rights<'a> {
     Of(&'a User),
 }
 
-/// Files and disks of any owner, priorities, locked memory, limits.
+/// Files and disks of any owner, priorities, locked memory, limits. CAP_SYS_ADMIN: fio drops a disk's page cache with
+/// BLKFLSBUF; realtime I/O priorities before Linux 5.14, polling by io_uring before 5.11 and resets of zones before 5.17.
 const IO: CapabilitySet = CapabilitySet::DAC_OVERRIDE
     .union(CapabilitySet::DAC_READ_SEARCH)
     .union(CapabilitySet::FOWNER)
     .union(CapabilitySet::SYS_NICE)
     .union(CapabilitySet::IPC_LOCK)
-    .union(CapabilitySet::SYS_RESOURCE);
-/// fio drops a disk's page cache with BLKFLSBUF, and resets zones before Linux 5.17.
-const DISK: CapabilitySet = IO.union(CapabilitySet::SYS_ADMIN);
+    .union(CapabilitySet::SYS_RESOURCE)
+    .union(CapabilitySet::SYS_ADMIN);
 /// The kernel shows the descriptors of a process only to those that have no fewer capabilities, or this one.
 const SCRATCH_FILE: CapabilitySet = IO.union(CapabilitySet::SYS_PTRACE);
 
@@ -78,12 +82,41 @@ impl User {
             uid: numbers("-u")?[0],
             gid: numbers("-g")?[0],
             groups: numbers("-G")?,
+            home: home(name).unwrap_or_else(|| "/".to_owned()),
         })
+    }
+
+    pub(super) fn environment(&self) -> Vec<(OsString, OsString)> {
+        let is_kept = |name: &OsStr| {
+            let name = name.to_str().unwrap_or_default();
+            KEPT.contains(&name) || name.starts_with("LC_")
+        };
+        let own = [
+            ("USER", &self.name),
+            ("LOGNAME", &self.name),
+            ("HOME", &self.home),
+        ];
+        let own = own.map(|(name, value)| (name.into(), value.into()));
+        std::env::vars_os()
+            .filter(|(name, _)| is_kept(name))
+            .chain(own)
+            .collect()
     }
 
     pub fn ids(&self) -> (u32, u32) {
         (self.uid, self.gid)
     }
+}
+
+fn home(name: &str) -> Option<String> {
+    let limits = Limits {
+        time: Duration::from_secs(10),
+        bytes: 1 << 16,
+    };
+    let arguments = ["passwd", "--", name].map(OsStr::new);
+    let answer = ask::ask(OsStr::new("getent"), &arguments, limits).ok()?;
+    let line = String::from_utf8(answer.stdout).ok()?;
+    line.trim_end().split(':').nth(5).map(str::to_owned)
 }
 
 impl Rights<'_> {
@@ -105,7 +138,7 @@ impl Rights<'_> {
 pub(super) fn take(argument: &OsStr) -> Result<()> {
     match argument.to_str().context("the rights")? {
         ALL => Ok(()),
-        OF_DISK => keep(DISK),
+        OF_DISK => keep(IO),
         OF_SCRATCH_FILE => keep(SCRATCH_FILE),
         user => become_user(user),
     }
@@ -134,6 +167,8 @@ fn become_user(text: &str) -> Result<()> {
         .collect::<Result<Vec<u32>>>()?;
     let groups: Vec<Gid> = groups.into_iter().map(Gid::from_raw).collect();
     let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+    // Without root's terminal, into which it could type.
+    rustix::process::setsid().context("beginning a session")?;
     set_no_new_privs(true).context("setting no_new_privs")?;
     set_thread_groups(&groups).context("setting the groups")?;
     set_thread_res_gid(gid, gid, gid).context("setting the group")?;

@@ -179,11 +179,10 @@ fn left_behind(world: &World<'_>, before: &[PlannedRound]) -> f64 {
     left * recent.filter(|round| round.arm == leaves).count() as f64
 }
 
-/// Every second round is the reference's, and does not count.
+/// Every round comes after three of the reference, which do not count.
 fn washed_out<'a>(world: &World<'a>) -> World<'a> {
-    let (leaves, left, lasts) = world.carry_over;
     World {
-        carry_over: (leaves, if lasts > 1 { left } else { 0.0 }, lasts / 2),
+        carry_over: (0, 0.0, 0),
         washes_out: false,
         ..*world
     }

@@ -102,12 +102,16 @@ fn group(arguments: &Stat) -> Result<Option<String>> {
     let group = arguments
         .cgroup
         .clone()
-        .filter(|path| path.trim_matches('/') != "");
+        .filter(|path| !path.trim_matches('/').is_empty());
     let named: Vec<Named> = pid.into_iter().chain(group.map(Named::Cgroup)).collect();
     Participants::resolve(&named)?;
-    match &arguments.unit {
-        Some(unit) => participants::group_of_unit(unit).map(Some),
-        None => Ok(arguments.cgroup.clone()),
+    let unit = arguments.unit.clone().map(Named::Unit);
+    let named = unit.or(arguments.cgroup.clone().map(Named::Cgroup));
+    // As the kernel writes it, however it was typed.
+    match named {
+        Some(Named::Cgroup(root)) if root.trim_matches('/').is_empty() => Ok(Some(root)),
+        Some(named) => participants::group_of(&named).map(Some),
+        None => Ok(None),
     }
 }
 

@@ -23,6 +23,7 @@ mod self_check;
 mod study;
 mod talk;
 mod times;
+mod washout;
 
 use std::io::Write;
 use std::process::ExitCode;

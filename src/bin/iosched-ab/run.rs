@@ -36,6 +36,7 @@ use crate::report;
 use crate::resume;
 use crate::talk::note;
 use crate::times::{round_times, times};
+use crate::washout;
 
 /// The comparison requested by `run` or `aa`.
 struct WantedComparison<'a> {
@@ -106,7 +107,7 @@ pub fn placebo(arguments: &Aa) -> Result<()> {
 
 fn compare(wanted: WantedComparison<'_>) -> Result<()> {
     let (mut arms, conditions) = (wanted.arms, wanted.conditions);
-    let (spec, participants) = check_names(&arms, wanted.devices, conditions)?;
+    let (spec, participants) = check_names(&arms, wanted.devices, wanted.stopping, conditions)?;
     let output = output_unless(wanted.dry_run, conditions)?;
     let journal = Journal::create()?;
     let launcher = std::env::current_exe().context("finding this program's own path")?;
@@ -200,8 +201,10 @@ fn output_unless(dry_run: bool, conditions: &Conditions) -> Result<Option<PathBu
 fn check_names(
     arms: &[Arm],
     devices: &[String],
+    stopping: Stopping,
     conditions: &Conditions,
 ) -> Result<(Option<DiskSpec>, Participants)> {
+    washout::check(conditions, stopping)?;
     note_arms(arms);
     named_metrics(conditions, !conditions.command.is_empty())?;
     let participants = Participants::resolve(&conditions.participants())?;

@@ -64,20 +64,20 @@ pub(super) fn root(name: &Named, mounts: &Mounts) -> Result<Root> {
     }
 }
 
-/// The path of a running unit's control group, as in /proc/PID/cgroup.
-pub fn group_of_unit(unit: &str) -> Result<String> {
+/// The path of a control group, or of a running unit's, as in /proc/PID/cgroup.
+pub fn group_of(name: &Named) -> Result<String> {
     let mounts = Mounts::among(&mounts::read()?);
-    let Root::Group(path) = root(&Named::Unit(unit.to_owned()), &mounts)? else {
-        return Err(no_unit(unit));
-    };
     let hierarchies = [&mounts.unified, &mounts.blkio];
-    let below = hierarchies
-        .into_iter()
-        .flatten()
-        .find_map(|root| path.strip_prefix(root).ok());
-    below
-        .map(|below| format!("/{}", below.display()))
-        .ok_or_else(|| no_unit(unit))
+    let below = match root(name, &mounts)? {
+        Root::Group(path) => hierarchies
+            .into_iter()
+            .flatten()
+            .find_map(|root| path.strip_prefix(root).ok().map(Path::to_owned)),
+        Root::Process => None,
+    };
+    let below = below
+        .ok_or_else(|| Failure::usage("a process is no control group", "name a group or a unit"))?;
+    Ok(format!("/{}", below.display()))
 }
 
 fn no_unit(unit: &str) -> anyhow::Error {

@@ -241,15 +241,10 @@ fn one_process_can_be_watched() {
 #[test]
 #[ignore = "root"]
 fn control_groups_can_be_watched() {
-    for (path, rows) in [("/", 1), ("/no-such-group", 0)] {
-        let text = of_200_reads(&["--output", "json", "--cgroup", path]);
-        let record: Value = serde_json::from_str(&text).expect("JSON");
-        let found = record["processes"].as_array().expect("a list").len();
-        assert!(
-            found == rows || (rows == 1 && found > 1),
-            "{path}: {record:#}"
-        );
-    }
+    let text = of_200_reads(&["--output", "json", "--cgroup", "/"]);
+    let record: Value = serde_json::from_str(&text).expect("JSON");
+    let found = record["processes"].as_array().expect("a list").len();
+    assert!(found >= 1, "{record:#}");
 }
 
 #[test]

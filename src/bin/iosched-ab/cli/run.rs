@@ -150,8 +150,8 @@ pub struct Conditions {
     #[arg(long, value_name = "WHAT", value_enum)]
     pub adjust: Option<Adjust>,
     /// Before each round, run the workload this long under the reference and discard it, so that no arm affects the
-    /// next one through the device's state; a COMMAND runs once, however long TIME is. auto: unless the first 6 blocks show
-    /// nothing of what arms leave behind, the run begins again with a wash-out as long as a round
+    /// next one through the device's state; a COMMAND runs at least once, and again until TIME is over. auto: unless the first
+    /// 6 blocks show nothing of what arms leave behind, the run begins again with a wash-out as long as three rounds
     #[arg(long, value_name = "TIME|auto", default_value = "0", value_parser = washout)]
     pub washout: Washout,
     /// Before each round write back and drop what the page cache holds: of the scratch file or the device (FILE), or all
