@@ -177,10 +177,14 @@ impl Bench {
 
     /// The user's own settings.
     fn renew(&self) {
+        let own = |name: &str| self.before.settings[name].as_str();
         for (attribute, value) in [
             ("scheduler", "mq-deadline"),
             ("nr_requests", "64"),
             ("iosched/read_expire", "333"),
+            ("max_sectors_kb", own("max_sectors_kb")),
+            // Set anew by the one before.
+            ("read_ahead_kb", own("read_ahead_kb")),
         ] {
             self.disk.set(attribute, value);
         }
