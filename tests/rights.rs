@@ -154,6 +154,10 @@ fn a_user_that_does_not_exist_is_refused() {
         let user = format!("--user={name}");
         states(&program, "loop0", &[&user], READ).ends(2, &["there is no user"]);
     }
+    for root in ["root", "0"] {
+        let user = format!("--user={root}");
+        states(&program, "loop0", &[&user], READ).ends(2, &["is root"]);
+    }
     let user = ["--user", "nobody"];
     states(&program, "scratch:ram", &user, READ).ends(2, &["cannot use a simulated disk"]);
 }

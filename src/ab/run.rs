@@ -177,7 +177,7 @@ impl Experiment<'_> {
         Ok(result)
     }
 
-    /// Applies each arm that has settings once, and puts everything back: what the kernel has not or refuses is told before
+    /// Applies each arm that has settings once, and puts everything back: a setting that the kernel lacks or refuses is told before
     /// the first round, which may take hours.
     fn try_arms(&self, machine: &mut dyn Machine) -> Result<()> {
         let mut arms = self.arms.iter().filter(|arm| !arm.settings.is_empty());

@@ -58,7 +58,7 @@ pub struct Bias {
 pub const PILOT_BLOCKS: usize = 6;
 /// A day: a file may say anything.
 const LONGEST_S: f64 = 86_400.0;
-/// With a larger p-value nothing shows. Calibrated in `tests/verdicts.rs`: with a smaller one, more of the verdicts on arms that
+/// A carry-over with a larger p-value than this counts as not shown. Calibrated in `tests/verdicts.rs`: with a smaller one, more of the verdicts on arms that
 /// are alike are false where little is left behind for three rounds.
 pub const NOTHING_SHOWS: f64 = 0.3;
 

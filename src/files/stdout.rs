@@ -28,7 +28,7 @@ pub fn lines() -> LineWriter<Stdout> {
     LineWriter::new(Stdout)
 }
 
-/// Without a buffer.
+/// Writes to standard output at once, without a buffer.
 #[derive(Debug)]
 pub struct Stdout;
 

@@ -77,9 +77,18 @@ impl User {
                 )),
             }
         };
+        let uid = numbers("-u")?[0];
+        // The kernel leaves root's uid its capabilities.
+        ensure!(
+            uid != 0,
+            Failure::usage(
+                format!("{name} is root, whose rights --user is there to leave behind"),
+                "name another user, or leave --user out",
+            )
+        );
         Ok(User {
             name: name.to_owned(),
-            uid: numbers("-u")?[0],
+            uid,
             gid: numbers("-g")?[0],
             groups: numbers("-G")?,
             home: home(name).unwrap_or_else(|| "/".to_owned()),
@@ -174,9 +183,6 @@ fn become_user(text: &str) -> Result<()> {
     set_thread_res_gid(gid, gid, gid).context("setting the group")?;
     set_thread_res_uid(uid, uid, uid).context("setting the user")?;
     let left = capabilities(None).context("reading the capabilities")?;
-    ensure!(
-        uid.is_root() || left.permitted.is_empty(),
-        "capabilities are left"
-    );
+    ensure!(left.permitted.is_empty(), "capabilities are left");
     Ok(())
 }

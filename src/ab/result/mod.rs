@@ -75,7 +75,7 @@ pub struct ResultFile {
     /// Every metric that was compared, with its unit and margin.
     pub metrics: Vec<Metric>,
     pub rounds: Vec<Round>,
-    /// With an automatic wash-out: what the first blocks showed.
+    /// What the first blocks of a run with `--washout auto` showed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pilot: Option<Pilot>,
     /// Blocks that ran but do not count. Before each look at the results, excluded blocks are run again, up to a limit.

@@ -98,7 +98,7 @@ fn sweep(cells: &[Cell], residuals: &mut [f64], group: impl Fn(&Cell) -> usize) 
     centres
 }
 
-/// Of a cell: an indicator for each arm that occurs, except the first.
+/// A function that gives a cell's indicators: one for each arm that occurs, except the first.
 pub(super) fn indicators(cells: &[Cell]) -> impl Fn(&Cell) -> Vec<f64> {
     let mut all: Vec<usize> = cells.iter().map(|cell| cell.arm).collect();
     all.sort_unstable();

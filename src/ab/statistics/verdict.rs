@@ -237,7 +237,7 @@ pub fn compare(
 }
 
 impl Question {
-    /// Without anything that only the caller can know. `alpha` is used for few blocks, too.
+    /// A question in which nothing stands against a verdict. `alpha` is used for few blocks, too.
     pub const fn plain(
         scale: Scale,
         direction: Direction,

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::machine::cgroup::mounts::Mounts;
 use crate::machine::device::mounts;
 
-/// Where processes are looked for.
+/// Where the processes of a participant are looked for.
 #[derive(Debug)]
 pub(super) enum Root {
     Group(PathBuf),
