@@ -329,8 +329,9 @@ fn a_setting_changes_nothing_else() {
     let plain = apply(&disk.device, &arm("none")).expect("applied");
     let plain = plain.effective.settings;
     for (name, own) in &plain {
-        // The one follows the depth, the other is no longer adapted once it is written.
-        if own.contains(char::is_whitespace) || ["nr_requests", "wbt_lat_usec"].contains(&&**name) {
+        // The first follows the depth, the second is refused under none, the third is no longer adapted once it is written.
+        let others = ["nr_requests", "async_depth", "wbt_lat_usec"];
+        if own.contains(char::is_whitespace) || others.contains(&&**name) {
             continue;
         }
         let wanted = arm(&format!("none,{name}={own}"));
