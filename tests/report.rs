@@ -245,6 +245,80 @@ fn changed(program: &Program, name: &str, change: impl FnOnce(&mut Value)) {
     fs::write(program.file(name), result.to_string()).expect("a file");
 }
 
+/// Each round with its arm, its metrics and its block.
+fn of_rounds(result: &mut Value, mut change: impl FnMut(&str, u64, &mut Value)) {
+    for round in result["rounds"].as_array_mut().expect("a list") {
+        let arm = round["arm"].as_str().expect("a label").to_owned();
+        let block = round["block"].as_u64().expect("a number");
+        change(&arm, block, round);
+    }
+}
+
+/// bfq has the throughput of none.
+fn without_the_loss(result: &mut Value) {
+    of_rounds(result, |arm, _, round| {
+        let throughput = round["metrics"].get_mut("throughput");
+        if let ("bfq", Some(value)) = (arm, throughput) {
+            *value = json!(value.as_f64().expect("a number") * 2.0);
+        }
+    });
+}
+
+/// A round in each of four more blocks does not count.
+fn with_foreign_io(result: &mut Value) {
+    of_rounds(result, |arm, block, round| {
+        if arm == "bfq" && (4..8).contains(&block) {
+            round["problem"] = json!("ForeignIo");
+            round["exclusion"] = json!("foreign_io");
+        }
+    });
+    let excluded = result["excluded"].as_array_mut().expect("a list");
+    let first = excluded[0].clone();
+    for block in 4..8 {
+        excluded.push(first.clone());
+        excluded.last_mut().expect("a block")["block"] = json!(block);
+    }
+}
+
+/// Each difference to the reference is that much larger, on the metric's scale.
+fn with_differences(result: &mut Value, added: f64) {
+    of_rounds(result, |arm, _, round| {
+        let metrics = round["metrics"].as_object_mut().expect("metrics");
+        for (name, value) in metrics.iter_mut().filter(|_| arm != "none") {
+            let own = value.as_f64().expect("a number");
+            let is_ratio = name != "jain_bytes";
+            *value = json!(if is_ratio {
+                own * added.exp()
+            } else {
+                own + added
+            });
+        }
+    });
+}
+
+#[test]
+fn a_gate_goes_by_the_rounds_of_a_file() {
+    let program = Program::new(BINARY);
+    changed(&program, "edited", |result| {
+        let row = &mut result["comparisons"][0];
+        assert_eq!(row["verdict"], "worse");
+        row["verdict"] = json!("better");
+    });
+    program.run(&["gate", "edited"]).ends(
+        3,
+        &[
+            "throughput: bfq against none: the file says better",
+            "its rounds say worse",
+        ],
+    );
+    changed(&program, "cut", |result| {
+        result["comparisons"] = json!([]);
+    });
+    program
+        .run(&["gate", "cut"])
+        .ends(3, &["the file says nothing, its rounds say worse"]);
+}
+
 #[test]
 fn a_gate_answers_by_its_exit_code() {
     let program = Program::new(BINARY);
@@ -256,11 +330,7 @@ fn a_gate_answers_by_its_exit_code() {
         .run(&["gate", &result, "--mode", "beyond-margin"])
         .ends(3, &[]);
     // Without that one.
-    let without_bfq = |result: &mut Value| {
-        let comparisons = result["comparisons"].as_array_mut().expect("a list");
-        comparisons.retain(|c| c["arm"] != "bfq" || c["metric"]["name"] != "throughput");
-    };
-    changed(&program, "good", without_bfq);
+    changed(&program, "good", without_the_loss);
     program.run(&["gate", "good"]).ends(0, &[]);
     let strict = ["gate", "good", "--require-verdict"];
     program.run(&strict).ends(4, &["are not decided"]);
@@ -270,10 +340,7 @@ fn a_gate_answers_by_its_exit_code() {
         result["status"] = json!("interrupted");
     });
     program.run(&["gate", "half"]).ends(4, &["not complete"]);
-    changed(&program, "invalid", |result| {
-        let excluded = result["excluded"].as_array_mut().expect("a list");
-        excluded.extend(vec![excluded[0].clone(); 4]);
-    });
+    changed(&program, "invalid", with_foreign_io);
     program
         .run(&["gate", "invalid"])
         .ends(6, &["5 of 12 blocks"]);
@@ -288,16 +355,7 @@ fn a_gate_against_earlier_results() {
     // Half the throughput, as before.
     let ended = program.run(&same).ends(0, &[]);
     assert!(ended.stdout.contains("ASSUMED"), "{}", ended.stdout);
-    changed(&program, "fast", |result| {
-        for comparison in result["comparisons"].as_array_mut().expect("a list") {
-            let estimate = comparison["estimate"].as_f64().expect("a number");
-            comparison["estimate"] = json!(estimate + 0.8);
-            for end in ["lower", "upper"] {
-                let there = comparison["interval"][end].as_f64().expect("a number");
-                comparison["interval"][end] = json!(there + 0.8);
-            }
-        }
-    });
+    changed(&program, "fast", |result| with_differences(result, 0.8));
     program
         .run(&["gate", &result, "--baseline", "fast"])
         .ends(3, &["failed the gate"]);

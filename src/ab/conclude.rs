@@ -91,6 +91,13 @@ pub fn primary_comparisons_among(result: &ResultFile, results: usize) -> Vec<Arm
     family_at(&Table::new(result), metrics, Class::Primary, share)
 }
 
+/// The rows that a gate goes by: primary, controls, and what arrived in a live run.
+pub(super) fn judged_comparisons(result: &ResultFile) -> Vec<ArmComparison> {
+    let table = Table::new(result);
+    let families = [primary(&table), controls(&table), arrivals(&table)];
+    families.into_iter().flatten().collect()
+}
+
 /// One entry per arm, judged as if the metric were the only primary one.
 pub fn comparisons_of(result: &ResultFile, metric: &Metric) -> Vec<ArmComparison> {
     let metrics = std::slice::from_ref(metric);

@@ -18,6 +18,7 @@
 mod baselines; // the change of a run against earlier runs
 mod history; // changes of the level in a series of runs
 mod judgement; // the decision of the gate and its exit code
+mod redrawn; // the verdicts of a file, drawn again from its rounds
 mod selection; // the comparisons that the user selected
 
 use super::result::identity;
@@ -30,6 +31,7 @@ use crate::ab::result::{ArmComparison, ResultFile, Status};
 pub use baselines::{ASSUMED_RUN_SD, BASELINES, Estimate, change};
 pub use history::{HISTORY, LevelChange, Run, last_change};
 pub use judgement::{Decision, Judgement, judge};
+pub use redrawn::redrawn;
 pub use selection::{Selection, Unknown};
 
 /// What makes a comparison fail.

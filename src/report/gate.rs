@@ -13,6 +13,7 @@ use super::{escape, units, words};
 use crate::ab::gate::{
     self, ASSUMED_RUN_SD, Basis, Check, Decision, GateOutcome, Judgement, LevelChange, Selection,
 };
+use crate::ab::result::{ArmComparison, ResultFile};
 use crate::ab::statistics::estimate::ConfidenceInterval;
 use crate::ab::statistics::scale::Scale;
 use crate::ab::statistics::verdict::Verdict;
@@ -70,6 +71,24 @@ pub fn headline(judgement: &Judgement) -> String {
         }
         Decision::Invalid(why) => why.clone(),
     }
+}
+
+/// Where a file says otherwise than its rounds: it is of another version, or was edited.
+pub fn contradictions(stored: &ResultFile, redrawn: &ResultFile) -> Vec<String> {
+    let differing = redrawn.primary().filter_map(|row| {
+        let name = words::name(row);
+        let of_file = stored.primary().find(|it| words::name(it) == name);
+        let verdict = |row: &ArmComparison| (row.comparison.verdict, row.comparison.beyond_margin);
+        if of_file.map(verdict) == Some(verdict(row)) {
+            return None;
+        }
+        let by_file = of_file.map_or_else(|| "nothing".to_owned(), words::verdict);
+        let by_rounds = words::verdict(row);
+        Some(format!(
+            "{name}: the file says {by_file}, its rounds say {by_rounds}; the gate goes by the rounds"
+        ))
+    });
+    differing.map(|it| escape::line(&it)).collect()
 }
 
 fn could_not_fail(checks: &[Check]) -> bool {

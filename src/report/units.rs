@@ -22,6 +22,8 @@ pub fn quantile(ns: Option<f64>, is_of_few: bool) -> String {
     format!("{mark}{}", time(ns))
 }
 
+/// From here on a number is written with its power of ten.
+const BEYOND_PREFIXES: f64 = 1e21;
 const YEAR_NS: f64 = 8766.0 * 3.6e12;
 
 /// Bytes per second in powers of ten, as storage is sold: `4.10 MB/s`. At most nine characters up to `u64::MAX`.
@@ -33,7 +35,8 @@ pub fn throughput(bytes_per_s: f64) -> String {
         b if b < 1e12 => format!("{} GB/s", three(b / 1e9)),
         b if b < 1e15 => format!("{} TB/s", three(b / 1e12)),
         b if b < 1e18 => format!("{} PB/s", three(b / 1e15)),
-        b => format!("{} EB/s", three(b / 1e18)),
+        b if b < BEYOND_PREFIXES => format!("{} EB/s", three(b / 1e18)),
+        b => format!("{} B/s", three(b)),
     }
 }
 
@@ -59,7 +62,8 @@ pub fn count(n: f64) -> String {
         _ if n < 1e12 => format!("{}G", three(n / 1e9)),
         _ if n < 1e15 => format!("{}T", three(n / 1e12)),
         _ if n < 1e18 => format!("{}P", three(n / 1e15)),
-        _ => format!("{}E", three(n / 1e18)),
+        _ if n < BEYOND_PREFIXES => format!("{}E", three(n / 1e18)),
+        _ => three(n),
     }
 }
 
@@ -116,6 +120,7 @@ impl RatioForm {
     /// `-12.4 %` or `x22.3`.
     pub fn change(self, ratio: f64) -> String {
         match self {
+            _ if ratio.is_infinite() => format!("more than x{:.1e}", f64::MAX),
             RatioForm::Percent => format!("{:+.1} %", (ratio - 1.0) * 100.0),
             RatioForm::Times => format!("x{}", three(ratio)),
         }
@@ -223,6 +228,14 @@ mod tests {
         assert_eq!(count(0.5), "0.50");
         assert_eq!(RatioForm::Percent.change(0.876), "-12.4 %");
         assert_eq!(RatioForm::Times.change(22.33), "x22.3");
+        assert_eq!(
+            RatioForm::Percent.change(f64::INFINITY),
+            "more than x1.8e308"
+        );
+        assert_eq!(
+            (count(1e308), throughput(2e300)),
+            ("1.0e308".into(), "2.0e300 B/s".into())
+        );
         assert_eq!(RatioForm::of([0.9, 1.1, f64::INFINITY]), RatioForm::Percent);
         assert_eq!(RatioForm::of([0.25, 1.1]), RatioForm::Times);
         assert_eq!([3e5, 1e6, 2.5e9].map(tick), ["300 us", "1 ms", "2.5 s"]);

@@ -1,7 +1,7 @@
 //! A gate on a study: every cell is held to the rules. Pure.
 
 use super::result::{CellResult, StudyResult};
-use crate::ab::gate::{self, Decision, Judgement, Rules, Selection, Unknown};
+use crate::ab::gate::{self, Decision, Judgement, Mode, Rules, Selection, Unknown};
 use crate::ab::result::ResultFile;
 use crate::ab::statistics::verdict::Verdict;
 
@@ -11,6 +11,8 @@ pub struct StudyJudgement<'a> {
     /// Counts that are not what the study asserts, in words.
     pub broken: Vec<String>,
     pub decision: Decision,
+    /// How many cells share the level of the verdicts, so that all of them hold together.
+    pub sharing: usize,
 }
 
 /// Err: a metric or an arm that no cell compares.
@@ -28,26 +30,26 @@ pub fn judge<'a>(
             known: all_metrics(study),
         });
     }
+    let sharing = sharing(study, rules);
     let mut cells = Vec::new();
     for cell in study.compared() {
         let own: Vec<String> = own_metrics(&cell.result, metrics);
         if own.is_empty() && !metrics.is_empty() {
             continue;
         }
-        let selection = Selection::new(&cell.result, &own, arms)?;
+        let result = gate::redrawn(&cell.result, sharing);
+        let selection = Selection::new(&result, &own, arms)?;
         let earlier: Vec<(String, ResultFile)> = baselines
             .iter()
             .filter_map(|(name, baseline)| {
                 let mut same = baseline.compared().filter(|it| it.name == cell.name);
-                Some((name.clone(), same.next()?.result.clone()))
+                Some((name.clone(), gate::redrawn(&same.next()?.result, 1)))
             })
             .collect();
         let judgement = match earlier.len() {
-            found if found == baselines.len() => {
-                gate::judge(&cell.result, &earlier, rules, selection)
-            }
+            found if found == baselines.len() => gate::judge(&result, &earlier, rules, selection),
             found => undecidable(
-                gate::judge(&cell.result, &[], rules, selection),
+                gate::judge(&result, &[], rules, selection),
                 format!(
                     "{} of the baselines have no such cell",
                     baselines.len() - found
@@ -71,7 +73,17 @@ pub fn judge<'a>(
         },
         broken,
         cells,
+        sharing,
     })
+}
+
+/// How many cells share the level: one that fails fails them all, so of forty equal cells one or two would. All of them must
+/// be non-inferior to pass; there each keeps its own.
+fn sharing(study: &StudyResult, rules: Rules) -> usize {
+    match rules.mode {
+        Mode::Worse | Mode::BeyondMargin => study.compared().count(),
+        Mode::Noninferior => 1,
+    }
 }
 
 /// Whatever metrics and arms are selected: a count that cannot be wrong makes the rest doubtful.

@@ -1,13 +1,16 @@
-//! Whole studies, simulated: how often the best of many cells that differ in nothing becomes a rule.
+//! Whole studies, simulated: how often the best of many cells that differ in nothing becomes a rule, and the worst fails the
+//! gate.
 
 use std::collections::BTreeMap;
 
 use iosched::ab::conclude;
+use iosched::ab::gate::{Decision, Rules};
 use iosched::ab::result::{ResultFile, Status};
 use iosched::ab::statistics::stopping::Stopping;
 use iosched::ab::statistics::verdict::Verdict;
 use iosched::persist::{Wanted, decide_study};
 use iosched::study::format::Times;
+use iosched::study::gate;
 use iosched::study::result::{CellResult, StudyResult};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -126,19 +129,27 @@ fn would_make_one_by_cell(study: &StudyResult, arms: &[&str]) -> bool {
     })
 }
 
-struct Rules {
+/// Whether the gate on the study fails by its verdicts.
+fn fails_the_gate(study: &StudyResult) -> bool {
+    let judged = gate::judge(study, &[], Rules::default(), &[], &[]).expect("all of it");
+    judged.decision == Decision::Failed
+}
+
+struct Found {
     by_cell: f64,
     joint: f64,
+    failed_gates: f64,
     /// Where the study alone makes none: with fresh rounds of its best cell.
     confirmed: f64,
 }
 
-fn rules(arms: &[&str], effects: &[f64]) -> Rules {
+fn found(arms: &[&str], effects: &[f64]) -> Found {
     let mut cells = Cells::new(arms);
-    let (mut by_cell, mut joint, mut confirmed) = (0, 0, 0);
+    let (mut by_cell, mut joint, mut confirmed, mut failed_gates) = (0, 0, 0, 0);
     for _ in 0..RUNS {
         let study = cells.study(effects);
         by_cell += usize::from(would_make_one_by_cell(&study, arms));
+        failed_gates += usize::from(fails_the_gate(&study));
         let is_rule = makes_a_rule(&study, None, arms);
         joint += usize::from(is_rule);
         let mut is_confirmed = is_rule;
@@ -151,19 +162,21 @@ fn rules(arms: &[&str], effects: &[f64]) -> Rules {
         confirmed += usize::from(is_confirmed);
     }
     let percent = |hits: usize| 100.0 * hits as f64 / RUNS as f64;
-    let found = Rules {
+    let found = Found {
         by_cell: percent(by_cell),
         joint: percent(joint),
+        failed_gates: percent(failed_gates),
         confirmed: percent(confirmed),
     };
     println!(
-        "{} cells, {} arms, best effect {:.0} %: rules {:.1} %; {:.1} % with a confirming run; {:.1} % if cells did not share a level",
+        "{} cells, {} arms, best effect {:.0} %: rules {:.1} %; {:.1} % with a confirming run; {:.1} % if cells did not share a level; {:.1} % fail the gate",
         effects.len(),
         arms.len(),
         100.0 * effects.iter().fold(0.0f64, |a, b| a.max(*b)).exp_m1(),
         found.joint,
         found.confirmed,
-        found.by_cell
+        found.by_cell,
+        found.failed_gates
     );
     found
 }
@@ -174,8 +187,8 @@ fn the_best_of_many_cells_is_no_rule() {
         &["none", "bfq"][..],
         &["none", "bfq", "kyber", "mq-deadline"],
     ] {
-        let null = rules(arms, &[0.0; 8]);
-        for found in [null.joint, null.confirmed] {
+        let null = found(arms, &[0.0; 8]);
+        for found in [null.joint, null.confirmed, null.failed_gates] {
             assert!(
                 found <= 3.0 + slack(3.0, RUNS),
                 "{} arms: {found} %",
@@ -190,7 +203,7 @@ fn the_best_of_many_cells_is_no_rule() {
 fn a_true_difference_in_one_cell_is_found() {
     let mut effects = [0.0; 8];
     effects[0] = 0.1f64.ln_1p();
-    let found = rules(&["none", "bfq"], &effects);
+    let found = found(&["none", "bfq"], &effects);
     let lost = found.by_cell - found.confirmed;
     assert!(lost <= 10.0 + slack(10.0, RUNS), "{lost} points lost");
     for (power, least) in [(found.confirmed, 87.0), (found.joint, 38.0)] {

@@ -15,6 +15,7 @@ use iosched::study::result::StudyResult;
 use crate::cli::{Gate, GateFormat, GateMode};
 use crate::report;
 use crate::study;
+use crate::talk;
 
 pub fn run(arguments: &Gate) -> Result<()> {
     let inputs = || arguments.baseline.iter().chain([&arguments.file]);
@@ -31,13 +32,20 @@ pub fn run(arguments: &Gate) -> Result<()> {
     if let Some(study) = study::result_in(&arguments.file)? {
         return of_study(&study, arguments);
     }
-    let result = report::read(&arguments.file)?;
+    let stored = report::read(&arguments.file)?;
+    let result = gate::redrawn(&stored, 1);
+    for contradiction in findings::contradictions(&stored, &result) {
+        talk::note(&contradiction);
+    }
     let selection = Selection::new(&result, &arguments.metrics, &arguments.arms)
         .map_err(|unknown| unknown_name(&unknown))?;
     let baselines = arguments
         .baseline
         .iter()
-        .map(|path| Ok((path.display().to_string(), report::read(path)?)))
+        .map(|path| {
+            let baseline = report::read(path)?;
+            Ok((path.display().to_string(), gate::redrawn(&baseline, 1)))
+        })
         .collect::<Result<Vec<_>>>()?;
     let judgement = gate::judge(&result, &baselines, rules(arguments), selection);
     let text = render(&result, &judgement, arguments.format)?;

@@ -71,6 +71,13 @@ pub fn headline(judged: &StudyJudgement<'_>) -> String {
     }
 }
 
+fn level(judged: &StudyJudgement<'_>) -> String {
+    format!(
+        "The {} cells share the level, so that all verdicts hold together.",
+        judged.sharing
+    )
+}
+
 pub fn study_text(judged: &StudyJudgement<'_>) -> String {
     let mut page = String::new();
     for (cell, judgement) in &judged.cells {
@@ -78,6 +85,9 @@ pub fn study_text(judged: &StudyJudgement<'_>) -> String {
     }
     for broken in &judged.broken {
         let _ = writeln!(page, "NOT EXACT: {}", escape::line(broken));
+    }
+    if judged.sharing > 1 {
+        let _ = writeln!(page, "{}", level(judged));
     }
     page + &escape::page(&format!("{}.\n", headline(judged)))
 }

@@ -30,16 +30,20 @@ const DIRECTIONS: [Direction; 3] = [
     ("trim", |job| job.trim.as_ref()),
 ];
 
-pub(super) const IN_SEQUENCE: &str = "its jobs are in several groups (stonewall or new_group), so they have no rate together; \
+const IN_SEQUENCE: &str = "its jobs are in several groups (stonewall or new_group), so they have no rate together; \
                                       run each group by itself";
 
-/// Err: there are two runs. Of --status-interval there are several reports of one.
+/// Err: there are two runs, or groups of jobs one after the other. Of --status-interval there are several reports of one.
 pub(super) fn ensure_one(printed: &Printed) -> Result<(), String> {
     let text = &printed.stdout;
     let document = fio_documents::only_run(text)?;
     let report = fio_reports::only_run(text)?;
     let of_json = fio_result::parse(document.as_bytes());
     let of_text = fio_text::jobs(report);
+    let of_document = of_json.as_ref().ok().map(|report| &report.summary);
+    if of_document.is_some_and(is_in_sequence) || fio_text::is_in_sequence(report) {
+        return Err(IN_SEQUENCE.to_owned());
+    }
     let (Ok(of_json), Ok(of_text)) = (of_json, of_text) else {
         return Ok(());
     };
@@ -75,9 +79,6 @@ fn parse(printed: &Printed) -> Result<Found, String> {
     }
     if let Some(problem) = fio_result::problem(&report, Duration::ZERO, None) {
         return Err(problem);
-    }
-    if is_in_sequence(&report.summary) {
-        return Err(IN_SEQUENCE.to_owned());
     }
     let mut metrics = Metrics::of("fio");
     let all: Vec<&DirectionResult> = DIRECTIONS

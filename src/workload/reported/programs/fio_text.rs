@@ -43,26 +43,29 @@ pub fn is_it(text: &str) -> bool {
     lines(text).any(|line| line.contains(": (groupid=") || line.starts_with(STATUS))
 }
 
+fn groups(text: &str) -> usize {
+    let status = lines(text).filter(|line| line.starts_with(STATUS));
+    status.count()
+}
+
+/// Whether jobs waited for others (stonewall, new_group).
+pub fn is_in_sequence(text: &str) -> bool {
+    let jobs = jobs(text).unwrap_or_default();
+    groups(text) > 1 || jobs.iter().any(|job| job.group != jobs[0].group)
+}
+
 /// `text`: the report, of all that fio printed.
 pub fn parse(text: &str, printed: &Printed) -> Result<Found, String> {
     let all = lines(&printed.stdout).chain(lines(&printed.stderr));
     failure(all, "fio", |line| {
         line.starts_with("fio: ") && (line.contains("error=") || line.contains("terminating"))
     })?;
-    let groups: Vec<&str> = lines(text)
-        .filter(|line| line.starts_with(STATUS))
-        .collect();
-    match groups[..] {
-        [] => return Err("its output ends before \"Run status group\"".to_owned()),
-        [_] => {}
-        _ => return Err(super::fio::IN_SEQUENCE.to_owned()),
+    if groups(text) == 0 {
+        return Err("its output ends before \"Run status group\"".to_owned());
     }
     let jobs = jobs(text)?;
     if let Some(job) = jobs.iter().find(|job| job.error != "0") {
         return Err(format!("fio failed: err={}", job.error));
-    }
-    if jobs.iter().any(|job| job.group != jobs[0].group) {
-        return Err(super::fio::IN_SEQUENCE.to_owned());
     }
     let mut metrics = Metrics::of("fio");
     let all = || jobs.iter().flat_map(|job| job.directions.iter().flatten());

@@ -1,6 +1,6 @@
 //! Each parser against real output, shortened, whose numbers a human has read.
 
-use super::fixture::{headlines, metrics, parse, stderr, stdout, text};
+use super::fixture::{headlines, metrics, misread, parse, stderr, stdout, text};
 use super::*;
 use crate::ab::metric::Metric;
 use crate::files::glob::glob;
@@ -308,7 +308,7 @@ fn fio() {
     assert_eq!(headlines(&found), ["fio.ios_per_s"]);
     let sum = of["read_ios_per_s"].0 + of["write_ios_per_s"].0;
     assert!((of["ios_per_s"].0 - sum).abs() < 1e-6);
-    let why = parse("fio", &file("commands/fio-3.33-stonewall.txt")).unwrap_err();
+    let why = misread("fio", &file("commands/fio-3.33-stonewall.txt"));
     assert!(why.contains("several groups (stonewall"), "{why}");
     let why = parse("fio", &stdout("a: (g=0): rw=read, bs=...\nfio-3.33\n")).unwrap_err();
     assert!(why.contains("add --output-format=json"), "{why}");

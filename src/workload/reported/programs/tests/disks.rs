@@ -197,7 +197,7 @@ fn text_of_fio() {
     ];
     let two = stdout(&text("fio-3.33-text-two"));
     reports("fio", &two, &expected, &["ios_per_s"]);
-    let why = fio("stonewall").unwrap_err();
+    let why = misread("fio", &stdout(&text("fio-3.33-text-stonewall")));
     assert!(why.contains("several groups (stonewall"), "{why}");
     let mixed = text("fio-3.33-text-mixed");
     // Version 3.1, and a unit of a thousand.
