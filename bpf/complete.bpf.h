@@ -123,6 +123,12 @@ static __always_inline void count_status(struct device_stats *device, int status
 		__sync_fetch_and_add(&device->statuses[code], 1);
 }
 
+/* A path has failed: the driver took the bios out of the request, to queue them for another path. */
+static __always_inline bool is_without_bios(struct request *rq, const struct inflight *state)
+{
+	return !rq->bio && !rq->__data_len && state->bytes && !(state->flags & STATE_DATA_DONE);
+}
+
 static __always_inline int completed(struct request *rq, int status, __u32 bytes)
 {
 	struct queue *queue = queue_of_request(rq);
@@ -146,7 +152,14 @@ static __always_inline int completed(struct request *rq, int status, __u32 bytes
 	}
 	now = bpf_ktime_get_ns();
 	if (state->request != (__u64)rq) {
-		count_unseen(shard, device, rq, now);
+		if (bytes || rq->bio) /* else device mapper's second completion of a request */
+			count_unseen(shard, device, rq, now);
+		return 0;
+	}
+	if (is_without_bios(rq, state)) {
+		add(&device->failed_over, 1);
+		note_loss(queue, state, now);
+		state->request = 0;
 		return 0;
 	}
 	if (bytes < rq->__data_len) {

@@ -11,6 +11,9 @@ pub struct Target {
     pub hardware_queues: u32,
     /// Tags per hardware queue: the larger of the driver's and any scheduler's.
     pub depth: u32,
+    /// Number of the device that passes its bios on to this one as they are, and where alone they are queued (Q): the
+    /// visible disk of NVMe multipath.
+    pub head: Option<(u32, u32)>,
 }
 
 impl Target {
@@ -22,6 +25,7 @@ impl Target {
             minor: 0,
             hardware_queues: 1,
             depth: elements.saturating_sub(1),
+            head: None,
         }
     }
 
@@ -31,8 +35,16 @@ impl Target {
 
     /// The key in the map of targets: the kernel's own form of the number.
     pub(crate) fn dev(&self) -> u32 {
-        (self.major << 20) | self.minor
+        dev(self.major, self.minor)
     }
+
+    pub(crate) fn head_dev(&self) -> Option<u32> {
+        self.head.map(|(major, minor)| dev(major, minor))
+    }
+}
+
+fn dev(major: u32, minor: u32) -> u32 {
+    (major << 20) | minor
 }
 
 #[derive(Clone, Debug)]

@@ -75,7 +75,7 @@ pub(crate) fn size_maps(
     maps.owner_stages.set_max_entries(owner_stages)?;
     maps.owner_index.set_max_entries(config.owners)?;
     maps.free_owners.set_max_entries(config.owners)?;
-    maps.targets.set_max_entries(slots)?;
+    maps.targets.set_max_entries(2 * slots)?; // with their heads
     maps.queue_places.set_max_entries(slots)?;
     maps.elevators.set_max_entries(4 * slots)?;
     maps.orders.set_max_entries(orders)?;
@@ -159,8 +159,16 @@ pub(crate) fn set_target(
         depth: wanted.depth,
         hardware_queues: wanted.hardware_queues,
     };
-    let key = wanted.dev().to_ne_bytes();
     let targets = &skeleton.maps.targets;
+    let key = wanted.dev().to_ne_bytes();
     targets.update(&key, bytes_of(&value), MapFlags::ANY)?;
+    if let Some(head) = wanted.head_dev() {
+        // Without hardware queues: it has no requests. Several paths share it, and any of them will do.
+        let value = target {
+            hardware_queues: 0,
+            ..value
+        };
+        targets.update(&head.to_ne_bytes(), bytes_of(&value), MapFlags::ANY)?;
+    }
     Ok(())
 }

@@ -112,7 +112,8 @@ static __noinline int resolve(struct queue *entry, struct request_queue *q, stru
 	entry->traced = target != 0;
 	if (target) {
 		entry->target = *target;
-		bpf_map_update_elem(&queue_places, &target->slot, &place, BPF_ANY);
+		if (target->hardware_queues) /* no head of others */
+			bpf_map_update_elem(&queue_places, &target->slot, &place, BPF_ANY);
 	}
 	entry->elevator = elevator_of_queue(q);
 	entry->epoch_ns = 0;

@@ -18,11 +18,16 @@ impl Tracer {
         }
         let old = self.config.targets[slot].clone();
         if !old.is_spare() && old.dev() != wanted.dev() {
-            let gone = self.skeleton.maps.targets.delete(&old.dev().to_ne_bytes());
-            let is_known = |error: &libbpf_rs::Error| error.kind() != ErrorKind::NotFound;
-            if let Some(error) = gone.err().filter(is_known) {
-                return Err(error).context("forgetting a device");
-            }
+            self.forget(old.dev())?;
+        }
+        // Another path may still have it.
+        let mut others = self.config.targets.iter().enumerate();
+        let is_shared = others.any(|(other, target)| other != slot && target.head == old.head);
+        if let Some(head) = old
+            .head_dev()
+            .filter(|_| !is_shared && old.head != wanted.head)
+        {
+            self.forget(head)?;
         }
         set_target(&self.skeleton, slot, &wanted, self.inflight_bases[slot])
             .context("tracing another device")?;
@@ -40,6 +45,15 @@ impl Tracer {
             entry.traced == 0 || its == slot || Some(its) == displaced
         });
         Ok(true)
+    }
+
+    fn forget(&self, dev: u32) -> Result<()> {
+        let gone = self.skeleton.maps.targets.delete(&dev.to_ne_bytes());
+        let is_known = |error: &libbpf_rs::Error| error.kind() != ErrorKind::NotFound;
+        match gone.err().filter(is_known) {
+            Some(error) => Err(error).context("forgetting a device"),
+            None => Ok(()),
+        }
     }
 
     /// The queues of devices that are not traced are looked up once more at their next event: one of them may be that of a

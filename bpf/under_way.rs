@@ -85,6 +85,7 @@ mod tests {
             minor: 0,
             hardware_queues: 2,
             depth: 4,
+            head: None,
         };
         let tags: Vec<_> = (0..10).map(|place| tag_at(&target, place)).collect();
         let each = [Some(0), Some(1), Some(2), Some(3)];

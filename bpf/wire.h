@@ -87,7 +87,10 @@ struct owner_histogram {
 	__u32 cells[OWNER_CELLS];
 };
 
-/* A device to trace. Key: the kernel's dev_t. */
+/*
+ * A device to trace. Key: the kernel's dev_t. Of the visible disk of NVMe multipath the slot is that of one of its
+ * paths, and there are no hardware queues: bios are queued (Q) there, and their requests are the paths'.
+ */
 struct target {
 	__u32 slot;
 	__u32 inflight_base; /* index of the device's first element in `inflight` */
@@ -173,6 +176,7 @@ struct device_stats {
 	__u64 straddler_bytes;
 	__u64 nowait_retries; /* bios queued again by a worker thread of io_uring, after REQ_NOWAIT had found no free tag */
 	__u64 stalled_ns; /* threads with other I/O in flight blocked until they got a request, summed */
+	__u64 failed_over; /* requests whose bios went to another path, where they count; in no other count */
 	/* Measurement losses. */
 	__u64 lost; /* requests outside the in-flight table, counted at their completion */
 	__u64 evicted; /* completion never seen, entry reused */

@@ -118,6 +118,7 @@ fn tracer(disk: &LoopDevice, owners: u32) -> Tracer {
             minor: disk.device.minor,
             hardware_queues: 1,
             depth: 256,
+            head: None,
         }],
         owners,
         owner_histograms: owners,

@@ -26,6 +26,7 @@ fn config() -> Config {
             minor: MINOR,
             hardware_queues: 1,
             depth: 256,
+            head: None,
         }],
         owners: 64,
         owner_histograms: 64,

@@ -6,7 +6,9 @@ mod backing;
 mod disks;
 pub(crate) mod hardware_depth;
 pub(crate) mod io_stat;
+mod level;
 pub mod mounts;
+mod multipath;
 mod partition;
 mod resolve;
 pub(crate) mod uevents;
@@ -55,11 +57,14 @@ impl Device {
             return Ok(None);
         }
         let directory = Path::new("/sys/block").join(name);
-        let Some(dev) = read_optional(&directory.join("dev"))? else {
-            return Ok(None);
+        let (major, minor) = match read_optional(&directory.join("dev"))? {
+            Some(dev) => parse_dev(&dev)
+                .with_context(|| format!("{}/dev holds {dev:?}", directory.display()))?,
+            None => match multipath::hidden_number(name) {
+                Some(number) => number,
+                None => return Ok(None),
+            },
         };
-        let (major, minor) = parse_dev(&dev)
-            .with_context(|| format!("{}/dev holds {dev:?}", directory.display()))?;
         let diskseq = read_optional(&directory.join("diskseq"))?.and_then(|text| text.parse().ok());
         Ok(Some(Device {
             name: name.to_owned(),
@@ -89,26 +94,9 @@ impl Device {
         Ok(devices)
     }
 
-    /// The lowest level of [`Device::all`]: with a device built on others of them (device mapper, a loop device's file)
-    /// each I/O would be counted twice. Reports which devices are left out.
+    /// The disks of [`Device::all`] on which each I/O is counted once, with notes on those that are left out.
     pub fn lowest() -> Result<Level> {
-        let all = Self::all()?;
-        let names: Vec<&str> = all.iter().map(|device| device.name.as_str()).collect();
-        let mut level = Level::default();
-        for device in &all {
-            let below = resolve::stands_on(&device.name);
-            match names
-                .iter()
-                .find(|name| **name != device.name && below.contains(**name))
-            {
-                Some(below) => level.notes.push(format!(
-                    "{} is built on {below}, where its I/O is counted",
-                    device.name
-                )),
-                None => level.devices.push(device.clone()),
-            }
-        }
-        Ok(level)
+        Ok(level::choose(Self::all()?))
     }
 
     /// Where the I/O of `spec` can be measured: on the disk itself or, if it has no requests of its own (md, most of
@@ -141,6 +129,11 @@ impl Device {
             ));
         }
         Ok(Level { devices, notes })
+    }
+
+    /// Device mapper with requests of its own (multipath): those below are clones, which pass by the scheduler there.
+    fn clones_requests(&self) -> bool {
+        self.sysfs("dm").exists() && self.has_requests()
     }
 
     fn has_requests(&self) -> bool {
@@ -241,9 +234,22 @@ impl Device {
         names_in(&self.sysfs("holders")).unwrap_or_default()
     }
 
-    /// Disks or partitions that this device is built on, by name.
+    /// Disks or partitions that this device is built on, and the paths of a multipath NVMe disk, by name.
     pub fn slaves(&self) -> Vec<String> {
-        names_in(&self.sysfs("slaves")).unwrap_or_default()
+        resolve::slaves_of(&self.name)
+    }
+
+    /// A path of this multipath NVMe disk: it has requests and a scheduler, and no device node.
+    pub fn head(&self) -> Option<String> {
+        multipath::head(&self.name)
+    }
+
+    /// A file by which processes lock the disk: its node, as udev does, or the directory of a path without one.
+    pub fn lock_file(&self) -> PathBuf {
+        match self.head() {
+            Some(_) => self.sysfs(""),
+            None => self.node(),
+        }
     }
 }
 

@@ -68,7 +68,12 @@ fn held_by(parts: &[DiskPart], stack: &[Device]) -> (Vec<String>, Vec<String>) {
 /// Of a partition: it or its disk.
 fn is_held(target: &RawTarget) -> bool {
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    rustix::fs::open(target.node(), flags, Mode::empty()).err() == Some(Errno::BUSY)
+    let head = target
+        .disk
+        .head()
+        .and_then(|head| Device::by_name(&head).ok()?);
+    let node = head.map_or_else(|| target.node(), |head| head.node());
+    rustix::fs::open(node, flags, Mode::empty()).err() == Some(Errno::BUSY)
 }
 
 /// The disks that carry `/`.
@@ -98,7 +103,7 @@ fn parts(device: &Device) -> Vec<DiskPart> {
     parts_of(&device.clone().into())
 }
 
-/// All that shares sectors with it, its disk first.
+/// All that shares sectors with it, its disk first. A path of a multipath disk shares them with the disk.
 fn parts_of(target: &RawTarget) -> Vec<DiskPart> {
     let disk = &target.disk;
     let mut partitions = disk.partitions();
@@ -110,12 +115,18 @@ fn parts_of(target: &RawTarget) -> Vec<DiskPart> {
         major: disk.major,
         minor: disk.minor,
     };
-    let parts = partitions.into_iter().map(|partition| DiskPart {
+    let parts_below = partitions.into_iter().map(|partition| DiskPart {
         name: partition.name,
         major: partition.major,
         minor: partition.minor,
     });
-    [whole].into_iter().chain(parts).collect()
+    let head = disk.head().and_then(|head| Device::by_name(&head).ok()?);
+    let of_head = head.iter().flat_map(parts);
+    [whole]
+        .into_iter()
+        .chain(parts_below)
+        .chain(of_head)
+        .collect()
 }
 
 fn mounted(parts: &[DiskPart], mounts: &[Mount]) -> Vec<String> {

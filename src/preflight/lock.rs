@@ -28,7 +28,7 @@ pub fn lock(device: &Device) -> Result<Lock> {
                     |holder| holder.to_string(),
                 );
                 return Err(Failure::refused(
-                    format!("{} is locked by {}", device.node().display(), who),
+                    format!("{} is locked by {}", device.lock_file().display(), who),
                     "wait until it has finished, then try again",
                 ));
             }

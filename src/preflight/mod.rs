@@ -209,7 +209,8 @@ fn check_node(device: &Device, report: &mut Findings) {
         metadata.file_type().is_block_device()
             && metadata.rdev() == rustix::fs::makedev(device.major, device.minor)
     });
-    if !is_block {
+    // A path of a multipath disk has none; I/O goes to the disk.
+    if !is_block && device.head().is_none() {
         report.add(
             Severity::Refuse,
             format!(

@@ -48,7 +48,7 @@ pub enum LockOutcome {
 
 /// Does not wait. Opens the node read-only: closing it then causes no uevent.
 pub fn try_take(device: &Device) -> Result<LockOutcome> {
-    let node = device.node();
+    let node = device.lock_file();
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = rustix::fs::open(&node, flags, Mode::empty())
         .with_context(|| format!("opening {}", node.display()))?;

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use iosched::files::stdout;
-use iosched::machine::device::{DepthSource, Device, HardwareDepth};
+use iosched::machine::device::{DepthSource, Device, Disks, HardwareDepth};
 use iosched::report::escape;
 use iosched::scheduler::{self, State};
 use serde::Serialize;
@@ -26,12 +26,7 @@ pub fn run(arguments: &Schedulers) -> Result<()> {
     let devices = if arguments.devices.is_empty() {
         Device::all()?
     } else {
-        let resolve = |name: &String| Device::resolve(name).map(|resolved| resolved.device);
-        arguments
-            .devices
-            .iter()
-            .map(resolve)
-            .collect::<Result<_>>()?
+        Disks::resolve(&arguments.devices)?.0.members
     };
     let rows = devices
         .iter()

@@ -4,11 +4,11 @@ use std::io::Write;
 
 use anyhow::{Context, Result};
 use iosched::files::stdout;
-use iosched::machine::device::Device;
+use iosched::machine::device::{Device, Disks};
 use iosched::preflight::{self, Intent, Loss};
 use iosched::report::{escape, units};
 use iosched::safety::guardian;
-use iosched::safety::journal::{Journal, Undo};
+use iosched::safety::journal::{self, Entry, Journal, Undo};
 use iosched::safety::restorable::ensure_restorable;
 use iosched::scheduler::arm::Arm;
 use iosched::scheduler::{self, Applied, SavedQueue, State};
@@ -17,9 +17,12 @@ use crate::cli::Set;
 
 pub fn run(arguments: &Set) -> Result<()> {
     let arm: Arm = arguments.arm.parse()?;
-    let resolved = Device::resolve(&arguments.device)?;
-    let device = resolved.device;
-    let mut notes = resolved.notes;
+    let (disks, mut notes) = Disks::resolve(std::slice::from_ref(&arguments.device))?;
+    disks.ensure_have_nodes()?;
+    if disks.members.len() > 1 {
+        let names: Vec<&str> = disks.members.iter().map(|it| &*it.name).collect();
+        notes.push(format!("{} are switched together", names.join(", ")));
+    }
     notes.extend(arm.notes.clone());
     // The user asks for exactly this switch, so a mounted file system does not prevent it.
     let intent = Intent {
@@ -28,27 +31,56 @@ pub fn run(arguments: &Set) -> Result<()> {
         allow_mounted: true,
         loss: Loss::Refused,
     };
-    preflight::check(&device, &intent)?.into_result()?;
-    // Refused while a comparison runs on the device.
-    let _lock = preflight::lock(&device)?;
-    let before = scheduler::read(&device)?;
-    let applied = apply(&device, &arm)?;
-    notes.extend(applied.notes.clone());
-    print(&device, &before, &applied, &notes)
+    preflight::check_all(&disks, &intent)?.into_result()?;
+    // Refused while a comparison runs on a device.
+    let locks = disks.members.iter().map(preflight::lock);
+    let _locks = locks.collect::<Result<Vec<_>>>()?;
+    let before = disks.members.iter().map(scheduler::read);
+    let before = before.collect::<Result<Vec<_>>>()?;
+    let applied = apply(&disks.members, &arm)?;
+    for ((device, before), applied) in disks.members.iter().zip(&before).zip(&applied) {
+        notes.extend(applied.notes.clone());
+        print(device, before, applied, &std::mem::take(&mut notes))?;
+    }
+    Ok(())
 }
 
-/// Applies everything or nothing: if this process is killed halfway, the guardian undoes the changes.
-fn apply(device: &Device, arm: &Arm) -> Result<Applied> {
-    let before = SavedQueue::take(device, std::slice::from_ref(arm))?;
+/// Applies everything or nothing: what has been changed is undone after an error, or by the guardian if this process is
+/// killed halfway.
+fn apply(devices: &[Device], arm: &Arm) -> Result<Vec<Applied>> {
+    let saved = devices
+        .iter()
+        .map(|device| SavedQueue::take(device, std::slice::from_ref(arm)));
+    let saved = saved.collect::<Result<Vec<_>>>()?;
     let journal = Journal::create()?;
     let launcher = std::env::current_exe().context("finding this program's own path")?;
     let guardian = guardian::start(&launcher, &journal)?;
-    ensure_restorable(&journal, device, &before)?;
-    let entry = journal.record(Undo::Queue(before))?;
-    let mut applied = scheduler::apply(device, arm)?;
-    entry.keep()?;
-    applied.notes.extend(guardian.take_notes());
-    Ok(applied)
+    for (device, before) in devices.iter().zip(&saved) {
+        ensure_restorable(&journal, device, before)?;
+    }
+    let (mut entries, mut all) = (Vec::new(), Vec::new());
+    for (device, before) in devices.iter().zip(saved) {
+        entries.push(journal.record(Undo::Queue(before))?);
+        match scheduler::apply(device, arm) {
+            Ok(applied) => all.push(applied),
+            Err(error) => return Err(undone(entries, error)),
+        }
+    }
+    for entry in entries {
+        entry.keep()?;
+    }
+    if let Some(last) = all.last_mut() {
+        last.notes.extend(guardian.take_notes());
+    }
+    Ok(all)
+}
+
+/// The cause first, then what could not be undone.
+fn undone(entries: Vec<Entry>, cause: anyhow::Error) -> anyhow::Error {
+    match journal::undo_all(entries) {
+        Ok(()) => cause,
+        Err(error) => cause.context(format!("{error:#}; after")),
+    }
 }
 
 fn print(device: &Device, before: &State, applied: &Applied, notes: &[String]) -> Result<()> {

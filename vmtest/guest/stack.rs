@@ -10,20 +10,34 @@ use iosched::machine::device::Device;
 
 use crate::run;
 
-/// RAID 0 over two disks, made by hand: without mdadm.
+/// RAID over two disks, made by hand: without mdadm.
 pub struct Array;
 
 pub const ARRAY: &str = "md_vmtest";
 
 impl Array {
+    /// Striped.
     pub fn over(members: [&Device; 2]) -> Self {
         run("modprobe", &["raid0"]);
+        Self::of_level("raid0", &[("chunk_size", "65536")], members)
+    }
+
+    pub fn mirror(members: [&Device; 2]) -> Self {
+        run("modprobe", &["raid1"]);
+        // In sync: nothing is copied from one to the other.
+        Self::of_level("raid1", &[("resync_start", "none")], members)
+    }
+
+    fn of_level(level: &str, settings: &[(&str, &str)], members: [&Device; 2]) -> Self {
         set("/sys/module/md_mod/parameters/new_array", ARRAY);
         let array = Array;
         Self::set("metadata_version", "none");
-        Self::set("level", "raid0");
+        Self::set("level", level);
         Self::set("raid_disks", "2");
-        Self::set("chunk_size", "65536");
+        for (attribute, value) in settings {
+            Self::set(attribute, value);
+        }
+        let mut smallest_kib = u64::MAX;
         for (slot, member) in members.into_iter().enumerate() {
             let number = format!("{}:{}", member.major, member.minor);
             Self::set("new_dev", &number);
@@ -31,6 +45,10 @@ impl Array {
             Self::set(&its("slot"), &slot.to_string());
             let kib = member.size_bytes().expect("a size") / 1024;
             Self::set(&its("size"), &kib.to_string());
+            smallest_kib = smallest_kib.min(kib);
+        }
+        if level == "raid1" {
+            Self::set("component_size", &smallest_kib.to_string());
         }
         Self::set("array_state", "active");
         array

@@ -252,6 +252,7 @@ pub fn limits(journal: &Journal) -> Result<Option<String>> {
 /// The disks below the named devices; notes say how they were found.
 fn named_disks(names: &[String]) -> Result<Disks> {
     let (disks, notes) = Disks::resolve(names)?;
+    disks.ensure_have_nodes()?;
     let layers = disks.layers();
     notes.iter().chain(&layers).for_each(|text| note(text));
     Ok(disks)

@@ -95,6 +95,7 @@ pub fn run(arguments: &StudyArguments) -> Result<()> {
         Some(scratch) => disks_of(scratch)?,
         None => Disks::resolve(&plan.devices)?.0,
     };
+    disks.ensure_have_nodes()?;
     let truth = scratch.as_ref().map(|scratch| scratch.truth().clone());
     let fio_version = fio::installed_version()?;
     if let Some(earlier) = &plan.earlier {

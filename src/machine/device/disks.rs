@@ -105,6 +105,22 @@ impl Disks {
         })
     }
 
+    /// A path of a multipath NVMe disk cannot be opened: a workload needs the disk.
+    pub fn ensure_have_nodes(&self) -> Result<()> {
+        for target in &self.targets {
+            if let Some(head) = target.disk.head() {
+                return Err(Failure::usage(
+                    format!(
+                        "{} is a path of {head} and has no device node",
+                        target.name()
+                    ),
+                    format!("name {head}: its paths are switched and measured together"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// `sda`, `md0`, `/mnt/raid`; `sda,sdb` for several disks.
     pub fn name(&self) -> String {
         self.named.join(",")

@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 
 use super::backing::{Backing, backing};
 use super::mounts::{self, Mount};
-use super::{Device, names_in};
+use super::{Device, multipath, names_in};
 use crate::failure::Failure;
 
 /// The disk, with one line for each decision.
@@ -236,6 +236,14 @@ fn down_to_disk(name: &str, notes: Vec<String>) -> Result<Resolved> {
     }
 }
 
+/// What a device is directly built on, as sysfs says, and the paths of a multipath NVMe disk, which it does not say.
+pub(super) fn slaves_of(name: &str) -> Vec<String> {
+    let directory = Path::new("/sys/block").join(name).join("slaves");
+    let mut slaves = names_in(&directory).unwrap_or_default();
+    slaves.extend(multipath::paths(name));
+    slaves
+}
+
 /// The disks that a device is built on, including itself, by kernel name: through partitions, device mapper, md, btrfs
 /// members and the backing files of loop devices.
 pub fn stands_on(name: &str) -> BTreeSet<String> {
@@ -246,8 +254,7 @@ pub fn stands_on(name: &str) -> BTreeSet<String> {
         if !found.insert(disk.clone()) {
             continue;
         }
-        let directory = Path::new("/sys/block").join(&disk);
-        open.extend(names_in(&directory.join("slaves")).unwrap_or_default());
+        open.extend(slaves_of(&disk));
         open.extend(backing_device(&disk));
     }
     found
@@ -270,8 +277,7 @@ fn is_within_at(name: &str, targets: &[&str], deepest: usize) -> bool {
     if let Some(disk) = disk_of_partition(name) {
         return is_within_at(&disk, targets, deeper);
     }
-    let slaves = names_in(&Path::new("/sys/block").join(name).join("slaves"));
-    let mut below = slaves.unwrap_or_default();
+    let mut below = slaves_of(name);
     below.extend(backing_device(name));
     !below.is_empty() && below.iter().all(|name| is_within_at(name, targets, deeper))
 }

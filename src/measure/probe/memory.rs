@@ -30,11 +30,13 @@ pub(super) fn target(device: &Device, deepest: u32) -> Target {
         .flatten()
         .max()
         .unwrap_or(256);
+    let head = device.head().and_then(|name| Device::by_name(&name).ok()?);
     Target {
         major: device.major,
         minor: device.minor,
         hardware_queues: device.hardware_queues().max(1) as u32,
         depth,
+        head: head.map(|head| (head.major, head.minor)),
     }
 }
 
@@ -148,6 +150,7 @@ mod tests {
             minor: 0,
             hardware_queues,
             depth,
+            head: None,
         };
         Config {
             targets: vec![target; disks],

@@ -54,6 +54,7 @@ fn add_counters(numbers: &mut DeviceNumbers, stats: &device_stats) {
     }
     numbers.stalled_ns += stats.stalled_ns;
     numbers.edges.nowait_retries += stats.nowait_retries;
+    numbers.edges.failed_over += stats.failed_over;
     numbers.merges.back += stats.back_merges;
     numbers.merges.front += stats.front_merges;
     numbers.merges.rq += stats.rq_merges;

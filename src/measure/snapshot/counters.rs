@@ -64,6 +64,9 @@ pub struct Edges {
     /// Bios that a worker thread of io_uring queued again after a bio with `REQ_NOWAIT` had found no free tag.
     #[serde(default)]
     pub nowait_retries: u64,
+    /// Requests of a path of NVMe multipath that failed: their I/O went to another path, where it counts; in no other count.
+    #[serde(default)]
+    pub failed_over: u64,
 }
 
 /// Measurement losses. All zero is a clean measurement.
@@ -153,6 +156,7 @@ counters!(Edges {
     straddler_bytes,
     switches,
     nowait_retries,
+    failed_over,
 });
 counters!(Quality {
     lost,

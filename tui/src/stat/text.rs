@@ -129,6 +129,7 @@ fn lost(q: &Quality, e: &Edges, without_queue_wait: u64, statuses: &[StatusCount
         ("straddlers", e.straddlers),
         ("scheduler changes", e.switches),
         ("nowait retries", e.nowait_retries),
+        ("failed over", e.failed_over),
         ("without queue wait", without_queue_wait),
     ];
     let statuses = statuses
