@@ -5,7 +5,8 @@
 #[path = "../../tests/support/program.rs"]
 mod program;
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -268,6 +269,20 @@ fn f_the_paths_of_a_multipath_nvme() {
     program.run(&["set", &name, "none"]).ends(0, &[]);
 }
 
+/// Takes the right to reach memory from a PCI device, until its driver gives it again.
+fn refuse_memory(config: &Path) {
+    const COMMAND: u64 = 4;
+    const MEMORY_SPACE: u16 = 2;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .open(config)
+        .expect("a PCI device");
+    file.seek(SeekFrom::Start(COMMAND))
+        .expect("its command register");
+    file.write_all(&MEMORY_SPACE.to_le_bytes())
+        .expect("a command");
+}
+
 /// A path fails under load, and its I/O goes on through the other one.
 #[test]
 fn g_a_path_that_fails() {
@@ -300,14 +315,13 @@ fn g_a_path_that_fails() {
         })
         .map(|reader| reader.expect("a reader"))
         .collect();
-    // Its controller is reset, whose requests go to the other path meanwhile.
-    for _ in 0..5 {
-        std::thread::sleep(Duration::from_millis(300));
-        set(
-            &removal_of(&busy, "reset_controller").display().to_string(),
-            "1",
-        );
-    }
+    // Its controller may no longer reach memory: requests time out, it is reset, and they go to the other path.
+    set(
+        &busy.sysfs("queue/io_timeout").display().to_string(),
+        "1000",
+    );
+    std::thread::sleep(Duration::from_millis(300));
+    refuse_memory(&removal_of(&busy, "config"));
     for reader in readers {
         let output = reader.wait_with_output().expect("its end");
         assert!(output.status.success(), "{output:?}");
