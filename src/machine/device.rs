@@ -96,7 +96,13 @@ impl Device {
 
     /// The disks of [`Device::all`] on which each I/O is counted once, with notes on those that are left out.
     pub fn lowest() -> Result<Level> {
-        Ok(level::choose(Self::all()?))
+        let mut level = level::choose(Self::all()?);
+        let hidden = names_in(Path::new("/sys/block"))?;
+        let unknown = hidden
+            .iter()
+            .filter_map(|name| multipath::unknown_number(name));
+        level.notes.extend(unknown);
+        Ok(level)
     }
 
     /// Where the I/O of `spec` can be measured: on the disk itself or, if it has no requests of its own (md, most of

@@ -24,7 +24,8 @@ const READS: u64 = 200;
 /// The disk with this serial number, and of a multipath disk the visible one.
 fn by_serial(serial: &str) -> Device {
     for module in ["virtio_blk", "virtio_scsi", "ahci", "sd_mod"] {
-        run("modprobe", &[module]);
+        // Some kernels have no such driver: then its disk is missing.
+        let _ = Command::new("modprobe").arg(module).output();
     }
     for _ in 0..200 {
         if let Some(found) = disks().find(|disk| has_serial(disk, serial)) {
@@ -133,7 +134,12 @@ fn is_switched(name: &str) {
         assert_eq!(round["problem"], Value::Null, "{name}");
         assert_eq!(round["lost_events"], 0, "{name}");
         let evidence = &round["evidence"];
-        assert_eq!(evidence["device"]["ops"][0]["ios"], 50, "{name}");
+        let count = |value: &Value| value.as_u64().expect("a count");
+        let device = &evidence["device"];
+        // The first one may have waited for the switch.
+        let straddlers = count(&device["edges"]["straddlers"]);
+        let reads = count(&device["ops"][0]["ios"]) + straddlers;
+        assert_eq!(reads, 50, "{name}: {device:#}");
         let applied = match evidence["members"].as_array().filter(|all| !all.is_empty()) {
             Some(members) => members.iter().map(|member| &member["applied"]).collect(),
             None => vec![&evidence["applied"]],
@@ -291,11 +297,12 @@ fn g_a_path_that_fails() {
     let (name, node) = name_and_node(&head);
     fs::write(removal_of(&head, "iopolicy"), "numa").expect("a policy");
     let level = Device::measured(&name).expect("its paths");
-    let busiest = || {
-        let reads = level.devices.iter().max_by_key(|path| reads_of(path));
-        reads.expect("a path").clone()
-    };
-    let busy = busiest();
+    let reads = || level.devices.iter().map(reads_of).collect::<Vec<u64>>();
+    let before = reads();
+    dd(&node, 100);
+    let after = reads();
+    let used = (0..before.len()).find(|at| after[*at] >= before[*at] + 100);
+    let busy = level.devices[used.expect("one path is used")].clone();
     let mut probe = Probe::attach(&level.devices, 0, Detail::default()).expect("a probe");
     let earlier = probe.snapshot().expect("one");
     let reads = [

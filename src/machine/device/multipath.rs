@@ -59,12 +59,20 @@ pub(super) fn head(path: &str) -> Option<String> {
     is_hidden(path).then(|| format!("nvme{}n{}", parts.subsystem, parts.namespace))
 }
 
-/// The number of a hidden disk, which only the kernel's table of counters has.
+/// The number of a hidden disk, which only the kernel's table of counters has. It is 0:0 there before 5.13.
 pub(super) fn hidden_number(name: &str) -> Option<(u32, u32)> {
     if !is_hidden(name) {
         return None;
     }
-    number_in(&fs::read_to_string("/proc/diskstats").ok()?, name)
+    number_in(&fs::read_to_string("/proc/diskstats").ok()?, name).filter(|number| *number != (0, 0))
+}
+
+/// Why a path cannot be measured: the kernel does not tell its number.
+pub(super) fn unknown_number(name: &str) -> Option<String> {
+    let head = head(name).filter(|_| hidden_number(name).is_none())?;
+    Some(format!(
+        "{head} cannot be measured: this kernel does not tell the number of its path {name}"
+    ))
 }
 
 /// Of `259       1 nvme0c0n1 101 0 808 8 ...`.

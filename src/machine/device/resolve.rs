@@ -132,7 +132,13 @@ pub(super) fn whole_disk(name: &str, mut notes: Vec<String>) -> Result<Resolved>
     };
     match Device::by_name(&disk)? {
         Some(device) => Ok(Resolved { device, notes }),
-        None => Err(Failure::usage(format!("{disk}: no such disk"), NAME_A_DISK)),
+        None => Err(match multipath::unknown_number(&disk) {
+            Some(why) => Failure::refused(
+                why,
+                "boot Linux 5.14 or later, or turn multipath off with nvme_core.multipath=N",
+            ),
+            None => Failure::usage(format!("{disk}: no such disk"), NAME_A_DISK),
+        }),
     }
 }
 
