@@ -39,6 +39,9 @@ pub struct Abilities {
     pub uring_async_work: Option<u32>,
     /// `sys_enter` and `sys_exit`.
     pub syscalls: bool,
+    /// `__blk_throtl_bio`, which is called only for bios of groups with a limit: a7b36ee6ba29 ("block: move blk-throtl fast
+    /// path inline", 5.16). Before, its like is called for each bio.
+    pub throttle: bool,
     /// The bit of `RQF_FLUSH_SEQ` in `request.rq_flags`.
     pub flush_seq_flag: u32,
     /// Maps are charged against RLIMIT_MEMLOCK: until 80ee81e0403c ("bpf: Eliminate rlimit-based memory accounting
@@ -82,6 +85,9 @@ impl Abilities {
             uring_async_work: argument(&btf, "io_uring_queue_async_work", "io_kiocb")
                 .or_else(|| has_tracepoint(&btf, "io_uring_queue_async_work").then_some(2)),
             syscalls: has_tracepoint(&btf, "sys_enter") && has_tracepoint(&btf, "sys_exit"),
+            throttle: btf
+                .type_by_name::<types::Func<'_>>("__blk_throtl_bio")
+                .is_some(),
             flush_seq_flag: any_enumerator(&btf, "__RQF_FLUSH_SEQ").map_or(1 << 4, |bit| 1 << bit),
             counts_locked_memory: btf
                 .type_by_name::<types::Struct<'_>>("bpf_map_memory")

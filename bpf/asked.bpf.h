@@ -99,8 +99,10 @@ static __always_inline void set_asked_ns(struct task_struct *task, __u64 a_ns)
 	asking->a_ns = a_ns;
 }
 
-/* At Q, in the submitter's context. */
-static __always_inline void note_asked(struct task_struct *task, __u32 task_flags)
+enum { A_UNKNOWN = 1 }; /* for a_ns: it was before Q, and not seen */
+
+/* Since when the current thread asks; 0 if it does not. */
+static __always_inline __u64 asking_since_ns(struct task_struct *task, __u32 task_flags)
 {
 	struct asking *asking = asking_of(task);
 	__u64 a_ns = 0;
@@ -109,7 +111,13 @@ static __always_inline void note_asked(struct task_struct *task, __u32 task_flag
 		a_ns = asking->since_ns;
 	if (!a_ns && task_flags & PF_IO_WORKER)
 		a_ns = taken_over_ns(task);
-	set_asked_ns(task, a_ns);
+	return a_ns;
+}
+
+/* At Q, in the submitter's context. */
+static __always_inline void note_asked(struct task_struct *task, __u32 task_flags)
+{
+	set_asked_ns(task, asking_since_ns(task, task_flags));
 }
 
 /* A of the bio that the thread queued last. */

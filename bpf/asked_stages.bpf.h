@@ -35,7 +35,7 @@ __noinline int count_asked_stages(__u32 row, __u32 owner, __u64 a2q_ns, __u64 a2
 	return 0;
 }
 
-/* If the program did not ask before the bio was queued, A equals Q. */
+/* If the program did not ask before the bio was queued, A equals Q. An unknown A is in no histogram. */
 static __always_inline void count_asked(const struct ledger *to, const struct inflight *state, __u32 place,
 					bool has_wait, __u64 now)
 {
@@ -43,7 +43,7 @@ static __always_inline void count_asked(const struct ledger *to, const struct in
 	__u64 q = state->q_ns, a = known && *known ? *known : q;
 	__u32 row = first_row(to->shard, 0) + HISTOGRAM_ROWS + to->op * ASKED_COUNT;
 
-	if (!q || is_negative(to->device, q, a))
+	if (!q || a == A_UNKNOWN || is_negative(to->device, q, a))
 		return;
 	count_asked_stages(row, to->index << 1 | direction(to->op), q - a,
 			   has_wait ? state->d_ns - a : (__u64)NOT_KNOWN, now - a);

@@ -18,6 +18,7 @@
 #include "inflight.bpf.h" /* the state of requests in flight */
 #include "trace.bpf.h" /* every request on its own; optional */
 #include "asked.bpf.h" /* A; optional */
+#include "throttle.bpf.h" /* held back before Q */
 #include "submit.bpf.h" /* Q */
 #include "merge.bpf.h" /* M, F */
 #include "latency.bpf.h" /* the latency histograms */
@@ -65,6 +66,13 @@ SEC("tp_btf/writeback_dirty_folio")
 int writeback_dirty(__u64 *ctx)
 {
 	return dirtied((void *)ctx[1]);
+}
+
+/* Before Q: the kernel checks whether a limit of the submitter's control group holds the bio back. */
+SEC("fentry/__blk_throtl_bio")
+int blk_throtl_bio(__u64 *ctx)
+{
+	return limited((void *)ctx[0]);
 }
 
 /* Q: the submitter queues a bio. */

@@ -2,6 +2,7 @@
 
 use std::mem::MaybeUninit;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
@@ -41,9 +42,27 @@ pub(crate) struct Loaded {
     pub skeleton: IoschedSkel<'static>,
 }
 
-pub(crate) fn load(
+/// Without the hook on the check of limits where the kernel refuses programs on functions: neither its BTF nor its
+/// configuration tells.
+pub(crate) fn load(config: &Config, adjust: impl Fn(&mut OpenIoschedSkel<'_>)) -> Result<Loaded> {
+    static REFUSED: AtomicBool = AtomicBool::new(false);
+    let mut abilities = Abilities::of_running_kernel()?;
+    abilities.throttle &= !REFUSED.load(Ordering::Relaxed);
+    match load_with(config, abilities.clone(), &adjust) {
+        Err(_) if abilities.throttle => {
+            abilities.throttle = false;
+            let loaded = load_with(config, abilities, &adjust)?;
+            REFUSED.store(true, Ordering::Relaxed);
+            Ok(loaded)
+        }
+        loaded => loaded,
+    }
+}
+
+fn load_with(
     config: &Config,
-    adjust: impl FnOnce(&mut OpenIoschedSkel<'_>),
+    abilities: Abilities,
+    adjust: &impl Fn(&mut OpenIoschedSkel<'_>),
 ) -> Result<Loaded> {
     ensure!(
         config.shards.is_power_of_two(),
@@ -56,7 +75,6 @@ pub(crate) fn load(
         "the number of owners with histograms must be between 1 and {}",
         config.owners
     );
-    let abilities = Abilities::of_running_kernel()?;
     ensure!(
         abilities.issue.is_some() && abilities.complete.is_some(),
         "this kernel lacks the tracepoints block_rq_issue and block_rq_complete (CONFIG_BLOCK, CONFIG_TRACEPOINTS)"
@@ -139,6 +157,10 @@ fn select_programs(
     progs
         .block_bio_queue
         .set_autoload(abilities.bio_queue.is_some() && !detail.without_q2g);
+    progs
+        .blk_throtl_bio
+        .set_autoload(abilities.throttle && abilities.bio_queue.is_some() && !detail.without_q2g);
+    progs.blk_throtl_bio.set_autoattach(false); // not every kernel that has the function lets programs on it
     progs
         .block_bio_backmerge
         .set_autoload(abilities.back_merge.is_some());

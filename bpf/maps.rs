@@ -85,6 +85,8 @@ pub(crate) fn size_maps(
     maps.dirtiers.set_max_entries(dirtiers)?;
     maps.pendings.set_max_entries(pendings)?;
     maps.nowait_failures.set_max_entries(kept_by_bio())?;
+    maps.held_back
+        .set_max_entries(wanted(abilities.throttle, kept_by_bio()))?;
     maps.handed_over.set_max_entries(by_request)?;
     maps.askings
         .set_max_entries(wanted(config.detail.asked, THREADS))?;

@@ -51,6 +51,8 @@ struct thread {
 	__u32 last_place : 31;
 	__u32 is_beside : 1; /* that request was still in flight when the bio was queued */
 	__u32 switches; /* context switches when the bio was queued, see switches_of */
+	__u32 held_owner; /* of a bio that a limit held back, while q_ns is set; of workers only, see throttle.bpf.h */
+	__u32 unused;
 };
 
 enum { VOLUNTARY_SHIFT = 16 };
@@ -236,6 +238,8 @@ static __noinline __u32 owner_of_served(struct thread *thread, const struct queu
 
 	if (!thread || !queue)
 		return 0;
+	if (thread->held_owner && thread->q_ns && thread->task == (__u64)task)
+		return thread->held_owner;
 	asker.key.slot = queue->target.slot;
 	asker.ioprio = bio->bi_ioprio;
 	if (with_writeback && (bio->bi_opf & REQ_OP_MASK) == REQ_OP_WRITE)

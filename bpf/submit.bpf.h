@@ -202,6 +202,8 @@ static __always_inline int queued(struct bio *bio)
 	thread->is_beside = is_under_way(thread);
 	if (flags & PF_IO_WORKER && resume_attempt(queue, thread, bio))
 		return 0;
+	if (flags & PF_WQ_WORKER && take_held_back(thread, queue, bio))
+		return 0;
 	if (with_asked)
 		note_asked(task, flags);
 	return 0;

@@ -37,13 +37,19 @@ impl Tracer {
     pub fn attach(config: Config) -> Result<Self> {
         libbpf_rs::set_print(Some((PrintLevel::Warn, keep_log)));
         let Loaded {
-            abilities,
+            mut abilities,
             sizes,
             mut skeleton,
         } = load(&config, |_| ())?;
         fill_maps(&skeleton, &config)?;
         libbpf_rs::skel::Skel::attach(&mut skeleton)
             .map_err(|e| explain(&e, "attaching the BPF programs", None))?;
+        if abilities.throttle {
+            match skeleton.progs.blk_throtl_bio.attach() {
+                Ok(link) => skeleton.links.blk_throtl_bio = Some(link),
+                Err(_) => abilities.throttle = false,
+            }
+        }
 
         Ok(Tracer {
             devices: MappedArray::new(&skeleton.maps.devices, sizes.devices as usize)?,

@@ -176,6 +176,9 @@ struct device_stats {
 	__u64 straddler_bytes;
 	__u64 nowait_retries; /* bios queued again by a worker thread of io_uring, after REQ_NOWAIT had found no free tag */
 	__u64 stalled_ns; /* threads with other I/O in flight blocked until they got a request, summed */
+	__u64 throttled; /* bios that a limit of a control group held back before Q */
+	__u64 throttled_ns; /* summed, until Q */
+	__u64 throttled_unknown; /* the same where it was not seen since when, and who submitted them */
 	__u64 failed_over; /* requests whose bios went to another path, where they count; in no other count */
 	/* Measurement losses. */
 	__u64 lost; /* requests outside the in-flight table, counted at their completion */
@@ -270,6 +273,8 @@ struct owner {
 	__u64 rq_merges;
 	__u64 preflushes; /* its writes that waited for a flush before their data */
 	__u64 stalled_ns; /* its threads with other I/O in flight, blocked until they got a request, summed */
+	__u64 throttled; /* its bios that a limit held back before Q, and how long, summed */
+	__u64 throttled_ns;
 	/* Fairness: */
 	__u64 started; /* requests */
 	__u64 ended;

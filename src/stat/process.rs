@@ -78,6 +78,12 @@ pub struct LiveProcess {
     pub device_time: LatencySummary,
     /// As for the device, over its own threads.
     pub stalled_share: f64,
+    /// Bios that a limit of its control group (io.max) held back before they were queued: in no queue wait.
+    #[serde(default)]
+    pub throttled: u64,
+    /// For how long, on average; null without any.
+    #[serde(default)]
+    pub throttled_mean_ns: Option<f64>,
     /// As for the device.
     pub without_queue_wait: u64,
     /// Time that its writes waited for the flushes before and after their data, plus the whole time of its empty
@@ -224,6 +230,9 @@ pub(super) fn process(
             )
         },
         stalled_share: owner.stalled_ns as f64 / (seconds * 1e9),
+        throttled: owner.throttled,
+        throttled_mean_ns: (owner.throttled > 0)
+            .then(|| owner.throttled_ns as f64 / owner.throttled as f64),
         without_queue_wait: ios.saturating_sub(waits + owner.waited_for_flush),
         flush_wait_ns: owner.ops.iter().map(|op| op.flush_sum_ns).sum(),
         merges: owner.merges,

@@ -4,6 +4,7 @@ mod csv_rows;
 mod detail;
 mod presence;
 mod text;
+mod throttled;
 
 use std::cell::RefCell;
 use std::io::Write;

@@ -18,15 +18,14 @@ pub(super) fn choose(all: Vec<Device>) -> Level {
         .collect();
     let mut level = Level::default();
     for (device, its) in all.into_iter().zip(&facts) {
-        match why_not(its, &facts) {
-            Some(why) => level.notes.push(why),
-            None => {
-                let path = its.head.as_ref();
-                let note = path.map(|head| format!("{} is a path of {head}", its.name));
-                level.notes.extend(note);
-                level.devices.push(device);
-            }
+        if let Some(why) = why_not(its, &facts) {
+            level.notes.push(why);
+            continue;
         }
+        let path = its.head.as_ref();
+        let note = path.map(|head| format!("{} is a path of {head}", its.name));
+        level.notes.extend(note);
+        level.devices.push(device);
     }
     level
 }

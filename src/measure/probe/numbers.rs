@@ -55,6 +55,9 @@ fn add_counters(numbers: &mut DeviceNumbers, stats: &device_stats) {
     numbers.stalled_ns += stats.stalled_ns;
     numbers.edges.nowait_retries += stats.nowait_retries;
     numbers.edges.failed_over += stats.failed_over;
+    numbers.edges.throttled += stats.throttled;
+    numbers.edges.throttled_ns += stats.throttled_ns;
+    numbers.edges.throttled_unknown += stats.throttled_unknown;
     numbers.merges.back += stats.back_merges;
     numbers.merges.front += stats.front_merges;
     numbers.merges.rq += stats.rq_merges;

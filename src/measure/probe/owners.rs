@@ -322,6 +322,8 @@ fn totals(row: &owner, index: usize, context: &Context) -> OwnerTotals {
         has_stages: context.detail.owner_stages,
         has_asked: context.detail.asked,
         stalled_ns: row.stalled_ns,
+        throttled: row.throttled,
+        throttled_ns: row.throttled_ns,
         waited_for_flush: row.preflushes,
         fairness: context
             .detail

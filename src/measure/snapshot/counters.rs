@@ -67,6 +67,17 @@ pub struct Edges {
     /// Requests of a path of NVMe multipath that failed: their I/O went to another path, where it counts; in no other count.
     #[serde(default)]
     pub failed_over: u64,
+    /// Bios that a limit of a control group (io.max) held back before they were queued. The time is in no stage but those since the
+    /// program asked (A).
+    #[serde(default)]
+    pub throttled: u64,
+    /// How long they were held back, summed, in ns.
+    #[serde(default)]
+    pub throttled_ns: u64,
+    /// Bios that were held back where this kernel does not let it be seen since when: they are charged to the kernel's worker
+    /// in the control group of the submitter, and are in no histogram since the program asked.
+    #[serde(default)]
+    pub throttled_unknown: u64,
 }
 
 /// Measurement losses. All zero is a clean measurement.
@@ -157,6 +168,9 @@ counters!(Edges {
     switches,
     nowait_retries,
     failed_over,
+    throttled,
+    throttled_ns,
+    throttled_unknown,
 });
 counters!(Quality {
     lost,

@@ -210,6 +210,12 @@ pub struct OwnerNumbers {
     /// over threads.
     #[serde(default)]
     pub stalled_ns: u64,
+    /// Its bios that a limit of its control group held back before they were queued.
+    #[serde(default)]
+    pub throttled: u64,
+    /// How long they were held back, summed, in ns.
+    #[serde(default)]
+    pub throttled_ns: u64,
     /// Its writes that waited for a flush before their data: they have no queue wait.
     #[serde(default)]
     pub waited_for_flush: u64,
@@ -234,6 +240,8 @@ impl OwnerNumbers {
             stages: None,
             asked: None,
             stalled_ns: 0,
+            throttled: 0,
+            throttled_ns: 0,
             waited_for_flush: 0,
             fairness: None,
         }
@@ -323,6 +331,8 @@ impl OwnerNumbers {
             mine.add(theirs);
         }
         self.stalled_ns += other.stalled_ns;
+        self.throttled += other.throttled;
+        self.throttled_ns += other.throttled_ns;
         self.waited_for_flush += other.waited_for_flush;
         if let (Some(mine), Some(theirs)) = (&mut self.fairness, &other.fairness) {
             mine.add(theirs);

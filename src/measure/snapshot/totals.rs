@@ -31,6 +31,8 @@ pub struct OwnerTotals {
     /// Whether they include those of the stages since the program asked.
     pub has_asked: bool,
     pub stalled_ns: u64,
+    pub throttled: u64,
+    pub throttled_ns: u64,
     pub waited_for_flush: u64,
     pub fairness: Option<FairnessTotals>,
 }
@@ -98,6 +100,8 @@ impl OwnerTotals {
             has_stages: false,
             has_asked: false,
             stalled_ns: 0,
+            throttled: 0,
+            throttled_ns: 0,
             waited_for_flush: 0,
             fairness: None,
         }
@@ -168,6 +172,8 @@ impl OwnerTotals {
             stages,
             asked,
             stalled_ns: self.stalled_ns - earlier.stalled_ns,
+            throttled: self.throttled - earlier.throttled,
+            throttled_ns: self.throttled_ns - earlier.throttled_ns,
             waited_for_flush: self.waited_for_flush - earlier.waited_for_flush,
         })
     }

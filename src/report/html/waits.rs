@@ -48,7 +48,7 @@ pub fn figure(rounds: &Rounds<'_>) -> Option<Figure> {
             }
         }
         ul.key {
-            li { span.square.wait {} "queue wait (Q2D): scheduler, tags, throttling" }
+            li { span.square.wait {} "queue wait (Q2D): scheduler, tags, writeback throttling" }
             li { span.square.device {} "device and driver (D2C)" }
         }
         @for side in &SIDES {

@@ -5,7 +5,7 @@ use iosched::measure::snapshot::{Edges, InFlight, Quality, StatusCount};
 use iosched::report::{escape, units};
 use iosched::stat::{LatencySummary, LiveDevice, LiveProcess, LiveRecord};
 
-use super::detail;
+use super::{detail, throttled};
 use crate::cli::DetailChoice;
 
 pub fn render(record: &LiveRecord, wanted: &[DetailChoice]) -> String {
@@ -48,7 +48,7 @@ fn device_lines(device: &LiveDevice, record: &LiveRecord) -> String {
         "{}  {}  depth {depth}  {} IOPS  {}  {}\n  \
          {wait} {}   device {}\n  \
          waiting {:.1}, at the device {:.1} on average; now {}\n  \
-         {} waited, submitters stalled {}   merges {} back {} front {} rq   {}\n",
+         {} waited, submitters stalled {}   merges {} back {} front {} rq   {}\n{}",
         device.device,
         device.scheduler.as_deref().unwrap_or("(gone)"),
         units::count(device.iops),
@@ -70,6 +70,7 @@ fn device_lines(device: &LiveDevice, record: &LiveRecord) -> String {
             device.without_queue_wait,
             &device.statuses
         ),
+        throttled::line(device, record),
     )
 }
 
