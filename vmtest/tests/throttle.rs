@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 
+use iosched::measure::histogram::Histogram;
 use iosched::measure::probe::Detail;
 use iosched::measure::snapshot::{Op, OwnerNumbers};
 use iosched_vmtest::{Disk, Fio, Seen, Watch, dd_reads};
@@ -112,7 +113,7 @@ fn is_said_to_be_unknown(seen: &Seen, pid: u32, own: u64) {
     assert_eq!(workers, held, "{:#?}", seen.0.owners);
     for row in &seen.0.owners {
         let asked = row.asked.as_ref().expect("since it asked");
-        let known: u64 = asked.a2c.iter().map(|it| it.count()).sum();
+        let known: u64 = asked.a2c.iter().map(Histogram::count).sum();
         let expected = if row.comm == "kthrotld" {
             0
         } else {

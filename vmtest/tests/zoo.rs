@@ -381,7 +381,7 @@ fn i_dm_multipath() {
     );
     let _mapped = Mapped::new("paths", &table);
     let above = Device::resolve("/dev/mapper/paths").expect("it").device;
-    assert_eq!(members("/dev/mapper/paths"), [above.clone()]);
+    assert_eq!(members("/dev/mapper/paths"), std::slice::from_ref(&above));
     is_counted("/dev/mapper/paths", "/dev/mapper/paths", Owner::Reader);
     let level = Device::lowest().expect("the disks");
     assert!(level.devices.contains(&above));
@@ -435,7 +435,7 @@ fn y_a_path_that_is_unplugged() {
     let remove = removal_of(&paths[1], "remove");
     ends_when_unplugged(&head.name, &paths[1], &remove);
     let (name, node) = name_and_node(&head);
-    assert_eq!(members(&name), [paths[0].clone()]);
+    assert_eq!(members(&name), std::slice::from_ref(&paths[0]));
     is_counted(&name, &node, Owner::Reader);
     is_switched(&name);
 }

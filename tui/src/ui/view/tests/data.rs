@@ -162,6 +162,8 @@ fn owner(
         stages: None,
         asked: None,
         stalled_ns: 0,
+        throttled: 0,
+        throttled_ns: 0,
         waited_for_flush: 0,
         fairness: Some(OwnerFairness {
             device_time_ns: ios * device_ns / 4,
