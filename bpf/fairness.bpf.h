@@ -50,7 +50,7 @@ static __always_inline void note_service(const struct queue *queue, struct infli
 		if (clock)
 			state->clock = clock_issue(clock, state->d_ns);
 		if (owner && state->g_ns)
-			owner_issue(owner, state->q_ns ? state->q_ns : state->g_ns, state->d_ns);
+			owner_issue(owner, state->d_ns);
 	}
 }
 
@@ -62,8 +62,11 @@ static __always_inline void note_uncounted_end(const struct queue *queue, const 
 		struct owner *owner = bpf_map_lookup_elem(&owners, &state->owner);
 		struct device_clock *clock = bpf_map_lookup_elem(&clocks, &queue->target.slot);
 
-		if (owner && state->g_ns)
+		if (owner && state->g_ns) {
+			if (!state->d_ns)
+				owner_leave(owner);
 			owner_end(owner, now);
+		}
 		if (clock && state->d_ns)
 			clock_end(clock, now);
 	}
@@ -80,8 +83,11 @@ static __always_inline void note_end(const struct queue *queue, struct owner *ow
 	clock = bpf_map_lookup_elem(&clocks, &queue->target.slot);
 	if (clock && state->d_ns)
 		add(&owner->device_time, clock_end(clock, now) - state->clock);
-	if (state->g_ns)
-		owner_end(owner, now);
+	if (!state->g_ns)
+		return;
+	if (!state->d_ns)
+		owner_leave(owner);
+	owner_end(owner, now);
 }
 
 #endif

@@ -61,6 +61,8 @@ static __always_inline void owner_start(struct owner *owner, __u64 q_ns)
 {
 	if (owner->started == owner->ended && q_ns > owner->busy_since_ns)
 		owner->busy_since_ns = q_ns; /* otherwise it is busy since its last request ended */
+	if (owner->started == owner->left || q_ns < owner->waiting_since_ns)
+		owner->waiting_since_ns = q_ns;
 	__sync_fetch_and_add(&owner->started, 1);
 }
 
@@ -78,14 +80,24 @@ static __always_inline void owner_end(struct owner *owner, __u64 now_ns)
 	owner->busy_since_ns = now_ns;
 }
 
-/*
- * A request that was queued at `q_ns` is issued: counts the time for which none of the owner's was issued.
- */
-static __always_inline void owner_issue(struct owner *owner, __u64 q_ns, __u64 d_ns)
+/* A request has ended without an issue: it was merged, is an empty flush, or was lost. */
+static __always_inline void owner_leave(struct owner *owner)
 {
-	__u64 since = owner->last_issue_ns > q_ns ? owner->last_issue_ns : q_ns;
+	__sync_fetch_and_add(&owner->left, 1);
+}
+
+/*
+ * A request is issued: counts the time for which one of the owner's waited, this one or another, and none was
+ * issued.
+ */
+static __always_inline void owner_issue(struct owner *owner, __u64 d_ns)
+{
+	__u64 waiting = owner->waiting_since_ns, last = owner->last_issue_ns;
+	__u64 since = last > waiting ? last : waiting;
 	__u64 gap = d_ns > since ? d_ns - since : 0;
 	__u32 cell;
+
+	owner_leave(owner);
 
 	if (d_ns > owner->last_issue_ns)
 		owner->last_issue_ns = d_ns;

@@ -282,6 +282,8 @@ struct owner {
 	__u64 busy_ns; /* sum of the completed periods */
 	__u64 device_time; /* of the device's virtual clock, ns << CLOCK_SHIFT */
 	__u64 last_issue_ns;
+	__u64 left; /* requests that no longer wait: issued, or ended without an issue */
+	__u64 waiting_since_ns; /* Q of the first request of those that wait */
 	__u64 gap_max_ns; /* longest time without an issue while a request waited; reset like q2d_max_ns */
 	__u32 gaps[GAP_CELLS];
 	struct owner_op op[OP_COUNT];

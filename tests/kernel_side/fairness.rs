@@ -3,7 +3,7 @@
 use super::{Compiled, by_all, run};
 
 /// Reads events of a time and of one of two owners (0, 1): `q OWNER ASKED NOW` asks for a request and gets it, `d OWNER
-/// ASKED NOW` issues one, `c OWNER CLOCK NOW` ends one. Writes after each issue the clock; at the end for each owner
+/// ASKED NOW` issues one, `c OWNER CLOCK NOW` ends one, `m OWNER ASKED NOW` merges one into another. Writes after each issue the clock; at the end for each owner
 /// its device time, busy time and longest gap in microseconds, and its gaps.
 const PROGRAM: &str = r#"
 #include "fairness.h"
@@ -26,7 +26,10 @@ int main(void)
 			owner_start(owner, asked);
 		} else if (event == 'd') {
 			issued_at[who][next[who]++] = clock_issue(&clock, now);
-			owner_issue(owner, asked, now);
+			owner_issue(owner, now);
+		} else if (event == 'm') {
+			owner_leave(owner);
+			owner_end(owner, now);
 		} else {
 			owner->device_time += clock_end(&clock, now) - issued_at[who][first[who]++];
 			owner_end(owner, now);
@@ -87,6 +90,34 @@ fn a_gap_is_a_time_without_any_issue() {
         let seen = replay(events, &program);
         assert_eq!(seen[0][2], 9_500);
         assert_eq!(seen[0][3], 2, "9.5 ms, then 4 ms");
+    }
+}
+
+/// Another one than the one that is issued waits longest.
+#[test]
+fn the_request_that_waits_longest_counts_whichever_is_issued() {
+    let events = "q 0 0.5 0.5\nq 0 10 10\nd 0 10 20\nd 0 0.5 23\nc 0 0 24\nc 0 0 25\n";
+    for program in by_all(PROGRAM) {
+        let seen = replay(events, &program);
+        assert_eq!(seen[0][2..], [19_500, 2], "0.5 to 20, then 3 ms");
+    }
+}
+
+/// It waited for its request since before the others, and got it last.
+#[test]
+fn waiting_begins_with_the_oldest_question() {
+    let events = "q 0 5 5\nq 0 1 6\nd 0 5 9\nd 0 1 10\nc 0 0 11\nc 0 0 12\n";
+    for program in by_all(PROGRAM) {
+        assert_eq!(replay(events, &program)[0][2], 8_000, "1 to 9");
+    }
+}
+
+/// A merged request waits no longer, and a time without any that waits is no gap.
+#[test]
+fn what_is_merged_does_not_wait() {
+    let events = "q 0 1 1\nq 0 2 2\nm 0 2 2\nd 0 1 3\nc 0 0 4\nq 0 50 50\nd 0 50 51\nc 0 0 52\n";
+    for program in by_all(PROGRAM) {
+        assert_eq!(replay(events, &program)[0][2], 2_000, "1 to 3");
     }
 }
 
