@@ -1,11 +1,13 @@
 //! SIGINT, SIGTERM and SIGHUP set a flag that every wait checks, so that the work ends with an ordinary error, guards
 //! run, and every change is undone.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+mod unread; // outputs that nobody reads
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
 use crate::failure::{Failure, kind_of};
 
@@ -16,14 +18,16 @@ static REASON: OnceLock<String> = OnceLock::new();
 /// Turns the three signals into a flag. Call it once, at the start of `main`.
 pub fn install() -> anyhow::Result<()> {
     let flag = RECEIVED.get_or_init(|| Arc::new(AtomicUsize::new(0)));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // `nohup` ignores SIGHUP: it stays ignored. A shell without job control ignores SIGINT for what it starts in the
-        // background, and scripts nevertheless end that with `kill -INT`.
-        if signal == SIGHUP && is_ignored(signal) {
-            continue;
-        }
-        signal_hook::flag::register_usize(signal, flag.clone(), signal as usize)?;
+    // `nohup` ignores SIGHUP: it stays ignored. A shell without job control ignores SIGINT for what it starts in the
+    // background, and scripts nevertheless end that with `kill -INT`.
+    let mut signals = vec![SIGINT, SIGTERM, SIGHUP];
+    signals.retain(|signal| *signal != SIGHUP || !is_ignored(*signal));
+    for signal in &signals {
+        signal_hook::flag::register_usize(*signal, flag.clone(), *signal as usize)?;
     }
+    // A file that may not grow (RLIMIT_FSIZE) is an error of the write, as a full disk is.
+    signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
+    unread::give_up_after(&signals)?;
     Ok(())
 }
 
@@ -94,7 +98,10 @@ pub fn end_soon(say: fn(&str)) -> anyhow::Result<()> {
         std::thread::sleep(PATIENCE);
         if HELD.load(Ordering::SeqCst) == 0 {
             let error = Failure::interrupted(signal);
-            say(&format!("{error:#}"));
+            // Where nobody reads, this thread is not held up.
+            if unread::takes_more(rustix::stdio::stderr()) {
+                say(&format!("{error:#}"));
+            }
             std::process::exit(i32::from(kind_of(&error).exit_code()));
         }
     };

@@ -4,10 +4,12 @@
 mod support;
 
 use std::fs;
+use std::io::PipeWriter;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use iosched::scheduler::{self, State};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use support::program::{Ended, Program, Started};
@@ -324,6 +326,73 @@ fn a_result_that_nobody_takes_is_an_error() {
     let says = ["the result could not be written to standard output"];
     let ended = Ended::of(command).ends(1, &says);
     is_as_before(&disk, &before, &program, ended.pid);
+}
+
+/// A pipe that is full, as that of a pager: every message blocks.
+#[test]
+#[ignore = "root"]
+fn messages_that_nobody_reads_keep_no_setting() {
+    let ((disk, before), program) = (disk(), Program::new(BINARY));
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    fill(&writer);
+    let how = ["--rounds", "500", "-o", "result"];
+    let command = format!("{READ_ONE}; sleep 0.1");
+    let (node, first) = (disk.node(), ["run"]);
+    let words = [
+        &first[..],
+        &[&node],
+        &ARMS[..],
+        &how,
+        &["--", "sh", "-c", &command],
+    ]
+    .concat();
+    let mut started = Started::of(program.command(&words).stderr(writer));
+    std::thread::sleep(Duration::from_secs(4));
+    assert!(started.child().try_wait().expect("its state").is_none());
+    send(started.id(), Signal::TERM);
+    within(Duration::from_secs(15), "its end", || {
+        arguments(started.id()).len() < 2
+    });
+    assert_eq!(started.child().wait().expect("its end").code(), Some(143));
+    within(Duration::from_secs(5), "all put back", || {
+        program.journals().is_empty()
+    });
+    is_as_before(&disk, &before, &program, started.id());
+    drop(reader);
+}
+
+fn fill(pipe: &PipeWriter) {
+    let flags = fcntl_getfl(pipe).expect("its flags");
+    fcntl_setfl(pipe, flags | OFlags::NONBLOCK).expect("its flags");
+    for size in [4096, 1] {
+        while rustix::io::write(pipe, &vec![b'.'; size]).is_ok() {}
+    }
+    fcntl_setfl(pipe, flags).expect("its flags");
+}
+
+/// RLIMIT_FSIZE, which by default kills who writes beyond it.
+#[test]
+#[ignore = "root"]
+fn a_file_that_may_not_grow_is_an_error() {
+    let ((disk, before), program) = (disk(), Program::new(BINARY));
+    let words = [&["run"], &ARMS[..], &["--rounds", "6", "-o", "result"]].concat();
+    let line = format!(
+        "ulimit -f 8; exec {BINARY} {} {} -- sh -c '{READ_ONE}'",
+        words.join(" "),
+        disk.node()
+    );
+    let ended = Ended::of(program.command_of("bash".as_ref(), &["-c", &line]));
+    let ended = ended.ends(1, &["File too large"]);
+    println!("{}", ended.stderr);
+    within(Duration::from_secs(5), "all put back", || {
+        program.journals().is_empty()
+    });
+    is_as_before(&disk, &before, &program, 0);
+    let left = program
+        .files()
+        .into_iter()
+        .filter(|name| name.starts_with('.'));
+    assert_eq!(left.collect::<Vec<_>>(), [""; 0]);
 }
 
 /// The window of a terminal is closed: the hang-up comes, and every later word to it fails.

@@ -29,6 +29,7 @@ use iosched::report::{csv, markdown, openmetrics, text};
 use iosched::scheduler::{self, State};
 use pty::Terminal;
 use rustix::process::Signal;
+use rustix::termios::{Action, tcflow};
 use rustix::termios::{LocalModes, OutputModes, tcgetattr};
 use serde_json::Value;
 use support::LoopDevice;
@@ -303,6 +304,25 @@ fn signals_put_back_the_scheduler_and_the_terminal() {
         assert_eq!(state(&disk), before, "{signal:?}");
         assert!(program.journals().is_empty());
     }
+}
+
+/// As with Ctrl-S or a connection that stalls: every write to the terminal blocks.
+#[test]
+#[ignore = "root"]
+fn a_terminal_that_nobody_reads_keeps_no_setting() {
+    let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
+    disk.set("scheduler", "none");
+    let before = state(&disk);
+    let _load = Load::on(&disk);
+    let mut terminal = started(&program, &disk, (200, 50));
+    flip(&mut terminal, &disk);
+    tcflow(terminal.other_side(), Action::OOff).expect("stopped output");
+    std::thread::sleep(Duration::from_secs(2));
+    terminal.signal(Signal::TERM);
+    let (status, written) = terminal.end();
+    assert_eq!(status.code(), Some(143), "{written}");
+    assert_eq!(state(&disk), before);
+    assert!(program.journals().is_empty());
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! Takes over the terminal, draws on it, and restores it, also after a panic.
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -28,7 +26,20 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// A signal stops all threads within this time; nobody brings them back within a few of it.
 const STOPS_WITHIN: Duration = Duration::from_millis(25);
 
-type Screen = Terminal<CrosstermBackend<BufWriter<File>>>;
+type Screen = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
+
+/// Each write looks up the descriptor: after a signal it may be another file, where nobody reads the terminal.
+struct Stdout;
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        Ok(rustix::io::write(rustix::stdio::stdout(), bytes)?)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
 
 pub struct TerminalScreen {
     terminal: Screen,
@@ -37,8 +48,7 @@ pub struct TerminalScreen {
 
 /// Knows nothing of what is on the screen.
 fn blank() -> Result<Screen> {
-    let stdout = std::io::stdout().as_fd().try_clone_to_owned()?;
-    let out = BufWriter::with_capacity(BUFFER_BYTES, File::from(stdout));
+    let out = BufWriter::with_capacity(BUFFER_BYTES, Stdout);
     Ok(Terminal::new(CrosstermBackend::new(out))?)
 }
 
