@@ -85,7 +85,7 @@ pub fn contradictions(stored: &ResultFile, redrawn: &ResultFile) -> Vec<String> 
         let by_file = of_file.map_or_else(|| "nothing".to_owned(), words::verdict);
         let by_rounds = words::verdict(row);
         Some(format!(
-            "{name}: the file says {by_file}, its rounds say {by_rounds}; the gate goes by the rounds"
+            "{name}: the file says {by_file}, its rounds say {by_rounds}; a gate goes by the rounds"
         ))
     });
     differing.map(|it| escape::line(&it)).collect()

@@ -229,8 +229,12 @@ fn in_words(reason: &Reason, blocks: usize) -> String {
         Reason::FragilePercentile => "percentile at a cliff".to_owned(),
         Reason::StalledRounds { arm, reference } => match (arm, reference) {
             (arm, 0) => format!("{arm} of {blocks} rounds stall"),
-            (0, reference) => format!("{reference} of {blocks} rounds of the reference stall"),
-            _ => format!("{arm} rounds stall, and {reference} of the reference, of {blocks} each"),
+            (0, reference) => format!(
+                "{reference} of {blocks} blocks in which the reference stalls, or the arm has 0"
+            ),
+            _ => format!(
+                "{arm} of {blocks} rounds stall, and in {reference} blocks the reference does, or the arm has 0"
+            ),
         },
     }
 }

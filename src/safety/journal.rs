@@ -28,7 +28,8 @@ pub use undo::Undo;
 
 /// Where journals live: `/var/lib/iosched/journal`, or below `$IOSCHED_STATE_DIR`.
 pub fn directory() -> PathBuf {
-    std::env::var_os("IOSCHED_STATE_DIR")
+    let named = std::env::var_os("IOSCHED_STATE_DIR").filter(|name| !name.is_empty());
+    named
         .map_or_else(|| PathBuf::from("/var/lib/iosched"), PathBuf::from)
         .join("journal")
 }

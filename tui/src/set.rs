@@ -40,7 +40,9 @@ pub fn run(arguments: &Set) -> Result<()> {
     let applied = apply(&disks.members, &arm)?;
     for ((device, before), applied) in disks.members.iter().zip(&before).zip(&applied) {
         notes.extend(applied.notes.clone());
-        print(device, before, applied, &std::mem::take(&mut notes))?;
+        print(device, before, applied, &std::mem::take(&mut notes)).with_context(|| {
+            format!("{} was switched, but the report of it failed", device.name)
+        })?;
     }
     Ok(())
 }

@@ -211,6 +211,9 @@ fn round(result: &ResultFile, round: &Round) -> Result<(), String> {
     require(round.evidence.members.len() == members, || {
         format!("evidence.members does not have {members} entries")
     })?;
+    require(round.index as u64 <= LARGEST_COUNT, || {
+        format!("index {} is too large", round.index)
+    })?;
     require(round.lost_events <= LARGEST_COUNT, || {
         "lost_events is too large".to_owned()
     })?;

@@ -121,9 +121,11 @@ impl Scale {
             f64::NEG_INFINITY => f64::NEG_INFINITY,
             end => end.exp(),
         };
-        Some(ConfidenceInterval {
+        let upper = interval.upper.exp();
+        // Beyond every number on one side: there is no ratio.
+        (upper > 0.0 && lower < f64::INFINITY).then_some(ConfidenceInterval {
             lower,
-            upper: interval.upper.exp(),
+            upper,
             ..interval
         })
     }

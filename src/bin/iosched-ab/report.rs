@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result};
+use iosched::ab::gate::redrawn;
 use iosched::ab::result::read::{self, Unreadable, schema2};
 use iosched::ab::result::{ResultFile, SCHEMA_VERSION};
 use iosched::failure::Failure;
@@ -18,14 +19,15 @@ use iosched::interrupt;
 use iosched::report::characters::{Form, has_utf8};
 use iosched::report::study as report_study;
 use iosched::report::{
-    benchfmt, bmf, csv, escape, github_benchmark, html, junit, ktap, markdown, openmetrics, paint,
-    text,
+    benchfmt, bmf, csv, escape, gate, github_benchmark, html, junit, ktap, markdown, openmetrics,
+    paint, text,
 };
 use iosched::study::result::StudyResult;
 use iosched::workload::catalogue;
 
 use crate::cli::{Format, ReportArguments};
 use crate::study;
+use crate::talk::note;
 
 /// The name of standard input, and of standard output.
 pub const STDIO: &str = "-";
@@ -35,6 +37,9 @@ pub fn run(arguments: &ReportArguments) -> Result<()> {
         return of_study(&study, arguments);
     }
     let result = read(&arguments.file)?;
+    for contradiction in gate::contradictions(&result, &redrawn(&result, 1)) {
+        note(&contradiction);
+    }
     let text = match arguments.format {
         Format::Text => text::render(&result, arguments.all, (!arguments.no_plot).then(pictures)),
         Format::Html => html::render(&result),

@@ -155,6 +155,7 @@ impl Sources {
             let beside = programs::beside::find(printed, self.program);
             found.metrics.extend(beside);
         }
+        let of_programs = found.metrics.len();
         for pattern in &self.patterns {
             match pattern.find(printed) {
                 Ok(metric) => found.metrics.push(metric),
@@ -169,6 +170,7 @@ impl Sources {
             Ok(metrics) => found.metrics.extend(metrics),
             Err(why) => problems.push(format!("the file $IOSCHED_METRICS: {why}")),
         }
+        problems.extend(without_a_time(&found.metrics[of_programs..]));
         if let Some(why) = twice(&found.metrics) {
             found.misread.get_or_insert(why.clone());
             problems.push(why);
@@ -186,6 +188,17 @@ fn too_many(metrics: &[Reported]) -> Option<String> {
     (count > MOST).then(|| format!("it reported {count} metrics, more than {MOST}"))
 }
 
+/// No time is 0: nothing was measured, or less than the digits show. It would win against every other one.
+fn without_a_time(metrics: &[Reported]) -> Option<String> {
+    let metric = metrics
+        .iter()
+        .find(|metric| metric.value == 0.0 && unit::is_time(&metric.unit))?;
+    Some(format!(
+        "it reported {} as 0 {}: nothing was measured, or less than these digits can show",
+        metric.name, metric.unit
+    ))
+}
+
 /// A metric with two answers.
 fn twice(metrics: &[Reported]) -> Option<String> {
     let mut seen = BTreeMap::new();
@@ -201,6 +214,32 @@ fn twice(metrics: &[Reported]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_of_0_is_no_time() {
+        let of_file = |text: &str| {
+            let printed = Printed {
+                metrics_file: text.to_owned(),
+                ..Printed::default()
+            };
+            Sources::default().find(&printed)
+        };
+        let found = of_file("lat 0 us lower\n");
+        let why = found.problem.expect("a problem");
+        assert!(why.contains("it reported lat as 0 us"), "{why}");
+        // A count may be 0, and so may what is no time.
+        for text in [
+            "errors 0 lower\n",
+            "rate 0 1/s higher\n",
+            "lat 1 us lower\n",
+        ] {
+            assert_eq!(of_file(text).problem, None, "{text}");
+        }
+        let why = of_file("lat 1e-400 us lower\n").problem.expect("a problem");
+        assert!(why.contains("is not a finite number"), "{why}");
+        let why = of_file("x 5..2\n").problem.expect("a problem");
+        assert!(why.contains("is not a whole number"), "{why}");
+    }
 
     #[test]
     fn names_are_plain() {

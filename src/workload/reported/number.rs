@@ -17,10 +17,17 @@ pub fn read(text: &str) -> Result<Written<'_>, String> {
     let text = text.trim();
     let end = span(text, 0);
     let value = value(&text[..end]).ok_or_else(|| format!("{text:?} is not a finite number"))?;
+    let behind = &text[end..];
+    // What ends a sentence or a list is no unit.
+    let unit = behind.trim_end_matches(['.', ',', ';', ':']);
+    // "5..2", and "5e" without its exponent.
+    let is_rest = unit.starts_with(|c: char| is_digit(c) || "+-.,".contains(c));
+    if is_rest || matches!(unit, "e" | "E") {
+        return Err(format!("{text:?} is not a whole number"));
+    }
     Ok(Written {
         value,
-        // What ends a sentence or a list is no unit.
-        unit: text[end..].trim_end_matches(['.', ',', ';', ':']).trim(),
+        unit: unit.trim(),
     })
 }
 
@@ -119,7 +126,9 @@ fn value(number: &str) -> Option<f64> {
     };
     let plain = without_groups(mantissa)?;
     let value: f64 = format!("{plain}{exponent}").parse().ok()?;
-    value.is_finite().then_some(value)
+    // 1e-400 is not 0.
+    let is_lost = value == 0.0 && plain.contains(|c: char| c.is_ascii_digit() && c != '0');
+    (value.is_finite() && !is_lost).then_some(value)
 }
 
 /// With a decimal point and nothing else. A comma is a decimal one unless exactly three digits follow each; of a point and

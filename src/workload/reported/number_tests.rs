@@ -71,9 +71,19 @@ fn what_follows_is_the_unit() {
     reads("98,5%", 98.5, "%");
     // No exponent without digits.
     reads("3 events", 3.0, "events");
-    reads("3e", 3.0, "e");
     reads("1.", 1.0, "");
     reads("5 ms,", 5.0, "ms");
+}
+
+#[test]
+fn a_part_of_a_number_is_none() {
+    for text in ["3e", "3E.", "5..2", "5-2-1", "1,,2"] {
+        let why = read(text).expect_err(text);
+        assert!(why.contains("is not a"), "{text}: {why}");
+    }
+    assert!(read("1e-400").is_err(), "it is not 0");
+    reads("0.000", 0.0, "");
+    reads("0e5", 0.0, "");
 }
 
 #[test]

@@ -71,6 +71,10 @@ fn kind(name: &str) -> Option<Kind> {
     }
 }
 
+pub fn is_time(unit: &str) -> bool {
+    known(unit).is_some_and(|(kind, is_rate, _)| kind == Kind::Time && !is_rate)
+}
+
 /// How many of `to` one of `from` is; None if they are not of one kind.
 pub fn factor(from: &str, to: &str) -> Option<f64> {
     if from == to {

@@ -13,6 +13,7 @@ use anyhow::{Context, Result};
 use iosched::failure::Failure;
 use iosched::files::stdout;
 use iosched::files::{input, way};
+use iosched::interrupt;
 use iosched::report::escape;
 
 use super::state::appearance::{Colors, Theme};
@@ -104,8 +105,9 @@ pub fn load(wanted: &cli::ConfigFile) -> Result<Config> {
 /// those of who called su.
 fn refuse_replaceable(path: &Path) -> Result<()> {
     let name = path.display();
-    let doubt = way::doubt(path).with_context(|| format!("reading the path {name}"))?;
-    doubt.map_or(Ok(()), |why| {
+    let of_way = way::doubt(path).with_context(|| format!("reading the path {name}"))?;
+    let of_file = || input::read_with_doubt(path, LIMIT).ok()?.1;
+    of_way.or_else(of_file).map_or(Ok(()), |why| {
         Err(Failure::refused(
             format!("another user can replace the configuration {name}: {why}"),
             "name it with --config FILE, or start with --no-config",
@@ -122,6 +124,9 @@ fn is_there(path: &Path) -> bool {
 fn read(path: &Path) -> Result<Config> {
     let name = path.display();
     let text = input::read_text(path, LIMIT).map_err(|error| {
+        if let Some(signal) = interrupt::received() {
+            return Failure::interrupted(signal);
+        }
         Failure::usage(
             format!("the configuration {name} cannot be read: {error}"),
             "fix the file, or start with --no-config",

@@ -6,6 +6,7 @@ use anyhow::Result;
 use iosched::ab::result::{DeviceInfo, Status, identity};
 use iosched::failure::Failure;
 use iosched::files::{input, trust};
+use iosched::interrupt;
 use iosched::machine::device::Disks;
 use iosched::machine::environment::Environment;
 use iosched::scheduler::arm::Arm;
@@ -23,11 +24,12 @@ use crate::talk::note;
 /// What an interrupted study has left to do. `trust`: the user has checked the commands in the file.
 pub fn plan(file: &Path, trust: bool) -> Result<Plan> {
     let path = file.display();
-    let unreadable = |error| {
-        Failure::usage(
+    let unreadable = |error| match interrupt::received() {
+        Some(signal) => Failure::interrupted(signal),
+        None => Failure::usage(
             format!("cannot read {path}: {error}"),
             "name the result file of a study",
-        )
+        ),
     };
     let read = input::read_with_doubt(file, input::RESULT_LIMIT);
     let (bytes, doubt) = read.map_err(unreadable)?;
