@@ -128,7 +128,9 @@ impl Said {
             let Some((file, number, rest)) = place(line, disk) else {
                 continue;
             };
-            if rest.contains("skipping writing") && rest.contains("queue/scheduler") {
+            // As the rule names it: `./queue//scheduler`.
+            let plain = rest.replace("/./", "/").replace("//", "/");
+            if rest.contains("skipping writing") && plain.contains("queue/scheduler") {
                 // Of later versions: `skipping writing "bfq" to sysfs attribute "/sys/..."`.
                 let after = rest
                     .split_once("skipping writing ")
