@@ -11,6 +11,7 @@ use super::persistent::{Kept, Place};
 use crate::failure::Failure;
 use crate::files::{input, output};
 use crate::machine::cgroup::mounts::Mounts;
+use crate::machine::cgroup::requests::{self, Requests};
 use crate::machine::cgroup::weights::{self, Weights};
 use crate::machine::device::{Device, mounts};
 use crate::measure::probe::{self, Probe, Tracepoint};
@@ -98,6 +99,7 @@ pub struct Facts {
     pub survey: Result<(Survey, Source), Trouble>,
     pub writers: Vec<Writer>,
     pub weights: Weights,
+    pub requests: Requests,
     /// Settings of `iosched-ab persist`.
     pub kept: Vec<Kept>,
 }
@@ -110,6 +112,7 @@ pub fn read(devices: &[Device]) -> Facts {
         let text = fs::read_to_string(path).ok()?;
         Some(text.trim().to_owned())
     };
+    let groups = mounts::read().ok().map(|mounts| Mounts::among(&mounts));
     Facts {
         tracepoints: probe::tracepoints().map_err(|error| {
             Trouble::new(
@@ -131,10 +134,8 @@ pub fn read(devices: &[Device]) -> Facts {
         journal: journal_state(),
         survey: survey(devices),
         writers: writers::find(Path::new("/proc"), devices),
-        weights: mounts::read().map_or_else(
-            |_| Weights::default(),
-            |mounts| weights::set(&Mounts::among(&mounts)),
-        ),
+        weights: groups.as_ref().map(weights::set).unwrap_or_default(),
+        requests: groups.as_ref().map(requests::found).unwrap_or_default(),
         kept: kept(Path::new("/")),
         now: Timestamp::now(),
         release: release.clone(),

@@ -4,6 +4,7 @@
 mod agents; // what else sets schedulers
 pub mod facts; // facts of this machine
 mod persistent; // settings that iosched-ab persist wrote
+mod requests; // I/O classes that nothing applies, and throttles
 mod weights; // weights of control groups that nothing applies
 
 use serde::{Deserialize, Serialize};
@@ -64,6 +65,7 @@ pub fn diagnose(facts: &Facts, named: bool) -> Diagnosis {
     items.extend(tools(facts));
     items.extend(agents::items(facts));
     items.extend(weights::items(facts));
+    items.extend(requests::items(facts));
     items.extend(persistent::items(facts));
     let mut switches = facts.disks.iter().map(|disk| disk.switch.is_ok());
     let can_switch = if named {

@@ -1,5 +1,6 @@
 use super::facts::{Agent, Rival, Rule, Source, Survey, Unread, effective};
 use super::*;
+use crate::machine::cgroup::requests::{Class, Requests, Throttle};
 use crate::machine::cgroup::weights::{Reader, Weight, Weights};
 use crate::measure::probe::Tracepoint;
 
@@ -56,6 +57,7 @@ fn healthy() -> Facts {
         survey: Ok((Survey::default(), Source::Udevadm(257))),
         writers: Vec::new(),
         weights: Weights::default(),
+        requests: Requests::default(),
     }
 }
 
@@ -222,6 +224,7 @@ fn what_the_kernel_says_is_read() {
 fn a_weight_counts_only_where_something_reads_it() {
     let weight = |of: &str, readers: &[Reader]| Weight {
         of: of.to_owned(),
+        device: None,
         weight: 500.0,
         readers: readers.to_vec(),
     };
@@ -488,4 +491,58 @@ fn a_persistent_setting_that_is_overridden_gets_a_later_name() {
         found.2,
         "move it to /etc/tuned/profiles/iosched-x/tuned.conf"
     );
+}
+
+#[test]
+fn classes_and_weights_count_only_where_the_scheduler_of_the_disk_reads_them() {
+    let mut facts = healthy();
+    facts.requests.classes = vec![Class {
+        of: "backup.service".into(),
+        class: "idle".into(),
+    }];
+    for (active, state) in [
+        ("bfq", ItemState::Ok),
+        ("mq-deadline", ItemState::Ok),
+        ("none", ItemState::Missing),
+        ("kyber", ItemState::Missing),
+    ] {
+        facts.disks[0].active = active.to_owned();
+        assert_eq!(state_of(&facts, "I/O classes"), state, "{active}");
+    }
+    facts.weights.weights = vec![Weight {
+        of: "/db".into(),
+        device: Some("8:16".into()),
+        weight: 500.0,
+        readers: vec![Reader::Bfq],
+    }];
+    assert_eq!(
+        state_of(&facts, "weights"),
+        ItemState::Ok,
+        "it is for another disk"
+    );
+    facts.weights.weights[0].device = Some("8:0".into());
+    assert_eq!(state_of(&facts, "weights"), ItemState::Missing);
+}
+
+#[test]
+fn a_throttle_is_a_conflict_only_where_iosched_runs() {
+    let mut facts = healthy();
+    let throttle = |device: &str| Throttle {
+        of: "/batch".into(),
+        device: device.into(),
+        limits: "rbps=1000".into(),
+    };
+    facts.requests.throttles = vec![throttle("8:16")];
+    assert!(
+        lines(&facts, "throttles")[0]
+            .1
+            .starts_with("no control group limits")
+    );
+    facts.requests.throttles = vec![throttle("8:0")];
+    assert_eq!(
+        lines(&facts, "throttles")[0].1,
+        "/batch limits its I/O on sda: rbps=1000"
+    );
+    facts.requests.own = Some("/batch/shell".into());
+    assert_eq!(lines(&facts, "throttles")[0].0, ItemState::Conflict);
 }

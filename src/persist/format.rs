@@ -170,7 +170,8 @@ fn tuned(decision: &Decision) -> Result<String, Refusal> {
     };
     let name = decision.name();
     Ok(format!(
-        "# /etc/tuned/iosched-{name}/tuned.conf; add include=PROFILE to [main] to keep the profile in force\n{}\
+        "# /etc/tuned/profiles/iosched-{name}/tuned.conf; before TuneD 2.23 it is /etc/tuned/iosched-{name}/tuned.conf\n\
+         # Add include=PROFILE to [main] to keep the profile in force.\n{}\
          # Apply: tuned-adm profile iosched-{name}; check: tuned-adm verify\n\
          [main]\n\
          summary={} for disks with {pattern}\n\n\
