@@ -3,6 +3,7 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -232,7 +233,7 @@ const WRONG: [&str; 7] = [
     r#"KERNEL{x}=="*""#,
     r#"ENV{DEVNAME}="x""#,
     r#"ATTR{}=="1""#,
-    r#"SUBSYSTEM==block"#,
+    "SUBSYSTEM==block",
 ];
 
 fn generated(draw: &mut Draw) -> String {
@@ -254,21 +255,21 @@ fn generated(draw: &mut Draw) -> String {
     text + "LABEL=\"b\"\n"
 }
 
-fn disagreement(disk: &LoopDevice, rules: &Rules, text: &str) -> Option<Option<String>> {
+/// None: both say the same.
+fn disagreement(disk: &LoopDevice, rules: &Rules, text: &str) -> Option<String> {
     rules.write(text);
     forget_properties(disk);
     let ours = of_ours(disk, rules);
-    let udev = of_udevadm(disk, rules)?;
+    let udev = of_udevadm(disk, rules).expect("udevadm");
     if ours == udev {
-        return Some(None);
+        return None;
     }
     let text = fs::read_to_string(&rules.path).expect("the rules");
-    let numbered: String = text
-        .lines()
-        .enumerate()
-        .map(|(index, line)| format!("{:3} {line}\n", index + 1))
-        .collect();
-    Some(Some(format!("ours {ours:?}\nudev {udev:?}\n{numbered}")))
+    let mut shown = format!("ours {ours:?}\nudev {udev:?}\n");
+    for (index, line) in text.lines().enumerate() {
+        let _ = writeln!(shown, "{:3} {line}", index + 1);
+    }
+    Some(shown)
 }
 
 #[test]
@@ -286,8 +287,7 @@ fn our_reading_of_200_files_is_that_of_udevadm() {
     let mut with_writes = 0;
     for _ in 0..200 {
         let text = generated(&mut draw);
-        let found = disagreement(&disk, &rules, &text).expect("udevadm");
-        wrong.extend(found);
+        wrong.extend(disagreement(&disk, &rules, &text));
         with_writes += usize::from(!of_ours(&disk, &rules).is_empty());
     }
     assert!(
@@ -316,6 +316,9 @@ fn our_reading_of_the_rules_of_distributions_is_that_of_udevadm() {
     assert!(files.len() > 5);
     let mut wrong = Vec::new();
     rules.write("");
+    if of_udevadm(&disk, &rules).is_none() {
+        return;
+    }
     for file in files {
         let text = fs::read_to_string(&file).expect("a file");
         // As they are, they are for disks of other names.
@@ -328,12 +331,8 @@ fn our_reading_of_the_rules_of_distributions_is_that_of_udevadm() {
                 "KERNEL==\"sd*\", GOTO",
             );
         for text in [text, own] {
-            match disagreement(&disk, &rules, &text) {
-                None => return,
-                Some(found) => {
-                    wrong.extend(found.map(|found| format!("{}: {found}", file.display())))
-                }
-            }
+            let found = disagreement(&disk, &rules, &text);
+            wrong.extend(found.map(|found| format!("{}: {found}", file.display())));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

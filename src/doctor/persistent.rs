@@ -1,5 +1,7 @@
 //! Settings that `iosched-ab persist` wrote, and whether what they are based on still holds. Pure.
 
+use std::path::Path;
+
 use jiff::Timestamp;
 
 use super::facts::{Agent, DiskFacts, Facts, Rival};
@@ -106,6 +108,13 @@ fn not_in_force(facts: &Facts, kept: &Kept, disk: &DiskFacts) -> (String, String
             remedy,
         );
     }
+    // The rule that reads an entry of the hardware database is another file.
+    if Path::new(&kept.file)
+        .extension()
+        .is_some_and(|extension| extension == "hwdb")
+    {
+        return unknown;
+    }
     let of_disk = |rival: &&Rival| rival.disk == disk.name;
     let Some(own) = survey
         .rivals
@@ -127,27 +136,23 @@ fn not_in_force(facts: &Facts, kept: &Kept, disk: &DiskFacts) -> (String, String
             remedy,
         );
     };
-    match agents::overriding(facts, survey, own) {
-        Some(last) => {
-            let value = last.value.as_deref().unwrap_or("the scheduler");
-            let doubt = format!("overridden by {}:{} ({value})", last.file, last.line);
-            (doubt, against(kept, last))
-        }
-        None => {
-            let remedy = match own.agent {
-                Agent::Udev => format!(
-                    "apply it: udevadm control --reload && udevadm trigger --action=change --sysname-match={}",
-                    disk.name
-                ),
-                Agent::Tmpfiles => format!("apply it: systemd-tmpfiles --create {}", kept.file),
-                _ => "apply it: tuned-adm verify says what differs".to_owned(),
-            };
-            (
-                format!("{in_force}; nothing was found that sets it after this file"),
-                remedy,
-            )
-        }
+    if let Some(last) = agents::overriding(facts, survey, own) {
+        let value = last.value.as_deref().unwrap_or("the scheduler");
+        let doubt = format!("overridden by {}:{} ({value})", last.file, last.line);
+        return (doubt, against(kept, last));
     }
+    let remedy = match own.agent {
+        Agent::Udev => format!(
+            "apply it: udevadm control --reload && udevadm trigger --action=change --sysname-match={}",
+            disk.name
+        ),
+        Agent::Tmpfiles => format!("apply it: systemd-tmpfiles --create {}", kept.file),
+        _ => "apply it: tuned-adm verify says what differs".to_owned(),
+    };
+    (
+        format!("{in_force}; nothing was found that sets it after this file"),
+        remedy,
+    )
 }
 
 /// The name of the profile, and its file.
@@ -158,7 +163,8 @@ fn profile(file: &str) -> String {
 
 /// What makes the setting the last to act.
 fn against(kept: &Kept, last: &Rival) -> String {
-    let is_rule = kept.file.ends_with(".rules");
+    let extension = Path::new(&kept.file).extension();
+    let is_rule = extension.is_some_and(|extension| extension == "rules");
     match (last.agent, &last.rule) {
         (Agent::Udev, Some(rule)) if is_rule && !rule.is_run => {
             let name = later_name(base(&kept.file), base(&rule.file));

@@ -80,12 +80,12 @@ fn rival(text: &str, line: usize, value: Option<&str>) -> Rival {
     }
 }
 
-fn survey(rivals: &[Rival]) -> Result<(Survey, Source), Trouble> {
+fn survey(rivals: &[Rival]) -> (Survey, Source) {
     let survey = Survey {
         rivals: rivals.to_vec(),
         ..Survey::default()
     };
-    Ok((survey, Source::Reading("there is no udevadm".into())))
+    (survey, Source::Reading("there is no udevadm".into()))
 }
 
 fn state_of(facts: &Facts, name: &str) -> ItemState {
@@ -154,7 +154,7 @@ fn each_fault_shows_in_its_own_line_with_its_remedy() {
             f.journal = trouble("left behind");
         }),
         ("other agents", ItemState::Conflict, |f| {
-            f.survey = survey(&[rival("\u{1b}[2J", 3, None)]);
+            f.survey = Ok(survey(&[rival("\u{1b}[2J", 3, None)]));
         }),
     ];
     for (name, state, break_it) in faults {
@@ -344,12 +344,12 @@ fn lines(facts: &Facts, name: &str) -> Vec<(ItemState, String, String)> {
 #[test]
 fn the_last_to_act_comes_first_and_what_does_nothing_says_so() {
     let mut facts = healthy();
-    facts.survey = survey(&[
+    facts.survey = Ok(survey(&[
         rival("", 60, Some("bfq")),
         rival("", 61, Some("noop")),
         rival("", 62, Some("kyber")),
         rival("", 63, Some("cfq")),
-    ]);
+    ]));
     let found: Vec<(ItemState, String)> = lines(&facts, "other agents")
         .into_iter()
         .map(|(state, found, _)| (state, found))
@@ -417,7 +417,7 @@ fn what_was_searched_and_what_was_not_read_is_said() {
     let many: Vec<Rival> = (0..30)
         .map(|line| rival("", 1000 + line, Some("bfq")))
         .collect();
-    facts.survey = survey(&many);
+    facts.survey = Ok(survey(&many));
     let found = lines(&facts, "other agents");
     assert_eq!(found.len(), 21);
     assert!(found[20].1.starts_with("10 more lines"));
@@ -444,7 +444,7 @@ fn a_persistent_setting_that_is_overridden_gets_a_later_name() {
         place: persistent::Place::Other,
         evidence,
     }];
-    facts.survey = survey(&[own.clone(), rival("", 90, Some("bfq"))]);
+    facts.survey = Ok(survey(&[own.clone(), rival("", 90, Some("bfq"))]));
     let found = &lines(&facts, "persistent setting")[0];
     assert_eq!(found.0, ItemState::Conflict);
     assert!(
@@ -472,10 +472,10 @@ fn a_persistent_setting_that_is_overridden_gets_a_later_name() {
         rule: None,
         ..rival("", 5, Some("bfq"))
     };
-    facts.survey = survey(&[own.clone(), tuned]);
+    facts.survey = Ok(survey(&[own.clone(), tuned]));
     let found = &lines(&facts, "persistent setting")[0];
     assert!(found.2.contains("--format tuned"), "{found:?}");
-    facts.survey = survey(&[own]);
+    facts.survey = Ok(survey(&[own]));
     let found = &lines(&facts, "persistent setting")[0];
     assert!(
         found

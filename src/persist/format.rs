@@ -108,7 +108,7 @@ fn udev(decision: &Decision) -> String {
     format!(
         "# {file}\n{}\
          # Check: udevadm verify {file}     (systemd 254 or later)\n\
-         # Try:   udevadm test --action=change /sys/block/{device}\n\
+         # Try:   udevadm test --action=change /sys/block/{device}     (before systemd 256, that applies it)\n\
          # Apply: udevadm control --reload && udevadm trigger --action=change --subsystem-match=block\n\
          # The kernel loads the module of {scheduler} when it is first set. A disk that appears in the initramfs needs it there.\n\
          {}",

@@ -53,7 +53,7 @@ pub struct Weights {
 pub fn set(mounts: &Mounts) -> Weights {
     let mut weights = Vec::new();
     each_group(mounts, &mut |of, directory| {
-        weights.extend(of_group(of, directory))
+        weights.extend(of_group(of, directory));
     });
     let units = systemd_units();
     let unseen = units.into_iter().filter(|(name, group, _)| {

@@ -43,7 +43,7 @@ const SCRIPTS: [(&str, &str); 13] = [
     ("usr/lib/systemd/system-sleep", ""),
 ];
 const SINGLE: [&str; 3] = ["etc/rc.local", "etc/rc.d/rc.local", "etc/crontab"];
-/// Programs that are certainly no scripts of the machine's owner.
+/// What follows names the interpreter; other programs are not read.
 const BEGINS_OF_SCRIPTS: &str = "#!";
 
 pub fn find(tree: &Tree<'_>, disks: &[Device]) -> Result<Vec<Rival>> {

@@ -147,7 +147,7 @@ impl Loader<'_> {
         for unit in own {
             match units.iter_mut().find(|other| other.name == unit.name) {
                 Some(other) if unit.get("replace").is_some() && !unit.is_off("replace") => {
-                    *other = unit
+                    *other = unit;
                 }
                 Some(other) => other.options.extend(unit.options),
                 None => units.push(unit),
@@ -244,9 +244,9 @@ fn of_unit(tree: &Tree<'_>, unit: &Unit, variables: &Unit, disk: &Device) -> Vec
                     &mut BTreeSet::new(),
                 ));
             }
-            found
-                .iter_mut()
-                .for_each(|rival: &mut Rival| rival.agent = Agent::Tuned);
+            for rival in &mut found {
+                rival.agent = Agent::Tuned;
+            }
             found
         }
         _ => Vec::new(),

@@ -293,7 +293,7 @@ impl Run<'_> {
         let known = self.state.subject.known();
         if let Some(rest) = name.strip_prefix('[') {
             let other = format!("block/{}]queue/scheduler", known.disk);
-            return Holds::from(rest == other || rest == other.replacen("]", "]/", 1));
+            return Holds::from(rest == other || rest == other.replacen(']', "]/", 1));
         }
         let parts: Vec<&str> = name
             .split('/')

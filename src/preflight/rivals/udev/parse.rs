@@ -224,11 +224,10 @@ fn allowed(mut token: Token) -> Option<Token> {
         "TEST" => is_condition && (!has_name || u32::from_str_radix(&token.name, 8).is_ok()),
         "ENV" => has_name && !is_removal && (is_condition || !SET_BY_UDEV.contains(&&*token.name)),
         "ATTR" | "SYSCTL" => has_name && !is_removal,
-        "NAME" => !has_name && !is_removal,
         "SYMLINK" | "TAG" => !has_name,
         "OPTIONS" | "OWNER" | "GROUP" | "MODE" => !has_name && !is_condition && !is_removal,
         "SECLABEL" => has_name && !is_condition && !is_removal,
-        "PROGRAM" => !has_name && !is_removal,
+        "NAME" | "PROGRAM" => !has_name && !is_removal,
         "IMPORT" => {
             const KINDS: [&str; 6] = ["file", "program", "builtin", "db", "cmdline", "parent"];
             !is_removal && KINDS.contains(&&*token.name)
@@ -307,8 +306,8 @@ mod tests {
             r#"ATTR{}="1""#,
             r#"ATTR{a}-="1""#,
             r#"ENV{DEVNAME}="x", ATTR{a}="1""#,
-            r#"ATTR{a}=1"#,
-            r#"ATTR"#,
+            "ATTR{a}=1",
+            "ATTR",
             "\"",
             "=\"\"",
             "a{=\"x",

@@ -53,8 +53,7 @@ impl State<'_> {
         match stored {
             Some(Some(value)) if !self.set_somewhere.contains(name) => Property::Is(value),
             // A rule that follows may have set it.
-            Some(Some(_)) if is_foreign || self.is_opaque => Property::Unknown,
-            None if is_foreign || self.is_opaque => Property::Unknown,
+            Some(Some(_)) | None if is_foreign || self.is_opaque => Property::Unknown,
             // The database does not keep names that begin with a dot.
             Some(None) if self.is_opaque && name.starts_with('.') => Property::Unknown,
             _ => Property::Is(String::new()),
