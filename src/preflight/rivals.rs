@@ -49,6 +49,13 @@ pub struct Rival {
     pub rule: Option<Rule>,
 }
 
+impl Rival {
+    fn doubt(&mut self) {
+        self.is_certain = false;
+        self.text.push_str(" (in a unit that is not enabled)");
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     pub file: String,

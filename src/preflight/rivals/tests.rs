@@ -291,3 +291,39 @@ fn what_was_not_read_is_said() {
     assert_eq!(survey.unread.len(), 1);
     assert_eq!(survey.unread[0].why, "it is a pipe");
 }
+
+#[test]
+fn a_unit_that_is_not_enabled_perhaps_sets_something() {
+    let machine = Machine::new();
+    let unit = "[Service]\nExecStart=/bin/sh -c 'echo bfq >/sys/block/sda/queue/scheduler'\n[Install]\nWantedBy=x.target\n";
+    machine.write("usr/lib/systemd/system/a.service", unit);
+    let is_certain = || machine.find().rivals[0].is_certain;
+    assert!(!is_certain());
+    machine.write("etc/systemd/system/timers.target.wants/a.timer", "");
+    assert!(is_certain());
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_text_is_read_to_its_end(text in "([A-Z]{0,6}|[=!+:{}\"\\\\$%#,|\n \\[\\]*?a-z/'>;-]|é){0,80}") {
+        let machine = Machine::new();
+        for file in [
+            "etc/udev/rules.d/60.rules",
+            "etc/tmpfiles.d/a.conf",
+            "etc/sysfs.conf",
+            "etc/rc.local",
+            "etc/tlp.conf",
+            "etc/tuned/own/tuned.conf",
+            "etc/systemd/system/a.service",
+        ] {
+            machine.write(file, &text);
+        }
+        machine.write("etc/tuned/active_profile", "own\n");
+        machine.find();
+        let scope = commands::Scope::new(&text, "sda");
+        scope.write(&format!("{text}/queue/scheduler{text}"));
+        scope.write(&format!("{text}>/sys/block/{text}/queue/scheduler"));
+    }
+}

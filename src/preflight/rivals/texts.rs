@@ -57,12 +57,17 @@ pub fn find(tree: &Tree<'_>, disks: &[Device]) -> Result<Vec<Rival>> {
         found.extend(lines(tree, &file, Agent::Boot, disks, sysfs_conf));
     }
     let mut read = BTreeSet::new();
+    let started = linked(tree);
     for file in units(tree).into_iter().chain(scripts(tree)) {
         interrupt::check()?;
         // `/etc/rc.local` may be a link to another of these.
         let canonical = file.canonicalize().unwrap_or_else(|_| file.clone());
         if read.insert(canonical) {
-            found.extend(text(tree, &file, disks, &mut read));
+            let mut rivals = text(tree, &file, disks, &mut read);
+            if is_off(tree, &file, &started) {
+                rivals.iter_mut().for_each(Rival::doubt);
+            }
+            found.extend(rivals);
         }
     }
     Ok(found)
@@ -85,6 +90,37 @@ fn units(tree: &Tree<'_>) -> Vec<PathBuf> {
         files.extend(tree.layered(&all, ".conf"));
     }
     files
+}
+
+/// Units that another one starts, by the links that `systemctl enable` makes.
+fn linked(tree: &Tree<'_>) -> BTreeSet<String> {
+    let mut linked = BTreeSet::new();
+    for directory in UNITS {
+        for end in [".wants", ".requires"] {
+            for name in tree.names(directory, end) {
+                linked.extend(tree.names(&format!("{directory}/{name}"), ""));
+            }
+        }
+    }
+    linked
+}
+
+/// A unit that could be enabled and is not: neither itself nor a timer or the like of its name.
+fn is_off(tree: &Tree<'_>, file: &Path, linked: &BTreeSet<String>) -> bool {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let Some(stem) = name.strip_suffix(".service") else {
+        return false;
+    };
+    let is_linked = linked.iter().any(|other| match stem.strip_suffix('@') {
+        Some(template) => other.starts_with(&format!("{template}@")),
+        None => other
+            .rsplit_once('.')
+            .is_some_and(|(other, _)| other == stem),
+    });
+    !is_linked
+        && tree
+            .read(file)
+            .is_some_and(|text| text.contains("[Install]"))
 }
 
 fn scripts(tree: &Tree<'_>) -> Vec<PathBuf> {
