@@ -44,7 +44,7 @@ fn surveyed(facts: &Facts, survey: &Survey, source: &Source) -> Vec<Item> {
         let found = "found no rule, profile, unit or script that sets the scheduler of these disks";
         items.push(item(NAME, ItemState::Ok, found, ""));
     }
-    items.push(item(SEARCHED, ItemState::Ok, searched(source), ""));
+    items.extend(searched(source));
     items.extend(survey.unread.iter().take(MOST).map(|unread| {
         let found = format!("{} was not read: {}", unread.file, unread.why);
         item(
@@ -57,15 +57,20 @@ fn surveyed(facts: &Facts, survey: &Survey, source: &Source) -> Vec<Item> {
     items
 }
 
-fn searched(source: &Source) -> String {
+fn searched(source: &Source) -> Vec<Item> {
     let rules = match source {
-        Source::Udevadm(version) => format!("as `udevadm test` of version {version} says"),
-        Source::Reading(why) => format!("by iosched's own reading: {why}"),
+        Source::Udevadm(version) => {
+            format!("udev's rules, as `udevadm test` of version {version} says")
+        }
+        Source::Reading(why) => format!("udev's rules, by iosched's own reading: {why}"),
     };
-    format!(
-        "udev rules ({rules}); TuneD, TLP, tmpfiles.d, sysfs.conf, units, cron and boot scripts (by iosched's own reading), \
-         and scripts that those below /etc start; not programs that are no scripts, nor other hosts that manage this one"
-    )
+    let others = "TuneD, TLP, tmpfiles.d, sysfs.conf, units, cron and boot scripts, by iosched's own reading";
+    let left_out = "programs that are no scripts; scripts that units below /usr start; hosts that manage this one";
+    vec![
+        item(SEARCHED, ItemState::Ok, rules, ""),
+        item(SEARCHED, ItemState::Ok, others, ""),
+        item("not searched", ItemState::Ok, left_out, ""),
+    ]
 }
 
 /// The rivals of one line and value, for all of its disks; the last to act first.

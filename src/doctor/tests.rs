@@ -406,9 +406,9 @@ fn what_was_searched_and_what_was_not_read_is_said() {
             .1
             .contains("by iosched's own reading: there is no udevadm")
     );
-    assert_eq!(found[1].0, ItemState::Unknown);
+    assert_eq!(found[2].0, ItemState::Unknown);
     assert_eq!(
-        found[1].1,
+        found[2].1,
         "/etc/udev/rules.d/60-pipe.rules was not read: it is a pipe"
     );
     facts.survey = trouble("interrupted");

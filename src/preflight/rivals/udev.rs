@@ -156,6 +156,7 @@ impl Run<'_> {
             },
             "ENV" => match state.property(&token.name) {
                 Property::Is(value) => compare(token, &value),
+                Property::Likely(value) => compare(token, &value).max(Holds::Perhaps),
                 Property::Unknown => Holds::Perhaps,
             },
             "ATTR" => match state.expanded(&token.name) {
@@ -257,7 +258,7 @@ impl Run<'_> {
                     (Some(added), "+=") => match self.state.property(&token.name) {
                         Property::Is(old) if old.is_empty() => Property::Is(added),
                         Property::Is(old) => Property::Is(format!("{old} {added}")),
-                        Property::Unknown => Property::Unknown,
+                        Property::Likely(_) | Property::Unknown => Property::Unknown,
                     },
                     (Some(value), _) => Property::Is(value),
                     (None, _) => Property::Unknown,

@@ -9,6 +9,8 @@ use super::subject::Subject;
 pub enum Property {
     /// Not set is empty.
     Is(String),
+    /// In the end; another rule may have set it only later.
+    Likely(String),
     Unknown,
 }
 
@@ -52,6 +54,7 @@ impl State<'_> {
         let stored = known.properties.as_ref().map(|all| all.get(name).cloned());
         match stored {
             Some(Some(value)) if !self.set_somewhere.contains(name) => Property::Is(value),
+            Some(Some(value)) if is_foreign => Property::Likely(value),
             // A rule that follows may have set it.
             Some(Some(_)) | None if is_foreign || self.is_opaque => Property::Unknown,
             // The database does not keep names that begin with a dot.
@@ -116,7 +119,7 @@ impl State<'_> {
             "major" => known.event.get("MAJOR").cloned(),
             "minor" => known.event.get("MINOR").cloned(),
             "env" => match self.property(argument) {
-                Property::Is(value) => Some(value),
+                Property::Is(value) | Property::Likely(value) => Some(value),
                 Property::Unknown => None,
             },
             "attr" | "sysfs" if !self.written.contains(argument) => {

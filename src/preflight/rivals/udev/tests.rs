@@ -179,6 +179,10 @@ fn properties_are_followed_through_the_files() {
             false,
         ),
         ("ENV{X}=\"$kernel-%M\"\nENV{X}==\"sda-8\", ", true),
+        (
+            "ENV{ID_MODEL}==\"Fast*\", ENV{ID_MODEL}=\"x\", ATTR{queue/scheduler}=\"bfq\"\nKERNEL==\"x\", ",
+            true,
+        ),
         ("ENV{X}=\"x\", ENV{X}=\"\"\nENV{X}==\"?*\", ", false),
     ] {
         let rules = format!("{rules}{SET}");
