@@ -78,10 +78,30 @@ impl Unit {
         self.options.get(key).map(|value| &*value.text)
     }
 
-    fn is_off(&self, key: &str) -> bool {
-        let off = ["0", "false", "no", "off", "n", "f"];
-        self.get(key)
-            .is_some_and(|value| off.contains(&&*value.to_lowercase()))
+    /// By the words that TuneD takes for yes; without the option, as `usually` says.
+    fn is_on(&self, key: &str, usually: bool) -> bool {
+        let value = self.get(key);
+        value.map_or(usually, |value| ["true", "True", "1"].contains(&value))
+    }
+
+    /// The options of a later unit of the same name replace its own, and some are not inherited.
+    fn merge(&mut self, mut later: Unit) {
+        const NOT_INHERITED: [&str; 3] = ["type", "enabled", "devices"];
+        self.options
+            .retain(|key, _| !NOT_INHERITED.contains(&&**key));
+        let dropped = later.options.remove("drop");
+        for key in dropped
+            .iter()
+            .flat_map(|value| value.text.split([',', ';']))
+        {
+            self.options.remove(key.trim());
+        }
+        // Scripts are all run.
+        let before = self.options.get("script").map(|value| value.text.clone());
+        if let (Some(before), Some(value)) = (before, later.options.get_mut("script")) {
+            value.text = format!("{before},{}", value.text);
+        }
+        self.options.extend(later.options);
     }
 }
 
@@ -104,9 +124,18 @@ pub fn find(tree: &Tree<'_>, disks: &[Device]) -> Vec<Rival> {
         .unwrap_or_default();
     let mut found = Vec::new();
     for disk in disks {
+        let mut own: Vec<Rival> = Vec::new();
         for unit in &units {
-            found.extend(of_unit(tree, unit, &variables, disk));
+            own.extend(of_unit(tree, unit, &variables, disk));
         }
+        // A disk belongs to one of the units of type disk, and which one is not written in the profile.
+        let is_elevator = |rival: &Rival| rival.text.starts_with("elevator");
+        if own.iter().filter(|rival| is_elevator(rival)).count() > 1 {
+            for rival in own.iter_mut().filter(|rival| is_elevator(rival)) {
+                rival.is_certain = false;
+            }
+        }
+        found.extend(own);
     }
     found
 }
@@ -139,17 +168,16 @@ impl Loader<'_> {
             .unwrap_or_default()
             .to_owned();
         for name in included
-            .split([',', ' ', ';'])
+            .split([',', ';'])
+            .map(str::trim)
             .filter(|name| !name.is_empty())
         {
             self.load(name, units);
         }
         for unit in own {
             match units.iter_mut().find(|other| other.name == unit.name) {
-                Some(other) if unit.get("replace").is_some() && !unit.is_off("replace") => {
-                    *other = unit;
-                }
-                Some(other) => other.options.extend(unit.options),
+                Some(other) if unit.is_on("replace", false) => *other = unit,
+                Some(other) => other.merge(unit),
                 None => units.push(unit),
             }
         }
@@ -158,6 +186,7 @@ impl Loader<'_> {
 
 fn parse(text: &str, file: &Path) -> Vec<Unit> {
     let mut units: Vec<Unit> = Vec::new();
+    let directory = file.parent().unwrap_or(file).display().to_string();
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();
         if let Some(name) = line
@@ -172,7 +201,10 @@ fn parse(text: &str, file: &Path) -> Vec<Unit> {
             (line.split_once('='), line.starts_with(['#', ';']))
         {
             let value = Value {
-                text: value.trim().trim_matches(['"', '\'']).to_owned(),
+                text: value
+                    .trim()
+                    .trim_matches(['"', '\''])
+                    .replace("${i:PROFILE_DIR}", &directory),
                 file: file.to_owned(),
                 line: index + 1,
                 whole: line.to_owned(),
@@ -185,7 +217,7 @@ fn parse(text: &str, file: &Path) -> Vec<Unit> {
 }
 
 fn of_unit(tree: &Tree<'_>, unit: &Unit, variables: &Unit, disk: &Device) -> Vec<Rival> {
-    if unit.is_off("enabled") {
+    if !unit.is_on("enabled", true) {
         return Vec::new();
     }
     let rival = |value: &Value, text: Option<String>, is_certain: bool| Rival {
@@ -205,13 +237,13 @@ fn of_unit(tree: &Tree<'_>, unit: &Unit, variables: &Unit, disk: &Device) -> Vec
                 return Vec::new();
             };
             let is_for = is_for(tree, unit, variables, disk);
-            let text = expanded(&value.text, variables, &value.file);
+            let text = expanded(&value.text, variables);
             let rival = is_for.map(|is_certain| rival(value, text, is_certain));
             rival.into_iter().collect()
         }
         "sysfs" => {
             let aims = |path: &str| {
-                let path = expanded(path, variables, Path::new("")).unwrap_or_default();
+                let path = expanded(path, variables).unwrap_or_default();
                 let device = path
                     .strip_suffix(SCHEDULER)
                     .and_then(|path| path.rsplit('/').next());
@@ -219,14 +251,14 @@ fn of_unit(tree: &Tree<'_>, unit: &Unit, variables: &Unit, disk: &Device) -> Vec
             };
             let values = unit.options.iter().filter(|(path, _)| aims(path));
             values
-                .map(|(_, value)| rival(value, expanded(&value.text, variables, &value.file), true))
+                .map(|(_, value)| rival(value, expanded(&value.text, variables), true))
                 .collect()
         }
         "script" => {
             let Some(value) = unit.options.get("script") else {
                 return Vec::new();
             };
-            let names = expanded(&value.text, variables, &value.file).unwrap_or_default();
+            let names = expanded(&value.text, variables).unwrap_or_default();
             let starter = format!("{}:{}", value.file.display(), value.line);
             let mut found = Vec::new();
             for name in names.split([',', ' ']).filter(|name| name.starts_with('/')) {
@@ -253,35 +285,14 @@ fn of_unit(tree: &Tree<'_>, unit: &Unit, variables: &Unit, disk: &Device) -> Vec
     }
 }
 
-/// `devices=sd*, !sda`, `devices_udev_regex=^ID_MODEL=X$`. None: not for this disk; otherwise whether that is certain.
+/// By `devices`, or in its place `devices_udev_regex=^ID_MODEL=X$`. None: not for this disk; otherwise whether that is certain.
 fn is_for(tree: &Tree<'_>, unit: &Unit, variables: &Unit, disk: &Device) -> Option<bool> {
     let removable = fs::read_to_string(tree.path("sys/block").join(&disk.name).join("removable"));
     if removable.is_ok_and(|text| text.trim() == "1") {
         return None;
     }
-    let devices = unit.get("devices").unwrap_or("*");
-    let Some(devices) = expanded(devices, variables, Path::new("")) else {
-        return Some(false);
-    };
-    let names: Vec<&str> = devices
-        .split([',', ' ', ';'])
-        .filter(|name| !name.is_empty())
-        .collect();
-    let is_in = |name: &&str| pattern::matches(name, &disk.name);
-    let is_left_out = names
-        .iter()
-        .filter_map(|name| name.strip_prefix('!'))
-        .any(|name| is_in(&name));
-    let mut wanted = names
-        .iter()
-        .filter(|name| !name.starts_with('!'))
-        .peekable();
-    let is_named = wanted.peek().is_none() || wanted.any(is_in);
-    if is_left_out || !is_named {
-        return None;
-    }
     let Some(regex) = unit.get("devices_udev_regex") else {
-        return Some(true);
+        return is_named(unit, variables, disk);
     };
     let number = format!("{}:{}", disk.major, disk.minor);
     match (simple(regex), sysfs::properties(tree, &number)) {
@@ -291,6 +302,24 @@ fn is_for(tree: &Tree<'_>, unit: &Unit, variables: &Unit, disk: &Device) -> Opti
         }
         _ => Some(false),
     }
+}
+
+/// `sd*, !sda`
+fn is_named(unit: &Unit, variables: &Unit, disk: &Device) -> Option<bool> {
+    let Some(devices) = expanded(unit.get("devices").unwrap_or("*"), variables) else {
+        return Some(false);
+    };
+    let names = || {
+        devices
+            .split([',', ' ', ';'])
+            .filter(|name| !name.is_empty())
+    };
+    let is_in = |name: &str| pattern::matches(name, &disk.name);
+    if names().filter_map(|name| name.strip_prefix('!')).any(is_in) {
+        return None;
+    }
+    let mut wanted = names().filter(|name| !name.starts_with('!')).peekable();
+    (wanted.peek().is_none() || wanted.any(is_in)).then_some(true)
 }
 
 /// `^KEY=TEXT$`, as `iosched-ab persist` writes it; None: more than that. With whether the end counts.
@@ -312,9 +341,8 @@ fn simple(regex: &str) -> Option<(String, String, bool)> {
 }
 
 /// None: more than names of variables.
-fn expanded(text: &str, variables: &Unit, file: &Path) -> Option<String> {
-    let directory = file.parent().unwrap_or(file).display().to_string();
-    let mut text = text.replace("${i:PROFILE_DIR}", &directory);
+fn expanded(text: &str, variables: &Unit) -> Option<String> {
+    let mut text = text.to_owned();
     // A variable may name others.
     for _ in 0..8 {
         let Some((before, rest)) = text.split_once("${") else {
