@@ -7,15 +7,17 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use rustix::fs::Access;
 
-use super::persistent::Kept;
+use super::persistent::{Kept, Place};
 use crate::failure::Failure;
 use crate::files::{input, output};
 use crate::machine::cgroup::mounts::Mounts;
+use crate::machine::cgroup::requests::{self, Requests};
 use crate::machine::cgroup::weights::{self, Weights};
 use crate::machine::device::{Device, mounts};
 use crate::measure::probe::{self, Probe, Tracepoint};
 use crate::persist::Evidence;
-pub use crate::preflight::rivals::Rival;
+pub use crate::preflight::rivals::asked::Source;
+pub use crate::preflight::rivals::{Agent, Rival, Rule, Survey, Unread};
 pub use crate::preflight::writers::Writer;
 use crate::preflight::{self, Intent, Loss, Severity};
 use crate::preflight::{rivals, writers};
@@ -93,9 +95,11 @@ pub struct Facts {
     pub io_controller: Result<String, Trouble>,
     pub scratch: Result<String, Trouble>,
     pub journal: Result<String, Trouble>,
-    pub rivals: Vec<Rival>,
+    /// What sets schedulers, and who said so of udev's rules.
+    pub survey: Result<(Survey, Source), Trouble>,
     pub writers: Vec<Writer>,
     pub weights: Weights,
+    pub requests: Requests,
     /// Settings of `iosched-ab persist`.
     pub kept: Vec<Kept>,
 }
@@ -108,6 +112,7 @@ pub fn read(devices: &[Device]) -> Facts {
         let text = fs::read_to_string(path).ok()?;
         Some(text.trim().to_owned())
     };
+    let groups = mounts::read().ok().map(|mounts| Mounts::among(&mounts));
     Facts {
         tracepoints: probe::tracepoints().map_err(|error| {
             Trouble::new(
@@ -127,36 +132,53 @@ pub fn read(devices: &[Device]) -> Facts {
         io_controller: io_controller(),
         scratch: scratch(),
         journal: journal_state(),
-        rivals: rivals::find(Path::new("/"), devices),
-        writers: writers::find(Path::new("/proc")),
-        weights: mounts::read().map_or_else(
-            |_| Weights::default(),
-            |mounts| weights::set(&Mounts::among(&mounts)),
-        ),
-        kept: kept(Path::new("/etc")),
+        survey: survey(devices),
+        writers: writers::find(Path::new("/proc"), devices),
+        weights: groups.as_ref().map(weights::set).unwrap_or_default(),
+        requests: groups.as_ref().map(requests::found).unwrap_or_default(),
+        kept: kept(Path::new("/")),
         now: Timestamp::now(),
         release: release.clone(),
         kernel: format!("Linux {release} on {}", name.machine().to_string_lossy()),
     }
 }
 
+fn survey(devices: &[Device]) -> Result<(Survey, Source), Trouble> {
+    let mut survey = rivals::find(Path::new("/"), devices)?;
+    let source = rivals::asked::ask(&mut survey, devices)?;
+    Ok((survey, source))
+}
+
 /// Files below `etc` that `iosched-ab persist` made, as its output says where they go.
-fn kept(etc: &Path) -> Vec<Kept> {
+fn kept(root: &Path) -> Vec<Kept> {
     const LIMIT: u64 = 1 << 20;
     let directories =
-        ["udev/rules.d", "udev/hwdb.d", "tmpfiles.d", "tuned"].map(|name| etc.join(name));
-    let profiles = entries(&directories[3])
-        .into_iter()
-        .map(|profile| profile.join("tuned.conf"));
-    let files = directories[..3]
+        ["udev/rules.d", "udev/hwdb.d", "tmpfiles.d"].map(|name| root.join("etc").join(name));
+    let files = directories.iter().flat_map(|directory| entries(directory));
+    let files = files.map(|file| (file, Place::Other));
+    let profiles = ["etc/tuned", "etc/tuned/profiles"].map(|name| root.join(name));
+    let profiles = profiles
         .iter()
-        .flat_map(|directory| entries(directory));
+        .flat_map(|directory| entries(directory))
+        .map(|profile| {
+            let file = profile.join("tuned.conf");
+            let is_read = rivals::tuned_looks_at(root, &file);
+            (
+                file,
+                if is_read {
+                    Place::Tuned
+                } else {
+                    Place::NotRead
+                },
+            )
+        });
     let mut found = Vec::new();
-    for file in files.chain(profiles) {
+    for (file, place) in files.chain(profiles).filter(|(file, _)| file.is_file()) {
         let text = input::read(&file, LIMIT).unwrap_or_default();
         let evidence = Evidence::all_in(&String::from_utf8_lossy(&text));
         found.extend(evidence.into_iter().map(|evidence| Kept {
             file: file.display().to_string(),
+            place,
             evidence,
         }));
     }

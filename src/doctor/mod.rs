@@ -1,8 +1,10 @@
 //! What `iosched doctor` reports: each requirement, whether it is met, and how to fix it. Pure except for [`facts`],
 //! which uses the functions that measure and switch, so that the two cannot disagree.
 
+mod agents; // what else sets schedulers
 pub mod facts; // facts of this machine
 mod persistent; // settings that iosched-ab persist wrote
+mod requests; // I/O classes that nothing applies, and throttles
 mod weights; // weights of control groups that nothing applies
 
 use serde::{Deserialize, Serialize};
@@ -61,8 +63,9 @@ pub fn diagnose(facts: &Facts, named: bool) -> Diagnosis {
     items.extend(facts.disks.iter().map(disk));
     items.extend(schedulers(facts));
     items.extend(tools(facts));
-    items.extend(rivals(facts));
+    items.extend(agents::items(facts));
     items.extend(weights::items(facts));
+    items.extend(requests::items(facts));
     items.extend(persistent::items(facts));
     let mut switches = facts.disks.iter().map(|disk| disk.switch.is_ok());
     let can_switch = if named {
@@ -250,34 +253,6 @@ fn tools(facts: &Facts) -> Vec<Item> {
         outcome("scratch devices", &facts.scratch),
         outcome("journal", &facts.journal),
     ]
-}
-
-fn rivals(facts: &Facts) -> Vec<Item> {
-    const NAME: &str = "other agents";
-    let rules = facts.rivals.iter().map(|rival| {
-        let place = format!("{}:{}: {}", rival.file, rival.line, rival.text);
-        let remedy = "disable it while an experiment runs";
-        item(NAME, ItemState::Conflict, place, remedy)
-    });
-    let writers = facts.writers.iter().map(|writer| {
-        let found = format!("process {} {}: {}", writer.pid, writer.name, writer.why);
-        item(
-            NAME,
-            ItemState::Conflict,
-            found,
-            "stop it while an experiment runs",
-        )
-    });
-    let items: Vec<Item> = rules.chain(writers).collect();
-    if items.is_empty() {
-        return vec![item(
-            NAME,
-            ItemState::Ok,
-            "no rule, profile or program sets the scheduler of these disks",
-            "",
-        )];
-    }
-    items
 }
 
 /// One line per requirement, and below it how to fix it.

@@ -1,5 +1,6 @@
-use super::facts::{Rival, effective};
+use super::facts::{Agent, Rival, Rule, Source, Survey, Unread, effective};
 use super::*;
+use crate::machine::cgroup::requests::{Class, Requests, Throttle};
 use crate::machine::cgroup::weights::{Reader, Weight, Weights};
 use crate::measure::probe::Tracepoint;
 
@@ -53,10 +54,38 @@ fn healthy() -> Facts {
         io_controller: ok("version 2"),
         scratch: ok(""),
         journal: ok(""),
-        rivals: Vec::new(),
+        survey: Ok((Survey::default(), Source::Udevadm(257))),
         writers: Vec::new(),
         weights: Weights::default(),
+        requests: Requests::default(),
     }
+}
+
+fn rival(text: &str, line: usize, value: Option<&str>) -> Rival {
+    let file = format!("/etc/udev/rules.d/{line}-x.rules");
+    Rival {
+        agent: Agent::Udev,
+        file: file.clone(),
+        line,
+        text: text.to_owned(),
+        value: value.map(str::to_owned),
+        disk: "sda".into(),
+        is_certain: true,
+        rule: Some(Rule {
+            file,
+            line,
+            is_run: false,
+            is_of_partition: false,
+        }),
+    }
+}
+
+fn survey(rivals: &[Rival]) -> (Survey, Source) {
+    let survey = Survey {
+        rivals: rivals.to_vec(),
+        ..Survey::default()
+    };
+    (survey, Source::Reading("there is no udevadm".into()))
 }
 
 fn state_of(facts: &Facts, name: &str) -> ItemState {
@@ -125,11 +154,7 @@ fn each_fault_shows_in_its_own_line_with_its_remedy() {
             f.journal = trouble("left behind");
         }),
         ("other agents", ItemState::Conflict, |f| {
-            f.rivals = vec![Rival {
-                file: "/etc/udev/rules.d/60.rules".into(),
-                line: 3,
-                text: "\u{1b}[2J".into(),
-            }];
+            f.survey = Ok(survey(&[rival("\u{1b}[2J", 3, None)]));
         }),
     ];
     for (name, state, break_it) in faults {
@@ -199,6 +224,7 @@ fn what_the_kernel_says_is_read() {
 fn a_weight_counts_only_where_something_reads_it() {
     let weight = |of: &str, readers: &[Reader]| Weight {
         of: of.to_owned(),
+        device: None,
         weight: 500.0,
         readers: readers.to_vec(),
     };
@@ -257,7 +283,11 @@ fn a_persistent_setting_is_doubted_when_its_evidence_no_longer_holds() {
     };
     let mut facts = healthy();
     let file = "/etc/udev/rules.d/61-iosched-a-disk.rules".to_owned();
-    facts.kept = vec![persistent::Kept { file, evidence }];
+    facts.kept = vec![persistent::Kept {
+        file,
+        place: persistent::Place::Other,
+        evidence,
+    }];
     let found = |facts: &Facts| {
         let items = persistent::items(facts);
         (items[0].state, items[0].found.clone())
@@ -278,7 +308,7 @@ fn a_persistent_setting_is_doubted_when_its_evidence_no_longer_holds() {
         ),
         (
             |facts| facts.disks[0].active = "bfq".into(),
-            "bfq is in force",
+            "bfq is in force; no line of the file applies to this disk now",
         ),
     ];
     for (change, doubt) in changes {
@@ -301,4 +331,218 @@ fn a_persistent_setting_is_doubted_when_its_evidence_no_longer_holds() {
         found(&facts).1.contains("on sda by"),
         "its serial decides, whatever the model"
     );
+}
+
+fn lines(facts: &Facts, name: &str) -> Vec<(ItemState, String, String)> {
+    let items = diagnose(facts, false).items.into_iter();
+    items
+        .filter(|item| item.name == name)
+        .map(|item| (item.state, item.found, item.remedy))
+        .collect()
+}
+
+#[test]
+fn the_last_to_act_comes_first_and_what_does_nothing_says_so() {
+    let mut facts = healthy();
+    facts.survey = Ok(survey(&[
+        rival("", 60, Some("bfq")),
+        rival("", 61, Some("noop")),
+        rival("", 62, Some("kyber")),
+        rival("", 63, Some("cfq")),
+    ]));
+    let found: Vec<(ItemState, String)> = lines(&facts, "other agents")
+        .into_iter()
+        .map(|(state, found, _)| (state, found))
+        .collect();
+    let expected = [
+        (
+            ItemState::Ok,
+            "/etc/udev/rules.d/63-x.rules:63: does nothing, this kernel has no cfq for sda",
+        ),
+        (
+            ItemState::Conflict,
+            "/etc/udev/rules.d/62-x.rules:62: sets kyber on sda",
+        ),
+        (
+            ItemState::Ok,
+            "/etc/udev/rules.d/61-x.rules:61: does nothing, this kernel has no noop for sda",
+        ),
+        (
+            ItemState::Conflict,
+            "/etc/udev/rules.d/60-x.rules:60: sets bfq on sda; /etc/udev/rules.d/62-x.rules:62 overrides it",
+        ),
+    ];
+    assert_eq!(
+        found,
+        expected.map(|(state, found)| (state, found.to_owned()))
+    );
+}
+
+#[test]
+fn what_was_searched_and_what_was_not_read_is_said() {
+    let mut facts = healthy();
+    assert!(
+        lines(&facts, "other agents")[0]
+            .1
+            .starts_with("found no rule")
+    );
+    assert!(
+        lines(&facts, "searched")[0]
+            .1
+            .contains("as `udevadm test` of version 257 says")
+    );
+    let unread = Unread {
+        file: "/etc/udev/rules.d/60-pipe.rules".into(),
+        why: "it is a pipe".into(),
+    };
+    let of_pipe = Survey {
+        unread: vec![unread],
+        ..Survey::default()
+    };
+    facts.survey = Ok((of_pipe, Source::Reading("there is no udevadm".into())));
+    let found = lines(&facts, "searched");
+    assert!(
+        found[0]
+            .1
+            .contains("by iosched's own reading: there is no udevadm")
+    );
+    assert_eq!(found[2].0, ItemState::Unknown);
+    assert_eq!(
+        found[2].1,
+        "/etc/udev/rules.d/60-pipe.rules was not read: it is a pipe"
+    );
+    facts.survey = trouble("interrupted");
+    assert_eq!(lines(&facts, "other agents")[0].0, ItemState::Unknown);
+    let mut facts = healthy();
+    let many: Vec<Rival> = (0..30)
+        .map(|line| rival("", 1000 + line, Some("bfq")))
+        .collect();
+    facts.survey = Ok(survey(&many));
+    let found = lines(&facts, "other agents");
+    assert_eq!(found.len(), 21);
+    assert!(found[20].1.starts_with("10 more lines"));
+}
+
+#[test]
+fn a_persistent_setting_that_is_overridden_gets_a_later_name() {
+    let mut facts = healthy();
+    facts.disks[0].active = "bfq".into();
+    let evidence = crate::persist::Evidence {
+        measured: "2026-02-03T04:05:06Z".into(),
+        seed: 7,
+        kernel: "6.12.1-test".into(),
+        model: None,
+        firmware: Some("1.0".into()),
+        serial: Some("S1".into()),
+        workload: "randread".into(),
+        scheduler: "kyber".into(),
+        iosched_version: "0.1.0".into(),
+    };
+    let own = rival("", 61, Some("kyber"));
+    facts.kept = vec![persistent::Kept {
+        file: own.file.clone(),
+        place: persistent::Place::Other,
+        evidence,
+    }];
+    facts.survey = Ok(survey(&[own.clone(), rival("", 90, Some("bfq"))]));
+    let found = &lines(&facts, "persistent setting")[0];
+    assert_eq!(found.0, ItemState::Conflict);
+    assert!(
+        found
+            .1
+            .ends_with("overridden by /etc/udev/rules.d/90-x.rules:90 (bfq)"),
+        "{found:?}"
+    );
+    assert_eq!(
+        found.2,
+        "give it a name that sorts after 90-x.rules: mv /etc/udev/rules.d/61-x.rules /etc/udev/rules.d/91-x.rules"
+    );
+    let agents = lines(&facts, "other agents");
+    assert_eq!(agents[0].0, ItemState::Conflict);
+    // The user's own is no conflict.
+    assert_eq!(agents[1].0, ItemState::Ok);
+    assert!(
+        agents[1]
+            .1
+            .contains("sets kyber on sda, a setting of iosched-ab persist; "),
+        "{agents:?}"
+    );
+    let tuned = Rival {
+        agent: Agent::Tuned,
+        rule: None,
+        ..rival("", 5, Some("bfq"))
+    };
+    facts.survey = Ok(survey(&[own.clone(), tuned]));
+    let found = &lines(&facts, "persistent setting")[0];
+    assert!(found.2.contains("--format tuned"), "{found:?}");
+    facts.survey = Ok(survey(&[own]));
+    let found = &lines(&facts, "persistent setting")[0];
+    assert!(
+        found
+            .1
+            .ends_with("nothing was found that sets it after this file")
+            && found.2.contains("udevadm trigger"),
+        "{found:?}"
+    );
+    facts.kept[0].place = persistent::Place::NotRead;
+    facts.kept[0].file = "/etc/tuned/iosched-x/tuned.conf".into();
+    let found = &lines(&facts, "persistent setting")[0];
+    assert_eq!(
+        found.2,
+        "move it to /etc/tuned/profiles/iosched-x/tuned.conf"
+    );
+}
+
+#[test]
+fn classes_and_weights_count_only_where_the_scheduler_of_the_disk_reads_them() {
+    let mut facts = healthy();
+    facts.requests.classes = vec![Class {
+        of: "backup.service".into(),
+        class: "idle".into(),
+    }];
+    for (active, state) in [
+        ("bfq", ItemState::Ok),
+        ("mq-deadline", ItemState::Ok),
+        ("none", ItemState::Missing),
+        ("kyber", ItemState::Missing),
+    ] {
+        facts.disks[0].active = active.to_owned();
+        assert_eq!(state_of(&facts, "I/O classes"), state, "{active}");
+    }
+    facts.weights.weights = vec![Weight {
+        of: "/db".into(),
+        device: Some("8:16".into()),
+        weight: 500.0,
+        readers: vec![Reader::Bfq],
+    }];
+    assert_eq!(
+        state_of(&facts, "weights"),
+        ItemState::Ok,
+        "it is for another disk"
+    );
+    facts.weights.weights[0].device = Some("8:0".into());
+    assert_eq!(state_of(&facts, "weights"), ItemState::Missing);
+}
+
+#[test]
+fn a_throttle_is_a_conflict_only_where_iosched_runs() {
+    let mut facts = healthy();
+    let throttle = |device: &str| Throttle {
+        of: "/batch".into(),
+        device: device.into(),
+        limits: "rbps=1000".into(),
+    };
+    facts.requests.throttles = vec![throttle("8:16")];
+    assert!(
+        lines(&facts, "throttles")[0]
+            .1
+            .starts_with("no control group limits")
+    );
+    facts.requests.throttles = vec![throttle("8:0")];
+    assert_eq!(
+        lines(&facts, "throttles")[0].1,
+        "/batch limits its I/O on sda: rbps=1000"
+    );
+    facts.requests.own = Some("/batch/shell".into());
+    assert_eq!(lines(&facts, "throttles")[0].0, ItemState::Conflict);
 }

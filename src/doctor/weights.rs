@@ -36,6 +36,12 @@ pub fn items(facts: &Facts) -> Vec<Item> {
         };
         let ignored: Vec<&Weight> = seen
             .iter()
+            .filter(|weight| {
+                weight
+                    .device
+                    .as_ref()
+                    .is_none_or(|number| *number == disk.number)
+            })
             .filter(|weight| !weight.readers.iter().any(applies))
             .copied()
             .collect();
@@ -73,7 +79,10 @@ pub fn items(facts: &Facts) -> Vec<Item> {
 fn listed(weights: &[&Weight]) -> String {
     let first = weights.iter().take(3);
     let first: Vec<String> = first
-        .map(|weight| format!("{} ({})", weight.of, weight.weight))
+        .map(|weight| match &weight.device {
+            None => format!("{} ({})", weight.of, weight.weight),
+            Some(number) => format!("{} ({} for {number})", weight.of, weight.weight),
+        })
         .collect();
     match weights.len() {
         0..=3 => first.join(", "),

@@ -108,7 +108,7 @@ fn udev(decision: &Decision) -> String {
     format!(
         "# {file}\n{}\
          # Check: udevadm verify {file}     (systemd 254 or later)\n\
-         # Try:   udevadm test --action=change /sys/block/{device}\n\
+         # Try:   udevadm test --action=change /sys/block/{device}     (before systemd 256, that applies it)\n\
          # Apply: udevadm control --reload && udevadm trigger --action=change --subsystem-match=block\n\
          # The kernel loads the module of {scheduler} when it is first set. A disk that appears in the initramfs needs it there.\n\
          {}",
@@ -170,7 +170,8 @@ fn tuned(decision: &Decision) -> Result<String, Refusal> {
     };
     let name = decision.name();
     Ok(format!(
-        "# /etc/tuned/iosched-{name}/tuned.conf; add include=PROFILE to [main] to keep the profile in force\n{}\
+        "# /etc/tuned/profiles/iosched-{name}/tuned.conf; before TuneD 2.23 it is /etc/tuned/iosched-{name}/tuned.conf\n\
+         # Add include=PROFILE to [main] to keep the profile in force.\n{}\
          # Apply: tuned-adm profile iosched-{name}; check: tuned-adm verify\n\
          [main]\n\
          summary={} for disks with {pattern}\n\n\

@@ -11,6 +11,7 @@ mod signatures; // file systems and partition tables on a disk
 pub mod writers; // running programs that set schedulers
 mod zoned; // zoned disks
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -190,7 +191,7 @@ pub fn check_all(disks: &Disks, intent: &Intent) -> Result<Findings> {
             "name one disk, or the array built on them",
         );
     }
-    check_rivals(disks, &mut report);
+    check_rivals(disks, &mut report)?;
     machine::check(&mut report);
     Ok(report)
 }
@@ -310,8 +311,16 @@ fn check_destruction(target: &RawTarget, intent: &Intent, report: &mut Findings)
     }
 }
 
-fn check_rivals(disks: &Disks, report: &mut Findings) {
-    for rival in rivals::find(Path::new("/"), &disks.members) {
+/// `iosched doctor` lists them in the order in which they act.
+const MOST_RIVALS: usize = 20;
+
+fn check_rivals(disks: &Disks, report: &mut Findings) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    for rival in rivals::find(Path::new("/"), &disks.members)?.rivals {
+        // One line may be about several disks.
+        if seen.len() == MOST_RIVALS || !seen.insert((rival.file.clone(), rival.line)) {
+            continue;
+        }
         report.add(
             Severity::Note,
             format!(
@@ -321,13 +330,14 @@ fn check_rivals(disks: &Disks, report: &mut Findings) {
             "udev cannot change the disk during a run; if another program sets a scheduler, the run ends",
         );
     }
-    for writer in writers::find(Path::new("/proc")) {
+    for writer in writers::find(Path::new("/proc"), &disks.members) {
         report.add(
             Severity::Warning,
             format!("process {} {}: {}", writer.pid, writer.name, writer.why),
             "stop it for the duration of the run: two processes that switch the same disk at the same time can crash the kernel",
         );
     }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,18 +1,92 @@
-//! Other configuration that sets schedulers: udev rules, TuneD profiles, units and scripts. Reports file and line.
+//! Other configuration that sets schedulers: udev rules, TuneD profiles, TLP, units, scripts and the like, in the order in
+//! which they act. Reports file and line, and what could not be read.
 
-mod udev; // which of its rules apply to a disk
+pub mod asked; // what udevadm itself says
+mod commands; // what a line of a script writes to
+mod pattern; // fnmatch
+mod sysfs; // disks as udev's rules see them
+mod texts; // tmpfiles.d, sysfs.conf, units, boot scripts, cron
+mod tlp;
+mod tree; // reads files, and keeps account of what it could not read
+mod tuned;
+mod udev; // follows udev's rules
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::files::input;
-use crate::machine::device::{Device, names_in};
+use anyhow::Result;
 
+use crate::interrupt;
+use crate::machine::device::Device;
+use tree::Tree;
+pub use tree::Unread;
+use udev::How;
+
+/// Who sets a scheduler, in the order in which they act when a machine boots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Agent {
+    Udev,
+    Tmpfiles,
+    /// Units, boot scripts, cron, sysfs.conf.
+    Boot,
+    Tuned,
+    Tlp,
+}
+
+/// What sets the scheduler of a disk, or may.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rival {
+    pub agent: Agent,
     pub file: String,
+    /// Of the value.
     pub line: usize,
     pub text: String,
+    /// None: not known.
+    pub value: Option<String>,
+    pub disk: String,
+    pub is_certain: bool,
+    /// The rule of udev that does it or starts what does it.
+    pub rule: Option<Rule>,
+}
+
+impl Rival {
+    fn doubt(&mut self) {
+        self.is_certain = false;
+        self.text.push_str(" (in a unit that is not enabled)");
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    pub file: String,
+    /// Its last line, by which udev names it.
+    pub line: usize,
+    /// It starts a program after all rules.
+    pub is_run: bool,
+    /// For the event of a partition, not of the disk.
+    pub is_of_partition: bool,
+}
+
+/// What was found, the last to act at the end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Survey {
+    pub rivals: Vec<Rival>,
+    pub unread: Vec<Unread>,
+    /// Programs that rules start to ask something, which udevadm would run.
+    pub programs: BTreeSet<String>,
+}
+
+impl Survey {
+    /// In the order in which they act: udev takes files by name, whatever their directory, and starts programs at the end.
+    fn sort(&mut self) {
+        self.rivals.sort_by_cached_key(|rival| {
+            let rule = rival.rule.as_ref().map(|rule| {
+                let name = Path::new(&rule.file).file_name().map(ToOwned::to_owned);
+                (rule.is_run, name, rule.line)
+            });
+            (rival.agent, rule)
+        });
+    }
 }
 
 const UDEV: [&str; 5] = [
@@ -22,231 +96,141 @@ const UDEV: [&str; 5] = [
     "usr/lib/udev/rules.d",
     "lib/udev/rules.d",
 ];
-/// Directories and suffixes: a file hides files of the same name in the directories after its own.
-const DIRECTORIES: [(&[&str], &str); 2] = [
-    (
-        &["etc/tmpfiles.d", "run/tmpfiles.d", "usr/lib/tmpfiles.d"],
-        ".conf",
-    ),
-    (
-        &[
-            "etc/systemd/system",
-            "usr/lib/systemd/system",
-            "lib/systemd/system",
-        ],
-        ".service",
-    ),
-];
-const FILES: [&str; 2] = ["etc/rc.local", "etc/sysfs.conf"];
-const ATTRIBUTE: &str = "queue/scheduler";
 
-const TUNED: [&str; 4] = [
-    "etc/tuned/profiles",
-    "etc/tuned",
-    "usr/lib/tuned/profiles",
-    "usr/lib/tuned",
-];
-const TUNED_OPTION: &str = "elevator";
-
-/// What can set the scheduler of one of these disks. Searches below `root`, which is `/` except in tests.
-pub fn find(root: &Path, disks: &[Device]) -> Vec<Rival> {
-    let mut found = rules(root, disks);
-    for (directories, extension) in DIRECTORIES {
-        for file in files_in(root, directories, extension) {
-            found.extend(lines(&file, is_about_schedulers));
-        }
-    }
-    for file in FILES {
-        found.extend(lines(&root.join(file), is_about_schedulers));
-    }
-    found.extend(tuned(root));
-    found
+/// What sets the scheduler of these disks, by our own reading. Searches below `root`, which is `/` except in tests.
+pub fn find(root: &Path, disks: &[Device]) -> Result<Survey> {
+    let tree = Tree::new(root);
+    let mut survey = rules(&tree, disks)?;
+    survey.rivals.extend(texts::find(&tree, disks)?);
+    survey.rivals.extend(tuned::find(&tree, disks));
+    survey.rivals.extend(tlp::find(&tree, disks));
+    survey.sort();
+    survey.unread = tree.into_unread();
+    Ok(survey)
 }
 
-fn files_in(root: &Path, directories: &[&str], extension: &str) -> Vec<PathBuf> {
-    let mut seen = BTreeSet::new();
-    let mut files = Vec::new();
-    for directory in directories {
-        for name in names_in(&root.join(directory)).unwrap_or_default() {
-            if name.ends_with(extension) && seen.insert(name.clone()) {
-                files.push(root.join(directory).join(name));
+fn rules(tree: &Tree<'_>, disks: &[Device]) -> Result<Survey> {
+    let paths = tree.layered(&UDEV, ".rules");
+    let mut texts = Vec::new();
+    for path in &paths {
+        interrupt::check()?;
+        texts.push(tree.read(path).unwrap_or_default());
+    }
+    let files: Vec<_> = texts.iter().map(|text| udev::parse::rules(text)).collect();
+    let lines: Vec<Vec<&str>> = texts.iter().map(|text| text.lines().collect()).collect();
+    let mut survey = Survey::default();
+    for disk in disks {
+        // The place of each in the order, so that a step that two events have is one.
+        let mut found: BTreeMap<(bool, usize, usize), Rival> = BTreeMap::new();
+        for (index, subject) in sysfs::subjects(tree, disk).iter().enumerate() {
+            for action in udev::ACTIONS {
+                interrupt::check()?;
+                for step in udev::steps(&files, subject, action) {
+                    let place = Place {
+                        file: Tree::shown(&paths[step.file]),
+                        text: lines[step.file].get(step.line - 1).unwrap_or(&"").trim(),
+                        is_of_partition: index > 0,
+                    };
+                    if let How::Asks(command) = &step.how {
+                        survey.programs.insert(command.clone());
+                    }
+                    let key = (matches!(step.how, How::Runs(_)), step.file, step.line);
+                    if let Some(rival) = of_step(tree, &place, disk, step) {
+                        keep(&mut found, key, rival);
+                    }
+                }
             }
         }
+        survey.rivals.extend(found.into_values());
     }
-    files
+    interrupt::check()?;
+    Ok(survey)
 }
 
-fn rules(root: &Path, disks: &[Device]) -> Vec<Rival> {
-    let mut found = Vec::new();
-    for file in files_in(root, &UDEV, ".rules") {
-        let text = read(&file).unwrap_or_default();
-        let mut setters = BTreeSet::new();
-        for disk in disks {
-            let directory = root.join("sys/block").join(&disk.name);
-            let attribute = |name: &str| {
-                let text = read(&directory.join(name))?;
-                Some(text.trim_end().to_owned())
-            };
-            let disk = udev::Disk {
-                name: &disk.name,
-                attribute: &attribute,
-                properties: properties(root, disk),
-            };
-            setters.extend(udev::setters(&text, &disk));
+struct Place<'a> {
+    file: String,
+    text: &'a str,
+    is_of_partition: bool,
+}
+
+/// What holds for one event of several is certain enough.
+fn keep(
+    found: &mut BTreeMap<(bool, usize, usize), Rival>,
+    key: (bool, usize, usize),
+    rival: Rival,
+) {
+    match found.get_mut(&key) {
+        Some(before) => {
+            before.is_certain |= rival.is_certain;
+            if before.value != rival.value {
+                before.value = None;
+            }
         }
-        // In one pass: a file may have as many setters as lines.
-        let numbered = text.lines().enumerate();
-        let chosen = numbered.filter(|(index, _)| setters.contains(&(index + 1)));
-        found.extend(chosen.map(|(index, line)| Rival {
-            file: file.display().to_string(),
-            line: index + 1,
-            text: line.trim().to_owned(),
-        }));
+        None => {
+            found.insert(key, rival);
+        }
     }
-    found
 }
 
-/// `E:KEY=VALUE` in udev's database.
+fn of_step(tree: &Tree<'_>, place: &Place<'_>, disk: &Device, step: udev::Step) -> Option<Rival> {
+    let is_run = matches!(step.how, How::Runs(_));
+    let rule = Some(Rule {
+        file: place.file.clone(),
+        line: step.last,
+        is_run,
+        is_of_partition: place.is_of_partition,
+    });
+    let rival = |value: Option<String>, is_certain: bool| Rival {
+        agent: Agent::Udev,
+        file: place.file.clone(),
+        line: step.line,
+        text: place.text.to_owned(),
+        value,
+        disk: disk.name.clone(),
+        is_certain,
+        rule: rule.clone(),
+    };
+    let command = match &step.how {
+        How::Writes => return Some(rival(step.value, step.is_certain)),
+        How::Asks(command) | How::Runs(command) => command,
+    };
+    if let Some(write) = commands::Scope::new(command, &disk.name).write(command) {
+        return Some(rival(write.value, step.is_certain && write.is_certain));
+    }
+    // A script that it starts.
+    let starter = format!("{}:{}", place.file, step.line);
+    let own = udev::first_word(command);
+    let own = if own.starts_with('/') {
+        own.to_owned()
+    } else {
+        format!("/usr/lib/udev/{own}")
+    };
+    let inside = commands::paths(command).into_iter().map(str::to_owned);
+    let mut read = BTreeSet::new();
+    let disks = std::slice::from_ref(disk);
+    let found = [own].into_iter().chain(inside).find_map(|path| {
+        // The last of its lines wins.
+        texts::started(tree, &path, &starter, disks, &mut read).pop()
+    });
+    found.map(|found| Rival {
+        agent: Agent::Udev,
+        is_certain: step.is_certain && found.is_certain,
+        rule: rule.clone(),
+        ..found
+    })
+}
+
+/// Of a disk, from udev's database.
 pub fn properties(root: &Path, disk: &Device) -> Option<BTreeMap<String, String>> {
-    let name = format!("b{}:{}", disk.major, disk.minor);
-    let text = read(&root.join("run/udev/data").join(name))?;
-    let lines = text.lines().filter_map(|line| line.strip_prefix("E:"));
-    let pairs = lines.filter_map(|line| line.split_once('='));
-    Some(
-        pairs
-            .map(|(key, value)| (key.to_owned(), value.to_owned()))
-            .collect(),
-    )
+    let number = format!("{}:{}", disk.major, disk.minor);
+    sysfs::properties(&Tree::new(root), &number)
 }
 
-fn is_about_schedulers(line: &str) -> bool {
-    line.contains(ATTRIBUTE)
-}
-
-fn is_elevator(line: &str) -> bool {
-    option(line, TUNED_OPTION).is_some()
-}
-
-/// Parses `KEY = VALUE`.
-fn option<'a>(line: &'a str, key: &str) -> Option<&'a str> {
-    let value = line
-        .trim()
-        .strip_prefix(key)?
-        .trim_start()
-        .strip_prefix('=')?;
-    Some(value.trim())
-}
-
-/// The active profiles and all profiles that they include.
-fn tuned(root: &Path) -> Vec<Rival> {
-    let active = read(&root.join("etc/tuned/active_profile")).unwrap_or_default();
-    let mut open: Vec<String> = active.split_whitespace().map(str::to_owned).collect();
-    let mut seen = BTreeSet::new();
-    let mut found = Vec::new();
-    while let Some(profile) = open.pop() {
-        if !seen.insert(profile.clone()) || profile.contains('/') || profile.starts_with('.') {
-            continue;
-        }
-        let mut files = TUNED
-            .iter()
-            .map(|base| root.join(base).join(&profile).join("tuned.conf"));
-        let Some(file) = files.find(|file| file.exists()) else {
-            continue;
-        };
-        let text = read(&file).unwrap_or_default();
-        for included in text.lines().filter_map(|line| option(line, "include")) {
-            open.extend(
-                included
-                    .split([',', ' '])
-                    .filter(|name| !name.is_empty())
-                    .map(str::to_owned),
-            );
-        }
-        found.extend(lines(&file, is_elevator));
-    }
-    found
-}
-
-fn lines(file: &Path, is_it: fn(&str) -> bool) -> Vec<Rival> {
-    let text = read(file).unwrap_or_default();
-    let numbered = text.lines().enumerate();
-    numbered
-        .filter(|(_, line)| !line.trim_start().starts_with(['#', ';']) && is_it(line))
-        .map(|(index, line)| Rival {
-            file: file.display().to_string(),
-            line: index + 1,
-            text: line.trim().to_owned(),
-        })
-        .collect()
-}
-
-fn read(file: &Path) -> Option<String> {
-    let bytes = input::read(file, input::SETTINGS_LIMIT).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+/// Whether TuneD reads a profile's file at this place.
+pub fn tuned_looks_at(root: &Path, file: &Path) -> bool {
+    tuned::is_looked_at(&Tree::new(root), file)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs;
-
-    #[test]
-    fn rules_profiles_and_scripts_are_found_by_line() {
-        let root = tempfile::tempdir().unwrap();
-        let write = |path: &str, text: &str| {
-            let file = root.path().join(path);
-            fs::create_dir_all(file.parent().unwrap()).unwrap();
-            fs::write(file, text).unwrap();
-        };
-        let rule = "# ATTR{queue/scheduler}\nACTION==\"add\", ATTR{queue/scheduler}=\"bfq\"\n";
-        write("etc/udev/rules.d/60-io.rules", rule);
-        write(
-            "usr/lib/udev/rules.d/60-io.rules",
-            "x ATTR{queue/scheduler}=\"none\"\n",
-        );
-        write(
-            "usr/lib/udev/rules.d/61-other.rules",
-            "ATTR{queue/rotational}==\"1\", ATTR{queue/scheduler}=\"bfq\"\n\
-             ENV{ID_MODEL}==\"Fast\", ATTR{queue/scheduler}=\"bfq\"\n",
-        );
-        write("sys/block/sda/queue/rotational", "0\n");
-        write("run/udev/data/b8:0", "S:disk/x\nE:ID_MODEL=Fast\n");
-        write("etc/udev/rules.d/note.txt", rule);
-        write("etc/tuned/active_profile", "mine\n");
-        write(
-            "etc/tuned/mine/tuned.conf",
-            "[main]\ninclude=base, ../../up\n",
-        );
-        write(
-            "usr/lib/tuned/base/tuned.conf",
-            "[disk]\n#elevator=x\nelevator = kyber\ninclude=mine\n",
-        );
-        write("usr/lib/tuned/asleep/tuned.conf", "elevator=bfq\n");
-        write(
-            "etc/rc.local",
-            "echo none > /sys/block/sda/queue/scheduler\n",
-        );
-        let sda = Device {
-            name: "sda".into(),
-            major: 8,
-            minor: 0,
-            diskseq: None,
-        };
-        let found = find(root.path(), std::slice::from_ref(&sda));
-        let short: Vec<(String, usize)> = found
-            .iter()
-            .map(|rival| {
-                let file = Path::new(&rival.file).strip_prefix(root.path()).unwrap();
-                (file.display().to_string(), rival.line)
-            })
-            .collect();
-        let expected = [
-            ("etc/udev/rules.d/60-io.rules", 2),
-            ("usr/lib/udev/rules.d/61-other.rules", 2),
-            ("etc/rc.local", 1),
-            ("usr/lib/tuned/base/tuned.conf", 3),
-        ];
-        assert_eq!(short, expected.map(|(file, line)| (file.to_owned(), line)));
-        assert!(find(&root.path().join("nothing"), &[sda]).is_empty());
-    }
-}
+#[path = "rivals/tests.rs"]
+mod tests;

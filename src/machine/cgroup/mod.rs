@@ -5,6 +5,7 @@ pub(crate) mod controller; // enables a controller for our groups
 pub mod end; // kills the processes of a group and removes it
 pub mod mounts; // where the hierarchies are mounted. Pure
 pub mod names; // paths by id
+pub mod requests; // classes that groups ask for, and throttles
 pub mod weights; // what groups ask for, and who acts on it
 
 /// Prefix of all our groups; no other group is ever ended.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::mounts::Mounts;
 use super::names::weight_of;
+use crate::interrupt;
 use crate::machine::ask::{self, Limits};
 
 const USUAL: f64 = 100.0;
@@ -34,6 +35,8 @@ const FILES: [(&str, Reader); 3] = [
 pub struct Weight {
     /// Its path below the root of the hierarchy, or the name of a unit.
     pub of: String,
+    /// `8:0` of the only disk that it is for.
+    pub device: Option<String>,
     pub weight: f64,
     /// Empty: no file of the kernel has it.
     pub readers: Vec<Reader>,
@@ -49,9 +52,9 @@ pub struct Weights {
 /// Those that are set on this machine.
 pub fn set(mounts: &Mounts) -> Weights {
     let mut weights = Vec::new();
-    for root in mounts.unified.iter().chain(&mounts.blkio) {
-        walk(root, root, &mut weights, &mut 0);
-    }
+    each_group(mounts, &mut |of, directory| {
+        weights.extend(of_group(of, directory));
+    });
     let units = systemd_units();
     let unseen = units.into_iter().filter(|(name, group, _)| {
         // A unit that is not running has no group yet.
@@ -63,6 +66,7 @@ pub fn set(mounts: &Mounts) -> Weights {
     let unseen: Vec<Weight> = unseen
         .map(|(name, _, weight)| Weight {
             of: name,
+            device: None,
             weight,
             readers: Vec::new(),
         })
@@ -76,33 +80,54 @@ pub fn set(mounts: &Mounts) -> Weights {
     }
 }
 
-fn walk(root: &Path, directory: &Path, found: &mut Vec<Weight>, seen: &mut usize) {
+/// Calls for each group with its path below the root of its hierarchy, and its directory.
+pub(super) fn each_group(mounts: &Mounts, visit: &mut dyn FnMut(&str, &Path)) {
+    for root in mounts.unified.iter().chain(&mounts.blkio) {
+        walk(root, root, visit, &mut 0);
+    }
+}
+
+fn walk(root: &Path, directory: &Path, visit: &mut dyn FnMut(&str, &Path), seen: &mut usize) {
     *seen += 1;
-    if *seen > MOST_GROUPS {
+    if *seen > MOST_GROUPS || interrupt::received().is_some() {
         return;
     }
-    let mut readers = Vec::new();
-    let mut weight = None;
-    for (file, reader) in FILES {
-        let text = fs::read_to_string(directory.join(file)).unwrap_or_default();
-        if let Some(other) = weight_of(&text, None).filter(|weight| (weight - USUAL).abs() > 0.5) {
-            weight = weight.or(Some(other));
-            readers.push(reader);
-        }
-    }
-    if let Some(weight) = weight {
-        let below = directory.strip_prefix(root).unwrap_or(directory);
-        found.push(Weight {
-            of: format!("/{}", below.display()),
-            weight,
-            readers,
-        });
-    }
+    let below = directory.strip_prefix(root).unwrap_or(directory);
+    visit(&format!("/{}", below.display()), directory);
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            walk(root, &entry.path(), found, seen);
+            walk(root, &entry.path(), visit, seen);
         }
     }
+}
+
+/// The weight for all disks, and those for single ones.
+fn of_group(of: &str, directory: &Path) -> Vec<Weight> {
+    let mut found: Vec<Weight> = Vec::new();
+    for (file, reader) in FILES {
+        let text = fs::read_to_string(directory.join(file)).unwrap_or_default();
+        let numbers = text.lines().filter_map(|line| line.split_once(' '));
+        let numbers = numbers
+            .map(|(number, _)| number)
+            .filter(|number| number.contains(':'));
+        for device in [None].into_iter().chain(numbers.map(Some)) {
+            let weight = weight_of(&text, device);
+            let Some(weight) = weight.filter(|weight| (weight - USUAL).abs() > 0.5) else {
+                continue;
+            };
+            let device = device.map(str::to_owned);
+            match found.iter_mut().find(|other| other.device == device) {
+                Some(other) => other.readers.push(reader),
+                None => found.push(Weight {
+                    of: of.to_owned(),
+                    device,
+                    weight,
+                    readers: vec![reader],
+                }),
+            }
+        }
+    }
+    found
 }
 
 /// Name, group and IOWeight= of the loaded units that set one.
@@ -197,11 +222,14 @@ mod tests {
             .filter(|weight| weight.of.starts_with('/'))
             .map(|weight| (&*weight.of, weight.weight, &*weight.readers))
             .collect();
-        let expected: [(&str, f64, &[Reader]); 2] = [
+        let expected: [(&str, f64, &[Reader]); 3] = [
             ("/a", 500.0, &[Reader::CostModel]),
             ("/b/c", 300.0, &[Reader::Bfq]),
+            ("/d", 900.0, &[Reader::CostModel]),
         ];
         assert_eq!(groups, expected);
+        let of_one_disk = found.weights.iter().find(|weight| weight.of == "/d");
+        assert_eq!(of_one_disk.unwrap().device.as_deref(), Some("8:0"));
         assert_eq!(found.cost_model, BTreeSet::from(["8:0".to_owned()]));
     }
 }

@@ -1,332 +1,351 @@
-//! Reads a file of udev rules: which of its lines can set the scheduler of a disk. Pure.
+//! Follows udev's rules for a disk: which lines set its scheduler, and to what. Pure.
 //!
-//! A condition on what is not known of the disk (a parent's attribute, the output of a program) may hold, so a rule is
-//! left out only if it certainly does not apply.
+//! A condition on what is not known (the output of a program, what a builtin finds) may hold, so a rule is left out only if
+//! it certainly does not apply. It follows each event by itself: `add` of a new disk and at boot, `change` later.
 
-use std::cmp::max;
+pub mod parse; // a file of rules
+pub mod state; // properties and substitutions on the way
+pub mod subject; // the device that an event is about
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::files::glob::glob;
+use super::pattern;
+use parse::{Rule, Token};
+use state::{LONGEST, Property, State};
+use subject::{Holds, Subject, attribute_holds, compare, parents_hold};
 
-/// What the rules can ask of a disk.
-pub struct Disk<'a> {
-    pub name: &'a str,
-    /// Reads a file below `/sys/block/NAME/`.
-    pub attribute: &'a dyn Fn(&str) -> Option<String>,
-    /// Properties from udev's database; None: there is no entry for the disk.
-    pub properties: Option<BTreeMap<String, String>>,
+pub const ACTIONS: [&str; 2] = ["add", "change"];
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum How {
+    /// `ATTR{queue/scheduler}=`
+    Writes,
+    /// A program that runs at this place in the rules.
+    Asks(String),
+    /// A program that runs after all rules.
+    Runs(String),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Holds {
-    No,
-    Perhaps,
-    Yes,
+/// What a rule does that sets a scheduler, or starts a program that may.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The file, by its place in the list, the line of the value, and the last line of the rule.
+    pub file: usize,
+    pub line: usize,
+    pub last: usize,
+    pub how: How,
+    /// None: not known.
+    pub value: Option<String>,
+    pub is_certain: bool,
 }
 
-impl From<bool> for Holds {
-    fn from(holds: bool) -> Self {
-        if holds { Holds::Yes } else { Holds::No }
-    }
-}
-
-/// `KEY{NAME}OP"VALUE"`
-#[derive(Debug, PartialEq, Eq)]
-struct Token<'a> {
-    key: &'a str,
-    name: &'a str,
-    operator: &'a str,
-    value: &'a str,
-}
-
-impl Token<'_> {
-    fn is_condition(&self) -> bool {
-        matches!(self.operator, "==" | "!=")
-    }
-
-    /// Sets a scheduler, itself or by a program that it starts.
-    fn sets_scheduler(&self) -> bool {
-        const ATTRIBUTE: &str = "queue/scheduler";
-        !self.is_condition()
-            && match self.key {
-                "ATTR" => self.name == ATTRIBUTE,
-                "RUN" | "PROGRAM" => self.value.contains(ATTRIBUTE),
-                _ => false,
-            }
-    }
-}
-
-/// The lines, from 1, of the rules that can set the scheduler of this disk.
-pub fn setters(text: &str, disk: &Disk<'_>) -> Vec<usize> {
-    let joined = rules(text);
-    let rules: Vec<(usize, Vec<Token>)> = joined
-        .iter()
-        .map(|(line, rule)| (*line, tokens(rule)))
-        .collect();
-    let set_here: BTreeSet<&str> = rules
-        .iter()
-        .flat_map(|(_, tokens)| tokens)
+/// The steps of one event, in the order in which udev takes them. `files` are in the order of their names.
+pub fn steps(files: &[Vec<Rule>], subject: &dyn Subject, action: &'static str) -> Vec<Step> {
+    let tokens = files.iter().flatten().flat_map(|rule| &rule.tokens);
+    let set_somewhere: BTreeSet<&str> = tokens
         .filter(|token| token.key == "ENV" && !token.is_condition())
-        .map(|token| token.name)
+        .map(|token| &*token.name)
         .collect();
-    let mut found = Vec::new();
-    // Whether this place in the file is reached, and the label where it certainly is again.
-    let (mut reached, mut label) = (Holds::Yes, None);
-    for (line, tokens) in &rules {
-        if label.is_some() && assigned(tokens, "LABEL") == label {
-            (reached, label) = (Holds::Yes, None);
-        }
-        let conditions = tokens.iter().filter(|token| token.is_condition());
-        let holds = conditions
-            .map(|token| holds(token, disk, &set_here))
-            .min()
-            .unwrap_or(Holds::Yes)
-            .min(reached);
-        if holds == Holds::No {
-            continue;
-        }
-        if tokens.iter().any(Token::sets_scheduler) {
-            found.push(*line);
-        }
-        if let Some(target) = assigned(tokens, "GOTO") {
-            let skipped = if holds == Holds::Yes {
-                Holds::No
-            } else {
-                Holds::Perhaps
-            };
-            // Within a part that is left out perhaps, another jump makes nothing more certain.
-            if label.is_none() {
-                (reached, label) = (skipped, Some(target));
-            } else if skipped == Holds::No {
-                (reached, label) = (Holds::No, Some(target));
+    let mut run = Run {
+        state: State {
+            subject,
+            action,
+            set_somewhere: &set_somewhere,
+            properties: BTreeMap::new(),
+            written: BTreeSet::new(),
+            is_opaque: false,
+        },
+        steps: Vec::new(),
+        programs: Vec::new(),
+    };
+    for (index, rules) in files.iter().enumerate() {
+        run.file(index, rules);
+    }
+    let mut steps = run.steps;
+    steps.extend(run.programs);
+    steps
+}
+
+struct Run<'a> {
+    state: State<'a>,
+    steps: Vec<Step>,
+    /// Of RUN, which come last.
+    programs: Vec<Step>,
+}
+
+impl Run<'_> {
+    fn file(&mut self, file: usize, rules: &[Rule]) {
+        // Whether this place is reached from the rule before, and whether jumps lead to a rule.
+        let mut reached = Holds::Yes;
+        let mut jumps: BTreeMap<usize, Holds> = BTreeMap::new();
+        for (index, rule) in rules.iter().enumerate() {
+            reached = reached.max(jumps.remove(&index).unwrap_or(Holds::No));
+            // Where no jump is under way, every way leads here.
+            if jumps.is_empty() {
+                reached = Holds::Yes;
+            }
+            if reached == Holds::No {
+                continue;
+            }
+            let own = self.conditions(file, rule, reached);
+            let holds = own.min(reached);
+            if holds == Holds::No {
+                continue;
+            }
+            for token in rule.tokens.iter().filter(|token| !token.is_condition()) {
+                self.assign(file, rule, token, holds);
+            }
+            if let Some(target) = rule.jump {
+                let jump = jumps.entry(target).or_insert(Holds::No);
+                *jump = (*jump).max(holds);
+                // Whenever this place is reached, it jumps.
+                reached = match own {
+                    Holds::Yes => Holds::No,
+                    _ => reached.min(Holds::Perhaps),
+                };
             }
         }
     }
-    found
-}
 
-fn assigned<'a>(tokens: &[Token<'a>], key: &str) -> Option<&'a str> {
-    let token = tokens.iter().find(|token| token.key == key)?;
-    Some(token.value)
-}
-
-/// Rules with the number of their first line; a backslash continues a line.
-fn rules(text: &str) -> Vec<(usize, String)> {
-    let mut rules = Vec::new();
-    let mut open: Option<(usize, String)> = None;
-    for (index, line) in text.lines().enumerate() {
-        if line.trim_start().starts_with('#') {
-            continue;
-        }
-        let (part, continues) = match line.strip_suffix('\\') {
-            Some(part) => (part, true),
-            None => (line, false),
+    /// Whether the rule applies where it is reached.
+    fn conditions(&mut self, file: usize, rule: &Rule, reached: Holds) -> Holds {
+        let mut own = Holds::Yes;
+        let is_of_parent = |token: &&Token| {
+            matches!(
+                &*token.key,
+                "KERNELS" | "SUBSYSTEMS" | "DRIVERS" | "ATTRS" | "TAGS"
+            )
         };
-        let (_, rule) = open.get_or_insert_with(|| (index + 1, String::new()));
-        rule.push_str(part);
-        if !continues {
-            rules.extend(open.take().filter(|(_, rule)| !rule.trim().is_empty()));
+        let parents: Vec<&Token> = rule.tokens.iter().filter(is_of_parent).collect();
+        if !parents.is_empty() {
+            own = own.min(parents_hold(&parents, self.state.subject));
+        }
+        for token in rule.tokens.iter().filter(|token| token.is_condition()) {
+            if own == Holds::No {
+                break;
+            }
+            if is_of_parent(&token) {
+                continue;
+            }
+            let so_far = own.min(reached);
+            own = own.min(match token.key.as_str() {
+                "PROGRAM" => self.program(file, rule, token, so_far),
+                "IMPORT" => self.import(file, rule, token, so_far),
+                _ => self.plain(token),
+            });
+        }
+        own
+    }
+
+    /// A condition without an effect.
+    fn plain(&self, token: &Token) -> Holds {
+        let state = &self.state;
+        let known = state.subject.known();
+        match token.key.as_str() {
+            "ACTION" => compare(token, state.action),
+            "SUBSYSTEM" => compare(token, "block"),
+            "KERNEL" => compare(token, &known.name),
+            "NAME" => compare(token, ""),
+            "DEVPATH" => known
+                .path
+                .as_ref()
+                .map_or(Holds::Perhaps, |path| compare(token, path)),
+            "DRIVER" => match known.parents.as_ref().and_then(|all| all.first()) {
+                Some(own) => compare(token, &own.driver),
+                None => Holds::Perhaps,
+            },
+            "ENV" => match state.property(&token.name) {
+                Property::Is(value) => compare(token, &value),
+                Property::Likely(value) => compare(token, &value).max(Holds::Perhaps),
+                Property::Unknown => Holds::Perhaps,
+            },
+            "ATTR" => match state.expanded(&token.name) {
+                Some(name) if !state.written.contains(&name) => {
+                    attribute_holds(token, &name, 0, state.subject)
+                }
+                _ => Holds::Perhaps,
+            },
+            "TEST" => self.test(token),
+            _ => Holds::Perhaps,
         }
     }
-    rules.extend(open);
-    rules
-}
 
-/// Skips what is not in the form of a token.
-fn tokens(rule: &str) -> Vec<Token<'_>> {
-    let mut tokens = Vec::new();
-    let mut rest = rule;
-    while let Some(quote) = rest.find('"') {
-        let (before, after) = (&rest[..quote], &rest[quote + 1..]);
-        let end = end_of_value(after);
-        tokens.extend(token(before, &after[..end]));
-        rest = after.get(end + 1..).unwrap_or("");
+    fn test(&self, token: &Token) -> Holds {
+        let state = &self.state;
+        let Some(path) = state.expanded(&token.value) else {
+            return Holds::Perhaps;
+        };
+        let path = match (&state.subject.known().path, path.starts_with('/')) {
+            (_, true) => path,
+            (Some(own), false) if !path.starts_with('[') => format!("/sys{own}/{path}"),
+            _ => return Holds::Perhaps,
+        };
+        let wanted = u32::from_str_radix(&token.name, 8).unwrap_or(u32::MAX);
+        let found = state.subject.mode(&path);
+        Holds::from(found.is_some_and(|mode| mode & wanted != 0 || token.name.is_empty()))
+            .as_asked(token)
     }
-    tokens
-}
 
-/// A backslash keeps a quotation mark from ending the value.
-fn end_of_value(text: &str) -> usize {
-    let mut is_escaped = false;
-    for (index, c) in text.char_indices() {
-        match c {
-            '"' if !is_escaped => return index,
-            '\\' => is_escaped = !is_escaped,
-            _ => is_escaped = false,
+    fn program(&mut self, file: usize, rule: &Rule, token: &Token, holds: Holds) -> Holds {
+        let command = self
+            .state
+            .expanded(&token.value)
+            .unwrap_or_else(|| token.value.clone());
+        let how = How::Asks(command);
+        self.steps.push(step(file, rule, token, how, None, holds));
+        Holds::Perhaps
+    }
+
+    fn import(&mut self, file: usize, rule: &Rule, token: &Token, holds: Holds) -> Holds {
+        let known = self.state.subject.known();
+        let stored = match token.name.as_str() {
+            "db" => known
+                .properties
+                .as_ref()
+                .map(|all| all.get(&token.value).cloned()),
+            "cmdline" => known
+                .command_line
+                .as_ref()
+                .map(|line| parameter(line, &token.value)),
+            "parent" if known.parents.as_ref().is_some_and(|all| all.len() == 1) => Some(None),
+            "program" => {
+                // What these set has their names; udev's database has it.
+                self.state.is_opaque |= !["_id", "dmsetup", "mdadm", "blkid"]
+                    .iter()
+                    .any(|name| first_word(&token.value).ends_with(name));
+                return self.program(file, rule, token, holds);
+            }
+            "builtin" => {
+                self.state.is_opaque |= token.value.starts_with("hwdb");
+                return Holds::Perhaps;
+            }
+            _ => None,
+        };
+        match stored {
+            None => {
+                self.state.is_opaque |= token.name != "db" && token.name != "cmdline";
+                let unknown = Property::Unknown;
+                self.state.properties.insert(token.value.clone(), unknown);
+                Holds::Perhaps
+            }
+            Some(None) => Holds::No.as_asked(token),
+            Some(Some(value)) => {
+                self.set(&token.value, Property::Is(value), holds);
+                Holds::Yes.as_asked(token)
+            }
         }
     }
-    text.len()
+
+    fn set(&mut self, name: &str, new: Property, holds: Holds) {
+        let new = match holds {
+            Holds::Yes => new,
+            _ if self.state.property(name) == new => new,
+            _ => Property::Unknown,
+        };
+        let new = match new {
+            Property::Is(value) if value.len() > LONGEST => Property::Unknown,
+            new => new,
+        };
+        self.state.properties.insert(name.to_owned(), new);
+    }
+
+    fn assign(&mut self, file: usize, rule: &Rule, token: &Token, holds: Holds) {
+        let value = self.state.expanded(&token.value);
+        match token.key.as_str() {
+            "ENV" => {
+                let new = match (value, token.operator) {
+                    (Some(added), "+=") if added.is_empty() => return,
+                    (Some(added), "+=") => match self.state.property(&token.name) {
+                        Property::Is(old) if old.is_empty() => Property::Is(added),
+                        Property::Is(old) => Property::Is(format!("{old} {added}")),
+                        Property::Likely(_) | Property::Unknown => Property::Unknown,
+                    },
+                    (Some(value), _) => Property::Is(value),
+                    (None, _) => Property::Unknown,
+                };
+                self.set(&token.name, new, holds);
+            }
+            "ATTR" => {
+                let aim = self.aim(&token.name);
+                self.state.written.insert(token.name.clone());
+                if aim > Holds::No {
+                    self.state
+                        .written
+                        .insert(self.state.subject.known().scheduler.clone());
+                    self.steps
+                        .push(step(file, rule, token, How::Writes, value, holds.min(aim)));
+                }
+            }
+            "RUN" if token.name != "builtin" => {
+                if token.operator != "+=" && holds == Holds::Yes {
+                    self.programs.clear();
+                }
+                let command = value.unwrap_or_else(|| token.value.clone());
+                let how = How::Runs(command);
+                self.programs
+                    .push(step(file, rule, token, how, None, holds));
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether an attribute is the scheduler that is looked for.
+    fn aim(&self, name: &str) -> Holds {
+        let known = self.state.subject.known();
+        if let Some(rest) = name.strip_prefix('[') {
+            let other = format!("block/{}]queue/scheduler", known.disk);
+            return Holds::from(rest == other || rest == other.replacen(']', "]/", 1));
+        }
+        let parts: Vec<&str> = name
+            .split('/')
+            .filter(|part| !matches!(*part, "" | "."))
+            .collect();
+        let plain = parts.join("/");
+        if plain == known.scheduler {
+            return Holds::Yes;
+        }
+        let is_pattern = name.contains("/*/") && pattern::matches(&plain, &known.scheduler);
+        if is_pattern {
+            Holds::Perhaps
+        } else {
+            Holds::No
+        }
+    }
 }
 
-fn token<'a>(before: &'a str, value: &'a str) -> Option<Token<'a>> {
-    let before = before.trim_start_matches([',', ' ', '\t']);
-    // `e"..."` has escape sequences, `i"..."` ignores the case.
-    let before = before.trim_end_matches(['e', 'i']);
-    let at = before.find(['=', '!', '+', '-', ':'])?;
-    let (key, operator) = (before[..at].trim(), before[at..].trim());
-    let (key, name) = match key.split_once('{') {
-        Some((key, name)) => (key, name.strip_suffix('}')?),
-        None => (key, ""),
-    };
-    Some(Token {
-        key,
-        name,
-        operator,
+fn step(
+    file: usize,
+    rule: &Rule,
+    token: &Token,
+    how: How,
+    value: Option<String>,
+    holds: Holds,
+) -> Step {
+    Step {
+        file,
+        line: token.line,
+        last: rule.line,
+        how,
         value,
-    })
-}
-
-fn holds(token: &Token, disk: &Disk<'_>, set_here: &BTreeSet<&str>) -> Holds {
-    let known = match token.key {
-        // What udev does when a disk appears, and after a change.
-        "ACTION" => return any_of(token, &["add", "change"]),
-        "SUBSYSTEM" => Some("block".to_owned()),
-        "KERNEL" => Some(disk.name.to_owned()),
-        "ATTR" => (disk.attribute)(token.name),
-        "ENV" if token.name == "DEVTYPE" => Some("disk".to_owned()),
-        "ENV" if set_here.contains(token.name) => None,
-        "ENV" => disk
-            .properties
-            .as_ref()
-            .map(|properties| properties.get(token.name).cloned().unwrap_or_default()),
-        "TEST" if !token.value.starts_with('/') => {
-            let exists = (disk.attribute)(token.value).is_some();
-            return Holds::from(exists == (token.operator == "=="));
-        }
-        _ => None,
-    };
-    match known {
-        Some(value) => compare(token, &value),
-        None if token.key == "ATTR" && token.operator == "==" => Holds::No,
-        None => Holds::Perhaps,
+        is_certain: holds == Holds::Yes,
     }
 }
 
-fn any_of(token: &Token, values: &[&str]) -> Holds {
-    let holds = values.iter().map(|value| compare(token, value));
-    holds.fold(Holds::No, max)
+pub fn first_word(command: &str) -> &str {
+    let first = command.split_whitespace().next().unwrap_or_default();
+    first.trim_matches(['"', '\''])
 }
 
-fn compare(token: &Token, value: &str) -> Holds {
-    let is_same = token.value.split('|').any(|pattern| glob(pattern, value));
-    // A substitution such as `$env{X}`, or a class of characters, is not evaluated.
-    if !is_same && token.value.contains(['$', '%', '[']) {
-        return Holds::Perhaps;
-    }
-    Holds::from(is_same == (token.operator == "=="))
+/// `name` or `name=value` of the kernel's command line.
+fn parameter(line: &str, name: &str) -> Option<String> {
+    line.split_whitespace()
+        .find_map(|word| match word.split_once('=') {
+            Some((key, value)) if key == name => Some(value.to_owned()),
+            None if word == name => Some("1".to_owned()),
+            _ => None,
+        })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn found(text: &str) -> Vec<usize> {
-        let attribute = |name: &str| match name {
-            "queue/rotational" => Some("0".to_owned()),
-            "queue/zoned" => Some("none".to_owned()),
-            "queue/scheduler" => Some("[none] kyber".to_owned()),
-            _ => None,
-        };
-        let properties = [("ID_FS_TYPE", "ext4"), ("ID_MODEL", "Fast one")];
-        let disk = Disk {
-            name: "sda",
-            attribute: &attribute,
-            properties: Some(properties.map(|(k, v)| (k.to_owned(), v.to_owned())).into()),
-        };
-        setters(text, &disk)
-    }
-
-    #[test]
-    fn the_zoned_rule_of_btrfs_is_for_zoned_disks() {
-        let rule = r#"SUBSYSTEM!="block", GOTO="btrfs_end"
-ACTION!="add|change", GOTO="btrfs_end"
-ENV{ID_FS_TYPE}!="btrfs", GOTO="btrfs_end"
-ATTR{queue/zoned}=="host-managed", ATTR{queue/scheduler}="mq-deadline"
-LABEL="btrfs_end"
-ATTR{queue/scheduler}="bfq"
-"#;
-        assert_eq!(found(rule), [6]);
-        let of_ext4 = rule
-            .replace("btrfs\"", "ext4\"")
-            .replace("host-managed", "none");
-        assert_eq!(found(&of_ext4), [4, 6]);
-    }
-
-    #[test]
-    fn a_rule_applies_unless_a_condition_certainly_fails() {
-        for (rule, applies) in [
-            (r#"ATTR{queue/scheduler}="bfq""#, true),
-            (r#"ACTION=="add", ATTR{queue/scheduler}="bfq""#, true),
-            (r#"ACTION=="remove", ATTR{queue/scheduler}="bfq""#, false),
-            (
-                r#"KERNEL=="sd[a-z]|nvme*", ATTR{queue/scheduler}="bfq""#,
-                true,
-            ),
-            (r#"KERNEL=="sd?", ATTR{queue/scheduler}="bfq""#, true),
-            (r#"KERNEL=="nvme*", ATTR{queue/scheduler}="bfq""#, false),
-            (r#"KERNEL!="sd*", ATTR{queue/scheduler}="bfq""#, false),
-            (
-                r#"ATTR{queue/rotational}=="1", ATTR{queue/scheduler}="bfq""#,
-                false,
-            ),
-            (r#"ATTR{nothing}=="1", ATTR{queue/scheduler}="bfq""#, false),
-            (r#"ATTRS{model}=="X", ATTR{queue/scheduler}="bfq""#, true),
-            (
-                r#"ENV{ID_MODEL}=="Slow*", ATTR{queue/scheduler}="bfq""#,
-                false,
-            ),
-            (
-                r#"ENV{ID_MODEL}=="Fast*", ATTR{queue/scheduler}="bfq""#,
-                true,
-            ),
-            (
-                r#"ENV{DEVTYPE}=="partition", ATTR{queue/scheduler}="bfq""#,
-                false,
-            ),
-            (
-                r#"TEST!="queue/scheduler", ATTR{queue/scheduler}="bfq""#,
-                false,
-            ),
-            (
-                r#"ATTR{queue/scheduler}=="bfq", ATTR{queue/nr_requests}="8""#,
-                false,
-            ),
-            (
-                r#"RUN+="/bin/sh -c 'echo bfq > /sys/block/%k/queue/scheduler'""#,
-                true,
-            ),
-            (r#"ATTR{queue/read_ahead_kb}="128""#, false),
-            ("# ATTR{queue/scheduler}=\"bfq\"", false),
-            ("KERNEL==\"sda\", \\\n  ATTR{queue/scheduler}=\"bfq\"", true),
-            (
-                "ENV{MINE}=\"1\"\nENV{MINE}==\"1\", ATTR{queue/scheduler}=\"bfq\"",
-                true,
-            ),
-            ("ENV{MINE}==\"1\", ATTR{queue/scheduler}=\"bfq\"", false),
-            (
-                "PROGRAM==\"/x\", GOTO=\"end\"\nATTR{queue/scheduler}=\"bfq\"\nLABEL=\"end\"",
-                true,
-            ),
-            (
-                "GOTO=\"end\"\nATTR{queue/scheduler}=\"bfq\"\nLABEL=\"end\"",
-                false,
-            ),
-        ] {
-            assert_eq!(!found(rule).is_empty(), applies, "{rule}");
-        }
-    }
-
-    #[test]
-    fn garbage_is_no_rule() {
-        for text in [
-            "\"",
-            "=\"\"",
-            "a{=\"x",
-            "\\",
-            "ATTR{queue/scheduler}",
-            "é=\"é\"",
-        ] {
-            assert!(found(text).is_empty(), "{text}");
-        }
-    }
-}
+#[path = "udev/tests.rs"]
+mod tests;
