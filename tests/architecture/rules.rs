@@ -64,6 +64,7 @@ pub const MAY: &[May] = &[
         only: &[
             "src/bin/",
             "src/files/stdout.rs",
+            "src/interrupt/unread.rs",
             "src/safety/guardian.rs", // a process of its own
             "src/workload/launch.rs", // the child process, before it becomes the workload
             "tui/src/",
@@ -87,6 +88,7 @@ pub const MAY: &[May] = &[
             "DirBuilder",
         ],
         only: &[
+            "src/interrupt/unread.rs",         // /dev/null
             "src/ab/machine/control.rs",       // reads a disk
             "src/bin/iosched-ab/carry_out.rs", // where progress and results go
             "src/files/output.rs",
@@ -116,7 +118,7 @@ pub const MAY: &[May] = &[
             "src/bin/",
             "src/doctor/facts.rs",
             "src/files/flock.rs",
-            "src/interrupt.rs",
+            "src/interrupt",
             "src/machine/ask.rs",
             "src/machine/cgroup/end.rs",
             "src/machine/loop_device.rs",
