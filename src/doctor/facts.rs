@@ -95,6 +95,8 @@ pub struct Facts {
     pub io_controller: Result<String, Trouble>,
     pub scratch: Result<String, Trouble>,
     pub journal: Result<String, Trouble>,
+    /// Changes can be recorded, whatever was left behind.
+    pub can_record: bool,
     /// What sets schedulers, and who said so of udev's rules.
     pub survey: Result<(Survey, Source), Trouble>,
     pub writers: Vec<Writer>,
@@ -108,6 +110,7 @@ pub struct Facts {
 pub fn read(devices: &[Device]) -> Facts {
     let name = rustix::system::uname();
     let release = name.release().to_string_lossy().into_owned();
+    let recording = recording();
     let text = |path: &str| {
         let text = fs::read_to_string(path).ok()?;
         Some(text.trim().to_owned())
@@ -131,7 +134,8 @@ pub fn read(devices: &[Device]) -> Facts {
             .map_err(Trouble::from),
         io_controller: io_controller(),
         scratch: scratch(),
-        journal: journal_state(),
+        journal: recording.clone().and_then(left_behind),
+        can_record: recording.is_ok(),
         survey: survey(devices),
         writers: writers::find(Path::new("/proc"), devices),
         weights: groups.as_ref().map(weights::set).unwrap_or_default(),
@@ -289,8 +293,8 @@ fn scratch() -> Result<String, Trouble> {
     Ok("loop devices over FUSE".to_owned())
 }
 
-/// Changes to the machine require a writable journal.
-fn journal_state() -> Result<String, Trouble> {
+/// Changes to the machine require a journal that can be written and trusted; where it is.
+fn recording() -> Result<PathBuf, Trouble> {
     let directory = journal::directory();
     output::refuse_replaceable(&directory)?;
     let existing = directory.ancestors().find(|path| path.exists());
@@ -301,6 +305,14 @@ fn journal_state() -> Result<String, Trouble> {
             "run it with sudo, or set IOSCHED_STATE_DIR to a writable directory",
         ));
     }
+    // Where there is a state directory; doctor makes none.
+    if directory.parent().is_some_and(Path::exists) {
+        journal::try_out()?;
+    }
+    Ok(directory)
+}
+
+fn left_behind(directory: PathBuf) -> Result<String, Trouble> {
     match journal::notes().as_slice() {
         [] => Ok(format!("{}: nothing was left behind", directory.display())),
         notes => Err(Trouble::new(notes.join("; "), "run `iosched restore`")),

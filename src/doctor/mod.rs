@@ -78,7 +78,7 @@ pub fn diagnose(facts: &Facts, named: bool) -> Diagnosis {
         schema_version: SCHEMA_VERSION,
         iosched_version: env!("CARGO_PKG_VERSION").to_owned(),
         can_measure: facts.probe.is_ok(),
-        can_switch,
+        can_switch: can_switch && facts.can_record,
         items,
     }
 }

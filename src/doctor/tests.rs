@@ -54,6 +54,7 @@ fn healthy() -> Facts {
         io_controller: ok("version 2"),
         scratch: ok(""),
         journal: ok(""),
+        can_record: true,
         survey: Ok((Survey::default(), Source::Udevadm(257))),
         writers: Vec::new(),
         weights: Weights::default(),
@@ -208,6 +209,14 @@ fn every_named_disk_must_switch_and_one_of_all_suffices() {
     assert!(diagnose(&facts, false).can_switch);
     assert!(!diagnose(&facts, true).can_switch);
     facts.disks.clear();
+    assert!(!diagnose(&facts, false).can_switch && !diagnose(&facts, true).can_switch);
+}
+
+/// No change is made that cannot be recorded first.
+#[test]
+fn without_a_journal_nothing_can_be_switched() {
+    let mut facts = healthy();
+    facts.can_record = false;
     assert!(!diagnose(&facts, false).can_switch && !diagnose(&facts, true).can_switch);
 }
 

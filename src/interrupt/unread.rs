@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::stdio::{dup2_stderr, dup2_stdout, stderr, stdout};
-use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
 use signal_hook::consts::SIGURG;
 
 /// A reader that is only slow gets the whole.
@@ -31,6 +31,7 @@ pub(super) fn give_up_after(signals: &[i32]) -> io::Result<()> {
     thread::Builder::new()
         .name("outputs".to_owned())
         .spawn(move || {
+            let _ = set_no_new_privs(true);
             let none = CapabilitySet::empty();
             let _ = set_capabilities(
                 None,

@@ -53,6 +53,14 @@ fn save(path: &Path, record: &Record) -> Result<()> {
     write_private(path, &serde_json::to_vec_pretty(record)?)
 }
 
+/// Whether changes could be recorded: an entry is written and struck out again.
+pub fn try_out() -> Result<()> {
+    let journal = Journal::create()?;
+    // There is no such directory, so nothing would be undone.
+    let path = directory().join("iosched-none");
+    journal.record(Undo::Files { path })?.keep()
+}
+
 /// The journal of this process. Clones share it.
 #[derive(Clone)]
 pub struct Journal {

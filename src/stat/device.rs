@@ -90,6 +90,10 @@ pub struct LiveDevice {
     pub data_writes: u64,
     /// Sum of their D2C.
     pub data_write_ns: u64,
+    /// Sum of the queue wait (Q2D) of all synchronous writes, of data and of the journal. With the device time of both and the waits
+    /// for flushes it is what an fsync waits for in the block layer.
+    #[serde(default)]
+    pub sync_write_wait_ns: u64,
     pub flushes: Flushes,
     pub edges: Edges,
     /// Failed requests by status.
@@ -151,6 +155,7 @@ pub(super) fn device(
         // The fields are read at slightly different moments.
         data_writes: sync.ios.saturating_sub(numbers.flushes.journal_writes),
         data_write_ns: sync.d2c_sum_ns.saturating_sub(numbers.flushes.journal_ns),
+        sync_write_wait_ns: sync.q2d_sum_ns,
         flushes: numbers.flushes,
         edges: numbers.edges,
         statuses: numbers.statuses.clone(),

@@ -67,7 +67,7 @@ fn the_job_ends_as_the_gate_and_publishes_what_it_found() {
 fn a_run_that_failed_does_not_pass() {
     let job = Job::with_recorded(&good(), 1);
     assert_eq!(run(&job, &[]).status.code(), Some(1));
-    assert_eq!(job.published("iosched-results"), [4, 1, 0, 0]);
+    assert_eq!(job.published("iosched-results"), [5, 1, 0, 0]);
 }
 
 #[test]

@@ -39,7 +39,7 @@ const ASK_ONLY: [(&str, &[&str]); 8] = [
     ("dasdinfo", &[]),
     ("dmsetup", &["info", "splitname"]),
     ("mdadm", &["--detail", "--examine"]),
-    ("multipath", &["-u", "-c"]),
+    ("multipath", &["-u"]),
 ];
 
 /// What is known of udev's rules, and from whom.

@@ -156,12 +156,16 @@ fn stages(device: &LiveDevice) -> String {
     if flushes.asked + flushes.before_data + flushes.after_data + flushes.journal_writes > 0 {
         let _ = writeln!(
             text,
-            "  fsync  count and mean: sync data writes {} at {}, journal writes {} at {}; \
+            "  fsync  count and mean: sync data writes {} with device time {}, journal writes {} with {}, queue wait of both {}; \
              flushes before data {} at {}, after data {} at {}, without data {} at {}",
             device.data_writes,
             mean(device.data_write_ns, device.data_writes),
             flushes.journal_writes,
             mean(flushes.journal_ns, flushes.journal_writes),
+            mean(
+                device.sync_write_wait_ns,
+                device.data_writes + flushes.journal_writes
+            ),
             flushes.before_data,
             mean(flushes.before_data_ns, flushes.before_data),
             flushes.after_data,

@@ -26,6 +26,7 @@ fn sum_ns(seen: &Seen, op: &str, stage: &str) -> f64 {
 struct Split {
     data_ns: f64,
     journal_ns: f64,
+    wait_ns: f64,
     flush_ns: f64,
 }
 
@@ -36,6 +37,7 @@ impl Split {
         Split {
             data_ns: float(seen.device(), "/data_write_ns"),
             journal_ns,
+            wait_ns: float(seen.device(), "/sync_write_wait_ns"),
             flush_ns: flushes("before_data_ns")
                 + flushes("after_data_ns")
                 + sum_ns(seen, "flush", "total"),
@@ -43,7 +45,7 @@ impl Split {
     }
 
     fn sum_ns(&self) -> f64 {
-        self.data_ns + self.journal_ns + self.flush_ns
+        self.data_ns + self.journal_ns + self.wait_ns + self.flush_ns
     }
 }
 
