@@ -198,7 +198,7 @@ fn interrupted() -> Value {
 /// What a run leaves, how it ends, how the job ends, and its test cases.
 fn endings() -> Vec<(Value, i32, i32, [usize; 4])> {
     vec![
-        (good(), 0, 0, [4, 1, 0, 0]),
+        (good(), 0, 0, [5, 1, 0, 0]),
         (recorded(), 0, 3, [4, 1, 1, 0]),
         (invalid(), 6, 6, [0, 0, 0, 7]),
         (interrupted(), 130, 4, [0, 0, 0, 7]),
