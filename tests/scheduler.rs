@@ -414,6 +414,23 @@ fn what_cannot_be_restored_is_listed() {
     assert_eq!(disk.get("read_ahead_kb"), "64");
 }
 
+/// As in a journal that was damaged.
+#[test]
+#[ignore = "root"]
+fn a_number_of_requests_that_is_none_is_not_restored_in_silence() {
+    let disk = LoopDevice::new(SIZE_BYTES);
+    disk.set("scheduler", "none");
+    let mut saved = SavedQueue::take(&disk.device, &[]).expect("saved");
+    for text in ["abc", "-1"] {
+        saved.settings.insert("nr_requests".into(), text.into());
+        let error = restore(&saved).expect_err(text);
+        assert!(
+            error.to_string().contains("no number of requests"),
+            "{error}"
+        );
+    }
+}
+
 #[test]
 #[ignore = "root"]
 fn the_depth_is_put_back_where_only_sysfs_tells_of_it() {

@@ -229,6 +229,12 @@ fn put_back_scheduler(device: &Device, saved: &SavedQueue) -> Result<()> {
 /// Under `none` a write of `nr_requests` also sets the depth. If the saved number was not the true depth, it was the
 /// default that a switch to `none` shows, and only a switch restores it.
 fn put_back_nr_requests_of_none(device: &Device, saved: &SavedQueue) -> Result<()> {
+    if let Some(text) = saved.settings.get(NR_REQUESTS) {
+        anyhow::ensure!(
+            saved.nr_requests().is_some(),
+            "{NR_REQUESTS} was {text:?}, which is no number of requests"
+        );
+    }
     let (Some(wanted), Some(depth)) = (saved.nr_requests(), saved.hardware_depth) else {
         return Ok(());
     };

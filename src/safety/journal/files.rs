@@ -25,6 +25,10 @@ impl TemporaryFiles {
     /// Creates `iosched-PURPOSE-PID-...` in the directory for temporary files.
     pub fn create(journal: &Journal, purpose: &str) -> Result<Self> {
         let parent = std::env::temp_dir();
+        ensure!(
+            !parent.as_os_str().is_empty(),
+            "TMPDIR is set to nothing: unset it, or name a directory"
+        );
         ensure_names_stay(&parent)?;
         Self::create_in(journal, &parent, purpose)
     }
