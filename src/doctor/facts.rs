@@ -134,7 +134,7 @@ pub fn read(devices: &[Device]) -> Facts {
             .map_err(Trouble::from),
         io_controller: io_controller(),
         scratch: scratch(),
-        journal: recording.clone().and_then(left_behind),
+        journal: recording.clone().and_then(|at| left_behind(&at)),
         can_record: recording.is_ok(),
         survey: survey(devices),
         writers: writers::find(Path::new("/proc"), devices),
@@ -312,7 +312,7 @@ fn recording() -> Result<PathBuf, Trouble> {
     Ok(directory)
 }
 
-fn left_behind(directory: PathBuf) -> Result<String, Trouble> {
+fn left_behind(directory: &Path) -> Result<String, Trouble> {
     match journal::notes().as_slice() {
         [] => Ok(format!("{}: nothing was left behind", directory.display())),
         notes => Err(Trouble::new(notes.join("; "), "run `iosched restore`")),
