@@ -42,8 +42,8 @@ pub(crate) struct Loaded {
     pub skeleton: IoschedSkel<'static>,
 }
 
-/// Without the hook on the check of limits where the kernel refuses programs on functions: neither its BTF nor its
-/// configuration tells.
+/// Loads all programs. If the kernel refuses that, it loads them without the program on `__blk_throtl_bio`: some kernels
+/// allow none on functions, which neither BTF nor the kernel's configuration shows.
 pub(crate) fn load(config: &Config, adjust: impl Fn(&mut OpenIoschedSkel<'_>)) -> Result<Loaded> {
     static REFUSED: AtomicBool = AtomicBool::new(false);
     let mut abilities = Abilities::of_running_kernel()?;
@@ -51,6 +51,7 @@ pub(crate) fn load(config: &Config, adjust: impl Fn(&mut OpenIoschedSkel<'_>)) -
     match load_with(config, abilities.clone(), &adjust) {
         Err(_) if abilities.throttle => {
             abilities.throttle = false;
+            whole_log(); // of an attempt that may fail
             let loaded = load_with(config, abilities, &adjust)?;
             REFUSED.store(true, Ordering::Relaxed);
             Ok(loaded)

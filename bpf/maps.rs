@@ -165,7 +165,7 @@ pub(crate) fn set_target(
     let key = wanted.dev().to_ne_bytes();
     targets.update(&key, bytes_of(&value), MapFlags::ANY)?;
     if let Some(head) = wanted.head_dev() {
-        // Without hardware queues: it has no requests. Several paths share it, and any of them will do.
+        // The head has no hardware queues, because it has no requests. Its slot is that of any of its paths.
         let value = target {
             hardware_queues: 0,
             ..value

@@ -98,7 +98,7 @@ pub fn end_soon(say: fn(&str)) -> anyhow::Result<()> {
         std::thread::sleep(PATIENCE);
         if HELD.load(Ordering::SeqCst) == 0 {
             let error = Failure::interrupted(signal);
-            // Where nobody reads, this thread is not held up.
+            // A full standard error would block this thread.
             if unread::takes_more(rustix::stdio::stderr()) {
                 say(&format!("{error:#}"));
             }

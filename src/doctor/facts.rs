@@ -305,7 +305,7 @@ fn recording() -> Result<PathBuf, Trouble> {
             "run it with sudo, or set IOSCHED_STATE_DIR to a writable directory",
         ));
     }
-    // Where there is a state directory; doctor makes none.
+    // doctor makes no state directory, so it writes only into one that exists.
     if directory.parent().is_some_and(Path::exists) {
         journal::try_out()?;
     }

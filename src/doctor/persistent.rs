@@ -20,7 +20,7 @@ pub struct Kept {
     pub evidence: Evidence,
 }
 
-/// Whose file it is.
+/// Which program reads the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     Tuned,

@@ -69,7 +69,7 @@ fn watch() {
     }
 }
 
-/// Regular files always do; of what cannot be asked nothing is known.
+/// Whether a write would not block. A regular file never blocks; where poll fails, the answer is yes.
 pub(super) fn takes_more(fd: BorrowedFd<'_>) -> bool {
     const AT_ONCE: Timespec = Timespec {
         tv_sec: 0,

@@ -38,7 +38,7 @@ pub enum Agent {
 pub struct Rival {
     pub agent: Agent,
     pub file: String,
-    /// Of the value.
+    /// The line of the file that has the value, from 1.
     pub line: usize,
     pub text: String,
     /// None: not known.
@@ -220,7 +220,7 @@ fn of_step(tree: &Tree<'_>, place: &Place<'_>, disk: &Device, step: udev::Step) 
     })
 }
 
-/// Of a disk, from udev's database.
+/// Reads a disk's properties from udev's database.
 pub fn properties(root: &Path, disk: &Device) -> Option<BTreeMap<String, String>> {
     let number = format!("{}:{}", disk.major, disk.minor);
     sysfs::properties(&Tree::new(root), &number)

@@ -90,7 +90,7 @@ fn of_systemd() -> Vec<Class> {
     };
     let words = ["show", "--property=Id,IOSchedulingClass", "*.service"];
     let answer = ask::ask(OsStr::new("systemctl"), &words.map(OsStr::new), LIMITS);
-    // Without systemd there are no units.
+    // A machine without systemd has no units.
     answer.map_or_else(
         |_| Vec::new(),
         |answer| units(&String::from_utf8_lossy(&answer.stdout)),

@@ -1,4 +1,4 @@
-//! Which of several devices that are built on each other count an I/O.
+//! Selects the devices that count an I/O, among devices that are built on each other.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ struct Facts {
     /// All that it is built on, and itself.
     below: BTreeSet<String>,
     clones_requests: bool,
-    /// Whose path it is.
+    /// The multipath disk that this device is a path of.
     head: Option<String>,
 }
 

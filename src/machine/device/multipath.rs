@@ -75,7 +75,7 @@ pub(super) fn unknown_number(name: &str) -> Option<String> {
     ))
 }
 
-/// Of `259       1 nvme0c0n1 101 0 808 8 ...`.
+/// Reads lines such as `259       1 nvme0c0n1 101 0 808 8 ...`.
 fn number_in(table: &str, name: &str) -> Option<(u32, u32)> {
     table.lines().find_map(|line| {
         let mut words = line.split_whitespace();

@@ -170,7 +170,10 @@ impl Sources {
             Ok(metrics) => found.metrics.extend(metrics),
             Err(why) => problems.push(format!("the file $IOSCHED_METRICS: {why}")),
         }
-        problems.extend(without_a_time(&found.metrics[of_programs..]));
+        if let Some(why) = without_a_time(&found.metrics[of_programs..]) {
+            found.misread.get_or_insert(why.clone());
+            problems.push(why);
+        }
         if let Some(why) = twice(&found.metrics) {
             found.misread.get_or_insert(why.clone());
             problems.push(why);
@@ -188,13 +191,14 @@ fn too_many(metrics: &[Reported]) -> Option<String> {
     (count > MOST).then(|| format!("it reported {count} metrics, more than {MOST}"))
 }
 
-/// No time is 0: nothing was measured, or less than the digits show. It would win against every other one.
+/// A time of 0 says that nothing was measured, that the digits do not show it, or that there was none (of stalls). Nobody
+/// knows which, and it would win against every other value, so the run ends.
 fn without_a_time(metrics: &[Reported]) -> Option<String> {
     let metric = metrics
         .iter()
         .find(|metric| metric.value == 0.0 && unit::is_time(&metric.unit))?;
     Some(format!(
-        "it reported {} as 0 {}: nothing was measured, or less than these digits can show",
+        "it reported {} as 0 {}: print more digits, or leave out the unit of time if it can be 0",
         metric.name, metric.unit
     ))
 }
@@ -227,6 +231,7 @@ mod tests {
         let found = of_file("lat 0 us lower\n");
         let why = found.problem.expect("a problem");
         assert!(why.contains("it reported lat as 0 us"), "{why}");
+        assert_eq!(found.misread, Some(why), "no arm is judged by it");
         // A count may be 0, and so may what is no time.
         for text in [
             "errors 0 lower\n",
