@@ -81,13 +81,16 @@ sleep 15
 kill -INT "$watch"
 wait "$watch" || true
 watch=
-differ=0 sum=0 set_apart=0
+differ=0 sum=0 set_apart=0 missed=0
+of() { jq -s --arg name "$1" "[.[].devices[] | select(.device == \$name) | $2] | add // 0" "$place/watch.json"; }
 for name in "${names[@]}"; do
 	kernel=$(($(done_by_kernel "$name") - before[$name]))
 	# Flushes are counted by the kernel in a field of their own.
-	ours=$(jq -s --arg name "$name" '[.[].devices[] | select(.device == $name) | .ops[] | select(.op != "flush") | .ios] | add // 0' "$place/watch.json")
-	# Of a switch: those before it that ended after it. What was missed is counted too, as such.
-	apart=$(jq -s --arg name "$name" '[.[].devices[] | select(.device == $name) | .edges.straddlers + .quality.unseen + .quality.lost] | add // 0' "$place/watch.json")
+	ours=$(of "$name" '.ops[] | select(.op != "flush") | .ios')
+	# Those before a switch that ended after it, and those of which no program saw the start or the end: each is told.
+	unseen=$(of "$name" '.quality | .unseen + .lost + .evicted')
+	apart=$(($(of "$name" '.edges.straddlers') + unseen))
+	missed=$((missed + unseen))
 	sum=$((sum + kernel)) set_apart=$((set_apart + apart))
 	[[ $kernel -eq $((ours + apart)) ]] || {
 		echo "soak: $name: the kernel counted $kernel, iosched $ours and $apart apart" >&2
@@ -97,4 +100,6 @@ for name in "${names[@]}"; do
 done
 [[ $differ -eq 0 ]] || fail "counts differ"
 ((sum > disks)) || fail "there was no load: $sum I/Os"
-echo "soak: $sum I/Os ($set_apart of them at a switch or missed, and said so) of $processes processes on $disks disks counted exactly over $minutes min and $done_switches switches; stat had ${first_kb:-unknown} KiB at first and $kb KiB at last"
+# Some kernels hide one completion in thousands from BPF; more would be a fault of ours.
+((missed * 200 <= sum)) || fail "$missed of $sum I/Os were missed"
+echo "soak: $sum I/Os ($set_apart of them set apart, $missed of those missed, and told so) of $processes processes on $disks disks counted exactly over $minutes min and $done_switches switches; stat had ${first_kb:-unknown} KiB at first and $kb KiB at last"
