@@ -54,6 +54,8 @@ pub enum Doubt {
     WorkVaries { work: f64, time: f64 },
     /// What the arm does as a share of what the reference does.
     WorkDiffers { arm: String, share: f64 },
+    /// The arm does no I/O in any round, and another does.
+    NoWork { arm: String },
     /// Every round takes a little longer than a time among the command's words.
     TimeIsGiven { seconds: f64 },
 }
@@ -74,6 +76,12 @@ impl fmt::Display for Doubt {
                 f,
                 "does not do the same work under every arm: {share:.2} times the bytes under {arm}"
             ),
+            Doubt::NoWork { arm } => {
+                write!(
+                    f,
+                    "does no I/O under {arm}, so it does not do the same work"
+                )
+            }
             Doubt::TimeIsGiven { seconds } => write!(
                 f,
                 "seems to run for a fixed time: its arguments say {seconds}, and every round takes a little longer"
@@ -98,6 +106,9 @@ pub fn doubt(rounds: &[Done<'_>], claim: &Claim<'_>) -> Option<Doubt> {
     if rounds.len() < FEWEST {
         return None;
     }
+    if let Some(idle) = idle(rounds) {
+        return Some(idle);
+    }
     let times: Vec<f64> = rounds.iter().map(|round| round.elapsed_s).collect();
     let works: Vec<f64> = rounds.iter().map(|round| round.bytes).collect();
     let (of_times, of_works) = (range(&times)?, range(&works).unwrap_or(0.0));
@@ -110,6 +121,21 @@ pub fn doubt(rounds: &[Done<'_>], claim: &Claim<'_>) -> Option<Doubt> {
     differs(rounds, claim)
         .or_else(|| varies(&times, &works))
         .or_else(|| given(&times, claim.words))
+}
+
+/// Nobody can mean this by a fixed work.
+fn idle(rounds: &[Done<'_>]) -> Option<Doubt> {
+    let does_some = |arm: &str| {
+        let mut own = rounds.iter().filter(|round| round.arm == arm);
+        own.any(|round| round.bytes > 0.0)
+    };
+    let is_work = rounds.iter().any(|round| round.bytes > 0.0);
+    let idle = rounds
+        .iter()
+        .find(|round| is_work && !does_some(round.arm))?;
+    Some(Doubt::NoWork {
+        arm: idle.arm.to_owned(),
+    })
 }
 
 /// By arm, against the reference: the typical work of its rounds.

@@ -161,3 +161,23 @@ fn a_few_rounds_or_the_users_word_decide() {
     });
     assert_eq!(doubt(&same, &named), Some(Doubt::SameTime));
 }
+
+/// Also where the user says that the work is fixed.
+#[test]
+fn an_arm_without_any_io_does_not_win_by_its_time() {
+    let round = |arm, bytes| Done {
+        arm,
+        elapsed_s: 1.0,
+        bytes,
+    };
+    let named = Claim {
+        is_named: true,
+        ..claim(&[])
+    };
+    let rounds = |second: f64| [round(ARMS[0], WORK), round(ARMS[1], second)].repeat(3);
+    let idle = Doubt::NoWork {
+        arm: ARMS[1].to_owned(),
+    };
+    assert_eq!(doubt(&rounds(0.0), &named), Some(idle));
+    assert_eq!(doubt(&rounds(WORK), &named), None);
+}
