@@ -146,6 +146,18 @@ pub(crate) fn explain(
             locked_bytes,
         });
     }
+    // What the verifier said of the program meanwhile does not matter then.
+    let lacks = |codes: &[&str]| codes.iter().any(|code| log.contains(code));
+    if lacks(&["-EMFILE", "-ENFILE"]) {
+        return anyhow!(
+            "{what}: {error}\n  raise the limit of open files, as with `ulimit -n 1024`"
+        );
+    }
+    if lacks(&["-ENOMEM"]) {
+        return anyhow!(
+            "{what}: {error}\n  there is too little memory for its maps, or a limit on it"
+        );
+    }
     anyhow!("{what}: {error}\n{log}")
 }
 
@@ -188,8 +200,12 @@ fn select_programs(
     progs
         .block_rq_requeue
         .set_autoload(abilities.requeue.is_some());
-    progs.is_in_use.set_autoload(abilities.may_copy);
-    progs.is_in_use.set_autoattach(false); // user space runs it; it is attached to no tracepoint
+    progs.evict.set_autoload(abilities.may_copy);
+    progs.evict.set_autoattach(false); // user space runs it; it is attached to no tracepoint
+    progs.tell_blocked.set_autoattach(false); // user space reads it
+    progs
+        .tell_blocked
+        .set_autoload(abilities.tasks && abilities.bio_queue.is_some() && !detail.without_q2g);
     progs.writeback_dirty.set_autoload(detail.writeback);
     if detail.writeback {
         ensure!(

@@ -145,8 +145,12 @@ pub fn verdict(row: &ArmComparison) -> String {
         Verdict::Inconclusive => usually(comparison).unwrap_or_else(|| "not decided".to_owned()),
     };
     let blocks = comparison.blocks;
+    let no_ratio = Reason::Censored { blocks };
+    let is_without_ratio = comparison.reasons.contains(&no_ratio);
     let is_said = |reason: &Reason| match reason {
         Reason::MeanDisagrees => true,
+        // More blocks like these would have no ratio either.
+        Reason::NeedsRounds { .. } => is_without_ratio,
         Reason::Stopped => comparison.verdict == Verdict::Inconclusive,
         _ => false,
     };

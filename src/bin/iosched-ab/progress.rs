@@ -122,6 +122,10 @@ impl Observer for Progress {
         });
         let values: Vec<String> = values.take(shown).collect();
         let outcome = match (&round.problem, round.censored) {
+            // This ends the run.
+            (Some(problem), _) if round.evidence.outcome.misread.is_some() => {
+                format!("cannot be read: {problem}")
+            }
             (Some(problem), Some(_)) => format!("counts as worse than every other: {problem}"),
             (Some(problem), None) => format!("does not count: {problem}"),
             (None, _) if values.is_empty() => "done".to_owned(),
