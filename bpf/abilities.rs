@@ -42,6 +42,8 @@ pub struct Abilities {
     /// `__blk_throtl_bio`, which is called only for bios of groups with a limit: a7b36ee6ba29 ("block: move blk-throtl fast
     /// path inline", 5.16). Before, its like is called for each bio.
     pub throttle: bool,
+    /// A program can look through the tasks (`iter/task`).
+    pub tasks: bool,
     /// The bit of `RQF_FLUSH_SEQ` in `request.rq_flags`.
     pub flush_seq_flag: u32,
     /// Maps are charged against RLIMIT_MEMLOCK: until 80ee81e0403c ("bpf: Eliminate rlimit-based memory accounting
@@ -87,6 +89,9 @@ impl Abilities {
             syscalls: has_tracepoint(&btf, "sys_enter") && has_tracepoint(&btf, "sys_exit"),
             throttle: btf
                 .type_by_name::<types::Func<'_>>("__blk_throtl_bio")
+                .is_some(),
+            tasks: btf
+                .type_by_name::<types::Struct<'_>>("bpf_iter__task")
                 .is_some(),
             flush_seq_flag: any_enumerator(&btf, "__RQF_FLUSH_SEQ").map_or(1 << 4, |bit| 1 << bit),
             counts_locked_memory: btf
@@ -134,6 +139,10 @@ impl Abilities {
         missing(
             self.requeue.is_none(),
             "no block_rq_requeue: requeues are not counted",
+        );
+        missing(
+            !self.tasks,
+            "no task iterator: threads that wait for a request are not shown",
         );
         missing(
             !self.may_copy,

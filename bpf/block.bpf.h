@@ -156,6 +156,16 @@ struct task_struct {
 	__u64 start_boottime;
 	struct task_struct *group_leader;
 	char comm[16];
+	unsigned int __state;
+};
+
+struct seq_file;
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task; /* null at the end */
 };
 
 struct kthread {
@@ -192,6 +202,9 @@ struct request_queue___5_10 {
 };
 struct request___5_10 {
 	struct gendisk *rq_disk;
+};
+struct task_struct___5_13 {
+	long state;
 };
 struct task_struct___5_12 {
 	void *pf_io_worker;

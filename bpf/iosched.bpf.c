@@ -20,14 +20,14 @@
 #include "asked.bpf.h" /* A; optional */
 #include "throttle.bpf.h" /* held back before Q */
 #include "submit.bpf.h" /* Q */
-#include "merge.bpf.h" /* M, F */
 #include "latency.bpf.h" /* the latency histograms */
 #include "asked_stages.bpf.h" /* histograms since A; optional */
 #include "start.bpf.h" /* G */
 #include "pending.bpf.h" /* G without block_io_start */
+#include "merge.bpf.h" /* M, F */
 #include "issue.bpf.h" /* I, D, R */
 #include "complete.bpf.h" /* C */
-#include "under_way.bpf.h" /* lets user space query requests in flight */
+#include "under_way.bpf.h" /* lets user space ask what is really under way */
 
 /* Makes clang emit the enumerations of wire.h into the object's BTF. */
 const volatile struct enumerations enumerations;
@@ -155,7 +155,14 @@ int block_rq_complete(__u64 *ctx)
 
 /* Attached to no tracepoint: user space runs it. */
 SEC("raw_tp")
-int is_in_use(__u64 *ctx)
+int evict(__u64 *ctx)
 {
-	return in_use((void *)ctx[0], ctx[1], ctx[2]);
+	return evict_if_over(ctx[0], ctx[1], ctx[2]);
+}
+
+/* User space reads it: the kernel runs it for each task then. */
+SEC("iter/task")
+int tell_blocked(struct bpf_iter__task *ctx)
+{
+	return tell_if_blocked(ctx);
 }

@@ -38,7 +38,7 @@ pub use histograms::Cells;
 pub use loader::NotPermitted;
 pub use mapped::Line;
 pub use tracer::Tracer;
-pub use under_way::UnderWay;
+pub use under_way::Blocked;
 pub use wire::{
     ALL_ROWS, CLOCK_SHIFT, DATA_OPS, DEVICE_CELLS, DEVICE_SUB_BITS, DEVICE_UNIT_SHIFT, DISPATCHES,
     GAP_CELLS, GAP_SUB_BITS, GAP_UNIT_SHIFT, LOG2_CELLS, Latency, OPS, OWNER_CELLS, OWNER_SUB_BITS,

@@ -27,6 +27,13 @@ pub fn bytes_of<T: Plain>(value: &T) -> &[u8] {
     unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) }
 }
 
+/// The value that these bytes begin with.
+pub fn value_of<T: Plain>(bytes: &[u8]) -> Option<T> {
+    (bytes.len() >= size_of::<T>())
+        // SAFETY: there are enough bytes, and any bytes are a valid value.
+        .then(|| unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
+}
+
 /// The first part of an array that is mapped as it is needed; each later part is as large as all before it.
 const FIRST_BYTES: usize = 256 << 10;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* M, F: bios and requests that are merged into a waiting request. */
+/* M, F: bios and requests that are merged into a waiting request. Needs pending.bpf.h. */
 #ifndef IOSCHED_MERGE_BPF_H
 #define IOSCHED_MERGE_BPF_H
 
@@ -50,11 +50,15 @@ static __always_inline int joined(struct request *rq)
 		return 0;
 	add_alone(&device->rq_merges, 1);
 	state = state_of(queue, rq);
-	if (!state || state->request != (__u64)rq)
+	if (state && state->request == (__u64)rq) {
+		index = state->owner;
+		note_loss(queue, state, with_fairness ? bpf_ktime_get_ns() : 0);
+		state->request = 0;
+	} else if (!has_io_start) {
+		index = join_pending(queue, rq);
+	} else {
 		return 0;
-	index = state->owner;
-	note_loss(queue, state, with_fairness ? bpf_ktime_get_ns() : 0);
-	state->request = 0;
+	}
 	owner = bpf_map_lookup_elem(&owners, &index);
 	if (owner)
 		add(&owner->rq_merges, 1);

@@ -52,7 +52,7 @@ struct thread {
 	__u32 is_beside : 1; /* that request was still in flight when the bio was queued */
 	__u32 switches; /* context switches when the bio was queued, see switches_of */
 	__u32 held_owner; /* of a bio that a limit held back, while q_ns is set; of workers only, see throttle.bpf.h */
-	__u32 unused;
+	__u32 slot; /* of the device; `owner` is that of an I/O there, from Q on */
 };
 
 enum { VOLUNTARY_SHIFT = 16 };

@@ -57,6 +57,22 @@ static __noinline __u64 pending_bio_of(struct request *rq)
 	return 0;
 }
 
+/* The request joins another one at its insertion, before it is seen. Returns its owner, 0 if unknown. */
+static __always_inline __u32 join_pending(const struct queue *queue, struct request *rq)
+{
+	__u64 key = pending_bio_of(rq);
+	struct pending *pending = bpf_map_lookup_elem(&pendings, &key);
+	__u32 owner;
+
+	if (!pending)
+		return 0;
+	owner = pending->grant.owner;
+	if (with_order && pending->grant.is_ordered)
+		note_leave(queue);
+	bpf_map_delete_elem(&pendings, &key);
+	return owner;
+}
+
 /* Called where a request is first seen. False if its bio is unknown. */
 static __always_inline bool start_pending(struct queue *queue, struct request *rq)
 {

@@ -178,6 +178,22 @@ static __always_inline struct thread *take_grant(const struct queue *queue, stru
 	return thread;
 }
 
+/*
+ * The thread's first bio on this device since it used another. The owner is looked up at G; here it is needed already,
+ * because the thread may wait for long until then. A worker may work for another owner, see throttle.bpf.h.
+ */
+static __always_inline void begin_here(struct task_struct *task, struct thread *thread,
+				       const struct queue *queue, struct bio *bio, __u32 flags)
+{
+	thread->task = (__u64)task;
+	thread->slot = queue->target.slot;
+	thread->q_ns = 0;
+	if (flags & PF_WQ_WORKER)
+		thread->owner = 0;
+	else
+		owner_of(task, thread, queue, bio);
+}
+
 /* Q, in the submitter's context; reads the clock. */
 static __always_inline int queued(struct bio *bio)
 {
@@ -194,7 +210,8 @@ static __always_inline int queued(struct bio *bio)
 		return 0;
 	flags = FIELD(task, flags);
 	settle(thread);
-	thread->task = (__u64)task;
+	if (thread->task != (__u64)task || thread->slot != queue->target.slot)
+		begin_here(task, thread, queue, bio, flags);
 	thread->bio = (__u64)bio;
 	thread->nowait_place = bio->bi_opf & REQ_NOWAIT ? place_on_disk(queue, bio) : 0;
 	thread->switches = switches_of(task);

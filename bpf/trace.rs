@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use libbpf_rs::RingBufferBuilder;
 
 use crate::Tracer;
+use crate::mapped::value_of;
 use crate::wire::trace_event;
 
 impl Tracer {
@@ -31,7 +32,7 @@ impl Tracer {
         let mut buffer = RingBufferBuilder::new();
         buffer
             .add(&self.skeleton.maps.trace_events, |bytes| {
-                events.borrow_mut().extend(event_of(bytes));
+                events.borrow_mut().extend(value_of::<trace_event>(bytes));
                 0
             })
             .context("reading the trace")?;
@@ -43,10 +44,4 @@ impl Tracer {
         let lost = variables.map_or(0, |variables| variables.tracing.lost);
         Ok((events.into_inner(), lost))
     }
-}
-
-fn event_of(bytes: &[u8]) -> Option<trace_event> {
-    (bytes.len() >= size_of::<trace_event>())
-        // SAFETY: there are enough bytes, and any bytes are a valid value: integers only, see wire.rs.
-        .then(|| unsafe { bytes.as_ptr().cast::<trace_event>().read_unaligned() })
 }

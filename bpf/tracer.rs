@@ -44,6 +44,12 @@ impl Tracer {
         fill_maps(&skeleton, &config)?;
         libbpf_rs::skel::Skel::attach(&mut skeleton)
             .map_err(|e| explain(&e, "attaching the BPF programs", None))?;
+        if abilities.tasks {
+            match skeleton.progs.tell_blocked.attach() {
+                Ok(link) => skeleton.links.tell_blocked = Some(link),
+                Err(_) => abilities.tasks = false,
+            }
+        }
         if abilities.throttle {
             match skeleton.progs.blk_throtl_bio.attach() {
                 Ok(link) => skeleton.links.blk_throtl_bio = Some(link),

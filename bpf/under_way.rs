@@ -1,60 +1,53 @@
-//! Which of the requests that are held to be under way are so? An end that no program saw leaves its entry behind until the
-//! tag is used again; of each that has not moved for a while the kernel is asked whether the request is still in use. Where
-//! it does not let itself be asked (lockdown), they are all believed.
+//! What is really under way. An end that no program saw leaves its entry behind until the tag is used again: of each request
+//! that has not moved for a while the kernel is asked whether it is over. Where it does not let itself be asked (lockdown),
+//! they are all believed. And threads may wait for a request: they have nothing in flight yet.
 
-use libbpf_rs::ProgramInput;
+use std::io::Read;
 
+use anyhow::{Context, Result};
+use libbpf_rs::{Iter, ProgramInput};
+
+use crate::mapped::value_of;
+use crate::wire::blocked;
 use crate::{Target, Tracer, inflight};
 
 /// What has moved since is believed.
 const WHILE_NS: u64 = 1_000_000;
-
-#[derive(Default)]
-pub struct UnderWay {
-    pub requests: Vec<inflight>,
-    /// Entries of requests that are over, though no program saw their end. Each is counted as evicted when its tag is used
-    /// again: the sum of both never falls.
-    pub ended_unseen: u64,
-}
+/// For the last grant, see bpf/submit.bpf.h.
+const RESUMED: u64 = u64::MAX;
 
 impl Tracer {
-    /// What the entries of the device say at `now_ns`.
-    pub fn under_way(&self, slot: usize, now_ns: u64) -> UnderWay {
+    /// The requests in flight on the device. Those that are over leave, and are counted as evicted.
+    pub fn under_way(&self, slot: usize, now_ns: u64) -> Vec<inflight> {
         let moved_ns = |state: &inflight| {
             let moments = [state.q_ns, state.g_ns, state.d_ns, state.event_ns];
             moments.into_iter().max().unwrap_or(0)
         };
-        let queue = self.queue(slot).map_or(0, |(_, queue)| queue.address);
+        let queue = self.queue(slot).map(|(id, _)| id);
         let first = self.inflight_base(slot);
-        let mut found = UnderWay::default();
+        let mut found = Vec::new();
         for place in 0..self.inflight_elements(slot) {
             let mut state = self.inflight.get(first + place);
             let is_old = now_ns.saturating_sub(moved_ns(&state)) > WHILE_NS;
-            if state.request != 0 && is_old {
+            if let Some(queue) = queue.filter(|_| state.request != 0 && is_old) {
                 let tag = tag_at(&self.config.targets[slot], place);
-                let is_in_use = self.is_in_use(state.request, queue, tag);
-                let moved_at_ns = moved_ns(&state);
-                state = self.inflight.get(first + place); // it may have ended meanwhile
-                if !is_in_use {
-                    let is_left = state.request != 0 && moved_ns(&state) == moved_at_ns;
-                    found.ended_unseen += u64::from(is_left);
-                    continue;
-                }
+                self.evict_if_over(first + place, queue, tag);
+                state = self.inflight.get(first + place);
             }
             if state.request != 0 {
-                found.requests.push(state);
+                found.push(state);
             }
         }
         found
     }
 
-    /// See bpf/under_way.bpf.h. What cannot be found out is taken for granted.
-    fn is_in_use(&self, request: u64, queue: u64, tag: Option<u32>) -> bool {
+    /// See bpf/under_way.bpf.h. What cannot be found out stays.
+    fn evict_if_over(&self, place: usize, queue: usize, tag: Option<u32>) {
         if !self.abilities.may_copy {
-            return true;
+            return;
         }
         let tag_plus_1 = tag.map_or(0, |tag| u64::from(tag) + 1);
-        let mut arguments: Vec<u8> = [request, queue, tag_plus_1]
+        let mut arguments: Vec<u8> = [place as u64, queue as u64, tag_plus_1]
             .iter()
             .flat_map(|word| word.to_ne_bytes())
             .collect();
@@ -62,8 +55,56 @@ impl Tracer {
             context_in: Some(&mut arguments),
             ..ProgramInput::default()
         };
-        let found = self.skeleton.progs.is_in_use.test_run(input);
-        found.map_or(true, |found| found.return_value != 0)
+        let _ = self.skeleton.progs.evict.test_run(input);
+    }
+
+    /// The threads that wait for a request; None if the kernel cannot tell. Each costs as much as a look at all threads of
+    /// the machine.
+    pub fn blocked(&self) -> Result<Option<Vec<Blocked>>> {
+        const WHAT: &str = "reading which threads wait for a request";
+        let Some(link) = &self.skeleton.links.tell_blocked else {
+            return Ok(None);
+        };
+        let mut bytes = Vec::new();
+        Iter::new(link)
+            .context(WHAT)?
+            .read_to_end(&mut bytes)
+            .context(WHAT)?;
+        let records = bytes.chunks_exact(size_of::<blocked>());
+        Ok(Some(
+            records.filter_map(value_of).map(Blocked::of).collect(),
+        ))
+    }
+}
+
+/// A thread that has queued a bio and waits for its request: for a tag, for a throttle of the queue, or for the end of a
+/// change of its scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocked {
+    /// Index of the device.
+    pub slot: usize,
+    /// Index of the owner of an I/O by this thread on this device; 0 if none is known yet.
+    pub owner: usize,
+    /// When the bio was queued.
+    pub queued_ns: u64,
+    /// Since when it waits: later than that if a part of the bio got its request.
+    pub since_ns: u64,
+    /// Another I/O of the thread was in flight then.
+    pub is_beside: bool,
+}
+
+impl Blocked {
+    fn of(record: blocked) -> Self {
+        Blocked {
+            slot: usize::from(record.slot),
+            owner: record.owner as usize,
+            queued_ns: record.q_ns,
+            since_ns: match record.last_g_ns {
+                RESUMED => record.q_ns,
+                granted_ns => granted_ns.max(record.q_ns),
+            },
+            is_beside: record.is_beside != 0,
+        }
     }
 }
 
@@ -90,5 +131,20 @@ mod tests {
         let tags: Vec<_> = (0..10).map(|place| tag_at(&target, place)).collect();
         let each = [Some(0), Some(1), Some(2), Some(3)];
         assert_eq!(tags, [&each[..], &each, &[None, None]].concat());
+    }
+
+    #[test]
+    fn a_wait_begins_when_the_part_before_got_its_request() {
+        let at = |q_ns, last_g_ns| {
+            let record = blocked {
+                q_ns,
+                last_g_ns,
+                owner: 3,
+                slot: 1,
+                is_beside: 0,
+            };
+            Blocked::of(record).since_ns
+        };
+        assert_eq!((at(5, 0), at(5, 7), at(5, RESUMED)), (5, 7, 5));
     }
 }

@@ -325,6 +325,15 @@ struct owner_asked {
 	struct owner_histogram histograms[ASKED_COUNT * 2];
 };
 
+/* A thread that waits for a request. */
+struct blocked {
+	__u64 q_ns;
+	__u64 last_g_ns; /* of a split bio: when it got the request before */
+	__u32 owner;
+	__u16 slot;
+	__u16 is_beside; /* the thread's last request was in flight at Q */
+};
+
 enum trace_kind {
 	TRACE_ISSUED,
 	TRACE_COMPLETED,
@@ -354,7 +363,7 @@ struct tracing {
 };
 
 /*
- * Every enumeration above, and the structure that is in no map. The Rust types are generated from the object's
+ * Every enumeration above, and the structures that are in no map. The Rust types are generated from the object's
  * BTF, into which clang puts a type only if a variable uses it: the object has one constant of this type, which
  * nothing reads.
  */
@@ -371,6 +380,7 @@ struct enumerations {
 	enum owner_stage owner_stage;
 	enum trace_kind trace_kind;
 	struct trace_event trace_event;
+	struct blocked blocked;
 };
 
 #endif

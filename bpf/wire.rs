@@ -7,7 +7,7 @@ use crate::Detail;
 use crate::mapped::Plain;
 use crate::skeleton::types::{self, asked_latency, layout, limits, owner_histogram, owner_stage};
 pub use crate::skeleton::types::{
-    device_histogram, device_stats, dispatch, inflight, op_counters, order_stats, owner,
+    blocked, device_histogram, device_stats, dispatch, inflight, op_counters, order_stats, owner,
     owner_asked, owner_key, owner_latency, owner_op, owner_stages, queue, target, trace_event,
 };
 
@@ -222,6 +222,7 @@ macro_rules! plain {
 }
 
 plain!(
+    blocked,
     device_histogram,
     device_stats,
     dispatch,

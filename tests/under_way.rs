@@ -9,7 +9,11 @@ use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use iosched::machine::device::Device;
 use iosched::measure::probe::{Detail, Probe};
+use iosched::measure::snapshot::{Interval, Op};
+use iosched::safety::journal::Journal;
+use iosched::scratch::{DiskModel, Scratch};
 use libbpf_rs::query::MapInfoIter;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use support::LoopDevice;
@@ -95,4 +99,70 @@ fn a_request_whose_end_nobody_saw_is_not_under_way() {
             table.lookup(&key, MapFlags::ANY)
         );
     }
+}
+
+/// A request whose end is not seen, on a disk that takes milliseconds for each: it was issued, so the device's clock counts it
+/// until it is evicted. Its entry is unrecognisable at its end, and is put back afterwards.
+fn lose_an_end(table: &MapHandle, node: &str) {
+    std::thread::scope(|scope| {
+        let read = scope.spawn(|| {
+            let (file, mut memory) = (direct::readable(node), Aligned::new(BLOCK));
+            file.read_exact_at(memory.bytes(BLOCK), 40 << 20)
+                .expect("a read");
+        });
+        let begin = Instant::now();
+        let (key, entry) = std::iter::from_fn(|| Some(an_entry(table)))
+            .take_while(|_| begin.elapsed() < Duration::from_secs(20))
+            .flatten()
+            .next()
+            .expect("a request under way");
+        let mut other = entry.clone();
+        other[0] ^= 8;
+        table.update(&key, &other, MapFlags::ANY).expect("an entry");
+        read.join().expect("the reader");
+        table.update(&key, &entry, MapFlags::ANY).expect("an entry");
+    });
+}
+
+/// One read at a time: each has the whole device while it is there, so that its owner's share of the device is its time there.
+#[test]
+#[ignore = "root"]
+fn a_request_whose_end_nobody_saw_takes_nothing_of_the_device() {
+    let journal = Journal::create().expect("a journal");
+    let scratch = Scratch::create(DiskModel::Hdd, 64 << 20, &journal).expect("a scratch device");
+    if let Some(why) = scratch.fallback() {
+        return println!("skipped: {why}");
+    }
+    let device = Device::resolve(scratch.device_name()).expect("it").device;
+    let node = device.node().display().to_string();
+    std::fs::write(device.sysfs("queue/scheduler"), "none").expect("none");
+    let before = tables();
+    let detail = Detail {
+        fairness: true,
+        ..Detail::default()
+    };
+    let mut probe = Probe::attach(slice::from_ref(&device), 0, detail).expect("a probe");
+    let own = tables().difference(&before).copied().collect::<Vec<_>>();
+    let [own] = own[..] else {
+        return println!("skipped: others attach at the same time");
+    };
+    let table = MapHandle::from_map_id(own).expect("the table");
+    lose_an_end(&table, &node);
+    let first = probe.snapshot().expect("a snapshot");
+    assert_eq!(first.devices[0].quality.evicted, 1, "its end was seen");
+    let (file, mut memory) = (direct::readable(&node), Aligned::new(BLOCK));
+    for block in 0..200 {
+        let at = block * 65_536;
+        file.read_exact_at(memory.bytes(BLOCK), at).expect("a read");
+    }
+    let seen = Interval::between(&first, &probe.snapshot().expect("a snapshot")).expect("it");
+    let mut owners = seen.owners.iter();
+    let reader = owners.find(|owner| owner.key.tgid == std::process::id());
+    let reader = reader.expect("this process");
+    let at_device = reader.op(Op::Read).d2c_sum_ns as f64;
+    let charged = reader.fairness.as_ref().expect("fairness").device_time_ns as f64;
+    assert!(
+        (charged / at_device - 1.0).abs() < 0.01,
+        "{charged} of {at_device} ns"
+    );
 }

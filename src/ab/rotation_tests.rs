@@ -222,6 +222,7 @@ fn a_round_that_lasts_too_long_does_not_count_and_one_that_is_stuck_is_the_worst
     stuck.end_ns = 10_000_000_000;
     stuck.devices[0].in_flight = Some(InFlight {
         queued: 3,
+        blocked: None,
         issued: 0,
         oldest_ns: None,
     });

@@ -1,6 +1,7 @@
 //! The probe: BPF programs attached for a set of devices, read as [`Snapshot`]s. Only this module loads the programs of
 //! `iosched-bpf`.
 
+mod blocked; // threads that wait for a request
 mod kernel; // tracepoints and limits of the running kernel
 mod locked_memory;
 mod memory; // memory of the maps
@@ -24,6 +25,7 @@ pub use kernel::{Tracepoint, can_tell_since_when, memlock_bytes, tracepoints};
 use crate::machine::device::Device;
 use crate::measure::histogram::{Histogram, OWNER};
 use crate::measure::snapshot::{DeviceNumbers, Op, Snapshot};
+use blocked::Waits;
 use locked_memory::Refusal;
 use memory::{OWNER_HISTOGRAMS, OWNERS};
 use owners::{Context, Owners};
@@ -168,12 +170,14 @@ impl Probe {
         let devices: Vec<RawDevice> = (0..self.devices.len())
             .map(|slot| RawDevice::read(&self.tracer, slot))
             .collect();
+        let waits = Waits::of(self.tracer.blocked()?, time_ns);
         let context = Context {
             time_ns,
             has_histograms,
             latencies: OwnerLatency::counted(self.detail).collect(),
             detail: self.detail,
             in_flight: numbers::in_flight_of_owners(&devices),
+            waits,
             knows_in_flight: devices.iter().map(|raw| raw.inflight.is_some()).collect(),
             oldest_ns: if self.detail.fairness {
                 let under_way = devices.iter().filter_map(|raw| raw.inflight.as_ref());
@@ -182,17 +186,19 @@ impl Probe {
                 HashMap::new()
             },
         };
+        let mut numbers = Vec::with_capacity(devices.len());
+        for (slot, raw) in devices.iter().enumerate() {
+            let mut device = self.device(slot, raw)?;
+            context.waits.add_to(&mut device, slot, time_ns);
+            numbers.push(device);
+        }
         let (owners, lines) = self.owners.read(&self.tracer, &context);
         self.snapshots += 1;
         Ok(Snapshot {
             time_ns,
             number: self.snapshots,
             window: self.window,
-            devices: devices
-                .iter()
-                .enumerate()
-                .map(|(slot, raw)| self.device(slot, raw))
-                .collect::<Result<_>>()?,
+            devices: numbers,
             owners,
             lines,
             skipped: self.tracer.skipped()?,

@@ -185,6 +185,84 @@ fn who_waits_for_a_disk_that_hangs_stays_listed() {
     assert_eq!(record["devices"][0]["in_flight"], *now);
 }
 
+/// More readers than tags: those without one have a row while they wait, with how long, and no share above 1 when they go on.
+#[test]
+#[ignore = "root"]
+fn who_waits_for_a_tag_of_a_disk_that_hangs_is_listed_too() {
+    const READERS: usize = 8;
+    let iosched_ab = Path::new(IOSCHED).with_file_name("iosched-ab");
+    if !iosched_ab.exists() {
+        return println!("skipped: {} was not built", iosched_ab.display());
+    }
+    let (program, server) = (Program::new(IOSCHED), Program::new(IOSCHED));
+    let Some(served) = Served::start(&server, &iosched_ab) else {
+        return;
+    };
+    std::fs::write(served.device.sysfs("queue/scheduler"), "none").expect("none");
+    let node = served.device.node().display().to_string();
+    let rest = [
+        "stat", &node, "-n", "6", "-i", "1", "--detail", "fairness", "--output", "json",
+    ];
+    let started = watch::attached(program.start(&rest));
+    served.signal(Signal::STOP);
+    let reads = (0..READERS).map(|reader| {
+        Command::new("dd")
+            .args([&format!("if={node}"), "of=/dev/null", "bs=4k", "count=2"])
+            .args(["iflag=direct", &format!("skip={}", reader * 100)])
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("dd")
+    });
+    let mut readers: Vec<Child> = reads.collect();
+    // Three intervals or more in which nothing moves.
+    std::thread::sleep(Duration::from_millis(3500));
+    served.signal(Signal::CONT);
+    for reader in &mut readers {
+        assert!(reader.wait().expect("dd").success());
+    }
+    let ended = started.end().ends(0, &[]);
+    let records: Vec<serde_json::Value> = ended
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let rows = |record: &serde_json::Value| -> Vec<serde_json::Value> {
+        let all = record["processes"].as_array().expect("a list");
+        let is_reader =
+            |row: &&serde_json::Value| readers.iter().any(|reader| row["pid"] == reader.id());
+        all.iter().filter(is_reader).cloned().collect()
+    };
+    let tags = 4;
+    let hung = records.iter().find(|record| rows(record).len() == READERS);
+    let hung = hung.unwrap_or_else(|| panic!("not all are listed: {records:#?}"));
+    let listed = rows(hung);
+    let all = &hung["devices"][0]["in_flight"];
+    let waiting = (all["issued"].as_u64(), all["blocked"].as_u64());
+    assert_eq!(
+        waiting,
+        (Some(tags), Some(READERS as u64 - tags)),
+        "{hung:#}"
+    );
+    for row in &listed {
+        let now = &row["in_flight"];
+        let parts =
+            ["queued", "issued", "blocked"].map(|part| now[part].as_u64().expect("a number"));
+        assert_eq!(parts.iter().sum::<u64>(), 1, "{row:#}");
+        let age_ns = now["oldest_ns"].as_u64().expect("an age");
+        assert!((500_000_000..8_000_000_000).contains(&age_ns), "{age_ns}");
+    }
+    for row in records.iter().flat_map(rows) {
+        let share = row["fairness"]["backlogged_share"].as_f64();
+        assert!(share.is_none_or(|share| share <= 1.01), "{row:#}");
+        assert!(
+            row["stalled_share"]
+                .as_f64()
+                .is_none_or(|share| share <= 1.01),
+            "{row:#}"
+        );
+    }
+}
+
 /// Its process cannot be killed, and nothing limits its time.
 #[test]
 #[ignore = "root"]

@@ -5,7 +5,8 @@ use std::time::Duration;
 use iosched::machine::device::Device;
 use iosched::measure::probe::{Detail, Probe};
 use iosched::measure::snapshot::{
-    DeviceNumbers, DeviceOp, Edges, Interval, Op, OwnerNumbers, OwnerOp, Quality, Snapshot, Stage,
+    DeviceNumbers, DeviceOp, Edges, Interval, Merges, Op, OwnerKind, OwnerNumbers, OwnerOp,
+    Quality, Snapshot, Stage,
 };
 use iosched::measure::trace::Trace;
 
@@ -116,5 +117,17 @@ impl Seen {
             ..Edges::default()
         };
         assert_eq!(self.device().edges, edges);
+        self.all_are_known();
+    }
+
+    /// Everything belongs to somebody.
+    #[track_caller]
+    pub fn all_are_known(&self) {
+        let mut owners = self.0.owners.iter();
+        let other = owners.find(|owner| owner.key.kind == OwnerKind::Other);
+        assert!(
+            other.is_none_or(|other| other.ios() == 0 && other.merges == Merges::default()),
+            "{other:#?}"
+        );
     }
 }

@@ -69,6 +69,47 @@ fn plugged_writes(count: u64, batch: u64) {
     }
 }
 
+/// Of three neighbours the one in between comes last: it joins the first, and what they are then meets the third when that is
+/// inserted. Before 6.5 this is before a program has seen the request.
+#[test]
+fn requests_that_join_at_insertion_belong_to_their_process() {
+    const GROUPS: u64 = 40;
+    let disk = Disk::null_blk(10_000, &[]);
+    let node = disk.node();
+    let mut log = format!("fio version 2 iolog\n{node} add\n{node} open\n");
+    for group in 0..GROUPS {
+        for place in [0, 2, 1] {
+            let offset = group * 65_536 + place * 4096;
+            log += &format!("{node} write {offset} 4096\n");
+        }
+    }
+    log += &format!("{node} close\n");
+    let file = "/tmp/neighbours.log";
+    std::fs::write(file, log).expect("a log");
+    let job = format!(
+        "--read_iolog={file} --iodepth=3 --iodepth_batch_submit=3 --iodepth_batch_complete_min=3"
+    );
+    let mut watch = Watch::on(&disk);
+    for scheduler in ["mq-deadline", "bfq"] {
+        disk.set_scheduler(scheduler);
+        let (seen, (pid, _)) = watch.over(|| Fio::run(&node, &job));
+        seen.is_clean();
+        let merges = Merges {
+            back: GROUPS,
+            front: 0,
+            rq: GROUPS,
+        };
+        assert_eq!(seen.device().merges, merges, "{scheduler}");
+        assert_eq!(seen.process(pid).merges, merges, "{scheduler}");
+        assert_eq!(seen.op(Op::WriteSync).ios, GROUPS, "{scheduler}");
+        assert_eq!(
+            seen.process_op(pid, Op::WriteSync).ios,
+            GROUPS,
+            "{scheduler}"
+        );
+    }
+}
+
 /// FUA, which the disk knows: no flush comes before such a write, and its queue wait is the scheduler's.
 #[test]
 fn a_write_through_the_cache_waits_for_no_flush() {

@@ -104,6 +104,7 @@ fn differing(
         let compared = check.compared;
         println!("{scheduler}: {differ} of {compared} numbers differ in try {tries}");
         if differ == 0 || tries == TRIES {
+            seen.all_are_known();
             summary(scheduler, &rebuilt, &seen);
             let named = check.failures.into_iter();
             return Some(named.map(|text| format!("{scheduler}: {text}")).collect());

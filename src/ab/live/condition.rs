@@ -244,6 +244,7 @@ mod tests {
         assert!(!slow.holds(&stuck).0);
         stuck.devices[0].in_flight = Some(InFlight {
             queued: 1,
+            blocked: None,
             ..InFlight::default()
         });
         assert_eq!(slow.holds(&stuck), (true, None));

@@ -142,6 +142,7 @@ mod tests {
         assert!(!is_stuck(&window), "nothing was asked for");
         window.devices[0].in_flight = Some(InFlight {
             issued: 2,
+            blocked: None,
             ..InFlight::default()
         });
         assert!(is_stuck(&window));

@@ -33,7 +33,6 @@ pub(super) fn device(name: &str, raw: &RawDevice, is_errno: bool) -> DeviceNumbe
         }
     }
     numbers.edges.switches = raw.switches;
-    numbers.quality.evicted += raw.ended_unseen;
     numbers.in_flight = raw
         .inflight
         .as_ref()

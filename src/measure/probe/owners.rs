@@ -10,6 +10,7 @@ use iosched_bpf::{CLOCK_SHIFT, Detail, OwnerLatency, Tracer, inflight, owner, ow
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
+use super::blocked::{Waiting, Waits};
 use crate::measure::snapshot::{
     FairnessTotals, InFlight, Line, Longest, Merges, Op, OpTotals, OwnerId, OwnerKind, OwnerTotals,
     Place, Row,
@@ -30,6 +31,7 @@ pub(super) struct Context {
     pub oldest_ns: HashMap<usize, u64>,
     /// Requests in flight by owner.
     pub in_flight: HashMap<usize, InFlight>,
+    pub waits: Waits,
     /// By device: whether its requests in flight are known.
     pub knows_in_flight: Vec<bool>,
 }
@@ -40,7 +42,11 @@ impl Context {
             Some(device) => self.knows_in_flight.get(device) == Some(&true),
             None => self.knows_in_flight.iter().all(|is_known| *is_known),
         };
-        is_known.then(|| self.in_flight.get(&index).copied().unwrap_or_default())
+        let requests = || self.in_flight.get(&index).copied().unwrap_or_default();
+        is_known.then(|| match self.waits.of_owner(index) {
+            Some(waiting) => waiting.beside(requests(), self.time_ns),
+            None => requests(),
+        })
     }
 }
 
@@ -302,6 +308,7 @@ fn id(row: &owner, index: usize) -> OwnerId {
 /// Everything except the histograms and the longest times.
 fn totals(row: &owner, index: usize, context: &Context) -> OwnerTotals {
     let id = id(row, index);
+    let waiting = context.waits.of_owner(index).unwrap_or_default();
     OwnerTotals {
         id,
         in_flight: context.in_flight(index, id),
@@ -321,14 +328,14 @@ fn totals(row: &owner, index: usize, context: &Context) -> OwnerTotals {
         lines: None,
         has_stages: context.detail.owner_stages,
         has_asked: context.detail.asked,
-        stalled_ns: row.stalled_ns,
+        stalled_ns: row.stalled_ns + waiting.stalled_ns,
         throttled: row.throttled,
         throttled_ns: row.throttled_ns,
         waited_for_flush: row.preflushes,
         fairness: context
             .detail
             .fairness
-            .then(|| fairness_of(row, context.time_ns, context.oldest_ns.get(&index).copied())),
+            .then(|| fairness_of(row, index, context)),
     }
 }
 
@@ -346,14 +353,17 @@ fn op_totals(op: &owner_op) -> OpTotals {
     }
 }
 
-/// `oldest_ns`: queue time of the request that has waited longest.
-fn fairness_of(row: &owner, now_ns: u64, oldest_ns: Option<u64>) -> FairnessTotals {
+fn fairness_of(row: &owner, index: usize, context: &Context) -> FairnessTotals {
+    let (now_ns, requests) = (context.time_ns, context.oldest_ns.get(&index).copied());
+    let waiting = context.waits.of_owner(index).and_then(Waiting::since_ns);
+    let oldest_ns = requests.into_iter().chain(waiting).min();
     let is_busy = row.started != row.ended;
-    let present = if is_busy {
-        now_ns.saturating_sub(row.busy_since_ns)
-    } else {
-        0
+    let busy_since_ns = match waiting {
+        _ if is_busy => Some(row.busy_since_ns),
+        // As the kernel will see it when they get their requests.
+        waiting => waiting.map(|ns| ns.max(row.busy_since_ns)),
     };
+    let present = busy_since_ns.map_or(0, |ns| now_ns.saturating_sub(ns));
     FairnessTotals {
         device_time_ns: row.device_time >> CLOCK_SHIFT,
         backlogged_ns: row.busy_ns + present,

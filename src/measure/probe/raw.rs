@@ -16,7 +16,6 @@ pub(super) struct RawDevice {
     pub order: Vec<order_stats>,
     /// None where there are too many tags.
     pub inflight: Option<Vec<inflight>>,
-    pub ended_unseen: u64,
     /// When those were read.
     pub inflight_ns: u64,
     pub switches: u64,
@@ -32,18 +31,17 @@ impl RawDevice {
         let mut tries = 0;
         loop {
             stats = read();
+            // What is over is evicted here.
             under_way = is_small.then(|| tracer.under_way(slot, super::monotonic_ns()));
             tries += 1;
             if tries >= TRIES || evicted(&stats) == evicted(&read()) {
                 break;
             }
         }
-        let ended_unseen = under_way.as_ref().map_or(0, |found| found.ended_unseen);
         RawDevice {
             stats,
             order: tracer.order(slot).collect(),
-            inflight: under_way.map(|found| found.requests),
-            ended_unseen,
+            inflight: under_way,
             inflight_ns: super::monotonic_ns(), // after them: none is younger
             switches: tracer.switches(slot),
         }

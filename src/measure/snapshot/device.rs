@@ -15,7 +15,11 @@ pub struct InFlight {
     pub queued: u64,
     /// Issued to the driver, not yet completed.
     pub issued: u64,
-    /// Age of the oldest request whose start was seen.
+    /// Threads that have queued a bio and wait for its request: for a tag, a throttle of the queue, or the end of a change
+    /// of its scheduler. Absent if the kernel cannot tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<u64>,
+    /// Age of the oldest request whose start was seen, or of the bio of a blocked thread.
     pub oldest_ns: Option<u64>,
 }
 
@@ -25,12 +29,13 @@ impl InFlight {
         InFlight {
             queued: self.queued + other.queued,
             issued: self.issued + other.issued,
+            blocked: self.blocked.zip(other.blocked).map(|(a, b)| a + b),
             oldest_ns: self.oldest_ns.max(other.oldest_ns),
         }
     }
 
     pub fn is_nothing(self) -> bool {
-        self.queued + self.issued == 0
+        self.queued + self.issued + self.blocked.unwrap_or(0) == 0
     }
 }
 
@@ -158,7 +163,8 @@ impl DeviceNumbers {
                 skipped,
                 ..self.quality - quality
             },
-            stalled_ns: self.stalled_ns - earlier.stalled_ns,
+            // A thread that was ended while it waited takes its share along.
+            stalled_ns: self.stalled_ns.saturating_sub(earlier.stalled_ns),
             in_flight: self.in_flight,
             order: match (&self.order, &earlier.order) {
                 (Some(later), Some(earlier)) => Some(later.since(earlier)),

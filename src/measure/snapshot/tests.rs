@@ -366,6 +366,7 @@ fn who_has_something_under_way_is_listed_and_idle_ones_are_not() {
         let mut owner = owner(&[10]);
         owner.0.in_flight = Some(InFlight {
             queued,
+            blocked: None,
             issued,
             oldest_ns: Some(oldest_ns),
         });

@@ -120,6 +120,7 @@ mod tests {
         }];
         disk.in_flight = Some(InFlight {
             queued: n,
+            blocked: None,
             issued: 2 * n,
             oldest_ns: Some(100 / n),
         });

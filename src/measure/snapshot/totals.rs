@@ -171,7 +171,8 @@ impl OwnerTotals {
             d2c,
             stages,
             asked,
-            stalled_ns: self.stalled_ns - earlier.stalled_ns,
+            // A thread that was ended while it waited takes its share along.
+            stalled_ns: self.stalled_ns.saturating_sub(earlier.stalled_ns),
             throttled: self.throttled - earlier.throttled,
             throttled_ns: self.throttled_ns - earlier.throttled_ns,
             waited_for_flush: self.waited_for_flush - earlier.waited_for_flush,

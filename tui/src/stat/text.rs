@@ -48,7 +48,7 @@ fn device_lines(device: &LiveDevice, record: &LiveRecord) -> String {
         "{}  {}  depth {depth}  {} IOPS  {}  {}\n  \
          {wait} {}   device {}\n  \
          waiting {:.1}, at the device {:.1} on average; now {}\n  \
-         {} waited, submitters stalled {}   merges {} back {} front {} rq   {}\n{}",
+         {} waited, submitters stalled {}{}   merges {} back {} front {} rq   {}\n{}",
         device.device,
         device.scheduler.as_deref().unwrap_or("(gone)"),
         units::count(device.iops),
@@ -61,6 +61,7 @@ fn device_lines(device: &LiveDevice, record: &LiveRecord) -> String {
         now(device.in_flight),
         units::share(device.waited_share),
         units::share(Some(device.stalled_share)),
+        blocked(device.in_flight).map_or_else(String::new, |blocked| format!(", {blocked}")),
         device.merges.back,
         device.merges.front,
         device.merges.rq,
@@ -76,6 +77,12 @@ fn device_lines(device: &LiveDevice, record: &LiveRecord) -> String {
 
 fn oldest(in_flight: Option<InFlight>) -> String {
     units::time(in_flight.and_then(|now| now.oldest_ns).map(|ns| ns as f64))
+}
+
+/// Threads that wait for a request, if there are any.
+fn blocked(in_flight: Option<InFlight>) -> Option<String> {
+    let threads = in_flight?.blocked.filter(|threads| *threads > 0)?;
+    Some(format!("{threads} blocked"))
 }
 
 /// Requests waiting + at the device, at the end of the interval.
@@ -179,7 +186,11 @@ fn table(rows: &[&LiveProcess]) -> String {
             units::time(row.device_time.max_ns),
             (row.merges.back + row.merges.front + row.merges.rq).to_string(),
             row.in_flight.map_or("-".to_owned(), |now| {
-                format!("{} + {}", now.queued, now.issued)
+                let requests = format!("{} + {}", now.queued, now.issued);
+                match blocked(row.in_flight) {
+                    Some(blocked) => format!("{blocked}, {requests}"),
+                    None => requests,
+                }
             }),
             oldest(row.in_flight),
             escape::line(row.cgroup.as_deref().unwrap_or("-")),
@@ -228,6 +239,7 @@ mod tests {
         let mut line = |queued, issued, oldest_ns| {
             device.in_flight = Some(InFlight {
                 queued,
+                blocked: None,
                 issued,
                 oldest_ns,
             });
@@ -251,6 +263,22 @@ mod tests {
         device.in_flight = None;
         let text = render(&watched(device, Vec::new()), &[]);
         assert!(text.contains("on average; now -\n"), "{text}");
+    }
+
+    #[test]
+    fn who_waits_for_a_request_is_said() {
+        let mut device = DeviceNumbers::new("loop0");
+        let mut line = |blocked| {
+            device.in_flight = Some(InFlight {
+                blocked,
+                ..InFlight::default()
+            });
+            let text = render(&watched(device.clone(), Vec::new()), &[]);
+            text.lines().nth(3).expect("a line").to_owned()
+        };
+        assert!(line(Some(3)).contains("%, 3 blocked   merges"));
+        assert!(!line(Some(0)).contains("blocked"));
+        assert!(!line(None).contains("blocked"));
     }
 
     #[test]

@@ -154,7 +154,10 @@ pub fn where_time_goes(frame: &mut Frame, area: Rect, model: &Model, measured: &
     if let Some(now) = live.in_flight {
         let (queued, issued) = (count(now.queued as f64), count(now.issued as f64));
         pieces.push(plain(1, format!("; now {queued} + {issued}")));
-        if now.queued > 0 || now.issued > 0 {
+        if let Some(blocked) = now.blocked.filter(|threads| *threads > 0) {
+            pieces.push(plain(2, format!(", {} blocked", count(blocked as f64))));
+        }
+        if !now.is_nothing() {
             let oldest = time(now.oldest_ns.map(|ns| ns as f64));
             pieces.push(plain(3, format!(", oldest {oldest}")));
         }

@@ -202,6 +202,7 @@ fn interval(numbers: &mut Numbers, wait_ns: u64, owners: u64) -> Interval {
     }
     device.in_flight = Some(InFlight {
         queued: 3,
+        blocked: None,
         issued: 4,
         oldest_ns: Some(5_200_000),
     });
