@@ -48,7 +48,14 @@ pub fn program(root: &Path, name: &str) -> Option<PathBuf> {
 /// However it ends.
 pub fn any_answer(program: &Path, words: &[&str]) -> Result<Answer> {
     let words: Vec<&OsStr> = words.iter().map(OsStr::new).collect();
-    ask::ask_alone(program.as_os_str(), &words, LIMITS)
+    let answer = ask::ask_alone(program.as_os_str(), &words, LIMITS);
+    // Without the words, which may be a program of their own.
+    answer.map_err(|error| anyhow::anyhow!("{}: {}", name(program), error.root_cause()))
+}
+
+fn name(program: &Path) -> String {
+    let name = program.file_name().unwrap_or_default();
+    name.display().to_string()
 }
 
 /// Fails if it ends with anything but success.
@@ -56,8 +63,7 @@ pub fn answer(program: &Path, words: &[&str]) -> Result<Answer> {
     let answer = any_answer(program, words)?;
     if !answer.status.success() {
         let message = last_line(&answer.stderr);
-        let name = program.file_name().unwrap_or_default().display();
-        anyhow::bail!("{name} ended with {}{message}", answer.status);
+        anyhow::bail!("{} ended with {}{message}", name(program), answer.status);
     }
     Ok(answer)
 }
@@ -99,6 +105,17 @@ mod tests {
         assert_eq!(
             text(&sh, &["-c", "echo yes; echo no >&2"]).unwrap(),
             "yes\n"
+        );
+    }
+
+    #[test]
+    fn a_program_that_fails_is_named_without_its_words() {
+        let sh = program(Path::new("/"), "sh").unwrap();
+        let error = text(&sh, &["-c", "head -c 9000000 /dev/zero"]).unwrap_err();
+        let why = no_answer(&error).unwrap();
+        assert!(
+            why.starts_with("it gave no answer: sh: it printed more than"),
+            "{why}"
         );
     }
 
