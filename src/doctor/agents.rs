@@ -14,7 +14,7 @@ const PAUSE: &str = "disable it while an experiment runs";
 pub fn items(facts: &Facts) -> Vec<Item> {
     let mut items: Vec<Item> = match &facts.survey {
         Err(trouble) => vec![item(NAME, ItemState::Unknown, &trouble.what, &trouble.hint)],
-        Ok((survey, source)) => surveyed(facts, survey, source),
+        Ok(survey) => surveyed(facts, survey),
     };
     items.extend(facts.writers.iter().map(|writer| {
         let found = format!("process {} {}: {}", writer.pid, writer.name, writer.why);
@@ -28,7 +28,7 @@ pub fn items(facts: &Facts) -> Vec<Item> {
     items
 }
 
-fn surveyed(facts: &Facts, survey: &Survey, source: &Source) -> Vec<Item> {
+fn surveyed(facts: &Facts, survey: &Survey) -> Vec<Item> {
     let mut lines = by_line(survey);
     let more = lines.len().saturating_sub(MOST);
     lines.truncate(MOST);
@@ -44,7 +44,7 @@ fn surveyed(facts: &Facts, survey: &Survey, source: &Source) -> Vec<Item> {
         let found = "found no rule, profile, unit or script that sets the scheduler of these disks";
         items.push(item(NAME, ItemState::Ok, found, ""));
     }
-    items.extend(searched(source));
+    items.extend(searched(survey));
     items.extend(survey.unread.iter().take(MOST).map(|unread| {
         let found = format!("{} was not read: {}", unread.file, unread.why);
         item(
@@ -57,20 +57,23 @@ fn surveyed(facts: &Facts, survey: &Survey, source: &Source) -> Vec<Item> {
     items
 }
 
-fn searched(source: &Source) -> Vec<Item> {
-    let rules = match source {
-        Source::Udevadm(version) => {
-            format!("udev's rules, as `udevadm test` of version {version} says")
-        }
-        Source::Reading(why) => format!("udev's rules, by iosched's own reading: {why}"),
-    };
-    let others = "TuneD, TLP, tmpfiles.d, sysfs.conf, units, cron and boot scripts, by iosched's own reading";
+fn searched(survey: &Survey) -> Vec<Item> {
+    let mut items: Vec<Item> = survey
+        .sources
+        .iter()
+        .map(|(what, source)| {
+            let found = match source {
+                Source::Asked(program) => format!("{what}, as {program} says"),
+                Source::Reading(why) => format!("{what}, by iosched's own reading: {why}"),
+            };
+            item(SEARCHED, ItemState::Ok, found, "")
+        })
+        .collect();
+    let others = "TLP, sysfs.conf, cron and boot scripts, by iosched's own reading";
     let left_out = "programs that are no scripts; scripts that units below /usr start; hosts that manage this one";
-    vec![
-        item(SEARCHED, ItemState::Ok, rules, ""),
-        item(SEARCHED, ItemState::Ok, others, ""),
-        item("not searched", ItemState::Ok, left_out, ""),
-    ]
+    items.push(item(SEARCHED, ItemState::Ok, others, ""));
+    items.push(item("not searched", ItemState::Ok, left_out, ""));
+    items
 }
 
 /// The rivals of one line and value, for all of its disks; the last to act first.

@@ -16,8 +16,7 @@ use crate::machine::cgroup::weights::{self, Weights};
 use crate::machine::device::{Device, mounts};
 use crate::measure::probe::{self, Probe, Tracepoint};
 use crate::persist::Evidence;
-pub use crate::preflight::rivals::asked::Source;
-pub use crate::preflight::rivals::{Agent, Rival, Rule, Survey, Unread};
+pub use crate::preflight::rivals::{Agent, Rival, Rule, Source, Survey, Unread};
 pub use crate::preflight::writers::Writer;
 use crate::preflight::{self, Intent, Loss, Severity};
 use crate::preflight::{rivals, writers};
@@ -98,7 +97,7 @@ pub struct Facts {
     /// Changes can be recorded, whatever was left behind.
     pub can_record: bool,
     /// What sets schedulers, and who said so of udev's rules.
-    pub survey: Result<(Survey, Source), Trouble>,
+    pub survey: Result<Survey, Trouble>,
     pub writers: Vec<Writer>,
     pub weights: Weights,
     pub requests: Requests,
@@ -147,10 +146,10 @@ pub fn read(devices: &[Device]) -> Facts {
     }
 }
 
-fn survey(devices: &[Device]) -> Result<(Survey, Source), Trouble> {
-    let mut survey = rivals::find(Path::new("/"), devices)?;
-    let source = rivals::asked::ask(&mut survey, devices)?;
-    Ok((survey, source))
+fn survey(devices: &[Device]) -> Result<Survey, Trouble> {
+    let mut survey = rivals::ask(Path::new("/"), devices)?;
+    rivals::asked::ask(&mut survey, devices)?;
+    Ok(survey)
 }
 
 /// Files below `etc` that `iosched-ab persist` made, as its output says where they go.

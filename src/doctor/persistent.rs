@@ -98,7 +98,7 @@ fn not_in_force(facts: &Facts, kept: &Kept, disk: &DiskFacts) -> (String, String
         in_force.clone(),
         "look for what sets it: see the lines `other agents`".to_owned(),
     );
-    let Ok((survey, _)) = &facts.survey else {
+    let Ok(survey) = &facts.survey else {
         return unknown;
     };
     if let Place::NotRead = kept.place {

@@ -55,7 +55,10 @@ fn healthy() -> Facts {
         scratch: ok(""),
         journal: ok(""),
         can_record: true,
-        survey: Ok((Survey::default(), Source::Udevadm(257))),
+        survey: Ok(Survey {
+            sources: asked(),
+            ..Survey::default()
+        }),
         writers: Vec::new(),
         weights: Weights::default(),
         requests: Requests::default(),
@@ -81,12 +84,17 @@ fn rival(text: &str, line: usize, value: Option<&str>) -> Rival {
     }
 }
 
-fn survey(rivals: &[Rival]) -> (Survey, Source) {
-    let survey = Survey {
+fn asked() -> Vec<(&'static str, Source)> {
+    let udevadm = Source::Asked("`udevadm test` of version 257".into());
+    let systemctl = Source::Reading("there is no systemctl".into());
+    vec![("udev's rules", udevadm), ("units", systemctl)]
+}
+
+fn survey(rivals: &[Rival]) -> Survey {
+    Survey {
         rivals: rivals.to_vec(),
         ..Survey::default()
-    };
-    (survey, Source::Reading("there is no udevadm".into()))
+    }
 }
 
 fn state_of(facts: &Facts, name: &str) -> ItemState {
@@ -395,11 +403,16 @@ fn what_was_searched_and_what_was_not_read_is_said() {
             .1
             .starts_with("found no rule")
     );
-    assert!(
-        lines(&facts, "searched")[0]
-            .1
-            .contains("as `udevadm test` of version 257 says")
-    );
+    let found = lines(&facts, "searched");
+    let begins = [
+        "udev's rules, as `udevadm test` of version 257 says",
+        "units, by iosched's own reading: there is no systemctl",
+        "TLP, sysfs.conf",
+    ];
+    assert_eq!(found.len(), begins.len());
+    for (line, begin) in found.iter().zip(begins) {
+        assert!(line.1.starts_with(begin), "{found:?}");
+    }
     let unread = Unread {
         file: "/etc/udev/rules.d/60-pipe.rules".into(),
         why: "it is a pipe".into(),
@@ -408,16 +421,11 @@ fn what_was_searched_and_what_was_not_read_is_said() {
         unread: vec![unread],
         ..Survey::default()
     };
-    facts.survey = Ok((of_pipe, Source::Reading("there is no udevadm".into())));
+    facts.survey = Ok(of_pipe);
     let found = lines(&facts, "searched");
-    assert!(
-        found[0]
-            .1
-            .contains("by iosched's own reading: there is no udevadm")
-    );
-    assert_eq!(found[2].0, ItemState::Unknown);
+    assert_eq!(found[1].0, ItemState::Unknown);
     assert_eq!(
-        found[2].1,
+        found[1].1,
         "/etc/udev/rules.d/60-pipe.rules was not read: it is a pipe"
     );
     facts.survey = trouble("interrupted");

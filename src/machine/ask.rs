@@ -44,7 +44,25 @@ pub struct Answer {
 /// missing program, `TimedOut`, `FileTooLarge`; or it is that of [`interrupt::check`]. Programs that it has started
 /// itself are not killed.
 pub fn ask(program: &OsStr, arguments: &[&OsStr], limits: Limits) -> Result<Answer> {
-    let mut child = Command::new(program)
+    run(Command::new(program), program, arguments, limits)
+}
+
+/// As [`ask()`], without the variables of this process, which can change what the program reads and how it answers.
+pub fn ask_alone(program: &OsStr, arguments: &[&OsStr], limits: Limits) -> Result<Answer> {
+    let mut command = Command::new(program);
+    command
+        .env_clear()
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+    run(command, program, arguments, limits)
+}
+
+fn run(
+    mut command: Command,
+    program: &OsStr,
+    arguments: &[&OsStr],
+    limits: Limits,
+) -> Result<Answer> {
+    let mut child = command
         .args(arguments)
         .env("LC_ALL", "C")
         .stdin(Stdio::null())
@@ -193,6 +211,16 @@ mod tests {
         assert_eq!(answer.status.code(), Some(3));
         assert_eq!(answer.stdout, b"yes\nC\n");
         assert_eq!(answer.stderr, b"no\n");
+    }
+
+    #[test]
+    fn a_program_asked_alone_has_no_variables_of_ours() {
+        let words = [
+            "-c",
+            "env | cut -d= -f1 | sort | grep -vx -e _ -e PWD -e SHLVL",
+        ];
+        let answer = ask_alone("/bin/sh".as_ref(), &words.map(OsStr::new), LIMITS).unwrap();
+        assert_eq!(String::from_utf8_lossy(&answer.stdout), "LC_ALL\nPATH\n");
     }
 
     #[test]

@@ -3,8 +3,10 @@
 
 pub mod asked; // what udevadm itself says
 mod commands; // what a line of a script writes to
+mod engine; // starts programs to ask them
 mod pattern; // fnmatch
 mod sysfs; // disks as udev's rules see them
+mod systemd; // the files of units and tmpfiles.d, as systemd says
 mod texts; // tmpfiles.d, sysfs.conf, units, boot scripts, cron
 mod tlp;
 mod tree; // reads files, and keeps account of what it could not read
@@ -18,6 +20,8 @@ use anyhow::Result;
 
 use crate::interrupt;
 use crate::machine::device::Device;
+pub use engine::Source;
+use engine::{Said, source};
 use tree::Tree;
 pub use tree::Unread;
 use udev::How;
@@ -74,6 +78,42 @@ pub struct Survey {
     pub unread: Vec<Unread>,
     /// Programs that rules start to ask something, which udevadm would run.
     pub programs: BTreeSet<String>,
+    /// Who says what is known of each kind of settings that has a program of its own.
+    pub sources: Vec<(&'static str, Source)>,
+}
+
+/// What the programs say that act by the settings.
+struct Engines {
+    tmpfiles: Said<systemd::Files>,
+    units: Said<Vec<systemd::Files>>,
+    tuned: Said<tuned::Profile>,
+}
+
+impl Engines {
+    fn unasked() -> Self {
+        let why = || "nothing was asked".to_owned();
+        Engines {
+            tmpfiles: Err(why()),
+            units: Err(why()),
+            tuned: Err(why()),
+        }
+    }
+
+    fn ask(tree: &Tree<'_>, disks: &[Device]) -> Result<Self> {
+        Ok(Engines {
+            tmpfiles: systemd::tmpfiles(tree)?,
+            units: systemd::units(tree)?,
+            tuned: tuned::ask(tree, disks)?,
+        })
+    }
+
+    fn sources(&self) -> Vec<(&'static str, Source)> {
+        vec![
+            ("tmpfiles.d", source(&self.tmpfiles)),
+            ("units and their drop-ins", source(&self.units)),
+            ("TuneD's profiles", source(&self.tuned)),
+        ]
+    }
 }
 
 impl Survey {
@@ -97,16 +137,39 @@ const UDEV: [&str; 5] = [
     "lib/udev/rules.d",
 ];
 
-/// What sets the scheduler of these disks, by our own reading. Searches below `root`, which is `/` except in tests.
+/// What sets the scheduler of these disks, by our own reading; starts no program. Searches below `root`, which is `/` except
+/// in tests.
 pub fn find(root: &Path, disks: &[Device]) -> Result<Survey> {
     let tree = Tree::new(root);
-    let mut survey = rules(&tree, disks)?;
-    survey.rivals.extend(texts::find(&tree, disks)?);
-    survey.rivals.extend(tuned::find(&tree, disks));
-    survey.rivals.extend(tlp::find(&tree, disks));
+    let survey = found(&tree, disks, &Engines::unasked())?;
+    Ok(finished(survey, tree))
+}
+
+/// As [`find()`], by what systemd and TuneD say of their own files where they can be asked. Of udev's rules it is still our
+/// own reading: [`asked::ask()`].
+pub fn ask(root: &Path, disks: &[Device]) -> Result<Survey> {
+    let tree = Tree::new(root);
+    let engines = Engines::ask(&tree, disks)?;
+    let mut survey = found(&tree, disks, &engines)?;
+    survey.sources = engines.sources();
+    Ok(finished(survey, tree))
+}
+
+fn found(tree: &Tree<'_>, disks: &[Device], engines: &Engines) -> Result<Survey> {
+    let mut survey = rules(tree, disks)?;
+    survey.rivals.extend(texts::find(tree, disks, engines)?);
+    survey.rivals.extend(match &engines.tuned {
+        Ok((_, profile)) => profile.rivals(tree, disks),
+        Err(_) => tuned::Profile::read(tree).rivals(tree, disks),
+    });
+    survey.rivals.extend(tlp::find(tree, disks));
     survey.sort();
-    survey.unread = tree.into_unread();
     Ok(survey)
+}
+
+fn finished(mut survey: Survey, tree: Tree<'_>) -> Survey {
+    survey.unread = tree.into_unread();
+    survey
 }
 
 fn rules(tree: &Tree<'_>, disks: &[Device]) -> Result<Survey> {
@@ -234,3 +297,7 @@ pub fn tuned_looks_at(root: &Path, file: &Path) -> bool {
 #[cfg(test)]
 #[path = "rivals/tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "rivals/engine_tests.rs"]
+mod engine_tests;

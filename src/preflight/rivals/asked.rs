@@ -5,31 +5,17 @@
 //! not asked where a rule for the disk starts something that may change more than it asks.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::Result;
 
+use super::engine::{self, Source};
 use super::udev::{ACTIONS, first_word};
 use super::{Agent, Rival, Survey};
-use crate::interrupt;
-use crate::machine::ask::{self, Limits};
 use crate::machine::device::Device;
 
 /// The first that changes nothing.
 const HARMLESS_SINCE: u32 = 256;
-/// Not what a search path may lead to: doctor runs as root.
-const PROGRAMS: [&str; 4] = [
-    "/usr/bin/udevadm",
-    "/bin/udevadm",
-    "/usr/sbin/udevadm",
-    "/sbin/udevadm",
-];
-const LIMITS: Limits = Limits {
-    time: Duration::from_secs(10),
-    bytes: 8 << 20,
-};
 /// What distributions' rules start to ask something: the program, and the words of which one follows it if it can do more.
 const ASK_ONLY: [(&str, &[&str]); 8] = [
     ("scsi_id", &[]),
@@ -42,26 +28,23 @@ const ASK_ONLY: [(&str, &[&str]); 8] = [
     ("multipath", &["-u"]),
 ];
 
-/// What is known of udev's rules, and from whom.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// `udevadm test` of this version.
-    Udevadm(u32),
-    /// Our own reading, and why.
-    Reading(String),
+/// Replaces what we read of udev's rules by what udevadm says of them.
+pub fn ask(survey: &mut Survey, disks: &[Device]) -> Result<()> {
+    let source = asked_of(survey, disks)?;
+    survey.sources.insert(0, ("udev's rules", source));
+    Ok(())
 }
 
-/// Replaces what we read of udev's rules by what udevadm says of them.
-pub fn ask(survey: &mut Survey, disks: &[Device]) -> Result<Source> {
-    let Some(program) = PROGRAMS.iter().map(Path::new).find(|path| path.exists()) else {
+fn asked_of(survey: &mut Survey, disks: &[Device]) -> Result<Source> {
+    let Some(program) = engine::program(Path::new("/"), "udevadm") else {
         return Ok(Source::Reading("there is no udevadm".to_owned()));
     };
-    let version = match asked(program, &["--version"]) {
+    let version = match asked(&program, &["--version"]) {
         Ok(said) => said
             .split_whitespace()
             .next()
             .and_then(|word| word.parse::<u32>().ok()),
-        Err(error) => return unanswered(&error),
+        Err(error) => return Ok(Source::Reading(engine::no_answer(&error)?)),
     };
     let Some(version) = version else {
         return Ok(Source::Reading(
@@ -81,28 +64,22 @@ pub fn ask(survey: &mut Survey, disks: &[Device]) -> Result<Source> {
         let mut said = Said::default();
         for action in ACTIONS {
             let action = format!("--action={action}");
-            match asked(program, &["test", &action, &path]) {
+            match asked(&program, &["test", &action, &path]) {
                 Ok(text) => said.add(&text, &disk.name),
-                Err(error) => return unanswered(&error),
+                Err(error) => return Ok(Source::Reading(engine::no_answer(&error)?)),
             }
         }
         apply(survey, &said, &disk.name);
     }
-    Ok(Source::Udevadm(version))
-}
-
-fn unanswered(error: &anyhow::Error) -> Result<Source> {
-    interrupt::check()?;
-    Ok(Source::Reading(format!(
-        "udevadm gave no answer: {error:#}"
+    Ok(Source::Asked(format!(
+        "`udevadm test` of version {version}"
     )))
 }
 
+/// What it says on both outputs: which one has the messages depends on the version.
 fn asked(program: &Path, words: &[&str]) -> Result<String> {
-    let words: Vec<&OsStr> = words.iter().map(OsStr::new).collect();
-    let answer = ask::ask(program.as_os_str(), &words, LIMITS)?;
+    let answer = engine::answer(program, words)?;
     let text = [answer.stdout, answer.stderr].concat();
-    anyhow::ensure!(answer.status.success(), "{}", answer.status);
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 

@@ -8,6 +8,7 @@ impl Machine {
     pub fn new() -> Self {
         let machine = Machine(tempfile::tempdir().unwrap());
         machine.write("sys/block/sda/queue/rotational", "0\n");
+        machine.write("sys/block/sda/removable", "0\n");
         machine.write(
             "sys/block/sda/queue/scheduler",
             "[none] mq-deadline kyber bfq\n",
@@ -21,25 +22,37 @@ impl Machine {
     }
 
     pub fn write(&self, path: &str, text: &str) {
+        assert!(!path.starts_with('/'), "{path} is not below the root");
         let file = self.0.path().join(path);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, text).unwrap();
     }
 
-    pub fn find(&self) -> Survey {
-        let sda = Device {
+    pub fn root(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub fn sda() -> Device {
+        Device {
             name: "sda".into(),
             major: 8,
             minor: 0,
             diskseq: None,
-        };
-        find(self.0.path(), &[sda]).unwrap()
+        }
+    }
+
+    pub fn find(&self) -> Survey {
+        find(self.0.path(), &[Self::sda()]).unwrap()
     }
 
     /// File and line below the root, value, and whether it is certain, in the order in which they act.
-    pub fn short(&self) -> Vec<(String, usize, Option<String>, bool)> {
-        let found = self.find().rivals.into_iter();
-        found
+    pub fn short(&self) -> Vec<Short> {
+        self.shorts(self.find().rivals)
+    }
+
+    pub fn shorts(&self, rivals: Vec<Rival>) -> Vec<Short> {
+        rivals
+            .into_iter()
             .map(|rival| {
                 let file = Path::new(&rival.file)
                     .strip_prefix(self.0.path())
@@ -56,7 +69,9 @@ impl Machine {
     }
 }
 
-fn entry(file: &str, line: usize, value: &str) -> (String, usize, Option<String>, bool) {
+pub type Short = (String, usize, Option<String>, bool);
+
+pub fn entry(file: &str, line: usize, value: &str) -> Short {
     (file.to_owned(), line, Some(value.to_owned()), true)
 }
 
@@ -105,104 +120,6 @@ fn rules_profiles_and_scripts_are_found_in_the_order_in_which_they_act() {
     assert_eq!(
         find(&machine.0.path().join("nothing"), &[]).unwrap(),
         Survey::default()
-    );
-}
-
-#[test]
-fn tuned_acts_by_its_merged_profile() {
-    let machine = Machine::new();
-    machine.write("etc/tuned/active_profile", "mine\n");
-    machine.write("etc/tuned/post_loaded_profile", "late\n");
-    machine.write(
-        "usr/lib/tuned/profiles/base/tuned.conf",
-        "[disk]\n#elevator=x\nelevator = kyber\n",
-    );
-    machine.write(
-        "etc/tuned/profiles/mine/tuned.conf",
-        "[main]\ninclude=base, ../../up\n[variables]\ns=bfq\n[disk]\nelevator=${s}\n[off]\ntype=disk\nenabled=false\nelevator=none\n\
-         [other]\ntype=disk\ndevices=sdb, nvme*\nelevator=none\n[one]\ntype=disk\ndevices=sd*,!sda\nelevator=none\n\
-         [model]\ntype=disk\ndevices_udev_regex=^ID_MODEL=Fast$\nelevator=none\n[no]\ntype=disk\ndevices_udev_regex=^ID_MODEL=Slow\n\
-         elevator=none\n[script]\nscript=${i:PROFILE_DIR}/script.sh\n",
-    );
-    machine.write(
-        "etc/tuned/profiles/mine/script.sh",
-        "#!/bin/sh\necho kyber >/sys/block/sda/queue/scheduler\n",
-    );
-    machine.write(
-        "etc/tuned/profiles/late/tuned.conf",
-        "[sysfs]\n/sys/block/sd*/queue/scheduler=none\n/sys/block/vd*/queue/scheduler=bfq\n",
-    );
-    // Not where this version of TuneD looks.
-    machine.write("etc/tuned/late/tuned.conf", "[disk]\nelevator=none\n");
-    // Two units of the type disk could have it.
-    let perhaps = |line: usize, value: &str| {
-        let (file, line, value, _) = entry("etc/tuned/profiles/mine/tuned.conf", line, value);
-        (file, line, value, false)
-    };
-    assert_eq!(
-        machine.short(),
-        [
-            perhaps(6, "bfq"),
-            perhaps(22, "none"),
-            entry("etc/tuned/profiles/mine/script.sh", 2, "kyber"),
-            entry("etc/tuned/profiles/late/tuned.conf", 2, "none"),
-        ]
-    );
-    let root = machine.0.path();
-    assert!(tuned_looks_at(
-        root,
-        &root.join("etc/tuned/profiles/late/tuned.conf")
-    ));
-    assert!(!tuned_looks_at(
-        root,
-        &root.join("etc/tuned/late/tuned.conf")
-    ));
-}
-
-#[test]
-fn what_a_profile_of_tuned_inherits_is_what_tuned_does() {
-    let machine = Machine::new();
-    machine.write("etc/tuned/active_profile", "mine\n");
-    machine.write(
-        "etc/tuned/base/tuned.conf",
-        "[disk]\nenabled=false\ndevices=sdb\nelevator=kyber\n[script]\nscript=${i:PROFILE_DIR}/a.sh\n\
-         [sysfs]\n/sys/block/sda/queue/scheduler=none\n",
-    );
-    let script = "#!/bin/sh\necho bfq >/sys/block/sda/queue/scheduler\n";
-    machine.write("etc/tuned/base/a.sh", script);
-    machine.write("etc/tuned/mine/b.sh", script);
-    // devices and enabled are not inherited, scripts are all run, what is dropped is gone.
-    machine.write(
-        "etc/tuned/mine/tuned.conf",
-        "[main]\ninclude=base\n[disk]\nreadahead=128\n[script]\nscript=${i:PROFILE_DIR}/b.sh\n\
-         [sysfs]\ndrop=/sys/block/sda/queue/scheduler\n",
-    );
-    assert_eq!(
-        machine.short(),
-        [
-            entry("etc/tuned/base/tuned.conf", 4, "kyber"),
-            entry("etc/tuned/base/a.sh", 2, "bfq"),
-            entry("etc/tuned/mine/b.sh", 2, "bfq"),
-        ]
-    );
-    machine.write(
-        "etc/tuned/mine/tuned.conf",
-        "[main]\ninclude=base\n[disk]\nreplace=true\nreadahead=128\n",
-    );
-    assert_eq!(machine.short()[0], entry("etc/tuned/base/a.sh", 2, "bfq"));
-}
-
-#[test]
-fn an_older_tuned_reads_its_older_directories() {
-    let machine = Machine::new();
-    machine.write("etc/tuned/active_profile", "own\n");
-    machine.write(
-        "etc/tuned/own/tuned.conf",
-        "[sysfs]\n/sys/block/sd*/queue/scheduler=bfq\n",
-    );
-    assert_eq!(
-        machine.short(),
-        [entry("etc/tuned/own/tuned.conf", 2, "bfq")]
     );
 }
 

@@ -1,6 +1,6 @@
 //! What acts after udev at boot: tmpfiles.d, sysfs.conf, units, boot scripts and cron.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -8,7 +8,7 @@ use anyhow::Result;
 use super::commands;
 use super::pattern;
 use super::tree::Tree;
-use super::{Agent, Rival};
+use super::{Agent, Engines, Rival};
 use crate::interrupt;
 use crate::machine::device::Device;
 
@@ -46,9 +46,13 @@ const SINGLE: [&str; 3] = ["etc/rc.local", "etc/rc.d/rc.local", "etc/crontab"];
 /// What follows names the interpreter; other programs are not read.
 const BEGINS_OF_SCRIPTS: &str = "#!";
 
-pub fn find(tree: &Tree<'_>, disks: &[Device]) -> Result<Vec<Rival>> {
+pub fn find(tree: &Tree<'_>, disks: &[Device], engines: &Engines) -> Result<Vec<Rival>> {
     let mut found = Vec::new();
-    for file in tree.layered(&TMPFILES, ".conf") {
+    let files = match &engines.tmpfiles {
+        Ok((_, files)) => files.clone(),
+        Err(_) => tree.layered(&TMPFILES, ".conf"),
+    };
+    for file in files {
         found.extend(lines(tree, &file, Agent::Tmpfiles, disks, tmpfiles));
     }
     let mut settings = vec![tree.path("etc/sysfs.conf")];
@@ -56,21 +60,79 @@ pub fn find(tree: &Tree<'_>, disks: &[Device]) -> Result<Vec<Rival>> {
     for file in settings {
         found.extend(lines(tree, &file, Agent::Boot, disks, sysfs_conf));
     }
+    let units = match &engines.units {
+        Ok((_, units)) => units.clone(),
+        Err(_) => units(tree).into_iter().map(|file| vec![file]).collect(),
+    };
+    let scripts = scripts(tree).into_iter().map(|file| vec![file]);
+    // `/etc/rc.local` may be a link to another of these, and a drop-in may be of several units.
     let mut read = BTreeSet::new();
     let started = linked(tree);
-    for file in units(tree).into_iter().chain(scripts(tree)) {
-        interrupt::check()?;
-        // `/etc/rc.local` may be a link to another of these.
-        let canonical = file.canonicalize().unwrap_or_else(|_| file.clone());
-        if read.insert(canonical) {
-            let mut rivals = text(tree, &file, disks, &mut read);
-            if is_off(tree, &file, &started) {
-                rivals.iter_mut().for_each(Rival::doubt);
-            }
-            found.extend(rivals);
-        }
+    for files in units.into_iter().chain(scripts) {
+        found.extend(of_unit(tree, &files, disks, &started, &mut read)?);
     }
     Ok(found)
+}
+
+/// Of a unit's file and its drop-ins, or of a script.
+fn of_unit(
+    tree: &Tree<'_>,
+    files: &[PathBuf],
+    disks: &[Device],
+    linked: &BTreeSet<String>,
+    read: &mut BTreeSet<PathBuf>,
+) -> Result<Vec<Rival>> {
+    let mut found = Vec::new();
+    let taken_back = taken_back(tree, files);
+    let own = files.first().filter(|own| is_off(tree, own, linked));
+    for file in files {
+        interrupt::check()?;
+        let canonical = file.canonicalize().unwrap_or_else(|_| file.clone());
+        if !read.insert(canonical) {
+            continue;
+        }
+        let mut rivals = text(tree, file, disks, &taken_back, read);
+        if own.is_some_and(|own| own == file || is_drop_in_of(file, own)) {
+            rivals.iter_mut().for_each(Rival::doubt);
+        }
+        found.extend(rivals);
+    }
+    Ok(found)
+}
+
+/// And of no other unit.
+fn is_drop_in_of(file: &Path, own: &Path) -> bool {
+    let names = [file.parent().and_then(Path::file_name), own.file_name()];
+    let [directory, own] = names.map(|name| name.unwrap_or_default().to_string_lossy());
+    directory == format!("{own}.d")
+}
+
+/// Commands of a unit that an empty one of the same kind after them takes back: `ExecStart=`. By file and line.
+fn taken_back(tree: &Tree<'_>, files: &[PathBuf]) -> BTreeSet<(PathBuf, usize)> {
+    let mut taken_back = BTreeSet::new();
+    let mut given: BTreeMap<String, BTreeSet<(PathBuf, usize)>> = BTreeMap::new();
+    for file in files {
+        let mut continued: Option<String> = None;
+        for (index, line) in tree.read(file).unwrap_or_default().lines().enumerate() {
+            let set = line
+                .trim()
+                .split_once('=')
+                .map(|(key, value)| (key.trim(), value));
+            let (key, value) = match (continued.take(), set) {
+                (Some(key), _) => (key, line),
+                (None, Some((key, value))) if key.starts_with("Exec") => (key.to_owned(), value),
+                _ => continue,
+            };
+            let lines = given.entry(key.clone()).or_default();
+            if value.trim().is_empty() {
+                taken_back.append(lines);
+            } else {
+                lines.insert((file.clone(), index + 1));
+            }
+            continued = line.ends_with('\\').then_some(key);
+        }
+    }
+    taken_back
 }
 
 fn units(tree: &Tree<'_>) -> Vec<PathBuf> {
@@ -191,22 +253,26 @@ fn text(
     tree: &Tree<'_>,
     file: &Path,
     disks: &[Device],
+    taken_back: &BTreeSet<(PathBuf, usize)>,
     read: &mut BTreeSet<PathBuf>,
 ) -> Vec<Rival> {
     let Some(whole) = tree.read(file) else {
         return Vec::new();
     };
+    let is_taken_back = |line: usize| taken_back.contains(&(file.to_owned(), line));
     let mut found = of_text(file, &whole, "", disks);
+    found.retain(|rival| !is_taken_back(rival.line));
     let is_of_the_owner = ["etc", "run", "var"]
         .iter()
         .any(|top| file.starts_with(tree.path(top)));
     if !is_of_the_owner {
         return found;
     }
-    let is_unit = Tree::shown(file).contains("/systemd/system/");
+    let is_unit = Tree::shown(file).contains("/systemd/");
     for (index, line) in whole.lines().enumerate() {
         let line = line.trim();
-        if line.starts_with('#') || is_unit && !line.starts_with("Exec") {
+        let is_command = line.starts_with("Exec") && !is_taken_back(index + 1);
+        if line.starts_with('#') || is_unit && !is_command {
             continue;
         }
         for path in commands::paths(line) {
