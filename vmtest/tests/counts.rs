@@ -76,16 +76,15 @@ fn requests_that_join_at_insertion_belong_to_their_process() {
     const GROUPS: u64 = 40;
     let disk = Disk::null_blk(10_000, &[]);
     let node = disk.node();
-    let mut log = format!("fio version 2 iolog\n{node} add\n{node} open\n");
+    let mut log = vec!["fio version 2 iolog".to_owned()];
+    log.extend(["add", "open"].map(|action| format!("{node} {action}")));
     for group in 0..GROUPS {
-        for place in [0, 2, 1] {
-            let offset = group * 65_536 + place * 4096;
-            log += &format!("{node} write {offset} 4096\n");
-        }
+        let places = [0, 2, 1].map(|place| group * 65_536 + place * 4096);
+        log.extend(places.map(|offset| format!("{node} write {offset} 4096")));
     }
-    log += &format!("{node} close\n");
+    log.push(format!("{node} close\n"));
     let file = "/tmp/neighbours.log";
-    std::fs::write(file, log).expect("a log");
+    std::fs::write(file, log.join("\n")).expect("a log");
     let job = format!(
         "--read_iolog={file} --iodepth=3 --iodepth_batch_submit=3 --iodepth_batch_complete_min=3"
     );
