@@ -21,10 +21,19 @@ use serde_json::Value;
 
 const READS: u64 = 200;
 
+const DRIVERS: [&str; 6] = [
+    "virtio_pci",
+    "virtio_blk",
+    "virtio_scsi",
+    "nvme",
+    "ahci",
+    "sd_mod",
+];
+
 /// The disk with this serial number, and of a multipath disk the visible one.
 fn by_serial(serial: &str) -> Device {
-    for module in ["virtio_blk", "virtio_scsi", "ahci", "sd_mod"] {
-        // Some kernels have no such driver: then its disk is missing.
+    for module in DRIVERS {
+        // It is built in, or this kernel has no such driver: then its disk is missing.
         let _ = Command::new("modprobe").arg(module).output();
     }
     for _ in 0..200 {
