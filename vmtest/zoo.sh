@@ -6,7 +6,7 @@ disks=()
 # add_disks DIRECTORY: the media are sparse files there.
 add_disks() {
 	local name
-	for name in paths nvme virtio scsi ata; do
+	for name in paths nvme virtio scsi ata usb uas sd; do
 		truncate -s 256M "$1/$name"
 		disks+=(-drive "if=none,id=$name,file=$1/$name,format=raw,cache=unsafe")
 	done
@@ -22,5 +22,11 @@ add_disks() {
 		-device "scsi-hd,bus=scsi-bus.0,serial=zoo-scsi,drive=scsi"
 		-device "ich9-ahci,id=ata-bus"
 		-device "ide-hd,bus=ata-bus.0,serial=zoo-ata,drive=ata"
+		-device "qemu-xhci,id=usb-bus"
+		-device "usb-storage,bus=usb-bus.0,serial=zoo-usb,drive=usb"
+		-device "usb-uas,id=uas-bus,bus=usb-bus.0,serial=zoo-uas"
+		-device "scsi-hd,bus=uas-bus.0,drive=uas"
+		-device "sdhci-pci" # has the one bus for such cards
+		-device "sd-card,drive=sd"
 	)
 }

@@ -221,7 +221,16 @@ impl Device {
         ["device/serial", "serial", "device/wwid", "wwid"]
             .into_iter()
             .filter_map(|name| self.optional_attribute(name))
+            .chain(self.usb_serial())
             .find(|text| !text.is_empty())
+    }
+
+    /// Disks behind usb-storage are not asked for theirs: the stick or enclosure has one.
+    fn usb_serial(&self) -> Option<String> {
+        let place = fs::canonicalize(self.sysfs("device")).ok()?;
+        let mut above = place.ancestors();
+        let usb = above.find(|directory| directory.join("idVendor").exists())?;
+        read_optional(&usb.join("serial")).ok()?
     }
 
     pub fn size_bytes(&self) -> Result<u64> {
@@ -235,7 +244,7 @@ impl Device {
         Ok(self.number("queue/rotational")? != 0)
     }
 
-    /// Devices built on the whole disk: device mapper, md.
+    /// Devices built on the whole disk: device mapper, md, bcache.
     pub fn holders(&self) -> Vec<String> {
         names_in(&self.sysfs("holders")).unwrap_or_default()
     }

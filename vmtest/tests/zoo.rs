@@ -1,237 +1,69 @@
 //! The disks that people have, as QEMU emulates them, and what is built on them: counts are exact, I/O belongs to who asked,
 //! arms switch and come back, and a disk that is unplugged ends the run with what was measured. Profile `zoo`.
 
+#[path = "zoo/bcache.rs"]
+mod bcache;
+#[path = "zoo/checks.rs"]
+mod checks; // what is asked of each disk
 #[allow(dead_code)] // each test binary uses its part
 #[path = "../../tests/support/program.rs"]
 mod program;
 
 use std::fs::{self, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use iosched::machine::device::{Device, Disks};
+use bcache::Bcache;
+use checks::{
+    Owner, READS, by_serial, by_serial_on_a_pc, dd, ends_when_unplugged, is_counted, is_driven_by,
+    is_measured_and_switched, is_switched, members, name_and_node, reads_of, removal_of,
+    so_is_a_partition,
+};
+use iosched::machine::device::Device;
 use iosched::measure::probe::{Detail, Probe};
-use iosched::measure::snapshot::{DeviceNumbers, Interval, Op, OwnerNumbers};
+use iosched::measure::snapshot::{DeviceNumbers, Interval, Op};
 use iosched::scheduler;
-use iosched_vmtest::{ARRAY, Array, pid_of_run, run, set};
+use iosched_vmtest::{ARRAY, Array, run, set};
 use program::Program;
-use serde_json::Value;
 
-const READS: u64 = 200;
+/// QEMU gives each SD card this one.
+const OF_SD_CARD: &str = "0xdeadbeef";
 
-/// The disk with this serial number, and of a multipath disk the visible one.
-fn by_serial(serial: &str) -> Device {
-    for module in ["virtio_blk", "virtio_scsi", "ahci", "sd_mod"] {
-        // Some kernels have no such driver: then its disk is missing.
-        let _ = Command::new("modprobe").arg(module).output();
-    }
-    for _ in 0..200 {
-        if let Some(found) = disks().find(|disk| has_serial(disk, serial)) {
-            return found;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    panic!("no disk has the serial number {serial}");
-}
-
-fn disks() -> impl Iterator<Item = Device> {
-    let names = fs::read_dir("/sys/block").expect("sysfs").flatten();
-    let names = names.filter_map(|entry| entry.file_name().into_string().ok());
-    let found = names.filter_map(|name| Device::by_name(&name).ok()?);
-    found.filter(|device| device.head().is_none())
-}
-
-fn has_serial(disk: &Device, serial: &str) -> bool {
-    // SCSI disks have it in a page of their inquiry; multipath disks where all paths of a subsystem are listed.
-    let files = ["serial", "device/serial", "device/vpd_pg80"].map(|file| disk.sysfs(file));
-    let subsystem = fs::canonicalize(disk.sysfs("..")).unwrap_or_default();
-    files
-        .into_iter()
-        .chain([subsystem.join("serial")])
-        .filter_map(|file| fs::read(file).ok())
-        .any(|bytes| String::from_utf8_lossy(&bytes).contains(serial))
-}
-
-fn members(name: &str) -> Vec<Device> {
-    Disks::resolve(&[name.to_owned()]).expect(name).0.members
-}
-
-fn reads_of(device: &Device) -> u64 {
-    let stat = device.attribute("stat").expect("its counters");
-    let first = stat.split_whitespace().next().expect("a field");
-    first.parse().expect("a number")
-}
-
-fn dd(node: &str, reads: u64) -> u32 {
-    let (input, count) = (format!("if={node}"), format!("count={reads}"));
-    pid_of_run(
-        "dd",
-        &[&input, "of=/dev/null", "bs=4k", &count, "iflag=direct"],
-    )
-}
-
-/// Who shall be found as the owner of the reads.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Owner {
-    Reader,
-    /// The layer above reads in a thread of its own.
-    Anyone,
-}
-
-/// Reads of one process: as many as the kernel counts, all with their wait, none lost.
-fn is_counted(name: &str, node: &str, owner: Owner) -> Vec<DeviceNumbers> {
-    let level = Device::measured(name).unwrap_or_else(|error| panic!("{name}: {error:#}"));
-    println!("{name}: {:?}", level.notes);
-    dd(node, 1); // whoever opens it first looks for partitions
-    let mut probe = Probe::attach(&level.devices, 0, Detail::default()).expect("a probe");
-    let all = || level.devices.iter().map(reads_of).collect::<Vec<u64>>();
-    let (before, earlier) = (all(), probe.snapshot().expect("one"));
-    let pid = dd(node, READS);
-    let (after, later) = (all(), probe.snapshot().expect("one"));
-    let interval = Interval::between(&earlier, &later).expect("an interval");
-    let mut sum = 0;
-    for (at, device) in interval.devices.iter().enumerate() {
-        let op = &device.ops[Op::Read as usize];
-        println!(
-            "{}: {} reads, {} with a wait, Q2D {} ns, {:?}",
-            device.name, op.ios, op.waits, op.q2d_sum_ns, device.quality
-        );
-        assert_eq!(op.ios, after[at] - before[at], "{}", device.name);
-        assert_eq!(op.waits, op.ios, "{}", device.name);
-        assert_eq!(device.quality.unseen, 0, "{}", device.name);
-        assert_eq!(device.quality.evicted, 0, "{}", device.name);
-        sum += op.ios;
-    }
-    assert_eq!(sum, READS, "{name}");
-    if owner == Owner::Reader {
-        let is_its = |row: &&OwnerNumbers| row.key.tgid == pid;
-        let rows = interval.owners.iter().filter(is_its);
-        let own: u64 = rows.map(|row| row.ops[Op::Read as usize].ios).sum();
-        assert_eq!(own, READS, "{name}: {:#?}", interval.owners);
-    }
-    interval.devices
-}
-
-const READ: &str = "dd if=$IOSCHED_DEVICE of=/dev/null bs=4k count=50 iflag=direct 2>/dev/null";
-
-/// Two arms, from the program that users have.
-fn is_switched(name: &str) {
-    let all = members(name);
-    let states = || all.iter().map(|it| scheduler::read(it).expect("its queue"));
-    let before: Vec<_> = states().collect();
-    let program = Program::new("iosched-ab");
-    let arms = ["--arm", "none", "--arm", "mq-deadline", "--rounds", "2"];
-    let start = [&["run", name, "-o", "result"], &arms[..]].concat();
-    let ended = program.run(&[&start[..], &["--", "sh", "-c", READ]].concat());
-    println!("{}", ended.stderr);
-    ended.ends(0, &[]);
-    assert_eq!(states().collect::<Vec<_>>(), before, "{name}");
-    assert!(program.journals().is_empty());
-    let result = program.result("result");
-    for round in result["rounds"].as_array().expect("rounds") {
-        assert_eq!(round["problem"], Value::Null, "{name}");
-        assert_eq!(round["lost_events"], 0, "{name}");
-        let evidence = &round["evidence"];
-        let count = |value: &Value| value.as_u64().expect("a count");
-        let device = &evidence["device"];
-        // The first one may have waited for the switch.
-        let straddlers = count(&device["edges"]["straddlers"]);
-        let reads = count(&device["ops"][0]["ios"]) + straddlers;
-        assert_eq!(reads, 50, "{name}: {device:#}");
-        let applied = match evidence["members"].as_array().filter(|all| !all.is_empty()) {
-            Some(members) => members.iter().map(|member| &member["applied"]).collect(),
-            None => vec![&evidence["applied"]],
-        };
-        assert_eq!(applied.len(), all.len(), "{name}");
-        for member in applied {
-            assert_eq!(member["effective"]["active"], round["scheduler"], "{name}");
-        }
-    }
-}
-
-/// `gone` is the member that goes with it.
-fn ends_when_unplugged(name: &str, gone: &Device, remove: &Path) {
-    let others: Vec<Device> = members(name).into_iter().filter(|it| it != gone).collect();
-    let states = || {
-        others
-            .iter()
-            .map(|it| scheduler::read(it).expect("its queue"))
-    };
-    let before: Vec<_> = states().collect();
-    let program = Program::new("iosched-ab");
-    let start = [
-        "run", name, "-o", "result", "--rounds", "200", "--arm", "none",
-    ];
-    let command = ["--arm", "mq-deadline", "--", "sh", "-c", READ];
-    let mut started = program.start(&[&start[..], &command].concat());
-    started.until(Duration::from_secs(120), "two rounds", || {
-        let bytes = fs::read(program.file("result")).unwrap_or_default();
-        let result: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-        result["rounds"].as_array().map_or(0, Vec::len) >= 2
-    });
-    set(&remove.display().to_string(), "1");
-    let ended = started.end();
-    println!("{}", ended.stderr);
-    let says = format!("{} disappeared", gone.name);
-    ended.ends(1, &[&says, "the completed rounds are in result"]);
-    assert_eq!(states().collect::<Vec<_>>(), before, "{name}");
-    assert!(program.journals().is_empty());
-    program.run(&["report", "result"]).ends(0, &[]);
-}
-
-/// The file by which the device on the PCI bus, or the SCSI disk, is removed.
-fn removal_of(device: &Device, file: &str) -> PathBuf {
-    let place = fs::canonicalize(device.sysfs("")).expect("a device");
-    let above = place.ancestors().map(|above| above.join(file));
-    above.into_iter().find(|path| path.exists()).expect("a way")
-}
-
-fn name_and_node(device: &Device) -> (String, String) {
-    (device.name.clone(), device.node().display().to_string())
-}
-
-fn is_measured_and_switched(serial: &str) {
-    let (name, node) = name_and_node(&by_serial(serial));
-    is_counted(&name, &node, Owner::Reader);
-    is_switched(&name);
-}
+/// The disks that are plugged into a PC while it runs, each with the module and the name of its driver.
+const OF_A_PC: [(&str, &str, &str); 3] = [
+    ("zoo-usb", "usb-storage", "usb-storage"),
+    ("zoo-uas", "uas", "uas"),
+    (OF_SD_CARD, "mmc_block", "mmcblk"),
+];
 
 #[test]
 fn a_nvme_with_several_queues() {
     let disk = by_serial("zoo-nvme");
     assert!(disk.hardware_queues() >= 2);
-    is_measured_and_switched("zoo-nvme");
+    is_measured_and_switched(&disk);
 }
 
 #[test]
 fn b_virtio_blk_with_several_queues() {
-    is_measured_and_switched("zoo-virtio");
+    is_measured_and_switched(&by_serial("zoo-virtio"));
 }
 
 #[test]
 fn c_virtio_scsi() {
-    is_measured_and_switched("zoo-scsi");
+    is_measured_and_switched(&by_serial("zoo-scsi"));
 }
 
 #[test]
 fn d_ahci() {
-    is_measured_and_switched("zoo-ata");
+    is_measured_and_switched(&by_serial("zoo-ata"));
 }
 
 #[test]
 fn e_a_partition_of_each() {
     for serial in ["zoo-paths", "zoo-nvme", "zoo-virtio", "zoo-scsi", "zoo-ata"] {
-        let disk = by_serial(serial);
-        run(
-            "addpart",
-            &[&disk.node().display().to_string(), "1", "2048", "65536"],
-        );
-        let partition = disk.partitions().remove(0).name;
-        is_counted(&partition, &format!("/dev/{partition}"), Owner::Reader);
-        is_switched(&partition);
-        run("delpart", &[&disk.node().display().to_string(), "1"]);
+        so_is_a_partition(&by_serial(serial));
     }
 }
 
@@ -412,6 +244,43 @@ fn j_a_mirror_with_a_failed_leg() {
 }
 
 #[test]
+fn k_disks_of_a_pc() {
+    for (serial, module, driver) in OF_A_PC {
+        if let Some(disk) = by_serial_on_a_pc(serial, module) {
+            assert!(is_driven_by(&disk, driver), "{serial}");
+            let own = disk.serial().expect("a serial number");
+            assert!(own.contains(serial), "{own}");
+            is_measured_and_switched(&disk);
+            so_is_a_partition(&disk);
+        }
+    }
+}
+
+/// It has no requests: those are at the disks below, at the backing disk for what is not in the cache.
+#[test]
+fn l_bcache() {
+    let [cache, backing] = ["zoo-nvme", "zoo-ata"].map(by_serial);
+    let bcache = Bcache::of(&cache, &backing);
+    let node = format!("/dev/{}", bcache.name);
+    let reads_at = |disk: &Device| {
+        let seen = is_counted(&bcache.name, &node, Owner::Reader);
+        let its = seen.iter().find(|it| it.name == disk.name).expect("it");
+        its.ops[Op::Read as usize].ios
+    };
+    // Most of them: who looked for partitions has read some, and a cache need not keep each block.
+    assert!(reads_at(&backing) > READS / 2);
+    bcache.until_it_is_filled();
+    assert!(reads_at(&cache) > READS / 2);
+    let says = format!("{} keeps on a disk what earlier rounds read", bcache.name);
+    assert!(is_switched(&bcache.name).contains(&says));
+    so_is_a_partition(&Device::by_name(&bcache.name).expect("it").expect("it"));
+    drop(bcache);
+    for disk in [cache, backing] {
+        assert!(disk.holders().is_empty(), "{} is held", disk.name);
+    }
+}
+
+#[test]
 fn x_a_disk_that_is_unplugged() {
     for (serial, file) in [
         ("zoo-ata", "delete"),
@@ -424,6 +293,18 @@ fn x_a_disk_that_is_unplugged() {
             file => removal_of(&disk, file),
         };
         ends_when_unplugged(&disk.name, &disk, &remove);
+    }
+}
+
+/// Of an SD card its reader goes.
+#[test]
+fn x_a_disk_of_a_pc_that_is_unplugged() {
+    for (serial, module, _) in OF_A_PC {
+        if let Some(disk) = by_serial_on_a_pc(serial, module) {
+            let remove = removal_of(&disk, "remove");
+            println!("{}: {}", disk.name, remove.display());
+            ends_when_unplugged(&disk.name, &disk, &remove);
+        }
     }
 }
 
