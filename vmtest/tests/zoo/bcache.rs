@@ -22,6 +22,7 @@ const MAGIC: [u8; 16] = [
 /// The one set of the tests.
 const SET: u8 = 0xcc;
 
+#[derive(Clone, Copy)]
 enum Role {
     Cache,
     Backing,
