@@ -244,7 +244,7 @@ impl Device {
         Ok(self.number("queue/rotational")? != 0)
     }
 
-    /// Devices built on the whole disk: device mapper, md.
+    /// Devices built on the whole disk: device mapper, md, bcache.
     pub fn holders(&self) -> Vec<String> {
         names_in(&self.sysfs("holders")).unwrap_or_default()
     }

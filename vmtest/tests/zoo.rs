@@ -1,6 +1,8 @@
 //! The disks that people have, as QEMU emulates them, and what is built on them: counts are exact, I/O belongs to who asked,
 //! arms switch and come back, and a disk that is unplugged ends the run with what was measured. Profile `zoo`.
 
+#[path = "zoo/bcache.rs"]
+mod bcache;
 #[path = "zoo/checks.rs"]
 mod checks; // what is asked of each disk
 #[allow(dead_code)] // each test binary uses its part
@@ -13,6 +15,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use bcache::Bcache;
 use checks::{
     Owner, READS, by_serial, by_serial_on_a_pc, dd, ends_when_unplugged, is_counted, is_driven_by,
     is_measured_and_switched, is_switched, members, name_and_node, reads_of, removal_of,
@@ -250,6 +253,30 @@ fn k_disks_of_a_pc() {
             is_measured_and_switched(&disk);
             so_is_a_partition(&disk);
         }
+    }
+}
+
+/// It has no requests: those are at the disks below, at the backing disk for what is not in the cache.
+#[test]
+fn l_bcache() {
+    let [cache, backing] = ["zoo-nvme", "zoo-ata"].map(by_serial);
+    let bcache = Bcache::of(&cache, &backing);
+    let node = format!("/dev/{}", bcache.name);
+    let reads_at = |disk: &Device| {
+        let seen = is_counted(&bcache.name, &node, Owner::Reader);
+        let its = seen.iter().find(|it| it.name == disk.name).expect("it");
+        its.ops[Op::Read as usize].ios
+    };
+    // Most of them: who looked for partitions has read some, and a cache need not keep each block.
+    assert!(reads_at(&backing) > READS / 2);
+    bcache.until_it_is_filled();
+    assert!(reads_at(&cache) > READS / 2);
+    let says = format!("{} keeps on a disk what earlier rounds read", bcache.name);
+    assert!(is_switched(&bcache.name).contains(&says));
+    so_is_a_partition(&Device::by_name(&bcache.name).expect("it").expect("it"));
+    drop(bcache);
+    for disk in [cache, backing] {
+        assert!(disk.holders().is_empty(), "{} is held", disk.name);
     }
 }
 

@@ -1,5 +1,6 @@
-//! What the page cache does to a run, and what `--cold` does about it.
+//! What caches do to a run, and what `--cold` does about it.
 
+use iosched::machine::device::Disks;
 use iosched::machine::page_cache::Cold;
 use iosched::scratch::file::ScratchPlace;
 use iosched::workload::Workload;
@@ -21,6 +22,16 @@ pub fn tell(
         ));
     }
     let warning = warning(conditions, is_file, workload)?;
+    note(&warning);
+    Some(warning)
+}
+
+/// A warning for the result, if a disk is a cache of another one.
+pub fn tell_of_disks(disks: &Disks) -> Option<String> {
+    let warning = format!(
+        "{} keeps on a disk what earlier rounds read, and --cold does not drop it: later rounds may find it there",
+        disks.cached()?.name
+    );
     note(&warning);
     Some(warning)
 }

@@ -147,7 +147,7 @@ fn compare(wanted: WantedComparison<'_>) -> Result<()> {
     let reference = chosen.unwrap_or_else(|| default_reference(&arms, &disks))?;
     let control = control_disk(conditions.control.as_deref(), &disks)?;
     let made = (!wanted.dry_run).then_some(&journal);
-    let said = warnings(conditions, &granted, &*workload, made)?;
+    let said = warnings(conditions, &disks, &granted, &*workload, made)?;
     let experiment = Experiment {
         control_disk: control.as_ref().map(|disk| disk.name.clone()),
         disks,
@@ -226,9 +226,10 @@ fn notes_of(
     fallback.chain(of_workload).chain(others).collect()
 }
 
-/// Of the page cache, and of limits of this program.
+/// Of caches, and of limits of this program.
 fn warnings(
     conditions: &Conditions,
+    disks: &Disks,
     granted: &Granted,
     workload: &dyn Workload,
     journal: Option<&Journal>,
@@ -237,7 +238,8 @@ fn warnings(
     // A dry run makes no control group, and the load of others has its own.
     let journal = journal.filter(|_| !workload.is_live());
     let limits = journal.map_or(Ok(None), limits)?;
-    Ok(cache.into_iter().chain(limits).collect())
+    let caches = cache.into_iter().chain(cache::tell_of_disks(disks));
+    Ok(caches.chain(limits).collect())
 }
 
 /// Tells what becomes of the limits under which this program was started.

@@ -183,6 +183,13 @@ impl Disks {
         ))
     }
 
+    /// A bcache above the members: it keeps on one of them what was read from the other.
+    pub fn cached(&self) -> Option<&Device> {
+        let is_above = |device: &&Device| !self.members.contains(device);
+        let mut above = self.stack.iter().filter(is_above);
+        above.find(|device| device.sysfs("bcache/cache").exists())
+    }
+
     /// The members that were removed or replaced.
     pub fn gone(&self) -> Vec<&Device> {
         let gone = |device: &&Device| !device.is_present();
