@@ -127,24 +127,28 @@ pub fn is_counted(name: &str, node: &str, owner: Owner) -> Vec<DeviceNumbers> {
     let (after, later) = (all(), probe.snapshot().expect("one"));
     let interval = Interval::between(&earlier, &later).expect("an interval");
     let mut sum = 0;
+    // Runs of programs that the kernel skipped and the probe counted: each can cost one request. Usually there is none.
+    let skipped = interval.devices[0].quality.skipped;
+    let is_about = |seen: u64, expected: u64| seen.abs_diff(expected) <= skipped;
     for (at, device) in interval.devices.iter().enumerate() {
         let op = &device.ops[Op::Read as usize];
         println!(
             "{}: {} reads, {} with a wait, Q2D {} ns, {:?}",
             device.name, op.ios, op.waits, op.q2d_sum_ns, device.quality
         );
-        assert_eq!(op.ios, after[at] - before[at], "{}", device.name);
-        assert_eq!(op.waits, op.ios, "{}", device.name);
+        let expected = after[at] - before[at];
+        assert!(is_about(op.ios, expected), "{}: {expected}", device.name);
+        assert!(is_about(op.waits, op.ios), "{}", device.name);
         assert_eq!(device.quality.unseen, 0, "{}", device.name);
-        assert_eq!(device.quality.evicted, 0, "{}", device.name);
+        assert!(is_about(device.quality.evicted, 0), "{}", device.name);
         sum += op.ios;
     }
-    assert_eq!(sum, READS, "{name}");
+    assert!(is_about(sum, READS), "{name}: {sum}");
     if owner == Owner::Reader {
         let is_its = |row: &&OwnerNumbers| row.key.tgid == pid;
         let rows = interval.owners.iter().filter(is_its);
         let own: u64 = rows.map(|row| row.ops[Op::Read as usize].ios).sum();
-        assert_eq!(own, READS, "{name}: {:#?}", interval.owners);
+        assert!(is_about(own, READS), "{name}: {:#?}", interval.owners);
     }
     interval.devices
 }
