@@ -99,7 +99,7 @@ fn without_a_manager_units_are_read_and_it_is_said_why() {
     let expected = [entry("etc/systemd/system/a.service", 2, "bfq")];
     let why = || match machine.source("units and their drop-ins") {
         Source::Reading(why) => why,
-        asked => panic!("{asked:?}"),
+        asked @ Source::Asked(_) => panic!("{asked:?}"),
     };
     assert_eq!(found(), expected);
     assert_eq!(why(), "there is no systemctl");

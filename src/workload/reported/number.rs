@@ -108,6 +108,31 @@ pub fn at(text: &str, start: usize) -> Range<usize> {
     start..span(text, start)
 }
 
+/// How much of what follows a number at the end of `text` may be part of it, for people or for other programs: groups of
+/// three digits behind blanks, digits behind an underscore, a time.
+pub fn doubtful(text: &str, rest: &str) -> usize {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    if let Some(behind) = rest.strip_prefix(['_', ':'])
+        && digits(behind) > 0
+    {
+        return 1 + digits(behind);
+    }
+    let before = text.bytes().rev().take_while(u8::is_ascii_digit).count();
+    let is_fraction = text[..text.len() - before].ends_with(['.', ',']);
+    let is_group = |rest: &str| {
+        let behind = rest.strip_prefix(' ');
+        behind.is_some_and(|behind| digits(behind) == 3 && !behind[3..].starts_with(['.', ':']))
+    };
+    if !(1..=3).contains(&before) || is_fraction {
+        return 0;
+    }
+    let mut more = 0;
+    while is_group(&rest[more..]) {
+        more += 4;
+    }
+    more
+}
+
 fn is_digit(c: char) -> bool {
     c.is_ascii_digit()
 }

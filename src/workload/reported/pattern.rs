@@ -54,11 +54,11 @@ impl Pattern {
             return Err(NoValue::Absent(self.no_match(printed)));
         };
         let group = trimmed(text, group);
-        let found = unit::read(&text[group.clone()], self.unit.as_deref());
+        let found = self.with_unit(text, &group);
         if let Some(whole) = self.cut(text, &group) {
             return Err(NoValue::Misread(format!(
                 "--metric-regex {} matched {} of {:?}: put the whole number, and its unit if that changes, into the group, as in \
-                 ([-+0-9.,eE]+ *[a-zA-Z/]*)",
+                 ([-+0-9.,eE]+ *[a-zA-Z/]*); if the number ends there, name what follows it",
                 self.name, &text[group], &text[whole]
             )));
         }
@@ -74,6 +74,20 @@ impl Pattern {
         Ok(Reported::new(self.name.clone(), value, &unit, self.better).headline())
     }
 
+    /// The number with the unit in the group, or else with the one that follows it: 900 us and 1.2 ms are 900 and 1.2 of
+    /// nothing.
+    fn with_unit(&self, text: &str, group: &Range<usize>) -> Result<(f64, String), String> {
+        let (own, wanted) = (&text[group.clone()], self.unit.as_deref());
+        let found = unit::read(own, wanted);
+        if number::read(own).is_ok_and(|own| own.unit.is_empty())
+            && let Some(behind) = unit::behind(&text[group.end..])
+        {
+            // What is no such unit is a word of its own.
+            return unit::read(&format!("{own} {behind}"), wanted).or(found);
+        }
+        found
+    }
+
     /// What the group should have matched, if that is more: the rest of a number, or a unit that is glued to it.
     fn cut(&self, text: &str, group: &Range<usize>) -> Option<Range<usize>> {
         let own = number::at(text, group.start);
@@ -81,7 +95,11 @@ impl Pattern {
             return None;
         }
         let mut whole = number::whole(text, own.start..own.end.min(group.end));
-        let Around { before, after } = &self.around;
+        let Around {
+            before,
+            after,
+            is_ended,
+        } = &self.around;
         // What the expression itself names beside the group is no part of the number.
         if whole.start < group.start && before.is_some_and(|c| text[..group.start].ends_with(c)) {
             whole.start = group.start;
@@ -96,7 +114,8 @@ impl Pattern {
         if is_number_cut || !(word.is_empty() || is_named) {
             return Some(whole.start..whole.end + word.len());
         }
-        None
+        let more = number::doubtful(&text[..whole.end], &text[whole.end..]);
+        (more > 0 && !is_ended).then(|| whole.start..whole.end + more)
     }
 
     fn no_match(&self, printed: &Printed) -> String {

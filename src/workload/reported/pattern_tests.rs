@@ -89,6 +89,43 @@ fn a_number_is_read_whole() {
     finds("x=speed ([0-9.]+)", "speed 9780/s", 9780.0, "1");
 }
 
+/// It may be another one in the next round.
+#[test]
+fn a_unit_behind_the_number_is_its_unit() {
+    finds("x=lat ([0-9.]+):lower", "lat 900 us", 900.0, "us");
+    finds("x=lat ([0-9.]+):lower", "lat 1.2 ms, all", 1.2, "ms");
+    finds("x=lat ([0-9.]+) ms:lower", "lat 1.2 ms", 1.2, "ms");
+    finds("x=lat ([0-9.]+):lower:us", "lat 1.2 ms", 1200.0, "us");
+    finds("x=bw ([0-9.]+)", "bw 12.5 MiB/s (13 MB/s)", 12.5, "MiB/s");
+    // Other words are words.
+    finds("x=([0-9.]+)", "5 requests", 5.0, "1");
+    finds("x=took ([0-9.]+)", "took 5 min", 5.0, "1");
+    finds("x=tps ([0-9.]+):higher:1/s", "tps 5 ms", 5.0, "1/s");
+}
+
+#[test]
+fn what_may_be_more_of_the_number_is_refused_unless_it_is_named() {
+    for (output, says) in [
+        ("v 1 234 567", "matched 1 of \"1 234 567\""),
+        ("v 1_000", "matched 1 of \"1_000\""),
+        ("v 12:34", "matched 12 of \"12:34\""),
+    ] {
+        misreads("v=v ([0-9.]+):lower", output, says);
+    }
+    finds("v=v ([0-9.]+) ", "v 12 345 678", 12.0, "1");
+    finds("v=v ([0-9.]+):", "v 12:34", 12.0, "1");
+    for other in [
+        "v 12 34",
+        "v 12 3456",
+        "v 1234 567",
+        "v 0.25 125",
+        "v 12 345.5",
+        "v 12: 34",
+    ] {
+        assert!(pattern("v=v ([0-9.]+)").find(&of(other)).is_ok(), "{other}");
+    }
+}
+
 /// What a refusal advises to write takes each number as it is.
 #[test]
 fn the_advice_takes_the_whole_number() {

@@ -7,6 +7,8 @@ pub struct Around {
     pub before: Option<char>,
     /// A unit, or a comma.
     pub after: String,
+    /// Something certain must follow: a mark, a letter, a blank, the end of the line.
+    pub is_ended: bool,
 }
 
 impl Around {
@@ -18,6 +20,7 @@ impl Around {
         Around {
             before: before.filter(|c| ",-+".contains(*c)),
             after: literal(&expression[close + 1..]),
+            is_ended: is_certain(&expression[close + 1..]),
         }
     }
 }
@@ -46,6 +49,18 @@ fn only_group(expression: &str) -> Option<(usize, usize)> {
         }
     }
     None
+}
+
+fn is_certain(rest: &str) -> bool {
+    let mut chars = rest.chars();
+    let is_one = match chars.next() {
+        Some('\\') => chars
+            .next()
+            .is_some_and(|c| c == 's' || !c.is_alphanumeric()),
+        Some(c) => !".[(?*+{|^)".contains(c),
+        None => false,
+    };
+    is_one && !chars.next().is_some_and(|next| "?*{|".contains(next))
 }
 
 /// The letters and marks of a unit, or a comma, up to anything that may match something else.
@@ -94,8 +109,24 @@ mod tests {
             let expected = Around {
                 before,
                 after: after.to_owned(),
+                is_ended: Around::group_of(expression).is_ended,
             };
             assert_eq!(Around::group_of(expression), expected, "{expression}");
+        }
+        for (expression, expected) in [
+            ("([0-9]+)", false),
+            ("([0-9]+).*", false),
+            (r"([0-9]+)\w", false),
+            (r"([0-9]+)\b", false),
+            (r"([0-9]+)\s*", false),
+            ("([0-9]+) ?", false),
+            (r"([0-9]+)\s+x", true),
+            ("([0-9]+) ", true),
+            ("([0-9]+):00", true),
+            ("([0-9]+)$", true),
+        ] {
+            let found = Around::group_of(expression).is_ended;
+            assert_eq!(found, expected, "{expression}");
         }
     }
 }

@@ -103,6 +103,15 @@ pub fn read(text: &str, wanted: Option<&str>) -> Result<(f64, String), String> {
     }
 }
 
+/// The unit that follows a number behind a blank. Only what can be nothing else: `min` may be a minimum.
+pub fn behind(rest: &str) -> Option<&str> {
+    let word = rest.strip_prefix(' ')?;
+    let is_end = |c: char| !(c.is_alphanumeric() || c == '/');
+    let word = &word[..word.find(is_end).unwrap_or(word.len())];
+    let (kind, _, _) = known(word).filter(|_| !["min", "h", "hour", "b"].contains(&word))?;
+    (kind != Kind::Count).then_some(word)
+}
+
 /// Of a prefix alone, or of nothing.
 fn prefix(unit: &str) -> Option<f64> {
     let (_, factor) = PREFIXES.iter().find(|(prefix, _)| *prefix == unit)?;
