@@ -116,9 +116,9 @@ if [[ $EUID -ne 0 ]]; then
 	fi
 fi
 
-# A build of the tests has more features than what users get, so some tests run that, too.
+# A build of the tests has more features than what users get: tests that start the programs start these.
 [[ ${SHIPPED:-} == built ]] || run "build of what is shipped" contrib/shipped.sh || exit 1
-shipped=(env "IOSCHED_SHIPPED_AB=$PWD/target/shipped/iosched-ab" "IOSCHED_SHIPPED_TUI=$PWD/target/shipped/iosched")
+export IOSCHED_SHIPPED_AB="$PWD/target/shipped/iosched-ab" IOSCHED_SHIPPED_TUI="$PWD/target/shipped/iosched"
 # Everything is built first, because a compiler would slow down the tests.
 run "build" cargo test --workspace --locked --no-run
 if [[ $can_be_root -eq 1 ]]; then
@@ -134,8 +134,6 @@ if [[ $can_be_root -eq 1 ]]; then
 		[[ " ${beside[*]} ${measuring[*]} page_cache " == *" $name "* ]] || measuring+=("$name")
 	done
 	run_root_tests
-	run "what is shipped" "${root[@]}" "${shipped[@]}" cargo test "${packages[@]}" --locked --no-fail-fast --test self_check \
-		--test unjudged --test rights --test commands --test own_metrics --test terminal -- --include-ignored --test-threads=1 --show-output
 	for clang in "${others[@]}"; do
 		run "the BPF object built with $clang" with_clang "$clang" -- --ignored --test-threads=1 --show-output
 	done

@@ -42,7 +42,13 @@ fn surveyed(facts: &Facts, survey: &Survey) -> Vec<Item> {
     }
     if items.is_empty() && facts.writers.is_empty() {
         let found = "found no rule, profile, unit or script that sets the scheduler of these disks";
-        items.push(item(NAME, ItemState::Ok, found, ""));
+        let missed = survey.unread.len();
+        items.push(if missed == 0 {
+            item(NAME, ItemState::Ok, found, "")
+        } else {
+            let found = format!("{found}, but could not read {missed} of the files");
+            item(NAME, ItemState::Unknown, found, "")
+        });
     }
     items.extend(searched(survey));
     items.extend(survey.unread.iter().take(MOST).map(|unread| {

@@ -422,6 +422,9 @@ fn what_was_searched_and_what_was_not_read_is_said() {
         ..Survey::default()
     };
     facts.survey = Ok(of_pipe);
+    let (state, found, _) = &lines(&facts, "other agents")[0];
+    assert_eq!(*state, ItemState::Unknown);
+    assert!(found.ends_with("but could not read 1 of the files"));
     let found = lines(&facts, "searched");
     assert_eq!(found[1].0, ItemState::Unknown);
     assert_eq!(

@@ -213,7 +213,7 @@ fn only_supported<'a>(basis: &'a Basis<'_>, accepted: &[String]) -> Result<&'a A
                 ensure_supported(basis, &basis.shown, arm, accepted)?;
             }
             Err(refusal(
-                "the result supports no arm: none is better in something and worse in nothing",
+                "the result supports no arm: there is not one that is better in something and worse in nothing",
                 "`--arm LABEL` says what is missing for it; `--accept METRIC` accepts a loss",
             ))
         }

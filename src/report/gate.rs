@@ -16,7 +16,7 @@ use crate::ab::gate::{
 use crate::ab::result::{ArmComparison, ResultFile};
 use crate::ab::statistics::estimate::ConfidenceInterval;
 use crate::ab::statistics::scale::Scale;
-use crate::ab::statistics::verdict::Verdict;
+use crate::ab::statistics::verdict::{Reason, Verdict};
 
 pub use json::{GateRecord, SCHEMA, SCHEMA_VERSION, json};
 pub use markdown::markdown;
@@ -59,6 +59,9 @@ pub fn headline(judgement: &Judgement) -> String {
             format!("{failed} of {all} comparisons failed the gate")
         }
         Decision::Undecided if all == 0 => "the run has no comparison to decide on".to_owned(),
+        Decision::Undecided if let Some(why) = lasting(&judgement.checks) => {
+            format!("no comparison can be decided: {why}")
+        }
         Decision::Undecided if could_not_fail(&judgement.checks) => {
             "this run could not have failed: it has no verdict, and too few blocks to show a difference of the margin".to_owned()
         }
@@ -89,6 +92,38 @@ pub fn contradictions(stored: &ResultFile, redrawn: &ResultFile) -> Vec<String> 
         ))
     });
     differing.map(|it| escape::line(&it)).collect()
+}
+
+/// What to do where the run decides too little.
+pub fn remedy(judgement: &Judgement) -> &'static str {
+    match lasting(&judgement.checks) {
+        Some(_) => "more rounds of this run would not decide it either: gate on another metric",
+        None => "run more rounds, or use a larger margin",
+    }
+}
+
+/// Why no comparison can be decided, however many rounds there are; None where one can.
+fn lasting(checks: &[Check]) -> Option<String> {
+    let mut first = None;
+    for check in checks {
+        let own = &check.comparison.comparison;
+        let lasts = |reason: &&Reason| {
+            matches!(
+                reason,
+                Reason::NotComparable
+                    | Reason::WorkDiffers
+                    | Reason::ReferenceSilent
+                    | Reason::NothingHappened
+                    | Reason::TruthChanged
+            )
+        };
+        let reason = own.reasons.iter().find(lasts)?;
+        if check.verdict != Verdict::Inconclusive {
+            return None;
+        }
+        first.get_or_insert_with(|| words::in_words(reason, own.blocks));
+    }
+    first
 }
 
 fn could_not_fail(checks: &[Check]) -> bool {

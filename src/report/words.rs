@@ -192,7 +192,7 @@ fn usually(comparison: &Comparison) -> Option<String> {
     ))
 }
 
-fn in_words(reason: &Reason, blocks: usize) -> String {
+pub(super) fn in_words(reason: &Reason, blocks: usize) -> String {
     match reason {
         Reason::NeedsRounds {
             at_least,

@@ -95,6 +95,38 @@ fn hostile(program: &Program) -> (Value, BTreeSet<String>) {
     (result, taken)
 }
 
+/// All that the program knows.
+fn formats(program: &Program, command: &str) -> Vec<String> {
+    let refused = program.run(&[command, "result", "--format", "none-of-them"]);
+    let values = refused.stderr.split_once("possible values: ");
+    let values = values.and_then(|(_, rest)| rest.split_once(']'));
+    let (values, _) = values.unwrap_or_else(|| panic!("{refused:#?}"));
+    values.split(", ").map(str::to_owned).collect()
+}
+
+/// A study has texts of its own, and a page and a table for each of its cells.
+#[test]
+fn what_others_named_does_nothing_in_any_format_of_a_study() {
+    let program = Program::new(BINARY);
+    let mut study = super::pages::study();
+    for name in ["title", "model", "problem", "text", "notes"] {
+        rename(&mut study, name, false);
+    }
+    let all = formats(&program, "report");
+    assert!(all.len() >= 10, "{all:?}");
+    let mut shown = 0;
+    for format in all {
+        let ended = ended(&program, &["report", "result", "--format", &format], &study);
+        assert!(matches!(ended.code, Some(0 | 2)), "{format}: {ended:#?}");
+        shown += usize::from(ended.code == Some(0));
+        let is_markup = ["html", "junit", "markdown"].contains(&&*format);
+        let text = &ended.stdout;
+        let is_active = text.contains("<script>alert") || text.contains("<img src=x");
+        assert!(!is_markup || !is_active, "{format}: {text}");
+    }
+    assert!(shown >= 3, "{shown} formats show a study");
+}
+
 #[test]
 fn what_others_named_does_nothing_in_any_format() {
     let program = Program::new(BINARY);
@@ -102,23 +134,36 @@ fn what_others_named_does_nothing_in_any_format() {
     for name in ["name", "notes", "error", "model", "problem", "head"] {
         assert!(taken.contains(name), "{name} is refused; taken: {taken:?}");
     }
-    let formats = "text html json csv markdown junit ktap benchfmt bmf openmetrics";
-    let of_gate = "text json markdown html junit";
     let mut said = BTreeMap::new();
-    for (command, formats) in [("report", formats), ("gate", of_gate)] {
-        for format in formats.split(' ') {
-            let words = [command, "result", "--format", format];
-            let ended = ended(&program, &words, &result);
+    for command in ["report", "gate"] {
+        for format in formats(&program, command) {
+            let mut words = vec![command, "result", "--format", &format];
+            // One file for each direction.
+            let writes_files = format == "github-benchmark";
+            if writes_files {
+                words.extend(["-o", "page"]);
+            }
+            let mut ended = ended(&program, &words, &result);
             assert!(ended.code.is_some_and(|code| code != 101), "{ended:#?}");
-            said.insert((command, format), ended.stdout);
+            if writes_files {
+                let file = program.file("page-smaller.json");
+                ended.stdout = fs::read_to_string(file).expect("it");
+                assert!(!ended.stdout.contains(is_hidden), "{}", ended.stdout);
+            }
+            // Some show only what a traced run has.
+            let needs_trace = ["perfetto", "blkparse"].contains(&&*format);
+            if !(needs_trace && ended.code == Some(2)) {
+                said.insert((command, format), ended.stdout);
+            }
         }
     }
+    assert!(said.len() >= 15, "{:?}", said.keys());
     said.insert(
-        ("report", "--all"),
+        ("report", "--all".to_owned()),
         ended(&program, &["report", "result", "--all"], &result).stdout,
     );
     for ((command, format), text) in &said {
-        let is_markup = ["html", "junit", "markdown"].contains(format);
+        let is_markup = ["html", "junit", "markdown"].contains(&&**format);
         assert!(!text.is_empty(), "{command} {format}");
         assert!(
             !is_markup || !text.contains("<script>alert") && !text.contains("<img src=x"),
@@ -126,9 +171,9 @@ fn what_others_named_does_nothing_in_any_format() {
         );
     }
     for format in ["json", "bmf"] {
-        let _: Value = serde_json::from_str(&said[&("report", format)]).expect(format);
+        let _: Value = serde_json::from_str(&said[&("report", format.to_owned())]).expect(format);
     }
-    let mut cells = csv::Reader::from_reader(said[&("report", "csv")].as_bytes());
+    let mut cells = csv::Reader::from_reader(said[&("report", "csv".to_owned())].as_bytes());
     for record in cells.records() {
         for cell in &record.expect("a row") {
             let is_formula =

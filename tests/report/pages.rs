@@ -23,7 +23,7 @@ fn sample() -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-fn study() -> Value {
+pub fn study() -> Value {
     let cell = |name: &str| json!({ "name": name, "expect": "bfq to be slower", "is_placebo": false, "hopeless": null, "result": sample() });
     let arms = sample()["design"]["arms"].clone();
     let labels = arms.as_array().expect("arms").iter();

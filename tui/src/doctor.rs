@@ -4,6 +4,7 @@ use anyhow::Result;
 use iosched::doctor::{self, facts};
 use iosched::failure::Failure;
 use iosched::files::stdout;
+use iosched::interrupt;
 use iosched::machine::device::Device;
 use iosched::report::escape;
 
@@ -20,7 +21,10 @@ pub fn run(arguments: &Doctor) -> Result<()> {
     } else {
         Device::lowest()?.devices
     };
-    let diagnosis = doctor::diagnose(&facts::read(&devices), named);
+    let facts = facts::read(&devices);
+    // What an interruption left out is no finding.
+    interrupt::check()?;
+    let diagnosis = doctor::diagnose(&facts, named);
     let text = if arguments.json {
         escape::json(&serde_json::to_string_pretty(&diagnosis)?) + "\n"
     } else {

@@ -49,7 +49,11 @@ pub fn run(arguments: &Gate) -> Result<()> {
         .collect::<Result<Vec<_>>>()?;
     let judgement = gate::judge(&result, &baselines, rules(arguments), selection);
     let text = render(&result, &judgement, arguments.format)?;
-    let outcome = outcome(&judgement.decision, findings::headline(&judgement));
+    let outcome = outcome(
+        &judgement.decision,
+        findings::headline(&judgement),
+        findings::remedy(&judgement),
+    );
     deliver(&text, arguments, outcome)
 }
 
@@ -78,7 +82,11 @@ fn of_study(study: &StudyResult, arguments: &Gate) -> Result<()> {
         GateFormat::Html => html::gate::render_study(study, &judged),
         GateFormat::Junit => of_cells::study_junit(&judged),
     };
-    let outcome = outcome(&judged.decision, of_cells::headline(&judged));
+    let outcome = outcome(
+        &judged.decision,
+        of_cells::headline(&judged),
+        "run more rounds, or use a larger margin",
+    );
     deliver(&text, arguments, outcome)
 }
 
@@ -129,14 +137,11 @@ fn render(result: &ResultFile, judgement: &Judgement, format: GateFormat) -> Res
 }
 
 /// The exit code, the same in every format.
-fn outcome(decision: &Decision, what: String) -> Result<()> {
+fn outcome(decision: &Decision, what: String, remedy: &str) -> Result<()> {
     match decision {
         Decision::Passed => Ok(()),
         Decision::Failed => Err(Failure::gate_failed(what, "")),
-        Decision::Undecided => Err(Failure::undecided(
-            what,
-            "run more rounds, or use a larger margin",
-        )),
+        Decision::Undecided => Err(Failure::undecided(what, remedy)),
         Decision::Incomparable(_) => Err(Failure::undecided(
             what,
             "the gate needs complete runs, and baselines with the same device, workload and reference",
