@@ -57,6 +57,16 @@ fn report(format: &str) -> String {
 }
 
 #[test]
+fn a_file_without_a_byte_is_said_to_be_empty() {
+    let program = Program::new(BINARY);
+    fs::write(program.file("result"), "").expect("a file");
+    for command in ["report", "gate"] {
+        let ended = program.run(&[command, "result"]);
+        ended.ends(2, &["result is empty, or a pipe to which nobody writes"]);
+    }
+}
+
+#[test]
 fn each_format_is_as_it_was() {
     for (format, file) in [
         ("text", "result.txt"),

@@ -116,7 +116,9 @@ impl Axes {
         let sizes = used.iter().map(|(_, values)| values.len());
         let cells = sizes.fold(1_usize, usize::saturating_mul);
         if cells > most {
-            return Err(format!("{name} is {cells} cells, more than {most}"));
+            return Err(format!(
+                "{name} is {cells} cells, more than {most}: make several studies of it"
+            ));
         }
         let mut all = vec![Combination {
             values: Vec::new(),

@@ -193,7 +193,7 @@ pub fn parse(file: &str, text: &str) -> Result<Study> {
         cells.extend(cells::expand(cell, &written, &room, &at)?);
         if cells.len() > MOST_CELLS {
             let what = format!(
-                "with {} there are more than {MOST_CELLS} cells",
+                "with {} there are more than {MOST_CELLS} cells: make several studies of them",
                 cell.name.get_ref()
             );
             return Err(at(&cell.name, what));

@@ -209,6 +209,12 @@ fn unreadable(name: &str, error: &std::io::Error) -> anyhow::Error {
 }
 
 fn parse(bytes: &[u8], path: &str) -> Result<ResultFile> {
+    if bytes.is_empty() {
+        return Err(Failure::usage(
+            format!("{path} is empty, or a pipe to which nobody writes"),
+            "name a file that `iosched-ab run` wrote",
+        ));
+    }
     read::parse(bytes).map_err(|why| match why {
         Unreadable::Json(error) => Failure::usage(
             format!("{path} is not a result of iosched-ab: {error}"),

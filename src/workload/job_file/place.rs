@@ -84,7 +84,7 @@ pub(super) fn several_files(jobs: &JobFile) -> Vec<Refusal> {
         let setting = all.get("nrfiles").filter(|_| !all.contains_key("filename"))?;
         let what = format!(
             "{} would spread the job over several files, and a job has one file here: numjobs has one for each clone, and \
-             `-- sh -c 'fio --directory=$IOSCHED_SCRATCH FILE'` with --scratch DIR makes all of them",
+             `-- sh -c 'fio --directory=$IOSCHED_SCRATCH FILE'` with --scratch DIR, or on a simulated file system, makes all of them",
             setting.text()
         );
         (!matches!(setting.value(), "0" | "1")).then_some((setting.line, what))
