@@ -55,6 +55,7 @@ for ((i = 0; i < processes; i++)); do
 done
 
 schedulers=(none mq-deadline kyber bfq)
+due=${EPOCHREALTIME/[.,]/}
 end=$((SECONDS + minutes * 60)) next=$((SECONDS + 60)) first_kb='' done_switches=0 kb=unknown
 while ((SECONDS < end)); do
 	name=${names[RANDOM % disks]} scheduler=${schedulers[RANDOM % 4]}
@@ -70,7 +71,10 @@ while ((SECONDS < end)); do
 		((kb <= first_kb + first_kb / 5 + 8192)) || fail "stat grew from $first_kb to $kb KiB"
 		next=$((SECONDS + 60))
 	fi
-	sleep "$(jq -n "60 / $switches")"
+	# A switch takes its time, too.
+	due=$((due + 60000000 / switches))
+	wait_us=$((due - ${EPOCHREALTIME/[.,]/}))
+	((wait_us <= 0)) || sleep "$((wait_us / 1000000)).$(printf %06d $((wait_us % 1000000)))"
 done
 
 kill "${workers[@]}" 2>/dev/null || true
@@ -82,22 +86,21 @@ kill -INT "$watch"
 wait "$watch" || true
 watch=
 differ=0 sum=0 set_apart=0 missed=0
-of() { jq -s --arg name "$1" "[.[].devices[] | select(.device == \$name) | $2] | add // 0" "$place/watch.json"; }
-for name in "${names[@]}"; do
+# By disk: what was counted (the kernel counts flushes in a field of their own); the I/Os from before a switch that ended
+# after it; and those of which no program saw the start or the end. Each of the others is told. One pass: the file is large.
+while read -r name ours straddlers unseen; do
 	kernel=$(($(done_by_kernel "$name") - before[$name]))
-	# Flushes are counted by the kernel in a field of their own.
-	ours=$(of "$name" '.ops[] | select(.op != "flush") | .ios')
-	# Those before a switch that ended after it, and those of which no program saw the start or the end: each is told.
-	unseen=$(of "$name" '.quality | .unseen + .lost + .evicted')
-	apart=$(($(of "$name" '.edges.straddlers') + unseen))
-	missed=$((missed + unseen))
-	sum=$((sum + kernel)) set_apart=$((set_apart + apart))
-	[[ $kernel -eq $((ours + apart)) ]] || {
-		echo "soak: $name: the kernel counted $kernel, iosched $ours and $apart apart" >&2
-		jq -c --arg name "$name" '.devices[] | select(.device == $name) | [.edges, .quality] | select(map(add) | add > 0)' "$place/watch.json" >&2
+	sum=$((sum + kernel)) set_apart=$((set_apart + straddlers + unseen)) missed=$((missed + unseen))
+	[[ $kernel -eq $((ours + straddlers + unseen)) ]] || {
+		echo "soak: $name: the kernel counted $kernel, iosched $ours, $straddlers at switches, and missed $unseen" >&2
 		differ=1
 	}
-done
+done < <(jq -n -r 'reduce (inputs | .devices[]) as $disk ({};
+		.[$disk.device] as $sums | .[$disk.device] = [
+			($sums[0] // 0) + ([$disk.ops[] | select(.op != "flush") | .ios] | add // 0),
+			($sums[1] // 0) + $disk.edges.straddlers,
+			($sums[2] // 0) + ($disk.quality | .unseen + .lost + .evicted)])
+	| to_entries[] | "\(.key) \(.value | map(tostring) | join(" "))"' "$place/watch.json")
 [[ $differ -eq 0 ]] || fail "counts differ"
 ((sum > disks)) || fail "there was no load: $sum I/Os"
 # Some kernels hide one completion in thousands from BPF; more would be a fault of ours.

@@ -66,6 +66,9 @@ pub struct Head {
 pub struct Disk {
     pub name: String,
     pub model: Option<String>,
+    /// Of a path of a multipath NVMe disk: that disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_of: Option<String>,
     pub size_bytes: Option<u64>,
     pub rotational: Option<bool>,
     pub hardware_queues: usize,

@@ -35,7 +35,7 @@ impl InFlight {
     }
 
     pub fn is_nothing(self) -> bool {
-        self.queued + self.issued + self.blocked.unwrap_or(0) == 0
+        [self.queued, self.issued, self.blocked.unwrap_or(0)] == [0; 3]
     }
 }
 

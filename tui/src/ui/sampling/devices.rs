@@ -54,6 +54,7 @@ pub fn disk(device: &Device) -> Disk {
     Disk {
         name: device.name.clone(),
         model: device.model(),
+        path_of: device.head(),
         size_bytes: device.size_bytes().ok(),
         rotational: device.rotational().ok(),
         hardware_queues: device.hardware_queues(),

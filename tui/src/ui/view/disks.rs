@@ -33,7 +33,7 @@ struct DiskRow<'a> {
     /// The mean latency of reads, and that of writes.
     mean_ns: [Option<f64>; 2],
     wait_p99: String,
-    note: &'static str,
+    note: String,
 }
 
 pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
@@ -125,11 +125,12 @@ fn of_device<'a>(
         counters,
         mean_ns,
         wait_p99: wait.map_or("-".to_owned(), |wait| few::quantile(&wait, 0.99)),
-        note: match modified {
-            Some(true) => "changed",
-            Some(false) => "KEPT",
-            None if device.is_new => "new",
-            None => "",
+        note: match (modified, &device.disk.path_of) {
+            (Some(true), _) => "changed".to_owned(),
+            (Some(false), _) => "KEPT".to_owned(),
+            (None, Some(head)) => format!("path of {}", fit::clip(head, 32)),
+            (None, None) if device.is_new => "new".to_owned(),
+            (None, None) => String::new(),
         },
     }
 }
@@ -146,7 +147,7 @@ fn of_newcomer(newcomer: &Newcomer) -> DiskRow<'_> {
         counters: Some(&newcomer.counters),
         mean_ns: known_means_ns(&newcomer.counters),
         wait_p99: "-".to_owned(),
-        note: "no room",
+        note: "no room".to_owned(),
     }
 }
 
@@ -171,7 +172,7 @@ fn columns<'a>(rows: &[DiskRow<'_>]) -> Vec<Column<'a>> {
         Column::number("read mean", 3.., 9).of(names(|row| time(row.mean_ns[0]))),
         Column::number("write mean", 3.., 10).of(names(|row| time(row.mean_ns[1]))),
         Column::number("wait p99", 4.., 9).of(names(|row| row.wait_p99.clone())),
-        Column::words("", 1.., 7).of(names(|row| row.note.to_owned())),
+        Column::words("", 1.., 7).of(names(|row| row.note.clone())),
     ]
 }
 

@@ -118,6 +118,9 @@ fn disk(model: &Model, room: u16) -> Line<'static> {
     let disk = &model.device().disk;
     let plain = |rank, text: String| Piece::new(rank, Style::new(), [text]);
     let mut pieces = Vec::new();
+    if let Some(head) = &disk.path_of {
+        pieces.push((1, format!("path of {}", fit::clip(head, 32))));
+    }
     if let Some(name) = &disk.model {
         pieces.push((3, fit::clip(name, 32)));
     }

@@ -529,6 +529,19 @@ fn another_hand_is_noticed() {
 }
 
 #[test]
+fn a_path_names_the_disk_that_it_leads_to() {
+    for screen in [Screen::Overview, Screen::Disks] {
+        let mut model = on(screen);
+        for device in &mut model.devices {
+            device.disk.path_of = Some("nvme1n1".to_owned());
+            device.modified = None;
+        }
+        let text = drawn(&model, SIZES[1]).backend().to_string();
+        assert!(text.contains("path of nvme1n1"), "{text}");
+    }
+}
+
+#[test]
 fn unless_one_is_named_the_busiest_disk_is_shown() {
     // Later activity does not change the selection.
     assert_eq!(data::two_disks(1).selected, 1);

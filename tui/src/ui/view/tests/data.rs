@@ -64,6 +64,7 @@ impl Selection for Everyone {
 
 pub fn disk() -> Disk {
     Disk {
+        path_of: None,
         name: "loop7".into(),
         model: Some("Simulated SSD".into()),
         size_bytes: Some(1 << 30),

@@ -161,6 +161,7 @@ pub fn extreme(arms: usize) -> Model {
     (device.quality.evicted, device.ios) = (u64::MAX, u64::MAX);
     device.disk.name = long('d');
     device.disk.model = Some(HEBREW.repeat(20));
+    device.disk.path_of = Some(HEBREW.repeat(20));
     device.disk.size_bytes = Some(u64::MAX);
     device.disk.hardware_queues = usize::MAX;
     let seen = &mut device.seen;

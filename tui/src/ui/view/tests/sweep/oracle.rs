@@ -37,8 +37,8 @@ const STATIC: [(&str, &str); 18] = [
     (".1s", ""),
 ];
 pub const WORDS: &str = include_str!("words.txt");
-/// Words that occur only in headings of narrow screens.
-const SHORT: [&str; 1] = ["dev"];
+/// Words that occur only in headings of narrow screens, or beside paths of multipath disks.
+const SHORT: [&str; 2] = ["dev", "path"];
 /// Characters that may surround a word or a number.
 const AROUND: &str = "()[],;:\"'~^+->`_=≥≠?";
 
