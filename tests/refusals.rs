@@ -165,7 +165,7 @@ fn a_report_is_made_of_results_alone() {
     let program = Program::new(BINARY);
     for (name, content, says) in [
         ("garbage", &b"\0\xffnot json"[..], "is not a result"),
-        ("empty", b"", "is not a result"),
+        ("empty", b"", "is empty"),
         (
             "truncated",
             b"{\"schema_version\":1,\"status\":\"compl",

@@ -120,6 +120,7 @@ fn shape(kind: &str) -> Shape {
         "unsigned short" => (2, false),
         "int" => (4, true),
         "unsigned int" => (4, false),
+        "long" => (8, true),
         "unsigned long" | "sector_t" | "__u64" => (8, false),
         _ => panic!("a type that is not compared yet: {kind:?}"),
     };

@@ -128,8 +128,8 @@ fn active(python: &Path, program: &Path) -> Result<Vec<String>> {
 
 fn load(python: &Path, request: &Request) -> Result<Answer> {
     let request = serde_json::to_string(request)?;
-    // Isolated from the directory and variables of the user, and nothing is compiled into files.
-    let text = engine::text(python, &["-IB", "-c", PROGRAM, &request])?;
+    // Isolated from the directory and variables of the user, and nothing is compiled into files. No shell is asked.
+    let text = engine::text(python, &["-IBc", PROGRAM, &request])?;
     serde_json::from_str(&text).context("reading what TuneD's modules print")
 }
 
