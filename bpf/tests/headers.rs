@@ -40,6 +40,12 @@ const OPTIONAL: [Optional; 10] = [
         reason: "e32cf5dfbe22 (5.17) moved the kthread there; read_work_name checks for both",
     },
     Optional {
+        structure: "task_struct",
+        field: "__state",
+        instead: Some(("task_struct", "state")),
+        reason: "2f064a59a11f (5.14) renamed it; sleeps_uninterruptibly checks for both",
+    },
+    Optional {
         structure: "page",
         field: "compound_head",
         instead: None,

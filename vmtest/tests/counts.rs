@@ -69,8 +69,8 @@ fn plugged_writes(count: u64, batch: u64) {
     }
 }
 
-/// Of three neighbours the one in between comes last: it joins the first, and what they are then meets the third when that is
-/// inserted. Before 6.5 this is before a program has seen the request.
+/// The middle one of three neighbours comes last: it joins one of the others in the plug, and both requests meet when the
+/// second is inserted. Before 6.5 this is before a program has seen that request.
 #[test]
 fn requests_that_join_at_insertion_belong_to_their_process() {
     const GROUPS: u64 = 40;
@@ -93,12 +93,8 @@ fn requests_that_join_at_insertion_belong_to_their_process() {
         disk.set_scheduler(scheduler);
         let (seen, (pid, _)) = watch.over(|| Fio::run(&node, &job));
         seen.is_clean();
-        let merges = Merges {
-            back: GROUPS,
-            front: 0,
-            rq: GROUPS,
-        };
-        assert_eq!(seen.device().merges, merges, "{scheduler}");
+        let merges = seen.device().merges;
+        assert_eq!((merges.bios(), merges.rq), (GROUPS, GROUPS), "{scheduler}");
         assert_eq!(seen.process(pid).merges, merges, "{scheduler}");
         assert_eq!(seen.op(Op::WriteSync).ios, GROUPS, "{scheduler}");
         assert_eq!(
