@@ -20,7 +20,7 @@ struct Optional {
     reason: &'static str,
 }
 
-const OPTIONAL: [Optional; 10] = [
+const OPTIONAL: [Optional; 11] = [
     Optional {
         structure: "request_queue",
         field: "disk",
