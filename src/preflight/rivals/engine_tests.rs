@@ -187,7 +187,7 @@ fn tuned(active: &str, given: &str) -> Machine {
          "values": [{"key": "/sys/block/sda/queue/scheduler", "value": "${f:exec:x}", "file": "/opt/p/a/tuned.conf"}]}]}"#;
     let python = format!(
         "#!/bin/sh\ncase \"$*\" in\n\"-EsB {}/usr/sbin/tuned-adm active\") {active};;\n\
-         -IB*) case \"$4\" in *'\"profiles\":{given},\"disks\":[\"sda\"]'*) cat <<'END'\n{said}\nEND\n;; *) exit 3;; esac;;\nesac\n",
+         -IBc*) case \"$3\" in *'\"profiles\":{given},\"disks\":[\"sda\"]'*) cat <<'END'\n{said}\nEND\n;; *) exit 3;; esac;;\nesac\n",
         machine.root().display()
     );
     machine.program("usr/bin/python3", &python);
