@@ -44,7 +44,8 @@ impl Tracer {
         fill_maps(&skeleton, &config)?;
         libbpf_rs::skel::Skel::attach(&mut skeleton)
             .map_err(|e| explain(&e, "attaching the BPF programs", None))?;
-        if abilities.tasks {
+        // Not where bios are not looked at.
+        if abilities.tasks && abilities.bio_queue.is_some() && !config.detail.without_q2g {
             match skeleton.progs.tell_blocked.attach() {
                 Ok(link) => skeleton.links.tell_blocked = Some(link),
                 Err(_) => abilities.tasks = false,
