@@ -66,7 +66,7 @@ pub struct Head {
 pub struct Disk {
     pub name: String,
     pub model: Option<String>,
-    /// Of a path of a multipath NVMe disk: that disk.
+    /// The multipath NVMe disk, if this one is a path of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path_of: Option<String>,
     pub size_bytes: Option<u64>,

@@ -226,7 +226,7 @@ fn notes_of(
     fallback.chain(of_workload).chain(others).collect()
 }
 
-/// Of caches, and of limits of this program.
+/// Collects what is to be said of caches, and of the limits of this program.
 fn warnings(
     conditions: &Conditions,
     disks: &Disks,

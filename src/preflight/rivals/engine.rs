@@ -49,7 +49,7 @@ pub fn program(root: &Path, name: &str) -> Option<PathBuf> {
 pub fn any_answer(program: &Path, words: &[&str]) -> Result<Answer> {
     let words: Vec<&OsStr> = words.iter().map(OsStr::new).collect();
     let answer = ask::ask_alone(program.as_os_str(), &words, LIMITS);
-    // Without the words, which may be a program of their own.
+    // The message leaves out the words: one of them may be a whole program.
     answer.map_err(|error| anyhow::anyhow!("{}: {}", name(program), error.root_cause()))
 }
 

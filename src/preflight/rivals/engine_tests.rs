@@ -228,7 +228,7 @@ fn tuned_says_which_profile_is_active_and_what_is_in_it() {
 
 #[test]
 fn where_tuned_says_less_the_rest_is_read() {
-    // With no service the modules read the names themselves.
+    // If the service does not run, TuneD's modules read the names of the profiles from its files.
     let machine = tuned("exit 3", "null");
     let Source::Asked(name) = machine.source("TuneD's profiles") else {
         panic!("it is asked");
@@ -248,6 +248,6 @@ fn where_tuned_says_less_the_rest_is_read() {
     ));
     // Not a program that anyone could have put there.
     broken.program("usr/sbin/tuned-adm", "#!/tmp/python3\n");
-    let why = "tuned-adm is no script of the system's Python".to_owned();
+    let why = "tuned-adm does not start with a Python of the system".to_owned();
     assert_eq!(broken.source("TuneD's profiles"), Source::Reading(why));
 }

@@ -73,7 +73,7 @@ fn shown(program: &Path) -> Result<String> {
     let list = engine::text(program, &LIST)?;
     let names: Vec<String> = list.lines().filter_map(unit).collect();
     anyhow::ensure!(names.len() <= MOST_UNITS, "there are {} units", names.len());
-    // Without a name it would show the manager's own properties.
+    // `systemctl show` without a unit shows the properties of the manager itself.
     if names.is_empty() {
         return Ok(String::new());
     }

@@ -74,7 +74,7 @@ pub fn find(tree: &Tree<'_>, disks: &[Device], engines: &Engines) -> Result<Vec<
     Ok(found)
 }
 
-/// Of a unit's file and its drop-ins, or of a script.
+/// Finds what a unit's file and its drop-ins set, or a script.
 fn of_unit(
     tree: &Tree<'_>,
     files: &[PathBuf],

@@ -19,10 +19,10 @@ const PROGRAM: &str = include_str!("loader.py");
 const NAMES: [&str; 2] = ["Current active profile: ", "Preset profile: "];
 const NONE: &str = "No current active profile.";
 
-/// What the modules are told, instead of what they would look up themselves.
+/// Tells TuneD's modules what they would otherwise look up themselves.
 #[derive(Debug, Default, Serialize)]
 struct Request {
-    /// Where Python looks for them first.
+    /// Directories in which Python looks for the modules first.
     modules: Vec<PathBuf>,
     directories: Option<Vec<PathBuf>>,
     settings: Option<PathBuf>,
@@ -62,7 +62,7 @@ pub fn ask(tree: &Tree<'_>, disks: &[Device]) -> Result<Said<Profile>> {
     };
     let Some(python) = interpreter(tree, &program) else {
         return Ok(Err(
-            "tuned-adm is no script of the system's Python".to_owned()
+            "tuned-adm does not start with a Python of the system".to_owned()
         ));
     };
     let active = match active(&python, &program) {
