@@ -8,7 +8,8 @@ pub mod interrupt; // signals, turned into an orderly end
 mod random; // pseudo-random numbers from a seed
 mod similar; // what a misspelled name may mean
 
-pub mod files; // reads untrusted files up to a limit; writes files atomically
+pub mod files;
+pub mod types; // the data of results // reads untrusted files up to a limit; writes files atomically
 
 pub mod machine; // disks, mounts, loop devices, control groups and environment of this machine
 pub mod measure; // attaches the BPF programs and reads what the kernel counted

@@ -11,9 +11,9 @@ use iosched::machine::device::Device;
 use iosched::measure::histogram::{DEVICE, OWNER};
 use iosched::measure::probe::{Detail, Probe};
 use iosched::measure::snapshot::{
-    DeviceNumbers, Interval, Op, OwnerKind, OwnerLatency, OwnerNumbers, Snapshot, Stage,
+    DeviceNumbers, Interval, Op, OwnerKind, OwnerNumbers, Snapshot, Stage,
 };
-use iosched_bpf::{Config, Target, Tracer};
+use iosched_bpf::{Config, OwnerLatency, Target, Tracer};
 use support::direct::{self, Aligned, BLOCK};
 use support::{LoopDevice, run};
 

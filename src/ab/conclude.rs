@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::controls::Sight;
+use super::controls::sight;
 use super::diagnostics::diagnostics;
 use super::early::ELAPSED;
 use super::metric::{ARRIVALS, CONTROLS, LONGEST_WAIT, Metric, hides_stalls_of, starts_in_kernel};
@@ -252,7 +252,7 @@ impl Input {
             control: class == Class::Control,
             sight: (class == Class::Control).then(|| {
                 let found = &judged.comparison;
-                Sight::of(table, &self.metric, found.question, found.blocks)
+                sight(table, &self.metric, found.question, found.blocks)
             }),
             arrivals: class == Class::Arrivals,
             arm_median: table.median(&arm, &self.metric),

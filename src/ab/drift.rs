@@ -1,21 +1,16 @@
 //! Settings that changed: such a round does not count for its arm. Pure.
 
-use crate::machine::device::Device;
 use crate::measure::snapshot::Interval;
 use crate::scheduler::{Applied, State};
 
 /// Changes during a round or since the first round of its arm; with several disks, prefixed with the disk's name.
-pub fn drifted(
-    disks: &[Device],
-    first: &[State],
-    applied: &[Applied],
-    now: &[State],
-) -> Vec<String> {
+/// `disks`: their names.
+pub fn drifted(disks: &[&str], first: &[State], applied: &[Applied], now: &[State]) -> Vec<String> {
     let mut drifted = Vec::new();
     for (((disk, first), applied), now) in disks.iter().zip(first).zip(applied).zip(now) {
         let name = match disks.len() {
             1 => String::new(),
-            _ => format!("{} ", disk.name),
+            _ => format!("{disk} "),
         };
         for change in differences(first, &applied.effective) {
             drifted.push(format!("{name}since the first round of this arm {change}"));
@@ -51,7 +46,7 @@ pub fn differences(was: &State, now: &State) -> Vec<String> {
 
 /// Another program that switched a disk since the arm was applied, even if it switched back.
 pub fn rival(
-    disks: &[Device],
+    disks: &[&str],
     applied: &[Applied],
     now: &[State],
     whole: &Interval,
@@ -59,7 +54,7 @@ pub fn rival(
     let mut all = disks.iter().zip(applied).zip(now);
     let differs = all.find_map(|((disk, applied), now)| {
         let (was, is) = (&applied.effective.active, &now.active);
-        (was != is).then(|| format!("another program switched {} from {was} to {is}", disk.name))
+        (was != is).then(|| format!("another program switched {disk} from {was} to {is}"))
     });
     let switched_back = || {
         let mut devices = whole.devices.iter();
@@ -85,18 +80,12 @@ mod tests {
 
     #[test]
     fn a_change_is_told_with_its_disk_where_there_are_several() {
-        let disk = |name: &str| Device {
-            name: name.into(),
-            major: 8,
-            minor: 0,
-            diskseq: None,
-        };
         let applied = |nomerges| Applied {
             effective: state("bfq", nomerges),
             switch_ns: None,
             notes: Vec::new(),
         };
-        let disks = [disk("sda"), disk("sdb")];
+        let disks = ["sda", "sdb"];
         let first = [state("bfq", "0"), state("bfq", "0")];
         let applied = [applied("0"), applied("1")];
         let now = [state("none", "0"), state("bfq", "1")];

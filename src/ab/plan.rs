@@ -50,6 +50,13 @@ pub struct PlannedRound {
     pub phase_ns: u64,
 }
 
+/// A planned round, and how often its block was repeated before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    pub planned: PlannedRound,
+    pub attempt: usize,
+}
+
 /// One order in six is drawn again with two arms and six blocks.
 const ATTEMPTS: u64 = 64;
 

@@ -89,7 +89,6 @@ impl RoundSetup<'_> {
     pub fn carry_out(&mut self, turn: &Turn) -> Result<Done> {
         let planned = &turn.planned;
         let arm = &self.arms[planned.arm];
-        let disks = &self.disks.members;
         let applied = self.switch(planned)?;
         let before = self.machine.measure_controls(2 * planned.index)?;
         // As late as possible: what is dropped is clean, so this does no I/O.
@@ -112,12 +111,13 @@ impl RoundSetup<'_> {
             states.collect()
         });
         let now = self.machine.read_back()?;
-        let mut drifted = drift::drifted(disks, first, &applied, &now);
+        let names = self.disks.member_names();
+        let mut drifted = drift::drifted(&names, first, &applied, &now);
         // For requested events, changes by udev rules show in the settings.
         let told = measured.told.events.iter();
         let own = told.filter(|event| !event.is_asked_for);
         drifted.extend(own.map(|event| format!("the kernel reported a {event}")));
-        let rival = drift::rival(disks, &applied, &now, &measured.whole)
+        let rival = drift::rival(&names, &applied, &now, &measured.whole)
             .filter(|_| measured.stopped.is_none());
         if let Some(rival) = &rival {
             drifted.push(rival.clone());

@@ -1,7 +1,7 @@
 //! What runs next: a pure function of the rounds so far, so that a killed run continues where it ended.
 
 use super::conclude;
-use super::plan::PlannedRound;
+pub use super::plan::{PlannedRound, Turn};
 use super::statistics::stopping::Stopping;
 use crate::ab::result::ResultFile;
 
@@ -18,12 +18,6 @@ pub enum Next {
 pub struct Segment {
     pub blocks: usize,
     pub arms: Vec<usize>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
-    pub planned: PlannedRound,
-    pub attempt: usize,
 }
 
 /// Largest share of excluded blocks in a valid run. Above it no more blocks are repeated.

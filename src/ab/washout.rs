@@ -1,58 +1,11 @@
 //! Whether the reference runs before each round, so that every round comes after the same. Pure.
 
-use std::time::Duration;
-
-use serde::{Deserialize, Serialize};
-
 use super::conclude;
 use super::plan::Plan;
-use super::statistics::carry_over::Contrast;
 use super::statistics::layout::LAGS;
 use super::turn::Next;
-use crate::ab::result::{Design, ResultFile, Round};
-
-/// What the user wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Washout {
-    /// The reference runs so long before each round.
-    For(Duration),
-    /// As long as [`LAGS`] rounds, unless the first blocks show nothing of what arms leave behind.
-    Auto,
-}
-
-impl Washout {
-    pub const NONE: Washout = Washout::For(Duration::ZERO);
-
-    /// From the first round on.
-    pub fn at_first(self) -> Duration {
-        match self {
-            Washout::For(time) => time,
-            Washout::Auto => Duration::ZERO,
-        }
-    }
-}
-
-/// The first blocks of a run with an automatic wash-out, and what followed from them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Pilot {
-    /// The run began again, with a wash-out before each round.
-    pub began_again: bool,
-    pub left_behind: Vec<Bias>,
-    /// If the run began again, the rounds before; none of them counts.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rounds: Vec<Round>,
-}
-
-/// The bias of a primary comparison by what ran before the rounds of both arms, on the metric's scale.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Bias {
-    pub metric: String,
-    pub arm: String,
-    /// Absent: it could not be estimated.
-    pub bias: Option<Contrast>,
-}
+use crate::ab::result::ResultFile;
+pub use crate::types::washout::{Bias, Pilot, Washout};
 
 /// Number of blocks after which it is decided.
 pub const PILOT_BLOCKS: usize = 6;
@@ -125,19 +78,13 @@ pub fn decide(result: &mut ResultFile) {
     });
 }
 
-impl Design {
-    /// The reference and how long it runs before each round.
-    pub fn washout(&self) -> Option<(usize, Duration)> {
-        let time = Duration::try_from_secs_f64(self.washout_s).unwrap_or_default();
-        (!time.is_zero()).then_some((self.reference, time))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::time::Duration;
 
     use super::*;
+    use crate::ab::result::Round;
     use crate::ab::statistics::stopping::Stopping;
     use crate::ab::turn;
     use crate::report::fixture::{empty, round, values};

@@ -5,7 +5,6 @@ use super::file::{self, Disk, Head};
 use super::frame::{Counters, DeviceFrame, Frame, Group, Side};
 use super::kept::{Kept, MOST};
 use super::packed::{self, Packed};
-use crate::machine::environment::Environment;
 use crate::measure::snapshot::{DeviceNumbers, Interval, Op, OwnerKey, OwnerKind, OwnerNumbers};
 use crate::stat::Selection;
 
@@ -60,7 +59,7 @@ pub(crate) fn head() -> Head {
     Head {
         history_version: file::SCHEMA_VERSION,
         written: "2026-01-02T03:04:05Z".into(),
-        environment: Environment::read(None),
+        environment: crate::machine::environment::read(None),
         disks: vec![Disk {
             name: "sda".into(),
             ..Disk::default()

@@ -5,6 +5,7 @@
 mod backing;
 mod disks;
 pub(crate) mod hardware_depth;
+pub mod info;
 pub(crate) mod io_stat;
 mod level;
 pub mod mounts;
@@ -18,12 +19,13 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
+use crate::types::disk_id::DiskId;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
+pub use crate::types::queue::{DepthSource, HardwareDepth};
 pub(crate) use backing::{Backing, backing};
 pub use disks::Disks;
-pub use hardware_depth::{DepthSource, HardwareDepth};
 pub use io_stat::IoStat;
 pub use partition::{Partition, RawTarget, disk_number};
 pub use resolve::{Resolved, stands_on};
@@ -48,6 +50,17 @@ const SECTOR_BYTES: u64 = 512;
 pub struct Level {
     pub devices: Vec<Device>,
     pub notes: Vec<String>,
+}
+
+impl From<&Device> for DiskId {
+    fn from(device: &Device) -> DiskId {
+        DiskId {
+            name: device.name.clone(),
+            major: device.major,
+            minor: device.minor,
+            diskseq: device.diskseq,
+        }
+    }
 }
 
 impl Device {

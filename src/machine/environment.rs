@@ -1,49 +1,30 @@
-//! Everything except the scheduler that can change a result; every result file contains it.
+//! Reads the environment of a run, and the load of the CPUs.
 
 use std::fs;
 
-use serde::{Deserialize, Serialize};
+pub use crate::types::environment::{Environment, Load};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Environment {
-    /// The machine's own name; in a container that of the container. Absent in files of earlier versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hostname: Option<String>,
-    pub iosched_version: String,
-    pub kernel_release: String,
-    pub kernel_version: String,
-    pub architecture: String,
-    pub cpu_model: Option<String>,
-    pub cpus: usize,
-    pub memory_bytes: Option<u64>,
-    /// Governor of the first CPU; absent without frequency scaling.
-    pub cpu_governor: Option<String>,
-    pub fio_version: Option<String>,
-}
-
-impl Environment {
-    pub fn read(fio_version: Option<String>) -> Self {
-        let name = rustix::system::uname();
-        let text = |path: &str| {
-            fs::read_to_string(path)
-                .ok()
-                .map(|text| text.trim().to_owned())
-        };
-        Environment {
-            hostname: hostname(&name.nodename().to_string_lossy()),
-            iosched_version: env!("CARGO_PKG_VERSION").to_owned(),
-            kernel_release: name.release().to_string_lossy().into_owned(),
-            kernel_version: name.version().to_string_lossy().into_owned(),
-            architecture: name.machine().to_string_lossy().into_owned(),
-            cpu_model: text("/proc/cpuinfo")
-                .as_deref()
-                .and_then(|text| field(text, "model name")),
-            cpus: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-            memory_bytes: text("/proc/meminfo").as_deref().and_then(memory_bytes),
-            cpu_governor: text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-            fio_version,
-        }
+/// `fio_version`: as fio says it.
+pub fn read(fio_version: Option<String>) -> Environment {
+    let name = rustix::system::uname();
+    let text = |path: &str| {
+        fs::read_to_string(path)
+            .ok()
+            .map(|text| text.trim().to_owned())
+    };
+    Environment {
+        hostname: hostname(&name.nodename().to_string_lossy()),
+        iosched_version: env!("CARGO_PKG_VERSION").to_owned(),
+        kernel_release: name.release().to_string_lossy().into_owned(),
+        kernel_version: name.version().to_string_lossy().into_owned(),
+        architecture: name.machine().to_string_lossy().into_owned(),
+        cpu_model: text("/proc/cpuinfo")
+            .as_deref()
+            .and_then(|text| field(text, "model name")),
+        cpus: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        memory_bytes: text("/proc/meminfo").as_deref().and_then(memory_bytes),
+        cpu_governor: text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        fio_version,
     }
 }
 
@@ -56,16 +37,6 @@ fn hostname(nodename: &str) -> Option<String> {
 #[derive(Clone, Debug)]
 pub struct CpuTimes {
     ticks: Vec<u64>,
-}
-
-/// Load of the machine's CPUs during a round: too much of it hides an effect.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Load {
-    /// Share of all CPU time that was neither idle nor waiting for I/O.
-    pub busy_share: f64,
-    /// Share of all CPU time that the hypervisor gave to other guests.
-    pub steal_share: f64,
 }
 
 impl CpuTimes {
@@ -143,7 +114,7 @@ mod tests {
         assert_eq!(hostname("lab-3"), Some("lab-3".to_owned()));
         let named = std::process::Command::new("uname").arg("-n").output();
         let named = String::from_utf8(named.unwrap().stdout).unwrap();
-        assert_eq!(Environment::read(None).hostname, hostname(named.trim()));
+        assert_eq!(read(None).hostname, hostname(named.trim()));
     }
 
     #[test]

@@ -1,154 +1,100 @@
 //! File systems that iosched makes on its own devices, and mounts.
 
 use std::ffi::{CString, OsStr};
-use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags};
-use serde::{Deserialize, Serialize};
 
 use super::ask::{self, Limits};
 use super::device::mounts;
 use crate::failure::Failure;
+pub use crate::types::file_system::FileSystem;
 
 const LIMITS: Limits = Limits {
     time: Duration::from_secs(120),
     bytes: 1 << 16,
 };
-/// From four devices on btrfs can stripe over mirrors.
-const FEWEST_FOR_RAID10: usize = 4;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum FileSystem {
-    Ext4,
-    Xfs,
-    Btrfs,
-}
-
-impl FromStr for FileSystem {
-    type Err = anyhow::Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        match name {
-            "ext4" => Ok(FileSystem::Ext4),
-            "xfs" => Ok(FileSystem::Xfs),
-            "btrfs" => Ok(FileSystem::Btrfs),
-            other => Err(Failure::usage(
-                format!("unknown file system {other:?}"),
-                "use ext4, xfs or btrfs",
-            )),
-        }
+/// OVERWRITES the devices with an empty file system. Does all its work now: nothing is left for a kernel thread to
+/// initialise during the rounds, and nothing is discarded.
+pub fn make(made: FileSystem, nodes: &[PathBuf]) -> Result<()> {
+    let program = format!("mkfs.{made}");
+    let mut words: Vec<&OsStr> = options(made).iter().map(OsStr::new).collect();
+    if let Some(profile) = made.profile(nodes.len()) {
+        words.extend(["-d", profile, "-m", profile].map(OsStr::new));
     }
-}
-
-impl fmt::Display for FileSystem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            FileSystem::Ext4 => "ext4",
-            FileSystem::Xfs => "xfs",
-            FileSystem::Btrfs => "btrfs",
-        })
-    }
-}
-
-impl FileSystem {
-    pub fn spans_devices(self) -> bool {
-        self == FileSystem::Btrfs
-    }
-
-    /// How it distributes its data over so many devices, in its own words.
-    pub fn profile(self, devices: usize) -> Option<&'static str> {
-        match (self, devices) {
-            (FileSystem::Btrfs, FEWEST_FOR_RAID10..) => Some("raid10"),
-            (FileSystem::Btrfs, 2..) => Some("raid1"),
-            _ => None,
-        }
-    }
-
-    /// OVERWRITES the devices with an empty file system. Does all its work now: nothing is left for a kernel thread to
-    /// initialise during the rounds, and nothing is discarded.
-    pub fn make(self, nodes: &[PathBuf]) -> Result<()> {
-        let program = format!("mkfs.{self}");
-        let mut words: Vec<&OsStr> = self.options().iter().map(OsStr::new).collect();
-        if let Some(profile) = self.profile(nodes.len()) {
-            words.extend(["-d", profile, "-m", profile].map(OsStr::new));
-        }
-        words.extend(nodes.iter().map(|node| node.as_os_str()));
-        let answer = ask::ask(program.as_ref(), &words, LIMITS).map_err(|error| {
-            match error
-                .downcast_ref::<std::io::Error>()
-                .map(std::io::Error::kind)
-            {
-                Some(ErrorKind::NotFound) => Failure::refused(
-                    format!("{program} is not installed"),
-                    format!("install {}, or use another file system", self.package()),
-                ),
-                _ => error,
-            }
-        })?;
-        if answer.status.success() {
-            return Ok(());
-        }
-        Err(Failure::runtime(
-            format!(
-                "{program} failed ({}): {}",
-                answer.status,
-                String::from_utf8_lossy(&answer.stderr).trim()
+    words.extend(nodes.iter().map(|node| node.as_os_str()));
+    let answer = ask::ask(program.as_ref(), &words, LIMITS).map_err(|error| {
+        match error
+            .downcast_ref::<std::io::Error>()
+            .map(std::io::Error::kind)
+        {
+            Some(ErrorKind::NotFound) => Failure::refused(
+                format!("{program} is not installed"),
+                format!("install {}, or use another file system", package(made)),
             ),
-            "",
-        ))
-    }
-
-    fn options(self) -> &'static [&'static str] {
-        match self {
-            FileSystem::Ext4 => &[
-                "-q",
-                "-F",
-                "-E",
-                "nodiscard,lazy_itable_init=0,lazy_journal_init=0",
-            ],
-            FileSystem::Xfs | FileSystem::Btrfs => &["-q", "-f", "-K"],
+            _ => error,
         }
+    })?;
+    if answer.status.success() {
+        return Ok(());
     }
+    Err(Failure::runtime(
+        format!(
+            "{program} failed ({}): {}",
+            answer.status,
+            String::from_utf8_lossy(&answer.stderr).trim()
+        ),
+        "",
+    ))
+}
 
-    /// Debian's.
-    fn package(self) -> &'static str {
-        match self {
-            FileSystem::Ext4 => "e2fsprogs",
-            FileSystem::Xfs => "xfsprogs",
-            FileSystem::Btrfs => "btrfs-progs",
-        }
+fn options(made: FileSystem) -> &'static [&'static str] {
+    match made {
+        FileSystem::Ext4 => &[
+            "-q",
+            "-F",
+            "-E",
+            "nodiscard,lazy_itable_init=0,lazy_journal_init=0",
+        ],
+        FileSystem::Xfs | FileSystem::Btrfs => &["-q", "-f", "-K"],
     }
+}
 
-    /// Mounts the file system that was made on these devices.
-    pub fn mount(self, nodes: &[PathBuf], point: &Path) -> Result<()> {
-        let others = nodes.iter().skip(1);
-        let others: Vec<String> = others
-            .map(|node| format!("device={}", node.display()))
-            .collect();
-        let options = CString::new(others.join(","))?;
-        let flags = MountFlags::NOSUID | MountFlags::NODEV;
-        let mounted = rustix::mount::mount(
-            &nodes[0],
-            point,
-            self.to_string(),
-            flags,
-            options.as_c_str(),
-        );
-        match mounted {
-            Err(Errno::NODEV) => Err(Failure::refused(
-                format!("this kernel has no {self}"),
-                format!("load it (`modprobe {self}`), or use another file system"),
-            )),
-            other => other.with_context(|| format!("mounting {self} at {}", point.display())),
-        }
+/// Debian's.
+fn package(made: FileSystem) -> &'static str {
+    match made {
+        FileSystem::Ext4 => "e2fsprogs",
+        FileSystem::Xfs => "xfsprogs",
+        FileSystem::Btrfs => "btrfs-progs",
+    }
+}
+
+/// Mounts the file system that was made on these devices.
+pub fn mount(made: FileSystem, nodes: &[PathBuf], point: &Path) -> Result<()> {
+    let others = nodes.iter().skip(1);
+    let others: Vec<String> = others
+        .map(|node| format!("device={}", node.display()))
+        .collect();
+    let options = CString::new(others.join(","))?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    let mounted = rustix::mount::mount(
+        &nodes[0],
+        point,
+        made.to_string(),
+        flags,
+        options.as_c_str(),
+    );
+    match mounted {
+        Err(Errno::NODEV) => Err(Failure::refused(
+            format!("this kernel has no {made}"),
+            format!("load it (`modprobe {made}`), or use another file system"),
+        )),
+        other => other.with_context(|| format!("mounting {made} at {}", point.display())),
     }
 }
 
@@ -180,16 +126,6 @@ fn is_mounted(point: &Path, sources: &[String]) -> Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::failure::{Kind, kind_of};
-
-    #[test]
-    fn names_go_there_and_back() {
-        for made in [FileSystem::Ext4, FileSystem::Xfs, FileSystem::Btrfs] {
-            assert_eq!(made.to_string().parse::<FileSystem>().unwrap(), made);
-        }
-        let error = "ntfs".parse::<FileSystem>().unwrap_err();
-        assert_eq!(kind_of(&error), Kind::Usage);
-    }
 
     #[test]
     fn what_is_mounted_from_elsewhere_stays() {

@@ -2,57 +2,25 @@
 
 mod calls; // two requests to the kernel that no safe crate offers
 
-use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use rustix::fs::Advice;
-use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
+pub use crate::types::cold::Cold;
 
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 /// Pages, and directory entries and inodes.
 const ALL_CACHES: &[u8] = b"3\n";
-
-/// What is dropped before each round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Cold {
-    /// The pages of what the workload runs on: the scratch file, or the devices.
-    File,
-    /// All caches of this machine.
-    All,
-}
 
 /// What a workload runs on.
 #[derive(Clone, Copy, Debug)]
 pub enum Cached<'a> {
     File(&'a Path),
     Devices(&'a [PathBuf]),
-}
-
-impl Cold {
-    /// What is dropped, as a sentence says it.
-    pub fn of(self, is_file: bool) -> &'static str {
-        match (self, is_file) {
-            (Cold::All, _) => "all caches of this machine",
-            (Cold::File, true) => "the cached pages of the scratch file",
-            (Cold::File, false) => "the cached pages of the device",
-        }
-    }
-}
-
-impl fmt::Display for Cold {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Cold::File => "FILE",
-            Cold::All => "ALL",
-        })
-    }
 }
 
 /// Before anything is changed: whether the kernel lets this process drop them.

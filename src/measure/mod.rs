@@ -1,5 +1,6 @@
 //! Attaches the BPF programs and computes numbers from what they counted.
 
+mod agreement; // constants that the kernel side has, too
 pub mod fairness; // shares of owners, and Jain's index
 pub mod histogram; // cells, merge, subtract, quantiles
 pub mod order; // exact dispatch order of a burst

@@ -11,13 +11,14 @@ use crate::ab::result::{
 };
 use crate::ab::statistics::stopping::Stopping;
 use crate::ab::turn::{Next, Turn, next};
-use crate::machine::device::{Device, HardwareDepth};
 use crate::machine::environment::{Environment, Load};
 use crate::measure::histogram::{DEVICE, Histogram};
 use crate::measure::snapshot::{DeviceNumbers, Op};
 use crate::scheduler::arm::Arm;
 use crate::scheduler::{Applied, State};
 use crate::study::result::{CellResult, StudyResult};
+use crate::types::disk_id::DiskId;
+use crate::types::queue::HardwareDepth;
 use crate::workload::{Fixed, Outcome};
 
 pub fn subject() -> Subject {
@@ -35,7 +36,7 @@ pub fn subject() -> Subject {
             fio_version: Some("fio-3.33".into()),
         },
         device: DeviceInfo {
-            device: Device {
+            device: DiskId {
                 name: "nvme0n1".into(),
                 major: 259,
                 minor: 0,

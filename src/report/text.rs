@@ -7,12 +7,12 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use super::characters::{self, Form};
 use super::{checks, escape, levels, live, noise, shift, units, words};
-use crate::ab::controls::Sight;
 use crate::ab::load;
 use crate::ab::result::{ArmComparison, ResultFile, Round, Status};
 use crate::ab::statistics::verdict::Reason;
 use crate::ab::turn;
 use crate::measure::snapshot::Quality;
+use crate::types::controls::Sight;
 use crate::workload::Fixed;
 
 /// `all`: include the exploratory metrics and the shift functions. `pictures`: in characters, if they are wanted.

@@ -1,9 +1,9 @@
 //! The traces of a result, for the formats that show requests one by one. Pure.
 
 use crate::ab::result::ResultFile;
-use crate::machine::device::Device;
 use crate::measure::snapshot::Op;
 use crate::measure::trace::{Trace, TracedOwner, TracedRequest};
+use crate::types::disk_id::DiskId;
 
 /// The trace of one arm.
 #[derive(Clone, Copy)]
@@ -33,7 +33,7 @@ pub fn size(bytes: u32) -> String {
 }
 
 /// The disk of a request.
-pub fn disk<'a>(result: &'a ResultFile, request: &TracedRequest) -> &'a Device {
+pub fn disk<'a>(result: &'a ResultFile, request: &TracedRequest) -> &'a DiskId {
     let group = result.device.group.as_ref();
     let member = group.and_then(|group| group.members.get(request.disk));
     member.map_or(&result.device.device, |member| &member.device)

@@ -24,18 +24,18 @@ use std::time::Duration;
 
 use anyhow::Result;
 use rustix::time::{ClockId, clock_getres};
-use serde::{Deserialize, Serialize};
 
 use crate::failure::{self, Failure};
 use crate::machine::device::Device;
 use crate::scheduler::arm::Arm;
 
+pub use crate::types::queue::{Applied, State};
 pub use known::doubts;
 pub use offered::{known_missing_hint, lacks};
 pub use present::present;
 pub use restorable::{needs_a_trial, try_to_restore};
 pub use saved::{SavedQueue, put_back_settings, restore};
-pub use state::{Choice, State, choice, read};
+pub use state::{Choice, choice, read};
 pub use together::apply_onto_all;
 
 pub(crate) use offered::unknown_scheduler;
@@ -51,18 +51,6 @@ const ASYNC_DEPTH: &str = "async_depth";
 /// Once written, this attribute is no longer adapted by the kernel.
 pub const WBT_LAT_USEC: &str = "wbt_lat_usec";
 const NONE: &str = "none";
-
-/// The state of a device after an arm was applied.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Applied {
-    pub effective: State,
-    /// Duration of the write of the scheduler's name, during which the queue is frozen and submitters block. Absent if
-    /// the device has only one scheduler, so that nothing could be switched.
-    pub switch_ns: Option<u64>,
-    /// Other changes that came with it.
-    pub notes: Vec<String>,
-}
 
 /// Applies an arm to the device in its current state. To compare several arms use [`apply_onto`].
 pub fn apply(device: &Device, arm: &Arm) -> Result<Applied> {

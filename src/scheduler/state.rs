@@ -6,24 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use serde::{Deserialize, Serialize};
 
 use super::value::selected;
 use crate::failure::Failure;
-use crate::machine::device::{Device, HardwareDepth, names_in};
-
-/// The state of a queue.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct State {
-    pub active: String,
-    /// Schedulers in the kernel's order.
-    pub available: Vec<String>,
-    /// Every readable and writable attribute, by its path below `queue/`.
-    pub settings: BTreeMap<String, String>,
-    /// Absent without a request queue.
-    pub hardware_depth: Option<HardwareDepth>,
-}
+use crate::machine::device::{Device, names_in};
+pub use crate::types::queue::State;
 
 /// The active scheduler and what the kernel offers for this device.
 #[derive(Clone, Debug, PartialEq, Eq)]

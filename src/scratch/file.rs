@@ -6,7 +6,7 @@
 //! journal.
 
 mod filling; // writes its initial content
-mod place; // its place and size
+pub mod place; // its place and size
 
 use std::fs;
 use std::io::ErrorKind;

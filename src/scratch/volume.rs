@@ -28,7 +28,7 @@ impl Volume {
         wanted: Option<&Path>,
         journal: &Journal,
     ) -> Result<Volume> {
-        file_system.make(nodes)?;
+        crate::machine::file_system::make(file_system, nodes)?;
         let (point, directory) = if let Some(path) = wanted {
             (empty_directory(path)?, None)
         } else {
@@ -44,7 +44,7 @@ impl Volume {
                 .map(|node| node.display().to_string())
                 .collect(),
         })?;
-        file_system.mount(nodes, &point)?;
+        crate::machine::file_system::mount(file_system, nodes, &point)?;
         Ok(Volume {
             point,
             _mount: mount,

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-use super::format::Times;
+pub use super::times::{Budget, Cut, Detectable, Times};
 use crate::ab::result::ResultFile;
 use crate::ab::statistics::power;
 use crate::ab::statistics::scale::Scale;
@@ -64,39 +62,6 @@ impl Deadline {
             making,
         }
     }
-}
-
-/// How a study was fitted into a time, as its result has it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Budget {
-    pub limit_s: f64,
-    /// What the pilot rounds took of it. They are in no result.
-    pub pilot_s: f64,
-    pub pilot_blocks: usize,
-    /// What the chosen blocks can show; a metric that the pilot could not measure is missing.
-    pub detectable: Vec<Detectable>,
-    /// Cells that ended before their last block, because the time was over.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub cut: Vec<Cut>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Cut {
-    pub cell: String,
-    /// That it had, the spoiled ones included.
-    pub blocks: usize,
-}
-
-/// The smallest difference that is shown with 80 % power, if rounds are as noisy as the pilot's.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Detectable {
-    pub cell: String,
-    pub metric: String,
-    /// A share on the log scale (0.1: 10 % more), else in the metric's own unit.
-    pub effect: f64,
 }
 
 /// Times with the number of blocks; None of these stands for all that a study may have. Err: the least time that it needs.

@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::Result;
-use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::axes::Room;
@@ -22,6 +21,7 @@ use crate::machine::page_cache::Cold;
 use crate::scheduler::arm::{self, Arm};
 use crate::scratch::DiskSpec;
 
+pub use super::times::Times;
 use file::{ExactFile, StudyFile};
 pub use stages::Stage;
 
@@ -31,20 +31,6 @@ const MOST_CELLS: usize = 200;
 const MOST_ARMS: usize = 100;
 /// Of the study, which becomes part of the name of a file.
 const NAME_CHARS: usize = 64;
-
-/// The times of a round, in seconds, and the number of blocks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Times {
-    /// The time between the switch and the measurement.
-    pub ramp_s: f64,
-    /// The time of the measurement.
-    pub round_s: f64,
-    /// None: until every comparison has its verdict, at most 20.
-    #[serde(default)]
-    pub blocks: Option<usize>,
-}
 
 /// A checked study with all its cells.
 #[derive(Clone, Debug)]
@@ -106,32 +92,6 @@ impl Study {
             blocks: Some(budget::PILOT_BLOCKS),
             ..self.quick
         }
-    }
-}
-
-impl Times {
-    pub fn ramp(&self) -> Duration {
-        Duration::from_secs_f64(self.ramp_s)
-    }
-
-    pub fn round(&self) -> Duration {
-        Duration::from_secs_f64(self.round_s)
-    }
-
-    fn check(&self, at: &dyn Fn(String) -> anyhow::Error, name: &str) -> Result<()> {
-        let is_time = |s: f64, least: f64| s.is_finite() && (least..=86_400.0).contains(&s);
-        if !is_time(self.ramp_s, 0.0) || !is_time(self.round_s, 0.1) {
-            return Err(at(format!(
-                "{name}: ramp_s is 0 to 86400 seconds, round_s 0.1 to 86400"
-            )));
-        }
-        if self
-            .blocks
-            .is_some_and(|blocks| !(1..=1000).contains(&blocks))
-        {
-            return Err(at(format!("{name}: blocks is 1 to 1000")));
-        }
-        Ok(())
     }
 }
 

@@ -15,4 +15,5 @@ pub mod pareto; // arms that no other beats. Pure
 pub mod result; // the result file of a study
 pub mod run; // all cells advance together
 pub mod schema1; // results of the version before. Pure
-pub mod suits; // whether one can run on a simulated disk. Pure
+pub mod suits;
+pub mod times; // of its rounds // whether one can run on a simulated disk. Pure

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
-use serde::{Deserialize, Serialize};
 
+pub use super::times::LeftOut;
 use crate::ab::machine::Machine;
 use crate::machine::device::Device;
 use crate::scheduler::arm::Arm;
@@ -15,16 +15,6 @@ use crate::scheduler::{self, State};
 pub struct Candidate {
     pub arm: Arm,
     pub lacks: Option<String>,
-}
-
-/// An optional arm that was not compared.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LeftOut {
-    /// Its label.
-    pub arm: String,
-    /// What the disks lack for it.
-    pub why: String,
 }
 
 /// What can be told before anything is switched: a scheduler's own settings are only there while it is active.

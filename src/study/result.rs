@@ -2,14 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::budget::Budget;
 use super::exact::Counted;
-use super::format::{Study, Times};
 use super::joint::Shown;
-use super::optional::LeftOut;
+use super::times::{Budget, LeftOut, Times};
 use crate::ab::result::{ArmComparison, ResultFile, Status};
 use crate::ab::turn;
-use crate::scheduler::arm::Arm;
 
 pub const SCHEMA_VERSION: u32 = 2;
 /// File name of the schema in `docs/`.
@@ -75,43 +72,6 @@ pub struct CellResult {
 
 impl StudyResult {
     /// `arms`: those that are compared.
-    pub fn new(
-        study: &Study,
-        arms: &[Arm],
-        seed: u64,
-        quick: bool,
-        times: Times,
-        started: String,
-    ) -> Self {
-        let label = |arm: usize| arms[arm].label.clone();
-        let others = (0..arms.len()).filter(|arm| *arm != study.reference);
-        StudyResult {
-            schema: SCHEMA.to_owned(),
-            schema_version: SCHEMA_VERSION,
-            iosched_version: env!("CARGO_PKG_VERSION").to_owned(),
-            study: study.name.clone(),
-            title: study.title.clone(),
-            file: study.text.clone(),
-            quick,
-            times,
-            budget: None,
-            status: Status::Running,
-            error: None,
-            started,
-            finished: None,
-            seed,
-            stages: Vec::new(),
-            arms: [study.reference]
-                .into_iter()
-                .chain(others)
-                .map(label)
-                .collect(),
-            left_out: Vec::new(),
-            cells: Vec::new(),
-            shown: None,
-        }
-    }
-
     /// The results of the cells that compare arms.
     pub fn results(&self) -> Vec<&ResultFile> {
         self.compared().map(|cell| &cell.result).collect()

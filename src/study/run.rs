@@ -3,6 +3,7 @@
 
 mod passes; // over the cells of each stage
 mod pilot; // rounds from which a budget is planned
+
 #[cfg(test)]
 mod tests; // budgets, on a machine that is none
 
@@ -16,7 +17,7 @@ use super::budget::{Budget, Deadline};
 use super::format::{Cell, Study, Times};
 use super::joint;
 use super::optional::{self, Candidate, LeftOut};
-use super::result::{CellResult, StudyResult};
+use super::result::{CellResult, SCHEMA, SCHEMA_VERSION, StudyResult};
 use crate::ab::conclude;
 use crate::ab::machine::{Machine, Means, RealMachine};
 use crate::ab::result::{ResultFile, Status};
@@ -324,7 +325,7 @@ impl StudyRun<'_> {
             } else {
                 Vec::new()
             },
-            ..StudyResult::new(
+            ..unstarted(
                 self.study, &self.arms, self.seed, self.quick, self.times, started,
             )
         }
@@ -397,4 +398,42 @@ fn finish_cell(result: &mut ResultFile, status: Status, at: String) {
 
 fn now(machine: &dyn Machine) -> String {
     humantime::format_rfc3339_seconds(machine.time_of_day()).to_string()
+}
+
+/// A study before its first round.
+fn unstarted(
+    study: &Study,
+    arms: &[Arm],
+    seed: u64,
+    quick: bool,
+    times: Times,
+    started: String,
+) -> StudyResult {
+    let label = |arm: usize| arms[arm].label.clone();
+    let others = (0..arms.len()).filter(|arm| *arm != study.reference);
+    StudyResult {
+        schema: SCHEMA.to_owned(),
+        schema_version: SCHEMA_VERSION,
+        iosched_version: env!("CARGO_PKG_VERSION").to_owned(),
+        study: study.name.clone(),
+        title: study.title.clone(),
+        file: study.text.clone(),
+        quick,
+        times,
+        budget: None,
+        status: Status::Running,
+        error: None,
+        started,
+        finished: None,
+        seed,
+        stages: Vec::new(),
+        arms: [study.reference]
+            .into_iter()
+            .chain(others)
+            .map(label)
+            .collect(),
+        left_out: Vec::new(),
+        cells: Vec::new(),
+        shown: None,
+    }
 }

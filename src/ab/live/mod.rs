@@ -7,40 +7,7 @@ pub mod guard; // checks a condition every second
 pub mod load; // what was asked for in a window
 pub mod memory; // the load's autocorrelation time, and the window length from it
 
-use std::time::Duration;
-
-use serde::{Deserialize, Serialize};
-
-use between::Between;
+pub use crate::types::live::LiveDesign;
 
 /// What a live run decides on if the user names nothing else.
 pub const METRICS: [&str; 2] = ["total_mean", "total_p99"];
-
-/// Settings of a live run, decided before its first round.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LiveDesign {
-    /// How long the load was observed before the first switch.
-    pub watched_s: f64,
-    /// The longest integral autocorrelation time of the load in that period.
-    pub memory_s: Option<f64>,
-    /// When this holds, the reference is restored at once and the arm is not run again.
-    pub stop_if: Option<String>,
-    /// A round begins only when this holds.
-    pub only_when: Option<String>,
-    /// The time after which no round begins.
-    pub for_s: Option<f64>,
-    /// The local times between which rounds begin.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub between: Option<Between>,
-    /// The verdicts are adjusted for the load before each block.
-    #[serde(default)]
-    pub adjust_load: bool,
-}
-
-impl LiveDesign {
-    pub fn is_over(&self, since: Duration) -> bool {
-        self.for_s
-            .is_some_and(|limit_s| since.as_secs_f64() >= limit_s)
-    }
-}

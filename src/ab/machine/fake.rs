@@ -228,7 +228,13 @@ impl FakeMachine {
 }
 
 pub fn disk() -> Device {
-    fixture::subject().device.device
+    let id = fixture::subject().device.device;
+    Device {
+        name: id.name,
+        major: id.major,
+        minor: id.minor,
+        diskseq: id.diskseq,
+    }
 }
 
 pub fn cgroup() -> CgroupRef {

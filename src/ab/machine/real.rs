@@ -12,12 +12,13 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::control::Controls;
 use super::{Machine, OutputDirectory, Task};
-use crate::ab::result::{DeviceInfo, ProbeInfo, Subject};
+use crate::ab::result::{ProbeInfo, Subject};
 use crate::ab::stall::StallWatch;
 use crate::interrupt;
+use crate::machine::device::info;
 use crate::machine::device::uevents::{Told, Uevents};
 use crate::machine::device::{Device, Disks};
-use crate::machine::environment::{CpuTimes, Environment};
+use crate::machine::environment::{self, CpuTimes};
 use crate::machine::page_cache::{self, Cached, Cold};
 use crate::measure::probe::{self, Detail, Probe};
 use crate::measure::snapshot::Snapshot;
@@ -221,8 +222,8 @@ impl Machine for RealMachine<'_> {
 
     fn subject(&self) -> Subject {
         Subject {
-            environment: Environment::read(self.means.fio_version.clone()),
-            device: DeviceInfo::of_all(&self.disks, self.means.scratch.clone()),
+            environment: environment::read(self.means.fio_version.clone()),
+            device: info::of_all(&self.disks, self.means.scratch.clone()),
             probe: ProbeInfo::of(&self.probe),
         }
     }

@@ -6,7 +6,6 @@ use super::{Metric, Origin, REPORTED};
 use crate::failure::Failure;
 use crate::files::glob::glob;
 use crate::similar::near;
-use crate::workload::Workload;
 use crate::workload::profile::{Does, Part, Profile, Reports};
 
 #[derive(Clone, Debug, Default)]
@@ -26,24 +25,6 @@ pub struct Offer {
 }
 
 impl Offer {
-    pub fn of(
-        workload: &dyn Workload,
-        participants: Vec<String>,
-        order: bool,
-        fairness: bool,
-    ) -> Offer {
-        Offer {
-            name: workload.name().to_owned(),
-            profile: workload.profile(),
-            participants,
-            order,
-            fairness,
-            is_live: workload.is_live(),
-            is_asynchronous: workload.is_asynchronous(),
-            without_latency: workload.without_latency(),
-        }
-    }
-
     /// `[reported:]NAME[:MARGIN]`, if this run can have it.
     pub fn metric(&self, text: &str) -> anyhow::Result<Metric> {
         let may_report = self.profile.reports != Reports::Nothing;

@@ -6,14 +6,14 @@ use crate::workload::command::CommandLine;
 use crate::workload::live::Live;
 
 fn built_in(name: &str) -> Offer {
-    Offer::of(&catalogue::find(name).unwrap(), Vec::new(), false, false)
+    crate::workload::offer::of(&catalogue::find(name).unwrap(), Vec::new(), false, false)
 }
 
 fn command(words: &[&str], parse: Option<&str>) -> Offer {
     let argv = words.iter().map(OsString::from).collect();
     let command = CommandLine::new(argv, false, None).unwrap();
     let command = command.with_sources(parse, Vec::new()).unwrap();
-    Offer::of(&command, Vec::new(), false, false)
+    crate::workload::offer::of(&command, Vec::new(), false, false)
 }
 
 #[track_caller]
@@ -105,7 +105,7 @@ fn what_needs_a_flag_says_which() {
             .metric(text)
             .unwrap_or_else(|why| panic!("{text}: {why}"));
     }
-    let live = Offer::of(&Live, Vec::new(), false, true);
+    let live = crate::workload::offer::of(&Live, Vec::new(), false, true);
     for text in ["jain_bytes", "jain_device_time"] {
         is_refused(&live, text, "--cgroup, --unit or --pid");
     }

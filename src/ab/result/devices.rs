@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::machine::device::{Device, Disks};
 use crate::scratch::Truth;
+use crate::types::disk_id::DiskId;
 
 /// The disk that was measured; with several disks the first of them, and `group` lists all.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceInfo {
-    pub device: Device,
+    pub device: DiskId,
     pub model: Option<String>,
     pub firmware: Option<String>,
     pub size_bytes: Option<u64>,
@@ -37,31 +37,6 @@ pub struct GroupInfo {
 }
 
 impl DeviceInfo {
-    pub fn of(device: &Device, scratch: Option<Truth>) -> DeviceInfo {
-        DeviceInfo {
-            device: device.clone(),
-            model: device.model(),
-            firmware: device.firmware(),
-            size_bytes: device.size_bytes().ok(),
-            rotational: device.rotational().ok(),
-            hardware_queues: device.hardware_queues(),
-            scratch,
-            group: None,
-        }
-    }
-
-    pub fn of_all(disks: &Disks, scratch: Option<Truth>) -> DeviceInfo {
-        let members = || disks.members.iter().map(|disk| DeviceInfo::of(disk, None));
-        DeviceInfo {
-            group: disks.layers().map(|layers| GroupInfo {
-                named: disks.named.clone(),
-                layers,
-                members: members().collect(),
-            }),
-            ..DeviceInfo::of(&disks.members[0], scratch)
-        }
-    }
-
     /// The name for reports: `sda`, `md0`, `/mnt/raid`; `sda,sdb` for several disks.
     pub fn name(&self) -> String {
         match &self.group {

@@ -11,21 +11,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::ab::controls::Sight;
-use crate::ab::diagnostics::Diagnostics;
 use crate::ab::live::LiveDesign;
 use crate::ab::metric::Metric;
-use crate::ab::noise::Noise;
 use crate::ab::plan::Plan;
-use crate::ab::processes::ProcessSummary;
 use crate::ab::statistics::carry_over::Contrast;
 use crate::ab::statistics::stopping::Stopping;
-use crate::ab::statistics::verdict::Comparison;
-use crate::ab::washout::Pilot;
+use crate::ab::statistics::verdict::{Comparison, Verdict};
 use crate::machine::environment::Environment;
 use crate::machine::page_cache::Cold;
 use crate::scheduler::arm::Arm;
 use crate::scratch::file::ScratchPlace;
+use crate::types::controls::Sight;
+use crate::types::diagnostics::Diagnostics;
+use crate::types::noise::Noise;
+use crate::types::processes::ProcessSummary;
+use crate::types::washout::Pilot;
 use crate::workload::Fixed;
 use crate::workload::participants::Named;
 
@@ -267,6 +267,22 @@ pub struct ArmWaiting {
 
 fn yes() -> bool {
     true
+}
+
+impl ArmComparison {
+    /// A control that differs by its margin or more: then something other than the scheduler differs. A smaller
+    /// difference raises no alarm, because each control errs in 5 % of the runs; nor does the estimate of a blind one.
+    pub fn is_alarming(&self) -> bool {
+        let found = &self.comparison;
+        let differs = matches!(found.verdict, Verdict::Better | Verdict::Worse);
+        let is_large = || {
+            let margins = self.metric.scale.margins(self.metric.margin);
+            let estimate = found.estimate.unwrap_or(0.0);
+            estimate >= margins.up || estimate <= -margins.down
+        };
+        let sees = self.sight.is_some_and(|sight| !sight.is_blind);
+        self.control && differs && (found.beyond_margin || sees && is_large())
+    }
 }
 
 impl Design {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::ab::metric::{Metric, Origin};
-use crate::ab::turn::Turn;
+use crate::ab::plan::Turn;
 use crate::machine::environment::Load;
 use crate::measure::snapshot::{DeviceNumbers, OwnerNumbers};
 use crate::scheduler::arm::Arm;

@@ -47,14 +47,14 @@ impl RoundSetup<'_> {
         }
         let recorded = self.record(planned, time)?;
         let now = self.machine.read_back()?;
-        let disks = &self.disks.members;
+        let names = self.disks.member_names();
         let drifted = match self.first.get(&planned.arm) {
             Some(first) if recorded.stopped.is_none() => {
-                drift::drifted(disks, first, &applied, &now)
+                drift::drifted(&names, first, &applied, &now)
             }
             _ => Vec::new(),
         };
-        let rival = drift::rival(disks, &applied, &now, &recorded.whole)
+        let rival = drift::rival(&names, &applied, &now, &recorded.whole)
             .filter(|_| recorded.stopped.is_none());
         let whole = recorded.whole.together(&self.disks.name());
         let spoilt = exclusion::spoilt(&recorded.outcome, &drifted, &whole, recorded.gap);

@@ -67,7 +67,7 @@ pub fn primary_metrics(
 /// What this run can measure.
 fn offer(conditions: &Conditions, workload: &dyn Workload) -> Offer {
     let participants = conditions.participants();
-    Offer::of(
+    iosched::workload::offer::of(
         workload,
         participants.iter().map(participants::label).collect(),
         conditions.detail.contains(&More::Order),

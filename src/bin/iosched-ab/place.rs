@@ -80,7 +80,7 @@ pub fn find(
     disks: &Disks,
     report: &mut Findings,
 ) -> Result<Option<ScratchPlace>> {
-    match ScratchPlace::find(disks, &wanted.directory, wanted.size) {
+    match iosched::scratch::file::place::find(disks, &wanted.directory, wanted.size) {
         Ok(place) => Ok(Some(place)),
         Err(error) => report.add_failure_of(Err(error)).map(|()| None),
     }

@@ -12,7 +12,6 @@ use iosched::ab::washout::Washout;
 use iosched::failure::Failure;
 use iosched::files::trust;
 use iosched::machine::device::{Device, Disks};
-use iosched::machine::environment::Environment;
 use iosched::safety::guardian;
 use iosched::safety::journal::Journal;
 use iosched::scratch::Scratch;
@@ -83,7 +82,7 @@ pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
     let fio_version = fio::installed_version()?;
     refuse_changes(
         &earlier,
-        &DeviceInfo::of_all(&disks, truth.clone()),
+        &iosched::machine::device::info::of_all(&disks, truth.clone()),
         fio_version.as_ref(),
     )?;
     let consents = arguments.destroy_data || scratch.is_some();
@@ -191,7 +190,7 @@ fn refuse_changes(
     info: &DeviceInfo,
     fio_version: Option<&String>,
 ) -> Result<()> {
-    let environment = Environment::read(fio_version.cloned());
+    let environment = iosched::machine::environment::read(fio_version.cloned());
     let changes = identity::changes(earlier, &environment, info);
     if changes.is_empty() {
         return Ok(());

@@ -126,6 +126,10 @@ impl Disks {
         self.named.join(",")
     }
 
+    pub fn member_names(&self) -> Vec<&str> {
+        self.members.iter().map(|disk| disk.name.as_str()).collect()
+    }
+
     pub fn nodes(&self) -> Vec<PathBuf> {
         self.targets.iter().map(RawTarget::node).collect()
     }

@@ -10,28 +10,9 @@ use std::sync::OnceLock;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
-use serde::{Deserialize, Serialize};
 
 use super::Device;
-
-/// Requests that the driver can hold at once, not counting its reserved tags.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct HardwareDepth {
-    pub depth: u32,
-    pub source: DepthSource,
-}
-
-/// How reliable the number is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum DepthSource {
-    /// The depth currently in force.
-    Debugfs,
-    /// The depth that the driver requested when the disk appeared; later resizes are not visible in it.
-    NrTags,
-}
+pub use crate::types::queue::{DepthSource, HardwareDepth};
 
 pub(super) fn read(device: &Device) -> Option<HardwareDepth> {
     let tags = format!("block/{}/hctx0/tags", device.name);

@@ -27,23 +27,23 @@ impl std::fmt::Display for Layout {
 
 /// Layout per device, operation and stage, on which all verdicts are based: 16 ns to 137 s, cells 1.6 % wide.
 pub const DEVICE: Layout = Layout {
-    unit_shift: iosched_bpf::DEVICE_UNIT_SHIFT,
-    sub_bits: iosched_bpf::DEVICE_SUB_BITS,
-    cells: iosched_bpf::DEVICE_CELLS as u32,
+    unit_shift: 4,
+    sub_bits: 6,
+    cells: 1792,
 };
 
 /// Layout per owner, for live rows: 64 ns to 137 s, cells 6.3 % wide.
 pub const OWNER: Layout = Layout {
-    unit_shift: iosched_bpf::OWNER_UNIT_SHIFT,
-    sub_bits: iosched_bpf::OWNER_SUB_BITS,
-    cells: iosched_bpf::OWNER_CELLS as u32,
+    unit_shift: 6,
+    sub_bits: 4,
+    cells: 448,
 };
 
 /// Layout of starvation times: 1.05 ms to 137 s, cells 25 % wide.
 pub const GAP: Layout = Layout {
-    unit_shift: iosched_bpf::GAP_UNIT_SHIFT,
-    sub_bits: iosched_bpf::GAP_SUB_BITS,
-    cells: iosched_bpf::GAP_CELLS as u32,
+    unit_shift: 20,
+    sub_bits: 2,
+    cells: 64,
 };
 
 impl Layout {

@@ -1,11 +1,44 @@
 //! An owner's histograms as the kernel counts them: 32-bit cells that wrap, of which only the non-empty cache lines are
 //! kept. Thousands are copied at each read and few are evaluated, so nothing more is computed. Pure.
 
-pub use iosched_bpf::{Line, OwnerLatency};
-
 use crate::measure::histogram::{Histogram, OWNER};
 
-const LINE_CELLS: usize = size_of::<Line>() / size_of::<u32>();
+/// A cache line of cells.
+pub type Line = [u32; LINE_CELLS];
+
+/// An owner's histograms, each for reads and for writes, in the order in which the kernel has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnerLatency {
+    Q2d,
+    D2c,
+    Q2dIndirect,
+    Q2gIndirect,
+    G2dIndirect,
+    Q2c,
+    I2d,
+    A2q,
+    A2d,
+    A2c,
+}
+
+impl OwnerLatency {
+    pub const COUNT: usize = 10;
+    #[cfg(test)]
+    pub(super) const ALL: [OwnerLatency; Self::COUNT] = [
+        OwnerLatency::Q2d,
+        OwnerLatency::D2c,
+        OwnerLatency::Q2dIndirect,
+        OwnerLatency::Q2gIndirect,
+        OwnerLatency::G2dIndirect,
+        OwnerLatency::Q2c,
+        OwnerLatency::I2d,
+        OwnerLatency::A2q,
+        OwnerLatency::A2d,
+        OwnerLatency::A2c,
+    ];
+}
+
+const LINE_CELLS: usize = 16;
 const LINES: usize = OWNER.cells as usize / LINE_CELLS;
 const _: () = assert!(LINES * LINE_CELLS == OWNER.cells as usize && LINES <= 32);
 

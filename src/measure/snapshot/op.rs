@@ -1,33 +1,32 @@
 //! Operation classes and stages, and the numbers of one class on a device. Pure.
 
-use iosched_bpf::enums;
 use serde::{Deserialize, Serialize};
 
 use crate::measure::histogram::{self, Histogram, Layout};
 
-/// Operation classes; their values index the kernel's counters.
+/// Operation classes, in the order of the kernel's counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Op {
-    Read = enums::op::OP_READ.0 as isize,
+    Read,
     /// Writes that a process waits for (`REQ_SYNC`).
-    WriteSync = enums::op::OP_WRITE_SYNC.0 as isize,
+    WriteSync,
     /// Writeback.
-    WriteAsync = enums::op::OP_WRITE_ASYNC.0 as isize,
+    WriteAsync,
     /// Flush commands; for an owner the flushes that it waited for (several may share one command).
-    Flush = enums::op::OP_FLUSH.0 as isize,
-    Discard = enums::op::OP_DISCARD.0 as isize,
+    Flush,
+    Discard,
     /// Zone management operations.
-    Zone = enums::op::OP_ZONE.0 as isize,
-    Other = enums::op::OP_OTHER.0 as isize,
+    Zone,
+    Other,
     /// The driver's own commands and those of `SG_IO`: measured only if requested.
-    Passthrough = enums::op::OP_PASSTHROUGH.0 as isize,
+    Passthrough,
 }
 
 impl Op {
     /// In the order of their values.
-    pub const ALL: [Op; iosched_bpf::OPS] = [
+    pub const ALL: [Op; 8] = [
         Op::Read,
         Op::WriteSync,
         Op::WriteAsync,
@@ -38,7 +37,7 @@ impl Op {
         Op::Passthrough,
     ];
     /// Operations that move data and go through the scheduler.
-    pub const DATA: [Op; iosched_bpf::DATA_OPS] = [Op::Read, Op::WriteSync, Op::WriteAsync];
+    pub const DATA: [Op; 3] = [Op::Read, Op::WriteSync, Op::WriteAsync];
     pub const WRITES: [Op; 2] = [Op::WriteSync, Op::WriteAsync];
 
     pub fn name(self) -> &'static str {

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Cell 0 counts zeroes, cell n the values with n binary digits: 1, 2-3, 4-7, ...
-pub const LOG2_CELLS: usize = iosched_bpf::LOG2_CELLS;
+pub const LOG2_CELLS: usize = 48;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

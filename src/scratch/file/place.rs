@@ -1,31 +1,20 @@
 //! Checks the place and size of a scratch file before anything is changed.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use rustix::fs::Access;
-use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 use crate::machine::device::mounts::{self, Mount};
 use crate::machine::device::{Disks, RawTarget, devices_of, is_within};
+pub use crate::types::scratch_place::{ScratchPlace, mib};
 
 const MIB: u64 = 1 << 20;
 const USUAL_BYTES: u64 = 1024 * MIB;
 /// In a smaller file all writers would compete for a few blocks.
 const SMALLEST_BYTES: u64 = 16 * MIB;
-
-/// A directory, and what is created in it for the duration of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ScratchPlace {
-    pub directory: PathBuf,
-    /// Type of its file system, by its kernel name.
-    pub file_system: String,
-    /// Size of the scratch file; absent if a command gets the empty directory.
-    pub size_bytes: Option<u64>,
-}
 
 /// The requested size of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,32 +25,30 @@ pub enum Size {
     NoFile,
 }
 
-impl ScratchPlace {
-    /// Fails if the directory is not on these disks, is not writable, or has no space.
-    pub fn find(disks: &Disks, directory: &Path, size: Size) -> Result<ScratchPlace> {
-        let name = directory.display();
-        let directory = fs::canonicalize(directory)
-            .map_err(|error| Failure::usage(format!("{name}: {error}"), A_DIRECTORY))?;
-        if !directory.is_dir() || directory.to_str().is_none() {
-            let what = format!("{name} is not a directory with a name in UTF-8");
-            return Err(Failure::usage(what, A_DIRECTORY));
-        }
-        let file_system = file_system(disks, &directory)?;
-        if let Err(error) = rustix::fs::access(&directory, Access::WRITE_OK) {
-            return Err(Failure::refused(
-                format!("{name} is not writable: {error}"),
-                "name a directory on a file system that is mounted read-write",
-            ));
-        }
-        let space = rustix::fs::statvfs(&directory)
-            .with_context(|| format!("reading the free space of {name}"))?;
-        let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
-        Ok(ScratchPlace {
-            size_bytes: size_bytes(size, free_bytes, &directory)?,
-            directory,
-            file_system,
-        })
+/// Fails if the directory is not on these disks, is not writable, or has no space.
+pub fn find(disks: &Disks, directory: &Path, size: Size) -> Result<ScratchPlace> {
+    let name = directory.display();
+    let directory = fs::canonicalize(directory)
+        .map_err(|error| Failure::usage(format!("{name}: {error}"), A_DIRECTORY))?;
+    if !directory.is_dir() || directory.to_str().is_none() {
+        let what = format!("{name} is not a directory with a name in UTF-8");
+        return Err(Failure::usage(what, A_DIRECTORY));
     }
+    let file_system = file_system(disks, &directory)?;
+    if let Err(error) = rustix::fs::access(&directory, Access::WRITE_OK) {
+        return Err(Failure::refused(
+            format!("{name} is not writable: {error}"),
+            "name a directory on a file system that is mounted read-write",
+        ));
+    }
+    let space = rustix::fs::statvfs(&directory)
+        .with_context(|| format!("reading the free space of {name}"))?;
+    let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
+    Ok(ScratchPlace {
+        size_bytes: size_bytes(size, free_bytes, &directory)?,
+        directory,
+        file_system,
+    })
 }
 
 const A_DIRECTORY: &str = "name an existing directory on a mounted file system of the disk";
@@ -168,26 +155,6 @@ fn size_bytes(size: Size, free_bytes: u64, directory: &Path) -> Result<Option<u6
         ));
     }
     Ok(Some(wanted))
-}
-
-fn mib(bytes: u64) -> String {
-    format!("{} MiB", bytes / MIB)
-}
-
-/// For messages: `a scratch file of 1024 MiB below /srv/data (ext4)`.
-impl std::fmt::Display for ScratchPlace {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.size_bytes {
-            Some(bytes) => write!(f, "a scratch file of {}", mib(bytes))?,
-            None => f.write_str("a scratch directory")?,
-        }
-        write!(
-            f,
-            " below {} ({})",
-            self.directory.display(),
-            self.file_system
-        )
-    }
 }
 
 #[cfg(test)]

@@ -7,11 +7,11 @@ use anyhow::Result;
 
 use super::file::{CellFile, StudyFile};
 use super::{At, Cell, MOST_CELLS, stages};
-use crate::ab::metric::offer::Offer;
 use crate::study::axes::{Combination, Room};
 use crate::study::exact::Exact;
 use crate::study::load::LoadSpec;
 use crate::workload::group_settings::GroupSettings;
+use crate::workload::offer;
 
 const MOST_METRICS: usize = 100;
 const NAME_CHARS: usize = 200;
@@ -51,7 +51,7 @@ fn one(cell: &CellFile, study: &StudyFile, values: &Combination<'_>, at: &At<'_>
         let what = format!("{} metrics are more than {MOST_METRICS}", metrics.len());
         return Err(at(metric, what));
     }
-    let offer = Offer::of(&*workload, Vec::new(), false, false);
+    let offer = offer::of(&*workload, Vec::new(), false, false);
     let metrics = metrics.iter().map(|text| {
         let metric = offer.metric(text.get_ref());
         metric.map_err(|error| at(text, format!("{error:#}")))

@@ -4,10 +4,9 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
 use crate::files::input;
 use crate::files::output::new_private_directory;
+pub use crate::types::outcome::{Excerpt, Output};
 
 /// Names of the files in the round's directory.
 pub const STDOUT: &str = "command.stdout";
@@ -56,26 +55,6 @@ pub struct Printed {
     pub metrics_file: String,
     /// Paths of the transaction logs, which are not read here.
     pub logs: Vec<PathBuf>,
-}
-
-/// The output as it is kept in the result.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Output {
-    pub stdout: Excerpt,
-    pub stderr: Excerpt,
-}
-
-/// A text, or its beginning and its end.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Excerpt {
-    /// Length of the whole text.
-    pub bytes: u64,
-    pub head: String,
-    /// Absent if `head` is the whole text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tail: Option<String>,
 }
 
 /// Reads the round's directory. Err: which file cannot be used, and why.

@@ -6,7 +6,6 @@ use std::time::SystemTime;
 use anyhow::{Result, ensure};
 use iosched::history::file::{self, Disk, Head};
 use iosched::history::kept::Kept;
-use iosched::machine::environment::Environment;
 
 use super::state::model::Model;
 use super::state::past;
@@ -25,7 +24,7 @@ pub fn write(path: &Path, disks: Vec<Disk>, notes: &[String], kept: &Kept) -> Re
     let head = Head {
         history_version: file::SCHEMA_VERSION,
         written: now(),
-        environment: Environment::read(None),
+        environment: iosched::machine::environment::read(None),
         disks,
         notes: notes.to_vec(),
         dropped: kept.first(),

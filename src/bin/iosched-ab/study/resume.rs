@@ -3,12 +3,11 @@
 use std::path::Path;
 
 use anyhow::Result;
-use iosched::ab::result::{DeviceInfo, Status, identity};
+use iosched::ab::result::{Status, identity};
 use iosched::failure::Failure;
 use iosched::files::{input, trust};
 use iosched::interrupt;
 use iosched::machine::device::Disks;
-use iosched::machine::environment::Environment;
 use iosched::scheduler::arm::Arm;
 use iosched::scratch::file::ScratchPlace;
 use iosched::scratch::{DiskSpec, Truth};
@@ -179,8 +178,8 @@ pub fn refuse_changes(
     let Some(cell) = earlier.cells.first() else {
         return Ok(());
     };
-    let environment = Environment::read(fio_version.cloned());
-    let info = DeviceInfo::of_all(disks, truth);
+    let environment = iosched::machine::environment::read(fio_version.cloned());
+    let info = iosched::machine::device::info::of_all(disks, truth);
     let changes = identity::changes(&cell.result, &environment, &info);
     if changes.is_empty() {
         return Ok(());

@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
-use iosched::ab::result::{DeviceInfo, Exclusion, ProbeInfo, Subject};
+use iosched::ab::result::{Exclusion, ProbeInfo, Subject};
 use iosched::ab::rotation;
 use iosched::machine::device::Device;
-use iosched::machine::environment::Environment;
 use iosched::measure::probe::Probe;
 use iosched::measure::snapshot::{Interval, Snapshot};
 use iosched::scheduler::arm::Arm;
@@ -61,8 +60,8 @@ impl TimedRotation {
             .duration_since(SystemTime::UNIX_EPOCH)
             .map_or(1, |now| u64::from(now.subsec_nanos()));
         let subject = Subject {
-            environment: Environment::read(None),
-            device: DeviceInfo::of(disk, None),
+            environment: iosched::machine::environment::read(None),
+            device: iosched::machine::device::info::of(disk, None),
             probe: ProbeInfo::of(probe),
         };
         let time = Duration::from_secs(chosen.seconds);
