@@ -13,7 +13,7 @@ pub const PILOT_BLOCKS: usize = 6;
 const LONGEST_S: f64 = 86_400.0;
 /// A carry-over with a larger p-value than this counts as not shown. Calibrated in `tests/verdicts.rs`: with a smaller one, more of the verdicts on arms that
 /// are alike are false where little is left behind for three rounds.
-pub const NOTHING_SHOWS: f64 = 0.3;
+pub const NOTHING_SHOWS: f64 = 0.45;
 
 /// Whether the first blocks are complete and nothing has followed from them. `next` is what the run would do.
 pub fn is_due(result: &ResultFile, next: &Next) -> bool {
