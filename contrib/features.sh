@@ -6,6 +6,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH" LC_ALL=C CARGO_TERM_COLOR=never
 reasons=contrib/features.txt
+all=$(mktemp)
+trap 'rm -f "$all"' EXIT
 
 # The crates of the workspace.
 crates=$(cargo metadata --locked --no-deps --format-version 1 | jq -r '.packages[].name')
@@ -33,6 +35,11 @@ if unclear=$(grep -nvE '^(#.*|[^ #]+ [^ #]+ [^ #]+ # .+)?$' "$reasons"); then
 	exit 1
 fi
 explained=$(sed -nE 's/^([^ #]+ [^ #]+ [^ #]+) # .*/\1/p' "$reasons" | sort)
+# A line for all crates stands for each that has the difference.
+while read -r crate dependency feature; do
+	if grep -qxF "* $dependency $feature" <<<"$explained"; then echo "* $dependency $feature"; else echo "$crate $dependency $feature"; fi
+done <<<"$found" | sort -u >"$all"
+found=$(<"$all")
 code=0
 while read -r crate dependency feature; do
 	[[ -n $crate ]] || continue

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use rules::{MAY, PURE, SIZES, UI};
+use rules::{CRATES, HELPERS, MAY, PURE, SIZES, UI};
 use source::Source;
 
 const MAX_LINES: usize = 400;
@@ -33,22 +33,25 @@ fn sources() -> &'static [Source] {
     &SOURCES
 }
 
-/// The rooms in the order of lib.rs: each imports only from those before it, so there is no circle and no way up.
-fn rooms() -> Vec<String> {
-    let map = fs::read_to_string(root().join("src/lib.rs")).expect("the map");
+/// The map of a crate: its modules in the order of lib.rs, each of which imports only from those before it.
+fn map(of: &str) -> String {
+    fs::read_to_string(root().join(format!("src/{of}/lib.rs"))).expect("the map")
+}
+
+fn rooms(map: &str) -> Vec<&str> {
     let rooms = map.lines().filter_map(|line| {
         let rest = line
             .strip_prefix("pub mod ")
             .or_else(|| line.strip_prefix("mod "))?;
-        rest.split(';').next().map(str::to_owned)
+        rest.split(';').next()
     });
     rooms.collect()
 }
 
-/// What `source` imports from rooms that stand behind its own.
-fn upward(rooms: &[String], source: &Source) -> Vec<String> {
-    let place = |room: &str| rooms.iter().position(|other| other == room);
-    let Some(own) = place(source.room()) else {
+/// What `source` imports from rooms of its crate that stand behind its own.
+fn upward(rooms: &[&str], source: &Source) -> Vec<String> {
+    let place = |room: &str| rooms.iter().position(|other| *other == room);
+    let Some(own) = place(source.room().1) else {
         return vec![format!("{}: not on the map in lib.rs", source.path)];
     };
     let imports = source.paths.iter().filter(|path| path[0] == "crate");
@@ -58,18 +61,19 @@ fn upward(rooms: &[String], source: &Source) -> Vec<String> {
         .collect()
 }
 
+/// Between crates, cargo sees to it.
 #[test]
 fn each_room_imports_only_from_rooms_above_it() {
-    let rooms = rooms();
-    let library =
-        |source: &&Source| source.path.starts_with("src/") && !source.path.starts_with("src/bin/");
-    let found: Vec<String> = sources()
-        .iter()
-        .filter(library)
-        .filter(|source| !matches!(source.room(), "lib" | "hostile"))
-        .flat_map(|source| upward(&rooms, source))
-        .collect();
-    assert_eq!(found, [""; 0]);
+    for of in CRATES {
+        let map = map(of);
+        let rooms = rooms(&map);
+        let found: Vec<String> = sources()
+            .iter()
+            .filter(|source| source.room().0 == *of && source.room().1 != "lib")
+            .flat_map(|source| upward(&rooms, source))
+            .collect();
+        assert_eq!(found, [""; 0], "{of}");
+    }
 }
 
 /// What a file of the terminal UI imports from a room that stands behind its own.
@@ -116,31 +120,53 @@ fn the_ui_goes_one_way() {
     assert_eq!(of("tui/src/ui.rs", up), 0);
 }
 
-/// Each room, what the map says of it, and the rooms that it imports from.
+/// The crates of this workspace that a crate stands on.
+fn below(of: &str) -> Vec<String> {
+    let path = root().join(format!("src/{of}/Cargo.toml"));
+    let manifest = fs::read_to_string(path).expect("the manifest");
+    let manifest: toml::Table = manifest.parse().expect("TOML");
+    let names = manifest["dependencies"].as_table().expect("a table").keys();
+    let names = names.filter_map(|name| name.strip_prefix("iosched-"));
+    names.map(str::to_owned).collect()
+}
+
+/// Each crate and room, what the maps say of it, and what it imports from.
 fn table() -> String {
-    let map = fs::read_to_string(root().join("src/lib.rs")).expect("the map");
-    let mut table = "| room | what it is | imports |\n|---|---|---|\n".to_owned();
-    for room in rooms().iter().filter(|room| *room != "hostile") {
-        let mut imports: Vec<&str> = sources()
-            .iter()
-            .filter(|source| source.path.starts_with("src/") && source.room() == room)
-            .flat_map(|source| &source.paths)
-            .filter(|path| path[0] == "crate" && path[1] != *room)
-            .map(|path| &*path[1])
-            .collect();
-        imports.sort_unstable();
-        imports.dedup();
-        let line = map
+    let mut table = String::new();
+    for of in CRATES {
+        let map = map(of);
+        let what = map
             .lines()
-            .find(|line| line.contains(&format!("mod {room};")));
-        let what = line
-            .and_then(|line| line.split_once("// "))
-            .expect("its line")
-            .1;
-        let imports = imports.join(", ");
-        let _ = writeln!(table, "| {room} | {what} | {imports} |");
+            .next()
+            .expect("a line")
+            .trim_start_matches("//! ");
+        let below = match below(of).join(", ") {
+            none if none.is_empty() => "nothing".to_owned(),
+            some => some,
+        };
+        let _ = writeln!(table, "**`src/{of}`**, on {below}: {what}\n");
+        table += "| room | what it is | imports |\n|---|---|---|\n";
+        for room in rooms(&map).iter().filter(|room| !HELPERS.contains(room)) {
+            let mut imports: Vec<&str> = sources()
+                .iter()
+                .filter(|source| source.room() == (of, room))
+                .flat_map(|source| &source.paths)
+                .filter(|path| path[0] == "crate" && path[1] != *room)
+                .map(|path| &*path[1])
+                .collect();
+            imports.sort_unstable();
+            imports.dedup();
+            let line = map
+                .lines()
+                .find(|line| line.contains(&format!("mod {room};")));
+            let what = line.and_then(|line| line.split_once("// "));
+            let what = what.expect("what it is").1;
+            let imports = imports.join(", ");
+            let _ = writeln!(table, "| {room} | {what} | {imports} |");
+        }
+        table += "\n";
     }
-    table
+    table.trim_end().to_owned() + "\n"
 }
 
 #[test]
@@ -166,19 +192,18 @@ fn the_page_shows_the_rooms_as_they_are() {
 
 #[test]
 fn an_import_from_below_is_found() {
-    let rooms = ["machine", "report"].map(str::to_owned);
-    let of = |path: &str, text: &str| upward(&rooms, &Source::parse(path, text));
+    let of = |path: &str, text: &str| upward(&["machine", "report"], &Source::parse(path, text));
     let up = "use crate::{report::text, machine::device};";
-    assert_eq!(of("src/report/a.rs", up), [""; 0]);
+    assert_eq!(of("src/x/report/a.rs", up), [""; 0]);
     assert_eq!(
-        of("src/machine/a.rs", up),
-        ["src/machine/a.rs: crate::report::text"]
+        of("src/x/machine/a.rs", up),
+        ["src/x/machine/a.rs: crate::report::text"]
     );
     let inside = "fn f() { let _ = g!(1, crate::report::text::x()); }";
-    assert_eq!(of("src/machine.rs", inside).len(), 1);
-    assert_eq!(of("src/nowhere/a.rs", "").len(), 1);
+    assert_eq!(of("src/x/machine.rs", inside).len(), 1);
+    assert_eq!(of("src/x/nowhere/a.rs", "").len(), 1);
     let tests = "#[cfg(test)] mod tests { use crate::report::fixture; }";
-    assert_eq!(of("src/machine/a.rs", tests), [""; 0]);
+    assert_eq!(of("src/x/machine/a.rs", tests), [""; 0]);
 }
 
 #[test]
@@ -206,7 +231,7 @@ fn what_touches_the_machine_stands_where_the_rules_say() {
 #[test]
 fn what_touches_the_machine_is_found() {
     for rule in MAY {
-        let source = Source::parse("src/report/made_up.rs", rule.example);
+        let source = Source::parse("src/result/report/made_up.rs", rule.example);
         assert!(rule.is_met_by(&source), "{}: {}", rule.what, rule.example);
         assert!(!rule.allows(&source.path), "{}", rule.what);
     }
@@ -237,7 +262,7 @@ fn pure_rooms_touch_nothing() {
         "use rustix::fs::open;",
     ] {
         assert!(
-            touches(&Source::parse("src/report/a.rs", text)).is_some(),
+            touches(&Source::parse("src/result/report/a.rs", text)).is_some(),
             "{text}"
         );
     }
@@ -280,7 +305,7 @@ fn what_is_printed_is_escaped() {
         })
     };
     let is_program = |source: &&Source| {
-        source.path.starts_with("src/bin/") || source.path.starts_with("tui/src/")
+        source.path.starts_with("src/ab/") || source.path.starts_with("tui/src/")
     };
     let found: Vec<&str> = sources()
         .iter()
@@ -290,5 +315,5 @@ fn what_is_printed_is_escaped() {
         .collect();
     assert_eq!(found, rules::PRINT_NO_NAMES);
     let text = "fn f() { writeln!(std::io::stdout(), \"\"); }";
-    assert!(rules::prints(&Source::parse("src/bin/made_up.rs", text)));
+    assert!(rules::prints(&Source::parse("src/ab/made_up.rs", text)));
 }

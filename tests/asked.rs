@@ -7,11 +7,12 @@ mod support;
 use std::fs;
 use std::slice;
 
-use iosched::machine::device::Device;
-use iosched::measure::probe::{Detail, Probe};
-use iosched::measure::snapshot::{DeviceNumbers, Interval, Op};
-use iosched::safety::journal::Journal;
-use iosched::scratch::{DiskModel, Scratch};
+use iosched_host::machine::device::Device;
+use iosched_host::safety::journal::Journal;
+use iosched_host::scratch::Scratch;
+use iosched_measure::probe::{Detail, Probe};
+use iosched_result::measured::snapshot::{DeviceNumbers, Interval, Op};
+use iosched_result::types::scratch::model::DiskModel;
 use serde_json::Value;
 use support::fio::Fio;
 

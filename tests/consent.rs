@@ -11,7 +11,7 @@ use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use iosched::scheduler;
+use iosched_host::scheduler;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use support::program::{Ended, Program};

@@ -7,13 +7,13 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::slice;
 
-use iosched::machine::device::Device;
-use iosched::measure::histogram::{DEVICE, OWNER};
-use iosched::measure::probe::{Detail, Probe};
-use iosched::measure::snapshot::{
+use iosched_bpf::{Config, OwnerLatency, Target, Tracer};
+use iosched_host::machine::device::Device;
+use iosched_measure::probe::{Detail, Probe};
+use iosched_result::measured::histogram::{DEVICE, OWNER};
+use iosched_result::measured::snapshot::{
     DeviceNumbers, Interval, Op, OwnerKind, OwnerNumbers, Snapshot, Stage,
 };
-use iosched_bpf::{Config, OwnerLatency, Target, Tracer};
 use support::direct::{self, Aligned, BLOCK};
 use support::{LoopDevice, run};
 

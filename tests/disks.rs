@@ -7,10 +7,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use iosched::machine::device::Device;
-use iosched::preflight;
-use iosched::scheduler::arm::Arm;
-use iosched::scheduler::{self, SavedQueue, State};
+use iosched_host::machine::device::Device;
+use iosched_host::preflight;
+use iosched_host::scheduler::{self, SavedQueue};
+use iosched_result::types::arm::Arm;
+use iosched_result::types::queue::State;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use support::program::{Ended, Program};

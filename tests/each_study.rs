@@ -5,7 +5,7 @@
 mod short_study;
 mod support;
 
-use iosched::study::builtin;
+use iosched_experiment::study::builtin;
 use short_study::run;
 
 const BINARY: &str = support::under_test!("iosched-ab");

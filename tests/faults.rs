@@ -8,7 +8,8 @@ use std::io::PipeWriter;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use iosched::scheduler::{self, State};
+use iosched_host::scheduler;
+use iosched_result::types::queue::State;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;

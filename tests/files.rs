@@ -5,9 +5,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use iosched::files::input;
-use iosched::files::output;
-use iosched::safety::journal;
+use iosched_files::{input, output};
+use iosched_host::safety::journal;
 use tempfile::TempDir;
 
 /// As /tmp.
@@ -140,7 +139,7 @@ fn no_shell_is_ever_asked() {
     let mut starters = 0;
     for path in all {
         // It knows the names of shells, to read what a user's command starts; it starts nothing.
-        let names_them = path.ends_with("src/workload/command/benchmark.rs");
+        let names_them = path.ends_with("src/experiment/workload/command/benchmark.rs");
         let text = fs::read_to_string(&path).expect("a source");
         let code = text
             .split("#[cfg(test)]\nmod tests")
@@ -162,8 +161,8 @@ fn no_shell_is_ever_asked() {
         if code.contains("Command::new(") {
             starters += 1;
             let below = path.strip_prefix(root).expect("below");
-            let others = ["src/machine/ask.rs", "src/safety/guardian.rs"].map(Path::new);
-            let may = below.starts_with("src/workload") || others.contains(&below);
+            let others = ["src/host/machine/ask.rs", "src/host/safety/guardian.rs"].map(Path::new);
+            let may = below.starts_with("src/experiment/workload") || others.contains(&below);
             assert!(may, "{} starts processes", path.display());
         }
     }

@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use iosched::workload::Target;
-use iosched::workload::job_file::JobFile;
+use iosched_experiment::workload::Target;
+use iosched_experiment::workload::job_file::JobFile;
 use serde_json::Value;
 
 const PROGRAM: &str = support::under_test!("iosched-ab");

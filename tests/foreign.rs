@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use iosched::scheduler;
+use iosched_host::scheduler;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use support::program::{Ended, Program};

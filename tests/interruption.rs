@@ -17,7 +17,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use iosched::scheduler::{self, State};
+use iosched_host::scheduler;
+use iosched_result::types::queue::State;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use support::program::{Ended, Program, Started};

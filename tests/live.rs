@@ -7,9 +7,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use iosched::safety::journal::Journal;
-use iosched::scheduler;
-use iosched::scratch::{DiskModel, Scratch};
+use iosched_host::safety::journal::Journal;
+use iosched_host::scheduler;
+use iosched_host::scratch::Scratch;
+use iosched_result::types::scratch::model::DiskModel;
 use serde_json::Value;
 use support::fio::Fio;
 use support::program::Program;
@@ -304,7 +305,7 @@ fn a_round_waits_for_load_and_the_run_ends_in_time() {
 }
 
 fn scheduler_is(node: &str, name: &str) -> bool {
-    let device = iosched::machine::device::Device::resolve(node)
+    let device = iosched_host::machine::device::Device::resolve(node)
         .expect("the disk")
         .device;
     scheduler::choice(&device).expect("its scheduler").active == name

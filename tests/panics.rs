@@ -3,7 +3,7 @@
 
 mod support;
 
-use iosched::scheduler;
+use iosched_host::scheduler;
 use support::program::Program;
 use support::{LoopDevice, helper};
 

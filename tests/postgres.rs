@@ -6,8 +6,9 @@ mod support;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use iosched::safety::journal::Journal;
-use iosched::scratch::{DiskSpec, Scratch};
+use iosched_host::safety::journal::Journal;
+use iosched_host::scratch::Scratch;
+use iosched_result::types::scratch::spec::DiskSpec;
 use serde_json::Value;
 use support::program::Program;
 use support::run;

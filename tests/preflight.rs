@@ -7,11 +7,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, symlink};
 use std::slice;
 
-use iosched::doctor::facts;
-use iosched::failure::{Kind, kind_of};
-use iosched::machine::device::Device;
-use iosched::preflight::{Intent, Loss, Severity, check, lock};
-use iosched::scheduler::arm::Arm;
+use iosched_experiment::doctor::facts;
+use iosched_host::machine::device::Device;
+use iosched_host::preflight::{Intent, Loss, Severity, check, lock};
+use iosched_result::failure::{Kind, kind_of};
+use iosched_result::types::arm::Arm;
 use support::{LoopDevice, Mounted, run, unmount};
 
 const SIZE_BYTES: u64 = 64 << 20;

@@ -2,12 +2,12 @@
 
 mod support;
 
-use iosched::failure::{Kind, kind_of};
-use iosched::machine::device::{DepthSource, HardwareDepth};
-use iosched::safety::journal::Journal;
-use iosched::safety::restorable::ensure_restorable;
-use iosched::scheduler::arm::Arm;
-use iosched::scheduler::{SavedQueue, apply, apply_onto, choice, doubts, read, restore};
+use iosched_host::safety::journal::Journal;
+use iosched_host::safety::restorable::ensure_restorable;
+use iosched_host::scheduler::{SavedQueue, apply, apply_onto, choice, doubts, read, restore};
+use iosched_result::failure::{Kind, kind_of};
+use iosched_result::types::arm::Arm;
+use iosched_result::types::queue::{DepthSource, HardwareDepth};
 use support::LoopDevice;
 
 const SIZE_BYTES: u64 = 64 << 20;

@@ -3,15 +3,16 @@
 use std::fs;
 use std::path::Path;
 
-use iosched::ab::result::{ResultFile, SCHEMA, SCHEMA_VERSION};
-use iosched::doctor::{self, Diagnosis};
-use iosched::history::file as history;
-use iosched::history::frame::Frame;
-use iosched::report::gate::study::{self as study_gate, StudyGateRecord};
-use iosched::report::gate::{self, GateRecord};
-use iosched::stat::{self, LiveRecord};
-use iosched::study::result::{self as study, StudyResult};
-use iosched::study::{builtin, format};
+use iosched_experiment::doctor::{self, Diagnosis};
+use iosched_experiment::study::{builtin, format};
+use iosched_measure::history::file as history;
+use iosched_measure::history::frame::Frame;
+use iosched_result::report::gate::study::StudyGateRecord;
+use iosched_result::report::gate::{self, GateRecord, study as study_gate};
+use iosched_result::stat::{self, LiveRecord};
+use iosched_result::study::result as study;
+use iosched_result::study::result::StudyResult;
+use iosched_result::types::result::{ResultFile, SCHEMA, SCHEMA_VERSION};
 use serde_json::{Map, Value, json};
 
 #[derive(schemars::JsonSchema)]

@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use iosched::files::output::RUNTIME_DIRECTORY;
-use iosched::safety::journal::{self, Journal};
-use iosched::scratch::{DiskModel, Scratch};
+use iosched_files::output::RUNTIME_DIRECTORY;
+use iosched_host::safety::journal::{self, Journal};
+use iosched_host::scratch::Scratch;
+use iosched_result::types::scratch::model::DiskModel;
 use support::direct::{self, Aligned, BLOCK};
 
 const MIB: u64 = 1 << 20;
@@ -471,7 +472,7 @@ fn a_device_that_stays_open_stays_in_the_journal() {
 fn the_device_of_someone_else_is_left_alone() {
     let scratch = scratch(DiskModel::Ram, 16 * MIB);
     let device = scratch.device_name();
-    iosched::machine::loop_device::detach(device, "/memfd:of someone else (deleted)").unwrap();
+    iosched_host::machine::loop_device::detach(device, "/memfd:of someone else (deleted)").unwrap();
     read_times(&scratch, std::iter::once(0));
     let ssd = self::scratch(DiskModel::Ssd, 16 * MIB);
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
@@ -480,7 +481,7 @@ fn the_device_of_someone_else_is_left_alone() {
         .find(|line| line.contains(RUNTIME_DIRECTORY))
         .unwrap();
     let path = Path::new(ours.split(' ').nth(4).unwrap());
-    iosched::machine::fuse_mount::unmount(path, "of someone else").unwrap();
+    iosched_host::machine::fuse_mount::unmount(path, "of someone else").unwrap();
     assert!(ssd.is_healthy());
     read_times(&ssd, std::iter::once(0));
 }

@@ -12,7 +12,8 @@ mod volumes; // on simulated disks
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use iosched::scheduler::{self, State};
+use iosched_host::scheduler;
+use iosched_result::types::queue::State;
 use serde_json::Value;
 use support::program::{Ended, Program};
 use support::traces::{differences, traces_of};

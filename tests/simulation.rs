@@ -12,14 +12,14 @@ mod naive; // what others do: one arm after the other, unpaired tests
 #[path = "simulation/noise.rs"]
 mod noise; // the four worlds
 
-use iosched::ab::plan::Plan;
-use iosched::ab::shift::{BlockShift, band};
-use iosched::ab::statistics::estimate::{self, ConfidenceInterval};
-use iosched::ab::statistics::power;
-use iosched::ab::statistics::scale::{Direction, Scale};
-use iosched::ab::statistics::signed_rank::{self, Difference};
-use iosched::ab::statistics::stopping::Method;
-use iosched::ab::statistics::verdict::Question;
+use iosched_result::analysis::shift::{BlockShift, band};
+use iosched_result::statistics::estimate::{self, ConfidenceInterval};
+use iosched_result::statistics::power;
+use iosched_result::statistics::scale::{Direction, Scale};
+use iosched_result::statistics::signed_rank::{self, Difference};
+use iosched_result::statistics::stopping::Method;
+use iosched_result::statistics::verdict::Question;
+use iosched_result::types::plan::Plan;
 use noise::{AUTOCORRELATED, DRIFT, HOSTILE, IID, World};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};

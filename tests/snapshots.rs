@@ -11,11 +11,12 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use iosched::machine::device::Device;
-use iosched::measure::probe::{Detail, Probe};
-use iosched::measure::snapshot::{Interval, Op, OwnerNumbers, Snapshot};
-use iosched::safety::journal::Journal;
-use iosched::scratch::{DiskModel, Scratch};
+use iosched_host::machine::device::Device;
+use iosched_host::safety::journal::Journal;
+use iosched_host::scratch::Scratch;
+use iosched_measure::probe::{Detail, Probe};
+use iosched_result::measured::snapshot::{Interval, Op, OwnerNumbers, Snapshot};
+use iosched_result::types::scratch::model::DiskModel;
 use support::LoopDevice;
 use support::direct::{self, Aligned, BLOCK};
 

@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use iosched::study::builtin;
-use iosched::study::original::{NAMES, judge};
+use iosched_experiment::study::builtin;
+use iosched_result::study::original::{NAMES, judge};
 
 #[test]
 fn the_page_shows_the_judgements_as_they_are() {

@@ -3,9 +3,9 @@
 
 mod support;
 
-use iosched::safety::lock;
-use iosched::scheduler::arm::Arm;
-use iosched::scheduler::{self, SavedQueue};
+use iosched_host::safety::lock;
+use iosched_host::scheduler::{self, SavedQueue};
+use iosched_result::types::arm::Arm;
 use support::LoopDevice;
 use support::fio::Fio;
 use support::traces::differences;

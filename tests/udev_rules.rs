@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use iosched::preflight::rivals::{self, Agent};
+use iosched_host::preflight::rivals::{self, Agent};
 use support::LoopDevice;
 
 /// The last lines of rules, and what they write.

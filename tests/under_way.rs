@@ -9,11 +9,12 @@ use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use iosched::machine::device::Device;
-use iosched::measure::probe::{Detail, Probe};
-use iosched::measure::snapshot::{Interval, Op};
-use iosched::safety::journal::Journal;
-use iosched::scratch::{DiskModel, Scratch};
+use iosched_host::machine::device::Device;
+use iosched_host::safety::journal::Journal;
+use iosched_host::scratch::Scratch;
+use iosched_measure::probe::{Detail, Probe};
+use iosched_result::measured::snapshot::{Interval, Op};
+use iosched_result::types::scratch::model::DiskModel;
 use libbpf_rs::query::MapInfoIter;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use support::LoopDevice;

@@ -18,8 +18,8 @@ mod studies;
 use std::f64::consts::TAU;
 
 use experiment::{Outcome, QUIET, World, run};
-use iosched::ab::statistics::stopping::Stopping;
-use iosched::ab::statistics::verdict::{Reason, Verdict};
+use iosched_result::statistics::stopping::Stopping;
+use iosched_result::statistics::verdict::{Reason, Verdict};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;

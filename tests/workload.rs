@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use iosched::safety::journal::Journal;
-use iosched::workload::command::CommandLine;
-use iosched::workload::fio::{Fio, FioPart};
-use iosched::workload::group_settings::GroupSettings;
-use iosched::workload::job_file::JobFile;
-use iosched::workload::{Execution, Outcome, Running, Workload, catalogue};
+use iosched_experiment::workload::command::CommandLine;
+use iosched_experiment::workload::fio::{Fio, FioPart};
+use iosched_experiment::workload::group_settings::GroupSettings;
+use iosched_experiment::workload::job_file::JobFile;
+use iosched_experiment::workload::{Execution, Running, Workload, catalogue};
+use iosched_host::safety::journal::Journal;
+use iosched_result::types::outcome::Outcome;
 
 mod support;
 
@@ -441,7 +442,7 @@ fn kill_a_charge(disk: &Disk, guarded: bool) -> usize {
             .collect::<Vec<_>>()
     };
     if !guarded {
-        let errors = iosched::safety::journal::restore_file(&journals()[0]).unwrap();
+        let errors = iosched_host::safety::journal::restore_file(&journals()[0]).unwrap();
         assert!(errors.is_empty(), "{errors:?}");
     }
     within(15, "an undone journal", || journals().is_empty());

@@ -13,11 +13,11 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use iosched::failure::{self, Failure};
-use iosched::interrupt;
-use iosched::machine::device::Device;
-use iosched::measure::probe::{Detail, Probe};
-use iosched::measure::snapshot::Interval;
+use iosched_files::interrupt;
+use iosched_host::machine::device::Device;
+use iosched_measure::probe::{Detail, Probe};
+use iosched_result::failure::{self, Failure};
+use iosched_result::measured::snapshot::Interval;
 use rustix::time::{ClockId, clock_gettime};
 
 use disk::Disk;

@@ -4,7 +4,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use iosched::interrupt;
+use iosched_files::interrupt;
 use serde_json::Value;
 
 use crate::disk::Disk;

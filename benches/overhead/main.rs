@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use iosched::failure::{self, Failure};
-use iosched::interrupt;
+use iosched_files::interrupt;
+use iosched_result::failure::{self, Failure};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;

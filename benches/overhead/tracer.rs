@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use iosched::interrupt;
+use iosched_files::interrupt;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::NamedTempFile;
 

@@ -131,7 +131,10 @@ fn no_value_of_the_wire_is_repeated_in_rust() {
     let mut sources = sources();
     let mut directories = vec![directory.join("../src/measure")];
     while let Some(directory) = directories.pop() {
-        for entry in fs::read_dir(&directory).expect("src/measure").flatten() {
+        for entry in fs::read_dir(&directory)
+            .expect("src/result/measured")
+            .flatten()
+        {
             let path = entry.path();
             if path.is_dir() {
                 directories.push(path);

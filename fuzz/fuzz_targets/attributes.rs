@@ -1,5 +1,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
-    iosched::hostile::attributes(text);
+    iosched_host::hostile::attributes(text);
 });

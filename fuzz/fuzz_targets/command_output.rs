@@ -1,5 +1,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
-    iosched::hostile::command_output(text);
+    iosched_experiment::hostile::command_output(text);
 });

@@ -1,5 +1,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    iosched::hostile::fio_output(bytes);
+    iosched_experiment::hostile::fio_output(bytes);
 });

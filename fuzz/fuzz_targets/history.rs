@@ -1,5 +1,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|lines: &[u8]| {
-    iosched::hostile::history(lines);
+    iosched_measure::hostile::history(lines);
 });

@@ -1,5 +1,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
-    iosched::hostile::job_file(text);
+    iosched_experiment::hostile::job_file(text);
 });

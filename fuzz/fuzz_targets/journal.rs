@@ -1,5 +1,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    iosched::hostile::journal(bytes);
+    iosched_host::hostile::journal(bytes);
 });

@@ -1,5 +1,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    iosched::hostile::result_file(bytes);
+    iosched_result::hostile::result_file(bytes);
 });

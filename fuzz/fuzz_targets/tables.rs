@@ -1,5 +1,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
-    iosched::hostile::tables(text);
+    iosched_host::hostile::tables(text);
 });

@@ -1,395 +1,382 @@
-//! Carries out a plan and restores the device's settings in every case.
+//! `iosched-ab run`: from arguments to an experiment.
 
-pub mod gone; // a disk that disappears during a run
-mod live; // preparation and checks of a live run
-#[cfg(test)]
-pub mod silent; // an observer for tests
-mod traces; // a trace of each arm, after the last round
-mod turns; // one round after the other
-
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::fmt::Write;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use iosched_experiment::machine::Means;
+use iosched_experiment::run::Experiment;
+use iosched_experiment::workload::command::CommandLine;
+use iosched_experiment::workload::fio::{self, Fio};
+use iosched_experiment::workload::live::{self, Live};
+use iosched_experiment::workload::participants::Participants;
+use iosched_experiment::workload::{Workload, catalogue, cgroup};
+use iosched_host::machine::device::{Device, Disks};
+use iosched_host::safety::guardian;
+use iosched_host::safety::journal::Journal;
+use iosched_host::scratch::Scratch;
+use iosched_result::failure::Failure;
+use iosched_result::statistics::stopping::Stopping;
+use iosched_result::types::arm::{self, Arm};
+use iosched_result::types::plan::Plan;
+use iosched_result::types::scratch::spec::DiskSpec;
 
-use super::conclude;
-use super::live::LiveDesign;
-use super::machine::{Machine, Means, RealMachine};
-use super::metric::Metric;
-use super::noise;
-use super::plan::Plan;
-use super::round::RoundSetup;
-use super::statistics::stopping::Stopping;
-use super::turn::{self, Turn};
-use super::washout::Washout;
-use crate::ab::result::{Design, ResultFile, Resumed, Round, Status, Subject, WorkloadInfo};
-use crate::failure::{self, Failure, Kind, kind_of};
-use crate::files::output::{remove_unfinished, write_new, write_whole};
-use crate::machine::device::Disks;
-use crate::machine::page_cache::{self, Cold};
-use crate::measure::probe::Detail;
-use crate::safety::panics;
-use crate::scheduler::State;
-use crate::scheduler::arm::Arm;
-use crate::scratch::file::ScratchPlace;
-use crate::workload::Workload;
-use crate::workload::participants::Named;
+use crate::carry_out::{
+    carry_out, disks_of, ensure_has_volume, make_scratch, output, scratch_spec, seed,
+};
+use crate::cli::{Aa, Conditions, More, Run};
+use crate::metrics::{announced_metrics, named_metrics, primary_metrics};
+use crate::outlook::announce;
+use crate::permission::{Granted, PermissionRequest};
+use crate::reference::{default_reference, named_reference, present_scheduler};
+use crate::talk::note;
+use crate::times::{round_times, times};
+use crate::{cache, place, present, report, resume, washout};
 
-pub use turns::BlockEnd;
-
-/// What is compared, on which disks, and for how long.
-#[allow(clippy::struct_excessive_bools)] // they are what the user chose
-pub struct Experiment<'a> {
-    pub disks: Disks,
-    pub arms: Vec<Arm>,
-    pub reference: usize,
-    pub workload: &'a mut dyn Workload,
-    /// Processes that already run and belong to the workload.
-    pub participants: Vec<Named>,
-    /// Where to create a scratch file for the workload, which then replaces the device.
-    pub scratch_file: Option<ScratchPlace>,
-    pub stopping: Stopping,
-    pub seed: u64,
-    pub ramp: Duration,
-    /// Whether the reference runs before each round.
-    pub washout: Washout,
-    /// Name of the disk used as a negative control.
-    pub control_disk: Option<String>,
-    /// What is dropped from the page cache before each round.
-    pub cold: Option<Cold>,
-    pub time: Duration,
-    /// Settings of a run on the existing load.
-    pub live: Option<LiveDesign>,
-    /// Whether to measure the dispatch order, and each process's share of the device time.
-    pub order: bool,
-    pub fairness: bool,
-    /// How long each arm is traced after the last round.
-    pub trace: Option<Duration>,
-    pub primary: Vec<Metric>,
-    /// Saved here after every round, if given.
-    pub output: Option<PathBuf>,
-    /// The first save replaces an existing file.
-    pub replaces_output: bool,
-    pub notes: Vec<String>,
-    /// All arms are equal, to measure the noise.
-    pub is_placebo: bool,
-    /// An interrupted run to continue, with its plan and rounds.
-    pub earlier: Option<ResultFile>,
+/// The comparison requested by `run` or `aa`.
+struct WantedComparison<'a> {
+    devices: &'a [String],
+    arms: Vec<Arm>,
+    reference: Option<usize>,
+    stopping: Stopping,
+    conditions: &'a Conditions,
+    dry_run: bool,
+    is_placebo: bool,
 }
 
-/// Receives the progress.
-pub trait Observer {
-    /// Called before the first round while a scratch file is written; first with `done_bytes` 0.
-    fn scratch_file_grows(&mut self, place: &ScratchPlace, done_bytes: u64);
-    fn begin(&mut self, result: &ResultFile);
-    fn round_begins(&mut self, turn: &Turn, arm: &Arm);
-    fn trace_begins(&mut self, arm: &Arm);
-    /// None of the rounds so far counts; see [`Pilot`](super::washout::Pilot).
-    fn begins_again(&mut self, _why: &str) {}
-    /// A live run waits; the reference is in force.
-    fn waits(&mut self, why: &str);
-    /// `result` already contains the round.
-    fn round_ends(&mut self, result: &ResultFile, round: &Round);
+pub fn run(arguments: &Run) -> Result<()> {
+    if let Some(file) = &arguments.resume {
+        return resume::run(file, &arguments.conditions);
+    }
+    only_job_file(&arguments.conditions.job)?;
+    let arms = arguments
+        .arms
+        .iter()
+        .map(|text| text.parse())
+        .collect::<Result<Vec<Arm>>>()?;
+    arm::refuse_duplicate_labels(&arms)?;
+    if arms.len() < 2 {
+        return Err(Failure::usage(
+            "one arm alone cannot be compared",
+            "give --arm at least twice",
+        ));
+    }
+    compare(WantedComparison {
+        devices: &arguments.devices,
+        reference: named_reference(arguments.reference.as_deref(), &arms)?,
+        arms,
+        stopping: arguments.rounds,
+        conditions: &arguments.conditions,
+        dry_run: arguments.dry_run,
+        is_placebo: false,
+    })
 }
 
-impl Experiment<'_> {
-    /// All blocks that the run may have; nothing is touched. Decided arms skip the later ones.
-    pub fn longest_plan(&self) -> Plan {
-        Plan::new(
-            self.seed,
-            self.arms.len(),
-            self.stopping.most_blocks().unwrap_or(0),
-        )
-    }
+/// `iosched-ab aa`: both arms have the same scheduler and settings.
+pub fn placebo(arguments: &Aa) -> Result<()> {
+    only_job_file(&arguments.conditions.job)?;
+    let is_scratch = scratch_spec(&arguments.devices)?.is_some();
+    let arm: Arm = match &arguments.arm {
+        Some(text) => text.parse()?,
+        None if is_scratch => "none".parse()?,
+        None => present_scheduler(&Disks::resolve(&arguments.devices)?.0)?
+            .ok_or_else(|| {
+                Failure::usage("the disks have different schedulers", "name one with --arm")
+            })?
+            .parse()?,
+    };
+    let labelled = |label: &str| Arm {
+        label: label.to_owned(),
+        ..arm.clone()
+    };
+    compare(WantedComparison {
+        devices: &arguments.devices,
+        arms: vec![labelled("A"), labelled("B")],
+        reference: Some(0),
+        stopping: arguments.rounds,
+        conditions: &arguments.conditions,
+        dry_run: false,
+        is_placebo: true,
+    })
+}
 
-    /// The plan up to the first look.
-    fn plan(&self) -> Plan {
-        Plan::new(
-            self.seed,
-            self.arms.len(),
-            self.stopping.next_segment(0).unwrap_or(0),
-        )
-    }
-
-    /// Runs on this machine. The result is complete, or says why it is not. Err: a failure before the first round or
-    /// while restoring the settings.
-    pub fn run(self, means: Means<'_>, observer: &mut dyn Observer) -> Result<ResultFile> {
-        self.cold.map_or(Ok(()), page_cache::ensure_can_drop)?;
-        let mut machine = RealMachine::take(
-            &self.disks,
-            &self.arms,
-            self.workload,
-            self.scratch_file.as_ref(),
-            Detail {
-                order: self.order,
-                fairness: self.fairness,
-                ..Detail::default()
-            },
-            means,
-            &mut |place, done_bytes| observer.scratch_file_grows(place, done_bytes),
-        )?;
-        // A live run switches only in its hours.
-        if self.live.is_none() && self.earlier.is_none() {
-            self.try_arms(&mut machine)?;
+fn compare(wanted: WantedComparison<'_>) -> Result<()> {
+    let (mut arms, conditions) = (wanted.arms, wanted.conditions);
+    let (spec, participants) = check_names(&arms, wanted.devices, wanted.stopping, conditions)?;
+    let output = output_unless(wanted.dry_run, conditions)?;
+    let journal = Journal::create()?;
+    let launcher = std::env::current_exe().context("finding this program's own path")?;
+    let guardian = guardian::start(&launcher, &journal)?;
+    // A dry run changes nothing, so it makes no scratch device.
+    let made = spec.filter(|_| !wanted.dry_run);
+    let scratch = made.map(|spec| make_scratch(spec, &journal)).transpose()?;
+    let disks = match (&scratch, spec) {
+        (Some(scratch), _) => disks_of(scratch)?,
+        (None, Some(spec)) => {
+            return dry_run_of_scratch(&arms, spec, wanted.stopping, conditions);
         }
-        self.run_on(&mut machine, observer)
+        (None, None) => named_disks(wanted.devices)?,
+    };
+    let present = present::write_out(&mut arms, &disks)?;
+    let mut workload = load(conditions, scratch.is_some())?;
+    let primary = announced_metrics(conditions, &*workload)?;
+    let granted = PermissionRequest {
+        disks: &disks,
+        arms: &arms,
+        workload: &*workload,
+        place: place::wanted_on(scratch.as_ref(), conditions, &disks, &*workload)?.as_ref(),
+        consent: conditions.into(),
+        is_ours: scratch.is_some(),
+        dry_run: wanted.dry_run,
     }
+    .grant()?;
+    let (live, ramp, time) = round_times(conditions, &*workload)?;
+    announce(
+        (arms.len(), primary.len()),
+        wanted.stopping,
+        &*workload,
+        conditions.washout.at_first() + ramp,
+        time,
+    );
+    let chosen = wanted.reference.or(present).map(Ok);
+    let reference = chosen.unwrap_or_else(|| default_reference(&arms, &disks))?;
+    let control = control_disk(conditions.control.as_deref(), &disks)?;
+    let made = (!wanted.dry_run).then_some(&journal);
+    let said = warnings(conditions, &disks, &granted, &*workload, made)?;
+    let experiment = Experiment {
+        control_disk: control.as_ref().map(|disk| disk.name.clone()),
+        disks,
+        arms,
+        reference,
+        workload: &mut *workload,
+        participants: conditions.participants(),
+        scratch_file: granted.place,
+        stopping: wanted.stopping,
+        seed: seed(conditions.seed),
+        ramp,
+        washout: conditions.washout,
+        cold: conditions.cold,
+        time,
+        primary,
+        output,
+        replaces_output: conditions.force,
+        notes: notes_of(scratch.as_ref(), granted.notes, said),
+        is_placebo: wanted.is_placebo,
+        live,
+        order: conditions.detail.contains(&More::Order),
+        fairness: conditions.detail.contains(&More::Fairness),
+        trace: conditions.trace,
+        earlier: None,
+    };
+    if wanted.dry_run {
+        return print_schedule(&experiment.arms, &experiment.longest_plan());
+    }
+    let means = Means {
+        scratch: scratch.as_ref().map(|scratch| scratch.truth().clone()),
+        hold: granted.hold,
+        control,
+        participants,
+        guardian: &guardian,
+        fio_version: fio::installed_version()?,
+        journal: &journal,
+        launcher: &launcher,
+    };
+    carry_out(experiment, means)
+}
 
-    fn run_on(
-        mut self,
-        machine: &mut dyn Machine,
-        observer: &mut dyn Observer,
-    ) -> Result<ResultFile> {
-        let mut result = match self.earlier.take() {
-            Some(earlier) => go_on_with(earlier, machine),
-            None => self.empty_result(machine),
-        };
-        if let Some(path) = &self.output {
-            remove_unfinished(path)?;
+/// Where the result goes; a dry run has none.
+fn output_unless(dry_run: bool, conditions: &Conditions) -> Result<Option<PathBuf>> {
+    if dry_run {
+        return Ok(None);
+    }
+    output(conditions.output.as_deref(), conditions.force, "iosched-ab")
+}
+
+/// Wrong names are refused before anything is created.
+fn check_names(
+    arms: &[Arm],
+    devices: &[String],
+    stopping: Stopping,
+    conditions: &Conditions,
+) -> Result<(Option<DiskSpec>, Participants)> {
+    washout::check(conditions, stopping)?;
+    note_arms(arms);
+    named_metrics(conditions, !conditions.command.is_empty())?;
+    let participants = Participants::resolve(&conditions.participants())?;
+    let spec = scratch_spec(devices)?;
+    if let Some(spec) = spec {
+        check_for_scratch(spec, conditions)?;
+    }
+    Ok((spec, participants))
+}
+
+/// Limitations of this machine and of the workload that the result must mention.
+fn notes_of(
+    scratch: Option<&Scratch>,
+    of_workload: Vec<String>,
+    others: Vec<String>,
+) -> Vec<String> {
+    let fallback = scratch.and_then(Scratch::fallback);
+    let fallback = fallback.map(str::to_owned).into_iter();
+    fallback.chain(of_workload).chain(others).collect()
+}
+
+/// Collects what is to be said of caches, and of the limits of this program.
+fn warnings(
+    conditions: &Conditions,
+    disks: &Disks,
+    granted: &Granted,
+    workload: &dyn Workload,
+    journal: Option<&Journal>,
+) -> Result<Vec<String>> {
+    let cache = cache::tell(conditions, granted.place.as_ref(), workload);
+    // A dry run makes no control group, and the load of others has its own.
+    let journal = journal.filter(|_| !workload.is_live());
+    let limits = journal.map_or(Ok(None), limits)?;
+    let caches = cache.into_iter().chain(cache::tell_of_disks(disks));
+    Ok(caches.chain(limits).collect())
+}
+
+/// Tells what becomes of the limits under which this program was started.
+pub fn limits(journal: &Journal) -> Result<Option<String>> {
+    let said = cgroup::note_on_limits(journal)?;
+    if let Some(text) = &said {
+        note(text);
+    }
+    Ok(said)
+}
+
+/// The disks below the named devices; notes say how they were found.
+fn named_disks(names: &[String]) -> Result<Disks> {
+    let (disks, notes) = Disks::resolve(names)?;
+    disks.ensure_have_nodes()?;
+    let layers = disks.layers();
+    notes.iter().chain(&layers).for_each(|text| note(text));
+    Ok(disks)
+}
+
+/// A scratch device is made only for a workload and metrics that exist.
+fn check_for_scratch(spec: DiskSpec, conditions: &Conditions) -> Result<()> {
+    if let Some(name) = &conditions.user {
+        return Err(Failure::usage(
+            format!(
+                "{name} cannot use a simulated disk: only root may enter the directories of iosched"
+            ),
+            "name a disk that the user may use, or add --scratch DIR on a mounted file system: the command gets a directory of its \
+             own in it",
+        ));
+    }
+    if conditions.scratch.is_some() || conditions.scratch_size.is_some() {
+        ensure_has_volume(spec, "--scratch and --scratch-size")?;
+    }
+    if conditions.scratch.is_some() {
+        return Err(Failure::usage(
+            format!(
+                "the file system of scratch:{spec} is made for the run and has no directory yet"
+            ),
+            "leave out --scratch: the workload runs on it anyway",
+        ));
+    }
+    let workload = load(conditions, true)?;
+    primary_metrics(conditions, &*workload).map(drop)
+}
+
+fn dry_run_of_scratch(
+    arms: &[Arm],
+    spec: DiskSpec,
+    stopping: Stopping,
+    conditions: &Conditions,
+) -> Result<()> {
+    note(&format!("a scratch device ({spec}) would be made"));
+    let workload = load(conditions, true)?;
+    let (ramp, time) = times(conditions, workload.fixed());
+    let metrics = primary_metrics(conditions, &*workload)?.0.len();
+    announce(
+        (arms.len(), metrics),
+        stopping,
+        &*workload,
+        conditions.washout.at_first() + ramp,
+        time,
+    );
+    let plan = Plan::new(
+        seed(conditions.seed),
+        arms.len(),
+        stopping.most_blocks().unwrap_or(0),
+    );
+    print_schedule(arms, &plan)
+}
+
+fn note_arms(arms: &[Arm]) {
+    let notes = arms.iter().flat_map(|arm| &arm.notes);
+    notes.for_each(|text| note(text));
+}
+
+/// A disk that no arm touches.
+pub fn control_disk(name: Option<&str>, disks: &Disks) -> Result<Option<Device>> {
+    let Some(name) = name else { return Ok(None) };
+    let device = Device::resolve(name)?.device;
+    if disks
+        .stack
+        .iter()
+        .chain(&disks.members)
+        .any(|disk| disk.name == device.name)
+    {
+        return Err(Failure::usage(
+            format!("the control disk {} is switched by the arms", device.name),
+            "choose a disk that the experiment does not touch, or leave --control out",
+        ));
+    }
+    Ok(Some(device))
+}
+
+fn print_schedule(arms: &[Arm], plan: &Plan) -> Result<()> {
+    let mut out = format!("seed {}\n", plan.seed);
+    for block in 0..plan.blocks() {
+        let rounds = plan.rounds.iter().filter(|round| round.block == block);
+        let labels: Vec<&str> = rounds.map(|round| arms[round.arm].label.as_str()).collect();
+        writeln!(out, "block {}: {}", block + 1, labels.join("  "))?;
+    }
+    report::print_page(&out)
+}
+
+/// fio takes several files, of which each may set its own defaults.
+fn only_job_file(files: &[PathBuf]) -> Result<Option<&PathBuf>> {
+    let [first, _, ..] = files else {
+        return Ok(files.first());
+    };
+    let names: Vec<String> = files
+        .iter()
+        .map(|file| file.display().to_string())
+        .collect();
+    Err(Failure::usage(
+        format!("--job is given {} times: {}", files.len(), names.join(", ")),
+        format!(
+            "put their jobs into one file, such as {}; as a command, fio takes all of them: -- fio {}",
+            first.display(),
+            names.join(" ")
+        ),
+    ))
+}
+
+fn load(arguments: &Conditions, is_ours: bool) -> Result<Box<dyn Workload>> {
+    if let Some(name) = &arguments.workload {
+        if name == live::NAME {
+            return Ok(Box::new(Live));
         }
-        result.notes.extend(machine.take_notes());
-        self.save_first(&result)?;
-        observer.begin(&result);
-
-        self.watch_load(machine, &mut result)?;
-        machine.record_settings()?;
-        let (begin, done_before) = (machine.now(), carried_out(&result));
-        let outcome = panics::caught(|| self.rounds(machine, &mut result, observer))
-            .map_err(|error| gone::explain(error, &self.disks, machine, result.rounds.len() + 1));
-        let took = machine.now().saturating_sub(begin);
-        let put_back = machine.put_back();
-
-        result.finished = Some(now(machine));
-        result.status = match &outcome {
-            Ok(()) => Status::Complete,
-            Err(error) if matches!(kind_of(error), Kind::Interrupted(_)) => Status::Interrupted,
-            Err(_) => Status::Failed,
-        };
-        result.error = outcome.as_ref().err().map(|error| format!("{error:#}"));
-        conclude::conclude(&mut result);
-        result.noise = (result.design.is_placebo)
-            .then(|| noise::noise(&result, block_s(&result, done_before, took)))
-            .flatten();
-        let saved = save(self.output.as_deref(), &result);
-        after_restoring(outcome, put_back)?;
-        saved?;
-        Ok(result)
+        return Ok(Box::new(catalogue::find(name)?));
     }
-
-    /// Applies each arm that has settings once, and puts everything back: a setting that the kernel lacks or refuses is told before
-    /// the first round, which may take hours.
-    fn try_arms(&self, machine: &mut dyn Machine) -> Result<()> {
-        let mut arms = self.arms.iter().filter(|arm| !arm.settings.is_empty());
-        if arms.clone().next().is_none() {
-            return Ok(());
-        }
-        machine.record_settings()?;
-        let tried = panics::caught(|| {
-            arms.try_for_each(|arm| {
-                machine.ensure_uninterrupted()?;
-                machine.apply(arm).map(drop)
-            })
-        });
-        after_restoring(tried, machine.put_back())
+    if let Some(path) = only_job_file(&arguments.job)? {
+        let fio = Fio::from_job_file(path, &arguments.section, arguments.trust)?;
+        return Ok(Box::new(fio));
     }
-
-    /// Does not overwrite a file that was created since the path was checked.
-    fn save_first(&self, result: &ResultFile) -> Result<()> {
-        match &self.output {
-            Some(path) if !self.replaces_output => write_new(path, &to_json(result)?),
-            output => save(output.as_deref(), result),
-        }
-    }
-
-    fn rounds(
-        &mut self,
-        machine: &mut dyn Machine,
-        result: &mut ResultFile,
-        observer: &mut dyn Observer,
-    ) -> Result<()> {
-        machine.listen()?;
-        let limits = self.live.clone();
-        let output = self.output.clone();
-        let trace = self.trace;
-        let mut bench = self.bench(machine, result)?;
-        let began = bench.machine.now();
-        loop {
-            if limits
-                .as_ref()
-                .is_some_and(|live| live.is_over(bench.machine.now().saturating_sub(began)))
-            {
-                result
-                    .notes
-                    .push("the run ended after the time of --for".to_owned());
-                return Ok(());
-            }
-            let done = result.rounds.len();
-            let Some(turn) = turns::next(result) else {
-                break;
-            };
-            if result.rounds.len() < done {
-                observer.begins_again(result.notes.last().map_or("", String::as_str));
-            }
-            if live::waited(limits.as_ref(), &mut bench, observer)? {
-                continue;
-            }
-            // It may have begun after the first blocks.
-            bench.washout = result.design.washout();
-            let turned = turns::carry_out(&mut bench, &turn, result, observer)?;
-            save(output.as_deref(), result)?;
-            live::stopped_reference(result)?;
-            turned.ensure_alone()?;
-            turned.ensure_hopeful()?;
-        }
-        trace.map_or(Ok(()), |time| {
-            let save = |result: &ResultFile| save(output.as_deref(), result);
-            traces::record(&mut bench, time, limits.as_ref(), result, observer, save)
-        })
-    }
-
-    fn bench<'b>(
-        &'b mut self,
-        machine: &'b mut dyn Machine,
-        result: &ResultFile,
-    ) -> Result<RoundSetup<'b>> {
-        Ok(RoundSetup {
-            live: self.live_rounds()?,
-            disks: &self.disks,
-            arms: &self.arms,
-            machine,
-            workload: self.workload,
-            ramp: self.ramp,
-            washout: result.design.washout(),
-            cold: self.cold,
-            time: Duration::from_secs_f64(result.design.round_time_s),
-            first: first_states(result),
-        })
-    }
-
-    /// The result before the first round.
-    pub fn empty_result(&self, machine: &dyn Machine) -> ResultFile {
-        let workload = WorkloadInfo {
-            name: self.workload.name().to_owned(),
-            fixed: self.workload.fixed(),
-            description: self.workload.description(),
-            scratch_file: self.scratch_file.clone(),
-            participants: self.participants.clone(),
-        };
-        let design = Design {
-            arms: self.arms.clone(),
-            reference: self.reference,
-            stopping: self.stopping,
-            ramp_s: self.ramp.as_secs_f64(),
-            washout_s: self.washout.at_first().as_secs_f64(),
-            washout_is_auto: self.washout == Washout::Auto,
-            control_disk: self.control_disk.clone(),
-            cold: self.cold,
-            round_time_s: self.time.as_secs_f64(),
-            primary: self.primary.clone(),
-            elapsed_is_named: self.primary.iter().any(|metric| metric.name == "elapsed"),
-            alpha: Design::ALPHA,
-            is_placebo: self.is_placebo,
-            order: self.order,
-            fairness: self.fairness,
-            trace_s: self.trace.map(|time| time.as_secs_f64()),
-            live: self.live.clone(),
-        };
-        ResultFile {
-            notes: self.notes.clone(),
-            ..ResultFile::new(
-                now(machine),
-                machine.subject(),
-                workload,
-                design,
-                self.plan(),
-            )
-        }
-    }
+    // iosched cannot know what a command writes: with consent it is treated as a writer, without consent it is trusted
+    // to only read.
+    let writes = arguments.destroy_data || is_ours;
+    let command = CommandLine::new(arguments.command.clone(), writes, arguments.limit)?;
+    let patterns = arguments.metric_regex.clone();
+    Ok(Box::new(
+        command
+            .with_sources(arguments.parse.as_deref(), patterns)?
+            .with_user(arguments.user.as_deref())?,
+    ))
 }
-
-/// What ended the rounds comes first, then what could not be restored.
-pub fn after_restoring<T>(outcome: Result<T>, put_back: Result<()>) -> Result<T> {
-    let put_back =
-        put_back.context("some settings were not restored; `iosched restore` tries again");
-    match (outcome, put_back) {
-        (outcome, Ok(())) => outcome,
-        (Ok(_), Err(left)) => Err(left),
-        (Err(cause), Err(left)) => Err(failure::unrestored(&cause, &left)),
-    }
-}
-
-/// Keeps all decisions and measurements; replaces only what describes this process.
-pub fn go_on_with(earlier: ResultFile, machine: &dyn Machine) -> ResultFile {
-    let Subject { device, probe, .. } = machine.subject();
-    let mut resumed = earlier.resumed;
-    resumed.push(Resumed {
-        at: now(machine),
-        after_rounds: earlier.rounds.len(),
-    });
-    ResultFile {
-        status: Status::Running,
-        error: None,
-        finished: None,
-        resumed,
-        device,
-        probe,
-        ..earlier
-    }
-}
-
-/// Also those that do not count.
-fn carried_out(result: &ResultFile) -> usize {
-    let before = result.pilot.as_ref().map_or(0, |pilot| pilot.rounds.len());
-    result.rounds.len() + before
-}
-
-fn block_s(result: &ResultFile, done_before: usize, took: Duration) -> f64 {
-    let rounds = carried_out(result).saturating_sub(done_before);
-    took.as_secs_f64() * result.plan.arms as f64 / rounds.max(1) as f64
-}
-
-/// The settings of each disk in the first round of each arm, if it had one before the interruption.
-fn first_states(result: &ResultFile) -> BTreeMap<usize, Vec<State>> {
-    let mut first = BTreeMap::new();
-    for round in &result.rounds {
-        if let Some(arm) = result.arm_index(&round.arm) {
-            let states = || round.evidence.states().into_iter().cloned().collect();
-            first.entry(arm).or_insert_with(states);
-        }
-    }
-    first
-}
-
-/// Whether the run as a whole is valid.
-pub fn ensure_valid(result: &ResultFile) -> Result<()> {
-    match turn::why_invalid(result) {
-        Some(why) => Err(Failure::invalid(
-            why,
-            "every round and its problem is in the result file",
-        )),
-        None => Ok(()),
-    }
-}
-
-fn save(output: Option<&Path>, result: &ResultFile) -> Result<()> {
-    match output {
-        None => Ok(()),
-        Some(path) => write_whole(path, &to_json(result)?),
-    }
-}
-
-/// The bytes of the result file.
-pub fn to_json(result: &ResultFile) -> Result<Vec<u8>> {
-    let mut bytes = serde_json::to_vec(result).context("writing the result as JSON")?;
-    bytes.push(b'\n');
-    Ok(bytes)
-}
-
-fn now(machine: &dyn Machine) -> String {
-    humantime::format_rfc3339_seconds(machine.time_of_day()).to_string()
-}
-
-#[cfg(test)]
-#[path = "run_tests.rs"]
-mod tests;

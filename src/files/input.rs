@@ -13,9 +13,9 @@ use std::path::Path;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 
-use crate::files::output::{WRITABLE_BY_OTHERS, kind};
-use crate::files::way;
-use crate::interrupt;
+use crate::output::kind;
+use crate::way::WRITABLE_BY_OTHERS;
+use crate::{interrupt, way};
 
 const MIB: u64 = 1 << 20;
 const CHUNK: usize = 1 << 16;

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use rustix::fs::{Mode, OFlags};
 
-use crate::failure::Failure;
-use crate::files::way::{self, STICKY};
 use crate::interrupt;
+use crate::way::{self, STICKY, WRITABLE_BY_OTHERS};
+use iosched_result::failure::Failure;
 
 /// The mode before the umask is applied.
 const SHARED: u32 = 0o644;
@@ -21,9 +21,6 @@ const PRIVATE: u32 = 0o600;
 const PRIVATE_DIRECTORY: u32 = 0o700;
 /// For state that lasts as long as the machine runs; only root may enter it.
 pub const RUNTIME_DIRECTORY: &str = "/run/iosched";
-/// Mode bits that let the group or others write.
-pub(crate) const WRITABLE_BY_OTHERS: u32 = 0o022;
-
 /// Writes a file that others may read, completely or not at all, and durably. Safe in a directory where others may
 /// write: the copy has an unpredictable name, and only a regular file is ever replaced, not a link or a device node.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {

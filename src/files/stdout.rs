@@ -66,7 +66,7 @@ fn wait() -> io::Result<()> {
 }
 
 fn failed(error: anyhow::Error) -> io::Error {
-    match error.downcast::<crate::failure::Failure>() {
+    match error.downcast::<iosched_result::failure::Failure>() {
         Ok(failure) => io::Error::other(failure),
         Err(error) => io::Error::other(error),
     }

@@ -1,6 +1,6 @@
 //! Files that lead to actions: a file that another user may have written is used only after the user has said so.
 
-use crate::failure::Failure;
+use iosched_result::failure::Failure;
 
 /// `what`: what comes from the file, as in `the commands that it would run`. `doubt`: why another user may have written
 /// it, if that is so.

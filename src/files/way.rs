@@ -7,8 +7,8 @@ use std::io::{Error, ErrorKind, Result};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use crate::files::output::WRITABLE_BY_OTHERS;
-
+/// Mode bits that let the group or others write.
+pub(crate) const WRITABLE_BY_OTHERS: u32 = 0o022;
 pub(super) const STICKY: u32 = 0o1000;
 /// As many as the kernel follows.
 const MOST_LINKS: usize = 40;

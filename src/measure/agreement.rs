@@ -3,8 +3,8 @@
 use iosched_bpf as kernel;
 use iosched_bpf::enums::op;
 
-use crate::measure::histogram::{DEVICE, GAP, Layout, OWNER};
-use crate::measure::snapshot::{LOG2_CELLS, Line, Op, OwnerLatency};
+use iosched_result::measured::histogram::{DEVICE, GAP, Layout, OWNER};
+use iosched_result::measured::snapshot::{LOG2_CELLS, Line, Op, OwnerLatency};
 
 const fn is(layout: Layout, unit_shift: u32, sub_bits: u32, cells: usize) -> bool {
     layout.unit_shift == unit_shift && layout.sub_bits == sub_bits && layout.cells as usize == cells

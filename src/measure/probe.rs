@@ -22,10 +22,10 @@ use rustix::time::{ClockId, clock_gettime};
 pub use iosched_bpf::Detail;
 pub use kernel::{Tracepoint, can_tell_since_when, memlock_bytes, tracepoints};
 
-use crate::machine::device::Device;
-use crate::measure::histogram::{Histogram, OWNER};
-use crate::measure::snapshot::{DeviceNumbers, Op, Snapshot};
 use blocked::Waits;
+use iosched_host::machine::device::Device;
+use iosched_result::measured::histogram::{Histogram, OWNER};
+use iosched_result::measured::snapshot::{DeviceNumbers, Op, Snapshot};
 use locked_memory::Refusal;
 use memory::{OWNER_HISTOGRAMS, OWNERS};
 use owners::{Context, Owners};
@@ -233,7 +233,7 @@ impl Probe {
     }
 
     /// The last issues of a device, oldest first; empty unless dispatch order is measured.
-    pub fn dispatches(&self, device: &str) -> Vec<crate::measure::order::Dispatch> {
+    pub fn dispatches(&self, device: &str) -> Vec<iosched_result::measured::order::Dispatch> {
         let slot = self.devices.iter().position(|name| name == device);
         slot.map_or_else(Vec::new, |slot| {
             numbers::dispatches(self.tracer.dispatches(slot))

@@ -41,10 +41,10 @@ pub const MAY: &[May] = &[
         what: "starts processes",
         marks: &["Command::new", "libc::fork"],
         only: &[
-            "src/machine/ask.rs",      // a short question to a program
-            "src/safety/guardian.rs",  // itself
-            "src/scheduler/writer.rs", // a child process for a write that may hang
-            "src/workload/launch.rs",
+            "src/host/machine/ask.rs",      // a short question to a program
+            "src/host/safety/guardian.rs",  // itself
+            "src/host/scheduler/writer.rs", // a child process for a write that may hang
+            "src/experiment/workload/launch.rs",
         ],
         example: "fn f() { Command::new(\"fio\"); }",
     },
@@ -62,11 +62,11 @@ pub const MAY: &[May] = &[
             "files::stdout",
         ],
         only: &[
-            "src/bin/",
+            "src/ab/",
             "src/files/stdout.rs",
-            "src/interrupt/unread.rs",
-            "src/safety/guardian.rs", // a process of its own
-            "src/workload/launch.rs", // the child process, before it becomes the workload
+            "src/files/interrupt/unread.rs",
+            "src/host/safety/guardian.rs",       // a process of its own
+            "src/experiment/workload/launch.rs", // the child process, before it becomes the workload
             "tui/src/",
         ],
         example: "fn f() { println!(\"\"); }",
@@ -88,19 +88,19 @@ pub const MAY: &[May] = &[
             "DirBuilder",
         ],
         only: &[
-            "src/interrupt/unread.rs",         // /dev/null
-            "src/ab/machine/control.rs",       // reads a disk
-            "src/bin/iosched-ab/carry_out.rs", // where progress and results go
+            "src/files/interrupt/unread.rs",     // /dev/null
+            "src/experiment/machine/control.rs", // reads a disk
+            "src/ab/carry_out.rs",               // where progress and results go
             "src/files/output.rs",
-            "src/machine/cgroup/", // controllers, and the end of groups of ours
-            "src/machine/page_cache.rs", // /proc/sys/vm/drop_caches
-            "src/machine/loop_device.rs", // on the device that it has just made
-            "src/safety/guardian.rs", // its own protection from the OOM killer
-            "src/safety/journal",
-            "src/scheduler/queue_file.rs", // the one place that writes a queue's sysfs
-            "src/scratch/",
-            "src/workload/cgroup",
-            "src/workload/launch.rs", // joins the group
+            "src/host/machine/cgroup/", // controllers, and the end of groups of ours
+            "src/host/machine/page_cache.rs", // /proc/sys/vm/drop_caches
+            "src/host/machine/loop_device.rs", // on the device that it has just made
+            "src/host/safety/guardian.rs", // its own protection from the OOM killer
+            "src/host/safety/journal",
+            "src/host/scheduler/queue_file.rs", // the one place that writes a queue's sysfs
+            "src/host/scratch/",
+            "src/experiment/workload/cgroup",
+            "src/experiment/workload/launch.rs", // joins the group
         ],
         example: "fn f() { std::fs::write(\"a\", \"b\"); }",
     },
@@ -114,20 +114,20 @@ pub const MAY: &[May] = &[
             "clock_gettime",
         ],
         only: &[
-            "src/ab/machine/",
-            "src/bin/",
-            "src/doctor/facts.rs",
+            "src/experiment/machine/",
+            "src/ab/",
+            "src/experiment/doctor/facts.rs",
             "src/files/flock.rs",
-            "src/interrupt",
-            "src/machine/ask.rs",
-            "src/machine/cgroup/end.rs",
-            "src/machine/loop_device.rs",
+            "src/files/interrupt",
+            "src/host/machine/ask.rs",
+            "src/host/machine/cgroup/end.rs",
+            "src/host/machine/loop_device.rs",
             "src/measure/probe.rs",
-            "src/preflight/lock.rs",
-            "src/safety/",
-            "src/scheduler/writer.rs",
-            "src/scratch/",
-            "src/workload/",
+            "src/host/preflight/lock.rs",
+            "src/host/safety/",
+            "src/host/scheduler/writer.rs",
+            "src/host/scratch/",
+            "src/experiment/workload/",
             "tui/src/",
         ],
         example: "fn f() { Instant::now(); }",
@@ -136,33 +136,33 @@ pub const MAY: &[May] = &[
         what: "reads files without the limits of files::input",
         marks: &["fs::read", "fs::read_to_string", "File::open"],
         only: &[
-            "src/bin/iosched-ab/read_loop.rs", // a workload
-            "src/doctor/facts.rs",
+            "src/ab/read_loop.rs", // a workload
+            "src/experiment/doctor/facts.rs",
             "src/files/",
-            "src/interrupt.rs",
+            "src/result/odd.rs", // seeds, for tests
             // The kernel's own files, and ours.
-            "src/machine/",
-            "src/preflight/",
-            "src/safety/",
-            "src/scheduler/",
-            "src/scratch/",
-            "src/workload/cgroup.rs",
-            "src/workload/participants.rs",
+            "src/host/machine/",
+            "src/host/preflight/",
+            "src/host/safety/",
+            "src/host/scheduler/",
+            "src/host/scratch/",
+            "src/experiment/workload/cgroup.rs",
+            "src/experiment/workload/participants.rs",
         ],
         example: "fn f() { std::fs::read_to_string(\"/etc/passwd\"); }",
     },
     May {
         what: "compiles regular expressions: a build without the features that one needs would panic",
         marks: &["Regex::new", "RegexBuilder"],
-        only: &["src/workload/reported/pattern.rs"], // those of users, refused with a message
+        only: &["src/experiment/workload/reported/pattern.rs"], // those of users, refused with a message
         example: "fn f() { Regex::new(\"a\"); }",
     },
 ];
 
 /// Programs print names from outside through `report::escape`. These print none, or print what was escaped before.
 pub const PRINT_NO_NAMES: &[&str] = &[
-    "src/bin/iosched-ab/report/trace.rs", // a file in a binary format
-    "tui/src/ui/terminal.rs",             // the screen, whose cells are checked
+    "src/ab/report/trace.rs", // a file in a binary format
+    "tui/src/ui/terminal.rs", // the screen, whose cells are checked
 ];
 
 pub fn prints(source: &Source) -> bool {
@@ -171,26 +171,20 @@ pub fn prints(source: &Source) -> bool {
     paths.any(|path| path.iter().any(|name| printing.contains(&&**name)))
 }
 
-/// Rooms of plain functions, and what in them is not.
+/// The crates below `src/`, from the ground up.
+pub const CRATES: &[&str] = &["result", "files", "host", "measure", "experiment"];
+
+/// Modules of tests alone.
+pub const HELPERS: &[&str] = &["odd", "hostile"];
+
+/// Plain functions, and what in them is not.
 pub const PURE: &[(&str, &[&str])] = &[
-    ("src/report/", &[]),
-    ("src/persist/", &[]),
-    ("src/stat/", &[]),
-    ("src/history/", &["src/history/file.rs"]),
-    ("src/measure/histogram", &[]),
-    ("src/measure/snapshot", &[]),
-    ("src/measure/order.rs", &[]),
-    ("src/measure/fairness.rs", &[]),
+    ("src/result/", &["src/result/odd.rs"]), // reads seeds, for tests
+    ("src/measure/history/", &["src/measure/history/file.rs"]),
     // The rounds ask a machine; only run.rs saves their results.
-    (
-        "src/ab/",
-        &[
-            "src/ab/machine/real.rs",
-            "src/ab/machine/control.rs",
-            "src/ab/run.rs",
-        ],
-    ),
-    ("src/study/original/", &[]),
+    ("src/experiment/round", &[]),
+    ("src/experiment/live/", &[]),
+    ("src/experiment/rotation.rs", &[]),
     ("tui/src/ui/state", &[]),
     ("tui/src/ui/view", &[]),
 ];

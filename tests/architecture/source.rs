@@ -27,11 +27,12 @@ impl Source {
         source
     }
 
-    /// The first name below `src/`.
-    pub fn room(&self) -> &str {
+    /// The crate below `src/` and its first name: (`result`, `report`).
+    pub fn room(&self) -> (&str, &str) {
         let below = self.path.trim_start_matches("src/");
+        let (of, below) = below.split_once('/').unwrap_or(("", below));
         let room = below.split('/').next().unwrap_or(below);
-        room.strip_suffix(".rs").unwrap_or(room)
+        (of, room.strip_suffix(".rs").unwrap_or(room))
     }
 
     fn spread(&mut self, before: &[String], tree: &UseTree) {

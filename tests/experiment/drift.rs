@@ -1,6 +1,6 @@
 //! Settings: of the arms, in every round; of the user, afterwards; and of others, who change them meanwhile.
 
-use iosched::scheduler;
+use iosched_host::scheduler;
 use serde_json::Value;
 
 use crate::support::LoopDevice;

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use iosched::files::output;
+use iosched_files::output;
 
 use super::*;
 
@@ -244,7 +244,7 @@ fn a_locked_disk_is_not_written_and_a_lost_reader_changes_nothing() {
         return;
     }
     let left = Left::behind();
-    let lock = iosched::safety::lock::try_take(&left.disk.device).expect("a lock");
+    let lock = iosched_host::safety::lock::try_take(&left.disk.device).expect("a lock");
     left.restore(&[])
         .ends(1, &["is locked by process", "iosched restore"]);
     left.is(&left.changed);

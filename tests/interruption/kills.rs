@@ -1,6 +1,6 @@
 //! What comes right after SIGKILL. That nothing is left of it at any moment: `tui/tests/kills.rs`.
 
-use iosched::preflight;
+use iosched_host::preflight;
 
 use super::*;
 use crate::support::program::Started;

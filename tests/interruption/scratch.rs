@@ -114,7 +114,7 @@ fn a_scratch_device_that_both_leave_behind_is_restored() {
         restore(&program, &[]).expect("it is there").ends(0, &[]);
     } else {
         let journal = &program.journals()[0];
-        let errors = iosched::safety::journal::restore_file(journal).expect("a journal");
+        let errors = iosched_host::safety::journal::restore_file(journal).expect("a journal");
         assert!(errors.is_empty(), "{errors:?}");
     }
     has_gone(&program, &device, pid);

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use iosched::measure::histogram::{DEVICE, GAP, Layout, OWNER};
+use iosched_result::measured::histogram::{DEVICE, GAP, Layout, OWNER};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

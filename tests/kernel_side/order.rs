@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use iosched::measure::order::reordering;
+use iosched_result::measured::order::reordering;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -88,7 +88,7 @@ fn a_misspelled_setting_is_told_before_anything_runs() {
     let node = disk.node();
     let of = |bfq: &'static str| ["--arm", "none", "--arm", bfq, "--rounds", "2"];
     let touch = ["--", "touch", "it-ran"];
-    let settings = || iosched::scheduler::read(&disk.device).expect("its settings");
+    let settings = || iosched_host::scheduler::read(&disk.device).expect("its settings");
     let before = settings();
     for (bfq, says) in [
         ("bfq,low_latncy=0", "did you mean iosched/low_latency?"),

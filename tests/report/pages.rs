@@ -219,7 +219,7 @@ fn nobody_is_outside_where_nobody_knows() {
 
 /// An owner as the probe saw it, without I/O.
 fn owner(name: &str, kind: &str) -> Value {
-    use iosched::measure::snapshot::{OwnerKey, OwnerKind, OwnerNumbers};
+    use iosched_result::measured::snapshot::{OwnerKey, OwnerKind, OwnerNumbers};
     let key = OwnerKey {
         device: "nvme0n1".to_owned(),
         kind: if kind == "process" {

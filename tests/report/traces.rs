@@ -6,9 +6,8 @@ use std::fs;
 use regex::Regex;
 use serde_json::{Value, json};
 
-use crate::support;
 use crate::support::program::{Ended, Program};
-use crate::{BINARY, is_as_kept, path};
+use crate::{BINARY, is_as_kept, path, support};
 
 /// Sectors in the order of the starts, 1 ms apart, and their places in the order of the issues.
 const REQUESTS: [(u64, i64); 5] = [

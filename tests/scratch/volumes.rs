@@ -5,8 +5,9 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
 
-use iosched::safety::journal::Journal;
-use iosched::scratch::{DiskSpec, Scratch};
+use iosched_host::safety::journal::Journal;
+use iosched_host::scratch::Scratch;
+use iosched_result::types::scratch::spec::DiskSpec;
 
 use super::{Holder, MIB, open, what_is_left};
 

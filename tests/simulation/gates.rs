@@ -1,12 +1,12 @@
 //! Does the gate against earlier runs keep its promises, whatever the ratio does from run to run?
 
-use iosched::ab::gate::{self, LevelChange, Run};
-use iosched::ab::plan::Plan;
-use iosched::ab::statistics::change_point::change_points;
-use iosched::ab::statistics::estimate;
-use iosched::ab::statistics::scale::{Direction, Scale};
-use iosched::ab::statistics::stopping::Method;
-use iosched::ab::statistics::verdict::{Question, Verdict};
+use iosched_result::gate::{self, LevelChange, Run};
+use iosched_result::statistics::change_point::change_points;
+use iosched_result::statistics::estimate;
+use iosched_result::statistics::scale::{Direction, Scale};
+use iosched_result::statistics::stopping::Method;
+use iosched_result::statistics::verdict::{Question, Verdict};
+use iosched_result::types::plan::Plan;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};

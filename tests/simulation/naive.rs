@@ -1,7 +1,7 @@
 //! What the usual scripts do: all rounds of one arm, then all of the other, then an unpaired test; or look until
 //! something turns up; or the same order in each block.
 
-use iosched::ab::statistics::estimate;
+use iosched_result::statistics::estimate;
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 /// Welch's t-test of the first half of the rounds against the second.

@@ -5,20 +5,20 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
-use iosched::ab::machine::Means;
-use iosched::ab::result::{ResultFile, Round};
-use iosched::ab::run::{Experiment, Observer};
-use iosched::ab::statistics::stopping::Stopping;
-use iosched::ab::turn::Turn;
-use iosched::interrupt;
-use iosched::machine::device::Disks;
-use iosched::safety::guardian;
-use iosched::safety::journal::Journal;
-use iosched::safety::panics;
-use iosched::scheduler::arm::Arm;
-use iosched::scratch::file::ScratchPlace;
-use iosched::workload::participants::Participants;
-use iosched::workload::{CgroupRef, Execution, Fixed, Outcome, Running, Workload};
+use iosched_experiment::machine::Means;
+use iosched_experiment::run::{Experiment, Observer};
+use iosched_experiment::workload::participants::Participants;
+use iosched_experiment::workload::{Execution, Running, Workload};
+use iosched_files::interrupt;
+use iosched_host::machine::device::Disks;
+use iosched_host::safety::journal::Journal;
+use iosched_host::safety::{guardian, panics};
+use iosched_result::statistics::stopping::Stopping;
+use iosched_result::types::arm::Arm;
+use iosched_result::types::outcome::{CgroupRef, Fixed, Outcome};
+use iosched_result::types::plan::Turn;
+use iosched_result::types::result::{ResultFile, Round};
+use iosched_result::types::scratch_place::ScratchPlace;
 
 #[derive(Clone)]
 struct Buggy(String);
@@ -123,7 +123,7 @@ fn compare(buggy: &Buggy, device: &str, launcher: &Path) -> Result<ResultFile> {
         stopping: Stopping::Fixed { blocks: 2 },
         seed: 1,
         ramp: Duration::ZERO,
-        washout: iosched::ab::washout::Washout::NONE,
+        washout: iosched_result::types::washout::Washout::NONE,
         cold: None,
         time: Duration::from_millis(200),
         primary: Vec::new(),

@@ -17,10 +17,11 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use direct::{Aligned, BLOCK};
-use iosched::safety::journal::Journal;
-use iosched::scratch::{DiskSpec, Scratch};
-use iosched::workload::fio::Fio;
-use iosched::workload::{Execution, Workload};
+use iosched_experiment::workload::fio::Fio;
+use iosched_experiment::workload::{Execution, Workload};
+use iosched_host::safety::journal::Journal;
+use iosched_host::scratch::Scratch;
+use iosched_result::types::scratch::spec::DiskSpec;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -61,8 +62,8 @@ fn hold(spec: &str) {
 fn charge(device: PathBuf, report: &Path, launcher: &Path, guarded: bool) {
     let directory = tempfile::tempdir().expect("a directory");
     let journal = Journal::create().expect("a journal");
-    let _guardian =
-        guarded.then(|| iosched::safety::guardian::start(launcher, &journal).expect("a guardian"));
+    let _guardian = guarded
+        .then(|| iosched_host::safety::guardian::start(launcher, &journal).expect("a guardian"));
     // Without a guardian the kernel ends the process that was started, not those that it has forked.
     let (thread, whole) = if guarded { ("", 3) } else { ("thread\n", 1) };
     let job = directory.path().join("user.fio");
@@ -89,7 +90,7 @@ fn charge(device: PathBuf, report: &Path, launcher: &Path, guarded: bool) {
         assert!(Instant::now() < deadline, "not all processes of fio");
         std::thread::sleep(Duration::from_millis(10));
     }
-    iosched::files::output::write_whole(report, group.as_os_str().as_encoded_bytes())
+    iosched_files::output::write_whole(report, group.as_os_str().as_encoded_bytes())
         .expect("a report");
     std::thread::sleep(Duration::from_secs(50));
 }

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::PathBuf;
 
-use iosched::ab::metric::{Metric, Origin};
-use iosched::study::builtin;
-use iosched::study::format::Cell;
+use iosched_experiment::study::builtin;
+use iosched_experiment::study::format::Cell;
+use iosched_result::metric::{Metric, Origin};
 use serde_json::Value;
 use toml::Table;
 

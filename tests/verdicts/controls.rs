@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use iosched::ab::conclude;
-use iosched::ab::statistics::stopping::Stopping;
+use iosched_result::analysis::conclude;
+use iosched_result::statistics::stopping::Stopping;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};

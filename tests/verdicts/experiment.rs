@@ -1,14 +1,14 @@
 //! A whole experiment on simulated rounds: plan, looks, arms that leave, verdicts.
 
-use iosched::ab::plan::{Plan, PlannedRound};
-use iosched::ab::statistics::covariate::Slopes;
-use iosched::ab::statistics::layout::Cell;
-use iosched::ab::statistics::rows::{Judged, Row, RowBlock, judge_family};
-use iosched::ab::statistics::scale::{Direction, Scale};
-use iosched::ab::statistics::signed_rank::Difference;
-use iosched::ab::statistics::stopping::Stopping;
-use iosched::ab::statistics::verdict::{Question, Verdict};
-use iosched::ab::washout::{NOTHING_SHOWS, PILOT_BLOCKS};
+use iosched_result::analysis::washout::{NOTHING_SHOWS, PILOT_BLOCKS};
+use iosched_result::statistics::covariate::Slopes;
+use iosched_result::statistics::layout::Cell;
+use iosched_result::statistics::rows::{Judged, Row, RowBlock, judge_family};
+use iosched_result::statistics::scale::{Direction, Scale};
+use iosched_result::statistics::signed_rank::Difference;
+use iosched_result::statistics::stopping::Stopping;
+use iosched_result::statistics::verdict::{Question, Verdict};
+use iosched_result::types::plan::{Plan, PlannedRound};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use iosched::ab::metric::Metric;
-use iosched::ab::plan::Plan;
-use iosched::ab::result::{ResultFile, Round};
-use iosched::ab::statistics::stopping::Stopping;
-use iosched::ab::turn::{Next, Turn, next};
-use iosched::measure::snapshot::DeviceNumbers;
-use iosched::scheduler::arm::Arm;
+use iosched_result::analysis::turn::{Next, next};
+use iosched_result::measured::snapshot::DeviceNumbers;
+use iosched_result::metric::Metric;
+use iosched_result::statistics::stopping::Stopping;
+use iosched_result::types::arm::Arm;
+use iosched_result::types::plan::{Plan, Turn};
+use iosched_result::types::result::{ResultFile, Round};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
 

@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use iosched::ab::conclude;
-use iosched::ab::gate::{Decision, Rules};
-use iosched::ab::result::{ResultFile, Status};
-use iosched::ab::statistics::stopping::Stopping;
-use iosched::ab::statistics::verdict::Verdict;
-use iosched::persist::{Wanted, decide_study};
-use iosched::study::format::Times;
-use iosched::study::gate;
-use iosched::study::result::{CellResult, StudyResult};
+use iosched_result::analysis::conclude;
+use iosched_result::gate::{Decision, Rules};
+use iosched_result::persist::{Wanted, decide_study};
+use iosched_result::statistics::stopping::Stopping;
+use iosched_result::statistics::verdict::Verdict;
+use iosched_result::study::gate;
+use iosched_result::study::result::{CellResult, StudyResult};
+use iosched_result::study::times::Times;
+use iosched_result::types::result::{ResultFile, Status};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};

@@ -1,12 +1,11 @@
 //! `iosched doctor`.
 
 use anyhow::Result;
-use iosched::doctor::{self, facts};
-use iosched::failure::Failure;
-use iosched::files::stdout;
-use iosched::interrupt;
-use iosched::machine::device::Device;
-use iosched::report::escape;
+use iosched_experiment::doctor::{self, facts};
+use iosched_files::{interrupt, stdout};
+use iosched_host::machine::device::Device;
+use iosched_result::failure::Failure;
+use iosched_result::report::escape;
 
 use crate::cli::Doctor;
 

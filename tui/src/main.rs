@@ -14,23 +14,23 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
-use iosched::failure;
-use iosched::files::stdout;
-use iosched::report::escape;
+use iosched_files::stdout;
+use iosched_result::failure;
+use iosched_result::report::escape;
 
 fn main() -> ExitCode {
     // The guardian and the launcher of the demo's workload are this same binary, started again.
-    if let Some(code) = iosched::workload::launch::run_if_asked() {
+    if let Some(code) = iosched_experiment::workload::launch::run_if_asked() {
         return code;
     }
-    if let Some(outcome) = iosched::safety::guardian::run_if_asked() {
+    if let Some(outcome) = iosched_host::safety::guardian::run_if_asked() {
         return if outcome.is_ok() {
             ExitCode::SUCCESS
         } else {
             ExitCode::FAILURE
         };
     }
-    iosched::safety::panics::end_in_order(say, work)
+    iosched_host::safety::panics::end_in_order(say, work)
 }
 
 /// An error, on standard error, whose reader may be gone.
@@ -50,11 +50,11 @@ fn work() -> ExitCode {
                 | Command::Completions { .. }
         )
     ) {
-        for note in iosched::safety::journal::notes() {
+        for note in iosched_host::safety::journal::notes() {
             let _ = writeln!(std::io::stderr(), "iosched: note: {}", escape::line(&note));
         }
     }
-    let outcome = iosched::interrupt::install().and_then(|()| match cli.command {
+    let outcome = iosched_files::interrupt::install().and_then(|()| match cli.command {
         Some(Command::Stat(arguments)) => stat::run(&arguments),
         Some(Command::Snapshot(arguments)) => ui::snapshot::run(&arguments),
         Some(Command::Replay(arguments)) => replay(&arguments),

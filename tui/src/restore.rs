@@ -4,10 +4,10 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Result;
-use iosched::failure::Failure;
-use iosched::files::stdout;
-use iosched::report::escape;
-use iosched::safety::journal::{self, Found, LeftBehind, Origin, Suspect, Undo};
+use iosched_files::stdout;
+use iosched_host::safety::journal::{self, Found, LeftBehind, Origin, Suspect, Undo};
+use iosched_result::failure::Failure;
+use iosched_result::report::escape;
 
 use crate::cli::Restore;
 

@@ -3,10 +3,11 @@
 use std::io::Write;
 
 use anyhow::Result;
-use iosched::files::stdout;
-use iosched::machine::device::{DepthSource, Device, Disks, HardwareDepth};
-use iosched::report::escape;
-use iosched::scheduler::{self, State};
+use iosched_files::stdout;
+use iosched_host::machine::device::{Device, Disks};
+use iosched_host::scheduler;
+use iosched_result::report::escape;
+use iosched_result::types::queue::{DepthSource, HardwareDepth, State};
 use serde::Serialize;
 
 use crate::cli::Schedulers;

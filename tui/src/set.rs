@@ -3,15 +3,16 @@
 use std::io::Write;
 
 use anyhow::{Context, Result};
-use iosched::files::stdout;
-use iosched::machine::device::{Device, Disks};
-use iosched::preflight::{self, Intent, Loss};
-use iosched::report::{escape, units};
-use iosched::safety::guardian;
-use iosched::safety::journal::{self, Entry, Journal, Undo};
-use iosched::safety::restorable::ensure_restorable;
-use iosched::scheduler::arm::Arm;
-use iosched::scheduler::{self, Applied, SavedQueue, State};
+use iosched_files::stdout;
+use iosched_host::machine::device::{Device, Disks};
+use iosched_host::preflight::{self, Intent, Loss};
+use iosched_host::safety::guardian;
+use iosched_host::safety::journal::{self, Entry, Journal, Undo};
+use iosched_host::safety::restorable::ensure_restorable;
+use iosched_host::scheduler::{self, SavedQueue};
+use iosched_result::report::{escape, units};
+use iosched_result::types::arm::Arm;
+use iosched_result::types::queue::{Applied, State};
 
 use crate::cli::Set;
 

@@ -18,20 +18,19 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use iosched::failure::Failure;
-use iosched::interrupt;
-use iosched::report::characters::has_utf8;
-use iosched::report::escape;
-use iosched::safety::journal::Journal;
-use iosched::safety::privileges;
-use iosched::scheduler::arm::Arm;
+use iosched_files::interrupt;
+use iosched_host::safety::journal::Journal;
+use iosched_host::safety::privileges;
+use iosched_result::failure::Failure;
+use iosched_result::report::characters::has_utf8;
+use iosched_result::report::escape;
+use iosched_result::types::arm::Arm;
 use ratatui::crossterm::event::{self, Event as Input};
 
 use crate::cli::{Watch, WatchDetail};
 use sampling::control::Control;
-use sampling::devices;
 use sampling::sample::SamplerReport;
-use sampling::{Sampler, Setup};
+use sampling::{Sampler, Setup, devices};
 use state::action::{Action, Screen};
 use state::appearance::{Colors, Depth, Palette, Theme};
 use state::model::{INTERVALS, Model};

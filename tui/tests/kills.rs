@@ -16,8 +16,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use iosched::preflight;
-use iosched::scheduler::{self, State};
+use iosched_host::{preflight, scheduler};
+use iosched_result::types::queue::State;
 use pty::Terminal;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use support::program::{Ended, Program, Started};

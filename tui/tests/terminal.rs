@@ -24,13 +24,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use iosched::ab::result::{ResultFile, Round};
-use iosched::report::{csv, markdown, openmetrics, text};
-use iosched::scheduler::{self, State};
+use iosched_host::scheduler;
+use iosched_result::report::{csv, markdown, openmetrics, text};
+use iosched_result::types::queue::State;
+use iosched_result::types::result::{ResultFile, Round};
 use pty::Terminal;
 use rustix::process::Signal;
-use rustix::termios::{Action, tcflow};
-use rustix::termios::{LocalModes, OutputModes, tcgetattr};
+use rustix::termios::{Action, LocalModes, OutputModes, tcflow, tcgetattr};
 use serde_json::Value;
 use support::LoopDevice;
 use support::direct::{self, Aligned, BLOCK};

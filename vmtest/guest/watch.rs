@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use iosched::machine::device::Device;
-use iosched::measure::probe::{Detail, Probe};
-use iosched::measure::snapshot::{
+use iosched_host::machine::device::Device;
+use iosched_measure::probe::{Detail, Probe};
+use iosched_result::measured::snapshot::{
     DeviceNumbers, DeviceOp, Edges, Interval, Merges, Op, OwnerKind, OwnerNumbers, OwnerOp,
     Quality, Snapshot, Stage,
 };
-use iosched::measure::trace::Trace;
+use iosched_result::measured::trace::Trace;
 
 use crate::Disk;
 

@@ -1,6 +1,6 @@
 //! blktrace, on the same run, is of the same opinion.
 
-use iosched::measure::snapshot::{Op, Stage};
+use iosched_result::measured::snapshot::{Op, Stage};
 use iosched_vmtest::{Blktrace, Disk, Fio, SCHEDULERS, Watch};
 
 /// What btt makes of a trace.

@@ -15,8 +15,8 @@ mod parse; // ftrace's text
 mod rebuild; // each I/O from it
 
 use cells::{Cell, Engine, cells};
-use iosched::measure::probe::Detail;
-use iosched::measure::snapshot::{Op, Stage};
+use iosched_measure::probe::Detail;
+use iosched_result::measured::snapshot::{Op, Stage};
 use iosched_vmtest::{Disk, Fio, Ftrace, Seen, Watch, dd_reads};
 use judge::{BY_FIO, Judge, MEAN, Theirs};
 use rebuild::{Io, Rebuilt};

@@ -3,8 +3,8 @@
 
 use std::fs;
 
-use iosched::machine::device::Device;
-use iosched::measure::probe::{Detail, Probe};
+use iosched_host::machine::device::Device;
+use iosched_measure::probe::{Detail, Probe};
 use iosched_vmtest::{Disk, Fio};
 
 const NS_PER_INSTRUCTION: f64 = 2.0;

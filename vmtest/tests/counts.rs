@@ -1,6 +1,6 @@
 //! What was done is what is counted: to the last request, per process, under each scheduler.
 
-use iosched::measure::snapshot::{Merges, Op};
+use iosched_result::measured::snapshot::{Merges, Op};
 use iosched_vmtest::{Disk, Fio, SCHEDULERS, Watch, dd_reads, pid_of_run};
 
 #[test]

@@ -5,10 +5,10 @@ use std::fs;
 use std::thread::sleep;
 use std::time::Duration;
 
-use iosched::measure::fairness::Fairness;
-use iosched::measure::probe::Detail;
-use iosched::measure::snapshot::{Op, OwnerFairness};
-use iosched::stat::{DeviceState, record};
+use iosched_measure::probe::Detail;
+use iosched_result::measured::fairness::Fairness;
+use iosched_result::measured::snapshot::{Op, OwnerFairness};
+use iosched_result::stat::{DeviceState, record};
 use iosched_vmtest::{Disk, Fio, Seen, Watch};
 
 fn watch(disk: &Disk) -> Watch {

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use iosched::measure::snapshot::{Edges, Op};
+use iosched_result::measured::snapshot::{Edges, Op};
 use iosched_vmtest::{Disk, Fio, SCHEDULERS, Watch, dd_reads, pid_of_run};
 
 #[test]

@@ -10,8 +10,8 @@ mod program;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-use iosched::measure::snapshot::Op;
-use iosched::scheduler::{self, SavedQueue};
+use iosched_host::scheduler::{self, SavedQueue};
+use iosched_result::measured::snapshot::Op;
 use iosched_vmtest::{Disk, Fio, SCHEDULERS, Watch};
 use program::Program;
 use rustix::process::{Pid, Signal, kill_process};

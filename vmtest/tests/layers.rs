@@ -7,8 +7,9 @@ mod program;
 use std::fs;
 use std::time::Duration;
 
-use iosched::machine::device::Device;
-use iosched::scheduler::{self, State};
+use iosched_host::machine::device::Device;
+use iosched_host::scheduler;
+use iosched_result::types::queue::State;
 use iosched_vmtest::{ARRAY as NAME, Array, Disk, set};
 use program::{Ended, Program};
 use serde_json::Value;

@@ -2,9 +2,9 @@
 
 use std::slice;
 
-use iosched::measure::probe::{Detail, Probe};
-use iosched::measure::snapshot::{Interval, Op};
-use iosched::stat::Burst;
+use iosched_measure::probe::{Detail, Probe};
+use iosched_result::measured::snapshot::{Interval, Op};
+use iosched_result::stat::Burst;
 use iosched_vmtest::{Disk, pid_of_run};
 
 const READS: [u64; 2] = [100, 60];

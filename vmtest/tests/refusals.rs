@@ -7,7 +7,7 @@ mod program;
 
 use std::fs;
 
-use iosched::scheduler;
+use iosched_host::scheduler;
 use iosched_vmtest::{Disk, run};
 use program::{Ended, Program};
 

@@ -6,9 +6,9 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use iosched::machine::device::Device;
-use iosched::measure::probe::Detail;
-use iosched::measure::snapshot::{Op, Quality};
+use iosched_host::machine::device::Device;
+use iosched_measure::probe::Detail;
+use iosched_result::measured::snapshot::{Op, Quality};
 use iosched_vmtest::{Disk, SCHEDULERS, Watch, dd_reads, dd_reads_of, run};
 
 const READS: u64 = 100;

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use iosched::scheduler;
+use iosched_host::scheduler;
 use iosched_vmtest::Disk;
 use program::{Program, Started};
 use serde_json::Value;

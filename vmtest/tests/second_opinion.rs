@@ -17,7 +17,7 @@ mod stages;
 #[path = "second_opinion/traced.rs"]
 mod traced;
 
-use iosched::measure::probe::Detail;
+use iosched_measure::probe::Detail;
 use iosched_vmtest::{Blktrace, Disk, SCHEDULERS, Seen, Watch, dd_reads, pid_of_run, run};
 
 use load::{Processes, run_jobs};

@@ -7,9 +7,9 @@ mod program;
 
 use std::process::Command;
 
-use iosched::machine::device::Device;
-use iosched::measure::probe::{Detail, Probe};
-use iosched::measure::snapshot::{Interval, Op, OwnerNumbers};
+use iosched_host::machine::device::Device;
+use iosched_measure::probe::{Detail, Probe};
+use iosched_result::measured::snapshot::{Interval, Op, OwnerNumbers};
 use iosched_vmtest::{ARRAY, Array, Disk, MAPPED, Mapped, pid_of_run};
 use program::{Program, Started};
 use serde_json::Value;

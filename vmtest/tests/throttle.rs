@@ -4,9 +4,9 @@
 use std::fs;
 use std::path::Path;
 
-use iosched::measure::histogram::Histogram;
-use iosched::measure::probe::Detail;
-use iosched::measure::snapshot::{Op, OwnerNumbers};
+use iosched_measure::probe::Detail;
+use iosched_result::measured::histogram::Histogram;
+use iosched_result::measured::snapshot::{Op, OwnerNumbers};
 use iosched_vmtest::{Disk, Fio, Seen, Watch, dd_reads};
 use serde_json::Value;
 

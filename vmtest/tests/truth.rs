@@ -1,9 +1,9 @@
 //! Times against devices whose times are known. Profile `truth`: the clock is the number of instructions, so that the
 //! bounds hold under any load of the host.
 
-use iosched::measure::histogram::Histogram;
-use iosched::measure::probe::Detail;
-use iosched::measure::snapshot::{Op, OwnerNumbers, Stage};
+use iosched_measure::probe::Detail;
+use iosched_result::measured::histogram::Histogram;
+use iosched_result::measured::snapshot::{Op, OwnerNumbers, Stage};
 use iosched_vmtest::{Disk, Fio, SCHEDULERS, Watch, dd_reads};
 
 const MS: f64 = 1e6;

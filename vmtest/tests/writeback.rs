@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use iosched::measure::snapshot::{Op, OwnerKind};
+use iosched_result::measured::snapshot::{Op, OwnerKind};
 use iosched_vmtest::{Disk, Seen, Watch, run};
 
 const MIB: u64 = 1 << 20;

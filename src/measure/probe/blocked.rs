@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use iosched_bpf::Blocked;
 
-use crate::measure::snapshot::{DeviceNumbers, InFlight};
+use iosched_result::measured::snapshot::{DeviceNumbers, InFlight};
 
 /// The threads of an owner or a device that wait for a request at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

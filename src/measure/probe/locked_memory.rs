@@ -5,7 +5,7 @@ use iosched_bpf::NotPermitted;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 
-use crate::failure::Failure;
+use iosched_result::failure::Failure;
 
 const KIB: u64 = 1 << 10;
 

@@ -3,9 +3,9 @@
 use anyhow::Result;
 use iosched_bpf::{Config, Target};
 
-use crate::failure::Failure;
-use crate::machine::device::Device;
-use crate::measure::histogram::{DEVICE, Layout, OWNER};
+use iosched_host::machine::device::Device;
+use iosched_result::failure::Failure;
+use iosched_result::measured::histogram::{DEVICE, Layout, OWNER};
 
 /// Rows for owners: 1.3 KB each.
 pub(super) const OWNERS: u32 = 16_384;
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
     use iosched_bpf::Detail;
 
-    use crate::failure::{Kind, kind_of};
+    use iosched_result::failure::{Kind, kind_of};
 
     #[test]
     fn the_memory_of_a_thousand_devices_is_bounded_whatever_the_cpus() {

@@ -8,9 +8,9 @@ use iosched_bpf::{LOG2_CELLS, Latency, device_stats, dispatch, inflight, order_s
 
 use super::raw::RawDevice;
 use super::status;
-use crate::measure::histogram::Histogram;
-use crate::measure::order::Dispatch;
-use crate::measure::snapshot::{
+use iosched_result::measured::histogram::Histogram;
+use iosched_result::measured::order::Dispatch;
+use iosched_result::measured::snapshot::{
     Asked, DeviceNumbers, DeviceOp, InFlight, Log2Histogram, Op, Order, StatusCount,
 };
 
@@ -217,7 +217,7 @@ pub(super) fn dispatches(raw: impl Iterator<Item = dispatch>) -> Vec<Dispatch> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::order::last_burst;
+    use iosched_result::measured::order::last_burst;
 
     fn issued(issue: u32, d_ns: u64) -> dispatch {
         dispatch {

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 use super::blocked::{Waiting, Waits};
-use crate::measure::snapshot::{
+use iosched_result::measured::snapshot::{
     FairnessTotals, InFlight, Line, Longest, Merges, Op, OpTotals, OwnerId, OwnerKind, OwnerTotals,
     Place, Row,
 };

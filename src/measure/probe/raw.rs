@@ -3,7 +3,7 @@
 use iosched_bpf::{ALL_ROWS, Latency, Tracer, device_stats, inflight, order_stats};
 
 use super::wide::Wide;
-use crate::measure::snapshot::Op;
+use iosched_result::measured::snapshot::Op;
 
 /// Above so many tags a device's requests under way are not looked through.
 const MAX_INFLIGHT: usize = 32_768;

@@ -8,8 +8,8 @@ use iosched_bpf::trace_event;
 
 use super::owners::kind_of;
 use super::{Probe, monotonic_ns};
-use crate::measure::snapshot::{Op, comm};
-use crate::measure::trace::{Event, Trace, TracedOwner, TracedRequest, assemble};
+use iosched_result::measured::snapshot::{Op, comm};
+use iosched_result::measured::trace::{Event, Trace, TracedOwner, TracedRequest, assemble};
 
 impl Probe {
     /// Begins to record; only with [`super::Detail::trace`]. The time of the beginning is for [`Probe::end_trace`].

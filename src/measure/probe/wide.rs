@@ -2,7 +2,7 @@
 
 use iosched_bpf::{Cells, Tracer};
 
-use crate::measure::histogram::{Histogram, Layout};
+use iosched_result::measured::histogram::{Histogram, Layout};
 
 /// The counts of one histogram since the attach, over all shards.
 #[derive(Clone)]

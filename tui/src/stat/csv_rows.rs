@@ -1,7 +1,7 @@
 //! Renders a record of `iosched stat` as CSV rows. Pure.
 
-use iosched::report::escape;
-use iosched::stat::{LatencySummary, LiveRecord};
+use iosched_result::report::escape;
+use iosched_result::stat::{LatencySummary, LiveRecord};
 
 pub const HEADER: [&str; 25] = [
     "time",

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
-use iosched::measure::snapshot::{Log2Histogram, OwnerKind};
-use iosched::report::{escape, units};
-use iosched::stat::{HardwareQueue, LatencySummary, LiveDevice, LiveOrder, LiveProcess};
+use iosched_result::measured::snapshot::{Log2Histogram, OwnerKind};
+use iosched_result::report::{escape, units};
+use iosched_result::stat::{HardwareQueue, LatencySummary, LiveDevice, LiveOrder, LiveProcess};
 
 use super::text::{p50, p99};
 use crate::cli::DetailChoice;
@@ -152,7 +152,7 @@ fn stages(device: &LiveDevice) -> String {
     let empty = device
         .ops
         .iter()
-        .find(|op| op.op == iosched::measure::snapshot::Op::Flush);
+        .find(|op| op.op == iosched_result::measured::snapshot::Op::Flush);
     if flushes.asked + flushes.before_data + flushes.after_data + flushes.journal_writes > 0 {
         let _ = writeln!(
             text,
@@ -340,8 +340,8 @@ fn plain<const N: usize>(header: [&str; N]) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use iosched::measure::snapshot::Order;
-    use iosched::stat::Burst;
+    use iosched_result::measured::snapshot::Order;
+    use iosched_result::stat::Burst;
 
     use super::*;
 

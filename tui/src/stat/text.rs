@@ -1,9 +1,9 @@
 //! Renders a record of `iosched stat` as a table. Pure.
 
 use comfy_table::{CellAlignment, Table, presets};
-use iosched::measure::snapshot::{Edges, InFlight, Quality, StatusCount};
-use iosched::report::{escape, units};
-use iosched::stat::{LatencySummary, LiveDevice, LiveProcess, LiveRecord};
+use iosched_result::measured::snapshot::{Edges, InFlight, Quality, StatusCount};
+use iosched_result::report::{escape, units};
+use iosched_result::stat::{LatencySummary, LiveDevice, LiveProcess, LiveRecord};
 
 use super::{detail, throttled};
 use crate::cli::DetailChoice;

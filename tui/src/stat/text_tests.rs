@@ -1,7 +1,7 @@
-use iosched::measure::snapshot::{
+use iosched_result::measured::snapshot::{
     DeviceNumbers, Interval, Merges, Op, OwnerKey, OwnerKind, OwnerNumbers, OwnerStages,
 };
-use iosched::stat::{self, DeviceState};
+use iosched_result::stat::{self, DeviceState};
 use serde_json::{Map, Value};
 
 use super::*;

@@ -1,7 +1,7 @@
 //! I/O that a limit of a control group held back. Pure.
 
-use iosched::report::{escape, units};
-use iosched::stat::{LiveDevice, LiveRecord};
+use iosched_result::report::{escape, units};
+use iosched_result::stat::{LiveDevice, LiveRecord};
 
 /// How much a limit held back and whose it was; empty if nothing.
 pub fn line(device: &LiveDevice, record: &LiveRecord) -> String {

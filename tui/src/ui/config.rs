@@ -10,11 +10,9 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use iosched::failure::Failure;
-use iosched::files::stdout;
-use iosched::files::{input, way};
-use iosched::interrupt;
-use iosched::report::escape;
+use iosched_files::{input, interrupt, stdout, way};
+use iosched_result::failure::Failure;
+use iosched_result::report::escape;
 
 use super::state::appearance::{Colors, Theme};
 use super::state::keymap::Keymap;

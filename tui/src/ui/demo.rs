@@ -5,10 +5,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
-use iosched::safety::guardian::{self, Guardian};
-use iosched::safety::journal::{Journal, TemporaryFiles};
-use iosched::scratch::{DiskModel, Scratch};
-use iosched::workload::{self, Running, Workload, catalogue};
+use iosched_experiment::workload::{self, Running, Workload, catalogue};
+use iosched_host::safety::guardian::{self, Guardian};
+use iosched_host::safety::journal::{Journal, TemporaryFiles};
+use iosched_host::scratch::Scratch;
+use iosched_result::types::scratch::model::DiskModel;
 
 use super::state::action::KeyCommand;
 use super::state::keymap::Keymap;

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use anyhow::{Result, ensure};
-use iosched::files::output::write_whole;
-use iosched::report::escape;
-use iosched::stat::LiveProcess;
+use iosched_files::output::write_whole;
+use iosched_result::report::escape;
+use iosched_result::stat::LiveProcess;
 
 use super::state::model::Model;
 
@@ -79,8 +79,8 @@ fn csv<'a>(rows: impl Iterator<Item = &'a LiveProcess>) -> Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use iosched::measure::snapshot::{Interval, OwnerKey, OwnerKind, OwnerNumbers};
-    use iosched::stat::{Selection, record};
+    use iosched_result::measured::snapshot::{Interval, OwnerKey, OwnerKind, OwnerNumbers};
+    use iosched_result::stat::{Selection, record};
 
     use super::*;
 

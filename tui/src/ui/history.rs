@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Result, ensure};
-use iosched::history::file::{self, Disk, Head};
-use iosched::history::kept::Kept;
+use iosched_measure::history::file::{self, Disk, Head};
+use iosched_measure::history::kept::Kept;
 
 use super::state::model::Model;
 use super::state::past;
@@ -24,7 +24,7 @@ pub fn write(path: &Path, disks: Vec<Disk>, notes: &[String], kept: &Kept) -> Re
     let head = Head {
         history_version: file::SCHEMA_VERSION,
         written: now(),
-        environment: iosched::machine::environment::read(None),
+        environment: iosched_host::machine::environment::read(None),
         disks,
         notes: notes.to_vec(),
         dropped: kept.first(),

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::mpsc::channel;
 
 use anyhow::Result;
-use iosched::history::file;
-use iosched::history::kept::{Block, Kept};
-use iosched::history::packed::Packed;
-use iosched::interrupt;
-use iosched::safety::privileges;
+use iosched_files::interrupt;
+use iosched_host::safety::privileges;
+use iosched_measure::history::file;
+use iosched_measure::history::kept::{Block, Kept};
+use iosched_measure::history::packed::Packed;
 
 use super::config;
 use super::sampling::sample::{Sample, SamplerReport};

@@ -19,8 +19,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Result;
-use iosched::machine::device::Device;
-use iosched::scheduler::arm::Arm;
+use iosched_host::machine::device::Device;
+use iosched_result::types::arm::Arm;
 
 use control::Control;
 use request::Request;

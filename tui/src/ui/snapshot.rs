@@ -4,14 +4,13 @@ use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use iosched::files::output;
-use iosched::history::blocks::Blocks;
-use iosched::history::kept::Kept;
-use iosched::interrupt;
-use iosched::measure::probe::Detail;
-use iosched::report::escape;
-use iosched::report::units::count;
-use iosched::safety::privileges;
+use iosched_files::{interrupt, output};
+use iosched_host::safety::privileges;
+use iosched_measure::history::blocks::Blocks;
+use iosched_measure::history::kept::Kept;
+use iosched_measure::probe::Detail;
+use iosched_result::report::escape;
+use iosched_result::report::units::count;
 
 use super::history;
 use super::sampling::devices;

@@ -37,7 +37,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use iosched::report::escape;
+use iosched_result::report::escape;
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect, Size};
 use ratatui::text::Line;

@@ -6,12 +6,13 @@ use std::os::unix::fs::FileExt;
 
 use serde_json::{Value, json};
 
+use crate::exact::number;
 use crate::support::LoopDevice;
 use crate::support::direct::{self, Aligned, BLOCK};
 use crate::support::fio::Fio;
 use crate::support::program::Program;
 use crate::watch::{record, stat};
-use crate::{BINARY, SIZE_BYTES, exact::number};
+use crate::{BINARY, SIZE_BYTES};
 
 #[derive(Clone, Copy)]
 enum Kind {

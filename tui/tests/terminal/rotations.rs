@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use iosched::ab::result::{ResultFile, Round};
+use iosched_result::types::result::{ResultFile, Round};
 
 use super::pty::Terminal;
 use super::support::LoopDevice;

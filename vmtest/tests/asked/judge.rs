@@ -1,6 +1,6 @@
 //! What others say of the same I/Os, number by number. All that differs is collected, so that one run shows all of it.
 
-use iosched::measure::histogram::Histogram;
+use iosched_result::measured::histogram::Histogram;
 
 /// A cell of fio's histogram is 1.6 % wide and stands for its middle, one of ours is 1.6 % wide. And what fio and the
 /// system call take around the I/O.

@@ -2,8 +2,8 @@
 
 use std::fmt::Debug;
 
-use iosched::measure::histogram::Histogram;
-use iosched::measure::snapshot::Stage;
+use iosched_result::measured::histogram::Histogram;
+use iosched_result::measured::snapshot::Stage;
 
 use crate::stages::{Times, place};
 

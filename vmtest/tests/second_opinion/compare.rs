@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use iosched::measure::histogram::Histogram;
-use iosched::measure::snapshot::{Merges, Op, OwnerKind, OwnerNumbers, OwnerOp, Quality, Stage};
+use iosched_result::measured::histogram::Histogram;
+use iosched_result::measured::snapshot::{
+    Merges, Op, OwnerKind, OwnerNumbers, OwnerOp, Quality, Stage,
+};
 use iosched_vmtest::Seen;
 
 use crate::check::{Check, DEVICE_CELL, OWNER_CELL, Opinions, line};

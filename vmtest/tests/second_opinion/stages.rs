@@ -1,7 +1,7 @@
 //! The definitions of docs/measurement.md, applied to what blktrace saw: which operation a request is, and how long each of
 //! its stages took.
 
-use iosched::measure::snapshot::{Op, Stage};
+use iosched_result::measured::snapshot::{Op, Stage};
 
 use crate::rebuild::{FlushCommand, Request};
 

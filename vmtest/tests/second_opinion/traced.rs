@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use iosched::measure::snapshot::Op;
-use iosched::measure::trace::{Trace, TracedRequest};
+use iosched_result::measured::snapshot::Op;
+use iosched_result::measured::trace::{Trace, TracedRequest};
 
 use crate::check::{APART_NS, Check, interrupted};
 use crate::rebuild::{Rebuilt, Request};

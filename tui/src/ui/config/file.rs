@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use iosched::failure::Failure;
+use iosched_result::failure::Failure;
 use serde::Deserialize;
 use toml::Spanned;
 

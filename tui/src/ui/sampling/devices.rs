@@ -1,11 +1,11 @@
 //! The devices to watch, and what is known of each.
 
 use anyhow::Result;
-use iosched::failure::Failure;
-use iosched::machine::device::{Device, Level};
-use iosched::measure::probe::{Detail, Probe};
-use iosched::scheduler;
-use iosched::scheduler::arm::{self, Arm};
+use iosched_host::machine::device::{Device, Level};
+use iosched_host::scheduler;
+use iosched_measure::probe::{Detail, Probe};
+use iosched_result::failure::Failure;
+use iosched_result::types::arm::{self, Arm};
 
 use super::sample::Disk;
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use iosched::safety::journal::Journal;
-use iosched::scheduler;
+use iosched_host::safety::journal::Journal;
+use iosched_host::scheduler;
 use support::LoopDevice;
 
 use super::control::Control;

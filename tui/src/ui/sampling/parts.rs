@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use iosched::measure::histogram::{Histogram, OWNER};
-use iosched::measure::snapshot::{Op, OwnerNumbers};
-use iosched::stat::Selection;
+use iosched_result::measured::histogram::{Histogram, OWNER};
+use iosched_result::measured::snapshot::{Op, OwnerNumbers};
+use iosched_result::stat::Selection;
 
 /// Number of programs that are told apart; the others are one.
 const KEPT: usize = 1024;
@@ -198,7 +198,7 @@ fn busiest(by_arm: &[ByName]) -> Vec<Part> {
 
 #[cfg(test)]
 mod tests {
-    use iosched::measure::snapshot::{OwnerKey, OwnerKind};
+    use iosched_result::measured::snapshot::{OwnerKey, OwnerKind};
 
     use super::*;
 

@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
-use iosched::history::frame::{DISPATCHES, DeviceFrame, Flip, Frame, Group, Newcomer};
-use iosched::machine::cgroup::names::Names;
-use iosched::machine::device::Device;
-use iosched::measure::order::Dispatch;
-use iosched::measure::probe::Probe;
-use iosched::measure::snapshot::{Interval, OwnerNumbers, Snapshot};
-use iosched::stat::Selection;
+use iosched_host::machine::cgroup::names::Names;
+use iosched_host::machine::device::Device;
+use iosched_measure::history::frame::{DISPATCHES, DeviceFrame, Flip, Frame, Group, Newcomer};
+use iosched_measure::probe::Probe;
+use iosched_result::measured::order::Dispatch;
+use iosched_result::measured::snapshot::{Interval, OwnerNumbers, Snapshot};
+use iosched_result::stat::Selection;
 
 use super::devices;
 use super::request::Wanted;

@@ -6,9 +6,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Result, anyhow};
-use iosched::ab::rotation::Recorded;
-use iosched::ab::run;
-use iosched::files::output::write_whole;
+use iosched_experiment::rotation::Recorded;
+use iosched_experiment::run;
+use iosched_files::output::write_whole;
 
 /// The shortest time between two saves.
 const EVERY: Duration = Duration::from_secs(60);

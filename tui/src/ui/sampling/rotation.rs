@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
-use iosched::ab::result::{Exclusion, ProbeInfo, Subject};
-use iosched::ab::rotation;
-use iosched::machine::device::Device;
-use iosched::measure::probe::Probe;
-use iosched::measure::snapshot::{Interval, Snapshot};
-use iosched::scheduler::arm::Arm;
-use iosched::scheduler::{self, Applied};
-use iosched::stat::{self, Selection};
+use iosched_experiment::rotation;
+use iosched_host::machine::device::Device;
+use iosched_host::scheduler;
+use iosched_measure::probe::Probe;
+use iosched_result::measured::snapshot::{Interval, Snapshot};
+use iosched_result::stat::{self, Selection};
+use iosched_result::types::arm::Arm;
+use iosched_result::types::queue::Applied;
+use iosched_result::types::result::{Exclusion, Subject};
 
 use super::parts::{Parts, Place};
 use super::result_path::{ResultPath, time_of_day};
@@ -60,9 +61,9 @@ impl TimedRotation {
             .duration_since(SystemTime::UNIX_EPOCH)
             .map_or(1, |now| u64::from(now.subsec_nanos()));
         let subject = Subject {
-            environment: iosched::machine::environment::read(None),
-            device: iosched::machine::device::info::of(disk, None),
-            probe: ProbeInfo::of(probe),
+            environment: iosched_host::machine::environment::read(None),
+            device: iosched_host::machine::device::info::of(disk, None),
+            probe: iosched_experiment::machine::probe_info(probe),
         };
         let time = Duration::from_secs(chosen.seconds);
         let (arms, reference) = (chosen.arms, chosen.reference);

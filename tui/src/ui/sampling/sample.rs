@@ -1,15 +1,17 @@
 //! What the sampling thread sends: owned, complete, never shared.
 
-pub use iosched::history::file::Disk;
-pub use iosched::history::frame::{Counters, Flip, Newcomer, Side};
-use iosched::history::frame::{DeviceFrame, Frame};
-use iosched::history::kept::Block;
-use iosched::measure::histogram::{DEVICE, Histogram};
-use iosched::measure::order::Dispatch;
-use iosched::measure::snapshot::{self, DeviceNumbers, Edges, Interval, Op, OwnerNumbers, Stage};
-use iosched::measure::stalls::Stalls;
-use iosched::scheduler::State;
-use iosched::stat::{self, Burst, DeviceState, LiveDevice, LiveProcess};
+pub use iosched_measure::history::file::Disk;
+pub use iosched_measure::history::frame::{Counters, Flip, Newcomer, Side};
+use iosched_measure::history::frame::{DeviceFrame, Frame};
+use iosched_measure::history::kept::Block;
+use iosched_result::measured::histogram::{DEVICE, Histogram};
+use iosched_result::measured::order::Dispatch;
+use iosched_result::measured::snapshot::{
+    self, DeviceNumbers, Edges, Interval, Op, OwnerNumbers, Stage,
+};
+use iosched_result::measured::stalls::Stalls;
+use iosched_result::stat::{self, Burst, DeviceState, LiveDevice, LiveProcess};
+use iosched_result::types::queue::State;
 
 use super::score::{Score, bytes_of};
 

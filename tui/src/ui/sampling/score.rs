@@ -1,12 +1,11 @@
 //! What the rounds of a rotation say so far, by the code that makes the verdicts of `iosched-ab`. Pure.
 
-use iosched::ab::conclude;
-use iosched::ab::metric::Metric;
-use iosched::ab::result::{ArmComparison, Exclusion, ResultFile, Round};
-use iosched::ab::table::Table;
-use iosched::ab::turn;
-use iosched::measure::snapshot::{DeviceNumbers, Op, Stage};
-use iosched::measure::stalls::{Stalls, Whose};
+use iosched_result::analysis::table::Table;
+use iosched_result::analysis::{conclude, turn};
+use iosched_result::measured::snapshot::{DeviceNumbers, Op, Stage};
+use iosched_result::measured::stalls::{Stalls, Whose};
+use iosched_result::metric::Metric;
+use iosched_result::types::result::{ArmComparison, Exclusion, ResultFile, Round};
 
 use super::parts::{Part, PartName};
 use super::sample::Stages;

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use iosched::machine::device::{Device, IoStat};
-use iosched::scheduler::{self, State};
+use iosched_host::machine::device::{Device, IoStat};
+use iosched_host::scheduler;
+use iosched_result::types::queue::State;
 
 use super::sample::{Counters, Side};
 

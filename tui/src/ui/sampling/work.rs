@@ -6,13 +6,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use iosched::failure::{Kind, kind_of};
-use iosched::history::blocks::Blocks;
-use iosched::machine::device::Device;
-use iosched::measure::probe::Detail;
-use iosched::safety::privileges;
-use iosched::scheduler;
-use iosched::scheduler::arm::Arm;
+use iosched_host::machine::device::Device;
+use iosched_host::safety::privileges;
+use iosched_host::scheduler;
+use iosched_measure::history::blocks::Blocks;
+use iosched_measure::probe::Detail;
+use iosched_result::failure::{Kind, kind_of};
+use iosched_result::types::arm::Arm;
 
 use super::Setup;
 use crate::ui::sampling::control::Control;

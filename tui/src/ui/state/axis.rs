@@ -1,6 +1,6 @@
 //! The logarithmic axis of times: it follows the I/Os, or is the one that the user has chosen for all screens. Pure.
 
-use iosched::measure::histogram::Histogram;
+use iosched_result::measured::histogram::Histogram;
 
 /// From `low_ns` to `high_ns`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -123,7 +123,7 @@ fn round_up(ns: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosched::measure::histogram::DEVICE;
+    use iosched_result::measured::histogram::DEVICE;
     use proptest::prelude::*;
 
     #[test]

@@ -1,8 +1,8 @@
 //! The row of the table that the user has chosen. It is known by its process, which may be in another row, or in none, in
 //! the next interval. Pure.
 
-use iosched::measure::snapshot::{OwnerKind, OwnerNumbers};
-use iosched::stat::LiveProcess;
+use iosched_result::measured::snapshot::{OwnerKind, OwnerNumbers};
+use iosched_result::stat::LiveProcess;
 
 use super::model::{DeviceModel, Model};
 use crate::ui::sampling::sample::{Measured, Sample};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use iosched::measure::histogram::Histogram;
-use iosched::measure::stalls::Whose;
+use iosched_result::measured::histogram::Histogram;
+use iosched_result::measured::stalls::Whose;
 
 use crate::ui::sampling::sample::{Flip, Measured, Side, Stages};
 use crate::ui::sampling::score::{ArmRounds, Score, Sums};

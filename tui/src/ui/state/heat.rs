@@ -1,6 +1,6 @@
 //! One column of the heatmap: the number of I/Os per latency, in steps of a quarter octave. Pure.
 
-use iosched::measure::histogram::Histogram;
+use iosched_result::measured::histogram::Histogram;
 
 use super::compare::{Scope, ShownStage};
 use crate::ui::sampling::sample::Stages;
@@ -66,7 +66,7 @@ fn rows(histogram: &Histogram) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosched::measure::histogram::DEVICE;
+    use iosched_result::measured::histogram::DEVICE;
 
     #[test]
     fn every_value_has_its_row() {

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use iosched::history::kept::{self, Kept};
-use iosched::measure::snapshot::Quality;
-use iosched::scheduler::State;
-use iosched::stat::LiveProcess;
+use iosched_measure::history::kept::{self, Kept};
+use iosched_result::measured::snapshot::Quality;
+use iosched_result::stat::LiveProcess;
+use iosched_result::types::queue::State;
 
 use super::action::Screen;
 use super::appearance::Palette;

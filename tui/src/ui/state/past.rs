@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use iosched::history::kept::{Block, Kept, SPANS};
+use iosched_measure::history::kept::{Block, Kept, SPANS};
 
 use super::chosen::Page;
 use super::compare::Seen;

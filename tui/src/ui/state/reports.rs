@@ -1,7 +1,7 @@
 //! What the sampling thread reports becomes part of the model. Pure.
 
-use iosched::history::kept::Block;
-use iosched::stat::LiveProcess;
+use iosched_measure::history::kept::Block;
+use iosched_result::stat::LiveProcess;
 
 use super::compare::{Scope, ShownStage};
 use super::heat::HeatColumn;

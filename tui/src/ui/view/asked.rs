@@ -2,7 +2,7 @@
 //!
 //! When columns are scarce, the time to the issue is dropped first, then the time to the queue.
 
-use iosched::stat::{LatencySummary, LiveAsked};
+use iosched_result::stat::{LatencySummary, LiveAsked};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

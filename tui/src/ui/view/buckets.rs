@@ -1,6 +1,6 @@
 //! Converts histograms to chart columns: the share of the values in each column of a time axis. Pure.
 
-use iosched::measure::histogram::Histogram;
+use iosched_result::measured::histogram::Histogram;
 
 use crate::ui::state::axis::Axis;
 
@@ -59,7 +59,7 @@ impl Axis {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosched::measure::histogram::{DEVICE, OWNER};
+    use iosched_result::measured::histogram::{DEVICE, OWNER};
     use proptest::prelude::*;
 
     proptest! {

@@ -1,7 +1,7 @@
 //! The columns of Processes: those that fit, or those that the user has chosen. Pure.
 
-use iosched::report::units::{count, share, throughput, time};
-use iosched::stat::LiveProcess;
+use iosched_result::report::units::{count, share, throughput, time};
+use iosched_result::stat::LiveProcess;
 
 use super::few;
 use super::table::TableLevel;

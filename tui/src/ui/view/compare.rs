@@ -21,7 +21,7 @@ mod pictures;
 mod rows;
 mod score;
 
-use iosched::measure::histogram::Histogram;
+use iosched_result::measured::histogram::Histogram;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

@@ -2,8 +2,8 @@
 //!
 //! When rows are scarce, the explanations are dropped first; a long list shows the rows around the chosen one.
 
-use iosched::report::units::time;
-use iosched::scheduler::State;
+use iosched_result::report::units::time;
+use iosched_result::types::queue::State;
 use ratatui::Frame;
 use ratatui::layout::{Margin, Rect};
 use ratatui::style::Style;

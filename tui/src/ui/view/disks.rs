@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use iosched::report::units::{count, share, throughput, time};
+use iosched_result::report::units::{count, share, throughput, time};
 use ratatui::Frame;
 use ratatui::layout::{Margin, Position, Rect};
 use ratatui::style::Style;

@@ -6,18 +6,18 @@
 //! ```
 //! When rows are scarce, the shares over time are dropped first, then the mean queue waits, then the index.
 
-use iosched::report::units::{count, share, time};
-use iosched::stat::{LiveFairness, LiveProcess};
+use iosched_result::report::units::{count, share, time};
+use iosched_result::stat::{LiveFairness, LiveProcess};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::fit::Piece;
+use super::fit::{self, Piece};
 use super::heatmap::schedulers;
 use super::parts::{Part, inner, stack};
 use super::table::{self, Column};
-use super::{fit, line, measured_or_why, strip};
+use super::{line, measured_or_why, strip};
 use crate::ui::sampling::sample::Measured;
 use crate::ui::state::model::{Model, Moment};
 use crate::ui::state::reports::name_of;

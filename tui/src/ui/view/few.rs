@@ -1,9 +1,9 @@
 //! Percentiles with few I/Os beyond them are unstable. With fewer than 100 they are marked with `~`; with fewer than
 //! 10 a comparison does not show them.
 
-use iosched::measure::histogram::Histogram;
-use iosched::report::units::time;
-use iosched::stat::LatencySummary;
+use iosched_result::measured::histogram::Histogram;
+use iosched_result::report::units::time;
+use iosched_result::stat::LatencySummary;
 
 /// 10,000 * (1 - 0.99) is 100.00000000000009 and 1,000 * (1 - 0.9) is 99.99999999999997.
 fn has_beyond(count: u64, p: f64, wanted: f64) -> bool {
@@ -52,7 +52,7 @@ pub fn p99(latency: &LatencySummary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosched::measure::histogram::DEVICE;
+    use iosched_result::measured::histogram::DEVICE;
 
     #[test]
     fn a_percentile_of_few_is_marked_and_not_compared() {

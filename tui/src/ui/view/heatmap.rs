@@ -4,7 +4,7 @@
 //! 1ms
 //! ```
 
-use iosched::report::units::share;
+use iosched_result::report::units::share;
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::{Modifier, Style};

@@ -4,10 +4,10 @@
 //! ```
 //! When rows are scarce, the picture of the starts is dropped first, then that of the issues, then the last numbers.
 
-use iosched::measure::order::Dispatch;
-use iosched::measure::snapshot::Op;
-use iosched::report::units::{count, share, time};
-use iosched::stat::LiveOrder;
+use iosched_result::measured::order::Dispatch;
+use iosched_result::measured::snapshot::Op;
+use iosched_result::report::units::{count, share, time};
+use iosched_result::stat::LiveOrder;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;

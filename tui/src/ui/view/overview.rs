@@ -18,7 +18,7 @@ mod numbers;
 
 pub use numbers::axis_around;
 
-use iosched::report::units::throughput;
+use iosched_result::report::units::throughput;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

@@ -1,7 +1,7 @@
 //! Colours for the terminal's colour depth. Colour is never the only
 //! information: every series has its name beside it, and every heat level its own character.
 
-use iosched::ab::statistics::verdict::Verdict;
+use iosched_result::statistics::verdict::Verdict;
 use ratatui::style::{Color, Modifier, Style};
 
 use crate::ui::state::appearance::{Colors, Depth, Palette, Rgb, Theme};

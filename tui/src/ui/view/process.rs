@@ -3,10 +3,10 @@
 //! When rows are scarce, the pictures are dropped first, then the times since submission, then the line of shares;
 //! each histogram keeps its line of percentiles.
 
-use iosched::measure::histogram::Histogram;
-use iosched::measure::snapshot::{Op, OwnerNumbers, OwnerOp};
-use iosched::report::units::{count, duration, share, throughput, time};
-use iosched::stat::LiveProcess;
+use iosched_result::measured::histogram::Histogram;
+use iosched_result::measured::snapshot::{Op, OwnerNumbers, OwnerOp};
+use iosched_result::report::units::{count, duration, share, throughput, time};
+use iosched_result::stat::LiveProcess;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

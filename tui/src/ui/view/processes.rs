@@ -7,8 +7,8 @@
 
 use std::ops::Range;
 
-use iosched::report::units::count;
-use iosched::stat::LiveProcess;
+use iosched_result::report::units::count;
+use iosched_result::stat::LiveProcess;
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;

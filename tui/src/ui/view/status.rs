@@ -1,6 +1,6 @@
 //! The tabs, the status line and the footer. If a line is too long, its least important parts are left out.
 
-use iosched::report::units::{count, duration, share};
+use iosched_result::report::units::{count, duration, share};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 

@@ -1,7 +1,7 @@
 //! A histogram as a strip of blocks over a logarithmic axis; several strips share the axis and the scale.
 
-use iosched::measure::histogram::Histogram;
-use iosched::report::units;
+use iosched_result::measured::histogram::Histogram;
+use iosched_result::report::units;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

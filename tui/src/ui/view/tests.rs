@@ -9,7 +9,7 @@ mod sweep;
 
 use std::collections::BTreeMap;
 
-use iosched::measure::snapshot::Merges;
+use iosched_result::measured::snapshot::Merges;
 use proptest::prelude::*;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;

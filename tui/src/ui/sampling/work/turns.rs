@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use iosched::ab::round::refuse_a_long_stop;
+use iosched_experiment::round::refuse_a_long_stop;
 
 use super::{SETTLE, Work};
 use crate::ui::sampling::rotation::TimedRotation;

@@ -9,9 +9,9 @@
 //! ```
 //! On a narrow screen only the first one is shown.
 
-use iosched::measure::histogram::{Histogram, OWNER};
-use iosched::report::escape;
-use iosched::report::units::{count, share, throughput};
+use iosched_result::measured::histogram::{Histogram, OWNER};
+use iosched_result::report::escape;
+use iosched_result::report::units::{count, share, throughput};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

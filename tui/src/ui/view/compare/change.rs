@@ -1,8 +1,8 @@
 //! A comparison in few words: `83x faster`, `-12 %`, `+0.031`.
 
-use iosched::ab::result::ArmComparison;
-use iosched::ab::statistics::scale::Scale;
-use iosched::ab::statistics::verdict::{Comparison, Reason, Verdict};
+use iosched_result::statistics::scale::Scale;
+use iosched_result::statistics::verdict::{Comparison, Reason, Verdict};
+use iosched_result::types::result::ArmComparison;
 
 /// From this factor on, a change is told as a factor.
 const FACTOR: f64 = 2.0;

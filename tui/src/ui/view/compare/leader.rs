@@ -1,8 +1,8 @@
 //! One sentence: which arm is better than the reference, in what, and what it costs. Pure.
 
-use iosched::ab::result::ArmComparison;
-use iosched::ab::statistics::verdict::Verdict;
-use iosched::report::escape;
+use iosched_result::report::escape;
+use iosched_result::statistics::verdict::Verdict;
+use iosched_result::types::result::ArmComparison;
 
 use super::{LABEL, change, score};
 use crate::ui::sampling::score::Score;
@@ -164,7 +164,7 @@ fn open(score: &Score) -> String {
 
 #[cfg(test)]
 mod tests {
-    use iosched::ab::statistics::verdict::Reason;
+    use iosched_result::statistics::verdict::Reason;
 
     use super::*;
     use crate::ui::state::model::Model;

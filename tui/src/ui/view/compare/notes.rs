@@ -1,8 +1,8 @@
 //! Notes below the comparison: what was left out, and how reliable it is.
 
-use iosched::ab::conclude::are_stalls_alike;
-use iosched::measure::histogram::Histogram;
-use iosched::report::units::{count, share, throughput, time};
+use iosched_result::analysis::conclude::are_stalls_alike;
+use iosched_result::measured::histogram::Histogram;
+use iosched_result::report::units::{count, share, throughput, time};
 
 use super::{LABEL, Sides};
 use crate::ui::state::action::KeyCommand;

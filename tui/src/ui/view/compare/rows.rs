@@ -4,8 +4,8 @@
 //! When columns are scarce, the throughput is dropped first, then the IOPS, p95, the word after the ratio, the
 //! rounds, the ratio's interval, p99.9, the I/Os and p99.
 
-use iosched::ab::statistics::verdict::Verdict;
-use iosched::report::units::{count, throughput};
+use iosched_result::report::units::{count, throughput};
+use iosched_result::statistics::verdict::Verdict;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

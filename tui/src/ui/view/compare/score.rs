@@ -8,8 +8,8 @@
 //! Before a rotation the rows are what was measured under each scheduler, without verdicts. When columns are scarce,
 //! the values beside the changes are dropped first, then the bounds, the words, and whole metrics.
 
-use iosched::ab::rotation::METRICS;
-use iosched::report::units;
+use iosched_experiment::rotation::METRICS;
+use iosched_result::report::units;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

@@ -1,8 +1,8 @@
 //! The numbers of the overview, and those that are available without BPF.
 
-use iosched::measure::snapshot::Op;
-use iosched::report::units::{count, share, throughput, time};
-use iosched::stat::LiveOp;
+use iosched_result::measured::snapshot::Op;
+use iosched_result::report::units::{count, share, throughput, time};
+use iosched_result::stat::LiveOp;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -12,11 +12,10 @@ use crate::ui::sampling::sample::{DeviceSample, Measured};
 use crate::ui::state::axis::Axis;
 use crate::ui::state::compare::{Scope, ShownStage};
 use crate::ui::state::model::{Access, Model};
-use crate::ui::view::axis;
 use crate::ui::view::fit::{self, Piece};
 use crate::ui::view::parts::{Part, stack};
 use crate::ui::view::table::{self, Column};
-use crate::ui::view::{disks, few, line, strip, text_lines};
+use crate::ui::view::{axis, disks, few, line, strip, text_lines};
 
 /// The counters in sysfs, and why there are no other numbers.
 pub fn counters(frame: &mut Frame, area: Rect, model: &Model, sample: &DeviceSample) {

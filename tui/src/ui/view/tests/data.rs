@@ -2,20 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use iosched::history::frame::{DeviceFrame, Frame, Group};
-use iosched::history::kept::Block;
-use iosched::history::packed::Packed;
-use iosched::machine::device::{DepthSource, HardwareDepth};
-use iosched::measure::histogram::{Histogram, OWNER};
-use iosched::measure::order::Dispatch;
-use iosched::stat::{LatencySummary, LiveAsked, Selection};
+use iosched_measure::history::frame::{DeviceFrame, Frame, Group};
+use iosched_measure::history::kept::Block;
+use iosched_measure::history::packed::Packed;
+use iosched_result::measured::histogram::{Histogram, OWNER};
+use iosched_result::measured::order::Dispatch;
+use iosched_result::stat::{LatencySummary, LiveAsked, Selection};
+use iosched_result::types::queue::{DepthSource, HardwareDepth};
 
-use iosched::measure::snapshot::{
+use iosched_result::measured::snapshot::{
     DeviceNumbers, InFlight, Interval, Op, Order, OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers,
     OwnerOp,
 };
-use iosched::measure::stalls::Stalls;
-use iosched::scheduler::State;
+use iosched_result::measured::stalls::Stalls;
+use iosched_result::types::queue::State;
 
 use super::rounds::Rounds;
 use crate::ui::sampling::sample::{Counters, Disk, Flip, Rotating, Sample, SamplerReport, Side};
@@ -151,7 +151,7 @@ fn owner(
         has_io_workers: false,
         ioprio: (0, 0),
         ops,
-        merges: iosched::measure::snapshot::Merges {
+        merges: iosched_result::measured::snapshot::Merges {
             back: ios / 10,
             front: 0,
             rq: 0,
@@ -209,7 +209,9 @@ fn interval(numbers: &mut Numbers, wait_ns: u64, owners: u64) -> Interval {
     });
     device.edges.straddlers = owners;
     let cells = || {
-        iosched::measure::snapshot::Log2Histogram(vec![5; iosched::measure::snapshot::LOG2_CELLS])
+        iosched_result::measured::snapshot::Log2Histogram(
+            vec![5; iosched_result::measured::snapshot::LOG2_CELLS],
+        )
     };
     device.order = Some(Order {
         issued: 1450,

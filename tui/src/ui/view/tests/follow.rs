@@ -1,7 +1,7 @@
 //! The cursor and the page of a process stay with the process.
 
-use iosched::measure::histogram::Histogram;
-use iosched::stat::LiveProcess;
+use iosched_result::measured::histogram::Histogram;
+use iosched_result::stat::LiveProcess;
 
 use super::{data, drawn, on};
 use crate::ui::state::action::{Action, KeyCommand, Screen};

@@ -1,9 +1,9 @@
 //! Going back through the intervals that are held.
 
-use iosched::history::blocks::Blocks;
-use iosched::history::frame::Frame;
-use iosched::history::kept::Kept;
-use iosched::history::packed::Packed;
+use iosched_measure::history::blocks::Blocks;
+use iosched_measure::history::frame::Frame;
+use iosched_measure::history::kept::Kept;
+use iosched_measure::history::packed::Packed;
 
 use super::{data, drawn};
 use crate::ui::sampling::sample::{Flip, Sample, SamplerReport, Side};

@@ -1,15 +1,15 @@
 //! The score of rounds with given values, judged by the code of `iosched-ab`.
 
-use iosched::ab::conclude::is_comparable;
-use iosched::ab::metric::{Metric, hides_stalls_of};
-use iosched::ab::result::ArmComparison;
-use iosched::ab::rotation::METRICS;
-use iosched::ab::statistics::leftover::Leftover;
-use iosched::ab::statistics::signed_rank::Difference;
-use iosched::ab::statistics::stopping::Stopping;
-use iosched::ab::statistics::verdict::{Comparison, Question, bonferroni, compare};
+use iosched_experiment::rotation::METRICS;
+use iosched_result::analysis::conclude::is_comparable;
+use iosched_result::metric::{Metric, hides_stalls_of};
+use iosched_result::statistics::leftover::Leftover;
+use iosched_result::statistics::signed_rank::Difference;
+use iosched_result::statistics::stopping::Stopping;
+use iosched_result::statistics::verdict::{Comparison, Question, bonferroni, compare};
+use iosched_result::types::result::ArmComparison;
 
-use iosched::measure::histogram::{Histogram, OWNER};
+use iosched_result::measured::histogram::{Histogram, OWNER};
 
 use super::data;
 use crate::ui::sampling::parts::{Part, PartName, PartSums};

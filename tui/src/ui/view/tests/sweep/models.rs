@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use iosched::measure::histogram::DEVICE;
-use iosched::measure::snapshot::{Merges, Quality};
-use iosched::stat::{LatencySummary, LiveProcess};
+use iosched_result::measured::histogram::DEVICE;
+use iosched_result::measured::snapshot::{Merges, Quality};
+use iosched_result::stat::{LatencySummary, LiveProcess};
 
 use super::super::data::{self, Numbers};
 use super::super::rounds::Rounds;
@@ -372,8 +372,9 @@ pub fn poor() -> Vec<(&'static str, Model)> {
                 |sample| {
                     let measured = sample.devices[0].measured.as_mut().expect("measured");
                     measured.owners.clear();
-                    let empty =
-                        || [DEVICE, DEVICE].map(iosched::measure::histogram::Histogram::new);
+                    let empty = || {
+                        [DEVICE, DEVICE].map(iosched_result::measured::histogram::Histogram::new)
+                    };
                     measured.stages.wait = empty();
                     measured.stages.device = empty();
                     measured.processes[0].cgroup = None;

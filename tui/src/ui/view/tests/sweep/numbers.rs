@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use iosched::ab::statistics::verdict::Reason;
-use iosched::measure::histogram::Histogram;
-use iosched::report::units;
+use iosched_result::measured::histogram::Histogram;
+use iosched_result::report::units;
+use iosched_result::statistics::verdict::Reason;
 
 use crate::ui::sampling::parts::PartSums;
 use crate::ui::sampling::sample::{DeviceSample, Measured};

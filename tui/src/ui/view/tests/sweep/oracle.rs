@@ -4,8 +4,8 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 
-use iosched::report::escape;
-use iosched::stat::LiveProcess;
+use iosched_result::report::escape;
+use iosched_result::stat::LiveProcess;
 use ratatui::buffer::{Buffer, Cell};
 
 use super::numbers;

@@ -1,0 +1,82 @@
+//! Values of options: times, sizes and numbers of rounds.
+
+use std::time::Duration;
+
+use iosched_result::metric;
+use iosched_result::statistics::stopping::Stopping;
+use iosched_result::types::cold::Cold;
+use iosched_result::types::washout::Washout;
+
+/// The name of a metric as a result has it: a prefix that is not needed is left out.
+#[allow(clippy::unnecessary_wraps)] // as clap wants it
+pub fn metric_name(text: &str) -> Result<String, String> {
+    Ok(metric::name_in_result(text))
+}
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+pub fn duration(text: &str) -> Result<Duration, String> {
+    duration_up_to(text, DAY, "one day")
+}
+
+/// For a whole run.
+pub fn long_duration(text: &str) -> Result<Duration, String> {
+    duration_up_to(text, 60 * DAY, "60 days")
+}
+
+fn duration_up_to(text: &str, most: Duration, in_words: &str) -> Result<Duration, String> {
+    let parsed = match text.parse::<f64>() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string()),
+        Err(_) => humantime::parse_duration(text).map_err(|error| error.to_string()),
+    };
+    let length =
+        parsed.map_err(|error| format!("{error}; give a time such as 20s, 1500ms or 2m"))?;
+    if length > most {
+        return Err(format!(
+            "give a time from 0 to {in_words}, for instance 20s"
+        ));
+    }
+    Ok(length)
+}
+
+pub fn washout(text: &str) -> Result<Washout, String> {
+    match text {
+        "auto" => Ok(Washout::Auto),
+        _ => duration(text).map(Washout::For),
+    }
+}
+
+pub fn round_time(text: &str) -> Result<Duration, String> {
+    let length = duration(text)?;
+    if length < Duration::from_millis(100) {
+        return Err("a round lasts at least 100ms".to_owned());
+    }
+    Ok(length)
+}
+
+pub fn trace_time(text: &str) -> Result<Duration, String> {
+    let length = duration(text)?;
+    if !(Duration::from_millis(100)..=Duration::from_secs(60)).contains(&length) {
+        return Err("a trace lasts from 100ms to 1m".to_owned());
+    }
+    Ok(length)
+}
+
+pub fn rounds(text: &str) -> Result<Stopping, String> {
+    match text {
+        "auto" => Ok(Stopping::Looks),
+        "open" => Ok(Stopping::Open),
+        _ => match text.parse() {
+            Ok(blocks @ 1..=1000) => Ok(Stopping::Fixed { blocks }),
+            _ => Err("give a number from 1 to 1000, auto or open".to_owned()),
+        },
+    }
+}
+
+pub fn cold(text: &str) -> Result<Cold, String> {
+    match text {
+        "FILE" | "file" => Ok(Cold::File),
+        "ALL" | "all" => Ok(Cold::All),
+        _ => Err("give FILE or ALL".to_owned()),
+    }
+}

@@ -1,0 +1,248 @@
+//! Progress on stderr: on a terminal a bar with the remaining time, elsewhere one line per round.
+
+use std::io::{IsTerminal, Write};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use iosched_experiment::run::Observer;
+use iosched_experiment::study::ahead::Ahead;
+use iosched_experiment::study::run::StudyObserver;
+use iosched_result::analysis::early;
+use iosched_result::report::study::detectable;
+use iosched_result::report::{escape, units};
+use iosched_result::study::times::{Budget, LeftOut, Times};
+use iosched_result::types::arm::Arm;
+use iosched_result::types::plan::Turn;
+use iosched_result::types::result::{ResultFile, Round};
+use iosched_result::types::scratch_place::ScratchPlace;
+
+use crate::talk::{note, talk};
+
+#[derive(Default)]
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    rounds: usize,
+    waits: bool,
+    /// Name of the cell of a study, with a space.
+    cell: String,
+    /// How much of the study is left.
+    study: String,
+    /// Of the study, from 1.
+    pass: usize,
+}
+
+impl Observer for Progress {
+    fn scratch_file_grows(&mut self, place: &ScratchPlace, done_bytes: u64) {
+        let Some(size_bytes) = place.size_bytes else {
+            return;
+        };
+        if done_bytes == 0 && !talk().quiet {
+            if std::io::stderr().is_terminal() {
+                let template = "{bar:30} {bytes}/{total_bytes}, {eta} left  {msg}";
+                let bar = bar(template, size_bytes);
+                bar.set_message("writing the scratch file");
+                self.bar = Some(bar);
+            } else {
+                let line = escape::line(&format!("writing {place}"));
+                let _ = writeln!(std::io::stderr(), "{line}");
+            }
+        }
+        if let Some(bar) = &self.bar {
+            bar.set_position(done_bytes);
+        }
+    }
+
+    fn begin(&mut self, result: &ResultFile) {
+        let most = result.design.stopping.most_blocks().unwrap_or(0) * result.design.arms.len();
+        self.rounds = most.max(result.plan.rounds.len());
+        if std::io::stderr().is_terminal() && !talk().quiet {
+            self.clear();
+            let template = "{bar:30} {pos}/{len} rounds, {eta} left  {msg}";
+            let bar = bar(template, self.rounds as u64);
+            bar.set_position(result.rounds.len() as u64);
+            self.bar = Some(bar);
+        }
+    }
+
+    fn round_begins(&mut self, turn: &Turn, arm: &Arm) {
+        self.rounds = self.rounds.max(turn.planned.index + 1);
+        self.waits = false;
+        if let Some(bar) = &self.bar {
+            let again = if turn.attempt > 0 { " again" } else { "" };
+            if self.cell.is_empty() {
+                bar.set_length(self.rounds as u64);
+            }
+            let round = format!("block {}{again}: {}", turn.planned.block + 1, arm.label);
+            let text = match self.study.as_str() {
+                "" => round,
+                study => format!("{study}: {}{round}", self.cell),
+            };
+            bar.set_message(escape::line(&text));
+        }
+    }
+
+    fn trace_begins(&mut self, arm: &Arm) {
+        match &self.bar {
+            Some(bar) => bar.set_message(escape::line(&format!("trace: {}", arm.label))),
+            None => note(&format!("tracing {}", arm.label)),
+        }
+    }
+
+    fn begins_again(&mut self, why: &str) {
+        if let Some(bar) = &self.bar {
+            bar.println(escape::line(why));
+            bar.set_position(0);
+        } else {
+            note(why);
+        }
+    }
+
+    fn waits(&mut self, why: &str) {
+        match &self.bar {
+            Some(bar) => bar.set_message(escape::line(why)),
+            None if self.waits => {}
+            None => note(why),
+        }
+        self.waits = true;
+    }
+
+    fn round_ends(&mut self, result: &ResultFile, round: &Round) {
+        let shown = if talk().verbose { usize::MAX } else { 1 };
+        let declared = &result.design.primary;
+        let primary = if declared.is_empty() {
+            &early::likely_primary(round)
+        } else {
+            declared
+        };
+        let values = primary.iter().filter_map(|metric| {
+            let value = round.value(metric)?;
+            let text = units::value(Some(value), &metric.unit);
+            Some(format!("{} {text}", metric.name))
+        });
+        let values: Vec<String> = values.take(shown).collect();
+        let outcome = match (&round.problem, round.censored) {
+            // This ends the run.
+            (Some(problem), _) if round.evidence.outcome.misread.is_some() => {
+                format!("cannot be read: {problem}")
+            }
+            (Some(problem), Some(_)) => format!("counts as worse than every other: {problem}"),
+            (Some(problem), None) => format!("does not count: {problem}"),
+            (None, _) if values.is_empty() => "done".to_owned(),
+            (None, _) => values.join(", "),
+        };
+        let number = match self.cell.as_str() {
+            "" => format!("round {}/{} ", round.index + 1, self.rounds),
+            cell => cell.to_owned(),
+        };
+        let line = escape::line(&format!(
+            "{number}block {}{} {}: {outcome}",
+            round.block + 1,
+            if round.attempt > 0 { " again" } else { "" },
+            round.arm
+        ));
+        match &self.bar {
+            Some(bar) => {
+                if round.problem.is_some() || talk().verbose {
+                    bar.println(line);
+                }
+                bar.inc(1);
+            }
+            None if talk().quiet => {}
+            None => {
+                let _ = writeln!(std::io::stderr(), "{line}");
+            }
+        }
+    }
+}
+
+impl StudyObserver for Progress {
+    fn prepares(&mut self, stage: &str) {
+        if !stage.is_empty() {
+            note(&format!("makes the stage {stage}"));
+        }
+    }
+
+    fn pilots(&mut self, name: &str) {
+        "pilot".clone_into(&mut self.study);
+        self.cell = format!("{name} ");
+        if self.bar.is_none() && std::io::stderr().is_terminal() && !talk().quiet {
+            self.bar = Some(spinner());
+        }
+    }
+
+    fn leaves_out(&mut self, arm: &LeftOut) {
+        self.clear();
+        note(&format!("left out: {}: {}", arm.arm, arm.why));
+    }
+
+    fn chose(&mut self, times: &Times, budget: &Budget) {
+        self.clear();
+        let blocks = match times.blocks {
+            Some(blocks) => format!("{blocks} blocks"),
+            None => "as many blocks as the study may have".to_owned(),
+        };
+        note(&format!(
+            "{} pilot blocks took {}; the time is enough for {blocks} with rounds of {} s after a ramp of {} s",
+            budget.pilot_blocks,
+            units::duration(budget.pilot_s),
+            times.round_s,
+            times.ramp_s
+        ));
+        for line in detectable::lines(budget) {
+            note(&format!("  {line}"));
+        }
+    }
+
+    fn cell_begins(&mut self, name: &str, ahead: &Ahead) {
+        if self.cell.is_empty() {
+            // That of the scratch file.
+            self.clear();
+        }
+        self.cell = format!("{name} ");
+        let left = ahead.left.map_or_else(String::new, |(least, most)| {
+            let [least, most] = [least, most].map(|time| units::duration(time.as_secs_f64()));
+            if least == most {
+                format!(", {most} left")
+            } else {
+                format!(", {least} to {most} left")
+            }
+        });
+        let (pass, cells) = (ahead.pass + 1, ahead.open_cells);
+        let plural = if cells == 1 { "" } else { "s" };
+        self.study = format!("pass {pass}, {cells} cell{plural} to go{left}");
+        let line = format!("{}: {name}", self.study);
+        if std::io::stderr().is_terminal() && !talk().quiet {
+            let bar = self.bar.get_or_insert_with(spinner);
+            bar.set_message(escape::line(&line));
+        } else if pass != self.pass || talk().verbose {
+            note(&line);
+        }
+        self.pass = pass;
+    }
+}
+
+fn spinner() -> ProgressBar {
+    let spinner = ProgressBar::new_spinner();
+    spinner.enable_steady_tick(std::time::Duration::from_millis(200));
+    spinner
+}
+
+fn bar(template: &str, length: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template(template);
+    let bar = ProgressBar::new(length);
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar
+}
+
+impl Progress {
+    fn clear(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}

@@ -1,0 +1,204 @@
+//! `iosched-ab run --resume FILE`: continues an interrupted run with the same schedule.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use iosched_experiment::machine::Means;
+use iosched_experiment::run::Experiment;
+use iosched_experiment::workload::participants::Participants;
+use iosched_experiment::workload::{fio, recorded};
+use iosched_files::trust;
+use iosched_host::machine::device::{Device, Disks};
+use iosched_host::safety::guardian;
+use iosched_host::safety::journal::Journal;
+use iosched_host::scratch::Scratch;
+use iosched_result::analysis::identity;
+use iosched_result::failure::Failure;
+use iosched_result::types::result::{DeviceInfo, ResultFile, Status};
+use iosched_result::types::scratch_place::ScratchPlace;
+use iosched_result::types::washout::Washout;
+
+use crate::carry_out::{carry_out, disks_of, make_scratch};
+use crate::cli::Conditions;
+use crate::permission::PermissionRequest;
+use crate::run::control_disk;
+use crate::talk::note;
+use crate::{place, report};
+
+/// What comes from the file.
+pub const COMMANDS: &str = "the commands that it would run";
+
+/// The earlier result, if it can be continued. `trust`: the user has checked the commands in the file.
+fn resumable(file: &Path, trust: bool) -> Result<ResultFile> {
+    let (earlier, doubt) = report::read_with_doubt(file)?;
+    if earlier.status == Status::Complete {
+        return Err(Failure::usage(
+            format!("{} is complete: there is nothing to resume", file.display()),
+            "print it with `iosched-ab report`, or start a new run",
+        ));
+    }
+    if earlier.workload.description["kind"] == "live" && earlier.design.live.is_none() {
+        return Err(Failure::usage(
+            format!(
+                "{} is from a rotation in the terminal UI: iosched cannot start the load that ran then",
+                file.display()
+            ),
+            "rotate again with `iosched DEVICE` and F, or start a run with a workload",
+        ));
+    }
+    if file.is_symlink() {
+        return Err(Failure::refused(
+            format!(
+                "{} is a symbolic link, which saving the next rounds would replace",
+                file.display()
+            ),
+            "give the path of the file that it points to",
+        ));
+    }
+    show(file, &earlier);
+    let path = file.display().to_string();
+    trust::ensure(trust, doubt.as_deref(), &path, COMMANDS)?;
+    Ok(earlier)
+}
+
+pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
+    let earlier = resumable(file, arguments.trust)?;
+    let journal = Journal::create()?;
+    let launcher = std::env::current_exe().context("finding this program's own path")?;
+    let guardian = guardian::start(&launcher, &journal)?;
+    let scratch = match &earlier.device.scratch {
+        Some(truth) => Some(make_scratch(truth.spec(), &journal)?),
+        None => None,
+    };
+    let disks = match (&scratch, &earlier.device.group) {
+        (Some(scratch), _) => disks_of(scratch)?,
+        (None, Some(group)) => Disks::resolve(&group.named)?.0,
+        (None, None) => Device::resolve(&earlier.device.device.name)?.device.into(),
+    };
+    let truth = scratch.as_ref().map(|scratch| scratch.truth().clone());
+    let fio_version = fio::installed_version()?;
+    refuse_changes(
+        &earlier,
+        &iosched_host::machine::device::info::of_all(&disks, truth.clone()),
+        fio_version.as_ref(),
+    )?;
+    let consents = arguments.destroy_data || scratch.is_some();
+    let mut workload = recorded::workload(&earlier.workload.description, consents)?;
+    let earlier_place = earlier.workload.scratch_file.as_ref();
+    let mount_point = scratch.as_ref().and_then(Scratch::mount_point);
+    let wanted_place = earlier_place.map(|place| place::again(place, mount_point));
+    let granted = PermissionRequest {
+        disks: &disks,
+        arms: &earlier.design.arms,
+        workload: &*workload,
+        place: wanted_place.as_ref(),
+        consent: arguments.into(),
+        is_ours: scratch.is_some(),
+        dry_run: false,
+    }
+    .grant()?;
+    if scratch.is_none() {
+        refuse_another_place(earlier_place, granted.place.as_ref())?;
+    }
+    note(&format!("continuing after {} rounds", earlier.rounds.len()));
+    let means = Means {
+        scratch: truth,
+        hold: granted.hold,
+        control: control_disk(earlier.design.control_disk.as_deref(), &disks)?,
+        participants: Participants::resolve(&earlier.workload.participants)?,
+        guardian: &guardian,
+        fio_version,
+        journal: &journal,
+        launcher: &launcher,
+    };
+    let experiment = Experiment {
+        control_disk: earlier.design.control_disk.clone(),
+        disks,
+        arms: earlier.design.arms.clone(),
+        reference: earlier.design.reference,
+        workload: &mut *workload,
+        participants: earlier.workload.participants.clone(),
+        scratch_file: granted.place,
+        stopping: earlier.design.stopping,
+        seed: earlier.plan.seed,
+        ramp: Duration::from_secs_f64(earlier.design.ramp_s),
+        washout: if earlier.design.washout_is_auto {
+            Washout::Auto
+        } else {
+            Washout::For(Duration::from_secs_f64(earlier.design.washout_s))
+        },
+        cold: earlier.design.cold,
+        time: Duration::from_secs_f64(earlier.design.round_time_s),
+        primary: earlier.design.primary.clone(),
+        output: Some(file.to_owned()),
+        replaces_output: true,
+        notes: Vec::new(),
+        is_placebo: earlier.design.is_placebo,
+        live: earlier.design.live.clone(),
+        order: earlier.design.order,
+        fairness: earlier.design.fairness,
+        trace: earlier.design.trace_s.map(Duration::from_secs_f64),
+        earlier: Some(earlier),
+    };
+    carry_out(experiment, means)
+}
+
+/// Shows what resuming the file will run and change.
+fn show(file: &Path, earlier: &ResultFile) {
+    note(&format!(
+        "{} continues {} on {}",
+        file.display(),
+        earlier.workload.name,
+        earlier.device.name()
+    ));
+    for line in recorded::commands(&earlier.workload.description) {
+        note(&format!("  runs {line}"));
+    }
+    for arm in &earlier.design.arms {
+        note(&format!("  sets {arm}"));
+    }
+    if let Some(cold) = earlier.design.cold {
+        let place = earlier.workload.scratch_file.as_ref();
+        let is_file = place.is_some_and(|place| place.size_bytes.is_some());
+        note(&format!("  drops {} before each round", cold.of(is_file)));
+    }
+    if let Some(place) = &earlier.workload.scratch_file {
+        note(&format!(
+            "  writes to a scratch file in {}",
+            place.directory.display()
+        ));
+    }
+}
+
+/// Another file system may now be mounted at the same path.
+fn refuse_another_place(then: Option<&ScratchPlace>, now: Option<&ScratchPlace>) -> Result<()> {
+    match (then, now) {
+        (Some(then), Some(now)) if then != now => Err(Failure::refused(
+            format!("the rounds so far ran in {then}, and these would run in {now}"),
+            "mount the same file system there again, or start a new run",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Called before anything is changed. The settings that the arms change are verified in each round.
+fn refuse_changes(
+    earlier: &ResultFile,
+    info: &DeviceInfo,
+    fio_version: Option<&String>,
+) -> Result<()> {
+    let environment = iosched_host::machine::environment::read(fio_version.cloned());
+    let changes = identity::changes(earlier, &environment, info);
+    if changes.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::refused(
+        format!(
+            "{} or this machine has changed since the first round: {}",
+            info.name(),
+            changes.join(", ")
+        ),
+        "rounds under different conditions cannot be compared; start a new run",
+    ))
+}

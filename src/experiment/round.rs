@@ -1,0 +1,370 @@
+//! One round: switch and verify, idle, start the workload, skip the ramp, measure over its window, let it end,
+//! verify again.
+
+mod finished; // what the result file says of a round
+mod live; // rounds on the existing load
+mod trace; // one more run, which is recorded request by request
+pub(super) mod waiting; // waits for idle disks, for the first I/O and for the end
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use self::live::Watch;
+pub(super) use self::live::is_stuck;
+use self::waiting::{has_begun, idle_until, sleep_beside, wait_for_end, wait_until_idle};
+use super::machine::{Machine, Task};
+use super::vigil::Vigil;
+use crate::workload::{Running, Workload};
+use iosched_host::machine::device::Disks;
+use iosched_host::machine::device::uevents::{Told, Uevent};
+use iosched_result::analysis::exclusion::Gap;
+use iosched_result::analysis::{controls, drift};
+use iosched_result::measured::snapshot::{Interval, OwnerKey, Snapshot};
+use iosched_result::types::arm::Arm;
+use iosched_result::types::cold::Cold;
+use iosched_result::types::outcome::{CgroupRef, Fixed, Outcome};
+use iosched_result::types::participant::Participant;
+use iosched_result::types::plan::{PlannedRound, Turn};
+use iosched_result::types::queue::{Applied, State};
+use iosched_result::types::result::{Exclusion, Member, Round};
+
+/// What all rounds share.
+pub struct RoundSetup<'a> {
+    pub disks: &'a Disks,
+    pub arms: &'a [Arm],
+    pub machine: &'a mut dyn Machine,
+    pub workload: &'a mut dyn Workload,
+    pub ramp: Duration,
+    /// The reference, and how long it runs before each round.
+    pub washout: Option<(usize, Duration)>,
+    /// What is dropped from the page cache before each round.
+    pub cold: Option<Cold>,
+    pub time: Duration,
+    pub live: Option<LiveRounds>,
+    /// By arm, the settings of each disk at the beginning of the arm's first round. A setting that another program
+    /// changes and no switch resets would otherwise make later rounds those of another arm.
+    pub first: BTreeMap<usize, Vec<State>>,
+}
+
+pub use self::finished::Finished;
+pub use self::live::{LiveRounds, refuse_a_long_stop};
+pub use self::trace::Traced;
+
+const POLL: Duration = Duration::from_millis(20);
+/// The first I/O is noticed up to one poll late. The window ends earlier by this much, so that it lies within fio's
+/// own.
+const GUARD: Duration = Duration::from_millis(40);
+/// Timeout for earlier requests to drain.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
+/// Timeout for the first I/O of a workload.
+const FIRST_IO_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The measured part of a round.
+struct MeasuredRound {
+    window: Result<Interval, Gap>,
+    /// From before the start of the workload until after its end.
+    whole: Interval,
+    outcome: Outcome,
+    cgroups: Vec<CgroupRef>,
+    /// The machine was suspended, or this process was stopped.
+    pause: Option<String>,
+    /// The condition of `--stop-if` held.
+    stopped: Option<String>,
+    /// Kernel events of the disks.
+    told: Told,
+}
+
+/// A round, and the reason to end the run after it.
+pub struct Done {
+    pub round: Round,
+    /// Another program switched the scheduler during the round.
+    pub rival: Option<String>,
+}
+
+impl RoundSetup<'_> {
+    /// An error ends the whole run; a failed workload only spoils its round.
+    pub fn carry_out(&mut self, turn: &Turn) -> Result<Done> {
+        let planned = &turn.planned;
+        let arm = &self.arms[planned.arm];
+        let applied = self.switch(planned)?;
+        let before = self.machine.measure_controls(2 * planned.index)?;
+        // As late as possible: what is dropped is clean, so this does no I/O.
+        let cached_bytes = match self.cold {
+            Some(cold) => self.machine.drop_pages(cold)?,
+            None => None,
+        };
+        let started = humantime::format_rfc3339_millis(self.machine.time_of_day()).to_string();
+        let cpu = self.machine.cpu_times();
+        let measured = self.measure(&Task {
+            planned,
+            arm,
+            ramp: self.ramp,
+            time: self.time,
+        })?;
+        let load = cpu.and_then(|earlier| earlier.until(&self.machine.cpu_times()?));
+        let after = self.machine.measure_controls(2 * planned.index + 1)?;
+        let first = self.first.entry(planned.arm).or_insert_with(|| {
+            let states = applied.iter().map(|applied| applied.effective.clone());
+            states.collect()
+        });
+        let now = self.machine.read_back()?;
+        let names = self.disks.member_names();
+        let mut drifted = drift::drifted(&names, first, &applied, &now);
+        // For requested events, changes by udev rules show in the settings.
+        let told = measured.told.events.iter();
+        let own = told.filter(|event| !event.is_asked_for);
+        drifted.extend(own.map(|event| format!("the kernel reported a {event}")));
+        let rival = drift::rival(&names, &applied, &now, &measured.whole)
+            .filter(|_| measured.stopped.is_none());
+        if let Some(rival) = &rival {
+            drifted.push(rival.clone());
+        }
+        let MeasuredRound {
+            window,
+            whole,
+            outcome,
+            cgroups,
+            pause,
+            stopped,
+            told,
+        } = measured;
+        if stopped.is_some() {
+            // The reference is in force now, as intended.
+            drifted.clear();
+        }
+        let arrivals = self.arrivals(window.as_ref().ok());
+        let iops_before = self.remember_load(window.as_ref().ok());
+        let name = self.disks.name();
+        let participants = self.participants_of(&whole);
+        let finished = Finished {
+            started,
+            applied: applied[0].clone(),
+            members: self.members(applied),
+            drifted,
+            gap: window.as_ref().err().copied(),
+            window: window.map_or_else(|_| Interval::nothing(&name), |w| w.together(&name)),
+            whole: Some(whole),
+            cgroups,
+            participants,
+            outcome,
+            with_elapsed: self.workload.fixed() == Fixed::Work
+                && !self.workload.ends_by_the_clock(),
+            disturbed: pause.map(|pause| (Exclusion::Paused, pause)),
+            load,
+            iops_before,
+            uevents: told.lines(),
+            cached_bytes,
+        };
+        let mut round = finished.round(turn, &self.arms[turn.planned.arm]);
+        round.metrics.extend(controls::of_round(&before, &after));
+        round.metrics.extend(arrivals);
+        if stopped.is_some() {
+            round.problem = stopped;
+        }
+        Ok(Done { round, rival })
+    }
+
+    /// Switches to the arm of the round, once the device is idle.
+    fn switch(&mut self, planned: &PlannedRound) -> Result<Vec<Applied>> {
+        let disks = &self.disks.members;
+        self.wait_for_load()?;
+        self.wash_out(planned)?;
+        // Before the switch: no arm writes back what another has left.
+        if let Some(cold) = self.cold {
+            self.machine.write_back(cold)?;
+        }
+        let applied = self.machine.apply(&self.arms[planned.arm])?;
+        if self.live.is_some() {
+            refuse_a_long_stop(&applied, disks)?;
+        } else {
+            wait_until_idle(self.machine, disks)?;
+        }
+        let phase = self.machine.now() + Duration::from_nanos(planned.phase_ns);
+        idle_until(self.machine, phase)?;
+        Ok(applied)
+    }
+
+    fn participants_of(&mut self, whole: &Interval) -> Vec<Participant> {
+        let found = self.machine.participants().into_iter();
+        let keys: Vec<&OwnerKey> = whole.owners.iter().map(|owner| &owner.key).collect();
+        found.map(|participant| participant.among(&keys)).collect()
+    }
+
+    /// Runs the workload under the reference and discards it, so that every round follows the same state.
+    fn wash_out(&mut self, planned: &PlannedRound) -> Result<()> {
+        let Some((reference, time)) = self.washout else {
+            return Ok(());
+        };
+        let arms = self.arms;
+        let arm = &arms[reference];
+        self.machine.apply(arm)?;
+        wait_until_idle(self.machine, &self.disks.members)?;
+        let begin = self.machine.now();
+        // A command may be shorter than the time.
+        while self.wash_once(planned, arm, time)? {
+            if self.machine.now().saturating_sub(begin) >= time {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the workload succeeded.
+    fn wash_once(&mut self, planned: &PlannedRound, arm: &Arm, time: Duration) -> Result<bool> {
+        let output = self.machine.prepare()?;
+        let task = Task {
+            planned,
+            arm,
+            ramp: Duration::ZERO,
+            time,
+        };
+        let mut running = self.machine.start(self.workload, &task, &output)?;
+        loop {
+            // If the workload fails, the round itself fails too.
+            if let Some(outcome) = running.poll()? {
+                return Ok(outcome.problem.is_none());
+            }
+            self.machine.ensure_uninterrupted()?;
+            self.machine.sleep(POLL);
+        }
+    }
+
+    fn members(&self, applied: Vec<Applied>) -> Vec<Member> {
+        let disks = &self.disks.members;
+        if disks.len() == 1 {
+            return Vec::new();
+        }
+        let members = disks.iter().zip(applied);
+        members
+            .map(|(disk, applied)| Member {
+                device: disk.name.clone(),
+                applied,
+            })
+            .collect()
+    }
+
+    fn measure(&mut self, task: &Task<'_>) -> Result<MeasuredRound> {
+        let output = self.machine.prepare()?;
+        self.machine.take_uevents();
+        let before = self.machine.snapshot()?;
+        let mut vigil = Vigil::begin(self.machine);
+        let mut running = self.machine.start(self.workload, task, &output)?;
+        vigil.attend(self.machine);
+        let cgroups = running.cgroups();
+        let mut stopped = None;
+        // A command beside others begins later than they.
+        let begun = (self.workload.fixed() == Fixed::Work && !self.workload.lead().is_zero())
+            .then(|| self.machine.snapshot())
+            .transpose()?;
+        let timed = match self.workload.fixed() {
+            Fixed::Work => None,
+            Fixed::Time => Some(self.timed_window(
+                &before,
+                &cgroups,
+                &mut *running,
+                &mut vigil,
+                &mut stopped,
+            )?),
+        };
+        if stopped.is_some() {
+            running.stop();
+        }
+        let outcome = wait_for_end(self.machine, &mut *running, &mut vigil)?;
+        let pause = vigil.problem(self.machine);
+        let last = self.machine.snapshot()?;
+        let whole = Interval::between(&before, &last)?;
+        let own = match begun {
+            Some(begun) => Interval::between(&begun, &last)?,
+            None => whole.clone(),
+        };
+        let mut told = self.machine.take_uevents();
+        let is_ours = |event: &Uevent| self.disks.stack.iter().any(|disk| event.is_of(&disk.name));
+        told.events.retain(is_ours);
+        Ok(MeasuredRound {
+            window: timed.unwrap_or(Ok(own)),
+            whole,
+            outcome,
+            cgroups,
+            pause,
+            stopped,
+            told,
+        })
+    }
+
+    /// The window: from the end of the ramp, for the round's time less [`GUARD`]. The clock starts when every control
+    /// group of the workload has completed its first I/O, like fio's own.
+    fn timed_window(
+        &mut self,
+        before: &Snapshot,
+        cgroups: &[CgroupRef],
+        running: &mut dyn Running,
+        vigil: &mut Vigil,
+        stopped: &mut Option<String>,
+    ) -> Result<Result<Interval, Gap>> {
+        if let Some(gap) = self.wait_until_begun(before, cgroups, running, vigil)? {
+            return Ok(Err(gap));
+        }
+        let machine = &mut *self.machine;
+        let reference = &self.arms[self.live.as_ref().map_or(0, |live| live.reference)];
+        let mut watch = Watch {
+            guard: self.live.as_mut().and_then(|live| live.stop_if.as_mut()),
+            reference,
+            stopped,
+        };
+        if let Some(guard) = &mut watch.guard {
+            guard.begin();
+        }
+        let start = machine.now() + self.ramp;
+        if let Some(gap) = sleep_beside(machine, running, start, vigil, &mut watch)? {
+            return Ok(Err(gap));
+        }
+        let earlier = machine.snapshot()?;
+        let end = start + self.time.saturating_sub(GUARD);
+        if let Some(gap) = sleep_beside(machine, running, end, vigil, &mut watch)? {
+            return Ok(Err(gap));
+        }
+        vigil.window_ends(machine, end);
+        let window = Interval::between(&earlier, &machine.snapshot()?)?;
+        // A live load whose requests wait while none completes has no values because of the arm.
+        Ok(if self.live.is_some() && is_stuck(&window) {
+            Err(Gap::Starved)
+        } else {
+            Ok(window)
+        })
+    }
+
+    /// Until every control group of the workload has completed its first I/O.
+    fn wait_until_begun(
+        &mut self,
+        before: &Snapshot,
+        cgroups: &[CgroupRef],
+        running: &mut dyn Running,
+        vigil: &mut Vigil,
+    ) -> Result<Option<Gap>> {
+        let machine = &mut *self.machine;
+        let lead = machine.now() + self.workload.lead();
+        let deadline = lead + FIRST_IO_TIMEOUT;
+        // A live load is already running, or absent.
+        while self.live.is_none() {
+            let so_far = Interval::between(before, &machine.snapshot()?)?;
+            if machine.now() >= lead && has_begun(&so_far, cgroups) {
+                break;
+            }
+            if running.poll()?.is_some() {
+                return Ok(Some(Gap::Ended));
+            }
+            if machine.now() > deadline {
+                return Ok(Some(Gap::Starved));
+            }
+            machine.ensure_uninterrupted()?;
+            vigil.sleep(machine, POLL);
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+#[path = "round_tests.rs"]
+mod tests;

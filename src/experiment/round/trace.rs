@@ -1,0 +1,133 @@
+//! One more run of the workload under an arm, which is not measured: each request is recorded for a short time.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::live::Watch;
+use super::waiting::{sleep_beside, wait_for_end};
+use super::{GUARD, RoundSetup};
+use crate::machine::Task;
+use crate::vigil::Vigil;
+use iosched_result::analysis::drift;
+use iosched_result::analysis::exclusion::{self, Gap};
+use iosched_result::measured::snapshot::Interval;
+use iosched_result::measured::trace::Trace;
+use iosched_result::types::outcome::{CgroupRef, Fixed, Outcome};
+use iosched_result::types::plan::PlannedRound;
+use iosched_result::types::result::ArmTrace;
+
+/// A trace, and the reason to end the run after it.
+pub struct Traced {
+    pub trace: ArmTrace,
+    /// Another program switched the scheduler meanwhile.
+    pub rival: Option<String>,
+}
+
+struct Recorded {
+    trace: Option<Trace>,
+    gap: Option<Gap>,
+    /// The condition of `--stop-if` held.
+    stopped: Option<String>,
+    outcome: Outcome,
+    /// From before the start of the workload until after its end.
+    whole: Interval,
+}
+
+impl RoundSetup<'_> {
+    /// A failed workload only spoils the trace.
+    pub fn trace(&mut self, planned: &PlannedRound, time: Duration) -> Result<Traced> {
+        let started = humantime::format_rfc3339_millis(self.machine.time_of_day()).to_string();
+        let applied = self.switch(planned)?;
+        if let Some(live) = &mut self.live {
+            live.reference_waits = false;
+        }
+        if let Some(cold) = self.cold {
+            self.machine.drop_pages(cold)?;
+        }
+        let recorded = self.record(planned, time)?;
+        let now = self.machine.read_back()?;
+        let names = self.disks.member_names();
+        let drifted = match self.first.get(&planned.arm) {
+            Some(first) if recorded.stopped.is_none() => {
+                drift::drifted(&names, first, &applied, &now)
+            }
+            _ => Vec::new(),
+        };
+        let rival = drift::rival(&names, &applied, &now, &recorded.whole)
+            .filter(|_| recorded.stopped.is_none());
+        let whole = recorded.whole.together(&self.disks.name());
+        let spoilt = exclusion::spoilt(&recorded.outcome, &drifted, &whole, recorded.gap);
+        let problem = recorded.stopped.or(spoilt.map(|(_, problem)| problem));
+        let trace = ArmTrace {
+            arm: self.arms[planned.arm].label.clone(),
+            started,
+            trace: recorded.trace.filter(|_| problem.is_none()),
+            problem,
+        };
+        Ok(Traced { trace, rival })
+    }
+
+    /// From the end of the ramp, like a round; of a command from its first I/O.
+    fn record(&mut self, planned: &PlannedRound, time: Duration) -> Result<Recorded> {
+        let output = self.machine.prepare()?;
+        let before = self.machine.snapshot()?;
+        let mut vigil = Vigil::begin(self.machine);
+        let task = Task {
+            planned,
+            arm: &self.arms[planned.arm],
+            ramp: self.ramp,
+            time,
+        };
+        let mut running = self.machine.start(self.workload, &task, &output)?;
+        vigil.attend(self.machine);
+        let cgroups = running.cgroups();
+        let mut gap = self.wait_until_begun(&before, &cgroups, &mut *running, &mut vigil)?;
+        let mut stopped = None;
+        let reference = &self.arms[self.live.as_ref().map_or(0, |live| live.reference)];
+        let mut watch = Watch {
+            guard: self.live.as_mut().and_then(|live| live.stop_if.as_mut()),
+            reference,
+            stopped: &mut stopped,
+        };
+        if let Some(guard) = &mut watch.guard {
+            guard.begin();
+        }
+        let machine = &mut *self.machine;
+        let is_timed = self.workload.fixed() == Fixed::Time;
+        if gap.is_none() && is_timed {
+            let start = machine.now() + self.ramp;
+            gap = sleep_beside(machine, &mut *running, start, &mut vigil, &mut watch)?;
+        }
+        let mut trace = None;
+        if gap.is_none() {
+            let begin_ns = machine.begin_trace()?;
+            let end = machine.now() + time.saturating_sub(GUARD);
+            let ended = sleep_beside(machine, &mut *running, end, &mut vigil, &mut watch)?;
+            let mut recorded = machine.end_trace(begin_ns)?;
+            name_parts(&mut recorded, &cgroups);
+            trace = Some(recorded);
+            gap = ended.filter(|gap| is_timed || *gap == Gap::Stopped);
+        }
+        if stopped.is_some() {
+            running.stop();
+        }
+        let outcome = wait_for_end(machine, &mut *running, &mut vigil)?;
+        Ok(Recorded {
+            trace,
+            gap,
+            stopped,
+            outcome,
+            whole: Interval::between(&before, &machine.snapshot()?)?,
+        })
+    }
+}
+
+/// Control groups are made for each run of the workload: later nobody knows whose they were.
+fn name_parts(trace: &mut Trace, cgroups: &[CgroupRef]) {
+    for owner in &mut trace.owners {
+        let mut own = cgroups.iter().filter(|group| group.on_bios);
+        let group = own.find(|group| group.id == owner.cgroup_id);
+        owner.part = group.map(|group| group.label.clone());
+    }
+}

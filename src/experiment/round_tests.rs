@@ -1,0 +1,116 @@
+use super::*;
+use crate::machine::fake::{FakeMachine, cgroup, disk};
+use crate::workload::fake::{Fake, Played};
+use iosched_result::types::plan::Plan;
+use iosched_result::types::result::Censored;
+
+const RAMP: Duration = Duration::from_secs(1);
+
+/// A round of `time` with a workload that ends after `polls_before_end` polls of 20 ms.
+fn round(fixed: Fixed, time: Duration, polls_before_end: usize, cgroup: CgroupRef) -> Round {
+    let mut machine = FakeMachine::new(&[]);
+    let mut workload = Fake::new(move |_| {
+        Ok(Played {
+            polls_before_end,
+            outcome: Outcome {
+                elapsed_ns: 7_000_000,
+                ..Outcome::default()
+            },
+        })
+    });
+    workload.fixed = fixed;
+    workload.cgroups = vec![cgroup];
+    let mut bench = RoundSetup {
+        disks: &Disks::from(disk()),
+        arms: &["none".parse().expect("an arm"), "bfq".parse().expect("one")],
+        machine: &mut machine,
+        workload: &mut workload,
+        ramp: RAMP,
+        washout: None,
+        cold: None,
+        time,
+        live: None,
+        first: BTreeMap::new(),
+    };
+    let planned = Plan::new(3, 2, 1).rounds[0];
+    let done = bench.carry_out(&Turn {
+        planned,
+        attempt: 0,
+    });
+    let done = done.expect("a round");
+    assert_eq!(done.rival, None);
+    done.round
+}
+
+#[test]
+fn the_window_lies_between_the_ramp_and_the_end() {
+    let round = round(Fixed::Time, Duration::from_secs(2), 160, cgroup());
+    assert_eq!(round.exclusion, None);
+    assert!((round.window_s - 1.96).abs() < 1e-9, "{}", round.window_s);
+    assert!(!round.metrics.contains_key("elapsed"));
+    assert_eq!(round.foreign_share, Some(0.0));
+}
+
+#[test]
+fn fixed_work_is_measured_from_its_start_to_its_end() {
+    let round = round(Fixed::Work, Duration::ZERO, 50, cgroup());
+    assert_eq!(round.exclusion, None);
+    assert!((round.window_s - 1.0).abs() < 1e-9, "{}", round.window_s);
+    assert!((round.metrics["elapsed"] - 0.007).abs() < 1e-12);
+    assert!(round.metrics.contains_key("iops"));
+}
+
+/// All I/O is foreign: the clock does not start, and the wait ends after 30 s.
+#[test]
+fn io_of_others_does_not_begin_a_round() {
+    let other = CgroupRef { id: 77, ..cgroup() };
+    let round = round(Fixed::Time, Duration::from_secs(2), 2000, other);
+    assert_eq!(
+        (round.exclusion, round.censored),
+        (None, Some(Censored::Starved))
+    );
+    assert_eq!(round.metrics.keys().collect::<Vec<_>>(), ["control_cpu"]);
+    let both = round.metrics["control_cpu"];
+    assert!((both - 1.5e6).abs() < 1.0, "before and after: {both}");
+}
+
+#[test]
+fn caches_are_written_back_before_the_switch_and_dropped_after_it() {
+    let mut machine = FakeMachine::new(&[]);
+    machine.stays_cached = 4096;
+    let world = machine.world();
+    let mut workload = Fake::new(|_| {
+        Ok(Played {
+            polls_before_end: 50,
+            outcome: Outcome::default(),
+        })
+    });
+    workload.fixed = Fixed::Work;
+    workload.cgroups = vec![cgroup()];
+    let mut bench = RoundSetup {
+        disks: &Disks::from(disk()),
+        arms: &["none".parse().expect("an arm"), "bfq".parse().expect("one")],
+        machine: &mut machine,
+        workload: &mut workload,
+        ramp: RAMP,
+        washout: Some((0, Duration::ZERO)),
+        cold: Some(Cold::All),
+        time: Duration::ZERO,
+        live: None,
+        first: BTreeMap::new(),
+    };
+    let mut planned = Plan::new(3, 2, 1).rounds[0];
+    planned.arm = 1;
+    let turn = Turn {
+        planned,
+        attempt: 0,
+    };
+    let round = bench.carry_out(&turn).expect("a round").round;
+    assert_eq!(round.evidence.cached_bytes, Some(4096));
+    let done = world.borrow().done.clone();
+    let done = done.iter().filter(|what| !what.starts_with("start"));
+    assert_eq!(
+        done.collect::<Vec<_>>(),
+        ["apply none", "write back ALL", "apply bfq", "drop ALL"]
+    );
+}

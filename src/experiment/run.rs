@@ -1,0 +1,396 @@
+//! Carries out a plan and restores the device's settings in every case.
+
+pub mod gone; // a disk that disappears during a run
+mod live; // preparation and checks of a live run
+#[cfg(test)]
+pub mod silent; // an observer for tests
+mod traces; // a trace of each arm, after the last round
+mod turns; // one round after the other
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::machine::{Machine, Means, RealMachine};
+use super::round::RoundSetup;
+use crate::workload::Workload;
+use iosched_files::output::{remove_unfinished, write_new, write_whole};
+use iosched_host::machine::device::Disks;
+use iosched_host::machine::page_cache;
+use iosched_host::safety::panics;
+use iosched_measure::probe::Detail;
+use iosched_result::analysis::{conclude, noise, turn};
+use iosched_result::failure::{self, Failure, Kind, kind_of};
+use iosched_result::metric::Metric;
+use iosched_result::statistics::stopping::Stopping;
+use iosched_result::types::arm::Arm;
+use iosched_result::types::cold::Cold;
+use iosched_result::types::live::LiveDesign;
+use iosched_result::types::participant::Named;
+use iosched_result::types::plan::{Plan, Turn};
+use iosched_result::types::queue::State;
+use iosched_result::types::result::{
+    Design, ResultFile, Resumed, Round, Status, Subject, WorkloadInfo,
+};
+use iosched_result::types::scratch_place::ScratchPlace;
+use iosched_result::types::washout::Washout;
+
+pub use turns::BlockEnd;
+
+/// What is compared, on which disks, and for how long.
+#[allow(clippy::struct_excessive_bools)] // they are what the user chose
+pub struct Experiment<'a> {
+    pub disks: Disks,
+    pub arms: Vec<Arm>,
+    pub reference: usize,
+    pub workload: &'a mut dyn Workload,
+    /// Processes that already run and belong to the workload.
+    pub participants: Vec<Named>,
+    /// Where to create a scratch file for the workload, which then replaces the device.
+    pub scratch_file: Option<ScratchPlace>,
+    pub stopping: Stopping,
+    pub seed: u64,
+    pub ramp: Duration,
+    /// Whether the reference runs before each round.
+    pub washout: Washout,
+    /// Name of the disk used as a negative control.
+    pub control_disk: Option<String>,
+    /// What is dropped from the page cache before each round.
+    pub cold: Option<Cold>,
+    pub time: Duration,
+    /// Settings of a run on the existing load.
+    pub live: Option<LiveDesign>,
+    /// Whether to measure the dispatch order, and each process's share of the device time.
+    pub order: bool,
+    pub fairness: bool,
+    /// How long each arm is traced after the last round.
+    pub trace: Option<Duration>,
+    pub primary: Vec<Metric>,
+    /// Saved here after every round, if given.
+    pub output: Option<PathBuf>,
+    /// The first save replaces an existing file.
+    pub replaces_output: bool,
+    pub notes: Vec<String>,
+    /// All arms are equal, to measure the noise.
+    pub is_placebo: bool,
+    /// An interrupted run to continue, with its plan and rounds.
+    pub earlier: Option<ResultFile>,
+}
+
+/// Receives the progress.
+pub trait Observer {
+    /// Called before the first round while a scratch file is written; first with `done_bytes` 0.
+    fn scratch_file_grows(&mut self, place: &ScratchPlace, done_bytes: u64);
+    fn begin(&mut self, result: &ResultFile);
+    fn round_begins(&mut self, turn: &Turn, arm: &Arm);
+    fn trace_begins(&mut self, arm: &Arm);
+    /// None of the rounds so far counts; see [`Pilot`](super::washout::Pilot).
+    fn begins_again(&mut self, _why: &str) {}
+    /// A live run waits; the reference is in force.
+    fn waits(&mut self, why: &str);
+    /// `result` already contains the round.
+    fn round_ends(&mut self, result: &ResultFile, round: &Round);
+}
+
+impl Experiment<'_> {
+    /// All blocks that the run may have; nothing is touched. Decided arms skip the later ones.
+    pub fn longest_plan(&self) -> Plan {
+        Plan::new(
+            self.seed,
+            self.arms.len(),
+            self.stopping.most_blocks().unwrap_or(0),
+        )
+    }
+
+    /// The plan up to the first look.
+    fn plan(&self) -> Plan {
+        Plan::new(
+            self.seed,
+            self.arms.len(),
+            self.stopping.next_segment(0).unwrap_or(0),
+        )
+    }
+
+    /// Runs on this machine. The result is complete, or says why it is not. Err: a failure before the first round or
+    /// while restoring the settings.
+    pub fn run(self, means: Means<'_>, observer: &mut dyn Observer) -> Result<ResultFile> {
+        self.cold.map_or(Ok(()), page_cache::ensure_can_drop)?;
+        let mut machine = RealMachine::take(
+            &self.disks,
+            &self.arms,
+            self.workload,
+            self.scratch_file.as_ref(),
+            Detail {
+                order: self.order,
+                fairness: self.fairness,
+                ..Detail::default()
+            },
+            means,
+            &mut |place, done_bytes| observer.scratch_file_grows(place, done_bytes),
+        )?;
+        // A live run switches only in its hours.
+        if self.live.is_none() && self.earlier.is_none() {
+            self.try_arms(&mut machine)?;
+        }
+        self.run_on(&mut machine, observer)
+    }
+
+    fn run_on(
+        mut self,
+        machine: &mut dyn Machine,
+        observer: &mut dyn Observer,
+    ) -> Result<ResultFile> {
+        let mut result = match self.earlier.take() {
+            Some(earlier) => go_on_with(earlier, machine),
+            None => self.empty_result(machine),
+        };
+        if let Some(path) = &self.output {
+            remove_unfinished(path)?;
+        }
+        result.notes.extend(machine.take_notes());
+        self.save_first(&result)?;
+        observer.begin(&result);
+
+        self.watch_load(machine, &mut result)?;
+        machine.record_settings()?;
+        let (begin, done_before) = (machine.now(), carried_out(&result));
+        let outcome = panics::caught(|| self.rounds(machine, &mut result, observer))
+            .map_err(|error| gone::explain(error, &self.disks, machine, result.rounds.len() + 1));
+        let took = machine.now().saturating_sub(begin);
+        let put_back = machine.put_back();
+
+        result.finished = Some(now(machine));
+        result.status = match &outcome {
+            Ok(()) => Status::Complete,
+            Err(error) if matches!(kind_of(error), Kind::Interrupted(_)) => Status::Interrupted,
+            Err(_) => Status::Failed,
+        };
+        result.error = outcome.as_ref().err().map(|error| format!("{error:#}"));
+        conclude::conclude(&mut result);
+        result.noise = (result.design.is_placebo)
+            .then(|| noise::noise(&result, block_s(&result, done_before, took)))
+            .flatten();
+        let saved = save(self.output.as_deref(), &result);
+        after_restoring(outcome, put_back)?;
+        saved?;
+        Ok(result)
+    }
+
+    /// Applies each arm that has settings once, and puts everything back: a setting that the kernel lacks or refuses is told before
+    /// the first round, which may take hours.
+    fn try_arms(&self, machine: &mut dyn Machine) -> Result<()> {
+        let mut arms = self.arms.iter().filter(|arm| !arm.settings.is_empty());
+        if arms.clone().next().is_none() {
+            return Ok(());
+        }
+        machine.record_settings()?;
+        let tried = panics::caught(|| {
+            arms.try_for_each(|arm| {
+                machine.ensure_uninterrupted()?;
+                machine.apply(arm).map(drop)
+            })
+        });
+        after_restoring(tried, machine.put_back())
+    }
+
+    /// Does not overwrite a file that was created since the path was checked.
+    fn save_first(&self, result: &ResultFile) -> Result<()> {
+        match &self.output {
+            Some(path) if !self.replaces_output => write_new(path, &to_json(result)?),
+            output => save(output.as_deref(), result),
+        }
+    }
+
+    fn rounds(
+        &mut self,
+        machine: &mut dyn Machine,
+        result: &mut ResultFile,
+        observer: &mut dyn Observer,
+    ) -> Result<()> {
+        machine.listen()?;
+        let limits = self.live.clone();
+        let output = self.output.clone();
+        let trace = self.trace;
+        let mut bench = self.bench(machine, result)?;
+        let began = bench.machine.now();
+        loop {
+            if limits
+                .as_ref()
+                .is_some_and(|live| live.is_over(bench.machine.now().saturating_sub(began)))
+            {
+                result
+                    .notes
+                    .push("the run ended after the time of --for".to_owned());
+                return Ok(());
+            }
+            let done = result.rounds.len();
+            let Some(turn) = turns::next(result) else {
+                break;
+            };
+            if result.rounds.len() < done {
+                observer.begins_again(result.notes.last().map_or("", String::as_str));
+            }
+            if live::waited(limits.as_ref(), &mut bench, observer)? {
+                continue;
+            }
+            // It may have begun after the first blocks.
+            bench.washout = result.design.washout();
+            let turned = turns::carry_out(&mut bench, &turn, result, observer)?;
+            save(output.as_deref(), result)?;
+            live::stopped_reference(result)?;
+            turned.ensure_alone()?;
+            turned.ensure_hopeful()?;
+        }
+        trace.map_or(Ok(()), |time| {
+            let save = |result: &ResultFile| save(output.as_deref(), result);
+            traces::record(&mut bench, time, limits.as_ref(), result, observer, save)
+        })
+    }
+
+    fn bench<'b>(
+        &'b mut self,
+        machine: &'b mut dyn Machine,
+        result: &ResultFile,
+    ) -> Result<RoundSetup<'b>> {
+        Ok(RoundSetup {
+            live: self.live_rounds()?,
+            disks: &self.disks,
+            arms: &self.arms,
+            machine,
+            workload: self.workload,
+            ramp: self.ramp,
+            washout: result.design.washout(),
+            cold: self.cold,
+            time: Duration::from_secs_f64(result.design.round_time_s),
+            first: first_states(result),
+        })
+    }
+
+    /// The result before the first round.
+    pub fn empty_result(&self, machine: &dyn Machine) -> ResultFile {
+        let workload = WorkloadInfo {
+            name: self.workload.name().to_owned(),
+            fixed: self.workload.fixed(),
+            description: self.workload.description(),
+            scratch_file: self.scratch_file.clone(),
+            participants: self.participants.clone(),
+        };
+        let design = Design {
+            arms: self.arms.clone(),
+            reference: self.reference,
+            stopping: self.stopping,
+            ramp_s: self.ramp.as_secs_f64(),
+            washout_s: self.washout.at_first().as_secs_f64(),
+            washout_is_auto: self.washout == Washout::Auto,
+            control_disk: self.control_disk.clone(),
+            cold: self.cold,
+            round_time_s: self.time.as_secs_f64(),
+            primary: self.primary.clone(),
+            elapsed_is_named: self.primary.iter().any(|metric| metric.name == "elapsed"),
+            alpha: Design::ALPHA,
+            is_placebo: self.is_placebo,
+            order: self.order,
+            fairness: self.fairness,
+            trace_s: self.trace.map(|time| time.as_secs_f64()),
+            live: self.live.clone(),
+        };
+        ResultFile {
+            notes: self.notes.clone(),
+            ..ResultFile::new(
+                now(machine),
+                machine.subject(),
+                workload,
+                design,
+                self.plan(),
+            )
+        }
+    }
+}
+
+/// What ended the rounds comes first, then what could not be restored.
+pub fn after_restoring<T>(outcome: Result<T>, put_back: Result<()>) -> Result<T> {
+    let put_back =
+        put_back.context("some settings were not restored; `iosched restore` tries again");
+    match (outcome, put_back) {
+        (outcome, Ok(())) => outcome,
+        (Ok(_), Err(left)) => Err(left),
+        (Err(cause), Err(left)) => Err(failure::unrestored(&cause, &left)),
+    }
+}
+
+/// Keeps all decisions and measurements; replaces only what describes this process.
+pub fn go_on_with(earlier: ResultFile, machine: &dyn Machine) -> ResultFile {
+    let Subject { device, probe, .. } = machine.subject();
+    let mut resumed = earlier.resumed;
+    resumed.push(Resumed {
+        at: now(machine),
+        after_rounds: earlier.rounds.len(),
+    });
+    ResultFile {
+        status: Status::Running,
+        error: None,
+        finished: None,
+        resumed,
+        device,
+        probe,
+        ..earlier
+    }
+}
+
+/// Also those that do not count.
+fn carried_out(result: &ResultFile) -> usize {
+    let before = result.pilot.as_ref().map_or(0, |pilot| pilot.rounds.len());
+    result.rounds.len() + before
+}
+
+fn block_s(result: &ResultFile, done_before: usize, took: Duration) -> f64 {
+    let rounds = carried_out(result).saturating_sub(done_before);
+    took.as_secs_f64() * result.plan.arms as f64 / rounds.max(1) as f64
+}
+
+/// The settings of each disk in the first round of each arm, if it had one before the interruption.
+fn first_states(result: &ResultFile) -> BTreeMap<usize, Vec<State>> {
+    let mut first = BTreeMap::new();
+    for round in &result.rounds {
+        if let Some(arm) = result.arm_index(&round.arm) {
+            let states = || round.evidence.states().into_iter().cloned().collect();
+            first.entry(arm).or_insert_with(states);
+        }
+    }
+    first
+}
+
+/// Whether the run as a whole is valid.
+pub fn ensure_valid(result: &ResultFile) -> Result<()> {
+    match turn::why_invalid(result) {
+        Some(why) => Err(Failure::invalid(
+            why,
+            "every round and its problem is in the result file",
+        )),
+        None => Ok(()),
+    }
+}
+
+fn save(output: Option<&Path>, result: &ResultFile) -> Result<()> {
+    match output {
+        None => Ok(()),
+        Some(path) => write_whole(path, &to_json(result)?),
+    }
+}
+
+/// The bytes of the result file.
+pub fn to_json(result: &ResultFile) -> Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec(result).context("writing the result as JSON")?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+fn now(machine: &dyn Machine) -> String {
+    humantime::format_rfc3339_seconds(machine.time_of_day()).to_string()
+}
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;

@@ -1,0 +1,85 @@
+//! How much of a study is left. Pure.
+
+use std::time::Duration;
+
+use iosched_result::types::result::ResultFile;
+
+/// What lies ahead when a cell begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ahead {
+    /// From 0.
+    pub pass: usize,
+    pub open_cells: usize,
+    /// Until every open cell may have its verdicts, and until it has them at the latest. None before anything was timed.
+    pub left: Option<(Duration, Duration)>,
+}
+
+/// How long the blocks of a cell took, or will take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Took {
+    pub blocks: u32,
+    pub time: Duration,
+    /// How long the pilot says that one block takes; used until a block was timed.
+    pub foretold: Option<Duration>,
+}
+
+impl Took {
+    pub fn add(&mut self, time: Duration) {
+        self.blocks += 1;
+        self.time += time;
+    }
+
+    /// One of them, on average.
+    pub fn block(self) -> Option<Duration> {
+        self.time.checked_div(self.blocks).or(self.foretold)
+    }
+}
+
+/// Of the open cells; a cell without a timed block takes as long as the others on average.
+pub fn left(open: &[(&ResultFile, Took)]) -> Option<(Duration, Duration)> {
+    let mut all = Took::default();
+    for (_, took) in open {
+        (all.blocks, all.time) = (all.blocks + took.blocks, all.time + took.time);
+    }
+    let usual = all.block();
+    let (mut least, mut most) = (Duration::ZERO, Duration::ZERO);
+    for (result, took) in open {
+        let (stopping, done) = (result.design.stopping, result.blocks_begun());
+        let block = took.block().or(usual)?;
+        let fewest = stopping.next_segment(done).unwrap_or(0);
+        let longest = stopping.most_blocks().unwrap_or(done).saturating_sub(done);
+        let blocks = |number: usize| block * u32::try_from(number).unwrap_or(u32::MAX);
+        (least, most) = (least + blocks(fewest), most + blocks(longest.max(fewest)));
+    }
+    Some((least, most))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosched_result::report::fixture;
+    use iosched_result::statistics::stopping::Stopping;
+
+    #[test]
+    fn what_is_left_follows_from_what_was_done() {
+        let mut result = fixture::sample();
+        result.design.stopping = Stopping::Looks;
+        result.rounds.clear();
+        assert_eq!(left(&[(&result, Took::default())]), None);
+        let mut took = Took::default();
+        took.add(Duration::from_secs(2));
+        took.add(Duration::from_secs(4));
+        let s = Duration::from_secs;
+        // Six blocks at least, twenty at most; the second cell takes as long as the first.
+        assert_eq!(left(&[(&result, took)]), Some((s(18), s(60))));
+        let both = [(&result, took), (&result, Took::default())];
+        assert_eq!(left(&both), Some((s(36), s(120))));
+        let foretold = Took {
+            foretold: Some(s(5)),
+            ..Took::default()
+        };
+        assert_eq!(left(&[(&result, foretold)]), Some((s(30), s(100))));
+        result.design.stopping = Stopping::Fixed { blocks: 3 };
+        assert_eq!(left(&[(&result, took)]), Some((s(9), s(9))));
+    }
+}

@@ -1,0 +1,360 @@
+//! All cells of a study advance together: one block of each cell in each pass, in random order, so that every cell has
+//! data after the first pass and a drift of the machine meets all alike. Blocks go on only where a cell is not decided.
+
+mod begun;
+mod passes; // over the cells of each stage
+mod pilot; // rounds from which a budget is planned // a result before its first round
+
+#[cfg(test)]
+mod tests; // budgets, on a machine that is none
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use super::ahead::Ahead;
+use super::budget::Deadline;
+use super::format::{Cell, Study};
+use super::optional::{self, Candidate};
+use crate::machine::{Machine, Means, RealMachine};
+use crate::run::{Experiment, Observer, after_restoring, go_on_with, gone};
+use crate::workload::Workload;
+use iosched_files::output::{remove_unfinished, write_new, write_whole};
+use iosched_host::machine::device::Disks;
+use iosched_host::machine::page_cache;
+use iosched_host::safety::panics;
+use iosched_measure::probe::Detail;
+use iosched_result::analysis::conclude;
+use iosched_result::failure::{Failure, Kind, kind_of};
+use iosched_result::statistics::stopping::Stopping;
+use iosched_result::study::joint;
+use iosched_result::study::result::StudyResult;
+use iosched_result::study::times::{Budget, LeftOut, Times};
+use iosched_result::types::arm::Arm;
+use iosched_result::types::result::{ResultFile, Status};
+use iosched_result::types::scratch_place::ScratchPlace;
+use iosched_result::types::washout::Washout;
+
+pub const PLACEBO: &str = "A/A";
+
+/// What is run, and where.
+pub struct StudyRun<'a> {
+    pub study: &'a Study,
+    /// Those that are compared; the optional ones that the disks have are added.
+    pub arms: Vec<Arm>,
+    pub candidates: Vec<Candidate>,
+    /// Those of its cells that were chosen; the last is run against itself too.
+    pub cells: Vec<Cell>,
+    pub disks: Disks,
+    pub scratch_file: Option<ScratchPlace>,
+    pub times: Times,
+    /// Chooses other times, so that the study ends so long after it began.
+    pub budget: Option<Duration>,
+    pub began: Instant,
+    /// Follows from that, after the pilot.
+    pub deadline: Option<Deadline>,
+    pub quick: bool,
+    /// What the workloads write to holds nothing that can be lost.
+    pub may_write: bool,
+    pub seed: u64,
+    pub output: Option<PathBuf>,
+    pub replaces_output: bool,
+    pub notes: Vec<String>,
+    /// An interrupted study to continue.
+    pub earlier: Option<StudyResult>,
+}
+
+/// Receives the progress: that of each cell, and which it is.
+pub trait StudyObserver: Observer {
+    fn cell_begins(&mut self, name: &str, ahead: &Ahead);
+    /// The disk is brought into the state of a stage; its name may be empty.
+    fn prepares(&mut self, stage: &str);
+    /// A pilot block of the cell begins.
+    fn pilots(&mut self, name: &str);
+    /// The disks do not have it.
+    fn leaves_out(&mut self, arm: &LeftOut);
+    /// The pilot blocks are over.
+    fn chose(&mut self, times: &Times, budget: &Budget);
+}
+
+impl StudyRun<'_> {
+    /// Runs on this machine. Err: a failure before the first round, while restoring the settings, or one that ended the
+    /// study; what was measured is in the result file.
+    pub fn run(
+        mut self,
+        means: Means<'_>,
+        observer: &mut dyn StudyObserver,
+    ) -> Result<StudyResult> {
+        let cells = self.with_placebo();
+        let mut workloads = cells
+            .iter()
+            .map(|(cell, _)| cell.load.workload(&cell.name, self.may_write))
+            .collect::<Result<Vec<_>>>()?;
+        let colds = cells.iter().filter_map(|(cell, _)| cell.cold);
+        colds
+            .into_iter()
+            .try_for_each(page_cache::ensure_can_drop)?;
+        let asynchronous = workloads.iter().find(|workload| workload.is_asynchronous());
+        let may_come = optional::may_come(&self.arms, &self.candidates);
+        let mut machine = RealMachine::take(
+            &self.disks,
+            &may_come,
+            &**asynchronous.unwrap_or(&workloads[0]),
+            self.scratch_file.as_ref(),
+            Detail::default(),
+            means,
+            &mut |place, done_bytes| observer.scratch_file_grows(place, done_bytes),
+        )?;
+        let left_out = self.settle_arms(&mut machine, observer)?;
+        let mut budget = None;
+        if let Some(limit) = self.budget {
+            let pilot = self.study.pilot();
+            let experiments = self.experiments(&cells, &mut workloads, pilot);
+            let end = (machine.now() + limit).saturating_sub(self.began.elapsed());
+            let planned = self.pilot(&mut machine, &cells, experiments, end, observer)?;
+            (self.times, self.deadline) = (planned.times, Some(planned.deadline));
+            budget = Some(planned.budget);
+        }
+        let experiments = self.experiments(&cells, &mut workloads, self.times);
+        self.run_on(
+            &mut machine,
+            &cells,
+            experiments,
+            budget,
+            left_out,
+            observer,
+        )
+    }
+
+    /// Finds out which of the optional arms the disks have, and returns the others.
+    fn settle_arms(
+        &mut self,
+        machine: &mut dyn Machine,
+        observer: &mut dyn StudyObserver,
+    ) -> Result<Vec<LeftOut>> {
+        let mut candidates = std::mem::take(&mut self.candidates);
+        if optional::needs_a_try(&candidates) {
+            machine.record_settings()?;
+            let tried = panics::caught(|| optional::try_out(&mut candidates, machine));
+            let put_back = machine.put_back();
+            after_restoring(tried, put_back)?;
+        }
+        let (arms, left_out) = optional::settle(candidates);
+        self.arms.extend(arms);
+        for arm in &left_out {
+            observer.leaves_out(arm);
+        }
+        match left_out.first() {
+            Some(first) if self.arms.len() < 2 => Err(Failure::usage(
+                format!(
+                    "there is nothing to compare {} with: {}",
+                    self.arms[0].label, first.why
+                ),
+                "name another disk, or write a study with other arms",
+            )),
+            _ => Ok(left_out),
+        }
+    }
+
+    fn experiments<'b>(
+        &self,
+        cells: &[(Cell, bool)],
+        workloads: &'b mut [Box<dyn Workload>],
+        times: Times,
+    ) -> Vec<Experiment<'b>> {
+        let cells = cells.iter().zip(workloads).enumerate();
+        cells
+            .map(|(index, (cell, workload))| self.experiment(index, cell, &mut **workload, times))
+            .collect()
+    }
+
+    /// The cell that is also run with the reference in both arms: the last one that the disks suffice for, because studies
+    /// begin with calm cells, in which there is little noise to find. An interrupted study keeps its own; earlier versions,
+    /// which did not record it, took the first.
+    fn placebo_of(&self) -> Option<&Cell> {
+        let mut begun = self.earlier.iter().flat_map(|earlier| &earlier.cells);
+        match begun
+            .find(|cell| cell.is_placebo)
+            .map(|cell| &cell.placebo_of)
+        {
+            Some(Some(name)) => {
+                let own = self.cells.iter().find(|cell| cell.name == *name);
+                own.or(self.cells.last())
+            }
+            Some(None) => self.cells.first(),
+            None => {
+                let may_run = |cell: &&Cell| self.has_disks_for(cell);
+                self.cells.iter().rfind(may_run).or(self.cells.last())
+            }
+        }
+    }
+
+    fn has_disks_for(&self, cell: &Cell) -> bool {
+        let there = self.disks.targets.len();
+        cell.load.disks().is_none_or(|disks| disks <= there)
+    }
+
+    /// All cells to run, and whether each is A/A.
+    fn with_placebo(&self) -> Vec<(Cell, bool)> {
+        let placebo = self.placebo_of().map(|cell| Cell {
+            name: PLACEBO.to_owned(),
+            exact: Vec::new(),
+            expect: "no difference: both arms are the reference".to_owned(),
+            ..cell.clone()
+        });
+        let cells = self.cells.iter().cloned().map(|cell| (cell, false));
+        cells.chain(placebo.map(|cell| (cell, true))).collect()
+    }
+
+    fn experiment<'b>(
+        &self,
+        index: usize,
+        (cell, is_placebo): &(Cell, bool),
+        workload: &'b mut dyn Workload,
+        times: Times,
+    ) -> Experiment<'b> {
+        let study = self.study;
+        let reference = &self.arms[study.reference];
+        let labelled = |label: &str| Arm {
+            label: label.to_owned(),
+            ..reference.clone()
+        };
+        let (arms, reference) = if *is_placebo {
+            (vec![labelled("A"), labelled("B")], 0)
+        } else {
+            (self.arms.clone(), study.reference)
+        };
+        Experiment {
+            disks: self.disks.clone(),
+            arms,
+            reference,
+            workload,
+            participants: Vec::new(),
+            scratch_file: self.scratch_file.clone(),
+            stopping: times
+                .blocks
+                .map_or(Stopping::Looks, |blocks| Stopping::Fixed { blocks }),
+            seed: self.seed.wrapping_add(index as u64),
+            ramp: cell.ramp(times),
+            washout: Washout::NONE,
+            control_disk: None,
+            cold: cell.cold,
+            time: times.round(),
+            live: None,
+            order: false,
+            fairness: false,
+            trace: None,
+            primary: cell.metrics.clone(),
+            output: None,
+            replaces_output: false,
+            notes: self.notes.clone(),
+            is_placebo: *is_placebo,
+            earlier: None,
+        }
+    }
+
+    fn run_on(
+        &self,
+        machine: &mut dyn Machine,
+        cells: &[(Cell, bool)],
+        mut experiments: Vec<Experiment<'_>>,
+        budget: Option<Budget>,
+        left_out: Vec<LeftOut>,
+        observer: &mut dyn StudyObserver,
+    ) -> Result<StudyResult> {
+        let mut study = match &self.earlier {
+            Some(earlier) => go_on(earlier, machine),
+            None => StudyResult {
+                left_out,
+                ..self.begun(machine, cells, &experiments)
+            },
+        };
+        if budget.is_some() {
+            study.budget = budget;
+        }
+        self.save_first(&study)?;
+        machine.record_settings()?;
+        machine.listen()?;
+        let outcome =
+            panics::caught(|| self.stages(machine, &mut study, cells, &mut experiments, observer))
+                .map_err(|error| {
+                    let rounds = study.cells.iter().map(|cell| cell.result.rounds.len());
+                    gone::explain(error, &self.disks, machine, rounds.sum::<usize>() + 1)
+                });
+        let put_back = machine.put_back();
+        finish(&mut study, &outcome, now(machine));
+        let saved = self.save(&study);
+        after_restoring(outcome, put_back)?;
+        saved?;
+        Ok(study)
+    }
+
+    /// Does not overwrite a file that was created since the path was checked.
+    fn save_first(&self, study: &StudyResult) -> Result<()> {
+        match &self.output {
+            Some(path) => {
+                remove_unfinished(path)?;
+                let bytes = to_json(study)?;
+                if self.replaces_output {
+                    write_whole(path, &bytes)
+                } else {
+                    write_new(path, &bytes)
+                }
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn save(&self, study: &StudyResult) -> Result<()> {
+        let write = |path: &Path| write_whole(path, &to_json(study)?);
+        self.output.as_deref().map_or(Ok(()), write)
+    }
+}
+
+/// The bytes of the result file.
+pub fn to_json(study: &StudyResult) -> Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec(study).context("writing the result as JSON")?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// Keeps all rounds; cells that had ended stay as they are.
+fn go_on(earlier: &StudyResult, machine: &dyn Machine) -> StudyResult {
+    let mut study = earlier.clone();
+    (study.status, study.error, study.finished) = (Status::Running, None, None);
+    study.shown = None;
+    for cell in &mut study.cells {
+        if cell.result.status != Status::Complete && cell.hopeless.is_none() {
+            cell.result = go_on_with(cell.result.clone(), machine);
+        }
+    }
+    study
+}
+
+fn finish(study: &mut StudyResult, outcome: &Result<()>, at: String) {
+    study.status = match outcome {
+        Ok(()) => Status::Complete,
+        Err(error) if matches!(kind_of(error), Kind::Interrupted(_)) => Status::Interrupted,
+        Err(_) => Status::Failed,
+    };
+    study.error = outcome.as_ref().err().map(|error| format!("{error:#}"));
+    let status = study.status;
+    for cell in &mut study.cells {
+        if cell.result.status == Status::Running {
+            conclude::conclude(&mut cell.result);
+            finish_cell(&mut cell.result, status, at.clone());
+        }
+    }
+    study.shown = Some(joint::shown(study));
+    study.finished = Some(at);
+}
+
+fn finish_cell(result: &mut ResultFile, status: Status, at: String) {
+    result.status = status;
+    result.finished = Some(at);
+}
+
+fn now(machine: &dyn Machine) -> String {
+    humantime::format_rfc3339_seconds(machine.time_of_day()).to_string()
+}

@@ -1,0 +1,145 @@
+//! Runs a workload under each arm and reports its outcome. The only place that starts processes.
+//!
+//! Guarantees: a workload's processes are in their own control group before their first I/O, none of them outlives its
+//! [`Running`], and an [`Outcome`] without a `problem` means that the requested work was done.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Result;
+
+use iosched_host::safety::journal::Journal;
+use iosched_host::scratch::file::ScratchFile;
+use iosched_result::metric::profile::Profile;
+use iosched_result::types::outcome::{CgroupRef, Fixed, Outcome};
+
+pub mod beside; // a command while fio loads the disk
+pub mod catalogue; // the built-in workloads, by name
+pub mod cgroup; // control groups, their CPU time and their end
+pub mod command; // any command
+#[cfg(test)]
+pub mod fake; // a fake for tests
+pub mod fio; // one or more fio processes, checked
+mod fio_options; // the options that a job file may use. Pure
+mod fio_process; // one fio process: arguments, files, result
+pub mod fio_result; // fio's JSON, and whether it counts. Pure
+mod fio_target; // what fio runs on
+mod fio_values; // checks of their values. Pure
+mod fio_version; // asks fio for its version
+pub mod group_settings; // shares and limits of a control group. Pure
+pub mod job_file; // parses, checks and writes fio job files. Pure
+pub mod launch; // starts a program inside its control group
+pub mod live; // whatever runs anyway
+pub(crate) mod names; // valid names of files and groups. Pure
+pub mod offer; // which metrics a run of it can have
+pub mod participants; // processes that ran before, whose I/O is the workload's
+pub mod places; // names of places in the words of a command
+pub mod recorded; // restores a workload from a result file
+pub mod reported; // metrics that a command reports itself
+pub mod rights; // what a started program may do
+
+pub trait Workload {
+    fn name(&self) -> &str;
+    /// Exactly what is run, for the result file.
+    fn description(&self) -> serde_json::Value;
+    /// Whether it writes to its target: the device itself, or a scratch file.
+    fn writes(&self) -> bool;
+    /// Whether it may open the raw device exclusively, as `mkfs` does: iosched then does not hold it exclusively.
+    fn may_claim_the_device(&self) -> bool {
+        false
+    }
+    fn fixed(&self) -> Fixed;
+    /// Whether it is what the machine does anyway.
+    fn is_live(&self) -> bool {
+        false
+    }
+    /// Whether it is known to submit I/Os without waiting for earlier ones.
+    fn is_asynchronous(&self) -> bool {
+        false
+    }
+    /// Why it does not report the latency of its I/Os, if it does not.
+    fn without_latency(&self) -> Option<String> {
+        None
+    }
+    /// Whether it may report metrics of its own, whose names only its first block tells.
+    fn may_report(&self) -> bool {
+        false
+    }
+    /// What it does and how its parts are called, as far as that is known before it runs.
+    fn profile(&self) -> Profile {
+        Profile::default()
+    }
+    /// Whether it ends after a time that its arguments set: then its elapsed time is no result.
+    fn ends_by_the_clock(&self) -> bool {
+        false
+    }
+    /// Why its I/O is known to go through the page cache, if it does.
+    fn through_page_cache(&self) -> Option<String> {
+        None
+    }
+    /// Time from `start` to the beginning of the ramp, for processes that start before the measured one.
+    fn lead(&self) -> Duration {
+        Duration::ZERO
+    }
+    /// Checks before the first round: programs are present and new enough.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+    /// The same for the target that it will run on; notes say what is not as the user wrote it.
+    fn check_on(&self, _target: &Target) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+    fn start(&mut self, round: &Execution<'_>) -> Result<Box<dyn Running>>;
+}
+
+/// What a workload runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The size of the scratch file, or of the first disk.
+    pub bytes: u64,
+    /// A scratch file instead of the device.
+    pub is_file: bool,
+    pub disks: usize,
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match (self.is_file, self.disks) {
+            (true, _) => "the scratch file",
+            (false, 2..) => "the devices",
+            (false, _) => "the device",
+        })
+    }
+}
+
+/// One execution under one arm.
+#[derive(Clone, Copy)]
+pub struct Execution<'a> {
+    /// The devices that the workload uses; at least one.
+    pub device_nodes: &'a [PathBuf],
+    pub arm_label: &'a str,
+    pub index: usize,
+    pub block: usize,
+    pub seed: u64,
+    pub ramp: Duration,
+    pub time: Duration,
+    /// An existing empty directory for the round's output files.
+    pub directory: &'a Path,
+    /// Used instead of the device.
+    pub scratch_file: Option<&'a ScratchFile>,
+    pub journal: &'a Journal,
+    /// A binary whose `main` calls [`launch::run_if_asked`].
+    pub launcher: &'a Path,
+}
+
+/// A running workload. Dropping it kills all of its processes.
+///
+/// The thread that called `start` must live as long: the kernel kills the processes when that thread ends.
+pub trait Running {
+    /// The outcome, once it has ended by itself; later calls return the same.
+    fn poll(&mut self) -> Result<Option<Outcome>>;
+    fn cgroups(&self) -> Vec<CgroupRef>;
+    /// Kills it now, through its control groups.
+    fn stop(&mut self);
+}

@@ -1,0 +1,396 @@
+//! Makes verdicts from rounds, by their differences to the reference within each block. Pure.
+
+use std::rc::Rc;
+
+use super::controls::sight;
+use super::diagnostics::diagnostics;
+use super::early::ELAPSED;
+use super::table::{Table, stalled_share};
+use super::{processes, shift};
+use crate::measured::histogram::{DEVICE, Histogram};
+use crate::measured::snapshot::{Op, Stage};
+use crate::measured::stalls::Whose;
+use crate::metric::{ARRIVALS, CONTROLS, LONGEST_WAIT, Metric, hides_stalls_of, starts_in_kernel};
+use crate::statistics::estimate;
+use crate::statistics::layout::Cell;
+use crate::statistics::rows::{Judged, Row, RowBlock, judge_alone, judge_family};
+use crate::statistics::stopping::Method;
+use crate::statistics::verdict::{Question, Reason, Verdict, bonferroni};
+use crate::types::result::{ArmComparison, ArmWaiting, Evidence, ExcludedBlock, ResultFile, Round};
+
+/// Fills in everything that follows from the rounds so far.
+pub fn conclude(result: &mut ResultFile) {
+    result.metrics = metrics(result);
+    result.comparisons = comparisons(result);
+    result.shifts = shift::shifts(&Table::new(result));
+    result.waiting = waiting(result);
+    result.processes = processes::summaries(&Table::new(result));
+    result.diagnostics = diagnostics(result);
+}
+
+/// All comparisons that the rounds so far allow.
+pub fn comparisons(result: &ResultFile) -> Vec<ArmComparison> {
+    let table = Table::new(result);
+    let mut all = primary(&table);
+    if let Some(live) = &result.design.live {
+        let other = Table::with_adjustment(result, !live.adjust_load);
+        let adjusted = if live.adjust_load { &table } else { &other };
+        for (row, other) in all.iter_mut().zip(primary(&other)) {
+            row.other_adjustment = Some(other.comparison);
+            let slopes = adjusted.load_slopes(&row.metric);
+            row.load_slopes = slopes.map(|slopes| slopes.by_position);
+        }
+    }
+    all.extend(controls(&table));
+    all.extend(arrivals(&table));
+    let mut exploratory = exploratory(&table);
+    let p: Vec<f64> = exploratory.iter().filter_map(|c| c.comparison.p).collect();
+    let mut rates = estimate::benjamini_hochberg(&p).into_iter();
+    for row in exploratory
+        .iter_mut()
+        .filter(|row| row.comparison.p.is_some())
+    {
+        row.q_benjamini_hochberg = rates.next();
+    }
+    all.append(&mut exploratory);
+    all
+}
+
+/// Whether every primary comparison has its verdict, except those that rounds of this length cannot give.
+pub fn is_decided(result: &ResultFile) -> bool {
+    let is_known = !result.design.primary.iter().any(Metric::is_open);
+    is_known && primary(&Table::new(result)).iter().all(is_settled)
+}
+
+/// Has a verdict or cannot get one: percentiles with too few I/Os in every round, a metric that no round has,
+/// incomparable waits, or a measured quantity that changed.
+fn is_settled(row: &ArmComparison) -> bool {
+    let found = &row.comparison;
+    let has_no_tail = found.blocks == 0 && found.question.insufficient_tail;
+    let has_no_value = found.blocks == 0 && found.blocks_missing >= found.question.blocks_needed();
+    let has_changed = found.reasons.contains(&Reason::TruthChanged);
+    let question = found.question;
+    let is_hopeless = has_no_tail
+        || has_no_value
+        || question.not_comparable
+        || question.nothing_happened
+        || has_changed;
+    is_hopeless || found.verdict != Verdict::Inconclusive
+}
+
+/// The verdicts on the primary metrics alone.
+pub fn primary_comparisons(result: &ResultFile) -> Vec<ArmComparison> {
+    primary(&Table::new(result))
+}
+
+/// The same where this is one of so many results that a finding may be chosen from: at an equal share of the level, so that
+/// all verdicts of all of them hold together.
+pub fn primary_comparisons_among(result: &ResultFile, results: usize) -> Vec<ArmComparison> {
+    let share = bonferroni(result.design.alpha, results);
+    let metrics = &result.design.primary;
+    family_at(&Table::new(result), metrics, Class::Primary, share)
+}
+
+/// The rows that a gate goes by: primary, controls, and what arrived in a live run.
+pub fn judged_comparisons(result: &ResultFile) -> Vec<ArmComparison> {
+    let table = Table::new(result);
+    let families = [primary(&table), controls(&table), arrivals(&table)];
+    families.into_iter().flatten().collect()
+}
+
+/// One entry per arm, judged as if the metric were the only primary one.
+pub fn comparisons_of(result: &ResultFile, metric: &Metric) -> Vec<ArmComparison> {
+    let metrics = std::slice::from_ref(metric);
+    family(&Table::new(result), metrics, Class::Exploratory)
+}
+
+/// The reference, and arms with an undecided comparison.
+pub fn arms_that_go_on(result: &ResultFile) -> Vec<usize> {
+    let rows = primary(&Table::new(result));
+    let arms = result.design.arms.iter().enumerate();
+    let is_unknown = result.design.primary.iter().any(Metric::is_open);
+    let is_undecided = |label: &str| rows.iter().any(|row| row.arm == label && !is_settled(row));
+    let goes_on = |label: &str| is_unknown || is_undecided(label);
+    let going_on = arms.filter(|(arm, of)| *arm == result.design.reference || goes_on(&of.label));
+    going_on.map(|(arm, _)| arm).collect()
+}
+
+/// Every compared metric once.
+fn metrics(result: &ResultFile) -> Vec<Metric> {
+    let mut metrics = known(result);
+    metrics.extend(Table::new(result).other_metrics());
+    metrics
+}
+
+fn primary(table: &Table<'_>) -> Vec<ArmComparison> {
+    family(table, &known(table.result), Class::Primary)
+}
+
+/// The primary metrics of which unit and direction are known: until a command has reported one, nothing can be said of it.
+fn known(result: &ResultFile) -> Vec<Metric> {
+    let primary = result.design.primary.iter();
+    primary
+        .filter(|metric| !metric.is_open())
+        .cloned()
+        .collect()
+}
+
+/// Negative controls, as a separate family.
+fn controls(table: &Table<'_>) -> Vec<ArmComparison> {
+    let others = table.other_metrics().into_iter();
+    let controls: Vec<Metric> = others.filter(|m| CONTROLS.contains(&&*m.name)).collect();
+    family(table, &controls, Class::Control)
+}
+
+/// The I/O that arrived in a live run, as a separate family.
+fn arrivals(table: &Table<'_>) -> Vec<ArmComparison> {
+    let others = table.other_metrics().into_iter();
+    let arrivals: Vec<Metric> = others.filter(|m| ARRIVALS.contains(&&*m.name)).collect();
+    family(table, &arrivals, Class::Arrivals)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Primary,
+    Control,
+    Arrivals,
+    Exploratory,
+}
+
+fn family(table: &Table<'_>, metrics: &[Metric], class: Class) -> Vec<ArmComparison> {
+    family_at(table, metrics, class, table.result.design.alpha)
+}
+
+fn family_at(
+    table: &Table<'_>,
+    metrics: &[Metric],
+    class: Class,
+    alpha: f64,
+) -> Vec<ArmComparison> {
+    let inputs: Vec<Input> = metrics.iter().flat_map(|m| inputs(table, m)).collect();
+    let rows: Vec<Row<'_>> = inputs.iter().map(Input::row).collect();
+    let judged = judge_family(&rows, table.result.design.stopping.level(alpha));
+    let pairs = inputs.iter().zip(judged);
+    pairs
+        .map(|(input, judged)| input.said(table, judged, class))
+        .collect()
+}
+
+/// All other metrics, each at its own level and without a family-wise claim.
+fn exploratory(table: &Table<'_>) -> Vec<ArmComparison> {
+    let others = table.other_metrics().into_iter();
+    let metrics: Vec<Metric> = others
+        .filter(|m| !CONTROLS.contains(&&*m.name) && !ARRIVALS.contains(&&*m.name))
+        .collect();
+    let inputs = metrics.iter().flat_map(|metric| inputs(table, metric));
+    let alpha = table.result.design.alpha;
+    inputs
+        .map(|input| {
+            let mut row = input.row();
+            row.question.method = Method::SignedRank;
+            input.said(table, judge_alone(&row, alpha), Class::Exploratory)
+        })
+        .collect()
+}
+
+/// The differences between an arm and the reference in one metric.
+struct Input {
+    metric: Metric,
+    arm: usize,
+    reference: usize,
+    cells: Rc<[Cell]>,
+    blocks: Vec<RowBlock>,
+    question: Question,
+}
+
+/// One entry per arm that is not the reference.
+fn inputs(table: &Table<'_>, metric: &Metric) -> Vec<Input> {
+    let design = &table.result.design;
+    let (cells, reference) = (Rc::from(table.cells(metric)), design.reference);
+    let others = (0..design.arms.len()).filter(|arm| *arm != reference);
+    others
+        .map(|arm| Input {
+            metric: metric.clone(),
+            arm,
+            reference,
+            cells: Rc::clone(&cells),
+            blocks: table.blocks(
+                metric,
+                &design.arms[arm].label,
+                &design.arms[reference].label,
+            ),
+            question: question(table, metric, arm),
+        })
+        .collect()
+}
+
+impl Input {
+    fn row(&self) -> Row<'_> {
+        Row {
+            arm: self.arm,
+            reference: self.reference,
+            cells: &self.cells,
+            blocks: self.blocks.clone(),
+            question: self.question,
+        }
+    }
+
+    fn said(&self, table: &Table<'_>, mut judged: Judged, class: Class) -> ArmComparison {
+        if self.metric.name == ELAPSED {
+            // A time never begins in the kernel.
+            for reason in &mut judged.comparison.reasons {
+                if *reason == Reason::NotComparable {
+                    *reason = Reason::WorkDiffers;
+                }
+            }
+        }
+        let label = |arm: usize| table.result.design.arms[arm].label.clone();
+        let (arm, reference) = (label(self.arm), label(self.reference));
+        ArmComparison {
+            metric: self.metric.clone(),
+            primary: class == Class::Primary,
+            control: class == Class::Control,
+            sight: (class == Class::Control).then(|| {
+                let found = &judged.comparison;
+                sight(table, &self.metric, found.question, found.blocks)
+            }),
+            arrivals: class == Class::Arrivals,
+            arm_median: table.median(&arm, &self.metric),
+            reference_median: table.median(&reference, &self.metric),
+            arm,
+            reference,
+            p_adjusted: judged.p_adjusted,
+            q_benjamini_hochberg: None,
+            position_effect: judged.position.map(|effect| effect.by_position),
+            carry_over_bias: judged.carry_over,
+            comparison: judged.comparison,
+            other_adjustment: None,
+            load_slopes: None,
+        }
+    }
+}
+
+/// The levels are set later.
+fn question(table: &Table<'_>, metric: &Metric, arm: usize) -> Question {
+    let design = &table.result.design;
+    let label = |arm: usize| design.arms[arm].label.as_str();
+    let (arm, reference) = (label(arm), label(design.reference));
+    let rounds = table.side_by_side(arm, reference).concat();
+    let flagged = |list: fn(&Evidence) -> &Vec<String>| {
+        let is_flagged = |round: &&&Round| list(&round.evidence).contains(&metric.name);
+        rounds.iter().filter(is_flagged).count() * 2 > rounds.len()
+    };
+    Question {
+        scale: metric.scale,
+        direction: metric.direction,
+        margin: metric.margin,
+        alpha: design.alpha,
+        alpha_of_few: design.alpha,
+        method: design.stopping.method(),
+        insufficient_tail: flagged(|evidence| &evidence.insufficient_tail),
+        fragile_percentile: flagged(|evidence| &evidence.fragile_percentile),
+        not_comparable: !is_comparable_in(table, &metric.name, arm, reference)
+            || (metric.name == ELAPSED && table.doubts_elapsed()),
+        nothing_happened: table.is_all_zero(metric, arm, reference),
+        is_stopped: table.result.is_stopped(arm),
+        reference_is_silent: table.is_silent(metric, arm, reference),
+    }
+}
+
+/// Blocks and repetitions with at least one excluded round.
+pub fn excluded_blocks(result: &ResultFile) -> Vec<ExcludedBlock> {
+    let mut blocks: Vec<ExcludedBlock> = Vec::new();
+    for round in &result.rounds {
+        let Some(exclusion) = round.exclusion else {
+            continue;
+        };
+        let is_known =
+            |known: &ExcludedBlock| (known.block, known.attempt) == (round.block, round.attempt);
+        if !blocks.iter().any(is_known) {
+            blocks.push(ExcludedBlock {
+                block: round.block,
+                attempt: round.attempt,
+                exclusion,
+                arm: round.arm.clone(),
+                problem: round.problem.clone().unwrap_or_default(),
+            });
+        }
+    }
+    blocks
+}
+
+/// Largest tolerated difference between two arms' shares of time in which submitters were stalled. A stall hides all
+/// requests that the thread would have made, so the hidden waits can be many times its duration.
+pub const TOLERATED_STALLS: f64 = 0.01;
+
+/// Whether queue waits under two schedulers are comparable, given the shares of time in which submitters were stalled.
+pub fn are_stalls_alike(one: f64, other: f64) -> bool {
+    (one - other).abs() <= TOLERATED_STALLS
+}
+
+/// Whether this metric is comparable between two arms, given the same shares. An unknown share does not refuse.
+pub fn is_comparable(metric: &str, one: Option<f64>, other: Option<f64>) -> bool {
+    let are_alike = || {
+        one.zip(other)
+            .is_none_or(|(one, other)| are_stalls_alike(one, other))
+    };
+    !starts_in_kernel(metric) || are_alike()
+}
+
+/// The same for two arms, from their counted rounds.
+pub fn is_comparable_in(table: &Table<'_>, metric: &str, arm: &str, reference: &str) -> bool {
+    let stalled = |rounds| stalled_share(rounds, hides_stalls_of(metric));
+    let [arm, reference] = table.side_by_side(arm, reference);
+    is_comparable(metric, stalled(arm), stalled(reference))
+}
+
+const SHORTEST_WAIT_NS: u64 = 50_000;
+
+/// Whether requests waited, by arm. All arms use the same threshold.
+pub fn waiting(result: &ResultFile) -> Vec<ArmWaiting> {
+    let table = Table::new(result);
+    let arms = &result.design.arms;
+    let pooled = |label: &str, stage: Stage| {
+        let mut sum = Histogram::new(DEVICE);
+        for round in table.of(label) {
+            // The layouts are equal by construction.
+            let _ = sum.merge(&round.evidence.device.stage(stage, &Op::DATA));
+        }
+        sum
+    };
+    let device_medians = arms
+        .iter()
+        .filter_map(|arm| pooled(&arm.label, Stage::D2c).quantile_ns(0.5));
+    let shortest_device_ns = device_medians.fold(f64::INFINITY, f64::min);
+    let tenth_ns = if shortest_device_ns.is_finite() {
+        (shortest_device_ns / 10.0) as u64
+    } else {
+        0
+    };
+    let threshold_ns = SHORTEST_WAIT_NS.max(tenth_ns);
+    let wait = if result.probe.measures_q2g {
+        Stage::Q2d
+    } else {
+        Stage::G2d
+    };
+    arms.iter()
+        .map(|arm| {
+            let waits = pooled(&arm.label, wait);
+            let last = table.of(&arm.label).last();
+            ArmWaiting {
+                arm: arm.label.clone(),
+                hardware_depth: last.and_then(|round| round.evidence.hardware_depth()),
+                requests: waits.count(),
+                threshold_ns,
+                share: waits.share_above(threshold_ns),
+                stalled_share: stalled_share(table.of(&arm.label), Whose::All),
+                readers_stalled_share: stalled_share(table.of(&arm.label), Whose::Readers),
+                writers_stalled_share: stalled_share(table.of(&arm.label), Whose::Writers),
+                longest_ns: table
+                    .of(&arm.label)
+                    .filter_map(|round| round.metrics.get(LONGEST_WAIT).copied())
+                    .reduce(f64::max),
+            }
+        })
+        .collect()
+}

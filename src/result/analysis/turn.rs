@@ -1,0 +1,144 @@
+//! What runs next: a pure function of the rounds so far, so that a killed run continues where it ended.
+
+use super::conclude;
+use crate::statistics::stopping::Stopping;
+use crate::types::plan::{PlannedRound, Turn};
+use crate::types::result::ResultFile;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    Round(Turn),
+    /// The drawn blocks are complete and the run has not ended: draw more.
+    Draw(Segment),
+    End,
+}
+
+/// Blocks to draw, for these arms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    pub blocks: usize,
+    pub arms: Vec<usize>,
+}
+
+/// Largest share of excluded blocks in a valid run. Above it no more blocks are repeated.
+const TOLERATED_EXCLUSIONS: f64 = 0.2;
+
+/// Whether a run with this many exclusions is valid.
+pub fn is_tolerable(excluded: usize, blocks: usize) -> bool {
+    excluded as f64 <= TOLERATED_EXCLUSIONS * blocks as f64
+}
+
+/// Why the run as a whole is invalid.
+pub fn why_invalid(result: &ResultFile) -> Option<String> {
+    let (excluded, blocks) = (result.excluded.len(), result.blocks_begun());
+    let first = result.excluded.first()?;
+    (!is_tolerable(excluded, blocks)).then(|| {
+        format!(
+            "the run is invalid: {excluded} of {blocks} blocks had a round that does not count; the first because {}",
+            first.problem
+        )
+    })
+}
+
+/// The planned rounds in order; excluded blocks are repeated as a whole before each look.
+pub fn next(result: &ResultFile) -> Next {
+    let stopped = result.stopped_arms();
+    if !stopped.is_empty() && stopped.len() + 1 >= result.plan.arms {
+        return Next::End;
+    }
+    let stopping = result.design.stopping;
+    let begun = result.blocks_begun();
+    let looks = stopping.looks(result.plan.blocks()).into_iter();
+    for look in looks.filter(|look| *look >= begun) {
+        if let Some(turn) = unfinished(result, look).or_else(|| again(result, look)) {
+            return Next::Round(turn);
+        }
+        if begun == look && conclude::is_decided(result) {
+            return Next::End;
+        }
+    }
+    let segment = stopping.next_segment(result.plan.blocks());
+    segment.map_or(Next::End, |blocks| {
+        // Arms leave only at looks; the other modes run all arms to the end.
+        let arms = match stopping {
+            Stopping::Looks => conclude::arms_that_go_on(result),
+            Stopping::Fixed { .. } | Stopping::Open => (0..result.plan.arms).collect(),
+        };
+        let arms: Vec<usize> = arms
+            .into_iter()
+            .filter(|arm| !stopped.contains(arm))
+            .collect();
+        Next::Draw(Segment { blocks, arms })
+    })
+}
+
+/// The first missing round of a block, or of a repetition that has begun.
+fn unfinished(result: &ResultFile, look: usize) -> Option<Turn> {
+    let stopped = result.stopped_arms();
+    let planned = result
+        .plan
+        .rounds
+        .iter()
+        .filter(|p| p.block < look && !stopped.contains(&p.arm));
+    let first = planned.clone().find(|p| !was_run(result, p, 0));
+    let attempts = (0..look).map(|block| attempts(result, block));
+    let begun = attempts.enumerate().find_map(|(block, attempts)| {
+        let attempt = attempts.checked_sub(1)?;
+        let missing = planned
+            .clone()
+            .find(|p| p.block == block && !was_run(result, p, attempt));
+        missing.map(|planned| (*planned, attempt))
+    });
+    let (planned, attempt) = match first {
+        Some(first) => (*first, 0),
+        None => begun?,
+    };
+    Some(turn(result, planned, attempt))
+}
+
+/// Repeats an excluded block from its beginning, in its drawn order.
+fn again(result: &ResultFile, look: usize) -> Option<Turn> {
+    let excluded = conclude::excluded_blocks(result);
+    if !is_tolerable(excluded.len(), look) {
+        return None;
+    }
+    let block = (0..look).find(|&block| {
+        let latest = attempts(result, block).checked_sub(1);
+        excluded
+            .iter()
+            .any(|e| e.block == block && Some(e.attempt) == latest)
+    })?;
+    let stopped = result.stopped_arms();
+    let first = result
+        .plan
+        .rounds
+        .iter()
+        .find(|p| p.block == block && !stopped.contains(&p.arm))?;
+    Some(turn(result, *first, attempts(result, block)))
+}
+
+fn turn(result: &ResultFile, planned: PlannedRound, attempt: usize) -> Turn {
+    let index = result.rounds.len();
+    Turn {
+        planned: PlannedRound { index, ..planned },
+        attempt,
+    }
+}
+
+fn was_run(result: &ResultFile, planned: &PlannedRound, attempt: usize) -> bool {
+    let place = (planned.block, planned.position, attempt);
+    result
+        .rounds
+        .iter()
+        .any(|round| (round.block, round.position, round.attempt) == place)
+}
+
+/// How often the block was begun.
+fn attempts(result: &ResultFile, block: usize) -> usize {
+    let rounds = result.rounds.iter().filter(|round| round.block == block);
+    rounds.map(|round| round.attempt + 1).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+#[path = "turn_tests.rs"]
+mod tests;

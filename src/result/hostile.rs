@@ -1,0 +1,136 @@
+//! Properties that hold for any input from outside: nothing panics, and accepted input can be used completely. One
+//! function per kind of input; tests call them with generated input, `fuzz/` with fuzzed input. Each returns whether
+//! its input was accepted, because input that is always refused tests little.
+
+use std::time::Duration;
+
+use crate::analysis::{identity, turn};
+use crate::report::characters::Form;
+use crate::report::{
+    self, benchfmt, bmf, csv, github_benchmark, html, junit, ktap, markdown, openmetrics, text,
+};
+use crate::types::arm::Arm;
+use crate::types::result::ResultFile;
+use crate::{gate, persist, read};
+
+/// A result file: once read, it can be rendered in every format, judged, and resumed.
+pub fn result_file(bytes: &[u8]) -> bool {
+    let Ok(result) = read::parse(bytes) else {
+        return false;
+    };
+    let traced = report::traces::of(&result, None);
+    assert!(traced.is_empty() || !report::perfetto::render(&result, &traced).is_empty());
+    for of in &traced {
+        let shown = report::blkparse::render(&result, *of).replace('\n', "");
+        assert!(!shown.contains(char::is_control), "{shown:?}");
+    }
+    for text in formats(&result) {
+        assert!(!text.is_empty());
+        let shown = text.replace("\r\n", "\n");
+        assert!(
+            !shown.contains(|c: char| c != '\n' && c.is_control()),
+            "{text:?}"
+        );
+    }
+    let bars = |row: &str| row.replace("\\|", "").matches('|').count();
+    let page = markdown::render(&result);
+    let mut rows = page.lines().filter(|line| line.starts_with('|'));
+    assert!(rows.all(|row| bars(row) == 9), "{page}");
+    for mode in [
+        gate::Mode::Worse,
+        gate::Mode::BeyondMargin,
+        gate::Mode::Noninferior,
+    ] {
+        let rules = gate::Rules {
+            mode,
+            require_verdict: true,
+            other_kernel: false,
+        };
+        for baselines in [&[][..], &[("it".to_owned(), result.clone())]] {
+            let judgement = gate::judge(&result, baselines, rules, gate::Selection::default());
+            for text in findings(&result, &judgement) {
+                let hidden = |c: char| c != '\n' && c.is_control();
+                assert!(!text.is_empty() && !text.contains(hidden), "{text:?}");
+            }
+        }
+    }
+    for arm in &result.design.arms {
+        let wanted = persist::Wanted {
+            arm: Some(&arm.label),
+            ..persist::Wanted::default()
+        };
+        let _ = persist::decide(&result, wanted);
+    }
+    let _ = identity::changes(&result, &result.environment, &result.device);
+    let _ = turn::next(&result);
+    for seconds in [result.design.ramp_s, result.design.round_time_s] {
+        let _ = Duration::from_secs_f64(seconds);
+    }
+    let again = serde_json::to_vec(&result).expect("JSON");
+    let again = read::parse(&again).expect("what was written is read");
+    assert!(again == result, "written and read, it is another one");
+    true
+}
+
+/// What a gate says, in every format.
+fn findings(result: &ResultFile, judgement: &gate::Judgement) -> Vec<String> {
+    vec![
+        report::gate::text(judgement),
+        report::gate::json(result, judgement).expect("JSON"),
+        report::gate::markdown(result, judgement),
+        junit::gate(&[(result, judgement)], &[]),
+    ]
+}
+
+/// The result in every format.
+pub fn formats(result: &ResultFile) -> Vec<String> {
+    let files = github_benchmark::render(&[result]);
+    vec![
+        text::render(
+            result,
+            true,
+            Some(Form {
+                width: 80,
+                is_ascii: true,
+            }),
+        ),
+        text::render(
+            result,
+            false,
+            Some(Form {
+                width: 20,
+                is_ascii: false,
+            }),
+        ),
+        html::render(result),
+        csv::render(&[result]),
+        markdown::render(result),
+        junit::render(&[result]),
+        ktap::render(&[result]),
+        benchfmt::render(&[result]),
+        bmf::render(&[result]),
+        openmetrics::render(&[result]),
+        files.smaller,
+        files.bigger,
+    ]
+}
+
+pub fn arm(text: &str) -> bool {
+    let arm = text.parse::<Arm>();
+    if let Ok(arm) = &arm {
+        assert!(!arm.label.is_empty() && !arm.label.contains(char::is_control));
+        assert!(
+            arm.settings
+                .iter()
+                .all(|(name, _)| !name.contains("..") || name.split('/').all(|part| part != ".."))
+        );
+        let again: Arm = arm.to_string().parse().expect("it parses back");
+        assert_eq!(again.scheduler, arm.scheduler);
+        assert_eq!(again.settings, arm.settings);
+    }
+    arm.is_ok()
+}
+
+#[cfg(test)]
+#[path = "hostile_tests.rs"]
+mod tests;

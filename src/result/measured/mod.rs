@@ -1,0 +1,8 @@
+//! What the kernel counted, and the numbers that follow.
+
+pub mod fairness; // shares of owners, and Jain's index
+pub mod histogram; // cells, merge, subtract, quantiles
+pub mod order; // exact dispatch order of a burst
+pub mod snapshot; // counts since the attach, and the difference of two such states
+pub mod stalls; // how long submitters were blocked, by direction of their I/O
+pub mod trace; // every request of a short time on its own

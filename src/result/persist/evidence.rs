@@ -1,0 +1,63 @@
+//! What a persistent setting is based on, as one line of JSON in a comment, so that `iosched doctor` can check it. Pure.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Disk, quote};
+use crate::types::result::ResultFile;
+
+/// The comment that the line begins with.
+pub const MARK: &str = "# iosched-evidence: ";
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// When the measurement began, RFC 3339. With the seed it identifies the result.
+    pub measured: String,
+    pub seed: u64,
+    /// `uname -r`.
+    pub kernel: String,
+    pub model: Option<String>,
+    pub firmware: Option<String>,
+    /// `ID_SERIAL`, if the setting is for one disk only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serial: Option<String>,
+    pub workload: String,
+    pub scheduler: String,
+    pub iosched_version: String,
+}
+
+impl Evidence {
+    /// Names are written as [`quote::comment`] leaves them.
+    pub fn new(result: &ResultFile, workload: &str, disk: &Disk, scheduler: &str) -> Evidence {
+        let (environment, device) = (&result.environment, &result.device);
+        let optional = |text: &Option<String>| text.as_deref().map(quote::comment);
+        Evidence {
+            measured: quote::comment(&result.started),
+            seed: result.plan.seed,
+            kernel: quote::comment(&environment.kernel_release),
+            model: optional(&device.model),
+            firmware: optional(&device.firmware),
+            serial: match disk {
+                Disk::Serial(serial) => Some(quote::comment(serial)),
+                Disk::Model(_) => None,
+            },
+            workload: quote::comment(workload),
+            scheduler: scheduler.to_owned(),
+            iosched_version: quote::comment(&environment.iosched_version),
+        }
+    }
+
+    /// Whether this is the model, firmware or serial of a disk.
+    pub fn is_same(kept: &Option<String>, found: &Option<String>) -> bool {
+        kept.as_deref() == found.as_deref().map(quote::comment).as_deref()
+    }
+
+    /// Every line of a text that is such a comment, wherever it is indented.
+    pub fn all_in(text: &str) -> Vec<Evidence> {
+        let lines = text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix(MARK));
+        lines
+            .filter_map(|json| serde_json::from_str(json).ok())
+            .collect()
+    }
+}

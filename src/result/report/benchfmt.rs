@@ -1,0 +1,69 @@
+//! The Go benchmark format, one line per valid round: `benchstat -col /arm FILE` gives a second opinion. Pure.
+
+use std::fmt::Write;
+
+use super::escape::{self, component as word};
+use crate::analysis::table::Table;
+use crate::metric::Metric;
+use crate::statistics::scale::Direction;
+use crate::types::result::ResultFile;
+
+/// Lines with a key hold until the next one with the same key, so several results stand one after the other.
+pub fn render(results: &[&ResultFile]) -> String {
+    results.iter().map(|result| one(result)).collect()
+}
+
+fn one(result: &ResultFile) -> String {
+    let mut text = String::new();
+    let environment = &result.environment;
+    for (key, value) in [
+        ("device", Some(&result.device.name())),
+        ("model", result.device.models().as_ref()),
+        ("workload", Some(&result.workload.name)),
+        ("kernel", Some(&environment.kernel_release)),
+        ("fio", environment.fio_version.as_ref()),
+    ] {
+        if let Some(value) = value {
+            let _ = writeln!(text, "{key}: {}", escape::line(value));
+        }
+    }
+    let primary = &result.design.primary;
+    for metric in primary {
+        let better = match metric.direction {
+            Direction::HigherIsBetter => "higher",
+            Direction::LowerIsBetter => "lower",
+            Direction::Neutral => continue,
+        };
+        let _ = writeln!(text, "Unit {} better={better}", unit(metric));
+    }
+    // benchstat takes the first arm as the baseline.
+    let reference = &result.design.arms[result.design.reference].label;
+    let mut rounds = Table::new(result).counted_rounds();
+    rounds.sort_by_key(|round| round.arm != *reference);
+    for round in rounds {
+        let values = primary.iter().filter_map(|metric| {
+            let value = round.value(metric)?;
+            Some(format!(" {value} {}", unit(metric)))
+        });
+        let values: String = values.collect();
+        if !values.is_empty() {
+            // Go appends its number of CPUs to a name; without it benchstat would take a number at the end of a label
+            // for that.
+            let (name, arm) = (word(&result.workload.name), word(&round.arm));
+            let cpus = environment.cpus;
+            let _ = writeln!(text, "Benchmark/workload={name}/arm={arm}-{cpus} 1{values}");
+        }
+    }
+    text
+}
+
+fn unit(metric: &Metric) -> String {
+    let unit = match metric.unit.as_str() {
+        "bytes" => "B",
+        "bytes/s" => "B/s",
+        "s" => "sec",
+        "1" => "ratio",
+        unit => &word(unit),
+    };
+    format!("{}-{unit}", word(&metric.name))
+}

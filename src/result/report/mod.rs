@@ -1,0 +1,33 @@
+//! Renders results for people and machines. Types and pure functions; nothing here accesses the machine.
+
+mod axis; // scales and ticks
+pub mod benchfmt; // Go's benchmark format, for benchstat
+pub mod blkparse; // the columns of blkparse
+pub mod bmf; // Bencher
+mod cases; // each primary comparison as a test case
+pub mod characters; // pictures for terminals
+mod checks; // what the verdicts took into account
+pub mod csv; // one row per round
+pub mod escape; // escapes untrusted names
+pub mod gate; // the findings of a gate, in each of its formats
+pub mod github_benchmark; // github-action-benchmark
+pub mod html; // a page with pictures
+pub mod junit; // JUnit's XML
+pub mod ktap; // KTAP, the kernel's test protocol
+mod levels; // what the intervals hold, and what a run could detect
+mod live;
+pub mod markdown; // Markdown for code hosts
+pub mod noise; // what an arm against itself tells
+pub mod openmetrics; // Prometheus
+pub mod paint; // colours of the text report
+pub mod perfetto; // traces for Perfetto
+mod rounds; // the rounds that pictures show
+pub mod shift; // what an arm does to each decile of the latencies
+pub mod study; // a study: a matrix of verdicts
+pub mod text; // the result as a text table
+pub mod traces; // the traces of a result, for the formats that show them
+pub mod units; // formats numbers with units
+pub mod words; // describes comparisons in words
+
+#[cfg(any(test, feature = "fixture"))]
+pub mod fixture; // a made-up run

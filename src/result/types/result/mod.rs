@@ -1,0 +1,391 @@
+//! The result of an A/B comparison: these types are the JSON file. Reports show nothing that is not in it.
+
+mod devices; // the disks of a result
+mod round; // one round and the evidence for its numbers
+mod shift; // the deciles of the latencies
+mod trace; // each request of a short time under an arm
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::metric::Metric;
+use crate::statistics::carry_over::Contrast;
+use crate::statistics::stopping::Stopping;
+use crate::statistics::verdict::{Comparison, Verdict};
+use crate::types::arm::Arm;
+use crate::types::cold::Cold;
+use crate::types::controls::Sight;
+use crate::types::diagnostics::Diagnostics;
+use crate::types::environment::Environment;
+use crate::types::live::LiveDesign;
+use crate::types::noise::Noise;
+use crate::types::outcome::Fixed;
+use crate::types::participant::Named;
+use crate::types::plan::Plan;
+use crate::types::processes::ProcessSummary;
+use crate::types::scratch_place::ScratchPlace;
+use crate::types::washout::Pilot;
+
+pub use devices::{DeviceInfo, GroupInfo};
+pub use round::{Censored, Evidence, Exclusion, Foreign, ForeignProcess, Member, Round, Spoilt};
+pub use shift::{DecileShift, ShiftFunction};
+pub use trace::ArmTrace;
+
+/// Raised when a field changes its meaning or is removed. Readers ignore unknown fields.
+pub const SCHEMA_VERSION: u32 = 3;
+/// File name of the schema in `docs/`.
+pub const SCHEMA: &str = "ab-result-3.schema.json";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Planned rounds are still missing. A run that was killed keeps this status.
+    Running,
+    Complete,
+    /// A signal ended the run.
+    Interrupted,
+    /// An error ended the run, see `error`.
+    Failed,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ResultFile {
+    #[serde(rename = "$schema")]
+    pub schema: String,
+    pub schema_version: u32,
+    pub status: Status,
+    pub error: Option<String>,
+    /// When the run began, RFC 3339.
+    pub started: String,
+    pub finished: Option<String>,
+    /// One entry for each time that the run was resumed after an interruption.
+    pub resumed: Vec<Resumed>,
+    pub environment: Environment,
+    pub device: DeviceInfo,
+    pub workload: WorkloadInfo,
+    pub design: Design,
+    /// The schedule, drawn at random and stored before the first round.
+    pub plan: Plan,
+    pub probe: ProbeInfo,
+    /// Every metric that was compared, with its unit and margin.
+    pub metrics: Vec<Metric>,
+    pub rounds: Vec<Round>,
+    /// What the first blocks of a run with `--washout auto` showed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pilot: Option<Pilot>,
+    /// Blocks that ran but do not count. Before each look at the results, excluded blocks are run again, up to a limit.
+    pub excluded: Vec<ExcludedBlock>,
+    pub comparisons: Vec<ArmComparison>,
+    /// What each arm does to the deciles of the latencies of reads, of writes, and of both.
+    #[serde(default)]
+    pub shifts: Vec<ShiftFunction>,
+    /// Per arm, in the order of `design.arms`: whether its requests waited at all.
+    pub waiting: Vec<ArmWaiting>,
+    /// Per arm and name of a process, over all rounds that count; at most 30 names of each arm.
+    #[serde(default)]
+    pub processes: Vec<ProcessSummary>,
+    /// Per primary metric: drift over the run, position effects, carry-over and autocorrelation.
+    pub diagnostics: Vec<Diagnostics>,
+    /// `--trace` records one for each arm.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traces: Vec<ArmTrace>,
+    /// Only for a comparison of an arm with itself: how small an effect this machine can show.
+    pub noise: Option<Noise>,
+    pub notes: Vec<String>,
+}
+
+/// A resumption. The order inside the blocks was drawn before the first round, so the gap favours no arm.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Resumed {
+    /// When the run was resumed, RFC 3339.
+    pub at: String,
+    pub after_rounds: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WorkloadInfo {
+    pub name: String,
+    pub fixed: Fixed,
+    /// The exact program and parameters that were run.
+    pub description: serde_json::Value,
+    /// The directory in which the workload ran, if it did not run on the device itself.
+    pub scratch_file: Option<ScratchPlace>,
+    /// Processes that ran before and belong to the workload, as the user named them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub participants: Vec<Named>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[allow(clippy::struct_excessive_bools)] // they are what the user chose
+pub struct Design {
+    pub arms: Vec<Arm>,
+    /// Index of the reference arm in `arms`.
+    pub reference: usize,
+    /// When the run stops; the plan contains the blocks that were drawn for it.
+    pub stopping: Stopping,
+    pub ramp_s: f64,
+    /// How long the reference runs before each round, discarded; 0 for not at all.
+    #[serde(default)]
+    pub washout_s: f64,
+    /// The wash-out begins after the first blocks, if they show that arms leave something behind; see `pilot`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub washout_is_auto: bool,
+    /// Disk that no arm touches, read before and after each round.
+    #[serde(default)]
+    pub control_disk: Option<String>,
+    /// What was written back and dropped from the page cache before each round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cold: Option<Cold>,
+    pub round_time_s: f64,
+    /// Declared before the first round. All their intervals hold simultaneously with 95 % confidence.
+    pub primary: Vec<Metric>,
+    /// The user named `elapsed`, and so says that the work is the same in every round. Absent: yes, as in results that were
+    /// written before the rounds had to show it.
+    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
+    pub elapsed_is_named: bool,
+    pub alpha: f64,
+    /// Both arms are identical: every difference is noise.
+    pub is_placebo: bool,
+    /// Whether the dispatch order was measured, and each process's share of the device time.
+    #[serde(default)]
+    pub order: bool,
+    #[serde(default)]
+    pub fairness: bool,
+    /// How long each arm was traced after the last round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_s: Option<f64>,
+    /// Only for a run on whatever load there is, without one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveDesign>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProbeInfo {
+    /// False: on this kernel the queue wait is G2D alone, without the wait for a request (Q2G).
+    pub measures_q2g: bool,
+    /// Kernel memory that the probe's maps take.
+    pub memory_bytes: u64,
+    pub notes: Vec<String>,
+}
+
+/// The machine, disks and probe that a comparison runs on.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    pub environment: Environment,
+    pub device: DeviceInfo,
+    pub probe: ProbeInfo,
+}
+
+/// A block, or one repetition of it, that does not count because one of its rounds does not count.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ExcludedBlock {
+    pub block: usize,
+    pub attempt: usize,
+    /// Why its first invalid round does not count.
+    pub exclusion: Exclusion,
+    pub arm: String,
+    pub problem: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ArmComparison {
+    pub metric: Metric,
+    pub primary: bool,
+    /// A negative control: no arm should change it.
+    #[serde(default)]
+    pub control: bool,
+    /// Whether a negative control could have shown a difference; absent for all other metrics.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sight: Option<Sight>,
+    /// The row compares what the machine asked for in a live run. These rows are a family of their own.
+    #[serde(default)]
+    pub arrivals: bool,
+    pub arm: String,
+    pub reference: String,
+    /// Median over the rounds that count, of complete blocks if there are any, for orientation only: the comparison itself
+    /// is made within blocks.
+    pub arm_median: Option<f64>,
+    pub reference_median: Option<f64>,
+    /// `p` adjusted for all primary comparisons at this look, by turning the residuals of whole blocks over; not for
+    /// earlier looks.
+    pub p_adjusted: Option<f64>,
+    /// Over all others: the false discovery rate.
+    pub q_benjamini_hochberg: Option<f64>,
+    /// How rounds differ by their position in the block, if they do: by position, against the mean position, on the metric's scale.
+    /// The differences were adjusted for it.
+    pub position_effect: Option<Vec<f64>>,
+    /// The bias of the estimate by what ran before the rounds of both arms, on the metric's scale.
+    pub carry_over_bias: Option<Contrast>,
+    #[serde(flatten)]
+    pub comparison: Comparison,
+    /// Primary rows of a live run: the same comparison with the adjustment for the load before each block if the verdict
+    /// is without it, and without it if the verdict has it (`--adjust load`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_adjustment: Option<Comparison>,
+    /// By what the adjusted one of the two was adjusted: how the metric follows the logarithm of the load before the block,
+    /// by position, compared with the first. Absent: too few blocks to know, so neither was adjusted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_slopes: Option<Vec<f64>>,
+}
+
+/// How many requests of one arm waited: those with a queue wait above the threshold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ArmWaiting {
+    pub arm: String,
+    /// Summed over all disks.
+    pub hardware_depth: Option<u32>,
+    pub requests: u64,
+    /// 50 us, or a tenth of the median device time of the fastest arm if that is longer.
+    pub threshold_ns: u64,
+    pub share: Option<f64>,
+    /// The longest queue wait of the workload in any round: an observation of this run, not an estimate.
+    pub longest_ns: Option<f64>,
+    /// Time that threads with other I/O in flight were blocked until they got a request for the next one, divided by
+    /// the duration of the rounds; above 1 if several threads were blocked at once.
+    #[serde(default)]
+    pub stalled_share: Option<f64>,
+    /// The same for threads of processes that read; the queue waits of reads are comparable only if these stalls are
+    /// alike.
+    #[serde(default)]
+    pub readers_stalled_share: Option<f64>,
+    /// The same for threads of processes that write.
+    #[serde(default)]
+    pub writers_stalled_share: Option<f64>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl ArmComparison {
+    /// A control that differs by its margin or more: then something other than the scheduler differs. A smaller
+    /// difference raises no alarm, because each control errs in 5 % of the runs; nor does the estimate of a blind one.
+    pub fn is_alarming(&self) -> bool {
+        let found = &self.comparison;
+        let differs = matches!(found.verdict, Verdict::Better | Verdict::Worse);
+        let is_large = || {
+            let margins = self.metric.scale.margins(self.metric.margin);
+            let estimate = found.estimate.unwrap_or(0.0);
+            estimate >= margins.up || estimate <= -margins.down
+        };
+        let sees = self.sight.is_some_and(|sight| !sight.is_blind);
+        self.control && differs && (found.beyond_margin || sees && is_large())
+    }
+}
+
+impl Design {
+    /// Family-wise error rate of the primary metrics.
+    pub const ALPHA: f64 = 0.05;
+}
+
+impl ResultFile {
+    /// A result as it is stored before the first round.
+    pub fn new(
+        started: String,
+        subject: Subject,
+        workload: WorkloadInfo,
+        design: Design,
+        plan: Plan,
+    ) -> ResultFile {
+        ResultFile {
+            schema: SCHEMA.to_owned(),
+            schema_version: SCHEMA_VERSION,
+            status: Status::Running,
+            error: None,
+            started,
+            finished: None,
+            resumed: Vec::new(),
+            environment: subject.environment,
+            device: subject.device,
+            workload,
+            design,
+            plan,
+            probe: subject.probe,
+            metrics: Vec::new(),
+            rounds: Vec::new(),
+            pilot: None,
+            excluded: Vec::new(),
+            comparisons: Vec::new(),
+            shifts: Vec::new(),
+            waiting: Vec::new(),
+            processes: Vec::new(),
+            diagnostics: Vec::new(),
+            traces: Vec::new(),
+            noise: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// The comparisons that were declared before the first round.
+    pub fn primary(&self) -> impl Iterator<Item = &ArmComparison> {
+        self.comparisons.iter().filter(|row| row.primary)
+    }
+
+    /// Negative controls that differ between the arms.
+    pub fn alarming_controls(&self) -> impl Iterator<Item = &ArmComparison> {
+        self.comparisons.iter().filter(|row| row.is_alarming())
+    }
+
+    /// Negative controls that could not have shown a difference as large as their margin, by metric.
+    pub fn blind_controls(&self) -> BTreeMap<&str, Sight> {
+        let rows = self.comparisons.iter();
+        let blind = rows.filter_map(|row| {
+            let sight = row.sight.filter(|sight| sight.is_blind)?;
+            Some((&*row.metric.name, sight))
+        });
+        blind.collect()
+    }
+
+    /// The metric that the workload reported by that name.
+    pub fn reported_metric(&self, name: &str) -> Option<Metric> {
+        let rounds = self.rounds.iter();
+        let mut reported = rounds.flat_map(|round| &round.evidence.outcome.reported);
+        reported.find(|it| it.name == name).map(Metric::reported)
+    }
+
+    pub fn arm_index(&self, label: &str) -> Option<usize> {
+        self.design.arms.iter().position(|arm| arm.label == label)
+    }
+
+    /// Arms that `--stop-if` ended: they are not run again.
+    pub fn stopped_arms(&self) -> BTreeSet<usize> {
+        let stopped = self
+            .rounds
+            .iter()
+            .filter(|round| round.censored == Some(Censored::Stopped));
+        stopped
+            .filter_map(|round| self.arm_index(&round.arm))
+            .collect()
+    }
+
+    /// Whether `--stop-if` ended the arm of this label.
+    pub fn is_stopped(&self, label: &str) -> bool {
+        let stopped = self.stopped_arms();
+        self.arm_index(label)
+            .is_some_and(|arm| stopped.contains(&arm))
+    }
+
+    pub fn blocks_begun(&self) -> usize {
+        let blocks = self.rounds.iter().map(|round| round.block + 1);
+        blocks.max().unwrap_or(0)
+    }
+
+    /// If fewer requests than this share waited in every arm, the workload cannot show a difference between schedulers.
+    pub const TELLING_SHARE: f64 = 0.01;
+
+    /// Whether requests waited often enough under some arm for a scheduler to make a difference.
+    pub fn can_tell_schedulers_apart(&self) -> Option<bool> {
+        let shares: Vec<f64> = self.waiting.iter().filter_map(|arm| arm.share).collect();
+        (!shares.is_empty()).then(|| shares.iter().any(|&share| share >= Self::TELLING_SHARE))
+    }
+}
