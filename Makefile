@@ -15,7 +15,7 @@ all: setup-build
 
 # Installs what `make` has built.
 install:
-	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin target/release/iosched target/release/iosched-ab
+	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin target/release/iosched target/release/iosched-ab target/release/iosched-read
 
 setup-build:
 	@contrib/setup.sh build
@@ -77,6 +77,7 @@ lint:
 	clang-format-19 --dry-run -Werror bpf/*.h bpf/*.c
 	contrib/deny.sh
 	contrib/features.sh
+	contrib/portable.sh
 
 fmt:
 	cargo fmt --all

@@ -5,5 +5,5 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/target/tools/bin:${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
 cargo build --release --workspace --locked
-install -D -m 755 -t target/shipped target/release/iosched target/release/iosched-ab
+install -D -m 755 -t target/shipped target/release/iosched target/release/iosched-ab target/release/iosched-read
 target/shipped/iosched-ab self-check

@@ -119,6 +119,7 @@ fi
 # A build of the tests has more features than what users get: tests that start the programs start these.
 [[ ${SHIPPED:-} == built ]] || run "build of what is shipped" contrib/shipped.sh || exit 1
 export IOSCHED_SHIPPED_AB="$PWD/target/shipped/iosched-ab" IOSCHED_SHIPPED_TUI="$PWD/target/shipped/iosched"
+export IOSCHED_SHIPPED_READ="$PWD/target/shipped/iosched-read"
 # Everything is built first, because a compiler would slow down the tests.
 run "build" cargo test --workspace --locked --no-run
 if [[ $can_be_root -eq 1 ]]; then

@@ -5,6 +5,8 @@ mod support;
 
 #[path = "report/consumers.rs"]
 mod consumers; // the programs that the formats are for
+#[path = "report/elsewhere.rs"]
+mod elsewhere; // the program without BPF
 #[path = "report/gate.rs"]
 mod gate; // a gate in each of its formats
 #[path = "report/hostile_names.rs"]

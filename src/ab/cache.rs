@@ -6,7 +6,7 @@ use iosched_result::types::cold::Cold;
 use iosched_result::types::scratch_place::ScratchPlace;
 
 use crate::cli::Conditions;
-use crate::talk::note;
+use iosched_read::talk::note;
 
 /// Says what is dropped before each round. A warning for the result, if rounds can be answered from the page cache.
 pub fn tell(

@@ -21,8 +21,8 @@ use iosched_result::types::scratch::spec::DiskSpec;
 use rustix::fs::{FileType, OFlags};
 
 use crate::progress::Progress;
-use crate::report;
-use crate::talk::{detail, note};
+use iosched_read::talk::{detail, note};
+use iosched_read::{input, print};
 
 /// Runs the experiment, prints the report and the result file's name. Everything is restored when this returns.
 pub fn carry_out(experiment: Experiment<'_>, means: Means<'_>) -> Result<()> {
@@ -51,12 +51,12 @@ pub fn carry_out(experiment: Experiment<'_>, means: Means<'_>) -> Result<()> {
 
 /// What the rounds until an error say, and how to continue. An open run always ends by an interrupt: this is its result.
 fn tell_so_far(path: &Path, is_interrupted: bool) {
-    if let Ok(result) = report::read(path)
+    if let Ok(result) = input::read_run(path)
         && is_interrupted
         && !result.comparisons.is_empty()
     {
         // A failed print must not hide the error of the run.
-        let _ = report::print_painted(&text::render(&result, false, Some(report::pictures())));
+        let _ = print::print_painted(&text::render(&result, false, Some(print::pictures())));
     }
     let file = path.display();
     note(&format!(
@@ -71,10 +71,10 @@ fn version(path: &Path) -> Option<(u64, i64, i64)> {
 }
 
 fn print(result: &ResultFile, output: Option<&Path>) -> Result<()> {
-    let text = text::render(result, false, Some(report::pictures()));
+    let text = text::render(result, false, Some(print::pictures()));
     if let Some(path) = output {
-        report::print_painted(&text)?;
-        report::say_where(path)?;
+        print::print_painted(&text)?;
+        print::say_where(path)?;
     } else {
         // The result goes nowhere else, so a closed pipe is an error here, unlike for a report.
         let json = escape::json(&String::from_utf8(experiment::to_json(result)?)?);

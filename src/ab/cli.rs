@@ -1,9 +1,6 @@
 //! The command line of `iosched-ab`.
 
-mod gate;
-mod persist;
 mod read_loop;
-mod report;
 mod run;
 mod scratch;
 mod study;
@@ -11,12 +8,12 @@ mod values;
 
 use clap::{Parser, Subcommand};
 
-use crate::talk::Talk;
+use iosched_read::gate::{self, Gate};
+use iosched_read::persist::{self, PersistArguments};
+use iosched_read::report::{self, ReportArguments};
+use iosched_read::talk::Talk;
 
-pub use gate::{Gate, GateFormat, GateMode};
-pub use persist::{Format as PersistFormat, PersistArguments};
 pub use read_loop::{ReadAdvice, ReadLoop};
-pub use report::{Format, ReportArguments};
 pub use run::{Aa, Conditions, More, Run};
 pub use scratch::{DemoArguments, ScratchArguments};
 pub use study::StudyArguments;
@@ -64,21 +61,13 @@ pub enum Command {
     )]
     Scratch(ScratchArguments),
     /// Print a result file as a report, or convert it to another format
-    #[command(after_help = "Examples:\n  iosched-ab report result.json --all\n  \
-        iosched-ab report result.json --format html -o report.html\n  \
-        iosched-ab report result.json --format csv -o rounds.csv\n  \
-        iosched-ab report result.json --format markdown >> \"$GITHUB_STEP_SUMMARY\"")]
+    #[command(after_help = report::HELP)]
     Report(ReportArguments),
     /// Pass or fail a result by exit code, for CI
     #[command(after_help = gate::HELP)]
     Gate(Gate),
     /// Print what makes the winner permanent: a udev rule, or the same for TuneD, NixOS, Ansible and others
-    #[command(
-        after_help = "It prints, and installs nothing. It refuses where the result does not support the arm: on a simulated disk, in a run \
-        that is invalid or not complete, or if the arm is worse in a metric that you do not --accept.\n\n\
-        Examples:\n  iosched-ab persist result.json > 61-iosched.rules\n  \
-        iosched-ab persist result.json --arm bfq --accept hog.throughput --format ansible"
-    )]
+    #[command(after_help = persist::HELP)]
     Persist(PersistArguments),
     /// List the built-in workloads
     #[command(after_help = "Example:\n  iosched-ab workloads")]

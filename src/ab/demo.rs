@@ -19,7 +19,7 @@ use iosched_result::types::washout::Washout;
 
 use crate::carry_out::{carry_out, make_scratch, output, seed};
 use crate::cli::DemoArguments;
-use crate::talk::note;
+use iosched_read::talk::note;
 
 /// Enough to decide six simultaneous comparisons where they are clear.
 const BLOCKS: usize = 8;

@@ -5,39 +5,34 @@ mod carry_out;
 mod cli;
 mod consent;
 mod demo;
-mod gate;
-mod metrics;
 mod outlook;
 mod permission;
-mod persist;
 mod place;
 mod present;
+mod primary;
 mod progress;
 mod read_loop;
 mod reference;
-mod report;
 mod resume;
 mod run;
 mod scratch;
 mod self_check;
 mod study;
-mod talk;
 mod times;
 mod washout;
+mod workloads;
 
-use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 use iosched_experiment::workload;
-use iosched_files::{interrupt, stdout};
+use iosched_files::interrupt;
 use iosched_host::safety::{guardian, journal, panics};
-use iosched_result::failure;
-use iosched_result::metric::listed;
-use iosched_result::report::escape;
-use talk::note;
+use iosched_read::program::{completions, exit_code, reading, say};
+use iosched_read::talk::{self, note};
+use iosched_read::{gate, metrics, persist, report};
 
 fn main() -> ExitCode {
     // The guardian and the launcher of each workload are this same binary, started again.
@@ -54,14 +49,9 @@ fn main() -> ExitCode {
     panics::end_in_order(say, work)
 }
 
-/// An error, on standard error, whose reader may be gone.
-fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "iosched-ab: {}", escape::message(text));
-}
-
 fn work() -> ExitCode {
     let cli = Cli::parse();
-    talk::set(cli.talk);
+    talk::begin("iosched-ab", cli.talk);
     let outcome = interrupt::install().and_then(|()| match cli.command {
         Command::Run(arguments) => changing(|| run::run(&arguments)),
         Command::Aa(arguments) => changing(|| run::placebo(&arguments)),
@@ -73,25 +63,12 @@ fn work() -> ExitCode {
         Command::Gate(arguments) => reading(|| gate::run(&arguments)),
         Command::Persist(arguments) => reading(|| persist::run(&arguments)),
         Command::ReadLoop(arguments) => read_loop::run(&arguments),
-        Command::Metrics => report::print(&listed::text()),
-        Command::Workloads => report::workloads(),
-        Command::Completions { shell } => completions(shell),
+        Command::Metrics => metrics::run(),
+        Command::Workloads => workloads::list(),
+        Command::Completions { shell } => completions(shell, Cli::command()),
         Command::SelfCheck => self_check::run(),
     });
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) if failure::is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            say(&format!("{error:#}"));
-            ExitCode::from(failure::kind_of(&error).exit_code())
-        }
-    }
-}
-
-/// For commands that compute what they print.
-fn reading(command: impl FnOnce() -> Result<()>) -> Result<()> {
-    interrupt::end_soon(say)?;
-    command()
+    exit_code(outcome)
 }
 
 /// For commands that change the machine: first report what an earlier run left changed.
@@ -100,11 +77,4 @@ fn changing(command: impl FnOnce() -> Result<()>) -> Result<()> {
         note(&text);
     }
     command()
-}
-
-fn completions(shell: clap_complete::Shell) -> Result<()> {
-    // Into memory first: `generate` panics if a write fails, for instance to a closed pipe.
-    let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "iosched-ab", &mut text);
-    stdout::write_all(&text).context("writing the completions")
 }

@@ -10,7 +10,7 @@ use iosched_result::types::scratch_place::ScratchPlace;
 use crate::cli::Conditions;
 use crate::consent;
 use crate::place::{self, WantedPlace};
-use crate::talk::note;
+use iosched_read::talk::note;
 
 pub struct PermissionRequest<'a> {
     pub disks: &'a Disks,

@@ -10,7 +10,7 @@ use iosched_result::metric::profile::Does;
 use iosched_result::types::outcome::Fixed;
 
 use crate::cli::{Conditions, More};
-use crate::talk::note;
+use iosched_read::talk::note;
 
 pub fn named_metrics(conditions: &Conditions, may_report: bool) -> Result<Vec<Metric>> {
     let wanted = conditions.metrics.iter();

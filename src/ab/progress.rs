@@ -15,7 +15,7 @@ use iosched_result::types::plan::Turn;
 use iosched_result::types::result::{ResultFile, Round};
 use iosched_result::types::scratch_place::ScratchPlace;
 
-use crate::talk::{note, talk};
+use iosched_read::talk::{note, talk};
 
 #[derive(Default)]
 pub struct Progress {

@@ -22,16 +22,17 @@ use iosched_result::types::washout::Washout;
 use crate::carry_out::{carry_out, disks_of, make_scratch};
 use crate::cli::Conditions;
 use crate::permission::PermissionRequest;
+use crate::place;
 use crate::run::control_disk;
-use crate::talk::note;
-use crate::{place, report};
+use iosched_read::input;
+use iosched_read::talk::note;
 
 /// What comes from the file.
 pub const COMMANDS: &str = "the commands that it would run";
 
 /// The earlier result, if it can be continued. `trust`: the user has checked the commands in the file.
 fn resumable(file: &Path, trust: bool) -> Result<ResultFile> {
-    let (earlier, doubt) = report::read_with_doubt(file)?;
+    let (earlier, doubt) = input::run_with_doubt(file)?;
     if earlier.status == Status::Complete {
         return Err(Failure::usage(
             format!("{} is complete: there is nothing to resume", file.display()),

@@ -25,13 +25,14 @@ use crate::carry_out::{
     carry_out, disks_of, ensure_has_volume, make_scratch, output, scratch_spec, seed,
 };
 use crate::cli::{Aa, Conditions, More, Run};
-use crate::metrics::{announced_metrics, named_metrics, primary_metrics};
 use crate::outlook::announce;
 use crate::permission::{Granted, PermissionRequest};
+use crate::primary::{announced_metrics, named_metrics, primary_metrics};
 use crate::reference::{default_reference, named_reference, present_scheduler};
-use crate::talk::note;
 use crate::times::{round_times, times};
-use crate::{cache, place, present, report, resume, washout};
+use crate::{cache, place, present, resume, washout};
+use iosched_read::print;
+use iosched_read::talk::note;
 
 /// The comparison requested by `run` or `aa`.
 struct WantedComparison<'a> {
@@ -336,7 +337,7 @@ fn print_schedule(arms: &[Arm], plan: &Plan) -> Result<()> {
         let labels: Vec<&str> = rounds.map(|round| arms[round.arm].label.as_str()).collect();
         writeln!(out, "block {}: {}", block + 1, labels.join("  "))?;
     }
-    report::print_page(&out)
+    print::print_page(&out)
 }
 
 /// fio takes several files, of which each may set its own defaults.

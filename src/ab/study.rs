@@ -16,17 +16,15 @@ use iosched_experiment::study::run::{StudyRun, to_json};
 use iosched_experiment::workload::command::CommandLine;
 use iosched_experiment::workload::participants::Participants;
 use iosched_experiment::workload::{Workload, fio, places, recorded};
-use iosched_files::{input, trust};
+use iosched_files::trust;
 use iosched_host::machine::device::Disks;
 use iosched_host::safety::guardian;
 use iosched_host::safety::journal::Journal;
 use iosched_host::scratch::Scratch;
 use iosched_host::scratch::file::Size;
 use iosched_result::failure::{Failure, Kind, kind_of};
-use iosched_result::read;
 use iosched_result::report::{escape, study as report_study};
-use iosched_result::study::result::{SCHEMA_VERSION, StudyResult};
-use iosched_result::study::schema1;
+use iosched_result::study::result::StudyResult;
 use iosched_result::study::times::Times;
 use iosched_result::types::arm::{self, Arm};
 use iosched_result::types::scratch::spec::DiskSpec;
@@ -36,10 +34,11 @@ use crate::cli::StudyArguments;
 use crate::permission::{Consent, Granted, PermissionRequest};
 use crate::place::WantedPlace;
 use crate::progress::Progress;
-use crate::report::{STDIO, print, print_painted, say_where};
 use crate::resume::COMMANDS;
 use crate::run::limits;
-use crate::talk::note;
+use iosched_read::input;
+use iosched_read::print::{print, print_painted, say_where};
+use iosched_read::talk::note;
 use show::outlook;
 
 pub use show::show;
@@ -197,7 +196,7 @@ fn report(
         (Ok(study), _) => study,
         (Err(error), Some(path)) => {
             if matches!(kind_of(&error), Kind::Interrupted(_))
-                && let Ok(Some(study)) = result_in(path)
+                && let Ok(Some((study, _))) = input::study_with_doubt(path)
                 && is_ours(&study)
             {
                 // A failed print must not hide the error of the study.
@@ -219,62 +218,6 @@ fn report(
     };
     print_painted(&text)?;
     say_where(path)
-}
-
-/// None: the file is not the result of a study.
-pub fn result_in(path: &Path) -> Result<Option<StudyResult>> {
-    Ok(result_with_doubt_in(path)?.map(|(study, _)| study))
-}
-
-/// The same, and the reason why another user could have written the file, if there is one.
-pub fn result_with_doubt_in(path: &Path) -> Result<Option<(StudyResult, Option<String>)>> {
-    if path == Path::new(STDIO) {
-        return Ok(None);
-    }
-    // What cannot be read is an error for whoever reads it as something else.
-    match input::read_with_doubt(path, input::RESULT_LIMIT) {
-        Ok((bytes, doubt)) => Ok(parsed(&bytes, path)?.map(|study| (study, doubt))),
-        Err(_) => Ok(None),
-    }
-}
-
-fn parsed(bytes: &[u8], path: &Path) -> Result<Option<StudyResult>> {
-    const HINT: &str = "use the file exactly as `iosched-ab study` wrote it";
-    /// What tells one result from another.
-    #[derive(serde::Deserialize)]
-    struct Head {
-        #[serde(rename = "$schema")]
-        schema: String,
-        schema_version: u32,
-    }
-    let is_study = |head: &Head| head.schema.starts_with("study-");
-    let Some(head) = serde_json::from_slice(bytes).ok().filter(is_study) else {
-        return Ok(None);
-    };
-    let name = path.display();
-    let read = match head.schema_version {
-        SCHEMA_VERSION => serde_json::from_slice(bytes),
-        schema1::VERSION => schema1::parse(bytes),
-        other => {
-            return Err(Failure::usage(
-                format!(
-                    "{name} has schema version {other}, but this iosched-ab reads {} and {SCHEMA_VERSION}",
-                    schema1::VERSION
-                ),
-                "use the iosched-ab that wrote it",
-            ));
-        }
-    };
-    let study: StudyResult = read.map_err(|error| {
-        Failure::usage(format!("{name} is no result of a study: {error}"), HINT)
-    })?;
-    for cell in &study.cells {
-        read::check(&cell.result).map_err(|why| {
-            let cell = &cell.name;
-            Failure::usage(format!("{name} is inconsistent: cell {cell}: {why}"), HINT)
-        })?;
-    }
-    Ok(Some(study))
 }
 
 /// Asks for everything that any cell may do to the disks.

@@ -165,11 +165,17 @@ pub fn new_private_directory(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// How a directory is opened whose content does not matter.
+#[cfg(target_os = "linux")]
+const WITHOUT_READING: OFlags = OFlags::PATH;
+#[cfg(not(target_os = "linux"))]
+const WITHOUT_READING: OFlags = OFlags::RDONLY;
+
 /// Checks that a directory belongs to this user or root, and that nobody else can create, rename or remove files in it.
 /// Follows no link.
 pub fn ensure_private_directory(path: &Path) -> Result<()> {
     refuse_replaceable(path)?;
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = WITHOUT_READING | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = rustix::fs::open(path, flags, Mode::empty())
         .with_context(|| format!("opening the directory {}", path.display()))?;
     let metadata = File::from(directory)

@@ -1,39 +1,101 @@
-//! `iosched-ab gate`: turns the verdicts into an exit code, and into a report of it.
+//! `gate`: turns the verdicts into an exit code, and into a report of it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
-use iosched_files::output;
+use anyhow::Result;
+use clap::Args;
 use iosched_result::failure::Failure;
-use iosched_result::gate::{self, Decision, Judgement, Mode, Rules, Selection, Unknown};
+use iosched_result::gate::{self, Decision, MODES, Mode, Rules, Selection, Unknown};
+use iosched_result::report::formats::Made;
+use iosched_result::report::gate as findings;
+use iosched_result::report::gate::formats::{FORMATS, Format, Judged};
 use iosched_result::report::gate::study as of_cells;
-use iosched_result::report::{gate as findings, html, junit};
 use iosched_result::study::gate as study_gate;
 use iosched_result::study::result::StudyResult;
+use iosched_result::text::named::Named;
 use iosched_result::types::result::ResultFile;
 
-use crate::cli::{Gate, GateFormat, GateMode};
-use crate::{report, study, talk};
+use crate::choice::{self, metric_name};
+use crate::input::{self, Input, STDIO};
+use crate::print::Destination;
+use crate::talk::note;
+
+pub const HELP: &str = "\
+Without --baseline, each arm is compared with the reference of the same run: in `run`,
+name the old settings as --reference. With --baseline, the ratio of each arm to the
+reference is compared with the same ratio in earlier runs. Five or more baselines show
+how much it varies from run to run. With fewer, 10 % is assumed, the table says so, and
+an arm is better or worse only if the intervals of the runs are also apart.
+
+With eight or more baselines the gate also names the run since which a ratio has another
+level (E-divisive; 12 runs in all are needed to see a change three runs ago). It fails
+if this run has that level too and the change is worse by the rule of --mode. To accept
+a new level, leave out the baselines before it.
+
+The primary metrics are gated: those of `run --metric`. --metric and --arm select some of
+their comparisons; each interval stays as wide as it is for all of them together.
+
+Exit codes, the same in every format: 0 passed, 3 failed, 4 not decided or not
+comparable, 6 invalid run. In JUnit, 3 is a failure, 4 and 6 are errors, and an
+inconclusive comparison that the rules let pass is skipped.
+
+Examples:
+  iosched-ab gate result.json
+  iosched-ab gate result.json --mode noninferior
+  iosched-ab gate result.json --baseline nightly-*.json
+  iosched-ab gate result.json --mode beyond-margin --baseline nightly-2026-0[34]-*.json
+  iosched-ab gate result.json --metric throughput --arm bfq
+  iosched-ab gate result.json --format junit -o junit.xml
+  iosched-ab gate - --format markdown <result.json >>\"$GITHUB_STEP_SUMMARY\"";
+
+#[derive(Args)]
+pub struct Gate {
+    /// Result file to judge, `-` for standard input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Result files of earlier runs with the same device, workload and reference
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub baseline: Vec<PathBuf>,
+    /// Judge this primary metric only; may be repeated
+    #[arg(long = "metric", value_name = "NAME", value_parser = metric_name)]
+    pub metrics: Vec<String>,
+    /// Judge this arm only; may be repeated
+    #[arg(long = "arm", value_name = "LABEL")]
+    pub arms: Vec<String>,
+    /// What fails the gate
+    #[arg(long, default_value = "worse", value_parser = choice::of(MODES))]
+    pub mode: &'static Named<Mode>,
+    /// Do not pass inconclusive comparisons (exit code 4)
+    #[arg(long)]
+    pub require_verdict: bool,
+    /// Accept baselines from another kernel, to test a kernel
+    #[arg(long)]
+    pub other_kernel: bool,
+    /// Format of the findings
+    #[arg(long, default_value = "text", value_parser = choice::of(FORMATS))]
+    pub format: &'static Format,
+    #[command(flatten)]
+    pub to: Destination,
+}
 
 pub fn run(arguments: &Gate) -> Result<()> {
     let inputs = || arguments.baseline.iter().chain([&arguments.file]);
-    if inputs()
-        .filter(|path| *path == Path::new(report::STDIO))
-        .count()
-        > 1
-    {
+    if inputs().filter(|path| *path == Path::new(STDIO)).count() > 1 {
         return Err(Failure::usage(
             "standard input is one result, and `-` is given more than once",
             "name files for the others",
         ));
     }
-    if let Some(study) = study::result_in(&arguments.file)? {
-        return of_study(&study, arguments);
+    match input::open(&arguments.file)? {
+        Input::Run(stored) => of_run(&stored, arguments),
+        Input::Study(study) => of_study(&study, arguments),
     }
-    let stored = report::read(&arguments.file)?;
-    let result = gate::redrawn(&stored, 1);
-    for contradiction in findings::contradictions(&stored, &result) {
-        talk::note(&contradiction);
+}
+
+fn of_run(stored: &ResultFile, arguments: &Gate) -> Result<()> {
+    let result = gate::redrawn(stored, 1);
+    for contradiction in findings::contradictions(stored, &result) {
+        note(&contradiction);
     }
     let selection = Selection::new(&result, &arguments.metrics, &arguments.arms)
         .map_err(|unknown| unknown_name(&unknown))?;
@@ -41,67 +103,60 @@ pub fn run(arguments: &Gate) -> Result<()> {
         .baseline
         .iter()
         .map(|path| {
-            let baseline = report::read(path)?;
+            let baseline = input::read_run(path)?;
             Ok((path.display().to_string(), gate::redrawn(&baseline, 1)))
         })
         .collect::<Result<Vec<_>>>()?;
     let judgement = gate::judge(&result, &baselines, rules(arguments), selection);
-    let text = render(&result, &judgement, arguments.format)?;
+    let made = (arguments.format.it)(Judged::Run(&result, &judgement))?;
     let outcome = outcome(
         &judgement.decision,
         findings::headline(&judgement),
         findings::remedy(&judgement),
     );
-    deliver(&text, arguments, outcome)
+    deliver(&made, arguments, outcome)
 }
 
 fn of_study(study: &StudyResult, arguments: &Gate) -> Result<()> {
     let baselines = arguments
         .baseline
         .iter()
-        .map(|path| {
-            let name = path.display().to_string();
-            match study::result_in(path)? {
-                Some(baseline) if baseline.study == study.study => Ok((name, baseline)),
-                _ => Err(Failure::usage(
-                    format!("{name} is no result of the study {}", study.study),
-                    "compare a study with earlier results of the same study",
-                )),
+        .map(|path| match input::open(path)? {
+            Input::Study(baseline) if baseline.study == study.study => {
+                Ok((path.display().to_string(), *baseline))
             }
+            _ => Err(Failure::usage(
+                format!(
+                    "{} is no result of the study {}",
+                    path.display(),
+                    study.study
+                ),
+                "compare a study with earlier results of the same study",
+            )),
         })
         .collect::<Result<Vec<_>>>()?;
     let (metrics, arms) = (&arguments.metrics, &arguments.arms);
     let judged = study_gate::judge(study, &baselines, rules(arguments), metrics, arms)
         .map_err(|unknown| unknown_name(&unknown))?;
-    let text = match arguments.format {
-        GateFormat::Text => of_cells::study_text(&judged),
-        GateFormat::Json => of_cells::study_json(study, &judged).context("writing JSON")?,
-        GateFormat::Markdown => of_cells::study_markdown(study, &judged),
-        GateFormat::Html => html::gate::render_study(study, &judged),
-        GateFormat::Junit => of_cells::study_junit(&judged),
-    };
+    let made = (arguments.format.it)(Judged::Study(study, &judged))?;
     let outcome = outcome(
         &judged.decision,
         of_cells::headline(&judged),
         "run more rounds, or use a larger margin",
     );
-    deliver(&text, arguments, outcome)
+    deliver(&made, arguments, outcome)
 }
 
-fn deliver(text: &str, arguments: &Gate, outcome: Result<()>) -> Result<()> {
-    if let Some(path) = report::file_to_write(arguments.output.as_deref()) {
-        let inputs = arguments.baseline.iter().chain([&arguments.file]);
-        report::ensure_may_write(path, arguments.force, inputs)?;
-        output::write_whole(path, text.as_bytes())?;
+/// A file that cannot be written is the error. Who stops reading standard output early gets the exit code all the same.
+fn deliver(made: &Made, arguments: &Gate, outcome: Result<()>) -> Result<()> {
+    let inputs: Vec<&PathBuf> = arguments.baseline.iter().chain([&arguments.file]).collect();
+    let delivered = arguments.to.deliver(made, &inputs);
+    if arguments.to.is_file() {
+        delivered?;
         return outcome;
     }
-    // Who stops reading early gets the exit code all the same.
-    let printed = match arguments.format {
-        GateFormat::Text => report::print_painted(text),
-        _ => report::print(text),
-    };
     outcome?;
-    printed
+    delivered
 }
 
 fn unknown_name(unknown: &Unknown) -> anyhow::Error {
@@ -114,24 +169,10 @@ fn unknown_name(unknown: &Unknown) -> anyhow::Error {
 
 fn rules(arguments: &Gate) -> Rules {
     Rules {
-        mode: match arguments.mode {
-            GateMode::Worse => Mode::Worse,
-            GateMode::BeyondMargin => Mode::BeyondMargin,
-            GateMode::Noninferior => Mode::Noninferior,
-        },
+        mode: arguments.mode.it,
         require_verdict: arguments.require_verdict,
         other_kernel: arguments.other_kernel,
     }
-}
-
-fn render(result: &ResultFile, judgement: &Judgement, format: GateFormat) -> Result<String> {
-    Ok(match format {
-        GateFormat::Text => findings::text(judgement),
-        GateFormat::Json => findings::json(result, judgement).context("writing JSON")?,
-        GateFormat::Markdown => findings::markdown(result, judgement),
-        GateFormat::Html => html::gate::render(result, judgement),
-        GateFormat::Junit => junit::gate(&[(result, judgement)], &[]),
-    })
 }
 
 /// The exit code, the same in every format.

@@ -1,15 +1,50 @@
-//! `iosched-ab persist`: prints what makes an arm permanent, and installs nothing.
+//! `persist`: prints what makes an arm permanent, and installs nothing.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use clap::Args;
 use iosched_result::failure::Failure;
-use iosched_result::persist::{self, Refusal, Wanted};
+use iosched_result::persist::{self, FORMATS, Format, Refusal, Wanted};
 use iosched_result::study::result::StudyResult;
 
-use crate::cli::{PersistArguments, PersistFormat as Format};
-use crate::report::{self, STDIO};
-use crate::study;
+use crate::choice::{self, metric_name};
+use crate::input::{self, Input};
+use crate::print::print;
+
+pub const HELP: &str = "\
+It prints, and installs nothing. It refuses where the result does not support the arm: on a simulated disk, in a run \
+that is invalid or not complete, or if the arm is worse in a metric that you do not --accept.
+
+Examples:
+  iosched-ab persist result.json > 61-iosched.rules
+  iosched-ab persist result.json --arm bfq --accept hog.throughput --format ansible";
+
+#[derive(Args)]
+pub struct PersistArguments {
+    /// Result file of `run` or `study`
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Result of a study of some of FILE's cells, made after it: its fresh rounds decide, so that the best of many cells is
+    /// not taken for a difference
+    #[arg(long, value_name = "FILE")]
+    pub confirm: Option<PathBuf>,
+    /// Arm to make permanent, by its label [default: the only one that the result supports]
+    #[arg(long, value_name = "LABEL")]
+    pub arm: Option<String>,
+    /// Accept that the arm is worse in this metric, or cannot be judged by it; may be given several times
+    #[arg(long, value_name = "METRIC", value_parser = metric_name)]
+    pub accept: Vec<String>,
+    /// For one disk only, by the ID_SERIAL of `udevadm info --query=property /dev/DISK` [default: all disks of the model]
+    #[arg(long, value_name = "ID_SERIAL")]
+    pub serial: Option<String>,
+    /// Use the result although another user could have written its file
+    #[arg(long)]
+    pub trust: bool,
+    /// What to print
+    #[arg(long, default_value = "udev", value_parser = choice::of(FORMATS))]
+    pub format: &'static Format,
+}
 
 pub fn run(arguments: &PersistArguments) -> Result<()> {
     let wanted = Wanted {
@@ -18,22 +53,19 @@ pub fn run(arguments: &PersistArguments) -> Result<()> {
         serial: arguments.serial.as_deref(),
     };
     let confirming = arguments.confirm.as_deref().map(confirming).transpose()?;
-    let decision = match study::result_with_doubt_in(&arguments.file)? {
-        Some((study, doubt)) => {
+    let (input, doubt) = input::open_with_doubt(&arguments.file)?;
+    let decision = match input {
+        Input::Study(study) => {
             ensure_ours(&arguments.file, doubt, arguments)?;
             persist::decide_study(&study, confirming.as_ref().map(|(study, _)| study), wanted)
         }
-        None if confirming.is_some() => {
+        Input::Run(_) if confirming.is_some() => {
             return Err(Failure::usage(
                 "--confirm is for the result of a study; all rows of a run hold together already",
                 "leave it out",
             ));
         }
-        None if arguments.file == Path::new(STDIO) => {
-            persist::decide(&report::read(&arguments.file)?, wanted)
-        }
-        None => {
-            let (result, doubt) = report::read_with_doubt(&arguments.file)?;
+        Input::Run(result) => {
             ensure_ours(&arguments.file, doubt, arguments)?;
             persist::decide(&result, wanted)
         }
@@ -42,22 +74,13 @@ pub fn run(arguments: &PersistArguments) -> Result<()> {
         ensure_ours(file, doubt, arguments)?;
     }
     let decision = decision.map_err(refused)?;
-    let format = match arguments.format {
-        Format::Udev => persist::Format::Udev,
-        Format::Hwdb => persist::Format::Hwdb,
-        Format::Tuned => persist::Format::Tuned,
-        Format::Tmpfiles => persist::Format::Tmpfiles,
-        Format::Nixos => persist::Format::Nixos,
-        Format::Ansible => persist::Format::Ansible,
-        Format::Gke => persist::Format::Gke,
-    };
-    report::print(&persist::render(&decision, format).map_err(refused)?)
+    print(&(arguments.format.it)(&decision).map_err(refused)?)
 }
 
 type Doubt = Option<String>;
 
 fn confirming(file: &Path) -> Result<(StudyResult, Doubt)> {
-    study::result_with_doubt_in(file)?.ok_or_else(|| {
+    input::study_with_doubt(file)?.ok_or_else(|| {
         Failure::usage(
             format!("{} is not the result of a study", file.display()),
             "--confirm takes a file that `iosched-ab study` wrote",

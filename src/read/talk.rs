@@ -33,28 +33,35 @@ pub enum When {
     Never,
 }
 
-static TALK: OnceLock<Talk> = OnceLock::new();
+/// The name of the program, and how it talks.
+static TALK: OnceLock<(&str, Talk)> = OnceLock::new();
 
-pub fn set(talk: Talk) {
+/// Once, from the command line.
+pub fn begin(program: &'static str, talk: Talk) {
     match talk.color {
         When::Auto => anstream::ColorChoice::Auto,
         When::Always => anstream::ColorChoice::Always,
         When::Never => anstream::ColorChoice::Never,
     }
     .write_global();
-    // It is set once, from the command line.
-    let _ = TALK.set(talk);
+    let _ = TALK.set((program, talk));
 }
 
 pub fn talk() -> Talk {
-    TALK.get().copied().unwrap_or_default()
+    TALK.get().map_or(Talk::default(), |(_, talk)| *talk)
+}
+
+/// Begins each line on stderr.
+pub fn program() -> &'static str {
+    TALK.get().map_or("iosched", |(program, _)| program)
 }
 
 pub fn note(text: &str) {
     if !talk().quiet {
         let _ = writeln!(
             std::io::stderr(),
-            "iosched-ab: note: {}",
+            "{}: note: {}",
+            program(),
             escape::line(text)
         );
     }

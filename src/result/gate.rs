@@ -25,6 +25,7 @@ use super::statistics::estimate::{self, ConfidenceInterval};
 use super::statistics::scale::Direction;
 use super::statistics::verdict::{Comparison, Question, Reason, Verdict, bonferroni};
 use crate::analysis::{identity, turn};
+use crate::text::named::Named;
 use crate::types::result::{ArmComparison, ResultFile, Status};
 
 pub use baselines::{ASSUMED_RUN_SD, BASELINES, Estimate, change};
@@ -44,6 +45,20 @@ pub enum Mode {
     /// Not shown to be at most a margin worse.
     Noninferior,
 }
+
+pub const MODES: &[Named<Mode>] = &[
+    Named::new("worse", "An arm is shown to be worse", Mode::Worse),
+    Named::new(
+        "beyond-margin",
+        "An arm is shown to be worse by more than the margin",
+        Mode::BeyondMargin,
+    ),
+    Named::new(
+        "noninferior",
+        "An arm is not shown to be at most the margin worse (exit code 3 if it is worse, else 4)",
+        Mode::Noninferior,
+    ),
+];
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rules {

@@ -5,10 +5,10 @@
 use std::time::Duration;
 
 use crate::analysis::{identity, turn};
+use crate::failure::{Kind, kind_of};
 use crate::report::characters::Form;
-use crate::report::{
-    self, benchfmt, bmf, csv, github_benchmark, html, junit, ktap, markdown, openmetrics, text,
-};
+use crate::report::formats::{self, Asked, FORMATS, Made, Source};
+use crate::report::{self, junit, markdown};
 use crate::types::arm::Arm;
 use crate::types::result::ResultFile;
 use crate::{gate, persist, read};
@@ -19,7 +19,6 @@ pub fn result_file(bytes: &[u8]) -> bool {
         return false;
     };
     let traced = report::traces::of(&result, None);
-    assert!(traced.is_empty() || !report::perfetto::render(&result, &traced).is_empty());
     for of in &traced {
         let shown = report::blkparse::render(&result, *of).replace('\n', "");
         assert!(!shown.contains(char::is_control), "{shown:?}");
@@ -84,35 +83,24 @@ fn findings(result: &ResultFile, judgement: &gate::Judgement) -> Vec<String> {
 
 /// The result in every format.
 pub fn formats(result: &ResultFile) -> Vec<String> {
-    let files = github_benchmark::render(&[result]);
-    vec![
-        text::render(
-            result,
-            true,
-            Some(Form {
-                width: 80,
-                is_ascii: true,
-            }),
-        ),
-        text::render(
-            result,
-            false,
-            Some(Form {
-                width: 20,
-                is_ascii: false,
-            }),
-        ),
-        html::render(result),
-        csv::render(&[result]),
-        markdown::render(result),
-        junit::render(&[result]),
-        ktap::render(&[result]),
-        benchfmt::render(&[result]),
-        bmf::render(&[result]),
-        openmetrics::render(&[result]),
-        files.smaller,
-        files.bigger,
-    ]
+    let mut all = Vec::new();
+    for format in FORMATS {
+        for (all_metrics, width, is_ascii) in [(true, 80, true), (false, 20, false)] {
+            let asked = Asked {
+                all: all_metrics,
+                pictures: Some(Form { width, is_ascii }),
+                ..Asked::default()
+            };
+            match formats::make(format, Source::Run(result), asked) {
+                Ok(Made::Painted(text) | Made::Text(text)) => all.push(text),
+                Ok(Made::Several(files)) => all.extend(files.into_iter().map(|(_, text)| text)),
+                Ok(Made::Binary(bytes)) => assert!(!bytes.is_empty(), "{}", format.name),
+                // It has no trace, or several.
+                Err(error) => assert_eq!(kind_of(&error), Kind::Usage, "{error:#}"),
+            }
+        }
+    }
+    all
 }
 
 pub fn arm(text: &str) -> bool {

@@ -2,16 +2,9 @@
 
 use std::time::Duration;
 
-use iosched_result::metric;
 use iosched_result::statistics::stopping::Stopping;
 use iosched_result::types::cold::Cold;
 use iosched_result::types::washout::Washout;
-
-/// The name of a metric as a result has it: a prefix that is not needed is left out.
-#[allow(clippy::unnecessary_wraps)] // as clap wants it
-pub fn metric_name(text: &str) -> Result<String, String> {
-    Ok(metric::name_in_result(text))
-}
 
 const DAY: Duration = Duration::from_secs(86_400);
 

@@ -6,8 +6,9 @@ use anyhow::Result;
 use iosched_experiment::study::format::{self, Cell, Study};
 use iosched_experiment::study::run::PLACEBO;
 use iosched_experiment::workload::recorded;
-use iosched_files::{input, interrupt, trust};
+use iosched_files::trust;
 use iosched_host::machine::device::Disks;
+use iosched_read::input::{self, Input};
 use iosched_result::analysis::identity;
 use iosched_result::failure::Failure;
 use iosched_result::study::result::{CellResult, StudyResult};
@@ -17,23 +18,14 @@ use iosched_result::types::scratch::spec::DiskSpec;
 use iosched_result::types::scratch::truth::Truth;
 use iosched_result::types::scratch_place::ScratchPlace;
 
-use super::{Plan, parsed, simulated};
+use super::{Plan, simulated};
 use crate::resume::COMMANDS;
-use crate::talk::note;
+use iosched_read::talk::note;
 
 /// What an interrupted study has left to do. `trust`: the user has checked the commands in the file.
 pub fn plan(file: &Path, trust: bool) -> Result<Plan> {
     let path = file.display();
-    let unreadable = |error| match interrupt::received() {
-        Some(signal) => Failure::interrupted(signal),
-        None => Failure::usage(
-            format!("cannot read {path}: {error}"),
-            "name the result file of a study",
-        ),
-    };
-    let read = input::read_with_doubt(file, input::RESULT_LIMIT);
-    let (bytes, doubt) = read.map_err(unreadable)?;
-    let Some(earlier) = parsed(&bytes, file)? else {
+    let (Input::Study(earlier), doubt) = input::open_with_doubt(file)? else {
         return Err(Failure::usage(
             format!("{path} is no result of a study"),
             "continue a run with `iosched-ab run --resume FILE`",
@@ -90,7 +82,7 @@ pub fn plan(file: &Path, trust: bool) -> Result<Plan> {
         replaces_output: true,
         devices: devices(&earlier),
         simulated,
-        earlier: Some(earlier),
+        earlier: Some(*earlier),
         arms,
         study,
     })

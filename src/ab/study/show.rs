@@ -19,7 +19,7 @@ use iosched_result::text::glob::glob;
 use super::simulated;
 use crate::cli::StudyArguments;
 use crate::outlook::AROUND_A_ROUND;
-use crate::report::{print, print_page};
+use iosched_read::print::{print, print_page};
 
 const FILE_LIMIT: u64 = 1 << 20;
 

@@ -10,7 +10,7 @@ use iosched_result::types::scratch::spec::DiskSpec;
 
 use crate::carry_out::{ensure_has_volume, make_scratch, scratch_spec};
 use crate::cli::StudyArguments;
-use crate::talk::note;
+use iosched_read::talk::note;
 
 /// The disk to make, on which the cells can run; None if existing devices are named.
 pub fn wanted(

@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::stdio::{dup2_stderr, dup2_stdout, stderr, stdout};
-use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
 use signal_hook::consts::SIGURG;
 
 /// A reader that is only slow gets the whole.
@@ -31,16 +30,7 @@ pub(super) fn give_up_after(signals: &[i32]) -> io::Result<()> {
     thread::Builder::new()
         .name("outputs".to_owned())
         .spawn(move || {
-            let _ = set_no_new_privs(true);
-            let none = CapabilitySet::empty();
-            let _ = set_capabilities(
-                None,
-                CapabilitySets {
-                    effective: none,
-                    permitted: none,
-                    inheritable: none,
-                },
-            );
+            drop_privileges();
             let mut number = [0];
             if signal.read_exact(&mut number).is_ok() {
                 watch();
@@ -48,6 +38,25 @@ pub(super) fn give_up_after(signals: &[i32]) -> io::Result<()> {
         })?;
     Ok(())
 }
+
+/// Of this thread, which needs none.
+#[cfg(target_os = "linux")]
+fn drop_privileges() {
+    use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
+    let _ = set_no_new_privs(true);
+    let none = CapabilitySet::empty();
+    let _ = set_capabilities(
+        None,
+        CapabilitySets {
+            effective: none,
+            permitted: none,
+            inheritable: none,
+        },
+    );
+}
+
+#[cfg(not(target_os = "linux"))]
+fn drop_privileges() {}
 
 fn watch() {
     let mut read_at = [Instant::now(); 2];

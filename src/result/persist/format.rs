@@ -6,35 +6,42 @@ use super::evidence::MARK;
 use super::quote::{comment, glob, regex};
 use super::support::Refusal;
 use super::{Decision, Disk};
+use crate::text::named::Named;
 
 /// Characters that SCSI has for a model.
 const SCSI_MODEL: usize = 16;
 /// What the GKE API takes.
 const GKE_SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    Udev,
-    Hwdb,
-    Tuned,
-    Tmpfiles,
-    Nixos,
-    Ansible,
-    Gke,
-}
-
 /// An error if the format cannot hold the decision.
-pub fn render(decision: &Decision, format: Format) -> Result<String, Refusal> {
-    match format {
-        Format::Udev => Ok(udev(decision)),
-        Format::Hwdb => hwdb(decision),
-        Format::Tuned => tuned(decision),
-        Format::Tmpfiles => Ok(tmpfiles(decision)),
-        Format::Nixos => Ok(nixos(decision)),
-        Format::Ansible => Ok(ansible(decision)),
-        Format::Gke => gke(decision),
-    }
-}
+pub type Render = fn(&Decision) -> Result<String, Refusal>;
+pub type Format = Named<Render>;
+
+pub const FORMATS: &[Format] = &[
+    Format::new("udev", "A udev rule", |decision| Ok(udev(decision))),
+    Format::new(
+        "hwdb",
+        "An entry of the hardware database, and the udev rule that reads it: for many models",
+        hwdb,
+    ),
+    Format::new("tuned", "A TuneD profile", tuned),
+    Format::new(
+        "tmpfiles",
+        "systemd-tmpfiles: by kernel name, at boot",
+        |decision| Ok(tmpfiles(decision)),
+    ),
+    Format::new("nixos", "A NixOS module", |decision| Ok(nixos(decision))),
+    Format::new(
+        "ansible",
+        "An Ansible playbook that installs the udev rule",
+        |decision| Ok(ansible(decision)),
+    ),
+    Format::new(
+        "gke",
+        "The node configuration of a GKE node pool: the scheduler of all attached disks, without settings",
+        gke,
+    ),
+];
 
 /// What was decided and why, as comments.
 fn reasons(decision: &Decision) -> String {

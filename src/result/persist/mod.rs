@@ -2,13 +2,13 @@
 //! Only what a result supports; nothing is installed. Pure.
 
 mod evidence; // why, as comments and for doctor
-mod format; // the same decision in each format
+mod format; // the same decision in each format, one row each
 mod quote; // names of disks in patterns and files
 mod study; // whether a study supports an arm
 mod support; // whether results support an arm
 
 pub use evidence::{Evidence, MARK};
-pub use format::{Format, render};
+pub use format::{FORMATS, Format};
 pub use study::decide_study;
 pub use support::{Refusal, Wanted, decide};
 

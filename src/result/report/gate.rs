@@ -1,5 +1,6 @@
 //! The findings of a gate: as a text table, and the words of its other formats. Pure.
 
+pub mod formats; // all formats, one row each
 mod json; // for programs
 mod markdown; // for code hosts
 pub mod study; // the same for all cells of a study

@@ -9,6 +9,7 @@ pub mod characters; // pictures for terminals
 mod checks; // what the verdicts took into account
 pub mod csv; // one row per round
 pub mod escape; // escapes untrusted names
+pub mod formats; // all formats, one row each
 pub mod gate; // the findings of a gate, in each of its formats
 pub mod github_benchmark; // github-action-benchmark
 pub mod html; // a page with pictures

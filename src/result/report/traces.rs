@@ -1,5 +1,9 @@
 //! The traces of a result, for the formats that show requests one by one. Pure.
 
+use anyhow::Result;
+
+use super::formats::{Asked, Made, Source};
+use crate::failure::Failure;
 use crate::measured::snapshot::Op;
 use crate::measured::trace::{Trace, TracedOwner, TracedRequest};
 use crate::types::disk_id::DiskId;
@@ -92,4 +96,51 @@ pub fn op_name(op: Op) -> &'static str {
         Op::Other => "other",
         Op::Passthrough => "passthrough",
     }
+}
+
+/// The row of the formats' table.
+pub fn perfetto(of: Source<'_>, asked: Asked<'_>) -> Result<Made> {
+    let (result, arms) = traced(of, asked)?;
+    Ok(Made::Binary(super::perfetto::render(result, &arms)))
+}
+
+/// The row of the formats' table.
+pub fn blkparse(source: Source<'_>, asked: Asked<'_>) -> Result<Made> {
+    let (result, arms) = traced(source, asked)?;
+    let [one] = arms[..] else {
+        return Err(Failure::usage(
+            format!("{} has several traces: {}", asked.file, labels(result)),
+            "blkparse's columns hold one: add --arm LABEL",
+        ));
+    };
+    Ok(Made::Text(super::blkparse::render(result, one)))
+}
+
+/// At least one trace.
+fn traced<'a>(source: Source<'a>, asked: Asked<'_>) -> Result<(&'a ResultFile, Vec<Of<'a>>)> {
+    let none = || {
+        Failure::usage(
+            format!("{} has no trace", asked.file),
+            "record one: iosched-ab run --trace 1s",
+        )
+    };
+    let Source::Run(result) = source else {
+        return Err(none());
+    };
+    let arms = of(result, asked.arm);
+    let all = labels(result);
+    match asked.arm {
+        _ if !arms.is_empty() => Ok((result, arms)),
+        Some(arm) if !all.is_empty() => Err(Failure::usage(
+            format!("{} has no trace of {arm}", asked.file),
+            format!("name one of {all}"),
+        )),
+        _ => Err(none()),
+    }
+}
+
+/// The arms that have a trace.
+fn labels(result: &ResultFile) -> String {
+    let all = of(result, None).into_iter().map(|of| of.arm);
+    all.collect::<Vec<_>>().join(", ")
 }

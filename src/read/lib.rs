@@ -1,0 +1,16 @@
+//! The commands that only read results: report, gate, persist and metrics. `iosched-ab` has them too.
+//!
+//! Runs on any Unix. Each module imports only from those above it.
+
+pub mod choice; // options that take a row of a table
+pub mod talk; // what is said on stderr beside results and errors
+
+pub mod input; // results of runs and of studies, from files
+pub mod print; // to standard output, or into a file
+
+pub mod gate; // turns verdicts into an exit code
+pub mod metrics; // what iosched measures
+pub mod persist; // what makes the winner last
+pub mod report; // a result as a report
+
+pub mod program; // how a program begins and ends

@@ -1,0 +1,56 @@
+//! `iosched-read`: the commands of `iosched-ab` that only read results, for laptops and CI.
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use iosched_files::interrupt;
+use iosched_read::program::{completions, exit_code, reading};
+use iosched_read::talk::{self, Talk};
+use iosched_read::{gate, metrics, persist, report};
+
+/// Read results of iosched-ab: the same commands, on any Unix, without root
+#[derive(Parser)]
+#[command(
+    name = "iosched-read",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    talk: Talk,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Print a result file as a report, or convert it to another format
+    #[command(after_help = report::HELP)]
+    Report(report::ReportArguments),
+    /// Pass or fail a result by exit code, for CI
+    #[command(after_help = gate::HELP)]
+    Gate(gate::Gate),
+    /// Print what makes the winner permanent: a udev rule, or the same for TuneD, NixOS, Ansible and others
+    #[command(after_help = persist::HELP)]
+    Persist(persist::PersistArguments),
+    /// List all metrics that iosched measures
+    Metrics,
+    /// Print a shell completion script
+    Completions {
+        /// Shell to complete for
+        shell: clap_complete::Shell,
+    },
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    talk::begin("iosched-read", cli.talk);
+    exit_code(interrupt::install().and_then(|()| match cli.command {
+        Command::Report(arguments) => reading(|| report::run(&arguments)),
+        Command::Gate(arguments) => reading(|| gate::run(&arguments)),
+        Command::Persist(arguments) => reading(|| persist::run(&arguments)),
+        Command::Metrics => metrics::run(),
+        Command::Completions { shell } => completions(shell, Cli::command()),
+    }))
+}

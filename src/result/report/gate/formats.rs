@@ -1,0 +1,64 @@
+//! The formats of what a gate found, one row each.
+
+use anyhow::{Context, Result};
+
+use super::study as of_cells;
+use crate::gate::Judgement;
+use crate::report::formats::Made;
+use crate::report::{html, junit};
+use crate::study::gate::StudyJudgement;
+use crate::study::result::StudyResult;
+use crate::text::named::Named;
+use crate::types::result::ResultFile;
+
+/// What was judged, and how.
+#[derive(Clone, Copy)]
+pub enum Judged<'a> {
+    Run(&'a ResultFile, &'a Judgement),
+    Study(&'a StudyResult, &'a StudyJudgement<'a>),
+}
+
+pub type Make = fn(Judged<'_>) -> Result<Made>;
+pub type Format = Named<Make>;
+
+pub const FORMATS: &[Format] = &[
+    Format::new("text", "Table for people", |judged| {
+        Ok(Made::Painted(match judged {
+            Judged::Run(_, judgement) => super::text(judgement),
+            Judged::Study(_, judged) => of_cells::study_text(judged),
+        }))
+    }),
+    Format::new(
+        "json",
+        "All findings with the exit code; docs/gate-1.schema.json is its schema",
+        |judged| {
+            let json = match judged {
+                Judged::Run(result, judgement) => super::json(result, judgement),
+                Judged::Study(study, judged) => of_cells::study_json(study, judged),
+            };
+            Ok(Made::Text(json.context("writing JSON")?))
+        },
+    ),
+    Format::new("markdown", "For a CI step summary or a comment", |judged| {
+        Ok(Made::Text(match judged {
+            Judged::Run(result, judgement) => super::markdown(result, judgement),
+            Judged::Study(study, judged) => of_cells::study_markdown(study, judged),
+        }))
+    }),
+    Format::new(
+        "html",
+        "One page with pictures: the findings, then the report",
+        |judged| {
+            Ok(Made::Text(match judged {
+                Judged::Run(result, judgement) => html::gate::render(result, judgement),
+                Judged::Study(study, judged) => html::gate::render_study(study, judged),
+            }))
+        },
+    ),
+    Format::new("junit", "One test case per comparison", |judged| {
+        Ok(Made::Text(match judged {
+            Judged::Run(result, judgement) => junit::gate(&[(result, judgement)], &[]),
+            Judged::Study(_, judged) => of_cells::study_junit(judged),
+        }))
+    }),
+];
