@@ -9,11 +9,10 @@ use anyhow::{Context, Result};
 use iosched_experiment::machine::Means;
 use iosched_experiment::run as experiment;
 use iosched_experiment::run::Experiment;
+use iosched_experiment::session::Session;
 use iosched_experiment::workload::recorded;
 use iosched_files::{interrupt, output, stdout};
 use iosched_host::machine::device::Disks;
-use iosched_host::safety::journal::Journal;
-use iosched_host::scratch::Scratch;
 use iosched_result::failure::{Failure, Kind, kind_of};
 use iosched_result::report::{escape, paint, text};
 use iosched_result::types::result::ResultFile;
@@ -116,23 +115,14 @@ pub fn ensure_has_volume(spec: DiskSpec, option: &str) -> Result<()> {
     }
 }
 
-pub fn make_scratch(spec: impl Into<DiskSpec>, journal: &Journal) -> Result<Scratch> {
-    let spec = spec.into();
-    let scratch = Scratch::create(spec, spec.usual_bytes(), journal)?;
-    note(&format!(
-        "made {}: {}",
-        scratch.device_names().join(", "),
-        scratch.truth().text
-    ));
-    if let Some(point) = scratch.mount_point() {
-        note(&format!("it is mounted at {}", point.display()));
-    }
-    if let Some(why) = scratch.fallback() {
-        note(&format!(
-            "it is a plain loop device on memory, without a simulated service time, because {why}"
-        ));
-    }
-    Ok(scratch)
+/// Makes a simulated disk, and says so.
+pub fn make_scratch(session: &mut Session, spec: DiskSpec) -> Result<Disks> {
+    session
+        .make_scratch(spec)?
+        .iter()
+        .for_each(|text| note(text));
+    let disks = session.scratch_disks()?;
+    disks.context("a simulated disk that was just made")
 }
 
 pub fn seed(wanted: Option<u32>) -> u64 {
@@ -180,17 +170,4 @@ fn ensure_stdout_is_open() -> Result<()> {
         ));
     }
     Ok(())
-}
-
-/// All LUNs of the disk, or what its file system stands on.
-pub fn disks_of(scratch: &Scratch) -> Result<Disks> {
-    let names = match scratch.mount_point() {
-        Some(point) => vec![point.display().to_string()],
-        None => scratch.device_names().to_vec(),
-    };
-    let mut disks = Disks::resolve(&names)?.0;
-    if names.len() > 1 || disks.members.len() > 1 {
-        disks.named = vec![format!("scratch:{}", scratch.truth().spec())];
-    }
-    Ok(disks)
 }

@@ -2,20 +2,17 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use iosched_experiment::machine::Means;
+use anyhow::Result;
 use iosched_experiment::run::Experiment;
+use iosched_experiment::session::Session;
 use iosched_experiment::workload::participants::Participants;
-use iosched_experiment::workload::{Workload, catalogue, fio};
-use iosched_host::machine::device::Device;
-use iosched_host::safety::guardian;
-use iosched_host::safety::journal::Journal;
+use iosched_experiment::workload::{Workload, catalogue};
 use iosched_host::scheduler;
 use iosched_result::metric::Metric;
 use iosched_result::statistics::stopping::Stopping;
 use iosched_result::types::arm::Arm;
+use iosched_result::types::result::Design;
 use iosched_result::types::scratch::model::DiskModel;
-use iosched_result::types::washout::Washout;
 
 use crate::carry_out::{carry_out, make_scratch, output, seed};
 use crate::cli::DemoArguments;
@@ -34,14 +31,11 @@ pub fn run(arguments: &DemoArguments) -> Result<()> {
         arguments.force,
         "iosched-ab-demo",
     )?;
-    let journal = Journal::create()?;
-    let launcher = std::env::current_exe().context("finding this program's own path")?;
-    let guardian = guardian::start(&launcher, &journal)?;
     let mut workload = catalogue::find("probe-hog")?;
     workload.check()?;
-    let scratch = make_scratch(DiskModel::Ssd, &journal)?;
-    let device = Device::resolve(scratch.device_name())?.device;
-    let schedulers = scheduler::choice(&device)?.available;
+    let mut session = Session::begin()?;
+    let disks = make_scratch(&mut session, DiskModel::Ssd.into())?;
+    let schedulers = scheduler::choice(&disks.members[0])?.available;
     note(&format!(
         "a reader, 4 KiB at a time (probe), beside a greedy writer (hog) under {}: takes about {} minutes",
         schedulers.join(", "),
@@ -55,43 +49,27 @@ pub fn run(arguments: &DemoArguments) -> Result<()> {
         .iter()
         .position(|arm| arm.scheduler == "none")
         .unwrap_or(0);
-    let metrics = ["probe.read_clat_mean:20", "hog.throughput:10"];
-    let means = Means {
-        scratch: Some(scratch.truth().clone()),
-        hold: None,
-        control: None,
-        participants: Participants::default(),
-        guardian: &guardian,
-        fio_version: fio::installed_version()?,
-        journal: &journal,
-        launcher: &launcher,
-    };
+    let primary = ["probe.read_clat_mean:20", "hog.throughput:10"];
+    let primary = primary.map(|text| Metric::parse(text, false));
+    let primary = primary.into_iter().collect::<Result<_>>()?;
+    let means = session.means(None, None, Participants::default())?;
     let experiment = Experiment {
-        control_disk: None,
-        disks: device.into(),
-        arms,
-        reference,
+        disks,
+        design: Design {
+            trace_s: Some(TRACE.as_secs_f64()),
+            ..Design::new(arms, reference, Stopping::Fixed { blocks: BLOCKS }, primary)
+                .timed(RAMP, TIME)
+        },
         workload: &mut workload,
         participants: Vec::new(),
         scratch_file: None,
-        stopping: Stopping::Fixed { blocks: BLOCKS },
         seed: seed(arguments.seed),
-        ramp: RAMP,
-        washout: Washout::NONE,
-        cold: None,
-        time: TIME,
-        primary: metrics.iter().map(|text| Metric::parse(text, false)).collect::<Result<_>>()?,
         output,
         replaces_output: arguments.force,
         notes: vec![
             "the demo's rounds are short: bfq favours new queues in their first seconds, which are most of a round here"
                 .to_owned(),
         ],
-        is_placebo: false,
-        live: None,
-        order: false,
-        fairness: false,
-        trace: Some(TRACE),
         earlier: None,
     };
     carry_out(experiment, means)

@@ -1,25 +1,21 @@
 //! `iosched-ab run --resume FILE`: continues an interrupted run with the same schedule.
 
 use std::path::Path;
-use std::time::Duration;
 
-use anyhow::{Context, Result};
-use iosched_experiment::machine::Means;
+use anyhow::Result;
 use iosched_experiment::run::Experiment;
+use iosched_experiment::session::Session;
 use iosched_experiment::workload::participants::Participants;
 use iosched_experiment::workload::{fio, recorded};
 use iosched_files::trust;
 use iosched_host::machine::device::{Device, Disks};
-use iosched_host::safety::guardian;
-use iosched_host::safety::journal::Journal;
 use iosched_host::scratch::Scratch;
 use iosched_result::analysis::identity;
 use iosched_result::failure::Failure;
 use iosched_result::types::result::{DeviceInfo, ResultFile, Status};
 use iosched_result::types::scratch_place::ScratchPlace;
-use iosched_result::types::washout::Washout;
 
-use crate::carry_out::{carry_out, disks_of, make_scratch};
+use crate::carry_out::{carry_out, make_scratch};
 use crate::cli::Conditions;
 use crate::permission::PermissionRequest;
 use crate::place;
@@ -65,29 +61,24 @@ fn resumable(file: &Path, trust: bool) -> Result<ResultFile> {
 
 pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
     let earlier = resumable(file, arguments.trust)?;
-    let journal = Journal::create()?;
-    let launcher = std::env::current_exe().context("finding this program's own path")?;
-    let guardian = guardian::start(&launcher, &journal)?;
-    let scratch = match &earlier.device.scratch {
-        Some(truth) => Some(make_scratch(truth.spec(), &journal)?),
-        None => None,
-    };
-    let disks = match (&scratch, &earlier.device.group) {
-        (Some(scratch), _) => disks_of(scratch)?,
+    let mut session = Session::begin()?;
+    let disks = match (&earlier.device.scratch, &earlier.device.group) {
+        (Some(truth), _) => make_scratch(&mut session, truth.spec())?,
         (None, Some(group)) => Disks::resolve(&group.named)?.0,
         (None, None) => Device::resolve(&earlier.device.device.name)?.device.into(),
     };
-    let truth = scratch.as_ref().map(|scratch| scratch.truth().clone());
+    let scratch = session.scratch();
+    let truth = session.truth();
     let fio_version = fio::installed_version()?;
     refuse_changes(
         &earlier,
-        &iosched_host::machine::device::info::of_all(&disks, truth.clone()),
+        &iosched_host::machine::device::info::of_all(&disks, truth),
         fio_version.as_ref(),
     )?;
     let consents = arguments.destroy_data || scratch.is_some();
     let mut workload = recorded::workload(&earlier.workload.description, consents)?;
     let earlier_place = earlier.workload.scratch_file.as_ref();
-    let mount_point = scratch.as_ref().and_then(Scratch::mount_point);
+    let mount_point = scratch.and_then(Scratch::mount_point);
     let wanted_place = earlier_place.map(|place| place::again(place, mount_point));
     let granted = PermissionRequest {
         disks: &disks,
@@ -103,43 +94,21 @@ pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
         refuse_another_place(earlier_place, granted.place.as_ref())?;
     }
     note(&format!("continuing after {} rounds", earlier.rounds.len()));
-    let means = Means {
-        scratch: truth,
-        hold: granted.hold,
-        control: control_disk(earlier.design.control_disk.as_deref(), &disks)?,
-        participants: Participants::resolve(&earlier.workload.participants)?,
-        guardian: &guardian,
-        fio_version,
-        journal: &journal,
-        launcher: &launcher,
-    };
+    let means = session.means(
+        granted.hold,
+        control_disk(earlier.design.control_disk.as_deref(), &disks)?,
+        Participants::resolve(&earlier.workload.participants)?,
+    )?;
     let experiment = Experiment {
-        control_disk: earlier.design.control_disk.clone(),
         disks,
-        arms: earlier.design.arms.clone(),
-        reference: earlier.design.reference,
+        design: earlier.design.clone(),
         workload: &mut *workload,
         participants: earlier.workload.participants.clone(),
         scratch_file: granted.place,
-        stopping: earlier.design.stopping,
         seed: earlier.plan.seed,
-        ramp: Duration::from_secs_f64(earlier.design.ramp_s),
-        washout: if earlier.design.washout_is_auto {
-            Washout::Auto
-        } else {
-            Washout::For(Duration::from_secs_f64(earlier.design.washout_s))
-        },
-        cold: earlier.design.cold,
-        time: Duration::from_secs_f64(earlier.design.round_time_s),
-        primary: earlier.design.primary.clone(),
         output: Some(file.to_owned()),
         replaces_output: true,
         notes: Vec::new(),
-        is_placebo: earlier.design.is_placebo,
-        live: earlier.design.live.clone(),
-        order: earlier.design.order,
-        fairness: earlier.design.fairness,
-        trace: earlier.design.trace_s.map(Duration::from_secs_f64),
         earlier: Some(earlier),
     };
     carry_out(experiment, means)

@@ -3,27 +3,25 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
-use iosched_experiment::machine::Means;
+use anyhow::Result;
 use iosched_experiment::run::Experiment;
+use iosched_experiment::session::Session;
 use iosched_experiment::workload::command::CommandLine;
-use iosched_experiment::workload::fio::{self, Fio};
+use iosched_experiment::workload::fio::Fio;
 use iosched_experiment::workload::live::{self, Live};
 use iosched_experiment::workload::participants::Participants;
 use iosched_experiment::workload::{Workload, catalogue, cgroup};
 use iosched_host::machine::device::{Device, Disks};
-use iosched_host::safety::guardian;
 use iosched_host::safety::journal::Journal;
 use iosched_host::scratch::Scratch;
 use iosched_result::failure::Failure;
 use iosched_result::statistics::stopping::Stopping;
 use iosched_result::types::arm::{self, Arm};
 use iosched_result::types::plan::Plan;
+use iosched_result::types::result::Design;
 use iosched_result::types::scratch::spec::DiskSpec;
 
-use crate::carry_out::{
-    carry_out, disks_of, ensure_has_volume, make_scratch, output, scratch_spec, seed,
-};
+use crate::carry_out::{carry_out, ensure_has_volume, make_scratch, output, scratch_spec, seed};
 use crate::cli::{Aa, Conditions, More, Run};
 use crate::outlook::announce;
 use crate::permission::{Granted, PermissionRequest};
@@ -105,19 +103,16 @@ fn compare(wanted: WantedComparison<'_>) -> Result<()> {
     let (mut arms, conditions) = (wanted.arms, wanted.conditions);
     let (spec, participants) = check_names(&arms, wanted.devices, wanted.stopping, conditions)?;
     let output = output_unless(wanted.dry_run, conditions)?;
-    let journal = Journal::create()?;
-    let launcher = std::env::current_exe().context("finding this program's own path")?;
-    let guardian = guardian::start(&launcher, &journal)?;
-    // A dry run changes nothing, so it makes no scratch device.
-    let made = spec.filter(|_| !wanted.dry_run);
-    let scratch = made.map(|spec| make_scratch(spec, &journal)).transpose()?;
-    let disks = match (&scratch, spec) {
-        (Some(scratch), _) => disks_of(scratch)?,
-        (None, Some(spec)) => {
+    let mut session = Session::begin()?;
+    let disks = match spec {
+        // It changes nothing, so it makes no scratch device.
+        Some(spec) if wanted.dry_run => {
             return dry_run_of_scratch(&arms, spec, wanted.stopping, conditions);
         }
-        (None, None) => named_disks(wanted.devices)?,
+        Some(spec) => make_scratch(&mut session, spec)?,
+        None => named_disks(wanted.devices)?,
     };
+    let scratch = session.scratch();
     let present = present::write_out(&mut arms, &disks)?;
     let mut workload = load(conditions, scratch.is_some())?;
     let primary = announced_metrics(conditions, &*workload)?;
@@ -125,7 +120,7 @@ fn compare(wanted: WantedComparison<'_>) -> Result<()> {
         disks: &disks,
         arms: &arms,
         workload: &*workload,
-        place: place::wanted_on(scratch.as_ref(), conditions, &disks, &*workload)?.as_ref(),
+        place: place::wanted_on(scratch, conditions, &disks, &*workload)?.as_ref(),
         consent: conditions.into(),
         is_ours: scratch.is_some(),
         dry_run: wanted.dry_run,
@@ -142,46 +137,35 @@ fn compare(wanted: WantedComparison<'_>) -> Result<()> {
     let chosen = wanted.reference.or(present).map(Ok);
     let reference = chosen.unwrap_or_else(|| default_reference(&arms, &disks))?;
     let control = control_disk(conditions.control.as_deref(), &disks)?;
-    let made = (!wanted.dry_run).then_some(&journal);
+    let made = (!wanted.dry_run).then(|| session.journal());
     let said = warnings(conditions, &disks, &granted, &*workload, made)?;
     let experiment = Experiment {
-        control_disk: control.as_ref().map(|disk| disk.name.clone()),
         disks,
-        arms,
-        reference,
+        design: Design {
+            control_disk: control.as_ref().map(|disk| disk.name.clone()),
+            cold: conditions.cold,
+            is_placebo: wanted.is_placebo,
+            live,
+            order: conditions.detail.contains(&More::Order),
+            fairness: conditions.detail.contains(&More::Fairness),
+            trace_s: conditions.trace.map(|time| time.as_secs_f64()),
+            ..Design::new(arms, reference, wanted.stopping, primary)
+                .timed(ramp, time)
+                .washed_out(conditions.washout)
+        },
         workload: &mut *workload,
         participants: conditions.participants(),
         scratch_file: granted.place,
-        stopping: wanted.stopping,
         seed: seed(conditions.seed),
-        ramp,
-        washout: conditions.washout,
-        cold: conditions.cold,
-        time,
-        primary,
         output,
         replaces_output: conditions.force,
-        notes: notes_of(scratch.as_ref(), granted.notes, said),
-        is_placebo: wanted.is_placebo,
-        live,
-        order: conditions.detail.contains(&More::Order),
-        fairness: conditions.detail.contains(&More::Fairness),
-        trace: conditions.trace,
+        notes: notes_of(scratch, granted.notes, said),
         earlier: None,
     };
     if wanted.dry_run {
-        return print_schedule(&experiment.arms, &experiment.longest_plan());
+        return print_schedule(&experiment.design.arms, &experiment.longest_plan());
     }
-    let means = Means {
-        scratch: scratch.as_ref().map(|scratch| scratch.truth().clone()),
-        hold: granted.hold,
-        control,
-        participants,
-        guardian: &guardian,
-        fio_version: fio::installed_version()?,
-        journal: &journal,
-        launcher: &launcher,
-    };
+    let means = session.means(granted.hold, control, participants)?;
     carry_out(experiment, means)
 }
 

@@ -8,8 +8,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
-use anyhow::{Context, Result};
-use iosched_experiment::machine::Means;
+use anyhow::Result;
+use iosched_experiment::session::Session;
 use iosched_experiment::study::format::{Cell, Study};
 use iosched_experiment::study::optional::{self, Candidate};
 use iosched_experiment::study::run::{StudyRun, to_json};
@@ -18,8 +18,6 @@ use iosched_experiment::workload::participants::Participants;
 use iosched_experiment::workload::{Workload, fio, places, recorded};
 use iosched_files::trust;
 use iosched_host::machine::device::Disks;
-use iosched_host::safety::guardian;
-use iosched_host::safety::journal::Journal;
 use iosched_host::scratch::Scratch;
 use iosched_host::scratch::file::Size;
 use iosched_result::failure::{Failure, Kind, kind_of};
@@ -29,7 +27,7 @@ use iosched_result::study::times::Times;
 use iosched_result::types::arm::{self, Arm};
 use iosched_result::types::scratch::spec::DiskSpec;
 
-use crate::carry_out::{disks_of, output, seed};
+use crate::carry_out::{output, seed};
 use crate::cli::StudyArguments;
 use crate::permission::{Consent, Granted, PermissionRequest};
 use crate::place::WantedPlace;
@@ -87,19 +85,16 @@ pub fn run(arguments: &StudyArguments) -> Result<()> {
     let began = Instant::now();
     let began_at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let is_resumed = plan.earlier.is_some();
-    let journal = Journal::create()?;
-    let launcher = std::env::current_exe().context("finding this program's own path")?;
-    let guardian = guardian::start(&launcher, &journal)?;
-    let scratch = simulated::make(&plan.study, plan.simulated, &journal)?;
-    let disks = match &scratch {
-        Some(scratch) => disks_of(scratch)?,
+    let mut session = Session::begin()?;
+    let disks = match plan.simulated {
+        Some(spec) => simulated::make(&plan.study, spec, &mut session)?,
         None => Disks::resolve(&plan.devices)?.0,
     };
+    let scratch = session.scratch();
     disks.ensure_have_nodes()?;
-    let truth = scratch.as_ref().map(|scratch| scratch.truth().clone());
-    let fio_version = fio::installed_version()?;
     if let Some(earlier) = &plan.earlier {
-        resume::refuse_changes(earlier, &disks, truth.clone(), fio_version.as_ref())?;
+        let fio_version = fio::installed_version()?;
+        resume::refuse_changes(earlier, &disks, session.truth(), fio_version.as_ref())?;
     }
     let candidates = plan.candidates(&disks)?;
     let arms = optional::may_come(&plan.arms, &candidates);
@@ -111,22 +106,13 @@ pub fn run(arguments: &StudyArguments) -> Result<()> {
         ));
     }
     let may_write = scratch.is_some() || arguments.destroy_data;
-    let granted = permission(arguments, &plan, &arms, &disks, scratch.as_ref())?;
+    let granted = permission(arguments, &plan, &arms, &disks, scratch)?;
     if let Some(earlier) = &plan.earlier
         && scratch.is_none()
     {
         resume::refuse_another_place(earlier, granted.place.as_ref())?;
     }
-    let means = Means {
-        scratch: truth,
-        hold: granted.hold,
-        control: None,
-        participants: Participants::default(),
-        guardian: &guardian,
-        fio_version,
-        journal: &journal,
-        launcher: &launcher,
-    };
+    let means = session.means(granted.hold, None, Participants::default())?;
     let run = StudyRun {
         study: &plan.study,
         arms: plan.arms,
@@ -144,11 +130,10 @@ pub fn run(arguments: &StudyArguments) -> Result<()> {
         output: plan.output.clone(),
         replaces_output: plan.replaces_output,
         notes: scratch
-            .as_ref()
             .and_then(Scratch::fallback)
             .map(str::to_owned)
             .into_iter()
-            .chain(limits(&journal)?)
+            .chain(limits(session.journal())?)
             .collect(),
         earlier: plan.earlier,
     };

@@ -7,6 +7,8 @@ pub mod workload; // runs fio or a command in control groups
 
 pub mod machine; // the interface between rounds and kernel, with a fake for tests
 
+pub mod session; // what an experiment holds on the real machine, journal first
+
 pub mod live; // switchback experiments on the existing load
 pub mod vigil; // whether the clock ran as expected
 

@@ -90,27 +90,12 @@ impl Rotation {
             scratch_file: None,
             participants: Vec::new(),
         };
+        let primary = METRICS.iter().filter_map(|name| Metric::named(name));
         let design = Design {
-            arms,
-            reference,
-            stopping: Stopping::Open,
-            ramp_s: settle(time).as_secs_f64(),
-            washout_s: 0.0,
-            washout_is_auto: false,
-            control_disk: None,
-            cold: None,
-            round_time_s: time.as_secs_f64(),
-            primary: METRICS
-                .iter()
-                .filter_map(|name| Metric::named(name))
-                .collect(),
-            elapsed_is_named: true,
-            alpha: Design::ALPHA,
-            is_placebo: false,
             live: Some(LiveDesign::default()),
-            order: false,
-            fairness: false,
-            trace_s: None,
+            elapsed_is_named: true,
+            ..Design::new(arms, reference, Stopping::Open, primary.collect())
+                .timed(settle(time), time)
         };
         let mut result = ResultFile::new(started, subject, workload, design, plan);
         result

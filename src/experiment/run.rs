@@ -23,11 +23,7 @@ use iosched_host::safety::panics;
 use iosched_measure::probe::Detail;
 use iosched_result::analysis::{conclude, noise, turn};
 use iosched_result::failure::{self, Failure, Kind, kind_of};
-use iosched_result::metric::Metric;
-use iosched_result::statistics::stopping::Stopping;
 use iosched_result::types::arm::Arm;
-use iosched_result::types::cold::Cold;
-use iosched_result::types::live::LiveDesign;
 use iosched_result::types::participant::Named;
 use iosched_result::types::plan::{Plan, Turn};
 use iosched_result::types::queue::State;
@@ -35,46 +31,24 @@ use iosched_result::types::result::{
     Design, ResultFile, Resumed, Round, Status, Subject, WorkloadInfo,
 };
 use iosched_result::types::scratch_place::ScratchPlace;
-use iosched_result::types::washout::Washout;
 
 pub use turns::BlockEnd;
 
-/// What is compared, on which disks, and for how long.
-#[allow(clippy::struct_excessive_bools)] // they are what the user chose
+/// What is compared, and on which disks.
 pub struct Experiment<'a> {
     pub disks: Disks,
-    pub arms: Vec<Arm>,
-    pub reference: usize,
+    pub design: Design,
     pub workload: &'a mut dyn Workload,
     /// Processes that already run and belong to the workload.
     pub participants: Vec<Named>,
     /// Where to create a scratch file for the workload, which then replaces the device.
     pub scratch_file: Option<ScratchPlace>,
-    pub stopping: Stopping,
     pub seed: u64,
-    pub ramp: Duration,
-    /// Whether the reference runs before each round.
-    pub washout: Washout,
-    /// Name of the disk used as a negative control.
-    pub control_disk: Option<String>,
-    /// What is dropped from the page cache before each round.
-    pub cold: Option<Cold>,
-    pub time: Duration,
-    /// Settings of a run on the existing load.
-    pub live: Option<LiveDesign>,
-    /// Whether to measure the dispatch order, and each process's share of the device time.
-    pub order: bool,
-    pub fairness: bool,
-    /// How long each arm is traced after the last round.
-    pub trace: Option<Duration>,
-    pub primary: Vec<Metric>,
     /// Saved here after every round, if given.
     pub output: Option<PathBuf>,
     /// The first save replaces an existing file.
     pub replaces_output: bool,
     pub notes: Vec<String>,
-    /// All arms are equal, to measure the noise.
-    pub is_placebo: bool,
     /// An interrupted run to continue, with its plan and rounds.
     pub earlier: Option<ResultFile>,
 }
@@ -99,8 +73,8 @@ impl Experiment<'_> {
     pub fn longest_plan(&self) -> Plan {
         Plan::new(
             self.seed,
-            self.arms.len(),
-            self.stopping.most_blocks().unwrap_or(0),
+            self.design.arms.len(),
+            self.design.stopping.most_blocks().unwrap_or(0),
         )
     }
 
@@ -108,30 +82,32 @@ impl Experiment<'_> {
     fn plan(&self) -> Plan {
         Plan::new(
             self.seed,
-            self.arms.len(),
-            self.stopping.next_segment(0).unwrap_or(0),
+            self.design.arms.len(),
+            self.design.stopping.next_segment(0).unwrap_or(0),
         )
     }
 
     /// Runs on this machine. The result is complete, or says why it is not. Err: a failure before the first round or
     /// while restoring the settings.
     pub fn run(self, means: Means<'_>, observer: &mut dyn Observer) -> Result<ResultFile> {
-        self.cold.map_or(Ok(()), page_cache::ensure_can_drop)?;
+        self.design
+            .cold
+            .map_or(Ok(()), page_cache::ensure_can_drop)?;
         let mut machine = RealMachine::take(
             &self.disks,
-            &self.arms,
+            &self.design.arms,
             self.workload,
             self.scratch_file.as_ref(),
             Detail {
-                order: self.order,
-                fairness: self.fairness,
+                order: self.design.order,
+                fairness: self.design.fairness,
                 ..Detail::default()
             },
             means,
             &mut |place, done_bytes| observer.scratch_file_grows(place, done_bytes),
         )?;
         // A live run switches only in its hours.
-        if self.live.is_none() && self.earlier.is_none() {
+        if self.design.live.is_none() && self.earlier.is_none() {
             self.try_arms(&mut machine)?;
         }
         self.run_on(&mut machine, observer)
@@ -181,7 +157,11 @@ impl Experiment<'_> {
     /// Applies each arm that has settings once, and puts everything back: a setting that the kernel lacks or refuses is told before
     /// the first round, which may take hours.
     fn try_arms(&self, machine: &mut dyn Machine) -> Result<()> {
-        let mut arms = self.arms.iter().filter(|arm| !arm.settings.is_empty());
+        let mut arms = self
+            .design
+            .arms
+            .iter()
+            .filter(|arm| !arm.settings.is_empty());
         if arms.clone().next().is_none() {
             return Ok(());
         }
@@ -210,9 +190,9 @@ impl Experiment<'_> {
         observer: &mut dyn Observer,
     ) -> Result<()> {
         machine.listen()?;
-        let limits = self.live.clone();
+        let limits = self.design.live.clone();
         let output = self.output.clone();
-        let trace = self.trace;
+        let trace = self.design.trace();
         let mut bench = self.bench(machine, result)?;
         let began = bench.machine.now();
         loop {
@@ -257,13 +237,13 @@ impl Experiment<'_> {
         Ok(RoundSetup {
             live: self.live_rounds()?,
             disks: &self.disks,
-            arms: &self.arms,
+            arms: &self.design.arms,
             machine,
             workload: self.workload,
-            ramp: self.ramp,
+            ramp: self.design.ramp(),
             washout: result.design.washout(),
-            cold: self.cold,
-            time: Duration::from_secs_f64(result.design.round_time_s),
+            cold: self.design.cold,
+            time: result.design.time(),
             first: first_states(result),
         })
     }
@@ -277,32 +257,13 @@ impl Experiment<'_> {
             scratch_file: self.scratch_file.clone(),
             participants: self.participants.clone(),
         };
-        let design = Design {
-            arms: self.arms.clone(),
-            reference: self.reference,
-            stopping: self.stopping,
-            ramp_s: self.ramp.as_secs_f64(),
-            washout_s: self.washout.at_first().as_secs_f64(),
-            washout_is_auto: self.washout == Washout::Auto,
-            control_disk: self.control_disk.clone(),
-            cold: self.cold,
-            round_time_s: self.time.as_secs_f64(),
-            primary: self.primary.clone(),
-            elapsed_is_named: self.primary.iter().any(|metric| metric.name == "elapsed"),
-            alpha: Design::ALPHA,
-            is_placebo: self.is_placebo,
-            order: self.order,
-            fairness: self.fairness,
-            trace_s: self.trace.map(|time| time.as_secs_f64()),
-            live: self.live.clone(),
-        };
         ResultFile {
             notes: self.notes.clone(),
             ..ResultFile::new(
                 now(machine),
                 machine.subject(),
                 workload,
-                design,
+                self.design.clone(),
                 self.plan(),
             )
         }

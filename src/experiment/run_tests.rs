@@ -7,7 +7,10 @@ use super::silent::Silent;
 use super::*;
 use crate::machine::fake::{FakeEvent, FakeMachine, Mishap, What, World, cgroup, disk};
 use crate::workload::fake::{Call, Fake, Log, Played};
+use iosched_result::metric::Metric;
+use iosched_result::statistics::stopping::Stopping;
 use iosched_result::statistics::verdict::{Reason, Verdict};
+use iosched_result::types::live::LiveDesign;
 use iosched_result::types::outcome::Outcome;
 use iosched_result::types::result::{Censored, Exclusion};
 
@@ -68,29 +71,26 @@ impl TestRun {
         let (world, log) = (machine.world(), workload.log());
         let experiment = Experiment {
             disks: disk().into(),
-            arms: ["none", "bfq,nr_requests=32"]
-                .map(|text| text.parse().expect("an arm"))
-                .into(),
-            reference: 0,
+            design: Design {
+                live,
+                trace_s: trace.map(|time| time.as_secs_f64()),
+                ..Design::new(
+                    ["none", "bfq,nr_requests=32"]
+                        .map(|text| text.parse().expect("an arm"))
+                        .into(),
+                    0,
+                    stopping,
+                    vec![Metric::named("iops").expect("a metric")],
+                )
+                .timed(RAMP, TIME)
+            },
             workload: &mut workload,
             participants: Vec::new(),
             scratch_file: None,
-            stopping,
             seed: 11,
-            ramp: RAMP,
-            washout: Washout::NONE,
-            cold: None,
-            control_disk: None,
-            time: TIME,
-            primary: vec![Metric::named("iops").expect("a metric")],
             output: Some(directory.path().join("result")),
             replaces_output: false,
             notes: Vec::new(),
-            is_placebo: false,
-            live,
-            order: false,
-            fairness: false,
-            trace,
             earlier,
         };
         let outcome = experiment.run_on(&mut machine, observer);
@@ -547,27 +547,20 @@ fn a_result_that_came_meanwhile_is_not_overwritten_and_nothing_is_touched() {
     let mut workload = Fake::new(|_| Ok(played()));
     let experiment = Experiment {
         disks: disk().into(),
-        arms: vec!["none".parse().expect("an arm"), "bfq".parse().expect("one")],
-        reference: 0,
+        design: Design::new(
+            vec!["none".parse().expect("an arm"), "bfq".parse().expect("one")],
+            0,
+            FOUR,
+            Vec::new(),
+        )
+        .timed(RAMP, TIME),
         workload: &mut workload,
         participants: Vec::new(),
         scratch_file: None,
-        stopping: FOUR,
         seed: 11,
-        ramp: RAMP,
-        washout: Washout::NONE,
-        cold: None,
-        control_disk: None,
-        time: TIME,
-        primary: Vec::new(),
         output: Some(path.clone()),
         replaces_output: false,
         notes: Vec::new(),
-        is_placebo: false,
-        live: None,
-        order: false,
-        fairness: false,
-        trace: None,
         earlier: None,
     };
     experiment

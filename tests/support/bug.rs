@@ -17,6 +17,7 @@ use iosched_result::statistics::stopping::Stopping;
 use iosched_result::types::arm::Arm;
 use iosched_result::types::outcome::{CgroupRef, Fixed, Outcome};
 use iosched_result::types::plan::Turn;
+use iosched_result::types::result::Design;
 use iosched_result::types::result::{ResultFile, Round};
 use iosched_result::types::scratch_place::ScratchPlace;
 
@@ -113,28 +114,21 @@ fn compare(buggy: &Buggy, device: &str, launcher: &Path) -> Result<ResultFile> {
     let (disks, _) = Disks::resolve(&[device.to_owned()])?;
     let arms = ["none", "mq-deadline,nr_requests=32"].map(str::parse);
     let experiment = Experiment {
-        control_disk: None,
         disks,
-        arms: arms.into_iter().collect::<Result<_>>()?,
-        reference: 0,
+        design: Design::new(
+            arms.into_iter().collect::<Result<_>>()?,
+            0,
+            Stopping::Fixed { blocks: 2 },
+            Vec::new(),
+        )
+        .timed(Duration::ZERO, Duration::from_millis(200)),
         workload: &mut buggy.clone(),
         participants: Vec::new(),
         scratch_file: None,
-        stopping: Stopping::Fixed { blocks: 2 },
         seed: 1,
-        ramp: Duration::ZERO,
-        washout: iosched_result::types::washout::Washout::NONE,
-        cold: None,
-        time: Duration::from_millis(200),
-        primary: Vec::new(),
         output: None,
         replaces_output: false,
         notes: Vec::new(),
-        is_placebo: false,
-        live: None,
-        order: false,
-        fairness: false,
-        trace: None,
         earlier: None,
     };
     experiment.run(means, &mut buggy.clone())

@@ -1,10 +1,10 @@
 //! The simulated disk of a study.
 
 use anyhow::Result;
+use iosched_experiment::session::Session;
 use iosched_experiment::study::format::{Cell, Study};
 use iosched_experiment::study::suits;
-use iosched_host::safety::journal::Journal;
-use iosched_host::scratch::Scratch;
+use iosched_host::machine::device::Disks;
 use iosched_result::failure::Failure;
 use iosched_result::types::scratch::spec::DiskSpec;
 
@@ -61,11 +61,9 @@ pub fn note_on(study: &Study, spec: DiskSpec) -> Option<String> {
     })
 }
 
-/// None without a disk to make.
-pub fn make(study: &Study, spec: Option<DiskSpec>, journal: &Journal) -> Result<Option<Scratch>> {
-    let Some(spec) = spec else { return Ok(None) };
+pub fn make(study: &Study, spec: DiskSpec, session: &mut Session) -> Result<Disks> {
     if let Some(missing) = note_on(study, spec) {
         note(&missing);
     }
-    make_scratch(spec, journal).map(Some)
+    make_scratch(session, spec)
 }

@@ -21,7 +21,7 @@ impl Experiment<'_> {
         machine: &mut dyn Machine,
         result: &mut ResultFile,
     ) -> Result<()> {
-        let is_wanted = result.rounds.is_empty() && self.time.is_zero();
+        let is_wanted = result.rounds.is_empty() && self.design.time().is_zero();
         let Some(live) = result.design.live.as_mut().filter(|_| is_wanted) else {
             return Ok(());
         };
@@ -32,12 +32,12 @@ impl Experiment<'_> {
     }
 
     pub(super) fn live_rounds(&self) -> Result<Option<LiveRounds>> {
-        let Some(live) = &self.live else {
+        let Some(live) = &self.design.live else {
             return Ok(None);
         };
         let stop_if = live.stop_if.as_deref().map(str::parse).transpose()?;
         Ok(Some(LiveRounds {
-            reference: self.reference,
+            reference: self.design.reference,
             stop_if: stop_if.map(Guard::new),
             only_when: live.only_when.as_deref().map(str::parse).transpose()?,
             iops: None,

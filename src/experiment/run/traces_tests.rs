@@ -1,4 +1,5 @@
 use super::*;
+use iosched_result::types::live::LiveDesign;
 
 const TRACE: Duration = Duration::from_millis(500);
 

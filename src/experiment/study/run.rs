@@ -32,9 +32,8 @@ use iosched_result::study::joint;
 use iosched_result::study::result::StudyResult;
 use iosched_result::study::times::{Budget, LeftOut, Times};
 use iosched_result::types::arm::Arm;
-use iosched_result::types::result::{ResultFile, Status};
+use iosched_result::types::result::{Design, ResultFile, Status};
 use iosched_result::types::scratch_place::ScratchPlace;
-use iosched_result::types::washout::Washout;
 
 pub const PLACEBO: &str = "A/A";
 
@@ -225,31 +224,24 @@ impl StudyRun<'_> {
         } else {
             (self.arms.clone(), study.reference)
         };
+        let stopping = times
+            .blocks
+            .map_or(Stopping::Looks, |blocks| Stopping::Fixed { blocks });
         Experiment {
             disks: self.disks.clone(),
-            arms,
-            reference,
+            design: Design {
+                cold: cell.cold,
+                is_placebo: *is_placebo,
+                ..Design::new(arms, reference, stopping, cell.metrics.clone())
+                    .timed(cell.ramp(times), times.round())
+            },
             workload,
             participants: Vec::new(),
             scratch_file: self.scratch_file.clone(),
-            stopping: times
-                .blocks
-                .map_or(Stopping::Looks, |blocks| Stopping::Fixed { blocks }),
             seed: self.seed.wrapping_add(index as u64),
-            ramp: cell.ramp(times),
-            washout: Washout::NONE,
-            control_disk: None,
-            cold: cell.cold,
-            time: times.round(),
-            live: None,
-            order: false,
-            fairness: false,
-            trace: None,
-            primary: cell.metrics.clone(),
             output: None,
             replaces_output: false,
             notes: self.notes.clone(),
-            is_placebo: *is_placebo,
             earlier: None,
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::carry_over::Contrast;
-use crate::types::result::{Design, Round};
+use crate::types::result::Round;
 
 /// What the user wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,12 +48,4 @@ pub struct Bias {
     pub arm: String,
     /// Absent: it could not be estimated.
     pub bias: Option<Contrast>,
-}
-
-impl Design {
-    /// The reference and how long it runs before each round.
-    pub fn washout(&self) -> Option<(usize, Duration)> {
-        let time = Duration::try_from_secs_f64(self.washout_s).unwrap_or_default();
-        (!time.is_zero()).then_some((self.reference, time))
-    }
 }

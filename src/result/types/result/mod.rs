@@ -1,5 +1,6 @@
 //! The result of an A/B comparison: these types are the JSON file. Reports show nothing that is not in it.
 
+mod design; // what the run was to do
 mod devices; // the disks of a result
 mod round; // one round and the evidence for its numbers
 mod shift; // the deciles of the latencies
@@ -11,14 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::Metric;
 use crate::statistics::carry_over::Contrast;
-use crate::statistics::stopping::Stopping;
 use crate::statistics::verdict::{Comparison, Verdict};
-use crate::types::arm::Arm;
-use crate::types::cold::Cold;
 use crate::types::controls::Sight;
 use crate::types::diagnostics::Diagnostics;
 use crate::types::environment::Environment;
-use crate::types::live::LiveDesign;
 use crate::types::noise::Noise;
 use crate::types::outcome::Fixed;
 use crate::types::participant::Named;
@@ -27,6 +24,7 @@ use crate::types::processes::ProcessSummary;
 use crate::types::scratch_place::ScratchPlace;
 use crate::types::washout::Pilot;
 
+pub use design::Design;
 pub use devices::{DeviceInfo, GroupInfo};
 pub use round::{Censored, Evidence, Exclusion, Foreign, ForeignProcess, Member, Round, Spoilt};
 pub use shift::{DecileShift, ShiftFunction};
@@ -118,51 +116,6 @@ pub struct WorkloadInfo {
     /// Processes that ran before and belong to the workload, as the user named them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub participants: Vec<Named>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[allow(clippy::struct_excessive_bools)] // they are what the user chose
-pub struct Design {
-    pub arms: Vec<Arm>,
-    /// Index of the reference arm in `arms`.
-    pub reference: usize,
-    /// When the run stops; the plan contains the blocks that were drawn for it.
-    pub stopping: Stopping,
-    pub ramp_s: f64,
-    /// How long the reference runs before each round, discarded; 0 for not at all.
-    #[serde(default)]
-    pub washout_s: f64,
-    /// The wash-out begins after the first blocks, if they show that arms leave something behind; see `pilot`.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub washout_is_auto: bool,
-    /// Disk that no arm touches, read before and after each round.
-    #[serde(default)]
-    pub control_disk: Option<String>,
-    /// What was written back and dropped from the page cache before each round.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cold: Option<Cold>,
-    pub round_time_s: f64,
-    /// Declared before the first round. All their intervals hold simultaneously with 95 % confidence.
-    pub primary: Vec<Metric>,
-    /// The user named `elapsed`, and so says that the work is the same in every round. Absent: yes, as in results that were
-    /// written before the rounds had to show it.
-    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
-    pub elapsed_is_named: bool,
-    pub alpha: f64,
-    /// Both arms are identical: every difference is noise.
-    pub is_placebo: bool,
-    /// Whether the dispatch order was measured, and each process's share of the device time.
-    #[serde(default)]
-    pub order: bool,
-    #[serde(default)]
-    pub fairness: bool,
-    /// How long each arm was traced after the last round.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trace_s: Option<f64>,
-    /// Only for a run on whatever load there is, without one of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub live: Option<LiveDesign>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -263,10 +216,6 @@ pub struct ArmWaiting {
     pub writers_stalled_share: Option<f64>,
 }
 
-fn yes() -> bool {
-    true
-}
-
 impl ArmComparison {
     /// A control that differs by its margin or more: then something other than the scheduler differs. A smaller
     /// difference raises no alarm, because each control errs in 5 % of the runs; nor does the estimate of a blind one.
@@ -281,11 +230,6 @@ impl ArmComparison {
         let sees = self.sight.is_some_and(|sight| !sight.is_blind);
         self.control && differs && (found.beyond_margin || sees && is_large())
     }
-}
-
-impl Design {
-    /// Family-wise error rate of the primary metrics.
-    pub const ALPHA: f64 = 0.05;
 }
 
 impl ResultFile {

@@ -1,0 +1,137 @@
+//! What a run was to do.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::metric::Metric;
+use crate::statistics::stopping::Stopping;
+use crate::types::arm::Arm;
+use crate::types::cold::Cold;
+use crate::types::live::LiveDesign;
+use crate::types::washout::Washout;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[allow(clippy::struct_excessive_bools)] // they are what the user chose
+pub struct Design {
+    pub arms: Vec<Arm>,
+    /// Index of the reference arm in `arms`.
+    pub reference: usize,
+    /// When the run stops; the plan contains the blocks that were drawn for it.
+    pub stopping: Stopping,
+    pub ramp_s: f64,
+    /// How long the reference runs before each round, discarded; 0 for not at all.
+    #[serde(default)]
+    pub washout_s: f64,
+    /// The wash-out begins after the first blocks, if they show that arms leave something behind; see `pilot`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub washout_is_auto: bool,
+    /// Disk that no arm touches, read before and after each round.
+    #[serde(default)]
+    pub control_disk: Option<String>,
+    /// What was written back and dropped from the page cache before each round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cold: Option<Cold>,
+    pub round_time_s: f64,
+    /// Declared before the first round. All their intervals hold simultaneously with 95 % confidence.
+    pub primary: Vec<Metric>,
+    /// The user named `elapsed`, and so says that the work is the same in every round. Absent: yes, as in results that were
+    /// written before the rounds had to show it.
+    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
+    pub elapsed_is_named: bool,
+    pub alpha: f64,
+    /// Both arms are identical: every difference is noise.
+    pub is_placebo: bool,
+    /// Whether the dispatch order was measured, and each process's share of the device time.
+    #[serde(default)]
+    pub order: bool,
+    #[serde(default)]
+    pub fairness: bool,
+    /// How long each arm was traced after the last round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_s: Option<f64>,
+    /// Only for a run on whatever load there is, without one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveDesign>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Design {
+    /// Family-wise error rate of the primary metrics.
+    pub const ALPHA: f64 = 0.05;
+
+    /// Of rounds that take no time, and with nothing that must be asked for.
+    pub fn new(
+        arms: Vec<Arm>,
+        reference: usize,
+        stopping: Stopping,
+        primary: Vec<Metric>,
+    ) -> Design {
+        Design {
+            arms,
+            reference,
+            stopping,
+            ramp_s: 0.0,
+            washout_s: 0.0,
+            washout_is_auto: false,
+            control_disk: None,
+            cold: None,
+            round_time_s: 0.0,
+            elapsed_is_named: primary.iter().any(|metric| metric.name == "elapsed"),
+            primary,
+            alpha: Design::ALPHA,
+            is_placebo: false,
+            order: false,
+            fairness: false,
+            trace_s: None,
+            live: None,
+        }
+    }
+
+    #[must_use]
+    pub fn timed(self, ramp: Duration, time: Duration) -> Design {
+        Design {
+            ramp_s: ramp.as_secs_f64(),
+            round_time_s: time.as_secs_f64(),
+            ..self
+        }
+    }
+
+    #[must_use]
+    pub fn washed_out(self, washout: Washout) -> Design {
+        Design {
+            washout_s: washout.at_first().as_secs_f64(),
+            washout_is_auto: washout == Washout::Auto,
+            ..self
+        }
+    }
+
+    pub fn ramp(&self) -> Duration {
+        duration(self.ramp_s)
+    }
+
+    /// Of a round's window.
+    pub fn time(&self) -> Duration {
+        duration(self.round_time_s)
+    }
+
+    /// How long each arm is traced, if it is.
+    pub fn trace(&self) -> Option<Duration> {
+        self.trace_s.map(duration)
+    }
+
+    /// The reference and how long it runs before each round.
+    pub fn washout(&self) -> Option<(usize, Duration)> {
+        let time = duration(self.washout_s);
+        (!time.is_zero()).then_some((self.reference, time))
+    }
+}
+
+/// Zero for what is no duration.
+fn duration(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or_default()
+}
