@@ -50,7 +50,7 @@ fn warning(conditions: &Conditions, is_file: bool, workload: &dyn Workload) -> O
              before each round"
                 .to_owned(),
         ),
-        None => workload.through_page_cache().map(|why| {
+        None => workload.properties().through_page_cache.map(|why| {
             format!(
                 "{why}: rounds can be answered from what earlier ones left in the page cache; --cold drops it before each \
                  round"

@@ -24,7 +24,7 @@ pub fn announce(
     before: Duration,
     time: Duration,
 ) {
-    let is_timed = workload.fixed() == Fixed::Time;
+    let is_timed = workload.properties().fixed == Fixed::Time;
     let outlook = Outlook {
         arms,
         metrics,

@@ -56,7 +56,7 @@ pub struct Granted {
 
 impl PermissionRequest<'_> {
     pub fn grant(&self) -> Result<Granted> {
-        let writes_raw_device = self.workload.writes() && self.place.is_none();
+        let writes_raw_device = self.workload.properties().writes && self.place.is_none();
         let target = &self.disks.targets[0];
         let is_asked = writes_raw_device && !self.is_ours && !self.dry_run;
         // Held open from before the first check, so that the disk that is checked, confirmed and written is the same.
@@ -115,7 +115,7 @@ impl PermissionRequest<'_> {
     fn ask(&self, target: &RawTarget, mut hold: Hold) -> Result<Hold> {
         consent::to_destroy(target, self.consent.yes_destroy)?;
         hold.ensure_unchanged()?;
-        if !self.workload.may_claim_the_device() {
+        if !self.workload.properties().may_claim_the_device {
             hold.claim()?;
         }
         Ok(hold)

@@ -25,7 +25,7 @@ fn wanted(
     disks: &Disks,
     workload: &dyn Workload,
 ) -> Result<Option<WantedPlace>> {
-    let by_default = workload.writes() && !arguments.destroy_data;
+    let by_default = workload.properties().writes && !arguments.destroy_data;
     let directory = match &arguments.scratch {
         Some(directory) => Some(directory.clone()),
         None if by_default => disks.mounted_on.clone(),

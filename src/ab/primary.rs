@@ -31,7 +31,7 @@ pub fn primary_metrics(
     conditions: &Conditions,
     workload: &dyn Workload,
 ) -> Result<(Vec<Metric>, Option<String>)> {
-    let without = workload.without_latency();
+    let without = workload.properties().without_latency;
     let offer = offer(conditions, workload);
     let named = conditions.metrics.iter().map(|text| offer.metric(text));
     let named = named.collect::<Result<Vec<Metric>>>()?;
@@ -39,11 +39,11 @@ pub fn primary_metrics(
     if !named.is_empty() {
         return Ok((named, None));
     }
-    let (defaults, left_out): (&[&str], _) = match (workload.fixed(), without) {
+    let (defaults, left_out): (&[&str], _) = match (workload.properties().fixed, without) {
         // The first round shows what the command reports; without a report it is `elapsed`.
-        _ if workload.may_report() => (&[], None),
+        _ if workload.properties().may_report => (&[], None),
         (Fixed::Work, _) => (&["elapsed"], None),
-        _ if workload.is_live() => (&live::METRICS, None),
+        _ if workload.properties().is_live => (&live::METRICS, None),
         (Fixed::Time, without) if offer.profile.does.is_some_and(Does::only_discards) => (
             if without.is_some() {
                 &["discard_throughput"]
@@ -77,7 +77,8 @@ fn offer(conditions: &Conditions, workload: &dyn Workload) -> Offer {
 
 /// A workload that runs for a fixed time has no elapsed time to compare.
 fn refuse_elapsed(named: &[Metric], workload: &dyn Workload) -> Result<()> {
-    let is_timed = workload.fixed() == Fixed::Time || workload.ends_by_the_clock();
+    let is_timed =
+        workload.properties().fixed == Fixed::Time || workload.properties().ends_by_the_clock;
     if is_timed && named.iter().any(|metric| metric.name == "elapsed") {
         return Err(Failure::usage(
             format!(

@@ -216,7 +216,7 @@ fn warnings(
 ) -> Result<Vec<String>> {
     let cache = cache::tell(conditions, granted.place.as_ref(), workload);
     // A dry run makes no control group, and the load of others has its own.
-    let journal = journal.filter(|_| !workload.is_live());
+    let journal = journal.filter(|_| !workload.properties().is_live);
     let limits = journal.map_or(Ok(None), limits)?;
     let caches = cache.into_iter().chain(cache::tell_of_disks(disks));
     Ok(caches.chain(limits).collect())
@@ -274,7 +274,7 @@ fn dry_run_of_scratch(
 ) -> Result<()> {
     note(&format!("a scratch device ({spec}) would be made"));
     let workload = load(conditions, true)?;
-    let (ramp, time) = times(conditions, workload.fixed());
+    let (ramp, time) = times(conditions, workload.properties().fixed);
     let metrics = primary_metrics(conditions, &*workload)?.0.len();
     announce(
         (arms.len(), metrics),

@@ -238,7 +238,7 @@ fn permission(
         .transpose()?
         .map(|it| Box::new(it) as Box<dyn Workload>);
     let mut all = maker.iter().chain(&workloads);
-    let writer = all.find(|workload| workload.writes());
+    let writer = all.find(|workload| workload.properties().writes);
     let place = wanted_place(arguments, plan, disks, scratch, writer.is_some())?;
     let granted = PermissionRequest {
         disks,

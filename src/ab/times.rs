@@ -25,7 +25,7 @@ fn live_design(conditions: &Conditions, workload: &dyn Workload) -> Result<Optio
         for_s: conditions.for_time.map(|time| time.as_secs_f64()),
         ..LiveDesign::default()
     };
-    if workload.is_live() {
+    if workload.properties().is_live {
         return Ok(Some(design));
     }
     if design == LiveDesign::default() {
@@ -43,7 +43,7 @@ pub fn round_times(
     workload: &dyn Workload,
 ) -> Result<(Option<LiveDesign>, Duration, Duration)> {
     let live = live_design(conditions, workload)?;
-    let (ramp, time) = times(conditions, workload.fixed());
+    let (ramp, time) = times(conditions, workload.properties().fixed);
     let is_watched = live.is_some() && conditions.round_time.is_none() && !conditions.quick;
     Ok((live, ramp, if is_watched { Duration::ZERO } else { time }))
 }

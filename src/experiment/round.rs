@@ -149,8 +149,8 @@ impl RoundSetup<'_> {
             cgroups,
             participants,
             outcome,
-            with_elapsed: self.workload.fixed() == Fixed::Work
-                && !self.workload.ends_by_the_clock(),
+            with_elapsed: self.workload.properties().fixed == Fixed::Work
+                && !self.workload.properties().ends_by_the_clock,
             disturbed: pause.map(|pause| (Exclusion::Paused, pause)),
             load,
             iops_before,
@@ -255,10 +255,11 @@ impl RoundSetup<'_> {
         let cgroups = running.cgroups();
         let mut stopped = None;
         // A command beside others begins later than they.
-        let begun = (self.workload.fixed() == Fixed::Work && !self.workload.lead().is_zero())
-            .then(|| self.machine.snapshot())
-            .transpose()?;
-        let timed = match self.workload.fixed() {
+        let begun = (self.workload.properties().fixed == Fixed::Work
+            && !self.workload.properties().lead.is_zero())
+        .then(|| self.machine.snapshot())
+        .transpose()?;
+        let timed = match self.workload.properties().fixed {
             Fixed::Work => None,
             Fixed::Time => Some(self.timed_window(
                 &before,
@@ -344,7 +345,7 @@ impl RoundSetup<'_> {
         vigil: &mut Vigil,
     ) -> Result<Option<Gap>> {
         let machine = &mut *self.machine;
-        let lead = machine.now() + self.workload.lead();
+        let lead = machine.now() + self.workload.properties().lead;
         let deadline = lead + FIRST_IO_TIMEOUT;
         // A live load is already running, or absent.
         while self.live.is_none() {

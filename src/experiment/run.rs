@@ -252,7 +252,7 @@ impl Experiment<'_> {
     pub fn empty_result(&self, machine: &dyn Machine) -> ResultFile {
         let workload = WorkloadInfo {
             name: self.workload.name().to_owned(),
-            fixed: self.workload.fixed(),
+            fixed: self.workload.properties().fixed,
             description: self.workload.description(),
             scratch_file: self.scratch_file.clone(),
             participants: self.participants.clone(),

@@ -8,6 +8,7 @@ use anyhow::Result;
 use iosched_experiment::machine::Means;
 use iosched_experiment::run::{Experiment, Observer};
 use iosched_experiment::workload::participants::Participants;
+use iosched_experiment::workload::properties::Properties;
 use iosched_experiment::workload::{Execution, Running, Workload};
 use iosched_files::interrupt;
 use iosched_host::machine::device::Disks;
@@ -55,11 +56,8 @@ impl Workload for Buggy {
     fn description(&self) -> serde_json::Value {
         serde_json::json!({ "kind": "buggy" })
     }
-    fn writes(&self) -> bool {
-        false
-    }
-    fn fixed(&self) -> Fixed {
-        Fixed::Work
+    fn properties(&self) -> Properties {
+        Properties::new(Fixed::Work)
     }
     fn start(&mut self, _: &Execution<'_>) -> Result<Box<dyn Running>> {
         self.reached("start");

@@ -122,7 +122,7 @@ impl<'a> RealMachine<'a> {
             .max()
             .unwrap_or(0);
         let detail = Detail {
-            asked: workload.is_asynchronous() && probe::can_tell_since_when(),
+            asked: workload.properties().is_asynchronous && probe::can_tell_since_when(),
             ..more
         };
         let probe = Probe::attach(members, deepest, detail)?;

@@ -94,7 +94,7 @@ impl RoundSetup<'_> {
             guard.begin();
         }
         let machine = &mut *self.machine;
-        let is_timed = self.workload.fixed() == Fixed::Time;
+        let is_timed = self.workload.properties().fixed == Fixed::Time;
         if gap.is_none() && is_timed {
             let start = machine.now() + self.ramp;
             gap = sleep_beside(machine, &mut *running, start, &mut vigil, &mut watch)?;

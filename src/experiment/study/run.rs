@@ -94,7 +94,9 @@ impl StudyRun<'_> {
         colds
             .into_iter()
             .try_for_each(page_cache::ensure_can_drop)?;
-        let asynchronous = workloads.iter().find(|workload| workload.is_asynchronous());
+        let asynchronous = workloads
+            .iter()
+            .find(|workload| workload.properties().is_asynchronous);
         let may_come = optional::may_come(&self.arms, &self.candidates);
         let mut machine = RealMachine::take(
             &self.disks,

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::command::CommandLine;
 use super::fio::Fio;
+use super::properties::Properties;
 use super::{Execution, Running, Target, Workload};
 use iosched_files::interrupt;
-use iosched_result::metric::profile::Profile;
-use iosched_result::types::outcome::{CgroupRef, Fixed, Outcome};
+use iosched_result::types::outcome::{CgroupRef, Outcome};
 
 /// Longer than any command runs.
 const WITHOUT_END: Duration = Duration::from_secs(24 * 60 * 60);
@@ -47,38 +47,18 @@ impl Workload for Beside {
         })
     }
 
-    fn writes(&self) -> bool {
-        self.command.writes() || self.background.writes()
-    }
-
-    fn fixed(&self) -> Fixed {
-        Fixed::Work
-    }
-
-    fn without_latency(&self) -> Option<String> {
-        self.command.without_latency()
-    }
-
-    fn may_report(&self) -> bool {
-        true
-    }
-
-    fn profile(&self) -> Profile {
-        let mut profile = self.command.profile();
-        profile.groups.extend(self.background.profile().groups);
-        profile
-    }
-
-    fn ends_by_the_clock(&self) -> bool {
-        self.command.ends_by_the_clock()
-    }
-
-    fn through_page_cache(&self) -> Option<String> {
-        self.background.through_page_cache()
-    }
-
-    fn lead(&self) -> Duration {
-        self.lead
+    fn properties(&self) -> Properties {
+        let (command, background) = (self.command.properties(), self.background.properties());
+        let mut profile = command.profile;
+        profile.groups.extend(background.profile.groups);
+        Properties {
+            writes: command.writes || background.writes,
+            may_claim_the_device: false,
+            through_page_cache: background.through_page_cache,
+            lead: self.lead,
+            profile,
+            ..command
+        }
     }
 
     fn check(&self) -> Result<()> {

@@ -139,17 +139,17 @@ mod tests {
         for entry in list() {
             let workload = find(entry.name).unwrap();
             assert_eq!(workload.name(), entry.name);
-            assert_eq!(workload.fixed(), Fixed::Time);
+            assert_eq!(workload.properties().fixed, Fixed::Time);
             let says_so = entry.description.contains("writ");
-            assert_eq!(workload.writes(), says_so, "{}", entry.name);
+            assert_eq!(workload.properties().writes, says_so, "{}", entry.name);
         }
     }
 
     #[test]
     fn the_probe_comes_a_second_after_the_hog() {
         let workload = find("probe-hog").unwrap();
-        assert_eq!(workload.lead(), Duration::from_secs(1));
-        assert_eq!(find("randread").unwrap().lead(), Duration::ZERO);
+        assert_eq!(workload.properties().lead, Duration::from_secs(1));
+        assert_eq!(find("randread").unwrap().properties().lead, Duration::ZERO);
     }
 
     #[test]

@@ -17,6 +17,7 @@ use self::benchmark::Benchmark;
 use self::running::RunningCommand;
 use super::cgroup::Group;
 use super::launch::{self, Launch};
+use super::properties::Properties;
 use super::reported::pattern::Pattern;
 use super::reported::programs::{self, Program};
 use super::reported::{Sources, known, output};
@@ -228,35 +229,24 @@ impl Workload for CommandLine {
         description
     }
 
-    fn writes(&self) -> bool {
-        self.writes
-    }
-
-    fn may_claim_the_device(&self) -> bool {
-        true
-    }
-
-    fn fixed(&self) -> Fixed {
-        Fixed::Work
-    }
-
-    fn without_latency(&self) -> Option<String> {
-        Some("a command does not report the latency of its I/Os".to_owned())
-    }
-
-    fn may_report(&self) -> bool {
-        true
-    }
-
-    fn profile(&self) -> Profile {
+    fn properties(&self) -> Properties {
         let group = Part {
             label: "command".to_owned(),
             does: None,
         };
-        Profile {
-            groups: vec![group],
-            reports: self.reports(),
-            ..Profile::default()
+        let found = self.benchmark.as_ref();
+        Properties {
+            writes: self.writes,
+            may_claim_the_device: true,
+            without_latency: Some("a command does not report the latency of its I/Os".to_owned()),
+            may_report: true,
+            ends_by_the_clock: found.is_some_and(|found| (found.program.is_timed)(&found.words)),
+            profile: Profile {
+                groups: vec![group],
+                reports: self.reports(),
+                ..Profile::default()
+            },
+            ..Properties::new(Fixed::Work)
         }
     }
 
@@ -271,11 +261,6 @@ impl Workload for CommandLine {
             format!("{} is not in PATH", program.display()),
             "install it, or add its directory to PATH (Debian has PostgreSQL's in /usr/lib/postgresql/*/bin)",
         ))
-    }
-
-    fn ends_by_the_clock(&self) -> bool {
-        let found = self.benchmark.as_ref();
-        found.is_some_and(|found| (found.program.is_timed)(&found.words))
     }
 
     fn start(&mut self, round: &Execution<'_>) -> Result<Box<dyn Running>> {
@@ -356,7 +341,7 @@ mod tests {
             command.description(),
             json!({ "kind": "command", "argv": ["/usr/bin/cp", "a b", "$HOME"], "limit_ms": 2000 })
         );
-        assert_eq!(command.fixed(), Fixed::Work);
+        assert_eq!(command.properties().fixed, Fixed::Work);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use anyhow::Result;
 use serde_json::{Value, json};
 
+use super::properties::Properties;
 use super::{Execution, Running, Workload};
 use iosched_result::types::outcome::{CgroupRef, Fixed, Outcome};
 
@@ -85,12 +86,8 @@ impl Workload for Fake {
         json!({ "kind": "fake" })
     }
 
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn fixed(&self) -> Fixed {
-        self.fixed
+    fn properties(&self) -> Properties {
+        Properties::new(self.fixed)
     }
 
     fn start(&mut self, round: &Execution<'_>) -> Result<Box<dyn Running>> {

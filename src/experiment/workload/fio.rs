@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::fio_process::FioProcess;
 use super::group_settings::GroupSettings;
 use super::job_file::JobFile;
+use super::properties::Properties;
 use super::{Execution, Running, Target, Workload, fio_target, fio_version, names};
 use iosched_files::{input, interrupt, trust};
 use iosched_result::failure::{Failure, Kind, kind_of};
@@ -135,6 +136,14 @@ pub fn installed_version() -> Result<Option<String>> {
     }
 }
 
+impl Fio {
+    /// Until the last process has started.
+    fn lead(&self) -> Duration {
+        let delays = self.parts.iter().map(|part| part.job.longest_start_delay());
+        delays.max().unwrap_or_default()
+    }
+}
+
 impl Workload for Fio {
     fn name(&self) -> &str {
         &self.name
@@ -156,49 +165,29 @@ impl Workload for Fio {
         description
     }
 
-    fn writes(&self) -> bool {
-        self.parts.iter().any(|part| part.job.writes())
-    }
-
-    fn fixed(&self) -> Fixed {
-        Fixed::Time
-    }
-
-    fn is_asynchronous(&self) -> bool {
-        self.parts.iter().any(|part| part.job.is_asynchronous())
-    }
-
-    fn profile(&self) -> Profile {
-        let does = self.parts.iter().map(|part| part.job.does());
-        let measured = self.parts.iter().filter(|part| !part.is_background);
+    fn properties(&self) -> Properties {
+        let jobs = || self.parts.iter().map(|part| &part.job);
+        let measured = || self.parts.iter().filter(|part| !part.is_background);
         let groups = self.parts.iter().map(|part| Part {
             label: part.label.clone(),
             does: Some(part.job.does()),
         });
-        Profile {
-            does: does.reduce(Does::or),
-            jobs: measured.flat_map(|part| part.job.reported()).collect(),
-            groups: groups.collect(),
-            reports: Reports::Nothing,
+        let without_latency = measured().find_map(|part| part.job.without_latency());
+        Properties {
+            writes: jobs().any(JobFile::writes),
+            is_asynchronous: jobs().any(JobFile::is_asynchronous),
+            without_latency: without_latency
+                .map(|why| format!("fio does not measure the latency of every job: {why}")),
+            through_page_cache: jobs().find_map(JobFile::through_page_cache),
+            lead: self.lead(),
+            profile: Profile {
+                does: jobs().map(JobFile::does).reduce(Does::or),
+                jobs: measured().flat_map(|part| part.job.reported()).collect(),
+                groups: groups.collect(),
+                reports: Reports::Nothing,
+            },
+            ..Properties::new(Fixed::Time)
         }
-    }
-
-    fn without_latency(&self) -> Option<String> {
-        let mut measured = self.parts.iter().filter(|part| !part.is_background);
-        let why = measured.find_map(|part| part.job.without_latency())?;
-        Some(format!(
-            "fio does not measure the latency of every job: {why}"
-        ))
-    }
-
-    fn through_page_cache(&self) -> Option<String> {
-        let mut parts = self.parts.iter();
-        parts.find_map(|part| part.job.through_page_cache())
-    }
-
-    fn lead(&self) -> Duration {
-        let delays = self.parts.iter().map(|part| part.job.longest_start_delay());
-        delays.max().unwrap_or_default()
     }
 
     fn check(&self) -> Result<()> {

@@ -529,7 +529,7 @@ fn a_job_that_goes_through_the_page_cache_is_known() {
     for entry in crate::workload::catalogue::list() {
         let workload = crate::workload::catalogue::find(entry.name).unwrap();
         assert_eq!(
-            crate::workload::Workload::through_page_cache(&workload),
+            crate::workload::Workload::properties(&workload).through_page_cache,
             None
         );
     }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use serde_json::{Value, json};
 
+use super::properties::Properties;
 use super::{Execution, Running, Workload};
 use iosched_result::types::outcome::{CgroupRef, Fixed, Outcome};
 
@@ -24,25 +25,16 @@ impl Workload for Live {
         json!({ "kind": NAME })
     }
 
-    fn writes(&self) -> bool {
-        false
-    }
-
-    /// Other programs may claim it at any time.
-    fn may_claim_the_device(&self) -> bool {
-        true
-    }
-
-    fn fixed(&self) -> Fixed {
-        Fixed::Time
-    }
-
-    fn is_live(&self) -> bool {
-        true
-    }
-
-    fn without_latency(&self) -> Option<String> {
-        Some("a live run has no program that reports the latency of its I/Os".to_owned())
+    fn properties(&self) -> Properties {
+        Properties {
+            // Other programs may claim it at any time.
+            may_claim_the_device: true,
+            is_live: true,
+            without_latency: Some(
+                "a live run has no program that reports the latency of its I/Os".to_owned(),
+            ),
+            ..Properties::new(Fixed::Time)
+        }
     }
 
     fn start(&mut self, round: &Execution<'_>) -> Result<Box<dyn Running>> {

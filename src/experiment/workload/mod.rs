@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 
+use self::properties::Properties;
 use iosched_host::safety::journal::Journal;
 use iosched_host::scratch::file::ScratchFile;
-use iosched_result::metric::profile::Profile;
-use iosched_result::types::outcome::{CgroupRef, Fixed, Outcome};
+use iosched_result::types::outcome::{CgroupRef, Outcome};
 
 pub mod beside; // a command while fio loads the disk
 pub mod catalogue; // the built-in workloads, by name
@@ -35,6 +35,7 @@ pub(crate) mod names; // valid names of files and groups. Pure
 pub mod offer; // which metrics a run of it can have
 pub mod participants; // processes that ran before, whose I/O is the workload's
 pub mod places; // names of places in the words of a command
+pub mod properties; // what a workload is like
 pub mod recorded; // restores a workload from a result file
 pub mod reported; // metrics that a command reports itself
 pub mod rights; // what a started program may do
@@ -43,45 +44,9 @@ pub trait Workload {
     fn name(&self) -> &str;
     /// Exactly what is run, for the result file.
     fn description(&self) -> serde_json::Value;
-    /// Whether it writes to its target: the device itself, or a scratch file.
-    fn writes(&self) -> bool;
-    /// Whether it may open the raw device exclusively, as `mkfs` does: iosched then does not hold it exclusively.
-    fn may_claim_the_device(&self) -> bool {
-        false
-    }
-    fn fixed(&self) -> Fixed;
-    /// Whether it is what the machine does anyway.
-    fn is_live(&self) -> bool {
-        false
-    }
-    /// Whether it is known to submit I/Os without waiting for earlier ones.
-    fn is_asynchronous(&self) -> bool {
-        false
-    }
-    /// Why it does not report the latency of its I/Os, if it does not.
-    fn without_latency(&self) -> Option<String> {
-        None
-    }
-    /// Whether it may report metrics of its own, whose names only its first block tells.
-    fn may_report(&self) -> bool {
-        false
-    }
-    /// What it does and how its parts are called, as far as that is known before it runs.
-    fn profile(&self) -> Profile {
-        Profile::default()
-    }
-    /// Whether it ends after a time that its arguments set: then its elapsed time is no result.
-    fn ends_by_the_clock(&self) -> bool {
-        false
-    }
-    /// Why its I/O is known to go through the page cache, if it does.
-    fn through_page_cache(&self) -> Option<String> {
-        None
-    }
-    /// Time from `start` to the beginning of the ramp, for processes that start before the measured one.
-    fn lead(&self) -> Duration {
-        Duration::ZERO
-    }
+    /// What it is like, as far as that is known before it runs.
+    fn properties(&self) -> Properties;
+
     /// Checks before the first round: programs are present and new enough.
     fn check(&self) -> Result<()> {
         Ok(())

@@ -10,15 +10,16 @@ pub fn of(
     order: bool,
     fairness: bool,
 ) -> Offer {
+    let its = workload.properties();
     Offer {
         name: workload.name().to_owned(),
-        profile: workload.profile(),
+        profile: its.profile,
         participants,
         order,
         fairness,
-        is_live: workload.is_live(),
-        is_asynchronous: workload.is_asynchronous(),
-        without_latency: workload.without_latency(),
+        is_live: its.is_live,
+        is_asynchronous: its.is_asynchronous,
+        without_latency: its.without_latency,
     }
 }
 

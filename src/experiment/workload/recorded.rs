@@ -159,8 +159,8 @@ mod tests {
             let again = workload(&original.description(), false).unwrap();
             assert_eq!(again.description(), original.description());
             assert_eq!(again.name(), original.name());
-            assert_eq!(again.lead(), original.lead());
-            assert_eq!(again.writes(), original.writes());
+            assert_eq!(again.properties().lead, original.properties().lead);
+            assert_eq!(again.properties().writes, original.properties().writes);
         }
         let argv = vec!["cp".into(), "a b".into()];
         let limit = Some(Duration::from_millis(1500));
@@ -174,7 +174,7 @@ mod tests {
             .unwrap();
         let again = workload(&original.description(), true).unwrap();
         assert_eq!(again.description(), original.description());
-        assert!(again.writes());
+        assert!(again.properties().writes);
     }
 
     fn fio(name: &str, labels: &[&str]) -> Value {
