@@ -7,8 +7,9 @@ pub mod failure; // errors with a hint how to fix them, and their exit codes
 pub mod random; // pseudo-random numbers from a seed
 pub mod text; // names, patterns, numbers and units in texts
 
-pub mod measured; // what the kernel counted, and the numbers that follow
 pub mod statistics; // from numbers to verdicts
+
+pub mod measured; // what the kernel counted, and the numbers that follow
 
 pub mod metric; // names: unit, scale, direction and margin
 

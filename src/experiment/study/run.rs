@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::ahead::Ahead;
+use super::ahead::{Ahead, Took};
 use super::budget::Deadline;
 use super::format::{Cell, Study};
 use super::optional::{self, Candidate};
@@ -77,6 +77,18 @@ pub trait StudyObserver: Observer {
     fn chose(&mut self, times: &Times, budget: &Budget);
 }
 
+/// A cell as it is run. Its result has the same place among those of the study.
+struct CellRun<'a> {
+    cell: &'a Cell,
+    /// Both arms are the reference.
+    is_placebo: bool,
+    experiment: Experiment<'a>,
+    /// Its blocks.
+    took: Took,
+    /// Its workload cannot run.
+    is_hopeless: bool,
+}
+
 impl StudyRun<'_> {
     /// Runs on this machine. Err: a failure before the first round, while restoring the settings, or one that ended the
     /// study; what was measured is in the result file.
@@ -111,21 +123,14 @@ impl StudyRun<'_> {
         let mut budget = None;
         if let Some(limit) = self.budget {
             let pilot = self.study.pilot();
-            let experiments = self.experiments(&cells, &mut workloads, pilot);
+            let cells = self.cell_runs(&cells, &mut workloads, pilot);
             let end = (machine.now() + limit).saturating_sub(self.began.elapsed());
-            let planned = self.pilot(&mut machine, &cells, experiments, end, observer)?;
+            let planned = self.pilot(&mut machine, cells, end, observer)?;
             (self.times, self.deadline) = (planned.times, Some(planned.deadline));
             budget = Some(planned.budget);
         }
-        let experiments = self.experiments(&cells, &mut workloads, self.times);
-        self.run_on(
-            &mut machine,
-            &cells,
-            experiments,
-            budget,
-            left_out,
-            observer,
-        )
+        let cells = self.cell_runs(&cells, &mut workloads, self.times);
+        self.run_on(&mut machine, cells, budget, left_out, observer)
     }
 
     /// Finds out which of the optional arms the disks have, and returns the others.
@@ -158,16 +163,27 @@ impl StudyRun<'_> {
         }
     }
 
-    fn experiments<'b>(
+    fn cell_runs<'b>(
         &self,
-        cells: &[(Cell, bool)],
+        cells: &'b [(Cell, bool)],
         workloads: &'b mut [Box<dyn Workload>],
         times: Times,
-    ) -> Vec<Experiment<'b>> {
-        let cells = cells.iter().zip(workloads).enumerate();
-        cells
-            .map(|(index, (cell, workload))| self.experiment(index, cell, &mut **workload, times))
-            .collect()
+    ) -> Vec<CellRun<'b>> {
+        let mut runs = Vec::new();
+        for (index, (of, workload)) in cells.iter().zip(workloads).enumerate() {
+            let foretold = self.deadline.as_ref().map(|it| it.blocks[index]);
+            runs.push(CellRun {
+                cell: &of.0,
+                is_placebo: of.1,
+                experiment: self.experiment(index, of, &mut **workload, times),
+                took: Took {
+                    foretold,
+                    ..Took::default()
+                },
+                is_hopeless: false,
+            });
+        }
+        runs
     }
 
     /// The cell that is also run with the reference in both arms: the last one that the disks suffice for, because studies
@@ -251,8 +267,7 @@ impl StudyRun<'_> {
     fn run_on(
         &self,
         machine: &mut dyn Machine,
-        cells: &[(Cell, bool)],
-        mut experiments: Vec<Experiment<'_>>,
+        mut cells: Vec<CellRun<'_>>,
         budget: Option<Budget>,
         left_out: Vec<LeftOut>,
         observer: &mut dyn StudyObserver,
@@ -261,7 +276,7 @@ impl StudyRun<'_> {
             Some(earlier) => go_on(earlier, machine),
             None => StudyResult {
                 left_out,
-                ..self.begun(machine, cells, &experiments)
+                ..self.begun(machine, &cells)
             },
         };
         if budget.is_some() {
@@ -270,12 +285,11 @@ impl StudyRun<'_> {
         self.save_first(&study)?;
         machine.record_settings()?;
         machine.listen()?;
-        let outcome =
-            panics::caught(|| self.stages(machine, &mut study, cells, &mut experiments, observer))
-                .map_err(|error| {
-                    let rounds = study.cells.iter().map(|cell| cell.result.rounds.len());
-                    gone::explain(error, &self.disks, machine, rounds.sum::<usize>() + 1)
-                });
+        let outcome = panics::caught(|| self.stages(machine, &mut study, &mut cells, observer))
+            .map_err(|error| {
+                let rounds = study.cells.iter().map(|cell| cell.result.rounds.len());
+                gone::explain(error, &self.disks, machine, rounds.sum::<usize>() + 1)
+            });
         let put_back = machine.put_back();
         finish(&mut study, &outcome, now(machine));
         let saved = self.save(&study);

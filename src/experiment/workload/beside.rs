@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::command::CommandLine;
+use super::description::Description;
 use super::fio::Fio;
 use super::properties::Properties;
 use super::{Execution, Running, Target, Workload};
@@ -39,12 +40,12 @@ impl Workload for Beside {
     }
 
     fn description(&self) -> Value {
-        json!({
-            "kind": "beside",
-            "command": self.command.description(),
-            "background": self.background.description(),
-            "lead_ms": self.lead.as_millis() as u64,
-        })
+        Description::Beside {
+            command: self.command.description(),
+            background: self.background.description(),
+            lead_ms: self.lead.as_millis() as u64,
+        }
+        .value()
     }
 
     fn properties(&self) -> Properties {

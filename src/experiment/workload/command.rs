@@ -11,11 +11,12 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use self::benchmark::Benchmark;
 use self::running::RunningCommand;
 use super::cgroup::Group;
+use super::description::Description;
 use super::launch::{self, Launch};
 use super::properties::Properties;
 use super::reported::pattern::Pattern;
@@ -198,35 +199,18 @@ impl Workload for CommandLine {
     }
 
     fn description(&self) -> Value {
-        let argv: Vec<_> = self
-            .argv
-            .iter()
-            .map(|argument| argument.to_string_lossy())
-            .collect();
-        let mut description = json!({
-            "kind": "command",
-            "argv": argv,
-            "limit_ms": self.limit.map(|limit| limit.as_millis() as u64),
-        });
-        let regexes: Vec<&str> = self.sources.patterns.iter().map(Pattern::text).collect();
-        for (key, value) in [
-            ("places", json!(self.has_places.then_some(true))),
-            ("user", json!(self.user.as_ref().map(|user| &user.name))),
-            ("parse", json!(self.parse)),
-            (
-                "parser",
-                json!(self.sources.program.map(|program| program.name)),
-            ),
-            (
-                "metric_regexes",
-                json!((!regexes.is_empty()).then_some(regexes)),
-            ),
-        ] {
-            if !value.is_null() {
-                description[key] = value;
-            }
+        let argv = self.argv.iter().map(|word| word.to_string_lossy().into());
+        let regexes = self.sources.patterns.iter().map(Pattern::text);
+        Description::Command {
+            argv: argv.collect(),
+            limit_ms: self.limit.map(|limit| limit.as_millis() as u64),
+            places: self.has_places,
+            user: self.user.as_ref().map(|user| user.name.clone()),
+            parse: self.parse.clone(),
+            parser: self.sources.program.map(|program| program.name.to_owned()),
+            metric_regexes: regexes.map(str::to_owned).collect(),
         }
-        description
+        .value()
     }
 
     fn properties(&self) -> Properties {
@@ -331,6 +315,7 @@ fn environment(
 mod tests {
     use super::*;
     use iosched_result::failure::{Kind, kind_of};
+    use serde_json::json;
 
     #[test]
     fn a_command_is_described_as_it_was_given() {

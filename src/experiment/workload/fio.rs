@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::description::{Description, Process};
 use super::fio_process::FioProcess;
 use super::group_settings::GroupSettings;
 use super::job_file::JobFile;
@@ -150,19 +151,18 @@ impl Workload for Fio {
     }
 
     fn description(&self) -> Value {
-        let processes = self.parts.iter().map(|part| {
-            let mut process = json!(part.group);
-            process["label"] = json!(part.label);
-            process["job"] = json!(part.job.text());
-            process["is_background"] = json!(part.is_background);
-            process
+        let processes = self.parts.iter().map(|part| Process {
+            group: part.group.clone(),
+            label: part.label.clone(),
+            job: part.job.text(),
+            is_background: part.is_background,
         });
-        let processes: Vec<Value> = processes.collect();
-        let mut description = json!({ "kind": "fio", "name": self.name, "processes": processes });
-        if let Some(disks) = self.disks {
-            description["disks"] = json!(disks);
+        Description::Fio {
+            name: self.name.clone(),
+            processes: processes.collect(),
+            disks: self.disks,
         }
-        description
+        .value()
     }
 
     fn properties(&self) -> Properties {

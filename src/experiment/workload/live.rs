@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::description::Description;
 use super::properties::Properties;
 use super::{Execution, Running, Workload};
 use iosched_result::types::outcome::{CgroupRef, Fixed, Outcome};
@@ -22,7 +23,7 @@ impl Workload for Live {
     }
 
     fn description(&self) -> Value {
-        json!({ "kind": NAME })
+        Description::Live.value()
     }
 
     fn properties(&self) -> Properties {

@@ -18,6 +18,7 @@ pub mod beside; // a command while fio loads the disk
 pub mod catalogue; // the built-in workloads, by name
 pub mod cgroup; // control groups, their CPU time and their end
 pub mod command; // any command
+pub mod description; // what it runs, as a result file has it
 #[cfg(test)]
 pub mod fake; // a fake for tests
 pub mod fio; // one or more fio processes, checked

@@ -8,50 +8,12 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::command::CommandLine;
+use super::description::{Description, Process};
 use super::fio::{Fio, FioPart};
-use super::group_settings::GroupSettings;
 use super::job_file::JobFile;
 use super::live::Live;
 use super::{Workload, names};
 use iosched_result::failure::Failure;
-
-/// The inverse of [`Workload::description`].
-#[derive(Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-enum Description {
-    Fio {
-        name: String,
-        processes: Vec<RecordedProcess>,
-        #[serde(default)]
-        disks: Option<usize>,
-    },
-    Live,
-    Command {
-        argv: Vec<String>,
-        limit_ms: Option<u64>,
-        #[serde(default)]
-        places: bool,
-        #[serde(default)]
-        user: Option<String>,
-        #[serde(default)]
-        parse: Option<String>,
-        #[serde(default)]
-        metric_regexes: Vec<String>,
-    },
-    Beside {
-        command: Value,
-        background: Value,
-    },
-}
-
-#[derive(Deserialize)]
-struct RecordedProcess {
-    label: String,
-    job: String,
-    is_background: bool,
-    #[serde(flatten)]
-    group: GroupSettings,
-}
 
 /// `may_write`: the user consents anew each time; a file cannot give consent.
 pub fn workload(description: &Value, may_write: bool) -> Result<Box<dyn Workload>> {
@@ -74,7 +36,7 @@ pub fn workload(description: &Value, may_write: bool) -> Result<Box<dyn Workload
             if disks == Some(0) {
                 return Err(cannot("it runs on no disk".to_owned()));
             }
-            let part = |process: RecordedProcess| {
+            let part = |process: Process| {
                 process.group.check().map_err(cannot)?;
                 Ok(FioPart {
                     job: JobFile::parse(&process.label, &process.job, &[])?,
@@ -94,6 +56,7 @@ pub fn workload(description: &Value, may_write: bool) -> Result<Box<dyn Workload
             user,
             parse,
             metric_regexes,
+            parser: _,
         } => {
             // The replacement character stands for bytes that were not UTF-8.
             if argv.iter().any(|word| word.contains('\u{fffd}')) {
@@ -130,6 +93,7 @@ pub fn commands(description: &Value) -> Vec<String> {
         Ok(Description::Beside {
             command,
             background,
+            lead_ms: _,
         }) => [command, background].iter().flat_map(commands).collect(),
         Ok(Description::Fio { processes, .. }) => processes
             .iter()

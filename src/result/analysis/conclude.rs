@@ -16,7 +16,9 @@ use crate::statistics::layout::Cell;
 use crate::statistics::rows::{Judged, Row, RowBlock, judge_alone, judge_family};
 use crate::statistics::stopping::Method;
 use crate::statistics::verdict::{Question, Reason, Verdict, bonferroni};
-use crate::types::result::{ArmComparison, ArmWaiting, Evidence, ExcludedBlock, ResultFile, Round};
+use crate::types::result::{
+    ArmComparison, ArmWaiting, Class, Evidence, ExcludedBlock, ResultFile, Round,
+};
 
 /// Fills in everything that follows from the rounds so far.
 pub fn conclude(result: &mut ResultFile) {
@@ -147,14 +149,6 @@ fn arrivals(table: &Table<'_>) -> Vec<ArmComparison> {
     let others = table.other_metrics().into_iter();
     let arrivals: Vec<Metric> = others.filter(|m| ARRIVALS.contains(&&*m.name)).collect();
     family(table, &arrivals, Class::Arrivals)
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
-    Primary,
-    Control,
-    Arrivals,
-    Exploratory,
 }
 
 fn family(table: &Table<'_>, metrics: &[Metric], class: Class) -> Vec<ArmComparison> {

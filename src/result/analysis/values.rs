@@ -2,6 +2,7 @@
 
 mod parts; // I/O of the parts of a workload
 
+use crate::statistics::beyond;
 use std::collections::BTreeMap;
 
 use self::parts::{GroupNumbers, Rates, device_times, shares_of, sum_of};
@@ -311,7 +312,7 @@ impl Values {
     fn put_quantiles(&mut self, name: &str, latency: &ProgramLatency) {
         for (suffix, p, _) in QUANTILES {
             let metric = format!("{name}_{suffix}");
-            if latency.count as f64 * (1.0 - p) < 99.999 {
+            if !beyond::has(latency.count as f64, p, beyond::TO_REPORT) {
                 self.insufficient_tail.push(metric);
             } else if let Some(ns) = latency.quantile_ns(p) {
                 self.put(metric, ns as f64);

@@ -2,7 +2,7 @@
 
 use crate::analysis::conclude;
 use crate::statistics::verdict::bonferroni;
-use crate::types::result::{ArmComparison, ResultFile};
+use crate::types::result::{ArmComparison, Class, ResultFile};
 
 /// `results`: of how many the failure of one is a failure of all. They share the level.
 pub fn redrawn(result: &ResultFile, results: usize) -> ResultFile {
@@ -10,7 +10,7 @@ pub fn redrawn(result: &ResultFile, results: usize) -> ResultFile {
     again.excluded = conclude::excluded_blocks(&again);
     again.design.alpha = bonferroni(again.design.alpha, results);
     let judged = conclude::judged_comparisons(&again);
-    let is_judged = |row: &ArmComparison| row.primary || row.control || row.arrivals;
+    let is_judged = |row: &ArmComparison| row.class() != Class::Exploratory;
     again.comparisons.retain(|row| !is_judged(row));
     again.comparisons.splice(0..0, judged);
     again

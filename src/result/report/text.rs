@@ -12,7 +12,7 @@ use crate::measured::snapshot::Quality;
 use crate::statistics::verdict::Reason;
 use crate::types::controls::Sight;
 use crate::types::outcome::Fixed;
-use crate::types::result::{ArmComparison, ResultFile, Round, Status};
+use crate::types::result::{ArmComparison, Class, ResultFile, Round, Status};
 
 /// `all`: include the exploratory metrics and the shift functions. `pictures`: in characters, if they are wanted.
 pub fn render(result: &ResultFile, all: bool, pictures: Option<Form>) -> String {
@@ -20,11 +20,12 @@ pub fn render(result: &ResultFile, all: bool, pictures: Option<Form>) -> String 
     heading(&mut text, result);
     text += &live::section(result);
     let primary: Vec<_> = result.primary().collect();
-    let others = result
-        .comparisons
-        .iter()
-        .filter(|c| !c.primary && !c.arrivals);
-    let (controlled, exploratory): (Vec<_>, Vec<_>) = others.partition(|c| c.control);
+    let of_class = |class: Class| -> Vec<&ArmComparison> {
+        let rows = result.comparisons.iter();
+        rows.filter(|row| row.class() == class).collect()
+    };
+    let controlled = of_class(Class::Control);
+    let exploratory = of_class(Class::Exploratory);
     if !primary.is_empty() {
         let _ = write!(text, "\n{}\n", table(&primary));
     }

@@ -1,5 +1,6 @@
 //! Estimates, intervals, p-values and verdicts from numbers alone: no text, no JSON, no machine.
 
+pub mod beyond; // how many samples a percentile needs
 pub mod carry_over; // what an arm leaves behind for the rounds after its own
 mod censored; // rounds without a value, and whether what ran before may have caused them
 pub mod change_point; // where a series of runs changes its level

@@ -3,31 +3,23 @@
 use iosched_result::study::result::{CellResult, SCHEMA, SCHEMA_VERSION, StudyResult};
 use iosched_result::types::result::Status;
 
-use super::{StudyRun, now};
+use super::{CellRun, StudyRun, now};
 use crate::machine::Machine;
-use crate::run::Experiment;
-use crate::study::format::Cell;
 
 impl StudyRun<'_> {
-    /// `cells`: each with whether it is the placebo.
-    pub(super) fn begun(
-        &self,
-        machine: &dyn Machine,
-        cells: &[(Cell, bool)],
-        experiments: &[Experiment<'_>],
-    ) -> StudyResult {
-        let cells = cells.iter().zip(experiments);
-        let cells = cells.map(|((cell, is_placebo), experiment)| {
-            let mut result = experiment.empty_result(machine);
+    pub(super) fn begun(&self, machine: &dyn Machine, cells: &[CellRun<'_>]) -> StudyResult {
+        let cells = cells.iter().map(|run| {
+            let (cell, is_placebo) = (run.cell, run.is_placebo);
+            let mut result = run.experiment.empty_result(machine);
             // A command's own name says less, and several cells may run the same.
             result.workload.name.clone_from(&cell.name);
             CellResult {
                 name: cell.name.clone(),
                 expect: cell.expect.clone(),
-                is_placebo: *is_placebo,
+                is_placebo,
                 placebo_of: self
                     .placebo_of()
-                    .filter(|_| *is_placebo)
+                    .filter(|_| is_placebo)
                     .map(|cell| cell.name.clone()),
                 exact: Vec::new(),
                 hopeless: None,

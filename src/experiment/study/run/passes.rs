@@ -6,11 +6,11 @@ use anyhow::Result;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use super::{StudyObserver, StudyRun, finish_cell, now};
+use super::{CellRun, StudyObserver, StudyRun, finish_cell, now};
 use crate::machine::Machine;
-use crate::run::{BlockEnd, Experiment};
+use crate::run::BlockEnd;
 use crate::study::ahead::{self, Ahead, Took};
-use crate::study::format::{Cell, Stage};
+use crate::study::format::Stage;
 use iosched_result::analysis::conclude;
 use iosched_result::random::below;
 use iosched_result::study::exact;
@@ -25,7 +25,6 @@ struct Passes<'a> {
     open: Vec<usize>,
     /// Those of later stages.
     later: &'a [usize],
-    took: &'a mut [Took],
     rng: &'a mut ChaCha8Rng,
 }
 
@@ -35,23 +34,21 @@ impl StudyRun<'_> {
         &self,
         machine: &mut dyn Machine,
         study: &mut StudyResult,
-        cells: &[(Cell, bool)],
-        experiments: &mut [Experiment<'_>],
+        cells: &mut [CellRun<'_>],
         observer: &mut dyn StudyObserver,
     ) -> Result<()> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        let mut took = self.foretold(cells.len());
         for (index, stage) in self.study.stages.iter().enumerate() {
             let is_open = |cell: &usize| study.cells[*cell].result.status == Status::Running;
             let (open, later): (Vec<usize>, Vec<usize>) = (0..cells.len())
                 .filter(is_open)
-                .partition(|cell| cells[*cell].0.stage == index);
+                .partition(|cell| cells[*cell].cell.stage == index);
             if open.is_empty() {
                 continue;
             }
             let making = self.deadline.as_ref().map(|it| it.making[index]);
             let made = machine.now() + making.unwrap_or_default();
-            let is_too_late = |cell: &usize| self.is_too_late(index, made, took[*cell]);
+            let is_too_late = |cell: &usize| self.is_too_late(index, made, cells[*cell].took);
             if open.iter().all(is_too_late) {
                 for cell in open {
                     cut(study, cell, now(machine));
@@ -63,10 +60,9 @@ impl StudyRun<'_> {
                 stage: index,
                 open,
                 later: &later,
-                took: &mut took,
                 rng: &mut rng,
             };
-            self.passes(passes, machine, study, cells, experiments, observer)?;
+            self.passes(passes, machine, study, cells, observer)?;
         }
         Ok(())
     }
@@ -86,15 +82,6 @@ impl StudyRun<'_> {
         machine.make_ready(&stage.prepare)
     }
 
-    /// What the pilot knows of the blocks of each cell.
-    fn foretold(&self, cells: usize) -> Vec<Took> {
-        let of = |index: usize| Took {
-            foretold: self.deadline.as_ref().map(|it| it.blocks[index]),
-            ..Took::default()
-        };
-        (0..cells).map(of).collect()
-    }
-
     /// Whether the time of the stage would be over before one more block ends that begins then.
     fn is_too_late(&self, stage: usize, begin: Duration, took: Took) -> bool {
         let end = begin + took.block().unwrap_or_default();
@@ -107,15 +94,13 @@ impl StudyRun<'_> {
         passes: Passes<'_>,
         machine: &mut dyn Machine,
         study: &mut StudyResult,
-        cells: &[(Cell, bool)],
-        experiments: &mut [Experiment<'_>],
+        cells: &mut [CellRun<'_>],
         observer: &mut dyn StudyObserver,
     ) -> Result<()> {
         let Passes {
             stage,
             mut open,
             later,
-            took,
             rng,
         } = passes;
         let mut pass = 0;
@@ -127,24 +112,25 @@ impl StudyRun<'_> {
                     .iter()
                     .chain(&stays)
                     .chain(later)
-                    .map(|&index: &usize| (&study.cells[index].result, took[index]))
+                    .map(|&index: &usize| (&study.cells[index].result, cells[index].took))
                     .collect();
                 let ahead = Ahead {
                     pass,
                     open_cells: to_go.len(),
                     left: ahead::left(&to_go),
                 };
-                if self.is_too_late(stage, machine.now(), took[index]) {
+                if self.is_too_late(stage, machine.now(), cells[index].took) {
                     cut(study, index, now(machine));
                     continue;
                 }
                 let cell = &mut study.cells[index];
                 observer.cell_begins(&cell.name, &ahead);
                 let begin = machine.now();
-                let end = experiments[index].block(machine, &mut cell.result, observer)?;
-                took[index].add(machine.now().saturating_sub(begin));
+                let run = &mut cells[index];
+                let end = run.experiment.block(machine, &mut cell.result, observer)?;
+                run.took.add(machine.now().saturating_sub(begin));
                 conclude::conclude(&mut cell.result);
-                cell.exact = exact::counted(&cells[index].0.exact, &cell.result, page_bytes());
+                cell.exact = exact::counted(&run.cell.exact, &cell.result, page_bytes());
                 match end {
                     BlockEnd::More => stays.push(index),
                     BlockEnd::Over => finish_cell(&mut cell.result, Status::Complete, now(machine)),

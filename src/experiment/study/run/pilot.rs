@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{StudyObserver, StudyRun};
+use super::{CellRun, StudyObserver, StudyRun};
 use crate::machine::Machine;
-use crate::run::{BlockEnd, Experiment, after_restoring};
-use crate::study::ahead::Took;
+use crate::run::{BlockEnd, after_restoring};
 use crate::study::budget::{self, Deadline, Piloted};
-use crate::study::format::Cell;
 use crate::study::load::LoadSpec;
 use iosched_host::safety::panics;
 use iosched_result::analysis::conclude;
@@ -30,15 +28,15 @@ pub(super) struct Planned {
 
 impl StudyRun<'_> {
     /// The least time that the pilot and the fewest blocks take. Cells without a fixed time are not counted.
-    fn nominal(&self, cells: &[(Cell, bool)]) -> Duration {
+    fn nominal(&self, cells: &[CellRun<'_>]) -> Duration {
         let times = self.study.pilot();
         let blocks = (budget::PILOT_BLOCKS + FEWEST_BLOCKS) as u32;
-        let timed = cells.iter().filter(|(cell, _)| {
-            !matches!(cell.load, LoadSpec::Command { .. }) && self.has_disks_for(cell)
+        let timed = cells.iter().filter(|run| {
+            !matches!(run.cell.load, LoadSpec::Command { .. }) && self.has_disks_for(run.cell)
         });
-        let block = timed.map(|(cell, is_placebo)| {
-            let arms = if *is_placebo { 2 } else { self.arms.len() };
-            (cell.ramp(times) + times.round()) * arms as u32
+        let block = timed.map(|run| {
+            let arms = if run.is_placebo { 2 } else { self.arms.len() };
+            (run.cell.ramp(times) + times.round()) * arms as u32
         });
         block.sum::<Duration>() * blocks
     }
@@ -58,8 +56,7 @@ impl StudyRun<'_> {
     pub(super) fn pilot(
         &self,
         machine: &mut dyn Machine,
-        cells: &[(Cell, bool)],
-        mut experiments: Vec<Experiment<'_>>,
+        mut cells: Vec<CellRun<'_>>,
         end: Duration,
         observer: &mut dyn StudyObserver,
     ) -> Result<Planned> {
@@ -67,19 +64,17 @@ impl StudyRun<'_> {
         let limit = self.budget.unwrap_or_default();
         // What has passed of it.
         let before = (begin + limit).saturating_sub(end);
-        let nominal = self.nominal(cells);
+        let nominal = self.nominal(&cells);
         if before + nominal > limit {
             return Err(self.too_little(before + nominal));
         }
         machine.record_settings()?;
         machine.listen()?;
-        let mut results = self.begun(machine, cells, &experiments).cells;
-        let mut took = vec![Took::default(); results.len()];
-        let mut is_hopeless = vec![false; results.len()];
+        let mut results = self.begun(machine, &cells).cells;
         let mut making = vec![Duration::ZERO; self.study.stages.len()];
         let blocks = || -> Result<()> {
             for (number, stage) in self.study.stages.iter().enumerate() {
-                let of_stage = |index: &usize| cells[*index].0.stage == number;
+                let of_stage = |index: &usize| cells[*index].cell.stage == number;
                 let own: Vec<usize> = (0..cells.len()).filter(of_stage).collect();
                 if own.is_empty() {
                     continue;
@@ -89,15 +84,15 @@ impl StudyRun<'_> {
                 making[number] = machine.now().saturating_sub(begin);
                 for _ in 0..budget::PILOT_BLOCKS {
                     for &index in &own {
-                        if is_hopeless[index] {
+                        let (run, cell) = (&mut cells[index], &mut results[index]);
+                        if run.is_hopeless {
                             continue;
                         }
-                        let cell = &mut results[index];
                         observer.pilots(&cell.name);
                         let begin = machine.now();
-                        let end = experiments[index].block(machine, &mut cell.result, observer)?;
-                        took[index].add(machine.now().saturating_sub(begin));
-                        is_hopeless[index] = matches!(end, BlockEnd::Hopeless(_));
+                        let end = run.experiment.block(machine, &mut cell.result, observer)?;
+                        run.took.add(machine.now().saturating_sub(begin));
+                        run.is_hopeless = matches!(end, BlockEnd::Hopeless(_));
                     }
                 }
             }
@@ -111,12 +106,12 @@ impl StudyRun<'_> {
         }
         let piloted: Vec<Piloted<'_>> = results
             .iter()
-            .enumerate()
-            .map(|(index, cell)| Piloted {
+            .zip(&cells)
+            .map(|(cell, run)| Piloted {
                 result: &cell.result,
-                took: took[index].block().unwrap_or_default(),
-                has_own_ramp: cells[index].0.ramp_s.is_some(),
-                is_hopeless: is_hopeless[index],
+                took: run.took.block().unwrap_or_default(),
+                has_own_ramp: run.cell.ramp_s.is_some(),
+                is_hopeless: run.is_hopeless,
             })
             .collect();
         let spent = machine.now().saturating_sub(begin);
@@ -136,7 +131,7 @@ impl StudyRun<'_> {
         observer.chose(&times, &chosen);
         let block_s = |cell| budget::block_s(cell, self.study.pilot(), times);
         let blocks = piloted.iter().map(block_s).map(Duration::from_secs_f64);
-        let stages: Vec<usize> = cells.iter().map(|(cell, _)| cell.stage).collect();
+        let stages: Vec<usize> = cells.iter().map(|run| run.cell.stage).collect();
         let number = times.blocks.unwrap_or(most);
         Ok(Planned {
             times,

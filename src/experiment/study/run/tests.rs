@@ -97,20 +97,13 @@ impl Budgeted {
             workload.cgroups = vec![cgroup()];
             workloads.push(Box::new(workload));
         }
-        let experiments = run.experiments(&cells, &mut workloads, study.pilot());
-        let planned = run.pilot(&mut machine, &cells, experiments, end, &mut Silent);
+        let runs = run.cell_runs(&cells, &mut workloads, study.pilot());
+        let planned = run.pilot(&mut machine, runs, end, &mut Silent);
         let planned = planned.expect("a plan");
         (run.times, run.deadline) = (planned.times, Some(planned.deadline));
-        let experiments = run.experiments(&cells, &mut workloads, run.times);
+        let runs = run.cell_runs(&cells, &mut workloads, run.times);
         let budget = Some(planned.budget);
-        let ran = run.run_on(
-            &mut machine,
-            &cells,
-            experiments,
-            budget,
-            Vec::new(),
-            &mut Silent,
-        );
+        let ran = run.run_on(&mut machine, runs, budget, Vec::new(), &mut Silent);
         let makes = |did: &&String| did.starts_with("make ready");
         Budgeted {
             study: ran.expect("a result"),

@@ -1,5 +1,6 @@
 //! Estimates from the counts: quantiles and their reliability, means and shares. Pure.
 
+use crate::statistics::beyond;
 use std::cmp::Ordering;
 
 use super::Histogram;
@@ -39,8 +40,7 @@ impl Histogram {
     /// Whether at least 100 values lie beyond `p`. A percentile with fewer is not reported for a round, and marked for
     /// an interval.
     pub fn supports_quantile(&self, p: f64) -> bool {
-        // Allow for rounding: 10,000 * (1 - 0.99) is 100.00000000000009 and 1,000 * (1 - 0.9) is 99.99999999999997.
-        self.count() as f64 * (1.0 - p) >= 100.0 * (1.0 - 1e-9)
+        beyond::has(self.count() as f64, p, beyond::TO_REPORT)
     }
 
     /// The `p`-quantile, if enough values lie beyond it.

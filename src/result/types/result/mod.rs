@@ -190,6 +190,30 @@ pub struct ArmComparison {
     pub load_slopes: Option<Vec<f64>>,
 }
 
+/// Why a metric is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Declared before the first round: these decide.
+    Primary,
+    /// A negative control: no arm should change it.
+    Control,
+    /// What the machine asked for in a live run.
+    Arrivals,
+    /// All others.
+    Exploratory,
+}
+
+impl ArmComparison {
+    pub fn class(&self) -> Class {
+        match self {
+            row if row.primary => Class::Primary,
+            row if row.control => Class::Control,
+            row if row.arrivals => Class::Arrivals,
+            _ => Class::Exploratory,
+        }
+    }
+}
+
 /// How many requests of one arm waited: those with a queue wait above the threshold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

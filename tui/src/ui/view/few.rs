@@ -4,20 +4,16 @@
 use iosched_result::measured::histogram::Histogram;
 use iosched_result::report::units::time;
 use iosched_result::stat::LatencySummary;
-
-/// 10,000 * (1 - 0.99) is 100.00000000000009 and 1,000 * (1 - 0.9) is 99.99999999999997.
-fn has_beyond(count: u64, p: f64, wanted: f64) -> bool {
-    count as f64 * (1.0 - p) >= wanted * (1.0 - 1e-9)
-}
+use iosched_result::statistics::beyond;
 
 /// Whether a comparison shows this percentile.
 pub fn is_told(count: u64, p: f64) -> bool {
-    has_beyond(count, p, 10.0)
+    beyond::has(count as f64, p, beyond::TO_COMPARE)
 }
 
 /// The percentile `p` of `count` I/Os of an interval.
 fn marked(ns: Option<f64>, count: u64, p: f64) -> String {
-    let is_of_few = ns.is_some() && !has_beyond(count, p, 100.0);
+    let is_of_few = ns.is_some() && !beyond::has(count as f64, p, beyond::TO_REPORT);
     format!("{}{}", if is_of_few { "~" } else { "" }, time(ns))
 }
 

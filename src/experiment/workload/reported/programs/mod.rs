@@ -6,6 +6,7 @@ use super::Found;
 use super::output::Printed;
 use super::pattern::NoValue;
 use iosched_result::metric::reported::{Better, Reported, check_name};
+use iosched_result::statistics::beyond;
 
 mod arguments; // options on a command line
 pub mod beside; // perf and time, which run a benchmark
@@ -83,8 +84,6 @@ const PERCENTILES: [(&str, f64); 5] = [
     ("p99", 0.99),
     ("p99.9", 0.999),
 ];
-/// Samples beyond a percentile that it takes.
-const BEYOND: f64 = 100.0;
 const NS_PER_US: f64 = 1e3;
 const NS_PER_MS: f64 = 1e6;
 const NS_PER_S: f64 = 1e9;
@@ -118,7 +117,7 @@ pub fn read(program: &Program, printed: &Printed) -> Result<Found, NoValue> {
 
 /// Whether so many samples support the percentile with probability `p`.
 fn supports(count: f64, p: f64) -> bool {
-    count * (1.0 - p) > BEYOND - 1e-3
+    beyond::has(count, p, beyond::TO_REPORT)
 }
 
 /// The text after `label` on the last line that begins with it, without the blanks around.
