@@ -20,10 +20,12 @@ install:
 setup-build:
 	@contrib/setup.sh build
 
+# Builds only what the demo needs, and for a first look rather than for speed. CI runs what was built for release.
+DEMO ?= target/demo/iosched-ab
 demo:
 	@contrib/setup.sh build demo
-	$(BUILD)
-	$(SUDO) target/release/iosched-ab demo -o iosched-ab-demo.json --force
+	$(if $(filter target/demo/%,$(DEMO)),cargo build --profile demo --locked -p iosched-ab --bin iosched-ab)
+	$(SUDO) $(DEMO) demo -o iosched-ab-demo.json --force
 
 # The terminal UI on a simulated SSD with two processes at work.
 demo-tui:

@@ -1,4 +1,4 @@
-//! What the running kernel offers, read from its BTF and never derived from its version.
+//! Abilities of the running kernel, read from its BTF and never derived from its version.
 
 use std::path::Path;
 
@@ -100,7 +100,7 @@ impl Abilities {
         })
     }
 
-    /// What cannot be measured on this kernel, in words for reports.
+    /// Notes on what cannot be measured on this kernel, in words for reports.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let mut missing = |absent: bool, note: &str| {

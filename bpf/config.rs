@@ -1,4 +1,4 @@
-//! What to trace, in which detail, and how much memory to use.
+//! Choice of what to trace, in which detail, and how much memory to use.
 
 use crate::inflight;
 use crate::maps::inflight_elements;

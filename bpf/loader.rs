@@ -146,7 +146,7 @@ pub(crate) fn explain(
             locked_bytes,
         });
     }
-    // What the verifier said of the program meanwhile does not matter then.
+    // The verifier's words on the program meanwhile do not matter then.
     let lacks = |codes: &[&str]| codes.iter().any(|code| log.contains(code));
     if lacks(&["-EMFILE", "-ENFILE"]) {
         return anyhow!(

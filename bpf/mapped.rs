@@ -90,7 +90,7 @@ impl<T: Plain> MappedArray<T> {
             mapping: Mutex::new(()),
             _element: PhantomData,
         };
-        // What cannot be mapped fails here.
+        // An array that cannot be mapped fails here.
         array.extend(FIRST_BYTES.min(bytes))?;
         Ok(array)
     }

@@ -28,7 +28,7 @@ struct {
 
 enum { RESUMED = -1 }; /* for thread.last_g_ns: the wait from Q to G is another thread's */
 
-/* What a submitter knows when it has allocated a request. */
+/* A submitter's knowledge when it has allocated a request. */
 struct grant {
 	__u64 q_ns; /* 0: the bio was not seen */
 	__u64 g_ns;

@@ -6,7 +6,7 @@
 #ifndef IOSCHED_THROTTLE_BPF_H
 #define IOSCHED_THROTTLE_BPF_H
 
-/* What the submitter knows of a bio that a limit may hold back. */
+/* The submitter's knowledge of a bio that a limit may hold back. */
 struct held {
 	__u64 since_ns;
 	__u64 a_ns; /* 0: as since_ns */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What is under way, asked for by user space; I/Os pay nothing for this. A completion that no program saw leaves its entry
- * behind, and the device and its owner seem busy, until the tag is reused: a request that has been in flight for long is
- * looked up, and if it is over, it leaves. And threads that wait for a request have nothing in flight yet.
+ * I/Os under way, asked for by user space; I/Os pay nothing for this. A completion that no program
+ * saw leaves its entry behind, and the device and its owner seem busy, until the tag is reused: a
+ * request that has been in flight for long is looked up, and if it is over, it leaves. And threads
+ * that wait for a request have nothing in flight yet.
  */
 #ifndef IOSCHED_UNDER_WAY_BPF_H
 #define IOSCHED_UNDER_WAY_BPF_H

@@ -1,4 +1,4 @@
-//! What is really under way. An end that no program saw leaves its entry behind until the tag is used again: of each request
+//! I/Os really under way. An end that no program saw leaves its entry behind until the tag is used again: of each request
 //! that has not moved for a while the kernel is asked whether it is over. Where it does not let itself be asked (lockdown),
 //! they are all believed. And threads may wait for a request: they have nothing in flight yet.
 
@@ -11,7 +11,7 @@ use crate::mapped::value_of;
 use crate::wire::blocked;
 use crate::{Target, Tracer, inflight};
 
-/// What has moved since is believed.
+/// A request that has moved since is believed.
 const WHILE_NS: u64 = 1_000_000;
 /// For the last grant, see bpf/submit.bpf.h.
 const RESUMED: u64 = u64::MAX;

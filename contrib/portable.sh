@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What only reads results compiles for platforms that have neither BPF nor /proc: the pure crate for any, the program for
-# macOS. Compiles, and cannot run what it compiled; tests/report/elsewhere.rs runs the program on Linux.
+# Code that only reads results compiles for platforms that have neither BPF nor /proc: the pure crate for any, the
+# program for macOS. Compiles, and cannot run what it compiled; tests/report/elsewhere.rs runs the program on Linux.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"

@@ -41,7 +41,7 @@ for group in "$@"; do
 	wanted+=("${names[@]}")
 done
 
-# What is missing.
+# Missing packages and programs.
 
 rust_wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 version_of() { { "$1" --version 2>/dev/null || true; } | awk '{print $2; exit}'; }
@@ -64,7 +64,7 @@ if has_apt; then
 	done
 	if (wants test || wants bench) && ! has bpftool; then missing+=(bpftool); fi
 	if wants test && ! has benchstat && ! has go; then missing+=(golang-go); fi
-	# What reads the HTML report.
+	# Readers of the HTML report.
 	if wants test && ! has chromium; then missing+=(chromium); fi
 	if wants test && ! has npm; then missing+=(nodejs npm); fi
 	if wants test && ! has java; then missing+=(default-jre-headless); fi

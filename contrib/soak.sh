@@ -25,7 +25,7 @@ for ((i = 0; i < disks; i++)); do
 	truncate -s 8M "$place/$i"
 	names+=("$(basename "$(losetup --find --show "$place/$i")")")
 done
-# What udev reads of a new disk has ended.
+# The reads of new disks by udev have ended.
 udevadm settle 2>/dev/null || true
 sleep 5
 

@@ -50,7 +50,7 @@ run_root_tests() {
 	failed=$failed_before
 	for failure in "${failures[@]}"; do
 		read -r source name <<<"$failure"
-		# What cargo calls its target.
+		# The target, as cargo calls it.
 		target=(--lib --bins)
 		[[ $source != *tests/* ]] || target=(--test "$(basename "$source" .rs)")
 		if run "once more: $name" "${root[@]}" cargo test "${packages[@]}" --locked "${target[@]}" -- \

@@ -48,7 +48,7 @@ fn rooms(map: &str) -> Vec<&str> {
     rooms.collect()
 }
 
-/// What `source` imports from rooms of its crate that stand behind its own.
+/// Imports by `source` from rooms of its crate that stand behind its own.
 fn upward(rooms: &[&str], source: &Source) -> Vec<String> {
     let place = |room: &str| rooms.iter().position(|other| *other == room);
     let Some(own) = place(source.room().1) else {
@@ -69,14 +69,14 @@ fn each_room_imports_only_from_rooms_above_it() {
         let rooms = rooms(&map);
         let found: Vec<String> = sources()
             .iter()
-            .filter(|source| source.room().0 == *of && source.room().1 != "lib")
+            .filter(|source| source.room().0 == *of && !["lib", "main"].contains(&source.room().1))
             .flat_map(|source| upward(&rooms, source))
             .collect();
         assert_eq!(found, [""; 0], "{of}");
     }
 }
 
-/// What a file of the terminal UI imports from a room that stands behind its own.
+/// Imports by a file of the terminal UI from a room that stands behind its own.
 fn upward_in_the_ui(source: &Source) -> Vec<String> {
     let below = source.path.strip_prefix("tui/src/ui/").unwrap_or_default();
     let room = below.split(['/', '.']).next().unwrap_or_default();
@@ -316,4 +316,25 @@ fn what_is_printed_is_escaped() {
     assert_eq!(found, rules::PRINT_NO_NAMES);
     let text = "fn f() { writeln!(std::io::stdout(), \"\"); }";
     assert!(rules::prints(&Source::parse("src/ab/made_up.rs", text)));
+}
+
+/// The recipes of docs/architecture.md: each names several files, and all of them are there.
+#[test]
+fn the_recipes_name_files_that_are_there() {
+    let page = fs::read_to_string(root().join("docs/architecture.md")).expect("the page");
+    let (_, recipes) = page
+        .split_once("## Where something new goes\n")
+        .expect("the recipes");
+    let recipes: Vec<&str> = recipes.split("\n### ").skip(1).collect();
+    assert!(recipes.len() >= 8, "{}", recipes.len());
+    for recipe in recipes {
+        let quoted = recipe.split('`').skip(1).step_by(2);
+        let names: Vec<&str> = quoted
+            .filter(|name| name.contains('/') && !name.contains(' '))
+            .collect();
+        assert!(names.len() >= 4, "{recipe}");
+        for name in names {
+            assert!(root().join(name).exists(), "{name} is not there: {recipe}");
+        }
+    }
 }

@@ -118,7 +118,7 @@ impl Job {
         bash.output().expect("bash")
     }
 
-    /// What every job leaves behind, as its readers see it: passed, skipped, failed, errors.
+    /// Files that every job leaves behind, as their readers see them: passed, skipped, failed, errors.
     fn published(&self, directory: &str) -> [usize; 4] {
         let gate: Value =
             serde_json::from_str(&self.read(&format!("{directory}/gate.json"))).expect("JSON");
@@ -195,7 +195,7 @@ fn interrupted() -> Value {
     result
 }
 
-/// What a run leaves, how it ends, how the job ends, and its test cases.
+/// The result that a run leaves, how it ends, how the job ends, and its test cases.
 fn endings() -> Vec<(Value, i32, i32, [usize; 4])> {
     vec![
         (good(), 0, 0, [5, 1, 0, 0]),

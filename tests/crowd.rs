@@ -61,7 +61,7 @@ fn a_thousand_devices_share_the_memory_and_count_the_same() {
     assert_eq!(idle.count(), DEVICES - 1, "nobody else's reads");
     let (coarse, fine) = (of(&crowd), of(&alone));
     let (coarse, fine) = (&coarse.ops[Op::Read as usize], &fine.ops[Op::Read as usize]);
-    // What one has missed the other may have seen: their programs run one after the other.
+    // The other may have seen a read that one has missed: their programs run one after the other.
     println!("{} and {} of {READS} reads", coarse.ios, fine.ios);
     assert!(coarse.ios <= READS && coarse.ios > READS * 9 / 10);
     for stage in [Stage::Q2d, Stage::G2d, Stage::D2c, Stage::Q2c] {

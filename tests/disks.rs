@@ -178,7 +178,7 @@ fn a_btrfs_of_two_disks_is_switched_and_measured_as_one() {
     }
     assert_eq!(result["waiting"][0]["hardware_depth"], 64, "of both");
 
-    // What the kernel has counted of each, added up.
+    // The kernel's counts of each, added up.
     let log = fs::read_to_string(program.file("log")).expect("the command's log");
     assert_eq!(log.lines().count(), rounds(&result).len());
     for (line, round) in log.lines().zip(rounds(&result)) {
@@ -366,7 +366,7 @@ fn where_one_disk_refuses_an_arm_none_has_it() {
     pair.are_as_before(&program, ended.pid);
     assert!(!Path::new(&program.file("ran")).exists());
     assert!(!Path::new(&program.file("result")).exists());
-    // What no disk has is refused before the first is touched.
+    // A setting that no disk has is refused before the first is touched.
     let look = || {
         pair.disks
             .each_ref()

@@ -204,7 +204,7 @@ fn the_probe_counts_what_fio_did() {
     follows_its_plan(&result);
     let (mut closest, mut closest_owners) = (f64::INFINITY, f64::INFINITY);
     for round in list(&result, "/rounds") {
-        // Of rates: the window is a little shorter than fio's, and on a busy host they may be two.
+        // Rates are compared: the window is a little shorter than fio's, and on a busy host they may be two.
         let probe = number(round, "/evidence/device/ops/0/ios");
         let rate = probe / number(round, "/window_s");
         let fio = number(round, "/evidence/outcome/jobs/0/read/iops");
@@ -235,7 +235,7 @@ fn the_probe_counts_what_fio_did() {
         closest_owners = closest_owners.min((owners / probe - 1.0).abs());
         assert_eq!(round["problem"], Value::Null);
     }
-    // What is wrong in the counting is so in every round.
+    // A mistake in the counting is in every round.
     assert!(
         closest < 0.05 && closest_owners < 0.05,
         "{closest}, {closest_owners}"
@@ -258,7 +258,7 @@ fn the_probe_counts_what_fio_did() {
     assert_eq!(again, result);
 }
 
-/// What the readers of a result rely on.
+/// Properties that the readers of a result rely on.
 fn is_complete(result: &Value) {
     assert_eq!(text(result, "/status"), "complete");
     assert_eq!(result["error"], Value::Null);
@@ -307,7 +307,7 @@ fn a_result_can_go_to_stdout() {
     assert_eq!(text(&result, "/status"), "complete");
     assert_eq!(program.files(), [""; 0]);
     let quiet = program.run(&[&start[..], &two, &["-q"], &command].concat());
-    // What goes to standard error is the report alone, because the result is on standard output.
+    // The report alone goes to standard error, because the result is on standard output.
     let quiet = quiet.ends(0, &["elapsed"]);
     assert!(
         !quiet.stderr.contains("note:") && !quiet.stderr.contains("round 1/"),
@@ -464,7 +464,7 @@ fn a_trace_shows_what_the_disk_was_given() {
         let mut count = 0;
         for (ns, change) in on_device {
             count += change;
-            // Those that were issued before the trace are not in it.
+            // Requests that were issued before the trace are not in it.
             assert!(count <= depth as i64, "{count} at {ns} ns, of {depth}");
         }
         let sectors: Vec<u64> = requests

@@ -1,4 +1,4 @@
-//! What goes wrong in the middle of a comparison: a clear end, settings put back, every finished round kept.
+//! Faults in the middle of a comparison: a clear end, settings put back, every finished round kept.
 //! Root only: `cargo test --test faults -- --ignored --test-threads=1`.
 
 mod support;

@@ -40,7 +40,7 @@ fn no_link_of_others_is_followed_or_replaced() {
     let victim = own.path().join("victim");
     fs::write(&victim, "precious").expect("a file");
     let path = shared.path().join("result.json");
-    // What somebody may have put there, who foresees the names: the file itself, and the copy by the process's number.
+    // Links that somebody who foresees the names may have put there: the file itself, and the copy by the process's number.
     symlink(&victim, &path).expect("a link");
     let copy = shared
         .path()

@@ -55,7 +55,7 @@ fn examples(directory: &Path) -> BTreeMap<String, String> {
     examples
 }
 
-/// What the table expects of an example.
+/// The table's expectation of an example.
 struct Expected {
     /// It gives a result, if this job alone is run.
     section: Option<&'static str>,

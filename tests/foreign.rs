@@ -214,7 +214,7 @@ fn a_file_of_another_is_shown_and_run_only_on_the_users_word() {
     child.end().ends(130, &[shown[1], shown[2]]);
 }
 
-/// What is saved after every round can be gone on with under any umask.
+/// A result that is saved after every round can be gone on with under any umask.
 #[test]
 #[ignore = "root"]
 fn a_result_is_never_writable_by_others() {

@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-/// What a BPF program's surroundings bring along.
+/// Declarations that a BPF program's surroundings bring along.
 const PRELUDE: &str = r#"
 #include <stdio.h>
 #include <string.h>
@@ -80,7 +80,7 @@ fn by_all(program: &str) -> Vec<Compiled> {
     compilers().into_iter().map(build).collect()
 }
 
-/// What the program writes when it reads `input`.
+/// The program's output when it reads `input`.
 fn run(binary: &Path, input: String) -> String {
     let mut child = Command::new(binary)
         .stdin(Stdio::piped())

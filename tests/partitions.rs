@@ -1,4 +1,4 @@
-//! What was named is what is written: a partition, a mapping or a link never becomes the disk below it, nor what is beside
+//! A run writes what was named: a partition, a mapping or a link never becomes the disk below it, nor what is beside
 //! it. Root only: `cargo test --test partitions -- --ignored --test-threads=1`.
 
 mod support;
@@ -17,7 +17,7 @@ const SIZE_BYTES: u64 = 320 << 20;
 const FIRST: std::ops::Range<u64> = 1 << 20..17 << 20;
 const SECOND: std::ops::Range<u64> = 17 << 20..160 << 20;
 const THIRD: std::ops::Range<u64> = 160 << 20..310 << 20;
-/// What all of the disk holds that nothing writes.
+/// Bytes of all of the disk that nothing writes.
 const UNTOUCHED: u8 = 0xa5;
 const ARMS: [&str; 4] = ["--arm", "none", "--arm", "mq-deadline"];
 

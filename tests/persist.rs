@@ -1,4 +1,4 @@
-//! What `iosched-ab persist` prints is read by the programs it is for: udev, systemd-hwdb, systemd-tmpfiles, TuneD,
+//! Output of `iosched-ab persist` is read by the programs it is for: udev, systemd-hwdb, systemd-tmpfiles, TuneD,
 //! Ansible and GKE. The udev test needs root: `cargo test --test persist -- --ignored`.
 
 mod support;

@@ -162,7 +162,7 @@ fn pgbench_is_compared_with_the_io_of_its_server() {
     check(&program.result("result"), &wait);
 }
 
-/// What the result says is what pgbench printed, and the server's I/O.
+/// The result says what pgbench printed, and the server's I/O.
 fn check(result: &Value, wait: &str) {
     let rounds = result["rounds"].as_array().expect("rounds");
     assert_eq!(rounds.len(), 8);
@@ -170,7 +170,7 @@ fn check(result: &Value, wait: &str) {
         let tps = round["reported"]["pgbench.tps"]
             .as_f64()
             .expect("transactions per second");
-        // What pgbench said itself.
+        // The output of pgbench itself.
         let printed = round["evidence"]["outcome"]["output"]["stdout"]["head"]
             .as_str()
             .expect("its output");

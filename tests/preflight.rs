@@ -1,4 +1,4 @@
-//! What must be refused before anything is touched, on real devices.
+//! Cases that must be refused before anything is touched, on real devices.
 
 mod support;
 
@@ -510,7 +510,7 @@ fn a_partition_table_of_which_the_backup_is_left_is_said() {
     );
 }
 
-/// What is said of it before it is overwritten.
+/// Findings about it before it is overwritten.
 fn carried(disk: &LoopDevice) -> Vec<String> {
     let report = check(&disk.device, &writing(&[])).expect("checked");
     let findings = report.into_result().expect("only warnings").into_iter();

@@ -1,4 +1,4 @@
-//! What `iosched-ab` refuses, with which exit code and words, and that it has touched nothing then.
+//! Refusals by `iosched-ab`, with which exit code and words, and that it has touched nothing then.
 
 #[path = "refusals/disks.rs"]
 mod disks;

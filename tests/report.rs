@@ -128,7 +128,7 @@ fn a_file_of_the_version_before_is_read() {
     for format in ["text", "html", "markdown", "junit", "ktap", "openmetrics"] {
         assert!(of(&old, format).contains("bfq"), "{format}");
     }
-    // What does not depend on the statistics is the same to the byte.
+    // Formats that do not depend on the statistics are the same to the byte.
     for format in ["csv", "benchfmt"] {
         assert_eq!(of(&old, format), of(&new, format), "{format}");
     }
@@ -209,7 +209,7 @@ fn one_format_is_two_files() {
     for name in ["gh-smaller.json", "gh-bigger.json"] {
         let found = fs::read_to_string(program.file(name)).expect("a file");
         is_as_kept(name, &found);
-        // What github-action-benchmark asks of an entry.
+        // The demands of github-action-benchmark on an entry.
         let entries: Vec<Value> = serde_json::from_str(&found).expect("a list");
         assert!(!entries.is_empty());
         for entry in entries {

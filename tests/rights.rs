@@ -1,4 +1,4 @@
-//! What the programs that a run starts may do, as docs/security.md says. Root only:
+//! Rights of the programs that a run starts, as docs/security.md says. Root only:
 //! `cargo test --test rights -- --ignored --test-threads=1`.
 
 mod support;

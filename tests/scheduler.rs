@@ -286,7 +286,7 @@ fn a_refused_arm_changes_nothing() {
     for (text, says) in [
         ("nosuch", "has no scheduler \"nosuch\"; it offers"),
         ("kyber,nosuch=1", "no attribute \"nosuch\""),
-        // Of the scheduler that is meant, whichever is active.
+        // Attributes of the scheduler that is meant, whichever is active.
         ("kyber,nosuch=1", "iosched/read_lat_nsec"),
         ("bfq,low_latency=0", "did you mean iosched/low_latency?"),
         (

@@ -52,7 +52,7 @@ impl Numbers {
     }
 }
 
-/// What there is of the device that process `maker` made. Others may have theirs on this machine.
+/// Remains of the device that process `maker` made. Others may have theirs on this machine.
 fn what_is_left(maker: u32, device: &str) -> Vec<String> {
     let mut left = Vec::new();
     if Path::new("/sys/block").join(device).exists() {
@@ -210,7 +210,7 @@ fn the_ssd_takes_the_time_of_its_truth() {
     let places = (0..900).map(|_| numbers.below(64 * 256) * BLOCK as u64);
     let mut found = read_times(&scratch, places);
     found.sort();
-    // What else runs here delays a read and hastens none: the median holds from below, the fastest tenth from above.
+    // Other programs here delay a read and hasten none: the median holds from below, the fastest tenth from above.
     assert!(
         found[450] > promised.mul_f64(0.95),
         "{:?} is less than {promised:?}",

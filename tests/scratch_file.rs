@@ -112,7 +112,7 @@ fn slow_job(program: &Program, direction: &str) -> [&'static str; 2] {
     ["--job", "slow.fio"]
 }
 
-/// Of the bytes that fio says it moved, those that the probe saw on the device.
+/// Share of the bytes that fio says it moved that the probe saw on the device.
 fn share_on_the_device(round: &Value, direction: &str, op: usize) -> f64 {
     let seen = count(round, &format!("/evidence/device/ops/{op}/bytes")) as f64;
     let path = format!("/evidence/outcome/jobs/0/{direction}/bytes_per_s");

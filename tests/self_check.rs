@@ -1,4 +1,4 @@
-//! What a build says of itself. A test's own build has more features than the released one (those that the dependencies of
+//! The self-check of a build. A test's own build has more features than the released one (those that the dependencies of
 //! tests ask for), so the release is checked in the same way: `iosched-ab self-check`.
 
 mod support;

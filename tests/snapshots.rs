@@ -58,7 +58,7 @@ fn own_row(interval: Interval) -> Option<OwnerNumbers> {
     interval.owners.into_iter().find(is_ours)
 }
 
-/// What the kernel itself counts, in /sys/block/DISK/stat.
+/// The kernel's own count, in /sys/block/DISK/stat.
 fn kernel_reads(disk: &Disk) -> u64 {
     disk.0.device.io_stat().expect("its counters").reads
 }
@@ -146,7 +146,7 @@ fn histograms_that_were_left_out_for_a_while_are_exact_again() {
     panic!("four times over ends were not seen");
 }
 
-/// Of a single I/O the sums are the longest, too, and what it waited is what its owner was starved.
+/// The sums of a single I/O are the longest, too, and its wait is what its owner was starved.
 #[test]
 #[ignore = "root"]
 fn the_longest_of_an_interval_is_exact() {
@@ -312,7 +312,7 @@ fn looks_in_quick_succession_miss_nothing() {
     });
 }
 
-/// What is under way when the probe is attached ends as nobody's.
+/// Requests under way when the probe is attached end as nobody's.
 #[test]
 #[ignore = "root"]
 fn requests_under_way_at_the_attach_are_counted_apart() {

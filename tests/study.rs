@@ -56,7 +56,7 @@ fn it_is_listed_printed_and_laid_out_without_a_disk() {
         list.contains("interference ") && list.contains("oltp-dss"),
         "{list}"
     );
-    // What is printed is a study of one's own.
+    // A printed study is a study of one's own.
     let printed = program
         .run(&["study", "etcd", "--print"])
         .ends(0, &[])
@@ -317,7 +317,7 @@ fn all_cells_are_run_and_one_that_fails_does_not_end_the_others() {
         csv.starts_with("workload,index,") && csv.contains("\r\nread-64k,"),
         "{csv}"
     );
-    // What was given up has no answer, so no gate passes.
+    // A cell that was given up has no answer, so no gate passes.
     let gate = ["gate", "result", "--format", "json"];
     let gate: Value = serde_json::from_str(&program.run(&gate).ends(4, &[]).stdout).expect("JSON");
     assert_eq!(gate["outcome"], "incomparable");
@@ -432,7 +432,7 @@ fn a_file_system_on_four_luns_is_one_target() {
     assert_eq!(traces_of(ended.pid), [""; 0]);
 }
 
-/// What a cell can ask for besides fio's options; for cold caches, see tests/page_cache.rs.
+/// Everything that a cell can ask for besides fio's options; for cold caches, see tests/page_cache.rs.
 const EQUIPPED: &str = r#"
 name = "equipped"
 title = "Prepared files, a load beside, weights"

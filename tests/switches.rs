@@ -20,7 +20,7 @@ const ARMS: [&str; 6] = [
     "mq-deadline,read_ahead_kb=64",
 ];
 
-/// What the kernel has said of tasks that hang and of itself, and of I/O errors of this disk.
+/// Number of the kernel's messages about tasks that hang and about itself, and about I/O errors of this disk.
 fn troubles(disk: &str) -> Option<usize> {
     let output = std::process::Command::new("dmesg").output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

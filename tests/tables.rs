@@ -35,7 +35,7 @@ fn every_trap_has_tests_that_exist() {
     assert_eq!(rows, wanted);
 }
 
-/// Of the trap in a row.
+/// Number of the trap in a row.
 fn number(line: &str) -> Option<usize> {
     let cell = line.strip_prefix("| ")?.split(" | ").next()?;
     cell.parse().ok()
@@ -84,7 +84,7 @@ fn has_test(source: &str, name: &str) -> bool {
     })
 }
 
-/// What is wrong with the tests that a row names, by paths from `root`.
+/// Problems of the tests that a row names, by paths from `root`.
 fn problems(root: &Path, row: &str) -> Vec<String> {
     let named = named_in(row);
     if named.is_empty() {

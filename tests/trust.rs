@@ -108,7 +108,7 @@ fn refused(program: &Program, row: &Row, file: &str, why: &str) {
     };
     run(&words).ends(5, &["another user", why, "--trust"]);
     assert!(!program.files().contains(&"it-ran".to_owned()));
-    // What is wanted, without being run.
+    // The file is wanted, without being run.
     match row.command[0] {
         "study" => words.push("--print".to_owned()),
         _ => words.push("--trust".to_owned()),

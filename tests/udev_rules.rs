@@ -47,7 +47,7 @@ impl Drop for Rules {
     }
 }
 
-/// What udevadm writes or would write. Until systemd 255 it does: the device is ours.
+/// Writes that udevadm does or would do. Until systemd 255 it does them: the device is ours.
 fn of_udevadm(disk: &LoopDevice, rules: &Rules) -> Option<Writes> {
     let mut found = Writes::new();
     for action in ["add", "change"] {

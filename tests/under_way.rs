@@ -1,4 +1,4 @@
-//! What is held to be under way, though it is not. Root only:
+//! I/Os that are held to be under way, though they are not. Root only:
 //! `cargo test --test under_way -- --ignored --test-threads=1`.
 
 mod support;

@@ -13,7 +13,7 @@ use support::program::{Ended, Program};
 const BINARY: &str = support::under_test!("iosched-ab");
 const SIZE_BYTES: u64 = 64 << 20;
 
-/// What happens in the rounds of an arm.
+/// Events in the rounds of an arm.
 struct Case {
     name: &'static str,
     options: &'static [&'static str],
@@ -22,7 +22,7 @@ struct Case {
     arm: &'static str,
     /// The exit code of `gate`, in each of its modes.
     gate: i32,
-    /// What the row says.
+    /// The row's words.
     says: &'static str,
 }
 

@@ -28,7 +28,7 @@ use rand_distr::{Distribution, StandardNormal};
 const FULL: usize = 2000;
 const RUNS: usize = if cfg!(debug_assertions) { 40 } else { FULL };
 
-/// What so many runs of a world came to.
+/// Outcomes of so many runs of a world.
 struct Found {
     outcomes: Vec<Outcome>,
 }
@@ -91,7 +91,7 @@ fn steady(sd: f64) -> impl Fn(&mut ChaCha8Rng, usize) -> Vec<f64> {
     }
 }
 
-/// Of 6 %, beside 2 % of chance.
+/// A wave of 6 %, beside 2 % of chance.
 fn sine(period: f64) -> impl Fn(&mut ChaCha8Rng, usize) -> Vec<f64> {
     move |rng, n| {
         let phase: f64 = rng.random_range(0.0..TAU);
@@ -219,7 +219,7 @@ fn slow_loads() {
             });
             let power = with.differences();
             println!("{what}: power {without:.1} %, adjusted {power:.1} %");
-            // Of few runs, the two differ by chance.
+            // The two differ by chance in few runs.
             let chance = if RUNS == FULL { 0.0 } else { 15.0 };
             let least = without + gain - chance;
             with.is_at_least(&format!("{what}, adjusted, power"), power, least);
@@ -327,7 +327,7 @@ fn automatic_wash_out() {
             });
             let what =
                 format!("{arms} arms, {left} left for {lasts} rounds, washed out, false verdicts");
-            // Of twelve worlds with few runs each, one is often beyond three standard errors.
+            // One of twelve worlds with few runs each is often beyond three standard errors.
             let most = if cfg!(debug_assertions) { 12.0 } else { 6.0 };
             null.is_at_most(&what, null.differences(), most);
         }
@@ -360,7 +360,7 @@ fn carry_over() {
                     let what = format!("{arms} arms, noise {sd}, {left} left for {lasts} rounds");
                     let most = if lasts == 1 { 7.0 } else { 9.0 };
                     null.is_at_most(&format!("{what}, false verdicts"), null.differences(), most);
-                    // Of all rows together, as the intervals are said to hold.
+                    // All rows count together, as the intervals are said to hold.
                     let covered = null.percent(|o| o.covers(0.0));
                     null.is_at_least(&format!("{what}, coverage"), covered, 90.0);
                 }
@@ -474,7 +474,7 @@ fn families() {
     assert!(rounds < 80.0 * 0.78, "{rounds} of 80");
 }
 
-/// What is said to be detectable in four of five runs is detected in about as many: its interval excludes zero.
+/// An effect that is said to be detectable in four of five runs is detected in about as many: its interval excludes zero.
 #[test]
 fn what_is_promised_is_kept() {
     for (arms, blocks) in [(2, 6), (2, 8), (2, 12), (2, 20), (4, 6), (4, 12), (4, 20)] {

@@ -42,7 +42,7 @@ impl Disk {
     }
 }
 
-/// What a round needs besides a device.
+/// Everything that a round needs besides a device.
 struct Bench {
     journal: Journal,
     directory: tempfile::TempDir,

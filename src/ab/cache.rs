@@ -1,4 +1,4 @@
-//! What caches do to a run, and what `--cold` does about it.
+//! Effects of caches on a run, and what `--cold` does about them.
 
 use iosched_experiment::workload::Workload;
 use iosched_host::machine::device::Disks;

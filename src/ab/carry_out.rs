@@ -48,7 +48,7 @@ pub fn carry_out(experiment: Experiment<'_>, means: Means<'_>) -> Result<()> {
     printed
 }
 
-/// What the rounds until an error say, and how to continue. An open run always ends by an interrupt: this is its result.
+/// Tells what the rounds until an error say, and how to go on. An open run always ends by an interrupt: this is its result.
 fn tell_so_far(path: &Path, is_interrupted: bool) {
     if let Ok(result) = input::read_run(path)
         && is_interrupted

@@ -1,4 +1,4 @@
-//! What is said before the first round: how long the run takes, and whether it can decide anything.
+//! The outlook before the first round: how long the run takes, and whether it can decide anything.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ struct Outlook {
 impl Outlook {
     fn lines(&self) -> Vec<String> {
         let mut lines = vec![self.duration()];
-        // What a command reports is known after its first block: at least one metric.
+        // Metrics that a command reports are known after its first block: at least one.
         let rows = self.metrics.max(1) * (self.arms - 1);
         lines.extend(decision(self.stopping, rows));
         lines

@@ -24,7 +24,7 @@ pub struct PermissionRequest<'a> {
     pub dry_run: bool,
 }
 
-/// What the user allows.
+/// Actions that the user allows.
 #[derive(Clone, Copy)]
 pub struct Consent<'a> {
     pub allow_mounted: bool,
@@ -43,14 +43,14 @@ impl<'a> From<&'a Conditions> for Consent<'a> {
     }
 }
 
-/// What the workload is allowed to write to.
+/// The place or disk that the workload is allowed to write to.
 #[derive(Default)]
 pub struct Granted {
     /// Where the scratch file is made.
     pub place: Option<ScratchPlace>,
     /// The raw disk or partition, after its owner has confirmed.
     pub hold: Option<Hold>,
-    /// What the workload does not do as it was written.
+    /// Notes on what the workload does not do as it was written.
     pub notes: Vec<String>,
 }
 

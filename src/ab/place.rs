@@ -13,7 +13,7 @@ use iosched_result::types::scratch_place::ScratchPlace;
 
 use crate::cli::Conditions;
 
-/// What the command line asks for.
+/// The place that the command line asks for.
 pub struct WantedPlace {
     pub directory: PathBuf,
     pub size: Size,
@@ -87,7 +87,7 @@ pub fn find(
     }
 }
 
-/// What the workload runs on; None if it makes its own files.
+/// The target that the workload runs on; None if it makes its own files.
 pub fn target(place: Option<&ScratchPlace>, disks: &Disks) -> Result<Option<Target>> {
     let Some(place) = place else {
         return Ok(Some(Target {

@@ -64,7 +64,7 @@ pub fn primary_metrics(
     Ok((known.collect(), left_out))
 }
 
-/// What this run can measure.
+/// Metrics that this run can measure.
 fn offer(conditions: &Conditions, workload: &dyn Workload) -> Offer {
     let participants = conditions.participants();
     iosched_experiment::workload::offer::of(

@@ -26,7 +26,7 @@ pub struct Progress {
     cell: String,
     /// How much of the study is left.
     study: String,
-    /// Of the study, from 1.
+    /// The pass of the study, from 1.
     pass: usize,
 }
 

@@ -23,7 +23,7 @@ use crate::run::control_disk;
 use iosched_read::input;
 use iosched_read::talk::note;
 
-/// What comes from the file.
+/// The part that comes from the file.
 pub const COMMANDS: &str = "the commands that it would run";
 
 /// The earlier result, if it can be continued. `trust`: the user has checked the commands in the file.

@@ -44,7 +44,7 @@ pub use show::show;
 /// A study and what of it is run.
 struct Plan {
     study: Study,
-    /// Those of an interrupted study; else all that it always compares.
+    /// Arms of an interrupted study; else all that the study always compares.
     arms: Vec<Arm>,
     cells: Vec<Cell>,
     times: Times,

@@ -37,7 +37,7 @@ fn live_design(conditions: &Conditions, workload: &dyn Workload) -> Result<Optio
     ))
 }
 
-/// What a live run does beside its rounds, their ramp and their window; no window if it is found by watching the load.
+/// Settings of a live run, ramp and window of the rounds; no window if it is found by watching the load.
 pub fn round_times(
     conditions: &Conditions,
     workload: &dyn Workload,

@@ -25,8 +25,8 @@ use iosched_result::types::result::{
     Design, Exclusion, ResultFile, Round, Status, Subject, WorkloadInfo,
 };
 
-/// What a rotation decides on. From arrival to completion, because a scheduler may move time from the device's queue into
-/// its own.
+/// Metrics that a rotation decides on. From arrival to completion, because a scheduler may move time from the device's
+/// queue into its own.
 pub const METRICS: [&str; 6] = [
     "read_total_p50",
     "read_total_p99",
@@ -310,7 +310,7 @@ impl Recorded {
     }
 }
 
-/// What decides on the turns to come.
+/// The part of a round that decides on the turns to come.
 fn light(round: &Round) -> Round {
     let mut light = round.clone();
     for owner in &mut light.evidence.owners {

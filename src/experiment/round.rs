@@ -30,7 +30,7 @@ use iosched_result::types::plan::{PlannedRound, Turn};
 use iosched_result::types::queue::{Applied, State};
 use iosched_result::types::result::{Exclusion, Member, Round};
 
-/// What all rounds share.
+/// The setup that all rounds share.
 pub struct RoundSetup<'a> {
     pub disks: &'a Disks,
     pub arms: &'a [Arm],
@@ -39,7 +39,7 @@ pub struct RoundSetup<'a> {
     pub ramp: Duration,
     /// The reference, and how long it runs before each round.
     pub washout: Option<(usize, Duration)>,
-    /// What is dropped from the page cache before each round.
+    /// Caches that are dropped before each round.
     pub cold: Option<Cold>,
     pub time: Duration,
     pub live: Option<LiveRounds>,

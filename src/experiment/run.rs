@@ -34,7 +34,7 @@ use iosched_result::types::scratch_place::ScratchPlace;
 
 pub use turns::BlockEnd;
 
-/// What is compared, and on which disks.
+/// A comparison, and its disks.
 pub struct Experiment<'a> {
     pub disks: Disks,
     pub design: Design,
@@ -270,7 +270,7 @@ impl Experiment<'_> {
     }
 }
 
-/// What ended the rounds comes first, then what could not be restored.
+/// The error that ended the rounds comes first, then that of restoring.
 pub fn after_restoring<T>(outcome: Result<T>, put_back: Result<()>) -> Result<T> {
     let put_back =
         put_back.context("some settings were not restored; `iosched restore` tries again");

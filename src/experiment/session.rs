@@ -1,5 +1,5 @@
-//! What an experiment holds on the real machine for its length. It is taken in one order, and given back in the reverse one:
-//! the journal, the guardian that restores what the journal says if this process dies, then a simulated disk.
+//! Means that an experiment holds on the real machine for its length. They are taken in one order, and given back in the
+//! reverse one: the journal, the guardian that restores what the journal says if this process dies, then a simulated disk.
 
 use std::path::PathBuf;
 

@@ -82,7 +82,7 @@ fn refuse_irregular(path: &Path) -> Result<()> {
     }
 }
 
-/// What is not a regular file, in words.
+/// The kind of a file that is not regular, in words.
 pub(crate) fn kind(found: fs::FileType) -> &'static str {
     match found {
         _ if found.is_dir() => "a directory",

@@ -1,4 +1,4 @@
-//! What iosched reads and changes on a machine, and what puts all back.
+//! Everything that iosched reads and changes on a machine, and what puts all back.
 //!
 //! Each module imports only from those above it.
 

@@ -118,7 +118,7 @@ impl Probe {
         Ok(Some((slot, self.device(slot, &raw)?)))
     }
 
-    /// What cannot be measured on this kernel.
+    /// Notes on what cannot be measured on this kernel.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.tracer.abilities().notes();
         if !self.knows_all_processes {

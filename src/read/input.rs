@@ -67,7 +67,7 @@ pub fn read_run(file: &Path) -> Result<ResultFile> {
 /// The result of a study, and the reason why another user could have written the file, if there is one; None: it is not the
 /// result of a study.
 pub fn study_with_doubt(file: &Path) -> Result<Option<(StudyResult, Option<String>)>> {
-    // What cannot be read is an error for whoever reads it as something else.
+    // A file that cannot be read is an error for whoever reads it as something else.
     let Ok((bytes, doubt)) = input::read_with_doubt(file, input::RESULT_LIMIT) else {
         return Ok(None);
     };

@@ -1,4 +1,4 @@
-//! What is said on stderr beside results and errors, and in which colours.
+//! Messages on stderr beside results and errors, and their colours.
 
 use std::io::Write;
 use std::sync::OnceLock;

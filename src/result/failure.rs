@@ -42,9 +42,9 @@ impl Kind {
 #[derive(Debug)]
 pub struct Failure {
     pub kind: Kind,
-    /// What failed, and on what.
+    /// The failure and its object.
     pub what: String,
-    /// What to do about it; empty if `what` already says it.
+    /// The remedy; empty if `what` already says it.
     pub hint: String,
 }
 

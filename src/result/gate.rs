@@ -34,7 +34,7 @@ pub use judgement::{Decision, Judgement, judge};
 pub use redrawn::redrawn;
 pub use selection::{Selection, Unknown};
 
-/// What makes a comparison fail.
+/// The condition that fails a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Shown to be worse, and not equivalent.
@@ -76,7 +76,7 @@ pub enum GateOutcome {
     Undecided,
 }
 
-/// What an interval is based on.
+/// The basis of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
     /// Arm against reference, within the result itself.

@@ -71,7 +71,7 @@ pub fn result_file(bytes: &[u8]) -> bool {
     true
 }
 
-/// What a gate says, in every format.
+/// Findings of a gate, in every format.
 fn findings(result: &ResultFile, judgement: &gate::Judgement) -> Vec<String> {
     vec![
         report::gate::text(judgement),

@@ -141,7 +141,7 @@ impl Metric {
         (self.origin, self.plain_name()) == (other.origin, other.plain_name())
     }
 
-    /// What to say of a metric of iosched's if the command reports one of the same name.
+    /// A remark on a metric of iosched's if the command reports one of the same name.
     pub fn namesake_in(&self, reported: &[Reported]) -> Option<String> {
         let is_same = |it: &Reported| it.name == self.name;
         let has_other = self.origin == Origin::Measured && reported.iter().any(is_same);
@@ -227,7 +227,7 @@ impl Metric {
     }
 }
 
-/// What follows the prefix of a reported metric. A number there is the margin of a metric that is called `reported`.
+/// Rest after the prefix of a reported metric. A number there is the margin of a metric that is called `reported`.
 fn after_prefix(text: &str) -> Option<&str> {
     let rest = text.strip_prefix(REPORTED)?;
     let is_margin = rest.trim_end_matches('%').parse::<f64>().is_ok();

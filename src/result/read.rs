@@ -265,7 +265,7 @@ fn device_op(op: &DeviceOp) -> Result<(), String> {
 
 fn metric(metric: &Metric) -> Result<(), String> {
     const LARGEST: f64 = 1e6;
-    // What a command reports is declared after its first block; until then it has no margin.
+    // A metric that a command reports is declared after the first block; until then it has no margin.
     let is_declared = !metric.is_open() || metric.margin != 0.0;
     let is_margin = metric.margin > 0.0 && metric.margin <= LARGEST;
     require(is_margin || !is_declared, || {

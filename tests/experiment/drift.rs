@@ -173,7 +173,7 @@ fn a_pause_of_the_program_spoils_rounds() {
     );
 }
 
-/// What a command does under an arm is that arm's outcome, whichever arms it fails under.
+/// A command's behaviour under an arm is that arm's outcome, whichever arms it fails under.
 #[test]
 #[ignore = "root"]
 fn a_round_that_fails_later_counts_as_worse_than_every_other() {

@@ -7,7 +7,7 @@ use iosched_files::output;
 
 use super::*;
 
-/// What a killed run and its killed guardian leave: a changed disk and its journal.
+/// Remains of a killed run and its killed guardian: a changed disk and its journal.
 struct Left {
     disk: LoopDevice,
     before: State,

@@ -1,4 +1,4 @@
-//! What comes right after SIGKILL. That nothing is left of it at any moment: `tui/tests/kills.rs`.
+//! A run right after SIGKILL of another. That nothing of a killed one is left at any moment: `tui/tests/kills.rs`.
 
 use iosched_host::preflight;
 

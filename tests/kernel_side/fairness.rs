@@ -48,7 +48,7 @@ int main(void)
 }
 "#;
 
-/// Of each owner: device time, busy time, longest gap in microseconds; gaps of 1.05 ms and more.
+/// Numbers of each owner: device time, busy time, longest gap in microseconds; gaps of 1.05 ms and more.
 type Seen = [[u64; 4]; 2];
 
 fn replay(events: &str, program: &Compiled) -> Seen {

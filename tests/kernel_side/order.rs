@@ -134,7 +134,7 @@ fn seeks_and_the_schedulers_gain() {
     }
 }
 
-/// What grows at its end by merges is asked for in sequence, too.
+/// A request that grows at its end by merges is asked for in sequence, too.
 #[test]
 fn a_merge_moves_the_end_of_what_was_asked_for() {
     let events = "s 0 4096\nm 8 4096\nm 16 4096\ns 24 4096\n";
@@ -164,7 +164,7 @@ fn runs_end_with_the_change_of_direction() {
     }
 }
 
-/// Of a request that is merged into another the place is given away: those behind it are not early for ever.
+/// A request that is merged into another gives its place away: those behind it are not early for ever.
 #[test]
 fn a_request_that_is_never_issued_leaves_no_trace() {
     let events =

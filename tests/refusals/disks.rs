@@ -271,7 +271,7 @@ fn a_flag_alone_destroys_nothing() {
     leaves_alone(&[&disk], &node, &[&ARMS, &word], 2, &["--destroy-data"]);
 }
 
-/// What `script` shows of a run on a terminal of its own, with this typed into it.
+/// The output of `script` for a run on a terminal of its own, with this typed into it.
 fn on_a_terminal(program: &Program, device: &str, typed: &str) -> Ended {
     let how = "--arm none --arm kyber --rounds 1 -o result --destroy-data";
     let write =

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::support::program::{Ended, Program};
 use crate::{BINARY, path};
 
-/// What `make` ships, or what was built beside the other program.
+/// The program that `make` ships, or that was built beside the other one.
 fn reader() -> PathBuf {
     match option_env!("IOSCHED_SHIPPED_READ") {
         Some(path) => path.into(),

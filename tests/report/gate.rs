@@ -235,7 +235,7 @@ fn a_gate_against_earlier_results_has_every_format() {
             (&json!("prediction"), &json!(17))
         );
     }
-    // Of another disk, nothing is held to the rules.
+    // Nothing of another disk is held to the rules.
     changed(&program, "elsewhere", |result| {
         result["device"]["model"] = json!("Another disk");
     });

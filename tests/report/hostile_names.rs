@@ -1,4 +1,4 @@
-//! What others named: each text of a result that may be any text, in each format.
+//! Names by others: each text of a result that may be any text, in each format.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -68,7 +68,7 @@ fn ended(program: &Program, words: &[&str], result: &Value) -> Ended {
 fn hostile(program: &Program) -> (Value, BTreeSet<String>) {
     let mut result: Value =
         serde_json::from_slice(&fs::read(data("result.json")).expect("a result")).expect("JSON");
-    // What the sample does not have.
+    // Fields that the sample does not have.
     result["notes"] = json!(["a note"]);
     result["error"] = "an error".into();
     for round in result["rounds"].as_array_mut().expect("rounds") {

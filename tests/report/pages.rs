@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::support::program::Program;
 use crate::{BINARY, is_as_kept, path};
 
-/// What a name may try: to run a script, to leave its element, to turn the line around, to widen the page.
+/// A name that tries to run a script, to leave its element, to turn the line around, to widen the page.
 fn hostile() -> String {
     format!(
         "<script>alert(1)</script></svg></style>\"'&\u{202e}{}",

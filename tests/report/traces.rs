@@ -1,4 +1,4 @@
-//! What is made of traces: the figure of the order of dispatch, Perfetto's format, blkparse's columns.
+//! Output made of traces: the figure of the order of dispatch, Perfetto's format, blkparse's columns.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -316,7 +316,7 @@ fn perfetto_has_each_request_as_two_slices() {
     counters_count(&counters);
 }
 
-/// What the counters say at each time is what is queued, or on the device, then.
+/// The counters say at each time what is queued, or on the device, then.
 fn counters_count(counters: &[Value]) {
     let origin = 1_000_000_000;
     for counter in counters {

@@ -1,4 +1,4 @@
-//! What goes wrong while a scratch file is made or used.
+//! Troubles while a scratch file is made or used.
 
 use std::fs;
 use std::os::unix::fs::{chown, symlink};

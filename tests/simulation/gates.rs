@@ -16,7 +16,7 @@ use super::{ALPHA, assert_percent, differences, interval, naive, percent};
 
 /// A run of ten blocks on some day: the machine is 8 % faster or slower that day, and the ratio 2 % per arm off.
 struct Day {
-    /// Of the new arm, absolute, and of its ratio to the reference.
+    /// Values of the new arm, absolute, and its ratio to the reference.
     arm: Vec<f64>,
     ratio: gate::Estimate,
 }

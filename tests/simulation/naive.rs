@@ -1,4 +1,4 @@
-//! What the usual scripts do: all rounds of one arm, then all of the other, then an unpaired test; or look until
+//! Methods of the usual scripts: all rounds of one arm, then all of the other, then an unpaired test; or look until
 //! something turns up; or the same order in each block.
 
 use iosched_result::statistics::estimate;

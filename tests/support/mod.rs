@@ -1,4 +1,4 @@
-//! What root tests share: devices of their own, left as they were found.
+//! Common parts of root tests: devices of their own, left as they were found.
 #![allow(dead_code)] // Each test binary uses its part.
 
 pub mod direct;
@@ -218,13 +218,13 @@ impl Drop for LoopDevice {
     }
 }
 
-/// What was written to these disks, and to what is mounted from a loop device, is there. `sync` alone would wait for all
+/// Writes to these disks, and to what is mounted from a loop device, have arrived. `sync` alone would wait for all
 /// that the machine is writing.
 pub fn sync(disks: &[&LoopDevice]) {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").expect("mountinfo");
     for line in mounts.lines().filter(|line| line.contains(" /dev/loop")) {
         let point = line.split(' ').nth(4).expect("a mount point");
-        // Those of other tests come and go.
+        // Mounts of other tests come and go.
         let _ = Command::new("sync").args(["-f", point]).output();
     }
     for disk in disks {

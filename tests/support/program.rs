@@ -93,7 +93,7 @@ impl Program {
         serde_json::from_slice(&bytes).expect("JSON")
     }
 
-    /// What it has written where it runs, but for what the test put there.
+    /// Files where it runs, the test's own included.
     pub fn files(&self) -> Vec<String> {
         let files = fs::read_dir(self.directory()).expect("a directory");
         let names = files.map(|file| file.expect("a file").file_name());

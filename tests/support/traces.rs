@@ -1,4 +1,4 @@
-//! What a run may leave on the machine. Everything that it makes carries its process id; so other things may come and
+//! Traces that a run may leave on the machine. Everything that it makes carries its process id; so other things may come and
 //! go on the machine meanwhile.
 
 use std::collections::BTreeMap;
@@ -93,7 +93,7 @@ pub fn children_of(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// What a process that ran as `program` has left: what it made, its journals, and their guardians.
+/// Traces of a process that ran as `program`: what it made, its journals, and their guardians.
 pub fn left_by(program: &Program, pid: u32) -> Vec<String> {
     let mut left = traces_of(pid);
     let journals = program.journals().into_iter();

@@ -13,14 +13,14 @@ use super::FULL;
 use super::results::{Template, slack};
 
 const RUNS: usize = if cfg!(debug_assertions) { 60 } else { FULL / 4 };
-/// Of the control.
+/// Margin of the control.
 const MARGIN: f64 = 0.1;
 
 struct Found {
     blind: f64,
-    /// Of all runs.
+    /// Percentage of all runs.
     alarms: f64,
-    /// Of those that are not blind.
+    /// Percentage of the runs that are not blind.
     seen: f64,
 }
 

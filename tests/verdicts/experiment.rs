@@ -18,9 +18,9 @@ pub const MARGIN: f64 = 0.05;
 /// Values of so many consecutive rounds.
 pub type Series<'a> = dyn Fn(&mut ChaCha8Rng, usize) -> Vec<f64> + 'a;
 
-/// What is true, on the log scale; arm 0 is the reference.
+/// The truth, on the log scale; arm 0 is the reference.
 pub struct World<'a> {
-    /// Of consecutive rounds.
+    /// Noise of consecutive rounds.
     pub noise: &'a Series<'a>,
     pub arms: usize,
     /// More metrics with the same effects: noise of their own, as much again.
@@ -172,7 +172,7 @@ pub fn run(rng: &mut ChaCha8Rng, world: &World<'_>, stopping: Stopping) -> Outco
     }
 }
 
-/// What the rounds before add to one.
+/// The amount that the rounds before add to one.
 fn left_behind(world: &World<'_>, before: &[PlannedRound]) -> f64 {
     let (leaves, left, lasts) = world.carry_over;
     let recent = before.iter().rev().take(lasts);

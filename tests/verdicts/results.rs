@@ -14,7 +14,7 @@ use rand_chacha::rand_core::Rng;
 
 pub type Values = BTreeMap<String, f64>;
 
-/// What all runs have in common.
+/// Common parts of all runs.
 pub struct Template {
     empty: ResultFile,
     round: Round,

@@ -20,7 +20,7 @@ use super::FULL;
 use super::results::{Template, slack};
 
 const RUNS: usize = if cfg!(debug_assertions) { 12 } else { FULL / 8 };
-/// Of each round.
+/// Noise of each round.
 const NOISE: f64 = 0.04;
 
 struct Cells {
@@ -120,7 +120,7 @@ fn makes_a_rule(study: &StudyResult, confirming: Option<&StudyResult>, arms: &[&
     })
 }
 
-/// What it would do if each cell were a study of its own: better in one, and worse in none.
+/// Whether it would make one if each cell were a study of its own: better in one, and worse in none.
 fn would_make_one_by_cell(study: &StudyResult, arms: &[&str]) -> bool {
     arms[1..].iter().any(|arm| {
         let rows = || study.cells.iter().flat_map(CellResult::primary);
@@ -198,7 +198,7 @@ fn the_best_of_many_cells_is_no_rule() {
     }
 }
 
-/// What that costs where one cell of eight differs, and that fresh rounds give it back.
+/// The cost of that where one cell of eight differs, and that fresh rounds give it back.
 #[test]
 fn a_true_difference_in_one_cell_is_found() {
     let mut effects = [0.0; 8];

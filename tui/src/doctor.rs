@@ -21,7 +21,7 @@ pub fn run(arguments: &Doctor) -> Result<()> {
         Device::lowest()?.devices
     };
     let facts = facts::read(&devices);
-    // What an interruption left out is no finding.
+    // A fact that an interruption left out is no finding.
     interrupt::check()?;
     let diagnosis = doctor::diagnose(&facts, named);
     let text = if arguments.json {

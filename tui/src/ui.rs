@@ -37,7 +37,7 @@ use state::model::{INTERVALS, Model};
 use state::update::{Effect, update};
 use terminal::TerminalScreen;
 
-/// What the loop waits for.
+/// Events that the loop waits for.
 enum Event {
     Input(Input),
     /// The terminal was closed.
@@ -189,7 +189,7 @@ fn run_loop(
         }
         // All waiting events, then one update of the screen.
         for event in first.into_iter().chain(inbox.try_iter()) {
-            // What answers a key expires. What happened meanwhile stays until somebody is there.
+            // The answer to a key expires. A message from meanwhile stays until somebody is there.
             let (is_answer, before) = (matches!(event, Event::Input(_)), model.message.clone());
             let actions = match event {
                 Event::Input(input) => input::actions(&input, model, screen.size()?),

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::{Disk, run};
 
-/// What blktrace recorded: one file for each CPU, in a directory that goes with this.
+/// A recording by blktrace: one file for each CPU, in a directory that goes with this.
 pub struct Blktrace {
     directory: TempDir,
 }

@@ -1,4 +1,4 @@
-//! What the tests in virtual machines share: devices whose truth is known, and a probe on them.
+//! Common parts of the tests in virtual machines: devices whose truth is known, and a probe on them.
 //! These tests own their machine: they load modules, and leave them loaded.
 
 mod blktrace;

@@ -55,7 +55,7 @@ impl Watch {
         panic!("one of {pids:?} reads nothing");
     }
 
-    /// What it counted while `work` was done.
+    /// Its counts while `work` was done.
     pub fn over<T>(&mut self, work: impl FnOnce() -> T) -> (Seen, T) {
         let earlier = self.probe.snapshot().expect("a snapshot");
         let result = work();

@@ -3,7 +3,7 @@
 use iosched_result::measured::snapshot::{Op, Stage};
 use iosched_vmtest::{Blktrace, Disk, Fio, SCHEDULERS, Watch};
 
-/// What btt makes of a trace.
+/// The report of btt on a trace.
 struct Report(String);
 
 impl Report {

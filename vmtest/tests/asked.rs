@@ -66,7 +66,7 @@ struct Bench {
     disk: Disk,
 }
 
-/// What three say of the same I/Os.
+/// Three accounts of the same I/Os.
 struct Run {
     seen: Seen,
     rebuilt: Rebuilt,
@@ -90,7 +90,7 @@ impl Bench {
         }
     }
 
-    /// Of several requests at once that are the first ones after a switch, some would belong to neither side.
+    /// Some of several requests at once that are the first ones after a switch would belong to neither side.
     fn switch(&self, scheduler: &str) {
         self.disk.set_scheduler(scheduler);
         if scheduler != "none" {
@@ -200,7 +200,7 @@ fn equals_fio(judge: &mut Judge, cell: &Cell, ours_ns: f64, run: &Run) {
     }
 }
 
-/// What fio waits besides A2C, its answers lay there uncollected.
+/// Answers lay there uncollected for as long as fio waits besides A2C.
 fn is_collected(judge: &mut Judge, run: &Run) {
     let collected = run.times(|io| io.collected_ns.expect("fio has all"));
     let fio_ns = run.fio_ns("/mean");

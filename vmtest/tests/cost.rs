@@ -1,4 +1,4 @@
-//! What the programs cost on this kernel, in instructions for each I/O: in the profile `truth` the clock counts them, two
+//! Cost of the programs on this kernel, in instructions for each I/O: in the profile `truth` the clock counts them, two
 //! nanoseconds each. Printed, not judged: docs/performance.md has the table.
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! What was done is what is counted: to the last request, per process, under each scheduler.
+//! The counts are what was done: to the last request, per process, under each scheduler.
 
 use iosched_result::measured::snapshot::{Merges, Op};
 use iosched_vmtest::{Disk, Fio, SCHEDULERS, Watch, dd_reads, pid_of_run};

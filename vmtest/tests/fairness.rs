@@ -1,4 +1,4 @@
-//! What schedulers are known to give to whom shows in our counts per process, and what we make of them is what the
+//! Our counts per process show what schedulers are known to give to whom, and what we make of them is what the
 //! counts say. Profile `truth`.
 
 use std::fs;
@@ -19,7 +19,7 @@ fn watch(disk: &Disk) -> Watch {
     Watch::with(disk, detail)
 }
 
-/// What two processes got, in the order in which they were started.
+/// Shares of two processes, in the order in which they were started.
 struct Two {
     seen: Seen,
     pids: [u32; 2],
@@ -59,7 +59,7 @@ impl Readers<'_> {
         Readers { disk, watch, both }
     }
 
-    /// What they get done in so many seconds under a scheduler.
+    /// The reads that they get done in so many seconds under a scheduler.
     fn under(&mut self, scheduler: &str, seconds: u64) -> Two {
         // The switch waits for what is in flight: what is read after it is read under this scheduler.
         self.disk.set_scheduler(scheduler);

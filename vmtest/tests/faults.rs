@@ -1,4 +1,4 @@
-//! What goes wrong below the probe is counted, and nothing else is lost by it. Profile `stress`.
+//! Failures below the probe are counted, and nothing else is lost by them. Profile `stress`.
 
 use std::fs;
 use std::process::{Command, Stdio};

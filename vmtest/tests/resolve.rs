@@ -81,7 +81,7 @@ fn a_command_through_another_node_hides_nothing() {
     }
 }
 
-/// What is known of the queue does not begin anew with each command.
+/// Knowledge of the queue does not begin anew with each command.
 #[test]
 fn commands_between_reads_change_nothing_that_is_known_of_the_queue() {
     let disk = Disk::scsi_debug(&["delay=0", "ndelay=100000"]);
@@ -152,7 +152,7 @@ fn a_queue_that_gets_another_disk_is_counted_as_that() {
     }
 }
 
-/// Of its SCSI device, as `0:0:0:0`.
+/// Address of its SCSI device, as `0:0:0:0`.
 fn address(device: &Device) -> String {
     let link = fs::canonicalize(device.sysfs("device")).expect("its address");
     let name = link.file_name().expect("a name");

@@ -1,4 +1,4 @@
-//! What becomes of a kernel when two programs switch one disk at the same moment. Not in `tests.txt`: where the hazard is
+//! The fate of a kernel when two programs switch one disk at the same moment. Not in `tests.txt`: where the hazard is
 //! there the kernel does not survive it. docs/kernels.md has what came out:
 //! `vmtest/run -k 7.2 -p stress vmtest/tests/rivals.rs`.
 

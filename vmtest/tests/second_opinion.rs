@@ -1,4 +1,4 @@
-//! What the probe says of each stage, an independent reconstruction from blktrace's events says as well: on a mix of
+//! The probe and an independent reconstruction from blktrace's events say the same of each stage: on a mix of
 //! batched, plugged, merged, split, flushed and buffered I/O, of the device and of each process.
 //! `check.rs` has what is tolerated, and why.
 
@@ -36,7 +36,7 @@ fn disk(depth: &str) -> Disk {
     disk
 }
 
-/// What is wrong in the probe is wrong in each try. Since 7.0 a thread may lose the CPU in a tracepoint. In between its two
+/// A mistake of the probe is in each try. Since 7.0 a thread may lose the CPU in a tracepoint. In between its two
 /// programs, this sets them apart for as long as another thread runs; in the probe's, the kernel skips that program until
 /// the thread goes on, and counts that.
 const TRIES: usize = 3;
@@ -76,7 +76,7 @@ fn agree(disk: &Disk, mut work: impl FnMut() -> Processes) {
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
 }
 
-/// What the two do not agree on, in each try. None: the kernel skipped the probe in each of them.
+/// Disagreements of the two, in each try. None: the kernel skipped the probe in each of them.
 fn differing(
     disk: &Disk,
     watch: &mut Watch,
@@ -116,7 +116,7 @@ fn differing(
     None
 }
 
-/// Of a try that is made again.
+/// Number of differences that are shown of a try that is made again.
 const SHOWN: usize = 5;
 
 /// `vmtest/table` reads these lines.

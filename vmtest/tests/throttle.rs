@@ -91,7 +91,7 @@ fn what_a_limit_holds_back_belongs_to_who_asked() {
             off.abs() < 0.03,
             "{scheduler}: A2C {ours} ns, fio {theirs} ns"
         );
-        // What is not the device was the limit's.
+        // Time that is not the device's was the limit's.
         let held_ns = edges.throttled_ns as f64 / READS as f64;
         assert!(
             (held_ns / (theirs - 1e6) - 1.0).abs() < 0.03,

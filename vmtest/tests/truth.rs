@@ -100,7 +100,7 @@ fn the_queue_wait_is_seven_delays() {
     }
 }
 
-/// Of the process that does the reads: 7 delays in Q2G under `none` and in G2D else, and 8 in all.
+/// The process that does the reads has 7 delays in Q2G under `none` and in G2D else, and 8 in all.
 fn its_stages_add_up(scheduler: &str, process: &OwnerNumbers, measures_q2g: bool) {
     let stages = process.stages.as_ref().expect("they were asked for");
     let mean_ms = |pair: &[Histogram; 2]| pair[0].mean_ns().map(|ns| ns / MS);

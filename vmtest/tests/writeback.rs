@@ -53,7 +53,7 @@ fn written(seen: &Seen, group: &Group) -> (u64, u64) {
 
 const TRIES: usize = 4;
 
-/// What was seen of 12 MiB that the first group wrote and 6 MiB of the second. A kernel that interrupts one of the programs
+/// Writes that were seen: 12 MiB of the first group and 6 MiB of the second. A kernel that interrupts one of the programs
 /// with itself skips it, which is counted: then there is another try.
 fn writes_of(disk: &Disk, at: &str, groups: [&Group; 2]) -> Seen {
     let mut watch = Watch::on(disk);

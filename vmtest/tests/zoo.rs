@@ -296,7 +296,7 @@ fn x_a_disk_that_is_unplugged() {
     }
 }
 
-/// Of an SD card its reader goes.
+/// The reader of an SD card goes.
 #[test]
 fn x_a_disk_of_a_pc_that_is_unplugged() {
     for (serial, module, _) in OF_A_PC {

@@ -1,4 +1,4 @@
-//! What the running kernel contains, from its BTF.
+//! Types of the running kernel, from its BTF.
 
 use std::ffi::OsStr;
 use std::path::Path;

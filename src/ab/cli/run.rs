@@ -82,7 +82,7 @@ Examples:
   continue an interrupted run:
     iosched-ab run --resume iosched-ab-20260203T040506Z.json";
 
-/// What runs, for how long, and where the result goes.
+/// The workload, its times, and where the result goes.
 #[derive(Args)]
 #[allow(clippy::struct_excessive_bools)] // they are the command line
 pub struct Conditions {
@@ -256,13 +256,13 @@ pub struct Aa {
     pub conditions: Conditions,
 }
 
-/// What live rounds can be adjusted for.
+/// Quantities that live rounds can be adjusted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Adjust {
     Load,
 }
 
-/// What can be measured beside.
+/// Details that can be measured beside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum More {
     Order,

@@ -22,7 +22,7 @@ use super::{Plan, simulated};
 use crate::resume::COMMANDS;
 use iosched_read::talk::note;
 
-/// What an interrupted study has left to do. `trust`: the user has checked the commands in the file.
+/// The rest of an interrupted study. `trust`: the user has checked the commands in the file.
 pub fn plan(file: &Path, trust: bool) -> Result<Plan> {
     let path = file.display();
     let (Input::Study(earlier), doubt) = input::open_with_doubt(file)? else {
@@ -88,7 +88,7 @@ pub fn plan(file: &Path, trust: bool) -> Result<Plan> {
     })
 }
 
-/// Those that it began with: all that are always compared, and the optional ones that the disks had.
+/// Arms that it began with: all that are always compared, and the optional ones that the disks had.
 fn arms(study: &Study, earlier: &StudyResult) -> Option<Vec<Arm>> {
     let mut begun = earlier.compared().map(|cell| &cell.result.design.arms);
     let arms = begun.next()?;
@@ -135,7 +135,7 @@ fn show(file: &Path, study: &Study, arms: &[Arm], earlier: &StudyResult) -> Resu
     Ok(())
 }
 
-/// What a study runs and changes.
+/// Shows what a study runs and changes.
 pub fn show_commands<'a>(
     study: &Study,
     cells: impl Iterator<Item = &'a Cell>,

@@ -1,4 +1,4 @@
-//! What `iosched-ab study` says without touching a disk.
+//! Output of `iosched-ab study` without touching a disk.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -23,7 +23,7 @@ use iosched_read::print::{print, print_page};
 
 const FILE_LIMIT: u64 = 1 << 20;
 
-/// What needs no disk.
+/// Output that needs no disk.
 pub fn show(arguments: &StudyArguments) -> Result<()> {
     let mut out = String::new();
     if arguments.list {

@@ -1,4 +1,4 @@
-//! What sets the schedulers of the disks besides us: the last to act first, and where was searched. Pure.
+//! Other agents that set the schedulers of the disks: the last to act first, and where was searched. Pure.
 
 use std::collections::BTreeMap;
 

@@ -23,7 +23,7 @@ use iosched_measure::probe::{self, Probe, Tracepoint};
 use iosched_result::failure::Failure;
 use iosched_result::persist::Evidence;
 
-/// What does not work, and how to fix it.
+/// A problem, and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
     pub what: String,
@@ -79,7 +79,7 @@ pub struct Facts {
     pub release: String,
     pub now: Timestamp,
     pub tracepoints: Result<Vec<Tracepoint>, Trouble>,
-    /// What the probe cannot measure on this kernel.
+    /// Notes on what the probe cannot measure on this kernel.
     pub probe: Result<Vec<String>, Trouble>,
     /// The effective capabilities, as a bit mask.
     pub capabilities: Option<u64>,
@@ -95,7 +95,7 @@ pub struct Facts {
     pub journal: Result<String, Trouble>,
     /// Changes can be recorded, whatever was left behind.
     pub can_record: bool,
-    /// What sets schedulers, and who said so of udev's rules.
+    /// Agents that set schedulers, and who said so.
     pub survey: Result<Survey, Trouble>,
     pub writers: Vec<Writer>,
     pub weights: Weights,

@@ -1,4 +1,4 @@
-//! What `iosched doctor` reports: each requirement, whether it is met, and how to fix it. Pure except for [`facts`],
+//! Report of `iosched doctor`: each requirement, whether it is met, and how to fix it. Pure except for [`facts`],
 //! which uses the functions that measure and switch, so that the two cannot disagree.
 
 mod agents; // what else sets schedulers
@@ -22,7 +22,7 @@ pub const SCHEMA: &str = "doctor-1.schema.json";
 #[serde(rename_all = "snake_case")]
 pub enum ItemState {
     Ok,
-    /// What depends on it does not work, or only in part.
+    /// Functions that depend on it do not work, or only in part.
     Missing,
     /// It is present and disturbs a comparison.
     Conflict,

@@ -162,7 +162,7 @@ fn profile(file: &str) -> String {
     parts.into_iter().rev().collect::<Vec<_>>().join("/")
 }
 
-/// What makes the setting the last to act.
+/// The remedy that makes the setting the last to act.
 fn against(kept: &Kept, last: &Rival) -> String {
     let extension = Path::new(&kept.file).extension();
     let is_rule = extension.is_some_and(|extension| extension == "rules");
@@ -218,7 +218,7 @@ fn later_name(own: &str, other: &str) -> String {
     later.next().unwrap_or_else(|| format!("zzzz-{rest}"))
 }
 
-/// What the measurement no longer stands for.
+/// Doubts that the measurement still holds.
 fn outdated(facts: &Facts, evidence: &Evidence, disk: &DiskFacts) -> Vec<String> {
     let mut doubts = Vec::new();
     if series(&evidence.kernel) != series(&facts.release) {

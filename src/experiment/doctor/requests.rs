@@ -6,7 +6,7 @@ use iosched_host::machine::cgroup::requests::Class;
 
 const CLASSES: &str = "I/O classes";
 const THROTTLES: &str = "throttles";
-/// Those that tell realtime from idle.
+/// Schedulers that tell realtime from idle.
 const READERS: [&str; 2] = ["bfq", "mq-deadline"];
 const MOST: usize = 10;
 

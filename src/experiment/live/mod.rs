@@ -6,5 +6,5 @@ pub mod guard; // checks a condition every second
 pub mod load; // what was asked for in a window
 pub mod memory; // the load's autocorrelation time, and the window length from it
 
-/// What a live run decides on if the user names nothing else.
+/// Metrics that a live run decides on if the user names nothing else.
 pub const METRICS: [&str; 2] = ["total_mean", "total_p99"];

@@ -70,7 +70,7 @@ pub enum FakeEvent {
     Panics,
 }
 
-/// What the test can inspect after it has passed the machine on.
+/// The part that the test can inspect after it has passed the machine on.
 #[derive(Default)]
 pub struct World {
     /// Actions on the disk, in order.
@@ -100,7 +100,7 @@ pub struct FakeMachine {
     has_gone: bool,
     /// Restoring the settings fails with this error.
     pub stays: Option<&'static str>,
-    /// What stays in the page cache whenever it is dropped.
+    /// Bytes that stay in the page cache whenever it is dropped.
     pub stays_cached: u64,
     /// How long it takes to make ready what the rounds need.
     pub making: Duration,

@@ -159,7 +159,7 @@ impl<'a> RealMachine<'a> {
         hold.map_or(Ok(()), Hold::ensure_unchanged)
     }
 
-    /// What the workload runs on.
+    /// The scratch file or the devices that the workload runs on.
     fn cached<'b>(&'b self, nodes: &'b [PathBuf]) -> Cached<'b> {
         let file = self.scratch_file.as_ref().and_then(ScratchFile::file);
         file.map_or(Cached::Devices(nodes), |file| Cached::File(&file.path))

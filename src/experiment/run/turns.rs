@@ -28,7 +28,7 @@ pub fn next(result: &mut ResultFile) -> Option<Turn> {
     }
 }
 
-/// What a round means for those after it.
+/// Consequences of a round for those after it.
 pub struct Turned {
     rival: Option<String>,
     failed_at_once: Option<String>,
@@ -46,7 +46,7 @@ pub fn carry_out(
     observer.round_begins(turn, &bench.arms[turn.planned.arm]);
     let Done { mut round, rival } = bench.carry_out(turn)?;
     result.notes.extend(bench.machine.take_notes());
-    // What is misread says so itself.
+    // Misread output says so itself.
     let is_first_failure = round.index == 0
         && round.exclusion == Some(Exclusion::Workload)
         && !round.evidence.outcome.ended_by_others
@@ -98,7 +98,7 @@ impl Turned {
     }
 }
 
-/// What is left after a block.
+/// The work that is left after a block.
 pub enum BlockEnd {
     More,
     /// Every comparison has its verdict, or no more blocks are planned.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use iosched_result::types::result::ResultFile;
 
-/// What lies ahead when a cell begins.
+/// The rest of a study when a cell begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ahead {
     /// From 0.
@@ -35,7 +35,7 @@ impl Took {
     }
 }
 
-/// Of the open cells; a cell without a timed block takes as long as the others on average.
+/// Least and most time of the open cells; one without a timed or foretold block takes as long as the others on average.
 pub fn left(open: &[(&ResultFile, Took)]) -> Option<(Duration, Duration)> {
     let mut all = Took::default();
     for (_, took) in open {

@@ -178,7 +178,7 @@ impl Combination<'_> {
         Ok(filled)
     }
 
-    /// Of `axis` or `axis.field`.
+    /// The value of `axis` or `axis.field`.
     fn value(&self, name: &str) -> Option<String> {
         self.values.iter().find_map(|(axis, value)| {
             let field = name.strip_prefix(axis)?;

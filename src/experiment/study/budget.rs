@@ -18,7 +18,7 @@ const ALPHA: f64 = 0.05;
 /// A cell after its pilot rounds.
 pub struct Piloted<'a> {
     pub result: &'a ResultFile,
-    /// Of one block.
+    /// The time of one block.
     pub took: Duration,
     /// It is the same whatever times are chosen.
     pub has_own_ramp: bool,
@@ -125,7 +125,7 @@ pub fn block_s(cell: &Piloted<'_>, pilot: Times, times: Times) -> f64 {
     (cell.took.as_secs_f64() + rounds as f64 * longer_s).max(0.0)
 }
 
-/// Of the primary metrics of all cells but A/A.
+/// Detectable differences of the primary metrics of all cells but A/A.
 pub fn detectable(cells: &[Piloted<'_>], blocks: usize) -> Vec<Detectable> {
     let cells = cells.iter().filter(|cell| !cell.result.design.is_placebo);
     cells

@@ -28,7 +28,7 @@ pub use stages::Stage;
 pub const FILE_SCHEMA: &str = "study-file-1.schema.json";
 const MOST_CELLS: usize = 200;
 const MOST_ARMS: usize = 100;
-/// Of the study, which becomes part of the name of a file.
+/// Longest name of a study, which becomes part of the name of a file.
 const NAME_CHARS: usize = 64;
 
 /// A checked study with all its cells.
@@ -63,11 +63,11 @@ pub struct Cell {
     pub metrics: Vec<Metric>,
     /// Instead of that of the study's times.
     pub ramp_s: Option<f64>,
-    /// What is dropped from the page cache before each round.
+    /// Caches that are dropped before each round.
     pub cold: Option<Cold>,
     /// Counts that each round must have.
     pub exact: Vec<Exact>,
-    /// What the published comparison or its theory says.
+    /// The expectation from the published comparison or its theory.
     pub expect: String,
 }
 
@@ -196,7 +196,7 @@ fn check_name(name: &Spanned<String>, at: &At<'_>) -> Result<()> {
     Err(at(name, what))
 }
 
-/// Those that are always compared, and the optional ones.
+/// Arms that are always compared, and the optional ones.
 fn arms(written: &StudyFile, at: &At<'_>) -> Result<(Vec<Arm>, Vec<Arm>)> {
     let parsed = |text: &Spanned<String>| {
         let arm = text.get_ref().parse::<Arm>();

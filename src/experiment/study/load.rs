@@ -1,4 +1,4 @@
-//! What a cell of a study runs.
+//! The load that a cell of a study runs.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,7 +17,7 @@ pub enum LoadSpec {
     Catalogue(String),
     Fio {
         processes: BTreeMap<String, String>,
-        /// Of their control groups, by process.
+        /// Settings of their control groups, by process.
         groups: BTreeMap<String, GroupSettings>,
         /// They run on the first so many of the disks; None: on all.
         disks: Option<usize>,

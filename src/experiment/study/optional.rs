@@ -18,7 +18,7 @@ pub struct Candidate {
     pub lacks: Option<String>,
 }
 
-/// What can be told before anything is switched: a scheduler's own settings are only there while it is active.
+/// Candidates, as known before anything is switched: a scheduler's own settings are only there while it is active.
 pub fn candidates(arms: &[Arm], disks: &[Device]) -> Result<Vec<Candidate>> {
     let candidate = |arm: &Arm| {
         let lacking = disks.iter().map(|disk| scheduler::lacks(disk, arm));

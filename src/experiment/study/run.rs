@@ -37,13 +37,13 @@ use iosched_result::types::scratch_place::ScratchPlace;
 
 pub const PLACEBO: &str = "A/A";
 
-/// What is run, and where.
+/// A study, and where it is run.
 pub struct StudyRun<'a> {
     pub study: &'a Study,
-    /// Those that are compared; the optional ones that the disks have are added.
+    /// Arms that are compared; the optional ones that the disks have are added.
     pub arms: Vec<Arm>,
     pub candidates: Vec<Candidate>,
-    /// Those of its cells that were chosen; the last is run against itself too.
+    /// Chosen cells; the last that the disks suffice for is run against itself too.
     pub cells: Vec<Cell>,
     pub disks: Disks,
     pub scratch_file: Option<ScratchPlace>,
@@ -54,7 +54,7 @@ pub struct StudyRun<'a> {
     /// Follows from that, after the pilot.
     pub deadline: Option<Deadline>,
     pub quick: bool,
-    /// What the workloads write to holds nothing that can be lost.
+    /// The target that the workloads write to holds nothing that can be lost.
     pub may_write: bool,
     pub seed: u64,
     pub output: Option<PathBuf>,

@@ -20,7 +20,7 @@ pub fn check(device: DiskSpec, stages: &[Stage], cells: &[Cell]) -> Result<(), S
     Ok(())
 }
 
-/// What cannot be without a file system; None if they can run on a raw device.
+/// The reason why they need a file system; None if they can run on a raw device.
 pub fn needs_files(stages: &[Stage], cells: &[Cell]) -> Option<String> {
     match cells.iter().find(|cell| cell.load.needs_files()) {
         Some(cell) => Some(format!("{} needs a file system", cell.name)),

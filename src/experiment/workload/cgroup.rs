@@ -40,7 +40,7 @@ pub struct Group {
     members: Vec<GroupMember>,
     id: u64,
     on_bios: bool,
-    /// What became of the limits of the caller's group, if there are any.
+    /// A note on the limits of the caller's group, if there are any.
     limits: Option<String>,
     /// Last: the groups in it are removed first.
     _twin: Option<Arc<Twin>>,
@@ -145,7 +145,7 @@ impl Group {
         })
     }
 
-    /// What it read and wrote, by disk; empty without an io controller.
+    /// Bytes that it read and wrote, by disk; empty without an io controller.
     pub fn disks(&self) -> Vec<DiskBytes> {
         let texts = self
             .members
@@ -259,7 +259,7 @@ fn name(label: &str) -> String {
     format!("{PREFIX}{}-{number}{separator}{label}", std::process::id())
 }
 
-/// What becomes of limits under which this process was started, for those who read the result; None: there are none.
+/// A note on the limits under which this process was started, for those who read the result; None: there are none.
 pub fn note_on_limits(journal: &Journal) -> Result<Option<String>> {
     let group = Group::create(journal, "limits")?;
     let note = group.limits.clone();

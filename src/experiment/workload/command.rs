@@ -38,7 +38,7 @@ pub struct CommandLine {
     /// `--parse`: a program's name, or `none`.
     parse: Option<String>,
     sources: Rc<Sources>,
-    /// What it is known to run, whether or not its output is read.
+    /// The benchmark that it is known to run, whether or not its output is read.
     benchmark: Option<Rc<Benchmark>>,
     /// Whether its words may name places.
     has_places: bool,

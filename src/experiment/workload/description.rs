@@ -24,10 +24,10 @@ pub enum Description {
         places: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         user: Option<String>,
-        /// What the user named.
+        /// The parser that the user named, or `none`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parse: Option<String>,
-        /// What reads its output.
+        /// The parser that reads its output.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parser: Option<String>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]

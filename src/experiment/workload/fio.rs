@@ -82,7 +82,7 @@ impl Fio {
         Ok(Fio::new(&name, vec![part]))
     }
 
-    /// Of the control groups of its processes, by label.
+    /// Takes the settings of the control groups of its processes, by label.
     #[must_use]
     pub fn with_groups(mut self, groups: &BTreeMap<String, GroupSettings>) -> Self {
         for part in &mut self.parts {
@@ -98,7 +98,7 @@ impl Fio {
         self
     }
 
-    /// Those of the round's devices that it runs on.
+    /// Devices of the round that it runs on.
     fn own<'a>(&self, nodes: &'a [PathBuf]) -> Result<&'a [PathBuf]> {
         let wanted = self.disks.unwrap_or(nodes.len());
         nodes.get(..wanted).ok_or_else(|| {

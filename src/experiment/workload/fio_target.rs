@@ -1,4 +1,4 @@
-//! What fio runs on in a round.
+//! The target of fio in a round.
 
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What the kernel is told about the control group of a process: its share of the device, and its limits. Pure.
+//! Settings of the control group of a process: its share of the device, and its limits. Pure.
 
 use serde::{Deserialize, Serialize};
 

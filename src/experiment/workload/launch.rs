@@ -31,7 +31,7 @@ const NOT_RUN: u8 = 127;
 /// Longest message, in bytes, about why a program could not be run.
 const LONGEST_REFUSAL: u64 = 4096;
 
-/// What to start, and where its output goes.
+/// A program to start, and where its output goes.
 pub struct Launch<'a> {
     pub launcher: &'a Path,
     pub argv: &'a [OsString],

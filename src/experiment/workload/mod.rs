@@ -45,7 +45,7 @@ pub trait Workload {
     fn name(&self) -> &str;
     /// Exactly what is run, for the result file.
     fn description(&self) -> serde_json::Value;
-    /// What it is like, as far as that is known before it runs.
+    /// Its properties, as far as they are known before it runs.
     fn properties(&self) -> Properties;
 
     /// Checks before the first round: programs are present and new enough.
@@ -59,7 +59,7 @@ pub trait Workload {
     fn start(&mut self, round: &Execution<'_>) -> Result<Box<dyn Running>>;
 }
 
-/// What a workload runs on.
+/// The file or the disks that a workload runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The size of the scratch file, or of the first disk.

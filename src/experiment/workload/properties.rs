@@ -1,4 +1,4 @@
-//! What a workload is like, as far as that is known before it runs.
+//! Properties of a workload, as far as they are known before it runs.
 
 use std::time::Duration;
 
@@ -27,12 +27,12 @@ pub struct Properties {
     pub through_page_cache: Option<String>,
     /// Time from `start` to the beginning of the ramp, for processes that start before the measured one.
     pub lead: Duration,
-    /// What it does and how its parts are called.
+    /// Its actions, and the names of its parts.
     pub profile: Profile,
 }
 
 impl Properties {
-    /// Of one that only reads, by itself, and of which nothing more is known.
+    /// Properties of a workload that only reads, by itself, and of which nothing more is known.
     pub fn new(fixed: Fixed) -> Properties {
         Properties {
             writes: false,

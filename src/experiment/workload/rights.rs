@@ -1,4 +1,4 @@
-//! What a program that is started here may do.
+//! Rights of a program that is started here.
 
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
@@ -23,18 +23,18 @@ pub struct User {
     home: String,
 }
 
-/// What a command of another user gets of this process's environment.
+/// Variables of this process's environment that a command of another user gets, beside `LC_*`.
 const KEPT: [&str; 4] = ["PATH", "LANG", "TERM", "TZ"];
 
 #[derive(Clone, Copy, Debug)]
 pub enum Rights<'a> {
-    /// Those of this process: a command of the user's may call sudo or su.
+    /// Rights of this process: a command of the user's may call sudo or su.
     All,
     /// To read and write raw disks.
     Disk,
     /// To read and write a scratch file, which is reached through a file descriptor of this process.
     ScratchFile,
-    /// Those of this user, and never more.
+    /// Rights of this user, and never more.
     Of(&'a User),
 }
 

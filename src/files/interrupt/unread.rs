@@ -39,7 +39,7 @@ pub(super) fn give_up_after(signals: &[i32]) -> io::Result<()> {
     Ok(())
 }
 
-/// Of this thread, which needs none.
+/// Drops the privileges of this thread, which needs none.
 #[cfg(target_os = "linux")]
 fn drop_privileges() {
     use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};

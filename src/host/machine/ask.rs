@@ -106,7 +106,7 @@ fn listen(child: &mut Child, limits: Limits) -> Result<Answer> {
     }
     let status = wait(child, deadline)?.ok_or_else(|| too_late(limits))?;
     if was_interrupted(status) {
-        // What it would have said is not known.
+        // The answer that it would have given is not known.
         interrupt::sleep_until(Instant::now() + SIGNAL_DELAY)?;
     }
     interrupt::check()?;

@@ -16,7 +16,7 @@ const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 /// Pages, and directory entries and inodes.
 const ALL_CACHES: &[u8] = b"3\n";
 
-/// What a workload runs on.
+/// A workload's file or devices.
 #[derive(Clone, Copy, Debug)]
 pub enum Cached<'a> {
     File(&'a Path),

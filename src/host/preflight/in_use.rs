@@ -65,7 +65,7 @@ fn held_by(parts: &[DiskPart], stack: &[Device]) -> (Vec<String>, Vec<String>) {
 }
 
 /// Whether anything, this process included, has opened the disk or one of its partitions exclusively, in any namespace.
-/// Of a partition: it or its disk.
+/// A partition is held if it or its disk is.
 fn is_held(target: &RawTarget) -> bool {
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let head = target
@@ -283,7 +283,7 @@ fn part_of_file(name: &str) -> (u64, u64) {
         let text = fs::read_to_string(path).ok()?;
         text.trim().parse().ok()
     };
-    // What cannot be read may overlap.
+    // A range that cannot be read may overlap.
     (
         number("offset").unwrap_or(0),
         number("sizelimit").unwrap_or(0),

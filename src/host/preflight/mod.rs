@@ -28,7 +28,7 @@ use iosched_result::types::arm::Arm;
 pub use hold::Hold;
 pub use lock::lock;
 
-/// What will be done to a device. Reads through the raw node, and files on a mounted file system, are not raw writes.
+/// Intended changes to a device. Reads through the raw node, and files on a mounted file system, are not raw writes.
 #[derive(Clone, Copy, Debug)]
 pub struct Intent<'a> {
     pub arms: &'a [Arm],
@@ -38,7 +38,7 @@ pub struct Intent<'a> {
     pub loss: Loss,
 }
 
-/// What the owner of the device says to the loss of all data on it.
+/// The owner's answer to the loss of all data on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     Refused,
@@ -63,9 +63,9 @@ pub enum Severity {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     pub severity: Severity,
-    /// What was found, and on what.
+    /// The fact that was found, and its object.
     pub what: String,
-    /// What to do about it.
+    /// Advice on what to do about it.
     pub hint: String,
 }
 
@@ -152,7 +152,7 @@ pub fn check(device: &Device, intent: &Intent) -> Result<Findings> {
 /// The same for disks that are switched together.
 pub fn check_all(disks: &Disks, intent: &Intent) -> Result<Findings> {
     let mut report = Findings::default();
-    // What is written raw, of this device.
+    // Targets on this device that are written raw.
     let written_on = |device: &Device| {
         let its = move |target: &&RawTarget| intent.writes_raw_device && target.disk == *device;
         disks.targets.iter().filter(its).collect::<Vec<_>>()

@@ -37,7 +37,7 @@ pub enum Agent {
     Tlp,
 }
 
-/// What sets the scheduler of a disk, or may.
+/// A line that sets the scheduler of a disk, or may.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rival {
     pub agent: Agent,
@@ -71,7 +71,7 @@ pub struct Rule {
     pub is_of_partition: bool,
 }
 
-/// What was found, the last to act at the end.
+/// The rivals that were found, the last to act at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
     pub rivals: Vec<Rival>,
@@ -82,7 +82,7 @@ pub struct Survey {
     pub sources: Vec<(&'static str, Source)>,
 }
 
-/// What the programs say that act by the settings.
+/// Answers of the programs that act by the settings.
 struct Engines {
     tmpfiles: Said<systemd::Files>,
     units: Said<Vec<systemd::Files>>,
@@ -137,7 +137,7 @@ const UDEV: [&str; 5] = [
     "lib/udev/rules.d",
 ];
 
-/// What sets the scheduler of these disks, by our own reading; starts no program. Searches below `root`, which is `/` except
+/// The rivals on these disks, by our own reading; starts no program. Searches below `root`, which is `/` except
 /// in tests.
 pub fn find(root: &Path, disks: &[Device]) -> Result<Survey> {
     let tree = Tree::new(root);
@@ -216,7 +216,7 @@ struct Place<'a> {
     is_of_partition: bool,
 }
 
-/// What holds for one event of several is certain enough.
+/// A rival that is certain for one event of several is certain enough.
 fn keep(
     found: &mut BTreeMap<(bool, usize, usize), Rival>,
     key: (bool, usize, usize),

@@ -124,7 +124,7 @@ impl Journal {
 }
 
 /// A change that is in force. Dropping it undoes the change; so does [`Entry::undo`], which reports errors.
-/// What could not be undone stays in the journal for `iosched restore`.
+/// A change that could not be undone stays in the journal for `iosched restore`.
 #[must_use = "dropping the entry undoes the change at once"]
 pub struct Entry {
     journal: Journal,

@@ -44,7 +44,7 @@ const SETTINGS: [(&str, &[&str]); 3] = [
     ),
 ];
 
-/// What speaks against a setting, before its scheduler is active.
+/// An objection to a setting, before its scheduler is active.
 pub struct Doubt {
     /// The device has no such attribute under any scheduler. Otherwise Linux's scheduler of this name has no such setting, and
     /// this kernel may have another scheduler of the name.

@@ -1,4 +1,4 @@
-//! What a device has of an arm, and refusals of what it has not.
+//! Parts of an arm that a device has, and refusals of those that it lacks.
 
 use anyhow::Result;
 
@@ -9,9 +9,9 @@ use crate::machine::device::Device;
 use iosched_result::failure::Failure;
 use iosched_result::types::arm::Arm;
 
-/// What a device lacks for an arm.
+/// A part of an arm that a device lacks.
 enum Lack<'a> {
-    /// What it offers instead.
+    /// The schedulers that it offers instead.
     Scheduler(Choice),
     /// An attribute of the queue.
     Attribute(&'a str),

@@ -1,7 +1,7 @@
 //! Compares a value read back from sysfs with the written one. Pure.
 //! Strict on purpose: accepts the kernel's rounding to jiffies, but neither a clamped nor an ignored value.
 
-/// What the kernel did with a written value.
+/// The kernel's treatment of a written value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kept {
     AsWritten,

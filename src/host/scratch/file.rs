@@ -24,7 +24,7 @@ use iosched_result::types::scratch_place::ScratchPlace;
 pub use place::Size;
 
 const NAME: &str = "data";
-/// What is prepared once for all rounds.
+/// Files that are prepared once for all rounds.
 const PREPARED: &str = "prepared";
 const OF_USER: &str = "own";
 

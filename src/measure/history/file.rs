@@ -52,7 +52,7 @@ pub struct Head {
     pub environment: Environment,
     /// The watched disks.
     pub disks: Vec<Disk>,
-    /// What this kernel cannot measure.
+    /// Notes on what this kernel cannot measure.
     pub notes: Vec<String>,
     /// Number of earlier intervals that are not in the file, because memory is bounded. Of those that are, older ones
     /// may be several as one: see their `interval_s`.

@@ -23,7 +23,7 @@ pub struct Frame {
     pub intervals: u64,
     /// False if this kernel does not show when a bio was queued: queue waits are then G2D alone.
     pub measures_q2g: bool,
-    /// What the kernel counted; absent without the privileges to load BPF programs.
+    /// Counts of the BPF programs; absent without the privileges to load them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Interval>,
     /// In the order of the file's disks; without the last of them until they were plugged in.
@@ -110,7 +110,7 @@ pub struct Flip {
     pub by_us: bool,
     /// How long the queue was frozen.
     pub switch_ns: Option<u64>,
-    /// What else changed, according to sysfs.
+    /// Other changes, according to sysfs.
     pub changes: Vec<String>,
 }
 

@@ -95,7 +95,7 @@ fn the_oldest_make_room_and_numbers_stay() {
     let some = 10;
     let kept = kept(MOST + some);
     assert_eq!(kept.last(), Some(MOST + some - 1));
-    // Of the finest form, as many as were wanted; the block of 64 with the oldest began before.
+    // The finest form has as many as were wanted; the block of 64 with the oldest began before.
     assert_eq!(kept.at_or_after(some).unwrap().first, some);
     assert_eq!((kept.first(), kept.at_or_after(0).unwrap().last), (0, 63));
     for number in [some, kept.last().unwrap()] {

@@ -1,4 +1,4 @@
-//! What the running kernel offers to the probe.
+//! Abilities of the running kernel that the probe uses.
 
 use anyhow::Result;
 use iosched_bpf::Abilities;

@@ -31,7 +31,7 @@ impl RawDevice {
         let mut tries = 0;
         loop {
             stats = read();
-            // What is over is evicted here.
+            // Requests that are over are evicted here.
             under_way = is_small.then(|| tracer.under_way(slot, super::monotonic_ns()));
             tries += 1;
             if tries >= TRIES || evicted(&stats) == evicted(&read()) {

@@ -1,4 +1,4 @@
-//! What negative controls can tell: work that no arm should change, timed before and after the workload of each round. A
+//! Negative controls: work that no arm should change, timed before and after the workload of each round. A
 //! control that shows no difference is a reassurance only if it could have shown one. Pure.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use crate::statistics::power;
 use crate::statistics::verdict::Question;
 use crate::types::controls::Sight;
 
-/// What this control could have shown.
+/// The difference that this control could have shown.
 pub(super) fn sight(
     table: &Table<'_>,
     metric: &Metric,

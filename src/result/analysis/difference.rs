@@ -1,4 +1,4 @@
-//! What one round says of a metric, and the difference of what two say. Pure.
+//! The value of a metric in one round, and the difference of two of them. Pure.
 
 use crate::metric::{Metric, Origin};
 use crate::statistics::scale::Scale;

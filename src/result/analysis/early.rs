@@ -73,7 +73,7 @@ pub fn look(result: &mut ResultFile) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is shown of a round while no metric is declared: those that would be, if every round were like this one.
+/// Metrics that are shown of a round while none is declared: those that would be, if every round were like this one.
 pub fn likely_primary(round: &Round) -> Vec<Metric> {
     let headlines = headlines(&round.evidence.outcome.reported);
     if headlines.is_empty() {

@@ -23,7 +23,7 @@ const CLEARLY: f64 = 1.5;
 const OVERHEAD: f64 = 0.02;
 const OVERHEAD_S: f64 = 0.1;
 
-/// What a round did, in which time.
+/// The work of a round, and its time.
 #[derive(Clone, Copy, Debug)]
 pub struct Done<'a> {
     pub arm: &'a str,
@@ -52,7 +52,7 @@ pub enum Doubt {
     SameTime,
     /// Standard deviations of both, as shares.
     WorkVaries { work: f64, time: f64 },
-    /// What the arm does as a share of what the reference does.
+    /// The arm's work as a share of the reference's.
     WorkDiffers { arm: String, share: f64 },
     /// The arm does no I/O in any round, and another does.
     NoWork { arm: String },

@@ -8,7 +8,7 @@ use crate::types::environment::Environment;
 use crate::types::queue::State;
 use crate::types::result::{Design, DeviceInfo, ResultFile};
 
-/// What changed since the run began, each with both values. Empty: the run may be resumed.
+/// Changes since the run began, each with both values. Empty: the run may be resumed.
 pub fn changes(then: &ResultFile, environment: &Environment, device: &DeviceInfo) -> Vec<String> {
     let mut changes = Changes::default();
     let (a, b) = (&then.environment, environment);

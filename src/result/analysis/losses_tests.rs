@@ -73,14 +73,14 @@ fn a_round_is_excluded_only_where_no_value_that_decides_is_left() {
     assert!(problem.contains("lost 500 requests"), "{problem}");
     assert!(problem.contains("could change throughput"), "{problem}");
     assert!(problem.contains("500 whose end was not seen"), "{problem}");
-    // What its arm did stays its arm's.
+    // An overrun stays its arm's.
     let last = result.rounds.last_mut().unwrap();
     (last.exclusion, last.censored) = (None, Some(Censored::Overrun));
     exclude(&result.design.primary, last);
     assert_eq!(last.exclusion, None);
 }
 
-/// What the probe lost may lie in the arm's slowest requests, so such a round never speaks for it.
+/// Lost requests may be among the arm's slowest, so such a round never speaks for it.
 #[test]
 fn a_doubtful_value_may_be_anything() {
     let fixed = Stopping::Fixed { blocks: 12 };

@@ -1,5 +1,5 @@
-//! What commands report has one meaning in all rounds of a run: one unit and one direction for each metric, and one answer in
-//! each output. Pure.
+//! Reports of commands have one meaning in all rounds of a run: one unit and one direction for each metric, and one answer
+//! in each output. Pure.
 
 use anyhow::Result;
 

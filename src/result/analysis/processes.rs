@@ -1,4 +1,4 @@
-//! What each process got under each arm, over all rounds that count: plain numbers for people with jq. Pure.
+//! Summaries of processes under each arm, over all rounds that count: plain numbers for people with jq. Pure.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub fn summaries(table: &Table<'_>) -> Vec<ProcessSummary> {
         .collect()
 }
 
-/// What is summed for one name.
+/// The sums of one name.
 struct Sums {
     rounds: usize,
     last_round: usize,

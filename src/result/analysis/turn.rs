@@ -1,4 +1,4 @@
-//! What runs next: a pure function of the rounds so far, so that a killed run continues where it ended.
+//! The next turn: a pure function of the rounds so far, so that a killed run continues where it ended.
 
 use super::conclude;
 use crate::statistics::stopping::Stopping;

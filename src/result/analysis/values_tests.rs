@@ -57,7 +57,7 @@ fn a_percentile_needs_its_tail() {
     assert!(values.insufficient_tail.contains(&"total_p99".to_owned()));
 }
 
-/// What the probe lost matters to what it could change, and not to what the program measured itself.
+/// Lost requests matter to what they could change, and not to what the program measured itself.
 #[test]
 fn lost_requests_leave_out_what_they_could_change() {
     let mut device = DeviceNumbers::new("sda");

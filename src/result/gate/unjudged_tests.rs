@@ -17,7 +17,7 @@ const RULES: Rules = Rules {
 };
 const BLOCKS: usize = 12;
 
-/// What happens in the rounds of an arm: its values, or why it has none.
+/// The outcome of each round of an arm: its values, or why it has none.
 type Rounds<'a> = &'a dyn Fn(&Turn) -> Result<BTreeMap<String, f64>, Censored>;
 
 fn run(metric: &str, seed: u64, blocks: usize, play: Rounds<'_>) -> ResultFile {

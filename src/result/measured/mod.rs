@@ -1,4 +1,4 @@
-//! What the kernel counted, and the numbers that follow.
+//! Counts of the kernel, and the numbers that follow.
 
 pub mod fairness; // shares of owners, and Jain's index
 pub mod histogram; // cells, merge, subtract, quantiles

@@ -82,7 +82,7 @@ pub struct TracedOwner {
     pub part: Option<String>,
 }
 
-/// What happened to a request; `request` tells those in flight apart.
+/// An event of a request; `request` tells those in flight apart.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     Issued { request: u64, traced: TracedRequest },

@@ -97,7 +97,7 @@ pub fn when(row: &Row) -> &'static str {
     }
 }
 
-/// What `iosched-ab metrics` prints.
+/// Output of `iosched-ab metrics`.
 pub fn text() -> String {
     let mut text = String::new();
     for row in ROWS {

@@ -1,4 +1,4 @@
-//! What a run can measure, as far as that is known before its first round: a metric that it can never have is refused
+//! Metrics that a run can measure, as far as is known before its first round: a metric that it can never have is refused
 //! then, with what there is in its place. Pure.
 
 use super::table::{self, Found, Needs, Of};

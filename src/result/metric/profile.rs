@@ -1,4 +1,4 @@
-//! What a workload does and how its parts are called, as far as that is known before it runs. Pure.
+//! The I/O of a workload and the names of its parts, as far as is known before it runs. Pure.
 
 /// The I/O that something can do.
 #[allow(clippy::struct_excessive_bools)] // one for each kind

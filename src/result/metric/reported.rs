@@ -1,4 +1,4 @@
-//! What a command reports of itself.
+//! Metrics that a command reports itself.
 
 use serde::{Deserialize, Serialize};
 

@@ -37,7 +37,7 @@ pub enum Of {
     Job,
     /// A control group of the workload: one for each process of a built-in workload, `fio` for a job file, `command`.
     Group,
-    /// What `--cgroup`, `--unit` or `--pid` names.
+    /// A participant that `--cgroup`, `--unit` or `--pid` names.
     Participant,
 }
 
@@ -67,14 +67,14 @@ pub enum Needs {
     Live,
 }
 
-/// What it is for.
+/// Purpose of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A run may be decided on it.
     Decides,
     /// No arm should change it.
     Control,
-    /// What the machine asked for.
+    /// The I/O that the machine asks for.
     Load,
     /// Describes a single I/O. The result shows it, and no verdict uses it.
     Shown,

@@ -1,4 +1,4 @@
-//! What a persistent setting is based on, as one line of JSON in a comment, so that `iosched doctor` can check it. Pure.
+//! The basis of a persistent setting, as one line of JSON in a comment, so that `iosched doctor` can check it. Pure.
 
 use serde::{Deserialize, Serialize};
 

@@ -10,7 +10,7 @@ use crate::text::named::Named;
 
 /// Characters that SCSI has for a model.
 const SCSI_MODEL: usize = 16;
-/// What the GKE API takes.
+/// Schedulers that the GKE API takes.
 const GKE_SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 
 /// An error if the format cannot hold the decision.
@@ -43,7 +43,7 @@ pub const FORMATS: &[Format] = &[
     ),
 ];
 
-/// What was decided and why, as comments.
+/// The decision and its reasons, as comments.
 fn reasons(decision: &Decision) -> String {
     let settings: String = decision
         .settings
@@ -211,7 +211,7 @@ fn tmpfiles(decision: &Decision) -> String {
     )
 }
 
-/// What `indent` puts before each line.
+/// The text with `indent` before each line.
 fn indented(text: &str, indent: &str) -> String {
     text.lines().flat_map(|line| [indent, line, "\n"]).collect()
 }

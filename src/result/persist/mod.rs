@@ -22,7 +22,7 @@ pub struct Decision {
     pub disk: Disk,
     /// Kernel names of the measured disks, for examples and for formats that know no more.
     pub devices: Vec<String>,
-    /// What was found, a sentence each.
+    /// The findings, a sentence each.
     pub found: Vec<String>,
     pub evidence: Evidence,
 }

@@ -48,7 +48,7 @@ fn a_study_must_support_it_in_every_cell_and_as_a_whole() {
             },
             "A/A, the reference against itself, has no result",
         ),
-        // What the reference finds against itself is noise, and more than that is an alarm.
+        // A difference of the reference from itself is noise, and more than that is an alarm.
         (
             |study| study.cells[1].is_placebo = true,
             "differs from itself",

@@ -18,7 +18,7 @@ pub struct Refusal {
     pub hint: String,
 }
 
-/// What the user asks for.
+/// The user's request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted<'a> {
     /// The label of an arm; without it, the only one that is supported.
@@ -38,13 +38,13 @@ pub(super) fn refusal(what: impl Into<String>, hint: impl Into<String>) -> Refus
 
 pub(super) const AGAIN: &str = "measure again, without what disturbed it";
 
-/// What a decision is drawn from.
+/// The basis of a decision.
 pub(super) struct Basis<'a> {
     /// In none of them may the arm be worse.
     pub results: Vec<ResultFile>,
     /// The rows that may speak for an arm: they hold together for all that it could be chosen from.
     pub shown: Vec<ArmComparison>,
-    /// What `shown` holds over, if that is not each result for itself.
+    /// The scope of `shown`, if that is not each result for itself.
     pub holds: Option<String>,
     pub workload: String,
     /// Why an arm has no such row although it has one in this result, and what to do.

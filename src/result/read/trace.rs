@@ -1,4 +1,4 @@
-//! What the reports rely on in a trace. Pure.
+//! Properties of a trace that the reports rely on. Pure.
 
 use super::require;
 use crate::measured::trace::{MOST_REQUESTS, Trace, TracedRequest};

@@ -12,7 +12,7 @@ use crate::types::result::{ArmComparison, ResultFile};
 pub struct Case {
     pub name: String,
     pub state: State,
-    /// What was found, or why nothing was.
+    /// The finding, or why there is none.
     pub text: String,
     /// How long the rounds of the arm were measured, all together.
     pub seconds: Option<f64>,
@@ -32,8 +32,8 @@ const LONGEST_S: f64 = 1e9;
 /// Name of the case that says why no comparison has an answer.
 pub const THE_RUN: &str = "the run";
 
-/// Of a report: by the default rules of the gate. A comparison without an interval is an error all the same: nothing was
-/// measured that could decide it.
+/// Cases of a report, by the default rules of the gate. A comparison without an interval is an error all the same:
+/// nothing was measured that could decide it.
 pub fn of_report(result: &ResultFile) -> Vec<Case> {
     let judgement = judge(result, &[], Rules::default(), Selection::default());
     let mut cases = of_gate(result, &judgement);
@@ -45,7 +45,7 @@ pub fn of_report(result: &ResultFile) -> Vec<Case> {
     cases
 }
 
-/// Of a gate: a failure or an error for what the exit code stands for.
+/// Cases of a gate: a failure or an error for what the exit code stands for.
 pub fn of_gate(result: &ResultFile, judgement: &Judgement) -> Vec<Case> {
     match why_none(&judgement.decision) {
         None => {
@@ -124,7 +124,7 @@ fn state(check: &Check, mode: Mode) -> State {
     }
 }
 
-/// What a gate found in a comparison.
+/// Finding of a gate in a comparison.
 pub fn text(check: &Check) -> String {
     match check.basis {
         Basis::Own => words::sentence(&check.comparison),

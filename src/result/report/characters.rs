@@ -10,7 +10,7 @@ use crate::measured::snapshot::Stage;
 use crate::statistics::scale::Scale;
 use crate::types::result::{ArmComparison, ResultFile};
 
-/// What a terminal can show.
+/// The form that a terminal can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Form {
     pub width: usize,

@@ -1,4 +1,4 @@
-//! What the verdicts of the primary rows took into account: p-values, positions, carry-over, drift. Pure.
+//! Checks that the verdicts of the primary rows take into account: p-values, positions, carry-over, drift. Pure.
 
 use comfy_table::{CellAlignment, Table, presets};
 

@@ -12,7 +12,7 @@ use crate::study::result::StudyResult;
 use crate::text::named::Named;
 use crate::types::result::ResultFile;
 
-/// What a report is made of.
+/// The source of a report.
 #[derive(Clone, Copy)]
 pub enum Source<'a> {
     Run(&'a ResultFile),
@@ -29,7 +29,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// What the user asked for beside the format.
+/// The user's request beside the format.
 #[derive(Clone, Copy, Default)]
 pub struct Asked<'a> {
     /// Exploratory metrics too, in text.

@@ -95,7 +95,7 @@ pub fn contradictions(stored: &ResultFile, redrawn: &ResultFile) -> Vec<String> 
     differing.map(|it| escape::line(&it)).collect()
 }
 
-/// What to do where the run decides too little.
+/// The remedy where the run decides too little.
 pub fn remedy(judgement: &Judgement) -> &'static str {
     match lasting(&judgement.checks) {
         Some(_) => "more rounds of this run would not decide it either: gate on another metric",
@@ -186,7 +186,7 @@ fn remarks(checks: &[Check]) -> String {
     basis(checks) + &levels
 }
 
-/// What a selection leaves as it was.
+/// A line on what a selection leaves as it was.
 fn selected(judgement: &Judgement) -> String {
     let (judged, family) = (judgement.checks.len(), judgement.family);
     if judgement.selection == Selection::default() {

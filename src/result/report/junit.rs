@@ -14,7 +14,7 @@ pub fn render(results: &[&ResultFile]) -> String {
     report(suites.map(|result| suite(result, &cases::of_report(result))))
 }
 
-/// What a gate said of the results.
+/// Findings of a gate on the results.
 /// `broken`: counts that are not what the study asserts, which are cases of the first result.
 pub fn gate(judged: &[(&ResultFile, &Judgement)], broken: &[String]) -> String {
     let suites = judged.iter().enumerate();

@@ -7,7 +7,7 @@ use super::escape::ktap as one_line;
 use super::words;
 use crate::types::result::ResultFile;
 
-/// Of several results the names begin with the workload.
+/// Names begin with the workload where there are several results.
 pub fn render(results: &[&ResultFile]) -> String {
     let mut number = 0;
     let mut lines = String::new();

@@ -1,4 +1,4 @@
-//! What the intervals of a run hold together, what it could detect, and how often rounds may stall unseen.
+//! The confidence of a run's intervals together, the effect that it could detect, and how often rounds may stall unseen.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! What the comparison of an arm with itself tells, as text. Pure.
+//! The comparison of an arm with itself, as text. Pure.
 
 use std::fmt::Write;
 

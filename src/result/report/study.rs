@@ -250,7 +250,7 @@ pub(super) fn level(text: &mut String, study: &StudyResult) {
     }
 }
 
-/// What the level of the cells means for the study.
+/// The meaning of the cells' level for the study.
 fn false_verdicts(cells: usize) -> String {
     let any = 1.0 - 0.95f64.powi(i32::try_from(cells).unwrap_or(i32::MAX));
     let share = units::share(Some(any));

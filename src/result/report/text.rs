@@ -117,7 +117,7 @@ pub(super) fn status(result: &ResultFile) -> String {
     text
 }
 
-/// What a reader must know before he believes the verdicts, a line each.
+/// Remarks that a reader must know before he believes the verdicts.
 pub(super) fn remarks(result: &ResultFile) -> String {
     let mut text = String::new();
     controls(&mut text, result);
@@ -186,7 +186,7 @@ fn controls(text: &mut String, result: &ResultFile) {
     }
 }
 
-/// What a control that shows nothing does not rule out.
+/// Differences that a control that shows none does not rule out.
 fn blind(name: &str, sight: Sight) -> String {
     let varies = sight.spread.map_or_else(String::new, |spread| {
         let percent = spread.exp_m1() * 100.0;

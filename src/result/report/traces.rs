@@ -60,7 +60,7 @@ impl Of<'_> {
         (self.trace.time_s * 1e9) as i64
     }
 
-    /// What is missing in it, in words.
+    /// The gaps in it, in words.
     pub fn gaps(&self) -> Option<String> {
         let trace = self.trace;
         let kept = trace.requests.len();

@@ -167,7 +167,7 @@ pub fn verdict(row: &ArmComparison) -> String {
     }
 }
 
-/// What to keep in mind about a run's row, whatever else it is compared with.
+/// Warnings about a run's row, whatever else it is compared with.
 pub fn warnings(comparison: &Comparison) -> Vec<String> {
     let reasons = comparison.reasons.iter();
     reasons
@@ -292,7 +292,7 @@ pub fn unseen_expiries(result: &ResultFile) -> String {
     text
 }
 
-/// What was dropped from the page cache before each round.
+/// Caches that are written back and dropped before each round.
 pub fn cold(result: &ResultFile) -> Option<String> {
     let place = result.workload.scratch_file.as_ref();
     let is_file = place.is_some_and(|place| place.size_bytes.is_some());

@@ -24,7 +24,7 @@ pub struct LiveFairness {
     pub starvation_max_ns: Option<u64>,
     /// Ended starvation times of 100 ms or more. Counted by histogram cells: to 25 %.
     pub starved_100ms: u64,
-    /// Those of 1 s or more.
+    /// Ended starvation times of 1 s or more.
     pub starved_1s: u64,
 }
 

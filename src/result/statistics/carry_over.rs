@@ -1,6 +1,6 @@
 //! Carry-over: what an arm leaves behind for the rounds after its own, estimated from all rounds of a metric. Pure.
 //!
-//! What is left behind may last for one round or for several, and with two arms the differences within blocks alone
+//! The carry-over may last for one round or for several, and with two arms the differences within blocks alone
 //! cannot tell one from the other: the order of two blocks has the same influence in both cases, with opposite signs.
 //! So a few shapes of decay are tried, within and between blocks, and the one that explains the rounds best is used.
 
@@ -24,7 +24,7 @@ const SHAPES: [Shape; 4] = [
 /// By so much a shape that lasts for several rounds must explain the rounds better, in logarithms of the likelihood.
 const HANDICAP: f64 = 0.4;
 
-/// What an arm leaves behind, compared with what the first arm leaves behind.
+/// The carry-over of each arm, compared with that of the first of those that precede a round.
 #[derive(Debug)]
 pub struct CarryOver {
     shape: Shape,
@@ -95,8 +95,7 @@ impl CarryOver {
         self.shape.iter().filter(|left| **left > 0.0).count()
     }
 
-    /// What `arm` leaves behind for the next round minus what `other` leaves behind. None when one of them never preceded
-    /// a round.
+    /// The carry-over of `arm` to the next round minus that of `other`. None when one of them never preceded a round.
     pub fn between(&self, arm: usize, other: usize) -> Option<Contrast> {
         let mut weights = vec![0.0; self.others.len()];
         for (arm, weight) in [(arm, 1.0), (other, -1.0)] {
@@ -123,7 +122,7 @@ impl CarryOver {
         self.contrast(&weights)
     }
 
-    /// Of the coefficients of the preceding arms.
+    /// Contrast of the coefficients of the preceding arms.
     fn contrast(&self, weights: &[f64]) -> Contrast {
         let within = self.within.as_ref().map(|fit| {
             let before = vec![0.0; self.offset];

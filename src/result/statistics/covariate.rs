@@ -56,7 +56,7 @@ impl Slopes {
         })
     }
 
-    /// What `y` would have been after a mean load; `y` itself if the load before is unknown.
+    /// The `y` that would follow a mean load; `y` itself if the load before is unknown.
     pub fn adjusted(&self, cell: &Cell) -> f64 {
         cell.y - self.bias(cell.position, cell.before_load)
     }
@@ -83,7 +83,7 @@ impl Slopes {
         }
     }
 
-    /// What the load before the block has added to a value in this position.
+    /// The bias of a value in this position by the load before the block.
     pub fn bias(&self, position: usize, before_load: Option<f64>) -> f64 {
         let slope = self.by_position.get(position).copied().unwrap_or_default();
         before_load.map_or(0.0, |load| slope * (load - self.mean))
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(Slopes::of(&cells[..20]), None);
         let slopes = Slopes::of(&cells).unwrap();
         assert!((slopes.by_position[1] + 2.0).abs() < 1e-9, "{slopes:?}");
-        // What remains is the position, which is no load.
+        // The rest is the position, which is no load.
         let falls_back = 2.0
             * cells
                 .iter()

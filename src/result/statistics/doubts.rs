@@ -1,4 +1,4 @@
-//! What keeps a verdict from being said although the interval alone would say it. Pure.
+//! Doubts that keep a verdict from being said although the interval alone would say it. Pure.
 
 use std::cmp::Ordering;
 
@@ -36,7 +36,7 @@ impl Doubts {
         }
     }
 
-    /// What is left of a verdict.
+    /// The verdict that the doubts leave.
     pub fn leave(self, found: Verdict) -> Verdict {
         let is_open = match found {
             Verdict::Better => self.disagrees || self.silent,

@@ -1,4 +1,4 @@
-//! What an arm left behind, as far as a comparison must allow for it. Pure.
+//! The leftover of an arm, as far as a comparison must allow for it. Pure.
 
 use super::carry_over::Contrast;
 use super::verdict::Reason;
@@ -10,7 +10,7 @@ pub enum Leftover {
     Nothing,
     /// The plan so far does not separate it from the arms.
     Unknown,
-    /// What the other arm leaves behind may have caused the rounds without a value.
+    /// The other arm's leftover may have caused the rounds without a value.
     Censored,
     Bias(Contrast),
 }

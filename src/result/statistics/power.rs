@@ -73,7 +73,7 @@ pub fn censored_blocks_to_see(
         let both = needed(margins.down)?.max(needed(-margins.up)?);
         (is_above && is_below).then_some(both)
     };
-    // What lacks values more often than the other is never equivalent.
+    // An arm that lacks values more often than the other is never equivalent.
     let within = is_even.then(is_within).flatten();
     let nearer = [needed(0.0), within].into_iter().flatten().min()?;
     Some(nearer.max(from).max(question.blocks_needed()))

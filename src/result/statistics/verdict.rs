@@ -132,7 +132,7 @@ pub struct Comparison {
     /// no value.
     pub mde: Option<f64>,
     pub verdict: Verdict,
-    /// What the blocks alone would say where the verdict was withheld: a gate does not pass what it withheld.
+    /// The verdict of the blocks alone where the verdict was withheld: a gate does not pass a withheld `worse`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub withheld: Option<Verdict>,
     /// The whole interval lies beyond the margin.

@@ -6,7 +6,7 @@ use crate::metric::Metric;
 use crate::text::size;
 use crate::types::result::ResultFile;
 
-/// What a study's file says of every round of an arm.
+/// The count that a study's file asserts of every round of an arm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exact {
     /// Its label.
@@ -64,9 +64,9 @@ pub struct Counted {
     pub expected: u64,
     /// The arm's rounds that count.
     pub rounds: usize,
-    /// Those that had exactly that.
+    /// Rounds with exactly that.
     pub exact: usize,
-    /// Those that had less, and no less than by the events that the probe lost.
+    /// Rounds with less, and no less than by the events that the probe lost.
     #[serde(default)]
     pub incomplete: usize,
     /// The value of the first other one.

@@ -1,5 +1,5 @@
-//! What holds over all cells of a study together. The rows of one cell share a level, so the best of many cells is easily
-//! noise; here the cells share it too. Pure.
+//! Verdicts that hold over all cells of a study together. The rows of one cell share a level, so the best of many cells is
+//! easily noise; here the cells share it too. Pure.
 
 use serde::{Deserialize, Serialize};
 

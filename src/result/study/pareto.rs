@@ -22,10 +22,10 @@ struct Known {
     in_study: Option<Ends>,
 }
 
-/// Of each arm; None: not known.
+/// Ends of each arm; None: not known.
 type Row<'a> = BTreeMap<&'a str, Option<Known>>;
 
-/// What the arms are to each other.
+/// The relation of the arms to each other.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Choice<'a> {
     /// Labels of arms that no other beats: none is shown to be better in one row, and at most a margin worse in every
@@ -99,7 +99,7 @@ fn rows(study: &StudyResult) -> Vec<Row<'_>> {
             row.insert(&found.arm, known);
         }
     }
-    // What nobody could measure tells nobody apart.
+    // A row that nobody could measure tells nobody apart.
     rows.retain(|_, row| !row.is_empty());
     rows.into_values().collect()
 }

@@ -18,7 +18,7 @@ pub enum UnreadableStudy {
     },
 }
 
-/// What tells one result from another.
+/// Fields that tell one result from another.
 #[derive(Deserialize)]
 struct Head {
     #[serde(rename = "$schema")]

@@ -54,7 +54,7 @@ pub struct StudyResult {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellResult {
     pub name: String,
-    /// What was expected before it ran.
+    /// The expectation before its run.
     pub expect: String,
     /// The reference against itself: what it finds is noise.
     pub is_placebo: bool,

@@ -50,10 +50,10 @@ impl Times {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Budget {
     pub limit_s: f64,
-    /// What the pilot rounds took of it. They are in no result.
+    /// The part of it that the pilot rounds take. They are in no result.
     pub pilot_s: f64,
     pub pilot_blocks: usize,
-    /// What the chosen blocks can show; a metric that the pilot could not measure is missing.
+    /// Differences that the chosen blocks can show; a metric that the pilot could not measure is missing.
     pub detectable: Vec<Detectable>,
     /// Cells that ended before their last block, because the time was over.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -84,6 +84,6 @@ pub struct Detectable {
 pub struct LeftOut {
     /// Its label.
     pub arm: String,
-    /// What the disks lack for it.
+    /// The features that the disks lack for it.
     pub why: String,
 }

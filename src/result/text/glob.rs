@@ -4,7 +4,7 @@
 /// longer than its length times that of the text.
 pub fn glob(pattern: &str, text: &str) -> bool {
     let (mut wanted, mut found) = (pattern.chars(), text.chars());
-    // What follows the last `*`, and the text that it has not taken.
+    // Pattern after the last `*`, and the text that it has not taken.
     let mut last: Option<(std::str::Chars<'_>, std::str::Chars<'_>)> = None;
     loop {
         let mut ahead = found.clone();

@@ -18,7 +18,7 @@ pub fn read(text: &str) -> Result<Written<'_>, String> {
     let end = span(text, 0);
     let value = value(&text[..end]).ok_or_else(|| format!("{text:?} is not a finite number"))?;
     let behind = &text[end..];
-    // What ends a sentence or a list is no unit.
+    // A sign that ends a sentence or a list is no unit.
     let unit = behind.trim_end_matches(['.', ',', ';', ':']);
     // "5..2", and "5e" without its exponent.
     let is_rest = unit.starts_with(|c: char| is_digit(c) || "+-.,".contains(c));

@@ -1,4 +1,4 @@
-//! What a misspelled name may mean.
+//! Names that a misspelled one may mean.
 
 /// The names that are most like `name`, at most three.
 pub fn near<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {

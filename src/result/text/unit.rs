@@ -112,7 +112,7 @@ pub fn behind(rest: &str) -> Option<&str> {
     (kind != Kind::Count).then_some(word)
 }
 
-/// Of a prefix alone, or of nothing.
+/// Factor of a prefix alone, or of nothing.
 fn prefix(unit: &str) -> Option<f64> {
     let (_, factor) = PREFIXES.iter().find(|(prefix, _)| *prefix == unit)?;
     Some(*factor)

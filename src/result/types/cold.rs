@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What is dropped before each round.
+/// Caches that are dropped before each round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -16,7 +16,7 @@ pub enum Cold {
 }
 
 impl Cold {
-    /// What is dropped, as a sentence says it.
+    /// The dropped caches, as a sentence names them.
     pub fn of(self, is_file: bool) -> &'static str {
         match (self, is_file) {
             (Cold::All, _) => "all caches of this machine",

@@ -1,4 +1,4 @@
-//! What a negative control could have shown.
+//! The difference that a negative control could have shown.
 
 use serde::{Deserialize, Serialize};
 

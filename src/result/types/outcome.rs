@@ -1,4 +1,4 @@
-//! What a workload did in a round.
+//! The outcome of a workload in one round.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::raw::RawJson;
 use crate::metric::reported::Reported;
 
-/// What every round holds constant, which determines the possible metrics.
+/// The quantity that every round holds constant, which determines the possible metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -42,7 +42,7 @@ pub struct Outcome {
     pub user_cpu_ns: Option<u64>,
     pub system_cpu_ns: Option<u64>,
     pub jobs: Vec<JobResult>,
-    /// What went wrong, in words.
+    /// The problem in words.
     pub problem: Option<String>,
     /// It ran longer than it may, and was ended.
     #[serde(default)]
@@ -67,20 +67,20 @@ pub struct Outcome {
     /// Bytes that the workload's own processes read and wrote, by disk; empty without an io controller.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disks: Vec<DiskBytes>,
-    /// What a command printed, its beginning and its end.
+    /// Output of a command, its beginning and its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Output>,
 }
 
 impl Outcome {
-    /// What a command reported, by name.
+    /// Finite values that a command reports, by name.
     pub fn reported_values(&self) -> BTreeMap<String, f64> {
         let finite = self.reported.iter().filter(|it| it.value.is_finite());
         finite.map(|it| (it.name.clone(), it.value)).collect()
     }
 }
 
-/// What a control group read and wrote on a disk, by its `io.stat`.
+/// Bytes that a control group reads and writes on a disk, by its `io.stat`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiskBytes {
@@ -144,7 +144,7 @@ pub struct DirectionResult {
 }
 
 impl DirectionResult {
-    /// Of jobs that ran at the same time.
+    /// Sum of the jobs that run at the same time.
     fn sum<'a>(parts: impl Iterator<Item = &'a DirectionResult>) -> Option<DirectionResult> {
         let parts: Vec<&DirectionResult> = parts.collect();
         let all = || parts.iter().copied();

@@ -1,4 +1,4 @@
-//! What each process got under each arm.
+//! Summaries of processes under each arm.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What a program wrote as JSON, kept as text: as a tree it takes ten times the memory, for every round of a result.
+//! The JSON of a program, kept as text: as a tree it takes ten times the memory, for every round of a result.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;

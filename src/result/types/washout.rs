@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use crate::statistics::carry_over::Contrast;
 use crate::types::result::Round;
 
-/// What the user wants.
+/// The wash-out that the user wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Washout {
     /// The reference runs so long before each round.
     For(Duration),
-    /// As long as [`LAGS`](crate::ab::statistics::layout::LAGS) rounds, unless the first blocks show nothing of what arms leave behind.
+    /// As long as [`LAGS`](crate::statistics::layout::LAGS) rounds, unless the first blocks show nothing of what arms leave behind.
     Auto,
 }
 

@@ -1,4 +1,4 @@
-//! What a key or the mouse means at this moment. Pure.
+//! The meaning of a key or the mouse at this moment. Pure.
 
 use ratatui::crossterm::event::{
     Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
@@ -41,7 +41,7 @@ fn of_key(key: KeyEvent, model: &Model, size: Size) -> Option<Action> {
     }
 }
 
-/// What a command does to the axis on the screen, if that is what it is for.
+/// A command's change of the axis on the screen, if that is what it is for.
 fn of_axis(command: KeyCommand, model: &Model, size: Size) -> Option<Action> {
     let to = |change: fn(Axis) -> Axis| match view::axis::shown(model, size) {
         Some(axis) => Action::Axis(Some(change(axis))),

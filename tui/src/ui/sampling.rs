@@ -34,7 +34,7 @@ pub struct Setup {
     pub were_named: bool,
     /// For each device, all arms that may be applied.
     pub arms: Vec<Vec<Arm>>,
-    /// Those of `--arm`, for disks that appear later.
+    /// Arms of `--arm`, for disks that appear later.
     pub named_arms: Vec<String>,
     pub interval: Duration,
     /// Whether to measure the times since submission, too.
@@ -69,7 +69,7 @@ impl Sampler {
             .is_some_and(|requests| requests.send(request).is_ok())
     }
 
-    /// What was restored, one line each.
+    /// Reports of what was restored, one line each.
     pub fn end(mut self) -> Vec<Result<String>> {
         self.join()
     }

@@ -54,7 +54,7 @@ pub fn run(arguments: &Snapshot) -> Result<()> {
         while next + every <= Instant::now() {
             next += every;
         }
-        // What was kept until Ctrl-C or an error is written.
+        // Intervals that were kept until Ctrl-C or an error are written.
         let interrupted = interrupt::sleep_until(next);
         outcome = keep_one(&mut reader, &mut blocks, &mut kept).and(interrupted);
         for added in reader.take_added() {

@@ -54,7 +54,7 @@ const LEAST: (u16, u16) = (40, 10);
 /// Rows of the tabs, the status line and the footer.
 const CHROME: u16 = 3;
 
-/// What the rotations of this session found, one sentence per disk.
+/// Verdicts of the rotations of this session, one sentence per disk.
 pub fn verdicts(model: &Model) -> Vec<String> {
     let of = |device: &DeviceModel| {
         let sentence = compare::verdict(device.seen.score.as_ref()?)?;
@@ -116,7 +116,7 @@ fn body(size: Size) -> Rect {
     body
 }
 
-/// What is at this place of a terminal of this size.
+/// The target at this place of a terminal of this size.
 pub fn target(model: &Model, size: Size, at: Position) -> Option<Target> {
     let [tabs, _, body, _] = regions(Rect::from((Position::ORIGIN, size)));
     if model.devices.is_empty() || size.width < LEAST.0 || size.height < LEAST.1 {

@@ -68,7 +68,7 @@ fn it_is_suspended_and_comes_back() {
     terminal.until("scheduler none");
     terminal.until("reads");
     assert!(!is_for_a_shell(&screen), "raw again");
-    // What another program has drawn over is drawn again.
+    // A screen that another program has drawn over is drawn again.
     terminal.clear();
     terminal.keys("\u{c}");
     terminal.until("scheduler none");

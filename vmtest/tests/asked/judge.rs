@@ -1,4 +1,4 @@
-//! What others say of the same I/Os, number by number. All that differs is collected, so that one run shows all of it.
+//! Accounts by others of the same I/Os, number by number. All that differs is collected, so that one run shows all of it.
 
 use iosched_result::measured::histogram::Histogram;
 

@@ -12,16 +12,16 @@ pub struct Event {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Of a system call, its number.
+    /// Number of a system call.
     Enter(u32),
     /// Its number, and what it returned.
     Exit(u32, i64),
     /// io_uring took an entry from the ring.
     Taken,
-    /// Of a bio, its first sector.
+    /// First sector of a bio.
     Queue(u64),
     GetRequest(u64),
-    /// Of a request.
+    /// First sector of a request.
     Complete(u64),
 }
 
@@ -86,13 +86,13 @@ fn word(text: &str, place: usize) -> Option<&str> {
     text.split_whitespace().nth(place)
 }
 
-/// Of `252,0 R 1024 + 8 [fio]`, with more words in between.
+/// The sector in `252,0 R 1024 + 8 [fio]`, with more words in between.
 fn sector(details: &str) -> Option<u64> {
     let (before, _) = details.split_once(" + ")?;
     before.rsplit(' ').next()?.parse().ok()
 }
 
-/// Of `5.678901`.
+/// Nanoseconds of `5.678901`.
 fn nanoseconds(seconds: &str) -> Option<u64> {
     let (whole, micro) = seconds.split_once('.')?;
     let (whole, us): (u64, u64) = (whole.parse().ok()?, micro.parse().ok()?);

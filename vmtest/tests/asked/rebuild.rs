@@ -10,7 +10,7 @@ use crate::parse::{Event, IO_GETEVENTS, IO_PGETEVENTS, IO_SUBMIT, What};
 #[derive(Clone, Copy, Debug)]
 pub struct Io {
     pub asked_ns: u64,
-    /// Of its first attempt.
+    /// Time of its first attempt.
     pub queued_ns: u64,
     pub attempts: u32,
     pub completed_ns: u64,
@@ -84,7 +84,7 @@ impl Rebuilt {
         self.queued.insert(tid, (sector, now, is_beside));
     }
 
-    /// What is asked for once more hides nothing: its wait begins with its first attempt.
+    /// An I/O that is asked for once more hides nothing: its wait begins with its first attempt.
     fn get_request(&mut self, tid: u32, sector: u64, now: u64) {
         let (queued, since, is_beside) = self.queued[&tid];
         assert_eq!(queued, sector, "a bio gets the request of another");
@@ -102,7 +102,7 @@ impl Rebuilt {
         }
     }
 
-    /// What fio takes for the completion of each. When it has asked for the last, it takes what is completed next, and then
+    /// The completion of each by fio. When it has asked for the last, it takes what is completed next, and then
     /// nothing before all that are in flight are completed. How much is completed at that moment nobody sees: the
     /// least, and the most.
     pub fn answered_ns(&self, io: &Io) -> (u64, u64) {

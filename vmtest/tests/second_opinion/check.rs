@@ -33,7 +33,7 @@ pub const DEVICE_CELL: f64 = 1.0 / 64.0;
 /// A process's is the middle of its cell, which is 1/16 of an octave wide.
 pub const OWNER_CELL: f64 = 1.0 / 32.0;
 
-/// What blktrace and the probe say of one stage.
+/// The opinions of blktrace and the probe on one stage.
 pub struct Opinions<'a> {
     pub stage: Stage,
     pub theirs: &'a Times,

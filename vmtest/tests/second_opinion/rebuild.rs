@@ -205,7 +205,7 @@ impl Rebuilt {
         Some(())
     }
 
-    /// Of a bio, or, with the same letter, of a request that joins the one before it.
+    /// The merge of a bio, or, with the same letter, of a request that joins the one before it.
     fn back_merge(&mut self, event: &Event) -> Option<()> {
         let (bytes, bios);
         if let Some(bio) = self.asked_for(event) {

@@ -45,7 +45,7 @@ pub fn flush_ns(request: &Request) -> Option<u64> {
     Some(before + after)
 }
 
-/// What a write waited for the flush before its data.
+/// A write's wait for the flush before its data.
 pub fn preflush_ns(request: &Request) -> Option<u64> {
     let has_data = request.is_preflush() && request.bytes > 0;
     has_data.then_some(request.issued_ns? - request.g_ns)

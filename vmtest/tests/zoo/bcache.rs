@@ -14,7 +14,7 @@ const PLACE_SECTORS: u64 = 8;
 const BLOCK_SECTORS: u16 = 8;
 /// Small, since bcache refuses a disk of 512 buckets or fewer.
 const BUCKET_SECTORS: u16 = 256;
-/// Of the backing disk, on which bcache's own sectors come first.
+/// Offset of the data on the backing disk, on which bcache's own sectors come first.
 const DATA_SECTORS: u64 = 16;
 const MAGIC: [u8; 16] = [
     0xc6, 0x85, 0x73, 0xf6, 0x4e, 0x1a, 0x45, 0xca, 0x82, 0x65, 0xf5, 0x7f, 0x48, 0xba, 0x6d, 0x81,
@@ -28,7 +28,7 @@ enum Role {
     Backing,
 }
 
-/// What reads and writes through a cache, in its default mode: writes go to both disks.
+/// A disk that reads and writes through a cache, in its default mode: writes go to both disks.
 pub struct Bcache {
     pub name: String,
 }
@@ -56,7 +56,7 @@ impl Bcache {
         Bcache { name }
     }
 
-    /// What is read for the first time is put into the cache a moment after it was handed out.
+    /// Data that is read for the first time is put into the cache a moment after it was handed out.
     pub fn until_it_is_filled(&self) {
         let mut earlier = String::new();
         for _ in 0..100 {

@@ -1,4 +1,4 @@
-//! What is asked of each disk, and how the tests find it.
+//! Checks of each disk, and how the tests find it.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What the rounds of a study need beside its workloads, made once.
+//! Preparations that the rounds of a study need beside its workloads, made once for each stage.
 
 use std::path::PathBuf;
 use std::time::Duration;

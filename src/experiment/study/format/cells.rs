@@ -1,4 +1,4 @@
-//! What each cell of a study's file expands to. Pure.
+//! The cells that each cell of a study's file expands to. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

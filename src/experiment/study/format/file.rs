@@ -19,7 +19,7 @@ pub struct StudyFile {
     pub name: Spanned<String>,
     /// One line.
     pub title: String,
-    /// What is asked, and why so.
+    /// The question, and why it is asked so.
     #[serde(default)]
     pub about: String,
     /// The simulated disk it runs on if no device is named: `ssd`, `hdd+ext4`, `ssd*8`.
@@ -103,13 +103,13 @@ pub struct CellFile {
     /// start.
     #[serde(default)]
     pub ramp_s: Option<f64>,
-    /// What is dropped from the page cache before each round.
+    /// Caches that are dropped before each round.
     #[serde(default)]
     pub cold: Option<Cold>,
     /// Counts that each round of an arm must have exactly.
     #[serde(default)]
     pub exact: Vec<ExactFile>,
-    /// What should come out, and why.
+    /// The expected result, and why.
     #[serde(default)]
     pub expect: String,
 }

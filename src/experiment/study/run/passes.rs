@@ -23,7 +23,7 @@ struct Passes<'a> {
     stage: usize,
     /// Indices of its cells that are not decided.
     open: Vec<usize>,
-    /// Those of later stages.
+    /// Indices of the cells of later stages.
     later: &'a [usize],
     rng: &'a mut ChaCha8Rng,
 }

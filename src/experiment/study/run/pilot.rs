@@ -19,7 +19,7 @@ use iosched_result::study::times::{Budget, Times};
 /// Blocks of a busy machine take longer than those of the pilot.
 const SAFE_SHARE: f64 = 0.9;
 
-/// What follows from a pilot.
+/// The plan that follows from a pilot.
 pub(super) struct Planned {
     pub times: Times,
     pub budget: Budget,
@@ -62,7 +62,7 @@ impl StudyRun<'_> {
     ) -> Result<Planned> {
         let begin = machine.now();
         let limit = self.budget.unwrap_or_default();
-        // What has passed of it.
+        // The part of it that has passed.
         let before = (begin + limit).saturating_sub(end);
         let nominal = self.nominal(&cells);
         if before + nominal > limit {

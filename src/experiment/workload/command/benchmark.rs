@@ -32,7 +32,7 @@ impl Benchmark {
         find(&words.collect::<Vec<_>>(), 0)
     }
 
-    /// What stands before it belongs to its words: it may switch the user.
+    /// The words before it belong to its own: they may switch the user.
     fn behind(self, before: &[String]) -> Benchmark {
         Benchmark {
             words: [before, &self.words].concat(),

@@ -18,7 +18,7 @@ pub(super) const ALIGNMENT: u64 = 4096;
 pub struct Layout {
     /// Lines for fio, one list per job.
     jobs: Vec<String>,
-    /// What is not as in the job file.
+    /// Differences from the job file.
     pub notes: Vec<String>,
 }
 

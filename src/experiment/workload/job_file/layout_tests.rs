@@ -34,7 +34,7 @@ fn refusal(text: &str, target: Target) -> String {
     refused.to_string()
 }
 
-/// What fio gets, without the lines of every round.
+/// The job file that fio gets, without the lines of every round.
 fn round(text: &str, target: Target) -> String {
     let jobs = parse(text);
     let layout = jobs.lay_out("my.fio", &target).expect(text);

@@ -104,7 +104,7 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         if let Some(name) = line.strip_prefix('[') {
-            // What is in a section that cannot be used is not looked at.
+            // Options of a section that cannot be used are not looked at.
             self.is_left_out = true;
             self.begin(Section::begin(name, number)?);
             return Ok(());

@@ -101,7 +101,7 @@ fn clones(setting: Option<&Setting>) -> Option<u64> {
     Some(u64::from(count.max(1)))
 }
 
-/// What is replaced: places first, then what rounds set.
+/// Notes on replaced options: places first, then those that rounds set.
 pub(super) fn notes(sections: &[Section], target: &Target) -> Vec<String> {
     let options = sections.iter().flat_map(|section| &section.options);
     let places: Vec<&Setting> = options.filter(|setting| is_place(setting)).collect();

@@ -11,7 +11,7 @@ use iosched_result::types::outcome::{Excerpt, Output};
 /// Names of the files in the round's directory.
 pub const STDOUT: &str = "command.stdout";
 pub const STDERR: &str = "command.stderr";
-/// What the command itself writes is in a directory of its own, which may belong to another user.
+/// Directory of the files that the command itself writes; it may belong to another user.
 const OWN: &str = "own";
 const METRICS: &str = "metrics";
 /// Prefix of pgbench's transaction logs.

@@ -84,13 +84,13 @@ impl Pattern {
         if number::read(own).is_ok_and(|own| own.unit.is_empty())
             && let Some(behind) = unit::behind(&text[group.end..])
         {
-            // What is no such unit is a word of its own.
+            // Text that is no such unit is a word of its own.
             return unit::read(&format!("{own} {behind}"), wanted).or(found);
         }
         found
     }
 
-    /// What the group should have matched, if that is more: the rest of a number, or a unit that is glued to it.
+    /// Text that the group should have matched, if that is more: the rest of a number, or a unit that is glued to it.
     fn cut(&self, text: &str, group: &Range<usize>) -> Option<Range<usize>> {
         let own = number::at(text, group.start);
         if own.is_empty() {
@@ -102,7 +102,7 @@ impl Pattern {
             after,
             is_ended,
         } = &self.around;
-        // What the expression itself names beside the group is no part of the number.
+        // Text that the expression itself names beside the group is no part of the number.
         if whole.start < group.start && before.is_some_and(|c| text[..group.start].ends_with(c)) {
             whole.start = group.start;
         }
@@ -216,7 +216,7 @@ impl FromStr for Pattern {
     }
 }
 
-/// What users write, and the features of regex that it takes. A line that each matches.
+/// Expressions that users write, with the features of regex that they take, and a line that each matches.
 const PROMISED: [(&str, &str); 8] = [
     (r"x=tps (\d+)", "tps 5"),
     (r"x=tps\s+(\S+)", "tps\t5"),

@@ -79,7 +79,7 @@ fn a_number_is_read_whole() {
     finds("x=lag ([0-9.]+ [mu]s):lower:us", "lag 1.2 ms", 1200.0, "us");
     finds("x=is ([0-9.]+)", "it is 12.5. Then", 12.5, "1");
     finds("x=is ( *[-0-9.]+)", "it is -5\n", -5.0, "1");
-    // What the expression names itself beside the group.
+    // Text that the expression itself names beside the group.
     finds("x=lat=([0-9]+)ms:lower:ms", "lat=12ms", 12.0, "ms");
     finds("x=^read,([0-9]+),", "read,123,456", 123.0, "1");
     finds("x=,([0-9]+)$", "read,123,456", 456.0, "1");
@@ -126,7 +126,7 @@ fn what_may_be_more_of_the_number_is_refused_unless_it_is_named() {
     }
 }
 
-/// What a refusal advises to write takes each number as it is.
+/// The expression that a refusal advises takes each number as it is.
 #[test]
 fn the_advice_takes_the_whole_number() {
     for (output, value, unit) in [

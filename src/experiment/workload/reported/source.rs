@@ -1,6 +1,6 @@
 //! The literal text beside the only group of a regular expression. Pure.
 
-/// What an expression itself names directly beside its group: `ms` and `,` in `,([0-9]+)ms`.
+/// Text that an expression itself names directly beside its group: `ms` and `,` in `,([0-9]+)ms`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Around {
     /// A comma or a sign before it.
@@ -76,7 +76,7 @@ fn literal(rest: &str) -> String {
             c if c.is_alphabetic() || "%/,°".contains(c) => c,
             _ => break,
         };
-        // What may be absent is not there for sure.
+        // A character that may be absent is not there for sure.
         if chars.peek().is_some_and(|next| "?*+{|".contains(*next)) {
             break;
         }

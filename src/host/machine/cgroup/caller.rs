@@ -45,7 +45,7 @@ pub struct Caller {
     pub name: String,
     /// Its own limits.
     pub limits: Vec<Limit>,
-    /// Those of the groups above it, in which it stays.
+    /// Limits of the groups above it, in which it stays.
     pub above: Vec<Limit>,
 }
 

@@ -1,4 +1,4 @@
-//! What groups and units ask of the schedulers by class, and how the kernel throttles groups.
+//! I/O classes that groups and units ask for, and how the kernel throttles groups.
 
 use std::ffi::OsStr;
 use std::fs;

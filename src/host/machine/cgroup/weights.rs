@@ -49,7 +49,7 @@ pub struct Weights {
     pub cost_model: BTreeSet<String>,
 }
 
-/// Those that are set on this machine.
+/// Weights that are set on this machine.
 pub fn set(mounts: &Mounts) -> Weights {
     let mut weights = Vec::new();
     each_group(mounts, &mut |of, directory| {

@@ -14,7 +14,7 @@ use iosched_result::failure::Failure;
 pub struct Disks {
     /// The names to use for the same disks again: kernel names, or the path of a file system on several devices.
     pub named: Vec<String>,
-    /// What a workload gets: the named disks and partitions, or those of the named file system.
+    /// Targets of a workload: the named disks and partitions, or those of the named file system.
     pub targets: Vec<RawTarget>,
     /// The devices that schedule requests: the targets themselves or the devices they pass their I/O to. Sorted by
     /// device number, never empty.

@@ -1,4 +1,4 @@
-//! What a result says of its disks.
+//! A result's description of its disks.
 
 use super::{Device, Disks};
 use iosched_result::types::result::{DeviceInfo, GroupInfo};

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::names_in;
 
-/// What the name of an NVMe disk says: `nvme1n1`, and `nvme1c0n1` for its path through controller 0.
+/// Parts of the name of an NVMe disk: `nvme1n1`, and `nvme1c0n1` for its path through controller 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Parts {
     subsystem: u32,

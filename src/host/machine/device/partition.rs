@@ -46,7 +46,7 @@ impl From<Device> for RawTarget {
 }
 
 impl RawTarget {
-    /// Of the disk or partition with this kernel name.
+    /// The disk or partition with this kernel name.
     pub(super) fn by_name(name: &str) -> Result<RawTarget> {
         let gone = |name: &str| {
             Failure::usage(

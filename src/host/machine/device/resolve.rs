@@ -242,7 +242,7 @@ fn down_to_disk(name: &str, notes: Vec<String>) -> Result<Resolved> {
     }
 }
 
-/// What a device is directly built on, as sysfs says, and the paths of a multipath NVMe disk, which it does not say.
+/// The devices that a device is directly built on, by sysfs, and the paths of a multipath NVMe disk, which it does not say.
 pub(super) fn slaves_of(name: &str) -> Vec<String> {
     let directory = Path::new("/sys/block").join(name).join("slaves");
     let mut slaves = names_in(&directory).unwrap_or_default();

@@ -16,7 +16,7 @@ use crate::machine::device::Device;
 
 /// The first that changes nothing.
 const HARMLESS_SINCE: u32 = 256;
-/// What distributions' rules start to ask something: the program, and the words of which one follows it if it can do more.
+/// Programs that distributions' rules start to ask something, and the words of which one follows it if it can do more.
 const ASK_ONLY: [(&str, &[&str]); 8] = [
     ("scsi_id", &[]),
     ("ata_id", &[]),
@@ -76,7 +76,7 @@ fn asked_of(survey: &mut Survey, disks: &[Device]) -> Result<Source> {
     )))
 }
 
-/// What it says on both outputs: which one has the messages depends on the version.
+/// The program's text on both outputs: which one has the messages depends on the version.
 fn asked(program: &Path, words: &[&str]) -> Result<String> {
     let answer = engine::answer(program, words)?;
     let text = [answer.stdout, answer.stderr].concat();
@@ -108,7 +108,7 @@ impl Said {
             // As the rule names it: `./queue//scheduler`.
             let plain = rest.replace("/./", "/").replace("//", "/");
             if rest.contains("skipping writing") && plain.contains("queue/scheduler") {
-                // Of later versions: `skipping writing "bfq" to sysfs attribute "/sys/..."`.
+                // The form of later versions: `skipping writing "bfq" to sysfs attribute "/sys/..."`.
                 let after = rest
                     .split_once("skipping writing ")
                     .map_or("", |(_, after)| after);

@@ -41,7 +41,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// What a line of the text does to the disk.
+    /// The effect of a line of the text on the disk.
     pub fn write(&self, line: &str) -> Option<Write> {
         let line = line.trim_start();
         if line.starts_with(['#', ';']) || !line.contains(FILE) {
@@ -181,7 +181,7 @@ const BEFORE_A_COMMAND: [&str; 9] = [
     "if", "while", "until", "!", "do", "then", "else", "sudo", "{",
 ];
 
-/// What the command before a path does with it: the value, and whether it certainly writes. None: it only reads.
+/// The use of a path by the command before it: the value, and whether it certainly writes. None: it only reads.
 fn use_of(before: &str) -> Option<(Option<String>, bool)> {
     let (commands, piped) = match before.rfind([';', '|', '&', '`', '(']) {
         Some(at) => (
@@ -209,7 +209,7 @@ fn use_of(before: &str) -> Option<(Option<String>, bool)> {
     Some((None, false))
 }
 
-/// What `echo` or `printf` says, if it is one word.
+/// The word that `echo` or `printf` says, if it is one.
 fn echoed(command: &str) -> Option<String> {
     let mut words = command.split_whitespace().skip_while(|word| {
         let name = word.rsplit('/').next().unwrap_or_default();

@@ -29,7 +29,7 @@ pub enum Source {
     Reading(String),
 }
 
-/// What a program says, and its name; or why it could not be asked.
+/// A program's name and answer; or why it could not be asked.
 pub type Said<T> = std::result::Result<(String, T), String>;
 
 pub fn source<T>(said: &Said<T>) -> Source {
@@ -68,7 +68,7 @@ pub fn answer(program: &Path, words: &[&str]) -> Result<Answer> {
     Ok(answer)
 }
 
-/// What it prints on its standard output.
+/// The text on its standard output.
 pub fn text(program: &Path, words: &[&str]) -> Result<String> {
     let answer = answer(program, words)?;
     Ok(String::from_utf8_lossy(&answer.stdout).into_owned())

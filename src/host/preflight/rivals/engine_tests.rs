@@ -172,7 +172,7 @@ fn tmpfiles_says_which_of_its_files_have_an_effect() {
     assert!(matches!(machine.source("tmpfiles.d"), Source::Reading(_)));
 }
 
-/// What TuneD's modules are given and say, and what `tuned-adm active` says.
+/// A machine with TuneD: what its modules are given and say, and what `tuned-adm active` says.
 fn tuned(active: &str, given: &str) -> Machine {
     let machine = Machine::new();
     let said = r#"{"version": "2.25.1", "profiles": ["a", "b"], "units": [
@@ -200,7 +200,7 @@ fn tuned(active: &str, given: &str) -> Machine {
         let text = "#!/bin/sh\necho bfq >/sys/block/sda/queue/scheduler\n";
         machine.write(&format!("opt/p/{script}.sh"), text);
     }
-    // What our own reading finds.
+    // The profile that our own reading finds.
     machine.write("etc/tuned/active_profile", "own\n");
     machine.write("etc/tuned/own/tuned.conf", "[disk]\nelevator=none\n");
     machine

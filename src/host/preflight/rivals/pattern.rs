@@ -91,7 +91,7 @@ fn pieces(pattern: &str) -> Vec<Piece> {
     pieces
 }
 
-/// What follows `[`, and its length up to and with `]`.
+/// The class after `[`, and its length up to and with `]`.
 fn class(rest: &[char]) -> Option<(Piece, usize)> {
     let mut at = 0;
     let is_negated = matches!(rest.first(), Some('!' | '^'));

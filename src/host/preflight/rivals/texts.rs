@@ -1,4 +1,4 @@
-//! What acts after udev at boot: tmpfiles.d, sysfs.conf, units, boot scripts and cron.
+//! Rivals that act after udev at boot: tmpfiles.d, sysfs.conf, units, boot scripts and cron.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ const SCRIPTS: [(&str, &str); 13] = [
     ("usr/lib/systemd/system-sleep", ""),
 ];
 const SINGLE: [&str; 3] = ["etc/rc.local", "etc/rc.d/rc.local", "etc/crontab"];
-/// What follows names the interpreter; other programs are not read.
+/// The interpreter follows; other programs are not read.
 const BEGINS_OF_SCRIPTS: &str = "#!";
 
 pub fn find(tree: &Tree<'_>, disks: &[Device], engines: &Engines) -> Result<Vec<Rival>> {
@@ -246,7 +246,7 @@ fn sysfs_conf(line: &str, disk: &str) -> Option<String> {
     is_path_of(&path, disk).then(|| value.trim().to_owned())
 }
 
-/// Of a unit or script. The scripts that one of the machine's owner starts are read, too.
+/// Rivals in a unit or script. The scripts that one of the machine's owner starts are read, too.
 fn text(
     tree: &Tree<'_>,
     file: &Path,
@@ -281,7 +281,7 @@ fn text(
     found
 }
 
-/// What a script does that another file starts.
+/// Rivals in a script that another file starts.
 pub fn started(
     tree: &Tree<'_>,
     path: &str,

@@ -10,7 +10,7 @@ use crate::machine::device::Device;
 const DEVICES: &str = "DISK_DEVICES";
 const SCHEDULERS: &str = "DISK_IOSCHED";
 const USUAL_DEVICES: &str = "nvme0n1 sda";
-/// What TLP leaves as it is.
+/// Values with which TLP leaves a scheduler as it is.
 const KEPT: [&str; 2] = ["keep", "_"];
 
 /// A setting, and where it stands.

@@ -26,7 +26,7 @@ pub enum How {
     Runs(String),
 }
 
-/// What a rule does that sets a scheduler, or starts a program that may.
+/// A part of a rule that sets a scheduler, or starts a program that may.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The file, by its place in the list, the line of the value, and the last line of the rule.
@@ -69,7 +69,7 @@ pub fn steps(files: &[Vec<Rule>], subject: &dyn Subject, action: &'static str) -
 struct Run<'a> {
     state: State<'a>,
     steps: Vec<Step>,
-    /// Of RUN, which come last.
+    /// Steps of RUN, which come last.
     programs: Vec<Step>,
 }
 
@@ -209,7 +209,7 @@ impl Run<'_> {
                 .map(|line| parameter(line, &token.value)),
             "parent" if known.parents.as_ref().is_some_and(|all| all.len() == 1) => Some(None),
             "program" => {
-                // What these set has their names; udev's database has it.
+                // Properties that these set have their names; udev's database has them.
                 self.state.is_opaque |= !["_id", "dmsetup", "mdadm", "blkid"]
                     .iter()
                     .any(|name| first_word(&token.value).ends_with(name));

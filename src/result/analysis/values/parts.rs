@@ -12,7 +12,7 @@ pub(super) fn sum_of(ops: &[Op], of: impl Fn(usize) -> (u64, u64)) -> (u64, u64)
     each.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
 }
 
-/// What a part of the workload did: I/Os and bytes.
+/// The work of a part of the workload: I/Os and bytes.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Rates {
     pub data: (u64, u64),

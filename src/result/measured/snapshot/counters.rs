@@ -21,7 +21,7 @@ impl Merges {
     }
 }
 
-/// What an fsync waits for in addition to its data.
+/// Flushes that an fsync waits for in addition to its data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Flushes {

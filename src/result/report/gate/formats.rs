@@ -11,7 +11,7 @@ use crate::study::result::StudyResult;
 use crate::text::named::Named;
 use crate::types::result::ResultFile;
 
-/// What was judged, and how.
+/// The judged result and its judgement.
 #[derive(Clone, Copy)]
 pub enum Judged<'a> {
     Run(&'a ResultFile, &'a Judgement),

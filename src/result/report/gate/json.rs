@@ -16,7 +16,7 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// File name of the schema in `docs/`.
 pub const SCHEMA: &str = "gate-1.schema.json";
 
-/// What `iosched-ab gate --format json` prints.
+/// Output of `iosched-ab gate --format json`.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateRecord<'a> {
@@ -25,9 +25,9 @@ pub struct GateRecord<'a> {
     schema: &'static str,
     /// The version of the schema.
     schema_version: u32,
-    /// Of all selected comparisons together.
+    /// The outcome of all selected comparisons together.
     outcome: Overall,
-    /// What the command ends with: 0 passed, 3 failed, 4 undecided or incomparable, 6 invalid.
+    /// Exit code of the command: 0 passed, 3 failed, 4 undecided or incomparable, 6 invalid.
     exit_code: u8,
     /// The outcome in words.
     summary: String,
@@ -35,7 +35,7 @@ pub struct GateRecord<'a> {
     why_nothing: &'a [String],
     /// The run that is judged.
     run: Run<'a>,
-    /// What the comparisons are held to.
+    /// Rules that the comparisons are held to.
     rules: RulesUsed,
     /// Metrics that were selected; empty stands for all primary ones.
     metrics: &'a [String],
@@ -49,7 +49,7 @@ pub struct GateRecord<'a> {
     checks: Vec<CheckRecord<'a>>,
 }
 
-/// Of all comparisons together.
+/// The outcome of all comparisons together.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -88,11 +88,11 @@ struct Run<'a> {
     workload: &'a str,
 }
 
-/// What the comparisons are held to.
+/// Rules that the comparisons are held to.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct RulesUsed {
-    /// What fails the gate, as `--mode`.
+    /// The condition that fails the gate, as `--mode`.
     mode: ModeUsed,
     /// Whether an inconclusive comparison is undecided (`--require-verdict`).
     require_verdict: bool,
@@ -100,7 +100,7 @@ struct RulesUsed {
     other_kernel: bool,
 }
 
-/// What fails the gate.
+/// The condition that fails the gate.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -123,7 +123,7 @@ struct CheckRecord<'a> {
     unit: &'a str,
     /// Whether changes are ratios (`log`) or differences (`identity`).
     scale: Scale,
-    /// What is better.
+    /// The better direction.
     direction: Direction,
     /// The smallest difference that matters: a fraction on the log scale, otherwise in the metric's unit.
     margin: f64,
@@ -131,21 +131,21 @@ struct CheckRecord<'a> {
     arm: &'a str,
     /// Label of the reference.
     reference: &'a str,
-    /// Of this comparison.
+    /// Outcome of this comparison.
     outcome: CheckOutcome,
-    /// What the change and its interval are of.
+    /// The basis of the change and its interval.
     basis: BasisUsed,
     /// How many earlier results the change is from; 0 for `own`.
     baselines: usize,
     /// On the metric's scale: of the arm to the reference, or of that since the earlier results. Null: unknown.
     change: Option<f64>,
-    /// Of `change`; an end that the data do not bound is null.
+    /// Interval of `change`; an end that the data do not bound is null.
     interval: Option<ConfidenceInterval>,
     /// `change` as a ratio; null on the identity scale.
     ratio: Option<f64>,
     /// `interval` as ratios.
     ratio_interval: Option<ConfidenceInterval>,
-    /// Of `interval`; on the basis `own` it is that of the result file.
+    /// The verdict of `interval`; on the basis `own` drawn anew from the rounds of the result.
     verdict: Verdict,
     /// Complete blocks of this run.
     blocks: usize,
@@ -165,7 +165,7 @@ struct CheckRecord<'a> {
     level_change: Option<LevelRecord<'a>>,
 }
 
-/// Of one comparison.
+/// Outcome of one comparison.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -203,11 +203,11 @@ struct LevelRecord<'a> {
     runs_before: usize,
     /// Runs with the new level; the run that is judged counts as one of them.
     runs_since: usize,
-    /// Of the mean, on the metric's scale.
+    /// Change of the mean, on the metric's scale.
     change: f64,
-    /// Of that change.
+    /// Interval of that change.
     interval: ConfidenceInterval,
-    /// Of that interval.
+    /// The verdict of that interval.
     verdict: Verdict,
     /// Worse, and the whole interval is beyond the margin.
     worse_beyond_margin: bool,

@@ -19,7 +19,7 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// File name of the schema in `docs/`.
 pub const SCHEMA: &str = "study-gate-1.schema.json";
 
-/// What `iosched-ab gate --format json` prints for the result of a study.
+/// Output of `iosched-ab gate --format json` for the result of a study.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyGateRecord<'a> {
@@ -30,9 +30,9 @@ pub struct StudyGateRecord<'a> {
     schema_version: u32,
     /// The study's name.
     study: &'a str,
-    /// Of all cells together.
+    /// The outcome of all cells together.
     outcome: Overall,
-    /// What the command ends with, as for one result.
+    /// Exit code of the command, as for one result.
     exit_code: u8,
     /// The outcome in words.
     summary: String,

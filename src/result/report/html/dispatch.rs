@@ -121,7 +121,7 @@ fn marks(plot: &Plot<'_>, traced: &Of<'_>, until_ns: i64) -> Vec<Markup> {
     [path].into_iter().chain(waits).chain(dots).collect()
 }
 
-/// What an arm did to the order.
+/// The effect of an arm on the order.
 struct Seeks {
     at_start: f64,
     at_issue: f64,

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 pub struct Figure {
     pub id: String,
-    /// What to see.
+    /// A line on what to see.
     pub title: String,
     /// How to read it, with units.
     pub says: String,

@@ -14,7 +14,7 @@ pub struct Plot<'a> {
     pub y_name: &'a str,
     pub x_label: &'a dyn Fn(f64) -> String,
     pub y_label: &'a dyn Fn(f64) -> String,
-    /// What the picture shows, for those who cannot see it.
+    /// A text for those who cannot see the picture.
     pub alternative: &'a str,
     /// Leaves out the names of the x axis: plots above each other need them only once.
     pub is_bare: bool,

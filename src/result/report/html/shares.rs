@@ -75,7 +75,7 @@ fn name_of(round: &Round, owner: &OwnerNumbers) -> String {
     }
 }
 
-/// Those with the most bytes over all arms.
+/// Names with the most bytes over all arms, and one for all others.
 fn names(rounds: &Rounds<'_>) -> Vec<String> {
     let mut bytes: BTreeMap<String, u64> = BTreeMap::new();
     for arm in &rounds.result.design.arms {
@@ -103,7 +103,7 @@ fn names(rounds: &Rounds<'_>) -> Vec<String> {
         .collect()
 }
 
-/// What the parts did in a round, or in several.
+/// The I/O of a part in a round, or in several.
 #[derive(Clone, Copy, Default)]
 struct Sums {
     ios: u64,

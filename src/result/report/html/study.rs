@@ -118,7 +118,7 @@ fn of_arm(cell: &CellResult, row: Option<&ArmComparison>) -> Markup {
     }
 }
 
-/// What a picture of gain and cost takes: the first metric of which more is better, and the first of which less is.
+/// The metrics of a picture of gain and cost: the first of which more is better, and the first of which less is.
 struct Trade<'a> {
     cell: &'a CellResult,
     more: &'a Metric,

@@ -1,4 +1,4 @@
-//! What came out, in words: a sentence, a list of the arms, and what weakens it. Pure.
+//! The outcome in words: a sentence, a list of the arms, and what weakens it. Pure.
 
 use maud::{Markup, html};
 
@@ -53,7 +53,7 @@ fn said(row: &ArmComparison) -> String {
     }
 }
 
-/// What the primary rows say about one arm.
+/// The outcome of one arm by the primary rows.
 struct Outcome<'a> {
     label: &'a str,
     class: &'static str,
@@ -125,7 +125,7 @@ fn lead(reference: &str, arms: &[Outcome<'_>]) -> String {
     format!("Against {reference}: {}.", all.join("; "))
 }
 
-/// What a reader must know before he believes it, in the words of the text report.
+/// Remarks that a reader must know before he believes it, in the words of the text report.
 pub fn remarks(result: &ResultFile) -> Markup {
     let rows: Vec<&ArmComparison> = result.primary().collect();
     html! {

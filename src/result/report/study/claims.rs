@@ -1,4 +1,4 @@
-//! What may be said of a study as a whole: whoever picks from many cells needs rows that hold for all together. Pure.
+//! Claims on a study as a whole: whoever picks from many cells needs rows that hold for all together. Pure.
 
 use std::fmt::Write;
 

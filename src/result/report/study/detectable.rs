@@ -1,4 +1,4 @@
-//! What the blocks of a budget can show, in words. Pure.
+//! Differences that the blocks of a budget can show, in words. Pure.
 
 use crate::metric::Metric;
 use crate::report::units;

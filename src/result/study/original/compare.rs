@@ -15,7 +15,7 @@ use crate::statistics::signed_rank::{self, Difference};
 pub struct Comparison {
     pub arm: String,
     pub reference: String,
-    /// What was measured.
+    /// The measured quantity.
     pub what: String,
     /// Pairs of values.
     pub pairs: usize,
@@ -23,7 +23,7 @@ pub struct Comparison {
     pub higher: usize,
     /// The geometric mean of the pairs.
     pub mean_ratio: Option<f64>,
-    /// What stands in for blocks.
+    /// Name of what stands in for blocks.
     pub blocks_are: String,
     pub blocks: usize,
     /// Hodges-Lehmann over the blocks.

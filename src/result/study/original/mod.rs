@@ -28,12 +28,12 @@ pub const NAMES: [&str; 5] = [
     "oltp-dss",
 ];
 
-/// Of the intervals.
+/// Level of the intervals.
 const ALPHA: f64 = 0.05;
-/// Of the printed text, in characters.
+/// Width of the printed text, in characters.
 const WIDTH: usize = 100;
 
-/// What a published comparison claims, and what its own figures support.
+/// A published comparison: its claim, and what its own figures support.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Judged {
     /// One of [`NAMES`].
@@ -43,9 +43,9 @@ pub struct Judged {
     pub source: &'static str,
     pub claim: &'static str,
     pub comparisons: Vec<Comparison>,
-    /// What else the figures say.
+    /// Other findings from the figures.
     pub findings: Vec<String>,
-    /// What keeps the figures from supporting more.
+    /// Reasons why the figures do not support more.
     pub reasons: Vec<String>,
     pub conclusion: String,
 }

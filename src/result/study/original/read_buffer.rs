@@ -8,7 +8,7 @@ use crate::failure::Failure;
 pub const CSV: &str = include_str!("../../../../data/originals/read-buffer.csv");
 const FILE: &str = "data/originals/read-buffer.csv";
 
-/// What dd read: "100 MB".
+/// Size of the file that dd reads: "100 MB".
 const FILE_BYTES: f64 = 100.0 * 1024.0 * 1024.0;
 pub const PAGE_BYTES: f64 = 4096.0;
 const SECTOR_BYTES: f64 = 512.0;

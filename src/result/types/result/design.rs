@@ -1,4 +1,4 @@
-//! What a run was to do.
+//! The design of a run.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub struct Design {
     /// Disk that no arm touches, read before and after each round.
     #[serde(default)]
     pub control_disk: Option<String>,
-    /// What was written back and dropped from the page cache before each round.
+    /// Caches that are written back and dropped before each round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cold: Option<Cold>,
     pub round_time_s: f64,
@@ -64,7 +64,7 @@ impl Design {
     /// Family-wise error rate of the primary metrics.
     pub const ALPHA: f64 = 0.05;
 
-    /// Of rounds that take no time, and with nothing that must be asked for.
+    /// A design with rounds that take no time, and with nothing that must be asked for.
     pub fn new(
         arms: Vec<Arm>,
         reference: usize,
@@ -114,7 +114,7 @@ impl Design {
         duration(self.ramp_s)
     }
 
-    /// Of a round's window.
+    /// Length of a round's window.
     pub fn time(&self) -> Duration {
         duration(self.round_time_s)
     }

@@ -71,13 +71,13 @@ pub struct ResultFile {
     /// Every metric that was compared, with its unit and margin.
     pub metrics: Vec<Metric>,
     pub rounds: Vec<Round>,
-    /// What the first blocks of a run with `--washout auto` showed.
+    /// Findings from the first blocks of a run with `--washout auto`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pilot: Option<Pilot>,
     /// Blocks that ran but do not count. Before each look at the results, excluded blocks are run again, up to a limit.
     pub excluded: Vec<ExcludedBlock>,
     pub comparisons: Vec<ArmComparison>,
-    /// What each arm does to the deciles of the latencies of reads, of writes, and of both.
+    /// The effect of each arm on the deciles of the latencies of reads, of writes, and of both.
     #[serde(default)]
     pub shifts: Vec<ShiftFunction>,
     /// Per arm, in the order of `design.arms`: whether its requests waited at all.
@@ -197,7 +197,7 @@ pub enum Class {
     Primary,
     /// A negative control: no arm should change it.
     Control,
-    /// What the machine asked for in a live run.
+    /// The I/O that the machine asks for in a live run.
     Arrivals,
     /// All others.
     Exploratory,

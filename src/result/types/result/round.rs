@@ -45,9 +45,10 @@ pub struct Round {
     pub censored: Option<Censored>,
     /// The exclusion or the censoring in words.
     pub problem: Option<String>,
-    /// What iosched measured, by the metric's name; what was not measured in this round is absent.
+    /// Values that iosched measures, by the metric's name; what is not measured in this round is absent,
+    /// and all of them if the round is censored.
     pub metrics: BTreeMap<String, f64>,
-    /// What the command reported, by the name that it gave it.
+    /// Values that the command reports, by the name that it gives them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reported: BTreeMap<String, f64>,
     pub evidence: Evidence,
@@ -72,7 +73,7 @@ pub enum Exclusion {
     Paused,
 }
 
-/// What an arm did that leaves its round without values.
+/// The reason why an arm leaves its round without values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -94,7 +95,7 @@ pub enum Spoilt {
     Censored(Censored),
 }
 
-/// What the numbers of a round were made from.
+/// The evidence that the numbers of a round are made from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
@@ -206,7 +207,7 @@ impl Evidence {
 }
 
 impl Round {
-    /// What follows from the evidence is taken from there. `spoilt`: why it has no values, or none that count.
+    /// A round; what follows from the evidence is taken from there. `spoilt`: why it has no values, or none that count.
     pub fn new(
         turn: &Turn,
         arm: &Arm,

@@ -1,4 +1,4 @@
-//! What to simulate, as users write it: `ssd`, `hdd+ext4`, `ssd*8`, `ssd*4+btrfs`.
+//! Disks to simulate, as users write them: `ssd`, `hdd+ext4`, `ssd*8`, `ssd*4+btrfs`.
 
 use std::fmt;
 use std::str::FromStr;

@@ -10,7 +10,7 @@ use crate::types::file_system::FileSystem;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Truth {
     pub model: DiskModel,
-    /// Of the whole disk.
+    /// Size of the whole disk.
     pub size_bytes: u64,
     /// Block devices that are equal parts of the disk.
     #[serde(default = "one", skip_serializing_if = "is_one")]
@@ -76,7 +76,7 @@ impl Truth {
         }
     }
 
-    /// What to ask for to get the same disk again.
+    /// Spec to ask for to get the same disk again.
     pub fn spec(&self) -> DiskSpec {
         DiskSpec {
             model: self.model,
@@ -95,7 +95,7 @@ fn is_one(luns: &usize) -> bool {
     *luns == 1
 }
 
-/// What stands behind the hardware depth, and the file system.
+/// The words that stand behind the hardware depth, and the file system.
 fn of_each(spec: DiskSpec) -> String {
     let each = if spec.luns == 1 { "" } else { " each" };
     match spec.file_system {

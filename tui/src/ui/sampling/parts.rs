@@ -40,7 +40,7 @@ type ByName = BTreeMap<PartName, PartSums>;
 
 #[derive(Default)]
 pub struct Parts {
-    /// Of the blocks that are finished, by arm.
+    /// Sums of the blocks that are finished, by arm.
     finished: Vec<ByName>,
     /// Rounds of blocks that may still be excluded.
     open: Vec<OpenRound>,

@@ -179,7 +179,7 @@ impl Reader {
         })
     }
 
-    /// What sysfs counts of the disks that appeared after the start.
+    /// Sysfs counters of the disks that appeared after the start.
     fn newcomers(&mut self, seconds: f64) -> Vec<Newcomer> {
         let newcomers = self.newcomers.iter_mut().flatten();
         let counted = newcomers.filter_map(|watched| {

@@ -4,7 +4,7 @@
 pub enum Request {
     Interval(f64),
     ByCgroup(bool),
-    /// What the present screen shows.
+    /// Data for the present screen.
     Read(Wanted),
     Flip {
         device: usize,
@@ -18,7 +18,7 @@ pub enum Request {
         reference: usize,
         seconds: u64,
     },
-    /// What the rounds of a rotation are compared by: another metric, or another arm.
+    /// Another metric, or another arm, by which the rounds of a rotation are compared.
     Compare {
         device: usize,
         metric: String,

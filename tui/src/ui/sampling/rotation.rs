@@ -20,7 +20,7 @@ use super::result_path::{ResultPath, time_of_day};
 use super::sample::Rotating;
 use super::score::Score;
 
-/// What the user has chosen.
+/// The user's choice.
 pub struct Chosen {
     pub arms: Vec<Arm>,
     /// Index into `arms`.
@@ -47,7 +47,7 @@ struct Timer {
     start: Option<(Snapshot, Instant)>,
 }
 
-/// What to do at the deadline.
+/// The step at the deadline.
 pub enum Step {
     /// The scheduler has settled: the round begins.
     Begin,
@@ -219,7 +219,7 @@ impl TimedRotation {
         self.turns.why_none_counts()
     }
 
-    /// What the rounds say so far. `metric`: the one that the user looks at.
+    /// The score of the rounds so far. `metric`: the one that the user looks at.
     pub fn score(&mut self, metric: &str) -> Score {
         let result = self.turns.so_far();
         let is_out = |block, attempt| {

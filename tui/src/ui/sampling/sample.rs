@@ -1,4 +1,4 @@
-//! What the sampling thread sends: owned, complete, never shared.
+//! Data that the sampling thread sends: owned, complete, never shared.
 
 pub use iosched_measure::history::file::Disk;
 pub use iosched_measure::history::frame::{Counters, Flip, Newcomer, Side};
@@ -43,7 +43,7 @@ pub struct Measured {
     pub queue_wait_is_g2d: bool,
     pub edges: Edges,
     pub stages: Stages,
-    /// Of reads and of writes.
+    /// Bytes of reads and of writes.
     pub bytes: [f64; 2],
     pub stalls: Stalls,
     /// The busiest first.
@@ -58,7 +58,7 @@ impl Sample {
     /// The screens follow from the interval alone, be it of now, of the history, or of a file.
     pub fn of(mut frame: Frame, by_cgroup: bool) -> Sample {
         let measured = frame.interval.take().map(|mut interval| {
-            // Of processes, whatever the rows are.
+            // Stalls of processes, whatever the rows are.
             let stalls = interval.devices.iter().map(|device| {
                 let owners = interval.owners.iter();
                 Stalls::of(
@@ -93,7 +93,7 @@ impl Sample {
     }
 }
 
-/// Of each device, without its dispatches.
+/// Measurements of each device, without its dispatches.
 fn measured(mut interval: Interval, stalls: &[Stalls], frame: &Frame) -> Vec<Measured> {
     let state = |device: &DeviceFrame| {
         let depth = device.queue.as_ref().and_then(|queue| queue.hardware_depth);
@@ -216,7 +216,7 @@ pub enum SamplerReport {
     },
     Flipped(Flip),
     Rotating(Option<Rotating>),
-    /// What the rounds of a rotation say so far.
+    /// The score of a rotation's rounds so far.
     Score(Box<Score>),
     /// Whether the device will be restored at the end.
     Modified {

@@ -1,4 +1,4 @@
-//! What the rounds of a rotation say so far, by the code that makes the verdicts of `iosched-ab`. Pure.
+//! The score of a rotation's rounds so far, by the code that makes the verdicts of `iosched-ab`. Pure.
 
 use iosched_result::analysis::table::Table;
 use iosched_result::analysis::{conclude, turn};
@@ -47,11 +47,11 @@ impl ArmRounds {
     }
 }
 
-/// What was measured in some of the time.
+/// Measurements in some of the time.
 #[derive(Clone, Debug)]
 pub struct Sums {
     pub seconds: f64,
-    /// Of reads and of writes.
+    /// Bytes of reads and of writes.
     pub bytes: [f64; 2],
     /// Sum of the times for which submitters were blocked.
     pub stalls: Stalls,

@@ -34,7 +34,7 @@ pub(super) struct Work {
     arms: Vec<Vec<Arm>>,
     named_arms: Vec<String>,
     interval: Duration,
-    /// What the present screen shows.
+    /// Data for the present screen.
     wanted: Wanted,
     next: Instant,
     rotation: Option<TimedRotation>,

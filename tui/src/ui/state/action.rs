@@ -66,7 +66,7 @@ pub enum Action {
     Say(String),
 }
 
-/// What the pointer is on.
+/// The part of the screen that the pointer is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     Screen(Screen),

@@ -54,7 +54,7 @@ impl Theme {
 /// Red, green and blue.
 pub type Rgb = (u8, u8, u8);
 
-/// Those of the series, and those of the heatmap from rare to frequent.
+/// Colours of the series, and those of the heatmap from rare to frequent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Colors {
     pub series: [Rgb; 6],

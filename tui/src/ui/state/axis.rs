@@ -11,7 +11,7 @@ pub struct Axis {
     pub is_chosen: bool,
 }
 
-/// What the measurement can tell apart, and more than any I/O takes.
+/// The shortest time that the measurement can tell apart, and more than any I/O takes.
 const LOWEST_NS: f64 = 100.0;
 const HIGHEST_NS: f64 = 1e12;
 /// The ratio of the ends of the shortest axis.

@@ -40,7 +40,7 @@ impl RowId {
     }
 }
 
-/// What the page of a process shows: all intervals since it was opened.
+/// The page of a process: all intervals since it was opened.
 #[derive(Clone, Debug)]
 pub struct Page {
     pub id: RowId,

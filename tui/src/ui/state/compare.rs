@@ -1,4 +1,4 @@
-//! What was measured under each scheduler, over all its time or in the rounds of a rotation. Pure.
+//! Measurements under each scheduler, over all its time or in the rounds of a rotation. Pure.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use iosched_result::measured::stalls::Whose;
 use crate::ui::sampling::sample::{Flip, Measured, Side, Stages};
 use crate::ui::sampling::score::{ArmRounds, Score, Sums};
 
-/// What was measured under one arm: in a rotation, its rounds that count.
+/// Measurements under one arm: in a rotation, its rounds that count.
 #[derive(Clone, Debug)]
 pub struct ArmSeen {
     pub label: String,
@@ -202,7 +202,7 @@ impl Seen {
         }
     }
 
-    /// What the rounds that count have measured.
+    /// Measurements of the rounds that count.
     pub fn take(&mut self, score: Score) {
         for of in &score.arms {
             self.arm(&of.label).sums = of.sums.clone();

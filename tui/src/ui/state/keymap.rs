@@ -151,7 +151,7 @@ impl Keymap {
             return KEYS[row].shown.to_owned();
         }
         let keys = rows.flat_map(|row| &self.0[row]).map(|key| name_of(*key));
-        // What no configuration changes.
+        // Keys that no configuration changes.
         let fixed = KEYS[row]
             .shown
             .split(' ')

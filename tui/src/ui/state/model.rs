@@ -42,7 +42,7 @@ pub struct Model {
     pub selected: usize,
     /// Whether the user has selected a device; if not, the first sample selects the busiest.
     pub is_selected: bool,
-    /// What is shown while the screen is frozen.
+    /// The state that is shown while the screen is frozen.
     pub frozen: Option<Box<Frozen>>,
     pub last: Option<Box<Sample>>,
     /// The intervals that can be gone back to.
@@ -80,7 +80,7 @@ pub struct DeviceModel {
     pub is_new: bool,
     pub history: VecDeque<Moment>,
     pub seen: Seen,
-    /// What the measurement missed since the start.
+    /// Losses of the measurement since the start.
     pub quality: Quality,
     /// I/Os that were measured since the start.
     pub ios: u64,
@@ -93,7 +93,7 @@ pub struct DeviceModel {
 /// One sample, reduced to what the pictures over time need.
 #[derive(Clone, Debug)]
 pub struct Moment {
-    /// Of its interval in the history, if it was kept.
+    /// Number of its interval in the history, if it was kept.
     pub number: Option<u64>,
     pub time: String,
     pub scheduler: String,

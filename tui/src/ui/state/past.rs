@@ -9,7 +9,7 @@ use super::compare::Seen;
 use super::model::{DeviceModel, Model};
 use crate::ui::sampling::sample::{DeviceSample, Sample};
 
-/// What the screens show while they are frozen.
+/// The state that the screens show while they are frozen.
 #[derive(Clone, Debug)]
 pub struct Frozen {
     pub devices: Vec<DeviceModel>,
@@ -245,7 +245,7 @@ fn at(
     seconds: f64,
 ) -> DeviceModel {
     let until = device.history.partition_point(|moment| {
-        // Those without a number are older than all that are held.
+        // Moments without a number are older than all that are held.
         moment.number.is_none_or(|other| other <= number)
     });
     let history: VecDeque<_> = device.history.range(..until).cloned().collect();

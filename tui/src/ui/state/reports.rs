@@ -1,4 +1,4 @@
-//! What the sampling thread reports becomes part of the model. Pure.
+//! Reports of the sampling thread become part of the model. Pure.
 
 use iosched_measure::history::kept::Block;
 use iosched_result::stat::LiveProcess;
@@ -9,7 +9,7 @@ use super::model::{Access, DeviceModel, Dialog, HISTORY, Model, Moment};
 use crate::ui::sampling::devices;
 use crate::ui::sampling::sample::{Disk, Flip, Sample, SamplerReport, Side};
 
-/// Of all devices together: their pictures over time take memory.
+/// Moments of all devices together: their pictures over time take memory.
 const MOMENTS: usize = 72_000;
 /// Number of shares that a [`Moment`] keeps.
 const SHARES: usize = 8;
@@ -52,7 +52,7 @@ pub fn take(model: &mut Model, report: SamplerReport) {
     }
 }
 
-/// What was known of a disk of the same name is not of this one.
+/// The past of a disk of the same name is not this one's.
 fn add(model: &mut Model, place: usize, disk: Disk) {
     model.message = Some(format!("{} was plugged in", disk.name));
     let device = DeviceModel {

@@ -176,7 +176,7 @@ pub fn of_sort(sort: Sort) -> &'static str {
     found.map_or("iops", |field| field.name)
 }
 
-/// Those of the user, of which the last are left out first; or else all, in the order of their levels.
+/// Columns of the user, of which the last are left out first; or else all, in the order of their levels.
 pub fn of(chosen: &[&'static str], rows: &[(usize, &LiveProcess)]) -> Vec<Field> {
     if chosen.is_empty() {
         let is_there = |field: &&Field| {

@@ -156,7 +156,7 @@ fn flip<'a>(model: &Model, arms: &[String], row: usize, put_back: bool) -> Dialo
     }
 }
 
-/// What else a switch changes, as far as it is known before; the real changes are shown afterwards.
+/// Other changes by a switch, as far as they are known before; the real changes are shown afterwards.
 fn consequences_of(state: &State, target: &str) -> Vec<String> {
     let own: Vec<&str> = state
         .settings

@@ -78,7 +78,7 @@ fn shown(below: Rect, chosen: usize, rows: usize) -> Range<usize> {
     parts::window(chosen, rows, usize::from(below.height.saturating_sub(1)))
 }
 
-/// What is at this place of the screen.
+/// The target at this place of the screen.
 pub fn target(area: Rect, model: &Model, at: Position) -> Option<Target> {
     let [_, below] = split(area.inner(Margin::new(1, 0)));
     let rows = rows(model).len();

@@ -158,7 +158,7 @@ fn disk(model: &Model, room: u16) -> Line<'static> {
     fit::line(std::iter::once(name).chain(rest).collect(), room)
 }
 
-/// What the measurement missed since the start, by cause; nothing if it missed nothing.
+/// I/Os that the measurement missed since the start, by cause; nothing if it missed none.
 fn losses(model: &Model, room: u16) -> Vec<Line<'static>> {
     let quality = &model.device().quality;
     if quality.lost_events() == 0 {

@@ -138,7 +138,7 @@ fn block(text: &str) -> Option<(u32, u32)> {
     }
 }
 
-/// Of a palette in true colour.
+/// A colour of a palette in true colour.
 fn colour(colour: Color, default: &str) -> String {
     match colour {
         Color::Rgb(r, g, b) => format!("#{r:02x}{g:02x}{b:02x}"),

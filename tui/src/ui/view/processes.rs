@@ -76,7 +76,7 @@ fn split(inner: Rect) -> [Rect; 2] {
     parts::stack(inner, [title, parts::Part::filling(0, 2)])
 }
 
-/// What is at this place of the screen.
+/// The target at this place of the screen.
 pub fn target(area: Rect, model: &Model, at: Position) -> Option<Target> {
     let [_, below] = split(area.inner(ratatui::layout::Margin::new(1, 0)));
     if !below.contains(at) {

@@ -126,7 +126,7 @@ pub fn status(model: &Model, room: u16) -> Line<'static> {
             progress(rotating, &model.keys),
         ));
     }
-    // Of now, also if the screen is frozen.
+    // The present state, also if the screen is frozen.
     match model.devices[model.selected].modified {
         Some(true) => {
             let forms = ["  *restore on exit", "  *restore"];

@@ -1,4 +1,4 @@
-//! What runs beside a benchmark in the same command and tells what it used: its metrics are shown, and decide nothing.
+//! Programs that run beside a benchmark in one command and tell what it used: their metrics are shown, and decide nothing.
 
 use super::{Program, perf, time};
 use crate::workload::reported::output::Printed;

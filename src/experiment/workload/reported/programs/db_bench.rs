@@ -27,7 +27,7 @@ const OPERATIONS: [(&str, &str); 3] = [
     ("rocksdb.db.seek.micros ", "seek"),
 ];
 
-/// What is known of one benchmark.
+/// Facts that are known of one benchmark.
 #[derive(Default)]
 struct Benchmark {
     name: String,
@@ -100,7 +100,7 @@ fn add(metrics: &mut Metrics, name: &str, benchmark: &Benchmark) {
     if let Some(us) = benchmark.us.filter(|us| *us > 0.0) {
         metrics.time_ns(&format!("{name}.latency_mean"), us * NS_PER_US);
     }
-    // Those of reads and those of writes would have one name.
+    // Percentiles of reads and those of writes would have one name.
     let percentiles = benchmark.percentiles_us.iter();
     for (percentile, us) in percentiles.filter(|(_, us)| benchmark.histograms == 1 && *us > 0.0) {
         let p = percentile[1..].parse::<f64>().unwrap_or(100.0) / 100.0;

@@ -28,7 +28,7 @@ const MB: f64 = 1e6;
 /// "WRITE  Elapsed time  :  first  last", and rows without a phase.
 struct Phase<'a> {
     name: &'a str,
-    /// What it is, and the words after the colon.
+    /// The label of each, and the words after the colon.
     rows: Vec<(&'a str, Vec<&'a str>)>,
     is_whole: bool,
 }

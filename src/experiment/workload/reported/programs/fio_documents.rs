@@ -47,7 +47,7 @@ fn starts(text: &str) -> Vec<(usize, usize)> {
     found
 }
 
-/// What two documents of one run have in common.
+/// Values by which two documents of one run are known.
 struct State {
     names: Vec<String>,
     bytes: f64,

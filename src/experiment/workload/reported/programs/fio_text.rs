@@ -15,7 +15,7 @@ pub(super) const STATUS: &str = "Run status group ";
 pub(super) struct Job<'a> {
     pub name: &'a str,
     pub group: &'a str,
-    /// Of the first process of a group.
+    /// The ID of the first process of a group.
     pub pid: &'a str,
     error: &'a str,
     pub directions: [Option<Direction>; 3],

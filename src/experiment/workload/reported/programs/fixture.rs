@@ -30,7 +30,7 @@ pub fn stderr(text: &str) -> Printed {
     }
 }
 
-/// What a program reports of this output.
+/// The report of a program in this output.
 pub fn parse(program: &str, printed: &Printed) -> Result<Found, String> {
     let program = super::find(program).expect("a known program");
     super::read(program, printed).map_err(|(NoValue::Absent(why) | NoValue::Misread(why))| why)

@@ -44,7 +44,7 @@ pub(super) fn ensure_one(printed: &Printed) -> Result<(), String> {
     })
 }
 
-/// What the three formats have in common.
+/// Numbers that the three formats have in common.
 struct Statistics {
     requests: f64,
     requests_per_s: f64,

@@ -32,7 +32,7 @@ const COLUMNS: [(u32, &str); 13] = [
 /// Short options with a value.
 const WITH_VALUE: &str = "bdfgHijJklLnPqrsStuUVXYy";
 
-/// What the numbers of the table are.
+/// The unit of the numbers of the table.
 #[derive(Clone, Copy)]
 pub(super) enum Unit {
     /// iozone's kB and KB are 1024 bytes: with -s 4m it prints "File size set to 4096 kB".

@@ -16,7 +16,7 @@ struct Mark {
 enum Once {
     /// Each report has one such line.
     Line(fn(&str) -> bool),
-    /// What a line is a result of, if it is one, from it and the lines before it: a report has several results, each of
+    /// The subject of a line's result, if it has one, from it and the lines before it: a report has several results, each of
     /// something else.
     Named(fn(&str, &[&str]) -> Option<String>),
     /// The parser looks.

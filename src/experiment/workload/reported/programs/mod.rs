@@ -41,7 +41,7 @@ mod ycsb;
 
 pub use marks::resembling;
 
-/// What is known of a benchmark.
+/// Facts that are known of a benchmark.
 #[derive(Debug)]
 pub struct Program {
     pub name: &'static str,
@@ -109,7 +109,7 @@ pub fn names() -> Vec<&'static str> {
     PROGRAMS.iter().map(|program| program.name).collect()
 }
 
-/// What a program reports, if its report is there once. Values of two runs would be mixed.
+/// The report of a program, if it is there once. Values of two runs would be mixed.
 pub fn read(program: &Program, printed: &Printed) -> Result<Found, NoValue> {
     marks::ensure_one(program.name, printed).map_err(NoValue::Misread)?;
     (program.parse)(printed).map_err(NoValue::Absent)

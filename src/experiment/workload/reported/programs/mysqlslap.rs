@@ -36,7 +36,7 @@ const LAST: &str = "Average number of queries per client: ";
 
 #[derive(Default)]
 struct Benchmark {
-    /// Of the engine and the number of clients.
+    /// Prefix of its metrics, from the engine and the number of clients.
     name: String,
     times_s: Vec<(&'static str, f64)>,
     is_whole: bool,

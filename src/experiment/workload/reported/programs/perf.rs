@@ -30,7 +30,7 @@ fn parse(printed: &Printed) -> Result<Found, String> {
         } else if let Some((name, value, unit)) = counter(text)? {
             let is_time = unit == "ns";
             let better = is_time.then_some(Better::Lower);
-            // What is 0 did not happen, or was below the resolution of a time.
+            // A time of 0 did not pass, or was below the resolution.
             if !(is_time && value == 0.0) {
                 metrics.add(&name, value, unit, better);
             }

@@ -29,7 +29,7 @@ const HDD_RATES: [(&str, &str, &str); 3] = [
     ),
 ];
 
-/// Of the keys of a stressor in the YAML.
+/// Indent of the keys of a stressor in the YAML.
 const INDENT: usize = 6;
 
 /// It runs for a day if neither a time nor a number of operations (--hdd-ops N) is given.

@@ -58,7 +58,7 @@ fn parse(printed: &Printed) -> Result<Found, String> {
     metrics.end()
 }
 
-/// Of version 1; of those before.
+/// The title of version 1; those of versions before.
 fn begins_latency(line: &str) -> bool {
     let line = line.trim();
     ["Latency (ms):", "response time:", "per-request statistics:"].contains(&line)

@@ -144,7 +144,7 @@ fn pgbench() {
         ("skipped_transactions", 8.0, "1"),
     ];
     of("pgbench-15-paced", &expected, "latency_mean");
-    // Of all scripts together, not of one.
+    // Metrics of all scripts together, not of one.
     let expected = [
         ("tps", 1_841.756_299, PER_S),
         ("latency_mean", 0.543e6, NS),

@@ -49,7 +49,7 @@ impl Latencies {
     }
 }
 
-/// Of all logs together: each of pgbench's threads writes one.
+/// Latencies of all logs together: each of pgbench's threads writes one.
 pub fn read(logs: &[PathBuf]) -> Result<Latencies, String> {
     let mut latencies = Latencies::default();
     for log in logs {

@@ -150,7 +150,7 @@ fn add(run: &Run, metrics: &mut Metrics) -> Result<(), String> {
     let table = run.table;
     let table =
         table.ok_or_else(|| format!("the table of its run {name} is of an unknown version"))?;
-    // Of rate, bytes per second, and three response times.
+    // Columns of rate, bytes per second, and three response times.
     let columns = match table {
         Table::Disks => [0, 1, 4, 5, 6],
         Table::Files => [0, 11, 1, 6, 8],

@@ -27,7 +27,7 @@ const CLEANUP: &str = "CLEANUP";
 const INTENDED: &str = "Intended-";
 const GOOD: [&str; 2] = ["OK", "BATCHED_OK"];
 
-/// What is printed of one kind of operation.
+/// Numbers that are printed of one kind of operation.
 #[derive(Default)]
 struct Operation<'a> {
     name: &'a str,

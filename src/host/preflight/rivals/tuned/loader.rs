@@ -15,7 +15,7 @@ use crate::machine::device::Device;
 use iosched_files::input;
 
 const PROGRAM: &str = include_str!("loader.py");
-/// What `tuned-adm active` begins with; the service need not run.
+/// Beginnings of the answer of `tuned-adm active`; the service need not run.
 const NAMES: [&str; 2] = ["Current active profile: ", "Preset profile: "];
 const NONE: &str = "No current active profile.";
 
@@ -109,8 +109,8 @@ fn interpreter(tree: &Tree<'_>, program: &Path) -> Option<PathBuf> {
     (is_of_system.next().is_some() && name.contains("python")).then(|| tree.path(path))
 }
 
-/// Of the active profiles and the one that is loaded after them. It is started as its first line says, but leaves no compiled
-/// modules behind.
+/// Names of the active profiles and the one that is loaded after them. The program is started as its first line says, but
+/// leaves no compiled modules behind.
 fn active(python: &Path, program: &Path) -> Result<Vec<String>> {
     let program = program.to_str().context("its path is not text")?;
     let answer = engine::any_answer(python, &["-EsB", program, "active"])?;
@@ -173,7 +173,7 @@ fn unit(tree: &Tree<'_>, section: Section) -> Unit {
     unit
 }
 
-/// What the loader makes of the profiles below a directory; None if it is not there. It is the one that contrib/setup.sh
+/// The loader's profile from those below a directory; None without a loader. It is the one that contrib/setup.sh
 /// extracts, or that of an installed TuneD. A set of profiles that it refuses sets nothing.
 #[cfg(test)]
 pub fn load_below(tree: &Tree<'_>) -> Option<Profile> {

@@ -152,7 +152,7 @@ struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    /// What it includes comes first; its own options replace those. False: a profile is missing that must be there.
+    /// Included profiles come first; its own options replace theirs. False: a profile is missing that must be there.
     fn load(&mut self, profile: &str, units: &mut Vec<Unit>) -> bool {
         let (name, may_miss) = match profile.strip_prefix('-') {
             Some(name) => (name, true),

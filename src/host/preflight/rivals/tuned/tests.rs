@@ -152,7 +152,7 @@ fn tuned_applies_nothing_if_a_profile_is_missing() {
     }
 }
 
-/// What the sections of three profiles are drawn from, by the kind of section.
+/// Lines from which the sections of three profiles are drawn, by the kind of section.
 const LINES: [(&str, &[&str]); 6] = [
     (
         "[main]",

@@ -44,7 +44,7 @@ pub fn rules(text: &str) -> Vec<Rule> {
             let (first, last) = (all.next().cloned(), all.next_back().cloned());
             (first, last)
         };
-        // Of several, the first GOTO and the last LABEL count.
+        // The first GOTO and the last LABEL of several count.
         let target = of("GOTO", &tokens).0.map(|token| token.value);
         let (first, last) = of("LABEL", &tokens);
         let label = last.or(first).map(|token| token.value);

@@ -1,4 +1,4 @@
-//! What rules have set so far, and what `$env{X}` and the like stand for.
+//! Properties that rules have set so far, and what `$env{X}` and the like stand for.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,13 +26,13 @@ pub struct State<'a> {
     pub is_opaque: bool,
 }
 
-/// What udev's own programs set, and the kernel with some events only.
+/// Beginnings of properties that udev's own programs set, and the kernel with some events only.
 const FOREIGN: [&str; 11] = [
     "ID_", "DM_", "MD_", "LVM_", "UDISKS_", "SYSTEMD_", "DISK_", "SYNTH_", "SEQNUM", "DEVLINKS",
     "USEC_",
 ];
 
-/// Of what udev keeps of a value.
+/// Bytes that udev keeps of a value.
 pub const LONGEST: usize = 512;
 
 impl State<'_> {

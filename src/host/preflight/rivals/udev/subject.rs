@@ -1,4 +1,4 @@
-//! What rules can ask of a disk or of one of its partitions.
+//! Everything that rules can ask of a disk or of one of its partitions.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub struct Known {
     pub name: String,
     /// `/devices/virtual/block/loop0`; None if sysfs does not show it.
     pub path: Option<String>,
-    /// Of the kernel's event: DEVNAME, DEVTYPE, MAJOR and so on.
+    /// Properties of the kernel's event: DEVNAME, DEVTYPE, MAJOR and so on.
     pub event: BTreeMap<String, String>,
     /// The device itself, then the devices above; None: not known.
     pub parents: Option<Vec<Parent>>,
@@ -54,7 +54,7 @@ impl From<bool> for Holds {
 }
 
 impl Holds {
-    /// Of what holds, for `!=`.
+    /// The opposite of what holds, for `!=`.
     pub fn as_asked(self, token: &Token) -> Self {
         match (self, token.operator) {
             (Holds::Yes, "!=") => Holds::No,
@@ -98,7 +98,7 @@ pub fn parents_hold(tokens: &[&Token], subject: &dyn Subject) -> Holds {
     each.max().unwrap_or(Holds::No)
 }
 
-/// What is not there is neither equal nor different.
+/// A missing attribute is neither equal nor different.
 pub fn attribute_holds(token: &Token, name: &str, parent: usize, subject: &dyn Subject) -> Holds {
     if name.contains(['$', '%']) || name.starts_with('[') || name.contains("..") {
         return Holds::Perhaps;

@@ -110,7 +110,7 @@ fn a_condition_that_is_known_decides() {
         (r#"KERNEL!="sd*""#, false),
         (r#"ATTR{queue/rotational}=="1""#, false),
         (r#"ATTR{queue/rotational}!="1""#, true),
-        // What is not there is neither equal nor different.
+        // A missing attribute is neither equal nor different.
         (r#"ATTR{nothing}=="1""#, false),
         (r#"ATTR{nothing}!="1""#, false),
         (r#"ATTR{device/model}=="Fast one""#, true),

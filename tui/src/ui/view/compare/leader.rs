@@ -8,7 +8,7 @@ use super::{LABEL, change, score};
 use crate::ui::sampling::score::Score;
 use crate::ui::view::fit;
 
-/// What matters most comes first.
+/// Metrics, the most important first.
 const IMPORTANCE: [&str; 6] = [
     "read_total_p99",
     "read_total_p50",

@@ -88,7 +88,7 @@ fn times(n: usize) -> String {
     }
 }
 
-/// What a chosen axis does not show.
+/// I/Os that a chosen axis does not show.
 fn beyond_the_axis(sides: &Sides<'_>) -> Option<String> {
     let histograms = sides.arms.iter().map(|(_, histogram)| histogram);
     let most = share(Some(strip::most_beyond(sides.axis, histograms)?));
@@ -118,7 +118,7 @@ fn excluded(sides: &Sides<'_>) -> Option<String> {
     })
 }
 
-/// What a blocked thread would have submitted is in no queue wait.
+/// I/Os that a blocked thread would have submitted are in no queue wait.
 pub fn different_stalls(sides: &Sides<'_>, stage: ShownStage, scope: Scope) -> Option<String> {
     let what = match stage {
         ShownStage::Wait => "queue waits",

@@ -207,7 +207,7 @@ fn bar(model: &Model, room: u16, waiting: f64, unknown: u64) -> Line<'static> {
     ])
 }
 
-/// What the histograms show.
+/// The stages that the histograms show.
 const STAGES: [ShownStage; 2] = [ShownStage::Wait, ShownStage::Device];
 
 pub fn axis_around(measured: &Measured) -> Axis {

@@ -291,7 +291,7 @@ fn what_is_long_ago_is_summed_and_nothing_is_missing() {
     assert!(next < count as u64 / 2, "{next}");
 }
 
-/// What the history holds is the interval that was shown, to the last digit.
+/// The history holds the interval that was shown, to the last digit.
 #[test]
 fn nothing_is_lost_on_the_way_to_memory_and_back() {
     let frame = data::frame(&mut data::Numbers(4), "bfq", Side::Disturbed, 5000, 3, 7);

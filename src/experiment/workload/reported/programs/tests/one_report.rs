@@ -12,7 +12,7 @@ fn two_reports_are_refused_with_both_lines() {
         if parse(program, &printed).is_err() {
             continue;
         }
-        // Of two runs of fio, one ended later.
+        // One of two runs of fio ended later.
         let later = |text: &str| text.replace("\"timestamp_ms\" : ", "\"timestamp_ms\" : 9");
         let both = Printed {
             stdout: format!("{}{}", printed.stdout, later(&printed.stdout)),
@@ -74,7 +74,7 @@ fn a_refusal_names_both_lines() {
         why.contains("2 reports, which begin in lines 1 and "),
         "{why}"
     );
-    // Of -p, the lines of the periods are none.
+    // The lines of the periods of -p are no reports.
     for (name, first) in [
         ("ioping-1.3-batch", "line 1 of standard output \"7537 "),
         ("ioping-1.3-json", "line 1 of standard output \"[{\""),

@@ -36,7 +36,7 @@ fn fio_prints_more_than_the_latency_of_a_direction() {
     }
 }
 
-/// Of `--status-interval`, stat.c of fio 3.33 prints all of `__show_run_stats` each time.
+/// stat.c of fio 3.33 prints all of `__show_run_stats` at each `--status-interval`.
 #[test]
 fn of_reports_of_one_run_of_fio_the_last_counts() {
     let report = text("fio-3.33-text-mixed");
@@ -97,7 +97,7 @@ fn dd_prints_truncated_records_and_its_path() {
     let whole = "1+0 records in\n0+1 records out\n1 truncated record\n81 bytes copied, 0.0005 s, 162 kB/s\n";
     let expected = [("bytes_per_s", 162_000.0, BYTES)];
     reports("dd", &stderr(whole), &expected, &["bytes_per_s"]);
-    // Of a script that joins both streams, and of a terminal.
+    // Output of a script that joins both streams, and of a terminal.
     reports(
         "dd",
         &stdout(&whole.replace('\n', "\r\n")),

@@ -19,7 +19,7 @@ fn sysbench_1_1() {
         ("fsyncs_per_s", 933.32, PER_S),
         ("latency_mean", 0.25e6, NS),
         ("latency_max", 12.5e6, NS),
-        // Of 20000 events.
+        // A percentile of 20000 events.
         ("latency_p95", 0.5e6, NS),
     ];
     reports("sysbench", &stdout(fileio), &expected, &["events_per_s"]);
@@ -111,7 +111,7 @@ fn pgbench_9_6() {
     reports("pgbench", &stdout(&text), &expected, &["tps"]);
 }
 
-/// Of version 18, several scripts: only the lines of all together count.
+/// Several scripts in version 18: only the lines of all together count.
 #[test]
 fn pgbench_18() {
     let text = "transaction type: multiple scripts\nduration: 2 s\nnumber of transactions actually processed: 410\n\
