@@ -7,9 +7,9 @@ mod support;
 use std::fs;
 use std::slice;
 
-use iosched_host::machine::device::Device;
 use iosched_host::safety::journal::Journal;
 use iosched_host::scratch::Scratch;
+use iosched_host::system::device::Device;
 use iosched_measure::probe::{Detail, Probe};
 use iosched_result::measured::snapshot::{DeviceNumbers, Interval, Op};
 use iosched_result::types::scratch::model::DiskModel;

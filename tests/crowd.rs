@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::slice;
 
 use iosched_bpf::{Config, OwnerLatency, Target, Tracer};
-use iosched_host::machine::device::Device;
+use iosched_host::system::device::Device;
 use iosched_measure::probe::{Detail, Probe};
 use iosched_result::measured::histogram::{DEVICE, OWNER};
 use iosched_result::measured::snapshot::{

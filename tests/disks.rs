@@ -7,9 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use iosched_host::machine::device::Device;
 use iosched_host::preflight;
 use iosched_host::scheduler::{self, SavedQueue};
+use iosched_host::system::device::Device;
 use iosched_result::types::arm::Arm;
 use iosched_result::types::queue::State;
 use rustix::process::{Pid, Signal, kill_process};

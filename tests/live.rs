@@ -305,7 +305,7 @@ fn a_round_waits_for_load_and_the_run_ends_in_time() {
 }
 
 fn scheduler_is(node: &str, name: &str) -> bool {
-    let device = iosched_host::machine::device::Device::resolve(node)
+    let device = iosched_host::system::device::Device::resolve(node)
         .expect("the disk")
         .device;
     scheduler::choice(&device).expect("its scheduler").active == name

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::{FileExt, symlink};
 use std::path::PathBuf;
 
-use iosched_host::machine::device::{Disks, disk_number};
+use iosched_host::system::device::{Disks, disk_number};
 use serde_json::json;
 use support::program::Program;
 use support::{LoopDevice, Mounted, run};

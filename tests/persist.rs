@@ -8,8 +8,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use iosched_host::machine::device::Device;
 use iosched_host::scheduler;
+use iosched_host::system::device::Device;
 use serde_json::Value;
 use support::LoopDevice;
 use support::program::Program;

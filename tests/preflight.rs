@@ -8,8 +8,8 @@ use std::os::unix::fs::{FileExt, symlink};
 use std::slice;
 
 use iosched_experiment::doctor::facts;
-use iosched_host::machine::device::Device;
 use iosched_host::preflight::{Intent, Loss, Severity, check, lock};
+use iosched_host::system::device::Device;
 use iosched_result::failure::{Kind, kind_of};
 use iosched_result::types::arm::Arm;
 use support::{LoopDevice, Mounted, run, unmount};

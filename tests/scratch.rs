@@ -472,7 +472,7 @@ fn a_device_that_stays_open_stays_in_the_journal() {
 fn the_device_of_someone_else_is_left_alone() {
     let scratch = scratch(DiskModel::Ram, 16 * MIB);
     let device = scratch.device_name();
-    iosched_host::machine::loop_device::detach(device, "/memfd:of someone else (deleted)").unwrap();
+    iosched_host::system::loop_device::detach(device, "/memfd:of someone else (deleted)").unwrap();
     read_times(&scratch, std::iter::once(0));
     let ssd = self::scratch(DiskModel::Ssd, 16 * MIB);
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
@@ -481,7 +481,7 @@ fn the_device_of_someone_else_is_left_alone() {
         .find(|line| line.contains(RUNTIME_DIRECTORY))
         .unwrap();
     let path = Path::new(ours.split(' ').nth(4).unwrap());
-    iosched_host::machine::fuse_mount::unmount(path, "of someone else").unwrap();
+    iosched_host::system::fuse_mount::unmount(path, "of someone else").unwrap();
     assert!(ssd.is_healthy());
     read_times(&ssd, std::iter::once(0));
 }

@@ -11,9 +11,9 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use iosched_host::machine::device::Device;
 use iosched_host::safety::journal::Journal;
 use iosched_host::scratch::Scratch;
+use iosched_host::system::device::Device;
 use iosched_measure::probe::{Detail, Probe};
 use iosched_result::measured::snapshot::{Interval, Op, OwnerNumbers, Snapshot};
 use iosched_result::types::scratch::model::DiskModel;

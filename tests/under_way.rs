@@ -9,9 +9,9 @@ use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use iosched_host::machine::device::Device;
 use iosched_host::safety::journal::Journal;
 use iosched_host::scratch::Scratch;
+use iosched_host::system::device::Device;
 use iosched_measure::probe::{Detail, Probe};
 use iosched_result::measured::snapshot::{Interval, Op};
 use iosched_result::types::scratch::model::DiskModel;

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use iosched_files::interrupt;
-use iosched_host::machine::device::Device;
+use iosched_host::system::device::Device;
 use iosched_measure::probe::{Detail, Probe};
 use iosched_result::failure::{self, Failure};
 use iosched_result::measured::snapshot::Interval;

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
-use iosched_host::machine::loop_device;
+use iosched_host::system::loop_device;
 use rustix::fs::FallocateFlags;
 use tempfile::NamedTempFile;
 

@@ -1,12 +1,12 @@
 //! Effects of caches on a run, and what `--cold` does about them.
 
 use iosched_experiment::workload::Workload;
-use iosched_host::machine::device::Disks;
+use iosched_host::system::device::Disks;
 use iosched_result::types::cold::Cold;
 use iosched_result::types::scratch_place::ScratchPlace;
 
 use crate::cli::Conditions;
-use iosched_read::talk::note;
+use iosched_read::messages::note;
 
 /// Says what is dropped before each round. A warning for the result, if rounds can be answered from the page cache.
 pub fn tell(

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result};
-use iosched_experiment::machine::Means;
+use iosched_experiment::machine::Resources;
 use iosched_experiment::run as experiment;
 use iosched_experiment::run::Experiment;
 use iosched_experiment::session::Session;
 use iosched_experiment::workload::recorded;
 use iosched_files::{interrupt, output, stdout};
-use iosched_host::machine::device::Disks;
+use iosched_host::system::device::Disks;
 use iosched_result::failure::{Failure, Kind, kind_of};
 use iosched_result::report::{escape, paint, text};
 use iosched_result::types::result::ResultFile;
@@ -20,11 +20,11 @@ use iosched_result::types::scratch::spec::DiskSpec;
 use rustix::fs::{FileType, OFlags};
 
 use crate::progress::Progress;
-use iosched_read::talk::{detail, note};
+use iosched_read::messages::{detail, note};
 use iosched_read::{input, print};
 
 /// Runs the experiment, prints the report and the result file's name. Everything is restored when this returns.
-pub fn carry_out(experiment: Experiment<'_>, means: Means<'_>) -> Result<()> {
+pub fn carry_out(experiment: Experiment<'_>, resources: Resources<'_>) -> Result<()> {
     let output = experiment.output.clone();
     let before = output.as_deref().and_then(version);
     for line in recorded::commands(&experiment.workload.description()) {
@@ -32,7 +32,7 @@ pub fn carry_out(experiment: Experiment<'_>, means: Means<'_>) -> Result<()> {
     }
     let outcome = {
         let mut progress = Progress::default();
-        experiment.run(means, &mut progress)
+        experiment.run(resources, &mut progress)
     };
     let result = match (outcome, &output) {
         (Ok(result), _) => result,

@@ -9,12 +9,12 @@ mod values;
 use clap::{Parser, Subcommand};
 
 use iosched_read::gate::{self, Gate};
+use iosched_read::messages::Verbosity;
 use iosched_read::persist::{self, PersistArguments};
 use iosched_read::report::{self, ReportArguments};
-use iosched_read::talk::Talk;
 
 pub use read_loop::{ReadAdvice, ReadLoop};
-pub use run::{Aa, Conditions, More, Run};
+pub use run::{Aa, Conditions, DetailOption, Run};
 pub use scratch::{DemoArguments, ScratchArguments};
 pub use study::StudyArguments;
 
@@ -31,7 +31,7 @@ pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
     #[command(flatten)]
-    pub talk: Talk,
+    pub messages: Verbosity,
 }
 
 #[derive(Subcommand)]

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 
 use anyhow::{Context, Result};
 use iosched_files::interrupt;
-use iosched_host::machine::device::RawTarget;
+use iosched_host::system::device::RawTarget;
 use iosched_result::failure::Failure;
 use iosched_result::report::escape;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

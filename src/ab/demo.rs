@@ -16,7 +16,7 @@ use iosched_result::types::scratch::model::DiskModel;
 
 use crate::carry_out::{carry_out, make_scratch, output, seed};
 use crate::cli::DemoArguments;
-use iosched_read::talk::note;
+use iosched_read::messages::note;
 
 /// Enough to decide six simultaneous comparisons where they are clear.
 const BLOCKS: usize = 8;
@@ -52,7 +52,7 @@ pub fn run(arguments: &DemoArguments) -> Result<()> {
     let primary = ["probe.read_clat_mean:20", "hog.throughput:10"];
     let primary = primary.map(|text| Metric::parse(text, false));
     let primary = primary.into_iter().collect::<Result<_>>()?;
-    let means = session.means(None, None, Participants::default())?;
+    let resources = session.resources(None, None, Participants::default())?;
     let experiment = Experiment {
         disks,
         design: Design {
@@ -72,5 +72,5 @@ pub fn run(arguments: &DemoArguments) -> Result<()> {
         ],
         earlier: None,
     };
-    carry_out(experiment, means)
+    carry_out(experiment, resources)
 }

@@ -30,8 +30,8 @@ use cli::{Cli, Command};
 use iosched_experiment::workload;
 use iosched_files::interrupt;
 use iosched_host::safety::{guardian, journal, panics};
+use iosched_read::messages::{self, note};
 use iosched_read::program::{completions, exit_code, reading, say};
-use iosched_read::talk::{self, note};
 use iosched_read::{gate, metrics, persist, report};
 
 fn main() -> ExitCode {
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
 
 fn work() -> ExitCode {
     let cli = Cli::parse();
-    talk::begin("iosched-ab", cli.talk);
+    messages::begin("iosched-ab", cli.messages);
     let outcome = interrupt::install().and_then(|()| match cli.command {
         Command::Run(arguments) => changing(|| run::run(&arguments)),
         Command::Aa(arguments) => changing(|| run::placebo(&arguments)),

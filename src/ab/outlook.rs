@@ -9,7 +9,7 @@ use iosched_result::statistics::stopping::{LOOKS, Stopping};
 use iosched_result::statistics::verdict::bonferroni;
 use iosched_result::types::outcome::Fixed;
 
-use iosched_read::talk::note;
+use iosched_read::messages::note;
 
 /// Switching, waiting for idle and starting the workload.
 pub const AROUND_A_ROUND: Duration = Duration::from_secs(1);

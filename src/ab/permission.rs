@@ -2,15 +2,15 @@
 
 use anyhow::Result;
 use iosched_experiment::workload::Workload;
-use iosched_host::machine::device::{Disks, RawTarget};
 use iosched_host::preflight::{self, Findings, Hold, Intent, Loss, Severity};
+use iosched_host::system::device::{Disks, RawTarget};
 use iosched_result::types::arm::Arm;
 use iosched_result::types::scratch_place::ScratchPlace;
 
 use crate::cli::Conditions;
 use crate::consent;
 use crate::place::{self, WantedPlace};
-use iosched_read::talk::note;
+use iosched_read::messages::note;
 
 pub struct PermissionRequest<'a> {
     pub disks: &'a Disks,

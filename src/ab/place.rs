@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use iosched_experiment::workload::{Target, Workload};
-use iosched_host::machine::device::Disks;
 use iosched_host::preflight::Findings;
 use iosched_host::scratch::Scratch;
 use iosched_host::scratch::file::Size;
+use iosched_host::system::device::Disks;
 use iosched_result::failure::Failure;
 use iosched_result::types::scratch_place::ScratchPlace;
 

@@ -1,8 +1,8 @@
 //! The arm `present`: replaced by the scheduler and the settings in force.
 
 use anyhow::Result;
-use iosched_host::machine::device::Disks;
 use iosched_host::scheduler;
+use iosched_host::system::device::Disks;
 use iosched_result::failure::Failure;
 use iosched_result::types::arm::Arm;
 use iosched_result::types::queue::State;

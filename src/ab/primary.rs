@@ -9,8 +9,8 @@ use iosched_result::metric::offer::Offer;
 use iosched_result::metric::profile::Does;
 use iosched_result::types::outcome::Fixed;
 
-use crate::cli::{Conditions, More};
-use iosched_read::talk::note;
+use crate::cli::{Conditions, DetailOption};
+use iosched_read::messages::note;
 
 pub fn named_metrics(conditions: &Conditions, may_report: bool) -> Result<Vec<Metric>> {
     let wanted = conditions.metrics.iter();
@@ -70,8 +70,8 @@ fn offer(conditions: &Conditions, workload: &dyn Workload) -> Offer {
     iosched_experiment::workload::offer::of(
         workload,
         participants.iter().map(participants::label).collect(),
-        conditions.detail.contains(&More::Order),
-        conditions.detail.contains(&More::Fairness),
+        conditions.detail.contains(&DetailOption::Order),
+        conditions.detail.contains(&DetailOption::Fairness),
     )
 }
 

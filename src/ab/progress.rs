@@ -15,7 +15,7 @@ use iosched_result::types::plan::Turn;
 use iosched_result::types::result::{ResultFile, Round};
 use iosched_result::types::scratch_place::ScratchPlace;
 
-use iosched_read::talk::{note, talk};
+use iosched_read::messages::{messages, note};
 
 #[derive(Default)]
 pub struct Progress {
@@ -35,7 +35,7 @@ impl Observer for Progress {
         let Some(size_bytes) = place.size_bytes else {
             return;
         };
-        if done_bytes == 0 && !talk().quiet {
+        if done_bytes == 0 && !messages().quiet {
             if std::io::stderr().is_terminal() {
                 let template = "{bar:30} {bytes}/{total_bytes}, {eta} left  {msg}";
                 let bar = bar(template, size_bytes);
@@ -54,7 +54,7 @@ impl Observer for Progress {
     fn begin(&mut self, result: &ResultFile) {
         let most = result.design.stopping.most_blocks().unwrap_or(0) * result.design.arms.len();
         self.rounds = most.max(result.plan.rounds.len());
-        if std::io::stderr().is_terminal() && !talk().quiet {
+        if std::io::stderr().is_terminal() && !messages().quiet {
             self.clear();
             let template = "{bar:30} {pos}/{len} rounds, {eta} left  {msg}";
             let bar = bar(template, self.rounds as u64);
@@ -106,7 +106,7 @@ impl Observer for Progress {
     }
 
     fn round_ends(&mut self, result: &ResultFile, round: &Round) {
-        let shown = if talk().verbose { usize::MAX } else { 1 };
+        let shown = if messages().verbose { usize::MAX } else { 1 };
         let declared = &result.design.primary;
         let primary = if declared.is_empty() {
             &early::likely_primary(round)
@@ -141,12 +141,12 @@ impl Observer for Progress {
         ));
         match &self.bar {
             Some(bar) => {
-                if round.problem.is_some() || talk().verbose {
+                if round.problem.is_some() || messages().verbose {
                     bar.println(line);
                 }
                 bar.inc(1);
             }
-            None if talk().quiet => {}
+            None if messages().quiet => {}
             None => {
                 let _ = writeln!(std::io::stderr(), "{line}");
             }
@@ -164,7 +164,7 @@ impl StudyObserver for Progress {
     fn pilots(&mut self, name: &str) {
         "pilot".clone_into(&mut self.study);
         self.cell = format!("{name} ");
-        if self.bar.is_none() && std::io::stderr().is_terminal() && !talk().quiet {
+        if self.bar.is_none() && std::io::stderr().is_terminal() && !messages().quiet {
             self.bar = Some(spinner());
         }
     }
@@ -210,10 +210,10 @@ impl StudyObserver for Progress {
         let plural = if cells == 1 { "" } else { "s" };
         self.study = format!("pass {pass}, {cells} cell{plural} to go{left}");
         let line = format!("{}: {name}", self.study);
-        if std::io::stderr().is_terminal() && !talk().quiet {
+        if std::io::stderr().is_terminal() && !messages().quiet {
             let bar = self.bar.get_or_insert_with(spinner);
             bar.set_message(escape::line(&line));
-        } else if pass != self.pass || talk().verbose {
+        } else if pass != self.pass || messages().verbose {
             note(&line);
         }
         self.pass = pass;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use iosched_host::machine::device::Disks;
 use iosched_host::scheduler;
+use iosched_host::system::device::Disks;
 use iosched_result::failure::Failure;
 use iosched_result::types::arm::Arm;
 

@@ -8,8 +8,8 @@ use iosched_experiment::session::Session;
 use iosched_experiment::workload::participants::Participants;
 use iosched_experiment::workload::{fio, recorded};
 use iosched_files::trust;
-use iosched_host::machine::device::{Device, Disks};
 use iosched_host::scratch::Scratch;
+use iosched_host::system::device::{Device, Disks};
 use iosched_result::analysis::identity;
 use iosched_result::failure::Failure;
 use iosched_result::types::result::{DeviceInfo, ResultFile, Status};
@@ -21,7 +21,7 @@ use crate::permission::PermissionRequest;
 use crate::place;
 use crate::run::control_disk;
 use iosched_read::input;
-use iosched_read::talk::note;
+use iosched_read::messages::note;
 
 /// The part that comes from the file.
 pub const COMMANDS: &str = "the commands that it would run";
@@ -72,7 +72,7 @@ pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
     let fio_version = fio::installed_version()?;
     refuse_changes(
         &earlier,
-        &iosched_host::machine::device::info::of_all(&disks, truth),
+        &iosched_host::system::device::info::of_all(&disks, truth),
         fio_version.as_ref(),
     )?;
     let consents = arguments.destroy_data || scratch.is_some();
@@ -94,7 +94,7 @@ pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
         refuse_another_place(earlier_place, granted.place.as_ref())?;
     }
     note(&format!("continuing after {} rounds", earlier.rounds.len()));
-    let means = session.means(
+    let resources = session.resources(
         granted.hold,
         control_disk(earlier.design.control_disk.as_deref(), &disks)?,
         Participants::resolve(&earlier.workload.participants)?,
@@ -111,7 +111,7 @@ pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
         notes: Vec::new(),
         earlier: Some(earlier),
     };
-    carry_out(experiment, means)
+    carry_out(experiment, resources)
 }
 
 /// Shows what resuming the file will run and change.
@@ -158,7 +158,7 @@ fn refuse_changes(
     info: &DeviceInfo,
     fio_version: Option<&String>,
 ) -> Result<()> {
-    let environment = iosched_host::machine::environment::read(fio_version.cloned());
+    let environment = iosched_host::system::environment::read(fio_version.cloned());
     let changes = identity::changes(earlier, &environment, info);
     if changes.is_empty() {
         return Ok(());

@@ -11,9 +11,9 @@ use iosched_experiment::workload::fio::Fio;
 use iosched_experiment::workload::live::{self, Live};
 use iosched_experiment::workload::participants::Participants;
 use iosched_experiment::workload::{Workload, catalogue, cgroup};
-use iosched_host::machine::device::{Device, Disks};
 use iosched_host::safety::journal::Journal;
 use iosched_host::scratch::Scratch;
+use iosched_host::system::device::{Device, Disks};
 use iosched_result::failure::Failure;
 use iosched_result::statistics::stopping::Stopping;
 use iosched_result::types::arm::{self, Arm};
@@ -22,15 +22,15 @@ use iosched_result::types::result::Design;
 use iosched_result::types::scratch::spec::DiskSpec;
 
 use crate::carry_out::{carry_out, ensure_has_volume, make_scratch, output, scratch_spec, seed};
-use crate::cli::{Aa, Conditions, More, Run};
+use crate::cli::{Aa, Conditions, DetailOption, Run};
 use crate::outlook::announce;
 use crate::permission::{Granted, PermissionRequest};
 use crate::primary::{announced_metrics, named_metrics, primary_metrics};
 use crate::reference::{default_reference, named_reference, present_scheduler};
 use crate::times::{round_times, times};
 use crate::{cache, place, present, resume, washout};
+use iosched_read::messages::note;
 use iosched_read::print;
-use iosched_read::talk::note;
 
 /// The comparison requested by `run` or `aa`.
 struct WantedComparison<'a> {
@@ -146,8 +146,8 @@ fn compare(wanted: WantedComparison<'_>) -> Result<()> {
             cold: conditions.cold,
             is_placebo: wanted.is_placebo,
             live,
-            order: conditions.detail.contains(&More::Order),
-            fairness: conditions.detail.contains(&More::Fairness),
+            order: conditions.detail.contains(&DetailOption::Order),
+            fairness: conditions.detail.contains(&DetailOption::Fairness),
             trace_s: conditions.trace.map(|time| time.as_secs_f64()),
             ..Design::new(arms, reference, wanted.stopping, primary)
                 .timed(ramp, time)
@@ -165,8 +165,8 @@ fn compare(wanted: WantedComparison<'_>) -> Result<()> {
     if wanted.dry_run {
         return print_schedule(&experiment.design.arms, &experiment.longest_plan());
     }
-    let means = session.means(granted.hold, control, participants)?;
-    carry_out(experiment, means)
+    let resources = session.resources(granted.hold, control, participants)?;
+    carry_out(experiment, resources)
 }
 
 /// Where the result goes; a dry run has none.

@@ -14,8 +14,8 @@ use iosched_result::failure::{Failure, Kind, kind_of};
 use serde_json::json;
 
 use crate::cli;
+use iosched_read::messages::note;
 use iosched_read::print::print_page;
-use iosched_read::talk::note;
 
 pub fn run(arguments: &cli::ScratchArguments) -> Result<()> {
     let journal = Journal::create()?;

@@ -17,9 +17,9 @@ use iosched_experiment::workload::command::CommandLine;
 use iosched_experiment::workload::participants::Participants;
 use iosched_experiment::workload::{Workload, fio, places, recorded};
 use iosched_files::trust;
-use iosched_host::machine::device::Disks;
 use iosched_host::scratch::Scratch;
 use iosched_host::scratch::file::Size;
+use iosched_host::system::device::Disks;
 use iosched_result::failure::{Failure, Kind, kind_of};
 use iosched_result::report::{escape, study as report_study};
 use iosched_result::study::result::StudyResult;
@@ -35,8 +35,8 @@ use crate::progress::Progress;
 use crate::resume::COMMANDS;
 use crate::run::limits;
 use iosched_read::input;
+use iosched_read::messages::note;
 use iosched_read::print::{print, print_painted, say_where};
-use iosched_read::talk::note;
 use show::outlook;
 
 pub use show::show;
@@ -112,7 +112,7 @@ pub fn run(arguments: &StudyArguments) -> Result<()> {
     {
         resume::refuse_another_place(earlier, granted.place.as_ref())?;
     }
-    let means = session.means(granted.hold, None, Participants::default())?;
+    let resources = session.resources(granted.hold, None, Participants::default())?;
     let run = StudyRun {
         study: &plan.study,
         arms: plan.arms,
@@ -139,7 +139,7 @@ pub fn run(arguments: &StudyArguments) -> Result<()> {
     };
     let outcome = {
         let mut progress = Progress::default();
-        run.run(means, &mut progress)
+        run.run(resources, &mut progress)
     };
     // Before its first save, the file of an earlier study may be there.
     let is_ours = |study: &StudyResult| is_resumed || study.started >= began_at;

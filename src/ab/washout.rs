@@ -8,7 +8,7 @@ use iosched_result::statistics::stopping::Stopping;
 use iosched_result::types::washout::Washout;
 
 use crate::cli::Conditions;
-use iosched_read::talk::note;
+use iosched_read::messages::note;
 
 /// An automatic wash-out follows from the first blocks, and begins the run again.
 pub fn check(conditions: &Conditions, stopping: Stopping) -> Result<()> {

@@ -9,8 +9,8 @@ pub mod machine; // the interface between rounds and kernel, with a fake for tes
 
 pub mod session; // what an experiment holds on the real machine, journal first
 
+pub mod clock_watch; // whether the clock ran as expected
 pub mod live; // switchback experiments on the existing load
-pub mod vigil; // whether the clock ran as expected
 
 pub mod round; // one round: switch, verify, ramp, measure
 

@@ -12,9 +12,9 @@ use std::time::{Duration, SystemTime};
 use anyhow::Result;
 
 use crate::workload::{Running, Workload};
-use iosched_host::machine::device::uevents::Told;
-use iosched_host::machine::environment::CpuTimes;
 use iosched_host::safety::journal::TemporaryFiles;
+use iosched_host::system::device::uevents::HeardUevents;
+use iosched_host::system::environment::CpuTimes;
 use iosched_result::measured::snapshot::Snapshot;
 use iosched_result::measured::trace::Trace;
 use iosched_result::types::arm::Arm;
@@ -24,7 +24,7 @@ use iosched_result::types::plan::PlannedRound;
 use iosched_result::types::queue::{Applied, State};
 use iosched_result::types::result::Subject;
 
-pub use real::{Means, RealMachine, probe_info};
+pub use real::{RealMachine, Resources, probe_info};
 
 /// The disks of one experiment and their surroundings. Lists are in the order of the disks.
 pub trait Machine {
@@ -57,7 +57,7 @@ pub trait Machine {
     /// Starts to receive kernel events.
     fn listen(&mut self) -> Result<()>;
     /// The kernel's events since the last call.
-    fn take_uevents(&mut self) -> Told;
+    fn take_uevents(&mut self) -> HeardUevents;
 
     /// Runs commands that make what the next rounds need.
     fn make_ready(&mut self, commands: &[Vec<String>]) -> Result<()>;

@@ -14,11 +14,11 @@ use anyhow::Result;
 use self::live::Watch;
 pub(super) use self::live::is_stuck;
 use self::waiting::{has_begun, idle_until, sleep_beside, wait_for_end, wait_until_idle};
+use super::clock_watch::ClockWatch;
 use super::machine::{Machine, Task};
-use super::vigil::Vigil;
 use crate::workload::{Running, Workload};
-use iosched_host::machine::device::Disks;
-use iosched_host::machine::device::uevents::{Told, Uevent};
+use iosched_host::system::device::Disks;
+use iosched_host::system::device::uevents::{HeardUevents, Uevent};
 use iosched_result::analysis::exclusion::Gap;
 use iosched_result::analysis::{controls, drift};
 use iosched_result::measured::snapshot::{Interval, OwnerKey, Snapshot};
@@ -73,11 +73,11 @@ struct MeasuredRound {
     /// The condition of `--stop-if` held.
     stopped: Option<String>,
     /// Kernel events of the disks.
-    told: Told,
+    told: HeardUevents,
 }
 
 /// A round, and the reason to end the run after it.
-pub struct Done {
+pub struct RoundOutcome {
     pub round: Round,
     /// Another program switched the scheduler during the round.
     pub rival: Option<String>,
@@ -85,7 +85,7 @@ pub struct Done {
 
 impl RoundSetup<'_> {
     /// An error ends the whole run; a failed workload only spoils its round.
-    pub fn carry_out(&mut self, turn: &Turn) -> Result<Done> {
+    pub fn run_round(&mut self, turn: &Turn) -> Result<RoundOutcome> {
         let planned = &turn.planned;
         let arm = &self.arms[planned.arm];
         let applied = self.switch(planned)?;
@@ -163,7 +163,7 @@ impl RoundSetup<'_> {
         if stopped.is_some() {
             round.problem = stopped;
         }
-        Ok(Done { round, rival })
+        Ok(RoundOutcome { round, rival })
     }
 
     /// Switches to the arm of the round, once the device is idle.
@@ -249,9 +249,9 @@ impl RoundSetup<'_> {
         let output = self.machine.prepare()?;
         self.machine.take_uevents();
         let before = self.machine.snapshot()?;
-        let mut vigil = Vigil::begin(self.machine);
+        let mut clock_watch = ClockWatch::begin(self.machine);
         let mut running = self.machine.start(self.workload, task, &output)?;
-        vigil.attend(self.machine);
+        clock_watch.attend(self.machine);
         let cgroups = running.cgroups();
         let mut stopped = None;
         // A command beside others begins later than they.
@@ -265,15 +265,15 @@ impl RoundSetup<'_> {
                 &before,
                 &cgroups,
                 &mut *running,
-                &mut vigil,
+                &mut clock_watch,
                 &mut stopped,
             )?),
         };
         if stopped.is_some() {
             running.stop();
         }
-        let outcome = wait_for_end(self.machine, &mut *running, &mut vigil)?;
-        let pause = vigil.problem(self.machine);
+        let outcome = wait_for_end(self.machine, &mut *running, &mut clock_watch)?;
+        let pause = clock_watch.problem(self.machine);
         let last = self.machine.snapshot()?;
         let whole = Interval::between(&before, &last)?;
         let own = match begun {
@@ -301,10 +301,10 @@ impl RoundSetup<'_> {
         before: &Snapshot,
         cgroups: &[CgroupRef],
         running: &mut dyn Running,
-        vigil: &mut Vigil,
+        clock_watch: &mut ClockWatch,
         stopped: &mut Option<String>,
     ) -> Result<Result<Interval, Gap>> {
-        if let Some(gap) = self.wait_until_begun(before, cgroups, running, vigil)? {
+        if let Some(gap) = self.wait_until_begun(before, cgroups, running, clock_watch)? {
             return Ok(Err(gap));
         }
         let machine = &mut *self.machine;
@@ -318,15 +318,15 @@ impl RoundSetup<'_> {
             guard.begin();
         }
         let start = machine.now() + self.ramp;
-        if let Some(gap) = sleep_beside(machine, running, start, vigil, &mut watch)? {
+        if let Some(gap) = sleep_beside(machine, running, start, clock_watch, &mut watch)? {
             return Ok(Err(gap));
         }
         let earlier = machine.snapshot()?;
         let end = start + self.time.saturating_sub(GUARD);
-        if let Some(gap) = sleep_beside(machine, running, end, vigil, &mut watch)? {
+        if let Some(gap) = sleep_beside(machine, running, end, clock_watch, &mut watch)? {
             return Ok(Err(gap));
         }
-        vigil.window_ends(machine, end);
+        clock_watch.window_ends(machine, end);
         let window = Interval::between(&earlier, &machine.snapshot()?)?;
         // A live load whose requests wait while none completes has no values because of the arm.
         Ok(if self.live.is_some() && is_stuck(&window) {
@@ -342,7 +342,7 @@ impl RoundSetup<'_> {
         before: &Snapshot,
         cgroups: &[CgroupRef],
         running: &mut dyn Running,
-        vigil: &mut Vigil,
+        clock_watch: &mut ClockWatch,
     ) -> Result<Option<Gap>> {
         let machine = &mut *self.machine;
         let lead = machine.now() + self.workload.properties().lead;
@@ -360,7 +360,7 @@ impl RoundSetup<'_> {
                 return Ok(Some(Gap::Starved));
             }
             machine.ensure_uninterrupted()?;
-            vigil.sleep(machine, POLL);
+            clock_watch.sleep(machine, POLL);
         }
         Ok(None)
     }

@@ -33,7 +33,7 @@ fn round(fixed: Fixed, time: Duration, polls_before_end: usize, cgroup: CgroupRe
         first: BTreeMap::new(),
     };
     let planned = Plan::new(3, 2, 1).rounds[0];
-    let done = bench.carry_out(&Turn {
+    let done = bench.run_round(&Turn {
         planned,
         attempt: 0,
     });
@@ -105,7 +105,7 @@ fn caches_are_written_back_before_the_switch_and_dropped_after_it() {
         planned,
         attempt: 0,
     };
-    let round = bench.carry_out(&turn).expect("a round").round;
+    let round = bench.run_round(&turn).expect("a round").round;
     assert_eq!(round.evidence.cached_bytes, Some(4096));
     let done = world.borrow().done.clone();
     let done = done.iter().filter(|what| !what.starts_with("start"));

@@ -13,13 +13,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::machine::{Machine, Means, RealMachine};
+use super::machine::{Machine, RealMachine, Resources};
 use super::round::RoundSetup;
 use crate::workload::Workload;
 use iosched_files::output::{remove_unfinished, write_new, write_whole};
-use iosched_host::machine::device::Disks;
-use iosched_host::machine::page_cache;
 use iosched_host::safety::panics;
+use iosched_host::system::device::Disks;
+use iosched_host::system::page_cache;
 use iosched_measure::probe::Detail;
 use iosched_result::analysis::{conclude, noise, turn};
 use iosched_result::failure::{self, Failure, Kind, kind_of};
@@ -89,7 +89,7 @@ impl Experiment<'_> {
 
     /// Runs on this machine. The result is complete, or says why it is not. Err: a failure before the first round or
     /// while restoring the settings.
-    pub fn run(self, means: Means<'_>, observer: &mut dyn Observer) -> Result<ResultFile> {
+    pub fn run(self, resources: Resources<'_>, observer: &mut dyn Observer) -> Result<ResultFile> {
         self.design
             .cold
             .map_or(Ok(()), page_cache::ensure_can_drop)?;
@@ -103,7 +103,7 @@ impl Experiment<'_> {
                 fairness: self.design.fairness,
                 ..Detail::default()
             },
-            means,
+            resources,
             &mut |place, done_bytes| observer.scratch_file_grows(place, done_bytes),
         )?;
         // A live run switches only in its hours.
@@ -217,7 +217,7 @@ impl Experiment<'_> {
             }
             // It may have begun after the first blocks.
             bench.washout = result.design.washout();
-            let turned = turns::carry_out(&mut bench, &turn, result, observer)?;
+            let turned = turns::run_turn(&mut bench, &turn, result, observer)?;
             save(output.as_deref(), result)?;
             live::stopped_reference(result)?;
             turned.ensure_alone()?;

@@ -1,18 +1,18 @@
-//! Means that an experiment holds on the real machine for its length. They are taken in one order, and given back in the
+//! Resources that an experiment holds on the real machine for its length. They are taken in one order, and given back in the
 //! reverse one: the journal, the guardian that restores what the journal says if this process dies, then a simulated disk.
 
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use iosched_host::machine::device::{Device, Disks};
 use iosched_host::preflight::Hold;
 use iosched_host::safety::guardian::{self, Guardian};
 use iosched_host::safety::journal::Journal;
 use iosched_host::scratch::Scratch;
+use iosched_host::system::device::{Device, Disks};
 use iosched_result::types::scratch::spec::DiskSpec;
 use iosched_result::types::scratch::truth::Truth;
 
-use crate::machine::Means;
+use crate::machine::Resources;
 use crate::workload::fio;
 use crate::workload::participants::Participants;
 
@@ -88,13 +88,13 @@ impl Session {
     }
 
     /// For the rounds. `hold`: of the raw disk that the workload may overwrite. `control`: the disk that no arm touches.
-    pub fn means(
+    pub fn resources(
         &self,
         hold: Option<Hold>,
         control: Option<Device>,
         participants: Participants,
-    ) -> Result<Means<'_>> {
-        Ok(Means {
+    ) -> Result<Resources<'_>> {
+        Ok(Resources {
             scratch: self.truth(),
             hold,
             control,

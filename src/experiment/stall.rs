@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use iosched_host::machine::device::IoStat;
+use iosched_host::system::device::IoStat;
 use iosched_result::failure::Failure;
 
 /// Longer than the usual 30 s after which SCSI and NVMe drivers reset a disk, and try again.

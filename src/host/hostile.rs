@@ -4,12 +4,12 @@
 
 use std::path::Path;
 
-use crate::machine::cgroup::cpu_stat;
-use crate::machine::cgroup::mounts::Mounts;
-use crate::machine::cgroup::names::weight_of;
-use crate::machine::{device, environment};
 use crate::safety::journal;
 use crate::scheduler;
+use crate::system::cgroup::cpu_stat;
+use crate::system::cgroup::mounts::Mounts;
+use crate::system::cgroup::names::weight_of;
+use crate::system::{device, environment};
 
 /// The journal of a killed process.
 pub fn journal(bytes: &[u8]) -> bool {
@@ -60,11 +60,11 @@ pub fn attributes(text: &str) -> bool {
     let mut lines = text.splitn(3, '\n');
     let mut next = || lines.next().unwrap_or_default();
     let (name, written, read_back) = (next(), next(), next());
-    let kept = scheduler::value::kept(name, written, read_back, 4_000_000);
-    let same = scheduler::value::kept(name, written, written, 4_000_000);
-    assert_eq!(same, scheduler::value::Kept::AsWritten);
+    let kept = scheduler::value::acceptance(name, written, read_back, 4_000_000);
+    let same = scheduler::value::acceptance(name, written, written, 4_000_000);
+    assert_eq!(same, scheduler::value::Acceptance::AsWritten);
     choice.is_some()
-        || (!written.is_empty() && kept != scheduler::value::Kept::Not)
+        || (!written.is_empty() && kept != scheduler::value::Acceptance::Not)
         || device::io_stat::parse(text).is_ok()
         || device::hardware_depth::parse_tags(text).is_some()
         || device::parse_dev(text).is_some()

@@ -2,7 +2,7 @@
 //!
 //! Each module imports only from those above it.
 
-pub mod machine; // disks, mounts, loop devices, control groups and environment of this machine
+pub mod system; // disks, mounts, loop devices, control groups and environment of this machine
 
 pub mod scheduler; // reads, applies, verifies and restores a scheduler and its settings
 

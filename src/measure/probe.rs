@@ -23,7 +23,7 @@ pub use iosched_bpf::Detail;
 pub use kernel::{Tracepoint, can_tell_since_when, memlock_bytes, tracepoints};
 
 use blocked::Waits;
-use iosched_host::machine::device::Device;
+use iosched_host::system::device::Device;
 use iosched_result::measured::histogram::{Histogram, OWNER};
 use iosched_result::measured::snapshot::{DeviceNumbers, Op, Snapshot};
 use locked_memory::Refusal;

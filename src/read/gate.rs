@@ -17,8 +17,8 @@ use iosched_result::types::result::ResultFile;
 
 use crate::choice::{self, metric_name};
 use crate::input::{self, Input, STDIO};
+use crate::messages::note;
 use crate::print::Destination;
-use crate::talk::note;
 
 pub const HELP: &str = "\
 Without --baseline, each arm is compared with the reference of the same run: in `run`,

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use iosched_files::interrupt;
+use iosched_read::messages::{self, Verbosity};
 use iosched_read::program::{completions, exit_code, reading};
-use iosched_read::talk::{self, Talk};
 use iosched_read::{gate, metrics, persist, report};
 
 /// Read results of iosched-ab: the same commands, on any Unix, without root
@@ -20,7 +20,7 @@ struct Cli {
     #[command(subcommand)]
     command: Command,
     #[command(flatten)]
-    talk: Talk,
+    messages: Verbosity,
 }
 
 #[derive(Subcommand)]
@@ -45,7 +45,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    talk::begin("iosched-read", cli.talk);
+    messages::begin("iosched-read", cli.messages);
     exit_code(interrupt::install().and_then(|()| match cli.command {
         Command::Report(arguments) => reading(|| report::run(&arguments)),
         Command::Gate(arguments) => reading(|| gate::run(&arguments)),

@@ -9,11 +9,11 @@ use iosched_files::{interrupt, stdout};
 use iosched_result::failure;
 use iosched_result::report::escape;
 
-use crate::talk;
+use crate::messages;
 
 /// An error, on standard error, whose reader may be gone.
 pub fn say(text: &str) {
-    let name = talk::program();
+    let name = messages::program();
     let _ = writeln!(std::io::stderr(), "{name}: {}", escape::message(text));
 }
 
@@ -37,6 +37,6 @@ pub fn exit_code(outcome: Result<()>) -> ExitCode {
 pub fn completions(shell: clap_complete::Shell, mut command: Command) -> Result<()> {
     // Into memory first: `generate` panics if a write fails, for instance to a closed pipe.
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut command, talk::program(), &mut text);
+    clap_complete::generate(shell, &mut command, messages::program(), &mut text);
     stdout::write_all(&text).context("writing the completions")
 }

@@ -10,8 +10,8 @@ use iosched_result::report::gate::contradictions;
 
 use crate::choice;
 use crate::input::{self, Input};
+use crate::messages::note;
 use crate::print::{Destination, pictures};
-use crate::talk::note;
 
 pub const HELP: &str = "\
 Examples:

@@ -1,5 +1,5 @@
 use super::*;
-use crate::report::fixture::{carry_out, empty, values};
+use crate::report::fixture::{empty, play, values};
 use crate::statistics::stopping::Stopping;
 use crate::types::result::Exclusion;
 
@@ -16,7 +16,7 @@ fn run(percent: f64) -> ResultFile {
         Stopping::Fixed { blocks: 12 },
         &["throughput"],
     );
-    carry_out(&mut result, |turn| {
+    play(&mut result, |turn| {
         let level = if turn.planned.arm == 1 {
             1.0 + percent / 100.0
         } else {
@@ -256,7 +256,7 @@ fn an_invalid_baseline_is_refused() {
         Stopping::Fixed { blocks: 8 },
         &["throughput"],
     );
-    carry_out(&mut spoilt, |turn| {
+    play(&mut spoilt, |turn| {
         if turn.planned.block % 2 == 0 {
             return Err(Exclusion::ForeignIo);
         }
@@ -279,7 +279,7 @@ fn a_control_that_differs_leaves_no_gate() {
             Stopping::Fixed { blocks: 8 },
             &["throughput"],
         );
-        carry_out(&mut result, |turn| {
+        play(&mut result, |turn| {
             let control = if turn.planned.arm == 1 { slow } else { 1.0 };
             Ok(values(
                 turn,
@@ -313,7 +313,7 @@ fn a_control_on_a_noisy_machine_says_that_it_is_blind() {
         Stopping::Fixed { blocks: 8 },
         &["throughput"],
     );
-    carry_out(&mut result, |turn| {
+    play(&mut result, |turn| {
         let noise = 1.0 + 0.4 * ((turn.planned.index * 7 % 11) as f64 / 11.0);
         let values = [("throughput", 1e6), ("control_cpu", 1e6 * noise)];
         Ok(values.map(|(name, value)| (name.to_owned(), value)).into())

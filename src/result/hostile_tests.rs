@@ -13,7 +13,7 @@ use crate::statistics::stopping::Stopping;
 fn result(is_running: bool) -> Value {
     let primary = ["throughput", "total_p99"];
     let mut result = fixture::empty(&["none", "bfq"], Stopping::Fixed { blocks: 6 }, &primary);
-    fixture::carry_out(&mut result, |turn| {
+    fixture::play(&mut result, |turn| {
         Ok(fixture::values(
             turn,
             &[("throughput", 1e8), ("total_p99", 2e6)],

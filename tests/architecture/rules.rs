@@ -41,7 +41,7 @@ pub const MAY: &[May] = &[
         what: "starts processes",
         marks: &["Command::new", "libc::fork"],
         only: &[
-            "src/host/machine/ask.rs",      // a short question to a program
+            "src/host/system/ask.rs",       // a short question to a program
             "src/host/safety/guardian.rs",  // itself
             "src/host/scheduler/writer.rs", // a child process for a write that may hang
             "src/experiment/workload/launch.rs",
@@ -93,9 +93,9 @@ pub const MAY: &[May] = &[
             "src/experiment/machine/control.rs", // reads a disk
             "src/ab/carry_out.rs",               // where progress and results go
             "src/files/output.rs",
-            "src/host/machine/cgroup/", // controllers, and the end of groups of ours
-            "src/host/machine/page_cache.rs", // /proc/sys/vm/drop_caches
-            "src/host/machine/loop_device.rs", // on the device that it has just made
+            "src/host/system/cgroup/", // controllers, and the end of groups of ours
+            "src/host/system/page_cache.rs", // /proc/sys/vm/drop_caches
+            "src/host/system/loop_device.rs", // on the device that it has just made
             "src/host/safety/guardian.rs", // its own protection from the OOM killer
             "src/host/safety/journal",
             "src/host/scheduler/queue_file.rs", // the one place that writes a queue's sysfs
@@ -120,9 +120,9 @@ pub const MAY: &[May] = &[
             "src/experiment/doctor/facts.rs",
             "src/files/flock.rs",
             "src/files/interrupt",
-            "src/host/machine/ask.rs",
-            "src/host/machine/cgroup/end.rs",
-            "src/host/machine/loop_device.rs",
+            "src/host/system/ask.rs",
+            "src/host/system/cgroup/end.rs",
+            "src/host/system/loop_device.rs",
             "src/measure/probe.rs",
             "src/host/preflight/lock.rs",
             "src/host/safety/",
@@ -142,7 +142,7 @@ pub const MAY: &[May] = &[
             "src/files/",
             "src/result/odd.rs", // seeds, for tests
             // The kernel's own files, and ours.
-            "src/host/machine/",
+            "src/host/system/",
             "src/host/preflight/",
             "src/host/safety/",
             "src/host/scheduler/",

@@ -5,15 +5,15 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
-use iosched_experiment::machine::Means;
+use iosched_experiment::machine::Resources;
 use iosched_experiment::run::{Experiment, Observer};
 use iosched_experiment::workload::participants::Participants;
 use iosched_experiment::workload::properties::Properties;
 use iosched_experiment::workload::{Execution, Running, Workload};
 use iosched_files::interrupt;
-use iosched_host::machine::device::Disks;
 use iosched_host::safety::journal::Journal;
 use iosched_host::safety::{guardian, panics};
+use iosched_host::system::device::Disks;
 use iosched_result::statistics::stopping::Stopping;
 use iosched_result::types::arm::Arm;
 use iosched_result::types::outcome::{CgroupRef, Fixed, Outcome};
@@ -99,7 +99,7 @@ pub fn run(stage: &str, device: &str, launcher: &Path) -> ExitCode {
 fn compare(buggy: &Buggy, device: &str, launcher: &Path) -> Result<ResultFile> {
     let journal = Journal::create()?;
     let guardian = guardian::start(launcher, &journal)?;
-    let means = Means {
+    let resources = Resources {
         scratch: None,
         hold: None,
         control: None,
@@ -129,5 +129,5 @@ fn compare(buggy: &Buggy, device: &str, launcher: &Path) -> Result<ResultFile> {
         notes: Vec::new(),
         earlier: None,
     };
-    experiment.run(means, &mut buggy.clone())
+    experiment.run(resources, &mut buggy.clone())
 }

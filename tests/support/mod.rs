@@ -9,8 +9,8 @@ pub mod traces;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use iosched_host::machine::device::Device;
 use iosched_host::scheduler::{SavedQueue, restore};
+use iosched_host::system::device::Device;
 use tempfile::TempDir;
 
 /// The program under test: the one that `make` ships, where contrib/test.sh has built it, because a build of the tests has

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use iosched_experiment::doctor::{self, facts};
 use iosched_files::{interrupt, stdout};
-use iosched_host::machine::device::Device;
+use iosched_host::system::device::Device;
 use iosched_result::failure::Failure;
 use iosched_result::report::escape;
 

@@ -31,7 +31,7 @@ pub fn run(arguments: &Restore) -> Result<()> {
         match found {
             Found::Suspect(suspect) => {
                 show_suspect(&suspect);
-                problems.push(format!("{suspect}\n  {}", suspect.way_out()));
+                problems.push(format!("{suspect}\n  {}", suspect.remedy()));
             }
             Found::LeftBehind(left) => {
                 show(&left);

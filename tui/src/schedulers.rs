@@ -4,8 +4,8 @@ use std::io::Write;
 
 use anyhow::Result;
 use iosched_files::stdout;
-use iosched_host::machine::device::{Device, Disks};
 use iosched_host::scheduler;
+use iosched_host::system::device::{Device, Disks};
 use iosched_result::report::escape;
 use iosched_result::types::queue::{DepthSource, HardwareDepth, State};
 use serde::Serialize;

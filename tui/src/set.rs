@@ -4,12 +4,12 @@ use std::io::Write;
 
 use anyhow::{Context, Result};
 use iosched_files::stdout;
-use iosched_host::machine::device::{Device, Disks};
 use iosched_host::preflight::{self, Intent, Loss};
 use iosched_host::safety::guardian;
 use iosched_host::safety::journal::{self, Entry, Journal, Undo};
 use iosched_host::safety::restorable::ensure_restorable;
 use iosched_host::scheduler::{self, SavedQueue};
+use iosched_host::system::device::{Device, Disks};
 use iosched_result::report::{escape, units};
 use iosched_result::types::arm::Arm;
 use iosched_result::types::queue::{Applied, State};

@@ -198,7 +198,7 @@ fn run_loop(
             };
             for action in actions {
                 for effect in update(model, action) {
-                    if !carry_out(model, sampler, screen, effect)? {
+                    if !perform(model, sampler, screen, effect)? {
                         return Ok(());
                     }
                 }
@@ -212,7 +212,7 @@ fn run_loop(
 }
 
 /// Returns false to quit.
-fn carry_out(
+fn perform(
     model: &mut Model,
     sampler: Option<&Sampler>,
     screen: &mut TerminalScreen,

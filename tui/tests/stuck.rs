@@ -12,8 +12,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use iosched_host::machine::device::Device;
 use iosched_host::scheduler;
+use iosched_host::system::device::Device;
 use rustix::process::{Pid, Signal, kill_process};
 use support::program::Program;
 use support::traces::{differences, within};

@@ -11,9 +11,9 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use exact::missed;
-use iosched_host::machine::environment::CpuTimes;
 use iosched_host::safety::journal::Journal;
 use iosched_host::scratch::{Punctuality, Scratch};
+use iosched_host::system::environment::CpuTimes;
 use iosched_result::types::scratch::model::DiskModel;
 use serde_json::Value;
 use support::program::Program;

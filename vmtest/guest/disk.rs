@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use iosched_host::machine::device::Device;
+use iosched_host::system::device::Device;
 
 use crate::run;
 

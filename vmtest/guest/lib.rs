@@ -18,7 +18,7 @@ pub use watch::{Seen, Watch};
 
 use std::process::Command;
 
-use iosched_host::machine::device::Device;
+use iosched_host::system::device::Device;
 
 /// Runs a command that must succeed; its output, trimmed.
 #[track_caller]

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use iosched_host::machine::device::Device;
+use iosched_host::system::device::Device;
 
 use crate::run;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use iosched_host::machine::device::Device;
+use iosched_host::system::device::Device;
 use iosched_measure::probe::{Detail, Probe};
 use iosched_result::measured::snapshot::{
     DeviceNumbers, DeviceOp, Edges, Interval, Merges, Op, OwnerKind, OwnerNumbers, OwnerOp,

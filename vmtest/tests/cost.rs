@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use iosched_host::machine::device::Device;
+use iosched_host::system::device::Device;
 use iosched_measure::probe::{Detail, Probe};
 use iosched_vmtest::{Disk, Fio};
 

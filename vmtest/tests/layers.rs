@@ -7,8 +7,8 @@ mod program;
 use std::fs;
 use std::time::Duration;
 
-use iosched_host::machine::device::Device;
 use iosched_host::scheduler;
+use iosched_host::system::device::Device;
 use iosched_result::types::queue::State;
 use iosched_vmtest::{ARRAY as NAME, Array, Disk, set};
 use program::{Ended, Program};

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use iosched_host::machine::device::Device;
+use iosched_host::system::device::Device;
 use iosched_measure::probe::Detail;
 use iosched_result::measured::snapshot::{Op, Quality};
 use iosched_vmtest::{Disk, SCHEDULERS, Watch, dd_reads, dd_reads_of, run};

@@ -76,7 +76,7 @@ fn agree(disk: &Disk, mut work: impl FnMut() -> Processes) {
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
 }
 
-/// Disagreements of the two, in each try. None: the kernel skipped the probe in each of them.
+/// Disagreements of the two in the last try, if each try has some. None: the kernel skipped the probe in each of them.
 fn differing(
     disk: &Disk,
     watch: &mut Watch,
@@ -84,6 +84,7 @@ fn differing(
     mut work: impl FnMut() -> Processes,
 ) -> Option<Vec<String>> {
     let mut tries = 0;
+    let mut last = None;
     for _ in 0..TRIES_WITH_SKIPPED {
         let (seen, traced, (trace, processes)) =
             watch.traced_over(|| Blktrace::over(disk, &mut work));
@@ -103,17 +104,18 @@ fn differing(
         let differ = check.failures.len();
         let compared = check.compared;
         println!("{scheduler}: {differ} of {compared} numbers differ in try {tries}");
+        let named = check.failures.iter();
+        last = Some(named.map(|text| format!("{scheduler}: {text}")).collect());
         if differ == 0 || tries == TRIES {
             seen.all_are_known();
             summary(scheduler, &rebuilt, &seen);
-            let named = check.failures.into_iter();
-            return Some(named.map(|text| format!("{scheduler}: {text}")).collect());
+            break;
         }
         for text in check.failures.iter().take(SHOWN) {
             println!("{scheduler}: {text}");
         }
     }
-    None
+    last
 }
 
 /// Number of differences that are shown of a try that is made again.

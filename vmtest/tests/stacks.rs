@@ -7,7 +7,7 @@ mod program;
 
 use std::process::Command;
 
-use iosched_host::machine::device::Device;
+use iosched_host::system::device::Device;
 use iosched_measure::probe::{Detail, Probe};
 use iosched_result::measured::snapshot::{Interval, Op, OwnerNumbers};
 use iosched_vmtest::{ARRAY, Array, Disk, MAPPED, Mapped, pid_of_run};

@@ -21,8 +21,8 @@ use checks::{
     is_measured_and_switched, is_switched, members, name_and_node, reads_of, removal_of,
     so_is_a_partition,
 };
-use iosched_host::machine::device::Device;
 use iosched_host::scheduler;
+use iosched_host::system::device::Device;
 use iosched_measure::probe::{Detail, Probe};
 use iosched_result::measured::snapshot::{DeviceNumbers, Interval, Op};
 use iosched_vmtest::{ARRAY, Array, run, set};

@@ -174,7 +174,7 @@ pub struct Conditions {
     /// Measure more: the order of dispatch (`seeks`, `reordered`), or who got how much device time and who starved
     /// (`fairness`); either costs a little CPU time for each I/O
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
-    pub detail: Vec<More>,
+    pub detail: Vec<DetailOption>,
     /// After the last round, run the workload once more under each arm and record every request for this long, at most
     /// 4096 of them: for `report --format html`, `perfetto` and `blkparse`. In no value and no verdict
     #[arg(long, value_name = "TIME", value_parser = trace_time)]
@@ -264,7 +264,7 @@ pub enum Adjust {
 
 /// Details that can be measured beside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum More {
+pub enum DetailOption {
     Order,
     Fairness,
 }

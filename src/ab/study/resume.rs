@@ -7,7 +7,7 @@ use iosched_experiment::study::format::{self, Cell, Study};
 use iosched_experiment::study::run::PLACEBO;
 use iosched_experiment::workload::recorded;
 use iosched_files::trust;
-use iosched_host::machine::device::Disks;
+use iosched_host::system::device::Disks;
 use iosched_read::input::{self, Input};
 use iosched_result::analysis::identity;
 use iosched_result::failure::Failure;
@@ -20,7 +20,7 @@ use iosched_result::types::scratch_place::ScratchPlace;
 
 use super::{Plan, simulated};
 use crate::resume::COMMANDS;
-use iosched_read::talk::note;
+use iosched_read::messages::note;
 
 /// The rest of an interrupted study. `trust`: the user has checked the commands in the file.
 pub fn plan(file: &Path, trust: bool) -> Result<Plan> {
@@ -171,8 +171,8 @@ pub fn refuse_changes(
     let Some(cell) = earlier.cells.first() else {
         return Ok(());
     };
-    let environment = iosched_host::machine::environment::read(fio_version.cloned());
-    let info = iosched_host::machine::device::info::of_all(disks, truth);
+    let environment = iosched_host::system::environment::read(fio_version.cloned());
+    let info = iosched_host::system::device::info::of_all(disks, truth);
     let changes = identity::changes(&cell.result, &environment, &info);
     if changes.is_empty() {
         return Ok(());

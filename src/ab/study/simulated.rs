@@ -4,13 +4,13 @@ use anyhow::Result;
 use iosched_experiment::session::Session;
 use iosched_experiment::study::format::{Cell, Study};
 use iosched_experiment::study::suits;
-use iosched_host::machine::device::Disks;
+use iosched_host::system::device::Disks;
 use iosched_result::failure::Failure;
 use iosched_result::types::scratch::spec::DiskSpec;
 
 use crate::carry_out::{ensure_has_volume, make_scratch, scratch_spec};
 use crate::cli::StudyArguments;
-use iosched_read::talk::note;
+use iosched_read::messages::note;
 
 /// The disk to make, on which the cells can run; None if existing devices are named.
 pub fn wanted(

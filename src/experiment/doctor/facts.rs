@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use rustix::fs::Access;
 
-use super::persistent::{Kept, Place};
+use super::persistent::{Lasting, Place};
 use crate::workload::fio::Fio;
 use iosched_files::{input, output};
-use iosched_host::machine::cgroup::mounts::Mounts;
-use iosched_host::machine::cgroup::requests::{self, Requests};
-use iosched_host::machine::cgroup::weights::{self, Weights};
-use iosched_host::machine::device::{Device, mounts};
 pub use iosched_host::preflight::rivals::{Agent, Rival, Rule, Source, Survey, Unread};
 pub use iosched_host::preflight::writers::Writer;
 use iosched_host::preflight::{self, Intent, Loss, Severity, rivals, writers};
 use iosched_host::safety::journal;
 use iosched_host::scheduler;
+use iosched_host::system::cgroup::mounts::Mounts;
+use iosched_host::system::cgroup::requests::{self, Requests};
+use iosched_host::system::cgroup::weights::{self, Weights};
+use iosched_host::system::device::{Device, mounts};
 use iosched_measure::probe::{self, Probe, Tracepoint};
 use iosched_result::failure::Failure;
 use iosched_result::persist::Evidence;
@@ -101,7 +101,7 @@ pub struct Facts {
     pub weights: Weights,
     pub requests: Requests,
     /// Settings of `iosched-ab persist`.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<Lasting>,
 }
 
 /// The facts of the machine and of these disks.
@@ -152,7 +152,7 @@ fn survey(devices: &[Device]) -> Result<Survey, Trouble> {
 }
 
 /// Files below `etc` that `iosched-ab persist` made, as its output says where they go.
-fn kept(root: &Path) -> Vec<Kept> {
+fn kept(root: &Path) -> Vec<Lasting> {
     const LIMIT: u64 = 1 << 20;
     let directories =
         ["udev/rules.d", "udev/hwdb.d", "tmpfiles.d"].map(|name| root.join("etc").join(name));
@@ -178,7 +178,7 @@ fn kept(root: &Path) -> Vec<Kept> {
     for (file, place) in files.chain(profiles).filter(|(file, _)| file.is_file()) {
         let text = input::read(&file, LIMIT).unwrap_or_default();
         let evidence = Evidence::all_in(&String::from_utf8_lossy(&text));
-        found.extend(evidence.into_iter().map(|evidence| Kept {
+        found.extend(evidence.into_iter().map(|evidence| Lasting {
             file: file.display().to_string(),
             place,
             evidence,

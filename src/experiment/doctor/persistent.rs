@@ -15,7 +15,7 @@ const OLD_DAYS: i64 = 365;
 
 /// A file with the comment of `iosched-ab persist`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct Lasting {
     pub file: String,
     pub place: Place,
     pub evidence: Evidence,
@@ -54,7 +54,7 @@ fn is_for(evidence: &Evidence, disk: &DiskFacts) -> bool {
     }
 }
 
-fn without_disk(kept: &Kept) -> Item {
+fn without_disk(kept: &Lasting) -> Item {
     let evidence = &kept.evidence;
     let which = match (&evidence.serial, &evidence.model) {
         (Some(serial), _) => format!("has the serial {serial}"),
@@ -65,7 +65,7 @@ fn without_disk(kept: &Kept) -> Item {
     item(NAME, ItemState::Ok, found, "")
 }
 
-fn of_disk(facts: &Facts, kept: &Kept, disk: &DiskFacts) -> Item {
+fn of_disk(facts: &Facts, kept: &Lasting, disk: &DiskFacts) -> Item {
     let evidence = &kept.evidence;
     let mut doubts = Vec::new();
     let mut remedies = Vec::new();
@@ -93,7 +93,7 @@ fn of_disk(facts: &Facts, kept: &Kept, disk: &DiskFacts) -> Item {
 }
 
 /// Why the setting is not in force, and what helps.
-fn not_in_force(facts: &Facts, kept: &Kept, disk: &DiskFacts) -> (String, String) {
+fn not_in_force(facts: &Facts, kept: &Lasting, disk: &DiskFacts) -> (String, String) {
     let in_force = format!("{} is in force", disk.active);
     let unknown = (
         in_force.clone(),
@@ -163,7 +163,7 @@ fn profile(file: &str) -> String {
 }
 
 /// The remedy that makes the setting the last to act.
-fn against(kept: &Kept, last: &Rival) -> String {
+fn against(kept: &Lasting, last: &Rival) -> String {
     let extension = Path::new(&kept.file).extension();
     let is_rule = extension.is_some_and(|extension| extension == "rules");
     match (last.agent, &last.rule) {

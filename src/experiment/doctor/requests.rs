@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::{Item, ItemState, item};
-use iosched_host::machine::cgroup::requests::Class;
+use iosched_host::system::cgroup::requests::Class;
 
 const CLASSES: &str = "I/O classes";
 const THROTTLES: &str = "throttles";

@@ -1,10 +1,10 @@
 use super::facts::effective;
 use super::*;
-use iosched_host::machine::cgroup::requests::{Class, Requests, Throttle};
-use iosched_host::machine::cgroup::weights::{Reader, Weight, Weights};
 use iosched_host::preflight::rivals::engine::Source;
 use iosched_host::preflight::rivals::tree::Unread;
 use iosched_host::preflight::rivals::{Agent, Rival, Rule, Survey};
+use iosched_host::system::cgroup::requests::{Class, Requests, Throttle};
+use iosched_host::system::cgroup::weights::{Reader, Weight, Weights};
 use iosched_measure::probe::Tracepoint;
 
 fn trouble<T>(what: &str) -> Result<T, Trouble> {
@@ -303,7 +303,7 @@ fn a_persistent_setting_is_doubted_when_its_evidence_no_longer_holds() {
     };
     let mut facts = healthy();
     let file = "/etc/udev/rules.d/61-iosched-a-disk.rules".to_owned();
-    facts.kept = vec![persistent::Kept {
+    facts.kept = vec![persistent::Lasting {
         file,
         place: persistent::Place::Other,
         evidence,
@@ -462,7 +462,7 @@ fn a_persistent_setting_that_is_overridden_gets_a_later_name() {
         iosched_version: "0.1.0".into(),
     };
     let own = rival("", 61, Some("kyber"));
-    facts.kept = vec![persistent::Kept {
+    facts.kept = vec![persistent::Lasting {
         file: own.file.clone(),
         place: persistent::Place::Other,
         evidence,

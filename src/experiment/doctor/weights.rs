@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::{Item, ItemState, item};
-use iosched_host::machine::cgroup::weights::{Reader, Weight};
+use iosched_host::system::cgroup::weights::{Reader, Weight};
 
 const NAME: &str = "weights";
 

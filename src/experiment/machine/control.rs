@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use iosched_host::machine::device::Device;
+use iosched_host::system::device::Device;
 use iosched_result::failure::Failure;
 use iosched_result::metric::{CONTROL_CPU, CONTROL_DISK};
 use iosched_result::random::below;

@@ -11,10 +11,10 @@ use anyhow::{Result, bail};
 
 use super::{Machine, OutputDirectory, Task};
 use crate::workload::{self, Running, Workload};
-use iosched_host::machine::device::uevents::{Told, Uevent};
-use iosched_host::machine::device::{Device, Disks};
-use iosched_host::machine::environment::CpuTimes;
 use iosched_host::safety::journal::Journal;
+use iosched_host::system::device::uevents::{HeardUevents, Uevent};
+use iosched_host::system::device::{Device, Disks};
+use iosched_host::system::environment::CpuTimes;
 use iosched_result::failure::Failure;
 use iosched_result::measured::snapshot::{
     DeviceNumbers, Op, OwnerId, OwnerKind, OwnerTotals, Snapshot,
@@ -93,7 +93,7 @@ pub struct FakeMachine {
     started: Option<Duration>,
     /// I/Os of the rounds before.
     ios: u64,
-    told: Told,
+    told: HeardUevents,
     switches_seen: u64,
     snapshots: u64,
     signal: Option<i32>,
@@ -130,7 +130,7 @@ impl FakeMachine {
             switches: 0,
             started: None,
             ios: 0,
-            told: Told::default(),
+            told: HeardUevents::default(),
             switches_seen: 0,
             snapshots: 0,
             signal: None,
@@ -384,7 +384,7 @@ impl Machine for FakeMachine {
         Ok(())
     }
 
-    fn take_uevents(&mut self) -> Told {
+    fn take_uevents(&mut self) -> HeardUevents {
         std::mem::take(&mut self.told)
     }
 

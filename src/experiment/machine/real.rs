@@ -16,10 +16,6 @@ use crate::stall::StallWatch;
 use crate::workload::participants::Participants;
 use crate::workload::{self, Running, Workload};
 use iosched_files::interrupt;
-use iosched_host::machine::device::uevents::{Told, Uevents};
-use iosched_host::machine::device::{Device, Disks, info};
-use iosched_host::machine::environment::{self, CpuTimes};
-use iosched_host::machine::page_cache::{self, Cached};
 use iosched_host::preflight::{self, Hold};
 use iosched_host::safety::guardian::Guardian;
 use iosched_host::safety::journal::{self, Entry, Journal, TemporaryFiles, Undo};
@@ -27,6 +23,10 @@ use iosched_host::safety::lock::Lock;
 use iosched_host::safety::restorable::ensure_restorable;
 use iosched_host::scheduler::{self, SavedQueue};
 use iosched_host::scratch::file::ScratchFile;
+use iosched_host::system::device::uevents::{HeardUevents, Uevents};
+use iosched_host::system::device::{Device, Disks, info};
+use iosched_host::system::environment::{self, CpuTimes};
+use iosched_host::system::page_cache::{self, Cached};
 use iosched_measure::probe::{self, Detail, Probe};
 use iosched_result::measured::snapshot::Snapshot;
 use iosched_result::measured::trace::Trace;
@@ -42,7 +42,7 @@ const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
 const REMOVAL_POLL: Duration = Duration::from_millis(20);
 
 /// Resources that a run on the real machine needs in addition to its design.
-pub struct Means<'a> {
+pub struct Resources<'a> {
     /// Configuration of a scratch device.
     pub scratch: Option<Truth>,
     /// The raw disk that the workload may overwrite.
@@ -79,7 +79,7 @@ pub struct RealMachine<'a> {
     _locks: Vec<Lock>,
     disks: Disks,
     controls: Controls,
-    means: Means<'a>,
+    resources: Resources<'a>,
     began: Instant,
     /// When participants were last searched for.
     looked: Duration,
@@ -95,7 +95,7 @@ impl<'a> RealMachine<'a> {
         workload: &dyn Workload,
         place: Option<&ScratchPlace>,
         more: Detail,
-        means: Means<'a>,
+        resources: Resources<'a>,
         progress: &mut dyn FnMut(&ScratchPlace, u64),
     ) -> Result<Self> {
         let members = &disks.members;
@@ -109,11 +109,11 @@ impl<'a> RealMachine<'a> {
             .map(|disk| SavedQueue::take(disk, arms))
             .collect::<Result<Vec<_>>>()?;
         for (disk, baseline) in members.iter().zip(&baselines) {
-            ensure_restorable(means.journal, disk, baseline)?;
+            ensure_restorable(resources.journal, disk, baseline)?;
         }
         let make = |place: &ScratchPlace| {
             let mut progress = |done_bytes| progress(place, done_bytes);
-            ScratchFile::make(place, disks, means.journal, &mut progress)
+            ScratchFile::make(place, disks, resources.journal, &mut progress)
         };
         let scratch_file = place.map(make).transpose()?;
         let deepest = arms
@@ -129,14 +129,14 @@ impl<'a> RealMachine<'a> {
         Ok(RealMachine {
             recorded: Vec::new(),
             uevents: None,
-            controls: Controls::new(means.control.as_ref())?,
+            controls: Controls::new(resources.control.as_ref())?,
             probe,
             deepest,
             baselines,
             scratch_file,
             _locks: locks,
             disks: disks.clone(),
-            means,
+            resources,
             began: Instant::now(),
             looked: Duration::ZERO,
             stall: RefCell::default(),
@@ -148,14 +148,14 @@ impl<'a> RealMachine<'a> {
         const PAUSE: Duration = Duration::from_millis(500);
         let now = self.began.elapsed();
         if now.saturating_sub(self.looked) >= PAUSE {
-            self.means.participants.look();
+            self.resources.participants.look();
             self.looked = now;
         }
     }
 
     /// Called before a disk is switched and before the workload may write to it.
     fn ensure_unchanged(&self) -> Result<()> {
-        let hold = self.means.hold.as_ref();
+        let hold = self.resources.hold.as_ref();
         hold.map_or(Ok(()), Hold::ensure_unchanged)
     }
 
@@ -223,8 +223,8 @@ impl Machine for RealMachine<'_> {
 
     fn subject(&self) -> Subject {
         Subject {
-            environment: environment::read(self.means.fio_version.clone()),
-            device: info::of_all(&self.disks, self.means.scratch.clone()),
+            environment: environment::read(self.resources.fio_version.clone()),
+            device: info::of_all(&self.disks, self.resources.scratch.clone()),
             probe: probe_info(&self.probe),
         }
     }
@@ -234,14 +234,14 @@ impl Machine for RealMachine<'_> {
     }
 
     fn take_notes(&mut self) -> Vec<String> {
-        self.means.guardian.take_notes()
+        self.resources.guardian.take_notes()
     }
 
     fn record_settings(&mut self) -> Result<()> {
         self.recorded = self
             .baselines
             .iter()
-            .map(|baseline| self.means.journal.record(Undo::Queue(baseline.clone())))
+            .map(|baseline| self.resources.journal.record(Undo::Queue(baseline.clone())))
             .collect::<Result<Vec<_>>>()?;
         Ok(())
     }
@@ -277,10 +277,10 @@ impl Machine for RealMachine<'_> {
         Ok(())
     }
 
-    fn take_uevents(&mut self) -> Told {
+    fn take_uevents(&mut self) -> HeardUevents {
         self.uevents
             .as_ref()
-            .map_or_else(Told::default, Uevents::take)
+            .map_or_else(HeardUevents::default, Uevents::take)
     }
 
     fn make_ready(&mut self, commands: &[Vec<String>]) -> Result<()> {
@@ -330,13 +330,13 @@ impl Machine for RealMachine<'_> {
     }
 
     fn participants(&mut self) -> Vec<Participant> {
-        self.means.participants.look();
-        self.means.participants.found()
+        self.resources.participants.look();
+        self.resources.participants.found()
     }
 
     fn prepare(&mut self) -> Result<OutputDirectory> {
         self.ensure_unchanged()?;
-        let files = TemporaryFiles::create(self.means.journal, "round")?;
+        let files = TemporaryFiles::create(self.resources.journal, "round")?;
         Ok(OutputDirectory(Some(files)))
     }
 
@@ -356,8 +356,8 @@ impl Machine for RealMachine<'_> {
             time: task.time,
             directory: output.path(),
             scratch_file: self.scratch_file.as_ref(),
-            journal: self.means.journal,
-            launcher: self.means.launcher,
+            journal: self.resources.journal,
+            launcher: self.resources.launcher,
         })
     }
 }

@@ -11,7 +11,7 @@ use crate::live::condition::Condition;
 use crate::live::guard::Guard;
 use crate::live::load;
 use crate::machine::Machine;
-use iosched_host::machine::device::Device;
+use iosched_host::system::device::Device;
 use iosched_result::failure::Failure;
 use iosched_result::measured::snapshot::Interval;
 use iosched_result::types::arm::Arm;

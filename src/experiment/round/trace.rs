@@ -7,8 +7,8 @@ use anyhow::Result;
 use super::live::Watch;
 use super::waiting::{sleep_beside, wait_for_end};
 use super::{GUARD, RoundSetup};
+use crate::clock_watch::ClockWatch;
 use crate::machine::Task;
-use crate::vigil::Vigil;
 use iosched_result::analysis::drift;
 use iosched_result::analysis::exclusion::{self, Gap};
 use iosched_result::measured::snapshot::Interval;
@@ -72,7 +72,7 @@ impl RoundSetup<'_> {
     fn record(&mut self, planned: &PlannedRound, time: Duration) -> Result<Recorded> {
         let output = self.machine.prepare()?;
         let before = self.machine.snapshot()?;
-        let mut vigil = Vigil::begin(self.machine);
+        let mut clock_watch = ClockWatch::begin(self.machine);
         let task = Task {
             planned,
             arm: &self.arms[planned.arm],
@@ -80,9 +80,9 @@ impl RoundSetup<'_> {
             time,
         };
         let mut running = self.machine.start(self.workload, &task, &output)?;
-        vigil.attend(self.machine);
+        clock_watch.attend(self.machine);
         let cgroups = running.cgroups();
-        let mut gap = self.wait_until_begun(&before, &cgroups, &mut *running, &mut vigil)?;
+        let mut gap = self.wait_until_begun(&before, &cgroups, &mut *running, &mut clock_watch)?;
         let mut stopped = None;
         let reference = &self.arms[self.live.as_ref().map_or(0, |live| live.reference)];
         let mut watch = Watch {
@@ -97,13 +97,13 @@ impl RoundSetup<'_> {
         let is_timed = self.workload.properties().fixed == Fixed::Time;
         if gap.is_none() && is_timed {
             let start = machine.now() + self.ramp;
-            gap = sleep_beside(machine, &mut *running, start, &mut vigil, &mut watch)?;
+            gap = sleep_beside(machine, &mut *running, start, &mut clock_watch, &mut watch)?;
         }
         let mut trace = None;
         if gap.is_none() {
             let begin_ns = machine.begin_trace()?;
             let end = machine.now() + time.saturating_sub(GUARD);
-            let ended = sleep_beside(machine, &mut *running, end, &mut vigil, &mut watch)?;
+            let ended = sleep_beside(machine, &mut *running, end, &mut clock_watch, &mut watch)?;
             let mut recorded = machine.end_trace(begin_ns)?;
             name_parts(&mut recorded, &cgroups);
             trace = Some(recorded);
@@ -112,7 +112,7 @@ impl RoundSetup<'_> {
         if stopped.is_some() {
             running.stop();
         }
-        let outcome = wait_for_end(machine, &mut *running, &mut vigil)?;
+        let outcome = wait_for_end(machine, &mut *running, &mut clock_watch)?;
         Ok(Recorded {
             trace,
             gap,

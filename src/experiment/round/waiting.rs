@@ -6,10 +6,10 @@ use anyhow::Result;
 
 use super::live::Watch;
 use super::{DRAIN_TIMEOUT, POLL};
+use crate::clock_watch::ClockWatch;
 use crate::machine::Machine;
-use crate::vigil::Vigil;
 use crate::workload::Running;
-use iosched_host::machine::device::Device;
+use iosched_host::system::device::Device;
 use iosched_result::analysis::exclusion::Gap;
 use iosched_result::measured::snapshot::Interval;
 use iosched_result::types::outcome::{CgroupRef, Outcome};
@@ -20,7 +20,7 @@ pub(super) fn sleep_beside(
     machine: &mut dyn Machine,
     running: &mut dyn Running,
     deadline: Duration,
-    vigil: &mut Vigil,
+    clock_watch: &mut ClockWatch,
     watch: &mut Watch<'_>,
 ) -> Result<Option<Gap>> {
     const TOLERANCE: Duration = Duration::from_millis(250);
@@ -34,7 +34,7 @@ pub(super) fn sleep_beside(
             return Ok(Some(Gap::Stopped));
         }
         let left = deadline.saturating_sub(machine.now());
-        vigil.sleep(machine, POLL.min(left));
+        clock_watch.sleep(machine, POLL.min(left));
     }
     Ok(None)
 }
@@ -56,14 +56,14 @@ pub(super) fn has_begun(so_far: &Interval, cgroups: &[CgroupRef]) -> bool {
 pub(super) fn wait_for_end(
     machine: &mut dyn Machine,
     running: &mut dyn Running,
-    vigil: &mut Vigil,
+    clock_watch: &mut ClockWatch,
 ) -> Result<Outcome> {
     loop {
         if let Some(outcome) = running.poll()? {
             return Ok(outcome);
         }
         machine.ensure_uninterrupted()?;
-        vigil.sleep(machine, POLL);
+        clock_watch.sleep(machine, POLL);
     }
 }
 

@@ -1,7 +1,7 @@
 //! A disk that disappears during a run.
 
 use crate::machine::Machine;
-use iosched_host::machine::device::Disks;
+use iosched_host::system::device::Disks;
 use iosched_result::failure::{Failure, Kind, kind_of};
 
 /// If a disk no longer exists, that explains the failure.

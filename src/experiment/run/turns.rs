@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::{Experiment, Observer};
 use crate::machine::Machine;
-use crate::round::{Done, RoundSetup};
+use crate::round::{RoundOutcome, RoundSetup};
 use iosched_result::analysis::exclusion::exclude_foreign;
 use iosched_result::analysis::turn::{self, Next};
 use iosched_result::analysis::{conclude, early, losses, washout};
@@ -29,22 +29,22 @@ pub fn next(result: &mut ResultFile) -> Option<Turn> {
 }
 
 /// Consequences of a round for those after it.
-pub struct Turned {
+pub struct TurnOutcome {
     rival: Option<String>,
     failed_at_once: Option<String>,
     look: Result<()>,
 }
 
 /// Adds the round to `result`.
-pub fn carry_out(
+pub fn run_turn(
     bench: &mut RoundSetup<'_>,
     turn: &Turn,
     result: &mut ResultFile,
     observer: &mut dyn Observer,
-) -> Result<Turned> {
+) -> Result<TurnOutcome> {
     bench.machine.ensure_uninterrupted()?;
     observer.round_begins(turn, &bench.arms[turn.planned.arm]);
-    let Done { mut round, rival } = bench.carry_out(turn)?;
+    let RoundOutcome { mut round, rival } = bench.run_round(turn)?;
     result.notes.extend(bench.machine.take_notes());
     // Misread output says so itself.
     let is_first_failure = round.index == 0
@@ -61,7 +61,7 @@ pub fn carry_out(
     if let Some(round) = result.rounds.last() {
         observer.round_ends(result, round);
     }
-    Ok(Turned {
+    Ok(TurnOutcome {
         rival,
         failed_at_once,
         look,
@@ -80,7 +80,7 @@ pub fn ensure_alone(rival: Option<&str>) -> Result<()> {
     ))
 }
 
-impl Turned {
+impl TurnOutcome {
     /// Fails if no disk may be switched again.
     pub fn ensure_alone(&self) -> Result<()> {
         ensure_alone(self.rival.as_deref())
@@ -125,7 +125,7 @@ impl Experiment<'_> {
                 return Ok(BlockEnd::More);
             }
             is_first = false;
-            let turned = match carry_out(&mut bench, &turn, result, observer) {
+            let turned = match run_turn(&mut bench, &turn, result, observer) {
                 Err(error) if kind_of(&error) == Kind::Lacking => {
                     return Ok(BlockEnd::Hopeless(error));
                 }

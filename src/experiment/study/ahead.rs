@@ -20,7 +20,7 @@ pub struct Took {
     pub blocks: u32,
     pub time: Duration,
     /// How long the pilot says that one block takes; used until a block was timed.
-    pub foretold: Option<Duration>,
+    pub expected: Option<Duration>,
 }
 
 impl Took {
@@ -31,7 +31,7 @@ impl Took {
 
     /// One of them, on average.
     pub fn block(self) -> Option<Duration> {
-        self.time.checked_div(self.blocks).or(self.foretold)
+        self.time.checked_div(self.blocks).or(self.expected)
     }
 }
 
@@ -74,11 +74,11 @@ mod tests {
         assert_eq!(left(&[(&result, took)]), Some((s(18), s(60))));
         let both = [(&result, took), (&result, Took::default())];
         assert_eq!(left(&both), Some((s(36), s(120))));
-        let foretold = Took {
-            foretold: Some(s(5)),
+        let expected = Took {
+            expected: Some(s(5)),
             ..Took::default()
         };
-        assert_eq!(left(&[(&result, foretold)]), Some((s(30), s(100))));
+        assert_eq!(left(&[(&result, expected)]), Some((s(30), s(100))));
         result.design.stopping = Stopping::Fixed { blocks: 3 };
         assert_eq!(left(&[(&result, took)]), Some((s(9), s(9))));
     }

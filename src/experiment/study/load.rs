@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::workload::beside::Beside;
 use crate::workload::command::CommandLine;
 use crate::workload::fio::Fio;
 use crate::workload::group_settings::GroupSettings;
+use crate::workload::with_background::WithBackground;
 use crate::workload::{Workload, catalogue, places};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -55,7 +55,7 @@ impl LoadSpec {
                 if beside.is_empty() {
                     Box::new(command)
                 } else {
-                    Box::new(Beside::new(command, fio(name, beside)?, *lead))
+                    Box::new(WithBackground::new(command, fio(name, beside)?, *lead))
                 }
             }
         })

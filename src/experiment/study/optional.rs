@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Result;
 
 use crate::machine::Machine;
-use iosched_host::machine::device::Device;
 use iosched_host::scheduler;
+use iosched_host::system::device::Device;
 use iosched_result::study::times::LeftOut;
 use iosched_result::types::arm::Arm;
 use iosched_result::types::queue::State;

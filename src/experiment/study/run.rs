@@ -1,9 +1,9 @@
 //! All cells of a study advance together: one block of each cell in each pass, in random order, so that every cell has
 //! data after the first pass and a drift of the machine meets all alike. Blocks go on only where a cell is not decided.
 
-mod begun;
+mod begun; // a result before its first round
 mod passes; // over the cells of each stage
-mod pilot; // rounds from which a budget is planned // a result before its first round
+mod pilot; // rounds from which a budget is planned
 
 #[cfg(test)]
 mod tests; // budgets, on a machine that is none
@@ -17,13 +17,13 @@ use super::ahead::{Ahead, Took};
 use super::budget::Deadline;
 use super::format::{Cell, Study};
 use super::optional::{self, Candidate};
-use crate::machine::{Machine, Means, RealMachine};
+use crate::machine::{Machine, RealMachine, Resources};
 use crate::run::{Experiment, Observer, after_restoring, go_on_with, gone};
 use crate::workload::Workload;
 use iosched_files::output::{remove_unfinished, write_new, write_whole};
-use iosched_host::machine::device::Disks;
-use iosched_host::machine::page_cache;
 use iosched_host::safety::panics;
+use iosched_host::system::device::Disks;
+use iosched_host::system::page_cache;
 use iosched_measure::probe::Detail;
 use iosched_result::analysis::conclude;
 use iosched_result::failure::{Failure, Kind, kind_of};
@@ -94,7 +94,7 @@ impl StudyRun<'_> {
     /// study; what was measured is in the result file.
     pub fn run(
         mut self,
-        means: Means<'_>,
+        resources: Resources<'_>,
         observer: &mut dyn StudyObserver,
     ) -> Result<StudyResult> {
         let cells = self.with_placebo();
@@ -116,7 +116,7 @@ impl StudyRun<'_> {
             &**asynchronous.unwrap_or(&workloads[0]),
             self.scratch_file.as_ref(),
             Detail::default(),
-            means,
+            resources,
             &mut |place, done_bytes| observer.scratch_file_grows(place, done_bytes),
         )?;
         let left_out = self.settle_arms(&mut machine, observer)?;
@@ -171,13 +171,13 @@ impl StudyRun<'_> {
     ) -> Vec<CellRun<'b>> {
         let mut runs = Vec::new();
         for (index, (of, workload)) in cells.iter().zip(workloads).enumerate() {
-            let foretold = self.deadline.as_ref().map(|it| it.blocks[index]);
+            let expected = self.deadline.as_ref().map(|it| it.blocks[index]);
             runs.push(CellRun {
                 cell: &of.0,
                 is_placebo: of.1,
                 experiment: self.experiment(index, of, &mut **workload, times),
                 took: Took {
-                    foretold,
+                    expected,
                     ..Took::default()
                 },
                 is_hopeless: false,

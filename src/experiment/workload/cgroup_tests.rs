@@ -2,7 +2,7 @@ use super::*;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use iosched_host::machine::cgroup::end::end;
+use iosched_host::system::cgroup::end::end;
 
 /// A journal below a temporary directory; the groups are created in the real hierarchies.
 fn journal() -> Journal {

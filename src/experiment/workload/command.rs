@@ -139,7 +139,7 @@ impl CommandLine {
 
     /// Whether numbers are read from its output: then it is to be in no other language.
     fn is_read(&self) -> bool {
-        let is_beside = || programs::find(&self.name).is_some_and(programs::beside::is_beside);
+        let is_beside = || programs::find(&self.name).is_some_and(programs::wrappers::is_beside);
         self.sources.program.is_some() || !self.sources.patterns.is_empty() || is_beside()
     }
 

@@ -33,7 +33,7 @@ pub enum Description {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         metric_regexes: Vec<String>,
     },
-    Beside {
+    WithBackground {
         command: Value,
         background: Value,
         #[serde(default)]

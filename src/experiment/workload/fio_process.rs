@@ -213,7 +213,7 @@ impl FioProcess {
             .as_ref()
             .map(|report| one_line(&report.diagnostics))
             .unwrap_or_default();
-        let words = [said, self.process.last_words()];
+        let words = [said, self.process.end_of_stderr()];
         let words: Vec<&str> = words
             .iter()
             .map(String::as_str)

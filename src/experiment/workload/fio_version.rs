@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use iosched_host::machine::ask::{self, Limits};
+use iosched_host::system::ask::{self, Limits};
 use iosched_result::failure::{Failure, Kind, kind_of};
 
 /// fio 3.0 introduced histogram bins in ns and the `json+` format read here. Versions before 3.1 lack

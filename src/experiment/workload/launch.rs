@@ -230,7 +230,7 @@ impl Process {
     }
 
     /// The last lines of its standard error, joined into one; empty if there are none.
-    pub fn last_words(&self) -> String {
+    pub fn end_of_stderr(&self) -> String {
         const TAIL_BYTES: u64 = 4096;
         let (tail, is_cut) = input::tail(&self.stderr, TAIL_BYTES).unwrap_or_default();
         let words = one_line(&String::from_utf8_lossy(&tail));

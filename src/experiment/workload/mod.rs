@@ -14,7 +14,6 @@ use iosched_host::safety::journal::Journal;
 use iosched_host::scratch::file::ScratchFile;
 use iosched_result::types::outcome::{CgroupRef, Outcome};
 
-pub mod beside; // a command while fio loads the disk
 pub mod catalogue; // the built-in workloads, by name
 pub mod cgroup; // control groups, their CPU time and their end
 pub mod command; // any command
@@ -40,6 +39,7 @@ pub mod properties; // what a workload is like
 pub mod recorded; // restores a workload from a result file
 pub mod reported; // metrics that a command reports itself
 pub mod rights; // what a started program may do
+pub mod with_background; // a command while fio loads the disk
 
 pub trait Workload {
     fn name(&self) -> &str;

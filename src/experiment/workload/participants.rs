@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use self::named::{Root, root};
-use iosched_host::machine::cgroup::controller::lists;
-use iosched_host::machine::cgroup::mounts::Mounts;
-use iosched_host::machine::device::mounts;
+use iosched_host::system::cgroup::controller::lists;
+use iosched_host::system::cgroup::mounts::Mounts;
+use iosched_host::system::device::mounts;
 use iosched_result::failure::Failure;
 
 pub use self::named::group_of;

@@ -75,7 +75,7 @@ pub fn workload(description: &Value, may_write: bool) -> Result<Box<dyn Workload
                 command
             }))
         }
-        Description::Beside { .. } => Err(cannot("it is a cell of a study".to_owned())),
+        Description::WithBackground { .. } => Err(cannot("it is a cell of a study".to_owned())),
     }
 }
 
@@ -90,7 +90,7 @@ pub fn commands(description: &Value) -> Vec<String> {
     match Description::deserialize(description) {
         Err(_) | Ok(Description::Live) => Vec::new(),
         Ok(Description::Command { argv, .. }) => vec![shown(&argv)],
-        Ok(Description::Beside {
+        Ok(Description::WithBackground {
             command,
             background,
             lead_ms: _,

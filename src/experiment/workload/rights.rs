@@ -10,7 +10,7 @@ use rustix::thread::{
     set_thread_groups, set_thread_res_gid, set_thread_res_uid,
 };
 
-use iosched_host::machine::ask::{self, Limits};
+use iosched_host::system::ask::{self, Limits};
 use iosched_result::failure::Failure;
 
 /// Another user, as the machine knows it.

@@ -3,8 +3,8 @@
 use anyhow::Result;
 
 use super::{Findings, Severity};
-use crate::machine::device::Device;
 use crate::scheduler::{self, WBT_LAT_USEC};
+use crate::system::device::Device;
 use iosched_result::failure::Failure;
 use iosched_result::types::arm::Arm;
 

@@ -10,7 +10,7 @@ use rustix::fs::{Mode, OFlags, SeekFrom, seek};
 use rustix::io::Errno;
 
 use super::in_use;
-use crate::machine::device::{Device, RawTarget, mounts};
+use crate::system::device::{Device, RawTarget, mounts};
 use iosched_result::failure::Failure;
 
 pub struct Hold {

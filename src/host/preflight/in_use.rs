@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::machine::device::mounts::{self, Mount};
-use crate::machine::device::{
+use crate::system::device::mounts::{self, Mount};
+use crate::system::device::{
     Backing, Device, RawTarget, backing, btrfs_members, devices_of, name_of, names_in, stands_on,
 };
 

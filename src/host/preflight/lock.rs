@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use crate::machine::device::Device;
 use crate::safety::journal::{self, Found};
 use crate::safety::lock::{self, Lock, LockOutcome};
+use crate::system::device::Device;
 use iosched_files::interrupt;
 use iosched_result::failure::Failure;
 
@@ -69,7 +69,7 @@ fn refusal(device: &Device, left: &Found) -> anyhow::Error {
                 "{} may still have the settings of a killed run, which would be taken for yours: {suspect}",
                 device.name
             ),
-            suspect.way_out(),
+            suspect.remedy(),
         ),
     }
 }

@@ -2,10 +2,10 @@
 //! machine. A raw device is written only with its owner's consent, and never while anything uses it.
 
 mod arms; // whether the device supports the arms, and they do not affect each other
+mod conditions; // clock, frequency, heat, load
 mod hold; // keeps open a disk that may be overwritten
 mod in_use; // users of a disk
 mod lock; // one comparison on a disk at a time
-mod machine; // clock, frequency, heat, load
 pub mod rivals; // configuration files that set schedulers
 mod signatures; // file systems and partition tables on a disk
 pub mod writers; // running programs that set schedulers
@@ -21,7 +21,7 @@ use anyhow::Result;
 use rustix::fs::Access;
 use serde::{Deserialize, Serialize};
 
-use crate::machine::device::{Device, Disks, RawTarget, mounts};
+use crate::system::device::{Device, Disks, RawTarget, mounts};
 use iosched_result::failure::{Failure, Kind};
 use iosched_result::types::arm::Arm;
 
@@ -192,7 +192,7 @@ pub fn check_all(disks: &Disks, intent: &Intent) -> Result<Findings> {
         );
     }
     check_rivals(disks, &mut report)?;
-    machine::check(&mut report);
+    conditions::check(&mut report);
     Ok(report)
 }
 

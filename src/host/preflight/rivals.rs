@@ -18,7 +18,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::machine::device::Device;
+use crate::system::device::Device;
 pub use engine::Source;
 use engine::{Said, source};
 use iosched_files::interrupt;

@@ -10,8 +10,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-use crate::machine::ask::{Limits, ask};
-use crate::machine::device::RawTarget;
+use crate::system::ask::{Limits, ask};
+use crate::system::device::RawTarget;
 
 const PROGRAM: &str = "wipefs";
 const LIMITS: Limits = Limits {

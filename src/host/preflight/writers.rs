@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::machine::device::{Device, names_in};
+use crate::system::device::{Device, names_in};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Writer {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 
 use super::{Findings, Severity};
-use crate::machine::device::Device;
+use crate::system::device::Device;
 use iosched_result::types::arm::Arm;
 
 const MQ_DEADLINE: &str = "mq-deadline";

@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 
-use crate::machine::device::Device;
+use crate::system::device::Device;
 use iosched_files::interrupt;
 
 const POLL: Duration = Duration::from_millis(20);

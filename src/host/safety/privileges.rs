@@ -8,7 +8,7 @@ use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs,
 };
 
-use crate::machine::device::hardware_depth;
+use crate::system::device::hardware_depth;
 
 /// Root's sysfs, journal and disks need no capability. Kernels before 5.19 require CAP_BPF for every map operation
 /// (rows of owners that have ended are reused). The guardian needs CAP_SYS_RESOURCE to be spared by the OOM killer.

@@ -3,8 +3,8 @@
 use anyhow::Result;
 
 use super::journal::{Journal, Undo};
-use crate::machine::device::Device;
 use crate::scheduler::{self, SavedQueue};
+use crate::system::device::Device;
 use iosched_result::failure;
 
 /// Refuses arms after which `baseline` could not be restored. Everything is as before, also after a kill.

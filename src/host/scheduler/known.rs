@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use super::is_of_scheduler;
 use super::state::{attributes, choice};
-use crate::machine::device::Device;
+use crate::system::device::Device;
 use iosched_result::text::similar::near;
 use iosched_result::types::arm::Arm;
 

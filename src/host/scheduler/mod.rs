@@ -24,7 +24,7 @@ use std::time::Duration;
 use anyhow::Result;
 use rustix::time::{ClockId, clock_getres};
 
-use crate::machine::device::Device;
+use crate::system::device::Device;
 use iosched_result::failure::{self, Failure};
 use iosched_result::types::arm::Arm;
 
@@ -41,7 +41,7 @@ pub(crate) use offered::unknown_scheduler;
 use offered::{refuse_unknown, unknown_attribute};
 use queue_file::write;
 use read_ahead::READ_AHEAD_KB;
-use value::Kept;
+use value::Acceptance;
 
 /// Written under `none`, this attribute resizes the driver tags.
 const NR_REQUESTS: &str = "nr_requests";
@@ -62,7 +62,7 @@ pub fn apply(device: &Device, arm: &Arm) -> Result<Applied> {
 pub fn apply_onto(device: &Device, arm: &Arm, baseline: &SavedQueue) -> Result<Applied> {
     let before = SavedQueue::take(device, std::slice::from_ref(arm))?;
     refuse_unknown(device, arm)?;
-    carry_out(device, arm, baseline, &before).map_err(|error| match restore(&before) {
+    write_arm(device, arm, baseline, &before).map_err(|error| match restore(&before) {
         Ok(()) => error,
         Err(also) => failure::unrestored(&error, &also),
     })
@@ -73,7 +73,7 @@ pub fn is_of_scheduler(attribute: &str) -> bool {
     attribute.starts_with("iosched/")
 }
 
-fn carry_out(
+fn write_arm(
     device: &Device,
     arm: &Arm,
     baseline: &SavedQueue,
@@ -228,12 +228,12 @@ fn verify(device: &Device, arm: &Arm, effective: &State, notes: &mut Vec<String>
             ));
             continue;
         }
-        match value::kept(attribute, wanted, found, jiffy_ns()) {
-            Kept::AsWritten => {}
-            Kept::Rounded => notes.push(format!(
+        match value::acceptance(attribute, wanted, found, jiffy_ns()) {
+            Acceptance::AsWritten => {}
+            Acceptance::Rounded => notes.push(format!(
                 "{attribute}={wanted} was rounded to whole jiffies: {found}"
             )),
-            Kept::Not => {
+            Acceptance::Not => {
                 return Err(Failure::usage(
                     format!(
                         "{}: {attribute}={wanted} reads back as {found} under {}",

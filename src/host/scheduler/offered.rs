@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::is_of_scheduler;
 use super::known::{meant, no_attribute};
 use super::state::{Choice, attributes, choice};
-use crate::machine::device::Device;
+use crate::system::device::Device;
 use iosched_result::failure::Failure;
 use iosched_result::types::arm::Arm;
 

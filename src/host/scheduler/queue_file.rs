@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use rustix::fs::{Mode, OFlags};
 
 use super::writer::{self, Written};
-use crate::machine::device::Device;
+use crate::system::device::Device;
 use iosched_result::failure::Failure;
 use iosched_result::types::arm;
 

@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use super::SavedQueue;
 use super::queue_file::write;
-use crate::machine::device::Device;
+use crate::system::device::Device;
 
 pub(super) const READ_AHEAD_KB: &str = "read_ahead_kb";
 

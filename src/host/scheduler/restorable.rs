@@ -4,9 +4,9 @@
 use anyhow::Result;
 
 use super::queue_file::write;
-use super::value::{self, Kept};
+use super::value::{self, Acceptance};
 use super::{ASYNC_DEPTH, NR_REQUESTS, SavedQueue, WBT_LAT_USEC, is_of_scheduler, jiffy_ns};
-use crate::machine::device::Device;
+use crate::system::device::Device;
 use iosched_result::failure::Failure;
 
 /// Whether arms replace a value that [`try_to_restore`] writes.
@@ -25,7 +25,11 @@ pub fn try_to_restore(device: &Device, baseline: &SavedQueue) -> Result<()> {
         let outcome = write(device, name, own);
         let now = device.optional_attribute(&format!("queue/{name}"));
         let why = match (outcome, now) {
-            (Ok(_), Some(now)) if value::kept(name, own, &now, jiffy_ns()) != Kept::Not => continue,
+            (Ok(_), Some(now))
+                if value::acceptance(name, own, &now, jiffy_ns()) != Acceptance::Not =>
+            {
+                continue;
+            }
             (Ok(_), now) => format!("reads back as {}", now.unwrap_or_default()),
             (Err(error), _) => format!("is refused by the kernel ({:#})", error.root_cause()),
         };

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::queue_file::{refuse_stuck, write};
 use super::state::{self, Choice, choice};
-use super::value::{self, Kept};
+use super::value::{self, Acceptance};
 use super::{ASYNC_DEPTH, NONE, NR_REQUESTS, WBT_LAT_USEC, is_of_scheduler, jiffy_ns};
-use crate::machine::device::Device;
+use crate::system::device::Device;
 use iosched_result::failure::Failure;
 use iosched_result::types::arm::Arm;
 use iosched_result::types::queue::{DepthSource, HardwareDepth};
@@ -281,8 +281,9 @@ pub fn put_back_settings(device: &Device, saved: &SavedQueue) -> Result<()> {
         .differing(&now, skip)
         .into_iter()
         .filter(|(name, was)| {
-            now.get(*name)
-                .is_none_or(|found| value::kept(name, was, found, jiffy_ns()) == Kept::Not)
+            now.get(*name).is_none_or(|found| {
+                value::acceptance(name, was, found, jiffy_ns()) == Acceptance::Not
+            })
         })
         .map(|(name, was)| match (refused.get(name), now.get(name)) {
             (Some(error), _) => error.clone(),

@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::value::selected;
-use crate::machine::device::{Device, names_in};
+use crate::system::device::{Device, names_in};
 use iosched_result::failure::Failure;
 use iosched_result::types::queue::State;
 

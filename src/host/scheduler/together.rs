@@ -5,7 +5,7 @@ use std::slice;
 use anyhow::{Context, Result};
 
 use super::{SavedQueue, apply_onto, refuse_unknown, restore};
-use crate::machine::device::Device;
+use crate::system::device::Device;
 use iosched_result::failure;
 use iosched_result::types::arm::Arm;
 use iosched_result::types::queue::Applied;

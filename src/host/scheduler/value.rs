@@ -3,7 +3,7 @@
 
 /// The kernel's treatment of a written value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kept {
+pub(crate) enum Acceptance {
     AsWritten,
     /// A time, rounded to whole jiffies.
     Rounded,
@@ -11,7 +11,12 @@ pub(crate) enum Kept {
 }
 
 /// `jiffy_ns`: length of the kernel's timer tick.
-pub(crate) fn kept(attribute: &str, written: &str, read_back: &str, jiffy_ns: u64) -> Kept {
+pub(crate) fn acceptance(
+    attribute: &str,
+    written: &str,
+    read_back: &str,
+    jiffy_ns: u64,
+) -> Acceptance {
     let (written, read_back) = (normal(written), normal(read_back));
     let as_written = match (written.parse::<i128>(), read_back.parse::<i128>()) {
         (Ok(written), Ok(read_back)) => {
@@ -19,7 +24,7 @@ pub(crate) fn kept(attribute: &str, written: &str, read_back: &str, jiffy_ns: u6
                 && may_be_a_time(attribute)
                 && is_rounded_to_jiffies(written, read_back, i128::from(jiffy_ns))
             {
-                return Kept::Rounded;
+                return Acceptance::Rounded;
             }
             written == read_back
         }
@@ -30,9 +35,9 @@ pub(crate) fn kept(attribute: &str, written: &str, read_back: &str, jiffy_ns: u6
         }
     };
     if as_written {
-        Kept::AsWritten
+        Acceptance::AsWritten
     } else {
-        Kept::Not
+        Acceptance::Not
     }
 }
 
@@ -85,7 +90,7 @@ mod tests {
     use super::*;
 
     fn matches(written: &str, read_back: &str, jiffy_ns: u64) -> bool {
-        kept("iosched/x", written, read_back, jiffy_ns) != Kept::Not
+        acceptance("iosched/x", written, read_back, jiffy_ns) != Acceptance::Not
     }
 
     const HZ_100: u64 = 10_000_000;
@@ -117,16 +122,22 @@ mod tests {
     #[test]
     fn only_times_are_rounded_and_rounding_is_told_apart() {
         assert_eq!(
-            kept("iosched/read_expire", "123", "124", HZ_250),
-            Kept::Rounded
+            acceptance("iosched/read_expire", "123", "124", HZ_250),
+            Acceptance::Rounded
         );
         assert_eq!(
-            kept("iosched/read_expire", "124", "124", HZ_250),
-            Kept::AsWritten
+            acceptance("iosched/read_expire", "124", "124", HZ_250),
+            Acceptance::AsWritten
         );
-        assert_eq!(kept("io_timeout", "30001", "30004", HZ_250), Kept::Rounded);
-        assert_eq!(kept("nr_requests", "2", "4", HZ_250), Kept::Not);
-        assert_eq!(kept("read_ahead_kb", "5", "8", HZ_250), Kept::Not);
+        assert_eq!(
+            acceptance("io_timeout", "30001", "30004", HZ_250),
+            Acceptance::Rounded
+        );
+        assert_eq!(acceptance("nr_requests", "2", "4", HZ_250), Acceptance::Not);
+        assert_eq!(
+            acceptance("read_ahead_kb", "5", "8", HZ_250),
+            Acceptance::Not
+        );
     }
 
     #[test]

@@ -18,8 +18,8 @@ use anyhow::{Context, Result, ensure};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::process::{Gid, Uid};
 
-use crate::machine::device::Disks;
 use crate::safety::journal::{Journal, TemporaryFiles};
+use crate::system::device::Disks;
 use iosched_result::types::scratch_place::ScratchPlace;
 pub use place::Size;
 

@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::machine::{fuse_mount, loop_device};
 use crate::safety::journal::{Entry, Journal, Undo};
+use crate::system::{fuse_mount, loop_device};
 pub use completion::Punctuality;
 use disk::MemoryDisk;
 use iosched_files::output::{RUNTIME_DIRECTORY, make_private_directory, new_private_directory};

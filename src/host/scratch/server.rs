@@ -14,7 +14,7 @@ use super::completion::{Completions, Punctuality};
 use super::disk::MemoryDisk;
 use super::fuse::{Clockwork, OneFile};
 use super::thread;
-use crate::machine::fuse_mount;
+use crate::system::fuse_mount;
 use iosched_result::types::scratch::model::Service;
 
 /// How long [`Server`] waits for its threads when it is dropped. They end within milliseconds of the unmount; a thread

@@ -28,7 +28,7 @@ impl Volume {
         wanted: Option<&Path>,
         journal: &Journal,
     ) -> Result<Volume> {
-        crate::machine::file_system::make(file_system, nodes)?;
+        crate::system::file_system::make(file_system, nodes)?;
         let (point, directory) = if let Some(path) = wanted {
             (empty_directory(path)?, None)
         } else {
@@ -44,7 +44,7 @@ impl Volume {
                 .map(|node| node.display().to_string())
                 .collect(),
         })?;
-        crate::machine::file_system::mount(file_system, nodes, &point)?;
+        crate::system::file_system::mount(file_system, nodes, &point)?;
         Ok(Volume {
             point,
             _mount: mount,

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 
+use super::buffer::{Block, SPANS};
 use super::frame::{Counters, Frame};
-use super::kept::{Block, SPANS};
 use super::packed::Packed;
 
 /// The intervals since the last block of each tier.

@@ -9,8 +9,8 @@ use flate2::bufread::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::buffer::{Buffer, MOST};
 use super::frame::Frame;
-use super::kept::{Kept, MOST};
 use super::packed::{self, Packed};
 use iosched_files::{input, interrupt, output};
 use iosched_result::failure::Failure;
@@ -84,7 +84,7 @@ pub struct History {
 }
 
 /// Writes the file completely or not at all.
-pub fn write(path: &Path, head: &Head, kept: &Kept) -> Result<()> {
+pub fn write(path: &Path, head: &Head, kept: &Buffer) -> Result<()> {
     let mut bytes = packed::line(head)?;
     bytes.reserve_exact(kept.bytes());
     for block in kept.since(0) {

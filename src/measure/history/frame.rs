@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::kept::SPANS;
+use super::buffer::SPANS;
 use iosched_result::measured::histogram::{DEVICE, OWNER};
 use iosched_result::measured::order::Dispatch;
 use iosched_result::measured::snapshot::{DeviceNumbers, Interval, Op, Order, OwnerNumbers, Stage};

@@ -1,9 +1,9 @@
 use std::collections::BTreeMap;
 
 use super::blocks::Blocks;
+use super::buffer::{Buffer, MOST};
 use super::file::{self, Disk, Head};
 use super::frame::{Counters, DeviceFrame, Frame, Group, Side};
-use super::kept::{Kept, MOST};
 use super::packed::{self, Packed};
 use iosched_result::measured::snapshot::{
     DeviceNumbers, Interval, Op, OwnerKey, OwnerKind, OwnerNumbers,
@@ -61,7 +61,7 @@ pub(crate) fn head() -> Head {
     Head {
         history_version: file::SCHEMA_VERSION,
         written: "2026-01-02T03:04:05Z".into(),
-        environment: iosched_host::machine::environment::read(None),
+        environment: iosched_host::system::environment::read(None),
         disks: vec![Disk {
             name: "sda".into(),
             ..Disk::default()
@@ -71,8 +71,8 @@ pub(crate) fn head() -> Head {
     }
 }
 
-fn kept(count: u64) -> Kept {
-    let (mut blocks, mut kept) = (Blocks::default(), Kept::default());
+fn kept(count: u64) -> Buffer {
+    let (mut blocks, mut kept) = (Blocks::default(), Buffer::default());
     for number in 0..count {
         let made = blocks.add(&frame(number)).unwrap();
         for block in made {
@@ -83,7 +83,7 @@ fn kept(count: u64) -> Kept {
 }
 
 /// As `file::write` does.
-fn bytes(head: &Head, kept: &Kept) -> Vec<u8> {
+fn bytes(head: &Head, kept: &Buffer) -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("history");
     file::write(&path, head, kept).unwrap();
@@ -108,7 +108,7 @@ fn the_oldest_make_room_and_numbers_stay() {
 #[test]
 fn memory_is_bounded_and_the_past_gets_coarser() {
     let limits = [20_000, 20_000, 100_000];
-    let (mut blocks, mut kept) = (Blocks::default(), Kept::with_limits(limits));
+    let (mut blocks, mut kept) = (Blocks::default(), Buffer::with_limits(limits));
     let count = 2000;
     for number in 0..count {
         for block in blocks.add(&frame(number)).unwrap() {
@@ -196,7 +196,7 @@ fn other_files_are_refused_with_the_place() {
         "its format has version 9, and this program reads version 1"
     );
     assert_eq!(
-        refused(&bytes(&head(), &Kept::default())),
+        refused(&bytes(&head(), &Buffer::default())),
         "it has no interval"
     );
     let tampered = |change: &dyn Fn(&mut Frame)| {

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use iosched_bpf::{Config, Target};
 
-use iosched_host::machine::device::Device;
+use iosched_host::system::device::Device;
 use iosched_result::failure::Failure;
 use iosched_result::measured::histogram::{DEVICE, Layout, OWNER};
 

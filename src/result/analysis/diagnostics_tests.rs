@@ -1,5 +1,5 @@
 use super::*;
-use crate::report::fixture::{carry_out, empty};
+use crate::report::fixture::{empty, play};
 use crate::statistics::stopping::Stopping;
 use crate::types::plan::Turn;
 
@@ -7,7 +7,7 @@ use crate::types::plan::Turn;
 fn run(arms: &[&str], add: impl Fn(Option<usize>, &Turn) -> f64) -> Diagnostics {
     let mut result = empty(arms, Stopping::Fixed { blocks: 24 }, &["throughput"]);
     let mut before = None;
-    carry_out(&mut result, |turn| {
+    play(&mut result, |turn| {
         // The multiplier is prime, so the noise has no period in common with the plan.
         let noise = 0.01 * (((turn.planned.index * 7919) % 101) as f64 / 50.0 - 1.0);
         let y = noise + add(before, turn);
@@ -79,7 +79,7 @@ fn too_little_says_nothing() {
     let mut result = empty(&FOUR[..2], Stopping::Fixed { blocks: 1 }, &["throughput"]);
     let nothing = diagnostics(&result).remove(0);
     assert!(nothing.drift_per_block.is_none() && nothing.carry_over.is_empty());
-    carry_out(&mut result, |_| Ok([("throughput".to_owned(), 1.0)].into()));
+    play(&mut result, |_| Ok([("throughput".to_owned(), 1.0)].into()));
     let little = diagnostics(&result).remove(0);
     assert_eq!((little.drift_per_block, little.position), (None, None));
 }

@@ -183,7 +183,7 @@ impl Changes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::fixture::{carry_out, empty, values};
+    use crate::report::fixture::{empty, play, values};
     use crate::statistics::stopping::Stopping;
     use crate::types::result::GroupInfo;
     use crate::types::scratch_place::ScratchPlace;
@@ -216,7 +216,7 @@ mod tests {
         b.workload.description = serde_json::Value::Null;
         let (mut a, mut b) = (a, b);
         for result in [&mut a, &mut b] {
-            carry_out(result, |turn| Ok(values(turn, &[("throughput", 1.0)])));
+            play(result, |turn| Ok(values(turn, &[("throughput", 1.0)])));
         }
         for round in &mut b.rounds {
             let settings = &mut round.evidence.applied.effective.settings;

@@ -2,7 +2,7 @@ use super::*;
 use crate::analysis::conclude::primary_comparisons;
 use crate::measured::histogram::DEVICE;
 use crate::measured::snapshot::DeviceNumbers;
-use crate::report::fixture::{carry_out, empty, values};
+use crate::report::fixture::{empty, play, values};
 use crate::statistics::stopping::Stopping;
 use crate::statistics::verdict::{Reason, Verdict};
 use crate::types::result::{Censored, ResultFile};
@@ -55,7 +55,7 @@ fn a_percentile_is_known_only_where_no_place_of_the_lost_changes_it() {
 fn a_round_is_excluded_only_where_no_value_that_decides_is_left() {
     let fixed = Stopping::Fixed { blocks: 6 };
     let mut result = empty(&["none", "bfq"], fixed, &["throughput", "total_p99"]);
-    carry_out(&mut result, |turn| {
+    play(&mut result, |turn| {
         Ok(values(turn, &[("throughput", 1e6), ("total_p99", 1e6)]))
     });
     let mut lose = |name: &str| {
@@ -86,7 +86,7 @@ fn a_doubtful_value_may_be_anything() {
     let fixed = Stopping::Fixed { blocks: 12 };
     for lost in [3, 12] {
         let mut result = empty(&["none", "bfq"], fixed, &["throughput", "total_p99"]);
-        carry_out(&mut result, |turn| {
+        play(&mut result, |turn| {
             let faster = if turn.planned.arm == 1 { 0.5 } else { 1.0 };
             let found = [("throughput", 1e6), ("total_p99", 1e6 * faster)];
             Ok(values(turn, &found))

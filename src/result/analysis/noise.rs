@@ -94,12 +94,12 @@ fn pairs(table: &Table<'_>, metric: &Metric) -> Vec<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::fixture::{carry_out, empty, values};
+    use crate::report::fixture::{empty, play, values};
 
     fn identical(primary: &[&str], spread: f64) -> ResultFile {
         let fixed = Stopping::Fixed { blocks: 12 };
         let mut result = empty(&["A=none", "B=none"], fixed, primary);
-        carry_out(&mut result, |turn| {
+        play(&mut result, |turn| {
             let mut found = values(turn, &[("throughput", 1e6), ("total_p99", 1e6)]);
             for value in found.values_mut() {
                 *value = 1e6 * (*value / 1e6).powf(spread);

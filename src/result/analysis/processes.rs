@@ -133,7 +133,7 @@ impl SideSums {
 mod tests {
     use super::*;
     use crate::measured::snapshot::{OwnerKey, OwnerOp};
-    use crate::report::fixture::{carry_out, empty, values};
+    use crate::report::fixture::{empty, play, values};
     use crate::statistics::stopping::Stopping;
 
     fn owner(name: &str, tgid: u32, reads: u64, wait_ns: u64) -> OwnerNumbers {
@@ -163,7 +163,7 @@ mod tests {
             Stopping::Fixed { blocks: 2 },
             &["throughput"],
         );
-        carry_out(&mut result, |turn| Ok(values(turn, &[("throughput", 1e8)])));
+        play(&mut result, |turn| Ok(values(turn, &[("throughput", 1e8)])));
         for round in &mut result.rounds {
             let wait = if round.arm == "bfq" { 9_000_000 } else { 1000 };
             round.evidence.owners = vec![

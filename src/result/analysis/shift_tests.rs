@@ -1,6 +1,6 @@
 use super::*;
 use crate::analysis::conclude::conclude;
-use crate::report::fixture::{carry_out, empty, latencies, values};
+use crate::report::fixture::{empty, latencies, play, values};
 use crate::statistics::stopping::Stopping;
 use crate::types::result::{Censored, ResultFile};
 
@@ -13,7 +13,7 @@ fn group_ns(i: u32) -> f64 {
 fn run(blocks: usize, stretch: impl Fn(usize, u32) -> f64) -> ResultFile {
     let fixed = Stopping::Fixed { blocks };
     let mut result = empty(&["none", "bfq"], fixed, &["throughput"]);
-    carry_out(&mut result, |turn| Ok(values(turn, &[("throughput", 1e6)])));
+    play(&mut result, |turn| Ok(values(turn, &[("throughput", 1e6)])));
     for round in &mut result.rounds {
         let of = |i| match round.arm.as_str() {
             "bfq" => group_ns(i) * stretch(round.block, i),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::report::fixture::{carry_out, empty, round, values};
+use crate::report::fixture::{empty, play, round, values};
 use crate::statistics::stopping::Stopping;
 use crate::types::result::Exclusion;
 
@@ -20,7 +20,7 @@ fn throughput(turn: &Turn, of_each: &[f64]) -> std::collections::BTreeMap<String
 #[test]
 fn an_undisturbed_run_is_its_plan() {
     let mut result = empty(&["none", "bfq", "mq-deadline"], FIXED, &["throughput"]);
-    carry_out(&mut result, |turn| Ok(throughput(turn, &[1.0; 3])));
+    play(&mut result, |turn| Ok(throughput(turn, &[1.0; 3])));
     assert_eq!(result.rounds.len(), 18);
     for (planned, round) in result.plan.rounds.iter().zip(&result.rounds) {
         assert_eq!(
@@ -44,7 +44,7 @@ fn an_undisturbed_run_is_its_plan() {
 #[test]
 fn an_excluded_block_is_run_again_whole_at_the_end_in_its_own_order() {
     let mut result = empty(&["none", "bfq"], FIXED, &["throughput"]);
-    carry_out(&mut result, |turn| {
+    play(&mut result, |turn| {
         let spoilt = (turn.planned.block, turn.planned.position, turn.attempt) == (2, 0, 0);
         if spoilt {
             return Err(Exclusion::ForeignIo);
@@ -69,7 +69,7 @@ fn an_excluded_block_is_run_again_whole_at_the_end_in_its_own_order() {
 #[test]
 fn a_run_that_is_invalid_anyway_is_not_prolonged() {
     let mut result = empty(&["none", "bfq"], FIXED, &["throughput"]);
-    carry_out(&mut result, |turn| {
+    play(&mut result, |turn| {
         if turn.planned.block >= 4 {
             return Err(Exclusion::Workload);
         }
@@ -89,7 +89,7 @@ fn a_block_that_fails_for_ever_ends_too() {
         Stopping::Fixed { blocks: 20 },
         &["throughput"],
     );
-    carry_out(&mut result, |turn| {
+    play(&mut result, |turn| {
         if turn.planned.block == 3 {
             return Err(Exclusion::DriftedSettings);
         }
@@ -103,13 +103,13 @@ fn a_block_that_fails_for_ever_ends_too() {
 fn a_look_ends_the_run_when_all_is_decided() {
     let looks = |of_each: &[f64]| {
         let mut result = empty(&["none", "bfq"], Stopping::Looks, &["throughput"]);
-        carry_out(&mut result, |turn| Ok(throughput(turn, of_each)));
+        play(&mut result, |turn| Ok(throughput(turn, of_each)));
         result
     };
     assert_eq!(looks(&[1.0, 2.0]).rounds.len(), 12);
     assert_eq!(looks(&[1.0, 1.0]).rounds.len(), 12, "equivalent is decided");
     let mut noisy = empty(&["none", "bfq"], Stopping::Looks, &["throughput"]);
-    carry_out(&mut noisy, |turn| {
+    play(&mut noisy, |turn| {
         let factor = if turn.planned.block % 2 == 0 {
             5.0
         } else {
@@ -141,7 +141,7 @@ fn what_cannot_be_decided_prolongs_nothing() {
 #[test]
 fn a_block_excluded_before_a_look_is_run_again_before_it() {
     let mut result = empty(&["none", "bfq"], Stopping::Looks, &["throughput"]);
-    carry_out(&mut result, |turn| {
+    play(&mut result, |turn| {
         if turn.planned.block == 0 && turn.attempt == 0 {
             return Err(Exclusion::LostEvents);
         }
@@ -154,7 +154,7 @@ fn a_block_excluded_before_a_look_is_run_again_before_it() {
 #[test]
 fn an_open_run_draws_more_until_it_knows() {
     let mut result = empty(&["none", "bfq"], Stopping::Open, &["throughput"]);
-    carry_out(&mut result, |turn| {
+    play(&mut result, |turn| {
         let early = turn.planned.block < 11 && turn.planned.block % 2 == 0;
         Ok(throughput(turn, &[if early { 3.0 } else { 1.0 }, 2.0]))
     });
@@ -166,14 +166,14 @@ fn an_open_run_draws_more_until_it_knows() {
         plan
     });
     let mut clear = empty(&["none", "bfq"], Stopping::Open, &["throughput"]);
-    carry_out(&mut clear, |turn| Ok(throughput(turn, &[1.0, 2.0])));
+    play(&mut clear, |turn| Ok(throughput(turn, &[1.0, 2.0])));
     assert_eq!(clear.blocks_begun(), 5);
 }
 
 /// The rest of the plan does not depend on where the run was interrupted.
 #[test]
 fn a_run_goes_on_where_it_ended() {
-    let play = |turn: &Turn| {
+    let script = |turn: &Turn| {
         let spoilt = turn.attempt == 0 && turn.planned.block == 1 && turn.planned.position == 2;
         if spoilt {
             return Err(Exclusion::ForeignIo);
@@ -186,7 +186,7 @@ fn a_run_goes_on_where_it_ended() {
         &["throughput"],
     );
     let mut whole = start.clone();
-    carry_out(&mut whole, play);
+    play(&mut whole, script);
     assert!(whole.rounds.iter().any(|round| round.attempt == 1));
     for done in 0..=whole.rounds.len() {
         let mut resumed = start.clone();
@@ -204,7 +204,7 @@ fn a_run_goes_on_where_it_ended() {
             .iter()
             .filter(|round| is_drawn(round.block));
         resumed.plan.rounds = planned.copied().collect();
-        carry_out(&mut resumed, play);
+        play(&mut resumed, script);
         assert_eq!(resumed.rounds, whole.rounds, "after {done} rounds");
     }
 }

@@ -1,6 +1,6 @@
 use super::super::{Check, GateOutcome, Mode, Rules, check, overall};
 use super::*;
-use crate::report::fixture::{carry_out, empty, values};
+use crate::report::fixture::{empty, play, values};
 use crate::report::gate::render;
 use crate::statistics::stopping::Stopping;
 use crate::types::result::ResultFile;
@@ -9,7 +9,7 @@ use crate::types::result::ResultFile;
 fn run(day: usize, percent: f64) -> (String, ResultFile) {
     let stopping = Stopping::Fixed { blocks: 6 };
     let mut result = empty(&["none", "bfq"], stopping, &["throughput"]);
-    carry_out(&mut result, |turn| {
+    play(&mut result, |turn| {
         let level = 1.0 + turn.planned.arm as f64 * percent / 100.0;
         Ok(values(turn, &[("throughput", 1e6 * level)]))
     });

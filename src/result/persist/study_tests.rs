@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::persist::support::tests::result;
-use crate::report::fixture::{carry_out, empty, study};
+use crate::report::fixture::{empty, play, study};
 use crate::statistics::stopping::Stopping;
 
 type Change<T> = fn(&mut T);
@@ -68,7 +68,7 @@ fn a_study_must_support_it_in_every_cell_and_as_a_whole() {
 fn six_blocks(more_percent: [f64; 6]) -> ResultFile {
     let stopping = Stopping::Fixed { blocks: 6 };
     let mut result = empty(&["none", "bfq"], stopping, &["throughput"]);
-    carry_out(&mut result, |turn| {
+    play(&mut result, |turn| {
         let more = match turn.planned.arm {
             1 => more_percent[turn.planned.block],
             _ => 0.0,

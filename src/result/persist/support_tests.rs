@@ -1,7 +1,7 @@
 //! A result supports an arm only if its rounds show that.
 
 use super::*;
-use crate::report::fixture::{carry_out, empty, sample, values};
+use crate::report::fixture::{empty, play, sample, values};
 use crate::statistics::stopping::Stopping;
 use crate::types::scratch::truth::Truth;
 
@@ -19,7 +19,7 @@ pub(in crate::persist) fn result(arms: &[(&str, f64, f64)]) -> ResultFile {
         &["throughput", "total_mean"],
     );
     let levels = arms.to_vec();
-    carry_out(&mut result, move |turn| {
+    play(&mut result, move |turn| {
         let (throughput, latency) = match turn.planned.arm {
             0 => (100.0, 100.0),
             arm => (levels[arm - 1].1, levels[arm - 1].2),

@@ -100,7 +100,7 @@ pub fn empty(arms: &[&str], stopping: Stopping, primary: &[&str]) -> ResultFile 
 }
 
 /// Runs to the end. `play` returns each round's values, or why it does not count.
-pub fn carry_out(
+pub fn play(
     result: &mut ResultFile,
     mut play: impl FnMut(&Turn) -> Result<BTreeMap<String, f64>, Exclusion>,
 ) {
@@ -191,7 +191,7 @@ pub fn sample() -> ResultFile {
     let arms = ["none", "bfq", "mq-deadline,iosched/read_expire=100"];
     let primary = ["throughput", "total_p99", "jain_bytes"];
     let mut result = empty(&arms, Stopping::Fixed { blocks: 12 }, &primary);
-    carry_out(&mut result, |turn| {
+    play(&mut result, |turn| {
         if (turn.planned.block, turn.planned.arm, turn.attempt) == (3, 1, 0) {
             return Err(Exclusion::ForeignIo);
         }

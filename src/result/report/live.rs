@@ -99,7 +99,7 @@ fn adjustments(result: &ResultFile, is_adjusted: bool) -> String {
 mod tests {
     use super::*;
     use crate::analysis::conclude;
-    use crate::report::fixture::{carry_out, empty, values};
+    use crate::report::fixture::{empty, play, values};
     use crate::statistics::stopping::Stopping;
     use crate::types::live::LiveDesign;
 
@@ -115,7 +115,7 @@ mod tests {
             memory_s: Some(3.2),
             ..LiveDesign::default()
         });
-        carry_out(&mut result, |turn| {
+        play(&mut result, |turn| {
             let arrivals = if turn.planned.arm == 1 { 500.0 } else { 1000.0 };
             Ok(values(
                 turn,
@@ -157,7 +157,7 @@ mod tests {
             ..LiveDesign::default()
         });
         let load = |block: usize| 100.0 * (1.0 + (block * 5 % 7) as f64);
-        carry_out(&mut result, |turn| {
+        play(&mut result, |turn| {
             let (block, position) = (turn.planned.block, turn.planned.position);
             let mut found = values(turn, &[("throughput", 1e8)]);
             let fallen = load(block).powf(-0.2 * position as f64);

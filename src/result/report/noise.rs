@@ -128,7 +128,7 @@ fn length(needed: &Needed, scale: Scale) -> String {
 mod tests {
     use super::*;
     use crate::analysis::noise;
-    use crate::report::fixture::{carry_out, empty, values};
+    use crate::report::fixture::{empty, play, values};
     use crate::statistics::stopping::Stopping;
 
     #[test]
@@ -136,7 +136,7 @@ mod tests {
         let fixed = Stopping::Fixed { blocks: 12 };
         let primary = ["throughput", "jain_bytes"];
         let mut result = empty(&["A=none", "B=none"], fixed, &primary);
-        carry_out(&mut result, |turn| {
+        play(&mut result, |turn| {
             let mut found = values(turn, &[("throughput", 1.0), ("jain_bytes", 0.9)]);
             found.insert("throughput".into(), found["throughput"].powi(6));
             Ok(found)

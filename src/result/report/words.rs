@@ -305,7 +305,7 @@ pub fn cold(result: &ResultFile) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::fixture::{carry_out, empty, values};
+    use crate::report::fixture::{empty, play, values};
 
     #[test]
     fn a_round_must_be_long_enough_for_what_a_scheduler_waits_for() {
@@ -314,7 +314,7 @@ mod tests {
             Stopping::Fixed { blocks: 1 },
             &["throughput"],
         );
-        carry_out(&mut result, |turn| Ok(values(turn, &[("throughput", 1.0)])));
+        play(&mut result, |turn| Ok(values(turn, &[("throughput", 1.0)])));
         for round in result.rounds.iter_mut().filter(|r| r.arm == "mq-deadline") {
             let settings = &mut round.evidence.applied.effective.settings;
             settings.insert("iosched/write_expire".into(), "5000".into());

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use iosched_host::machine::device::Device;
+use iosched_host::system::device::Device;
 
 /// Each check costs a few system calls per disk.
 const PAUSE: Duration = Duration::from_secs(2);

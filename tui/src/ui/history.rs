@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Result, ensure};
+use iosched_measure::history::buffer::Buffer;
 use iosched_measure::history::file::{self, Disk, Head};
-use iosched_measure::history::kept::Kept;
 
 use super::state::model::Model;
 use super::state::past;
@@ -20,11 +20,11 @@ pub fn write_held(model: &Model) -> Result<PathBuf> {
     Ok(path)
 }
 
-pub fn write(path: &Path, disks: Vec<Disk>, notes: &[String], kept: &Kept) -> Result<()> {
+pub fn write(path: &Path, disks: Vec<Disk>, notes: &[String], kept: &Buffer) -> Result<()> {
     let head = Head {
         history_version: file::SCHEMA_VERSION,
         written: now(),
-        environment: iosched_host::machine::environment::read(None),
+        environment: iosched_host::system::environment::read(None),
         disks,
         notes: notes.to_vec(),
         dropped: kept.first(),

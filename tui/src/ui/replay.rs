@@ -6,8 +6,8 @@ use std::sync::mpsc::channel;
 use anyhow::Result;
 use iosched_files::interrupt;
 use iosched_host::safety::privileges;
+use iosched_measure::history::buffer::{Block, Buffer};
 use iosched_measure::history::file;
-use iosched_measure::history::kept::{Block, Kept};
 use iosched_measure::history::packed::Packed;
 
 use super::config;
@@ -57,7 +57,7 @@ fn model(path: &Path) -> Result<Model> {
         Action::Report(SamplerReport::Attached { notes, refused }),
     );
     // All that is in the file.
-    model.kept = Kept::everything();
+    model.kept = Buffer::everything();
     model.replay = Some(Replay { is_playing: false });
     let mut first = 0;
     for packed in history.frames {

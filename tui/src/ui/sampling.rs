@@ -19,7 +19,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Result;
-use iosched_host::machine::device::Device;
+use iosched_host::system::device::Device;
 use iosched_result::types::arm::Arm;
 
 use control::Control;

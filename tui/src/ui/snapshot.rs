@@ -7,7 +7,7 @@ use anyhow::Result;
 use iosched_files::{interrupt, output};
 use iosched_host::safety::privileges;
 use iosched_measure::history::blocks::Blocks;
-use iosched_measure::history::kept::Kept;
+use iosched_measure::history::buffer::Buffer;
 use iosched_measure::probe::Detail;
 use iosched_result::report::escape;
 use iosched_result::report::units::count;
@@ -42,7 +42,7 @@ pub fn run(arguments: &Snapshot) -> Result<()> {
     privileges::keep_those_of_a_snapshot()?;
     let mut disks: Vec<Disk> = devices.iter().map(devices::disk).collect();
     let mut reader = Reader::new(devices, were_named, Some(probe), Vec::new());
-    let (mut blocks, mut kept) = (Blocks::default(), Kept::default());
+    let (mut blocks, mut kept) = (Blocks::default(), Buffer::default());
     let is_shown = std::io::stderr().is_terminal();
     let every = Duration::from_secs_f64(arguments.interval);
     let mut next = Instant::now();
@@ -90,21 +90,21 @@ pub fn run(arguments: &Snapshot) -> Result<()> {
     outcome
 }
 
-fn keep_one(reader: &mut Reader, blocks: &mut Blocks, kept: &mut Kept) -> Result<()> {
+fn keep_one(reader: &mut Reader, blocks: &mut Blocks, kept: &mut Buffer) -> Result<()> {
     for block in blocks.add(&reader.read(ALL)?)? {
         kept.push(block);
     }
     Ok(())
 }
 
-fn progress(kept: &Kept, left: Option<u64>) -> String {
+fn progress(kept: &Buffer, left: Option<u64>) -> String {
     match left {
         Some(left) => format!("{}, {} to go", held(kept), count((left - 1) as f64)),
         None => format!("{}; Ctrl-C writes them", held(kept)),
     }
 }
 
-fn held(kept: &Kept) -> String {
+fn held(kept: &Buffer) -> String {
     let first = kept.first();
     let number = kept.last().map_or(0, |last| last + 1 - first);
     let intervals = format!("{} intervals", count(number as f64));

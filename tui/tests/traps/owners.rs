@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use iosched_host::machine::cgroup::names::Names;
+use iosched_host::system::cgroup::names::Names;
 use serde_json::Value;
 
 use crate::exact::{exactly, number};

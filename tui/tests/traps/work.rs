@@ -3,9 +3,9 @@
 use std::fs;
 use std::time::Duration;
 
-use iosched_host::machine::device::Device;
 use iosched_host::safety::journal::Journal;
 use iosched_host::scratch::Scratch;
+use iosched_host::system::device::Device;
 use iosched_result::types::scratch::model::DiskModel;
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use iosched_host::machine::device::Device;
+use iosched_host::system::device::Device;
 use serde_json::Value;
 
 /// The kernel's own counters of a disk.

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
 
-use iosched_host::machine::device::Device;
+use iosched_host::system::device::Device;
 use iosched_vmtest::{run, set};
 
 const SECTOR_BYTES: u64 = 512;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use iosched_host::machine::device::{Device, Disks};
 use iosched_host::scheduler;
+use iosched_host::system::device::{Device, Disks};
 use iosched_measure::probe::{Detail, Probe};
 use iosched_result::measured::snapshot::{DeviceNumbers, Interval, Op, OwnerNumbers};
 use iosched_vmtest::{pid_of_run, run, set};

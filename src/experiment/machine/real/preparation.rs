@@ -58,8 +58,8 @@ impl RealMachine<'_> {
             time: Duration::ZERO,
             directory: output.path(),
             scratch_file: self.scratch_file.as_ref(),
-            journal: self.means.journal,
-            launcher: self.means.launcher,
+            journal: self.resources.journal,
+            launcher: self.resources.launcher,
         })?;
         loop {
             if let Some(outcome) = running.poll()? {

@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use anyhow::{Context, Result};
 
 use super::{GroupMember, create_with_controller, name};
-use iosched_host::machine::cgroup::caller::{Caller, Limit};
-use iosched_host::machine::cgroup::controller::{lists, write_control};
 use iosched_host::safety::journal::Journal;
+use iosched_host::system::cgroup::caller::{Caller, Limit};
+use iosched_host::system::cgroup::controller::{lists, write_control};
 
 /// Dropping the last reference removes it.
 pub(super) struct Twin(GroupMember);

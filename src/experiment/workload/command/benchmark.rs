@@ -43,7 +43,7 @@ impl Benchmark {
 
 fn find(words: &[String], depth: usize) -> Option<Benchmark> {
     let first = name(words.first()?)?;
-    if let Some(program) = programs::find(first).filter(|it| !programs::beside::is_beside(it)) {
+    if let Some(program) = programs::find(first).filter(|it| !programs::wrappers::is_beside(it)) {
         return Some(Benchmark {
             program,
             words: words.to_vec(),

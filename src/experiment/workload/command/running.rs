@@ -35,7 +35,7 @@ impl RunningCommand {
             (Some(ended), _) => {
                 ended
                     .problem(&self.name)
-                    .map(|problem| match self.process.last_words() {
+                    .map(|problem| match self.process.end_of_stderr() {
                         words if words.is_empty() => problem,
                         words => format!("{problem}; its output: {words}"),
                     })

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use super::subdirectories;
-use iosched_host::machine::cgroup::mounts::Mounts;
-use iosched_host::machine::device::mounts;
+use iosched_host::system::cgroup::mounts::Mounts;
+use iosched_host::system::device::mounts;
 use iosched_result::failure::Failure;
 use iosched_result::types::participant::Named;
 

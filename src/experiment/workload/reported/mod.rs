@@ -91,7 +91,7 @@ impl Sources {
         }
         // With --parse none, nothing is taken from the output.
         if self.program.is_some() || !self.is_program_sure {
-            let beside = programs::beside::find(printed, self.program);
+            let beside = programs::wrappers::find(printed, self.program);
             found.metrics.extend(beside);
         }
         let of_programs = found.metrics.len();

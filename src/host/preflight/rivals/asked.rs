@@ -12,7 +12,7 @@ use anyhow::Result;
 use super::engine::{self, Source};
 use super::udev::{ACTIONS, first_word};
 use super::{Agent, Rival, Survey};
-use crate::machine::device::Device;
+use crate::system::device::Device;
 
 /// The first that changes nothing.
 const HARMLESS_SINCE: u32 = 256;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::machine::ask::{self, Answer, Limits};
+use crate::system::ask::{self, Answer, Limits};
 use iosched_files::interrupt;
 
 /// Not what a search path may lead to: doctor runs as root.

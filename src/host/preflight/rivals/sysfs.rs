@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::tree::Tree;
 use super::udev::subject::{Known, Parent, Subject};
-use crate::machine::device::Device;
+use crate::system::device::Device;
 use iosched_files::{input, interrupt};
 
 /// A device is below a dozen others at most.

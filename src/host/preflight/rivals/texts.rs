@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use super::tree::Tree;
 use super::{Agent, Engines, Rival, commands, pattern};
-use crate::machine::device::Device;
+use crate::system::device::Device;
 use iosched_files::interrupt;
 
 const SCHEDULER: &str = "/queue/scheduler";

@@ -5,7 +5,7 @@ use std::fs;
 
 use super::tree::Tree;
 use super::{Agent, Rival};
-use crate::machine::device::Device;
+use crate::system::device::Device;
 
 const DEVICES: &str = "DISK_DEVICES";
 const SCHEDULERS: &str = "DISK_IOSCHED";

@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use crate::machine::device::names_in;
+use crate::system::device::names_in;
 use iosched_files::input;
 
 /// Larger rules, profiles and scripts are not read; real ones have some KiB.

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use super::tree::Tree;
 use super::{Agent, Rival, pattern, sysfs, texts};
-use crate::machine::device::Device;
+use crate::system::device::Device;
 pub use loader::ask;
 use profiles::{Unit, Value, expanded};
 

@@ -11,8 +11,8 @@ use anyhow::{Context, Result};
 use super::record::{FORMAT, Origin, ProcessId, Record};
 use super::undo::Undo;
 use super::{directory, save};
-use crate::machine::device::Device;
 use crate::safety::lock::{self, LockOutcome};
+use crate::system::device::Device;
 use iosched_files::input;
 use iosched_files::output::{
     ensure_private_directory, gone_is_fine, refuse_replaceable, remove_unfinished,
@@ -69,7 +69,7 @@ impl Suspect {
     }
 
     /// The remedy.
-    pub fn way_out(&self) -> String {
+    pub fn remedy(&self) -> String {
         let path = self.path.display();
         match &self.content {
             Some(_) => format!(
@@ -306,7 +306,7 @@ pub fn notes() -> Vec<String> {
             left.pid,
             left.changes()
         ),
-        Found::Suspect(suspect) => format!("{suspect}; {}", suspect.way_out()),
+        Found::Suspect(suspect) => format!("{suspect}; {}", suspect.remedy()),
     });
     lines.collect()
 }
@@ -316,7 +316,7 @@ pub fn restore_file(path: &Path) -> Result<Vec<anyhow::Error>> {
     match read(path)? {
         Some(Found::LeftBehind(left)) => left.restore(),
         Some(Found::Suspect(suspect)) => {
-            Err(Failure::runtime(suspect.to_string(), suspect.way_out()))
+            Err(Failure::runtime(suspect.to_string(), suspect.remedy()))
         }
         None => remove_unfinished(path).map(|()| Vec::new()),
     }

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::files;
 use super::record::Origin;
-use crate::machine::device::Device;
 use crate::scheduler::SavedQueue;
+use crate::system::device::Device;
 use iosched_files::output::gone_is_fine;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,14 +42,14 @@ impl Undo {
             Undo::Loop {
                 device,
                 backing_file,
-            } => crate::machine::loop_device::detach(device, backing_file),
-            Undo::Mount { path, source } => crate::machine::fuse_mount::unmount(path, source),
+            } => crate::system::loop_device::detach(device, backing_file),
+            Undo::Mount { path, source } => crate::system::fuse_mount::unmount(path, source),
             Undo::FileSystem { path, sources } => {
-                crate::machine::file_system::unmount(path, sources)
+                crate::system::file_system::unmount(path, sources)
             }
             Undo::Directory { path } => gone_is_fine(fs::remove_dir(path), path),
             Undo::Files { path } => files::remove(path),
-            Undo::Cgroup { path } => crate::machine::cgroup::end::end(path),
+            Undo::Cgroup { path } => crate::system::cgroup::end::end(path),
         }
     }
 

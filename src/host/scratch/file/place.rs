@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use rustix::fs::Access;
 
-use crate::machine::device::mounts::{self, Mount};
-use crate::machine::device::{Disks, RawTarget, devices_of, is_within};
+use crate::system::device::mounts::{self, Mount};
+use crate::system::device::{Disks, RawTarget, devices_of, is_within};
 use iosched_result::failure::Failure;
 use iosched_result::types::scratch_place::{ScratchPlace, mib};
 

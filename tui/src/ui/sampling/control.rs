@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use iosched_files::interrupt;
-use iosched_host::machine::device::Device;
 use iosched_host::preflight::{self, Intent, Loss};
 use iosched_host::safety::guardian::{self, Guardian};
 use iosched_host::safety::journal::{Entry, Journal, Undo};
 use iosched_host::safety::lock::Lock;
 use iosched_host::safety::restorable::ensure_restorable;
 use iosched_host::scheduler::{self, SavedQueue};
+use iosched_host::system::device::Device;
 use iosched_result::types::arm::Arm;
 use iosched_result::types::queue::Applied;
 

@@ -1,8 +1,8 @@
 //! The devices to watch, and what is known of each.
 
 use anyhow::Result;
-use iosched_host::machine::device::{Device, Level};
 use iosched_host::scheduler;
+use iosched_host::system::device::{Device, Level};
 use iosched_measure::probe::{Detail, Probe};
 use iosched_result::failure::Failure;
 use iosched_result::types::arm::{self, Arm};

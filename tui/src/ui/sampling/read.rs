@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
-use iosched_host::machine::cgroup::names::Names;
-use iosched_host::machine::device::Device;
+use iosched_host::system::cgroup::names::Names;
+use iosched_host::system::device::Device;
 use iosched_measure::history::frame::{DISPATCHES, DeviceFrame, Flip, Frame, Group, Newcomer};
 use iosched_measure::probe::Probe;
 use iosched_result::measured::order::Dispatch;

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
 use iosched_experiment::rotation;
-use iosched_host::machine::device::Device;
 use iosched_host::scheduler;
+use iosched_host::system::device::Device;
 use iosched_measure::probe::Probe;
 use iosched_result::measured::snapshot::{Interval, Snapshot};
 use iosched_result::stat::{self, Selection};
@@ -61,8 +61,8 @@ impl TimedRotation {
             .duration_since(SystemTime::UNIX_EPOCH)
             .map_or(1, |now| u64::from(now.subsec_nanos()));
         let subject = Subject {
-            environment: iosched_host::machine::environment::read(None),
-            device: iosched_host::machine::device::info::of(disk, None),
+            environment: iosched_host::system::environment::read(None),
+            device: iosched_host::system::device::info::of(disk, None),
             probe: iosched_experiment::machine::probe_info(probe),
         };
         let time = Duration::from_secs(chosen.seconds);

@@ -1,9 +1,9 @@
 //! Data that the sampling thread sends: owned, complete, never shared.
 
+use iosched_measure::history::buffer::Block;
 pub use iosched_measure::history::file::Disk;
 pub use iosched_measure::history::frame::{Counters, Flip, Newcomer, Side};
 use iosched_measure::history::frame::{DeviceFrame, Frame};
-use iosched_measure::history::kept::Block;
 use iosched_result::measured::histogram::{DEVICE, Histogram};
 use iosched_result::measured::order::Dispatch;
 use iosched_result::measured::snapshot::{

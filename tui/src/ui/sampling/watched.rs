@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use iosched_host::machine::device::{Device, IoStat};
 use iosched_host::scheduler;
+use iosched_host::system::device::{Device, IoStat};
 use iosched_result::types::queue::State;
 
 use super::sample::{Counters, Side};

@@ -6,9 +6,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use iosched_host::machine::device::Device;
 use iosched_host::safety::privileges;
 use iosched_host::scheduler;
+use iosched_host::system::device::Device;
 use iosched_measure::history::blocks::Blocks;
 use iosched_measure::probe::Detail;
 use iosched_result::failure::{Kind, kind_of};
@@ -127,7 +127,7 @@ impl Work {
                 at.saturating_duration_since(Instant::now())
             });
             let outcome = match inbox.recv_timeout(wait) {
-                Ok(effect) => self.carry_out(effect),
+                Ok(effect) => self.answer(effect),
                 Err(RecvTimeoutError::Timeout) => self.turn(),
                 Err(RecvTimeoutError::Disconnected) => break,
             };
@@ -264,7 +264,7 @@ impl Work {
         finished.retain(|rotation| rotation.device() != place);
     }
 
-    fn carry_out(&mut self, request: Request) -> Result<()> {
+    fn answer(&mut self, request: Request) -> Result<()> {
         let switches = matches!(request, Request::Flip { .. } | Request::Rotate { .. });
         if switches && self.rotation.is_some() {
             self.say("a rotation is running; stop it first".to_owned());

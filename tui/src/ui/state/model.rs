@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use iosched_measure::history::kept::{self, Kept};
+use iosched_measure::history::buffer::{self, Buffer};
 use iosched_result::measured::snapshot::Quality;
 use iosched_result::stat::LiveProcess;
 use iosched_result::types::queue::State;
@@ -20,7 +20,7 @@ use crate::ui::sampling::request::present_label;
 use crate::ui::sampling::sample::{DeviceSample, Disk, Flip, Rotating, Sample};
 
 /// Number of samples that the pictures over time keep.
-pub const HISTORY: usize = kept::MOST as usize;
+pub const HISTORY: usize = buffer::MOST as usize;
 
 /// The intervals to choose from, in seconds.
 pub const INTERVALS: [f64; 6] = [0.25, 0.5, 1.0, 2.0, 5.0, 10.0];
@@ -46,7 +46,7 @@ pub struct Model {
     pub frozen: Option<Box<Frozen>>,
     pub last: Option<Box<Sample>>,
     /// The intervals that can be gone back to.
-    pub kept: Kept,
+    pub kept: Buffer,
     /// Whether intervals are kept at all.
     pub has_history: bool,
     pub fold: Fold,
@@ -217,7 +217,7 @@ impl Model {
             is_selected: false,
             frozen: None,
             last: None,
-            kept: Kept::default(),
+            kept: Buffer::default(),
             has_history: true,
             fold: Fold::default(),
             replay: None,

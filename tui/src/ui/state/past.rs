@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use iosched_measure::history::kept::{Block, Kept, SPANS};
+use iosched_measure::history::buffer::{Block, Buffer, SPANS};
 
 use super::chosen::Page;
 use super::compare::Seen;
@@ -91,7 +91,7 @@ impl Fold {
     }
 
     /// Up to the end of this block. A clearing within a block takes effect after it.
-    fn up_to(&self, block: &Block, kept: &Kept) -> Vec<Seen> {
+    fn up_to(&self, block: &Block, kept: &Buffer) -> Vec<Seen> {
         let begins = |at: u64| kept.at_or_after(at).is_some_and(|block| block.first == at);
         let mut marks = self.marks.iter().rev();
         let mark = marks.find(|(at, _)| *at <= block.first && begins(*at));

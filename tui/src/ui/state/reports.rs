@@ -1,6 +1,6 @@
 //! Reports of the sampling thread become part of the model. Pure.
 
-use iosched_measure::history::kept::Block;
+use iosched_measure::history::buffer::Block;
 use iosched_result::stat::LiveProcess;
 
 use super::compare::{Scope, ShownStage};

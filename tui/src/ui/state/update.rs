@@ -74,7 +74,7 @@ pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
             let mut effects = if model.dialog.is_some() {
                 dialog::update(model, command)
             } else {
-                carry_out(model, command)
+                perform(model, command)
             };
             if model.screen != before {
                 effects.push(Effect::Ask(Request::Read(wanted_by(model.screen))));
@@ -147,7 +147,7 @@ fn wanted_by(screen: Screen) -> Wanted {
 }
 
 #[allow(clippy::too_many_lines)] // a table: one line per command
-fn carry_out(model: &mut Model, command: KeyCommand) -> Vec<Effect> {
+fn perform(model: &mut Model, command: KeyCommand) -> Vec<Effect> {
     match command {
         KeyCommand::Quit => return vec![Effect::Quit],
         _ if model.devices.is_empty() => {}

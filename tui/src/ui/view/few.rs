@@ -7,7 +7,7 @@ use iosched_result::stat::LatencySummary;
 use iosched_result::statistics::beyond;
 
 /// Whether a comparison shows this percentile.
-pub fn is_told(count: u64, p: f64) -> bool {
+pub fn is_compared(count: u64, p: f64) -> bool {
     beyond::has(count as f64, p, beyond::TO_COMPARE)
 }
 
@@ -20,7 +20,7 @@ fn marked(ns: Option<f64>, count: u64, p: f64) -> String {
 /// The percentile in a comparison.
 pub fn compared(histogram: &Histogram, p: f64) -> String {
     let count = histogram.count();
-    if count > 0 && !is_told(count, p) {
+    if count > 0 && !is_compared(count, p) {
         return "few".to_owned();
     }
     quantile(histogram, p)

@@ -50,7 +50,7 @@ pub fn highest<'a>(strips: impl IntoIterator<Item = &'a Vec<f64>>) -> f64 {
 /// `^p50    ^p99`: marks the percentiles. Marks that would overlap are left out, and percentiles of too few I/Os.
 pub fn marks(buffer: &mut Buffer, area: Rect, axis: Axis, histogram: &Histogram, style: Style) {
     let mut free = 0;
-    let told = |&(_, p): &(&str, f64)| few::is_told(histogram.count(), p);
+    let told = |&(_, p): &(&str, f64)| few::is_compared(histogram.count(), p);
     for (name, p) in QUANTILES.into_iter().filter(told) {
         let Some(ns) = histogram.quantile_ns(p) else {
             continue;

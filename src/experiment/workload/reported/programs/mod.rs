@@ -9,7 +9,6 @@ use iosched_result::metric::reported::{Better, Reported, check_name};
 use iosched_result::statistics::beyond;
 
 mod arguments; // options on a command line
-pub mod beside; // perf and time, which run a benchmark
 mod bonnie;
 mod db_bench;
 mod dbench;
@@ -37,6 +36,7 @@ mod sysbench;
 mod time;
 mod transaction_log; // of pgbench
 mod vdbench;
+pub mod wrappers; // perf and time, which run a benchmark
 mod ycsb;
 
 pub use marks::resembling;

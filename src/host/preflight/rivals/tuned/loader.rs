@@ -11,7 +11,7 @@ use super::super::engine::{self, Said};
 use super::super::tree::Tree;
 use super::Profile;
 use super::profiles::{Unit, Value, line_of};
-use crate::machine::device::Device;
+use crate::system::device::Device;
 use iosched_files::input;
 
 const PROGRAM: &str = include_str!("loader.py");

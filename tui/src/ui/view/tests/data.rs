@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use iosched_measure::history::buffer::Block;
 use iosched_measure::history::frame::{DeviceFrame, Frame, Group};
-use iosched_measure::history::kept::Block;
 use iosched_measure::history::packed::Packed;
 use iosched_result::measured::histogram::{Histogram, OWNER};
 use iosched_result::measured::order::Dispatch;

@@ -1,8 +1,8 @@
 //! Going back through the intervals that are held.
 
 use iosched_measure::history::blocks::Blocks;
+use iosched_measure::history::buffer::Buffer;
 use iosched_measure::history::frame::Frame;
-use iosched_measure::history::kept::Kept;
 use iosched_measure::history::packed::Packed;
 
 use super::{data, drawn};
@@ -244,7 +244,7 @@ fn what_is_long_ago_is_summed_and_nothing_is_missing() {
     let mut model = data::empty();
     data::attached(&mut model);
     // Room for few.
-    model.kept = Kept::with_limits([100_000, 100_000, 300_000]);
+    model.kept = Buffer::with_limits([100_000, 100_000, 300_000]);
     let (mut blocks, mut live, mut ios) = (Blocks::default(), Vec::new(), Vec::new());
     let count = 900;
     for number in 0..count {

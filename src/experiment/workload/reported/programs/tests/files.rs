@@ -67,7 +67,7 @@ fn dd() {
 
 #[test]
 fn dbench() {
-    let means = [
+    let resources = [
         ("NTCreateX", 0.038),
         ("Close", 0.001),
         ("Rename", 0.073),
@@ -85,7 +85,7 @@ fn dbench() {
         ("UnlockX", 0.001),
         ("Flush", 3.601),
     ];
-    let names: Vec<String> = means
+    let names: Vec<String> = resources
         .iter()
         .map(|(name, _)| format!("{name}.latency_mean"))
         .collect();
@@ -93,11 +93,11 @@ fn dbench() {
         ("bytes_per_s", 171.249e6, BYTES),
         ("latency_max", 103.839e6, NS),
     ];
-    let means = names
+    let resources = names
         .iter()
-        .zip(means)
+        .zip(resources)
         .map(|(name, (_, ms))| (name.as_str(), ms * 1e6, NS));
-    expected.extend(means);
+    expected.extend(resources);
     reports(
         "dbench",
         &stdout(&text("dbench-4.0")),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::mounts::Mounts;
 use super::names::weight_of;
-use crate::machine::ask::{self, Limits};
+use crate::system::ask::{self, Limits};
 use iosched_files::interrupt;
 
 const USUAL: f64 = 100.0;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::mounts::Mounts;
 use super::weights::each_group;
-use crate::machine::ask::{self, Limits};
+use crate::system::ask::{self, Limits};
 
 /// An I/O class other than the usual one, `best-effort`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags};
 
 use super::loop_device;
-use crate::machine::device::mounts::{self, Mount};
+use crate::system::device::mounts::{self, Mount};
 use iosched_result::failure::Failure;
 
 /// Mounts the FUSE connection `fuse` at `path`; only root can access it.

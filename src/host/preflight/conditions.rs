@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{Findings, Severity};
-use crate::machine::device::names_in;
+use crate::system::device::names_in;
 
 pub(super) fn check(report: &mut Findings) {
     let read = |path: &str| {

@@ -7,7 +7,7 @@ use iosched_result::report::escape;
 
 /// Everything that is printed, result or not, follows these.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
-pub struct Talk {
+pub struct Verbosity {
     /// Print only results and errors: no notes, no progress
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
@@ -34,30 +34,32 @@ pub enum When {
 }
 
 /// The name of the program, and how it talks.
-static TALK: OnceLock<(&str, Talk)> = OnceLock::new();
+static CHOSEN: OnceLock<(&str, Verbosity)> = OnceLock::new();
 
 /// Once, from the command line.
-pub fn begin(program: &'static str, talk: Talk) {
-    match talk.color {
+pub fn begin(program: &'static str, messages: Verbosity) {
+    match messages.color {
         When::Auto => anstream::ColorChoice::Auto,
         When::Always => anstream::ColorChoice::Always,
         When::Never => anstream::ColorChoice::Never,
     }
     .write_global();
-    let _ = TALK.set((program, talk));
+    let _ = CHOSEN.set((program, messages));
 }
 
-pub fn talk() -> Talk {
-    TALK.get().map_or(Talk::default(), |(_, talk)| *talk)
+pub fn messages() -> Verbosity {
+    CHOSEN
+        .get()
+        .map_or(Verbosity::default(), |(_, messages)| *messages)
 }
 
 /// Begins each line on stderr.
 pub fn program() -> &'static str {
-    TALK.get().map_or("iosched", |(program, _)| program)
+    CHOSEN.get().map_or("iosched", |(program, _)| program)
 }
 
 pub fn note(text: &str) {
-    if !talk().quiet {
+    if !messages().quiet {
         let _ = writeln!(
             std::io::stderr(),
             "{}: note: {}",
@@ -69,7 +71,7 @@ pub fn note(text: &str) {
 
 /// Only with --verbose.
 pub fn detail(text: &str) {
-    if talk().verbose {
+    if messages().verbose {
         note(text);
     }
 }

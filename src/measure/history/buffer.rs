@@ -24,23 +24,23 @@ pub struct Block {
 }
 
 #[derive(Clone, Debug)]
-pub struct Kept {
+pub struct Buffer {
     tiers: [VecDeque<Block>; 3],
     bytes: [usize; 3],
     limits: [usize; 3],
     most: u64,
 }
 
-impl Default for Kept {
+impl Default for Buffer {
     fn default() -> Self {
-        Kept::with_limits(BYTES)
+        Buffer::with_limits(BYTES)
     }
 }
 
-impl Kept {
+impl Buffer {
     /// Memory for each tier.
     pub fn with_limits(limits: [usize; 3]) -> Self {
-        Kept {
+        Buffer {
             tiers: Default::default(),
             bytes: [0; 3],
             limits,
@@ -50,9 +50,9 @@ impl Kept {
 
     /// Whatever it takes.
     pub fn everything() -> Self {
-        Kept {
+        Buffer {
             most: u64::MAX,
-            ..Kept::with_limits([usize::MAX; 3])
+            ..Buffer::with_limits([usize::MAX; 3])
         }
     }
 

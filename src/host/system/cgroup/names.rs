@@ -5,8 +5,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::machine::cgroup::mounts::Mounts;
-use crate::machine::device::mounts;
+use crate::system::cgroup::mounts::Mounts;
+use crate::system::device::mounts;
 
 /// The hierarchy that bios are charged to: blkio of version 1 where it is mounted (hybrid hosts), otherwise the unified
 /// one. Ids are unique only within one hierarchy.

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use crate::machine::device::mounts::Mount;
+use crate::system::device::mounts::Mount;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mounts {
@@ -34,7 +34,7 @@ impl Mounts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::device::mounts::parse;
+    use crate::system::device::mounts::parse;
 
     #[test]
     fn a_hybrid_machine_has_both_versions() {

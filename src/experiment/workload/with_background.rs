@@ -17,16 +17,16 @@ use iosched_result::types::outcome::{CgroupRef, Outcome};
 const WITHOUT_END: Duration = Duration::from_secs(24 * 60 * 60);
 const POLL: Duration = Duration::from_millis(20);
 
-pub struct Beside {
+pub struct WithBackground {
     command: CommandLine,
     background: Fio,
     /// How long the background runs before the command starts.
     lead: Duration,
 }
 
-impl Beside {
+impl WithBackground {
     pub fn new(command: CommandLine, background: Fio, lead: Duration) -> Self {
-        Beside {
+        WithBackground {
             command,
             background,
             lead,
@@ -34,13 +34,13 @@ impl Beside {
     }
 }
 
-impl Workload for Beside {
+impl Workload for WithBackground {
     fn name(&self) -> &str {
         self.command.name()
     }
 
     fn description(&self) -> Value {
-        Description::Beside {
+        Description::WithBackground {
             command: self.command.description(),
             background: self.background.description(),
             lead_ms: self.lead.as_millis() as u64,

@@ -11,16 +11,16 @@ const LATE: Duration = Duration::from_secs(1);
 const LATE_END: Duration = Duration::from_millis(250);
 const SUSPENDED: Duration = Duration::from_millis(100);
 
-pub struct Vigil {
+pub struct ClockWatch {
     suspended_before: Duration,
     latest: Duration,
     longest_delay: Duration,
     end_delay: Duration,
 }
 
-impl Vigil {
+impl ClockWatch {
     pub fn begin(machine: &dyn Machine) -> Self {
-        Vigil {
+        ClockWatch {
             suspended_before: machine.suspended(),
             latest: machine.now(),
             longest_delay: Duration::ZERO,
@@ -88,12 +88,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_happens_to_a_quiet_vigil() {
+    fn nothing_happens_to_a_quiet_watch() {
         let mut machine = FakeMachine::new(&[]);
-        let mut vigil = Vigil::begin(&machine);
-        vigil.attend(&machine);
-        vigil.sleep(&mut machine, Duration::from_millis(1));
-        vigil.window_ends(&machine, machine.now());
-        assert_eq!(vigil.problem(&machine), None);
+        let mut clock_watch = ClockWatch::begin(&machine);
+        clock_watch.attend(&machine);
+        clock_watch.sleep(&mut machine, Duration::from_millis(1));
+        clock_watch.window_ends(&machine, machine.now());
+        assert_eq!(clock_watch.problem(&machine), None);
     }
 }

@@ -86,22 +86,22 @@ impl std::fmt::Display for Uevent {
 }
 
 /// The events of some period.
-pub struct Told {
+pub struct HeardUevents {
     pub events: Vec<Uevent>,
     /// False if the kernel dropped events because too many came at once.
     pub is_whole: bool,
 }
 
-impl Default for Told {
+impl Default for HeardUevents {
     fn default() -> Self {
-        Told {
+        HeardUevents {
             events: Vec::new(),
             is_whole: true,
         }
     }
 }
 
-impl Told {
+impl HeardUevents {
     /// The events as lines for people.
     pub fn lines(&self) -> Vec<String> {
         let dropped = "the kernel dropped events: too many came at once";
@@ -134,8 +134,8 @@ impl Uevents {
     }
 
     /// The events since the last call.
-    pub fn take(&self) -> Told {
-        let mut told = Told::default();
+    pub fn take(&self) -> HeardUevents {
+        let mut told = HeardUevents::default();
         let mut buffer = [0; LARGEST_BYTES];
         loop {
             match recv(&self.socket, &mut buffer, RecvFlags::empty()) {
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn what_was_dropped_is_told() {
         let event = event("change@/devices/x/block/sda|").expect("one");
-        let told = |is_whole| Told {
+        let told = |is_whole| HeardUevents {
             events: vec![event.clone()],
             is_whole,
         };
