@@ -16,7 +16,7 @@ pub fn tell(
 ) -> Option<String> {
     let is_file = place.is_some_and(|place| place.size_bytes.is_some());
     if let Some(cold) = conditions.cold {
-        let what = cold.of(is_file);
+        let what = cold.in_words(is_file);
         note(&format!(
             "before each round {what} are written back and dropped"
         ));

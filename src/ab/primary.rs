@@ -67,7 +67,7 @@ pub fn primary_metrics(
 /// Metrics that this run can measure.
 fn offer(conditions: &Conditions, workload: &dyn Workload) -> Offer {
     let participants = conditions.participants();
-    iosched_experiment::workload::offer::of(
+    iosched_experiment::workload::offer::for_workload(
         workload,
         participants.iter().map(participants::label).collect(),
         conditions.detail.contains(&DetailOption::Order),

@@ -131,7 +131,10 @@ fn show(file: &Path, earlier: &ResultFile) {
     if let Some(cold) = earlier.design.cold {
         let place = earlier.workload.scratch_file.as_ref();
         let is_file = place.is_some_and(|place| place.size_bytes.is_some());
-        note(&format!("  drops {} before each round", cold.of(is_file)));
+        note(&format!(
+            "  drops {} before each round",
+            cold.in_words(is_file)
+        ));
     }
     if let Some(place) = &earlier.workload.scratch_file {
         note(&format!(

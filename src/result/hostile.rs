@@ -18,7 +18,7 @@ pub fn result_file(bytes: &[u8]) -> bool {
     let Ok(result) = read::parse(bytes) else {
         return false;
     };
-    let traced = report::traces::of(&result, None);
+    let traced = report::traces::of_arms(&result, None);
     for of in &traced {
         let shown = report::blkparse::render(&result, *of).replace('\n', "");
         assert!(!shown.contains(char::is_control), "{shown:?}");

@@ -152,7 +152,10 @@ pub fn show_commands<'a>(
             note(&format!("  {} runs {line}", cell.name));
         }
         if let Some(cold) = cell.cold {
-            note(&format!("    drops {} before each round", cold.of(true)));
+            note(&format!(
+                "    drops {} before each round",
+                cold.in_words(true)
+            ));
         }
     }
     for arm in arms {

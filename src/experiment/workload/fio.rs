@@ -124,7 +124,7 @@ impl Fio {
 
     /// The output of `fio --version`.
     pub fn version(&self) -> Result<String> {
-        fio_version::of(&self.program)
+        fio_version::version(&self.program)
     }
 }
 

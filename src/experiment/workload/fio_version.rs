@@ -19,7 +19,7 @@ const VERSION_LIMITS: Limits = Limits {
 const HINT: &str = "install it: `apt install fio` or `dnf install fio`";
 
 /// The output of `fio --version`.
-pub(super) fn of(program: &OsStr) -> Result<String> {
+pub(super) fn version(program: &OsStr) -> Result<String> {
     let name = program.to_string_lossy();
     let answer = ask::ask(program, &["--version".as_ref()], VERSION_LIMITS);
     let answer = answer.map_err(|error| match kind_of(&error) {

@@ -1,4 +1,4 @@
-//! Runs a workload under each arm and reports its outcome. The only place that starts processes.
+//! Runs a workload under each arm and reports its outcome.
 //!
 //! Guarantees: a workload's processes are in their own control group before their first I/O, none of them outlives its
 //! [`Running`], and an [`Outcome`] without a `problem` means that the requested work was done.

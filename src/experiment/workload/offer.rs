@@ -4,7 +4,7 @@ use super::Workload;
 use iosched_result::metric::offer::Offer;
 
 /// `participants`: their labels. `order`, `fairness`: whether these are measured.
-pub fn of(
+pub fn for_workload(
     workload: &dyn Workload,
     participants: Vec<String>,
     order: bool,

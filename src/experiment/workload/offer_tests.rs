@@ -7,14 +7,14 @@ use crate::workload::live::Live;
 use iosched_result::metric::Origin;
 
 fn built_in(name: &str) -> Offer {
-    of(&catalogue::find(name).unwrap(), Vec::new(), false, false)
+    for_workload(&catalogue::find(name).unwrap(), Vec::new(), false, false)
 }
 
 fn command(words: &[&str], parse: Option<&str>) -> Offer {
     let argv = words.iter().map(OsString::from).collect();
     let command = CommandLine::new(argv, false, None).unwrap();
     let command = command.with_sources(parse, Vec::new()).unwrap();
-    of(&command, Vec::new(), false, false)
+    for_workload(&command, Vec::new(), false, false)
 }
 
 #[track_caller]
@@ -106,7 +106,7 @@ fn what_needs_a_flag_says_which() {
             .metric(text)
             .unwrap_or_else(|why| panic!("{text}: {why}"));
     }
-    let live = of(&Live, Vec::new(), false, true);
+    let live = for_workload(&Live, Vec::new(), false, true);
     for text in ["jain_bytes", "jain_device_time"] {
         is_refused(&live, text, "--cgroup, --unit or --pid");
     }

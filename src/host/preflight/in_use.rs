@@ -20,12 +20,12 @@ use crate::system::device::{
 /// One line per user, with the name of the disk or partition. Devices of the `stack` that is to be measured do not
 /// count as users of each other.
 pub(super) fn all(device: &Device, stack: &[Device], mounts: &[Mount]) -> Vec<String> {
-    of(&device.clone().into(), stack, mounts)
+    uses(&device.clone().into(), stack, mounts)
 }
 
 /// The users of what may be a partition: those of its disk as a whole and of other partitions in the same place, but not
 /// those beside it.
-pub(super) fn of(target: &RawTarget, stack: &[Device], mounts: &[Mount]) -> Vec<String> {
+pub(super) fn uses(target: &RawTarget, stack: &[Device], mounts: &[Mount]) -> Vec<String> {
     let mut uses = named(target, stack, mounts);
     let (ours, _) = held_by(&parts_of(target), stack);
     if uses.is_empty() && ours.is_empty() && is_held(target) {

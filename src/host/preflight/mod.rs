@@ -174,7 +174,7 @@ pub fn check_all(disks: &Disks, intent: &Intent) -> Result<Findings> {
         let targets = written_on(device);
         let of_written: Vec<String> = targets
             .iter()
-            .flat_map(|target| in_use::of(target, &disks.stack, &mounts))
+            .flat_map(|target| in_use::uses(target, &disks.stack, &mounts))
             .collect();
         check_use(uses, &of_written, intent, &mut report);
         for target in targets {

@@ -1,5 +1,5 @@
-//! Reads, applies, verifies and restores a scheduler and its settings. The only module that writes sysfs; its callers
-//! hold the disk's lock (`lock`).
+//! Reads, applies, verifies and restores a scheduler and its settings. The only module that writes below `queue/`; its callers
+//! hold the disk's lock (`safety::lock`).
 //!
 //! Guarantees: every write is read back and compared; a switch always starts with a fresh scheduler, even if the target
 //! is already active; a failed attempt leaves the device as it was. Attributes are found by listing the directory, so

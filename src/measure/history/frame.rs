@@ -127,7 +127,7 @@ pub struct Group {
 
 impl Group {
     /// The control groups of the owners, as they are named now.
-    pub fn of(owners: &[OwnerNumbers], names: &dyn Selection) -> Vec<Group> {
+    pub fn by_cgroup(owners: &[OwnerNumbers], names: &dyn Selection) -> Vec<Group> {
         let mut groups = BTreeMap::<u64, Group>::new();
         for key in owners.iter().map(|owner| &owner.key) {
             let group = groups.entry(key.cgroup_id).or_insert_with(|| Group {

@@ -91,7 +91,7 @@ impl Look<'_> {
             let first = self.lines.len() as u32;
             let place = &mut known.places[direction];
             if is_same && !known.has_moved[direction] {
-                self.lines.extend_from_slice(place.of(self.last));
+                self.lines.extend_from_slice(place.within(self.last));
                 place.first = first;
             } else {
                 *place = Place {

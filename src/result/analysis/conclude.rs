@@ -346,7 +346,7 @@ pub fn waiting(result: &ResultFile) -> Vec<ArmWaiting> {
     let arms = &result.design.arms;
     let pooled = |label: &str, stage: Stage| {
         let mut sum = Histogram::new(DEVICE);
-        for round in table.of(label) {
+        for round in table.rounds_of(label) {
             // The layouts are equal by construction.
             let _ = sum.merge(&round.evidence.device.stage(stage, &Op::DATA));
         }
@@ -370,18 +370,18 @@ pub fn waiting(result: &ResultFile) -> Vec<ArmWaiting> {
     arms.iter()
         .map(|arm| {
             let waits = pooled(&arm.label, wait);
-            let last = table.of(&arm.label).last();
+            let last = table.rounds_of(&arm.label).last();
             ArmWaiting {
                 arm: arm.label.clone(),
                 hardware_depth: last.and_then(|round| round.evidence.hardware_depth()),
                 requests: waits.count(),
                 threshold_ns,
                 share: waits.share_above(threshold_ns),
-                stalled_share: stalled_share(table.of(&arm.label), Whose::All),
-                readers_stalled_share: stalled_share(table.of(&arm.label), Whose::Readers),
-                writers_stalled_share: stalled_share(table.of(&arm.label), Whose::Writers),
+                stalled_share: stalled_share(table.rounds_of(&arm.label), Whose::All),
+                readers_stalled_share: stalled_share(table.rounds_of(&arm.label), Whose::Readers),
+                writers_stalled_share: stalled_share(table.rounds_of(&arm.label), Whose::Writers),
                 longest_ns: table
-                    .of(&arm.label)
+                    .rounds_of(&arm.label)
                     .filter_map(|round| round.metrics.get(LONGEST_WAIT).copied())
                     .reduce(f64::max),
             }

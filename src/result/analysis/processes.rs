@@ -38,7 +38,7 @@ struct SideSums {
 fn of_arm(table: &Table<'_>, arm: &str) -> Vec<ProcessSummary> {
     let mut all: BTreeMap<(String, u8, bool), (OwnerKind, Sums)> = BTreeMap::new();
     let mut window_ns = 0.0;
-    for round in table.of(arm) {
+    for round in table.rounds_of(arm) {
         window_ns += round.window_s * 1e9;
         for owner in round.evidence.owners.iter().filter(|owner| owner.ios() > 0) {
             let is_own = round.evidence.is_of_workload(owner);

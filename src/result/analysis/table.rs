@@ -145,7 +145,7 @@ impl<'a> Table<'a> {
         let result = self.result;
         let of = |round: &&Round| {
             let value = round.value(metric)?;
-            let y = metric.scale.of(value).filter(|y| y.is_finite())?;
+            let y = metric.scale.transformed(value).filter(|y| y.is_finite())?;
             Some(Cell {
                 block: round.block,
                 arm: result.arm_index(&round.arm)?,
@@ -256,7 +256,7 @@ impl<'a> Table<'a> {
             .collect()
     }
 
-    pub fn of(&self, label: &str) -> impl Iterator<Item = &'a Round> {
+    pub fn rounds_of(&self, label: &str) -> impl Iterator<Item = &'a Round> {
         let rounds = self.rounds.iter();
         rounds
             .filter(move |((_, arm), _)| *arm == label)
@@ -266,7 +266,7 @@ impl<'a> Table<'a> {
     /// Over the rounds of complete blocks, as the differences are; before the first one is complete, over all that count.
     pub fn median(&self, label: &str, metric: &Metric) -> Option<f64> {
         let over = |is_used: &dyn Fn(&Round) -> bool| {
-            let rounds = self.of(label).filter(|round| is_used(round));
+            let rounds = self.rounds_of(label).filter(|round| is_used(round));
             let values = rounds.filter_map(|round| valid(metric, round));
             estimate::median(&values.collect::<Vec<_>>())
         };

@@ -95,7 +95,7 @@ mod tests {
         owner
     }
 
-    fn of(owners: &[OwnerNumbers], stalled_ns: u64) -> [u64; 3] {
+    fn by_direction(owners: &[OwnerNumbers], stalled_ns: u64) -> [u64; 3] {
         let mut device = DeviceNumbers::new("sda");
         device.stalled_ns = stalled_ns;
         let stalls = Stalls::of(&device, &owners.iter());
@@ -105,12 +105,21 @@ mod tests {
     #[test]
     fn a_writer_that_stalls_says_nothing_of_reads() {
         let probe = owner(1, 500, 0, 0);
-        assert_eq!(of(&[probe.clone(), owner(2, 0, 90, 7)], 7), [7, 0, 7]);
-        assert_eq!(of(&[probe.clone(), owner(2, 1, 90, 7)], 7), [7, 7, 7]);
+        assert_eq!(
+            by_direction(&[probe.clone(), owner(2, 0, 90, 7)], 7),
+            [7, 0, 7]
+        );
+        assert_eq!(
+            by_direction(&[probe.clone(), owner(2, 1, 90, 7)], 7),
+            [7, 7, 7]
+        );
         let many = owner(1, 5000, 0, 0);
-        assert_eq!(of(&[many, owner(2, 1, 90, 7)], 7), [7, 0, 7]);
-        assert_eq!(of(&[probe.clone(), owner(2, 0, 0, 7)], 7), [7, 7, 7]);
-        assert_eq!(of(&[probe], 7), [7, 7, 7]);
-        assert_eq!(of(&[], 7), [7, 7, 7]);
+        assert_eq!(by_direction(&[many, owner(2, 1, 90, 7)], 7), [7, 0, 7]);
+        assert_eq!(
+            by_direction(&[probe.clone(), owner(2, 0, 0, 7)], 7),
+            [7, 7, 7]
+        );
+        assert_eq!(by_direction(&[probe], 7), [7, 7, 7]);
+        assert_eq!(by_direction(&[], 7), [7, 7, 7]);
     }
 }

@@ -22,7 +22,7 @@ impl Axis {
     pub fn around(spread: Spread, values: impl IntoIterator<Item = f64>) -> Option<Axis> {
         let placed = values
             .into_iter()
-            .map(|value| spread.of(value))
+            .map(|value| spread.fraction(value))
             .filter(|at| at.is_finite());
         let (low, high) = placed.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), at| {
             (low.min(at), high.max(at))
@@ -46,14 +46,14 @@ impl Axis {
     pub fn between(spread: Spread, low: f64, high: f64) -> Axis {
         Axis {
             spread,
-            low: spread.of(low),
-            high: spread.of(high),
+            low: spread.fraction(low),
+            high: spread.fraction(high),
         }
     }
 
     /// 0 at the low end, 1 at the high end; values beyond an end lie at it.
     pub fn position(&self, value: f64) -> f64 {
-        let at = self.spread.of(value);
+        let at = self.spread.fraction(value);
         if at.is_nan() {
             return 0.0;
         }
@@ -83,7 +83,7 @@ impl Axis {
     }
 
     fn contains(&self, value: f64) -> bool {
-        let at = self.spread.of(value);
+        let at = self.spread.fraction(value);
         (self.low - 1e-9..=self.high + 1e-9).contains(&at)
     }
 
@@ -130,7 +130,7 @@ impl Axis {
 }
 
 impl Spread {
-    pub fn of(self, value: f64) -> f64 {
+    pub fn fraction(self, value: f64) -> f64 {
         match self {
             Spread::Linear => value,
             Spread::Log => value.log10(),

@@ -44,7 +44,7 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    pub fn of(&self, arm: &str) -> Vec<&'a Round> {
+    pub fn under(&self, arm: &str) -> Vec<&'a Round> {
         let rounds = self.counted.iter().copied();
         rounds.filter(|round| round.arm == arm).collect()
     }
@@ -79,7 +79,7 @@ impl<'a> Rounds<'a> {
     pub fn of_arms(&self, of: impl Fn(&Round) -> Histogram) -> Vec<Histogram> {
         let pooled = |label: &str| {
             let mut sum: Option<Histogram> = None;
-            for round in self.of(label) {
+            for round in self.under(label) {
                 let of_round = of(round);
                 match &mut sum {
                     // The layouts are the same by construction.

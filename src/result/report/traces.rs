@@ -17,7 +17,7 @@ pub struct Of<'a> {
 }
 
 /// In the order of the arms; of `wanted` alone, if it is given.
-pub fn of<'a>(result: &'a ResultFile, wanted: Option<&str>) -> Vec<Of<'a>> {
+pub fn of_arms<'a>(result: &'a ResultFile, wanted: Option<&str>) -> Vec<Of<'a>> {
     let arms = result.design.arms.iter().map(|arm| arm.label.as_str());
     arms.filter(|arm| wanted.is_none_or(|wanted| wanted == *arm))
         .filter_map(|arm| {
@@ -127,7 +127,7 @@ fn traced<'a>(source: Source<'a>, asked: Asked<'_>) -> Result<(&'a ResultFile, V
     let Source::Run(result) = source else {
         return Err(none());
     };
-    let arms = of(result, asked.arm);
+    let arms = of_arms(result, asked.arm);
     let all = labels(result);
     match asked.arm {
         _ if !arms.is_empty() => Ok((result, arms)),
@@ -141,6 +141,6 @@ fn traced<'a>(source: Source<'a>, asked: Asked<'_>) -> Result<(&'a ResultFile, V
 
 /// The arms that have a trace.
 fn labels(result: &ResultFile) -> String {
-    let all = of(result, None).into_iter().map(|of| of.arm);
+    let all = of_arms(result, None).into_iter().map(|of| of.arm);
     all.collect::<Vec<_>>().join(", ")
 }

@@ -296,7 +296,7 @@ pub fn unseen_expiries(result: &ResultFile) -> String {
 pub fn cold(result: &ResultFile) -> Option<String> {
     let place = result.workload.scratch_file.as_ref();
     let is_file = place.is_some_and(|place| place.size_bytes.is_some());
-    let what = result.design.cold?.of(is_file);
+    let what = result.design.cold?.in_words(is_file);
     Some(format!(
         "before each round {what} were written back and dropped"
     ))

@@ -44,7 +44,7 @@ impl Margins {
 
 impl Scale {
     /// A value on this scale. None for negative values on the log scale.
-    pub fn of(self, value: f64) -> Option<f64> {
+    pub fn transformed(self, value: f64) -> Option<f64> {
         match self {
             Scale::Log if value >= 0.0 => Some(value.ln()),
             Scale::Log => None,
@@ -58,7 +58,7 @@ impl Scale {
     ///
     /// A zero on one side gives an infinite difference: no throughput at all is the worst possible value.
     pub fn difference(self, arm: f64, reference: f64) -> Option<Difference> {
-        let (arm, reference) = (self.of(arm)?, self.of(reference)?);
+        let (arm, reference) = (self.transformed(arm)?, self.transformed(reference)?);
         let d = arm - reference;
         // Zero under both arms: no difference.
         let d = if d.is_nan() && arm.total_cmp(&reference).is_eq() {

@@ -32,7 +32,7 @@ impl Count {
         count.ok_or_else(|| format!("{text:?} is no count; write a number, or SIZE/page"))
     }
 
-    fn of(self, page_bytes: u64) -> u64 {
+    fn value(self, page_bytes: u64) -> u64 {
         match self {
             Count::Number(number) => number,
             Count::PagesOf(bytes) => bytes.div_ceil(page_bytes),
@@ -114,7 +114,7 @@ enum Held {
 }
 
 fn one(exact: &Exact, result: &ResultFile, page_bytes: u64) -> Counted {
-    let expected = exact.count.of(page_bytes);
+    let expected = exact.count.value(page_bytes);
     let rounds = result.rounds.iter();
     let rounds = rounds.filter(|round| round.arm == exact.arm && round.exclusion.is_none());
     let held: Vec<Held> = rounds
@@ -159,7 +159,7 @@ mod tests {
     fn counts_are_numbers_or_pages() {
         assert_eq!(Count::parse("12"), Ok(Count::Number(12)));
         let pages = Count::parse("16M/page").expect("pages");
-        assert_eq!((pages.of(4096), pages.of(65536)), (4096, 256));
+        assert_eq!((pages.value(4096), pages.value(65536)), (4096, 256));
         for wrong in [
             "",
             "x",

@@ -17,7 +17,7 @@ pub enum Cold {
 
 impl Cold {
     /// The dropped caches, as a sentence names them.
-    pub fn of(self, is_file: bool) -> &'static str {
+    pub fn in_words(self, is_file: bool) -> &'static str {
         match (self, is_file) {
             (Cold::All, _) => "all caches of this machine",
             (Cold::File, true) => "the cached pages of the scratch file",

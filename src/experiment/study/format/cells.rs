@@ -40,7 +40,7 @@ fn one(cell: &CellFile, study: &StudyFile, values: &Combination<'_>, at: &At<'_>
     if name.contains('{') {
         return Err(at(&cell.name, format!("{name} names no axis of the study")));
     }
-    let stage = stages::of(&study.stages, values)
+    let stage = stages::index_of(&study.stages, values)
         .map_err(|what| at(&cell.name, format!("{name} {what}")))?;
     let load = load(cell, values).map_err(|what| at(&cell.name, format!("{name} {what}")))?;
     let workload = load
@@ -51,7 +51,7 @@ fn one(cell: &CellFile, study: &StudyFile, values: &Combination<'_>, at: &At<'_>
         let what = format!("{} metrics are more than {MOST_METRICS}", metrics.len());
         return Err(at(metric, what));
     }
-    let offer = offer::of(&*workload, Vec::new(), false, false);
+    let offer = offer::for_workload(&*workload, Vec::new(), false, false);
     let metrics = metrics.iter().map(|text| {
         let metric = offer.metric(text.get_ref());
         metric.map_err(|error| at(text, format!("{error:#}")))

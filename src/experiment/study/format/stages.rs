@@ -70,7 +70,7 @@ pub(super) fn all(
 }
 
 /// The index of the cell's stage. Err: the cell names none.
-pub(super) fn of(files: &[StageFile], values: &Combination<'_>) -> Result<usize, String> {
+pub(super) fn index_of(files: &[StageFile], values: &Combination<'_>) -> Result<usize, String> {
     match values.stage() {
         Some(name) => {
             let is_it = |file: &StageFile| *file.name.get_ref() == name;

@@ -11,7 +11,7 @@ pub(super) enum Amount {
 }
 
 impl Amount {
-    pub fn of(self, whole_bytes: u64) -> u64 {
+    pub fn bytes(self, whole_bytes: u64) -> u64 {
         match self {
             Amount::Bytes(bytes) => bytes,
             Amount::Share(share) => (whole_bytes as f64 * share) as u64,

@@ -95,8 +95,8 @@ fn in_whole(place: &Place<'_>, target: &Target, layout: &mut Layout) -> Result<S
     }
     let offset = place.offset.and_then(amount);
     let increment = place.increment.and_then(amount);
-    let first = offset.map_or(0, |it| it.of(target.bytes));
-    let step = increment.map_or(0, |it| it.of(target.bytes));
+    let first = offset.map_or(0, |it| it.bytes(target.bytes));
+    let step = increment.map_or(0, |it| it.bytes(target.bytes));
     let last = step
         .saturating_mul(place.clones.unwrap_or(1) - 1)
         .saturating_add(first);
@@ -126,7 +126,7 @@ fn in_whole(place: &Place<'_>, target: &Target, layout: &mut Layout) -> Result<S
             ));
             room
         }
-        (Some(length), _) if place.filesize.is_some() => length.of(target.bytes),
+        (Some(length), _) if place.filesize.is_some() => length.bytes(target.bytes),
         _ => return Ok(as_written(place)),
     };
     let mut lines = sized(place, bytes);
@@ -196,8 +196,8 @@ fn in_part(
     let Some(part) = files.parts.iter().find(|part| *part.key == place.key) else {
         return in_whole(place, target, layout);
     };
-    let offset = needed(place.offset)?.map_or(0, |it| it.of(part.length));
-    let increment = needed(place.increment)?.map_or(0, |it| it.of(part.length));
+    let offset = needed(place.offset)?.map_or(0, |it| it.bytes(part.length));
+    let increment = needed(place.increment)?.map_or(0, |it| it.bytes(part.length));
     let last = increment
         .saturating_mul(place.clones.unwrap_or(1) - 1)
         .saturating_add(offset);
@@ -205,7 +205,7 @@ fn in_part(
         return Err(beyond_part(place, part.length));
     }
     let room = part.length - last;
-    let length = length(place)?.map_or(room, |it| it.of(part.length));
+    let length = length(place)?.map_or(room, |it| it.bytes(part.length));
     let length = match place.filesize {
         Some(_) => length.saturating_sub(offset),
         None => length,

@@ -262,7 +262,7 @@ proptest! {
             let number = |key: &str| layout.lines(job).lines().find_map(|line| {
                 let value = line.strip_prefix(key)?.strip_prefix('=')?;
                 amount(&Setting { option: "size", key: String::new(), value: Some(value.to_owned()), line: 1 })
-            }).map(|it| it.of(0));
+            }).map(|it| it.bytes(0));
             for clone in 0..*clones {
                 let begin = number("offset").unwrap_or(offset * MIB)
                     + clone * number("offset_increment").unwrap_or(0);

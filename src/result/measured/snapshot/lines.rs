@@ -53,7 +53,7 @@ pub struct Place {
 
 impl Place {
     /// Its part of a snapshot's lines.
-    pub fn of(self, lines: &[Line]) -> &[Line] {
+    pub fn within(self, lines: &[Line]) -> &[Line] {
         let counts = self.occupied.map(u32::count_ones);
         match counts.into_iter().sum::<u32>() as usize {
             0 => &[], // the start is meaningless

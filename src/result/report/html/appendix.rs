@@ -87,7 +87,7 @@ fn settings(rounds: &Rounds<'_>) -> (Data, Data) {
         .filter_map(|arm| {
             Some((
                 arm,
-                rounds.of(&arm.label).first()?.evidence.states()[0].clone(),
+                rounds.under(&arm.label).first()?.evidence.states()[0].clone(),
             ))
         })
         .collect();

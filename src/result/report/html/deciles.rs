@@ -18,7 +18,7 @@ pub fn figure(result: &ResultFile) -> Option<Figure> {
         .flat_map(|shift| &shift.deciles)
         .flat_map(values);
     let y = Axis::around(Spread::Log, values.chain([1.0]))?;
-    let looks = look::of(&result.design.arms);
+    let looks = look::colours(&result.design.arms);
     let look = |arm: &str| result.arm_index(arm).map_or("", |index| &*looks[index]);
     let panels = shifts.iter().map(|shift| panel(shift, look(&shift.arm), y));
     let picture: Vec<Markup> = panels.collect();

@@ -20,8 +20,8 @@ const NOTABLE: f64 = 1.1;
 const ENOUGH: usize = 30;
 
 pub fn figure(result: &ResultFile) -> Option<Figure> {
-    let arms = traces::of(result, None);
-    let looks = look::of(&result.design.arms);
+    let arms = traces::of_arms(result, None);
+    let looks = look::colours(&result.design.arms);
     let shown_ns = shown_ns(&arms)?;
     let addresses: Vec<f64> = shown(&arms, shown_ns).map(address).collect();
     let (unit, name_of_y) = match addresses.iter().copied().fold(0.0, f64::max) {

@@ -43,7 +43,7 @@ fn figure(rounds: &Rounds<'_>, side: &Side) -> Option<Figure> {
             alternative: &format!("{} under {}: latencies of each round", side.name, arm.label),
             is_bare: index + 1 < arms.len(),
         };
-        let marks = columns(&plot, rounds.of(&arm.label).into_iter(), &y, of);
+        let marks = columns(&plot, rounds.under(&arm.label).into_iter(), &y, of);
         html! { div.panel { h3 { (name(&arm.label)) } (plot.draw(&marks)) } }
     });
     let panels: Vec<Markup> = panels.collect();

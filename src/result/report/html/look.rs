@@ -11,7 +11,7 @@ const LOOKS: usize = 8;
 
 /// The class of each arm, in the order of the arms. A scheduler has its own look in every report; a second arm with the
 /// same scheduler takes the next that is free.
-pub fn of(arms: &[Arm]) -> Vec<String> {
+pub fn colours(arms: &[Arm]) -> Vec<String> {
     let usual = |scheduler: &str| match scheduler {
         "none" => Some(0),
         "mq-deadline" => Some(1),
@@ -34,7 +34,7 @@ pub fn key(result: &ResultFile) -> Markup {
     let arms = &result.design.arms;
     html! {
         ul.key {
-            @for (arm, look) in arms.iter().zip(of(arms)) {
+            @for (arm, look) in arms.iter().zip(colours(arms)) {
                 li {
                     svg.swatch viewBox="0 0 28 10" aria-hidden="true" {
                         line class=(format!("line {look}")) x1="0" x2="28" y1="5" y2="5" {}
@@ -55,7 +55,7 @@ mod tests {
     fn schedulers_keep_their_looks() {
         let looks = |texts: &[&str]| {
             let arms: Vec<Arm> = texts.iter().map(|text| text.parse().unwrap()).collect();
-            of(&arms)
+            colours(&arms)
         };
         assert_eq!(looks(&["bfq", "none"]), ["arm3", "arm0"]);
         let two = looks(&["bfq", "bfq,iosched/low_latency=0", "kyber"]);

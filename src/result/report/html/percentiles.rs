@@ -33,7 +33,7 @@ pub fn figures(rounds: &Rounds<'_>) -> Vec<Figure> {
 fn figure(rounds: &Rounds<'_>, side: &Side) -> Option<Figure> {
     let Side { name, scope, ops } = side;
     let result = rounds.result;
-    let looks = look::of(&result.design.arms);
+    let looks = look::colours(&result.design.arms);
     let pooled: Vec<Histogram> =
         rounds.of_arms(|round| round.evidence.device.stage(Stage::Q2c, ops));
     let curves: Vec<Vec<(f64, f64)>> = pooled.iter().map(curve).collect();
@@ -58,7 +58,7 @@ fn figure(rounds: &Rounds<'_>, side: &Side) -> Option<Figure> {
     };
     let mut marks: Vec<Markup> = Vec::new();
     for (arm, look) in result.design.arms.iter().zip(&looks) {
-        let of_arm = rounds.of(&arm.label);
+        let of_arm = rounds.under(&arm.label);
         let every = of_arm.len().div_ceil(MOST_ROUNDS).max(1);
         for round in of_arm.iter().step_by(every) {
             let points = curve(&round.evidence.device.stage(Stage::Q2c, ops));
@@ -83,7 +83,7 @@ fn figure(rounds: &Rounds<'_>, side: &Side) -> Option<Figure> {
 
 /// Points (percentile, latency), as far as the I/Os reach.
 fn curve(histogram: &Histogram) -> Vec<(f64, f64)> {
-    let end = Spread::Tail.of(0.99999);
+    let end = Spread::Tail.fraction(0.99999);
     let steps = (0..=STEPS).map(|step| 1.0 - 10f64.powf(-end * step as f64 / STEPS as f64));
     steps
         .filter_map(|p| Some((p, histogram.supported_quantile_ns(p)?)))

@@ -58,8 +58,13 @@ fn panel(rounds: &Rounds<'_>, metric: &Metric) -> Option<Markup> {
     };
     let place = |round: &Round| Some((round.index as f64 + 1.0, value(round)?));
     let mut marks: Vec<Markup> = Vec::new();
-    for (arm, look) in result.design.arms.iter().zip(look::of(&result.design.arms)) {
-        let of_arm = rounds.of(&arm.label);
+    for (arm, look) in result
+        .design
+        .arms
+        .iter()
+        .zip(look::colours(&result.design.arms))
+    {
+        let of_arm = rounds.under(&arm.label);
         let points = of_arm.iter().filter_map(|round| place(round));
         marks.push(plot.curve(&format!("thin {look}"), points.clone()));
         for (round, at) in of_arm
@@ -100,7 +105,7 @@ fn without_value(rounds: &Rounds<'_>, metric: &Metric) -> Markup {
     let counts = arms.map(|arm| {
         (
             &arm.label,
-            rounds.of(&arm.label).iter().filter(is_absent).count(),
+            rounds.under(&arm.label).iter().filter(is_absent).count(),
         )
     });
     let absent: Vec<String> = counts

@@ -38,7 +38,7 @@ pub fn figure(rounds: &Rounds<'_>) -> Option<Figure> {
             alternative: &format!("Shares under {}; the table below has the numbers", arm.label),
             is_bare: index + 1 < arms.len(),
         };
-        let marks = stacks(&plot, &names, &rounds.of(&arm.label));
+        let marks = stacks(&plot, &names, &rounds.under(&arm.label));
         html! { div.panel { h3 { (name(&arm.label)) (jain(rounds, &arm.label)) } (plot.draw(&marks)) } }
     });
     let panels: Vec<Markup> = panels.collect();
@@ -79,7 +79,7 @@ fn name_of(round: &Round, owner: &OwnerNumbers) -> String {
 fn names(rounds: &Rounds<'_>) -> Vec<String> {
     let mut bytes: BTreeMap<String, u64> = BTreeMap::new();
     for arm in &rounds.result.design.arms {
-        for round in rounds.of(&arm.label) {
+        for round in rounds.under(&arm.label) {
             for owner in round
                 .evidence
                 .owners
@@ -177,7 +177,7 @@ fn stacks(plot: &Plot<'_>, names: &[String], rounds: &[&Round]) -> Vec<Markup> {
 
 /// Jain's index of the arm, where the run has it.
 fn jain(rounds: &Rounds<'_>, arm: &str) -> Markup {
-    let of_arm = rounds.of(arm);
+    let of_arm = rounds.under(arm);
     let values = of_arm
         .iter()
         .filter_map(|round| round.metrics.get("jain_bytes").copied());
@@ -199,7 +199,7 @@ fn data(rounds: &Rounds<'_>, names: &[String]) -> Data {
     ];
     let mut rows = Vec::new();
     for arm in &rounds.result.design.arms {
-        let parts = sums(names, &rounds.of(&arm.label));
+        let parts = sums(names, &rounds.under(&arm.label));
         let all = parts.iter().map(|part| part.bytes as f64).sum::<f64>();
         for (name, part) in names.iter().zip(parts).filter(|(_, part)| part.ios > 0) {
             let mean = |(sum, count): (u64, u64)| {

@@ -228,7 +228,7 @@ fn panel(trade: &Trade<'_>, x: Axis, y: Axis) -> Markup {
         ),
         is_bare: false,
     };
-    let looks = look::of(&result.design.arms);
+    let looks = look::colours(&result.design.arms);
     let mut marks: Vec<Markup> = vec![
         plot.level("none", 1.0),
         plot.segment("none", (1.0, 0.0), (1.0, f64::MAX)),

@@ -159,7 +159,7 @@ impl Reader {
             }
         }
         let owners = interval.as_ref().map(|interval| &*interval.owners);
-        let groups = Group::of(owners.unwrap_or_default(), &self.names);
+        let groups = Group::by_cgroup(owners.unwrap_or_default(), &self.names);
         let newcomers = self.newcomers(elapsed.max(1e-6));
         if self.tidied_at.elapsed() >= TIDY_EVERY {
             self.tidy()?;

@@ -114,7 +114,7 @@ impl Score {
         let arms = result.design.arms.iter().map(|arm| {
             let mut sums = Sums::new();
             let mut counted = 0;
-            for round in table.of(&arm.label) {
+            for round in table.rounds_of(&arm.label) {
                 sums.add_round(round, wait);
                 counted += 1;
             }

@@ -139,7 +139,7 @@ pub fn metric(stage: ShownStage, scope: Scope, statistic: Statistic) -> String {
 }
 
 impl Stages {
-    pub fn of(&self, stage: ShownStage, scope: Scope) -> Histogram {
+    pub fn histogram(&self, stage: ShownStage, scope: Scope) -> Histogram {
         let pair = match stage {
             ShownStage::Wait => &self.wait,
             ShownStage::Device => &self.device,
@@ -183,7 +183,12 @@ impl Seen {
         }
         let out = &mut self.left_out;
         out.straddlers = out.straddlers.saturating_add(measured.edges.straddlers);
-        let ios = || measured.stages.of(ShownStage::Device, Scope::All).count();
+        let ios = || {
+            measured
+                .stages
+                .histogram(ShownStage::Device, Scope::All)
+                .count()
+        };
         match side {
             Side::Settling => out.settling = out.settling.saturating_add(ios()),
             Side::Disturbed => out.disturbed = out.disturbed.saturating_add(ios()),

@@ -113,7 +113,10 @@ fn keep(model: &mut Model, sample: Box<Sample>, blocks: Vec<Block>) {
                 .seen
                 .add(measured, &now.side, sample.seconds, is_rotating);
             device.turn_page(measured, sample.seconds);
-            let ios = measured.stages.of(ShownStage::Device, Scope::All).count();
+            let ios = measured
+                .stages
+                .histogram(ShownStage::Device, Scope::All)
+                .count();
             device.quality += measured.live.quality;
             device.ios = device.ios.saturating_add(ios);
         }

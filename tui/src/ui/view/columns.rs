@@ -177,7 +177,7 @@ pub fn of_sort(sort: Sort) -> &'static str {
 }
 
 /// Columns of the user, of which the last are left out first; or else all, in the order of their levels.
-pub fn of(chosen: &[&'static str], rows: &[(usize, &LiveProcess)]) -> Vec<Field> {
+pub fn fields(chosen: &[&'static str], rows: &[(usize, &LiveProcess)]) -> Vec<Field> {
     if chosen.is_empty() {
         let is_there = |field: &&Field| {
             let mut rows = rows.iter();
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn the_users_columns_are_those_and_in_that_order() {
         let of = |chosen: &[&'static str]| -> Vec<(&str, TableLevel)> {
-            let fields = of(chosen, &[]).into_iter();
+            let fields = fields(chosen, &[]).into_iter();
             fields.map(|field| (field.title, field.from)).collect()
         };
         assert_eq!(

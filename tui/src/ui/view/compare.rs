@@ -128,7 +128,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
 fn arms(model: &Model) -> Vec<(&ArmSeen, Histogram)> {
     let view = &model.compare;
     let arms = model.device().seen.arms.iter();
-    arms.map(|arm| (arm, arm.sums.stages.of(view.stage, view.scope)))
+    arms.map(|arm| (arm, arm.sums.stages.histogram(view.stage, view.scope)))
         .collect()
 }
 

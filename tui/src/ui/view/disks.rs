@@ -108,11 +108,15 @@ fn of_device<'a>(
     let queue = now.and_then(|now| now.queue.as_ref());
     let now_there = now.filter(|_| queue.is_some());
     let measured = now_there.and_then(|now| now.measured.as_deref());
-    let wait = measured.map(|measured| measured.stages.of(ShownStage::Wait, Scope::All));
+    let wait = measured.map(|measured| measured.stages.histogram(ShownStage::Wait, Scope::All));
     let counters = now_there.map(|now| &now.counters);
     let mean_ns = match measured {
-        Some(measured) => [Scope::Reads, Scope::Writes]
-            .map(|scope| measured.stages.of(ShownStage::Total, scope).mean_ns()),
+        Some(measured) => [Scope::Reads, Scope::Writes].map(|scope| {
+            measured
+                .stages
+                .histogram(ShownStage::Total, scope)
+                .mean_ns()
+        }),
         None => counters.map_or([None; 2], known_means_ns),
     };
     DiskRow {

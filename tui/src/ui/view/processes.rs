@@ -88,7 +88,7 @@ pub fn target(area: Rect, model: &Model, at: Position) -> Option<Target> {
         let row = shown.start + usize::from(row);
         return shown.contains(&row).then_some(Target::Row(row));
     }
-    let fields = columns::of(&model.table.columns, &rows);
+    let fields = columns::fields(&model.table.columns, &rows);
     let columns = table_columns(model, &fields, &rows[shown]);
     let column = table::column_at(&columns, below.width, at.x - below.x)?;
     fields[column].sort.map(Target::Heading)
@@ -112,7 +112,7 @@ pub fn table(frame: &mut Frame, area: Rect, model: &Model, is_chosen: bool) {
     let rows = model.processes();
     let chosen = model.chosen_row(&rows).filter(|_| is_chosen);
     let shown = shown(area, model, &rows, is_chosen);
-    let fields = columns::of(&model.table.columns, &rows);
+    let fields = columns::fields(&model.table.columns, &rows);
     let columns = table_columns(model, &fields, &rows[shown.clone()]);
     let row_style = |row: usize| {
         if chosen == Some(shown.start + row) {

@@ -43,7 +43,12 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model, sides: &Sides<'_>) {
         0.0 => "-".to_owned(),
         seconds => form(n / seconds),
     };
-    let ios = |arm: &ArmSeen| arm.sums.stages.of(ShownStage::Device, view.scope).count() as f64;
+    let ios = |arm: &ArmSeen| {
+        arm.sums
+            .stages
+            .histogram(ShownStage::Device, view.scope)
+            .count() as f64
+    };
     let width = label_width(sides, area.width) + 2 * u16::from(view.is_overlaid);
     let heading = |most: usize| {
         let words = format!("{} to ", view.statistic.title());

@@ -123,12 +123,16 @@ fn reference_value(score: &Score, metric: &str) -> String {
 /// Without rounds: over all the time under the arm.
 fn value_so_far(arm: &ArmSeen, metric: &str) -> String {
     let sums = &arm.sums;
-    let quantile = |scope, p| few::compared(&sums.stages.of(ShownStage::Total, scope), p);
+    let quantile = |scope, p| few::compared(&sums.stages.histogram(ShownStage::Total, scope), p);
     if sums.seconds == 0.0 {
         return "-".to_owned();
     }
     let per_s = |n: f64| n / sums.seconds;
-    let ios = || sums.stages.of(ShownStage::Device, Scope::All).count() as f64;
+    let ios = || {
+        sums.stages
+            .histogram(ShownStage::Device, Scope::All)
+            .count() as f64
+    };
     match metric {
         "read_total_p50" => quantile(Scope::Reads, 0.5),
         "read_total_p99" => quantile(Scope::Reads, 0.99),

@@ -211,7 +211,7 @@ fn bar(model: &Model, room: u16, waiting: f64, unknown: u64) -> Line<'static> {
 const STAGES: [ShownStage; 2] = [ShownStage::Wait, ShownStage::Device];
 
 pub fn axis_around(measured: &Measured) -> Axis {
-    Axis::around(&STAGES.map(|stage| measured.stages.of(stage, Scope::All)))
+    Axis::around(&STAGES.map(|stage| measured.stages.histogram(stage, Scope::All)))
 }
 
 pub fn histograms(frame: &mut Frame, area: Rect, model: &Model, measured: &Measured) {
@@ -219,7 +219,7 @@ pub fn histograms(frame: &mut Frame, area: Rect, model: &Model, measured: &Measu
         return;
     }
     let scope = Scope::All;
-    let both = STAGES.map(|stage| measured.stages.of(stage, scope));
+    let both = STAGES.map(|stage| measured.stages.histogram(stage, scope));
     let axis = axis::of(model, || Axis::around(&both));
     let shares = [0, 1].map(|index| axis.shares(&both[index], usize::from(area.width)));
     let highest = strip::highest(&shares);

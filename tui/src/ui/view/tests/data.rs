@@ -322,7 +322,7 @@ pub fn frame(
         interval_s: 1.0,
         intervals: 1,
         measures_q2g: true,
-        groups: Group::of(&interval.owners, &Everyone),
+        groups: Group::by_cgroup(&interval.owners, &Everyone),
         interval: Some(interval),
         devices: vec![DeviceFrame {
             queue: Some(state(scheduler)),

@@ -207,7 +207,7 @@ impl Numbers {
             let stalled = sums.stalled_share(model.compare.scope.whose());
             self.value(stalled.unwrap_or(0.0));
             for (stage, scope) in STAGES {
-                let histogram = sums.stages.of(stage, scope);
+                let histogram = sums.stages.histogram(stage, scope);
                 self.value(histogram.count() as f64 / sums.seconds);
                 self.histogram(&histogram);
             }
@@ -315,7 +315,7 @@ impl Numbers {
             self.size(op.bytes as f64 / op.ios as f64);
         }
         for (stage, scope) in STAGES {
-            self.histogram(&measured.stages.of(stage, scope));
+            self.histogram(&measured.stages.histogram(stage, scope));
         }
         for owner in &measured.owners {
             for histogram in owner.q2d.iter().chain(&owner.d2c) {
