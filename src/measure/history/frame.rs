@@ -161,7 +161,7 @@ const LARGEST_COUNT: u64 = 1 << 53;
 /// Far longer than any interval.
 const LONGEST_S: f64 = 1e8;
 /// The last issues of an interval: more than a picture has dots.
-pub const DISPATCHES: usize = 4096;
+pub const MOST_DISPATCHES: usize = 4096;
 
 impl Frame {
     /// Sorted by id, see [`Group::of`].
@@ -189,7 +189,7 @@ impl Frame {
         )?;
         let mut dispatches = self.devices.iter().map(|device| device.dispatches.len());
         require(
-            dispatches.all(|count| count <= DISPATCHES),
+            dispatches.all(|count| count <= MOST_DISPATCHES),
             "there are too many dispatches",
         )?;
         let count = self.devices.len();

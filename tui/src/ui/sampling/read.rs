@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Context, Result};
 use iosched_host::system::cgroup::names::Names;
 use iosched_host::system::device::Device;
-use iosched_measure::history::frame::{DISPATCHES, DeviceFrame, Flip, Frame, Group, Newcomer};
+use iosched_measure::history::frame::{DeviceFrame, Flip, Frame, Group, MOST_DISPATCHES, Newcomer};
 use iosched_measure::probe::Probe;
 use iosched_result::measured::order::Dispatch;
 use iosched_result::measured::snapshot::{Interval, OwnerNumbers, Snapshot};
@@ -154,7 +154,7 @@ impl Reader {
                 device.dispatches = probe.dispatches(&watched.device.name);
                 let its = |dispatch: &Dispatch| dispatch.issue_ns >= interval.start_ns;
                 device.dispatches.retain(its);
-                let more = device.dispatches.len().saturating_sub(DISPATCHES);
+                let more = device.dispatches.len().saturating_sub(MOST_DISPATCHES);
                 device.dispatches.drain(..more);
             }
         }
