@@ -140,7 +140,7 @@ mod tests {
     const BEGIN: &str = "<!-- metrics -->\n";
     const END: &str = "<!-- end of metrics -->\n";
 
-    /// `UPDATE=1 cargo test --lib the_page` writes it.
+    /// `UPDATE=1 cargo test -p iosched-result --lib the_page` writes it.
     #[test]
     fn the_page_has_the_table() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md");
@@ -151,7 +151,10 @@ mod tests {
         if std::env::var_os("UPDATE").is_some() {
             std::fs::write(path, &made).expect("the page");
         } else {
-            assert_eq!(page, made, "UPDATE=1 cargo test --lib the_page");
+            assert_eq!(
+                page, made,
+                "UPDATE=1 cargo test -p iosched-result --lib the_page"
+            );
         }
     }
 

@@ -54,7 +54,7 @@ pub enum Reports {
     Nothing,
     /// Its first block tells.
     Anything,
-    /// Patterns as of [`crate::files::glob`]. `of`: the prefix of all names that a known benchmark has; `is_all`: there are no
+    /// Patterns as of [`crate::text::glob`]. `of`: the prefix of all names that a known benchmark has; `is_all`: there are no
     /// others.
     Known {
         of: String,
