@@ -13,14 +13,41 @@ use iosched_result::types::washout::Washout;
 
 use iosched_experiment::live::condition::Condition;
 use iosched_experiment::workload::reported::pattern::Pattern;
+use iosched_experiment::workload::reported::programs;
 use iosched_result::types::between::Between;
 use iosched_result::types::participant::Named;
 
 use super::values::{cold, duration, long_duration, round_time, rounds, trace_time, washout};
 
 pub fn help() -> String {
-    let metrics = listed::help();
-    format!("{HELP_OF_ARMS}{HELP_OF_METRICS}{metrics}{HELP_OF_COMMANDS}")
+    let (metrics, programs) = (listed::help(), programs());
+    format!("{HELP_OF_ARMS}{HELP_OF_METRICS}{metrics}{programs}{HELP_OF_COMMANDS}")
+}
+
+/// The programs whose output is read, in lines as wide as the others.
+fn programs() -> String {
+    const WIDE: usize = 84;
+    // These two run another program.
+    let names = programs::names().into_iter();
+    let names: Vec<&str> = names
+        .filter(|name| !["perf", "time"].contains(name))
+        .collect();
+    let text = format!(
+        "its output is parsed if it is one of {}; perf stat and /usr/bin/time -v are read beside it; \
+         --metric-regex finds others;",
+        names.join(", ")
+    );
+    let mut lines = vec!["  of a COMMAND:".to_owned()];
+    for word in text.split(' ') {
+        let last = lines.len() - 1;
+        if lines[last].len() + word.len() < WIDE {
+            lines[last].push(' ');
+            lines[last].push_str(word);
+        } else {
+            lines.push(format!("    {word}"));
+        }
+    }
+    lines.join("\n") + "\n"
 }
 
 const HELP_OF_ARMS: &str = "\
@@ -44,12 +71,8 @@ const HELP_OF_METRICS: &str = "
 Metrics (`iosched-ab metrics` explains them, `report --all` shows their values):
 ";
 
-const HELP_OF_COMMANDS: &str = "\
-  of a COMMAND: its output is parsed if it is one of pg_test_fsync, pgbench, sysbench,
-    ioping, dd, iozone, dbench, db_bench, stress-ng, fio, ycsb, hammerdbcli, mysqlslap,
-    memtier_benchmark, redis-benchmark, vdbench, elbencho, filebench and bonnie++; perf stat
-    and /usr/bin/time -v are read beside it; --metric-regex finds others;
-    a script writes lines NAME VALUE [UNIT] [higher|lower] to $IOSCHED_METRICS;
+const HELP_OF_COMMANDS: &str =
+    "    a script writes lines NAME VALUE [UNIT] [higher|lower] to $IOSCHED_METRICS;
     reported:NAME is the command's where iosched has a metric of that name, too
 
 Examples:
