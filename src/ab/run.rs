@@ -169,7 +169,7 @@ fn compare(wanted: WantedComparison<'_>) -> Result<()> {
     carry_out(experiment, resources)
 }
 
-/// Where the result goes; a dry run has none.
+/// The file for the result; a dry run writes none.
 fn output_unless(dry_run: bool, conditions: &Conditions) -> Result<Option<PathBuf>> {
     if dry_run {
         return Ok(None);

@@ -150,7 +150,7 @@ fn every_seed_is_accepted() {
     }
 }
 
-/// Without a limit a recursive parser would exhaust its stack.
+/// The parsers limit how deep a document may nest: deep recursion would exhaust the stack.
 #[test]
 fn nesting_without_end_is_refused() {
     let deep = [b"{\n\"jobs\":".as_slice(), &vec![b'['; 1 << 20]].concat();

@@ -41,7 +41,7 @@ pub struct Experiment<'a> {
     pub workload: &'a mut dyn Workload,
     /// Processes that already run and belong to the workload.
     pub participants: Vec<Named>,
-    /// Where to create a scratch file for the workload, which then replaces the device.
+    /// The place of a scratch file, on which the workload then runs instead of the device.
     pub scratch_file: Option<ScratchPlace>,
     pub seed: u64,
     /// Saved here after every round, if given.
@@ -154,7 +154,7 @@ impl Experiment<'_> {
         Ok(result)
     }
 
-    /// Applies each arm that has settings once, and puts everything back: a setting that the kernel lacks or refuses is told before
+    /// Applies each arm that has settings once, and puts everything back, so that a setting which the kernel refuses is reported before
     /// the first round, which may take hours.
     fn try_arms(&self, machine: &mut dyn Machine) -> Result<()> {
         let mut arms = self

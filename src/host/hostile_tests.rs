@@ -110,7 +110,7 @@ fn the_seeds_have_every_kind_of_entry() {
     assert!(found >= 7, "{found}");
 }
 
-/// Without a limit a recursive parser would exhaust its stack.
+/// The parsers limit how deep a document may nest: deep recursion would exhaust the stack.
 #[test]
 fn nesting_without_end_is_refused() {
     let deep = [b"{\"format\":1,\"x\":".as_slice(), &vec![b'['; 1 << 20]].concat();

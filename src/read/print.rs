@@ -1,4 +1,4 @@
-//! Where what was made goes: standard output, or a file that the user named.
+//! Writes reports to standard output, or into a file that the user named.
 
 use std::fs;
 use std::io::IsTerminal;
@@ -15,7 +15,7 @@ use iosched_result::report::{escape, paint};
 
 use crate::input::STDIO;
 
-/// Where it is to go.
+/// The destination that the user chose.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Destination {
     /// File to write, `-` for standard output [default: -]

@@ -182,7 +182,7 @@ fn what_does_not_fit_together_is_named() {
     }
 }
 
-/// Without a limit a recursive parser would exhaust its stack. Unknown fields are skipped without recursion.
+/// The parsers limit how deep a document may nest: deep recursion would exhaust the stack. Unknown fields are skipped without recursion.
 #[test]
 fn nesting_without_end_is_refused() {
     let deep = [

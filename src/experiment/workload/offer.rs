@@ -1,4 +1,4 @@
-//! Which metrics a run of a workload can have.
+//! The metrics that a run of a workload can have.
 
 use super::Workload;
 use iosched_result::metric::offer::Offer;
