@@ -14,8 +14,10 @@ use iosched_result::types::arm::Arm;
 use iosched_result::types::result::Design;
 use iosched_result::types::scratch::model::DiskModel;
 
-use crate::carry_out::{carry_out, make_scratch, output, seed};
+use crate::carry_out::carry_out;
 use crate::cli::DemoArguments;
+use crate::seed::seed;
+use crate::{result_file, simulated};
 use iosched_read::messages::note;
 
 /// Enough to decide six simultaneous comparisons where they are clear.
@@ -26,7 +28,7 @@ const TIME: Duration = Duration::from_secs(2);
 const TRACE: Duration = Duration::from_secs(1);
 
 pub fn run(arguments: &DemoArguments) -> Result<()> {
-    let output = output(
+    let output = result_file::named(
         arguments.output.as_deref(),
         arguments.force,
         "iosched-ab-demo",
@@ -34,7 +36,7 @@ pub fn run(arguments: &DemoArguments) -> Result<()> {
     let mut workload = catalogue::find("probe-hog")?;
     workload.check()?;
     let mut session = Session::begin()?;
-    let disks = make_scratch(&mut session, DiskModel::Ssd.into())?;
+    let disks = simulated::make(&mut session, DiskModel::Ssd.into())?;
     let schedulers = scheduler::choice(&disks.members[0])?.available;
     note(&format!(
         "a reader, 4 KiB at a time (probe), beside a greedy writer (hog) under {}: takes about {} minutes",

@@ -15,11 +15,10 @@ use iosched_result::failure::Failure;
 use iosched_result::types::result::{DeviceInfo, ResultFile, Status};
 use iosched_result::types::scratch_place::ScratchPlace;
 
-use crate::carry_out::{carry_out, make_scratch};
+use crate::carry_out::carry_out;
 use crate::cli::Conditions;
 use crate::permission::PermissionRequest;
-use crate::place;
-use crate::run::control_disk;
+use crate::{disks, place, simulated};
 use iosched_read::input;
 use iosched_read::messages::note;
 
@@ -63,7 +62,7 @@ pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
     let earlier = resumable(file, arguments.trust)?;
     let mut session = Session::begin()?;
     let disks = match (&earlier.device.scratch, &earlier.device.group) {
-        (Some(truth), _) => make_scratch(&mut session, truth.spec())?,
+        (Some(truth), _) => simulated::make(&mut session, truth.spec())?,
         (None, Some(group)) => Disks::resolve(&group.named)?.0,
         (None, None) => Device::resolve(&earlier.device.device.name)?.device.into(),
     };
@@ -96,7 +95,7 @@ pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
     note(&format!("continuing after {} rounds", earlier.rounds.len()));
     let resources = session.resources(
         granted.hold,
-        control_disk(earlier.design.control_disk.as_deref(), &disks)?,
+        disks::control(earlier.design.control_disk.as_deref(), &disks)?,
         Participants::resolve(&earlier.workload.participants)?,
     )?;
     let experiment = Experiment {

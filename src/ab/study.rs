@@ -27,13 +27,14 @@ use iosched_result::study::times::Times;
 use iosched_result::types::arm::{self, Arm};
 use iosched_result::types::scratch::spec::DiskSpec;
 
-use crate::carry_out::{output, seed};
 use crate::cli::StudyArguments;
+use crate::limitations::limits;
 use crate::permission::{Consent, Granted, PermissionRequest};
 use crate::place::WantedPlace;
 use crate::progress::Progress;
+use crate::result_file;
 use crate::resume::COMMANDS;
-use crate::run::limits;
+use crate::seed::seed;
 use iosched_read::input;
 use iosched_read::messages::note;
 use iosched_read::print::{print, print_painted, say_where};
@@ -162,7 +163,7 @@ fn plan(arguments: &StudyArguments) -> Result<Plan> {
         times: show::times(&study, arguments),
         quick: arguments.quick,
         seed: seed(arguments.seed),
-        output: output(arguments.output.as_deref(), arguments.force, &stem)?,
+        output: result_file::named(arguments.output.as_deref(), arguments.force, &stem)?,
         replaces_output: arguments.force,
         devices: arguments.devices.clone(),
         earlier: None,

@@ -8,8 +8,8 @@ use iosched_host::system::device::Disks;
 use iosched_result::failure::Failure;
 use iosched_result::types::scratch::spec::DiskSpec;
 
-use crate::carry_out::{ensure_has_volume, make_scratch, scratch_spec};
 use crate::cli::StudyArguments;
+use crate::simulated;
 use iosched_read::messages::note;
 
 /// The disk to make, on which the cells can run; None if existing devices are named.
@@ -18,13 +18,13 @@ pub fn wanted(
     cells: &[Cell],
     arguments: &StudyArguments,
 ) -> Result<Option<DiskSpec>> {
-    let spec = match scratch_spec(&arguments.devices)? {
+    let spec = match simulated::spec(&arguments.devices)? {
         Some(spec) => spec,
         None if arguments.devices.is_empty() => study.device,
         None => return Ok(None),
     };
     if arguments.scratch_size.is_some() {
-        ensure_has_volume(spec, "--scratch-size")?;
+        simulated::ensure_has_volume(spec, "--scratch-size")?;
     }
     check(study, cells, spec)?;
     Ok(Some(spec))
@@ -65,5 +65,5 @@ pub fn make(study: &Study, spec: DiskSpec, session: &mut Session) -> Result<Disk
     if let Some(missing) = note_on(study, spec) {
         note(&missing);
     }
-    make_scratch(session, spec)
+    simulated::make(session, spec)
 }

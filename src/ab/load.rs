@@ -1,0 +1,55 @@
+//! The load of each round: a built-in workload, a job file of fio, a command, or what already runs on the disk.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use iosched_experiment::workload::command::CommandLine;
+use iosched_experiment::workload::fio::Fio;
+use iosched_experiment::workload::live::{self, Live};
+use iosched_experiment::workload::{Workload, catalogue};
+use iosched_result::failure::Failure;
+
+use crate::cli::Conditions;
+
+/// fio takes several files, of which each may set its own defaults.
+pub fn only_job_file(files: &[PathBuf]) -> Result<Option<&PathBuf>> {
+    let [first, _, ..] = files else {
+        return Ok(files.first());
+    };
+    let names: Vec<String> = files
+        .iter()
+        .map(|file| file.display().to_string())
+        .collect();
+    Err(Failure::usage(
+        format!("--job is given {} times: {}", files.len(), names.join(", ")),
+        format!(
+            "put their jobs into one file, such as {}; as a command, fio takes all of them: -- fio {}",
+            first.display(),
+            names.join(" ")
+        ),
+    ))
+}
+
+/// `is_ours`: the disk is made for the run, so that a command may write to it.
+pub fn wanted(conditions: &Conditions, is_ours: bool) -> Result<Box<dyn Workload>> {
+    if let Some(name) = &conditions.workload {
+        if name == live::NAME {
+            return Ok(Box::new(Live));
+        }
+        return Ok(Box::new(catalogue::find(name)?));
+    }
+    if let Some(path) = only_job_file(&conditions.job)? {
+        let fio = Fio::from_job_file(path, &conditions.section, conditions.trust)?;
+        return Ok(Box::new(fio));
+    }
+    // iosched cannot know what a command writes: with consent it is treated as a writer, without consent it is trusted
+    // to only read.
+    let writes = conditions.destroy_data || is_ours;
+    let command = CommandLine::new(conditions.command.clone(), writes, conditions.limit)?;
+    let patterns = conditions.metric_regex.clone();
+    Ok(Box::new(
+        command
+            .with_sources(conditions.parse.as_deref(), patterns)?
+            .with_user(conditions.user.as_deref())?,
+    ))
+}
