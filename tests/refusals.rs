@@ -94,6 +94,21 @@ fn metrics_and_margins_are_checked_before_anything_else() {
     }
 }
 
+/// What the arguments alone show to be wrong is told before a disk is looked at or made, in a dry run, too.
+#[test]
+fn a_load_that_cannot_run_is_refused_before_its_disk_is_looked_at() {
+    for dry in [&["--dry-run"][..], &[]] {
+        for disk in [NO_DISK, "scratch:ram"] {
+            let unknown = ["--workload", "sleep"];
+            let says = ["unknown workload sleep", "randread"];
+            refuses(disk, &[&ARMS, dry, &unknown], 2, &says);
+            let stops = ["--stop-if", "read_queue_wait_p99 > 50ms"];
+            let says = ["--stop-if", "are for --workload live"];
+            refuses(disk, &[&ARMS, dry, &READ, &stops], 2, &says);
+        }
+    }
+}
+
 /// fio and commands that do not tell it: before a device is made or asked about.
 #[test]
 fn a_metric_of_the_program_needs_a_program_that_measures_it() {

@@ -14,11 +14,10 @@ use crate::cli::{Conditions, DetailOption};
 use crate::limitations::{notes_of, warnings};
 use crate::outlook::announce;
 use crate::permission::PermissionRequest;
-use crate::primary::{announced_metrics, named_metrics};
 use crate::reference::default_reference;
+use crate::rounds::Rounds;
 use crate::seed::seed;
-use crate::times::round_times;
-use crate::{disks, dry_run, load, place, present, result_file, simulated, washout};
+use crate::{disks, place, present, result_file, schedule, simulated, washout};
 use iosched_read::messages::note;
 
 /// What is compared, on which disks and under which conditions.
@@ -33,24 +32,40 @@ pub struct Comparison<'a> {
     pub is_placebo: bool,
 }
 
-/// Wrong names are refused before anything is created.
-fn check(wanted: &Comparison<'_>) -> Result<(Option<DiskSpec>, Participants)> {
+/// What the arguments stand for.
+struct Checked {
+    /// The simulated disk to make; None: the devices that are named.
+    spec: Option<DiskSpec>,
+    participants: Participants,
+    rounds: Rounds,
+}
+
+/// Whatever can be refused by the arguments alone is refused here, before anything is made.
+fn check(wanted: &Comparison<'_>) -> Result<Checked> {
     let conditions = wanted.conditions;
     washout::check(conditions, wanted.stopping)?;
     let notes = wanted.arms.iter().flat_map(|arm| &arm.notes);
     notes.for_each(|text| note(text));
-    named_metrics(conditions, !conditions.command.is_empty())?;
     let participants = Participants::resolve(&conditions.participants())?;
     let spec = simulated::spec(wanted.devices)?;
     if let Some(spec) = spec {
-        simulated::check(spec, conditions)?;
+        simulated::refuse_options(spec, conditions)?;
     }
-    Ok((spec, participants))
+    Ok(Checked {
+        spec,
+        participants,
+        rounds: Rounds::wanted(conditions, spec.is_some())?,
+    })
 }
 
 pub fn compare(wanted: Comparison<'_>) -> Result<()> {
-    let (spec, participants) = check(&wanted)?;
-    let (mut arms, conditions) = (wanted.arms, wanted.conditions);
+    let checked = check(&wanted)?;
+    let mut arms = wanted.arms;
+    let stopping = wanted.stopping;
+    let conditions = wanted.conditions;
+    let mut rounds = checked.rounds;
+    let spec = checked.spec;
+    let seed = seed(conditions.seed);
     let output = if wanted.dry_run {
         None
     } else {
@@ -60,62 +75,60 @@ pub fn compare(wanted: Comparison<'_>) -> Result<()> {
     let disks = match spec {
         None => disks::named(wanted.devices)?,
         Some(spec) if !wanted.dry_run => simulated::make(&mut session, spec)?,
-        // It changes nothing, so it makes no scratch device.
-        Some(spec) => return dry_run::of_simulated(&arms, spec, wanted.stopping, conditions),
+        Some(spec) => {
+            note(&format!("a scratch device ({spec}) would be made"));
+            announce(arms.len(), &rounds, stopping, conditions.washout);
+            return schedule::print(&arms, seed, stopping);
+        }
     };
     let scratch = session.scratch();
     let present = present::write_out(&mut arms, &disks)?;
-    let mut workload = load::wanted(conditions, scratch.is_some())?;
-    let primary = announced_metrics(conditions, &*workload)?;
+    if let Some(text) = &rounds.left_out {
+        note(text);
+    }
+    let workload = &*rounds.workload;
     let granted = PermissionRequest {
         disks: &disks,
         arms: &arms,
-        workload: &*workload,
-        place: place::wanted_on(scratch, conditions, &disks, &*workload)?.as_ref(),
+        workload,
+        place: place::wanted_on(scratch, conditions, &disks, workload)?.as_ref(),
         consent: conditions.into(),
         is_ours: scratch.is_some(),
         dry_run: wanted.dry_run,
     }
     .grant()?;
-    let (live, ramp, time) = round_times(conditions, &*workload)?;
-    announce(
-        (arms.len(), primary.len()),
-        wanted.stopping,
-        &*workload,
-        conditions.washout.at_first() + ramp,
-        time,
-    );
+    announce(arms.len(), &rounds, stopping, conditions.washout);
     let chosen = wanted.reference.or(present).map(Ok);
     let reference = chosen.unwrap_or_else(|| default_reference(&arms, &disks))?;
     let control = disks::control(conditions.control.as_deref(), &disks)?;
     let made = (!wanted.dry_run).then(|| session.journal());
-    let said = warnings(conditions, &disks, &granted, &*workload, made)?;
+    let said = warnings(conditions, &disks, &granted, workload, made)?;
+    if wanted.dry_run {
+        return schedule::print(&arms, seed, stopping);
+    }
     let experiment = Experiment {
         disks,
         design: Design {
             control_disk: control.as_ref().map(|disk| disk.name.clone()),
             cold: conditions.cold,
             is_placebo: wanted.is_placebo,
-            live,
+            live: rounds.live,
             order: conditions.detail.contains(&DetailOption::Order),
             fairness: conditions.detail.contains(&DetailOption::Fairness),
             trace_s: conditions.trace.map(|time| time.as_secs_f64()),
-            ..Design::new(arms, reference, wanted.stopping, primary)
-                .timed(ramp, time)
+            ..Design::new(arms, reference, stopping, rounds.primary)
+                .timed(rounds.ramp, rounds.time)
                 .washed_out(conditions.washout)
         },
-        workload: &mut *workload,
+        workload: &mut *rounds.workload,
         participants: conditions.participants(),
         scratch_file: granted.place,
-        seed: seed(conditions.seed),
+        seed,
         output,
         replaces_output: conditions.force,
         notes: notes_of(scratch, granted.notes, said),
         earlier: None,
     };
-    if wanted.dry_run {
-        return dry_run::print_schedule(&experiment.design.arms, &experiment.longest_plan());
-    }
-    let resources = session.resources(granted.hold, control, participants)?;
+    let resources = session.resources(granted.hold, control, checked.participants)?;
     carry_out(experiment, resources)
 }

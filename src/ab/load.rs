@@ -12,7 +12,7 @@ use iosched_result::failure::Failure;
 use crate::cli::Conditions;
 
 /// fio takes several files, of which each may set its own defaults.
-pub fn only_job_file(files: &[PathBuf]) -> Result<Option<&PathBuf>> {
+fn only_job_file(files: &[PathBuf]) -> Result<Option<&PathBuf>> {
     let [first, _, ..] = files else {
         return Ok(files.first());
     };

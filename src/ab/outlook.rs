@@ -2,35 +2,29 @@
 
 use std::time::Duration;
 
-use iosched_experiment::workload::Workload;
 use iosched_result::report::units;
 use iosched_result::statistics::signed_rank::{FEWEST_BLOCKS, blocks_needed};
 use iosched_result::statistics::stopping::{LOOKS, Stopping};
 use iosched_result::statistics::verdict::bonferroni;
 use iosched_result::types::outcome::Fixed;
+use iosched_result::types::washout::Washout;
 
+use crate::rounds::Rounds;
 use iosched_read::messages::note;
 
 /// Switching, waiting for idle and starting the workload.
 pub const AROUND_A_ROUND: Duration = Duration::from_secs(1);
 const ALPHA: f64 = 0.05;
 
-/// Tells the user of a run of so many arms and metrics. `before`: ramp and wash-out. No `time`: it is found by watching the
-/// load.
-pub fn announce(
-    (arms, metrics): (usize, usize),
-    stopping: Stopping,
-    workload: &dyn Workload,
-    before: Duration,
-    time: Duration,
-) {
-    let is_timed = workload.properties().fixed == Fixed::Time;
+/// Tells the user of a run of so many arms.
+pub fn announce(arms: usize, rounds: &Rounds, stopping: Stopping, washout: Washout) {
+    let is_timed = rounds.workload.properties().fixed == Fixed::Time;
     let outlook = Outlook {
         arms,
-        metrics,
+        metrics: rounds.primary.len(),
         stopping,
-        round: is_timed.then(|| before + time),
-        is_watched: is_timed && time.is_zero(),
+        round: is_timed.then(|| washout.at_first() + rounds.ramp + rounds.time),
+        is_watched: is_timed && rounds.time.is_zero(),
     };
     outlook.lines().iter().for_each(|line| note(line));
 }

@@ -1,4 +1,4 @@
-//! The primary metrics of `run` and `aa`, and checks of them before the first round.
+//! The primary metrics of `run` and `aa`, and checks of them.
 
 use anyhow::Result;
 use iosched_experiment::live;
@@ -10,21 +10,6 @@ use iosched_result::metric::profile::Does;
 use iosched_result::types::outcome::Fixed;
 
 use crate::cli::{Conditions, DetailOption};
-use iosched_read::messages::note;
-
-pub fn named_metrics(conditions: &Conditions, may_report: bool) -> Result<Vec<Metric>> {
-    let wanted = conditions.metrics.iter();
-    wanted.map(|text| Metric::parse(text, may_report)).collect()
-}
-
-/// The primary metrics; the user is told if a default metric cannot be measured.
-pub fn announced_metrics(conditions: &Conditions, workload: &dyn Workload) -> Result<Vec<Metric>> {
-    let (primary, left_out) = primary_metrics(conditions, workload)?;
-    if let Some(text) = &left_out {
-        note(text);
-    }
-    Ok(primary)
-}
 
 /// The primary metrics, and a note if a default metric cannot be measured.
 pub fn primary_metrics(

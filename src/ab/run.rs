@@ -8,13 +8,12 @@ use iosched_result::types::arm::{self, Arm};
 use crate::cli::{Aa, Run};
 use crate::comparison::{Comparison, compare};
 use crate::reference::{named_reference, present_scheduler};
-use crate::{load, resume, simulated};
+use crate::{resume, simulated};
 
 pub fn run(arguments: &Run) -> Result<()> {
     if let Some(file) = &arguments.resume {
         return resume::run(file, &arguments.conditions);
     }
-    load::only_job_file(&arguments.conditions.job)?;
     let arms = arguments
         .arms
         .iter()
@@ -27,10 +26,11 @@ pub fn run(arguments: &Run) -> Result<()> {
             "give --arm at least twice",
         ));
     }
+    let reference = named_reference(arguments.reference.as_deref(), &arms)?;
     compare(Comparison {
         devices: &arguments.devices,
-        reference: named_reference(arguments.reference.as_deref(), &arms)?,
         arms,
+        reference,
         stopping: arguments.rounds,
         conditions: &arguments.conditions,
         dry_run: arguments.dry_run,
@@ -40,7 +40,6 @@ pub fn run(arguments: &Run) -> Result<()> {
 
 /// `iosched-ab aa`: both arms have the same scheduler and settings.
 pub fn placebo(arguments: &Aa) -> Result<()> {
-    load::only_job_file(&arguments.conditions.job)?;
     let is_scratch = simulated::spec(&arguments.devices)?.is_some();
     let arm: Arm = match &arguments.arm {
         Some(text) => text.parse()?,

@@ -7,8 +7,6 @@ use iosched_result::failure::Failure;
 use iosched_result::types::scratch::spec::DiskSpec;
 
 use crate::cli::Conditions;
-use crate::load;
-use crate::primary::primary_metrics;
 use iosched_read::messages::note;
 
 /// `ssd*8` of `scratch:ssd*8`; None for existing devices.
@@ -26,8 +24,8 @@ pub fn spec(devices: &[String]) -> Result<Option<DiskSpec>> {
     }
 }
 
-/// It is made only for a workload and metrics that exist.
-pub fn check(spec: DiskSpec, conditions: &Conditions) -> Result<()> {
+/// Refuses options that do not go with it.
+pub fn refuse_options(spec: DiskSpec, conditions: &Conditions) -> Result<()> {
     if let Some(name) = &conditions.user {
         return Err(Failure::usage(
             format!(
@@ -48,8 +46,7 @@ pub fn check(spec: DiskSpec, conditions: &Conditions) -> Result<()> {
             "leave out --scratch: the workload runs on it anyway",
         ));
     }
-    let workload = load::wanted(conditions, true)?;
-    primary_metrics(conditions, &*workload).map(drop)
+    Ok(())
 }
 
 /// `option`: what needs one.

@@ -48,10 +48,10 @@ pub fn round_times(
     Ok((live, ramp, if is_watched { Duration::ZERO } else { time }))
 }
 
-pub fn times(arguments: &Conditions, fixed: Fixed) -> (Duration, Duration) {
+fn times(conditions: &Conditions, fixed: Fixed) -> (Duration, Duration) {
     match fixed {
         Fixed::Work => (Duration::ZERO, Duration::ZERO),
-        Fixed::Time if arguments.quick => (Duration::from_secs(2), Duration::from_secs(5)),
-        Fixed::Time => (arguments.ramp, arguments.round_time.unwrap_or(ROUND_TIME)),
+        Fixed::Time if conditions.quick => (Duration::from_secs(2), Duration::from_secs(5)),
+        Fixed::Time => (conditions.ramp, conditions.round_time.unwrap_or(ROUND_TIME)),
     }
 }

@@ -69,15 +69,6 @@ pub trait Observer {
 }
 
 impl Experiment<'_> {
-    /// All blocks that the run may have; nothing is touched. Decided arms skip the later ones.
-    pub fn longest_plan(&self) -> Plan {
-        Plan::new(
-            self.seed,
-            self.design.arms.len(),
-            self.design.stopping.most_blocks().unwrap_or(0),
-        )
-    }
-
     /// The plan up to the first look.
     fn plan(&self) -> Plan {
         Plan::new(
