@@ -4,6 +4,7 @@
 //!
 //! Everything that is created is recorded in the journal first and removed when the [`Scratch`] is dropped.
 
+mod backed; // loop devices, and what stands behind them
 mod calibration;
 mod completion;
 mod disk;
@@ -13,28 +14,22 @@ mod server;
 mod thread;
 mod volume;
 
-use std::fs::{self, OpenOptions};
-use std::ops::Range;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::safety::journal::{Entry, Journal, Undo};
+use crate::safety::journal::{Entry, Journal};
 use crate::system::{fuse_mount, loop_device};
+use backed::{Mounted, SEED};
 pub use completion::Punctuality;
-use disk::MemoryDisk;
-use iosched_files::output::{RUNTIME_DIRECTORY, make_private_directory, new_private_directory};
+use iosched_files::output::{RUNTIME_DIRECTORY, make_private_directory};
 use iosched_result::failure::Failure;
 use iosched_result::types::scratch::model::Service;
 use iosched_result::types::scratch::model::Timing;
 use iosched_result::types::scratch::spec::DiskSpec;
 use iosched_result::types::scratch::truth::Truth;
-use server::Server;
 use volume::Volume;
-
-/// Fixed, so that the same positions have the same rotational delay in every run.
-const SEED: u64 = 1;
 
 const SMALLEST_BYTES: u64 = 1 << 20;
 
@@ -47,14 +42,6 @@ pub struct Scratch {
     volume: Option<Volume>,
     loop_entries: Vec<Entry>,
     mounted: Option<Mounted>,
-}
-
-/// In field order: unmounted, removed, then the threads are joined.
-struct Mounted {
-    _mount: Entry,
-    _directory: Entry,
-    server: Server,
-    file: PathBuf,
 }
 
 impl Scratch {
@@ -85,13 +72,37 @@ impl Scratch {
         let meminfo = fs::read_to_string("/proc/meminfo").context("reading /proc/meminfo")?;
         let size_bytes = checked_size(size_bytes, available_bytes(&meminfo))?;
         make_private_directory(Path::new(RUNTIME_DIRECTORY))?;
-        // FUSE costs far more than a memory access, so `ram` does without it.
-        let mut scratch = match Timing::of(spec.model) {
-            None => over_memory(spec, size_bytes, journal, None)?,
-            Some(timing) => over_fuse(spec, &timing, size_bytes, journal).or_else(|error| {
-                let why = format!("simulating {} failed: {error:#}", spec.model);
-                over_memory(spec, size_bytes, journal, Some(why))
-            })?,
+        let timing = Timing::of(spec.model);
+        let (made, fallback) = match &timing {
+            // FUSE costs far more than a memory access, so `ram` does without it.
+            None => (backed::over_memory(spec.luns, size_bytes, journal)?, None),
+            Some(timing) => match backed::over_fuse(spec.luns, timing, size_bytes, journal) {
+                Ok(served) => (served, None),
+                Err(error) => {
+                    let why = format!("simulating {} failed: {error:#}", spec.model);
+                    let plain = backed::over_memory(spec.luns, size_bytes, journal)?;
+                    (plain, Some(why))
+                }
+            },
+        };
+        let truth = match (timing, &made.mounted) {
+            (Some(timing), Some(mounted)) => Truth::timed(
+                spec,
+                size_bytes,
+                loop_device::HARDWARE_DEPTH,
+                timing,
+                made.compensation_ns,
+                mounted.server.is_realtime,
+            ),
+            _ => Truth::untimed(spec, size_bytes, loop_device::HARDWARE_DEPTH),
+        };
+        let mut scratch = Scratch {
+            devices: made.devices,
+            truth,
+            fallback,
+            volume: None,
+            loop_entries: made.loop_entries,
+            mounted: made.mounted,
         };
         if let Some(file_system) = spec.file_system {
             scratch.set_delays(false);
@@ -164,118 +175,6 @@ impl Drop for Scratch {
         drop(self.volume.take());
         self.loop_entries.clear();
     }
-}
-
-fn over_fuse(
-    spec: DiskSpec,
-    timing: &Timing,
-    size_bytes: u64,
-    journal: &Journal,
-) -> Result<Scratch> {
-    let constant = Service::new(Timing::constant(calibration::SERVICE_NS), size_bytes, SEED);
-    let mounted = mount_disk(size_bytes, constant, journal)?;
-    let backing = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(&mounted.file)
-        .with_context(|| format!("opening {}", mounted.file.display()))?;
-    let path = mounted.file.display().to_string();
-    let luns = bind_all(spec, size_bytes, (backing.as_fd(), &path, true), journal)?;
-    let (devices, loop_entries): (Vec<String>, Vec<Entry>) = luns.into_iter().unzip();
-    for device in &devices {
-        loop_device::shape(device, fuse::LARGEST_TRANSFER_BYTES, timing.seek.is_some())?;
-    }
-    let compensation_ns = calibration::overhead_ns(&devices[0], &mounted.server)?;
-    let truth = Truth::timed(
-        spec,
-        size_bytes,
-        loop_device::HARDWARE_DEPTH,
-        timing.clone(),
-        compensation_ns,
-        mounted.server.is_realtime,
-    );
-    Ok(Scratch {
-        devices,
-        truth,
-        fallback: None,
-        volume: None,
-        loop_entries,
-        mounted: Some(mounted),
-    })
-}
-
-fn mount_disk(size_bytes: u64, service: Service, journal: &Journal) -> Result<Mounted> {
-    let name = unique_name();
-    let path = Path::new(RUNTIME_DIRECTORY).join(&name);
-    let directory = journal.record(Undo::Directory { path: path.clone() })?;
-    new_private_directory(&path).with_context(|| format!("creating {}", path.display()))?;
-    let mount = journal.record(Undo::Mount {
-        path: path.clone(),
-        source: name.clone(),
-    })?;
-    let server = Server::start(&path, &name, size_bytes, service)?;
-    Ok(Mounted {
-        _mount: mount,
-        _directory: directory,
-        server,
-        file: path.join(fuse::FILE_NAME),
-    })
-}
-
-fn over_memory(
-    spec: DiskSpec,
-    size_bytes: u64,
-    journal: &Journal,
-    fallback: Option<String>,
-) -> Result<Scratch> {
-    let name = unique_name();
-    let disk = MemoryDisk::new(&name, size_bytes).context("creating the memory of the device")?;
-    let path = format!("/memfd:{name} (deleted)");
-    let luns = bind_all(spec, size_bytes, (disk.as_fd(), &path, false), journal)?;
-    let (devices, loop_entries): (Vec<String>, Vec<Entry>) = luns.into_iter().unzip();
-    for device in &devices {
-        loop_device::shape(device, fuse::LARGEST_TRANSFER_BYTES, false)?;
-    }
-    Ok(Scratch {
-        devices,
-        truth: Truth::untimed(spec, size_bytes, loop_device::HARDWARE_DEPTH),
-        fallback,
-        volume: None,
-        loop_entries,
-        mounted: None,
-    })
-}
-
-/// One device for each LUN, on equal parts of the disk.
-fn bind_all(
-    spec: DiskSpec,
-    size_bytes: u64,
-    backing: (BorrowedFd<'_>, &str, bool),
-    journal: &Journal,
-) -> Result<Vec<(String, Entry)>> {
-    let bytes = size_bytes / spec.luns as u64 / 4096 * 4096;
-    let parts = (0..spec.luns as u64).map(|lun| lun * bytes..(lun + 1) * bytes);
-    parts.map(|part| bind(part, backing, journal)).collect()
-}
-
-/// Binds a new loop device to a part of a file, which has a path and may support direct I/O.
-fn bind(
-    part: Range<u64>,
-    (backing, path, direct_io): (BorrowedFd<'_>, &str, bool),
-    journal: &Journal,
-) -> Result<(String, Entry)> {
-    let lock = loop_device::lock()?;
-    let number = loop_device::unused_number()?;
-    let device = loop_device::name(number);
-    let entry = journal.record(Undo::Loop {
-        device: device.clone(),
-        backing_file: path.to_owned(),
-    })?;
-    let part = (part.start, part.end - part.start);
-    let attached = loop_device::attach(number, backing, part, direct_io);
-    // Release the lock before the entry is dropped: undoing it takes the lock too.
-    drop(lock);
-    attached.map(|()| (device, entry))
 }
 
 /// Unique since boot; also the source by which a mount is recognised as ours.
