@@ -4,8 +4,9 @@
 use anyhow::Result;
 
 use super::queue_file::write;
+use super::read_back::jiffy_ns;
 use super::value::{self, Acceptance};
-use super::{ASYNC_DEPTH, NR_REQUESTS, SavedQueue, WBT_LAT_USEC, is_of_scheduler, jiffy_ns};
+use super::{ASYNC_DEPTH, NR_REQUESTS, SavedQueue, WBT_LAT_USEC, is_of_scheduler};
 use crate::system::device::Device;
 use iosched_result::failure::Failure;
 

@@ -7,9 +7,10 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use super::queue_file::{refuse_stuck, write};
+use super::read_back::jiffy_ns;
 use super::state::{self, Choice, choice};
 use super::value::{self, Acceptance};
-use super::{ASYNC_DEPTH, NONE, NR_REQUESTS, WBT_LAT_USEC, is_of_scheduler, jiffy_ns};
+use super::{ASYNC_DEPTH, NONE, NR_REQUESTS, WBT_LAT_USEC, is_of_scheduler};
 use crate::system::device::Device;
 use iosched_result::failure::Failure;
 use iosched_result::types::arm::Arm;

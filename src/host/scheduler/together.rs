@@ -4,7 +4,8 @@ use std::slice;
 
 use anyhow::{Context, Result};
 
-use super::{SavedQueue, apply_onto, refuse_unknown, restore};
+use super::offered::refuse_unknown;
+use super::{SavedQueue, apply_onto, restore};
 use crate::system::device::Device;
 use iosched_result::failure;
 use iosched_result::types::arm::Arm;
