@@ -71,14 +71,14 @@ impl PermissionRequest<'_> {
                 false => Loss::Refused,
             },
         };
-        let mut report = preflight::check_all(self.disks, &intent)?;
-        report.add_failure_of(self.workload.check())?;
+        let mut findings = preflight::check_all(self.disks, &intent)?;
+        findings.add_failure_of(self.workload.check())?;
         let place = match self.place {
-            Some(wanted) => place::find(wanted, self.disks, &mut report)?,
+            Some(wanted) => place::find(wanted, self.disks, &mut findings)?,
             None => None,
         };
-        let notes = self.notes(place.as_ref(), &mut report)?;
-        for finding in report.into_result()? {
+        let notes = self.notes(place.as_ref(), &mut findings)?;
+        for finding in findings.into_result()? {
             if finding.severity > Severity::Note || !self.is_ours {
                 note(&finding.to_string());
             }
@@ -96,8 +96,8 @@ impl PermissionRequest<'_> {
         Ok(Granted { place, hold, notes })
     }
 
-    /// None, and a finding in `report`, if the workload cannot run on what it would run on.
-    fn notes(&self, place: Option<&ScratchPlace>, report: &mut Findings) -> Result<Vec<String>> {
+    /// None, and one of the `findings`, if the workload cannot run on what it would run on.
+    fn notes(&self, place: Option<&ScratchPlace>, findings: &mut Findings) -> Result<Vec<String>> {
         // A scratch file that cannot be made is a finding already.
         if self.place.is_some() && place.is_none() {
             return Ok(Vec::new());
@@ -107,7 +107,7 @@ impl PermissionRequest<'_> {
         };
         match self.workload.check_on(&target) {
             Ok(notes) => Ok(notes),
-            Err(error) => report.add_failure_of(Err(error)).map(|()| Vec::new()),
+            Err(error) => findings.add_failure_of(Err(error)).map(|()| Vec::new()),
         }
     }
 

@@ -75,15 +75,15 @@ pub fn again(place: &ScratchPlace, mount_point: Option<&Path>) -> WantedPlace {
     }
 }
 
-/// None, and a finding in `report`, if no scratch file can be made.
+/// None, and one of the `findings`, if no scratch file can be made.
 pub fn find(
     wanted: &WantedPlace,
     disks: &Disks,
-    report: &mut Findings,
+    findings: &mut Findings,
 ) -> Result<Option<ScratchPlace>> {
     match iosched_host::scratch::file::place::find(disks, &wanted.directory, wanted.size) {
         Ok(place) => Ok(Some(place)),
-        Err(error) => report.add_failure_of(Err(error)).map(|()| None),
+        Err(error) => findings.add_failure_of(Err(error)).map(|()| None),
     }
 }
 

@@ -24,14 +24,13 @@ pub fn named_reference(wanted: Option<&str>, arms: &[Arm]) -> Result<Option<usiz
 
 /// The active scheduler, if it is an arm without settings; else the first arm.
 pub fn default_reference(arms: &[Arm], disks: &Disks) -> Result<usize> {
-    let present = present_scheduler(disks)?;
-    let is_present =
-        |arm: &Arm| Some(&arm.scheduler) == present.as_ref() && arm.settings.is_empty();
-    Ok(arms.iter().position(is_present).unwrap_or(0))
+    let active = active_scheduler(disks)?;
+    let is_active = |arm: &Arm| Some(&arm.scheduler) == active.as_ref() && arm.settings.is_empty();
+    Ok(arms.iter().position(is_active).unwrap_or(0))
 }
 
 /// None if the disks have different schedulers.
-pub fn present_scheduler(disks: &Disks) -> Result<Option<String>> {
+pub fn active_scheduler(disks: &Disks) -> Result<Option<String>> {
     let mut active = BTreeSet::new();
     for disk in &disks.members {
         active.insert(scheduler::choice(disk)?.active);

@@ -7,7 +7,7 @@ use iosched_result::types::arm::{self, Arm};
 
 use crate::cli::{Aa, Run};
 use crate::comparison::{Comparison, compare};
-use crate::reference::{named_reference, present_scheduler};
+use crate::reference::{active_scheduler, named_reference};
 use crate::{resume, simulated};
 
 pub fn run(arguments: &Run) -> Result<()> {
@@ -44,7 +44,7 @@ pub fn placebo(arguments: &Aa) -> Result<()> {
     let arm: Arm = match &arguments.arm {
         Some(text) => text.parse()?,
         None if is_scratch => "none".parse()?,
-        None => present_scheduler(&Disks::resolve(&arguments.devices)?.0)?
+        None => active_scheduler(&Disks::resolve(&arguments.devices)?.0)?
             .ok_or_else(|| {
                 Failure::usage("the disks have different schedulers", "name one with --arm")
             })?

@@ -68,7 +68,7 @@ pub fn probe_info(probe: &Probe) -> ProbeInfo {
 
 /// Dropping it restores the recorded settings. Fields drop in order, so the locks are released last.
 pub struct RealMachine<'a> {
-    recorded: Vec<Entry>,
+    entries: Vec<Entry>,
     uevents: Option<Uevents>,
     probe: Probe,
     /// The largest `nr_requests` of the arms, 0 if none.
@@ -127,7 +127,7 @@ impl<'a> RealMachine<'a> {
         };
         let probe = Probe::attach(members, deepest, detail)?;
         Ok(RealMachine {
-            recorded: Vec::new(),
+            entries: Vec::new(),
             uevents: None,
             controls: Controls::new(resources.control.as_ref())?,
             probe,
@@ -238,7 +238,7 @@ impl Machine for RealMachine<'_> {
     }
 
     fn record_settings(&mut self) -> Result<()> {
-        self.recorded = self
+        self.entries = self
             .baselines
             .iter()
             .map(|baseline| self.resources.journal.record(Undo::Queue(baseline.clone())))
@@ -247,7 +247,7 @@ impl Machine for RealMachine<'_> {
     }
 
     fn put_back(&mut self) -> Result<()> {
-        journal::undo_all(std::mem::take(&mut self.recorded))
+        journal::undo_all(std::mem::take(&mut self.entries))
     }
 
     fn apply(&mut self, arm: &Arm) -> Result<Vec<Applied>> {

@@ -24,7 +24,7 @@ pub struct Traced {
     pub rival: Option<String>,
 }
 
-struct Recorded {
+struct Recording {
     trace: Option<Trace>,
     gap: Option<Gap>,
     /// The condition of `--stop-if` held.
@@ -45,31 +45,31 @@ impl RoundSetup<'_> {
         if let Some(cold) = self.cold {
             self.machine.drop_pages(cold)?;
         }
-        let recorded = self.record(planned, time)?;
+        let recording = self.record(planned, time)?;
         let now = self.machine.read_back()?;
         let names = self.disks.member_names();
         let drifted = match self.first.get(&planned.arm) {
-            Some(first) if recorded.stopped.is_none() => {
+            Some(first) if recording.stopped.is_none() => {
                 drift::drifted(&names, first, &applied, &now)
             }
             _ => Vec::new(),
         };
-        let rival = drift::rival(&names, &applied, &now, &recorded.whole)
-            .filter(|_| recorded.stopped.is_none());
-        let whole = recorded.whole.together(&self.disks.name());
-        let spoilt = exclusion::spoilt(&recorded.outcome, &drifted, &whole, recorded.gap);
-        let problem = recorded.stopped.or(spoilt.map(|(_, problem)| problem));
+        let rival = drift::rival(&names, &applied, &now, &recording.whole)
+            .filter(|_| recording.stopped.is_none());
+        let whole = recording.whole.together(&self.disks.name());
+        let spoilt = exclusion::spoilt(&recording.outcome, &drifted, &whole, recording.gap);
+        let problem = recording.stopped.or(spoilt.map(|(_, problem)| problem));
         let trace = ArmTrace {
             arm: self.arms[planned.arm].label.clone(),
             started,
-            trace: recorded.trace.filter(|_| problem.is_none()),
+            trace: recording.trace.filter(|_| problem.is_none()),
             problem,
         };
         Ok(Traced { trace, rival })
     }
 
     /// From the end of the ramp, like a round; of a command from its first I/O.
-    fn record(&mut self, planned: &PlannedRound, time: Duration) -> Result<Recorded> {
+    fn record(&mut self, planned: &PlannedRound, time: Duration) -> Result<Recording> {
         let output = self.machine.prepare()?;
         let before = self.machine.snapshot()?;
         let mut clock_watch = ClockWatch::begin(self.machine);
@@ -104,16 +104,16 @@ impl RoundSetup<'_> {
             let begin_ns = machine.begin_trace()?;
             let end = machine.now() + time.saturating_sub(GUARD);
             let ended = sleep_beside(machine, &mut *running, end, &mut clock_watch, &mut watch)?;
-            let mut recorded = machine.end_trace(begin_ns)?;
-            name_parts(&mut recorded, &cgroups);
-            trace = Some(recorded);
+            let mut taken = machine.end_trace(begin_ns)?;
+            name_parts(&mut taken, &cgroups);
+            trace = Some(taken);
             gap = ended.filter(|gap| is_timed || *gap == Gap::Stopped);
         }
         if stopped.is_some() {
             running.stop();
         }
         let outcome = wait_for_end(machine, &mut *running, &mut clock_watch)?;
-        Ok(Recorded {
+        Ok(Recording {
             trace,
             gap,
             stopped,

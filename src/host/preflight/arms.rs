@@ -8,7 +8,7 @@ use crate::system::device::Device;
 use iosched_result::failure::Failure;
 use iosched_result::types::arm::Arm;
 
-pub(super) fn check(device: &Device, arms: &[Arm], report: &mut Findings) -> Result<()> {
+pub(super) fn check(device: &Device, arms: &[Arm], findings: &mut Findings) -> Result<()> {
     let choice = if device.sysfs("queue/scheduler").exists() {
         Some(scheduler::choice(device)?)
     } else {
@@ -22,7 +22,7 @@ pub(super) fn check(device: &Device, arms: &[Arm], report: &mut Findings) -> Res
         } else {
             format!("it is built on {}: name one of those", slaves.join(", "))
         };
-        report.add(
+        findings.add(
             Severity::Refuse,
             format!("{} has no scheduler of its own", device.name),
             below,
@@ -33,36 +33,36 @@ pub(super) fn check(device: &Device, arms: &[Arm], report: &mut Findings) -> Res
         if !choice.available.contains(&arm.scheduler) {
             let error = scheduler::unknown_scheduler(device, &arm.scheduler, &choice);
             if let Some(failure) = error.downcast_ref::<Failure>() {
-                report.add(Severity::Usage, &failure.what, &failure.hint);
+                findings.add(Severity::Usage, &failure.what, &failure.hint);
             }
         }
         if choice.available.contains(&arm.scheduler) {
-            check_settings(device, arm, report)?;
+            check_settings(device, arm, findings)?;
         }
         for note in &arm.notes {
-            report.add(Severity::Note, note, "");
+            findings.add(Severity::Note, note, "");
         }
     }
-    check_wbt(arms, report);
-    check_discard(arms, report);
-    check_resize(device, arms, report);
+    check_wbt(arms, findings);
+    check_discard(arms, findings);
+    check_resize(device, arms, findings);
     Ok(())
 }
 
-fn check_settings(device: &Device, arm: &Arm, report: &mut Findings) -> Result<()> {
+fn check_settings(device: &Device, arm: &Arm, findings: &mut Findings) -> Result<()> {
     for doubt in scheduler::doubts(device, arm)? {
         let severity = if doubt.is_certain {
             Severity::Usage
         } else {
             Severity::Warning
         };
-        report.add(severity, doubt.what, doubt.hint);
+        findings.add(severity, doubt.what, doubt.hint);
     }
     Ok(())
 }
 
 /// A written `wbt_lat_usec` stays in force under every scheduler, so it cannot belong to one arm alone.
-fn check_wbt(arms: &[Arm], report: &mut Findings) {
+fn check_wbt(arms: &[Arm], findings: &mut Findings) {
     let (with, without): (Vec<&Arm>, Vec<&Arm>) = arms
         .iter()
         .partition(|arm| arm.setting(WBT_LAT_USEC).is_some());
@@ -74,7 +74,7 @@ fn check_wbt(arms: &[Arm], report: &mut Findings) {
         labels.join(", ")
     };
     if !without.is_empty() {
-        report.add(
+        findings.add(
             Severity::Refuse,
             format!(
                 "{WBT_LAT_USEC} is set by {} and left to the kernel by {}: once it is written, the kernel no longer adapts it, and the other arms would be measured with it too",
@@ -84,7 +84,7 @@ fn check_wbt(arms: &[Arm], report: &mut Findings) {
             format!("set {WBT_LAT_USEC} in every arm (0 disables it)"),
         );
     }
-    report.add(
+    findings.add(
         Severity::Warning,
         format!(
             "{WBT_LAT_USEC} will be written: its value is restored, but the kernel no longer adapts it to the scheduler until the disk is removed or the machine restarts"
@@ -94,14 +94,14 @@ fn check_wbt(arms: &[Arm], report: &mut Findings) {
 }
 
 /// After a 0 the kernel rejects the old value.
-fn check_discard(arms: &[Arm], report: &mut Findings) {
+fn check_discard(arms: &[Arm], findings: &mut Findings) {
     const DISCARD_MAX_BYTES: &str = "discard_max_bytes";
     let is_zero = |arm: &&Arm| {
         let value = arm.setting(DISCARD_MAX_BYTES);
         value.is_some_and(|value| value.trim().trim_start_matches('0').is_empty())
     };
     if let Some(arm) = arms.iter().find(is_zero) {
-        report.add(
+        findings.add(
             Severity::Refuse,
             format!(
                 "{} sets {DISCARD_MAX_BYTES} to 0, which cannot be undone until the disk is removed",
@@ -112,12 +112,12 @@ fn check_discard(arms: &[Arm], report: &mut Findings) {
     }
 }
 
-fn check_resize(device: &Device, arms: &[Arm], report: &mut Findings) {
+fn check_resize(device: &Device, arms: &[Arm], findings: &mut Findings) {
     if arms
         .iter()
         .any(|arm| arm.scheduler == "none" && arm.setting("nr_requests").is_some())
     {
-        report.add(
+        findings.add(
             Severity::Note,
             format!(
                 "nr_requests under none limits the driver tags of {}; it is restored at the end",
@@ -139,9 +139,9 @@ mod tests {
     #[test]
     fn what_cannot_be_put_back_is_refused() {
         let findings = |text: &str| {
-            let mut report = Findings::default();
-            check_discard(&arms(&[text]), &mut report);
-            report.findings.len()
+            let mut findings = Findings::default();
+            check_discard(&arms(&[text]), &mut findings);
+            findings.findings.len()
         };
         assert_eq!(findings("none,discard_max_bytes=0"), 1);
         assert_eq!(findings("none,discard_max_bytes=00"), 1);
@@ -152,9 +152,9 @@ mod tests {
     #[test]
     fn wbt_belongs_to_all_arms_or_to_none() {
         let severities = |texts: &[&str]| {
-            let mut report = Findings::default();
-            check_wbt(&arms(texts), &mut report);
-            report
+            let mut findings = Findings::default();
+            check_wbt(&arms(texts), &mut findings);
+            findings
                 .findings
                 .iter()
                 .map(|f| f.severity)

@@ -6,14 +6,14 @@ use std::path::Path;
 use super::{Findings, Severity};
 use crate::system::device::names_in;
 
-pub(super) fn check(report: &mut Findings) {
+pub(super) fn check(findings: &mut Findings) {
     let read = |path: &str| {
         let text = fs::read_to_string(path).ok()?;
         Some(text.trim().to_owned())
     };
     let clock = read("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     if let Some(clock) = clock.filter(|clock| is_slow(clock)) {
-        report.add(
+        findings.add(
             Severity::Warning,
             format!("the clock source is {clock}: each read takes about 1 us"),
             "the kernel log says why it does not use tsc",
@@ -21,7 +21,7 @@ pub(super) fn check(report: &mut Findings) {
     }
     let governor = read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
     if let Some(governor) = governor.filter(|governor| governor != "performance") {
-        report.add(
+        findings.add(
             Severity::Note,
             format!("the CPU governor is {governor}: the CPU frequency depends on the load"),
             "`cpupower frequency-set -g performance` keeps it constant",
@@ -29,7 +29,7 @@ pub(super) fn check(report: &mut Findings) {
     }
     let throttled = throttled(Path::new("/sys/devices/system/cpu"));
     if throttled > 0 {
-        report.add(
+        findings.add(
             Severity::Note,
             format!("the CPUs were thermally throttled {throttled} times since boot"),
             "improve the cooling, or expect drift",
@@ -38,7 +38,7 @@ pub(super) fn check(report: &mut Findings) {
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let load = read("/proc/loadavg");
     if let Some(load) = load.as_deref().and_then(busy_load(cpus)) {
-        report.add(
+        findings.add(
             Severity::Warning,
             format!("the machine is busy: load {load} on {cpus} CPUs"),
             "wait until it is idle; all measured times include waiting for a CPU",

@@ -151,22 +151,22 @@ pub fn check(device: &Device, intent: &Intent) -> Result<Findings> {
 
 /// The same for disks that are switched together.
 pub fn check_all(disks: &Disks, intent: &Intent) -> Result<Findings> {
-    let mut report = Findings::default();
+    let mut findings = Findings::default();
     // Targets on this device that are written raw.
     let written_on = |device: &Device| {
         let its = move |target: &&RawTarget| intent.writes_raw_device && target.disk == *device;
         disks.targets.iter().filter(its).collect::<Vec<_>>()
     };
     for device in &disks.stack {
-        check_node(device, &mut report);
+        check_node(device, &mut findings);
         for target in written_on(device) {
-            check_writable(target, &mut report);
+            check_writable(target, &mut findings);
         }
     }
     for member in &disks.members {
-        arms::check(member, intent.arms, &mut report)?;
+        arms::check(member, intent.arms, &mut findings)?;
         let is_written = !written_on(member).is_empty();
-        zoned::check(member, intent.arms, is_written, &mut report);
+        zoned::check(member, intent.arms, is_written, &mut findings);
     }
     let mounts = mounts::read()?;
     for device in &disks.stack {
@@ -176,13 +176,13 @@ pub fn check_all(disks: &Disks, intent: &Intent) -> Result<Findings> {
             .iter()
             .flat_map(|target| in_use::uses(target, &disks.stack, &mounts))
             .collect();
-        check_use(uses, &of_written, intent, &mut report);
+        check_use(uses, &of_written, intent, &mut findings);
         for target in targets {
-            check_destruction(target, intent, &mut report);
+            check_destruction(target, intent, &mut findings);
         }
     }
     if intent.writes_raw_device && disks.targets.len() > 1 && intent.loss != Loss::OfNothing {
-        report.add(
+        findings.add(
             Severity::Refuse,
             format!(
                 "the workload would overwrite several disks: {}",
@@ -191,16 +191,16 @@ pub fn check_all(disks: &Disks, intent: &Intent) -> Result<Findings> {
             "name one disk, or the array built on them",
         );
     }
-    check_rivals(disks, &mut report)?;
-    conditions::check(&mut report);
-    Ok(report)
+    check_rivals(disks, &mut findings)?;
+    conditions::check(&mut findings);
+    Ok(findings)
 }
 
-fn check_node(device: &Device, report: &mut Findings) {
+fn check_node(device: &Device, findings: &mut Findings) {
     let node = device.node();
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
-        report.add(
+        findings.add(
             Severity::Refuse,
             "only root can change a scheduler",
             "run it with sudo",
@@ -212,7 +212,7 @@ fn check_node(device: &Device, report: &mut Findings) {
     });
     // A path of a multipath disk has none; I/O goes to the disk.
     if !is_block && device.head().is_none() {
-        report.add(
+        findings.add(
             Severity::Refuse,
             format!(
                 "{} is not the block device {}:{}",
@@ -225,14 +225,14 @@ fn check_node(device: &Device, report: &mut Findings) {
     }
     let scheduler = device.sysfs("queue/scheduler");
     if is_root && scheduler.exists() && rustix::fs::access(&scheduler, Access::WRITE_OK).is_err() {
-        report.add(
+        findings.add(
             Severity::Refuse,
             format!("{} is not writable", scheduler.display()),
             "sysfs is mounted read-only here, as in most containers: run iosched on the host",
         );
     }
     if device.size_bytes().unwrap_or(0) == 0 {
-        report.add(
+        findings.add(
             Severity::Refuse,
             format!("{} has no medium", device.name),
             "name another disk",
@@ -240,9 +240,9 @@ fn check_node(device: &Device, report: &mut Findings) {
     }
 }
 
-fn check_writable(target: &RawTarget, report: &mut Findings) {
+fn check_writable(target: &RawTarget, findings: &mut Findings) {
     if target.is_read_only() {
-        report.add(
+        findings.add(
             Severity::Refuse,
             format!("{} is read-only", target.name()),
             "use a workload that only reads",
@@ -251,9 +251,14 @@ fn check_writable(target: &RawTarget, report: &mut Findings) {
 }
 
 /// `uses`: of a disk that is switched. `of_written`: of what is overwritten, which may be a partition of it.
-fn check_use(mut uses: Vec<String>, of_written: &[String], intent: &Intent, report: &mut Findings) {
+fn check_use(
+    mut uses: Vec<String>,
+    of_written: &[String],
+    intent: &Intent,
+    findings: &mut Findings,
+) {
     for used in of_written {
-        report.add(
+        findings.add(
             Severity::Refuse,
             format!("{used}: it must not be written"),
             "name a disk that nothing uses",
@@ -264,7 +269,7 @@ fn check_use(mut uses: Vec<String>, of_written: &[String], intent: &Intent, repo
         // iosched mounted it itself.
     } else if intent.allow_mounted {
         for used in uses {
-            report.add(
+            findings.add(
                 Severity::Warning,
                 used,
                 "programs that use it are affected by each change of scheduler, and their I/O disturbs the measurement",
@@ -272,14 +277,14 @@ fn check_use(mut uses: Vec<String>, of_written: &[String], intent: &Intent, repo
         }
     } else {
         for used in uses {
-            report.add(Severity::Refuse, used, "name a disk that nothing uses, or add --allow-mounted: every program that uses it is affected by each change of scheduler");
+            findings.add(Severity::Refuse, used, "name a disk that nothing uses, or add --allow-mounted: every program that uses it is affected by each change of scheduler");
         }
     }
 }
 
-fn check_destruction(target: &RawTarget, intent: &Intent, report: &mut Findings) {
+fn check_destruction(target: &RawTarget, intent: &Intent, findings: &mut Findings) {
     if intent.loss == Loss::Refused {
-        report.add(
+        findings.add(
             Severity::Refuse,
             format!("the workload overwrites {}", target.name()),
             "run it in a file: --scratch DIR on a file system of the disk, or its mount point as the device; or on a \
@@ -292,18 +297,18 @@ fn check_destruction(target: &RawTarget, intent: &Intent, report: &mut Findings)
     match signatures::found(target) {
         Ok(found) => {
             for what in found {
-                report.add(Severity::Warning, what, "it will be lost");
+                findings.add(Severity::Warning, what, "it will be lost");
             }
         }
         // An empty disk and an unknown one are different findings.
-        Err(error) => report.add(
+        Err(error) => findings.add(
             Severity::Warning,
             format!("the contents of {name} are unknown: {error:#}"),
             "check it yourself, everything on it will be lost; `wipefs` is part of util-linux",
         ),
     }
     if !partitions.is_empty() {
-        report.add(
+        findings.add(
             Severity::Warning,
             format!("{name} has partitions: {}", partitions.join(", ")),
             "all partitions will be lost",
@@ -314,14 +319,14 @@ fn check_destruction(target: &RawTarget, intent: &Intent, report: &mut Findings)
 /// `iosched doctor` lists them in the order in which they act.
 const MOST_RIVALS: usize = 20;
 
-fn check_rivals(disks: &Disks, report: &mut Findings) -> Result<()> {
+fn check_rivals(disks: &Disks, findings: &mut Findings) -> Result<()> {
     let mut seen = BTreeSet::new();
     for rival in rivals::find(Path::new("/"), &disks.members)?.rivals {
         // One line may be about several disks.
         if seen.len() == MOST_RIVALS || !seen.insert((rival.file.clone(), rival.line)) {
             continue;
         }
-        report.add(
+        findings.add(
             Severity::Note,
             format!(
                 "{}:{} can set the scheduler of this disk",
@@ -331,7 +336,7 @@ fn check_rivals(disks: &Disks, report: &mut Findings) -> Result<()> {
         );
     }
     for writer in writers::find(Path::new("/proc"), &disks.members) {
-        report.add(
+        findings.add(
             Severity::Warning,
             format!("process {} {}: {}", writer.pid, writer.name, writer.why),
             "stop it for the duration of the run: two processes that switch the same disk at the same time can crash the kernel",
@@ -347,22 +352,26 @@ mod tests {
 
     #[test]
     fn all_refusals_are_joined_and_warnings_pass() {
-        let mut report = Findings::default();
-        report.add(Severity::Warning, "w", "");
+        let mut findings = Findings::default();
+        findings.add(Severity::Warning, "w", "");
         assert_eq!(
-            report.clone().into_result().expect("only a warning").len(),
+            findings
+                .clone()
+                .into_result()
+                .expect("only a warning")
+                .len(),
             1
         );
-        report.add(Severity::Refuse, "sda1 is mounted on /a", "name another");
-        report.add(Severity::Refuse, "sda2 is mounted on /b", "name another");
-        let error = report.clone().into_result().expect_err("refused");
+        findings.add(Severity::Refuse, "sda1 is mounted on /a", "name another");
+        findings.add(Severity::Refuse, "sda2 is mounted on /b", "name another");
+        let error = findings.clone().into_result().expect_err("refused");
         assert_eq!(kind_of(&error), Kind::Refused);
         assert_eq!(
             error.to_string(),
             "sda1 is mounted on /a\nsda2 is mounted on /b\n  name another"
         );
-        report.add(Severity::Usage, "no scheduler x", "");
-        let error = report.into_result().expect_err("usage");
+        findings.add(Severity::Usage, "no scheduler x", "");
+        let error = findings.into_result().expect_err("usage");
         assert_eq!(kind_of(&error), Kind::Usage);
     }
 }

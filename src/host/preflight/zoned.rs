@@ -10,7 +10,7 @@ use iosched_result::types::arm::Arm;
 const MQ_DEADLINE: &str = "mq-deadline";
 
 /// `is_written`: raw, the whole disk or a partition of it.
-pub(super) fn check(device: &Device, arms: &[Arm], is_written: bool, report: &mut Findings) {
+pub(super) fn check(device: &Device, arms: &[Arm], is_written: bool, findings: &mut Findings) {
     let Some(model) = device
         .optional_attribute("queue/zoned")
         .filter(|model| model != "none")
@@ -20,7 +20,7 @@ pub(super) fn check(device: &Device, arms: &[Arm], is_written: bool, report: &mu
     let name = &device.name;
     let host_managed = model == "host-managed";
     if host_managed && is_written {
-        report.add(
+        findings.add(
             Severity::Refuse,
             format!(
                 "{name} is a host-managed zoned disk: it rejects writes that are not at the write pointer of a zone"
@@ -34,7 +34,7 @@ pub(super) fn check(device: &Device, arms: &[Arm], is_written: bool, report: &mu
         .filter(|scheduler| *scheduler != MQ_DEADLINE)
         .collect();
     if host_managed && !others.is_empty() && !block_layer_keeps_order() {
-        report.add(
+        findings.add(
             Severity::Refuse,
             format!(
                 "{name} is a host-managed zoned disk, and this kernel does not keep writes in order under {}",
@@ -43,7 +43,7 @@ pub(super) fn check(device: &Device, arms: &[Arm], is_written: bool, report: &mu
             "compare settings of mq-deadline, or use Linux 6.10 or later",
         );
     } else if !is_written {
-        report.add(
+        findings.add(
             Severity::Warning,
             format!("{name} is a zoned disk ({model})"),
             "before Linux 6.10 only mq-deadline keeps writes in order",

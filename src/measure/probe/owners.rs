@@ -12,8 +12,8 @@ use rustix::process::{Pid, test_kill_process};
 
 use super::blocked::{Waiting, Waits};
 use iosched_result::measured::snapshot::{
-    FairnessTotals, InFlight, Line, Longest, Merges, Op, OpTotals, OwnerId, OwnerKind, OwnerTotals,
-    Place, Row,
+    FairnessTotals, InFlight, Line, Longest, Merges, Op, OpTotals, OwnerId, OwnerKind, OwnerRow,
+    OwnerTotals, Place,
 };
 
 /// Rows are assigned in order; a few for which two threads competed stay empty for a while.
@@ -312,7 +312,7 @@ fn totals(row: &owner, index: usize, context: &Context) -> OwnerTotals {
     OwnerTotals {
         id,
         in_flight: context.in_flight(index, id),
-        row: Row {
+        row: OwnerRow {
             index,
             generation: 0,
         },
@@ -363,10 +363,10 @@ fn fairness_of(row: &owner, index: usize, context: &Context) -> FairnessTotals {
         // As the kernel will see it when they get their requests.
         waiting => waiting.map(|ns| ns.max(row.busy_since_ns)),
     };
-    let present = busy_since_ns.map_or(0, |ns| now_ns.saturating_sub(ns));
+    let ongoing_ns = busy_since_ns.map_or(0, |ns| now_ns.saturating_sub(ns));
     FairnessTotals {
         device_time_ns: row.device_time >> CLOCK_SHIFT,
-        backlogged_ns: row.busy_ns + present,
+        backlogged_ns: row.busy_ns + ongoing_ns,
         starvation_longest: Longest::default(),
         starvation: row.gaps,
         starving_ns: oldest_ns.map(|ns| now_ns.saturating_sub(ns.max(row.last_issue_ns))),

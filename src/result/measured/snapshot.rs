@@ -27,7 +27,7 @@ pub use order::{LOG2_CELLS, Log2Histogram, Order};
 pub use owner::{
     OwnerAsked, OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp, OwnerStages, by_cgroup,
 };
-pub use totals::{FairnessTotals, OpTotals, OwnerId, OwnerTotals, Row, comm};
+pub use totals::{FairnessTotals, OpTotals, OwnerId, OwnerRow, OwnerTotals, comm};
 
 use longest::Span;
 

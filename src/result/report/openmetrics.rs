@@ -7,7 +7,7 @@ use crate::statistics::verdict::Verdict;
 use crate::types::result::{ArmComparison, ResultFile, Status};
 
 /// A primary comparison, with the labels of its result.
-type Row<'a> = (Vec<(&'a str, &'a str)>, &'a ArmComparison);
+type Labelled<'a> = (Vec<(&'a str, &'a str)>, &'a ArmComparison);
 
 pub fn render(results: &[&ResultFile]) -> String {
     let mut text = String::new();
@@ -26,7 +26,7 @@ pub fn render(results: &[&ResultFile]) -> String {
         let primary = result.primary();
         primary.map(|row| (common.clone(), row))
     });
-    let rows: Vec<Row<'_>> = rows.collect();
+    let rows: Vec<Labelled<'_>> = rows.collect();
     let ratios =
         |text: &mut String, name: &str, help: &str, of: fn(&ArmComparison) -> Option<f64>| {
             let samples = rows.iter().filter_map(|(common, row)| {
@@ -130,7 +130,7 @@ fn with<'a>(common: &[(&'a str, &'a str)], own: &[(&'a str, &'a str)]) -> Vec<(&
 type LabelledValue<'a> = (Vec<(&'a str, &'a str)>, f64);
 
 /// One metric family per base unit.
-fn medians(text: &mut String, rows: &[Row<'_>]) {
+fn medians(text: &mut String, rows: &[Labelled<'_>]) {
     for (units, name, factor) in [
         (&["ns"][..], "iosched_ab_median_seconds", 1e-9),
         (&["s"], "iosched_ab_median_elapsed_seconds", 1.0),

@@ -14,7 +14,7 @@ use crate::measured::histogram::{GAP, Histogram};
 #[derive(Clone, Copy, Debug)]
 pub struct OwnerTotals {
     pub id: OwnerId,
-    pub row: Row,
+    pub row: OwnerRow,
     /// Terminated by its first 0.
     pub comm: [u8; 16],
     pub has_io_workers: bool,
@@ -67,7 +67,7 @@ pub struct OwnerId {
 /// Where the kernel keeps an owner's numbers. An owner that ended, came back and started anew has another row or a
 /// higher generation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Row {
+pub struct OwnerRow {
     pub index: usize,
     /// How often the row was reassigned to another owner.
     pub generation: u32,
@@ -89,7 +89,7 @@ impl OwnerTotals {
     pub fn new(id: OwnerId) -> Self {
         OwnerTotals {
             id,
-            row: Row::default(),
+            row: OwnerRow::default(),
             comm: [0; 16],
             has_io_workers: false,
             ioprio: (0, 0),

@@ -37,9 +37,9 @@ fn tabs_that_fit(model: &Model, room: u16) -> Vec<(Option<Screen>, Span<'static>
         let mut spans = vec![(None, Span::raw(" "))];
         for screen in Screen::ALL {
             let key = model.keys.first(KeyCommand::Show(screen));
-            let is_present = screen == model.screen;
+            let is_shown = screen == model.screen;
             let text = match key {
-                Some(key) if is_named || is_present => format!("{key} {}", screen.title()),
+                Some(key) if is_named || is_shown => format!("{key} {}", screen.title()),
                 Some(key) => key,
                 None => screen.title().to_owned(),
             };
@@ -47,7 +47,7 @@ fn tabs_that_fit(model: &Model, room: u16) -> Vec<(Option<Screen>, Span<'static>
                 "  " => (format!(" {text} "), ""),
                 _ => (text, gap),
             };
-            let span = if is_present {
+            let span = if is_shown {
                 Span::styled(text, model.palette.chosen())
             } else {
                 Span::raw(text)
