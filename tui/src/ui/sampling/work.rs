@@ -1,5 +1,6 @@
 //! The thread's loop: it waits for requests and deadlines, samples, switches, and ends rounds.
 
+mod flip;
 mod turns;
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -7,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use iosched_host::safety::privileges;
-use iosched_host::scheduler;
 use iosched_host::system::device::Device;
 use iosched_measure::history::blocks::Blocks;
 use iosched_measure::probe::Detail;
@@ -17,8 +17,8 @@ use iosched_result::types::arm::Arm;
 use super::Setup;
 use crate::ui::sampling::control::Control;
 use crate::ui::sampling::devices;
-use crate::ui::sampling::read::{self, Reader};
-use crate::ui::sampling::request::{Request, Wanted, present_label};
+use crate::ui::sampling::read::Reader;
+use crate::ui::sampling::request::{Request, Wanted};
 use crate::ui::sampling::rotation::{self, Step, TimedRotation};
 use crate::ui::sampling::sample::{Flip, Sample, SamplerReport};
 
@@ -332,59 +332,5 @@ impl Work {
             }
         }
         Ok(())
-    }
-
-    /// The settings in force, as an arm.
-    fn present(&self, device: usize, label: &str) -> Result<Arm> {
-        scheduler::present(label, &scheduler::read(self.reader.device(device))?)
-    }
-
-    fn arm(&self, device: usize, label: &str) -> Result<Arm> {
-        let mut named = self.arms.get(device).into_iter().flatten();
-        if let Some(arm) = named.find(|arm| arm.label == label) {
-            return Ok(arm.clone());
-        }
-        let now = scheduler::read(self.reader.device(device))?;
-        if label == present_label(&now.active) {
-            return scheduler::present(label, &now);
-        }
-        label.parse()
-    }
-
-    /// A sample ends the old side before the switch; the new side starts after `settle`.
-    fn flip(
-        &mut self,
-        device: usize,
-        arm: &Arm,
-        put_back: bool,
-        settle: Duration,
-    ) -> Result<scheduler::Applied> {
-        let disk = self.reader.device(device).clone();
-        let from = self.reader.label(device).to_owned();
-        let switched = self
-            .control
-            .switch(&disk, arm, &self.arms[device], put_back);
-        let applied = match switched {
-            Ok(applied) => applied,
-            Err(error) => {
-                // The failed switch was undone: the old scheduler is active, but started anew.
-                self.reader.expect(device, &from, settle);
-                return Err(error);
-            }
-        };
-        (self.report)(SamplerReport::Modified { device, put_back });
-        self.reader.expect(device, &arm.label, settle);
-        let flip = Flip {
-            device,
-            time: read::time_of_day(),
-            from,
-            to: arm.label.clone(),
-            by_us: true,
-            switch_ns: applied.switch_ns,
-            changes: applied.notes.clone(),
-        };
-        self.flips.push(flip.clone());
-        (self.report)(SamplerReport::Flipped(flip));
-        Ok(applied)
     }
 }
