@@ -1,15 +1,16 @@
-//! Overhead of watching: fio's IOPS on a loop device on memory with and without `iosched stat` and its peers
-//! attached, and the nanoseconds per I/O of their BPF programs. Needs root, fio and bpftool.
+//! Overhead of watching: what `iosched stat` and its peers cost per I/O of three loads on a loop device on memory, in the
+//! kernel and in user space. Needs root, fio and bpftool.
 //!
-//! All variants run interleaved within each round, in random order, and are compared only with the baseline of the
-//! same round. A peer that cannot run is listed with its reason and never as a number. The loop device, its file, the
-//! tracers and `kernel.bpf_stats_enabled` are restored at every end except SIGKILL.
+//! All variants run interleaved within each round, in random order, beside the same running load, and are compared only with
+//! others of the same round. A peer that cannot run is listed with its reason and never as a number. The loop device, its
+//! file, the tracers and `kernel.bpf_stats_enabled` are restored at every end except SIGKILL.
 //!
 //! `cargo build --release -p iosched-tui && cargo bench --bench overhead -- --json raw.json`
 
+mod counters;
 mod disk;
-mod fio;
 mod floor;
+mod load;
 mod programs;
 mod record;
 mod table;
@@ -29,27 +30,36 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use disk::Disk;
+use load::{Kind, Load};
 use programs::Statistics;
-use record::{CannotRun, Record, Slice};
+use record::{CannotRun, Condition, Counted, Record, Slice, Window};
 use tracer::{Tracer, Variant};
 
 const SCHEDULERS: [&str; 2] = ["none", "mq-deadline"];
-/// Two per round: the ratio between them is the noise of every other ratio.
+/// Two in each round: what differs between them is the noise of every other number.
 const BASELINES: [&str; 2] = ["nothing A", "nothing B"];
-const SLICE: Duration = Duration::from_secs(1);
-const SLICE_WITH_STATISTICS: Duration = Duration::from_millis(500);
-/// No round starts that would end after this.
-const BUDGET: Duration = Duration::from_secs(350);
+const OURS: &str = "iosched";
+const OURS_AGAIN: &str = "iosched, again";
+const PEER: &str = "biolatency";
+const WINDOW: Duration = Duration::from_millis(700);
+const WINDOW_WITH_STATISTICS: Duration = Duration::from_millis(500);
 
+#[allow(clippy::struct_excessive_bools)] // switches of the command line
 #[derive(Parser)]
 #[command(
     name = "overhead",
     about = "The overhead of watching, measured in interleaved rounds"
 )]
 struct Arguments {
-    /// Number of rounds; fewer if six minutes are not enough
+    /// Number of rounds; fewer if the budget ends before
     #[arg(long, env = "ROUNDS", default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
+    /// No round starts that would end after this many seconds
+    #[arg(long, env = "BUDGET_S", default_value_t = 1500)]
+    budget_s: u64,
+    /// Only these loads
+    #[arg(long, value_enum, value_delimiter = ',')]
+    load: Vec<Kind>,
     /// Write the raw numbers of every slice to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -59,6 +69,9 @@ struct Arguments {
     /// Another build of iosched, compared in the same rounds
     #[arg(long, value_name = "NAME=PATH", value_parser = named_path)]
     also: Vec<(String, PathBuf)>,
+    /// Measure iosched's default and biolatency only, and what --also names
+    #[arg(long)]
+    few: bool,
     /// Hold the floor's programs attached; used by this bench itself
     #[arg(long, hide = true)]
     hold_floor: bool,
@@ -108,6 +121,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     let mut bench = Bench {
         record: Record::new(seed)?,
         random: ChaCha8Rng::seed_from_u64(seed),
+        conditions: conditions(&arguments.load),
         disk,
         statistics,
         variants,
@@ -115,7 +129,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     bench.try_all()?;
     let mut longest = Duration::ZERO;
     for round in 1..=arguments.rounds {
-        if begin.elapsed() + longest > BUDGET {
+        if begin.elapsed() + longest > Duration::from_secs(arguments.budget_s) {
             eprintln!("overhead: time limit reached after {} rounds", round - 1);
             break;
         }
@@ -137,6 +151,12 @@ fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+fn conditions(loads: &[Kind]) -> Vec<Condition> {
+    let loads = if loads.is_empty() { &Kind::ALL } else { loads };
+    let on = |&load| SCHEDULERS.map(|scheduler| Condition { load, scheduler });
+    loads.iter().flat_map(on).collect()
+}
+
 fn variants(arguments: &Arguments, device: &str) -> Result<Vec<Variant>> {
     let binary = match &arguments.iosched {
         Some(path) => path.clone(),
@@ -144,7 +164,8 @@ fn variants(arguments: &Arguments, device: &str) -> Result<Vec<Variant>> {
     };
     let mut variants = Vec::new();
     for (name, options) in [
-        ("iosched", &[][..]),
+        (OURS, &[][..]),
+        (OURS_AGAIN, &[]),
         ("iosched, order, fairness", &["--detail", "order,fairness"]),
         (
             "iosched, all details",
@@ -152,15 +173,23 @@ fn variants(arguments: &Arguments, device: &str) -> Result<Vec<Variant>> {
         ),
         ("iosched, no Q2G", &["--no-q2g"]),
     ] {
-        variants.push(Variant::iosched(name, binary.clone(), device, options)?);
+        if !arguments.few || options.is_empty() {
+            variants.push(Variant::iosched(name, binary.clone(), device, options)?);
+        }
     }
     for (name, path) in &arguments.also {
         let name = format!("iosched {name}");
         variants.push(Variant::iosched(&name, path.clone(), device, &[])?);
     }
-    variants.push(Variant::floor()?);
+    if !arguments.few {
+        variants.push(Variant::floor()?);
+    }
+    let mut peers = Variant::peers(device);
+    if arguments.few {
+        peers.retain(|peer| peer.name == PEER);
+    }
     if !arguments.no_peers {
-        variants.extend(Variant::peers(device));
+        variants.extend(peers);
     }
     Ok(variants)
 }
@@ -177,6 +206,7 @@ fn beside_this_binary() -> Result<PathBuf> {
 struct Bench {
     record: Record,
     random: ChaCha8Rng,
+    conditions: Vec<Condition>,
     disk: Disk,
     statistics: Statistics,
     variants: Vec<Variant>,
@@ -185,8 +215,11 @@ struct Bench {
 impl Bench {
     /// A variant that does not run here is removed, with its reason.
     fn try_all(&mut self) -> Result<()> {
+        let condition = self.conditions[0];
+        self.disk.switch(condition.scheduler)?;
+        let mut load = Load::start(condition.load, &self.disk)?;
         for variant in self.variants.clone() {
-            if let Err(reason) = self.measure(&variant, 0, SCHEDULERS[0])? {
+            if let Err(reason) = self.beside(&variant, 0, condition, &mut load)? {
                 self.withdraw(&variant, reason)?;
             }
         }
@@ -194,10 +227,11 @@ impl Bench {
     }
 
     fn round(&mut self, round: u32) -> Result<()> {
-        let mut schedulers = SCHEDULERS;
-        schedulers.shuffle(&mut self.random);
-        for scheduler in schedulers {
-            self.disk.switch(scheduler)?;
+        let mut conditions = self.conditions.clone();
+        conditions.shuffle(&mut self.random);
+        for condition in conditions {
+            self.disk.switch(condition.scheduler)?;
+            let mut load = Load::start(condition.load, &self.disk)?;
             let mut order: Vec<Option<usize>> = (0..self.variants.len()).map(Some).collect();
             order.extend(BASELINES.map(|_| None));
             order.shuffle(&mut self.random);
@@ -205,23 +239,37 @@ impl Bench {
             for place in order {
                 let Some(index) = place else {
                     let name = baselines.next().context("more baselines than names")?;
-                    let result = fio::run(&self.disk, SLICE)?;
-                    self.record
-                        .slices
-                        .push(Slice::plain(round, scheduler, name, &result));
+                    let plain = self.window(&mut load, None, WINDOW)?;
+                    self.keep(Slice {
+                        round,
+                        condition,
+                        variant: (*name).to_owned(),
+                        plain,
+                        counted: None,
+                    });
                     continue;
                 };
                 let variant = self.variants[index].clone();
                 if self.is_withdrawn(&variant) {
                     continue;
                 }
-                match self.measure(&variant, round, scheduler)? {
-                    Ok(slices) => self.record.slices.extend(slices),
+                match self.beside(&variant, round, condition, &mut load)? {
+                    Ok(slice) => self.keep(slice),
                     Err(reason) => self.withdraw(&variant, reason)?,
                 }
             }
         }
         Ok(())
+    }
+
+    /// Tools that watch every disk pay for foreign I/O, and a busy machine changes everything.
+    fn keep(&mut self, slice: Slice) {
+        let counted = slice.counted.as_ref().map(|counted| &counted.window);
+        if slice.plain.has_foreign_load() || counted.is_some_and(Window::has_foreign_load) {
+            self.record.refused += 1;
+        } else {
+            self.record.slices.push(slice);
+        }
     }
 
     /// A variant that failed once has no ratio, because its other rounds may have been incomplete, too.
@@ -246,41 +294,71 @@ impl Bench {
         failed.any(|failed| failed.variant == variant.name)
     }
 
-    /// With the tracer attached: a slice for the IOPS, then one for the programs' times. The inner error is the
-    /// variant's own.
-    fn measure(
+    /// With the tracer attached: a window as in use, then one with the programs' times. The inner error is the variant's own.
+    fn beside(
         &mut self,
         variant: &Variant,
         round: u32,
-        scheduler: &str,
-    ) -> Result<Result<[Slice; 2], String>> {
+        condition: Condition,
+        load: &mut Load,
+    ) -> Result<Result<Slice, String>> {
         let mut tracer = match Tracer::start(variant)? {
             Ok(tracer) => tracer,
             Err(reason) => return Ok(Err(reason)),
         };
-        let plain = fio::run(&self.disk, SLICE)?;
-        let mut counted = {
+        let plain = self.window(load, Some(tracer.pid()), WINDOW)?;
+        let counted = {
             let _on = self.statistics.on()?;
             let before = programs::read(tracer.program_ids())?;
-            let result = fio::run(&self.disk, SLICE_WITH_STATISTICS)?;
+            let window = self.window(load, Some(tracer.pid()), WINDOW_WITH_STATISTICS)?;
             let after = programs::read(tracer.program_ids())?;
-            Slice::counted(round, scheduler, &variant.name, &result, &before, &after)
+            Counted {
+                window,
+                programs: programs::between(&before, &after),
+                map_bytes: tracer.map_bytes(),
+            }
         };
-        counted.map_bytes = Some(tracer.map_bytes());
         if let Err(reason) = tracer.stop() {
             return Ok(Err(reason));
         }
         // Each I/O passes an issue and a completion; a tool with fewer than one run per I/O misses most of them.
         let runs = counted.runs();
-        if runs < counted.ios {
+        if runs < counted.window.ios {
             return Ok(Err(format!(
                 "its {} programs ran {runs} times in {} I/Os; {}",
                 tracer.program_ids().len(),
-                counted.ios,
+                counted.window.ios,
                 tracer.complaint()
             )));
         }
-        let plain = Slice::plain(round, scheduler, &variant.name, &plain);
-        Ok(Ok([plain, counted]))
+        Ok(Ok(Slice {
+            round,
+            condition,
+            variant: variant.name.clone(),
+            plain,
+            counted: Some(counted),
+        }))
+    }
+
+    fn window(&self, load: &mut Load, tool: Option<u32>, length: Duration) -> Result<Window> {
+        let before = self.counters(load, tool)?;
+        let end = Instant::now() + length;
+        while let Some(left) = end.checked_duration_since(Instant::now()) {
+            interrupt::check()?;
+            std::thread::sleep(left.min(Duration::from_millis(100)));
+        }
+        load.ensure_runs()?;
+        Ok(self.counters(load, tool)?.since(before))
+    }
+
+    fn counters(&self, load: &Load, tool: Option<u32>) -> Result<Window> {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        Ok(Window {
+            time_ns: now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64,
+            ios: counters::ios_of(&self.disk.name)?,
+            foreign_ios: counters::foreign_ios(&self.disk.name)?,
+            load_cpu_ns: counters::cpu_ns_of_load(load.pid())?,
+            tool_cpu_ns: tool.and_then(counters::cpu_ns_of),
+        })
     }
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use serde::Serialize;
 use serde_json::Value;
 
 const SWITCH: &str = "/proc/sys/kernel/bpf_stats_enabled";
@@ -54,6 +55,14 @@ fn complain(outcome: Result<()>) {
     }
 }
 
+/// What a program did between two readings.
+#[derive(Serialize)]
+pub struct Program {
+    pub name: String,
+    pub run_time_ns: u64,
+    pub runs: u64,
+}
+
 #[derive(Clone, Default)]
 pub struct Account {
     pub name: String,
@@ -93,6 +102,20 @@ fn all() -> Result<BTreeMap<u64, Account>> {
 
 pub fn loaded() -> Result<usize> {
     Ok(all()?.len())
+}
+
+/// The runs of these programs between two readings.
+pub fn between(before: &BTreeMap<u64, Account>, after: &BTreeMap<u64, Account>) -> Vec<Program> {
+    let nothing = Account::default();
+    let programs = after.iter().map(|(id, after)| {
+        let before = before.get(id).unwrap_or(&nothing);
+        Program {
+            name: after.name.clone(),
+            run_time_ns: after.run_time_ns.saturating_sub(before.run_time_ns),
+            runs: after.runs.saturating_sub(before.runs),
+        }
+    });
+    programs.collect()
 }
 
 pub fn read(ids: &BTreeSet<u64>) -> Result<BTreeMap<u64, Account>> {

@@ -3,40 +3,67 @@
 use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
+use iosched_result::statistics::estimate::hodges_lehmann;
+use iosched_result::statistics::signed_rank::{self, Difference};
 
-use crate::record::{Record, Slice};
-use crate::{BASELINES, SCHEDULERS};
+use crate::record::{Condition, Record, Slice, Window};
+use crate::{BASELINES, PEER};
 
 const LEGEND: &str = "\
-IOPS     IOPS of fio with the kernel's BPF statistics off, median over the rounds; for A/A, of the baselines' means.
-ratio    IOPS with the tool attached, divided by the mean of the two baselines of the same round and scheduler.
-         Median over the rounds [quartiles]. `A/A`: one baseline divided by the other, nothing attached in either.
-         A ratio that differs from 1 by no more than A/A's quartiles is noise.
-ns/IO    run time of the tool's BPF programs per I/O of fio, by the kernel's statistics, from separate slices with
-         the statistics on. Median [quartiles]. Includes about 30 ns per run for the statistics themselves.
-runs/IO  number of program runs per I/O.
-net      ns/IO minus 30 ns per run: an estimate without the statistics. Neither includes entering a program, about
-         20 ns per run, nor the tool's work in user space.
-         Peers without -d watch every device: other activity is in their numbers, and visible in runs/IO.
-rounds   rounds in which the variant and both baselines were measured; a round is one slice of 1 s of each.
+All values compare slices of the same round; medians over the rounds [95 % interval, or all that the rounds allow].
+IOPS      of the load, with the kernel's BPF statistics off, divided by that of the two slices with nothing attached.
+          `nothing B` divides one of these by the other, and `iosched, again` is the same program as `iosched`: what
+          those two differ by is noise, in every column.
+BPF       run time of the tool's BPF programs per I/O, by the kernel's statistics, in ns. The statistics add about 30 ns
+          per run, and do not count entering a program.
+vs PEER   BPF, divided by that of biolatency, which watches all disks.
+CPU       CPU time per I/O that the tool adds, with the statistics off, in ns: the load's, the kernel threads' and the
+          tool's own, minus that of the slices with nothing attached. This is what users pay.
+vs PEER   CPU, divided by that of biolatency.
+user      CPU time of the tool's process per I/O, in ns, a part of CPU.
 ";
-const CLOCK_NS: f64 = 30.0;
 
 pub fn render(record: &Record) -> String {
     let mut text = format!(
-        "Overhead of watching: fio randread 4 KiB, QD 32, one thread, loop device on memory\n\
-         kernel {}, {} CPUs, load {:.2} at the start, {} foreign BPF programs, seed {}\n\n",
-        record.kernel, record.cpus, record.load, record.foreign_programs, record.seed
+        "Overhead of watching: fio randread 4 KiB on a loop device on memory\n\
+         {}, {} CPUs, kernel {}, load {:.2} at the start, {} foreign BPF programs, seed {}\n\n",
+        record.processor,
+        record.cpus,
+        record.kernel,
+        record.load,
+        record.foreign_programs,
+        record.seed
     );
     let names = variants(record);
-    let _ = writeln!(text, "{}\n{LEGEND}", overview(record, &names));
-    let _ = writeln!(text, "By program:\n{}", by_program(record, &names));
+    for condition in conditions(record) {
+        let load = condition.load.name();
+        let iops = values(&of(record, condition, BASELINES[0], |slice| {
+            Some(slice.plain.iops())
+        }));
+        let _ = writeln!(
+            text,
+            "{load} load under {}: {:.0} IOPS with nothing attached, {} rounds\n{}\n",
+            condition.scheduler,
+            quantile(&iops, 0.5),
+            iops.len(),
+            overview(record, condition, &names)
+        );
+    }
+    let _ = writeln!(text, "{LEGEND}\n{}\n", by_program(record, &names));
     for name in &names {
-        let bytes = of(record, name).filter_map(|slice| slice.map_bytes).max();
-        if let Some(bytes) = bytes {
-            let kib = bytes.div_ceil(1024);
+        let bytes = |slice: &Slice| slice.counted.as_ref().map(|counted| counted.map_bytes);
+        let mut slices = record.slices.iter().filter(|slice| slice.variant == *name);
+        if let Some(bytes) = slices.find_map(bytes) {
+            let kib = bytes / 1024;
             let _ = writeln!(text, "kernel memory of the maps of {name}: {kib} KiB");
         }
+    }
+    if record.refused > 0 {
+        let _ = writeln!(
+            text,
+            "{} slices were left out: other disks had more than 1 % of the load's I/Os",
+            record.refused
+        );
     }
     for failed in &record.cannot_run {
         let _ = writeln!(text, "{}: cannot run: {}", failed.variant, failed.reason);
@@ -44,11 +71,22 @@ pub fn render(record: &Record) -> String {
     text
 }
 
+fn conditions(record: &Record) -> Vec<Condition> {
+    let mut found: Vec<Condition> = Vec::new();
+    for slice in &record.slices {
+        if !found.contains(&slice.condition) {
+            found.push(slice.condition);
+        }
+    }
+    found.sort_by_key(|condition| (condition.load as u8, condition.scheduler != "none"));
+    found
+}
+
 /// In the order of first appearance, `iosched` before its peers.
 fn variants(record: &Record) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for slice in &record.slices {
-        if slice.programs.is_some() && !names.contains(&slice.variant) {
+        if slice.counted.is_some() && !names.contains(&slice.variant) {
             names.push(slice.variant.clone());
         }
     }
@@ -56,57 +94,57 @@ fn variants(record: &Record) -> Vec<String> {
     names
 }
 
-fn overview(record: &Record, names: &[String]) -> Table {
+fn overview(record: &Record, condition: Condition, names: &[String]) -> Table {
     let mut table = empty(&[
-        "scheduler",
-        "variant",
-        "IOPS",
-        "ratio",
-        "rounds",
-        "ns/IO",
-        "runs/IO",
-        "net",
+        "variant", "IOPS", "BPF", "vs PEER", "CPU", "vs PEER", "user",
     ]);
-    for scheduler in SCHEDULERS {
-        let [a, b] = BASELINES.map(|name| iops(record, scheduler, name));
-        let base: Vec<(u32, f64)> = joined(&a, &b, f64::midpoint);
-        let twice = joined(&a, &b, |a, b| b / a);
+    let iops = |name: &str| of(record, condition, name, |slice| Some(slice.plain.iops()));
+    let cpu = |name: &str| {
+        of(record, condition, name, |slice| {
+            Window::cpu_ns_per_io(&slice.plain)
+        })
+    };
+    let [iops_a, iops_b] = BASELINES.map(iops);
+    let [cpu_a, cpu_b] = BASELINES.map(cpu);
+    let iops_base = joined(&iops_a, &iops_b, f64::midpoint);
+    let cpu_base = joined(&cpu_a, &cpu_b, f64::midpoint);
+    table.add_row([
+        BASELINES[1].to_owned(),
+        ratio(&joined(&iops_a, &iops_b, |a, b| b / a)),
+        String::new(),
+        String::new(),
+        level(&joined(&cpu_a, &cpu_b, |a, b| b - a)),
+        String::new(),
+        String::new(),
+    ]);
+    let bpf = |name: &str| {
+        of(record, condition, name, |slice| {
+            Some(slice.counted.as_ref()?.ns_per_io())
+        })
+    };
+    let added = |name: &str| joined(&cpu_base, &cpu(name), |base, own| own - base);
+    let (bpf_of_peer, added_of_peer) = (bpf(PEER), added(PEER));
+    for name in names {
         table.add_row([
-            scheduler.to_owned(),
-            "A/A".to_owned(),
-            format!("{:.0}", quantile(&values(&base), 0.5)),
-            spread(&values(&twice), 3),
-            twice.len().to_string(),
+            name.clone(),
+            ratio(&joined(&iops_base, &iops(name), |base, own| own / base)),
+            level(&bpf(name)),
+            ratio(&joined(&bpf_of_peer, &bpf(name), |peer, own| own / peer)),
+            level(&added(name)),
+            ratio(&joined(&added_of_peer, &added(name), |peer, own| {
+                own / peer
+            })),
+            level(&of(record, condition, name, |slice| {
+                slice.plain.tool_ns_per_io()
+            })),
         ]);
-        for name in names {
-            let own = iops(record, scheduler, name);
-            let ratios = joined(&base, &own, |base, own| own / base);
-            let counted =
-                || of(record, name).filter(|s| s.scheduler == scheduler && s.programs.is_some());
-            let per_io = |n: fn(&Slice) -> u64| {
-                counted()
-                    .map(|s| n(s) as f64 / s.ios as f64)
-                    .collect::<Vec<_>>()
-            };
-            let (ns, runs) = (per_io(Slice::run_time_ns), per_io(Slice::runs));
-            let net = quantile(&ns, 0.5) - CLOCK_NS * quantile(&runs, 0.5);
-            table.add_row([
-                scheduler.to_owned(),
-                name.clone(),
-                format!("{:.0}", quantile(&values(&own), 0.5)),
-                spread(&values(&ratios), 3),
-                ratios.len().to_string(),
-                spread(&ns, 0),
-                format!("{:.2}", quantile(&runs, 0.5)),
-                format!("{net:.0}"),
-            ]);
-        }
     }
     table
 }
 
 fn by_program(record: &Record, names: &[String]) -> Table {
     let mut table = empty(&[
+        "load",
         "scheduler",
         "variant",
         "program",
@@ -114,30 +152,31 @@ fn by_program(record: &Record, names: &[String]) -> Table {
         "ns/run",
         "ns/IO",
     ]);
-    for scheduler in SCHEDULERS {
+    for condition in conditions(record) {
         for name in names {
-            let slices: Vec<&Slice> = of(record, name)
-                .filter(|s| s.scheduler == scheduler)
+            let slices: Vec<_> = record
+                .slices
+                .iter()
+                .filter(|slice| slice.condition == condition && slice.variant == *name)
+                .filter_map(|slice| slice.counted.as_ref())
                 .collect();
             let mut programs: Vec<&str> = Vec::new();
-            for program in slices
-                .iter()
-                .flat_map(|slice| slice.programs.iter().flatten())
-            {
+            for program in slices.iter().flat_map(|counted| &counted.programs) {
                 if program.runs > 0 && !programs.contains(&program.name.as_str()) {
                     programs.push(&program.name);
                 }
             }
             for wanted in programs {
                 let (mut runs, mut each, mut ns) = (Vec::new(), Vec::new(), Vec::new());
-                for slice in &slices {
-                    let same = slice.programs.iter().flatten().filter(|p| p.name == wanted);
+                for counted in &slices {
+                    let same = counted.programs.iter().filter(|p| p.name == wanted);
                     let (time, count) =
                         same.fold((0, 0), |sum, p| (sum.0 + p.run_time_ns, sum.1 + p.runs));
                     if count > 0 {
-                        runs.push(count as f64 / slice.ios as f64);
+                        let ios = counted.window.ios as f64;
+                        runs.push(count as f64 / ios);
                         each.push(time as f64 / count as f64);
-                        ns.push(time as f64 / slice.ios as f64);
+                        ns.push(time as f64 / ios);
                     }
                 }
                 // Rare runs, caused by other devices.
@@ -145,12 +184,13 @@ fn by_program(record: &Record, names: &[String]) -> Table {
                     continue;
                 }
                 table.add_row([
-                    scheduler.to_owned(),
+                    condition.load.name().to_owned(),
+                    condition.scheduler.to_owned(),
                     name.clone(),
                     wanted.to_owned(),
                     format!("{:.2}", quantile(&runs, 0.5)),
-                    spread(&each, 0),
-                    spread(&ns, 0),
+                    format!("{:.0}", quantile(&each, 0.5)),
+                    format!("{:.0}", quantile(&ns, 0.5)),
                 ]);
             }
         }
@@ -165,27 +205,25 @@ fn empty(header: &[&str]) -> Table {
         .set_header(header.to_vec());
     for (index, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
-        if header[index].contains("/IO")
-            || ["IOPS", "rounds", "net", "ns/run"].contains(&header[index])
-        {
+        if !["load", "scheduler", "variant", "program"].contains(&header[index]) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
     table
 }
 
-fn of<'a>(record: &'a Record, variant: &'a str) -> impl Iterator<Item = &'a Slice> {
-    record
-        .slices
-        .iter()
-        .filter(move |slice| slice.variant == variant)
-}
-
-/// Values by round, from the slices without statistics.
-fn iops(record: &Record, scheduler: &str, variant: &str) -> Vec<(u32, f64)> {
-    let plain = of(record, variant)
-        .filter(|slice| slice.scheduler == scheduler && slice.programs.is_none());
-    plain.map(|slice| (slice.round, slice.iops)).collect()
+/// A value by round; rounds without one are left out.
+fn of(
+    record: &Record,
+    condition: Condition,
+    variant: &str,
+    value: impl Fn(&Slice) -> Option<f64>,
+) -> Vec<(u32, f64)> {
+    let same = |slice: &&Slice| slice.condition == condition && slice.variant == variant;
+    let slices = record.slices.iter().filter(same);
+    slices
+        .filter_map(|slice| Some((slice.round, value(slice)?)))
+        .collect()
 }
 
 /// Values of the rounds that both have.
@@ -200,9 +238,46 @@ fn values(rounds: &[(u32, f64)]) -> Vec<f64> {
     rounds.iter().map(|(_, value)| *value).collect()
 }
 
-fn spread(values: &[f64], digits: usize) -> String {
-    let [low, middle, high] = [0.25, 0.5, 0.75].map(|p| quantile(values, p));
-    format!("{middle:.digits$} [{low:.digits$}-{high:.digits$}]")
+/// Of ratios, which are symmetric on a logarithmic scale if the noise is.
+fn ratio(rounds: &[(u32, f64)]) -> String {
+    let all = values(rounds);
+    if all.iter().any(|ratio| *ratio <= 0.0) {
+        return level_with(&all, 2); // differences of CPU times may be negative
+    }
+    let logs: Vec<f64> = all.iter().map(|ratio| ratio.ln()).collect();
+    let Some((estimate, low, high)) = estimate(&logs) else {
+        return String::new();
+    };
+    format!(
+        "{:.2} [{:.2}, {:.2}]",
+        estimate.exp(),
+        low.exp(),
+        high.exp()
+    )
+}
+
+fn level(rounds: &[(u32, f64)]) -> String {
+    level_with(&values(rounds), 0)
+}
+
+fn level_with(values: &[f64], digits: usize) -> String {
+    let Some((estimate, low, high)) = estimate(values) else {
+        return String::new();
+    };
+    format!("{estimate:.digits$} [{low:.digits$}, {high:.digits$}]")
+}
+
+/// The estimate of Hodges and Lehmann with its exact interval; of few rounds, their extremes.
+fn estimate(values: &[f64]) -> Option<(f64, f64, f64)> {
+    let estimate = hodges_lehmann(values)?;
+    let exact: Vec<Difference> = values
+        .iter()
+        .map(|&value| Difference::exact(value))
+        .collect();
+    Some(match signed_rank::interval(&exact, 0.05) {
+        Some(interval) => (estimate, interval.lower, interval.upper),
+        None => (estimate, quantile(values, 0.0), quantile(values, 1.0)),
+    })
 }
 
 /// Interpolated between the two nearest values; NaN without values.

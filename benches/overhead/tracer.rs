@@ -13,8 +13,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::NamedTempFile;
 
 const PATIENCE: Duration = Duration::from_secs(15);
-/// If nothing was loaded or attached for this long, the tracer is ready.
-const SETTLED: Duration = Duration::from_millis(250);
+/// If nothing was loaded or attached for this long, the tracer is ready. Beside a busy load the verifier takes its time.
+const SETTLED: Duration = Duration::from_millis(500);
 const LOOK: Duration = Duration::from_millis(50);
 
 #[derive(Clone)]
@@ -33,7 +33,7 @@ impl Variant {
             "{} is missing; build it with the same profile: cargo build --release -p iosched-tui",
             program.display()
         );
-        let arguments = [&["stat", device, "-i", "60", "--output", "json"], more].concat();
+        let arguments = [&["stat", device, "-i", "1", "--output", "json"], more].concat();
         Ok(Variant {
             name: name.to_owned(),
             is_under_test: true,
@@ -125,7 +125,7 @@ impl Tracer {
                 since = Instant::now();
             }
             self.held = held;
-            if !self.held.programs.is_empty() && since.elapsed() >= SETTLED {
+            if self.held.programs.len() > 1 && since.elapsed() >= SETTLED {
                 return Ok(Ok(()));
             }
             if Instant::now() > deadline {
@@ -137,6 +137,10 @@ impl Tracer {
             }
             std::thread::sleep(LOOK);
         }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     pub fn program_ids(&self) -> &BTreeSet<u64> {
