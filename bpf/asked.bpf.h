@@ -31,14 +31,6 @@ struct {
 	__type(value, __u64);
 } handed_over SEC(".maps");
 
-/* A of the requests in flight, with the same indices as `inflight`. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* set before the load */
-	__type(key, __u32);
-	__type(value, __u64);
-} asked SEC(".maps");
-
 static __always_inline struct asking *asking_of(struct task_struct *task)
 {
 	__u32 key = thread_place(task);

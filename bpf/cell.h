@@ -30,7 +30,7 @@ static __always_inline __u32 octave_of(__u64 value)
 #endif
 }
 
-/* A time and its octave, computed once for all histograms. */
+/* A time and its octave. */
 struct span {
 	__u64 ns;
 	__u32 octave;

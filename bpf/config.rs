@@ -52,12 +52,10 @@ pub struct Config {
     pub targets: Vec<Target>,
     /// Number of owners kept apart; all others are charged to `other` and counted.
     pub owners: u32,
-    /// Number of these owners that have histograms.
-    pub owner_histograms: u32,
     /// Copies of each device's numbers, a power of two; more on machines with many CPUs.
     pub shards: u32,
-    /// With very many devices each device's histograms have the owners' layout.
-    pub coarse: bool,
+    /// Of each CPU, a power of two; more than there are on kernels before 6.1, where a CPU has several rings.
+    pub ring_records: u32,
     pub detail: Detail,
 }
 
@@ -84,14 +82,14 @@ pub struct Detail {
     pub i2d: bool,
     /// A2Q, A2D and A2C, since the program asked. Its programs run at every system call of the machine.
     pub asked: bool,
-    /// Histograms of all stages per owner, not only of Q2D and D2C.
+    /// All stages per owner, not only Q2D and D2C. The kernel side does nothing for it.
     pub owner_stages: bool,
     /// The driver's own commands.
     pub passthrough: bool,
     /// Charge writeback to the process that dirtied the pages.
     pub writeback: bool,
-    /// Record each request on its own, from [`crate::Tracer::begin_trace`] on.
-    pub trace: bool,
+    /// Know the sector of each request while it is in flight.
+    pub sectors: bool,
 }
 
 /// The number of possible CPUs: all CPU numbers are below it.

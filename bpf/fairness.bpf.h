@@ -73,14 +73,17 @@ static __always_inline void note_uncounted_end(const struct queue *queue, const 
 }
 
 /* The data is complete, or the request had none: it no longer counts for the device and its owner. */
-static __always_inline void note_end(const struct queue *queue, struct owner *owner,
-				     const struct inflight *state, __u64 now)
+static __always_inline void note_end(const struct queue *queue, const struct inflight *state, __u64 now)
 {
 	struct device_clock *clock;
+	struct owner *owner;
 
 	if (!with_fairness)
 		return;
+	owner = bpf_map_lookup_elem(&owners, &state->owner);
 	clock = bpf_map_lookup_elem(&clocks, &queue->target.slot);
+	if (!owner)
+		return;
 	if (clock && state->d_ns)
 		add(&owner->device_time, clock_end(clock, now) - state->clock);
 	if (!state->g_ns)

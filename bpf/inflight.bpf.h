@@ -9,6 +9,12 @@
 /* Measure the driver's own commands too; set before the load. */
 const volatile bool with_passthrough;
 
+/* Measure I2D, from insert to issue: the scheduler alone; set before the load. */
+const volatile bool with_i2d;
+
+/* Know the sectors of requests in flight; set before the load. */
+const volatile bool with_sectors;
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -16,6 +22,37 @@ struct {
 	__type(key, __u32);
 	__type(value, struct inflight);
 } inflight SEC(".maps");
+
+/* With the same indices as `inflight`. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* as many as `inflight`, if used; set before the load */
+	__type(key, __u32);
+	__type(value, struct extra);
+} extras SEC(".maps");
+
+/* The request at this place is issued for the first time. */
+static __always_inline void set_sector(__u32 place, __u64 sector)
+{
+	if (with_sectors) {
+		struct extra *extra = bpf_map_lookup_elem(&extras, &place);
+
+		if (extra)
+			extra->sector = sector;
+	}
+}
+
+/* A request begins at this place. */
+static __always_inline void set_extra(__u32 place, __u64 a_ns)
+{
+	struct extra *extra = bpf_map_lookup_elem(&extras, &place);
+
+	if (extra) {
+		extra->a_ns = a_ns;
+		extra->i_ns = 0;
+	}
+}
 
 static __always_inline __u32 op_of(__u32 cmd_flags)
 {

@@ -16,12 +16,11 @@
 #include "order.bpf.h" /* dispatch order; optional */
 #include "fairness.bpf.h" /* device time and starvation per owner; optional */
 #include "inflight.bpf.h" /* the state of requests in flight */
-#include "trace.bpf.h" /* every request on its own; optional */
 #include "asked.bpf.h" /* A; optional */
 #include "throttle.bpf.h" /* held back before Q */
 #include "submit.bpf.h" /* Q */
-#include "latency.bpf.h" /* the latency histograms */
-#include "asked_stages.bpf.h" /* histograms since A; optional */
+#include "unrecorded.bpf.h" /* sums of records that are lost */
+#include "record.bpf.h" /* a record per completed request */
 #include "start.bpf.h" /* G */
 #include "pending.bpf.h" /* G without block_io_start */
 #include "merge.bpf.h" /* M, F */

@@ -3,9 +3,6 @@
 #ifndef IOSCHED_ISSUE_BPF_H
 #define IOSCHED_ISSUE_BPF_H
 
-/* Measure I2D, from insert to issue: the scheduler alone; set before the load. */
-const volatile bool with_i2d;
-
 static __always_inline int inserted(struct request *rq)
 {
 	struct queue *queue = queue_of_request(rq);
@@ -38,31 +35,25 @@ static __noinline __u32 bios_of(struct request *rq)
 	return bios;
 }
 
-static __always_inline void count_inserted(struct queue *queue, const struct inflight *state,
-					   struct span inserted)
-{
-	struct owner_stages *stages = owner_stages_of(state->owner);
-
-	count_device(first_row(shard_of(queue), state->op) + I2D, 1, inserted);
-	if (stages)
-		count_owner_stage(stages, OWNER_I2D + direction(state->op), inserted);
-}
-
 /* The length is read at the issue, because merges enlarge a request. */
 static __always_inline void first_issue(struct queue *queue, struct request *rq, struct inflight *state,
-					__u64 now)
+					__u32 place, __u64 now)
 {
 	state->d_ns = now;
 	state->bytes = rq->__data_len;
 	if (rq->bio != rq->biotail)
 		state->bios = bios_of(rq);
 	/* True if the insert was after the start of the epoch and before now, in a single comparison. */
-	if (with_i2d && state->flags & STATE_INSERTED && state->op < DATA_OPS &&
-	    state->event_ns - queue->epoch_ns < now - queue->epoch_ns)
-		count_inserted(queue, state, span_of(now - state->event_ns));
+	if (with_i2d && state->flags & STATE_INSERTED &&
+	    state->event_ns - queue->epoch_ns < now - queue->epoch_ns) {
+		struct extra *extra = bpf_map_lookup_elem(&extras, &place);
+
+		if (extra)
+			extra->i_ns = state->event_ns;
+	}
 	if (with_order && state->flags & STATE_ORDERED)
 		note_dispatch(queue, rq, state);
-	trace(queue, rq, state, TRACE_ISSUED, now);
+	set_sector(place, rq->__sector);
 	note_service(queue, state);
 }
 
@@ -76,7 +67,8 @@ static __always_inline void end_requeue(const struct queue *queue, struct inflig
 }
 
 /* The request is first seen at its issue: it has no owner, no Q and no G. */
-static __always_inline void start_at_issue(struct queue *queue, struct request *rq, struct inflight *state)
+static __always_inline void start_at_issue(struct queue *queue, struct request *rq, struct inflight *state,
+					   __u32 place)
 {
 	state->q_ns = 0;
 	state->g_ns = 0;
@@ -87,7 +79,9 @@ static __always_inline void start_at_issue(struct queue *queue, struct request *
 	state->bytes = rq->__data_len;
 	state->d_ns = bpf_ktime_get_ns();
 	note_unowned_service(queue, state);
-	trace(queue, rq, state, TRACE_ISSUED, state->d_ns);
+	set_sector(place, rq->__sector);
+	if (with_asked || with_i2d)
+		set_extra(place, 0);
 	state->request = (__u64)rq;
 }
 
@@ -97,11 +91,13 @@ static __always_inline int issued(struct request *rq)
 	struct device_stats *device;
 	struct inflight *state;
 	bool flush, passthrough, issued_before = false;
+	__u32 place;
 	__u64 now;
 
 	if (!queue)
 		return 0;
-	state = state_of(queue, rq);
+	place = place_of(queue, rq);
+	state = state_at(place);
 	flush = is_flush(rq->cmd_flags);
 	if (state && state->request == (__u64)rq && !flush) {
 		issued_before = state->d_ns && !(state->flags & STATE_REQUEUED);
@@ -112,7 +108,7 @@ static __always_inline int issued(struct request *rq)
 			if (state->flags & STATE_REQUEUED)
 				end_requeue(queue, state, now);
 			if (!state->d_ns)
-				first_issue(queue, rq, state, now);
+				first_issue(queue, rq, state, place, now);
 			return 0;
 		}
 		/* Without block_io_start this may be its next use, if the end of the one before was not seen. */
@@ -131,7 +127,7 @@ static __always_inline int issued(struct request *rq)
 	if (!state)
 		return 0;
 	if (!has_io_start && !flush && !passthrough && start_pending(queue, rq)) {
-		first_issue(queue, rq, state, bpf_ktime_get_ns()); /* no insert under `none` */
+		first_issue(queue, rq, state, place, bpf_ktime_get_ns()); /* no insert under `none` */
 		return 0;
 	}
 	if (issued_before)
@@ -142,7 +138,7 @@ static __always_inline int issued(struct request *rq)
 	}
 	if (!flush && !passthrough)
 		add(&device->started_late, 1);
-	start_at_issue(queue, rq, state);
+	start_at_issue(queue, rq, state, place);
 	return 0;
 }
 

@@ -8,14 +8,13 @@
 mod abilities; // features of the running kernel
 mod budget; // instructions processed by the verifier
 mod config; // what to trace
-mod histograms; // histograms of devices
 mod loader; // selects and loads the programs
 mod mapped; // arrays mapped into user space
 mod maps; // sizes and initial content of the maps
-mod owners; // rows and histograms of owners
+mod owners; // rows of owners
 mod programs; // run time and skipped runs of the programs
 mod retarget; // another device after the attach
-mod trace; // every request on its own
+mod rings; // records of completed requests
 mod tracer; // the attached programs
 mod under_way; // checks which requests are really in flight
 mod wire; // wire.h, in Rust
@@ -34,14 +33,12 @@ mod skeleton {
 pub use abilities::Abilities;
 pub use budget::verified_instructions;
 pub use config::{Config, Detail, Target, possible_cpus};
-pub use histograms::Cells;
 pub use loader::NotPermitted;
-pub use mapped::Line;
+pub use rings::Rings;
 pub use tracer::Tracer;
 pub use under_way::Blocked;
 pub use wire::{
-    ALL_ROWS, CLOCK_SHIFT, DATA_OPS, DEVICE_CELLS, DEVICE_SUB_BITS, DEVICE_UNIT_SHIFT, DISPATCHES,
-    GAP_CELLS, GAP_SUB_BITS, GAP_UNIT_SHIFT, LOG2_CELLS, Latency, OPS, OWNER_CELLS, OWNER_SUB_BITS,
-    OWNER_UNIT_SHIFT, OwnerLatency, STATUSES, device_stats, dispatch, enums, inflight, op_counters,
-    order_stats, owner, owner_key, owner_op, row, rows, trace_event,
+    CLOCK_SHIFT, DATA_OPS, DISPATCHES, GAP_CELLS, GAP_SUB_BITS, GAP_UNIT_SHIFT, LOG2_CELLS, OPS,
+    STATUSES, device_stats, dispatch, enums, extra, inflight, op_counters, order_stats, owner,
+    owner_key, owner_op, record,
 };

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{OpenObject, PrintLevel, libbpf_sys};
 
-use crate::maps::{Sizes, size_maps};
+use crate::maps::{Sizes, ring_levels, ring_size, size_maps};
 use crate::skeleton::{IoschedSkel, IoschedSkelBuilder, OpenIoschedSkel};
 use crate::{Abilities, Config, Detail, abilities};
 
@@ -72,9 +72,9 @@ fn load_with(
     );
     ensure!(!config.targets.is_empty(), "no device to trace");
     ensure!(
-        (1..=config.owners).contains(&config.owner_histograms),
-        "the number of owners with histograms must be between 1 and {}",
-        config.owners
+        config.ring_records.is_power_of_two(),
+        "the records of a ring must be a power of two, not {}",
+        config.ring_records
     );
     ensure!(
         abilities.issue.is_some() && abilities.complete.is_some(),
@@ -293,13 +293,13 @@ fn set_constants(
     constants.shards = config.shards;
     let has_shard_per_cpu = libbpf_rs::num_possible_cpus()? <= config.shards as usize;
     constants.counts_alone = has_shard_per_cpu && abilities.runs_alone;
-    constants.devices_are_coarse = config.coarse;
+    constants.ring_records = ring_size(config, abilities);
+    constants.ring_levels = ring_levels(abilities);
     constants.with_order = config.detail.order;
     constants.with_fairness = config.detail.fairness;
     constants.with_i2d = config.detail.i2d;
-    constants.with_owner_stages = config.detail.owner_stages;
     constants.with_passthrough = config.detail.passthrough;
     constants.with_writeback = config.detail.writeback;
-    constants.with_trace = config.detail.trace;
+    constants.with_sectors = config.detail.sectors;
     Ok(())
 }

@@ -3,17 +3,12 @@
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use anyhow::{Context, Result, ensure};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
-
-/// The 32-bit counts of one cache line.
-pub type Line = [u32; 2 * LINE_WORDS];
-const LINE_WORDS: usize = 8;
 
 /// Types that may be copied word by word: every bit pattern is valid, and the size is a multiple of 8.
 ///
@@ -172,6 +167,12 @@ impl<T: Plain> MappedArray<T> {
             .store(value, Ordering::Relaxed);
     }
 
+    /// The same after everything that was read or written before.
+    pub fn store_released(&self, index: usize, offset: usize, value: u64) {
+        self.changeable(index, offset)
+            .store(value, Ordering::Release);
+    }
+
     /// Stores the word and returns the old value atomically: no update by the kernel is lost in between.
     pub fn swap(&self, index: usize, offset: usize, value: u64) -> u64 {
         self.changeable(index, offset)
@@ -182,66 +183,6 @@ impl<T: Plain> MappedArray<T> {
     pub fn word(&self, index: usize, offset: usize) -> u64 {
         assert!(offset.is_multiple_of(8));
         self.element(index)[offset / 8].load(Ordering::Relaxed)
-    }
-
-    /// Calls `each` for every changed word of an element with its index in `last`, its old and its new value, and
-    /// updates `last`. `first`: index in the element of the first word of `last`.
-    pub fn changes(
-        &self,
-        index: usize,
-        first: usize,
-        last: &mut [u64],
-        mut each: impl FnMut(usize, u64, u64),
-    ) {
-        let words = &self.element(index)[first..first + last.len()];
-        for (place, (word, last)) in words.iter().zip(last).enumerate() {
-            let now = word.load(Ordering::Relaxed);
-            if now != *last {
-                each(place, *last, now);
-                *last = now;
-            }
-        }
-    }
-
-    /// One bit for each byte, of 32 bytes from word `first` on, that is not 0.
-    pub fn flags(&self, index: usize, first: usize) -> u32 {
-        let words = &self.element(index)[first..first + 4];
-        let bytes = words
-            .iter()
-            .flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes());
-        let bits = bytes
-            .zip(0..)
-            .map(|(byte, place)| u32::from(byte != 0) << place);
-        bits.fold(0, |all, bit| all | bit)
-    }
-
-    /// Appends those non-empty lines of these words of an element whose bit is set in `among`. Returns one bit for
-    /// each.
-    pub fn lines(
-        &self,
-        index: usize,
-        words: Range<usize>,
-        among: u32,
-        lines: &mut Vec<Line>,
-    ) -> u32 {
-        assert!(words.len() <= LINE_WORDS * 32);
-        let words = &self.element(index)[words];
-        let (chunks, rest) = words.as_chunks::<LINE_WORDS>();
-        assert!(rest.is_empty());
-        let mut occupied = 0;
-        for (place, chunk) in chunks.iter().enumerate() {
-            if among >> place & 1 == 0 {
-                continue;
-            }
-            let line = chunk.each_ref().map(|word| word.load(Ordering::Relaxed));
-            if line.iter().fold(0, |all, word| all | word) != 0 {
-                lines.push(std::array::from_fn(|cell| {
-                    crate::histograms::halves(line[cell / 2])[cell % 2]
-                }));
-                occupied |= 1 << place;
-            }
-        }
-        occupied
     }
 
     /// A copy of the element. Each 8-byte word is read atomically; different words may be read at slightly different

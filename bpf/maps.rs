@@ -6,7 +6,7 @@ use libbpf_rs::{MapCore, MapFlags, MapType, OpenMap};
 
 use crate::mapped::bytes_of;
 use crate::skeleton::{IoschedSkel, OpenIoschedSkel};
-use crate::wire::{COARSE, DISPATCHES, THREADS, rows, target};
+use crate::wire::{DISPATCHES, RING_LEVELS, THREADS, target};
 use crate::{Abilities, Config, Detail, Target, possible_cpus};
 
 /// Elements of a device in the in-flight table: its tags, one row per hardware queue for flush commands, and the tags
@@ -28,14 +28,25 @@ fn kept_by_bio() -> u32 {
 /// Overhead per element of a hash table: an estimate; all other sizes are exact.
 const HASH_ELEMENT: u32 = 64;
 
+/// Rings of each CPU.
+pub(crate) fn ring_levels(abilities: &Abilities) -> u32 {
+    if abilities.runs_alone { 1 } else { RING_LEVELS }
+}
+
+/// Records of each ring. Hardly any completion is interrupted by another: then three rings share what one has otherwise.
+pub(crate) fn ring_size(config: &Config, abilities: &Abilities) -> u32 {
+    let share = ring_levels(abilities).next_power_of_two();
+    (config.ring_records / share).max(1)
+}
+
 pub(crate) struct Sizes {
     pub devices: u32,
-    pub histograms: u32,
     pub orders: u32,
     pub dispatches: u32,
     pub inflight: u32,
-    pub owner_stages: u32,
-    pub owner_asked: u32,
+    pub extras: u32,
+    pub rings: u32,
+    pub ring_records: u32,
     pub memory_bytes: u64,
 }
 
@@ -46,12 +57,6 @@ pub(crate) fn size_maps(
 ) -> Result<Sizes> {
     let slots = config.targets.len() as u32;
     let devices = slots * config.shards;
-    let fine = devices * rows(config.detail) as u32;
-    let histograms = if config.coarse {
-        fine.div_ceil(COARSE as u32)
-    } else {
-        fine
-    };
     let inflight: u32 = config
         .targets
         .iter()
@@ -60,19 +65,16 @@ pub(crate) fn size_maps(
     let wanted = |is_wanted: bool, elements: u32| if is_wanted { elements } else { 1 };
     let orders = wanted(config.detail.order, devices);
     let dispatches = wanted(config.detail.order, slots * DISPATCHES as u32);
-    let owner_stages = wanted(config.detail.owner_stages, config.owner_histograms);
     let dirtiers = wanted(config.detail.writeback, DIRTIERS);
-    let owner_asked = wanted(config.detail.asked, config.owner_histograms);
+    let detail = config.detail;
+    let extras = wanted(detail.asked || detail.i2d || detail.sectors, inflight);
+    let rings = possible_cpus() as u32 * ring_levels(abilities);
     let pendings = wanted(abilities.io_start.is_none(), kept_by_bio());
     let by_request = wanted(config.detail.asked, kept_by_bio());
     let maps = &mut open.maps;
     maps.devices.set_max_entries(devices)?;
-    maps.histograms.set_max_entries(histograms)?;
     maps.inflight.set_max_entries(inflight)?;
     maps.owners.set_max_entries(config.owners)?;
-    maps.owner_latencies
-        .set_max_entries(config.owner_histograms)?;
-    maps.owner_stages.set_max_entries(owner_stages)?;
     maps.owner_index.set_max_entries(config.owners)?;
     maps.free_owners.set_max_entries(config.owners)?;
     maps.targets.set_max_entries(2 * slots)?; // with their heads
@@ -84,24 +86,26 @@ pub(crate) fn size_maps(
     maps.dispatches.set_max_entries(dispatches)?;
     maps.dirtiers.set_max_entries(dirtiers)?;
     maps.pendings.set_max_entries(pendings)?;
+    maps.last_bios
+        .set_max_entries(wanted(abilities.io_start.is_none(), THREADS))?;
     maps.nowait_failures.set_max_entries(kept_by_bio())?;
     maps.held_back
         .set_max_entries(wanted(abilities.throttle, kept_by_bio()))?;
     maps.handed_over.set_max_entries(by_request)?;
     maps.askings
         .set_max_entries(wanted(config.detail.asked, THREADS))?;
-    maps.asked
-        .set_max_entries(wanted(config.detail.asked, inflight))?;
-    maps.owner_asked.set_max_entries(owner_asked)?;
-    maps.trace_events.set_autocreate(config.detail.trace)?;
+    maps.extras.set_max_entries(extras)?;
+    maps.rings.set_max_entries(rings)?;
+    maps.records
+        .set_max_entries(rings * ring_size(config, abilities))?;
     Ok(Sizes {
         devices,
-        histograms,
         orders,
         dispatches,
         inflight,
-        owner_stages,
-        owner_asked,
+        extras,
+        rings,
+        ring_records: ring_size(config, abilities),
         memory_bytes: open
             .open_object()
             .maps()
@@ -116,7 +120,6 @@ fn map_bytes(map: &OpenMap<'_>) -> u64 {
     let element = match map.map_type() {
         MapType::Hash | MapType::LruHash => key + value + HASH_ELEMENT,
         MapType::Stack => map.value_size(),
-        MapType::RingBuf => 1,
         _ => value,
     };
     u64::from(map.max_entries()) * u64::from(element)

@@ -47,7 +47,6 @@ struct thread {
 	__u64 nowait_place; /* see place_on_disk; 0 if the bio may sleep */
 	__u64 owner; /* token << 32 | index */
 	__u64 last_g_ns; /* G of the last request, whose index in `inflight` is last_place */
-	__u64 last_bio; /* its request was not seen yet; only without block_io_start */
 	__u32 last_place : 31;
 	__u32 is_beside : 1; /* that request was still in flight when the bio was queued */
 	__u32 switches; /* context switches when the bio was queued, see switches_of */
@@ -63,8 +62,11 @@ static __always_inline __u32 switches_of(struct task_struct *task)
 	return (__u32)FIELD(task, nvcsw) << VOLUNTARY_SHIFT | (__u16)FIELD(task, nivcsw);
 }
 
+_Static_assert(sizeof(struct thread) == 64, "a thread's entry fills a cache line");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE); /* so that entries begin at a cache line */
 	__uint(max_entries, THREADS);
 	__type(key, __u32);
 	__type(value, struct thread);

@@ -14,6 +14,7 @@ static __always_inline int granted(struct bio *bio)
 	struct pending pending = {};
 	struct thread *thread;
 	__u64 key = (__u64)bio;
+	__u64 *last_bio;
 	__u32 opf;
 
 	if (!queue)
@@ -22,10 +23,12 @@ static __always_inline int granted(struct bio *bio)
 	thread = take_grant(queue, bio, &pending.grant);
 	if (!thread)
 		return 0;
-	thread->last_bio = key;
 	pending.grant.opf = opf;
 	pending.sector = bio->bi_iter.bi_sector;
 	pending.thread = thread_place(current_task());
+	last_bio = bpf_map_lookup_elem(&last_bios, &pending.thread);
+	if (last_bio)
+		*last_bio = key;
 	pending.grant.is_ordered =
 		goes_by_scheduler(opf) &&
 		take_turn(queue, pending.sector, bio->bi_iter.bi_size, &pending.grant.sequence);
@@ -79,15 +82,17 @@ static __always_inline bool start_pending(struct queue *queue, struct request *r
 	__u64 key = pending_bio_of(rq);
 	struct pending *pending = bpf_map_lookup_elem(&pendings, &key);
 	struct thread *thread;
+	__u64 *last_bio;
 	__u32 place;
 
 	if (!pending)
 		return false;
 	place = begin(queue, rq, &pending->grant);
 	thread = bpf_map_lookup_elem(&threads, &pending->thread);
-	if (thread && thread->last_bio == key) {
+	last_bio = bpf_map_lookup_elem(&last_bios, &pending->thread);
+	if (thread && last_bio && *last_bio == key) {
 		thread->last_place = place;
-		thread->last_bio = 0;
+		*last_bio = 0;
 	}
 	bpf_map_delete_elem(&pendings, &key);
 	return place != NO_PLACE;

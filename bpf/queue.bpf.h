@@ -4,7 +4,7 @@
 #define IOSCHED_QUEUE_BPF_H
 
 /*
- * Number of copies of a device's counters and histograms, each for a subset of the CPUs; set before the
+ * Number of copies of a device's counters, each for a subset of the CPUs; set before the
  * load.
  */
 const volatile __u32 shards = 1;
@@ -150,10 +150,15 @@ static __always_inline struct queue *queue_of_bio(struct bio *bio)
 	return entry && entry->traced ? entry : 0;
 }
 
+static __always_inline __u32 shard_on(const struct queue *queue, __u32 cpu)
+{
+	return queue->target.slot * shards + (cpu & (shards - 1));
+}
+
 /* Call it once per event: before 6.10 bpf_get_smp_processor_id is a function call. */
 static __always_inline __u32 shard_of(const struct queue *queue)
 {
-	return queue->target.slot * shards + (bpf_get_smp_processor_id() & (shards - 1));
+	return shard_on(queue, bpf_get_smp_processor_id());
 }
 
 static __always_inline struct device_stats *device_at(__u32 shard)

@@ -46,12 +46,8 @@ static __always_inline __u32 begin(struct queue *queue, struct request *rq, cons
 		state->flags |= STATE_ORDERED;
 	}
 	note_start(state);
-	if (with_asked) {
-		__u64 *a_ns = bpf_map_lookup_elem(&asked, &place);
-
-		if (a_ns)
-			*a_ns = grant->a_ns;
-	}
+	if (with_asked || with_i2d)
+		set_extra(place, grant->a_ns);
 	state->request = (__u64)rq; /* last: from here on the entry is valid */
 	return place;
 }

@@ -108,14 +108,30 @@ struct {
 	__type(value, struct pending);
 } pendings SEC(".maps");
 
+/* By thread, like `threads`: the bio whose request was not seen yet. Only without block_io_start. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* as many as `threads`, if used; set before the load */
+	__type(key, __u32);
+	__type(value, __u64);
+} last_bios SEC(".maps");
+
+static __always_inline bool is_last_bio_pending(struct task_struct *task)
+{
+	__u32 place = thread_place(task);
+	__u64 *bio = bpf_map_lookup_elem(&last_bios, &place);
+
+	return bio && *bio && bpf_map_lookup_elem(&pendings, bio);
+}
+
 /* Whether the last request of the thread is still in flight. */
-static __always_inline bool is_under_way(const struct thread *thread)
+static __always_inline bool is_under_way(struct task_struct *task, const struct thread *thread)
 {
 	struct inflight *state = state_at(thread->last_place);
 
 	if (state && state->request && state->g_ns == thread->last_g_ns)
 		return true;
-	return !has_io_start && thread->last_bio && bpf_map_lookup_elem(&pendings, &thread->last_bio);
+	return !has_io_start && is_last_bio_pending(task);
 }
 
 /*
@@ -216,7 +232,7 @@ static __always_inline int queued(struct bio *bio)
 	thread->nowait_place = bio->bi_opf & REQ_NOWAIT ? place_on_disk(queue, bio) : 0;
 	thread->switches = switches_of(task);
 	thread->q_ns = bpf_ktime_get_ns();
-	thread->is_beside = is_under_way(thread);
+	thread->is_beside = is_under_way(task, thread);
 	if (flags & PF_IO_WORKER && resume_attempt(queue, thread, bio))
 		return 0;
 	if (flags & PF_WQ_WORKER && take_held_back(thread, queue, bio))

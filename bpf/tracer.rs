@@ -6,8 +6,9 @@ use libbpf_rs::PrintLevel;
 use crate::loader::{Loaded, explain, keep_log, load};
 use crate::mapped::MappedArray;
 use crate::maps::{fill_maps, inflight_bases, inflight_elements};
+use crate::rings::Rings;
 use crate::skeleton::IoschedSkel;
-use crate::wire::{QUEUE_IDS, device_histogram, owner_asked, owner_latency, owner_stages, queue};
+use crate::wire::{QUEUE_IDS, extra, queue};
 use crate::{
     Abilities, Config, DISPATCHES, device_stats, dispatch, enums, inflight, order_stats, owner,
 };
@@ -17,14 +18,12 @@ pub struct Tracer {
     pub(crate) abilities: Abilities,
     pub(crate) config: Config,
     devices: MappedArray<device_stats>,
-    pub(crate) histograms: MappedArray<device_histogram>,
     pub(crate) owners: MappedArray<owner>,
-    pub(crate) owner_latencies: MappedArray<owner_latency>,
-    pub(crate) owner_stages: MappedArray<owner_stages>,
-    pub(crate) owner_asked: MappedArray<owner_asked>,
     orders: MappedArray<order_stats>,
     dispatches: MappedArray<dispatch>,
     pub(crate) inflight: MappedArray<inflight>,
+    extras: MappedArray<extra>,
+    rings: Option<Rings>,
     /// See [`inflight_bases`]; as they were at the attach.
     pub(crate) inflight_bases: Vec<usize>,
     pub(crate) queues: MappedArray<queue>,
@@ -60,23 +59,12 @@ impl Tracer {
 
         Ok(Tracer {
             devices: MappedArray::new(&skeleton.maps.devices, sizes.devices as usize)?,
-            histograms: MappedArray::new(&skeleton.maps.histograms, sizes.histograms as usize)?,
             owners: MappedArray::writable(&skeleton.maps.owners, config.owners as usize)?,
-            owner_latencies: MappedArray::writable(
-                &skeleton.maps.owner_latencies,
-                config.owner_histograms as usize,
-            )?,
-            owner_stages: MappedArray::writable(
-                &skeleton.maps.owner_stages,
-                sizes.owner_stages as usize,
-            )?,
-            owner_asked: MappedArray::writable(
-                &skeleton.maps.owner_asked,
-                sizes.owner_asked as usize,
-            )?,
             orders: MappedArray::new(&skeleton.maps.orders, sizes.orders as usize)?,
             dispatches: MappedArray::new(&skeleton.maps.dispatches, sizes.dispatches as usize)?,
             inflight: MappedArray::new(&skeleton.maps.inflight, sizes.inflight as usize)?,
+            extras: MappedArray::new(&skeleton.maps.extras, sizes.extras as usize)?,
+            rings: Some(Rings::new(&skeleton, &sizes)?),
             inflight_bases: inflight_bases(&config),
             queues: MappedArray::writable(&skeleton.maps.queues, QUEUE_IDS)?,
             queue_places: MappedArray::new(&skeleton.maps.queue_places, config.targets.len())?,
@@ -96,6 +84,11 @@ impl Tracer {
         self.memory_bytes
     }
 
+    /// The records of completed requests, for one reader; None at a second call.
+    pub fn take_rings(&mut self) -> Option<Rings> {
+        self.rings.take()
+    }
+
     fn shards(&self) -> std::ops::Range<usize> {
         0..self.config.shards as usize
     }
@@ -104,11 +97,6 @@ impl Tracer {
     pub fn device_stats(&self, slot: usize) -> impl Iterator<Item = device_stats> + '_ {
         self.shards()
             .map(move |shard| self.devices.get(slot * self.config.shards as usize + shard))
-    }
-
-    /// Number of copies of a device's numbers.
-    pub fn shard_count(&self) -> usize {
-        self.config.shards as usize
     }
 
     /// One record per shard, to be summed; empty if order is not measured.
@@ -145,6 +133,18 @@ impl Tracer {
         (base..base + self.inflight_elements(slot))
             .map(|index| self.inflight.get(index))
             .filter(|state| state.request != 0)
+    }
+
+    /// The same with what is known only with [`crate::Detail::sectors`] and `i2d`; without them it is 0.
+    pub fn inflight_with_extra(&self, slot: usize) -> impl Iterator<Item = (inflight, extra)> + '_ {
+        let base = self.inflight_base(slot);
+        (base..base + self.inflight_elements(slot))
+            .map(|index| {
+                let is_kept = index < self.extras.len();
+                let extra = is_kept.then(|| self.extras.get(index));
+                (self.inflight.get(index), extra.unwrap_or_default())
+            })
+            .filter(|(state, _)| state.request != 0)
     }
 
     /// Index of the device's first element in `inflight`.

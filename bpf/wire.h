@@ -7,60 +7,16 @@ enum op {
 	OP_READ,
 	OP_WRITE_SYNC, /* REQ_SYNC: a process waits for it */
 	OP_WRITE_ASYNC, /* writeback */
-	OP_FLUSH, /* see device_stats for the content of its histograms */
+	OP_FLUSH, /* I/Os and bytes are those of flush commands, D2C too; Q2C those of empty flushes, from their Q */
 	OP_DISCARD,
 	OP_ZONE,
 	OP_OTHER,
 	OP_PASSTHROUGH, /* the driver's own commands; measured only if requested */
 	OP_COUNT,
-	DATA_OPS = OP_FLUSH, /* the operations below this move data and have all histograms */
+	DATA_OPS = OP_FLUSH, /* the operations below this move data and have all stages */
 };
 
-/*
- * Most requests get their tag without sleeping: then Q2G is 0 and Q2D equals G2D, so one update of
- * Q2D_DIRECT stands for all three. User space assembles the stages again; no count is lost.
- */
-enum latency {
-	Q2D_DIRECT, /* the submitter did not wait: Q2G = 0, G2D = Q2D */
-	D2C,
-	Q2C,
-	/* From here on only for data operations. */
-	Q2D_WAITED, /* the submitter slept until it got a request */
-	Q2G_WAITED,
-	G2D_WAITED,
-	G2D_ALONE, /* Q was not seen or is not measured: Q2G and Q2D are unknown */
-	I2D, /* insert to issue; only if requested */
-	/* The second and later bios of a request: added to the histograms above, they make them per bio. */
-	Q2D_MERGED,
-	D2C_MERGED,
-	Q2C_MERGED,
-	LATENCY_COUNT,
-	OTHER_LATENCIES = Q2D_WAITED,
-	HISTOGRAM_ROWS = DATA_OPS * LATENCY_COUNT + (OP_COUNT - DATA_OPS) * OTHER_LATENCIES,
-};
-
-/* Behind the histograms of a shard, for data operations, if requested: stages since the program asked. */
-enum asked_latency {
-	A2Q,
-	A2D,
-	A2C,
-	ASKED_COUNT,
-	ASKED_ROWS = DATA_OPS * ASKED_COUNT,
-};
-
-/*
- * Log-linear cells: devices have a unit of 16 ns and 64 cells per octave, owners 64 ns and 16; both up to
- * 137 s.
- */
 enum layout {
-	DEVICE_UNIT_SHIFT = 4,
-	DEVICE_SUB_BITS = 6,
-	DEVICE_CELLS = 1792,
-	OWNER_UNIT_SHIFT = 6,
-	OWNER_SUB_BITS = 4,
-	OWNER_CELLS = 448,
-	/* Number of histograms of an owner's layout in the space of a device's histogram. */
-	COARSE = DEVICE_CELLS / OWNER_CELLS,
 	/* Starvation gaps: a unit of 1.05 ms and 4 cells per octave, up to 137 s. */
 	GAP_UNIT_SHIFT = 20,
 	GAP_SUB_BITS = 2,
@@ -76,15 +32,7 @@ enum limits {
 	DISPATCHES = 8192, /* the last ones are kept per device; a power of two */
 	CLOCK_SHIFT = 8, /* fraction bits of the virtual clock */
 	THREADS = 65536, /* entries for the last bio of each thread, a power of two */
-	TRACE_BYTES = 2097152, /* of the ring buffer for a trace: 26,000 events; a power of two */
-};
-
-struct device_histogram {
-	__u32 cells[DEVICE_CELLS];
-};
-
-struct owner_histogram {
-	__u32 cells[OWNER_CELLS];
+	RING_LEVELS = 3, /* a completion in a thread, in a soft interrupt, in a hard interrupt */
 };
 
 /*
@@ -108,6 +56,7 @@ struct queue {
 	struct target target;
 	__u32 traced;
 	__u32 switches; /* changes of the scheduler since the attach */
+	__u64 unused; /* fills the cache line */
 };
 
 enum inflight_flags {
@@ -141,6 +90,13 @@ struct inflight {
 	__u8 flags; /* enum inflight_flags */
 };
 
+/* What only some details need to know of a request in flight; with the indices of struct inflight. */
+struct extra {
+	__u64 a_ns; /* see struct record */
+	__u64 i_ns;
+	__u64 sector; /* at the first issue */
+};
+
 struct op_counters {
 	__u64 ios;
 	__u64 bytes;
@@ -152,8 +108,8 @@ struct op_counters {
 };
 
 /*
- * For OP_FLUSH the histograms contain: Q2D how long writes waited for the flush before their data, D2C flush
- * commands, Q2C empty flushes, from queued to completed.
+ * Of requests that have a record, `op`, everything about flushes, the journal and straddlers, and `negative`, `unissued`
+ * and `owner_overflow` are counted in user space, and here only of those whose record was lost.
  */
 struct device_stats {
 	struct op_counters op[OP_COUNT];
@@ -188,6 +144,7 @@ struct device_stats {
 	__u64 unseen; /* first seen at the completion: in flight at the attach, or lost before */
 	__u64 unissued; /* completed with data, but no issue was seen */
 	__u64 owner_overflow; /* I/Os charged to the owner `other` because the table is full */
+	__u64 unrecorded; /* I/Os whose record found its ring full: counted, but in no histogram */
 	__u32 statuses[STATUSES]; /* errors by status */
 };
 
@@ -249,6 +206,7 @@ struct owner_key {
 	__u16 kind; /* enum owner_kind */
 };
 
+/* Of requests whose record was lost: see struct device_stats. */
 struct owner_op {
 	__u64 ios;
 	__u64 bytes;
@@ -272,6 +230,7 @@ struct owner {
 	__u64 front_merges;
 	__u64 rq_merges;
 	__u64 preflushes; /* its writes that waited for a flush before their data */
+	__u64 unrecorded; /* its I/Os whose record found the ring full */
 	__u64 stalled_ns; /* its threads with other I/O in flight, blocked until they got a request, summed */
 	__u64 throttled; /* its bios that a limit held back before Q, and how long, summed */
 	__u64 throttled_ns;
@@ -289,42 +248,6 @@ struct owner {
 	struct owner_op op[OP_COUNT];
 };
 
-/* Indexed by owner, with fewer rows than owners. Reads, writes. */
-struct owner_latency {
-	struct owner_histogram q2d[2];
-	struct owner_histogram d2c[2];
-};
-
-/*
- * An owner's other stages, for reads and for writes. If they are requested, q2d above only counts direct
- * requests, as in `enum latency`; those that waited or whose bio was not seen are counted here.
- */
-enum owner_stage {
-	OWNER_Q2D_INDIRECT,
-	OWNER_Q2G_INDIRECT = 2,
-	OWNER_G2D_INDIRECT = 4,
-	OWNER_Q2C = 6,
-	OWNER_I2D = 8,
-	OWNER_STAGES = 10,
-	LINE_CELLS = 16, /* per cache line */
-	OWNER_LINES = 32, /* the last ones are unused */
-};
-
-/* Indexed by owner, with as many rows as owner_latency. */
-struct owner_stages {
-	__u8 occupied[OWNER_STAGES][OWNER_LINES]; /* 1 for each non-empty line: the others need not be read */
-	struct owner_histogram histograms[OWNER_STAGES];
-};
-
-/*
- * Indexed by owner, with as many rows as owner_latency; only if requested: A2Q, A2D, A2C, for reads and for
- * writes.
- */
-struct owner_asked {
-	__u8 occupied[ASKED_COUNT * 2][OWNER_LINES];
-	struct owner_histogram histograms[ASKED_COUNT * 2];
-};
-
 /* A thread that waits for a request. */
 struct blocked {
 	__u64 q_ns;
@@ -334,32 +257,42 @@ struct blocked {
 	__u16 is_beside; /* the thread's last request was in flight at Q */
 };
 
-enum trace_kind {
-	TRACE_ISSUED,
-	TRACE_COMPLETED,
+enum record_flags {
+	RECORD_PREFLUSH = STATE_PREFLUSH, /* D waited for a flush, not for the scheduler */
+	RECORD_JOURNAL = STATE_JOURNAL,
+	RECORD_STRADDLER = 4, /* in no I/Os, bytes or times */
+	RECORD_FLUSH_COMMAND = 8, /* has only D and C */
+	RECORD_FAILED = 16,
+	RECORD_POSTFLUSH = STATE_POSTFLUSH, /* a flush followed the data */
 };
 
-/* One event of one request. Of a completion, only `request`, `ns`, `slot` and `kind` are used. */
-struct trace_event {
-	__u64 request; /* its address, by which the two events are matched */
+/* A completed request. Every latency, and whatever else is more than a sum, is computed from these in user space. */
+struct record {
+	__u64 a_ns; /* asked; 0: with Q; 1: before Q, unknown when */
 	__u64 q_ns; /* bio queued; 0 if not seen */
 	__u64 g_ns; /* request started; 0 if not seen */
-	__u64 i_ns; /* inserted; 0 if it was not */
-	__u64 ns; /* first issue; data complete */
+	__u64 i_ns; /* inserted; 0 if it was not, or is not measured */
+	__u64 d_ns; /* first issue; 0 if not seen */
+	__u64 data_ns; /* the data is complete; C unless a flush followed */
+	__u64 c_ns;
 	__u64 sector;
 	__u32 bytes;
 	__u32 owner;
 	__u16 slot;
 	__u16 hardware_queue;
-	__u8 op;
-	__u8 kind; /* enum trace_kind */
-	__u16 unused;
+	__u16 bios;
+	__u8 op; /* enum op */
+	__u8 flags; /* enum record_flags */
 };
 
-struct tracing {
-	__u64 lost; /* events that found the ring buffer full */
-	__u32 is_on;
-	__u32 unused;
+/* The state of a ring of records, one per CPU and level. User space changes only `read`. */
+struct ring {
+	__u64 written; /* records so far; the ring has the last ones of them */
+	__u64 lost; /* that found the ring full */
+	__u64 level; /* programs that are writing on this CPU: of its first ring only */
+	__u64 pad[5];
+	__u64 read;
+	__u64 more_pad[7];
 };
 
 /*
@@ -369,17 +302,13 @@ struct tracing {
  */
 struct enumerations {
 	enum op op;
-	enum latency latency;
-	enum asked_latency asked_latency;
 	enum layout layout;
 	enum limits limits;
 	enum inflight_flags inflight_flags;
 	enum dispatch_kind dispatch_kind;
 	enum owner_kind owner_kind;
 	enum owner_flags owner_flags;
-	enum owner_stage owner_stage;
-	enum trace_kind trace_kind;
-	struct trace_event trace_event;
+	enum record_flags record_flags;
 	struct blocked blocked;
 };
 

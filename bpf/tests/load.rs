@@ -29,9 +29,8 @@ fn config() -> Config {
             head: None,
         }],
         owners: 64,
-        owner_histograms: 64,
         shards: 2,
-        coarse: false,
+        ring_records: 1024,
         detail: Detail::default(),
     }
 }
@@ -71,7 +70,7 @@ fn details() -> Vec<Detail> {
             ..none
         },
         Detail {
-            trace: true,
+            sectors: true,
             ..none
         },
         Detail {
@@ -83,7 +82,7 @@ fn details() -> Vec<Detail> {
             owner_stages: true,
             passthrough: true,
             writeback: true,
-            trace: true,
+            sectors: true,
         },
     ]
 }
@@ -96,10 +95,6 @@ fn loads_attaches_and_detaches() {
         println!("{detail:?}");
         attaches_and_detaches(Config { detail, ..config() });
     }
-    attaches_and_detaches(Config {
-        coarse: true,
-        ..config()
-    });
 }
 
 /// A kernel object, by its id.

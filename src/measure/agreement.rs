@@ -3,8 +3,8 @@
 use iosched_bpf as kernel;
 use iosched_bpf::enums::op;
 
-use iosched_result::measured::histogram::{DEVICE, GAP, Layout, OWNER};
-use iosched_result::measured::snapshot::{LOG2_CELLS, Line, Op, OwnerLatency};
+use iosched_result::measured::histogram::{GAP, Layout};
+use iosched_result::measured::snapshot::{LOG2_CELLS, Op};
 
 const fn is(layout: Layout, unit_shift: u32, sub_bits: u32, cells: usize) -> bool {
     layout.unit_shift == unit_shift && layout.sub_bits == sub_bits && layout.cells as usize == cells
@@ -12,25 +12,12 @@ const fn is(layout: Layout, unit_shift: u32, sub_bits: u32, cells: usize) -> boo
 
 const _: () = {
     assert!(is(
-        DEVICE,
-        kernel::DEVICE_UNIT_SHIFT,
-        kernel::DEVICE_SUB_BITS,
-        kernel::DEVICE_CELLS
-    ));
-    assert!(is(
-        OWNER,
-        kernel::OWNER_UNIT_SHIFT,
-        kernel::OWNER_SUB_BITS,
-        kernel::OWNER_CELLS
-    ));
-    assert!(is(
         GAP,
         kernel::GAP_UNIT_SHIFT,
         kernel::GAP_SUB_BITS,
         kernel::GAP_CELLS
     ));
     assert!(LOG2_CELLS == kernel::LOG2_CELLS);
-    assert!(size_of::<Line>() == size_of::<kernel::Line>());
     assert!(Op::ALL.len() == kernel::OPS && Op::DATA.len() == kernel::DATA_OPS);
     assert!(Op::Read as u32 == op::OP_READ.0);
     assert!(Op::WriteSync as u32 == op::OP_WRITE_SYNC.0);
@@ -40,15 +27,4 @@ const _: () = {
     assert!(Op::Zone as u32 == op::OP_ZONE.0);
     assert!(Op::Other as u32 == op::OP_OTHER.0);
     assert!(Op::Passthrough as u32 == op::OP_PASSTHROUGH.0);
-    assert!(OwnerLatency::COUNT == kernel::OwnerLatency::COUNT);
-    assert!(OwnerLatency::Q2d as usize == kernel::OwnerLatency::Q2d as usize);
-    assert!(OwnerLatency::D2c as usize == kernel::OwnerLatency::D2c as usize);
-    assert!(OwnerLatency::Q2dIndirect as usize == kernel::OwnerLatency::Q2dIndirect as usize);
-    assert!(OwnerLatency::Q2gIndirect as usize == kernel::OwnerLatency::Q2gIndirect as usize);
-    assert!(OwnerLatency::G2dIndirect as usize == kernel::OwnerLatency::G2dIndirect as usize);
-    assert!(OwnerLatency::Q2c as usize == kernel::OwnerLatency::Q2c as usize);
-    assert!(OwnerLatency::I2d as usize == kernel::OwnerLatency::I2d as usize);
-    assert!(OwnerLatency::A2q as usize == kernel::OwnerLatency::A2q as usize);
-    assert!(OwnerLatency::A2d as usize == kernel::OwnerLatency::A2d as usize);
-    assert!(OwnerLatency::A2c as usize == kernel::OwnerLatency::A2c as usize);
 };

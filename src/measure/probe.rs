@@ -2,6 +2,7 @@
 //! `iosched-bpf`.
 
 mod blocked; // threads that wait for a request
+mod books; // records of completed requests
 mod kernel; // tracepoints and limits of the running kernel
 mod locked_memory;
 mod memory; // memory of the maps
@@ -10,29 +11,31 @@ mod owners;
 mod raw;
 mod status;
 mod trace;
-mod wide;
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-use anyhow::Result;
-use iosched_bpf::{ALL_ROWS, Config, NotPermitted, OwnerLatency, Tracer};
+use anyhow::{Context as _, Result};
+use iosched_bpf::{Config, NotPermitted, Tracer};
 use rustix::time::{ClockId, clock_gettime};
 
+pub use books::converted;
 pub use iosched_bpf::Detail;
 pub use kernel::{Tracepoint, can_tell_since_when, memlock_bytes, tracepoints};
 
 use blocked::Waits;
+use books::Bookkeeper;
 use iosched_host::system::device::Device;
-use iosched_result::measured::histogram::{Histogram, OWNER};
-use iosched_result::measured::snapshot::{DeviceNumbers, Op, Snapshot};
+use iosched_result::measured::ledger::{Ledger, Scope};
+use iosched_result::measured::snapshot::{DeviceNumbers, Snapshot};
 use locked_memory::Refusal;
 use memory::{OWNER_HISTOGRAMS, OWNERS};
 use owners::{Context, Owners};
 use raw::RawDevice;
-use wide::Wide;
 
 pub struct Probe {
+    /// Ends before the rings that it reads.
+    bookkeeper: Bookkeeper,
     tracer: Tracer,
     devices: Vec<String>,
     /// Number of slots; those beyond `devices` are spare.
@@ -41,12 +44,13 @@ pub struct Probe {
     /// A disk was added since the last call of [`Probe::recycle`].
     has_new: bool,
     detail: Detail,
-    histograms: Vec<Wide>,
     owners: Owners,
     snapshots: u64,
     /// Number of the snapshot that began the window.
     window: u64,
     knows_all_processes: bool,
+    /// While a trace is taken.
+    trace: Option<trace::Begun>,
 }
 
 impl Probe {
@@ -55,10 +59,9 @@ impl Probe {
         Probe::attach_with(devices, 0, deepest, detail)
     }
 
-    /// The same with room for disks that are plugged in later; less of it on machines with many CPUs.
+    /// The same with room for disks that are plugged in later.
     pub fn attach_with_room(devices: &[Device], deepest: u32, detail: Detail) -> Result<Probe> {
-        let (rows, cpus) = (iosched_bpf::rows(detail), iosched_bpf::possible_cpus());
-        let spares = memory::spares(devices.len(), rows, cpus);
+        let spares = memory::spares(devices.len(), iosched_bpf::possible_cpus());
         Probe::attach_with(devices, spares, deepest, detail)
     }
 
@@ -68,35 +71,43 @@ impl Probe {
         deepest: u32,
         detail: Detail,
     ) -> Result<Probe> {
-        let (rows, cpus) = (iosched_bpf::rows(detail), iosched_bpf::possible_cpus());
+        let cpus = iosched_bpf::possible_cpus();
         let slots = devices.len() + spares;
-        let layout = memory::layout(slots, rows);
         let known = devices.iter().map(|device| memory::target(device, deepest));
         let spare = std::iter::repeat_n(memory::spare(cpus), spares);
         let config = Config {
             targets: known.chain(spare).collect(),
             owners: OWNERS,
-            owner_histograms: OWNER_HISTOGRAMS,
-            shards: memory::shards(slots, rows, cpus),
-            coarse: layout == OWNER,
+            shards: memory::shards(slots, cpus),
+            ring_records: memory::ring_records(cpus),
             detail,
         };
         match memory::is_bounded(&config) {
             Err(_) if spares > 0 => return Probe::attach_with(devices, 0, deepest, detail),
             bounded => bounded?,
         }
+        let mut tracer = load(config)?;
+        let rings = tracer.take_rings().context("the rings of a new tracer")?;
+        let scope = Scope {
+            layout: memory::layout(slots),
+            with_q: tracer.abilities().bio_queue.is_some() && !detail.without_q2g,
+            with_asked: detail.asked,
+            with_owner_stages: detail.owner_stages,
+            owner_rows: OWNER_HISTOGRAMS,
+        };
         Ok(Probe {
-            tracer: load(config)?,
+            bookkeeper: Bookkeeper::start(rings, Ledger::new(slots, scope))?,
+            tracer,
             devices: devices.iter().map(|device| device.name.clone()).collect(),
             slots,
             deepest,
             has_new: false,
             detail,
-            histograms: vec![Wide::new(layout); slots * ALL_ROWS],
             owners: Owners::default(),
             snapshots: 0,
             window: 0,
             knows_all_processes: owners::knows_all_processes(),
+            trace: None,
         })
     }
 
@@ -115,7 +126,9 @@ impl Probe {
             self.devices.push(device.name.clone());
         }
         let raw = RawDevice::read(&self.tracer, slot);
-        Ok(Some((slot, self.device(slot, &raw)?)))
+        let mut books = self.bookkeeper.books();
+        books.enter();
+        Ok(Some((slot, self.device(slot, &raw, &mut books.ledger))))
     }
 
     /// Notes on what cannot be measured on this kernel.
@@ -148,8 +161,7 @@ impl Probe {
         self.tracer.run_time_ns()
     }
 
-    /// Everything counted so far. Cells have 32 bits in the kernel and are widened here: call this at least once per
-    /// four billion I/Os.
+    /// Everything counted so far.
     pub fn snapshot(&mut self) -> Result<Snapshot> {
         self.snapshot_with(true)
     }
@@ -171,10 +183,13 @@ impl Probe {
             .map(|slot| RawDevice::read(&self.tracer, slot))
             .collect();
         let waits = Waits::of(self.tracer.blocked()?, time_ns);
+        let mut books = self.bookkeeper.books();
+        books.enter();
+        let ledger = &mut books.ledger;
         let context = Context {
             time_ns,
             has_histograms,
-            latencies: OwnerLatency::counted(self.detail).collect(),
+            latencies: ledger.owner_latencies().collect(),
             detail: self.detail,
             in_flight: numbers::in_flight_of_owners(&devices),
             waits,
@@ -188,11 +203,11 @@ impl Probe {
         };
         let mut numbers = Vec::with_capacity(devices.len());
         for (slot, raw) in devices.iter().enumerate() {
-            let mut device = self.device(slot, raw)?;
+            let mut device = self.device(slot, raw, ledger);
             context.waits.add_to(&mut device, slot, time_ns);
             numbers.push(device);
         }
-        let (owners, lines) = self.owners.read(&self.tracer, &context);
+        let (owners, lines) = self.owners.read(&self.tracer, ledger, &context);
         self.snapshots += 1;
         Ok(Snapshot {
             time_ns,
@@ -229,7 +244,10 @@ impl Probe {
         if !self.knows_all_processes {
             return Ok(0);
         }
-        self.owners.recycle(&self.tracer, self.devices.len())
+        let mut books = self.bookkeeper.books();
+        books.enter();
+        self.owners
+            .recycle(&self.tracer, &mut books.ledger, self.devices.len())
     }
 
     /// The last issues of a device, oldest first; empty unless dispatch order is measured.
@@ -240,21 +258,11 @@ impl Probe {
         })
     }
 
-    fn device(&mut self, slot: usize, raw: &RawDevice) -> Result<DeviceNumbers> {
-        let rows = &mut self.histograms[slot * ALL_ROWS..][..ALL_ROWS];
-        raw.advance(&self.tracer, slot, self.detail.asked, rows);
+    fn device(&self, slot: usize, raw: &RawDevice, ledger: &mut Ledger) -> DeviceNumbers {
         let is_errno = self.tracer.abilities().status_is_errno;
         let mut numbers = numbers::device(&self.devices[slot], raw, is_errno);
-        for (index, op) in numbers.ops.iter_mut().enumerate() {
-            let nothing = Histogram::new(rows[0].total.layout());
-            let of =
-                |latency| iosched_bpf::row(index, latency).map_or(&nothing, |row| &rows[row].total);
-            numbers::fill_stages(op, &of)?;
-            if self.detail.asked && Op::DATA.contains(&op.op) {
-                op.asked = Some(numbers::asked(&of));
-            }
-        }
-        Ok(numbers)
+        ledger.add_to_device(slot, &mut numbers);
+        numbers
     }
 }
 

@@ -44,7 +44,7 @@ pub fn run(arguments: &Stat) -> Result<()> {
             asked: wants(DetailChoice::Asked),
             passthrough: arguments.passthrough,
             writeback: arguments.writeback_owner,
-            trace: false,
+            sectors: false,
         },
     )?;
     say(&probe.notes());

@@ -47,7 +47,7 @@ fn agree(disk: &Disk, mut work: impl FnMut() -> Processes) {
     let all = Detail {
         i2d: true,
         owner_stages: true,
-        trace: true,
+        sectors: true,
         ..Detail::default()
     };
     let mut watch = Watch::with(disk, all);

@@ -19,7 +19,7 @@ use iosched_result::failure::Failure;
 use iosched_result::measured::snapshot::{
     DeviceNumbers, Op, OwnerId, OwnerKind, OwnerTotals, Snapshot,
 };
-use iosched_result::measured::trace::{self, Trace};
+use iosched_result::measured::trace::Trace;
 use iosched_result::metric::CONTROL_CPU;
 use iosched_result::report::fixture;
 use iosched_result::types::arm::Arm;
@@ -433,7 +433,10 @@ impl Machine for FakeMachine {
 
     fn end_trace(&mut self, begin_ns: u64) -> Result<Trace> {
         let time = self.now.saturating_sub(Duration::from_nanos(begin_ns));
-        Ok(trace::assemble([], Vec::new(), time, 0))
+        Ok(Trace {
+            time_s: time.as_secs_f64(),
+            ..Trace::default()
+        })
     }
 
     fn participants(&mut self) -> Vec<Participant> {

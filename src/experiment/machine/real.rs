@@ -313,7 +313,7 @@ impl Machine for RealMachine<'_> {
 
     fn prepare_traces(&mut self) -> Result<()> {
         let detail = Detail {
-            trace: true,
+            sectors: true,
             i2d: true,
             ..Detail::default()
         };

@@ -48,6 +48,11 @@ pub fn keep_those_of_switching() -> Result<()> {
     keep(SWITCHING | of_the_hardware_depth())
 }
 
+/// For a thread that only reads and writes memory.
+pub fn keep_none() -> Result<()> {
+    keep(CapabilitySet::empty())
+}
+
 /// Where debugfs is not mounted, reading the depth needs a private mount, and a guardian started later must make its
 /// own.
 fn of_the_hardware_depth() -> CapabilitySet {

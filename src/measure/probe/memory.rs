@@ -1,7 +1,7 @@
 //! Limits the probe's kernel memory by the number of devices, CPUs and tags.
 
 use anyhow::Result;
-use iosched_bpf::{Config, Target};
+use iosched_bpf::{Config, Target, device_stats, record};
 
 use iosched_host::system::device::Device;
 use iosched_result::failure::Failure;
@@ -9,10 +9,16 @@ use iosched_result::measured::histogram::{DEVICE, Layout, OWNER};
 
 /// Rows for owners: 1.3 KB each.
 pub(super) const OWNERS: u32 = 16_384;
-/// The owners that have histograms: 7.2 KB each, and 18.2 KB more with all stages.
-pub(super) const OWNER_HISTOGRAMS: u32 = 2048;
-/// Limit for the arrays of all devices together; above it several CPUs share a copy.
-const DEVICE_BYTES: usize = 64 << 20;
+/// The owners that have histograms: 7.2 KB each, or 36 KB with all stages, of this process's memory.
+pub(super) const OWNER_HISTOGRAMS: usize = 2048;
+/// Limit for the counters of all devices together; above it several CPUs share a copy.
+const DEVICE_BYTES: usize = 32 << 20;
+/// Limit for the histograms of all devices together, if all were used.
+const HISTOGRAM_BYTES: usize = 64 << 20;
+/// Of all rings together, unless each would be smaller than the smallest.
+const RING_BYTES: usize = 64 << 20;
+const MOST_RING_RECORDS: usize = 65_536;
+const FEWEST_RING_RECORDS: usize = 8192;
 const MAX_SHARDS: usize = 64;
 /// Limit for the in-flight tables of all devices together.
 const MAX_INFLIGHT_BYTES: u64 = 1 << 30;
@@ -51,22 +57,30 @@ pub(super) fn spare(cpus: usize) -> Target {
 }
 
 /// As many as cost the other devices nothing: neither copies of their numbers nor the layout of their histograms.
-pub(super) fn spares(devices: usize, rows: usize, cpus: usize) -> usize {
+pub(super) fn spares(devices: usize, cpus: usize) -> usize {
     let is_free = |more: &usize| {
         let all = devices + more;
-        shards(all, rows, cpus) == shards(devices, rows, cpus)
-            && layout(all, rows) == layout(devices, rows)
+        shards(all, cpus) == shards(devices, cpus) && layout(all) == layout(devices)
     };
     (0..=MOST_SPARES).rev().find(is_free).unwrap_or(0)
 }
 
 /// One copy of a device's numbers per CPU, or fewer if the memory does not suffice.
-pub(super) fn shards(devices: usize, rows: usize, cpus: usize) -> u32 {
+pub(super) fn shards(devices: usize, cpus: usize) -> u32 {
     let mut shards = cpus.next_power_of_two().min(MAX_SHARDS);
-    while shards > 1 && devices * shards * histogram_bytes(DEVICE, rows) > DEVICE_BYTES {
+    while shards > 1 && devices * shards * size_of::<device_stats>() > DEVICE_BYTES {
         shards /= 2;
     }
     shards as u32
+}
+
+/// Records of each CPU's ring: at 500,000 requests per second on one CPU the largest ring is full after 131 ms, the smallest
+/// after 16 ms.
+pub(super) fn ring_records(cpus: usize) -> u32 {
+    let each = RING_BYTES / cpus / size_of::<record>();
+    let records = each.clamp(FEWEST_RING_RECORDS, MOST_RING_RECORDS);
+    // Rounded down to a power of two.
+    1 << records.ilog2()
 }
 
 /// Checks that the in-flight tables do not exceed their limit.
@@ -88,17 +102,14 @@ pub(super) fn is_bounded(config: &Config) -> Result<()> {
 }
 
 /// For hundreds of devices the owners' layout, in a quarter of the memory.
-pub(super) fn layout(devices: usize, rows: usize) -> Layout {
-    if devices * histogram_bytes(DEVICE, rows) > DEVICE_BYTES {
+pub(super) fn layout(devices: usize) -> Layout {
+    /// Histograms of a device that are in use: 9 of each operation that moves data.
+    const USED: usize = 27;
+    if devices * USED * DEVICE.cells as usize * 4 > HISTOGRAM_BYTES {
         OWNER
     } else {
         DEVICE
     }
-}
-
-/// Bytes per device.
-const fn histogram_bytes(layout: Layout, rows: usize) -> usize {
-    rows * layout.cells as usize * 4
 }
 
 #[cfg(test)]
@@ -112,33 +123,40 @@ mod tests {
     fn the_memory_of_a_thousand_devices_is_bounded_whatever_the_cpus() {
         for cpus in [1, 2, 3, 64, 256, 4096] {
             for devices in 1..=1000 {
-                let rows = iosched_bpf::rows(Detail::default());
-                let layout = layout(devices, rows);
-                let shards = shards(devices, rows, cpus) as usize;
+                let shards = shards(devices, cpus) as usize;
                 assert!(shards.is_power_of_two() && shards <= MAX_SHARDS);
-                let bytes = devices * shards * histogram_bytes(layout, rows);
-                // The coarse layout, one copy each: 83 KiB a device.
-                let most = if layout == OWNER {
-                    90 << 20
-                } else {
-                    DEVICE_BYTES
-                };
-                assert!(bytes <= most, "{devices} devices, {cpus} CPUs: {bytes}");
+                let bytes = devices * shards * size_of::<device_stats>();
+                assert!(
+                    bytes <= DEVICE_BYTES,
+                    "{devices} devices, {cpus} CPUs: {bytes}"
+                );
             }
         }
-        assert_eq!(shards(1, iosched_bpf::rows(Detail::default()), 256), 64);
+        assert_eq!(shards(1, 256), 64);
+        assert_eq!((layout(1), layout(1000)), (DEVICE, OWNER));
+    }
+
+    #[test]
+    fn the_rings_are_bounded_too() {
+        for (cpus, records) in [
+            (1, 65_536),
+            (2, 65_536),
+            (16, 32_768),
+            (128, 8192),
+            (512, 8192),
+        ] {
+            assert_eq!(ring_records(cpus), records, "{cpus} CPUs");
+        }
     }
 
     #[test]
     fn spare_room_costs_the_devices_nothing() {
-        let rows = iosched_bpf::rows(Detail::default());
-        assert_eq!(spares(1, rows, 2), MOST_SPARES);
-        assert_eq!(spares(1, rows, 64), 2);
+        assert_eq!(spares(1, 2), MOST_SPARES);
         for cpus in [1, 2, 64, 256] {
             for devices in 1..=300 {
-                let all = devices + spares(devices, rows, cpus);
-                assert_eq!(shards(all, rows, cpus), shards(devices, rows, cpus));
-                assert_eq!(layout(all, rows), layout(devices, rows));
+                let all = devices + spares(devices, cpus);
+                assert_eq!(shards(all, cpus), shards(devices, cpus));
+                assert_eq!(layout(all), layout(devices));
             }
         }
         assert_eq!(spare(256).depth, MOST_SPARE_ELEMENTS as u32 - 1);
@@ -155,9 +173,8 @@ mod tests {
         Config {
             targets: vec![target; disks],
             owners: OWNERS,
-            owner_histograms: OWNER_HISTOGRAMS,
             shards: 1,
-            coarse: false,
+            ring_records: ring_records(2),
             detail: Detail::default(),
         }
     }

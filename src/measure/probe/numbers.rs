@@ -2,16 +2,14 @@
 
 use std::collections::HashMap;
 
-use anyhow::Result;
 use iosched_bpf::enums::dispatch_kind;
-use iosched_bpf::{LOG2_CELLS, Latency, device_stats, dispatch, inflight, order_stats};
+use iosched_bpf::{LOG2_CELLS, device_stats, dispatch, inflight, order_stats};
 
 use super::raw::RawDevice;
 use super::status;
-use iosched_result::measured::histogram::Histogram;
 use iosched_result::measured::order::Dispatch;
 use iosched_result::measured::snapshot::{
-    Asked, DeviceNumbers, DeviceOp, InFlight, Log2Histogram, Op, Order, StatusCount,
+    DeviceNumbers, InFlight, Log2Histogram, Op, Order, StatusCount,
 };
 
 pub(super) fn device(name: &str, raw: &RawDevice, is_errno: bool) -> DeviceNumbers {
@@ -84,41 +82,7 @@ fn add_counters(numbers: &mut DeviceNumbers, stats: &device_stats) {
     quality.unseen += stats.unseen;
     quality.unissued += stats.unissued;
     quality.owner_overflow += stats.owner_overflow;
-}
-
-/// Assembles the stages from the kernel's histograms; see `enum latency` in bpf/wire.h.
-pub(super) fn fill_stages<'a>(
-    op: &mut DeviceOp,
-    of: &impl Fn(Latency) -> &'a Histogram,
-) -> Result<()> {
-    let direct = of(Latency::Q2dDirect);
-    op.q2d.clone_from(direct);
-    // For other operations Q2D is not split.
-    if Op::DATA.contains(&op.op) {
-        op.q2g = Histogram::new(direct.layout());
-        op.q2g.record_n(0, direct.count());
-        op.q2g.merge(of(Latency::Q2gWaited))?;
-        op.q2d.merge(of(Latency::Q2dWaited))?;
-        op.g2d.clone_from(direct);
-        op.g2d.merge(of(Latency::G2dWaited))?;
-        op.g2d.merge(of(Latency::G2dAlone))?;
-    }
-    op.d2c.clone_from(of(Latency::D2c));
-    op.q2c.clone_from(of(Latency::Q2c));
-    op.i2d.clone_from(of(Latency::I2d));
-    op.merged_bios.q2d.clone_from(of(Latency::Q2dMerged));
-    op.merged_bios.d2c.clone_from(of(Latency::D2cMerged));
-    op.merged_bios.q2c.clone_from(of(Latency::Q2cMerged));
-    Ok(())
-}
-
-/// The stages that start when the program asked.
-pub(super) fn asked<'a>(of: &impl Fn(Latency) -> &'a Histogram) -> Asked {
-    Asked {
-        a2q: of(Latency::A2q).clone(),
-        a2d: of(Latency::A2d).clone(),
-        a2c: of(Latency::A2c).clone(),
-    }
+    quality.unrecorded += stats.unrecorded;
 }
 
 fn in_flight(states: &[inflight], now_ns: u64) -> InFlight {

@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use iosched_bpf::enums::{owner_flags, owner_kind};
-use iosched_bpf::{CLOCK_SHIFT, Detail, OwnerLatency, Tracer, inflight, owner, owner_op};
+use iosched_bpf::{CLOCK_SHIFT, Detail, Tracer, inflight, owner, owner_op};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 use super::blocked::{Waiting, Waits};
+use iosched_result::measured::ledger::{Ledger, Maxima};
 use iosched_result::measured::snapshot::{
-    FairnessTotals, InFlight, Line, Longest, Merges, Op, OpTotals, OwnerId, OwnerKind, OwnerRow,
-    OwnerTotals, Place,
+    FairnessTotals, InFlight, Line, Longest, Merges, Op, OpTotals, OwnerId, OwnerKind,
+    OwnerLatency, OwnerRow, OwnerTotals, Place,
 };
 
 /// Rows are assigned in order; a few for which two threads competed stay empty for a while.
@@ -70,7 +71,7 @@ struct Known {
     /// One for reads and one for all other operations, as in `ios`.
     places: [Place; 2],
     ios: [u64; 2],
-    /// Whether they had changed at the previous read. The kernel counts an I/O a moment before it fills the cells.
+    /// Whether they had changed at the previous read. The kernel counts an I/O a moment before its record is read.
     has_moved: [bool; 2],
 }
 
@@ -83,9 +84,15 @@ struct Look<'a> {
 
 impl Look<'_> {
     /// Reads only histograms that may have changed.
-    fn at(&mut self, tracer: &Tracer, index: usize, row: &owner, known: &mut Known) -> [Place; 2] {
-        let reads = row.op[Op::Read as usize].ios;
-        let all: u64 = row.op.iter().map(|op| op.ios).sum();
+    fn at(
+        &mut self,
+        ledger: &Ledger,
+        index: usize,
+        totals: &OwnerTotals,
+        known: &mut Known,
+    ) -> [Place; 2] {
+        let reads = totals.ops[Op::Read as usize].ios;
+        let all: u64 = totals.ops.iter().map(|op| op.ios).sum();
         for (direction, ios) in [reads, all - reads].into_iter().enumerate() {
             let is_same = ios == known.ios[direction];
             let first = self.lines.len() as u32;
@@ -100,7 +107,7 @@ impl Look<'_> {
                 };
                 for &which in self.latencies {
                     place.occupied[which as usize] =
-                        tracer.owner_lines(index, (which, direction), self.lines);
+                        ledger.owner_lines(index, (which, direction), self.lines);
                 }
             }
             known.ios[direction] = ios;
@@ -119,10 +126,13 @@ struct OwnerLongest {
 }
 
 impl OwnerLongest {
-    fn look(&mut self, row: &owner, totals: &mut OwnerTotals) {
-        for (place, (op, row)) in totals.ops.iter_mut().zip(&row.op).enumerate() {
-            self.q2d[place].look(row.q2d_max_ns);
-            self.d2c[place].look(row.d2c_max_ns);
+    /// `recorded`: those of requests that have a record.
+    fn look(&mut self, row: &owner, recorded: &Maxima, totals: &mut OwnerTotals) {
+        let longest = row.op.iter().zip(recorded);
+        for (place, (op, (row, (q2d_ns, d2c_ns)))) in totals.ops.iter_mut().zip(longest).enumerate()
+        {
+            self.q2d[place].look(row.q2d_max_ns.max(*q2d_ns));
+            self.d2c[place].look(row.d2c_max_ns.max(*d2c_ns));
             (op.q2d_longest, op.d2c_longest) = (self.q2d[place], self.d2c[place]);
         }
         self.starvation.look(row.gap_max_ns);
@@ -177,6 +187,7 @@ impl Owners {
     pub fn read(
         &mut self,
         tracer: &Tracer,
+        ledger: &mut Ledger,
         context: &Context,
     ) -> (Vec<OwnerTotals>, Arc<Vec<Line>>) {
         let (mut owners, mut lines) = std::mem::take(&mut self.spare);
@@ -204,10 +215,12 @@ impl Owners {
             }
             let row = tracer.take_owner(index);
             let mut totals = totals(&row, index, context);
-            self.longest[index].look(&row, &mut totals);
+            ledger.add_to_owner(index, &mut totals);
+            let recorded = ledger.take_longest(index);
+            self.longest[index].look(&row, &recorded, &mut totals);
             totals.row.generation = self.generations[index];
-            totals.lines = (context.has_histograms && tracer.has_latency(index))
-                .then(|| look.at(tracer, index, &row, &mut self.known[index]));
+            totals.lines = (context.has_histograms && ledger.has_histograms(index))
+                .then(|| look.at(ledger, index, &totals, &mut self.known[index]));
             owners.push(totals);
         }
         let lines = Arc::new(lines);
@@ -224,7 +237,7 @@ impl Owners {
 
     /// An owner is recycled if its process or thread has ended, nothing was counted since the last call (for writeback:
     /// since many calls), and none of its requests is in flight.
-    pub fn recycle(&mut self, tracer: &Tracer, slots: usize) -> Result<usize> {
+    pub fn recycle(&mut self, tracer: &Tracer, ledger: &mut Ledger, slots: usize) -> Result<usize> {
         let mut recycled = 0;
         let busy: Vec<u32> = (0..slots)
             .flat_map(|slot| tracer.inflight(slot).map(|state| state.owner))
@@ -235,7 +248,7 @@ impl Owners {
                 continue;
             }
             let row = tracer.owner(index);
-            let rests = self.rests(index, &row);
+            let rests = self.rests(index, &row, ledger.ios_of(index));
             let has_rested = match kind_of(&row) {
                 OwnerKind::Process | OwnerKind::KernelThread => rests > 0,
                 OwnerKind::Writeback => rests >= RESTS_OF_WRITEBACK,
@@ -243,6 +256,7 @@ impl Owners {
             };
             if has_rested && !is_alive(row.key.tgid) && !busy.contains(&(index as u32)) {
                 tracer.recycle(index)?;
+                ledger.forget_owner(index);
                 self.idle[index] = None;
                 self.known[index] = Known::default();
                 self.longest[index] = OwnerLongest::default();
@@ -254,9 +268,9 @@ impl Owners {
     }
 
     /// The number of calls for which it has been idle.
-    fn rests(&mut self, index: usize, row: &owner) -> u32 {
-        let ios: u64 = row.op.iter().map(|op| op.ios).sum();
-        let done = ios + row.back_merges + row.front_merges + row.rq_merges;
+    fn rests(&mut self, index: usize, row: &owner, recorded: u64) -> u32 {
+        let unrecorded: u64 = row.op.iter().map(|op| op.ios).sum();
+        let done = recorded + unrecorded + row.back_merges + row.front_merges + row.rq_merges;
         let rests = match self.idle[index] {
             Some(idle) if idle.done == done => idle.rests + 1,
             _ => 0,
@@ -330,6 +344,7 @@ fn totals(row: &owner, index: usize, context: &Context) -> OwnerTotals {
         has_asked: context.detail.asked,
         stalled_ns: row.stalled_ns + waiting.stalled_ns,
         throttled: row.throttled,
+        unrecorded: row.unrecorded,
         throttled_ns: row.throttled_ns,
         waited_for_flush: row.preflushes,
         fairness: context

@@ -1,9 +1,6 @@
 //! The kernel's numbers of a device, copied in one go before anything is made of them: they go on counting.
 
-use iosched_bpf::{ALL_ROWS, Latency, Tracer, device_stats, inflight, order_stats};
-
-use super::wide::Wide;
-use iosched_result::measured::snapshot::Op;
+use iosched_bpf::{Tracer, device_stats, inflight, order_stats};
 
 /// Above so many tags a device's requests under way are not looked through.
 const MAX_INFLIGHT: usize = 32_768;
@@ -44,27 +41,6 @@ impl RawDevice {
             inflight: under_way,
             inflight_ns: super::monotonic_ns(), // after them: none is younger
             switches: tracer.switches(slot),
-        }
-    }
-
-    /// Brings the device's histograms up to date, by row: of operations that have been seen, since most devices never
-    /// see most of them.
-    pub fn advance(&self, tracer: &Tracer, slot: usize, has_asked: bool, rows: &mut [Wide]) {
-        debug_assert_eq!(rows.len(), ALL_ROWS);
-        let is_asked = |latency: &Latency| *latency >= Latency::A2q;
-        for op in 0..iosched_bpf::OPS {
-            let is_flush = op == Op::Flush as usize;
-            let seen = self.stats.iter().any(|stats| {
-                stats.op[op].ios > 0 || (is_flush && stats.flush_requests + stats.preflushes > 0)
-            });
-            let counted = Latency::ALL
-                .into_iter()
-                .filter(|latency| seen && (has_asked || !is_asked(latency)));
-            for latency in counted {
-                if let Some(row) = iosched_bpf::row(op, latency) {
-                    rows[row].advance(tracer, slot, row);
-                }
-            }
         }
     }
 }

@@ -1,45 +1,72 @@
 //! Records every request for a short time.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
-use anyhow::Result;
-use iosched_bpf::trace_event;
+use anyhow::{Context, Result};
+use iosched_bpf::{extra, inflight};
 
 use super::owners::kind_of;
 use super::{Probe, monotonic_ns};
+use iosched_result::measured::record::Record;
 use iosched_result::measured::snapshot::{Op, comm};
-use iosched_result::measured::trace::{Event, Trace, TracedOwner, TracedRequest, assemble};
+use iosched_result::measured::trace::{Collector, Missing, Trace, TracedOwner};
+
+/// What had happened when a trace began.
+pub(super) struct Begun {
+    lost: u64,
+    evicted: u64,
+}
 
 impl Probe {
-    /// Begins to record; only with [`super::Detail::trace`]. The time of the beginning is for [`Probe::end_trace`].
+    /// Begins to keep the record of each request; with [`super::Detail::sectors`] those of requests in flight are complete.
+    /// The time of the beginning is for [`Probe::end_trace`].
     pub fn begin_trace(&mut self) -> Result<u64> {
         let begin_ns = monotonic_ns();
-        self.tracer.begin_trace()?;
+        let evicted = self.evicted();
+        let mut books = self.bookkeeper.books();
+        books.enter();
+        books.trace = Some(Collector::new(begin_ns));
+        self.trace = Some(Begun {
+            lost: books.lost(),
+            evicted,
+        });
         Ok(begin_ns)
     }
 
     pub fn end_trace(&mut self, begin_ns: u64) -> Result<Trace> {
-        self.tracer.end_trace();
         let time = Duration::from_nanos(monotonic_ns().saturating_sub(begin_ns));
-        let (events, lost) = self.tracer.take_trace()?;
-        let mut owners = Vec::new();
-        let mut places = HashMap::new();
-        let mut place_of = |index: u32| {
-            *places.entry(index).or_insert_with(|| {
-                owners.push(self.traced_owner(index as usize));
-                owners.len() - 1
+        let begun = self.trace.take().context("a trace that has begun")?;
+        // Requests that are over are evicted here. One that ends in between is in neither place, one after it in both.
+        for slot in 0..self.devices.len() {
+            self.tracer.under_way(slot, monotonic_ns());
+        }
+        let in_flight: Vec<Record> = (0..self.devices.len())
+            .flat_map(|slot| {
+                let states = self.tracer.inflight_with_extra(slot);
+                states.map(move |(state, extra)| unended(slot, &state, &extra))
             })
-        };
-        let events: Vec<Event> = events
-            .iter()
-            .map(|event| converted(event, begin_ns, &mut place_of))
             .collect();
-        Ok(assemble(events, owners, time, lost))
+        let mut books = self.bookkeeper.books();
+        books.enter();
+        let collector = books.trace.take().context("the records of a trace")?;
+        let lost = books.lost() - begun.lost;
+        drop(books);
+        let missing = Missing {
+            lost_events: lost,
+            unseen_ends: self.evicted().saturating_sub(begun.evicted),
+        };
+        let in_flight = collector.without_ended(in_flight);
+        Ok(collector.assemble(in_flight, |row| self.traced_owner(row), time, missing))
     }
 
-    fn traced_owner(&self, index: usize) -> TracedOwner {
-        let row = self.tracer.owner(index);
+    fn evicted(&self) -> u64 {
+        let slots = 0..self.devices.len();
+        let stats = slots.flat_map(|slot| self.tracer.device_stats(slot));
+        stats.map(|stats| stats.evicted).sum()
+    }
+
+    fn traced_owner(&self, row: u32) -> TracedOwner {
+        let row = self.tracer.owner(row as usize);
         let kind = kind_of(&row);
         TracedOwner {
             name: kind.label(&comm(&row.comm.map(i8::cast_unsigned))),
@@ -51,33 +78,18 @@ impl Probe {
     }
 }
 
-fn converted(event: &trace_event, begin_ns: u64, place_of: &mut impl FnMut(u32) -> usize) -> Event {
-    let since = |ns: u64| ns.wrapping_sub(begin_ns).cast_signed();
-    let known = |ns: u64| (ns > 0).then(|| since(ns));
-    if u32::from(event.kind) == iosched_bpf::enums::trace_kind::TRACE_COMPLETED.0 {
-        return Event::Completed {
-            request: event.request,
-            ns: since(event.ns),
-        };
-    }
-    Event::Issued {
-        request: event.request,
-        traced: TracedRequest {
-            disk: usize::from(event.slot),
-            op: Op::ALL
-                .get(usize::from(event.op))
-                .copied()
-                .unwrap_or(Op::Other),
-            sector: event.sector,
-            bytes: event.bytes,
-            hardware_queue: event.hardware_queue,
-            owner: place_of(event.owner),
-            queued_ns: known(event.q_ns),
-            started_ns: known(event.g_ns),
-            inserted_ns: known(event.i_ns),
-            issued_ns: since(event.ns),
-            completed_ns: None,
-            is_end_unseen: false,
-        },
+/// A request in flight.
+fn unended(slot: usize, state: &inflight, extra: &extra) -> Record {
+    let op = Op::ALL.get(usize::from(state.op)).copied();
+    Record {
+        q_ns: state.q_ns,
+        g_ns: state.g_ns,
+        i_ns: extra.i_ns,
+        sector: extra.sector,
+        bytes: state.bytes,
+        owner: state.owner,
+        device: slot as u16,
+        bios: state.bios,
+        ..Record::issued(op.unwrap_or(Op::Other), state.d_ns, 0)
     }
 }

@@ -16,31 +16,48 @@ const TOLERATED_CHANGE: f64 = 0.01;
 
 /// Requests of a device that are missing in its numbers; 0 where they are too few to matter.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Losses(u64);
+pub struct Losses {
+    /// In no count and no sum.
+    uncounted: u64,
+    /// In no histogram: those, and requests without a record.
+    unrecorded: u64,
+}
 
 impl Losses {
     pub fn of(device: &DeviceNumbers) -> Losses {
         let ios: u64 = device.ios();
+        let those_that_matter = |lost: u64| {
+            let matter = lost > TOLERATED_EVENTS && lost as f64 > ios as f64 * TOLERATED_LOSS;
+            if matter { lost } else { 0 }
+        };
         let lost = device.quality.lost_events();
-        let matter = lost > TOLERATED_EVENTS && lost as f64 > ios as f64 * TOLERATED_LOSS;
-        Losses(if matter { lost } else { 0 })
+        Losses {
+            uncounted: those_that_matter(lost - device.quality.unrecorded),
+            unrecorded: those_that_matter(lost),
+        }
     }
 
-    pub fn is_none(self) -> bool {
-        self.0 == 0
+    /// Whether every count, sum and longest time is right.
+    pub fn leave_counts(self) -> bool {
+        self.uncounted == 0
+    }
+
+    /// Whether every histogram is complete.
+    pub fn leave_histograms(self) -> bool {
+        self.unrecorded == 0
     }
 
     /// Whether a sum over `ios` requests is right without the lost ones.
     pub fn leave_sum(self, ios: u64) -> bool {
-        self.0 as f64 <= TOLERATED_CHANGE * ios as f64
+        self.uncounted as f64 <= TOLERATED_CHANGE * ios as f64
     }
 
     /// Whether the percentile is right wherever the lost requests belong: all of them above it, or all below.
     pub fn leave_quantile(self, histogram: &Histogram, p: f64) -> bool {
-        if self.is_none() {
+        if self.leave_histograms() {
             return true;
         }
-        let (known, lost) = (histogram.count() as f64, self.0 as f64);
+        let (known, lost) = (histogram.count() as f64, self.unrecorded as f64);
         let wanted = p * (known + lost);
         let at = |rank: f64| {
             let share = rank / known;

@@ -23,11 +23,11 @@ fn device(lost: u64) -> DeviceNumbers {
 
 #[test]
 fn few_losses_change_nothing() {
-    assert!(Losses::of(&device(100)).is_none(), "0.1 %");
-    assert!(!Losses::of(&device(101)).is_none());
+    assert!(Losses::of(&device(100)).leave_counts(), "0.1 %");
+    assert!(!Losses::of(&device(101)).leave_counts());
     let mut few = device(20);
     few.ops[0].ios = 10;
-    assert!(Losses::of(&few).is_none(), "20 events");
+    assert!(Losses::of(&few).leave_histograms(), "20 events");
 }
 
 #[test]
@@ -108,4 +108,19 @@ fn a_doubtful_value_may_be_anything() {
         assert_eq!(found.verdict, Verdict::Inconclusive, "{lost}");
         assert_eq!(comparison(&result, 0).blocks, 12);
     }
+}
+
+/// They are in all counts and sums, so only percentiles can be wrong.
+#[test]
+fn requests_without_a_record_are_missing_in_histograms_only() {
+    let mut device = device(0);
+    device.quality.unrecorded = 5_000;
+    let losses = Losses::of(&device);
+    assert!(losses.leave_counts() && losses.leave_sum(100_000));
+    assert!(!losses.leave_histograms() && !losses.leave_quantile(&even(), 0.5));
+    device.quality.unrecorded = 900;
+    assert!(Losses::of(&device).leave_quantile(&even(), 0.5));
+    device.quality.evicted = 2_000;
+    let losses = Losses::of(&device);
+    assert!(!losses.leave_counts() && !losses.leave_sum(100_000));
 }

@@ -132,7 +132,7 @@ impl Values {
 
     fn put_histogram(&mut self, name: &str, histogram: &Histogram) {
         // One lost request can have taken any time.
-        let is_certain = self.losses.is_none();
+        let is_certain = self.losses.leave_histograms();
         if let Some(mean) = histogram.mean_ns() {
             self.put_if(is_certain, format!("{name}_mean"), mean);
         }
@@ -241,7 +241,11 @@ impl Values {
             self.put_sum("jain_bytes".into(), index, ios);
         }
         if let Some(longest) = groups.iter().filter_map(|g| g.longest_wait_ns).max() {
-            self.put_if(self.losses.is_none(), LONGEST_WAIT.into(), longest as f64);
+            self.put_if(
+                self.losses.leave_counts(),
+                LONGEST_WAIT.into(),
+                longest as f64,
+            );
         }
     }
 

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use counters::{Edges, Flushes, Merges, Quality};
 pub use device::{DeviceNumbers, InFlight, StatusCount};
-pub use lines::{Line, OwnerLatency, Place};
+pub use lines::{LINE_CELLS, Line, OwnerLatency, Place};
 pub use longest::Longest;
 pub use merging::Merging;
 pub use op::{Asked, DeviceOp, MergedBios, Op, Stage};

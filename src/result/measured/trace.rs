@@ -1,10 +1,11 @@
-//! Every request of a short time on its own, assembled from the kernel side's events. Pure.
+//! Every request of a short time on its own, from its record. Pure.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::record::Record;
 use super::snapshot::{Op, OwnerKind};
 
 /// Requests that a trace keeps: the first ones. A result with the traces of some arms stays a file that people send.
@@ -20,11 +21,11 @@ pub struct Trace {
     pub owners: Vec<TracedOwner>,
     /// Issued after those in `requests`, which has room for 4096.
     pub left_out: u64,
-    /// Issues and completions that found the kernel's buffer full.
+    /// Completed requests that are missing: their records came faster than they were read.
     pub lost_events: u64,
     /// Completions of requests that were issued before the trace.
     pub issued_before: u64,
-    /// Requests whose completion was missed.
+    /// Requests whose completion was missed; since the records of requests are read, they are not in `requests`.
     #[serde(default)]
     pub unseen_ends: u64,
 }
@@ -82,13 +83,6 @@ pub struct TracedOwner {
     pub part: Option<String>,
 }
 
-/// An event of a request; `request` tells those in flight apart.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Event {
-    Issued { request: u64, traced: TracedRequest },
-    Completed { request: u64, ns: i64 },
-}
-
 impl TracedRequest {
     /// Since it was queued, or allocated if that was not seen.
     pub fn begun_ns(&self) -> i64 {
@@ -100,117 +94,201 @@ impl TracedRequest {
     }
 }
 
-/// `events` in the order in which they were recorded.
-pub fn assemble(
-    events: impl IntoIterator<Item = Event>,
-    owners: Vec<TracedOwner>,
-    time: Duration,
-    lost_events: u64,
-) -> Trace {
-    let mut trace = Trace {
-        time_s: time.as_secs_f64(),
-        owners,
-        lost_events,
-        ..Trace::default()
-    };
-    // None: left out.
-    let mut in_flight: HashMap<u64, Option<usize>> = HashMap::new();
-    for event in events {
-        match event {
-            Event::Issued { request, traced } => {
-                let has_room = trace.requests.len() < MOST_REQUESTS;
-                let now = has_room.then_some(trace.requests.len());
-                if let Some(before) = in_flight.insert(request, now) {
-                    trace.unseen_ends += 1;
-                    if let Some(index) = before {
-                        trace.requests[index].is_end_unseen = true;
-                    }
-                }
-                if has_room {
-                    trace.requests.push(traced);
-                } else {
-                    trace.left_out += 1;
-                }
-            }
-            Event::Completed { request, ns } => match in_flight.remove(&request) {
-                Some(Some(index)) => trace.requests[index].completed_ns = Some(ns),
-                Some(None) => {}
-                None => trace.issued_before += 1,
-            },
+/// Keeps the records of a trace while it is taken.
+#[derive(Default)]
+pub struct Collector {
+    begin_ns: u64,
+    /// At most [`MOST_KEPT`].
+    records: Vec<Record>,
+    left_out: u64,
+    issued_before: u64,
+}
+
+/// Records that are kept until it is known which requests were the first.
+const MOST_KEPT: usize = 8 * MOST_REQUESTS;
+
+/// What happened beside the requests of a trace.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Missing {
+    pub lost_events: u64,
+    pub unseen_ends: u64,
+}
+
+impl Collector {
+    pub fn new(begin_ns: u64) -> Collector {
+        Collector {
+            begin_ns,
+            ..Collector::default()
         }
     }
-    // Two CPUs may record in another order than that of their clocks' readings.
-    trace.requests.sort_by_key(|request| request.issued_ns);
-    trace
+
+    /// A request that has ended. One that was not issued, such as an empty flush, is in no trace.
+    pub fn add(&mut self, record: &Record) {
+        if record.d_ns == 0 || record.c_ns < self.begin_ns {
+            return;
+        }
+        if record.d_ns < self.begin_ns {
+            self.issued_before += 1;
+            return;
+        }
+        if self.records.len() == MOST_KEPT {
+            self.keep_first();
+        }
+        self.records.push(*record);
+    }
+
+    /// Those that have not ended: between a look at the requests in flight and one at the records, some may have.
+    pub fn without_ended(&self, in_flight: Vec<Record>) -> Vec<Record> {
+        let ended = self.records.iter();
+        let ended: HashSet<_> = ended.map(|record| (record.d_ns, record.sector)).collect();
+        let is_left = |state: &Record| !ended.contains(&(state.d_ns, state.sector));
+        in_flight.into_iter().filter(is_left).collect()
+    }
+
+    fn keep_first(&mut self) {
+        self.records
+            .select_nth_unstable_by_key(MOST_REQUESTS, |record| record.d_ns);
+        self.left_out += (self.records.len() - MOST_REQUESTS) as u64;
+        self.records.truncate(MOST_REQUESTS);
+    }
+
+    /// `in_flight`: those that have not ended, without their last times. `owner`: who has this row.
+    pub fn assemble(
+        mut self,
+        in_flight: impl IntoIterator<Item = Record>,
+        mut owner: impl FnMut(u32) -> TracedOwner,
+        time: Duration,
+        missing: Missing,
+    ) -> Trace {
+        let begin_ns = self.begin_ns;
+        let issued = in_flight.into_iter().filter(|state| state.d_ns >= begin_ns);
+        self.records.extend(issued);
+        self.records.sort_by_key(|record| record.d_ns);
+        let more = self.records.len().saturating_sub(MOST_REQUESTS);
+        self.records.truncate(MOST_REQUESTS);
+        let mut owners = Vec::new();
+        let mut places = HashMap::new();
+        let mut place_of = |row: u32| {
+            *places.entry(row).or_insert_with(|| {
+                owners.push(owner(row));
+                owners.len() - 1
+            })
+        };
+        let requests = self.records.iter();
+        let requests = requests.map(|record| traced(record, begin_ns, place_of(record.owner)));
+        Trace {
+            time_s: time.as_secs_f64(),
+            requests: requests.collect(),
+            owners,
+            left_out: self.left_out + more as u64,
+            lost_events: missing.lost_events,
+            issued_before: self.issued_before,
+            unseen_ends: missing.unseen_ends,
+        }
+    }
+}
+
+fn traced(record: &Record, begin_ns: u64, owner: usize) -> TracedRequest {
+    let since = |ns: u64| ns.wrapping_sub(begin_ns).cast_signed();
+    let known = |ns: u64| (ns > 0).then(|| since(ns));
+    TracedRequest {
+        disk: usize::from(record.device),
+        op: record.op,
+        sector: record.sector,
+        bytes: record.bytes,
+        hardware_queue: record.hardware_queue,
+        owner,
+        queued_ns: known(record.q_ns),
+        started_ns: known(record.g_ns),
+        inserted_ns: known(record.i_ns),
+        issued_ns: since(record.d_ns),
+        completed_ns: known(record.data_ns),
+        is_end_unseen: false,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn issued(request: u64, issued_ns: i64) -> Event {
-        Event::Issued {
-            request,
-            traced: TracedRequest {
-                disk: 0,
-                op: Op::Read,
-                sector: request * 8,
-                bytes: 4096,
-                hardware_queue: 0,
-                owner: 0,
-                queued_ns: Some(issued_ns - 5),
-                started_ns: None,
-                inserted_ns: None,
-                issued_ns,
-                completed_ns: None,
-                is_end_unseen: false,
-            },
+    const BEGIN_NS: u64 = 1000;
+
+    fn request(owner: u32, d_ns: u64, c_ns: u64) -> Record {
+        Record {
+            q_ns: d_ns - 5,
+            owner,
+            sector: u64::from(owner) * 8,
+            ..Record::issued(Op::Read, d_ns, c_ns)
         }
     }
 
-    fn completed(request: u64, ns: i64) -> Event {
-        Event::Completed { request, ns }
+    fn owner(row: u32) -> TracedOwner {
+        TracedOwner {
+            name: format!("row {row}"),
+            kind: OwnerKind::Process,
+            pid: row,
+            cgroup_id: 0,
+            part: None,
+        }
     }
 
-    #[test]
-    fn an_address_that_is_used_again_is_another_request() {
-        let events = [
-            completed(9, 1),
-            issued(7, 10),
-            completed(7, 20),
-            issued(8, 32),
-            issued(7, 30),
-            completed(7, 40),
-        ];
-        let trace = assemble(events, Vec::new(), Duration::from_secs(1), 3);
-        let times: Vec<_> = trace
-            .requests
-            .iter()
+    fn times(trace: &Trace) -> Vec<(i64, Option<i64>)> {
+        let requests = trace.requests.iter();
+        requests
             .map(|request| (request.issued_ns, request.completed_ns))
-            .collect();
-        assert_eq!(times, [(10, Some(20)), (30, Some(40)), (32, None)]);
+            .collect()
+    }
+
+    #[test]
+    fn requests_stand_in_the_order_of_their_issue_with_those_in_flight() {
+        let mut collector = Collector::new(BEGIN_NS);
+        for record in [
+            request(9, 990, 1001),
+            request(7, 1030, 1040),
+            request(8, 1010, 1050),
+            request(8, 900, 950),
+            request(8, 0x10, 0),
+        ] {
+            collector.add(&record);
+        }
+        let in_flight = [request(7, 1020, 0), request(7, 999, 0)];
+        let missing = Missing {
+            lost_events: 3,
+            unseen_ends: 2,
+        };
+        let trace = collector.assemble(in_flight, owner, Duration::from_secs(1), missing);
+        assert_eq!(times(&trace), [(10, Some(50)), (20, None), (30, Some(40))]);
+        assert_eq!(trace.requests[0].queued_ns, Some(5));
+        let names = trace.requests.iter().map(|request| request.owner);
+        assert_eq!(names.collect::<Vec<_>>(), [0, 1, 1]);
+        assert_eq!(trace.owners, [owner(8), owner(7)]);
         assert_eq!((trace.issued_before, trace.left_out), (1, 0));
-        assert_eq!((trace.lost_events, trace.time_s), (3, 1.0));
+        assert_eq!((trace.lost_events, trace.unseen_ends), (3, 2));
     }
 
     #[test]
-    fn a_completion_that_was_missed_is_told_from_a_request_in_flight() {
-        let events = [issued(7, 10), issued(7, 30), issued(8, 40)];
-        let trace = assemble(events, Vec::new(), Duration::from_secs(1), 0);
-        let unseen = trace.requests.iter().map(|request| request.is_end_unseen);
-        assert_eq!(unseen.collect::<Vec<_>>(), [true, false, false]);
-        assert_eq!(trace.unseen_ends, 1);
+    fn what_was_not_issued_is_in_no_trace() {
+        let mut collector = Collector::new(BEGIN_NS);
+        collector.add(&Record {
+            op: Op::Flush,
+            ..Record::issued(Op::Flush, 0, 2000)
+        });
+        let trace = collector.assemble([], owner, Duration::ZERO, Missing::default());
+        assert_eq!((trace.requests.len(), trace.issued_before), (0, 0));
     }
 
+    /// Ends come in another order than issues.
     #[test]
-    fn what_has_no_room_is_counted_and_its_end_ends_no_other() {
-        let many = MOST_REQUESTS as u64 + 2;
-        let begins = (0..many).map(|request| issued(request, request.cast_signed()));
-        let ends = (0..many).map(|request| completed(request, 10_000));
-        let trace = assemble(begins.chain(ends), Vec::new(), Duration::ZERO, 0);
+    fn the_first_are_kept_and_the_others_counted() {
+        let many = 3 * MOST_KEPT as u64 + 7;
+        let mut collector = Collector::new(BEGIN_NS);
+        for back in (0..many).rev() {
+            collector.add(&request(1, BEGIN_NS + back, 2 * BEGIN_NS + many));
+        }
+        let trace = collector.assemble([], owner, Duration::ZERO, Missing::default());
         assert_eq!(trace.requests.len(), MOST_REQUESTS);
-        assert_eq!((trace.left_out, trace.issued_before), (2, 0));
-        let ended = |request: &TracedRequest| request.completed_ns == Some(10_000);
-        assert!(trace.requests.iter().all(ended));
+        assert_eq!(trace.left_out, many - MOST_REQUESTS as u64);
+        let issued = trace.requests.iter().map(|request| request.issued_ns);
+        assert!(issued.eq(0..MOST_REQUESTS as i64));
     }
 }

@@ -129,6 +129,7 @@ fn lost(q: &Quality, e: &Edges, without_queue_wait: u64, statuses: &[StatusCount
         ("unseen", q.unseen),
         ("unissued", q.unissued),
         ("owner overflow", q.owner_overflow),
+        ("unrecorded", q.unrecorded),
         ("skipped by the kernel", q.skipped),
         ("errors", e.errors),
         ("requeues", e.requeues),

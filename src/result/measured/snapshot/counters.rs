@@ -98,6 +98,9 @@ pub struct Quality {
     pub unissued: u64,
     /// I/Os charged to the owner `other` because the table of owners is full.
     pub owner_overflow: u64,
+    /// I/Os that are in all counts, bytes and sums, and in no histogram: their records came faster than they were read.
+    #[serde(default)]
+    pub unrecorded: u64,
     /// Runs of the probe's programs that the kernel skipped (`recursion_misses`); over all devices.
     pub skipped: u64,
 }
@@ -109,13 +112,14 @@ impl Quality {
     }
 
     /// The same by cause, in words that follow a count.
-    pub fn losses(&self) -> [(u64, &'static str); 6] {
+    pub fn losses(&self) -> [(u64, &'static str); 7] {
         [
             (self.lost, "with tags outside the table"),
             (self.evicted, "whose end was not seen"),
             (self.negative, "with a negative stage"),
             (self.started_late, "whose start was not seen"),
             (self.unissued, "whose issue was not seen"),
+            (self.unrecorded, "counted without their latencies"),
             (self.skipped, "at which the kernel skipped a program"),
         ]
     }
@@ -180,5 +184,6 @@ counters!(Quality {
     unseen,
     unissued,
     owner_overflow,
+    unrecorded,
     skipped,
 });

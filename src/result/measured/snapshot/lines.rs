@@ -1,4 +1,4 @@
-//! An owner's histograms as the kernel counts them: 32-bit cells that wrap, of which only the non-empty cache lines are
+//! An owner's histograms as they are counted: 32-bit cells that wrap, of which only the non-empty cache lines are
 //! kept. Thousands are copied at each read and few are evaluated, so nothing more is computed. Pure.
 
 use crate::measured::histogram::{Histogram, OWNER};
@@ -6,7 +6,7 @@ use crate::measured::histogram::{Histogram, OWNER};
 /// A cache line of cells.
 pub type Line = [u32; LINE_CELLS];
 
-/// An owner's histograms, each for reads and for writes, in the order in which the kernel has them.
+/// An owner's histograms, each for reads and for writes, in the order in which they are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnerLatency {
     Q2d,
@@ -23,8 +23,8 @@ pub enum OwnerLatency {
 
 impl OwnerLatency {
     pub const COUNT: usize = 10;
-    #[cfg(test)]
-    pub(super) const ALL: [OwnerLatency; Self::COUNT] = [
+    /// In the order of their values.
+    pub const ALL: [OwnerLatency; Self::COUNT] = [
         OwnerLatency::Q2d,
         OwnerLatency::D2c,
         OwnerLatency::Q2dIndirect,
@@ -38,7 +38,7 @@ impl OwnerLatency {
     ];
 }
 
-const LINE_CELLS: usize = 16;
+pub const LINE_CELLS: usize = 16;
 const LINES: usize = OWNER.cells as usize / LINE_CELLS;
 const _: () = assert!(LINES * LINE_CELLS == OWNER.cells as usize && LINES <= 32);
 
@@ -62,7 +62,7 @@ impl Place {
     }
 
     /// The counts from `earlier` to `later` for one histogram: exact below 2^32 per cell.
-    pub(super) fn since(
+    pub fn since(
         self,
         lines: &[Line],
         earlier: Place,

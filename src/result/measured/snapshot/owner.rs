@@ -213,6 +213,10 @@ pub struct OwnerNumbers {
     /// Its bios that a limit of its control group held back before they were queued.
     #[serde(default)]
     pub throttled: u64,
+    /// Its I/Os that are in all counts, bytes and sums, and in no histogram: their records came faster than they were
+    /// read.
+    #[serde(default)]
+    pub unrecorded: u64,
     /// How long they were held back, summed, in ns.
     #[serde(default)]
     pub throttled_ns: u64,
@@ -241,6 +245,7 @@ impl OwnerNumbers {
             asked: None,
             stalled_ns: 0,
             throttled: 0,
+            unrecorded: 0,
             throttled_ns: 0,
             waited_for_flush: 0,
             fairness: None,
@@ -332,6 +337,7 @@ impl OwnerNumbers {
         }
         self.stalled_ns += other.stalled_ns;
         self.throttled += other.throttled;
+        self.unrecorded += other.unrecorded;
         self.throttled_ns += other.throttled_ns;
         self.waited_for_flush += other.waited_for_flush;
         if let (Some(mine), Some(theirs)) = (&mut self.fairness, &other.fairness) {

@@ -32,6 +32,8 @@ pub struct OwnerTotals {
     pub has_asked: bool,
     pub stalled_ns: u64,
     pub throttled: u64,
+    /// See [`super::Quality::unrecorded`].
+    pub unrecorded: u64,
     pub throttled_ns: u64,
     pub waited_for_flush: u64,
     pub fairness: Option<FairnessTotals>,
@@ -101,6 +103,7 @@ impl OwnerTotals {
             has_asked: false,
             stalled_ns: 0,
             throttled: 0,
+            unrecorded: 0,
             throttled_ns: 0,
             waited_for_flush: 0,
             fairness: None,
@@ -174,6 +177,7 @@ impl OwnerTotals {
             // A thread that was ended while it waited takes its share along.
             stalled_ns: self.stalled_ns.saturating_sub(earlier.stalled_ns),
             throttled: self.throttled - earlier.throttled,
+            unrecorded: self.unrecorded - earlier.unrecorded,
             throttled_ns: self.throttled_ns - earlier.throttled_ns,
             waited_for_flush: self.waited_for_flush - earlier.waited_for_flush,
         })

@@ -164,6 +164,7 @@ fn owner(
         asked: None,
         stalled_ns: 0,
         throttled: 0,
+        unrecorded: 0,
         throttled_ns: 0,
         waited_for_flush: 0,
         fairness: Some(OwnerFairness {
