@@ -75,6 +75,7 @@ bench:
 lint:
 	@contrib/setup.sh build lint
 	cargo fmt --all --check
+	vmtest/break -n
 	IOSCHED_BPF_WERROR=1 cargo clippy --workspace --all-targets --features iosched-vmtest/guest --locked -- -D warnings
 	clang-format-19 --dry-run -Werror bpf/*.h bpf/*.c
 	contrib/deny.sh
