@@ -12,12 +12,15 @@ failed=0 skipped_groups=() durations=() unstable=()
 # Root tests that mostly wait for rounds to end, each on its own device, and measure no time. They run in parallel, the
 # longest first. All other root tests run after them.
 beside=(each_study experiment study interruption commands live fsync_study scratch_file kills faults terminal disks
-	fio_examples foreign consent partitions own_metrics unjudged rights panics ci workload stuck switches privileges refusals preflight scheduler udev_rules)
+	fio_examples foreign partitions own_metrics unjudged rights panics ci workload stuck switches privileges refusals preflight scheduler udev_rules)
 at_once=7
 # Its tests are independent of each other, and take longest.
 declare -A threads=([each_study]=2)
 # These leave the CPUs idle, and are late when others do not; the longest first.
 lanes=3
+# These write back and drop the caches of the whole machine, or let a loop device go and take it again, which others may
+# have by then.
+alone=(page_cache consent)
 # Excluded, because tests in vmtest/ have the same names.
 packages=(--workspace --exclude iosched-vmtest)
 
@@ -40,9 +43,8 @@ run_root_tests() {
 	seen=$(wc -l <"$log")
 	run "root tests in parallel" run_beside_each_other "$at_once" "${beside[@]}" || code=1
 	run "root tests that measure" run_beside_each_other "$lanes" "${measuring[@]}" || code=1
-	# These write back and drop the caches of the whole machine.
-	run "root tests in the libraries, and of the page cache" "${root[@]}" cargo test "${packages[@]}" --locked --no-fail-fast --lib --bins \
-		--test page_cache -- \
+	run "root tests in the libraries, and those that run alone" "${root[@]}" cargo test "${packages[@]}" --locked --no-fail-fast --lib --bins \
+		"${alone[@]/#/--test=}" -- \
 		--ignored --test-threads=1 --show-output || code=1
 	[[ $code -ne 0 ]] || return 0
 	mapfile -t failures < <(tail -n "+$((seen + 1))" "$log" | contrib/failed-tests.awk)
@@ -132,7 +134,7 @@ if [[ $can_be_root -eq 1 ]]; then
 	for file in tests/*.rs bpf/tests/*.rs tui/tests/*.rs; do
 		name=$(basename "$file" .rs)
 		if ! grep -q 'ignore = "root"' -r "$file" "${file%.rs}" 2>/dev/null; then continue; fi
-		[[ " ${beside[*]} ${measuring[*]} page_cache " == *" $name "* ]] || measuring+=("$name")
+		[[ " ${beside[*]} ${measuring[*]} ${alone[*]} " == *" $name "* ]] || measuring+=("$name")
 	done
 	run_root_tests
 	for clang in "${others[@]}"; do
