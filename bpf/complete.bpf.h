@@ -110,8 +110,6 @@ static __always_inline int completed(struct request *rq, int status, __u32 bytes
 	if (status)
 		count_status(device, status);
 	data_done = state->flags & STATE_DATA_DONE ? state->event_ns : now;
-	if (status)
-		flags |= RECORD_FAILED;
 	if (is_straddler(queue, state))
 		flags |= RECORD_STRADDLER;
 	note_end(queue, state, data_done);

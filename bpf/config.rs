@@ -54,7 +54,7 @@ pub struct Config {
     pub owners: u32,
     /// Copies of each device's numbers, a power of two; more on machines with many CPUs.
     pub shards: u32,
-    /// Of each CPU, a power of two; more than there are on kernels before 6.1, where a CPU has several rings.
+    /// Records that each CPU's ring holds, a power of two. Kernels before 6.1 divide them among several rings.
     pub ring_records: u32,
     pub detail: Detail,
 }

@@ -23,7 +23,7 @@ struct {
 	__type(value, struct inflight);
 } inflight SEC(".maps");
 
-/* With the same indices as `inflight`. */
+/* Indexed like `inflight`. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);

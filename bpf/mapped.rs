@@ -167,7 +167,7 @@ impl<T: Plain> MappedArray<T> {
             .store(value, Ordering::Relaxed);
     }
 
-    /// The same after everything that was read or written before.
+    /// Stores the word after everything that was read or written before.
     pub fn store_released(&self, index: usize, offset: usize, value: u64) {
         self.changeable(index, offset)
             .store(value, Ordering::Release);

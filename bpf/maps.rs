@@ -16,6 +16,18 @@ pub(crate) fn inflight_elements(target: &Target, detail: Detail) -> u32 {
     tags + target.hardware_queues + if detail.passthrough { tags } else { 0 }
 }
 
+/// The hardware queue of a place among a device's elements of the in-flight table: the reverse of `place_of` in
+/// inflight.bpf.h.
+pub(crate) fn hardware_queue_at(target: &Target, place: usize) -> usize {
+    let (queues, depth) = (target.hardware_queues as usize, target.depth as usize);
+    let commands = queues * depth;
+    match place.checked_sub(commands) {
+        None => place / depth.max(1),
+        Some(command) if command < queues => command,
+        Some(passthrough) => (passthrough - queues) / depth.max(1),
+    }
+}
+
 /// Number of inodes whose last writer is remembered.
 const DIRTIERS: u32 = 65_536;
 
@@ -176,4 +188,27 @@ pub(crate) fn set_target(
         targets.update(&head.to_ne_bytes(), bytes_of(&value), MapFlags::ANY)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hardware_queue_at;
+    use crate::Target;
+
+    #[test]
+    fn each_place_has_the_hardware_queue_that_the_programs_gave_it() {
+        let target = Target {
+            major: 8,
+            minor: 0,
+            hardware_queues: 3,
+            depth: 4,
+            head: None,
+        };
+        let queues: Vec<usize> = (0..27)
+            .map(|place| hardware_queue_at(&target, place))
+            .collect();
+        let tags = [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2];
+        // The tags, a flush command for each queue, and the tags of passthrough.
+        assert_eq!(queues, [&tags[..], &[0, 1, 2], &tags].concat());
+    }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A record per completed request, in a ring per CPU that user space reads without system calls. Only the program at the
- * completion writes records. Where the kernel runs it again on the same CPU before it has ended (see counts_alone), each
- * level of interrupts has a ring of its own.
+ * The completion program writes a record per request into a ring of its CPU, which user space reads without system calls.
+ * Where the kernel runs it again on the same CPU before it has ended (see counts_alone), each level of interrupts has a
+ * ring of its own.
  */
 #ifndef IOSCHED_RECORD_BPF_H
 #define IOSCHED_RECORD_BPF_H
@@ -87,7 +87,7 @@ static __always_inline __u64 sector_of(struct request *rq, __u32 bytes)
 {
 	__u32 left = rq->__data_len;
 
-	return left ? rq->__sector - ((bytes - left) >> 9) : rq->__sector;
+	return left && left < bytes ? rq->__sector - ((bytes - left) >> 9) : rq->__sector;
 }
 
 /* The request has ended: `data_ns` is when its data was complete. */

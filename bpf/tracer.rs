@@ -5,7 +5,7 @@ use libbpf_rs::PrintLevel;
 
 use crate::loader::{Loaded, explain, keep_log, load};
 use crate::mapped::MappedArray;
-use crate::maps::{fill_maps, inflight_bases, inflight_elements};
+use crate::maps::{fill_maps, hardware_queue_at, inflight_bases, inflight_elements};
 use crate::rings::Rings;
 use crate::skeleton::IoschedSkel;
 use crate::wire::{QUEUE_IDS, extra, queue};
@@ -135,16 +135,25 @@ impl Tracer {
             .filter(|state| state.request != 0)
     }
 
-    /// The same with what is known only with [`crate::Detail::sectors`] and `i2d`; without them it is 0.
-    pub fn inflight_with_extra(&self, slot: usize) -> impl Iterator<Item = (inflight, extra)> + '_ {
+    /// The requests in flight on the device with their hardware queue, and with the facts that [`crate::Detail::sectors`] and
+    /// `i2d` ask for; without these options they are 0.
+    pub fn inflight_with_extra(
+        &self,
+        slot: usize,
+    ) -> impl Iterator<Item = (inflight, usize, extra)> + '_ {
         let base = self.inflight_base(slot);
+        let target = &self.config.targets[slot];
         (base..base + self.inflight_elements(slot))
-            .map(|index| {
+            .map(move |index| {
                 let is_kept = index < self.extras.len();
                 let extra = is_kept.then(|| self.extras.get(index));
-                (self.inflight.get(index), extra.unwrap_or_default())
+                (
+                    self.inflight.get(index),
+                    hardware_queue_at(target, index - base),
+                    extra.unwrap_or_default(),
+                )
             })
-            .filter(|(state, _)| state.request != 0)
+            .filter(|(state, ..)| state.request != 0)
     }
 
     /// Index of the device's first element in `inflight`.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a record that found its ring full adds to the sums: counts, bytes and sums of times stay exact, and only its
- * latencies are missing in the histograms. By the same rules as user space counts the records that it reads
- * (src/result/measured/ledger/sums.rs); a test compares the two.
+ * Adds to the sums what a record that found its ring full would have added: counts, bytes and sums of times stay exact, and
+ * only its latencies are missing in the histograms. By the same rules as user space counts the records that it reads
+ * (src/result/measured/ledger.rs); a test compares the two.
  */
 #ifndef IOSCHED_UNRECORDED_BPF_H
 #define IOSCHED_UNRECORDED_BPF_H
@@ -111,12 +111,12 @@ static __noinline int count_unrecorded(struct device_stats *device, const struct
 	owner = bpf_map_lookup_elem(&owners, &record->owner);
 	if (!owner || op >= OP_COUNT)
 		return 0;
-	add(&device->unrecorded, 1);
 	if (record->flags & RECORD_STRADDLER) {
 		add(&device->straddlers, 1);
 		add(&device->straddler_bytes, record->bytes);
 		return 0;
 	}
+	add(&device->unrecorded, 1);
 	of_device = &device->op[op];
 	if (record->flags & RECORD_FLUSH_COMMAND) {
 		add(&of_device->ios, 1);

@@ -90,7 +90,7 @@ struct inflight {
 	__u8 flags; /* enum inflight_flags */
 };
 
-/* What only some details need to know of a request in flight; with the indices of struct inflight. */
+/* Facts of a request in flight that only some details need. Indexed like struct inflight. */
 struct extra {
 	__u64 a_ns; /* see struct record */
 	__u64 i_ns;
@@ -108,8 +108,8 @@ struct op_counters {
 };
 
 /*
- * Of requests that have a record, `op`, everything about flushes, the journal and straddlers, and `negative`, `unissued`
- * and `owner_overflow` are counted in user space, and here only of those whose record was lost.
+ * User space counts requests that have a record. `op`, everything about flushes, the journal and straddlers, and `negative`,
+ * `unissued` and `owner_overflow` count here only requests whose record was lost.
  */
 struct device_stats {
 	struct op_counters op[OP_COUNT];
@@ -206,7 +206,7 @@ struct owner_key {
 	__u16 kind; /* enum owner_kind */
 };
 
-/* Of requests whose record was lost: see struct device_stats. */
+/* Counts requests whose record was lost: see struct device_stats. */
 struct owner_op {
 	__u64 ios;
 	__u64 bytes;
@@ -262,7 +262,6 @@ enum record_flags {
 	RECORD_JOURNAL = STATE_JOURNAL,
 	RECORD_STRADDLER = 4, /* in no I/Os, bytes or times */
 	RECORD_FLUSH_COMMAND = 8, /* has only D and C */
-	RECORD_FAILED = 16,
 	RECORD_POSTFLUSH = STATE_POSTFLUSH, /* a flush followed the data */
 };
 

@@ -2,13 +2,16 @@
 
 mod support;
 
+#[path = "support/kernel_side.rs"]
+mod kernel_side;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::slice;
 
 use iosched_bpf::enums;
-use iosched_bpf::{Config, Rings, Target, Tracer, record};
+use iosched_bpf::{Rings, Tracer, record};
 use iosched_host::system::device::Device;
 use iosched_measure::probe::{Detail, Probe};
 use iosched_result::measured::histogram::{DEVICE, OWNER};
@@ -121,24 +124,11 @@ struct Watched {
 
 impl Watched {
     fn new(disk: &LoopDevice, owners: u32) -> Watched {
-        let config = Config {
-            targets: vec![Target {
-                major: disk.device.major,
-                minor: disk.device.minor,
-                hardware_queues: 1,
-                depth: 256,
-                head: None,
-            }],
-            owners,
-            shards: 1,
-            ring_records: 1024,
-            detail: Detail {
-                fairness: true,
-                ..Detail::default()
-            },
+        let detail = Detail {
+            fairness: true,
+            ..Detail::default()
         };
-        let mut tracer = Tracer::attach(config).expect("a tracer");
-        let rings = tracer.take_rings().expect("its rings");
+        let (mut tracer, rings) = kernel_side::attach(disk, owners, 1024, detail);
         assert!(tracer.take_rings().is_none(), "one reader only");
         Watched {
             tracer,

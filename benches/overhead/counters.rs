@@ -20,7 +20,7 @@ fn ios_in(stat: &str) -> Option<u64> {
     Some(fields.first()? + fields.get(4)? + fields.get(11).unwrap_or(&0))
 }
 
-/// The same of all other disks together: a tool that watches every disk pays for these too.
+/// I/Os of all other disks together: a tool that watches every disk pays for these too.
 pub fn foreign_ios(disk: &str) -> Result<u64> {
     let mut sum = 0;
     for entry in fs::read_dir("/sys/block").context("listing /sys/block")? {

@@ -21,7 +21,7 @@ const WARM_UP: Duration = Duration::from_millis(300);
 pub enum Kind {
     /// One thread with 32 in flight, as fast as it can: caches are warm, and the CPU is the limit
     Full,
-    /// The same at 20,000 per second: the CPU sleeps in between
+    /// One thread that reads 20,000 times per second: the CPU sleeps in between
     Paced,
     /// 300 processes that pause for 20 ms after each read: caches are cold
     Crowd,

@@ -294,7 +294,8 @@ impl Bench {
         failed.any(|failed| failed.variant == variant.name)
     }
 
-    /// With the tracer attached: a window as in use, then one with the programs' times. The inner error is the variant's own.
+    /// Measures a window beside the attached tracer as users have it, then one with the times of its programs. The inner error
+    /// is the variant's own.
     fn beside(
         &mut self,
         variant: &Variant,

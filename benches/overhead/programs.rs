@@ -55,7 +55,7 @@ fn complain(outcome: Result<()>) {
     }
 }
 
-/// What a program did between two readings.
+/// A program's runs between two readings.
 #[derive(Serialize)]
 pub struct Program {
     pub name: String,

@@ -30,7 +30,7 @@ pub struct CannotRun {
     pub reason: String,
 }
 
-/// Where two numbers may be compared.
+/// Load and scheduler: two numbers are compared only within one condition.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Condition {
     pub load: Kind,
@@ -44,21 +44,21 @@ pub struct Slice {
     #[serde(flatten)]
     pub condition: Condition,
     pub variant: String,
-    /// With the kernel's BPF statistics off, as in use.
+    /// The window with the kernel's BPF statistics off, as users have it.
     pub plain: Window,
-    /// With the statistics on; None where nothing is attached.
+    /// The window with the statistics on; None where nothing is attached.
     pub counted: Option<Counted>,
 }
 
 #[derive(Clone, Copy, Serialize)]
 pub struct Window {
     pub time_ns: u64,
-    /// Of the load's disk, by the disk's own statistics.
+    /// I/Os of the load's disk, by the disk's own statistics.
     pub ios: u64,
     pub foreign_ios: u64,
-    /// Of the load and of the kernel's threads; None if the kernel does not tell.
+    /// CPU time of the load and of the kernel's threads; None if the kernel does not tell.
     pub load_cpu_ns: Option<u64>,
-    /// Of the tool's process.
+    /// CPU time of the tool's process.
     pub tool_cpu_ns: Option<u64>,
 }
 
@@ -108,7 +108,7 @@ pub fn unix_seconds() -> u64 {
 }
 
 impl Window {
-    /// What happened from `before` to `self`, two readings of the same counters.
+    /// Subtracts an earlier reading of the same counters.
     pub fn since(self, before: Window) -> Window {
         let between =
             |after: Option<u64>, before: Option<u64>| Some(after?.saturating_sub(before?));

@@ -238,7 +238,7 @@ fn values(rounds: &[(u32, f64)]) -> Vec<f64> {
     rounds.iter().map(|(_, value)| *value).collect()
 }
 
-/// Of ratios, which are symmetric on a logarithmic scale if the noise is.
+/// Estimates a ratio on a logarithmic scale, where noise is symmetric.
 fn ratio(rounds: &[(u32, f64)]) -> String {
     let all = values(rounds);
     if all.iter().any(|ratio| *ratio <= 0.0) {

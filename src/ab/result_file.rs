@@ -1,4 +1,4 @@
-//! Where the result goes.
+//! Names the file that gets the result.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;

@@ -178,6 +178,9 @@ impl Probe {
     }
 
     fn snapshot_with(&mut self, has_histograms: bool) -> Result<Snapshot> {
+        self.bookkeeper.ensure_runs()?;
+        // So that few records are left to enter after this moment.
+        self.bookkeeper.books().enter();
         let time_ns = monotonic_ns();
         let devices: Vec<RawDevice> = (0..self.devices.len())
             .map(|slot| RawDevice::read(&self.tracer, slot))
@@ -245,9 +248,8 @@ impl Probe {
             return Ok(0);
         }
         let mut books = self.bookkeeper.books();
-        books.enter();
         self.owners
-            .recycle(&self.tracer, &mut books.ledger, self.devices.len())
+            .recycle(&self.tracer, &mut books, self.devices.len())
     }
 
     /// The last issues of a device, oldest first; empty unless dispatch order is measured.

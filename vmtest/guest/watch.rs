@@ -62,7 +62,7 @@ impl Watch {
         (self.since(&earlier), result)
     }
 
-    /// The same, and each request on its own; with `Detail::trace`.
+    /// Watches `work` and keeps each request on its own; with `Detail::sectors`.
     pub fn traced_over<T>(&mut self, work: impl FnOnce() -> T) -> (Seen, Trace, T) {
         let begin_ns = self.probe.begin_trace().expect("a trace");
         let (seen, result) = self.over(work);

@@ -58,9 +58,15 @@ impl Condition {
                 statistic,
             } => {
                 let histogram = device.stage(stage, ops);
+                let (known, unrecorded) = (histogram.count(), device.quality.unrecorded);
                 match statistic {
+                    Statistic::Mean if unrecorded > 0 => mean_ns(device, stage, ops),
                     Statistic::Mean => histogram.mean_ns(),
-                    Statistic::Quantile(p) => histogram.quantile_ns(p),
+                    // Requests without a record may have taken any time: none is sure to be shorter than the limit.
+                    Statistic::Quantile(p) => {
+                        let share = p * (known + unrecorded) as f64 / known as f64;
+                        histogram.quantile_ns(share).filter(|_| share <= 1.0)
+                    }
                 }
             }
         }
@@ -81,17 +87,18 @@ impl Condition {
             .map_or(&self.text, |(condition, _)| condition)
     }
 
-    /// Whether the condition holds in an interval, and the value. If requests are in flight and none completes, a
-    /// latency counts as above every limit.
+    /// Whether the condition holds in an interval, and the value. If requests are in flight and none completes, or too many
+    /// have no record, a latency counts as above every limit.
     pub fn holds(&self, interval: &Interval) -> (bool, Option<f64>) {
         let value = self.value(interval);
         let holds = match value {
             Some(value) if self.is_above => value > self.limit,
             Some(value) => value < self.limit,
             None => {
-                let in_flight = interval.devices[0].in_flight.as_ref();
-                self.is_above
-                    && in_flight.is_some_and(|in_flight| in_flight.queued + in_flight.issued > 0)
+                let device = &interval.devices[0];
+                let in_flight = device.in_flight.as_ref();
+                let is_busy = in_flight.is_some_and(|now| now.queued + now.issued > 0);
+                self.is_above && (is_busy || device.quality.unrecorded > 0)
             }
         };
         (holds, value)
@@ -118,6 +125,24 @@ impl Condition {
             lasting,
         })
     }
+}
+
+/// The mean from the counts and sums, which are exact whatever is unrecorded. None without I/Os, and for stages without sums.
+fn mean_ns(device: &DeviceNumbers, stage: Stage, ops: &[Op]) -> Option<f64> {
+    let sums = ops.iter().map(|op| {
+        let op = &device.ops[*op as usize];
+        match stage {
+            Stage::Q2d => Some((op.q2d_sum_ns, op.waits)),
+            Stage::D2c => Some((op.d2c_sum_ns, op.ios)),
+            Stage::Q2c => Some((op.q2c_sum_ns, op.ios)),
+            Stage::Q2g | Stage::G2d | Stage::I2d => None,
+        }
+    });
+    let sums: Option<Vec<(u64, u64)>> = sums.collect();
+    let (ns, count) = sums?
+        .into_iter()
+        .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    (count > 0).then(|| ns as f64 / count as f64)
 }
 
 impl What {
@@ -235,6 +260,27 @@ mod tests {
         assert!(!busy.holds(&second(100, 1)).0);
         let idle: Condition = "throughput < 1MB/s".parse().unwrap();
         assert!(idle.holds(&second(0, 1)).0);
+    }
+
+    /// A guard must not be blind to the burst that it watches for.
+    #[test]
+    fn requests_without_a_record_count_as_late() {
+        let slow: Condition = "read_queue_wait_p99 > 50ms".parse().unwrap();
+        let mut burst = second(1000, 1_000);
+        burst.devices[0].quality.unrecorded = 5;
+        assert!(!slow.holds(&burst).0, "0.5 % are not 1 %");
+        burst.devices[0].quality.unrecorded = 50;
+        assert_eq!(slow.holds(&burst), (true, None));
+        let mut nothing_else = second(0, 0);
+        nothing_else.devices[0].quality.unrecorded = 50;
+        assert_eq!(slow.holds(&nothing_else), (true, None));
+        let fast: Condition = "read_queue_wait_p99 < 50ms".parse().unwrap();
+        assert!(!fast.holds(&burst).0);
+        // Sums are exact.
+        let mean: Condition = "read_queue_wait_mean > 50ms".parse().unwrap();
+        let read = &mut burst.devices[0].ops[Op::Read as usize];
+        (read.waits, read.q2d_sum_ns) = (1050, 1050 * 60_000_000);
+        assert_eq!(mean.holds(&burst), (true, Some(6e7)));
     }
 
     #[test]

@@ -15,15 +15,48 @@ use iosched_result::measured::record::Record;
 use iosched_result::measured::snapshot::Op;
 use iosched_result::measured::trace::Collector;
 
-/// Between two looks at rings that fill up.
-const PAUSE: Duration = Duration::from_millis(20);
-/// Between two looks at empty ones: a disk that suddenly gets busy must not fill one of them meanwhile.
-const LONGEST_PAUSE: Duration = Duration::from_millis(160);
+/// Completions per second of one CPU that suddenly gets busy: they must not fill half of its ring before the next look.
+const BURST_PER_S: u64 = 500_000;
+/// Looks at empty rings are at least this far apart, however small the rings are.
+const SHORTEST_IDLE_PAUSE: Duration = Duration::from_millis(10);
+const SHORTEST_PAUSE: Duration = Duration::from_micros(2500);
 /// Rings that are fuller than this are looked at more often, and ones that are emptier less often.
 const FULL: f64 = 0.1;
 const EMPTY: f64 = 0.01;
+/// From here on the next look comes as early as any.
+const NEARLY_LOST: f64 = 0.5;
 
-/// Whatever has been made of the records so far.
+/// How long the reader sleeps between two looks.
+#[derive(Clone, Copy)]
+struct Pause {
+    now: Duration,
+    longest: Duration,
+}
+
+impl Pause {
+    /// For rings of this many records.
+    fn new(size: u64) -> Pause {
+        let until_half_full = Duration::from_micros(size * 500_000 / BURST_PER_S);
+        let longest = until_half_full.max(SHORTEST_IDLE_PAUSE);
+        Pause {
+            now: longest,
+            longest,
+        }
+    }
+
+    /// After a look that found the fullest ring this full.
+    fn after(self, fullest: f64) -> Pause {
+        let now = match fullest {
+            full if full > NEARLY_LOST => SHORTEST_PAUSE,
+            full if full > FULL => (self.now / 2).max(SHORTEST_PAUSE),
+            empty if empty < EMPTY => (self.now * 2).min(self.longest),
+            _ => self.now,
+        };
+        Pause { now, ..self }
+    }
+}
+
+/// Holds whatever has been made of the records so far.
 pub(super) struct Books {
     rings: Rings,
     pub ledger: Ledger,
@@ -80,7 +113,6 @@ pub fn converted(record: &record) -> Record {
         is_journal: has(record_flags::RECORD_JOURNAL),
         is_straddler: has(record_flags::RECORD_STRADDLER),
         is_flush_command: has(record_flags::RECORD_FLUSH_COMMAND),
-        is_failed: has(record_flags::RECORD_FAILED),
     }
 }
 
@@ -123,6 +155,16 @@ impl Bookkeeper {
     pub fn books(&self) -> MutexGuard<'_, Books> {
         locked(&self.books)
     }
+
+    /// An error if the thread is gone: then the rings are read too seldom.
+    pub fn ensure_runs(&self) -> Result<()> {
+        let is_gone = self.thread.as_ref().is_none_or(JoinHandle::is_finished);
+        anyhow::ensure!(
+            !is_gone,
+            "the thread that reads the records of requests has ended"
+        );
+        Ok(())
+    }
 }
 
 impl Drop for Bookkeeper {
@@ -135,20 +177,45 @@ impl Drop for Bookkeeper {
     }
 }
 
-/// A panic of another thread leaves histograms that are off by one record at most.
+/// A panic of another thread leaves the books off by one record at most; [`Bookkeeper::ensure_runs`] tells it.
 fn locked(books: &Mutex<Books>) -> MutexGuard<'_, Books> {
     books.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn keep_up_to_date(books: &Mutex<Books>, is_over: &AtomicBool) {
-    let mut pause = PAUSE;
+    let mut pause = Pause::new(locked(books).rings.size());
     while !is_over.load(Ordering::Relaxed) {
-        std::thread::park_timeout(pause);
-        let fullest = locked(books).enter();
-        if fullest > FULL {
-            pause = (pause / 2).max(PAUSE / 8);
-        } else if fullest < EMPTY {
-            pause = (pause * 2).min(LONGEST_PAUSE);
+        std::thread::park_timeout(pause.now);
+        pause = pause.after(locked(books).enter());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_after_any_rest_leaves_room() {
+        for size in [16_384, 65_536, 1 << 20] {
+            let mut pause = Pause::new(size);
+            (0..100).for_each(|_| pause = pause.after(0.0));
+            let filled = pause.now.as_secs_f64() * BURST_PER_S as f64;
+            assert!(filled <= size as f64 / 2.0, "{size}: {filled}");
         }
+        // Small rings cost an idle machine no more than a hundred looks a second.
+        assert_eq!(Pause::new(256).after(0.0).now, SHORTEST_IDLE_PAUSE);
+    }
+
+    #[test]
+    fn full_rings_are_looked_at_soon_and_empty_ones_seldom() {
+        let rest = Pause::new(65_536);
+        assert_eq!(rest.after(0.6).now, SHORTEST_PAUSE);
+        assert_eq!(rest.after(0.2).now, rest.longest / 2);
+        assert_eq!(rest.after(0.05).now, rest.longest);
+        let mut busy = rest.after(0.9);
+        (0..20).for_each(|_| busy = busy.after(0.3));
+        assert_eq!(busy.now, SHORTEST_PAUSE);
+        (0..20).for_each(|_| busy = busy.after(0.0));
+        assert_eq!(busy.now, rest.longest);
     }
 }

@@ -15,10 +15,9 @@ pub(super) const OWNER_HISTOGRAMS: usize = 2048;
 const DEVICE_BYTES: usize = 32 << 20;
 /// Limit for the histograms of all devices together, if all were used.
 const HISTOGRAM_BYTES: usize = 64 << 20;
-/// Of all rings together, unless each would be smaller than the smallest.
+/// Limit for the rings of all possible CPUs together.
 const RING_BYTES: usize = 64 << 20;
 const MOST_RING_RECORDS: usize = 65_536;
-const FEWEST_RING_RECORDS: usize = 8192;
 const MAX_SHARDS: usize = 64;
 /// Limit for the in-flight tables of all devices together.
 const MAX_INFLIGHT_BYTES: u64 = 1 << 30;
@@ -74,11 +73,11 @@ pub(super) fn shards(devices: usize, cpus: usize) -> u32 {
     shards as u32
 }
 
-/// Records of each CPU's ring: at 500,000 requests per second on one CPU the largest ring is full after 131 ms, the smallest
-/// after 16 ms.
+/// Records of each CPU's ring: at 500,000 requests per second on one CPU the largest ring is full after 131 ms, that of 128
+/// CPUs after 8 ms.
 pub(super) fn ring_records(cpus: usize) -> u32 {
     let each = RING_BYTES / cpus / size_of::<record>();
-    let records = each.clamp(FEWEST_RING_RECORDS, MOST_RING_RECORDS);
+    let records = each.clamp(1, MOST_RING_RECORDS);
     // Rounded down to a power of two.
     1 << records.ilog2()
 }
@@ -142,10 +141,14 @@ mod tests {
             (1, 65_536),
             (2, 65_536),
             (16, 32_768),
-            (128, 8192),
-            (512, 8192),
+            (128, 4096),
+            (512, 1024),
         ] {
             assert_eq!(ring_records(cpus), records, "{cpus} CPUs");
+        }
+        for cpus in 1..=8192 {
+            let bytes = cpus * ring_records(cpus) as usize * size_of::<record>();
+            assert!(bytes <= RING_BYTES, "{cpus} CPUs: {bytes}");
         }
     }
 

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 use super::blocked::{Waiting, Waits};
+use super::books::Books;
 use iosched_result::measured::ledger::{Ledger, Maxima};
 use iosched_result::measured::snapshot::{
     FairnessTotals, InFlight, Line, Longest, Merges, Op, OpTotals, OwnerId, OwnerKind,
@@ -71,8 +72,6 @@ struct Known {
     /// One for reads and one for all other operations, as in `ios`.
     places: [Place; 2],
     ios: [u64; 2],
-    /// Whether they had changed at the previous read. The kernel counts an I/O a moment before its record is read.
-    has_moved: [bool; 2],
 }
 
 /// The lines of the last read and of the current one.
@@ -94,10 +93,9 @@ impl Look<'_> {
         let reads = totals.ops[Op::Read as usize].ios;
         let all: u64 = totals.ops.iter().map(|op| op.ios).sum();
         for (direction, ios) in [reads, all - reads].into_iter().enumerate() {
-            let is_same = ios == known.ios[direction];
             let first = self.lines.len() as u32;
             let place = &mut known.places[direction];
-            if is_same && !known.has_moved[direction] {
+            if ios == known.ios[direction] {
                 self.lines.extend_from_slice(place.within(self.last));
                 place.first = first;
             } else {
@@ -111,7 +109,6 @@ impl Look<'_> {
                 }
             }
             known.ios[direction] = ios;
-            known.has_moved[direction] = !is_same;
         }
         known.places
     }
@@ -237,11 +234,14 @@ impl Owners {
 
     /// An owner is recycled if its process or thread has ended, nothing was counted since the last call (for writeback:
     /// since many calls), and none of its requests is in flight.
-    pub fn recycle(&mut self, tracer: &Tracer, ledger: &mut Ledger, slots: usize) -> Result<usize> {
+    pub fn recycle(&mut self, tracer: &Tracer, books: &mut Books, slots: usize) -> Result<usize> {
         let mut recycled = 0;
         let busy: Vec<u32> = (0..slots)
             .flat_map(|slot| tracer.inflight(slot).map(|state| state.owner))
             .collect();
+        // Afterwards: a request that is no longer in flight has its record by now.
+        books.enter();
+        let ledger = &mut books.ledger;
         self.idle.resize(self.high + 1, None);
         for index in 1..=self.high {
             if !tracer.is_owner(index) {

@@ -1,8 +1,7 @@
 //! Records every request for a short time.
 
-use std::time::Duration;
-
 use anyhow::{Context, Result};
+use iosched_bpf::enums::inflight_flags;
 use iosched_bpf::{extra, inflight};
 
 use super::owners::kind_of;
@@ -11,16 +10,21 @@ use iosched_result::measured::record::Record;
 use iosched_result::measured::snapshot::{Op, comm};
 use iosched_result::measured::trace::{Collector, Missing, Trace, TracedOwner};
 
-/// What had happened when a trace began.
+/// The losses from before a trace.
 pub(super) struct Begun {
     lost: u64,
     evicted: u64,
 }
 
 impl Probe {
-    /// Begins to keep the record of each request; with [`super::Detail::sectors`] those of requests in flight are complete.
+    /// Begins to keep the record of each request; only with [`super::Detail::sectors`].
     /// The time of the beginning is for [`Probe::end_trace`].
     pub fn begin_trace(&mut self) -> Result<u64> {
+        anyhow::ensure!(
+            self.detail.sectors,
+            "a trace needs the sectors of requests in flight"
+        );
+        self.look_for_ended();
         let begin_ns = monotonic_ns();
         let evicted = self.evicted();
         let mut books = self.bookkeeper.books();
@@ -34,16 +38,13 @@ impl Probe {
     }
 
     pub fn end_trace(&mut self, begin_ns: u64) -> Result<Trace> {
-        let time = Duration::from_nanos(monotonic_ns().saturating_sub(begin_ns));
+        let end_ns = monotonic_ns();
         let begun = self.trace.take().context("a trace that has begun")?;
-        // Requests that are over are evicted here. One that ends in between is in neither place, one after it in both.
-        for slot in 0..self.devices.len() {
-            self.tracer.under_way(slot, monotonic_ns());
-        }
+        self.look_for_ended();
         let in_flight: Vec<Record> = (0..self.devices.len())
             .flat_map(|slot| {
                 let states = self.tracer.inflight_with_extra(slot);
-                states.map(move |(state, extra)| unended(slot, &state, &extra))
+                states.map(move |(state, queue, extra)| unended(slot, &state, queue, &extra))
             })
             .collect();
         let mut books = self.bookkeeper.books();
@@ -55,8 +56,17 @@ impl Probe {
             lost_events: lost,
             unseen_ends: self.evicted().saturating_sub(begun.evicted),
         };
+        // A request that ended after the look at those in flight stands in both.
         let in_flight = collector.without_ended(in_flight);
-        Ok(collector.assemble(in_flight, |row| self.traced_owner(row), time, missing))
+        let owner = |row| self.traced_owner(row);
+        Ok(collector.assemble(in_flight, owner, begin_ns..end_ns, missing))
+    }
+
+    /// Evicts requests whose end was not seen and that are over.
+    fn look_for_ended(&self) {
+        for slot in 0..self.devices.len() {
+            self.tracer.under_way(slot, monotonic_ns());
+        }
     }
 
     fn evicted(&self) -> u64 {
@@ -79,8 +89,9 @@ impl Probe {
 }
 
 /// A request in flight.
-fn unended(slot: usize, state: &inflight, extra: &extra) -> Record {
+fn unended(slot: usize, state: &inflight, hardware_queue: usize, extra: &extra) -> Record {
     let op = Op::ALL.get(usize::from(state.op)).copied();
+    let is_data_done = u32::from(state.flags) & inflight_flags::STATE_DATA_DONE.0 != 0;
     Record {
         q_ns: state.q_ns,
         g_ns: state.g_ns,
@@ -89,6 +100,9 @@ fn unended(slot: usize, state: &inflight, extra: &extra) -> Record {
         bytes: state.bytes,
         owner: state.owner,
         device: slot as u16,
+        hardware_queue: hardware_queue as u16,
+        // Only a flush is still to come.
+        data_ns: if is_data_done { state.event_ns } else { 0 },
         bios: state.bios,
         ..Record::issued(op.unwrap_or(Op::Other), state.d_ns, 0)
     }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::controls::sight;
 use super::diagnostics::diagnostics;
 use super::early::ELAPSED;
+use super::losses::Losses;
 use super::table::{Table, stalled_share};
 use super::{processes, shift};
 use crate::measured::histogram::{DEVICE, Histogram};
@@ -370,13 +371,16 @@ pub fn waiting(result: &ResultFile) -> Vec<ArmWaiting> {
     arms.iter()
         .map(|arm| {
             let waits = pooled(&arm.label, wait);
+            let mut rounds = table.rounds_of(&arm.label);
+            let are_whole =
+                rounds.all(|round| Losses::of(&round.evidence.device).leave_histograms());
             let last = table.rounds_of(&arm.label).last();
             ArmWaiting {
                 arm: arm.label.clone(),
                 hardware_depth: last.and_then(|round| round.evidence.hardware_depth()),
                 requests: waits.count(),
                 threshold_ns,
-                share: waits.share_above(threshold_ns),
+                share: waits.share_above(threshold_ns).filter(|_| are_whole),
                 stalled_share: stalled_share(table.rounds_of(&arm.label), Whose::All),
                 readers_stalled_share: stalled_share(table.rounds_of(&arm.label), Whose::Readers),
                 writers_stalled_share: stalled_share(table.rounds_of(&arm.label), Whose::Writers),

@@ -17,9 +17,9 @@ const TOLERATED_CHANGE: f64 = 0.01;
 /// Requests of a device that are missing in its numbers; 0 where they are too few to matter.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Losses {
-    /// In no count and no sum.
+    /// Requests that no count and no sum contains.
     uncounted: u64,
-    /// In no histogram: those, and requests without a record.
+    /// Requests that no histogram contains: those, and requests without a record.
     unrecorded: u64,
 }
 
@@ -31,18 +31,24 @@ impl Losses {
             if matter { lost } else { 0 }
         };
         let lost = device.quality.lost_events();
+        let unrecorded = device.quality.unrecorded;
         Losses {
-            uncounted: those_that_matter(lost - device.quality.unrecorded),
-            unrecorded: those_that_matter(lost),
+            uncounted: those_that_matter(lost - unrecorded),
+            // Records are lost in bursts, when everything is slow: they may be all of a tail, however few they are.
+            unrecorded: if unrecorded > 0 && lost > TOLERATED_EVENTS {
+                lost
+            } else {
+                those_that_matter(lost)
+            },
         }
     }
 
-    /// Whether every count, sum and longest time is right.
+    /// True if every count, sum and longest time is right.
     pub fn leave_counts(self) -> bool {
         self.uncounted == 0
     }
 
-    /// Whether every histogram is complete.
+    /// True if every histogram is complete.
     pub fn leave_histograms(self) -> bool {
         self.unrecorded == 0
     }

@@ -118,6 +118,12 @@ fn requests_without_a_record_are_missing_in_histograms_only() {
     let losses = Losses::of(&device);
     assert!(losses.leave_counts() && losses.leave_sum(100_000));
     assert!(!losses.leave_histograms() && !losses.leave_quantile(&even(), 0.5));
+    // As few as are beyond the p99.9, and all of them may be.
+    device.quality.unrecorded = 100;
+    let losses = Losses::of(&device);
+    assert!(!losses.leave_quantile(&even(), 0.9995) && losses.leave_quantile(&even(), 0.5));
+    device.quality.unrecorded = 20;
+    assert!(Losses::of(&device).leave_histograms());
     device.quality.unrecorded = 900;
     assert!(Losses::of(&device).leave_quantile(&even(), 0.5));
     device.quality.evicted = 2_000;

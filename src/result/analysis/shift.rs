@@ -6,6 +6,7 @@
 
 use super::conclude::is_comparable_in;
 use super::difference::{Value, against, ios_of};
+use super::losses::Losses;
 use super::table::{Pair, Table};
 use crate::measured::histogram::Histogram;
 use crate::measured::snapshot::{Op, Stage};
@@ -83,6 +84,9 @@ fn value(round: &Round, times: &Histogram, p: f64) -> Option<Value> {
     let outermost = DECILES[DECILES.len() - 1];
     if round.censored.is_some() {
         return Some(Value::Censored);
+    }
+    if !Losses::of(&round.evidence.device).leave_quantile(times, p) {
+        return Some(Value::Doubtful);
     }
     let ns = times.quantile_ns(p)?;
     Some(if times.supports_quantile(outermost) {

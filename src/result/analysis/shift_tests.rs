@@ -131,3 +131,15 @@ fn a_result_without_shift_functions_can_be_read() {
     let read: ResultFile = serde_json::from_value(json).unwrap();
     assert!(read.shifts.is_empty());
 }
+
+/// Deciles of incomplete histograms are no better known than the percentiles of the same round.
+#[test]
+fn lost_records_leave_no_decile() {
+    let mut result = run(12, |_, _| 2.0);
+    for round in &mut result.rounds {
+        let device = &mut round.evidence.device;
+        device.quality.unrecorded = device.ops[Op::Read as usize].q2c.count();
+    }
+    conclude(&mut result);
+    assert_eq!(names(&result), [""; 0]);
+}

@@ -25,6 +25,9 @@ pub struct Values {
     losses: Losses,
 }
 
+/// The statistics of a histogram that every request changes.
+const OF_ALL: [&str; 3] = ["mean", "sd", "spread"];
+
 /// Every metric of iosched's own that the round's numbers support.
 ///
 /// `window` is the measured interval; `whole` lasts from the start of the workload to its end and matches its CPU time.
@@ -132,22 +135,19 @@ impl Values {
 
     fn put_histogram(&mut self, name: &str, histogram: &Histogram) {
         // One lost request can have taken any time.
-        let is_certain = self.losses.leave_histograms();
-        if let Some(mean) = histogram.mean_ns() {
-            self.put_if(is_certain, format!("{name}_mean"), mean);
-        }
-        if let Some(sd) = histogram.sd_ns() {
-            self.put_if(is_certain, format!("{name}_sd"), sd);
-        }
-        // The standard deviation depends mostly on the tail.
-        if histogram.supports_quantile(0.9) {
-            let middle = histogram.quantile_ns(0.9).zip(histogram.quantile_ns(0.1));
-            if let Some((high, low)) = middle {
-                self.put_if(is_certain, format!("{name}_spread"), high - low);
-            }
+        if self.losses.leave_histograms() {
+            self.put_whole(name, histogram);
+        } else {
+            self.doubtful
+                .extend(OF_ALL.map(|suffix| format!("{name}_{suffix}")));
         }
         for (suffix, p, _) in QUANTILES {
             let metric = format!("{name}_{suffix}");
+            // The lost requests may be what is missing: that must not count for or against the arm.
+            if !self.losses.leave_quantile(histogram, p) {
+                self.doubtful.push(metric);
+                continue;
+            }
             if histogram.count() > 0 && !histogram.supports_quantile(p) {
                 self.insufficient_tail.push(metric);
                 continue;
@@ -156,9 +156,34 @@ impl Values {
                 self.fragile_percentile.push(metric.clone());
             }
             if let Some(ns) = histogram.quantile_ns(p) {
-                self.put_if(self.losses.leave_quantile(histogram, p), metric, ns);
+                self.put(metric, ns);
             }
         }
+    }
+
+    /// The values that every request changes.
+    fn put_whole(&mut self, name: &str, histogram: &Histogram) {
+        if let Some(mean) = histogram.mean_ns() {
+            self.put(format!("{name}_mean"), mean);
+        }
+        if let Some(sd) = histogram.sd_ns() {
+            self.put(format!("{name}_sd"), sd);
+        }
+        // The standard deviation depends mostly on the tail.
+        if histogram.supports_quantile(0.9) {
+            let middle = histogram.quantile_ns(0.9).zip(histogram.quantile_ns(0.1));
+            if let Some((high, low)) = middle {
+                self.put(format!("{name}_spread"), high - low);
+            }
+        }
+    }
+
+    /// Nothing that follows from this histogram is known.
+    fn doubt_histogram(&mut self, name: &str) {
+        let quantiles = QUANTILES.iter().map(|(suffix, ..)| *suffix);
+        let suffixes = OF_ALL.into_iter().chain(quantiles);
+        self.doubtful
+            .extend(suffixes.map(|suffix| format!("{name}_{suffix}")));
     }
 
     /// A part that only discards has no rate of data.
@@ -196,10 +221,13 @@ impl Values {
         let label = &participant.label;
         self.put_rates(label, rates, window_s);
         // If one owner has no histograms, the percentiles of the whole are unknown.
-        if own().any(|owner| owner.ios() > 0 && !owner.has_histograms) {
-            return;
-        }
+        let are_known = own().all(|owner| owner.ios() == 0 || owner.has_histograms);
         for (scope, directions) in [("", 0..2), ("read_", 0..1), ("write_", 1..2)] {
+            if !are_known {
+                self.doubt_histogram(&format!("{label}.{scope}queue_wait"));
+                self.doubt_histogram(&format!("{label}.{scope}device"));
+                continue;
+            }
             let sum = |of: fn(&OwnerNumbers) -> &[Histogram; 2]| {
                 let mut sum = Histogram::new(OWNER);
                 let parts = own().flat_map(|owner| &of(owner)[directions.clone()]);

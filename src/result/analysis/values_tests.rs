@@ -77,6 +77,34 @@ fn lost_requests_leave_out_what_they_could_change() {
     }
 }
 
+/// A tail that is too thin because of what was lost says nothing about the arm, and neither does an empty histogram.
+#[test]
+fn what_is_missing_by_a_loss_is_doubtful_and_not_too_few() {
+    let mut device = DeviceNumbers::new("sda");
+    (device.ops[0].ios, device.ops[1].ios) = (110_000, 20_000);
+    (0..90_000).for_each(|_| device.ops[0].q2c.record(1_000_000));
+    device.quality.unrecorded = 40_000;
+    let outcome = Outcome::default();
+    let values = values(&window(device, 1), None, &[], &[], &outcome, false);
+    for doubtful in [
+        "read_total_p99.9",
+        "write_total_p50",
+        "write_total_mean",
+        "read_total_spread",
+    ] {
+        assert!(!values.metrics.contains_key(doubtful), "{doubtful}");
+        assert!(!values.insufficient_tail.iter().any(|name| name == doubtful));
+        assert!(
+            values.doubtful.iter().any(|name| name == doubtful),
+            "{doubtful}"
+        );
+    }
+    // Counts are exact.
+    for known in ["iops", "read_iops", "ios"] {
+        assert!(values.metrics.contains_key(known), "{known}");
+    }
+}
+
 fn owner(tgid: u32, cgroup_id: u64, ios: u64, bytes: u64, wait: Option<u64>) -> OwnerNumbers {
     let op = OwnerOp {
         ios,

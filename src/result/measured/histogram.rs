@@ -1,4 +1,4 @@
-//! Latency histograms with log-linear cells, the only form in which latencies leave the kernel.
+//! Latency histograms with log-linear cells.
 //!
 //! Adding and subtracting are exact and never mix layouts; a quantile is off by at most one cell, which is
 //! `2^-sub_bits` of its value (1.6 % for [`DEVICE`]) or one unit near zero. Percentiles are never averaged (there is no

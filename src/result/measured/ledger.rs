@@ -1,4 +1,4 @@
-//! Where records become numbers: histograms, counts, bytes and sums. Pure.
+//! Makes numbers from records: histograms, counts, bytes and sums. Pure.
 
 mod cells; // a histogram that grows often
 mod device;
@@ -13,10 +13,10 @@ pub use owner::Maxima;
 use owner::OwnerBook;
 use stages::Stages;
 
-/// What is kept.
+/// Says what a ledger keeps.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope {
-    /// Of the devices' histograms.
+    /// Layout of the devices' histograms.
     pub layout: Layout,
     /// Whether Q is measured; otherwise the queue wait is G2D.
     pub with_q: bool,
@@ -76,7 +76,7 @@ impl Ledger {
         self.devices[device].add_to(numbers, self.scope.layout, self.scope.with_asked);
     }
 
-    /// The same for the owner in this row, except for its histograms and longest times.
+    /// Adds everything about the owner in this row, except for its histograms and longest times.
     pub fn add_to_owner(&self, row: usize, totals: &mut OwnerTotals) {
         if let Some(owner) = self.owners.get(row) {
             owner.add_to(totals);

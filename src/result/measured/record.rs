@@ -20,7 +20,7 @@ pub struct Record {
     pub data_ns: u64,
     /// It ended: after its data only if a flush followed.
     pub c_ns: u64,
-    /// Of 512 bytes.
+    /// Address on the disk in sectors of 512 bytes.
     pub sector: u64,
     pub bytes: u32,
     /// Row of its owner; 0 for `other`.
@@ -41,7 +41,6 @@ pub struct Record {
     pub is_straddler: bool,
     /// The command that the kernel sends for one or more flushes, which are records of their own.
     pub is_flush_command: bool,
-    pub is_failed: bool,
 }
 
 impl Record {
@@ -69,7 +68,6 @@ impl Record {
             is_journal: false,
             is_straddler: false,
             is_flush_command: false,
-            is_failed: false,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Every request of a short time on its own, from its record. Pure.
 
 use std::collections::{HashMap, HashSet};
-use std::time::Duration;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
@@ -107,7 +107,7 @@ pub struct Collector {
 /// Records that are kept until it is known which requests were the first.
 const MOST_KEPT: usize = 8 * MOST_REQUESTS;
 
-/// What happened beside the requests of a trace.
+/// Counts of requests that a trace misses.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Missing {
     pub lost_events: u64,
@@ -137,11 +137,12 @@ impl Collector {
         self.records.push(*record);
     }
 
-    /// Those that have not ended: between a look at the requests in flight and one at the records, some may have.
+    /// Leaves out requests that have ended: between a look at those in flight and one at the records, some do.
     pub fn without_ended(&self, in_flight: Vec<Record>) -> Vec<Record> {
         let ended = self.records.iter();
-        let ended: HashSet<_> = ended.map(|record| (record.d_ns, record.sector)).collect();
-        let is_left = |state: &Record| !ended.contains(&(state.d_ns, state.sector));
+        let identity = |record: &Record| (record.device, record.d_ns, record.owner, record.bytes);
+        let ended: HashSet<_> = ended.map(identity).collect();
+        let is_left = |state: &Record| !ended.contains(&identity(state));
         in_flight.into_iter().filter(is_left).collect()
     }
 
@@ -157,12 +158,13 @@ impl Collector {
         mut self,
         in_flight: impl IntoIterator<Item = Record>,
         mut owner: impl FnMut(u32) -> TracedOwner,
-        time: Duration,
+        time_ns: Range<u64>,
         missing: Missing,
     ) -> Trace {
-        let begin_ns = self.begin_ns;
-        let issued = in_flight.into_iter().filter(|state| state.d_ns >= begin_ns);
-        self.records.extend(issued);
+        let begin_ns = time_ns.start;
+        self.records.extend(in_flight);
+        // The records are read a moment after the end.
+        self.records.retain(|record| time_ns.contains(&record.d_ns));
         self.records.sort_by_key(|record| record.d_ns);
         let more = self.records.len().saturating_sub(MOST_REQUESTS);
         self.records.truncate(MOST_REQUESTS);
@@ -177,7 +179,7 @@ impl Collector {
         let requests = self.records.iter();
         let requests = requests.map(|record| traced(record, begin_ns, place_of(record.owner)));
         Trace {
-            time_s: time.as_secs_f64(),
+            time_s: (time_ns.end - begin_ns) as f64 / 1e9,
             requests: requests.collect(),
             owners,
             left_out: self.left_out + more as u64,
@@ -251,12 +253,12 @@ mod tests {
         ] {
             collector.add(&record);
         }
-        let in_flight = [request(7, 1020, 0), request(7, 999, 0)];
+        let in_flight = [request(7, 1020, 0), request(7, 999, 0), request(7, 2001, 0)];
         let missing = Missing {
             lost_events: 3,
             unseen_ends: 2,
         };
-        let trace = collector.assemble(in_flight, owner, Duration::from_secs(1), missing);
+        let trace = collector.assemble(in_flight, owner, BEGIN_NS..2 * BEGIN_NS, missing);
         assert_eq!(times(&trace), [(10, Some(50)), (20, None), (30, Some(40))]);
         assert_eq!(trace.requests[0].queued_ns, Some(5));
         let names = trace.requests.iter().map(|request| request.owner);
@@ -264,6 +266,19 @@ mod tests {
         assert_eq!(trace.owners, [owner(8), owner(7)]);
         assert_eq!((trace.issued_before, trace.left_out), (1, 0));
         assert_eq!((trace.lost_events, trace.unseen_ends), (3, 2));
+        assert!((trace.time_s - 1e-6).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_ends_between_two_looks_stands_once() {
+        let mut collector = Collector::new(BEGIN_NS);
+        collector.add(&request(7, 1020, 1090));
+        let elsewhere = Record {
+            device: 1,
+            ..request(7, 1020, 0)
+        };
+        let seen = vec![request(7, 1020, 0), request(8, 1020, 0), elsewhere];
+        assert_eq!(collector.without_ended(seen.clone()), seen[1..]);
     }
 
     #[test]
@@ -273,7 +288,7 @@ mod tests {
             op: Op::Flush,
             ..Record::issued(Op::Flush, 0, 2000)
         });
-        let trace = collector.assemble([], owner, Duration::ZERO, Missing::default());
+        let trace = collector.assemble([], owner, BEGIN_NS..1 << 40, Missing::default());
         assert_eq!((trace.requests.len(), trace.issued_before), (0, 0));
     }
 
@@ -285,7 +300,7 @@ mod tests {
         for back in (0..many).rev() {
             collector.add(&request(1, BEGIN_NS + back, 2 * BEGIN_NS + many));
         }
-        let trace = collector.assemble([], owner, Duration::ZERO, Missing::default());
+        let trace = collector.assemble([], owner, BEGIN_NS..1 << 40, Missing::default());
         assert_eq!(trace.requests.len(), MOST_REQUESTS);
         assert_eq!(trace.left_out, many - MOST_REQUESTS as u64);
         let issued = trace.requests.iter().map(|request| request.issued_ns);

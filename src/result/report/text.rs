@@ -308,7 +308,7 @@ fn left_out(text: &mut String, result: &ResultFile) {
     if rounds > 0 {
         let _ = writeln!(
             text,
-            "In {rounds} of the rounds the lost requests could change some values by more than 1 %; those values are left out."
+            "In {rounds} of the rounds some values could change by more than 1 % by the requests that they lack; those values are left out."
         );
     }
 }

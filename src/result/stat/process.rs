@@ -86,6 +86,10 @@ pub struct LiveProcess {
     pub throttled_mean_ns: Option<f64>,
     /// As for the device.
     pub without_queue_wait: u64,
+    /// Its I/Os whose latencies are in no percentile, because their records came faster than they were read. Percentiles are
+    /// null if they are more than one in a thousand.
+    #[serde(default)]
+    pub unrecorded: u64,
     /// Time that its writes waited for the flushes before and after their data, plus the whole time of its empty
     /// flushes.
     pub flush_wait_ns: u64,
@@ -233,6 +237,7 @@ pub(super) fn process(
         throttled: owner.throttled,
         throttled_mean_ns: (owner.throttled > 0)
             .then(|| owner.throttled_ns as f64 / owner.throttled as f64),
+        unrecorded: owner.unrecorded,
         without_queue_wait: ios.saturating_sub(waits + owner.waited_for_flush),
         flush_wait_ns: owner.ops.iter().map(|op| op.flush_sum_ns).sum(),
         merges: owner.merges,

@@ -21,7 +21,7 @@ impl Cells {
         self.add_n(layout, ns, 1);
     }
 
-    /// The same `n` times.
+    /// Adds the value `n` times.
     #[inline]
     pub fn add_n(&mut self, layout: Layout, ns: Option<u64>, n: u64) {
         let Some(ns) = ns else { return };

@@ -1,4 +1,4 @@
-//! What records say of a device. Pure.
+//! Adds up the records of a device. Pure.
 
 use super::cells::Cells;
 use super::stages::Stages;
@@ -114,14 +114,7 @@ impl DeviceBook {
         for (book, op) in self.ops.iter_mut().zip(&mut numbers.ops) {
             book.add_to(op, layout, with_asked);
         }
-        let (flushes, own) = (&mut numbers.flushes, &self.flushes);
-        flushes.asked += own.asked;
-        flushes.before_data += own.before_data;
-        flushes.before_data_ns += own.before_data_ns;
-        flushes.after_data += own.after_data;
-        flushes.after_data_ns += own.after_data_ns;
-        flushes.journal_writes += own.journal_writes;
-        flushes.journal_ns += own.journal_ns;
+        numbers.flushes += self.flushes;
         numbers.edges.straddlers += self.straddlers;
         numbers.edges.straddler_bytes += self.straddler_bytes;
         numbers.quality.negative += self.negative;
@@ -131,7 +124,7 @@ impl DeviceBook {
 }
 
 impl OpBook {
-    /// Of a data operation.
+    /// Adds the waits of a data operation.
     fn add_waits(&mut self, stages: &Stages, layout: Layout) {
         self.i2d.add(layout, stages.i2d);
         if stages.q2g == Some(0) {

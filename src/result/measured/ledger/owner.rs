@@ -1,4 +1,4 @@
-//! What records say of an owner. Pure.
+//! Adds up the records of an owner. Pure.
 
 use super::Scope;
 use super::stages::Stages;
@@ -23,7 +23,7 @@ pub struct OwnerBook {
     cells: Vec<u32>,
 }
 
-/// What most records add to: of an owner that comes and goes with hundreds of others, one cache line.
+/// Sums that most records add to. They fill one cache line, because hundreds of owners evict each other.
 #[derive(Clone, Copy, Default)]
 #[repr(align(64))]
 struct OpBook {
@@ -36,7 +36,7 @@ struct OpBook {
     longest_d2c_ns: u64,
 }
 
-/// What few records add to.
+/// Sums that few records add to.
 #[derive(Clone, Copy, Default)]
 struct OpRest {
     unwaited: u64,
@@ -80,7 +80,7 @@ impl OwnerBook {
         }
     }
 
-    /// Of a data operation.
+    /// Adds the latencies of a data operation.
     pub fn add_latencies(&mut self, record: &Record, stages: &Stages, scope: &Scope) {
         if self.cells.is_empty() {
             let has_more = scope.with_owner_stages || scope.with_asked;

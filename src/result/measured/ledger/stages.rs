@@ -3,18 +3,18 @@
 use crate::measured::record::Record;
 use crate::measured::snapshot::Op;
 
-/// In nanoseconds.
+/// The stages in nanoseconds.
 #[derive(Default)]
 pub struct Stages {
-    /// From Q to D, or from G where Q is not measured. None if it is not known, or was a wait for a flush.
+    /// Q2D, or G2D where Q is not measured. None if it is not known, or was a wait for a flush.
     pub queue_wait: Option<u64>,
-    /// From Q to G, and from G to D, of a request that did not wait for a flush.
+    /// Q2G and G2D of a request that did not wait for a flush.
     pub q2g: Option<u64>,
     pub g2d: Option<u64>,
-    /// From G to D of one that did.
+    /// G2D of a request that waited for a flush.
     pub flush_wait: Option<u64>,
     pub i2d: Option<u64>,
-    /// From D to the end of the data.
+    /// D2C, until the end of the data.
     pub d2c: Option<u64>,
     pub q2c: Option<u64>,
     pub asked: Option<Asked>,
@@ -22,7 +22,7 @@ pub struct Stages {
     pub negative: u64,
 }
 
-/// Since the program asked.
+/// The stages since the program asked.
 pub struct Asked {
     pub a2q: u64,
     /// Only if the queue wait is known.
@@ -65,7 +65,7 @@ impl Stages {
         ns
     }
 
-    /// The same if the later one may not have been seen.
+    /// As `between`, if the later one may not have been seen.
     fn between_seen(&mut self, earlier_ns: u64, later_ns: u64) -> Option<u64> {
         if later_ns == 0 {
             return None;

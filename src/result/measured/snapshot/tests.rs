@@ -400,3 +400,35 @@ fn idle_owners_are_left_out_and_new_ones_are_whole() {
         (8, 1)
     );
 }
+
+/// The longest of them is in no histogram.
+#[test]
+fn a_request_without_a_record_is_the_longest_all_the_same() {
+    let with = |unrecorded, waits: &[u64], longest_ns| {
+        let (mut owner, lines) = owner(waits);
+        owner.ops[0].ios += unrecorded;
+        owner.unrecorded = unrecorded;
+        owner.ops[0].q2d_longest.look(longest_ns);
+        (owner, lines)
+    };
+    let between = |later| {
+        let (mut before, mut after) = (
+            snapshot(100, vec![with(0, &[1_000], 1_000)]),
+            snapshot(200, vec![later]),
+        );
+        (before.number, after.number) = (1, 2);
+        Interval::between(&before, &after).unwrap().owners.remove(0)
+    };
+    let many: Vec<u64> = vec![1_000; 3_000];
+    let owner = between(with(1, &many, 5_000_000_000));
+    assert_eq!(owner.ops[0].q2d_max_ns, Some(5_000_000_000));
+    assert_eq!((owner.unrecorded, owner.has_histograms), (1, true));
+    // Too many are missing: what is there would be taken for all.
+    let owner = between(with(4, &many, 5_000_000_000));
+    assert_eq!(owner.ops[0].q2d_max_ns, Some(5_000_000_000));
+    assert_eq!((owner.unrecorded, owner.has_histograms), (4, false));
+    assert!(owner.q2d[0].is_empty());
+    // Nothing was lost: a maximum outside of the histogram is no request's.
+    let owner = between(with(0, &many, 5_000_000_000));
+    assert!(owner.ops[0].q2d_max_ns < Some(2_000));
+}

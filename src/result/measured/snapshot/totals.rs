@@ -11,6 +11,9 @@ use super::owner::{
 use super::{InFlight, Merges, Op};
 use crate::measured::histogram::{GAP, Histogram};
 
+/// An owner's histograms count as whole while no more than one of so many of its I/Os is missing.
+const RECORDED_OF_EACH_LOST: u64 = 1000;
+
 #[derive(Clone, Copy, Debug)]
 pub struct OwnerTotals {
     pub id: OwnerId,
@@ -134,6 +137,7 @@ impl OwnerTotals {
         histograms: Option<Latencies>,
     ) -> Result<OwnerNumbers> {
         let has_histograms = histograms.is_some();
+        let is_whole = self.unrecorded == earlier.unrecorded;
         let Latencies {
             q2d,
             d2c,
@@ -154,7 +158,12 @@ impl OwnerTotals {
                 Op::WriteSync | Op::WriteAsync => Some(Known::More(&pair[1])),
                 _ => None,
             });
-            now.since(past, span, latencies)
+            // The longest may be one of the requests that are in no histogram.
+            now.since(
+                past,
+                span,
+                latencies.map(|known| known.filter(|_| is_whole)),
+            )
         });
         Ok(OwnerNumbers {
             comm: self.comm(),
@@ -183,7 +192,8 @@ impl OwnerTotals {
         })
     }
 
-    /// The histograms since `earlier`; each state comes with its snapshot's lines.
+    /// The histograms since `earlier`; each state comes with its snapshot's lines. None where they lack requests that could
+    /// change them.
     pub(super) fn latencies_since(
         &self,
         lines: &[Line],
@@ -191,8 +201,12 @@ impl OwnerTotals {
         before: &[Line],
     ) -> Option<Latencies> {
         let (now, past) = (self.lines?, earlier.lines?);
+        let (ios, unrecorded) = (
+            self.ios() - earlier.ios(),
+            self.unrecorded - earlier.unrecorded,
+        );
         // A cell may have wrapped to its old value.
-        if self.ios() - earlier.ios() > u64::from(u32::MAX) {
+        if ios > u64::from(u32::MAX) || unrecorded * RECORDED_OF_EACH_LOST > ios {
             return None;
         }
         let counted = |which| [0, 1].map(|of| now[of].since(lines, past[of], before, which));
@@ -222,7 +236,7 @@ pub(super) struct Latencies {
 }
 
 impl Latencies {
-    /// Assembles the stages from the kernel's counts; see `struct owner_stages` in bpf/wire.h.
+    /// Assembles the stages from the ledger's counts; see [`OwnerLatency`].
     fn of(
         has_stages: bool,
         has_asked: bool,

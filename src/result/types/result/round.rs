@@ -130,7 +130,8 @@ pub struct Evidence {
     pub insufficient_tail: Vec<String>,
     /// Percentiles at a cliff of the distribution: a slightly different rank gives a very different value.
     pub fragile_percentile: Vec<String>,
-    /// Metrics left out because the requests that the probe lost could change them by more than 1 %.
+    /// Metrics left out because the requests that the probe lost, or a process without histograms, could change them by more
+    /// than 1 %.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubtful: Vec<String>,
 }
