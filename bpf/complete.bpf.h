@@ -23,7 +23,12 @@ static __always_inline bool is_straddler(const struct queue *queue, const struct
 static __always_inline void count_unseen(const struct queue *queue, __u32 cpu, struct device_stats *device,
 					 struct request *rq, __u64 now)
 {
-	struct inflight state = {.op = OP_FLUSH, .bios = 1};
+	struct inflight state = {
+		.op = OP_FLUSH,
+		.bios = 1,
+		.sector = rq->__sector,
+		.hardware_queue = rq->mq_hctx->queue_num,
+	};
 	__u64 key = (__u64)rq->bio;
 	struct pending *kept = 0;
 
@@ -47,7 +52,8 @@ static __always_inline void count_status(struct device_stats *device, int status
 	add(&device->errors, 1);
 	if (code > STATUSES - 1)
 		code = STATUSES - 1;
-	keep(code);
+	/* Prevents clang 19 from optimising away the check below, which the verifier needs. */
+	asm volatile("" : "+r"(code));
 	if (code < STATUSES)
 		__sync_fetch_and_add(&device->statuses[code], 1);
 }
@@ -88,7 +94,6 @@ static __always_inline int completed(struct request *rq, int status, __u32 bytes
 	}
 	if (is_without_bios(rq, state)) {
 		add(&device->failed_over, 1);
-		note_loss(queue, state, now);
 		state->request = 0;
 		return 0;
 	}
@@ -98,7 +103,6 @@ static __always_inline int completed(struct request *rq, int status, __u32 bytes
 	}
 	if (is_flush(rq->cmd_flags)) {
 		write_record(queue, cpu, device, rq, state, place, RECORD_FLUSH_COMMAND, now, now);
-		note_loss(queue, state, now);
 		state->request = 0;
 		return 0;
 	}
@@ -112,7 +116,6 @@ static __always_inline int completed(struct request *rq, int status, __u32 bytes
 	data_done = state->flags & STATE_DATA_DONE ? state->event_ns : now;
 	if (is_straddler(queue, state))
 		flags |= RECORD_STRADDLER;
-	note_end(queue, state, data_done);
 	write_record(queue, cpu, device, rq, state, place, flags, data_done, now);
 	state->request = 0;
 	return 0;

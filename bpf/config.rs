@@ -74,9 +74,9 @@ impl Config {
 pub struct Detail {
     /// Do not measure Q2G, which saves the program at `block_bio_queue`.
     pub without_q2g: bool,
-    /// Reordering, seeks and runs.
+    /// Reordering, seeks and runs. The kernel side does nothing for it.
     pub order: bool,
-    /// Device time, backlog and starvation per owner.
+    /// Device time, backlog and starvation per owner. The kernel side does nothing for it.
     pub fairness: bool,
     /// I2D, from insert to issue: the scheduler alone.
     pub i2d: bool,
@@ -88,8 +88,6 @@ pub struct Detail {
     pub passthrough: bool,
     /// Charge writeback to the process that dirtied the pages.
     pub writeback: bool,
-    /// Know the sector of each request while it is in flight.
-    pub sectors: bool,
 }
 
 /// The number of possible CPUs: all CPU numbers are below it.

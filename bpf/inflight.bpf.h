@@ -12,9 +12,6 @@ const volatile bool with_passthrough;
 /* Measure I2D, from insert to issue: the scheduler alone; set before the load. */
 const volatile bool with_i2d;
 
-/* Know the sectors of requests in flight; set before the load. */
-const volatile bool with_sectors;
-
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -31,17 +28,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct extra);
 } extras SEC(".maps");
-
-/* The request at this place is issued for the first time. */
-static __always_inline void set_sector(__u32 place, __u64 sector)
-{
-	if (with_sectors) {
-		struct extra *extra = bpf_map_lookup_elem(&extras, &place);
-
-		if (extra)
-			extra->sector = sector;
-	}
-}
 
 /* A request begins at this place. */
 static __always_inline void set_extra(__u32 place, __u64 a_ns)
@@ -135,17 +121,6 @@ static __always_inline void note_event(struct inflight *state, enum inflight_fla
 {
 	state->event_ns = ns;
 	state->flags |= event;
-}
-
-/*
- * The request ends without a completion that counts: it was merged into another, evicted, or is a flush
- * command.
- */
-static __always_inline void note_loss(const struct queue *queue, const struct inflight *state, __u64 now)
-{
-	if (with_order && state->flags & STATE_ORDERED && !state->d_ns)
-		note_leave(queue);
-	note_uncounted_end(queue, state, now);
 }
 
 #endif

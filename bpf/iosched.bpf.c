@@ -11,10 +11,7 @@
 #include "wire.h" /* structures and constants shared with user space */
 #include "compat.bpf.h" /* differences between kernels */
 #include "queue.bpf.h" /* whether the device is traced, and where its counters are */
-#include "cell.h" /* maps a latency to a histogram cell */
 #include "owner.bpf.h" /* who submitted the I/O */
-#include "order.bpf.h" /* dispatch order; optional */
-#include "fairness.bpf.h" /* device time and starvation per owner; optional */
 #include "inflight.bpf.h" /* the state of requests in flight */
 #include "asked.bpf.h" /* A; optional */
 #include "throttle.bpf.h" /* held back before Q */

@@ -41,6 +41,7 @@ static __always_inline void first_issue(struct queue *queue, struct request *rq,
 {
 	state->d_ns = now;
 	state->bytes = rq->__data_len;
+	state->sector = rq->__sector;
 	if (rq->bio != rq->biotail)
 		state->bios = bios_of(rq);
 	/* True if the insert was after the start of the epoch and before now, in a single comparison. */
@@ -51,10 +52,6 @@ static __always_inline void first_issue(struct queue *queue, struct request *rq,
 		if (extra)
 			extra->i_ns = state->event_ns;
 	}
-	if (with_order && state->flags & STATE_ORDERED)
-		note_dispatch(queue, rq, state);
-	set_sector(place, rq->__sector);
-	note_service(queue, state);
 }
 
 static __always_inline void end_requeue(const struct queue *queue, struct inflight *state, __u64 now)
@@ -78,8 +75,8 @@ static __always_inline void start_at_issue(struct queue *queue, struct request *
 	state->op = op_of(rq->cmd_flags);
 	state->bytes = rq->__data_len;
 	state->d_ns = bpf_ktime_get_ns();
-	note_unowned_service(queue, state);
-	set_sector(place, rq->__sector);
+	state->sector = rq->__sector;
+	state->hardware_queue = rq->mq_hctx->queue_num;
 	if (with_asked || with_i2d)
 		set_extra(place, 0);
 	state->request = (__u64)rq;
@@ -132,10 +129,8 @@ static __always_inline int issued(struct request *rq)
 	}
 	if (issued_before)
 		return 0;
-	if (state->request && state->request != (__u64)rq) {
+	if (state->request && state->request != (__u64)rq)
 		add(&device->evicted, 1);
-		note_loss(queue, state, bpf_ktime_get_ns());
-	}
 	if (!flush && !passthrough)
 		add(&device->started_late, 1);
 	start_at_issue(queue, rq, state, place);

@@ -8,6 +8,7 @@
 mod abilities; // features of the running kernel
 mod budget; // instructions processed by the verifier
 mod config; // what to trace
+mod in_flight; // requests in flight
 mod loader; // selects and loads the programs
 mod mapped; // arrays mapped into user space
 mod maps; // sizes and initial content of the maps
@@ -33,12 +34,12 @@ mod skeleton {
 pub use abilities::Abilities;
 pub use budget::verified_instructions;
 pub use config::{Config, Detail, Target, possible_cpus};
+pub use in_flight::InFlightTable;
 pub use loader::NotPermitted;
 pub use rings::Rings;
 pub use tracer::Tracer;
 pub use under_way::Blocked;
 pub use wire::{
-    CLOCK_SHIFT, DATA_OPS, DISPATCHES, GAP_CELLS, GAP_SUB_BITS, GAP_UNIT_SHIFT, LOG2_CELLS, OPS,
-    STATUSES, device_stats, dispatch, enums, extra, inflight, op_counters, order_stats, owner,
-    owner_key, owner_op, record,
+    DATA_OPS, OPS, STATUSES, device_stats, enums, extra, inflight, op_counters, owner, owner_key,
+    owner_op, record,
 };

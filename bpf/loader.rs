@@ -295,11 +295,8 @@ fn set_constants(
     constants.counts_alone = has_shard_per_cpu && abilities.runs_alone;
     constants.ring_records = ring_size(config, abilities);
     constants.ring_levels = ring_levels(abilities);
-    constants.with_order = config.detail.order;
-    constants.with_fairness = config.detail.fairness;
     constants.with_i2d = config.detail.i2d;
     constants.with_passthrough = config.detail.passthrough;
     constants.with_writeback = config.detail.writeback;
-    constants.with_sectors = config.detail.sectors;
     Ok(())
 }

@@ -6,7 +6,7 @@ use libbpf_rs::{MapCore, MapFlags, MapType, OpenMap};
 
 use crate::mapped::bytes_of;
 use crate::skeleton::{IoschedSkel, OpenIoschedSkel};
-use crate::wire::{DISPATCHES, RING_LEVELS, THREADS, target};
+use crate::wire::{RING_LEVELS, THREADS, target};
 use crate::{Abilities, Config, Detail, Target, possible_cpus};
 
 /// Elements of a device in the in-flight table: its tags, one row per hardware queue for flush commands, and the tags
@@ -14,18 +14,6 @@ use crate::{Abilities, Config, Detail, Target, possible_cpus};
 pub(crate) fn inflight_elements(target: &Target, detail: Detail) -> u32 {
     let tags = target.hardware_queues * target.depth;
     tags + target.hardware_queues + if detail.passthrough { tags } else { 0 }
-}
-
-/// The hardware queue of a place among a device's elements of the in-flight table: the reverse of `place_of` in
-/// inflight.bpf.h.
-pub(crate) fn hardware_queue_at(target: &Target, place: usize) -> usize {
-    let (queues, depth) = (target.hardware_queues as usize, target.depth as usize);
-    let commands = queues * depth;
-    match place.checked_sub(commands) {
-        None => place / depth.max(1),
-        Some(command) if command < queues => command,
-        Some(passthrough) => (passthrough - queues) / depth.max(1),
-    }
 }
 
 /// Number of inodes whose last writer is remembered.
@@ -53,8 +41,6 @@ pub(crate) fn ring_size(config: &Config, abilities: &Abilities) -> u32 {
 
 pub(crate) struct Sizes {
     pub devices: u32,
-    pub orders: u32,
-    pub dispatches: u32,
     pub inflight: u32,
     pub extras: u32,
     pub rings: u32,
@@ -75,11 +61,9 @@ pub(crate) fn size_maps(
         .map(|target| inflight_elements(target, config.detail))
         .sum();
     let wanted = |is_wanted: bool, elements: u32| if is_wanted { elements } else { 1 };
-    let orders = wanted(config.detail.order, devices);
-    let dispatches = wanted(config.detail.order, slots * DISPATCHES as u32);
     let dirtiers = wanted(config.detail.writeback, DIRTIERS);
     let detail = config.detail;
-    let extras = wanted(detail.asked || detail.i2d || detail.sectors, inflight);
+    let extras = wanted(detail.asked || detail.i2d, inflight);
     let rings = possible_cpus() as u32 * ring_levels(abilities);
     let pendings = wanted(abilities.io_start.is_none(), kept_by_bio());
     let by_request = wanted(config.detail.asked, kept_by_bio());
@@ -92,10 +76,6 @@ pub(crate) fn size_maps(
     maps.targets.set_max_entries(2 * slots)?; // with their heads
     maps.queue_places.set_max_entries(slots)?;
     maps.elevators.set_max_entries(4 * slots)?;
-    maps.orders.set_max_entries(orders)?;
-    maps.order_states.set_max_entries(slots)?;
-    maps.clocks.set_max_entries(slots)?;
-    maps.dispatches.set_max_entries(dispatches)?;
     maps.dirtiers.set_max_entries(dirtiers)?;
     maps.pendings.set_max_entries(pendings)?;
     maps.last_bios
@@ -112,8 +92,6 @@ pub(crate) fn size_maps(
         .set_max_entries(rings * ring_size(config, abilities))?;
     Ok(Sizes {
         devices,
-        orders,
-        dispatches,
         inflight,
         extras,
         rings,
@@ -188,27 +166,4 @@ pub(crate) fn set_target(
         targets.update(&head.to_ne_bytes(), bytes_of(&value), MapFlags::ANY)?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::hardware_queue_at;
-    use crate::Target;
-
-    #[test]
-    fn each_place_has_the_hardware_queue_that_the_programs_gave_it() {
-        let target = Target {
-            major: 8,
-            minor: 0,
-            hardware_queues: 3,
-            depth: 4,
-            head: None,
-        };
-        let queues: Vec<usize> = (0..27)
-            .map(|place| hardware_queue_at(&target, place))
-            .collect();
-        let tags = [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2];
-        // The tags, a flush command for each queue, and the tags of passthrough.
-        assert_eq!(queues, [&tags[..], &[0, 1, 2], &tags].concat());
-    }
 }

@@ -29,8 +29,6 @@ static __always_inline int merged(struct bio *bio, enum merge merge)
 	owner = bpf_map_lookup_elem(&owners, &index);
 	if (owner)
 		add(merge == BACK ? &owner->back_merges : &owner->front_merges, 1);
-	if (merge == BACK)
-		note_merge(queue, bio);
 	return 0;
 }
 
@@ -52,10 +50,9 @@ static __always_inline int joined(struct request *rq)
 	state = state_of(queue, rq);
 	if (state && state->request == (__u64)rq) {
 		index = state->owner;
-		note_loss(queue, state, with_fairness ? bpf_ktime_get_ns() : 0);
 		state->request = 0;
 	} else if (!has_io_start) {
-		index = join_pending(queue, rq);
+		index = join_pending(rq);
 	} else {
 		return 0;
 	}

@@ -42,7 +42,6 @@ impl Tracer {
             let offset = first + offset_of!(owner_op, d2c_max_ns);
             take(&mut op.d2c_max_ns, offset);
         }
-        take(&mut row.gap_max_ns, offset_of!(owner, gap_max_ns));
         row
     }
 

@@ -29,9 +29,6 @@ static __always_inline int granted(struct bio *bio)
 	last_bio = bpf_map_lookup_elem(&last_bios, &pending.thread);
 	if (last_bio)
 		*last_bio = key;
-	pending.grant.is_ordered =
-		goes_by_scheduler(opf) &&
-		take_turn(queue, pending.sector, bio->bi_iter.bi_size, &pending.grant.sequence);
 	bpf_map_update_elem(&pendings, &key, &pending, 0);
 	return 0;
 }
@@ -61,7 +58,7 @@ static __noinline __u64 pending_bio_of(struct request *rq)
 }
 
 /* The request joins another one at its insertion, before it is seen. Returns its owner, 0 if unknown. */
-static __always_inline __u32 join_pending(const struct queue *queue, struct request *rq)
+static __always_inline __u32 join_pending(struct request *rq)
 {
 	__u64 key = pending_bio_of(rq);
 	struct pending *pending = bpf_map_lookup_elem(&pendings, &key);
@@ -70,8 +67,6 @@ static __always_inline __u32 join_pending(const struct queue *queue, struct requ
 	if (!pending)
 		return 0;
 	owner = pending->grant.owner;
-	if (with_order && pending->grant.is_ordered)
-		note_leave(queue);
 	bpf_map_delete_elem(&pendings, &key);
 	return owner;
 }

@@ -79,17 +79,6 @@ static __always_inline bool append(__u32 cpu, const struct record *record)
 	return is_written;
 }
 
-/*
- * The part that completed before is no longer in the request. But one that has completed whole, and waits for a flush after
- * its data, keeps its sector and has no length.
- */
-static __always_inline __u64 sector_of(struct request *rq, __u32 bytes)
-{
-	__u32 left = rq->__data_len;
-
-	return left && left < bytes ? rq->__sector - ((bytes - left) >> 9) : rq->__sector;
-}
-
 /* The request has ended: `data_ns` is when its data was complete. */
 static __always_inline void write_record(const struct queue *queue, __u32 cpu, struct device_stats *device,
 					 struct request *rq, const struct inflight *state, __u32 place,
@@ -112,14 +101,15 @@ static __always_inline void write_record(const struct queue *queue, __u32 cpu, s
 	record.d_ns = state->d_ns;
 	record.data_ns = data_ns;
 	record.c_ns = now;
-	record.sector = sector_of(rq, state->bytes);
+	record.sector = state->sector; /* the request's own moves on when a part of it completes */
 	record.bytes = state->bytes;
 	record.owner = state->owner;
 	record.slot = queue->target.slot;
-	record.hardware_queue = rq->mq_hctx->queue_num;
+	record.hardware_queue = state->hardware_queue;
 	record.bios = state->bios;
 	record.op = state->op;
-	record.flags = flags | (state->flags & (STATE_PREFLUSH | STATE_JOURNAL | STATE_POSTFLUSH));
+	record.flags = flags | (state->flags & (STATE_PREFLUSH | STATE_JOURNAL | STATE_POSTFLUSH)) |
+		       (state->flags & STATE_SCHEDULED ? RECORD_SCHEDULED : 0);
 	if (!append(cpu, &record))
 		count_unrecorded(device, &record);
 }

@@ -12,7 +12,8 @@ impl Tracer {
     /// device of the same number loses it. False, and nothing is changed, if the device has more tags than the slot has room
     /// for.
     pub fn retarget(&mut self, slot: usize, wanted: Target) -> Result<bool> {
-        let room = self.inflight_bases[slot + 1] - self.inflight_bases[slot];
+        let places = self.in_flight.places(slot);
+        let room = places.len();
         if inflight_elements(&wanted, self.config.detail) as usize > room {
             return Ok(false);
         }
@@ -29,7 +30,7 @@ impl Tracer {
         {
             self.forget(head)?;
         }
-        set_target(&self.skeleton, slot, &wanted, self.inflight_bases[slot])
+        set_target(&self.skeleton, slot, &wanted, places.start)
             .context("tracing another device")?;
         // The key of each number is that of one slot, so that no slot deletes another one's.
         let mut others = self.config.targets.iter_mut().enumerate();

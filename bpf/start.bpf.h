@@ -5,7 +5,7 @@
 
 static __always_inline void classify(struct inflight *state, __u32 opf)
 {
-	state->flags = 0;
+	state->flags = goes_by_scheduler(opf) ? STATE_SCHEDULED : 0;
 	state->op = op_of(opf);
 	if (opf & (REQ_META | REQ_PREFLUSH)) {
 		if (opf & REQ_META)
@@ -31,21 +31,17 @@ static __always_inline __u32 begin(struct queue *queue, struct request *rq, cons
 		device = device_of(queue);
 		if (device)
 			add(&device->evicted, 1);
-		note_loss(queue, state, bpf_ktime_get_ns());
 	}
 	state->d_ns = 0;
 	state->bios = 1;
 	state->bytes = rq->__data_len;
+	state->sector = rq->__sector;
+	state->hardware_queue = rq->mq_hctx->queue_num;
 	classify(state, grant->opf);
 	state->owner = grant->owner;
 	state->q_ns = grant->q_ns;
 	state->g_ns = grant->g_ns;
 	follow_scheduler(queue, rq->q, state->g_ns);
-	if (grant->is_ordered) {
-		state->sequence = grant->sequence;
-		state->flags |= STATE_ORDERED;
-	}
-	note_start(state);
 	if (with_asked || with_i2d)
 		set_extra(place, grant->a_ns);
 	state->request = (__u64)rq; /* last: from here on the entry is valid */
@@ -60,8 +56,6 @@ static __always_inline void start(struct queue *queue, struct request *rq)
 
 	if (!thread)
 		return;
-	grant.is_ordered = goes_by_scheduler(grant.opf) &&
-			   take_turn(queue, rq->__sector, rq->__data_len, &grant.sequence);
 	thread->last_place = begin(queue, rq, &grant);
 }
 

@@ -34,9 +34,7 @@ struct grant {
 	__u64 g_ns;
 	__u64 a_ns;
 	__u32 owner;
-	__u32 sequence; /* if it is ordered */
 	__u32 opf; /* of the bio; the request does not keep all flags */
-	__u32 is_ordered;
 };
 
 /* Disk, operation and sector hashed to one word, never 0. */

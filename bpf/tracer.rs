@@ -1,17 +1,18 @@
 //! The attached programs, their counts per device and their requests in flight.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use libbpf_rs::PrintLevel;
 
+use crate::in_flight::InFlightTable;
 use crate::loader::{Loaded, explain, keep_log, load};
 use crate::mapped::MappedArray;
-use crate::maps::{fill_maps, hardware_queue_at, inflight_bases, inflight_elements};
+use crate::maps::{fill_maps, inflight_bases, inflight_elements};
 use crate::rings::Rings;
 use crate::skeleton::IoschedSkel;
-use crate::wire::{QUEUE_IDS, extra, queue};
-use crate::{
-    Abilities, Config, DISPATCHES, device_stats, dispatch, enums, inflight, order_stats, owner,
-};
+use crate::wire::{QUEUE_IDS, queue};
+use crate::{Abilities, Config, device_stats, owner};
 
 /// The attached programs. Dropping it detaches them.
 pub struct Tracer {
@@ -19,13 +20,8 @@ pub struct Tracer {
     pub(crate) config: Config,
     devices: MappedArray<device_stats>,
     pub(crate) owners: MappedArray<owner>,
-    orders: MappedArray<order_stats>,
-    dispatches: MappedArray<dispatch>,
-    pub(crate) inflight: MappedArray<inflight>,
-    extras: MappedArray<extra>,
+    pub(crate) in_flight: Arc<InFlightTable>,
     rings: Option<Rings>,
-    /// See [`inflight_bases`]; as they were at the attach.
-    pub(crate) inflight_bases: Vec<usize>,
     pub(crate) queues: MappedArray<queue>,
     queue_places: MappedArray<u64>,
     memory_bytes: u64,
@@ -60,12 +56,12 @@ impl Tracer {
         Ok(Tracer {
             devices: MappedArray::new(&skeleton.maps.devices, sizes.devices as usize)?,
             owners: MappedArray::writable(&skeleton.maps.owners, config.owners as usize)?,
-            orders: MappedArray::new(&skeleton.maps.orders, sizes.orders as usize)?,
-            dispatches: MappedArray::new(&skeleton.maps.dispatches, sizes.dispatches as usize)?,
-            inflight: MappedArray::new(&skeleton.maps.inflight, sizes.inflight as usize)?,
-            extras: MappedArray::new(&skeleton.maps.extras, sizes.extras as usize)?,
+            in_flight: Arc::new(InFlightTable::new(
+                &skeleton,
+                &sizes,
+                inflight_bases(&config),
+            )?),
             rings: Some(Rings::new(&skeleton, &sizes)?),
-            inflight_bases: inflight_bases(&config),
             queues: MappedArray::writable(&skeleton.maps.queues, QUEUE_IDS)?,
             queue_places: MappedArray::new(&skeleton.maps.queue_places, config.targets.len())?,
             memory_bytes: sizes.memory_bytes,
@@ -99,66 +95,14 @@ impl Tracer {
             .map(move |shard| self.devices.get(slot * self.config.shards as usize + shard))
     }
 
-    /// One record per shard, to be summed; empty if order is not measured.
-    pub fn order(&self, slot: usize) -> impl Iterator<Item = order_stats> + '_ {
-        let shards = if self.config.detail.order {
-            self.shards()
-        } else {
-            0..0
-        };
-        shards.map(move |shard| self.orders.get(slot * self.config.shards as usize + shard))
-    }
-
-    /// The last issues of the device and the places that were given away, at most [`DISPATCHES`], unsorted; empty if
-    /// order is not measured.
-    pub fn dispatches(&self, slot: usize) -> impl Iterator<Item = dispatch> + '_ {
-        let places = if self.config.detail.order {
-            0..DISPATCHES
-        } else {
-            0..0
-        };
-        places
-            .map(move |place| self.dispatches.get(slot * DISPATCHES + place))
-            .filter(|dispatch| u32::from(dispatch.kind) != enums::dispatch_kind::DISPATCH_NONE.0)
-    }
-
-    /// Number of elements that [`Tracer::inflight`] reads.
+    /// Number of elements of the device's table of requests in flight.
     pub fn inflight_elements(&self, slot: usize) -> usize {
         inflight_elements(&self.config.targets[slot], self.config.detail) as usize
     }
 
-    /// The requests in flight on the device.
-    pub fn inflight(&self, slot: usize) -> impl Iterator<Item = inflight> + '_ {
-        let base = self.inflight_base(slot);
-        (base..base + self.inflight_elements(slot))
-            .map(|index| self.inflight.get(index))
-            .filter(|state| state.request != 0)
-    }
-
-    /// The requests in flight on the device with their hardware queue, and with the facts that [`crate::Detail::sectors`] and
-    /// `i2d` ask for; without these options they are 0.
-    pub fn inflight_with_extra(
-        &self,
-        slot: usize,
-    ) -> impl Iterator<Item = (inflight, usize, extra)> + '_ {
-        let base = self.inflight_base(slot);
-        let target = &self.config.targets[slot];
-        (base..base + self.inflight_elements(slot))
-            .map(move |index| {
-                let is_kept = index < self.extras.len();
-                let extra = is_kept.then(|| self.extras.get(index));
-                (
-                    self.inflight.get(index),
-                    hardware_queue_at(target, index - base),
-                    extra.unwrap_or_default(),
-                )
-            })
-            .filter(|(state, ..)| state.request != 0)
-    }
-
-    /// Index of the device's first element in `inflight`.
-    pub(crate) fn inflight_base(&self, slot: usize) -> usize {
-        self.inflight_bases[slot]
+    /// The requests in flight.
+    pub fn in_flight(&self) -> &Arc<InFlightTable> {
+        &self.in_flight
     }
 
     /// The kernel side's entry for the device's queue; None before its first I/O.

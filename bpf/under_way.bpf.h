@@ -55,7 +55,6 @@ static __always_inline int evict_if_over(__u32 place, __u32 queue_id, int tag_pl
 	if (state->request != request || state->g_ns != g_ns)
 		return 0; /* it is another one by now */
 	add(&device->evicted, 1);
-	note_loss(queue, state, bpf_ktime_get_ns());
 	state->request = 0;
 	return 1;
 }

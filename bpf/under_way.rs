@@ -24,15 +24,15 @@ impl Tracer {
             moments.into_iter().max().unwrap_or(0)
         };
         let queue = self.queue(slot).map(|(id, _)| id);
-        let first = self.inflight_base(slot);
+        let first = self.in_flight.places(slot).start;
         let mut found = Vec::new();
         for place in 0..self.inflight_elements(slot) {
-            let mut state = self.inflight.get(first + place);
+            let mut state = self.in_flight.at(first + place);
             let is_old = now_ns.saturating_sub(moved_ns(&state)) > WHILE_NS;
             if let Some(queue) = queue.filter(|_| state.request != 0 && is_old) {
                 let tag = tag_at(&self.config.targets[slot], place);
                 self.evict_if_over(first + place, queue, tag);
-                state = self.inflight.get(first + place);
+                state = self.in_flight.at(first + place);
             }
             if state.request != 0 {
                 found.push(state);

@@ -16,21 +16,10 @@ enum op {
 	DATA_OPS = OP_FLUSH, /* the operations below this move data and have all stages */
 };
 
-enum layout {
-	/* Starvation gaps: a unit of 1.05 ms and 4 cells per octave, up to 137 s. */
-	GAP_UNIT_SHIFT = 20,
-	GAP_SUB_BITS = 2,
-	GAP_CELLS = 64,
-	/* Powers of two: cell 0 counts the value 0, cell n the values with n binary digits. */
-	LOG2_CELLS = 48,
-};
-
 enum limits {
 	QUEUE_IDS = 4096,
 	COMM_BYTES = 16,
 	STATUSES = 128, /* blk_status_t, or errno on older kernels */
-	DISPATCHES = 8192, /* the last ones are kept per device; a power of two */
-	CLOCK_SHIFT = 8, /* fraction bits of the virtual clock */
 	THREADS = 65536, /* entries for the last bio of each thread, a power of two */
 	RING_LEVELS = 3, /* a completion in a thread, in a soft interrupt, in a hard interrupt */
 };
@@ -62,7 +51,7 @@ struct queue {
 enum inflight_flags {
 	STATE_PREFLUSH = 1, /* waits for a flush before its data is issued */
 	STATE_JOURNAL = 2, /* file system metadata, including the journal */
-	STATE_ORDERED = 4, /* `sequence` is set */
+	STATE_SCHEDULED = 4, /* goes by the scheduler: see goes_by_scheduler */
 	/*
 	 * Events: `event_ns` is the time of the last one, and a flag is set until that time has been used.
 	 * Two are set at once only if a request was requeued before its first issue and inserted again: both
@@ -81,10 +70,10 @@ struct inflight {
 	__u64 g_ns; /* request started; 0 if not seen */
 	__u64 d_ns; /* first issue; 0 before */
 	__u64 event_ns; /* of the last event in `flags`; undefined without one */
-	__u64 clock; /* the device's virtual clock at the first issue */
+	__u64 sector; /* at the start, and again at the first issue: merges may move it */
 	__u32 owner;
 	__u32 bytes;
-	__u32 sequence; /* its number among the device's starts */
+	__u32 hardware_queue;
 	__u16 bios;
 	__u8 op; /* enum op */
 	__u8 flags; /* enum inflight_flags */
@@ -94,7 +83,6 @@ struct inflight {
 struct extra {
 	__u64 a_ns; /* see struct record */
 	__u64 i_ns;
-	__u64 sector; /* at the first issue */
 };
 
 struct op_counters {
@@ -148,44 +136,6 @@ struct device_stats {
 	__u32 statuses[STATUSES]; /* errors by status */
 };
 
-/* Dispatch order, per shard of a device. */
-struct order_stats {
-	__u64 issued;
-	__u64 reordered; /* issued after a request that started later */
-	__u64 insert_seeks; /* pairs of successive starts, and the sum of their distances in sectors */
-	__u64 insert_sectors;
-	__u64 issue_seeks; /* the same for successive issues */
-	__u64 issue_sectors;
-	__u64 runs[2]; /* of successive reads; of successive writes */
-	__u64 run_ios[2];
-	__u32 early[LOG2_CELLS]; /* by how many places a request was issued early */
-	__u32 late[LOG2_CELLS]; /* by how many places late; 0 is in order */
-	__u32 insert_seek[LOG2_CELLS]; /* sectors; 0 is sequential */
-	__u32 issue_seek[LOG2_CELLS];
-	__u32 run_length[2][LOG2_CELLS];
-};
-
-enum dispatch_kind {
-	DISPATCH_NONE,
-	DISPATCH_ISSUED,
-	DISPATCH_GIVEN_AWAY, /* no request was issued at this place: only `issue` is valid */
-};
-
-/* One place in the order of issues; the last DISPATCHES of a device are kept. */
-struct dispatch {
-	__u64 g_ns;
-	__u64 d_ns;
-	__u64 sector;
-	__u32 bytes;
-	__u32 sequence; /* number among the starts */
-	__u32 issue; /* number among the issues */
-	__u16 hardware_queue;
-	__u8 op;
-	__u8 kind; /* enum dispatch_kind */
-	__u32 owner;
-	__u32 unused;
-};
-
 enum owner_kind {
 	OWNER_OTHER, /* all owners for which the table has no room */
 	OWNER_PROCESS,
@@ -234,17 +184,6 @@ struct owner {
 	__u64 stalled_ns; /* its threads with other I/O in flight, blocked until they got a request, summed */
 	__u64 throttled; /* its bios that a limit held back before Q, and how long, summed */
 	__u64 throttled_ns;
-	/* Fairness: */
-	__u64 started; /* requests */
-	__u64 ended;
-	__u64 busy_since_ns; /* start of the current or last period with a request in flight */
-	__u64 busy_ns; /* sum of the completed periods */
-	__u64 device_time; /* of the device's virtual clock, ns << CLOCK_SHIFT */
-	__u64 last_issue_ns;
-	__u64 left; /* requests that no longer wait: issued, or ended without an issue */
-	__u64 waiting_since_ns; /* Q of the first request of those that wait */
-	__u64 gap_max_ns; /* longest time without an issue while a request waited; reset like q2d_max_ns */
-	__u32 gaps[GAP_CELLS];
 	struct owner_op op[OP_COUNT];
 };
 
@@ -262,6 +201,7 @@ enum record_flags {
 	RECORD_JOURNAL = STATE_JOURNAL,
 	RECORD_STRADDLER = 4, /* in no I/Os, bytes or times */
 	RECORD_FLUSH_COMMAND = 8, /* has only D and C */
+	RECORD_SCHEDULED = 16, /* see STATE_SCHEDULED */
 	RECORD_POSTFLUSH = STATE_POSTFLUSH, /* a flush followed the data */
 };
 
@@ -301,10 +241,8 @@ struct ring {
  */
 struct enumerations {
 	enum op op;
-	enum layout layout;
 	enum limits limits;
 	enum inflight_flags inflight_flags;
-	enum dispatch_kind dispatch_kind;
 	enum owner_kind owner_kind;
 	enum owner_flags owner_flags;
 	enum record_flags record_flags;

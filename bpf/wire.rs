@@ -2,29 +2,21 @@
 //! are generated from wire.h; none of its values is repeated here.
 
 use crate::mapped::Plain;
+use crate::skeleton::types::limits;
 pub use crate::skeleton::types::{
-    blocked, device_stats, dispatch, extra, inflight, op_counters, order_stats, owner, owner_key,
-    owner_op, queue, record, ring, target,
+    blocked, device_stats, extra, inflight, op_counters, owner, owner_key, owner_op, queue, record,
+    ring, target,
 };
-use crate::skeleton::types::{layout, limits};
 
 /// The enumerations, with their names in wire.h.
 pub mod enums {
-    pub use crate::skeleton::types::{
-        dispatch_kind, inflight_flags, op, owner_flags, owner_kind, record_flags,
-    };
+    pub use crate::skeleton::types::{inflight_flags, op, owner_flags, owner_kind, record_flags};
 }
 
 pub const OPS: usize = enums::op::OP_COUNT.0 as usize;
 /// The operations below this move data and have all stages.
 pub const DATA_OPS: usize = enums::op::DATA_OPS.0 as usize;
 
-pub const GAP_UNIT_SHIFT: u32 = layout::GAP_UNIT_SHIFT.0;
-pub const GAP_SUB_BITS: u32 = layout::GAP_SUB_BITS.0;
-pub const GAP_CELLS: usize = layout::GAP_CELLS.0 as usize;
-pub const LOG2_CELLS: usize = layout::LOG2_CELLS.0 as usize;
-pub const DISPATCHES: usize = limits::DISPATCHES.0 as usize;
-pub const CLOCK_SHIFT: u32 = limits::CLOCK_SHIFT.0;
 pub const STATUSES: usize = limits::STATUSES.0 as usize;
 pub(crate) const QUEUE_IDS: usize = limits::QUEUE_IDS.0 as usize;
 pub(crate) const THREADS: u32 = limits::THREADS.0;
@@ -48,10 +40,8 @@ macro_rules! plain {
 plain!(
     blocked,
     device_stats,
-    dispatch,
     extra,
     inflight,
-    order_stats,
     owner,
     owner_key,
     queue,

@@ -1,12 +1,6 @@
 //! The parts of bpf/ that are plain C, compiled natively and held to what user space says, and to known sequences.
 //! Skips, and says so, where there is no C compiler.
 
-#[path = "kernel_side/cells.rs"]
-mod cells;
-#[path = "kernel_side/fairness.rs"]
-mod fairness;
-#[path = "kernel_side/order.rs"]
-mod order;
 #[path = "kernel_side/stages.rs"]
 mod stages;
 
@@ -29,7 +23,6 @@ typedef unsigned long long __u64;
 #define __always_inline inline __attribute__((always_inline))
 #endif
 #include "wire.h"
-#include "cell.h"
 #define add_alone(counter, n) (*(counter) += (n))
 "#;
 

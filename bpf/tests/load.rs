@@ -70,10 +70,6 @@ fn details() -> Vec<Detail> {
             ..none
         },
         Detail {
-            sectors: true,
-            ..none
-        },
-        Detail {
             without_q2g: false,
             asked: true,
             order: true,
@@ -82,7 +78,6 @@ fn details() -> Vec<Detail> {
             owner_stages: true,
             passthrough: true,
             writeback: true,
-            sectors: true,
         },
     ]
 }

@@ -3,21 +3,9 @@
 use iosched_bpf as kernel;
 use iosched_bpf::enums::op;
 
-use iosched_result::measured::histogram::{GAP, Layout};
-use iosched_result::measured::snapshot::{LOG2_CELLS, Op};
-
-const fn is(layout: Layout, unit_shift: u32, sub_bits: u32, cells: usize) -> bool {
-    layout.unit_shift == unit_shift && layout.sub_bits == sub_bits && layout.cells as usize == cells
-}
+use iosched_result::measured::snapshot::Op;
 
 const _: () = {
-    assert!(is(
-        GAP,
-        kernel::GAP_UNIT_SHIFT,
-        kernel::GAP_SUB_BITS,
-        kernel::GAP_CELLS
-    ));
-    assert!(LOG2_CELLS == kernel::LOG2_CELLS);
     assert!(Op::ALL.len() == kernel::OPS && Op::DATA.len() == kernel::DATA_OPS);
     assert!(Op::Read as u32 == op::OP_READ.0);
     assert!(Op::WriteSync as u32 == op::OP_WRITE_SYNC.0);

@@ -3,6 +3,7 @@
 
 mod blocked; // threads that wait for a request
 mod books; // records of completed requests
+mod in_flight; // requests in flight as records
 mod kernel; // tracepoints and limits of the running kernel
 mod locked_memory;
 mod memory; // memory of the maps
@@ -13,6 +14,7 @@ mod status;
 mod trace;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -24,10 +26,11 @@ pub use iosched_bpf::Detail;
 pub use kernel::{Tracepoint, can_tell_since_when, memlock_bytes, tracepoints};
 
 use blocked::Waits;
-use books::Bookkeeper;
+use books::{Bookkeeper, Books};
 use iosched_host::system::device::Device;
 use iosched_result::measured::ledger::{Ledger, Scope};
 use iosched_result::measured::snapshot::{DeviceNumbers, Snapshot};
+use iosched_result::measured::timeline::{Kept, Timeline};
 use locked_memory::Refusal;
 use memory::{OWNER_HISTOGRAMS, OWNERS};
 use owners::{Context, Owners};
@@ -95,8 +98,19 @@ impl Probe {
             with_owner_stages: detail.owner_stages,
             owner_rows: OWNER_HISTOGRAMS,
         };
+        let kept = Kept {
+            order: detail.order,
+            fairness: detail.fairness,
+        };
+        let books = Books::new(
+            rings,
+            Arc::clone(tracer.in_flight()),
+            Ledger::new(slots, scope),
+            Timeline::new(slots, kept),
+            slots,
+        );
         Ok(Probe {
-            bookkeeper: Bookkeeper::start(rings, Ledger::new(slots, scope))?,
+            bookkeeper: Bookkeeper::start(books)?,
             tracer,
             devices: devices.iter().map(|device| device.name.clone()).collect(),
             slots,
@@ -127,8 +141,8 @@ impl Probe {
         }
         let raw = RawDevice::read(&self.tracer, slot);
         let mut books = self.bookkeeper.books();
-        books.enter();
-        Ok(Some((slot, self.device(slot, &raw, &mut books.ledger))))
+        books.look();
+        Ok(Some((slot, self.device(slot, &raw, &mut books))))
     }
 
     /// Notes on what cannot be measured on this kernel.
@@ -187,12 +201,11 @@ impl Probe {
             .collect();
         let waits = Waits::of(self.tracer.blocked()?, time_ns);
         let mut books = self.bookkeeper.books();
-        books.enter();
-        let ledger = &mut books.ledger;
+        books.look();
         let context = Context {
             time_ns,
             has_histograms,
-            latencies: ledger.owner_latencies().collect(),
+            latencies: books.ledger.owner_latencies().collect(),
             detail: self.detail,
             in_flight: numbers::in_flight_of_owners(&devices),
             waits,
@@ -206,11 +219,11 @@ impl Probe {
         };
         let mut numbers = Vec::with_capacity(devices.len());
         for (slot, raw) in devices.iter().enumerate() {
-            let mut device = self.device(slot, raw, ledger);
+            let mut device = self.device(slot, raw, &mut books);
             context.waits.add_to(&mut device, slot, time_ns);
             numbers.push(device);
         }
-        let (owners, lines) = self.owners.read(&self.tracer, ledger, &context);
+        let (owners, lines) = self.owners.read(&self.tracer, &mut books, &context);
         self.snapshots += 1;
         Ok(Snapshot {
             time_ns,
@@ -256,14 +269,15 @@ impl Probe {
     pub fn dispatches(&self, device: &str) -> Vec<iosched_result::measured::order::Dispatch> {
         let slot = self.devices.iter().position(|name| name == device);
         slot.map_or_else(Vec::new, |slot| {
-            numbers::dispatches(self.tracer.dispatches(slot))
+            self.bookkeeper.books().timeline.dispatches(slot)
         })
     }
 
-    fn device(&self, slot: usize, raw: &RawDevice, ledger: &mut Ledger) -> DeviceNumbers {
+    fn device(&self, slot: usize, raw: &RawDevice, books: &mut Books) -> DeviceNumbers {
         let is_errno = self.tracer.abilities().status_is_errno;
         let mut numbers = numbers::device(&self.devices[slot], raw, is_errno);
-        ledger.add_to_device(slot, &mut numbers);
+        books.ledger.add_to_device(slot, &mut numbers);
+        numbers.order = books.timeline.order(slot);
         numbers
     }
 }

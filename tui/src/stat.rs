@@ -44,7 +44,6 @@ pub fn run(arguments: &Stat) -> Result<()> {
             asked: wants(DetailChoice::Asked),
             passthrough: arguments.passthrough,
             writeback: arguments.writeback_owner,
-            sectors: false,
         },
     )?;
     say(&probe.notes());

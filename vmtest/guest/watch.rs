@@ -64,7 +64,7 @@ impl Watch {
 
     /// Watches `work` and keeps each request on its own; with `Detail::sectors`.
     pub fn traced_over<T>(&mut self, work: impl FnOnce() -> T) -> (Seen, Trace, T) {
-        let begin_ns = self.probe.begin_trace().expect("a trace");
+        let begin_ns = self.probe.begin_trace();
         let (seen, result) = self.over(work);
         let trace = self.probe.end_trace(begin_ns).expect("a trace");
         (seen, trace, result)

@@ -47,7 +47,6 @@ fn agree(disk: &Disk, mut work: impl FnMut() -> Processes) {
     let all = Detail {
         i2d: true,
         owner_stages: true,
-        sectors: true,
         ..Detail::default()
     };
     let mut watch = Watch::with(disk, all);

@@ -313,7 +313,6 @@ impl Machine for RealMachine<'_> {
 
     fn prepare_traces(&mut self) -> Result<()> {
         let detail = Detail {
-            sectors: true,
             i2d: true,
             ..Detail::default()
         };
@@ -322,7 +321,7 @@ impl Machine for RealMachine<'_> {
     }
 
     fn begin_trace(&mut self) -> Result<u64> {
-        self.probe.begin_trace()
+        Ok(self.probe.begin_trace())
     }
 
     fn end_trace(&mut self, begin_ns: u64) -> Result<Trace> {

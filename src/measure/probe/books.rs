@@ -7,12 +7,15 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use iosched_bpf::enums::record_flags;
-use iosched_bpf::{Rings, record};
+use iosched_bpf::{InFlightTable, Rings, extra, record};
 
+use super::in_flight::record_of;
+use super::monotonic_ns;
 use iosched_host::safety::privileges;
 use iosched_result::measured::ledger::Ledger;
 use iosched_result::measured::record::Record;
 use iosched_result::measured::snapshot::Op;
+use iosched_result::measured::timeline::Timeline;
 use iosched_result::measured::trace::Collector;
 
 /// Completions per second of one CPU that suddenly gets busy: they must not fill half of its ring before the next look.
@@ -56,29 +59,81 @@ impl Pause {
     }
 }
 
+/// A request is in the table of those in flight at most so long after its start, as a rule.
+const LATE_NS: u64 = 1_000_000;
+
 /// Holds whatever has been made of the records so far.
 pub(super) struct Books {
     rings: Rings,
+    in_flight: Arc<InFlightTable>,
+    slots: usize,
     pub ledger: Ledger,
+    pub timeline: Timeline,
+    /// Lost records that the timeline knows of.
+    told_lost: u64,
     /// While a trace is taken.
     pub trace: Option<Collector>,
 }
 
 impl Books {
+    pub fn new(
+        rings: Rings,
+        in_flight: Arc<InFlightTable>,
+        ledger: Ledger,
+        timeline: Timeline,
+        slots: usize,
+    ) -> Books {
+        Books {
+            rings,
+            in_flight,
+            slots,
+            ledger,
+            timeline,
+            told_lost: 0,
+            trace: None,
+        }
+    }
+
     /// Enters all records that are complete. Returns how full the fullest ring was.
     pub fn enter(&mut self) -> f64 {
-        let Books {
-            rings,
-            ledger,
-            trace,
-        } = self;
-        rings.drain(|record| {
+        let fullest = self.drain();
+        if self.timeline.is_due() {
+            self.look();
+        }
+        fullest
+    }
+
+    fn drain(&mut self) -> f64 {
+        self.rings.drain(|record| {
             let record = converted(record);
-            ledger.add(&record);
-            if let Some(trace) = trace {
+            self.ledger.add(&record);
+            self.timeline.add(&record);
+            if let Some(trace) = &mut self.trace {
                 trace.add(&record);
             }
         })
+    }
+
+    /// Enters all records, and counts what depends on the order of events, up to a moment ago.
+    pub fn look(&mut self) {
+        if !self.timeline.is_kept() {
+            self.drain();
+            return;
+        }
+        let until_ns = monotonic_ns().saturating_sub(LATE_NS);
+        let of_slot = |slot| {
+            let states = self.in_flight.of(slot);
+            states.map(move |state| record_of(slot, &state, &extra::default()))
+        };
+        let in_flight: Vec<Record> = (0..self.slots).flat_map(of_slot).collect();
+        // Afterwards: a request that is not in flight any more has its record by now.
+        self.drain();
+        let lost = self.lost();
+        if lost > self.told_lost {
+            self.told_lost = lost;
+            self.timeline.note_loss();
+        }
+        self.timeline.advance(until_ns, in_flight);
     }
 
     /// Records that found their ring full, of all devices.
@@ -112,6 +167,7 @@ pub fn converted(record: &record) -> Record {
         is_postflush: has(record_flags::RECORD_POSTFLUSH),
         is_journal: has(record_flags::RECORD_JOURNAL),
         is_straddler: has(record_flags::RECORD_STRADDLER),
+        is_scheduled: has(record_flags::RECORD_SCHEDULED),
         is_flush_command: has(record_flags::RECORD_FLUSH_COMMAND),
     }
 }
@@ -124,12 +180,8 @@ pub(super) struct Bookkeeper {
 }
 
 impl Bookkeeper {
-    pub fn start(rings: Rings, ledger: Ledger) -> Result<Bookkeeper> {
-        let books = Arc::new(Mutex::new(Books {
-            rings,
-            ledger,
-            trace: None,
-        }));
+    pub fn start(books: Books) -> Result<Bookkeeper> {
+        let books = Arc::new(Mutex::new(books));
         let is_over = Arc::new(AtomicBool::new(false));
         let (its_books, its_end) = (Arc::clone(&books), Arc::clone(&is_over));
         let (tell, told) = std::sync::mpsc::channel();

@@ -7,7 +7,7 @@ use iosched_host::system::device::Device;
 use iosched_result::failure::Failure;
 use iosched_result::measured::histogram::{DEVICE, Layout, OWNER};
 
-/// Rows for owners: 1.3 KB each.
+/// Rows for owners: 0.8 KB each.
 pub(super) const OWNERS: u32 = 16_384;
 /// The owners that have histograms: 7.2 KB each, or 36 KB with all stages, of this process's memory.
 pub(super) const OWNER_HISTOGRAMS: usize = 2048;

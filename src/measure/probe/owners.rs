@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use iosched_bpf::enums::{owner_flags, owner_kind};
-use iosched_bpf::{CLOCK_SHIFT, Detail, Tracer, inflight, owner, owner_op};
+use iosched_bpf::{Detail, Tracer, inflight, owner, owner_op};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
@@ -17,6 +17,7 @@ use iosched_result::measured::snapshot::{
     FairnessTotals, InFlight, Line, Longest, Merges, Op, OpTotals, OwnerId, OwnerKind,
     OwnerLatency, OwnerRow, OwnerTotals, Place,
 };
+use iosched_result::measured::timeline::Timeline;
 
 /// Rows are assigned in order; a few for which two threads competed stay empty for a while.
 const HOLES: usize = 64;
@@ -124,7 +125,13 @@ struct OwnerLongest {
 
 impl OwnerLongest {
     /// `recorded`: those of requests that have a record.
-    fn look(&mut self, row: &owner, recorded: &Maxima, totals: &mut OwnerTotals) {
+    fn look(
+        &mut self,
+        row: &owner,
+        recorded: &Maxima,
+        starvation_ns: u64,
+        totals: &mut OwnerTotals,
+    ) {
         let longest = row.op.iter().zip(recorded);
         for (place, (op, (row, (q2d_ns, d2c_ns)))) in totals.ops.iter_mut().zip(longest).enumerate()
         {
@@ -132,7 +139,7 @@ impl OwnerLongest {
             self.d2c[place].look(row.d2c_max_ns.max(*d2c_ns));
             (op.q2d_longest, op.d2c_longest) = (self.q2d[place], self.d2c[place]);
         }
-        self.starvation.look(row.gap_max_ns);
+        self.starvation.look(starvation_ns);
         if let Some(fairness) = &mut totals.fairness {
             fairness.starvation_longest = self.starvation;
         }
@@ -184,7 +191,7 @@ impl Owners {
     pub fn read(
         &mut self,
         tracer: &Tracer,
-        ledger: &mut Ledger,
+        books: &mut Books,
         context: &Context,
     ) -> (Vec<OwnerTotals>, Arc<Vec<Line>>) {
         let (mut owners, mut lines) = std::mem::take(&mut self.spare);
@@ -212,9 +219,12 @@ impl Owners {
             }
             let row = tracer.take_owner(index);
             let mut totals = totals(&row, index, context);
+            totals.fairness = fairness_of(&books.timeline, index, context);
+            let starvation_ns = books.timeline.take_longest_starvation_ns(index);
+            let ledger = &mut books.ledger;
             ledger.add_to_owner(index, &mut totals);
             let recorded = ledger.take_longest(index);
-            self.longest[index].look(&row, &recorded, &mut totals);
+            self.longest[index].look(&row, &recorded, starvation_ns, &mut totals);
             totals.row.generation = self.generations[index];
             totals.lines = (context.has_histograms && ledger.has_histograms(index))
                 .then(|| look.at(ledger, index, &totals, &mut self.known[index]));
@@ -237,18 +247,17 @@ impl Owners {
     pub fn recycle(&mut self, tracer: &Tracer, books: &mut Books, slots: usize) -> Result<usize> {
         let mut recycled = 0;
         let busy: Vec<u32> = (0..slots)
-            .flat_map(|slot| tracer.inflight(slot).map(|state| state.owner))
+            .flat_map(|slot| tracer.in_flight().of(slot).map(|state| state.owner))
             .collect();
         // Afterwards: a request that is no longer in flight has its record by now.
-        books.enter();
-        let ledger = &mut books.ledger;
+        books.look();
         self.idle.resize(self.high + 1, None);
         for index in 1..=self.high {
             if !tracer.is_owner(index) {
                 continue;
             }
             let row = tracer.owner(index);
-            let rests = self.rests(index, &row, ledger.ios_of(index));
+            let rests = self.rests(index, &row, books.ledger.ios_of(index));
             let has_rested = match kind_of(&row) {
                 OwnerKind::Process | OwnerKind::KernelThread => rests > 0,
                 OwnerKind::Writeback => rests >= RESTS_OF_WRITEBACK,
@@ -256,7 +265,8 @@ impl Owners {
             };
             if has_rested && !is_alive(row.key.tgid) && !busy.contains(&(index as u32)) {
                 tracer.recycle(index)?;
-                ledger.forget_owner(index);
+                books.ledger.forget_owner(index);
+                books.timeline.forget_owner(index);
                 self.idle[index] = None;
                 self.known[index] = Known::default();
                 self.longest[index] = OwnerLongest::default();
@@ -319,7 +329,7 @@ fn id(row: &owner, index: usize) -> OwnerId {
     }
 }
 
-/// Everything except the histograms and the longest times.
+/// What the kernel side counts.
 fn totals(row: &owner, index: usize, context: &Context) -> OwnerTotals {
     let id = id(row, index);
     let waiting = context.waits.of_owner(index).unwrap_or_default();
@@ -347,10 +357,7 @@ fn totals(row: &owner, index: usize, context: &Context) -> OwnerTotals {
         unrecorded: row.unrecorded,
         throttled_ns: row.throttled_ns,
         waited_for_flush: row.preflushes,
-        fairness: context
-            .detail
-            .fairness
-            .then(|| fairness_of(row, index, context)),
+        fairness: None,
     }
 }
 
@@ -368,22 +375,21 @@ fn op_totals(op: &owner_op) -> OpTotals {
     }
 }
 
-fn fairness_of(row: &owner, index: usize, context: &Context) -> FairnessTotals {
-    let (now_ns, requests) = (context.time_ns, context.oldest_ns.get(&index).copied());
+/// None unless shares are kept.
+fn fairness_of(timeline: &Timeline, index: usize, context: &Context) -> Option<FairnessTotals> {
+    let share = timeline.share(index)?;
+    let requests = context.oldest_ns.get(&index).copied();
     let waiting = context.waits.of_owner(index).and_then(Waiting::since_ns);
     let oldest_ns = requests.into_iter().chain(waiting).min();
-    let is_busy = row.started != row.ended;
-    let busy_since_ns = match waiting {
-        _ if is_busy => Some(row.busy_since_ns),
-        // As the kernel will see it when they get their requests.
-        waiting => waiting.map(|ns| ns.max(row.busy_since_ns)),
+    let starving_ns = |ns: u64| {
+        let since_ns = ns.max(share.last_issue_ns());
+        context.time_ns.saturating_sub(since_ns)
     };
-    let ongoing_ns = busy_since_ns.map_or(0, |ns| now_ns.saturating_sub(ns));
-    FairnessTotals {
-        device_time_ns: row.device_time >> CLOCK_SHIFT,
-        backlogged_ns: row.busy_ns + ongoing_ns,
+    Some(FairnessTotals {
+        device_time_ns: share.device_time_ns(),
+        backlogged_ns: share.backlogged_ns(timeline.until_ns(), waiting),
         starvation_longest: Longest::default(),
-        starvation: row.gaps,
-        starving_ns: oldest_ns.map(|ns| now_ns.saturating_sub(ns.max(row.last_issue_ns))),
-    }
+        starvation: *share.gaps(),
+        starving_ns: oldest_ns.map(starving_ns),
+    })
 }

@@ -1,6 +1,6 @@
 //! The kernel's numbers of a device, copied in one go before anything is made of them: they go on counting.
 
-use iosched_bpf::{Tracer, device_stats, inflight, order_stats};
+use iosched_bpf::{Tracer, device_stats, inflight};
 
 /// Above so many tags a device's requests under way are not looked through.
 const MAX_INFLIGHT: usize = 32_768;
@@ -10,7 +10,6 @@ const TRIES: usize = 3;
 pub(super) struct RawDevice {
     /// A record per shard.
     pub stats: Vec<device_stats>,
-    pub order: Vec<order_stats>,
     /// None where there are too many tags.
     pub inflight: Option<Vec<inflight>>,
     /// When those were read.
@@ -37,7 +36,6 @@ impl RawDevice {
         }
         RawDevice {
             stats,
-            order: tracer.order(slot).collect(),
             inflight: under_way,
             inflight_ns: super::monotonic_ns(), // after them: none is younger
             switches: tracer.switches(slot),

@@ -1,13 +1,12 @@
 //! Records every request for a short time.
 
 use anyhow::{Context, Result};
-use iosched_bpf::enums::inflight_flags;
-use iosched_bpf::{extra, inflight};
 
+use super::in_flight::record_of;
 use super::owners::kind_of;
 use super::{Probe, monotonic_ns};
 use iosched_result::measured::record::Record;
-use iosched_result::measured::snapshot::{Op, comm};
+use iosched_result::measured::snapshot::comm;
 use iosched_result::measured::trace::{Collector, Missing, Trace, TracedOwner};
 
 /// The losses from before a trace.
@@ -17,13 +16,8 @@ pub(super) struct Begun {
 }
 
 impl Probe {
-    /// Begins to keep the record of each request; only with [`super::Detail::sectors`].
-    /// The time of the beginning is for [`Probe::end_trace`].
-    pub fn begin_trace(&mut self) -> Result<u64> {
-        anyhow::ensure!(
-            self.detail.sectors,
-            "a trace needs the sectors of requests in flight"
-        );
+    /// Begins to keep the record of each request. The time of the beginning is for [`Probe::end_trace`].
+    pub fn begin_trace(&mut self) -> u64 {
         self.look_for_ended();
         let begin_ns = monotonic_ns();
         let evicted = self.evicted();
@@ -34,7 +28,7 @@ impl Probe {
             lost: books.lost(),
             evicted,
         });
-        Ok(begin_ns)
+        begin_ns
     }
 
     pub fn end_trace(&mut self, begin_ns: u64) -> Result<Trace> {
@@ -43,8 +37,8 @@ impl Probe {
         self.look_for_ended();
         let in_flight: Vec<Record> = (0..self.devices.len())
             .flat_map(|slot| {
-                let states = self.tracer.inflight_with_extra(slot);
-                states.map(move |(state, queue, extra)| unended(slot, &state, queue, &extra))
+                let states = self.tracer.in_flight().with_extra(slot);
+                states.map(move |(state, extra)| record_of(slot, &state, &extra))
             })
             .collect();
         let mut books = self.bookkeeper.books();
@@ -85,25 +79,5 @@ impl Probe {
             cgroup_id: row.key.cgroup_id,
             part: None,
         }
-    }
-}
-
-/// A request in flight.
-fn unended(slot: usize, state: &inflight, hardware_queue: usize, extra: &extra) -> Record {
-    let op = Op::ALL.get(usize::from(state.op)).copied();
-    let is_data_done = u32::from(state.flags) & inflight_flags::STATE_DATA_DONE.0 != 0;
-    Record {
-        q_ns: state.q_ns,
-        g_ns: state.g_ns,
-        i_ns: extra.i_ns,
-        sector: extra.sector,
-        bytes: state.bytes,
-        owner: state.owner,
-        device: slot as u16,
-        hardware_queue: hardware_queue as u16,
-        // Only a flush is still to come.
-        data_ns: if is_data_done { state.event_ns } else { 0 },
-        bios: state.bios,
-        ..Record::issued(op.unwrap_or(Op::Other), state.d_ns, 0)
     }
 }

@@ -39,6 +39,8 @@ pub struct Record {
     pub is_journal: bool,
     /// It began before the last change of the scheduler: it counts on no side.
     pub is_straddler: bool,
+    /// It goes by the scheduler: neither a flush nor a write with one, nor one of the driver's own commands.
+    pub is_scheduled: bool,
     /// The command that the kernel sends for one or more flushes, which are records of their own.
     pub is_flush_command: bool,
 }
@@ -67,7 +69,16 @@ impl Record {
             is_postflush: false,
             is_journal: false,
             is_straddler: false,
+            is_scheduled: false,
             is_flush_command: false,
+        }
+    }
+
+    /// Q, or G where Q was not seen.
+    pub fn queued_ns(&self) -> u64 {
+        match self.q_ns {
+            0 => self.g_ns,
+            ns => ns,
         }
     }
 

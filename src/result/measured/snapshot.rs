@@ -134,6 +134,10 @@ fn owners(earlier: &Snapshot, later: &Snapshot) -> anyhow::Result<Vec<OwnerNumbe
     } else {
         Span::Other
     };
+    let devices = later.devices.iter().zip(&earlier.devices);
+    let wholes: Vec<bool> = devices
+        .map(|(later, earlier)| later.is_whole_since(earlier))
+        .collect();
     for (place, now) in later.owners.iter().enumerate() {
         // Most owners keep their place; only those after one that was removed move.
         let same_place = earlier.owners.get(place);
@@ -157,7 +161,14 @@ fn owners(earlier: &Snapshot, later: &Snapshot) -> anyhow::Result<Vec<OwnerNumbe
         let device = now.id.device.and_then(|slot| later.devices.get(slot));
         let key = now.id.key(device.map_or("", |device| &device.name));
         let latencies = now.latencies_since(&later.lines, past, &earlier.lines);
-        owners.push(now.since(past, span, key, latencies)?);
+        let mut numbers = now.since(past, span, key, latencies)?;
+        // Its share depends on the requests of all others.
+        let is_whole = match now.id.device {
+            Some(slot) => wholes.get(slot) != Some(&false),
+            None => wholes.iter().all(|is_whole| *is_whole),
+        };
+        numbers.fairness = numbers.fairness.filter(|_| is_whole);
+        owners.push(numbers);
     }
     Ok(owners)
 }

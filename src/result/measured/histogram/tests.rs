@@ -26,7 +26,7 @@ fn latency_ns() -> impl Strategy<Value = u64> {
 }
 
 #[test]
-fn cells_where_the_kernel_puts_them() {
+fn each_time_has_its_cell() {
     assert_eq!(DEVICE.index(0), 0);
     assert_eq!(DEVICE.index(15), 0);
     assert_eq!(DEVICE.index(16), 1);

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::counters::{Edges, Flushes, Merges, Quality};
 use super::op::{Asked, DeviceOp, Op, Stage};
 use super::order::Order;
+use super::totals::is_whole;
 use crate::measured::histogram::Histogram;
 
 /// Requests in flight at one moment.
@@ -66,7 +67,7 @@ pub struct DeviceNumbers {
     pub stalled_ns: u64,
     /// Requests in flight at the end of the interval; absent for devices with too many tags to read.
     pub in_flight: Option<InFlight>,
-    /// Only if requested.
+    /// Only if requested, and absent if more than 1 of 1000 I/Os have no record.
     pub order: Option<Order>,
 }
 
@@ -134,6 +135,12 @@ impl DeviceNumbers {
         self.ops.iter().map(|op| op.bytes).sum()
     }
 
+    /// Whether what is made of single requests lacks too few since `earlier` to matter.
+    pub(super) fn is_whole_since(&self, earlier: &DeviceNumbers) -> bool {
+        let unrecorded = self.quality.unrecorded - earlier.quality.unrecorded;
+        is_whole(self.ios().saturating_sub(earlier.ios()), unrecorded)
+    }
+
     pub(super) fn since(
         &self,
         earlier: &DeviceNumbers,
@@ -167,7 +174,9 @@ impl DeviceNumbers {
             stalled_ns: self.stalled_ns.saturating_sub(earlier.stalled_ns),
             in_flight: self.in_flight,
             order: match (&self.order, &earlier.order) {
-                (Some(later), Some(earlier)) => Some(later.since(earlier)),
+                (Some(later), Some(before)) if self.is_whole_since(earlier) => {
+                    Some(later.since(before))
+                }
                 _ => None,
             },
         })

@@ -9,9 +9,15 @@ use serde::{Deserialize, Serialize};
 /// Cell 0 counts zeroes, cell n the values with n binary digits: 1, 2-3, 4-7, ...
 pub const LOG2_CELLS: usize = 48;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Log2Histogram(pub Vec<u64>);
+
+impl Default for Log2Histogram {
+    fn default() -> Self {
+        Log2Histogram(vec![0; LOG2_CELLS])
+    }
+}
 
 impl Log2Histogram {
     pub fn count(&self) -> u64 {
@@ -33,6 +39,12 @@ impl Log2Histogram {
         })
     }
 
+    pub(in crate::measured) fn count_value(&mut self, value: u64) {
+        let digits = (u64::BITS - value.leading_zeros()) as usize;
+        self.0.resize(LOG2_CELLS, 0);
+        self.0[digits.min(LOG2_CELLS - 1)] += 1;
+    }
+
     fn add(&mut self, later: &Log2Histogram) {
         self.0.resize(self.0.len().max(later.0.len()), 0);
         for (sum, count) in self.0.iter_mut().zip(&later.0) {
@@ -41,9 +53,9 @@ impl Log2Histogram {
     }
 
     fn since(&self, earlier: &Log2Histogram) -> Log2Histogram {
-        // The kernel's cells have 32 bits and may wrap.
-        let difference = |(l, e): (&u64, &u64)| u64::from((*l as u32).wrapping_sub(*e as u32));
-        Log2Histogram(self.0.iter().zip(&earlier.0).map(difference).collect())
+        let before = earlier.0.iter().copied().chain(std::iter::repeat(0));
+        let difference = |(later, earlier): (&u64, u64)| later - earlier;
+        Log2Histogram(self.0.iter().zip(before).map(difference).collect())
     }
 }
 

@@ -223,7 +223,7 @@ pub struct OwnerNumbers {
     /// Its writes that waited for a flush before their data: they have no queue wait.
     #[serde(default)]
     pub waited_for_flush: u64,
-    /// Only if requested.
+    /// Only if requested, and absent if more than 1 of 1000 I/Os of its device have no record.
     pub fairness: Option<OwnerFairness>,
 }
 

@@ -11,8 +11,13 @@ use super::owner::{
 use super::{InFlight, Merges, Op};
 use crate::measured::histogram::{GAP, Histogram};
 
-/// An owner's histograms count as whole while no more than one of so many of its I/Os is missing.
+/// Histograms, order and shares count as whole while no more than one of so many I/Os is missing.
 const RECORDED_OF_EACH_LOST: u64 = 1000;
+
+/// Whether what is made of single requests is whole although `unrecorded` of `ios` are missing.
+pub(super) fn is_whole(ios: u64, unrecorded: u64) -> bool {
+    unrecorded.saturating_mul(RECORDED_OF_EACH_LOST) <= ios
+}
 
 #[derive(Clone, Copy, Debug)]
 pub struct OwnerTotals {
@@ -206,7 +211,7 @@ impl OwnerTotals {
             self.unrecorded - earlier.unrecorded,
         );
         // A cell may have wrapped to its old value.
-        if ios > u64::from(u32::MAX) || unrecorded * RECORDED_OF_EACH_LOST > ios {
+        if ios > u64::from(u32::MAX) || !is_whole(ios, unrecorded) {
             return None;
         }
         let counted = |which| [0, 1].map(|of| now[of].since(lines, past[of], before, which));
