@@ -88,6 +88,8 @@ static __always_inline int completed(struct request *rq, int status, __u32 bytes
 	}
 	now = bpf_ktime_get_ns();
 	if (state->request != (__u64)rq) {
+		if (light && !bytes && rq->bio && rq->bio->bi_opf & REQ_PREFLUSH)
+			return 0; /* an empty flush is never issued; its command is */
 		if (bytes || rq->bio) /* else device mapper's second completion of a request */
 			count_unseen(queue, cpu, device, rq, now);
 		return 0;

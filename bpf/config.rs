@@ -1,5 +1,6 @@
 //! Choice of what to trace, in which detail, and how much memory to use.
 
+use crate::Abilities;
 use crate::inflight;
 use crate::maps::inflight_elements;
 
@@ -72,6 +73,9 @@ impl Config {
 #[allow(clippy::struct_excessive_bools)] // independent switches
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Detail {
+    /// Measure only the device time of each disk, with two programs per I/O: no owners, queue waits, merges or orders. All
+    /// other options are off.
+    pub light: bool,
     /// Do not measure Q2G, which saves the program at `block_bio_queue`.
     pub without_q2g: bool,
     /// Reordering, seeks and runs. The kernel side does nothing for it.
@@ -88,6 +92,13 @@ pub struct Detail {
     pub passthrough: bool,
     /// Charge writeback to the process that dirtied the pages.
     pub writeback: bool,
+}
+
+impl Detail {
+    /// Whether the program at `block_bio_queue` is loaded.
+    pub fn sees_bios(&self, abilities: &Abilities) -> bool {
+        abilities.bio_queue.is_some() && !self.without_q2g && !self.light
+    }
 }
 
 /// The number of possible CPUs: all CPU numbers are below it.

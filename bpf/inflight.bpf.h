@@ -9,6 +9,9 @@
 /* Measure the driver's own commands too; set before the load. */
 const volatile bool with_passthrough;
 
+/* Measure only D2C, with no program before the issue; set before the load. */
+const volatile bool light;
+
 /* Measure I2D, from insert to issue: the scheduler alone; set before the load. */
 const volatile bool with_i2d;
 

@@ -82,6 +82,33 @@ static __always_inline void start_at_issue(struct queue *queue, struct request *
 	state->request = (__u64)rq;
 }
 
+/*
+ * With no program at the start, each issue is that of a new request, except after a requeue: an entry that is still there
+ * is one whose end was not seen.
+ */
+static __always_inline int issued_unstarted(struct queue *queue, struct request *rq, struct inflight *state,
+					    __u32 place)
+{
+	struct device_stats *device = device_of(queue);
+
+	if (!device)
+		return 0;
+	if (is_passthrough(rq->cmd_flags)) {
+		add(&device->passthrough, 1);
+		return 0;
+	}
+	if (!state)
+		return 0; /* counted as lost at its completion */
+	if (state->request == (__u64)rq && state->flags & STATE_REQUEUED) {
+		end_requeue(queue, state, bpf_ktime_get_ns());
+		return 0;
+	}
+	if (state->request)
+		add(&device->evicted, 1);
+	start_at_issue(queue, rq, state, place);
+	return 0;
+}
+
 static __always_inline int issued(struct request *rq)
 {
 	struct queue *queue = queue_of_request(rq);
@@ -95,6 +122,8 @@ static __always_inline int issued(struct request *rq)
 		return 0;
 	place = place_of(queue, rq);
 	state = state_at(place);
+	if (light)
+		return issued_unstarted(queue, rq, state, place);
 	flush = is_flush(rq->cmd_flags);
 	if (state && state->request == (__u64)rq && !flush) {
 		issued_before = state->d_ns && !(state->flags & STATE_REQUEUED);

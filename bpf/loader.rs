@@ -47,7 +47,7 @@ pub(crate) struct Loaded {
 pub(crate) fn load(config: &Config, adjust: impl Fn(&mut OpenIoschedSkel<'_>)) -> Result<Loaded> {
     static REFUSED: AtomicBool = AtomicBool::new(false);
     let mut abilities = Abilities::of_running_kernel()?;
-    abilities.throttle &= !REFUSED.load(Ordering::Relaxed);
+    abilities.throttle &= !REFUSED.load(Ordering::Relaxed) && !config.detail.light;
     match load_with(config, abilities.clone(), &adjust) {
         Err(_) if abilities.throttle => {
             abilities.throttle = false;
@@ -166,13 +166,17 @@ fn select_programs(
     abilities: &Abilities,
     detail: Detail,
 ) -> Result<()> {
+    if detail.light {
+        select_light(open, abilities);
+        return Ok(());
+    }
     let progs = &mut open.progs;
     progs
         .block_bio_queue
-        .set_autoload(abilities.bio_queue.is_some() && !detail.without_q2g);
+        .set_autoload(detail.sees_bios(abilities));
     progs
         .blk_throtl_bio
-        .set_autoload(abilities.throttle && abilities.bio_queue.is_some() && !detail.without_q2g);
+        .set_autoload(abilities.throttle && detail.sees_bios(abilities));
     progs.blk_throtl_bio.set_autoattach(false); // not every kernel that has the function lets programs on it
     progs
         .block_bio_backmerge
@@ -205,7 +209,7 @@ fn select_programs(
     progs.tell_blocked.set_autoattach(false); // user space reads it
     progs
         .tell_blocked
-        .set_autoload(abilities.tasks && abilities.bio_queue.is_some() && !detail.without_q2g);
+        .set_autoload(abilities.tasks && detail.sees_bios(abilities));
     progs.writeback_dirty.set_autoload(detail.writeback);
     if detail.writeback {
         ensure!(
@@ -220,6 +224,21 @@ fn select_programs(
     Ok(())
 }
 
+/// Selects the programs at the issue and the completion, and those that run only for requeues and on demand.
+fn select_light(open: &mut OpenIoschedSkel<'_>, abilities: &Abilities) {
+    for mut program in open.open_object_mut().progs_mut() {
+        program.set_autoload(false);
+    }
+    let progs = &mut open.progs;
+    progs.block_rq_issue.set_autoload(true);
+    progs.block_rq_complete.set_autoload(true);
+    progs
+        .block_rq_requeue
+        .set_autoload(abilities.requeue.is_some());
+    progs.evict.set_autoload(abilities.may_copy);
+    progs.evict.set_autoattach(false);
+}
+
 /// Selects the programs that record when the program asked.
 fn select_asked(
     open: &mut OpenIoschedSkel<'_>,
@@ -228,7 +247,7 @@ fn select_asked(
 ) -> Result<()> {
     let progs = &mut open.progs;
     ensure!(
-        !detail.asked || (abilities.bio_queue.is_some() && !detail.without_q2g),
+        !detail.asked || detail.sees_bios(abilities),
         "the times since a program asked (A) cannot be measured without Q2G"
     );
     let calls = detail.asked && abilities.syscalls;
@@ -283,10 +302,12 @@ fn set_constants(
     constants.getrq_arg = abilities.getrq.unwrap_or(0);
     constants.async_work_arg = abilities.uring_async_work.unwrap_or(0);
     constants.io_submit_nr = libc::SYS_io_submit as u32;
-    constants.with_q = abilities.bio_queue.is_some() && !config.detail.without_q2g;
+    constants.light = config.detail.light;
+    constants.with_q = config.detail.sees_bios(abilities);
     constants.with_asked = config.detail.asked;
     constants.zone_ops = abilities.zone_ops;
-    constants.has_io_start = abilities.io_start.is_some();
+    // What is kept by bio is only for requests that are started without it.
+    constants.has_io_start = abilities.io_start.is_some() || config.detail.light;
     constants.has_task_btf = abilities.task_btf;
     constants.may_copy = abilities.may_copy;
     constants.flush_seq_flag = abilities.flush_seq_flag;

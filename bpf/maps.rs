@@ -65,7 +65,8 @@ pub(crate) fn size_maps(
     let detail = config.detail;
     let extras = wanted(detail.asked || detail.i2d, inflight);
     let rings = possible_cpus() as u32 * ring_levels(abilities);
-    let pendings = wanted(abilities.io_start.is_none(), kept_by_bio());
+    let is_pending = abilities.io_start.is_none() && !detail.light;
+    let pendings = wanted(is_pending, kept_by_bio());
     let by_request = wanted(config.detail.asked, kept_by_bio());
     let maps = &mut open.maps;
     maps.devices.set_max_entries(devices)?;
@@ -79,8 +80,11 @@ pub(crate) fn size_maps(
     maps.dirtiers.set_max_entries(dirtiers)?;
     maps.pendings.set_max_entries(pendings)?;
     maps.last_bios
-        .set_max_entries(wanted(abilities.io_start.is_none(), THREADS))?;
-    maps.nowait_failures.set_max_entries(kept_by_bio())?;
+        .set_max_entries(wanted(is_pending, THREADS))?;
+    maps.nowait_failures
+        .set_max_entries(wanted(detail.sees_bios(abilities), kept_by_bio()))?;
+    maps.threads
+        .set_max_entries(wanted(!detail.light, THREADS))?;
     maps.held_back
         .set_max_entries(wanted(abilities.throttle, kept_by_bio()))?;
     maps.handed_over.set_max_entries(by_request)?;

@@ -40,7 +40,7 @@ impl Tracer {
         libbpf_rs::skel::Skel::attach(&mut skeleton)
             .map_err(|e| explain(&e, "attaching the BPF programs", None))?;
         // Not where bios are not looked at.
-        if abilities.tasks && abilities.bio_queue.is_some() && !config.detail.without_q2g {
+        if abilities.tasks && config.detail.sees_bios(&abilities) {
             match skeleton.progs.tell_blocked.attach() {
                 Ok(link) => skeleton.links.tell_blocked = Some(link),
                 Err(_) => abilities.tasks = false,

@@ -9,7 +9,7 @@ use iosched_measure::history::file as history;
 use iosched_measure::history::frame::Frame;
 use iosched_result::report::gate::study::StudyGateRecord;
 use iosched_result::report::gate::{self, GateRecord, study as study_gate};
-use iosched_result::stat::{self, LiveRecord};
+use iosched_result::stat::{self, LightRecord, LiveRecord};
 use iosched_result::study::result as study;
 use iosched_result::study::result::StudyResult;
 use iosched_result::types::result::{ResultFile, SCHEMA, SCHEMA_VERSION};
@@ -42,6 +42,13 @@ fn generated_live() -> Value {
     let mut schema = schemars::schema_for!(LiveRecord).to_value();
     schema["$id"] = json!(stat::SCHEMA);
     schema["title"] = json!("One interval of iosched stat");
+    schema
+}
+
+fn generated_light() -> Value {
+    let mut schema = schemars::schema_for!(LightRecord).to_value();
+    schema["$id"] = json!(stat::LIGHT_SCHEMA);
+    schema["title"] = json!("One interval of iosched stat --light");
     schema
 }
 
@@ -95,6 +102,11 @@ fn the_schemas_in_docs_are_those_of_the_types() {
         (SCHEMA, SCHEMA_VERSION, generated()),
         (stat::SCHEMA, stat::SCHEMA_VERSION, generated_live()),
         (
+            stat::LIGHT_SCHEMA,
+            stat::LIGHT_SCHEMA_VERSION,
+            generated_light(),
+        ),
+        (
             history::SCHEMA,
             history::SCHEMA_VERSION,
             generated_history(),
@@ -130,6 +142,9 @@ fn every_field_of_a_watch_is_described() {
     let schema = generated_live();
     let (count, missing) = undescribed(&schema);
     assert!(count > 130, "{count}");
+    assert!(missing.is_empty(), "without a doc comment: {missing:?}");
+    let light = generated_light();
+    let (_, missing) = undescribed(&light);
     assert!(missing.is_empty(), "without a doc comment: {missing:?}");
     // And one that is taken away is missed, wherever it stands.
     for place in [

@@ -172,6 +172,7 @@ fn variants(arguments: &Arguments, device: &str) -> Result<Vec<Variant>> {
             &["--detail", "order,fairness,stages"],
         ),
         ("iosched, no Q2G", &["--no-q2g"]),
+        ("iosched, light", &["--light"]),
     ] {
         if !arguments.few || options.is_empty() {
             variants.push(Variant::iosched(name, binary.clone(), device, options)?);

@@ -48,6 +48,10 @@ fn details() -> Vec<Detail> {
             fairness: true,
             ..none
         },
+        Detail {
+            light: true,
+            ..none
+        },
         Detail { i2d: true, ..none },
         Detail {
             owner_stages: true,
@@ -70,6 +74,7 @@ fn details() -> Vec<Detail> {
             ..none
         },
         Detail {
+            light: false,
             without_q2g: false,
             asked: true,
             order: true,

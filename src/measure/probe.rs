@@ -80,7 +80,7 @@ impl Probe {
         let spare = std::iter::repeat_n(memory::spare(cpus), spares);
         let config = Config {
             targets: known.chain(spare).collect(),
-            owners: OWNERS,
+            owners: if detail.light { 1 } else { OWNERS },
             shards: memory::shards(slots, cpus),
             ring_records: memory::ring_records(cpus),
             detail,
@@ -93,7 +93,7 @@ impl Probe {
         let rings = tracer.take_rings().context("the rings of a new tracer")?;
         let scope = Scope {
             layout: memory::layout(slots),
-            with_q: tracer.abilities().bio_queue.is_some() && !detail.without_q2g,
+            with_q: detail.sees_bios(tracer.abilities()),
             with_asked: detail.asked,
             with_owner_stages: detail.owner_stages,
             owner_rows: OWNER_HISTOGRAMS,
@@ -162,7 +162,7 @@ impl Probe {
 
     /// Whether Q2G, and thus Q2D, is measured; otherwise the queue wait is G2D.
     pub fn measures_q2g(&self) -> bool {
-        self.tracer.abilities().bio_queue.is_some() && !self.detail.without_q2g
+        self.detail.sees_bios(self.tracer.abilities())
     }
 
     /// Kernel memory of the probe, fixed at the attach.

@@ -141,6 +141,10 @@ pub struct Stat {
     /// Account writeback to the process that dirtied the pages, not to the kernel's flusher thread
     #[arg(long)]
     pub writeback_owner: bool,
+    /// Measure only the device time of each disk, with two BPF programs per I/O instead of four: no processes, queue waits,
+    /// merges or journals
+    #[arg(long, conflicts_with_all = ["detail", "by", "writeback_owner", "no_q2g", "passthrough", "pid", "cgroup", "unit"])]
+    pub light: bool,
     /// Do not measure the wait for a request structure (Q2G): one BPF program less, and queue wait is G2D alone
     #[arg(long)]
     pub no_q2g: bool,
@@ -177,6 +181,7 @@ impl Stat {
             by: By::Process,
             detail: detail.collect(),
             writeback_owner: false,
+            light: false,
             no_q2g: false,
             passthrough: false,
             output: Output::Text,

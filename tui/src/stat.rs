@@ -2,6 +2,7 @@
 
 mod csv_rows;
 mod detail;
+mod light;
 mod presence;
 mod text;
 mod throttled;
@@ -31,11 +32,15 @@ use presence::Presence;
 pub fn run(arguments: &Stat) -> Result<()> {
     let cgroup = group(arguments)?;
     let devices = devices(&arguments.devices)?;
+    if arguments.light {
+        light::refuse_more(arguments)?;
+    }
     let wants = |detail: DetailChoice| arguments.detail.contains(&detail);
     let mut probe = Probe::attach(
         &devices,
         0,
         probe::Detail {
+            light: arguments.light,
             without_q2g: arguments.no_q2g,
             order: wants(DetailChoice::Order),
             fairness: wants(DetailChoice::Fairness),
@@ -80,13 +85,17 @@ pub fn run(arguments: &Stat) -> Result<()> {
             .collect();
         selection.names.borrow_mut().forget_weights();
         let time = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
-        out.print(&stat::record(
-            &interval,
-            time,
-            !probe.measures_q2g(),
-            &states,
-            &selection,
-        ))?;
+        if arguments.light {
+            light::print(&interval, time, &states, output == Output::Json)?;
+        } else {
+            out.print(&stat::record(
+                &interval,
+                time,
+                !probe.measures_q2g(),
+                &states,
+                &selection,
+            ))?;
+        }
         interrupted?;
         say(&presence.news());
         probe.recycle()?;

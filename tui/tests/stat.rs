@@ -3,6 +3,8 @@
 
 #[path = "watch/exact.rs"]
 mod exact;
+#[path = "stat/light.rs"]
+mod light; // --light
 #[path = "stat/look.rs"]
 mod look; // the other commands, outputs and filters
 #[path = "stat/order.rs"]

@@ -1,6 +1,7 @@
 //! The counts are what was done: to the last request, per process, under each scheduler.
 
-use iosched_result::measured::snapshot::{Merges, Op};
+use iosched_measure::probe::Detail;
+use iosched_result::measured::snapshot::{Merges, Op, Quality};
 use iosched_vmtest::{Disk, Fio, SCHEDULERS, Watch, dd_reads, pid_of_run};
 
 #[test]
@@ -25,6 +26,28 @@ fn reads_are_counted_one_by_one_for_their_process() {
         assert_eq!(process.waits, 1000, "{scheduler}");
         assert_eq!(seen.process(pid).comm, "dd");
         assert_eq!(seen.process(pid).ios(), 1000, "{scheduler}: reads only");
+    }
+}
+
+/// Without a program before the issue.
+#[test]
+fn two_programs_count_and_time_as_four_do() {
+    let disk = Disk::null_blk(100_000, &[]);
+    let light = Detail {
+        light: true,
+        ..Detail::default()
+    };
+    let mut watch = Watch::with(&disk, light);
+    for scheduler in SCHEDULERS {
+        disk.set_scheduler(scheduler);
+        let (seen, _) = watch.over(|| dd_reads(&disk, 500));
+        assert_eq!(seen.device().quality, Quality::default());
+        let reads = seen.op(Op::Read);
+        assert_eq!((reads.ios, reads.bytes), (500, 500 * 4096), "{scheduler}");
+        assert_eq!((reads.d2c.count(), reads.q2d.count()), (500, 0));
+        let mean_ns = reads.d2c_sum_ns as f64 / 500.0;
+        assert!((100_000.0..130_000.0).contains(&mean_ns), "{mean_ns} ns");
+        assert!(seen.0.owners.iter().all(|owner| owner.key.tgid == 0));
     }
 }
 

@@ -25,9 +25,7 @@ pub struct Kept {
 }
 
 /// Requests that have ended, but whose events are not counted yet: from here on it is time to advance.
-const MANY: usize = 32_768;
-/// A record is there at most so long after its request has ended.
-const LONGEST_DELAY_NS: u64 = 100_000_000;
+const MANY: usize = 16_384;
 
 /// Everything since the attach.
 pub struct Timeline {
@@ -83,18 +81,20 @@ impl Timeline {
         let until_ns = until_ns.max(self.until_ns);
         let mut requests = self.gather(until_ns, in_flight);
         for event in event::in_order(&requests, self.until_ns, until_ns) {
-            self.count(event.kind, event.time_ns, &mut requests[event.index()]);
+            let time_ns = event.time_ns(self.until_ns);
+            self.count(event.kind(), time_ns, &mut requests[event.index()]);
         }
-        for request in requests {
-            if !request.has_ended() {
-                if request.progress != Progress::New {
-                    let same = self.in_flight.entry(request.identity()).or_default();
-                    same.push(request);
-                }
-            } else if request.end_ns() > until_ns {
-                self.ended.push(request);
+        requests.retain(|request| {
+            if request.has_ended() {
+                return request.end_ns() > until_ns;
             }
-        }
+            if request.progress != Progress::New {
+                let same = self.in_flight.entry(request.identity()).or_default();
+                same.push(request.clone());
+            }
+            false
+        });
+        self.ended = requests;
         self.until_ns = until_ns;
     }
 
@@ -106,22 +106,25 @@ impl Timeline {
     ) -> Vec<Request> {
         let mut known = std::mem::take(&mut self.in_flight);
         let mut requests = std::mem::take(&mut self.ended);
+        let devices = self.devices.len();
+        let in_flight = in_flight.into_iter().map(|record| Request::new(&record));
+        let mut in_flight: Vec<Request> = in_flight
+            .filter(|request| usize::from(request.record.device) < devices)
+            .collect();
+        let mut seen_ns: Vec<u64> = in_flight.iter().map(Request::seen_ns).collect();
+        seen_ns.sort_unstable();
         // A request that ended after the look at those in flight stands in both.
         let mut in_both = HashSet::new();
         for request in &mut requests {
             request.resume(self.until_ns, &mut known);
-            if request.record.c_ns.saturating_add(LONGEST_DELAY_NS) >= until_ns {
+            if seen_ns.binary_search(&request.seen_ns()).is_ok() {
                 in_both.insert((request.identity(), request.record.sector));
             }
         }
-        for record in in_flight {
-            let mut request = Request::new(&record);
-            if usize::from(record.device) < self.devices.len()
-                && !in_both.contains(&(request.identity(), record.sector))
-            {
-                request.resume(self.until_ns, &mut known);
-                requests.push(request);
-            }
+        in_flight.retain(|request| !in_both.contains(&(request.identity(), request.record.sector)));
+        for mut request in in_flight {
+            request.resume(self.until_ns, &mut known);
+            requests.push(request);
         }
         for mut request in known.into_values().flatten() {
             request.leave(until_ns);

@@ -3,6 +3,7 @@
 mod asked; // stages since programs asked
 mod device; // one device
 mod latency; // the times of one stage
+mod light; // devices only
 mod order; // dispatch order
 mod process; // one process
 
@@ -14,6 +15,9 @@ use crate::measured::snapshot::{Interval, OwnerNumbers, by_cgroup};
 pub use asked::LiveAsked;
 pub use device::{LiveDevice, LiveOp};
 pub use latency::LatencySummary;
+pub use light::{
+    LIGHT_SCHEMA, LIGHT_SCHEMA_VERSION, LightDevice, LightLosses, LightOp, LightRecord, light,
+};
 pub use order::{Burst, HardwareQueue, LiveOrder};
 pub use process::{LiveFairness, LiveProcess, LiveStages};
 

@@ -141,11 +141,17 @@ fn lost(q: &Quality, e: &Edges, without_queue_wait: u64, statuses: &[StatusCount
         ("failed over", e.failed_over),
         ("without queue wait", without_queue_wait),
     ];
+    those_seen(&counts, statuses)
+}
+
+/// The counts that are not 0.
+pub(super) fn those_seen(counts: &[(&str, u64)], statuses: &[StatusCount]) -> String {
     let statuses = statuses
         .iter()
         .map(|status| (status.status.as_str(), status.count));
     let seen: Vec<String> = counts
-        .into_iter()
+        .iter()
+        .copied()
         .chain(statuses)
         .filter(|(_, n)| *n > 0)
         .map(|(name, n)| format!("{name} {n}"))

@@ -21,6 +21,13 @@ impl Sysfs {
     }
 }
 
+impl Sysfs {
+    /// Reads between the two.
+    pub fn reads_until(&self, later: Sysfs) -> u64 {
+        later.0[0] - self.0[0]
+    }
+}
+
 pub fn number(value: &Value, path: &str) -> u64 {
     let found = value.pointer(path).and_then(Value::as_u64);
     found.unwrap_or_else(|| panic!("no number at {path} in {value:#}"))
