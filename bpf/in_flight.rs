@@ -28,6 +28,12 @@ impl InFlightTable {
         })
     }
 
+    /// Elements of the table, in use or not.
+    #[allow(clippy::len_without_is_empty)] // it has a disk
+    pub fn len(&self) -> usize {
+        self.states.len()
+    }
+
     /// The indices of a device's elements.
     pub(crate) fn places(&self, slot: usize) -> std::ops::Range<usize> {
         self.bases[slot]..self.bases[slot + 1]

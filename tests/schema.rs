@@ -13,6 +13,7 @@ use iosched_result::stat::{self, LightRecord, LiveRecord};
 use iosched_result::study::result as study;
 use iosched_result::study::result::StudyResult;
 use iosched_result::types::result::{ResultFile, SCHEMA, SCHEMA_VERSION};
+use iosched_result::why::{self, WhyRecord};
 use serde_json::{Map, Value, json};
 
 #[derive(schemars::JsonSchema)]
@@ -49,6 +50,13 @@ fn generated_light() -> Value {
     let mut schema = schemars::schema_for!(LightRecord).to_value();
     schema["$id"] = json!(stat::LIGHT_SCHEMA);
     schema["title"] = json!("One interval of iosched stat --light");
+    schema
+}
+
+fn generated_why() -> Value {
+    let mut schema = schemars::schema_for!(WhyRecord).to_value();
+    schema["$id"] = json!(why::SCHEMA);
+    schema["title"] = json!("What iosched why found");
     schema
 }
 
@@ -106,6 +114,7 @@ fn the_schemas_in_docs_are_those_of_the_types() {
             stat::LIGHT_SCHEMA_VERSION,
             generated_light(),
         ),
+        (why::SCHEMA, why::SCHEMA_VERSION, generated_why()),
         (
             history::SCHEMA,
             history::SCHEMA_VERSION,
@@ -143,9 +152,10 @@ fn every_field_of_a_watch_is_described() {
     let (count, missing) = undescribed(&schema);
     assert!(count > 130, "{count}");
     assert!(missing.is_empty(), "without a doc comment: {missing:?}");
-    let light = generated_light();
-    let (_, missing) = undescribed(&light);
-    assert!(missing.is_empty(), "without a doc comment: {missing:?}");
+    for other in [generated_light(), generated_why()] {
+        let (_, missing) = undescribed(&other);
+        assert!(missing.is_empty(), "without a doc comment: {missing:?}");
+    }
     // And one that is taken away is missed, wherever it stands.
     for place in [
         "/properties/interval_s",

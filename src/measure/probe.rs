@@ -11,6 +11,7 @@ mod numbers;
 mod owners;
 mod raw;
 mod status;
+mod stretch;
 mod trace;
 
 use std::collections::HashMap;
@@ -54,6 +55,8 @@ pub struct Probe {
     knows_all_processes: bool,
     /// While a trace is taken.
     trace: Option<trace::Begun>,
+    /// While a stretch is recorded.
+    stretch: Option<stretch::Begun>,
 }
 
 impl Probe {
@@ -122,6 +125,7 @@ impl Probe {
             window: 0,
             knows_all_processes: owners::knows_all_processes(),
             trace: None,
+            stretch: None,
         })
     }
 

@@ -23,6 +23,7 @@ pub mod study; // the result of a study, and what holds over its cells
 
 pub mod report; // reports for people and machines
 pub mod stat; // one interval of `iosched stat`
+pub mod why; // who waits behind whom
 
 pub mod persist; // what makes the winner last: udev rules and the like
 

@@ -1,6 +1,7 @@
 //! The command line of `iosched`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -70,6 +71,16 @@ pub enum Command {
         the time from there to completion."
     )]
     Stat(Stat),
+    /// Say who waits behind whom on a disk, and what held the requests back
+    #[command(
+        after_help = "Examples:\n  iosched why sda                 10 seconds, then some sentences and a table\n  \
+        iosched why /srv --for 60s      the disks below /srv\n  \
+        iosched why --pid 4242          only what this process waits for, on all disks\n  \
+        iosched why sda --json | jq '.devices[0].owners[0].behind'\n\n\
+        While n requests are in service, whoever waits is charged for each of them with 1/n of the time; while none is, with the \
+        idle device. So the parts add up to the queue wait (Q2D). They say who was there, not what would be without him."
+    )]
+    Why(Why),
     /// Record what the terminal UI would show into a file, for `iosched replay` or a bug report
     #[command(
         after_help = "Examples:\n  iosched snapshot busy.jsonl.gz              all disks, until Ctrl-C\n  \
@@ -229,6 +240,28 @@ pub enum Output {
 }
 
 #[derive(Args)]
+pub struct Why {
+    /// Kernel name, path, partition or mount point of one or more disks [default: all disks]
+    #[arg(value_name = "DEVICE")]
+    pub devices: Vec<String>,
+    /// How long to look, such as 10s or 2m; at most 262,144 requests
+    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = look_time)]
+    pub time: Duration,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Show only the waits of this process, which must exist
+    #[arg(long, value_name = "PID")]
+    pub pid: Option<u32>,
+    /// Show only the waits of this control group and those below it: its path as in /proc/PID/cgroup
+    #[arg(long, value_name = "PATH", conflicts_with = "unit")]
+    pub cgroup: Option<String>,
+    /// Show only the waits of the control group of this systemd unit and those below it
+    #[arg(long, value_name = "NAME")]
+    pub unit: Option<String>,
+}
+
+#[derive(Args)]
 pub struct Snapshot {
     /// File to write: JSON Lines, compressed by gzip
     #[arg(value_name = "FILE")]
@@ -327,6 +360,18 @@ pub struct Restore {
     /// Restore nothing: rename this journal, so that it no longer blocks other runs
     #[arg(long, value_name = "JOURNAL", conflicts_with_all = ["list", "trust"])]
     pub set_aside: Option<PathBuf>,
+}
+
+fn look_time(text: &str) -> Result<Duration, String> {
+    let time = match text.parse::<f64>() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())?,
+        Err(_) => humantime::parse_duration(text).map_err(|error| error.to_string())?,
+    };
+    if (Duration::from_millis(100)..=Duration::from_secs(3600)).contains(&time) {
+        Ok(time)
+    } else {
+        Err("give a time from 100ms to 1h".to_owned())
+    }
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

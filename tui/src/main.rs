@@ -7,6 +7,7 @@ mod schedulers;
 mod set;
 mod stat;
 mod ui;
+mod why;
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -56,6 +57,7 @@ fn work() -> ExitCode {
     }
     let outcome = iosched_files::interrupt::install().and_then(|()| match cli.command {
         Some(Command::Stat(arguments)) => stat::run(&arguments),
+        Some(Command::Why(arguments)) => why::run(&arguments),
         Some(Command::Snapshot(arguments)) => ui::snapshot::run(&arguments),
         Some(Command::Replay(arguments)) => replay(&arguments),
         Some(Command::Config(arguments)) => ui::config::run(&arguments),

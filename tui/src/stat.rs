@@ -30,7 +30,11 @@ use crate::cli::{By, DetailChoice, Output, Stat};
 use presence::Presence;
 
 pub fn run(arguments: &Stat) -> Result<()> {
-    let cgroup = group(arguments)?;
+    let cgroup = group(
+        arguments.pid,
+        arguments.cgroup.as_ref(),
+        arguments.unit.as_ref(),
+    )?;
     let devices = devices(&arguments.devices)?;
     if arguments.light {
         light::refuse_more(arguments)?;
@@ -106,17 +110,20 @@ pub fn run(arguments: &Stat) -> Result<()> {
 }
 
 /// The control group that is asked for. What does not exist is an error: an empty table would say that it did no I/O.
-fn group(arguments: &Stat) -> Result<Option<String>> {
-    let pid = arguments.pid.map(Named::Pid);
+pub fn group(
+    pid: Option<u32>,
+    cgroup: Option<&String>,
+    unit: Option<&String>,
+) -> Result<Option<String>> {
+    let pid = pid.map(Named::Pid);
     // All processes are below the root.
-    let group = arguments
-        .cgroup
-        .clone()
+    let group = cgroup
+        .cloned()
         .filter(|path| !path.trim_matches('/').is_empty());
     let named: Vec<Named> = pid.into_iter().chain(group.map(Named::Cgroup)).collect();
     Participants::resolve(&named)?;
-    let unit = arguments.unit.clone().map(Named::Unit);
-    let named = unit.or(arguments.cgroup.clone().map(Named::Cgroup));
+    let unit = unit.cloned().map(Named::Unit);
+    let named = unit.or(cgroup.cloned().map(Named::Cgroup));
     // As the kernel writes it, however it was typed.
     match named {
         Some(Named::Cgroup(root)) if root.trim_matches('/').is_empty() => Ok(Some(root)),
@@ -125,14 +132,14 @@ fn group(arguments: &Stat) -> Result<Option<String>> {
     }
 }
 
-fn say(notes: &[String]) {
+pub fn say(notes: &[String]) {
     let mut err = std::io::stderr();
     for note in notes {
         let _ = writeln!(err, "iosched: note: {}", escape::line(note));
     }
 }
 
-fn devices(names: &[String]) -> Result<Vec<Device>> {
+pub fn devices(names: &[String]) -> Result<Vec<Device>> {
     let mut devices: Vec<Device> = Vec::new();
     for name in names {
         let level = Device::measured(name)?;
@@ -167,6 +174,12 @@ fn state(device: &Device, probe: &Probe, interval: &Interval) -> DeviceState {
     }
 }
 
+/// Whether a control group is this one or below it.
+pub fn is_below(path: &str, wanted: &str) -> bool {
+    let wanted = wanted.trim_end_matches('/');
+    path == wanted || path.starts_with(&format!("{wanted}/"))
+}
+
 struct Filter {
     rows: Rows,
     pid: Option<u32>,
@@ -182,8 +195,7 @@ impl Selection for Filter {
     fn keeps(&self, owner: &OwnerNumbers) -> bool {
         let in_group = |wanted: &String| {
             let path = self.cgroup_path(owner.key.cgroup_id).unwrap_or_default();
-            let wanted = wanted.trim_end_matches('/');
-            path == wanted || path.starts_with(&format!("{wanted}/"))
+            is_below(&path, wanted)
         };
         self.pid.is_none_or(|pid| pid == owner.key.tgid)
             && self.cgroup.as_ref().is_none_or(in_group)

@@ -11,7 +11,7 @@ mod saved;
 pub mod snapshot;
 mod state;
 mod terminal;
-mod view;
+pub mod view;
 
 use std::io::Write;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};

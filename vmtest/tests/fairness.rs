@@ -66,6 +66,10 @@ impl Readers<'_> {
         if scheduler != "none" {
             self.disk.set("queue/nr_requests", "64");
         }
+        if scheduler == "bfq" {
+            // It would raise the weight of one that it takes for interactive, for seconds.
+            self.disk.set("queue/iosched/low_latency", "0");
+        }
         let pids = self.both.each_ref().map(Fio::pid);
         // Neither alone at the start or the end.
         self.watch.until_all_read(pids);

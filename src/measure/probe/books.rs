@@ -59,8 +59,13 @@ impl Pause {
     }
 }
 
+/// Records of a stretch: 28 MB.
+const MOST_KEPT: usize = 262_144;
+/// And so many that began before it was full, and end later.
+const MOST_AFTERWARDS: usize = 65_536;
+
 /// A request is in the table of those in flight at most so long after its start, as a rule.
-const LATE_NS: u64 = 1_000_000;
+const LATE_NS: u64 = 20_000;
 
 /// Holds whatever has been made of the records so far.
 pub(super) struct Books {
@@ -73,6 +78,43 @@ pub(super) struct Books {
     told_lost: u64,
     /// While a trace is taken.
     pub trace: Option<Collector>,
+    /// While a stretch is recorded.
+    pub kept: Option<Kept>,
+}
+
+/// Whole records.
+#[derive(Default)]
+pub(super) struct Kept {
+    pub records: Vec<Record>,
+    /// From here on they are not all kept.
+    pub full_ns: Option<u64>,
+    /// Of those before that.
+    pub left_out: u64,
+}
+
+impl Kept {
+    fn add(&mut self, record: &Record) {
+        let is_full = self.records.len() >= MOST_KEPT;
+        let full_ns = *match self.full_ns {
+            Some(ref ns) => ns,
+            None if is_full => self.full_ns.insert(record.c_ns),
+            None => return self.records.push(*record),
+        };
+        // Those of other CPUs, and those that were in flight then.
+        let begun_ns = [record.q_ns, record.g_ns, record.d_ns];
+        let begun_ns = begun_ns
+            .into_iter()
+            .find(|ns| *ns > 0)
+            .unwrap_or(record.c_ns);
+        if begun_ns >= full_ns {
+            return;
+        }
+        if self.records.len() < MOST_KEPT + MOST_AFTERWARDS {
+            self.records.push(*record);
+        } else {
+            self.left_out += 1;
+        }
+    }
 }
 
 impl Books {
@@ -91,13 +133,14 @@ impl Books {
             timeline,
             told_lost: 0,
             trace: None,
+            kept: None,
         }
     }
 
     /// Enters all records that are complete. Returns how full the fullest ring was.
     pub fn enter(&mut self) -> f64 {
         let fullest = self.drain();
-        if self.timeline.is_due() {
+        if self.timeline.is_due(self.in_flight.len()) {
             self.look();
         }
         fullest
@@ -110,6 +153,9 @@ impl Books {
             self.timeline.add(&record);
             if let Some(trace) = &mut self.trace {
                 trace.add(&record);
+            }
+            if let Some(kept) = &mut self.kept {
+                kept.add(&record);
             }
         })
     }
@@ -126,7 +172,9 @@ impl Books {
             states.map(move |state| record_of(slot, &state, &extra::default()))
         };
         let in_flight: Vec<Record> = (0..self.slots).flat_map(of_slot).collect();
-        // Afterwards: a request that is not in flight any more has its record by now.
+        // Afterwards: a request that is not in flight any more has its record by now. Twice, because where stores cannot be
+        // waited for, a record is passed on at the second look.
+        self.drain();
         self.drain();
         let lost = self.lost();
         if lost > self.told_lost {

@@ -26,6 +26,8 @@ pub(super) fn record_of(slot: usize, state: &inflight, extra: &extra) -> Record 
             0
         },
         bios: state.bios,
+        is_preflush: has(inflight_flags::STATE_PREFLUSH),
+        is_journal: has(inflight_flags::STATE_JOURNAL),
         is_scheduled: has(inflight_flags::STATE_SCHEDULED),
         // A program's flush has started before.
         is_flush_command: op == Op::Flush && state.g_ns == 0,

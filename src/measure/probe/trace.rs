@@ -57,19 +57,19 @@ impl Probe {
     }
 
     /// Evicts requests whose end was not seen and that are over.
-    fn look_for_ended(&self) {
+    pub(super) fn look_for_ended(&self) {
         for slot in 0..self.devices.len() {
             self.tracer.under_way(slot, monotonic_ns());
         }
     }
 
-    fn evicted(&self) -> u64 {
+    pub(super) fn evicted(&self) -> u64 {
         let slots = 0..self.devices.len();
         let stats = slots.flat_map(|slot| self.tracer.device_stats(slot));
         stats.map(|stats| stats.evicted).sum()
     }
 
-    fn traced_owner(&self, row: u32) -> TracedOwner {
+    pub(super) fn traced_owner(&self, row: u32) -> TracedOwner {
         let row = self.tracer.owner(row as usize);
         let kind = kind_of(&row);
         TracedOwner {

@@ -1,5 +1,6 @@
 //! Counts of the kernel, and the numbers that follow.
 
+pub mod blame; // behind whom requests wait
 pub mod fairness; // shares of owners, and Jain's index
 pub mod histogram; // cells, merge, subtract, quantiles
 pub mod ledger; // where records become histograms

@@ -26,6 +26,8 @@ pub struct Kept {
 
 /// Requests that have ended, but whose events are not counted yet: from here on it is time to advance.
 const MANY: usize = 16_384;
+/// The same where the table of those in flight is large.
+const MOST: usize = 262_144;
 
 /// Everything since the attach.
 pub struct Timeline {
@@ -69,9 +71,10 @@ impl Timeline {
         }
     }
 
-    /// Whether so many requests wait for the next [`Timeline::advance`] that it should come now.
-    pub fn is_due(&self) -> bool {
-        self.ended.len() >= MANY
+    /// Whether so many requests wait for the next [`Timeline::advance`] that it should come now. `table`: how many requests could be
+    /// in flight; all of them are looked at.
+    pub fn is_due(&self, table: usize) -> bool {
+        self.ended.len() >= table.clamp(MANY, MOST)
     }
 
     /// Counts all events up to `until_ns`. `in_flight`: the requests that were in flight at a later moment, each with 0 as the
@@ -118,16 +121,24 @@ impl Timeline {
         for request in &mut requests {
             request.resume(self.until_ns, &mut known);
             if seen_ns.binary_search(&request.seen_ns()).is_ok() {
-                in_both.insert((request.identity(), request.record.sector));
+                in_both.insert((request.identity(), Some(request.record.sector)));
+                if request.record.c_ns >= until_ns {
+                    // Its sector may have changed by a merge since that look.
+                    in_both.insert((request.identity(), None));
+                }
             }
         }
-        in_flight.retain(|request| !in_both.contains(&(request.identity(), request.record.sector)));
+        in_flight.retain(|request| {
+            let of = |sector| in_both.contains(&(request.identity(), sector));
+            !of(Some(request.record.sector)) && !of(None)
+        });
         for mut request in in_flight {
             request.resume(self.until_ns, &mut known);
             requests.push(request);
         }
         for mut request in known.into_values().flatten() {
-            request.leave(until_ns);
+            // Since the last look, nobody knows when.
+            request.leave(self.until_ns);
             requests.push(request);
         }
         requests

@@ -20,7 +20,7 @@ mod dialogs;
 mod disks;
 mod fairness;
 mod few;
-mod fit;
+pub mod fit;
 mod heatmap;
 mod help;
 mod order;

@@ -1,4 +1,4 @@
-//! Maps nanoseconds to cells, by the same formula as bpf/cell.h.
+//! Maps nanoseconds to cells.
 
 use serde::{Deserialize, Serialize};
 

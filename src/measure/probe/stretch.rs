@@ -1,0 +1,104 @@
+//! Records all requests of some seconds, for [`iosched_result::why`].
+
+use anyhow::{Context, Result};
+use iosched_bpf::extra;
+use iosched_result::measured::record::Record;
+use iosched_result::measured::trace::TracedOwner;
+use iosched_result::why::Stretch;
+
+use super::books::Kept;
+use super::in_flight::record_of;
+use super::{Probe, monotonic_ns};
+
+/// The losses from before a stretch.
+pub(super) struct Begun {
+    begin_ns: u64,
+    lost: u64,
+    evicted: u64,
+    unseen: u64,
+}
+
+impl Probe {
+    pub fn begin_stretch(&mut self) {
+        self.look_for_ended();
+        let (evicted, unseen) = (self.evicted(), self.unseen());
+        let mut books = self.bookkeeper.books();
+        books.enter();
+        books.kept = Some(Kept::default());
+        self.stretch = Some(Begun {
+            begin_ns: monotonic_ns(),
+            lost: books.lost(),
+            evicted,
+            unseen,
+        });
+    }
+
+    /// Whether so many requests came that no more are kept.
+    pub fn is_stretch_full(&self) -> bool {
+        let books = self.bookkeeper.books();
+        books
+            .kept
+            .as_ref()
+            .is_some_and(|kept| kept.full_ns.is_some())
+    }
+
+    /// The requests since it began: those of the first part of that time, if there was no room for more.
+    pub fn end_stretch(&mut self) -> Result<Stretch> {
+        let begun = self.stretch.take().context("a stretch that has begun")?;
+        self.look_for_ended();
+        let now_ns = monotonic_ns();
+        let of_slot = |slot| {
+            let states = self.tracer.in_flight().of(slot);
+            states.map(move |state| record_of(slot, &state, &extra::default()))
+        };
+        let in_flight: Vec<Record> = (0..self.devices.len()).flat_map(of_slot).collect();
+        let mut books = self.bookkeeper.books();
+        // Afterwards: a request that is not in flight any more has its record by now.
+        books.enter();
+        let kept = books.kept.take().context("the records of a stretch")?;
+        let lost = books.lost() - begun.lost;
+        drop(books);
+        let missing = [
+            lost,
+            kept.left_out,
+            self.evicted().saturating_sub(begun.evicted),
+            // They were in service already when the probe was attached.
+            self.unseen().saturating_sub(begun.unseen),
+        ];
+        // A flush command has neither G nor a sector.
+        let identity = |record: &Record| {
+            let seen_ns = if record.g_ns > 0 {
+                record.g_ns
+            } else {
+                record.d_ns
+            };
+            (record.device, record.owner, record.q_ns, seen_ns)
+        };
+        let ended: std::collections::HashSet<_> = kept.records.iter().map(identity).collect();
+        let mut requests = kept.records;
+        // A request that ended after the look at those in flight stands in both.
+        requests.extend(
+            in_flight
+                .into_iter()
+                .filter(|state| !ended.contains(&identity(state))),
+        );
+        Ok(Stretch {
+            begin_ns: begun.begin_ns,
+            end_ns: kept.full_ns.unwrap_or(now_ns),
+            requests,
+            missing: missing.iter().sum(),
+        })
+    }
+
+    /// Requests that were first seen at their end.
+    fn unseen(&self) -> u64 {
+        let slots = 0..self.devices.len();
+        let stats = slots.flat_map(|slot| self.tracer.device_stats(slot));
+        stats.map(|stats| stats.unseen).sum()
+    }
+
+    /// Who has this row.
+    pub fn owner(&self, row: u32) -> TracedOwner {
+        self.traced_owner(row)
+    }
+}

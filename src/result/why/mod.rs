@@ -1,0 +1,254 @@
+//! Why requests wait: who waits behind whom on each disk, in numbers and in sentences. Pure.
+
+mod passage; // requests of a stretch of time
+mod sentences;
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::measured::blame::{Behind, Charges, Waiting};
+use crate::measured::snapshot::{Op, OwnerKind};
+use crate::measured::trace::TracedOwner;
+pub use passage::{Party, Stretch, Who};
+pub use sentences::{MOST_SENTENCES, Sentence};
+
+pub const SCHEMA_VERSION: u32 = 1;
+/// File name of the schema in `docs/`.
+pub const SCHEMA: &str = "why-1.schema.json";
+
+/// Who waited behind whom in a stretch of time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WhyRecord {
+    /// Version of this format; raised when a field is removed or changes its meaning.
+    pub schema_version: u32,
+    /// End of the stretch, RFC 3339.
+    pub time: String,
+    /// Length of the stretch in seconds.
+    pub time_s: f64,
+    /// The watched disks, with or without I/O.
+    pub devices: Vec<WhyDevice>,
+    /// The worst first, at most eight.
+    pub sentences: Vec<Sentence>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WhyDevice {
+    /// Its kernel name.
+    pub device: String,
+    /// The active scheduler; null if it is not known, or was changed meanwhile.
+    pub scheduler: Option<String>,
+    /// Requests that it takes at once; null if unknown.
+    pub hardware_depth: Option<u32>,
+    /// Stretches from a request to the next moment without any, which have ended: the units of the errors.
+    pub busy_periods: u64,
+    /// Whoever had requests, the longest waiting first; all but 255 with the most requests are `all others`.
+    pub owners: Vec<WhyOwner>,
+    /// Requests of all watched disks that are missing: their records came faster than they were read, their ends were not seen, or
+    /// they were in service already when the stretch began.
+    pub missing: u64,
+}
+
+/// A direction of the I/O of a process on a disk.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WhyOwner {
+    /// The command; kernel threads are in brackets.
+    pub name: String,
+    /// 0 if it is not a single process.
+    pub pid: u32,
+    /// What kind of process it is.
+    pub kind: OwnerKind,
+    /// The number of its control group.
+    pub cgroup_id: u64,
+    /// What its requests do.
+    pub does: Does,
+    /// Requests that were issued.
+    pub ios: u64,
+    /// From issue to the end of the data, summed, of those that ended.
+    pub service_ns: u64,
+    /// Requests that waited in the stretch; those that waited for a flush are not among them.
+    pub waits: u64,
+    /// How long they waited in all, from Q to the first issue, as far as it is in the stretch: the sum of `behind` and
+    /// `device_idle_ns`, to the nanosecond.
+    pub wait_ns: u64,
+    /// The part while requests of these were in service, the largest first.
+    pub behind: Vec<WhyBehind>,
+    /// The part while nothing was in service.
+    pub device_idle_ns: u64,
+    /// Standard error of its share of `wait_ns`; null if fewer than 100 waits or 10 busy periods say nothing.
+    pub device_idle_error: Option<f64>,
+    /// The part while the device could have taken another request, of both; null if its depth is unknown.
+    pub slot_free_ns: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WhyBehind {
+    /// The command.
+    pub name: String,
+    /// 0 if it is not a single process.
+    pub pid: u32,
+    /// What its requests do.
+    pub does: Does,
+    /// How much of the waiting, in ns.
+    pub ns: u64,
+    /// Standard error of its share of `wait_ns`; null if fewer than 100 waits or 10 busy periods say nothing.
+    pub error: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Does {
+    Reads,
+    Writes,
+    /// The command that the kernel sends for the flushes of one or more processes.
+    Flushes,
+    /// Discards, zone commands and others.
+    Others,
+}
+
+impl Does {
+    pub fn of(op: Op) -> Does {
+        match op {
+            Op::Read => Does::Reads,
+            Op::WriteSync | Op::WriteAsync => Does::Writes,
+            Op::Flush => Does::Flushes,
+            _ => Does::Others,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Does::Reads => "reads",
+            Does::Writes => "writes",
+            Does::Flushes => "flushes",
+            Does::Others => "other requests",
+        }
+    }
+}
+
+/// Facts about a disk that complement its requests.
+#[derive(Clone, Debug, Default)]
+pub struct DiskFacts {
+    pub name: String,
+    pub scheduler: Option<String>,
+    /// The other schedulers that the kernel offers for it.
+    pub others: Vec<String>,
+    pub hardware_depth: Option<u32>,
+}
+
+/// `disks` in the order of their places in the stretch; `owner`: who has a row; `keeps`: whose waits are told.
+pub fn why(
+    stretch: &Stretch,
+    disks: &[DiskFacts],
+    time: String,
+    owner: &dyn Fn(u32) -> TracedOwner,
+    keeps: &dyn Fn(&WhyOwner) -> bool,
+) -> WhyRecord {
+    let devices = disks.iter().enumerate();
+    let mut devices: Vec<WhyDevice> = devices
+        .map(|(place, facts)| device(stretch, place, facts, owner))
+        .collect();
+    let sentences = sentences::of(&devices, disks, stretch.time_s(), keeps);
+    for device in &mut devices {
+        device.owners.retain(|owner| keeps(owner));
+    }
+    WhyRecord {
+        schema_version: SCHEMA_VERSION,
+        time,
+        time_s: stretch.time_s(),
+        devices,
+        sentences,
+    }
+}
+
+fn device(
+    stretch: &Stretch,
+    place: usize,
+    facts: &DiskFacts,
+    owner: &dyn Fn(u32) -> TracedOwner,
+) -> WhyDevice {
+    let services = stretch.services(place);
+    let mut charges = Charges::new(facts.hardware_depth);
+    for event in stretch.events(place, &services) {
+        charges.add(event);
+    }
+    let busy_periods = charges.busy_periods();
+    let waiting: HashMap<u32, Waiting> = charges
+        .waiting(stretch.end_ns)
+        .into_iter()
+        .map(|waiting| (waiting.owner, waiting))
+        .collect();
+    let named: HashMap<u32, (TracedOwner, Does)> = services
+        .keys()
+        .map(|party| (party.number(), named(*party, owner)))
+        .collect();
+    let nobody = Waiting::default();
+    let mut owners: Vec<WhyOwner> = services
+        .iter()
+        .map(|(party, service)| {
+            let waiting = waiting.get(&party.number()).unwrap_or(&nobody);
+            let (who, does) = named[&party.number()].clone();
+            WhyOwner {
+                name: who.name,
+                pid: who.pid,
+                kind: who.kind,
+                cgroup_id: who.cgroup_id,
+                does,
+                ios: service.ios,
+                service_ns: service.ns,
+                waits: waiting.waits,
+                wait_ns: waiting.wait_ns,
+                behind: waiting.behind.iter().map(|of| behind(of, &named)).collect(),
+                device_idle_ns: waiting.device_idle_ns,
+                device_idle_error: waiting.device_idle_error,
+                slot_free_ns: facts
+                    .hardware_depth
+                    .map(|_| waiting.slot_free_ns.unwrap_or(0)),
+            }
+        })
+        .collect();
+    owners.sort_by_key(|owner| (std::cmp::Reverse(owner.wait_ns), owner.pid, owner.does));
+    WhyDevice {
+        device: facts.name.clone(),
+        scheduler: facts.scheduler.clone(),
+        hardware_depth: facts.hardware_depth,
+        busy_periods,
+        owners,
+        missing: stretch.missing,
+    }
+}
+
+fn named(party: Party, owner: &dyn Fn(u32) -> TracedOwner) -> (TracedOwner, Does) {
+    let nobody = |name: &str| TracedOwner {
+        name: name.to_owned(),
+        kind: OwnerKind::Other,
+        pid: 0,
+        cgroup_id: 0,
+        part: None,
+    };
+    let who = match party.who {
+        Who::Row(row) => owner(row),
+        Who::Flush => nobody("[flush]"),
+        Who::Rest => nobody("all others"),
+    };
+    (who, party.does)
+}
+
+fn behind(of: &Behind, named: &HashMap<u32, (TracedOwner, Does)>) -> WhyBehind {
+    let (who, does) = &named[&of.owner];
+    WhyBehind {
+        name: who.name.clone(),
+        pid: who.pid,
+        does: *does,
+        ns: of.ns,
+        error: of.error,
+    }
+}
+
+#[cfg(test)]
+mod tests;

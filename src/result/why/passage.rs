@@ -1,0 +1,169 @@
+//! The requests of a stretch of time, and their events. Pure.
+
+use std::collections::BTreeMap;
+
+use super::Does;
+use crate::measured::blame::{Event, Step};
+use crate::measured::record::Record;
+use crate::measured::snapshot::Op;
+
+/// All requests that waited or were in service in a stretch of time.
+#[derive(Clone, Debug, Default)]
+pub struct Stretch {
+    /// CLOCK_MONOTONIC.
+    pub begin_ns: u64,
+    pub end_ns: u64,
+    /// Times of what had not happened at the end are 0.
+    pub requests: Vec<Record>,
+    /// Requests that are not among them, of all disks.
+    pub missing: u64,
+}
+
+/// Whose requests, and what they do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Party {
+    pub who: Who,
+    pub does: Does,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Who {
+    /// The kernel's commands for the flushes of others.
+    Flush,
+    /// Everybody for whom there is no room.
+    Rest,
+    /// The owner with this row.
+    Row(u32),
+}
+
+/// Parties that are kept apart: the charges need room and time for each pair of them.
+const MOST_PARTIES: usize = 256;
+
+impl Party {
+    fn of(record: &Record) -> Party {
+        Party {
+            who: if record.is_flush_command {
+                Who::Flush
+            } else {
+                Who::Row(record.owner)
+            },
+            does: Does::of(record.op),
+        }
+    }
+
+    fn of_rest(does: Does) -> Party {
+        let who = Who::Rest;
+        Party { who, does }
+    }
+
+    /// A number of its own.
+    pub fn number(self) -> u32 {
+        let who = match self.who {
+            Who::Flush => 0,
+            Who::Rest => 1,
+            Who::Row(row) => row.saturating_add(2),
+        };
+        who.saturating_mul(4).saturating_add(self.does as u32)
+    }
+}
+
+/// What a party got of the device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Service {
+    pub ios: u64,
+    pub ns: u64,
+}
+
+impl Stretch {
+    pub fn time_s(&self) -> f64 {
+        self.end_ns.saturating_sub(self.begin_ns) as f64 / 1e9
+    }
+
+    fn of(&self, disk: usize) -> impl Iterator<Item = &Record> {
+        let its = move |record: &&Record| usize::from(record.device) == disk;
+        self.requests.iter().filter(its)
+    }
+
+    /// What everybody with a request on a disk got of it.
+    pub fn services(&self, disk: usize) -> BTreeMap<Party, Service> {
+        let mut all: BTreeMap<Party, (u64, Service)> = BTreeMap::new();
+        for record in self.of(disk) {
+            let (requests, service) = all.entry(Party::of(record)).or_default();
+            *requests += 1;
+            if (self.begin_ns..self.end_ns).contains(&record.d_ns) {
+                service.ios += 1;
+                service.ns += record.data_ns.saturating_sub(record.d_ns);
+            }
+        }
+        let mut busiest: Vec<(u64, Party)> = all.iter().map(|(party, of)| (of.0, *party)).collect();
+        busiest.sort_unstable_by_key(|(requests, _)| std::cmp::Reverse(*requests));
+        let mut services = BTreeMap::new();
+        for (place, (_, party)) in busiest.into_iter().enumerate() {
+            let is_apart = place < MOST_PARTIES - 4;
+            let party_or_rest = if is_apart {
+                party
+            } else {
+                Party::of_rest(party.does)
+            };
+            let sum: &mut Service = services.entry(party_or_rest).or_default();
+            sum.ios += all[&party].1.ios;
+            sum.ns += all[&party].1.ns;
+        }
+        services
+    }
+
+    /// The events of a disk in the order of time. What began before the stretch begins with it. `services`: those who are kept apart.
+    pub fn events(&self, disk: usize, services: &BTreeMap<Party, Service>) -> Vec<Event> {
+        let mut events: Vec<(u8, Event)> = Vec::new();
+        for record in self.of(disk) {
+            let party = Party::of(record);
+            let is_apart = services.contains_key(&party);
+            let party = if is_apart {
+                party
+            } else {
+                Party::of_rest(party.does)
+            };
+            self.add_events(record, party.number(), &mut events);
+        }
+        events.sort_unstable_by_key(|(order, event)| (event.time_ns, *order));
+        events.into_iter().map(|(_, event)| event).collect()
+    }
+
+    /// With their places among events of the same moment.
+    fn add_events(&self, record: &Record, owner: u32, events: &mut Vec<(u8, Event)>) {
+        let or_never = |ns: u64| if ns == 0 { u64::MAX } else { ns };
+        let queued_ns = record.queued_ns();
+        let issued_ns = or_never(record.d_ns).max(queued_ns);
+        let done_ns = or_never(record.data_ns).max(issued_ns);
+        // A wait for a flush is not one for the device, and an empty flush is never issued.
+        let is_ever_issued = record.d_ns > 0 || record.c_ns == 0;
+        let waits = queued_ns > 0
+            && record.op != Op::Flush
+            && is_ever_issued
+            && !record.is_preflush
+            && !record.is_flush_command;
+        let mut add = |order: u8, time_ns: u64, step: Step| {
+            let time_ns = time_ns.max(self.begin_ns);
+            if time_ns < self.end_ns {
+                events.push((
+                    order,
+                    Event {
+                        time_ns,
+                        step,
+                        owner,
+                    },
+                ));
+            }
+        };
+        if done_ns <= self.begin_ns {
+            return;
+        }
+        if waits && issued_ns > self.begin_ns {
+            add(0, queued_ns, Step::Wait);
+            add(1, issued_ns, Step::Issue);
+        } else {
+            add(1, issued_ns, Step::IssueAtOnce);
+        }
+        add(2, done_ns, Step::End);
+    }
+}
