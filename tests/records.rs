@@ -125,8 +125,10 @@ fn what_finds_no_room_is_counted_all_the_same() {
         };
         println!("{:?}: {:?}", whole.op, counts(whole));
         assert_eq!(counts(whole), counts(torn), "{:?}", whole.op);
-        // Each has a clock of its own, which it reads a little before or after the other, and in an emulated machine a thread
-        // may lose the CPU in between.
+        // Each has a clock of its own, which it reads a little before or after the other. In an emulated machine a thread may
+        // lose the CPU in between.
+        let is_emulated = std::env::var_os("VMTEST_TAGS").is_some();
+        let part = if is_emulated { 4 } else { 20 };
         for (whole_ns, torn_ns) in [
             (whole.d2c_sum_ns, torn.d2c_sum_ns),
             (whole.q2c_sum_ns, torn.q2c_sum_ns),
@@ -134,7 +136,7 @@ fn what_finds_no_room_is_counted_all_the_same() {
         ] {
             let apart = whole_ns.abs_diff(torn_ns);
             assert!(
-                apart <= whole_ns / 4 + 1_000 * whole.ios,
+                apart <= whole_ns / part + 1_000 * whole.ios,
                 "{whole_ns}, {torn_ns}"
             );
         }

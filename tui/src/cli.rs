@@ -168,6 +168,13 @@ pub struct Stat {
     /// Same as --output json
     #[arg(long, conflicts_with = "output")]
     pub json: bool,
+    #[command(flatten)]
+    pub whose: Whose,
+}
+
+/// Which processes are shown.
+#[derive(Args, Default)]
+pub struct Whose {
     /// Show only this process, which must exist
     #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,
@@ -197,9 +204,7 @@ impl Stat {
             passthrough: false,
             output: Output::Text,
             json: false,
-            pid: None,
-            cgroup: None,
-            unit: None,
+            whose: Whose::default(),
         }
     }
 }
@@ -250,15 +255,8 @@ pub struct Why {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Show only the waits of this process, which must exist
-    #[arg(long, value_name = "PID")]
-    pub pid: Option<u32>,
-    /// Show only the waits of this control group and those below it: its path as in /proc/PID/cgroup
-    #[arg(long, value_name = "PATH", conflicts_with = "unit")]
-    pub cgroup: Option<String>,
-    /// Show only the waits of the control group of this systemd unit and those below it
-    #[arg(long, value_name = "NAME")]
-    pub unit: Option<String>,
+    #[command(flatten)]
+    pub whose: Whose,
 }
 
 #[derive(Args)]

@@ -26,15 +26,11 @@ use iosched_result::report::escape;
 use iosched_result::stat::{self, Burst, DeviceState, LiveRecord, Rows, Selection};
 use iosched_result::types::participant::Named;
 
-use crate::cli::{By, DetailChoice, Output, Stat};
+use crate::cli::{By, DetailChoice, Output, Stat, Whose};
 use presence::Presence;
 
 pub fn run(arguments: &Stat) -> Result<()> {
-    let cgroup = group(
-        arguments.pid,
-        arguments.cgroup.as_ref(),
-        arguments.unit.as_ref(),
-    )?;
+    let cgroup = group(&arguments.whose)?;
     let devices = devices(&arguments.devices)?;
     if arguments.light {
         light::refuse_more(arguments)?;
@@ -63,7 +59,7 @@ pub fn run(arguments: &Stat) -> Result<()> {
             By::Cgroup => Rows::Cgroups,
             By::Device => Rows::Nothing,
         },
-        pid: arguments.pid,
+        pid: arguments.whose.pid,
         cgroup,
         names: RefCell::new(Names::default()),
     };
@@ -110,12 +106,9 @@ pub fn run(arguments: &Stat) -> Result<()> {
 }
 
 /// The control group that is asked for. What does not exist is an error: an empty table would say that it did no I/O.
-pub fn group(
-    pid: Option<u32>,
-    cgroup: Option<&String>,
-    unit: Option<&String>,
-) -> Result<Option<String>> {
-    let pid = pid.map(Named::Pid);
+pub fn group(whose: &Whose) -> Result<Option<String>> {
+    let (cgroup, unit) = (whose.cgroup.as_ref(), whose.unit.as_ref());
+    let pid = whose.pid.map(Named::Pid);
     // All processes are below the root.
     let group = cgroup
         .cloned()

@@ -26,11 +26,7 @@ const LOOK: Duration = Duration::from_millis(200);
 const MOST_ROWS: usize = 12;
 
 pub fn run(arguments: &Why) -> Result<()> {
-    let cgroup = group(
-        arguments.pid,
-        arguments.cgroup.as_ref(),
-        arguments.unit.as_ref(),
-    )?;
+    let cgroup = group(&arguments.whose)?;
     let devices = devices(&arguments.devices)?;
     let mut probe = Probe::attach(&devices, 0, Detail::default())?;
     say(&probe.notes());
@@ -45,19 +41,25 @@ pub fn run(arguments: &Why) -> Result<()> {
     interrupt::sleep_until(Instant::now() + LOOK)?;
     probe.begin_stretch();
     let end = Instant::now() + arguments.time;
-    // Ctrl-C is an early end: what was seen until then is told.
+    // After Ctrl-C the report is about the time until then.
     let mut is_interrupted = Ok(());
     while is_interrupted.is_ok() && Instant::now() < end && !probe.is_stretch_full() {
         is_interrupted = interrupt::sleep_until(end.min(Instant::now() + LOOK));
     }
     let stretch = probe.end_stretch()?;
+    if is_interrupted.is_ok() && stretch.time_s() < arguments.time.as_secs_f64() {
+        let (requests, time) = (stretch.requests.len(), units::duration(stretch.time_s()));
+        say(&[format!(
+            "there was room for {requests} requests, which came in {time}: what follows is about that time"
+        )]);
+    }
     for (facts, device) in facts.iter_mut().zip(&devices) {
         note_change(facts, device);
     }
     let names = RefCell::new(Names::default());
     let keeps = |owner: &WhyOwner| {
         let path = || names.borrow_mut().path(owner.cgroup_id).unwrap_or_default();
-        arguments.pid.is_none_or(|pid| pid == owner.pid)
+        arguments.whose.pid.is_none_or(|pid| pid == owner.pid)
             && cgroup
                 .as_ref()
                 .is_none_or(|wanted| is_below(&path(), wanted))

@@ -62,7 +62,7 @@ impl Watch {
         (self.since(&earlier), result)
     }
 
-    /// Watches `work` and keeps each request on its own; with `Detail::sectors`.
+    /// Watches `work` and keeps each request on its own.
     pub fn traced_over<T>(&mut self, work: impl FnOnce() -> T) -> (Seen, Trace, T) {
         let begin_ns = self.probe.begin_trace();
         let (seen, result) = self.over(work);

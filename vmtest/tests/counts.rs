@@ -29,7 +29,7 @@ fn reads_are_counted_one_by_one_for_their_process() {
     }
 }
 
-/// Without a program before the issue.
+/// `--light` has no program before the issue.
 #[test]
 fn two_programs_count_and_time_as_four_do() {
     let disk = Disk::null_blk(100_000, &[]);

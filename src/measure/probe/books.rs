@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use iosched_bpf::enums::record_flags;
-use iosched_bpf::{InFlightTable, Rings, extra, record};
+use iosched_bpf::{InFlightTable, Rings, record};
 
-use super::in_flight::record_of;
-use super::monotonic_ns;
+use super::{in_flight, monotonic_ns};
 use iosched_host::safety::privileges;
 use iosched_result::measured::ledger::Ledger;
 use iosched_result::measured::record::Record;
@@ -61,7 +60,7 @@ impl Pause {
 
 /// Records of a stretch: 28 MB.
 const MOST_KEPT: usize = 262_144;
-/// And so many that began before it was full, and end later.
+/// Records that are kept beyond that, of requests that began before it was full and end later.
 const MOST_AFTERWARDS: usize = 65_536;
 
 /// A request is in the table of those in flight at most so long after its start, as a rule.
@@ -88,7 +87,7 @@ pub(super) struct Kept {
     pub records: Vec<Record>,
     /// From here on they are not all kept.
     pub full_ns: Option<u64>,
-    /// Of those before that.
+    /// Records that began before then and found no room.
     pub left_out: u64,
 }
 
@@ -101,12 +100,7 @@ impl Kept {
             None => return self.records.push(*record),
         };
         // Those of other CPUs, and those that were in flight then.
-        let begun_ns = [record.q_ns, record.g_ns, record.d_ns];
-        let begun_ns = begun_ns
-            .into_iter()
-            .find(|ns| *ns > 0)
-            .unwrap_or(record.c_ns);
-        if begun_ns >= full_ns {
+        if record.begun_ns() >= full_ns {
             return;
         }
         if self.records.len() < MOST_KEPT + MOST_AFTERWARDS {
@@ -167,11 +161,7 @@ impl Books {
             return;
         }
         let until_ns = monotonic_ns().saturating_sub(LATE_NS);
-        let of_slot = |slot| {
-            let states = self.in_flight.of(slot);
-            states.map(move |state| record_of(slot, &state, &extra::default()))
-        };
-        let in_flight: Vec<Record> = (0..self.slots).flat_map(of_slot).collect();
+        let in_flight = in_flight::records(&self.in_flight, self.slots);
         // Afterwards: a request that is not in flight any more has its record by now. Twice, because where stores cannot be
         // waited for, a record is passed on at the second look.
         self.drain();

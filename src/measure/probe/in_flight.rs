@@ -1,12 +1,21 @@
-//! A request in flight, in the form of the record that it will have.
+//! Requests in flight, in the form of the records that they will have.
 
 use iosched_bpf::enums::inflight_flags;
-use iosched_bpf::{extra, inflight};
+use iosched_bpf::{InFlightTable, extra, inflight};
 use iosched_result::measured::record::Record;
 use iosched_result::measured::snapshot::Op;
 
+/// The requests in flight of the first `slots` devices.
+pub(super) fn records(table: &InFlightTable, slots: usize) -> Vec<Record> {
+    let of_slot = |slot| {
+        let states = table.with_extra(slot);
+        states.map(move |(state, extra)| record_of(slot, &state, &extra))
+    };
+    (0..slots).flat_map(of_slot).collect()
+}
+
 /// Times of what has not happened yet are 0. `slot`: that of its device.
-pub(super) fn record_of(slot: usize, state: &inflight, extra: &extra) -> Record {
+fn record_of(slot: usize, state: &inflight, extra: &extra) -> Record {
     let has = |flag: inflight_flags| u32::from(state.flags) & flag.0 != 0;
     let op = Op::ALL.get(usize::from(state.op)).copied();
     let op = op.unwrap_or(Op::Other);

@@ -1,14 +1,12 @@
 //! Records all requests of some seconds, for [`iosched_result::why`].
 
 use anyhow::{Context, Result};
-use iosched_bpf::extra;
 use iosched_result::measured::record::Record;
 use iosched_result::measured::trace::TracedOwner;
 use iosched_result::why::Stretch;
 
 use super::books::Kept;
-use super::in_flight::record_of;
-use super::{Probe, monotonic_ns};
+use super::{Probe, in_flight, monotonic_ns};
 
 /// The losses from before a stretch.
 pub(super) struct Begun {
@@ -45,13 +43,10 @@ impl Probe {
     /// The requests since it began: those of the first part of that time, if there was no room for more.
     pub fn end_stretch(&mut self) -> Result<Stretch> {
         let begun = self.stretch.take().context("a stretch that has begun")?;
+        self.bookkeeper.ensure_runs()?;
         self.look_for_ended();
         let now_ns = monotonic_ns();
-        let of_slot = |slot| {
-            let states = self.tracer.in_flight().of(slot);
-            states.map(move |state| record_of(slot, &state, &extra::default()))
-        };
-        let in_flight: Vec<Record> = (0..self.devices.len()).flat_map(of_slot).collect();
+        let in_flight = in_flight::records(self.tracer.in_flight(), self.devices.len());
         let mut books = self.bookkeeper.books();
         // Afterwards: a request that is not in flight any more has its record by now.
         books.enter();
@@ -67,11 +62,7 @@ impl Probe {
         ];
         // A flush command has neither G nor a sector.
         let identity = |record: &Record| {
-            let seen_ns = if record.g_ns > 0 {
-                record.g_ns
-            } else {
-                record.d_ns
-            };
+            let seen_ns = record.seen_ns();
             (record.device, record.owner, record.q_ns, seen_ns)
         };
         let ended: std::collections::HashSet<_> = kept.records.iter().map(identity).collect();
@@ -92,9 +83,7 @@ impl Probe {
 
     /// Requests that were first seen at their end.
     fn unseen(&self) -> u64 {
-        let slots = 0..self.devices.len();
-        let stats = slots.flat_map(|slot| self.tracer.device_stats(slot));
-        stats.map(|stats| stats.unseen).sum()
+        self.sum(|stats| stats.unseen)
     }
 
     /// Who has this row.

@@ -1,11 +1,10 @@
 //! Records every request for a short time.
 
 use anyhow::{Context, Result};
+use iosched_bpf::device_stats;
 
-use super::in_flight::record_of;
 use super::owners::kind_of;
-use super::{Probe, monotonic_ns};
-use iosched_result::measured::record::Record;
+use super::{Probe, in_flight, monotonic_ns};
 use iosched_result::measured::snapshot::comm;
 use iosched_result::measured::trace::{Collector, Missing, Trace, TracedOwner};
 
@@ -35,12 +34,7 @@ impl Probe {
         let end_ns = monotonic_ns();
         let begun = self.trace.take().context("a trace that has begun")?;
         self.look_for_ended();
-        let in_flight: Vec<Record> = (0..self.devices.len())
-            .flat_map(|slot| {
-                let states = self.tracer.in_flight().with_extra(slot);
-                states.map(move |(state, extra)| record_of(slot, &state, &extra))
-            })
-            .collect();
+        let in_flight = in_flight::records(self.tracer.in_flight(), self.devices.len());
         let mut books = self.bookkeeper.books();
         books.enter();
         let collector = books.trace.take().context("the records of a trace")?;
@@ -64,9 +58,14 @@ impl Probe {
     }
 
     pub(super) fn evicted(&self) -> u64 {
+        self.sum(|stats| stats.evicted)
+    }
+
+    /// A count of all devices.
+    pub(super) fn sum(&self, count: fn(&device_stats) -> u64) -> u64 {
         let slots = 0..self.devices.len();
         let stats = slots.flat_map(|slot| self.tracer.device_stats(slot));
-        stats.map(|stats| stats.evicted).sum()
+        stats.map(|stats| count(&stats)).sum()
     }
 
     pub(super) fn traced_owner(&self, row: u32) -> TracedOwner {

@@ -74,6 +74,20 @@ impl Record {
         }
     }
 
+    /// When it was first seen as a request.
+    pub fn seen_ns(&self) -> u64 {
+        match self.g_ns {
+            0 => self.d_ns,
+            ns => ns,
+        }
+    }
+
+    /// The first of its moments that was seen.
+    pub fn begun_ns(&self) -> u64 {
+        let moments = [self.q_ns, self.seen_ns()];
+        moments.into_iter().find(|ns| *ns > 0).unwrap_or(self.c_ns)
+    }
+
     /// Q, or G where Q was not seen.
     pub fn queued_ns(&self) -> u64 {
         match self.q_ns {

@@ -141,7 +141,8 @@ pub struct DiskFacts {
     pub hardware_depth: Option<u32>,
 }
 
-/// `disks` in the order of their places in the stretch; `owner`: who has a row; `keeps`: whose waits are told.
+/// The numbers and sentences of a stretch. `disks` stand in the order in which requests number them; `owner` names the owner of a
+/// row; owners that `keeps` refuses are waited for, but are not told.
 pub fn why(
     stretch: &Stretch,
     disks: &[DiskFacts],
@@ -212,6 +213,8 @@ fn device(
             }
         })
         .collect();
+    // Whoever had requests only before or after the stretch.
+    owners.retain(|owner| owner.ios > 0 || owner.waits > 0);
     owners.sort_by_key(|owner| (std::cmp::Reverse(owner.wait_ns), owner.pid, owner.does));
     WhyDevice {
         device: facts.name.clone(),

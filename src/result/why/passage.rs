@@ -19,7 +19,7 @@ pub struct Stretch {
     pub missing: u64,
 }
 
-/// Whose requests, and what they do.
+/// The requests of one owner that do the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Party {
     pub who: Who,
@@ -129,7 +129,7 @@ impl Stretch {
         events.into_iter().map(|(_, event)| event).collect()
     }
 
-    /// With their places among events of the same moment.
+    /// Adds the events of a record, each with its place among events of the same moment.
     fn add_events(&self, record: &Record, owner: u32, events: &mut Vec<(u8, Event)>) {
         let or_never = |ns: u64| if ns == 0 { u64::MAX } else { ns };
         let queued_ns = record.queued_ns();

@@ -7,7 +7,7 @@ use crate::measured::blame::{FEWEST_PERIODS, FEWEST_WAITS};
 use crate::report::units;
 
 pub const MOST_SENTENCES: usize = 8;
-/// Of so many the waits are told.
+/// The sentences are about so many owners.
 const MOST_OWNERS: usize = 3;
 /// A mean wait below this part of the mean device time does not matter.
 const MATTERS: f64 = 0.1;
@@ -78,7 +78,7 @@ impl Row<'_> {
     }
 }
 
-/// `keeps`: whose waits are told.
+/// The sentences about the owners that `keeps` accepts.
 pub fn of(
     devices: &[WhyDevice],
     disks: &[DiskFacts],
@@ -224,7 +224,7 @@ fn of_device(row: Row) -> Option<Sentence> {
     }
     if device.busy_periods < FEWEST_PERIODS {
         text.push(format!(
-            "How sure these shares are cannot be told: {name} was without requests only {} times.",
+            "How sure these shares are cannot be told: the number of times that {name} was without requests is {}, and {FEWEST_PERIODS} are needed.",
             device.busy_periods
         ));
     }

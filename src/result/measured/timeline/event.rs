@@ -68,10 +68,7 @@ impl Request {
     }
 
     pub fn seen_ns(&self) -> u64 {
-        match self.record.g_ns {
-            0 => self.record.d_ns,
-            ns => ns,
-        }
+        self.record.seen_ns()
     }
 
     /// Whether it is not in flight any more.
@@ -132,7 +129,7 @@ impl Request {
     }
 }
 
-/// Of the request at an index.
+/// An event of the request at an index.
 #[derive(Clone, Copy)]
 pub struct Event {
     /// Since the beginning of the counted time, and the kind in the lowest bits: so events sort as numbers, which is fast.

@@ -71,7 +71,7 @@ fn requests_that_start_at_once_overtake_nobody() {
 
 #[test]
 fn seeks_and_the_schedulers_gain() {
-    // Asked for as 0, 1000, 8, 1008; issued sorted.
+    // The program asks for 0, 1000, 8, 1008, and the scheduler issues them sorted.
     let at = |sector, g_ms, d_ms| Record {
         sector,
         ..read(0, g_ms, d_ms, 100)
