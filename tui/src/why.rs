@@ -48,7 +48,10 @@ pub fn run(arguments: &Why) -> Result<()> {
     }
     let stretch = probe.end_stretch()?;
     if is_interrupted.is_ok() && stretch.time_s() < arguments.time.as_secs_f64() {
-        let (requests, time) = (stretch.requests.len(), units::duration(stretch.time_s()));
+        let (requests, time) = (
+            stretch.requests.len(),
+            units::time(Some(stretch.time_s() * 1e9)),
+        );
         say(&[format!(
             "there was room for {requests} requests, which came in {time}: what follows is about that time"
         )]);

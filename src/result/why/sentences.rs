@@ -246,13 +246,13 @@ fn nothing_waits(
         many => format!("{} disks", many.len()),
     };
     let is_whole = all().all(keeps);
-    let time = units::duration(time_s);
+    let time = units::time(Some(time_s * 1e9));
     let ios = sum(|owner| owner.ios);
     let text = match (ios, is_whole) {
         (0, true) => format!("Nobody used {names} in these {time}."),
         (0, false) => format!("Whoever was asked for did not use {names} in these {time}."),
         _ => format!(
-            "Hardly anything waits: of {} requests to {names} in {time} each was issued after {}, and took {} at the device.{}",
+            "Hardly anything waits: of {} requests to {names} in {time} each was issued after {} on average, and took {} at the device.{}",
             units::count(ios as f64),
             units::time(Some(
                 sum(|of| of.wait_ns) as f64 / sum(|of| of.waits).max(1) as f64

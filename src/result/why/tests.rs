@@ -136,12 +136,12 @@ fn where_nothing_waits_it_says_so() {
     let found = text(&told(&stretch(all.collect()), "none"));
     assert_eq!(
         found,
-        "Hardly anything waits: of 200 requests to sda in 1 s each was issued after 0 ns, and took 50.0 us at the device. A scheduler \
+        "Hardly anything waits: of 200 requests to sda in 1.00 s each was issued after 0 ns on average, and took 50.0 us at the device. A scheduler \
          has nothing to decide here."
     );
     assert_eq!(
         text(&told(&stretch(Vec::new()), "none")),
-        "Nobody used sda in these 1 s."
+        "Nobody used sda in these 1.00 s."
     );
 }
 
