@@ -9,11 +9,11 @@ use iosched_measure::history::file as history;
 use iosched_measure::history::frame::Frame;
 use iosched_result::report::gate::study::StudyGateRecord;
 use iosched_result::report::gate::{self, GateRecord, study as study_gate};
+use iosched_result::report::why::{self, WhyRecord};
 use iosched_result::stat::{self, LightRecord, LiveRecord};
 use iosched_result::study::result as study;
 use iosched_result::study::result::StudyResult;
 use iosched_result::types::result::{ResultFile, SCHEMA, SCHEMA_VERSION};
-use iosched_result::why::{self, WhyRecord};
 use serde_json::{Map, Value, json};
 
 #[derive(schemars::JsonSchema)]

@@ -115,6 +115,7 @@ pub fn compare(wanted: Comparison<'_>) -> Result<()> {
             live: rounds.live,
             order: conditions.detail.contains(&DetailOption::Order),
             fairness: conditions.detail.contains(&DetailOption::Fairness),
+            why: conditions.why,
             trace_s: conditions.trace.map(|time| time.as_secs_f64()),
             ..Design::new(arms, reference, stopping, rounds.primary)
                 .timed(rounds.ramp, rounds.time)

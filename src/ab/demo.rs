@@ -58,6 +58,7 @@ pub fn run(arguments: &DemoArguments) -> Result<()> {
     let experiment = Experiment {
         disks,
         design: Design {
+            why: true,
             trace_s: Some(TRACE.as_secs_f64()),
             ..Design::new(arms, reference, Stopping::Fixed { blocks: BLOCKS }, primary)
                 .timed(RAMP, TIME)

@@ -5,7 +5,7 @@ mod control; // work that does not depend on the arm
 pub mod fake; // a disk, a clock and a workload controlled by a test
 mod real;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -16,13 +16,14 @@ use iosched_host::safety::journal::TemporaryFiles;
 use iosched_host::system::device::uevents::HeardUevents;
 use iosched_host::system::environment::CpuTimes;
 use iosched_result::measured::snapshot::Snapshot;
-use iosched_result::measured::trace::Trace;
+use iosched_result::measured::trace::{Trace, TracedOwner};
 use iosched_result::types::arm::Arm;
 use iosched_result::types::cold::Cold;
 use iosched_result::types::participant::Participant;
 use iosched_result::types::plan::PlannedRound;
 use iosched_result::types::queue::{Applied, State};
 use iosched_result::types::result::Subject;
+use iosched_result::why::{DiskFacts, Stretch};
 
 pub use real::{RealMachine, Resources, probe_info};
 
@@ -73,6 +74,9 @@ pub trait Machine {
     /// Begins to record each request. The time of the beginning is for [`Machine::end_trace`].
     fn begin_trace(&mut self) -> Result<u64>;
     fn end_trace(&mut self, begin_ns: u64) -> Result<Trace>;
+    /// Begins to keep the records of all requests, for [`Machine::end_stretch`].
+    fn begin_stretch(&mut self);
+    fn end_stretch(&mut self) -> Result<Kept>;
     /// Processes that already ran and belong to the workload, as far as they have been found.
     fn participants(&mut self) -> Vec<Participant>;
     /// Refuses a disk that has changed since its owner was asked, and creates the directory for the workload's output.
@@ -91,6 +95,14 @@ pub struct Task<'a> {
     pub arm: &'a Arm,
     pub ramp: Duration,
     pub time: Duration,
+}
+
+/// All requests since [`Machine::begin_stretch`].
+pub struct Kept {
+    pub stretch: Stretch,
+    pub disks: Vec<DiskFacts>,
+    /// By row.
+    pub owners: HashMap<u32, TracedOwner>,
 }
 
 /// Directory for a round's output; removed on drop.

@@ -250,6 +250,7 @@ impl Rotation {
             load: None,
             iops_before: std::mem::replace(&mut self.iops, rate),
             cached_bytes: None,
+            why: None,
             uevents: Vec::new(),
         };
         let mut round = finished.round(&now.turn, &self.arms()[now.turn.planned.arm]);

@@ -1,6 +1,7 @@
 //! One round: switch and verify, idle, start the workload, skip the ramp, measure over its window, let it end,
 //! verify again.
 
+mod blame; // who waited behind whom in the window
 mod finished; // what the result file says of a round
 mod live; // rounds on the existing load
 mod trace; // one more run, which is recorded request by request
@@ -29,6 +30,7 @@ use iosched_result::types::participant::Participant;
 use iosched_result::types::plan::{PlannedRound, Turn};
 use iosched_result::types::queue::{Applied, State};
 use iosched_result::types::result::{Exclusion, Member, Round};
+use iosched_result::why::RoundWhy;
 
 /// The setup that all rounds share.
 pub struct RoundSetup<'a> {
@@ -42,6 +44,8 @@ pub struct RoundSetup<'a> {
     /// Caches that are dropped before each round.
     pub cold: Option<Cold>,
     pub time: Duration,
+    /// Whether each round says who waited behind whom.
+    pub why: bool,
     pub live: Option<LiveRounds>,
     /// By arm, the settings of each disk at the beginning of the arm's first round. A setting that another program
     /// changes and no switch resets would otherwise make later rounds those of another arm.
@@ -64,6 +68,8 @@ const FIRST_IO_TIMEOUT: Duration = Duration::from_secs(30);
 /// The measured part of a round.
 struct MeasuredRound {
     window: Result<Interval, Gap>,
+    /// Who waited behind whom in it.
+    why: Option<RoundWhy>,
     /// From before the start of the workload until after its end.
     whole: Interval,
     outcome: Outcome,
@@ -123,6 +129,7 @@ impl RoundSetup<'_> {
         }
         let MeasuredRound {
             window,
+            why,
             whole,
             outcome,
             cgroups,
@@ -156,6 +163,7 @@ impl RoundSetup<'_> {
             iops_before,
             uevents: told.lines(),
             cached_bytes,
+            why,
         };
         let mut round = finished.round(turn, &self.arms[turn.planned.arm]);
         round.metrics.extend(controls::of_round(&before, &after));
@@ -259,15 +267,23 @@ impl RoundSetup<'_> {
             && !self.workload.properties().lead.is_zero())
         .then(|| self.machine.snapshot())
         .transpose()?;
+        let mut why = None;
         let timed = match self.workload.properties().fixed {
-            Fixed::Work => None,
-            Fixed::Time => Some(self.timed_window(
-                &before,
-                &cgroups,
-                &mut *running,
-                &mut clock_watch,
-                &mut stopped,
-            )?),
+            Fixed::Work => {
+                self.begin_blame();
+                None
+            }
+            Fixed::Time => {
+                let (window, of_window) = self.timed_window(
+                    &before,
+                    &cgroups,
+                    &mut *running,
+                    &mut clock_watch,
+                    &mut stopped,
+                )?;
+                why = of_window;
+                Some(window)
+            }
         };
         if stopped.is_some() {
             running.stop();
@@ -275,6 +291,9 @@ impl RoundSetup<'_> {
         let outcome = wait_for_end(self.machine, &mut *running, &mut clock_watch)?;
         let pause = clock_watch.problem(self.machine);
         let last = self.machine.snapshot()?;
+        if timed.is_none() {
+            why = self.end_blame(&cgroups)?;
+        }
         let whole = Interval::between(&before, &last)?;
         let own = match begun {
             Some(begun) => Interval::between(&begun, &last)?,
@@ -285,6 +304,7 @@ impl RoundSetup<'_> {
         told.events.retain(is_ours);
         Ok(MeasuredRound {
             window: timed.unwrap_or(Ok(own)),
+            why,
             whole,
             outcome,
             cgroups,
@@ -303,9 +323,10 @@ impl RoundSetup<'_> {
         running: &mut dyn Running,
         clock_watch: &mut ClockWatch,
         stopped: &mut Option<String>,
-    ) -> Result<Result<Interval, Gap>> {
+    ) -> Result<(Result<Interval, Gap>, Option<RoundWhy>)> {
+        let without = |gap| Ok((Err(gap), None));
         if let Some(gap) = self.wait_until_begun(before, cgroups, running, clock_watch)? {
-            return Ok(Err(gap));
+            return without(gap);
         }
         let machine = &mut *self.machine;
         let reference = &self.arms[self.live.as_ref().map_or(0, |live| live.reference)];
@@ -319,21 +340,27 @@ impl RoundSetup<'_> {
         }
         let start = machine.now() + self.ramp;
         if let Some(gap) = sleep_beside(machine, running, start, clock_watch, &mut watch)? {
-            return Ok(Err(gap));
+            return without(gap);
         }
         let earlier = machine.snapshot()?;
+        if self.why {
+            machine.begin_stretch();
+        }
         let end = start + self.time.saturating_sub(GUARD);
         if let Some(gap) = sleep_beside(machine, running, end, clock_watch, &mut watch)? {
-            return Ok(Err(gap));
+            return without(gap);
         }
         clock_watch.window_ends(machine, end);
         let window = Interval::between(&earlier, &machine.snapshot()?)?;
+        let why = self.end_blame(cgroups)?;
         // A live load whose requests wait while none completes has no values because of the arm.
-        Ok(if self.live.is_some() && is_stuck(&window) {
+        let is_stuck = self.live.is_some() && is_stuck(&window);
+        let window = if is_stuck {
             Err(Gap::Starved)
         } else {
             Ok(window)
-        })
+        };
+        Ok((window, why))
     }
 
     /// Until every control group of the workload has completed its first I/O.

@@ -29,6 +29,7 @@ fn round(fixed: Fixed, time: Duration, polls_before_end: usize, cgroup: CgroupRe
         washout: None,
         cold: None,
         time,
+        why: true,
         live: None,
         first: BTreeMap::new(),
     };
@@ -96,6 +97,7 @@ fn caches_are_written_back_before_the_switch_and_dropped_after_it() {
         washout: Some((0, Duration::ZERO)),
         cold: Some(Cold::All),
         time: Duration::ZERO,
+        why: false,
         live: None,
         first: BTreeMap::new(),
     };
@@ -113,4 +115,21 @@ fn caches_are_written_back_before_the_switch_and_dropped_after_it() {
         done.collect::<Vec<_>>(),
         ["apply none", "write back ALL", "apply bfq", "drop ALL"]
     );
+}
+
+/// The stretch is the window: it begins after the ramp, and a round without a window has none.
+#[test]
+fn a_round_says_who_waited_behind_whom_in_its_window() {
+    let group = CgroupRef {
+        label: "probe".into(),
+        on_bios: true,
+        ..cgroup()
+    };
+    let round = round(Fixed::Time, Duration::from_secs(2), 160, group);
+    let why = round.evidence.why.expect("it");
+    assert!((why.time_s - round.window_s).abs() < 0.1, "{}", why.time_s);
+    let owner = &why.devices[0].owners[0];
+    // Two processes of one part.
+    assert_eq!((owner.label(), owner.pid), ("probe", 0));
+    assert_eq!((owner.wait_ns, owner.behind[0].ns), (1_000_000, 1_000_000));
 }

@@ -235,6 +235,7 @@ impl Experiment<'_> {
             washout: result.design.washout(),
             cold: self.design.cold,
             time: result.design.time(),
+            why: result.design.why,
             first: first_states(result),
         })
     }

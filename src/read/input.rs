@@ -37,11 +37,15 @@ pub fn open_with_doubt(file: &Path) -> Result<(Input, Option<String>)> {
         let (bytes, doubt) = read.map_err(|error| unreadable(&name, &error))?;
         (bytes, name, doubt)
     };
-    let input = match study(&bytes, &name)? {
+    Ok((from_bytes(&bytes, &name)?, doubt))
+}
+
+/// A result whose bytes were read already.
+pub fn from_bytes(bytes: &[u8], name: &str) -> Result<Input> {
+    Ok(match study(bytes, name)? {
         Some(study) => Input::Study(Box::new(study)),
-        None => Input::Run(Box::new(run(&bytes, &name)?)),
-    };
-    Ok((input, doubt))
+        None => Input::Run(Box::new(run(bytes, name)?)),
+    })
 }
 
 /// The result of a run, and the reason why another user could have written the file, if there is one.

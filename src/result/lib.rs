@@ -10,6 +10,7 @@ pub mod text; // names, patterns, numbers and units in texts
 pub mod statistics; // from numbers to verdicts
 
 pub mod measured; // what the kernel counted, and the numbers that follow
+pub mod why; // who waits behind whom
 
 pub mod metric; // names: unit, scale, direction and margin
 
@@ -23,7 +24,6 @@ pub mod study; // the result of a study, and what holds over its cells
 
 pub mod report; // reports for people and machines
 pub mod stat; // one interval of `iosched stat`
-pub mod why; // who waits behind whom
 
 pub mod persist; // what makes the winner last: udev rules and the like
 

@@ -5,6 +5,7 @@
 
 pub mod schema2; // files of the version before
 mod trace; // traces of a result
+mod why; // who waited behind whom
 
 use std::collections::BTreeSet;
 
@@ -233,6 +234,9 @@ fn round(result: &ResultFile, round: &Round) -> Result<(), String> {
                 owner.comm
             )
         })?;
+    }
+    if let Some(of_round) = &round.evidence.why {
+        why::check(of_round)?;
     }
     let ops = &round.evidence.device.ops;
     require(ops.iter().map(|op| op.op).eq(Op::ALL), || {

@@ -76,7 +76,9 @@ pub enum Command {
         after_help = "Examples:\n  iosched why sda                 10 seconds, then some sentences and a table\n  \
         iosched why /srv --for 60s      the disks below /srv\n  \
         iosched why --pid 4242          only what this process waits for, on all disks\n  \
-        iosched why sda --json | jq '.devices[0].owners[0].behind'\n\n\
+        iosched why sda --json | jq '.devices[0].owners[0].behind'\n  \
+        iosched why result.json         each arm of a run with --why; needs no privileges\n  \
+        blktrace -d /dev/sda -w 10 -o - | blkparse -i - | iosched why -\n\n\
         While n requests are in service, whoever waits is charged for each of them with 1/n of the time; while none is, with the \
         idle device. So the parts add up to the queue wait (Q2D). They say who was there, not what would be without him."
     )]
@@ -246,12 +248,13 @@ pub enum Output {
 
 #[derive(Args)]
 pub struct Why {
-    /// Kernel name, path, partition or mount point of one or more disks [default: all disks]
-    #[arg(value_name = "DEVICE")]
+    /// Kernel name, path, partition or mount point of one or more disks [default: all disks]; or one file: a result of iosched-ab
+    /// (run --why or --trace), or blkparse's text, `-` for standard input
+    #[arg(value_name = "DEVICE|FILE")]
     pub devices: Vec<String>,
-    /// How long to look, such as 10s or 2m; at most 262,144 requests
-    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = look_time)]
-    pub time: Duration,
+    /// How long to look, such as 10s or 2m; at most 262,144 requests [default: 10s]
+    #[arg(long = "for", value_name = "TIME", value_parser = look_time)]
+    pub time: Option<Duration>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -39,8 +39,9 @@ impl Blktrace {
         self.shell("blkparse -i trace -d trace.bin -O >/dev/null && btt -i trace.bin")
     }
 
+    /// What a script prints where the recording is, as `trace`.
     #[track_caller]
-    fn shell(&self, script: &str) -> String {
+    pub fn shell(&self, script: &str) -> String {
         let output = Command::new("sh")
             .args(["-c", script])
             .current_dir(self.directory.path())

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use iosched_measure::probe::{Detail, Probe};
 use iosched_result::measured::snapshot::{Interval, Op};
-use iosched_result::why::{self, DiskFacts, Does, WhyOwner};
-use iosched_vmtest::{Disk, Fio};
+use iosched_result::report::why;
+use iosched_result::why::{DiskFacts, Does, WhyDevice, WhyOwner, blkparse, devices};
+use iosched_vmtest::{Blktrace, Disk, Fio, SCHEDULERS};
 
 /// The disk takes one read at a time, for 5 ms each, and two processes read one at a time: while one's read is there, the other's
 /// waits.
@@ -64,6 +65,67 @@ fn with_one_slot_two_readers_wait_behind_each_other() {
             }
             let mean_ms = row.wait_ns as f64 / 1e6 / row.waits as f64;
             assert!((4.5..5.5).contains(&mean_ms), "{scheduler}: {mean_ms} ms");
+        }
+    }
+}
+
+/// How long all requests of a direction waited, and which shares of that were behind the other direction, and behind nobody.
+fn summary(device: &WhyDevice, does: Does) -> (f64, f64, f64) {
+    let owners = || device.owners.iter().filter(|of| of.does == does);
+    let wait_ns = owners().map(|of| of.wait_ns).sum::<u64>() as f64;
+    let behind = owners().flat_map(|of| &of.behind);
+    let others = behind.filter(|of| of.does != does);
+    let behind_ns = others.map(|of| of.ns).sum::<u64>() as f64;
+    let idle_ns = owners().map(|of| of.device_idle_ns).sum::<u64>() as f64;
+    (wait_ns, behind_ns / wait_ns, idle_ns / wait_ns)
+}
+
+/// The same requests, whose events blktrace recorded.
+#[test]
+fn blktrace_has_the_same_matrix() {
+    let disk = Disk::null_blk(1_000_000, &[("hw_queue_depth", "4")]);
+    let mut probe =
+        Probe::attach(std::slice::from_ref(&disk.device), 0, Detail::default()).expect("a probe");
+    for scheduler in SCHEDULERS {
+        disk.set_scheduler(scheduler);
+        probe.begin_stretch();
+        // blktrace tells requests by their sector: never the same one twice in flight.
+        let (trace, ()) = Blktrace::over(&disk, || {
+            let reader = "--rw=randread --size=64m --number_ios=150 --thinktime=2ms";
+            let writer = "--rw=randwrite --offset=64m --size=64m --number_ios=600 --iodepth=16 --ioengine=libaio";
+            let loads = [reader, writer].map(|job| Fio::start(&disk.node(), job));
+            for load in loads {
+                load.end();
+            }
+        });
+        let stretch = probe.end_stretch().expect("a stretch");
+        let facts = DiskFacts {
+            name: disk.name().to_owned(),
+            ..DiskFacts::default()
+        };
+        let ours = devices(&stretch, &[facts], &|row| probe.owner(row));
+        let text = trace.shell("blkparse -i trace");
+        let parsed = blkparse::parse(&text).expect("blkparse's lines");
+        let its = DiskFacts {
+            name: parsed.disks[0].clone(),
+            ..DiskFacts::default()
+        };
+        let owner = |number: u32| parsed.owners[number as usize].clone();
+        let theirs = devices(&parsed.stretch, &[its], &owner);
+        for does in [Does::Reads, Does::Writes] {
+            let (ours, theirs) = (summary(&ours[0], does), summary(&theirs[0], does));
+            println!(
+                "{scheduler} {}: {ours:?} here, {theirs:?} by blktrace",
+                does.name()
+            );
+            if !probe.measures_q2g() && scheduler == "none" {
+                // Requests wait for their tag before G, which is not seen.
+                continue;
+            }
+            let off = ours.0 / theirs.0 - 1.0;
+            assert!(off.abs() < 0.03, "{scheduler}: {ours:?} {theirs:?}");
+            let apart = (ours.1 - theirs.1).abs().max((ours.2 - theirs.2).abs());
+            assert!(apart < 0.03, "{scheduler}: {ours:?} {theirs:?}");
         }
     }
 }

@@ -198,6 +198,10 @@ pub struct Conditions {
     /// (`fairness`); either costs a little CPU time for each I/O
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
     pub detail: Vec<DetailOption>,
+    /// Say in each round who waited behind whom: in the report's text and HTML, and in `iosched why FILE`. At most 262,144 requests of
+    /// a round are kept for it. In no value and no verdict
+    #[arg(long)]
+    pub why: bool,
     /// After the last round, run the workload once more under each arm and record every request for this long, at most
     /// 4096 of them: for `report --format html`, `perfetto` and `blkparse`. In no value and no verdict
     #[arg(long, value_name = "TIME", value_parser = trace_time)]
@@ -256,7 +260,7 @@ pub struct Run {
     pub conditions: Conditions,
     /// Continue an interrupted run from its result file. Give --allow-mounted and --destroy-data again if it needs them
     #[arg(long, value_name = "FILE", conflicts_with_all = ["devices", "arms", "reference", "rounds", "round_time",
-        "ramp", "washout", "cold", "control", "parse", "metric_regex", "cgroup", "unit", "pid", "user", "detail", "trace", "stop_if", "only_when", "for_time", "between", "adjust", "quick", "metrics", "seed", "output", "force", "dry_run", "limit", "scratch", "scratch_size"])]
+        "ramp", "washout", "cold", "control", "parse", "metric_regex", "cgroup", "unit", "pid", "user", "detail", "why", "trace", "stop_if", "only_when", "for_time", "between", "adjust", "quick", "metrics", "seed", "output", "force", "dry_run", "limit", "scratch", "scratch_size"])]
     pub resume: Option<PathBuf>,
     /// Print the schedule and change nothing
     #[arg(long)]

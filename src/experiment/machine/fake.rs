@@ -1,7 +1,7 @@
 //! A machine for tests: one disk in memory, a clock that advances only on sleep, and faults injected by the test.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,17 +9,18 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Result, bail};
 
-use super::{Machine, OutputDirectory, Task};
+use super::{Kept, Machine, OutputDirectory, Task};
 use crate::workload::{self, Running, Workload};
 use iosched_host::safety::journal::Journal;
 use iosched_host::system::device::uevents::{HeardUevents, Uevent};
 use iosched_host::system::device::{Device, Disks};
 use iosched_host::system::environment::CpuTimes;
 use iosched_result::failure::Failure;
+use iosched_result::measured::record::Record;
 use iosched_result::measured::snapshot::{
     DeviceNumbers, Op, OwnerId, OwnerKind, OwnerTotals, Snapshot,
 };
-use iosched_result::measured::trace::Trace;
+use iosched_result::measured::trace::{Trace, TracedOwner};
 use iosched_result::metric::CONTROL_CPU;
 use iosched_result::report::fixture;
 use iosched_result::types::arm::Arm;
@@ -28,6 +29,7 @@ use iosched_result::types::outcome::CgroupRef;
 use iosched_result::types::participant::Participant;
 use iosched_result::types::queue::{Applied, State};
 use iosched_result::types::result::Subject;
+use iosched_result::why::{DiskFacts, Stretch};
 
 /// The control group of the workload.
 pub const CGROUP_ID: u64 = 50;
@@ -107,6 +109,8 @@ pub struct FakeMachine {
     /// I/Os per second by scheduler and round.
     pub speed: fn(scheduler: &str, round: usize) -> u64,
     journal: Journal,
+    /// When the stretch began whose requests are kept.
+    stretch_ns: u64,
 }
 
 impl FakeMachine {
@@ -140,6 +144,7 @@ impl FakeMachine {
             making: Duration::ZERO,
             speed: |_, _| 1000,
             journal: Journal::create().expect("a journal"),
+            stretch_ns: 0,
         };
         machine.show();
         machine
@@ -436,6 +441,48 @@ impl Machine for FakeMachine {
         Ok(Trace {
             time_s: time.as_secs_f64(),
             ..Trace::default()
+        })
+    }
+
+    fn begin_stretch(&mut self) {
+        self.did("begin stretch");
+        self.stretch_ns = self.now.as_nanos() as u64;
+    }
+
+    /// Two processes of the workload, of which one waits 1 ms behind the other.
+    fn end_stretch(&mut self) -> Result<Kept> {
+        self.did("end stretch");
+        let begin_ns = self.stretch_ns;
+        let request = |owner: u32, times_us: [u64; 3]| {
+            let [q_ns, d_ns, c_ns] = times_us.map(|us| begin_ns + 1000 * us);
+            Record {
+                q_ns,
+                g_ns: q_ns,
+                owner,
+                ..Record::issued(Op::Read, d_ns, c_ns)
+            }
+        };
+        let owner = |pid: u32| TracedOwner {
+            name: format!("fake{pid}"),
+            kind: OwnerKind::Process,
+            pid,
+            cgroup_id: CGROUP_ID,
+            part: None,
+        };
+        Ok(Kept {
+            stretch: Stretch {
+                begin_ns,
+                end_ns: self.now.as_nanos() as u64,
+                requests: vec![request(1, [1, 1, 1001]), request(2, [1, 1001, 1501])],
+                missing: 0,
+            },
+            disks: vec![DiskFacts {
+                name: self.disk.name.clone(),
+                scheduler: Some(self.state.active.clone()),
+                others: Vec::new(),
+                hardware_depth: Some(1),
+            }],
+            owners: HashMap::from([(1, owner(1)), (2, owner(2))]),
         })
     }
 

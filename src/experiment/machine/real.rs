@@ -3,7 +3,7 @@
 mod preparation; // what the rounds of a study need, made once
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -11,7 +11,7 @@ use anyhow::Result;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::control::Controls;
-use super::{Machine, OutputDirectory, Task};
+use super::{Kept, Machine, OutputDirectory, Task};
 use crate::stall::StallWatch;
 use crate::workload::participants::Participants;
 use crate::workload::{self, Running, Workload};
@@ -37,6 +37,7 @@ use iosched_result::types::queue::{Applied, State};
 use iosched_result::types::result::{ProbeInfo, Subject};
 use iosched_result::types::scratch::truth::Truth;
 use iosched_result::types::scratch_place::ScratchPlace;
+use iosched_result::why::DiskFacts;
 
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
 const REMOVAL_POLL: Duration = Duration::from_millis(20);
@@ -326,6 +327,30 @@ impl Machine for RealMachine<'_> {
 
     fn end_trace(&mut self, begin_ns: u64) -> Result<Trace> {
         self.probe.end_trace(begin_ns)
+    }
+
+    fn begin_stretch(&mut self) {
+        self.probe.begin_stretch();
+    }
+
+    fn end_stretch(&mut self) -> Result<Kept> {
+        let stretch = self.probe.end_stretch()?;
+        let mut owners = HashMap::new();
+        for request in &stretch.requests {
+            let row = request.owner;
+            owners.entry(row).or_insert_with(|| self.probe.owner(row));
+        }
+        let facts = |disk: &Device| DiskFacts {
+            name: disk.name.clone(),
+            scheduler: scheduler::choice(disk).ok().map(|choice| choice.active),
+            others: Vec::new(),
+            hardware_depth: disk.slots(),
+        };
+        Ok(Kept {
+            stretch,
+            disks: self.disks.members.iter().map(facts).collect(),
+            owners,
+        })
     }
 
     fn participants(&mut self) -> Vec<Participant> {

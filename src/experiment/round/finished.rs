@@ -10,6 +10,7 @@ use iosched_result::types::participant::Participant;
 use iosched_result::types::plan::Turn;
 use iosched_result::types::queue::Applied;
 use iosched_result::types::result::{Evidence, Exclusion, Member, Round, Spoilt};
+use iosched_result::why::RoundWhy;
 
 /// Everything known about a round at its end.
 pub struct Finished {
@@ -38,6 +39,8 @@ pub struct Finished {
     pub uevents: Vec<String>,
     /// With `--cold`, what the page cache held at the start of the workload.
     pub cached_bytes: Option<u64>,
+    /// Who waited behind whom in the window, if that was asked for.
+    pub why: Option<RoundWhy>,
 }
 
 impl Finished {
@@ -77,6 +80,7 @@ impl Finished {
             iops_before: self.iops_before,
             uevents: self.uevents,
             cached_bytes: self.cached_bytes,
+            why: self.why,
             insufficient_tail: values.insufficient_tail,
             fragile_percentile: values.fragile_percentile,
             doubtful: values.doubtful,

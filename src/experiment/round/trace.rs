@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
+use super::blame::name_parts;
 use super::live::Watch;
 use super::waiting::{sleep_beside, wait_for_end};
 use super::{GUARD, RoundSetup};
@@ -13,7 +14,7 @@ use iosched_result::analysis::drift;
 use iosched_result::analysis::exclusion::{self, Gap};
 use iosched_result::measured::snapshot::Interval;
 use iosched_result::measured::trace::Trace;
-use iosched_result::types::outcome::{CgroupRef, Fixed, Outcome};
+use iosched_result::types::outcome::{Fixed, Outcome};
 use iosched_result::types::plan::PlannedRound;
 use iosched_result::types::result::ArmTrace;
 
@@ -105,7 +106,7 @@ impl RoundSetup<'_> {
             let end = machine.now() + time.saturating_sub(GUARD);
             let ended = sleep_beside(machine, &mut *running, end, &mut clock_watch, &mut watch)?;
             let mut taken = machine.end_trace(begin_ns)?;
-            name_parts(&mut taken, &cgroups);
+            name_parts(&mut taken.owners, &cgroups);
             trace = Some(taken);
             gap = ended.filter(|gap| is_timed || *gap == Gap::Stopped);
         }
@@ -120,14 +121,5 @@ impl RoundSetup<'_> {
             outcome,
             whole: Interval::between(&before, &machine.snapshot()?)?,
         })
-    }
-}
-
-/// Control groups are made for each run of the workload: later nobody knows whose they were.
-fn name_parts(trace: &mut Trace, cgroups: &[CgroupRef]) {
-    for owner in &mut trace.owners {
-        let mut own = cgroups.iter().filter(|group| group.on_bios);
-        let group = own.find(|group| group.id == owner.cgroup_id);
-        owner.part = group.map(|group| group.label.clone());
     }
 }

@@ -205,6 +205,20 @@ impl Device {
         hardware_depth::read(self)
     }
 
+    /// Requests that it takes at once, in all of its hardware queues; None where that is in doubt.
+    pub fn slots(&self) -> Option<u32> {
+        let of_each = self.hardware_depth()?.depth;
+        let queues = self.hardware_queues().max(1) as u32;
+        // A SCSI disk has a limit of its own, and its hardware queues may share their tags.
+        let text = self.optional_attribute("device/queue_depth");
+        let limit: Option<u32> = text.and_then(|text| text.parse().ok());
+        match limit {
+            Some(limit) if queues == 1 => Some(limit.min(of_each)),
+            Some(limit) => Some(limit),
+            None => Some(of_each.saturating_mul(queues)),
+        }
+    }
+
     /// Tags reserved for the driver's own requests; `nr_requests` under `none` includes them.
     pub fn reserved_tags(&self) -> u32 {
         self.optional_attribute("mq/0/nr_reserved_tags")

@@ -8,8 +8,7 @@ mod error; // how sure a share is
 
 use std::collections::HashMap;
 
-use error::Spread;
-pub use error::{FEWEST_PERIODS, FEWEST_WAITS};
+pub use error::{FEWEST_PERIODS, FEWEST_WAITS, Spread};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -241,7 +240,7 @@ impl Charges {
             owner.is_present = false;
             let parts = owner.behind.iter().map(|(ns, _)| *ns);
             let idle = owner.device_idle_ns as f64;
-            owner.spread.end_period(owner.wait_ns as f64, idle, parts);
+            owner.spread.add_unit(owner.wait_ns as f64, idle, parts);
         }
         self.periods += 1;
     }
@@ -266,7 +265,7 @@ impl Charges {
                     .map(|(place, ns)| Behind {
                         owner: numbers[place],
                         ns,
-                        error: owner.spread.error(owner.waits, Some(place)),
+                        error: owner.spread.error(FEWEST_PERIODS, owner.waits, Some(place)),
                     })
                     .collect();
                 behind.sort_by_key(|of| std::cmp::Reverse(of.ns));
@@ -277,7 +276,7 @@ impl Charges {
                     behind,
                     device_idle_ns: owner.device_idle_ns,
                     slot_free_ns: self.depth.map(|_| owner.slot_free_ns),
-                    device_idle_error: owner.spread.error(owner.waits, None),
+                    device_idle_error: owner.spread.error(FEWEST_PERIODS, owner.waits, None),
                 }
             })
             .collect();

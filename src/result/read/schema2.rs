@@ -182,7 +182,11 @@ mod tests {
     #[test]
     fn an_old_file_says_the_same_as_a_new_one() {
         let read = read::parse(OLD).expect("a result of schema 2");
-        let new = fixture::sample();
+        let mut new = fixture::sample();
+        for round in &mut new.rounds {
+            // Nobody said that then.
+            round.evidence.why = None;
+        }
         assert_eq!(read.rounds, new.rounds);
         assert_eq!((&read.schema, read.schema_version), (&new.schema, 3));
         // The file keeps the verdicts of the version that wrote it, which did not say whether its user named the metric.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::analysis::conclude;
 use crate::analysis::turn::{Next, next};
 use crate::measured::histogram::{DEVICE, Histogram};
-use crate::measured::snapshot::{DeviceNumbers, Op};
+use crate::measured::snapshot::{DeviceNumbers, Op, OwnerKind};
 use crate::metric::Metric;
 use crate::statistics::stopping::Stopping;
 use crate::study::result::{CellResult, StudyResult};
@@ -19,6 +19,7 @@ use crate::types::result::{
     Design, DeviceInfo, Evidence, Exclusion, Foreign, ProbeInfo, ResultFile, Round, Spoilt, Status,
     Subject, WorkloadInfo,
 };
+use crate::why::{Does, RoundWhy, WhyBehind, WhyDevice, WhyOwner};
 
 pub fn subject() -> Subject {
     Subject {
@@ -88,6 +89,7 @@ pub fn empty(arms: &[&str], stopping: Stopping, primary: &[&str]) -> ResultFile 
         live: None,
         order: false,
         fairness: false,
+        why: false,
         trace_s: None,
     };
     ResultFile::new(
@@ -154,6 +156,7 @@ pub fn round(
         iops_before: None,
         uevents: Vec::new(),
         cached_bytes: None,
+        why: None,
         insufficient_tail: Vec::new(),
         doubtful: Vec::new(),
         fragile_percentile: Vec::new(),
@@ -184,6 +187,49 @@ pub fn latencies(ns: impl IntoIterator<Item = f64>) -> Histogram {
         histogram.record_n(ns as u64, 200);
     }
     histogram
+}
+
+/// A reader that waits behind a writer, and behind nobody.
+fn why(index: u64) -> RoundWhy {
+    let row = |name: &str, does: Does, idle_ns: u64, behind: Vec<WhyBehind>| WhyOwner {
+        name: name.into(),
+        pid: 40,
+        part: None,
+        kind: OwnerKind::Process,
+        cgroup_id: 1,
+        does,
+        ios: 500,
+        service_ns: 500_000_000,
+        waits: 500,
+        wait_ns: idle_ns + behind.iter().map(|of| of.ns).sum::<u64>(),
+        behind,
+        device_idle_ns: idle_ns,
+        device_idle_error: None,
+        slot_free_ns: Some(idle_ns),
+    };
+    let behind = WhyBehind {
+        name: "writer <1>".into(),
+        pid: 41,
+        part: None,
+        does: Does::Writes,
+        ns: 900_000_000 + 10_000_000 * (index % 5),
+        error: None,
+    };
+    RoundWhy {
+        time_s: 19.96,
+        devices: vec![WhyDevice {
+            device: "nvme0n1".into(),
+            scheduler: None,
+            hardware_depth: Some(2),
+            busy_periods: 3,
+            rounds: None,
+            owners: vec![
+                row("reader", Does::Reads, 100_000_000, vec![behind]),
+                row("writer <1>", Does::Writes, 0, Vec::new()),
+            ],
+            missing: 0,
+        }],
+    }
 }
 
 /// One result with every feature: each verdict, a share, a label that needs quotes, a repeated block.
@@ -226,6 +272,7 @@ pub fn sample() -> ResultFile {
         let wobble = 1.0 + 0.01 * ((round.index * 37) % 17) as f64;
         let times = (0..10).map(|i| 1e5 * 1.5f64.powi(i as i32) * stretch(i) * wobble);
         round.evidence.device.ops[Op::Read as usize].q2c = latencies(times);
+        round.evidence.why = Some(why(round.index as u64));
     }
     conclude::conclude(&mut result);
     result

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::characters::{self, Form};
-use super::{checks, escape, levels, live, noise, shift, units, words};
+use super::{checks, escape, levels, live, noise, shift, units, why, words};
 use crate::analysis::{load, turn};
 use crate::measured::snapshot::Quality;
 use crate::statistics::verdict::Reason;
@@ -58,6 +58,7 @@ pub fn render(result: &ResultFile, all: bool, pictures: Option<Form>) -> String 
     controls(&mut text, result);
     text += &noise::section(result);
     waiting(&mut text, result);
+    text += &why::arms::section(result);
     quality(&mut text, result);
     if !all && !exploratory.is_empty() {
         text += "More metrics: `iosched-ab report FILE --all`.\n";

@@ -1,7 +1,8 @@
-//! Why requests wait: who waits behind whom on each disk, in numbers and in sentences. Pure.
+//! Why requests wait: who waits behind whom on each disk. Pure. What it says to people is in `report::why`.
 
+pub mod blkparse; // requests from blkparse's text
 mod passage; // requests of a stretch of time
-mod sentences;
+mod rounds; // the window of a round, and all rounds of an arm
 
 use std::collections::HashMap;
 
@@ -10,28 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::measured::blame::{Behind, Charges, Waiting};
 use crate::measured::snapshot::{Op, OwnerKind};
 use crate::measured::trace::TracedOwner;
-pub use passage::{Party, Stretch, Who};
-pub use sentences::{MOST_SENTENCES, Sentence};
-
-pub const SCHEMA_VERSION: u32 = 1;
-/// File name of the schema in `docs/`.
-pub const SCHEMA: &str = "why-1.schema.json";
-
-/// Who waited behind whom in a stretch of time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct WhyRecord {
-    /// Version of this format; raised when a field is removed or changes its meaning.
-    pub schema_version: u32,
-    /// End of the stretch, RFC 3339.
-    pub time: String,
-    /// Length of the stretch in seconds.
-    pub time_s: f64,
-    /// The watched disks, with or without I/O.
-    pub devices: Vec<WhyDevice>,
-    /// The worst first, at most eight.
-    pub sentences: Vec<Sentence>,
-}
+pub use passage::{MOST_PARTIES, Party, Stretch, Who};
+pub use rounds::{ArmWhy, FEWEST_ROUNDS, RoundWhy, of_arm, of_round};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -44,7 +25,10 @@ pub struct WhyDevice {
     pub hardware_depth: Option<u32>,
     /// Stretches from a request to the next moment without any, which have ended: the units of the errors.
     pub busy_periods: u64,
-    /// Whoever had requests, the longest waiting first; all but 255 with the most requests are `all others`.
+    /// Rounds whose numbers are added up here; they are the units of the errors then. Absent for one stretch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<u64>,
+    /// Whoever had requests, the longest waiting first; all but those with the most requests are `all others`.
     pub owners: Vec<WhyOwner>,
     /// Requests of all watched disks that are missing: their records came faster than they were read, their ends were not seen, or
     /// they were in service already when the stretch began.
@@ -59,6 +43,9 @@ pub struct WhyOwner {
     pub name: String,
     /// 0 if it is not a single process.
     pub pid: u32,
+    /// The part of the workload that it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
     /// What kind of process it is.
     pub kind: OwnerKind,
     /// The number of its control group.
@@ -78,7 +65,8 @@ pub struct WhyOwner {
     pub behind: Vec<WhyBehind>,
     /// The part while nothing was in service.
     pub device_idle_ns: u64,
-    /// Standard error of its share of `wait_ns`; null if fewer than 100 waits or 10 busy periods say nothing.
+    /// Standard error of its share of `wait_ns`; null if fewer than 100 waits, or 10 busy periods or 5 rounds,
+    /// say nothing.
     pub device_idle_error: Option<f64>,
     /// The part while the device could have taken another request, of both; null if its depth is unknown.
     pub slot_free_ns: Option<u64>,
@@ -91,11 +79,15 @@ pub struct WhyBehind {
     pub name: String,
     /// 0 if it is not a single process.
     pub pid: u32,
+    /// The part of the workload that it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
     /// What its requests do.
     pub does: Does,
     /// How much of the waiting, in ns.
     pub ns: u64,
-    /// Standard error of its share of `wait_ns`; null if fewer than 100 waits or 10 busy periods say nothing.
+    /// Standard error of its share of `wait_ns`; null if fewer than 100 waits, or 10 busy periods or 5 rounds,
+    /// say nothing.
     pub error: Option<f64>,
 }
 
@@ -109,6 +101,20 @@ pub enum Does {
     Flushes,
     /// Discards, zone commands and others.
     Others,
+}
+
+impl WhyOwner {
+    /// Its part of the workload if it has one, else its command.
+    pub fn label(&self) -> &str {
+        self.part.as_deref().unwrap_or(&self.name)
+    }
+}
+
+impl WhyBehind {
+    /// Its part of the workload if it has one, else its command.
+    pub fn label(&self) -> &str {
+        self.part.as_deref().unwrap_or(&self.name)
+    }
 }
 
 impl Does {
@@ -131,6 +137,9 @@ impl Does {
     }
 }
 
+/// The name of everybody for whom there is no room.
+pub const REST: &str = "all others";
+
 /// Facts about a disk that complement its requests.
 #[derive(Clone, Debug, Default)]
 pub struct DiskFacts {
@@ -141,30 +150,16 @@ pub struct DiskFacts {
     pub hardware_depth: Option<u32>,
 }
 
-/// The numbers and sentences of a stretch. `disks` stand in the order in which requests number them; `owner` names the owner of a
-/// row; owners that `keeps` refuses are waited for, but are not told.
-pub fn why(
+/// The numbers of a stretch. `disks` stand in the order in which requests number them; `owner` names the owner of a row.
+pub fn devices(
     stretch: &Stretch,
     disks: &[DiskFacts],
-    time: String,
     owner: &dyn Fn(u32) -> TracedOwner,
-    keeps: &dyn Fn(&WhyOwner) -> bool,
-) -> WhyRecord {
+) -> Vec<WhyDevice> {
     let devices = disks.iter().enumerate();
-    let mut devices: Vec<WhyDevice> = devices
-        .map(|(place, facts)| device(stretch, place, facts, owner))
-        .collect();
-    let sentences = sentences::of(&devices, disks, stretch.time_s(), keeps);
-    for device in &mut devices {
-        device.owners.retain(|owner| keeps(owner));
-    }
-    WhyRecord {
-        schema_version: SCHEMA_VERSION,
-        time,
-        time_s: stretch.time_s(),
-        devices,
-        sentences,
-    }
+    devices
+        .map(|(place, facts)| device(stretch, place, facts, owner, MOST_PARTIES))
+        .collect()
 }
 
 fn device(
@@ -172,8 +167,9 @@ fn device(
     place: usize,
     facts: &DiskFacts,
     owner: &dyn Fn(u32) -> TracedOwner,
+    most_parties: usize,
 ) -> WhyDevice {
-    let services = stretch.services(place);
+    let services = stretch.services(place, most_parties);
     let mut charges = Charges::new(facts.hardware_depth);
     for event in stretch.events(place, &services) {
         charges.add(event);
@@ -197,6 +193,7 @@ fn device(
             WhyOwner {
                 name: who.name,
                 pid: who.pid,
+                part: who.part,
                 kind: who.kind,
                 cgroup_id: who.cgroup_id,
                 does,
@@ -221,6 +218,7 @@ fn device(
         scheduler: facts.scheduler.clone(),
         hardware_depth: facts.hardware_depth,
         busy_periods,
+        rounds: None,
         owners,
         missing: stretch.missing,
     }
@@ -237,7 +235,7 @@ fn named(party: Party, owner: &dyn Fn(u32) -> TracedOwner) -> (TracedOwner, Does
     let who = match party.who {
         Who::Row(row) => owner(row),
         Who::Flush => nobody("[flush]"),
-        Who::Rest => nobody("all others"),
+        Who::Rest => nobody(REST),
     };
     (who, party.does)
 }
@@ -247,11 +245,9 @@ fn behind(of: &Behind, named: &HashMap<u32, (TracedOwner, Does)>) -> WhyBehind {
     WhyBehind {
         name: who.name.clone(),
         pid: who.pid,
+        part: who.part.clone(),
         does: *does,
         ns: of.ns,
         error: of.error,
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -6,6 +6,7 @@ use super::Does;
 use crate::measured::blame::{Event, Step};
 use crate::measured::record::Record;
 use crate::measured::snapshot::Op;
+use crate::measured::trace::{Trace, TracedRequest};
 
 /// All requests that waited or were in service in a stretch of time.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +38,7 @@ pub enum Who {
 }
 
 /// Parties that are kept apart: the charges need room and time for each pair of them.
-const MOST_PARTIES: usize = 256;
+pub const MOST_PARTIES: usize = 256;
 
 impl Party {
     fn of(record: &Record) -> Party {
@@ -75,6 +76,41 @@ pub struct Service {
 }
 
 impl Stretch {
+    /// The requests of a trace, whose owners are numbered as there. A trace has those that were issued: those that still waited at its
+    /// end, and those that were in service at its beginning, are not in it.
+    pub fn of_trace(trace: &Trace) -> Stretch {
+        /// Times of a trace may lie before its beginning.
+        const BEGIN_NS: u64 = 1 << 62;
+        let at = |ns: i64| BEGIN_NS.saturating_add_signed(ns);
+        let or_never = |ns: Option<i64>| ns.map_or(0, at);
+        let record = |request: &TracedRequest| Record {
+            q_ns: or_never(request.queued_ns),
+            g_ns: or_never(request.started_ns),
+            sector: request.sector,
+            bytes: request.bytes,
+            owner: u32::try_from(request.owner).unwrap_or(u32::MAX),
+            device: u16::try_from(request.disk).unwrap_or(u16::MAX),
+            is_flush_command: request.op == Op::Flush && request.queued_ns.is_none(),
+            ..Record::issued(
+                request.op,
+                at(request.issued_ns),
+                or_never(request.completed_ns),
+            )
+        };
+        let whole_ns = (trace.time_s * 1e9) as i64;
+        // Nothing is known of what was issued after the last request that was kept.
+        let last_ns = trace.requests.last().filter(|_| trace.left_out > 0);
+        let end_ns = last_ns.map_or(whole_ns, |last| last.issued_ns);
+        Stretch {
+            begin_ns: BEGIN_NS,
+            end_ns: at(end_ns),
+            requests: trace.requests.iter().map(record).collect(),
+            missing: [trace.issued_before, trace.lost_events, trace.unseen_ends]
+                .into_iter()
+                .fold(0, u64::saturating_add),
+        }
+    }
+
     pub fn time_s(&self) -> f64 {
         self.end_ns.saturating_sub(self.begin_ns) as f64 / 1e9
     }
@@ -84,8 +120,8 @@ impl Stretch {
         self.requests.iter().filter(its)
     }
 
-    /// What everybody with a request on a disk got of it.
-    pub fn services(&self, disk: usize) -> BTreeMap<Party, Service> {
+    /// What everybody with a request on a disk got of it; `most` parties are kept apart.
+    pub fn services(&self, disk: usize, most: usize) -> BTreeMap<Party, Service> {
         let mut all: BTreeMap<Party, (u64, Service)> = BTreeMap::new();
         for record in self.of(disk) {
             let (requests, service) = all.entry(Party::of(record)).or_default();
@@ -99,7 +135,7 @@ impl Stretch {
         busiest.sort_unstable_by_key(|(requests, _)| std::cmp::Reverse(*requests));
         let mut services = BTreeMap::new();
         for (place, (_, party)) in busiest.into_iter().enumerate() {
-            let is_apart = place < MOST_PARTIES - 4;
+            let is_apart = place + 4 < most;
             let party_or_rest = if is_apart {
                 party
             } else {

@@ -1,15 +1,15 @@
-//! How sure a share of the waiting is. Busy periods are independent of each other, requests are not: so the error is that of a ratio
-//! of sums over the periods. Pure.
+//! How sure a share of the waiting is. Requests depend on each other; busy periods do not, nor do rounds: so the error is that of a
+//! ratio of sums over these units. Pure.
 
 /// Fewer busy periods, in which the owner waited, say nothing.
 pub const FEWEST_PERIODS: u64 = 10;
 /// Fewer waits say nothing.
 pub const FEWEST_WAITS: u64 = 100;
 
-/// Sums over the busy periods of an owner, of its waiting x and of parts y of it.
+/// Sums over the units of an owner, of its waiting x and of parts y of it.
 #[derive(Default)]
 pub struct Spread {
-    periods: u64,
+    units: u64,
     before: f64,
     sum_xx: f64,
     idle: Part,
@@ -33,14 +33,14 @@ impl Part {
 }
 
 impl Spread {
-    /// A busy period ends. Sums up to now: of the waiting, of that behind nobody, and of that behind each owner.
-    pub fn end_period(&mut self, wait: f64, idle: f64, parts: impl Iterator<Item = f64>) {
+    /// A unit ends. Sums up to now: of the waiting, of that behind nobody, and of that behind each owner.
+    pub fn add_unit(&mut self, wait: f64, idle: f64, parts: impl Iterator<Item = f64>) {
         let x = wait - self.before;
         if x <= 0.0 {
             return;
         }
         self.before = wait;
-        self.periods += 1;
+        self.units += 1;
         self.sum_xx += x * x;
         self.idle.add(x, idle);
         for (place, part) in parts.enumerate() {
@@ -51,16 +51,16 @@ impl Spread {
         }
     }
 
-    /// The standard error of a share: that behind the owner at this place, or behind nobody.
-    pub fn error(&self, waits: u64, place: Option<usize>) -> Option<f64> {
-        if self.periods < FEWEST_PERIODS || waits < FEWEST_WAITS || self.before <= 0.0 {
+    /// The standard error of a share: that behind the owner at this place, or behind nobody. None for fewer units than `fewest`.
+    pub fn error(&self, fewest: u64, waits: u64, place: Option<usize>) -> Option<f64> {
+        if self.units < fewest || waits < FEWEST_WAITS || self.before <= 0.0 {
             return None;
         }
         let part = match place {
             Some(place) => self.parts.get(place).copied().unwrap_or_default(),
             None => self.idle,
         };
-        let n = self.periods as f64;
+        let n = self.units as f64;
         let ratio = part.before / self.before;
         let squares = part.sum_yy - 2.0 * ratio * part.sum_xy + ratio * ratio * self.sum_xx;
         Some((n / (n - 1.0) * squares.max(0.0)).sqrt() / self.before)

@@ -16,6 +16,7 @@ mod shares; // who got what
 mod study; // a study
 mod verdict; // what came out, in words
 mod waits; // queue wait against device time
+mod why; // who waits behind whom
 
 pub use self::study::render as render_study;
 
@@ -52,6 +53,7 @@ fn figures(result: &ResultFile) -> Markup {
     figures.extend(heatmap::figures(&rounds));
     figures.extend(shares::figure(&rounds));
     figures.extend(waits::figure(&rounds));
+    figures.extend(why::figures(result));
     figures.extend(dispatch::figure(result));
     figures.extend(run_chart::figure(&rounds));
     html! {

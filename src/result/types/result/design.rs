@@ -48,6 +48,9 @@ pub struct Design {
     pub order: bool,
     #[serde(default)]
     pub fairness: bool,
+    /// Whether each round says who waited behind whom.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub why: bool,
     /// How long each arm was traced after the last round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_s: Option<f64>,
@@ -87,6 +90,7 @@ impl Design {
             is_placebo: false,
             order: false,
             fairness: false,
+            why: false,
             trace_s: None,
             live: None,
         }

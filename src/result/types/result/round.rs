@@ -12,6 +12,7 @@ use crate::types::outcome::{CgroupRef, Outcome};
 use crate::types::participant::Participant;
 use crate::types::plan::Turn;
 use crate::types::queue::{Applied, State};
+use crate::why::RoundWhy;
 
 /// One execution of the workload under one arm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -126,6 +127,9 @@ pub struct Evidence {
     /// before Linux 6.5.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_bytes: Option<u64>,
+    /// With `--why`: who waited behind whom in the window. Absent if there is no window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<RoundWhy>,
     /// Percentiles left out because fewer than 100 I/Os lie beyond them.
     pub insufficient_tail: Vec<String>,
     /// Percentiles at a cliff of the distribution: a slightly different rank gives a very different value.

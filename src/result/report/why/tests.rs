@@ -1,5 +1,7 @@
 use super::*;
 use crate::measured::record::Record;
+use crate::measured::snapshot::{Op, OwnerKind};
+use crate::why::Does;
 
 const US: u64 = 1000;
 const BEGIN_NS: u64 = 1_000_000;

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{DiskFacts, Does, WhyBehind, WhyDevice, WhyOwner};
 use crate::measured::blame::{FEWEST_PERIODS, FEWEST_WAITS};
 use crate::report::units;
+use crate::why::{DiskFacts, Does, FEWEST_ROUNDS, WhyBehind, WhyDevice, WhyOwner};
 
 pub const MOST_SENTENCES: usize = 8;
 /// The sentences are about so many owners.
@@ -59,7 +59,8 @@ impl Row<'_> {
     }
 
     fn is_own(&self, of: &WhyBehind) -> bool {
-        (of.pid, &of.name) == (self.owner.pid, &self.owner.name)
+        let owner = self.owner;
+        (of.pid, &of.part, &of.name) == (owner.pid, &owner.part, &owner.name)
     }
 
     /// What it waits behind itself.
@@ -126,7 +127,8 @@ fn who(name: &str, pid: u32) -> String {
     }
 }
 
-fn percent(share: f64, error: Option<f64>) -> String {
+/// A share, with its standard error if it has one.
+pub fn percent(share: f64, error: Option<f64>) -> String {
     let share = format!("{:.0} %", share * 100.0);
     match error {
         Some(error) if error >= 0.005 => format!("{share} (+-{:.0})", error * 100.0),
@@ -156,7 +158,7 @@ fn of_wait(row: Row) -> Sentence {
     };
     let text = format!(
         "{}: its {} on {} wait {wait} of {all} each before the device gets them.{parts}{few}",
-        who(&owner.name, owner.pid),
+        who(owner.label(), owner.pid),
         owner.does.name(),
         row.device.device,
     );
@@ -168,7 +170,7 @@ fn part(row: Row, of: &WhyBehind) -> String {
     match of.does {
         Does::Flushes => format!("flush commands for {share}"),
         does if row.is_own(of) => format!("its own {} for {share}", does.name()),
-        does => format!("{} of {} for {share}", does.name(), who(&of.name, of.pid)),
+        does => format!("{} of {} for {share}", does.name(), who(of.label(), of.pid)),
     }
 }
 
@@ -183,7 +185,7 @@ fn of_held_back(row: Row) -> Option<Sentence> {
         "bfq" => "bfq, which keeps the device for the next request of another (slice_idle), or a throttle".to_owned(),
         other => format!("{other} or a throttle"),
     };
-    let name = who(&owner.name, owner.pid);
+    let name = who(owner.label(), owner.pid);
     let text = if idle >= NAMED {
         format!(
             "While {name}'s {} waited, {} was idle {} of the time: {held} held them back, not other requests.",
@@ -222,10 +224,19 @@ fn of_device(row: Row) -> Option<Sentence> {
             "{slots} of {name} {were} taken then: more is asked for than it takes at once."
         ));
     }
-    if device.busy_periods < FEWEST_PERIODS {
-        text.push(format!(
-            "How sure these shares are cannot be told: the number of times that {name} was without requests is {}, and {FEWEST_PERIODS} are needed.",
+    let few = match device.rounds {
+        Some(rounds) if rounds < FEWEST_ROUNDS => {
+            Some(format!("there are {rounds} rounds, and {FEWEST_ROUNDS}"))
+        }
+        None if device.busy_periods < FEWEST_PERIODS => Some(format!(
+            "the number of times that {name} was without requests is {}, and {FEWEST_PERIODS}",
             device.busy_periods
+        )),
+        _ => None,
+    };
+    if let Some(few) = few {
+        text.push(format!(
+            "How sure these shares are cannot be told: {few} are needed."
         ));
     }
     (!text.is_empty()).then(|| Sentence::new(Some(name), text.join(" ")))
@@ -269,13 +280,19 @@ fn nothing_waits(
 }
 
 fn missing(devices: &[WhyDevice]) -> Option<Sentence> {
-    let missing = devices.iter().map(|device| device.missing).max()?;
-    let owners = devices.iter().flat_map(|device| &device.owners);
-    let ios: u64 = owners.map(|owner| owner.ios).sum();
+    let missing = notable_missing(devices)?;
     let text = format!(
         "{missing} requests are missing from this: who waited for them seems to wait for others, or for nobody."
     );
-    (missing * FEW_OF > ios).then(|| Sentence::new(None, text))
+    Some(Sentence::new(None, text))
+}
+
+/// How many requests are missing, if that matters. Each disk has the number of all.
+pub fn notable_missing(devices: &[WhyDevice]) -> Option<u64> {
+    let missing = devices.iter().map(|device| device.missing).max()?;
+    let owners = devices.iter().flat_map(|device| &device.owners);
+    let ios = owners.map(|owner| owner.ios).fold(0, u64::saturating_add);
+    (missing.saturating_mul(FEW_OF) > ios).then_some(missing)
 }
 
 /// What would prove it.

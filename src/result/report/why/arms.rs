@@ -1,0 +1,300 @@
+//! Who waits behind whom under each arm of a run, side by side. Pure.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use super::sentences::{notable_missing, percent};
+use super::{WhyRecord, record};
+use crate::report::{traces, units};
+use crate::types::result::ResultFile;
+use crate::why::{ArmWhy, DiskFacts, Does, REST, RoundWhy, Stretch, WhyBehind, WhyOwner, of_arm};
+
+/// Owners that are shown, and others that they wait behind.
+const MOST_WAITERS: usize = 5;
+const MOST_PARTS: usize = 4;
+/// A mean wait below this part of the mean device time does not matter under any arm.
+const MATTERS: f64 = 0.1;
+/// Parts of a wait that are smaller under each arm are not shown.
+const SHOWN: f64 = 0.05;
+
+/// The numbers of an arm.
+pub struct OfArm<'a> {
+    pub label: &'a str,
+    pub why: ArmWhy,
+}
+
+/// In the order of the arms: those with a round that counts.
+pub fn of_arms(result: &ResultFile) -> Vec<OfArm<'_>> {
+    let arms = result.design.arms.iter();
+    arms.filter_map(|arm| {
+        let rounds = result.rounds.iter();
+        let counts = rounds.filter(|round| round.arm == arm.label && round.exclusion.is_none());
+        let whys: Vec<&RoundWhy> = counts.filter_map(|of| of.evidence.why.as_ref()).collect();
+        Some(OfArm {
+            label: &arm.label,
+            why: of_arm(&whys)?,
+        })
+    })
+    .collect()
+}
+
+/// An owner on a disk, under each arm.
+pub struct Waiter<'a> {
+    /// `probe reads`
+    pub name: String,
+    pub by_arm: Vec<Option<&'a WhyOwner>>,
+    /// What it waits behind under any arm, the largest first.
+    pub behind: Vec<String>,
+    has_parts: bool,
+}
+
+/// What an owner on a disk waits for under an arm, each as a share of its waiting with its standard error.
+pub struct Part {
+    pub share: f64,
+    pub error: Option<f64>,
+}
+
+/// Where the workload has parts, processes that are none of them are marked.
+fn name_of(part: Option<&str>, name: &str, does: Does, has_parts: bool) -> String {
+    let is_process = !name.starts_with('[') && name != REST;
+    match part {
+        Some(part) => format!("{part} {}", does.name()),
+        None if has_parts && is_process => format!("{name} (outside) {}", does.name()),
+        None => format!("{name} {}", does.name()),
+    }
+}
+
+fn name_of_other(of: &WhyBehind, has_parts: bool) -> String {
+    name_of(of.part.as_deref(), &of.name, of.does, has_parts)
+}
+
+pub fn mean_wait_ns(owner: &WhyOwner) -> Option<f64> {
+    (owner.waits > 0).then(|| owner.wait_ns as f64 / owner.waits as f64)
+}
+
+fn matters(owner: &WhyOwner) -> bool {
+    let service_ns = owner.service_ns as f64 / owner.ios.max(1) as f64;
+    mean_wait_ns(owner).is_some_and(|ns| ns > 0.0 && ns >= MATTERS * service_ns)
+}
+
+fn part(owner: &WhyOwner, ns: u64, error: Option<f64>) -> Option<Part> {
+    let share = (owner.wait_ns > 0).then(|| ns as f64 / owner.wait_ns as f64)?;
+    Some(Part { share, error })
+}
+
+impl Waiter<'_> {
+    /// Its part behind another under an arm.
+    pub fn behind(&self, arm: usize, name: &str) -> Option<Part> {
+        let owner = self.by_arm[arm]?;
+        let mut others = owner.behind.iter();
+        let of = others.find(|of| name_of_other(of, self.has_parts) == name);
+        match of {
+            Some(of) => part(owner, of.ns, of.error),
+            None => part(owner, 0, None),
+        }
+    }
+
+    pub fn device_idle(&self, arm: usize) -> Option<Part> {
+        let owner = self.by_arm[arm]?;
+        part(owner, owner.device_idle_ns, owner.device_idle_error)
+    }
+
+    pub fn slot_free(&self, arm: usize) -> Option<Part> {
+        let owner = self.by_arm[arm]?;
+        part(owner, owner.slot_free_ns?, None)
+    }
+}
+
+/// Kernel names of the disks, in their order.
+pub fn disks<'a>(arms: &'a [OfArm<'_>]) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for device in arms.iter().flat_map(|arm| &arm.why.devices) {
+        if !names.contains(&device.device.as_str()) {
+            names.push(&device.device);
+        }
+    }
+    names
+}
+
+/// Those who wait on a disk under any arm, the longest mean wait first.
+pub fn waiters<'a>(arms: &'a [OfArm<'_>], disk: &str) -> Vec<Waiter<'a>> {
+    let mut all: BTreeMap<String, Vec<Option<&WhyOwner>>> = BTreeMap::new();
+    let devices = || arms.iter().flat_map(|arm| &arm.why.devices);
+    let mut owners = devices().flat_map(|device| &device.owners);
+    let has_parts = owners.any(|owner| owner.part.is_some());
+    for (place, arm) in arms.iter().enumerate() {
+        let devices = arm.why.devices.iter().filter(|of| of.device == disk);
+        for owner in devices.flat_map(|device| &device.owners) {
+            let part = owner.part.as_deref();
+            let name = name_of(part, &owner.name, owner.does, has_parts);
+            all.entry(name).or_insert_with(|| vec![None; arms.len()])[place] = Some(owner);
+        }
+    }
+    let mut waiters: Vec<Waiter> = all
+        .into_iter()
+        .filter(|(_, by_arm)| by_arm.iter().flatten().any(|owner| matters(owner)))
+        .map(|(name, by_arm)| Waiter {
+            behind: behind(&by_arm, has_parts),
+            name,
+            by_arm,
+            has_parts,
+        })
+        .collect();
+    let longest = |of: &Waiter| {
+        let waits = of.by_arm.iter().flatten();
+        waits.filter_map(|of| mean_wait_ns(of)).fold(0.0, f64::max)
+    };
+    waiters.sort_by(|a, b| longest(b).total_cmp(&longest(a)));
+    waiters.truncate(MOST_WAITERS);
+    waiters
+}
+
+/// Whom an owner waits behind for more than a little under any arm.
+fn behind(by_arm: &[Option<&WhyOwner>], has_parts: bool) -> Vec<String> {
+    let mut largest: BTreeMap<String, f64> = BTreeMap::new();
+    for owner in by_arm.iter().flatten() {
+        for of in &owner.behind {
+            let share = part(owner, of.ns, None).map_or(0.0, |part| part.share);
+            let so_far = largest.entry(name_of_other(of, has_parts)).or_default();
+            *so_far = so_far.max(share);
+        }
+    }
+    let mut shown: Vec<(String, f64)> = largest
+        .into_iter()
+        .filter(|(_, share)| *share >= SHOWN)
+        .collect();
+    shown.sort_by(|a, b| b.1.total_cmp(&a.1));
+    shown
+        .into_iter()
+        .take(MOST_PARTS)
+        .map(|(name, _)| name)
+        .collect()
+}
+
+/// Empty without `--why`.
+pub fn section(result: &ResultFile) -> String {
+    let arms = of_arms(result);
+    let mut text = String::new();
+    for disk in disks(&arms) {
+        let waiters = waiters(&arms, disk);
+        let found = if waiters.is_empty() {
+            "nobody waits for long.".to_owned()
+        } else {
+            let table = table(&arms, &waiters);
+            format!("mean wait, and shares of it (+- standard error).\n{table}")
+        };
+        let _ = writeln!(
+            text,
+            "\nWho waits behind whom on {disk}, before the device gets a request: {found}"
+        );
+    }
+    let missing: Vec<String> = arms
+        .iter()
+        .filter_map(|arm| {
+            let missing = notable_missing(&arm.why.devices)?;
+            Some(format!("{} {missing}", arm.label))
+        })
+        .collect();
+    if !missing.is_empty() {
+        let missing = missing.join(", ");
+        let _ = writeln!(text, "Requests that are missing in this: {missing}.");
+    }
+    text
+}
+
+fn table(arms: &[OfArm<'_>], waiters: &[Waiter]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    let labels = arms.iter().map(|arm| arm.label.to_owned());
+    let head = ["WHO".to_owned(), "WAITS".to_owned()];
+    table.set_header(head.into_iter().chain(labels));
+    let cells = |first: String, what: String, of_arm: &dyn Fn(usize) -> String| {
+        let rest = (0..arms.len()).map(of_arm);
+        [first, what]
+            .into_iter()
+            .chain(rest)
+            .collect::<Vec<String>>()
+    };
+    for waiter in waiters {
+        table.add_row(cells(waiter.name.clone(), "mean".to_owned(), &|arm| {
+            units::time(waiter.by_arm[arm].and_then(mean_wait_ns))
+        }));
+        for name in &waiter.behind {
+            let whose = if *name == waiter.name {
+                "behind its own".to_owned()
+            } else {
+                format!("behind {name}")
+            };
+            table.add_row(cells(String::new(), whose, &|arm| {
+                shown(waiter.behind(arm, name))
+            }));
+        }
+        let idle = |arm| shown(waiter.device_idle(arm));
+        table.add_row(cells(String::new(), "device idle".to_owned(), &idle));
+        if (0..arms.len()).any(|arm| waiter.slot_free(arm).is_some()) {
+            let free = |arm| shown(waiter.slot_free(arm));
+            table.add_row(cells(String::new(), "a slot was free".to_owned(), &free));
+        }
+    }
+    for index in 0..arms.len() {
+        if let Some(column) = table.column_mut(index + 2) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.trim_fmt()
+}
+
+/// A share with its error; `-` where the owner did not wait.
+pub fn shown(part: Option<Part>) -> String {
+    part.map_or("-".to_owned(), |part| percent(part.share, part.error))
+}
+
+/// A record for each arm, from its rounds; from its trace where no round has numbers. Empty without both. Owners that `keeps` refuses
+/// are waited for, but are not told.
+pub fn records(result: &ResultFile, keeps: &dyn Fn(&WhyOwner) -> bool) -> Vec<WhyRecord> {
+    let of_rounds = of_arms(result).into_iter().map(|of| {
+        let time = result.started.clone();
+        WhyRecord {
+            arm: Some(of.label.to_owned()),
+            ..record(of.why.devices, &[], time, of.why.time_s, keeps)
+        }
+    });
+    let records: Vec<WhyRecord> = of_rounds.collect();
+    if !records.is_empty() {
+        return records;
+    }
+    let of_trace = |of: traces::Of<'_>| {
+        let stretch = Stretch::of_trace(of.trace);
+        let owner = |place: u32| of.trace.owners[place as usize].clone();
+        let arm = result.arm_index(of.arm).map(|arm| &result.design.arms[arm]);
+        let scheduler = arm.map(|arm| arm.scheduler.clone());
+        let facts = traced_disks(result, scheduler.as_deref());
+        WhyRecord {
+            arm: Some(of.arm.to_owned()),
+            ..super::why(&stretch, &facts, result.started.clone(), &owner, keeps)
+        }
+    };
+    let traces = traces::of_arms(result, None).into_iter();
+    traces.map(of_trace).collect()
+}
+
+/// The disks of a run; what they take at once is in its rounds.
+fn traced_disks(result: &ResultFile, scheduler: Option<&str>) -> Vec<DiskFacts> {
+    let group = result.device.group.as_ref();
+    let names = match group {
+        Some(group) => group.members.iter().map(|of| &of.device.name).collect(),
+        None => vec![&result.device.device.name],
+    };
+    let named = |name: &String| DiskFacts {
+        name: name.clone(),
+        scheduler: scheduler.map(str::to_owned),
+        ..DiskFacts::default()
+    };
+    names.into_iter().map(named).collect()
+}
+
+#[cfg(test)]
+#[path = "arms_tests.rs"]
+mod tests;

@@ -1,0 +1,71 @@
+//! Who waits behind whom, for people: the record of `iosched why`, and what it says in sentences. Pure.
+
+pub mod arms; // each arm of a result
+mod sentences;
+
+use serde::{Deserialize, Serialize};
+
+use crate::measured::trace::TracedOwner;
+use crate::why::{DiskFacts, Stretch, WhyDevice, WhyOwner, devices};
+pub use sentences::{MOST_SENTENCES, Sentence};
+
+pub const SCHEMA_VERSION: u32 = 1;
+/// File name of the schema in `docs/`.
+pub const SCHEMA: &str = "why-1.schema.json";
+
+/// Who waited behind whom in a stretch of time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WhyRecord {
+    /// Version of this format; raised when a field is removed or changes its meaning.
+    pub schema_version: u32,
+    /// The arm of the result that this is about; absent for what was measured live, and for blkparse's text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm: Option<String>,
+    /// End of the stretch, RFC 3339.
+    pub time: String,
+    /// Length of the stretch in seconds.
+    pub time_s: f64,
+    /// The watched disks, with or without I/O.
+    pub devices: Vec<WhyDevice>,
+    /// The worst first, at most eight.
+    pub sentences: Vec<Sentence>,
+}
+
+/// The numbers and sentences of a stretch. `disks` stand in the order in which requests number them; `owner` names the owner of a
+/// row; owners that `keeps` refuses are waited for, but are not told.
+pub fn why(
+    stretch: &Stretch,
+    disks: &[DiskFacts],
+    time: String,
+    owner: &dyn Fn(u32) -> TracedOwner,
+    keeps: &dyn Fn(&WhyOwner) -> bool,
+) -> WhyRecord {
+    let devices = devices(stretch, disks, owner);
+    record(devices, disks, time, stretch.time_s(), keeps)
+}
+
+/// The record of these numbers.
+pub fn record(
+    mut devices: Vec<WhyDevice>,
+    disks: &[DiskFacts],
+    time: String,
+    time_s: f64,
+    keeps: &dyn Fn(&WhyOwner) -> bool,
+) -> WhyRecord {
+    let sentences = sentences::of(&devices, disks, time_s, keeps);
+    for device in &mut devices {
+        device.owners.retain(|owner| keeps(owner));
+    }
+    WhyRecord {
+        schema_version: SCHEMA_VERSION,
+        arm: None,
+        time,
+        time_s,
+        devices,
+        sentences,
+    }
+}
+
+#[cfg(test)]
+mod tests;

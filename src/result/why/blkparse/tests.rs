@@ -1,0 +1,210 @@
+use std::fmt::Write;
+
+use super::*;
+
+const MS: u64 = 1_000_000;
+
+/// An owner, and times since the first line in ms: begin to wait, issued, ended.
+type Times = (String, Option<u64>, Option<u64>, Option<u64>);
+
+fn times(parsed: &Parsed) -> Vec<Times> {
+    let since = |ns: u64| (ns > 0).then(|| (ns - parsed.stretch.begin_ns) / MS);
+    let requests = parsed.stretch.requests.iter();
+    requests
+        .map(|request| {
+            let owner = &parsed.owners[request.owner as usize];
+            let times = [request.queued_ns(), request.d_ns, request.data_ns].map(since);
+            (owner.name.clone(), times[0], times[1], times[2])
+        })
+        .collect()
+}
+
+fn row(
+    name: &str,
+    queued: impl Into<Option<u64>>,
+    issued: impl Into<Option<u64>>,
+    ended: impl Into<Option<u64>>,
+) -> Times {
+    (name.to_owned(), queued.into(), issued.into(), ended.into())
+}
+
+/// Lines of `time_ms pid action flags what`, as blkparse writes them.
+fn lines(rows: &[&str]) -> String {
+    let mut text = String::new();
+    for (number, row) in rows.iter().enumerate() {
+        let mut words = row.splitn(5, ' ');
+        let mut next = || words.next().expect("a word");
+        let (ms, pid, action, flags): (u64, _, _, _) =
+            (next().parse().expect("ms"), next(), next(), next());
+        let (s, ns) = (ms / 1000, ms % 1000 * MS);
+        let _ = writeln!(
+            text,
+            "  8,16   1 {:>8} {s:5}.{ns:09} {pid:>5} {action:>2} {flags:>3} {}",
+            number + 1,
+            next()
+        );
+    }
+    text
+}
+
+fn parsed(rows: &[&str]) -> Parsed {
+    parse(&lines(rows)).expect("lines of blkparse")
+}
+
+#[test]
+fn a_request_is_queued_issued_and_completed() {
+    let parsed = parsed(&[
+        "0 70 Q WS 100 + 8 [a [b] c]",
+        "1 70 G WS 100 + 8 [a [b] c]",
+        "1 70 P N [a]",
+        "2 70 I WS 100 + 8 [a [b] c]",
+        "2 70 U N [a] 1",
+        "3 9 D WS 100 + 8 [kworker/0:1H]",
+        "7 0 C WS 100 + 8 [0]",
+    ]);
+    assert_eq!(times(&parsed), [row("a [b] c", 0, 3, 7)]);
+    let request = &parsed.stretch.requests[0];
+    assert_eq!((request.op, request.sector), (Op::WriteSync, 100));
+    assert_eq!(request.g_ns - request.q_ns, MS);
+    assert_eq!(parsed.owners[1].pid, 70);
+    assert_eq!(
+        (parsed.disks.as_slice(), parsed.stretch.missing),
+        (["8,16".to_owned()].as_slice(), 0)
+    );
+}
+
+/// What is merged has no request of its own, whichever side it is merged to; a request may be merged too.
+#[test]
+fn merges_lengthen_the_request() {
+    let parsed = parsed(&[
+        "0 1 Q R 100 + 8 [a]",
+        "0 1 G R 100 + 8 [a]",
+        "1 2 Q R 108 + 8 [b]",
+        "1 2 M R 108 + 8 [b]",
+        "2 3 Q R 92 + 8 [c]",
+        "2 3 F R 92 + 8 [c]",
+        "3 4 Q R 116 + 8 [d]",
+        "3 4 G R 116 + 8 [d]",
+        "4 4 M R 116 + 8 [d]",
+        "5 1 D R 92 + 32 [a]",
+        "9 0 C R 92 + 32 [0]",
+    ]);
+    assert_eq!(times(&parsed), [row("a", 0, 5, 9), row("d", 3, None, None)]);
+    assert!(parsed.stretch.requests[1].c_ns > 0, "it is over");
+}
+
+#[test]
+fn a_bio_that_is_split_waits_in_both_parts_from_its_beginning() {
+    let parsed = parsed(&[
+        "0 1 Q W 100 + 32 [a]",
+        "1 1 X W 100 / 116 [a]",
+        "1 1 G W 100 + 16 [a]",
+        "2 1 G W 116 + 16 [a]",
+        "3 1 D W 100 + 16 [a]",
+        "4 1 D W 116 + 16 [a]",
+        "8 0 C W 116 + 16 [0]",
+        "9 0 C W 100 + 16 [0]",
+    ]);
+    assert_eq!(times(&parsed), [row("a", 0, 3, 9), row("a", 0, 4, 8)]);
+}
+
+#[test]
+fn a_request_that_is_requeued_was_issued_the_first_time_and_one_in_parts_ends_with_the_last() {
+    let parsed = parsed(&[
+        "0 1 Q R 8 + 16 [a]",
+        "0 1 G R 8 + 16 [a]",
+        "1 1 D R 8 + 16 [a]",
+        "2 0 R R 8 + 16 [0]",
+        "5 1 D R 8 + 16 [a]",
+        "6 0 C R 8 + 8 [0]",
+        "7 0 C R 16 + 8 [0]",
+    ]);
+    assert_eq!(times(&parsed), [row("a", 0, 1, 7)]);
+}
+
+#[test]
+fn flush_commands_are_requests_and_empty_flushes_are_not() {
+    let parsed = parsed(&[
+        "0 5 Q FWS [jbd2]",
+        "0 5 G FWS [jbd2]",
+        "1 6 D FN [kworker/1:1H]",
+        "4 0 C FN 0 [0]",
+        "5 5 Q FWS 64 + 8 [jbd2]",
+        "5 5 G FWS 64 + 8 [jbd2]",
+        "6 5 D WS 64 + 8 [jbd2]",
+        "8 0 C WS 64 + 8 [0]",
+    ]);
+    assert_eq!(
+        times(&parsed),
+        [row("unknown", None, 0, 3), row("jbd2", 4, 5, 7)]
+    );
+    let flags: Vec<_> = parsed
+        .stretch
+        .requests
+        .iter()
+        .map(|of| (of.is_flush_command, of.is_preflush))
+        .collect();
+    assert_eq!(flags, [(true, false), (false, true)]);
+}
+
+#[test]
+fn what_began_before_the_text_is_missing_or_nobodys() {
+    let parsed = parsed(&[
+        "0 0 C R 500 + 8 [0]",
+        "1 1 I R 600 + 8 [a]",
+        "2 1 D R 600 + 8 [a]",
+        "3 1 Q R 700 + 8 [a]",
+        "3 1 G R 700 + 8 [a]",
+    ]);
+    assert_eq!(
+        times(&parsed),
+        [row("unknown", None, 2, None), row("a", 3, None, None)]
+    );
+    assert_eq!(parsed.stretch.missing, 1);
+}
+
+/// Its summary, messages and other lines say nothing; a text without any of its lines is not blkparse's.
+#[test]
+fn other_lines_are_passed_over() {
+    let own = lines(&["0 1 Q R 8 + 8 [a]", "0 1 G R 8 + 8 [a]"]);
+    let text = format!(
+        "{own}CPU0 (sdb):\n Reads Queued:           1,        4KiB\tWrites Queued: 0\n\nThroughput (R/W): 1KiB/s\n  8,16   1        0     0.000000000     0  m   N cfq1 add_to_rr\n8,x 1 1 0.000000001 1 Q R 8 + 8 [a]\n"
+    );
+    assert_eq!(parse(&text).expect("lines").stretch.requests.len(), 1);
+    for text in [
+        "",
+        "\n\n",
+        "{\"schema_version\": 3}",
+        "8,16 1 1 0.5 1 Q R 8 + 8 [a]",
+    ] {
+        assert!(parse(text).is_none(), "{text:?}");
+    }
+}
+
+/// Numbers at their limits, in any order of actions.
+#[test]
+fn hostile_lines_are_survived() {
+    let edge = u64::MAX;
+    let mut text = String::new();
+    for action in ["Q", "G", "X", "M", "F", "I", "D", "C", "R"] {
+        for (sector, sectors) in [(0, edge), (edge, edge), (edge, 0), (5, 0), (0, 1)] {
+            for flags in ["R", "W", "FWS", "FN", "D", "ü", "F"] {
+                for sign in ["+", "/"] {
+                    let _ = writeln!(
+                        text,
+                        "8,0 0 1 18446742973.000000000 1 {action} {flags} {sector} {sign} {sectors} [a]\n\
+                         8,0 0 1 0.000000000 4294967295 {action} {flags} {sector} {sign} {sectors} ][\n\
+                         8,0 0 1 0.000000000 4294967295 {action} {flags} {sector} {sign} {sectors} [ü]"
+                    );
+                }
+            }
+        }
+    }
+    for _ in 0..2 {
+        text = format!("{text}{text}");
+        let parsed = parse(&text);
+        let parsed = parsed.expect("some lines are blkparse's");
+        let devices = super::super::devices(&parsed.stretch, &[], &|_| named("a", 1));
+        assert!(devices.is_empty());
+    }
+}
