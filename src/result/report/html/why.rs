@@ -97,6 +97,6 @@ fn picture(arms: &[OfArm<'_>], waiters: &[Waiter<'_>]) -> Markup {
 /// The larger the share, the darker.
 fn cell(part: Option<Part>) -> Markup {
     let share = part.as_ref().map_or(0.0, |part| part.share);
-    let style = format!("--share: {:.0}%", (share * 60.0).clamp(0.0, 60.0));
+    let style = format!("--share: {:.0}%", (share * 36.0).clamp(0.0, 36.0));
     html! { td.share style=(style) { (shown(part)) } }
 }
