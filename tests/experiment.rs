@@ -486,6 +486,74 @@ fn a_trace_shows_what_the_disk_was_given() {
     assert_eq!(issues.count(), requests.as_array().expect("requests").len());
 }
 
+/// A reader beside a greedy writer: who waits behind whom is in each round, and the reports add the rounds up.
+#[test]
+#[ignore = "root"]
+fn each_round_says_who_waited_behind_whom() {
+    let program = Program::new(BINARY);
+    let run = [
+        "run",
+        "scratch:ssd",
+        "--workload",
+        "probe-hog",
+        "--why",
+        "--arm",
+        "none",
+        "--arm",
+        "mq-deadline",
+        "--rounds",
+        "5",
+        "--round-time",
+        "500ms",
+        "--ramp",
+        "300ms",
+        "-o",
+        "result",
+    ];
+    let ended = program.run(&run).ends(0, &[]);
+    let result = program.result("result");
+    assert_eq!(result["design"]["why"], true);
+    let mut waited_ns = std::collections::BTreeMap::new();
+    for round in list(&result, "/rounds") {
+        let why = &round["evidence"]["why"];
+        let off =
+            why["time_s"].as_f64().expect("a time") - round["window_s"].as_f64().expect("one");
+        assert!(off.abs() < 0.1, "{why:#}");
+        let [device] = &list(why, "/devices")[..] else {
+            panic!("not one disk: {why:#}")
+        };
+        assert_eq!(device["scheduler"], round["scheduler"]);
+        for owner in list(device, "/owners") {
+            let number = |value: &Value| value.as_u64().expect("a number");
+            let behind = list(owner, "/behind").iter();
+            let parts: u64 = behind.map(|of| number(&of["ns"])).sum();
+            let wait_ns = number(&owner["wait_ns"]);
+            assert_eq!(
+                parts + number(&owner["device_idle_ns"]),
+                wait_ns,
+                "{owner:#}"
+            );
+            let key = (round["arm"].to_string(), owner["part"].to_string());
+            *waited_ns.entry(key).or_insert(0) += wait_ns;
+        }
+    }
+    let of = |arm: &str, part: &str| waited_ns[&(format!("{arm:?}"), format!("{part:?}"))];
+    assert!(
+        of("mq-deadline", "probe") > 0 && of("none", "hog") > 0,
+        "{waited_ns:?}"
+    );
+    // Both formats; the disk is gone, and the report needs none.
+    let text = program.run(&["report", "result"]).ends(0, &[]).stdout;
+    for shown in [&ended.stdout, &text] {
+        assert!(shown.contains("Who waits behind whom on "), "{shown}");
+        assert!(shown.contains("behind hog writes"), "{shown}");
+    }
+    let html = ["report", "result", "--format", "html", "-o", "page.html"];
+    program.run(&html).ends(0, &[]);
+    let page = fs::read_to_string(program.file("page.html")).expect("a page");
+    assert!(page.contains("<figure id=\"why0\">"), "no heat table");
+}
+
 /// 2^53: above it JavaScript and jq lose digits.
 fn no_integer_is_beyond_a_double(value: &Value, path: &str) {
     match value {

@@ -168,3 +168,67 @@ fn where_nobody_does_anything_and_what_is_not_there() {
         .run(&["why", "--for", "2h"])
         .ends(2, &["100ms to 1h"]);
 }
+
+/// A result that other code made, and files that are none.
+#[test]
+fn each_arm_of_a_result_is_told() {
+    let sample = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../tests/data/report/result.json"
+    );
+    let result: Value =
+        serde_json::from_slice(&std::fs::read(sample).expect("a result")).expect("JSON");
+    let program = Program::new(BINARY);
+    let ended = program.run(&["why", sample, "--json"]).ends(0, &[]);
+    let records = ended
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"));
+    let records: Vec<Value> = records.collect();
+    assert_eq!(records.len(), 3);
+    for record in &records {
+        let rounds = result["rounds"].as_array().expect("rounds").iter();
+        let counted: Vec<&Value> = rounds
+            .filter(|round| round["arm"] == record["arm"] && round["exclusion"].is_null())
+            .map(|round| &round["evidence"]["why"]["devices"][0])
+            .collect();
+        let device = &record["devices"][0];
+        assert_eq!(number(device, "rounds"), counted.len() as u64);
+        adds_up(device);
+        let sum: u64 = counted
+            .iter()
+            .map(|of| number(&of["owners"][0], "wait_ns"))
+            .sum();
+        assert_eq!(number(&device["owners"][0], "wait_ns"), sum, "{record:#}");
+        assert!(device["owners"][0]["behind"][0]["error"].is_number());
+    }
+    let text = program.run(&["why", sample]).ends(0, &[]).stdout;
+    assert!(
+        text.starts_with("Under none, in 13 rounds:\n\nreader (40): "),
+        "{text}"
+    );
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+
+    let none = program.file("none");
+    for (content, says) in [
+        ("", "neither a result"),
+        ("hello", "neither a result"),
+        ("{}", "schema version"),
+        ("{\"schema_version\": 3", "is not a result"),
+    ] {
+        std::fs::write(&none, content).expect("a file");
+        program.run(&["why", &none]).ends(2, &[says]);
+    }
+    let mut silent = result.clone();
+    for round in silent["rounds"].as_array_mut().expect("rounds") {
+        round["evidence"].as_object_mut().expect("it").remove("why");
+    }
+    std::fs::write(&none, silent.to_string()).expect("a file");
+    program.run(&["why", &none]).ends(2, &["--why"]);
+    program
+        .run(&["why", sample, "--for", "3s"])
+        .ends(2, &["--for"]);
+}

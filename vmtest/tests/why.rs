@@ -5,7 +5,7 @@ use std::time::Duration;
 use iosched_measure::probe::{Detail, Probe};
 use iosched_result::measured::snapshot::{Interval, Op};
 use iosched_result::report::why;
-use iosched_result::why::{DiskFacts, Does, WhyDevice, WhyOwner, blkparse, devices};
+use iosched_result::why::{DiskFacts, Does, FEW_PARTIES, WhyDevice, WhyOwner, blkparse, devices};
 use iosched_vmtest::{Blktrace, Disk, Fio, SCHEDULERS};
 
 /// The disk takes one read at a time, for 5 ms each, and two processes read one at a time: while one's read is there, the other's
@@ -103,7 +103,7 @@ fn blktrace_has_the_same_matrix() {
             name: disk.name().to_owned(),
             ..DiskFacts::default()
         };
-        let ours = devices(&stretch, &[facts], &|row| probe.owner(row));
+        let ours = devices(&stretch, &[facts], &|row| probe.owner(row), FEW_PARTIES);
         let text = trace.shell("blkparse -i trace");
         let parsed = blkparse::parse(&text).expect("blkparse's lines");
         let its = DiskFacts {
@@ -111,7 +111,7 @@ fn blktrace_has_the_same_matrix() {
             ..DiskFacts::default()
         };
         let owner = |number: u32| parsed.owners[number as usize].clone();
-        let theirs = devices(&parsed.stretch, &[its], &owner);
+        let theirs = devices(&parsed.stretch, &[its], &owner, FEW_PARTIES);
         for does in [Does::Reads, Does::Writes] {
             let (ours, theirs) = (summary(&ours[0], does), summary(&theirs[0], does));
             println!(

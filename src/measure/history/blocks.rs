@@ -38,7 +38,7 @@ impl Blocks {
                 None => open.insert(Open {
                     first: number,
                     count: 1,
-                    sum: without_dispatches(frame),
+                    sum: without_single_requests(frame),
                 }),
             };
             if block.count == SPANS[tier] {
@@ -66,10 +66,12 @@ impl Open {
     }
 }
 
-fn without_dispatches(frame: &Frame) -> Frame {
+/// What is about single requests is not added up.
+fn without_single_requests(frame: &Frame) -> Frame {
     let mut frame = frame.clone();
     for device in &mut frame.devices {
         device.dispatches.clear();
+        device.why = None;
     }
     frame
 }

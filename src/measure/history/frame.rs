@@ -10,6 +10,7 @@ use iosched_result::measured::order::Dispatch;
 use iosched_result::measured::snapshot::{DeviceNumbers, Interval, Op, Order, OwnerNumbers, Stage};
 use iosched_result::stat::Selection;
 use iosched_result::types::queue::State;
+use iosched_result::why::WhyDevice;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -64,6 +65,9 @@ pub struct DeviceFrame {
     /// The last issues, only while the screen Order was open.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dispatches: Vec<Dispatch>,
+    /// Who waited behind whom, only while the screen Fairness was open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<Box<WhyDevice>>,
 }
 
 /// Which arm an interval belongs to.
@@ -192,6 +196,9 @@ impl Frame {
             dispatches.all(|count| count <= MOST_DISPATCHES),
             "there are too many dispatches",
         )?;
+        let mut whys = self.devices.iter().filter_map(|of| of.why.as_deref());
+        whys.try_for_each(WhyDevice::check)
+            .map_err(|what| format!("devices.why: {what}"))?;
         let count = self.devices.len();
         require(
             (1..=disks.len()).contains(&count),

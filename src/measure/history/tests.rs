@@ -46,6 +46,7 @@ pub(crate) fn frame(number: u64) -> Frame {
             side: Side::Of("none".into()),
             counters: Counters::default(),
             dispatches: Vec::new(),
+            why: None,
         }],
         groups: vec![Group {
             id: 42,

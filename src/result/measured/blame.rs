@@ -7,8 +7,9 @@
 mod error; // how sure a share is
 
 use std::collections::HashMap;
+use std::ops::Range;
 
-pub use error::{FEWEST_PERIODS, FEWEST_WAITS, Spread};
+pub use error::{BATCHES, FEWEST_PERIODS, FEWEST_WAITS, Spread};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -82,6 +83,8 @@ pub struct Charges {
     /// Busy periods that have ended, and the owners that were there in the current one.
     periods: u64,
     present: Vec<usize>,
+    /// Length and end of the present one of the parts into which the time is cut.
+    batch: Option<(u64, u64)>,
 }
 
 #[derive(Default)]
@@ -103,7 +106,8 @@ struct Owner {
     /// By the place of another owner: what waited behind him, and his part of the device's time up to which that is.
     behind: Vec<(f64, f64)>,
     is_present: bool,
-    spread: Spread,
+    by_period: Spread,
+    by_batch: Spread,
 }
 
 impl Owner {
@@ -127,7 +131,16 @@ impl Charges {
             owners: Vec::new(),
             periods: 0,
             present: Vec::new(),
+            batch: None,
         }
+    }
+
+    /// In this time all events are; it is cut into parts for the errors, in case there are too few busy periods.
+    #[must_use]
+    pub fn within(mut self, time_ns: Range<u64>) -> Charges {
+        let length_ns = time_ns.end.saturating_sub(time_ns.start) / BATCHES;
+        self.batch = (length_ns > 0).then(|| (length_ns, time_ns.start.saturating_add(length_ns)));
+        self
     }
 
     /// Events must come in the order of time; one that is earlier than the last counts with it.
@@ -162,6 +175,23 @@ impl Charges {
     }
 
     fn advance(&mut self, to_ns: u64) {
+        while let Some((length_ns, end_ns)) = self.batch.filter(|(_, end_ns)| *end_ns <= to_ns) {
+            self.pass(end_ns);
+            for place in 0..self.owners.len() {
+                self.charge(place);
+                let owner = &mut self.owners[place];
+                let parts = owner.behind.iter().map(|(ns, _)| *ns);
+                let idle = owner.device_idle_ns as f64;
+                owner.by_batch.add_unit(owner.wait_ns as f64, idle, parts);
+            }
+            self.batch = end_ns
+                .checked_add(length_ns)
+                .map(|next_ns| (length_ns, next_ns));
+        }
+        self.pass(to_ns);
+    }
+
+    fn pass(&mut self, to_ns: u64) {
         let passed_ns = to_ns.saturating_sub(self.now_ns);
         self.now_ns = self.now_ns.max(to_ns);
         if self.in_service > 0 {
@@ -240,7 +270,7 @@ impl Charges {
             owner.is_present = false;
             let parts = owner.behind.iter().map(|(ns, _)| *ns);
             let idle = owner.device_idle_ns as f64;
-            owner.spread.add_unit(owner.wait_ns as f64, idle, parts);
+            owner.by_period.add_unit(owner.wait_ns as f64, idle, parts);
         }
         self.periods += 1;
     }
@@ -250,10 +280,23 @@ impl Charges {
         self.periods
     }
 
+    /// Whether there are too few of them, so that errors are those between parts of the same length.
+    pub fn has_batches(&self) -> bool {
+        self.periods < FEWEST_PERIODS && self.batch.is_some()
+    }
+
     /// The waiting of all owners up to `until_ns`, the longest first. Owners that never waited are left out.
     pub fn waiting(mut self, until_ns: u64) -> Vec<Waiting> {
         self.advance(until_ns);
         (0..self.owners.len()).for_each(|place| self.charge(place));
+        let has_batches = self.has_batches();
+        let error = |owner: &Owner, place| {
+            if has_batches {
+                owner.by_batch.error_of_batches(owner.waits, place)
+            } else {
+                owner.by_period.error(FEWEST_PERIODS, owner.waits, place)
+            }
+        };
         let numbers: Vec<u32> = self.owners.iter().map(|owner| owner.number).collect();
         let waits = self.owners.iter().filter(|owner| owner.wait_ns > 0);
         let mut all: Vec<Waiting> = waits
@@ -265,7 +308,7 @@ impl Charges {
                     .map(|(place, ns)| Behind {
                         owner: numbers[place],
                         ns,
-                        error: owner.spread.error(FEWEST_PERIODS, owner.waits, Some(place)),
+                        error: error(owner, Some(place)),
                     })
                     .collect();
                 behind.sort_by_key(|of| std::cmp::Reverse(of.ns));
@@ -276,7 +319,7 @@ impl Charges {
                     behind,
                     device_idle_ns: owner.device_idle_ns,
                     slot_free_ns: self.depth.map(|_| owner.slot_free_ns),
-                    device_idle_error: owner.spread.error(FEWEST_PERIODS, owner.waits, None),
+                    device_idle_error: error(owner, None),
                 }
             })
             .collect();

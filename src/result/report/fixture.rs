@@ -222,6 +222,7 @@ fn why(index: u64) -> RoundWhy {
             scheduler: None,
             hardware_depth: Some(2),
             busy_periods: 3,
+            batches: None,
             rounds: None,
             owners: vec![
                 row("reader", Does::Reads, 100_000_000, vec![behind]),

@@ -1,13 +1,14 @@
 //! The requests of blkparse's text (its default columns), which other programs wrote. Pure.
 //!
 //! Known are bios (Q), requests (G, I, D, C), what is merged into them (M, F) and what is split off (X). A request belongs to whoever
-//! queued its first bio. Not known: the control group, and who waits for a tag when the text ends.
+//! queued its first bio. Not known: the control group, who waits for a tag when the text ends, and requests that carry a command of
+//! their own (SG_IO, NVMe's ioctl), for which the device seems idle.
 
 mod line;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use line::{Event, is_flush};
+use line::{Event, Sectors, is_flush, skips};
 
 use super::{Does, Stretch};
 use crate::measured::record::Record;
@@ -28,11 +29,19 @@ pub struct Parsed {
 const UNKNOWN: u32 = 0;
 /// None if no line is blkparse's.
 pub fn parse(text: &str) -> Option<Parsed> {
-    let mut reader = Reader::default();
-    for event in text.lines().filter_map(Event::of) {
-        reader.add(&event);
+    let mut events: Vec<Event> = text.lines().filter_map(Event::of).collect();
+    // blkparse sorts what it has read, and what other CPUs recorded may come later.
+    events.sort_by_key(|event| event.time_ns);
+    let time_ns = (events.first()?.time_ns, events.last()?.time_ns);
+    let mut reader = Reader {
+        begin_ns: time_ns.0,
+        missing: text.lines().filter_map(skips).fold(0, u64::saturating_add),
+        ..Reader::default()
+    };
+    for event in &events {
+        reader.add(event);
     }
-    reader.parsed()
+    Some(reader.parsed(time_ns.1))
 }
 
 #[derive(Clone, Copy)]
@@ -72,8 +81,9 @@ struct Disk {
     open_ends: Places<usize>,
     /// Requests that were issued, by their first sector.
     issued: Places<usize>,
-    /// The flush commands in service, which have no sector.
+    /// The flush commands in service, which have no sector, and those that wait to be issued again.
     flushes: VecDeque<usize>,
+    requeued_flushes: VecDeque<usize>,
 }
 
 #[derive(Default)]
@@ -85,46 +95,46 @@ struct Reader<'a> {
     requests: Vec<Record>,
     /// Its sectors so far, by request.
     sectors: Vec<u64>,
-    time_ns: Option<(u64, u64)>,
+    begin_ns: u64,
     missing: u64,
 }
 
 impl<'a> Reader<'a> {
     fn add(&mut self, event: &Event<'a>) {
-        let (first, last) = self.time_ns.unwrap_or((event.time_ns, event.time_ns));
-        self.time_ns = Some((first.min(event.time_ns), last.max(event.time_ns)));
         let next = self.disks.len();
         let disk = *self.names.entry(event.disk).or_insert(next as u16);
         if usize::from(disk) == next {
             self.disks.push(Disk::default());
         }
-        // A request may be marked otherwise than its bio: only whether it writes is the same.
-        let class = Does::of(event.op()) as u8;
-        let key = (class, event.sector);
         if is_flush(event.flags) {
             return self.add_flush(usize::from(disk), event);
         }
+        let Some(Sectors { first, count }) = event.sectors else {
+            return;
+        };
+        // A request may be marked otherwise than its bio: only whether it writes is the same.
+        let key = (Does::of(event.op()) as u8, first);
         match event.action {
-            "Q" if event.sectors > 0 => {
+            "Q" if count > 0 => {
                 let owner = self.owner(event);
                 let bio = Bio {
                     time_ns: event.time_ns,
                     owner,
-                    sectors: event.sectors,
+                    sectors: count,
                 };
                 self.disk(disk).bios.entry(key).or_default().push_back(bio);
             }
-            "X" => self.split(disk, key, event.sectors),
-            "M" | "F" => self.merge(disk, key, event),
-            "G" if event.sectors > 0 => {
-                self.begin(disk, key, event);
+            "X" => self.split(disk, key, count),
+            "M" | "F" => self.merge(disk, key, event, count),
+            "G" if count > 0 => {
+                self.begin(disk, key, event, count);
             }
             "I" => {
-                let place = self.open(disk, key, event);
+                let place = self.open(disk, key, event, count);
                 self.requests[place].i_ns = event.time_ns;
             }
-            "D" => self.issue(disk, key, event),
-            "C" => self.complete(disk, key, event),
+            "D" => self.issue(disk, key, event, count),
+            "C" => self.complete(disk, key, event, count),
             _ => {}
         }
     }
@@ -148,17 +158,20 @@ impl<'a> Reader<'a> {
         let Some(bio) = bios.get_mut(&key).and_then(VecDeque::back_mut) else {
             return;
         };
-        let first = at.saturating_sub(key.1).min(bio.sectors);
+        // blkparse writes the sector in 32 bits.
+        let first = u64::from((at as u32).wrapping_sub(key.1 as u32)).min(bio.sectors);
         let second = Bio {
             sectors: bio.sectors - first,
             ..*bio
         };
         bio.sectors = first;
-        bios.entry((key.0, at)).or_default().push_back(second);
+        bios.entry((key.0, key.1.saturating_add(first)))
+            .or_default()
+            .push_back(second);
     }
 
     /// A bio, or a request, becomes part of a request.
-    fn merge(&mut self, disk: u16, key: (u8, u64), event: &Event) {
+    fn merge(&mut self, disk: u16, key: (u8, u64), event: &Event, count: u64) {
         let bio = take(&mut self.disk(disk).bios, key);
         if bio.is_none()
             && let Some(place) = take(&mut self.disk(disk).open, key)
@@ -168,7 +181,7 @@ impl<'a> Reader<'a> {
             // It is no request any more: neither it waits, nor is it issued.
             self.requests[place].c_ns = event.time_ns;
         }
-        let end = (key.0, event.sector.saturating_add(event.sectors));
+        let end = (key.0, key.1.saturating_add(count));
         let into = if event.action == "M" {
             take(&mut self.disk(disk).open_ends, key)
         } else {
@@ -177,13 +190,9 @@ impl<'a> Reader<'a> {
         let Some(place) = into else { return };
         let (sector, sectors) = (self.requests[place].sector, self.sectors[place]);
         self.close(disk, key.0, place);
-        let sector = if event.action == "M" {
-            sector
-        } else {
-            event.sector
-        };
+        let sector = if event.action == "M" { sector } else { key.1 };
         self.requests[place].sector = sector;
-        self.sectors[place] = sectors.saturating_add(event.sectors);
+        self.sectors[place] = sectors.saturating_add(count);
         self.reopen(disk, key.0, place);
     }
 
@@ -210,12 +219,12 @@ impl<'a> Reader<'a> {
     }
 
     /// A request, with the bio that it was made for.
-    fn begin(&mut self, disk: u16, key: (u8, u64), event: &Event) -> usize {
+    fn begin(&mut self, disk: u16, key: (u8, u64), event: &Event, count: u64) -> usize {
         let bio = take(&mut self.disk(disk).bios, key);
         let request = Record {
             q_ns: bio.map_or(0, |bio| bio.time_ns),
             g_ns: event.time_ns,
-            sector: event.sector,
+            sector: key.1,
             owner: bio.map_or(UNKNOWN, |bio| bio.owner),
             device: disk,
             is_preflush: event.flags.starts_with('F'),
@@ -223,15 +232,14 @@ impl<'a> Reader<'a> {
         };
         self.requests.push(request);
         // A bio that is split later than it gets its request is longer than the request will be.
-        self.sectors
-            .push(bio.map_or(event.sectors, |bio| bio.sectors));
+        self.sectors.push(bio.map_or(count, |bio| bio.sectors));
         let place = self.requests.len() - 1;
         self.reopen(disk, key.0, place);
         place
     }
 
     /// The request that begins at this sector and was not issued; one that was not seen to begin begins now.
-    fn open(&mut self, disk: u16, key: (u8, u64), event: &Event) -> usize {
+    fn open(&mut self, disk: u16, key: (u8, u64), event: &Event, count: u64) -> usize {
         let found = self
             .disk(disk)
             .open
@@ -240,22 +248,22 @@ impl<'a> Reader<'a> {
         if let Some(place) = found {
             return place;
         }
-        let place = self.begin(disk, key, event);
+        let place = self.begin(disk, key, event, count);
         self.requests[place].g_ns = 0;
         place
     }
 
-    fn issue(&mut self, disk: u16, key: (u8, u64), event: &Event) {
+    fn issue(&mut self, disk: u16, key: (u8, u64), event: &Event, count: u64) {
         // One that was requeued is issued again: the first time counts.
         let is_again =
             !self.disk(disk).open.contains_key(&key) && self.disk(disk).issued.contains_key(&key);
         if is_again {
             return;
         }
-        let place = self.open(disk, key, event);
+        let place = self.open(disk, key, event, count);
         self.close(disk, key.0, place);
         self.requests[place].d_ns = event.time_ns;
-        self.sectors[place] = event.sectors;
+        self.sectors[place] = count;
         self.disk(disk)
             .issued
             .entry(key)
@@ -263,17 +271,22 @@ impl<'a> Reader<'a> {
             .push_back(place);
     }
 
-    fn complete(&mut self, disk: u16, key: (u8, u64), event: &Event) {
+    fn complete(&mut self, disk: u16, key: (u8, u64), event: &Event, count: u64) {
         let Some(place) = take(&mut self.disk(disk).issued, key) else {
-            // It was in service before the text begins.
-            self.missing += 1;
+            // It was in service before the text begins, or its issue is lost.
+            self.missing = self.missing.saturating_add(1);
+            self.sectors.push(0);
+            self.requests.push(Record {
+                device: disk,
+                ..Record::issued(event.op(), self.begin_ns - 1, event.time_ns)
+            });
             return;
         };
-        let left = self.sectors[place].saturating_sub(event.sectors);
-        if left > 0 && event.sectors > 0 {
+        let left = self.sectors[place].saturating_sub(count);
+        if left > 0 && count > 0 {
             // A part of it; the rest goes on behind that.
             self.sectors[place] = left;
-            let rest = (key.0, key.1.saturating_add(event.sectors));
+            let rest = (key.0, key.1.saturating_add(count));
             self.disk(disk)
                 .issued
                 .entry(rest)
@@ -290,7 +303,12 @@ impl<'a> Reader<'a> {
     }
 
     fn add_flush(&mut self, disk: usize, event: &Event) {
+        let of = &mut self.disks[disk];
         match event.action {
+            "D" if !of.requeued_flushes.is_empty() => {
+                of.flushes.extend(of.requeued_flushes.pop_front());
+            }
+            "R" => of.requeued_flushes.extend(of.flushes.pop_front()),
             "D" => {
                 self.requests.push(Record {
                     device: disk as u16,
@@ -309,24 +327,23 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn parsed(self) -> Option<Parsed> {
-        let (begin_ns, end_ns) = self.time_ns?;
+    fn parsed(self, end_ns: u64) -> Parsed {
         let mut disks = vec![String::new(); self.names.len()];
         for (name, place) in self.names {
             name.clone_into(&mut disks[usize::from(place)]);
         }
         let mut owners = vec![named("unknown", 0)];
         owners.extend(self.owner_names);
-        Some(Parsed {
+        Parsed {
             stretch: Stretch {
-                begin_ns,
+                begin_ns: self.begin_ns,
                 end_ns,
                 requests: self.requests,
                 missing: self.missing,
             },
             disks,
             owners,
-        })
+        }
     }
 }
 

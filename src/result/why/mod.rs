@@ -8,10 +8,10 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::measured::blame::{Behind, Charges, Waiting};
+use crate::measured::blame::{BATCHES, Behind, Charges, Waiting};
 use crate::measured::snapshot::{Op, OwnerKind};
 use crate::measured::trace::TracedOwner;
-pub use passage::{MOST_PARTIES, Party, Stretch, Who};
+pub use passage::{FEW_PARTIES, MOST_PARTIES, Party, Stretch, Who};
 pub use rounds::{ArmWhy, FEWEST_ROUNDS, RoundWhy, of_arm, of_round};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,6 +25,9 @@ pub struct WhyDevice {
     pub hardware_depth: Option<u32>,
     /// Stretches from a request to the next moment without any, which have ended: the units of the errors.
     pub busy_periods: u64,
+    /// Parts of the same length into which the time was cut: they are the units of the errors where there are fewer than 10 busy periods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batches: Option<u64>,
     /// Rounds whose numbers are added up here; they are the units of the errors then. Absent for one stretch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u64>,
@@ -65,8 +68,8 @@ pub struct WhyOwner {
     pub behind: Vec<WhyBehind>,
     /// The part while nothing was in service.
     pub device_idle_ns: u64,
-    /// Standard error of its share of `wait_ns`; null if fewer than 100 waits, or 10 busy periods or 5 rounds,
-    /// say nothing.
+    /// Standard error of its share of `wait_ns`; null for fewer than 100 waits or 5 rounds, and where the
+    /// share drifts over the time.
     pub device_idle_error: Option<f64>,
     /// The part while the device could have taken another request, of both; null if its depth is unknown.
     pub slot_free_ns: Option<u64>,
@@ -86,8 +89,8 @@ pub struct WhyBehind {
     pub does: Does,
     /// How much of the waiting, in ns.
     pub ns: u64,
-    /// Standard error of its share of `wait_ns`; null if fewer than 100 waits, or 10 busy periods or 5 rounds,
-    /// say nothing.
+    /// Standard error of its share of `wait_ns`; null for fewer than 100 waits or 5 rounds, and where the
+    /// share drifts over the time.
     pub error: Option<f64>,
 }
 
@@ -101,6 +104,34 @@ pub enum Does {
     Flushes,
     /// Discards, zone commands and others.
     Others,
+}
+
+/// Larger numbers are wrong, and sums of them too large.
+const LARGEST: u64 = 1 << 53;
+
+impl WhyDevice {
+    /// Whether it is what is kept of a stretch, as far as screens and reports rely on it. Err: what is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        let count = self.owners.len();
+        if count > FEW_PARTIES {
+            return Err(format!("{count} owners are too many"));
+        }
+        for owner in &self.owners {
+            let parts = owner.behind.iter().map(|of| of.ns);
+            let sum = parts.fold(owner.device_idle_ns, u64::saturating_add);
+            let name = &owner.name;
+            if sum != owner.wait_ns {
+                return Err(format!(
+                    "the parts of the waiting of {name:?} do not add up to it"
+                ));
+            }
+            let numbers = [owner.ios, owner.waits, owner.service_ns, owner.wait_ns];
+            if numbers.iter().any(|number| *number > LARGEST) {
+                return Err(format!("{name:?} has too large a number"));
+            }
+        }
+        Ok(())
+    }
 }
 
 impl WhyOwner {
@@ -150,15 +181,17 @@ pub struct DiskFacts {
     pub hardware_depth: Option<u32>,
 }
 
-/// The numbers of a stretch. `disks` stand in the order in which requests number them; `owner` names the owner of a row.
+/// The numbers of a stretch. `disks` stand in the order in which requests number them; `owner` names the owner of a row; so many
+/// parties are kept apart.
 pub fn devices(
     stretch: &Stretch,
     disks: &[DiskFacts],
     owner: &dyn Fn(u32) -> TracedOwner,
+    most_parties: usize,
 ) -> Vec<WhyDevice> {
     let devices = disks.iter().enumerate();
     devices
-        .map(|(place, facts)| device(stretch, place, facts, owner, MOST_PARTIES))
+        .map(|(place, facts)| device(stretch, place, facts, owner, most_parties))
         .collect()
 }
 
@@ -170,11 +203,13 @@ fn device(
     most_parties: usize,
 ) -> WhyDevice {
     let services = stretch.services(place, most_parties);
-    let mut charges = Charges::new(facts.hardware_depth);
+    let time_ns = stretch.begin_ns..stretch.end_ns;
+    let mut charges = Charges::new(facts.hardware_depth).within(time_ns);
     for event in stretch.events(place, &services) {
         charges.add(event);
     }
     let busy_periods = charges.busy_periods();
+    let batches = charges.has_batches().then_some(BATCHES);
     let waiting: HashMap<u32, Waiting> = charges
         .waiting(stretch.end_ns)
         .into_iter()
@@ -218,6 +253,7 @@ fn device(
         scheduler: facts.scheduler.clone(),
         hardware_depth: facts.hardware_depth,
         busy_periods,
+        batches,
         rounds: None,
         owners,
         missing: stretch.missing,

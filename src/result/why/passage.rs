@@ -39,6 +39,8 @@ pub enum Who {
 
 /// Parties that are kept apart: the charges need room and time for each pair of them.
 pub const MOST_PARTIES: usize = 256;
+/// Where many stretches are kept, in the rounds of a result or in a history.
+pub const FEW_PARTIES: usize = 16;
 
 impl Party {
     fn of(record: &Record) -> Party {
@@ -194,7 +196,7 @@ impl Stretch {
         if done_ns <= self.begin_ns {
             return;
         }
-        if waits && issued_ns > self.begin_ns {
+        if waits && (issued_ns > self.begin_ns || queued_ns >= self.begin_ns) {
             add(0, queued_ns, Step::Wait);
             add(1, issued_ns, Step::Issue);
         } else {

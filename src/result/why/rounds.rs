@@ -5,14 +5,12 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{DiskFacts, Does, Stretch, WhyBehind, WhyDevice, WhyOwner, device};
+use super::{DiskFacts, Does, FEW_PARTIES, Stretch, WhyBehind, WhyDevice, WhyOwner, devices};
 use crate::measured::blame::Spread;
 use crate::measured::trace::TracedOwner;
 
 /// Fewer rounds, in which the owner waited, say nothing of an error.
 pub const FEWEST_ROUNDS: u64 = 5;
-/// Parties of a round that are kept apart: a result has many rounds.
-const MOST_PARTIES: usize = 16;
 
 /// Who waited behind whom in the window of a round, with `--why`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,12 +47,9 @@ pub fn of_round(
         });
     }
     let named = |place: u32| owners[place as usize].clone();
-    let devices = disks.iter().enumerate();
     RoundWhy {
         time_s: stretch.time_s(),
-        devices: devices
-            .map(|(place, facts)| device(&stretch, place, facts, &named, MOST_PARTIES))
-            .collect(),
+        devices: devices(&stretch, disks, &named, FEW_PARTIES),
     }
 }
 
@@ -144,6 +139,7 @@ fn together(rounds: &[&WhyDevice]) -> WhyDevice {
             .hardware_depth
             .filter(|_| same(&|of| of.hardware_depth == first.hardware_depth)),
         busy_periods: sum(|of| of.busy_periods),
+        batches: None,
         rounds: Some(rounds.len() as u64),
         owners,
         missing: sum(|of| of.missing),

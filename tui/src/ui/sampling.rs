@@ -1,5 +1,6 @@
 //! The thread that owns the probe: it takes samples, switches schedulers, and times rotations.
 
+mod blame;
 pub mod control;
 pub mod devices;
 #[cfg(test)]

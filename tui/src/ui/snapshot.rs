@@ -22,6 +22,7 @@ use crate::cli::Snapshot;
 /// Everything that a screen may show.
 const ALL: Wanted = Wanted {
     order: true,
+    why: true,
     owner_histograms: true,
 };
 

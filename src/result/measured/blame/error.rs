@@ -3,6 +3,8 @@
 
 /// Fewer busy periods, in which the owner waited, say nothing.
 pub const FEWEST_PERIODS: u64 = 10;
+/// Where there are fewer, the time is cut into so many parts of the same length.
+pub const BATCHES: u64 = 20;
 /// Fewer waits say nothing.
 pub const FEWEST_WAITS: u64 = 100;
 
@@ -12,6 +14,8 @@ pub struct Spread {
     units: u64,
     before: f64,
     sum_xx: f64,
+    last_x: f64,
+    lag_xx: f64,
     idle: Part,
     parts: Vec<Part>,
 }
@@ -21,14 +25,21 @@ struct Part {
     before: f64,
     sum_xy: f64,
     sum_yy: f64,
+    last_y: f64,
+    /// Of a unit and the one before it, both ways.
+    lag_xy: f64,
+    lag_yy: f64,
 }
 
 impl Part {
-    fn add(&mut self, x: f64, so_far: f64) {
+    fn add(&mut self, x: f64, last_x: f64, so_far: f64) {
         let y = so_far - self.before;
         self.before = so_far;
         self.sum_xy += x * y;
         self.sum_yy += y * y;
+        self.lag_xy += x * self.last_y + last_x * y;
+        self.lag_yy += y * self.last_y;
+        self.last_y = y;
     }
 }
 
@@ -42,12 +53,14 @@ impl Spread {
         self.before = wait;
         self.units += 1;
         self.sum_xx += x * x;
-        self.idle.add(x, idle);
+        let last_x = std::mem::replace(&mut self.last_x, x);
+        self.lag_xx += x * last_x;
+        self.idle.add(x, last_x, idle);
         for (place, part) in parts.enumerate() {
             if place >= self.parts.len() {
                 self.parts.resize(place + 1, Part::default());
             }
-            self.parts[place].add(x, part);
+            self.parts[place].add(x, last_x, part);
         }
     }
 
@@ -56,13 +69,30 @@ impl Spread {
         if self.units < fewest || waits < FEWEST_WAITS || self.before <= 0.0 {
             return None;
         }
+        let (_, squares) = self.residuals(place);
+        let n = self.units as f64;
+        Some((n / (n - 1.0) * squares).sqrt() / self.before)
+    }
+
+    /// The same for units that may depend on each other: none if one says too much about the next.
+    pub fn error_of_batches(&self, waits: u64, place: Option<usize>) -> Option<f64> {
+        let error = self.error(FEWEST_PERIODS, waits, place)?;
+        let (lagged, squares) = self.residuals(place);
+        // Independent ones reach this in one of forty cases.
+        let most = 2.0 / (self.units as f64).sqrt();
+        (lagged <= most * squares).then_some(error)
+    }
+
+    /// Sums of what differs from the share: each with the one after it, and with itself.
+    fn residuals(&self, place: Option<usize>) -> (f64, f64) {
         let part = match place {
             Some(place) => self.parts.get(place).copied().unwrap_or_default(),
             None => self.idle,
         };
-        let n = self.units as f64;
         let ratio = part.before / self.before;
-        let squares = part.sum_yy - 2.0 * ratio * part.sum_xy + ratio * ratio * self.sum_xx;
-        Some((n / (n - 1.0) * squares.max(0.0)).sqrt() / self.before)
+        let sum = |yy: f64, xy: f64, xx: f64| yy - ratio * xy + ratio * ratio * xx;
+        let lagged = sum(part.lag_yy, part.lag_xy, self.lag_xx);
+        let squares = sum(part.sum_yy, 2.0 * part.sum_xy, self.sum_xx);
+        (lagged, squares.max(0.0))
     }
 }

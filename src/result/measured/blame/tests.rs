@@ -22,6 +22,14 @@ fn request(owner: u32, queued: u64, issued: u64, ended: u64) -> Request {
 }
 
 fn charged(requests: &[Request], depth: Option<u32>) -> Charges {
+    charged_within(requests, depth, None)
+}
+
+fn charged_within(
+    requests: &[Request],
+    depth: Option<u32>,
+    time_ns: Option<Range<u64>>,
+) -> Charges {
     let mut events: Vec<(u64, u8, Event)> = Vec::new();
     for &of in requests {
         let steps = [
@@ -43,7 +51,11 @@ fn charged(requests: &[Request], depth: Option<u32>) -> Charges {
         }));
     }
     events.sort_by_key(|(time_ns, order, _)| (*time_ns, *order));
-    let mut charges = Charges::new(depth);
+    let charges = Charges::new(depth);
+    let mut charges = match time_ns {
+        Some(time_ns) => charges.within(time_ns),
+        None => charges,
+    };
     for (.., event) in events {
         charges.add(event);
     }
@@ -273,4 +285,47 @@ fn the_error_is_what_repetitions_show() {
         (stated / square.sqrt() - 1.0).abs() < 0.15,
         "{stated} {square}"
     );
+}
+
+/// The disk is never without a request of owner 9: there is no busy period, and parts of the time are the units. Shares that
+/// drift have no error.
+#[test]
+fn under_a_load_that_never_pauses_the_error_is_that_between_parts_of_the_time() {
+    let mut random = ChaCha8Rng::seed_from_u64(31);
+    let mut run = |drifts: bool| {
+        let mut all = Vec::new();
+        let mut at = 0;
+        for turn in 0..400 {
+            let least = if drifts { turn } else { 0 };
+            let (first, second) = (
+                random.random_range(10..300) + least,
+                random.random_range(10..300),
+            );
+            all.push(request(1, at, at, at + first));
+            all.push(request(2, at, at + first, at + first + second));
+            all.push(request(3, at, at + first + second, at + first + second + 5));
+            at += first + second + 5;
+        }
+        all.push(request(9, 0, 0, at));
+        let found = charged_within(&all, Some(2), Some(0..at));
+        assert!(found.has_batches());
+        let found = found.waiting(at);
+        let third = found.into_iter().find(|of| of.owner == 3).unwrap();
+        let mut parts = third.behind.iter();
+        let first = parts.find(|of| of.owner == 1).copied().unwrap();
+        (third.share(first.ns).unwrap(), first.error)
+    };
+    let many: Vec<(f64, Option<f64>)> = (0..300).map(|_| run(false)).collect();
+    let known: Vec<f64> = many.iter().filter_map(|(_, error)| *error).collect();
+    assert!(known.len() > 270, "{} of 300", known.len());
+    let mean = many.iter().map(|(share, _)| share).sum::<f64>() / 300.0;
+    let squares = many.iter().map(|(share, _)| (share - mean).powi(2));
+    let true_error = (squares.sum::<f64>() / 299.0).sqrt();
+    let stated = known.iter().sum::<f64>() / known.len() as f64;
+    assert!(
+        (stated / true_error - 1.0).abs() < 0.15,
+        "{stated} {true_error}"
+    );
+    let drifting = (0..50).filter(|_| run(true).1.is_none()).count();
+    assert!(drifting > 45, "{drifting} of 50");
 }

@@ -49,6 +49,7 @@ fn device(scheduler: &str, owners: Vec<WhyOwner>) -> WhyDevice {
         scheduler: Some(scheduler.to_owned()),
         hardware_depth: Some(4),
         busy_periods: 1,
+        batches: None,
         rounds: None,
         owners,
         missing: 0,

@@ -6,7 +6,7 @@ mod sentences;
 use serde::{Deserialize, Serialize};
 
 use crate::measured::trace::TracedOwner;
-use crate::why::{DiskFacts, Stretch, WhyDevice, WhyOwner, devices};
+use crate::why::{DiskFacts, MOST_PARTIES, Stretch, WhyDevice, WhyOwner, devices};
 pub use sentences::{MOST_SENTENCES, Sentence};
 
 pub const SCHEMA_VERSION: u32 = 1;
@@ -41,7 +41,7 @@ pub fn why(
     owner: &dyn Fn(u32) -> TracedOwner,
     keeps: &dyn Fn(&WhyOwner) -> bool,
 ) -> WhyRecord {
-    let devices = devices(stretch, disks, owner);
+    let devices = devices(stretch, disks, owner, MOST_PARTIES);
     record(devices, disks, time, stretch.time_s(), keeps)
 }
 

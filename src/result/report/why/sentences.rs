@@ -228,7 +228,7 @@ fn of_device(row: Row) -> Option<Sentence> {
         Some(rounds) if rounds < FEWEST_ROUNDS => {
             Some(format!("there are {rounds} rounds, and {FEWEST_ROUNDS}"))
         }
-        None if device.busy_periods < FEWEST_PERIODS => Some(format!(
+        None if device.busy_periods < FEWEST_PERIODS && device.batches.is_none() => Some(format!(
             "the number of times that {name} was without requests is {}, and {FEWEST_PERIODS}",
             device.busy_periods
         )),
@@ -238,8 +238,18 @@ fn of_device(row: Row) -> Option<Sentence> {
         text.push(format!(
             "How sure these shares are cannot be told: {few} are needed."
         ));
+    } else if device.batches.is_some() && drifts(row.owner) {
+        text.push(
+            "How sure these shares are cannot be told: they change over the time.".to_owned(),
+        );
     }
     (!text.is_empty()).then(|| Sentence::new(Some(name), text.join(" ")))
+}
+
+/// Whether one part of the time says too much about the next.
+fn drifts(owner: &WhyOwner) -> bool {
+    let mut errors = owner.behind.iter().map(|of| of.error);
+    owner.waits >= FEWEST_WAITS && errors.all(|error| error.is_none())
 }
 
 fn nothing_waits(

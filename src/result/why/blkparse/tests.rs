@@ -5,10 +5,13 @@ use super::*;
 const MS: u64 = 1_000_000;
 
 /// An owner, and times since the first line in ms: begin to wait, issued, ended.
-type Times = (String, Option<u64>, Option<u64>, Option<u64>);
+type Times = (String, Option<i64>, Option<i64>, Option<i64>);
 
 fn times(parsed: &Parsed) -> Vec<Times> {
-    let since = |ns: u64| (ns > 0).then(|| (ns - parsed.stretch.begin_ns) / MS);
+    let begin_ns = parsed.stretch.begin_ns;
+    let since = |ns: u64| {
+        (ns > 0).then(|| (ns.cast_signed() - begin_ns.cast_signed()).div_euclid(MS as i64))
+    };
     let requests = parsed.stretch.requests.iter();
     requests
         .map(|request| {
@@ -21,9 +24,9 @@ fn times(parsed: &Parsed) -> Vec<Times> {
 
 fn row(
     name: &str,
-    queued: impl Into<Option<u64>>,
-    issued: impl Into<Option<u64>>,
-    ended: impl Into<Option<u64>>,
+    queued: impl Into<Option<i64>>,
+    issued: impl Into<Option<i64>>,
+    ended: impl Into<Option<i64>>,
 ) -> Times {
     (name.to_owned(), queued.into(), issued.into(), ended.into())
 }
@@ -136,7 +139,7 @@ fn flush_commands_are_requests_and_empty_flushes_are_not() {
     ]);
     assert_eq!(
         times(&parsed),
-        [row("unknown", None, 0, 3), row("jbd2", 4, 5, 7)]
+        [row("unknown", None, 1, 4), row("jbd2", 5, 6, 8)]
     );
     let flags: Vec<_> = parsed
         .stretch
@@ -158,9 +161,62 @@ fn what_began_before_the_text_is_missing_or_nobodys() {
     ]);
     assert_eq!(
         times(&parsed),
-        [row("unknown", None, 2, None), row("a", 3, None, None)]
+        [
+            row("unknown", None, -1, 0),
+            row("unknown", None, 2, None),
+            row("a", 3, None, None)
+        ]
     );
     assert_eq!(parsed.stretch.missing, 1);
+}
+
+/// blkparse prints what a CPU recorded in one piece.
+#[test]
+fn lines_may_be_out_of_the_order_of_time() {
+    let rows = [
+        "3 0 C R 8 + 8 [0]",
+        "0 1 Q R 8 + 8 [a]",
+        "0 1 G R 8 + 8 [a]",
+        "9 0 U N [a] 1",
+        "1 1 D R 8 + 8 [a]",
+    ];
+    let parsed = parsed(&rows);
+    assert_eq!(times(&parsed), [row("a", 0, 1, 3)]);
+    let Stretch {
+        begin_ns, end_ns, ..
+    } = parsed.stretch;
+    assert_eq!(end_ns - begin_ns, 9 * MS, "until the last line");
+}
+
+#[test]
+fn a_flush_that_is_requeued_is_one_and_lost_events_are_missing() {
+    let rows = [
+        "0 5 D FN [kworker/0:1H]",
+        "1 0 R FN 0 [0]",
+        "2 5 D FN [kworker/0:1H]",
+        "4 0 C FN 0 [0]",
+    ];
+    let text = lines(&rows) + "Events (sdb): 4 entries\nSkips: 1,205 forward (  4,321 -  99.1%)\n";
+    let parsed = parse(&text).expect("lines");
+    assert_eq!(times(&parsed), [row("unknown", None, 0, 4)]);
+    assert_eq!(parsed.stretch.missing, 1205);
+}
+
+/// Beyond 2 TiB blkparse cuts the sector of a split.
+#[test]
+fn a_split_far_behind_has_its_second_half() {
+    let parsed = parsed(&[
+        "0 7 Q R 8589934592 + 16 [app]",
+        "1 7 X R 8589934592 / 8 [app]",
+        "2 7 G R 8589934592 + 8 [app]",
+        "4 7 G R 8589934600 + 8 [app]",
+        "5 7 D R 8589934592 + 8 [app]",
+        "6 7 D R 8589934600 + 8 [app]",
+    ]);
+    assert_eq!(
+        times(&parsed),
+        [row("app", 0, 5, None), row("app", 0, 6, None)]
+    );
 }
 
 /// Its summary, messages and other lines say nothing; a text without any of its lines is not blkparse's.
@@ -204,7 +260,7 @@ fn hostile_lines_are_survived() {
         text = format!("{text}{text}");
         let parsed = parse(&text);
         let parsed = parsed.expect("some lines are blkparse's");
-        let devices = super::super::devices(&parsed.stretch, &[], &|_| named("a", 1));
+        let devices = super::super::devices(&parsed.stretch, &[], &|_| named("a", 1), 16);
         assert!(devices.is_empty());
     }
 }

@@ -12,6 +12,7 @@ use iosched_result::measured::order::Dispatch;
 use iosched_result::measured::snapshot::{Interval, OwnerNumbers, Snapshot};
 use iosched_result::stat::Selection;
 
+use super::blame::Blame;
 use super::devices;
 use super::request::Wanted;
 use super::rotation::TimedRotation;
@@ -34,6 +35,7 @@ pub struct Reader {
     /// Disks that appeared and are measured from the next interval on, with their place; or why one is not.
     added: Vec<Result<(usize, Device)>>,
     names: Everyone,
+    blame: Blame,
 }
 
 impl Reader {
@@ -58,6 +60,7 @@ impl Reader {
                 labels,
                 ..Everyone::default()
             },
+            blame: Blame::default(),
         }
     }
 
@@ -145,6 +148,7 @@ impl Reader {
                 side,
                 counters: watched.counters(elapsed.max(1e-6)),
                 dispatches: Vec::new(),
+                why: None,
             });
         }
         if let (Some(probe), Some(interval)) = (&self.probe, &interval)
@@ -157,6 +161,12 @@ impl Reader {
                 let more = device.dispatches.len().saturating_sub(MOST_DISPATCHES);
                 device.dispatches.drain(..more);
             }
+        }
+        let whys = self
+            .blame
+            .take(&mut self.probe, &self.devices, wanted.why)?;
+        for (device, why) in devices.iter_mut().zip(whys) {
+            device.why = Some(Box::new(why));
         }
         let owners = interval.as_ref().map(|interval| &*interval.owners);
         let groups = Group::by_cgroup(owners.unwrap_or_default(), &self.names);

@@ -42,5 +42,7 @@ pub fn present_label(scheduler: &str) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     pub order: bool,
+    /// Who waits behind whom.
+    pub why: bool,
     pub owner_histograms: bool,
 }

@@ -12,6 +12,7 @@ use iosched_result::measured::snapshot::{
 use iosched_result::measured::stalls::Stalls;
 use iosched_result::stat::{self, Burst, DeviceState, LiveDevice, LiveProcess};
 use iosched_result::types::queue::State;
+use iosched_result::why::WhyDevice;
 
 use super::score::{Score, bytes_of};
 
@@ -52,6 +53,8 @@ pub struct Measured {
     pub owners: Vec<OwnerNumbers>,
     /// Only while the screen Order is open.
     pub dispatches: Vec<Dispatch>,
+    /// Who waited behind whom, only while the screen Fairness is open.
+    pub why: Option<Box<WhyDevice>>,
 }
 
 impl Sample {
@@ -80,6 +83,7 @@ impl Sample {
             counters: device.counters,
             measured: measured.next().map(|mut measured| {
                 measured.dispatches = device.dispatches;
+                measured.why = device.why;
                 Box::new(measured)
             }),
         });
@@ -93,7 +97,7 @@ impl Sample {
     }
 }
 
-/// Measurements of each device, without its dispatches.
+/// Measurements of each device, without what is about single requests.
 fn measured(mut interval: Interval, stalls: &[Stalls], frame: &Frame) -> Vec<Measured> {
     let state = |device: &DeviceFrame| {
         let depth = device.queue.as_ref().and_then(|queue| queue.hardware_depth);
@@ -137,6 +141,7 @@ fn measured(mut interval: Interval, stalls: &[Stalls], frame: &Frame) -> Vec<Mea
                 stalls: *stalls,
                 owners,
                 dispatches: Vec::new(),
+                why: None,
             }
         });
     devices.collect()

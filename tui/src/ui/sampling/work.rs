@@ -102,6 +102,7 @@ impl Work {
             interval: setup.interval,
             wanted: Wanted {
                 order: false,
+                why: false,
                 owner_histograms: true,
             },
             next: Instant::now() + FIRST.min(setup.interval),
@@ -200,6 +201,7 @@ impl Work {
     fn wanted(&self) -> Wanted {
         Wanted {
             order: self.wanted.order,
+            why: self.wanted.why,
             owner_histograms: self.wanted.owner_histograms
                 || self.rotation.is_some()
                 || self.interval >= LONG,

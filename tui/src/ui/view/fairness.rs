@@ -1,13 +1,14 @@
 //! ```text
 //! Jain's index: device time 0.52, bytes 0.50 ...
 //! NAME    device share [bar]    bytes  backlogged  starved
-//! mean queue wait: NAME   11.7 ms behind NAME 97.6 %, itself 2.38 %
+//! mean queue wait: NAME reads   11.7 ms behind NAME writes 97.6 %, its own 2.38 %
 //! shares over time, a line for each
 //! ```
 //! When rows are scarce, the shares over time are dropped first, then the mean queue waits, then the index.
 
 use iosched_result::report::units::{count, share, time};
 use iosched_result::stat::{LiveFairness, LiveProcess};
+use iosched_result::why::{Does, WhyOwner};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -47,7 +48,7 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         line(frame, head, row as u16, text);
     }
     shares(frame, table, model, &rows);
-    who_waits(frame, waits, model, &rows);
+    who_waits(frame, waits, model, measured);
     if history.height > 0 {
         over_time(frame, history, model);
     }
@@ -130,53 +131,102 @@ fn shares(frame: &mut Frame, area: Rect, model: &Model, rows: &[(&LiveProcess, &
     table::render(frame.buffer_mut(), area, &columns, faint, |_| Style::new());
 }
 
-/// Only for processes that were backlogged most of the time, which waited while the device served others.
-fn who_waits(frame: &mut Frame, area: Rect, model: &Model, rows: &[(&LiveProcess, &LiveFairness)]) {
-    const BACKLOGGED: f64 = 0.5;
-    const SERVED: usize = 3;
+/// Those with the longest waiting, of which a mean wait is not much shorter than the device's time. Exact: every request of the
+/// interval is in it.
+fn who_waits(frame: &mut Frame, area: Rect, model: &Model, measured: &Measured) {
+    /// Smaller parts are not shown.
+    const SHOWN: f64 = 0.005;
+    /// Whom it waits behind, at most.
+    const PARTS: usize = 3;
     /// The width of the other names, with and without room.
-    const NAMES: [usize; 2] = [30, 14];
-    let mut waiting: Vec<&(&LiveProcess, &LiveFairness)> = rows
-        .iter()
-        .filter(|(_, fairness)| fairness.backlogged_share >= BACKLOGGED)
-        .collect();
-    let wait = |process: &LiveProcess| process.queue_wait.mean_ns.unwrap_or(0.0);
-    waiting.sort_by(|(a, _), (b, _)| wait(b).total_cmp(&wait(a)));
+    const NAMES: [usize; 2] = [37, 21];
     if area.height == 0 {
         return;
     }
+    let faint = model.palette.faint();
+    let Some(why) = &measured.why else {
+        let text = "who waits behind whom is recorded from the next interval on, while this screen is open";
+        let text = fit::sentence(text, usize::from(area.width));
+        line(frame, area, 1, Line::styled(text, faint));
+        return;
+    };
     let title = [
         (0, "mean queue wait"),
-        (1, " of backlogged processes"),
-        (2, ", behind these device shares in the same interval"),
+        (1, ", and behind whom"),
+        (2, ": shares of that time"),
     ];
-    let title = fit::plain_line(title, area.width).style(model.palette.faint());
-    line(frame, area, 1, title);
-    let name_room = usize::from(area.width / 3).clamp(usize::from(NAME.0), 21);
-    for (row, (process, _)) in waiting.into_iter().enumerate() {
-        let name = fit::name(&name_of(process), name_room);
-        let space = " ".repeat(name_room - fit::width(&name));
-        let wait = time(process.queue_wait.mean_ns);
-        let own = format!("{name}{space} {wait:>8}");
-        let mut pieces = vec![Piece::new(0, Style::new(), [own])];
-        let served = rows.iter().take(SERVED).enumerate();
-        pieces.extend(served.map(|(index, (other, fairness))| {
-            let is_same = other.pid == process.pid && other.cgroup_id == process.cgroup_id;
+    line(
+        frame,
+        area,
+        1,
+        fit::plain_line(title, area.width).style(faint),
+    );
+    let waiting = why.owners.iter().filter(|owner| matters(owner));
+    let name_room = usize::from(area.width / 3).clamp(21, 34);
+    let mut is_empty = true;
+    for (row, owner) in waiting.enumerate().take(usize::from(area.height) - 2) {
+        is_empty = false;
+        let whose = name_in(measured, owner.pid, owner.cgroup_id, &owner.name);
+        let name = doing(&whose, owner.does, name_room);
+        let space = " ".repeat(name_room.saturating_sub(fit::width(&name)));
+        let wait = time(Some(owner.wait_ns as f64 / owner.waits.max(1) as f64));
+        let mut pieces = vec![Piece::new(
+            0,
+            Style::new(),
+            [format!("{name}{space} {wait:>8}")],
+        )];
+        let part = |ns: u64| share(Some(ns as f64 / owner.wait_ns.max(1) as f64));
+        let behind = owner.behind.iter().take(PARTS).map(|of| {
+            let is_own = (of.pid, &of.name, of.does) == (owner.pid, &owner.name, owner.does);
+            let name = |room: usize| match of.pid {
+                _ if is_own => "its own".to_owned(),
+                pid => doing(&name_in(measured, pid, 0, &of.name), of.does, room),
+            };
+            (of.ns, NAMES.map(name))
+        });
+        let idle = (
+            owner.device_idle_ns,
+            NAMES.map(|_| "the idle device".to_owned()),
+        );
+        let mut parts: Vec<(u64, [String; 2])> = behind.chain([idle]).collect();
+        parts.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
+        parts.retain(|(ns, _)| *ns as f64 >= SHOWN * owner.wait_ns as f64);
+        pieces.extend(parts.into_iter().enumerate().map(|(index, (ns, names))| {
             let before = if index == 0 { " behind " } else { ", " };
-            let part = share(fairness.device_time_share);
-            let forms = NAMES.map(|room| {
-                let name = if is_same {
-                    "itself".to_owned()
-                } else {
-                    fit::name(&name_of(other), room)
-                };
-                format!("{before}{name} {part}")
-            });
+            let forms = names.map(|name| format!("{before}{name} {}", part(ns)));
             Piece::new(1 + index as u8, Style::new(), forms)
         }));
-        let text = fit::line(pieces, area.width);
-        line(frame, area, row as u16 + 2, text);
+        line(frame, area, row as u16 + 2, fit::line(pieces, area.width));
     }
+    if is_empty {
+        line(frame, area, 2, Line::from("nobody waits for long"));
+    }
+}
+
+/// Whether its requests wait for a tenth of their time at the device.
+fn matters(owner: &WhyOwner) -> bool {
+    let wait = owner.wait_ns as f64 / owner.waits.max(1) as f64;
+    owner.wait_ns > 0 && wait >= 0.1 * owner.service_ns as f64 / owner.ios.max(1) as f64
+}
+
+/// As the process is called above. One whose control group is not known is found by its number.
+fn name_in(measured: &Measured, pid: u32, cgroup_id: u64, name: &str) -> String {
+    let is_it = |process: &&LiveProcess| {
+        process.pid == Some(pid) && (cgroup_id == 0 || process.cgroup_id == cgroup_id)
+    };
+    let process = measured.processes.iter().find(is_it);
+    match process.filter(|_| pid > 0) {
+        Some(process) => name_of(process),
+        None if pid > 0 => format!("{name} {pid}"),
+        None => name.to_owned(),
+    }
+}
+
+/// `hog: fio 4002 writes`
+fn doing(name: &str, does: Does, room: usize) -> String {
+    let what = does.name();
+    let left = room.saturating_sub(what.len() + 1);
+    format!("{} {what}", fit::name(name, left))
 }
 
 fn over_time(frame: &mut Frame, area: Rect, model: &Model) {

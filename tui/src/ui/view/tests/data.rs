@@ -9,6 +9,7 @@ use iosched_result::measured::histogram::{Histogram, OWNER};
 use iosched_result::measured::order::Dispatch;
 use iosched_result::stat::{LatencySummary, LiveAsked, Selection};
 use iosched_result::types::queue::{DepthSource, HardwareDepth};
+use iosched_result::why::{Does, WhyBehind, WhyDevice, WhyOwner};
 
 use iosched_result::measured::snapshot::{
     DeviceNumbers, InFlight, Interval, Op, Order, OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers,
@@ -259,6 +260,55 @@ fn dispatches(numbers: &mut Numbers, count: u64) -> Vec<Dispatch> {
         .collect()
 }
 
+/// Each waits behind the one after it for three quarters of its time, behind its own for an eighth, and for nobody.
+fn why(owners: &[OwnerNumbers]) -> WhyDevice {
+    let does = |owner: &OwnerNumbers| match owner.op(Op::Read).ios {
+        0 => Does::Writes,
+        _ => Does::Reads,
+    };
+    let row = |index: usize| {
+        let (owner, next) = (&owners[index], &owners[(index + 1) % owners.len()]);
+        let ops = owner.ops.iter();
+        let wait_ns = ops.clone().map(|op| op.q2d_sum_ns).sum::<u64>();
+        let behind = |of: &OwnerNumbers, ns: u64| WhyBehind {
+            name: of.comm.clone(),
+            pid: of.key.tgid,
+            part: None,
+            does: does(of),
+            ns,
+            error: None,
+        };
+        WhyOwner {
+            name: owner.comm.clone(),
+            pid: owner.key.tgid,
+            part: None,
+            kind: OwnerKind::Process,
+            cgroup_id: owner.key.cgroup_id,
+            does: does(owner),
+            ios: ops.clone().map(|op| op.ios).sum(),
+            service_ns: ops.clone().map(|op| op.d2c_sum_ns).sum(),
+            waits: ops.map(|op| op.ios).sum(),
+            wait_ns,
+            behind: vec![behind(next, wait_ns / 4 * 3), behind(owner, wait_ns / 8)],
+            device_idle_ns: wait_ns - wait_ns / 4 * 3 - wait_ns / 8,
+            device_idle_error: None,
+            slot_free_ns: Some(0),
+        }
+    };
+    let mut rows: Vec<WhyOwner> = (0..owners.len().min(16)).map(row).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.wait_ns));
+    WhyDevice {
+        device: "loop7".into(),
+        scheduler: None,
+        hardware_depth: Some(4),
+        busy_periods: 0,
+        batches: None,
+        rounds: None,
+        owners: rows,
+        missing: 0,
+    }
+}
+
 /// The writers are blocked, waiting for tags.
 fn stall(interval: &mut Interval, scheduler: &str) {
     let stalled_ns = match scheduler {
@@ -318,6 +368,7 @@ pub fn frame(
     let mut interval = interval(numbers, wait_ns, owners);
     stall(&mut interval, scheduler);
     let (minute, second) = (time / 60 % 60, time % 60);
+    let interval_owners = interval.owners.clone();
     Frame {
         time: format!("2026-01-02T12:{minute:02}:{second:02}.000Z"),
         interval_s: 1.0,
@@ -330,6 +381,7 @@ pub fn frame(
             side,
             counters: counters(),
             dispatches: dispatches(numbers, owners * 100),
+            why: Some(Box::new(why(&interval_owners))),
         }],
         flips: Vec::new(),
         newcomers: Vec::new(),

@@ -309,6 +309,10 @@ fn widen(measured: &mut Measured) {
         owner.q2d[0].record_n(u64::MAX, 1 << 47);
         owner.key.tgid = u32::MAX;
     }
+    for owner in measured.why.iter_mut().flat_map(|why| &mut why.owners) {
+        (owner.waits, owner.pid) = (1, u32::MAX);
+        owner.wait_ns = u64::MAX;
+    }
     for (index, dispatch) in measured.dispatches.iter_mut().enumerate() {
         dispatch.sector = u64::MAX;
         if index % 2 == 0 {

@@ -341,6 +341,13 @@ impl Numbers {
         if let Some(fairness) = &live.fairness {
             self.text(&format!("1/{}", fairness.flows.max(1)));
         }
+        for owner in measured.why.iter().flat_map(|why| &why.owners) {
+            self.value(owner.wait_ns as f64 / owner.waits.max(1) as f64);
+            let parts = owner.behind.iter().map(|of| of.ns);
+            for ns in parts.chain([owner.device_idle_ns]) {
+                self.value(ns as f64 / owner.wait_ns.max(1) as f64);
+            }
+        }
         let sectors = measured.dispatches.iter().map(|dispatch| dispatch.sector);
         self.bytes(sectors.max().unwrap_or(0) as f64 * 512.0);
         let issues = || measured.dispatches.iter().map(|dispatch| dispatch.issue_ns);
