@@ -348,19 +348,18 @@ impl RoundSetup<'_> {
         }
         let end = start + self.time.saturating_sub(GUARD);
         if let Some(gap) = sleep_beside(machine, running, end, clock_watch, &mut watch)? {
+            // Nothing is kept beyond the round.
+            self.end_blame(cgroups)?;
             return without(gap);
         }
         clock_watch.window_ends(machine, end);
         let window = Interval::between(&earlier, &machine.snapshot()?)?;
         let why = self.end_blame(cgroups)?;
         // A live load whose requests wait while none completes has no values because of the arm.
-        let is_stuck = self.live.is_some() && is_stuck(&window);
-        let window = if is_stuck {
-            Err(Gap::Starved)
-        } else {
-            Ok(window)
-        };
-        Ok((window, why))
+        if self.live.is_some() && is_stuck(&window) {
+            return without(Gap::Starved);
+        }
+        Ok((Ok(window), why))
     }
 
     /// Until every control group of the workload has completed its first I/O.

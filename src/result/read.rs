@@ -236,7 +236,7 @@ fn round(result: &ResultFile, round: &Round) -> Result<(), String> {
         })?;
     }
     if let Some(of_round) = &round.evidence.why {
-        why::check(of_round)?;
+        why::check(result, of_round)?;
     }
     let ops = &round.evidence.device.ops;
     require(ops.iter().map(|op| op.op).eq(Op::ALL), || {

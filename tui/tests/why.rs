@@ -15,6 +15,10 @@ use serde_json::Value;
 use support::program::Program;
 
 const BINARY: &str = support::under_test!("iosched");
+const SAMPLE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../tests/data/report/result.json"
+);
 
 /// Ends with the test.
 struct Load(Child);
@@ -172,10 +176,7 @@ fn where_nobody_does_anything_and_what_is_not_there() {
 /// A result that other code made, and files that are none.
 #[test]
 fn each_arm_of_a_result_is_told() {
-    let sample = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../tests/data/report/result.json"
-    );
+    let sample = SAMPLE;
     let result: Value =
         serde_json::from_slice(&std::fs::read(sample).expect("a result")).expect("JSON");
     let program = Program::new(BINARY);
@@ -185,11 +186,17 @@ fn each_arm_of_a_result_is_told() {
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"));
     let records: Vec<Value> = records.collect();
+    let excluded = result["excluded"].as_array().expect("a list");
+    let is_counted = |round: &Value| {
+        let is_its =
+            |of: &Value| of["block"] == round["block"] && of["attempt"] == round["attempt"];
+        !excluded.iter().any(is_its)
+    };
     assert_eq!(records.len(), 3);
     for record in &records {
         let rounds = result["rounds"].as_array().expect("rounds").iter();
         let counted: Vec<&Value> = rounds
-            .filter(|round| round["arm"] == record["arm"] && round["exclusion"].is_null())
+            .filter(|round| round["arm"] == record["arm"] && is_counted(round))
             .map(|round| &round["evidence"]["why"]["devices"][0])
             .collect();
         let device = &record["devices"][0];
@@ -204,7 +211,7 @@ fn each_arm_of_a_result_is_told() {
     }
     let text = program.run(&["why", sample]).ends(0, &[]).stdout;
     assert!(
-        text.starts_with("Under none, in 13 rounds:\n\nreader (40): "),
+        text.starts_with("Under none, in 12 rounds:\n\nreader (40): "),
         "{text}"
     );
     assert!(
@@ -231,4 +238,40 @@ fn each_arm_of_a_result_is_told() {
     program
         .run(&["why", sample, "--for", "3s"])
         .ends(2, &["--for"]);
+    program
+        .run(&["why", sample, "--pid", "40"])
+        .ends(2, &["--pid"]);
+}
+
+/// Names from outside, and numbers at their limits.
+#[test]
+fn what_others_wrote_does_nothing() {
+    let program = Program::new(BINARY);
+    let none = program.file("none");
+    let mut hostile: Value =
+        serde_json::from_slice(&std::fs::read(SAMPLE).expect("a result")).expect("JSON");
+    hostile["device"]["device"]["name"] = "sd\u{1b}]0;x\u{7}a".into();
+    for round in hostile["rounds"].as_array_mut().expect("rounds") {
+        let device = &mut round["evidence"]["why"]["devices"][0];
+        device["device"] = "sd\u{1b}]0;x\u{7}a".into();
+        device["owners"][0]["name"] = "re\u{1b}[31mader".into();
+    }
+    std::fs::write(&none, hostile.to_string()).expect("a file");
+    for arguments in [&["why", &none][..], &["why", &none, "--json"]] {
+        let shown = program.run(arguments).ends(0, &[]).stdout;
+        let is_hidden = |c: char| c != '\n' && c.is_control();
+        assert!(!shown.contains(is_hidden), "{shown:?}");
+    }
+    let devices = &mut hostile["rounds"][0]["evidence"]["why"]["devices"];
+    let one = devices[0].clone();
+    devices.as_array_mut().expect("a list").push(one);
+    std::fs::write(&none, hostile.to_string()).expect("a file");
+    program
+        .run(&["why", &none])
+        .ends(2, &["more devices than the result"]);
+    let far = "8,0 0 1 0.000000000 1 Q R 8 + 8 [a]\n8,0 0 2 0.000000000 1 G R 8 + 8 [a]\n\
+        8,0 0 3 0.000000000 1 Q R 88 + 8 [a]\n8,0 0 4 0.000000000 1 G R 88 + 8 [a]\n\
+        8,0 0 5 18446742973.000000000 1 U N [a] 1\n";
+    std::fs::write(&none, far).expect("a file");
+    program.run(&["why", &none]).ends(0, &[]);
 }

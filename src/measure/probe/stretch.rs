@@ -1,5 +1,7 @@
 //! Records all requests of some seconds, for [`iosched_result::why`].
 
+use std::collections::HashSet;
+
 use anyhow::{Context, Result};
 use iosched_result::measured::record::Record;
 use iosched_result::measured::trace::TracedOwner;
@@ -65,14 +67,13 @@ impl Probe {
             let seen_ns = record.seen_ns();
             (record.device, record.owner, record.q_ns, seen_ns)
         };
-        let ended: std::collections::HashSet<_> = kept.records.iter().map(identity).collect();
         let mut requests = kept.records;
         // A request that ended after the look at those in flight stands in both.
-        requests.extend(
-            in_flight
-                .into_iter()
-                .filter(|state| !ended.contains(&identity(state))),
-        );
+        let seen: HashSet<_> = in_flight.iter().map(identity).collect();
+        let ended = requests.iter().map(identity);
+        let ended: HashSet<_> = ended.filter(|it| seen.contains(it)).collect();
+        let is_left = |state: &Record| !ended.contains(&identity(state));
+        requests.extend(in_flight.into_iter().filter(is_left));
         Ok(Stretch {
             begin_ns: begun.begin_ns,
             end_ns: kept.full_ns.unwrap_or(now_ns),

@@ -25,6 +25,17 @@ pub enum Step {
     End,
 }
 
+impl Step {
+    /// Its place among steps of the same moment.
+    pub fn order(self) -> u8 {
+        match self {
+            Step::Wait => 0,
+            Step::Issue | Step::Leave | Step::IssueAtOnce => 1,
+            Step::End => 2,
+        }
+    }
+}
+
 /// What happens to a request of an owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
@@ -41,6 +52,8 @@ pub struct Waiting {
     /// Requests that waited, and how long in all.
     pub waits: u64,
     pub wait_ns: u64,
+    /// Its errors are those between parts of the time of the same length, and not between busy periods.
+    pub is_by_batches: bool,
     /// While these were in service, in ns; the largest first.
     pub behind: Vec<Behind>,
     /// While nothing was in service.
@@ -245,9 +258,17 @@ impl Charges {
             owner.behind.resize(others, (0.0, 0.0));
         }
         let waiting = owner.waiting;
-        owner.wait_ns += waiting * (self.now_ns - owner.charged_ns);
-        owner.device_idle_ns += waiting * (self.idle_ns - owner.charged_idle_ns);
-        owner.slot_free_ns += waiting * (self.free_ns - owner.charged_free_ns);
+        // Times of a file may be any.
+        let add = |sum: &mut u64, ns: u64| *sum = sum.saturating_add(waiting.saturating_mul(ns));
+        add(&mut owner.wait_ns, self.now_ns - owner.charged_ns);
+        add(
+            &mut owner.device_idle_ns,
+            self.idle_ns - owner.charged_idle_ns,
+        );
+        add(
+            &mut owner.slot_free_ns,
+            self.free_ns - owner.charged_free_ns,
+        );
         owner.charged_ns = self.now_ns;
         owner.charged_idle_ns = self.idle_ns;
         owner.charged_free_ns = self.free_ns;
@@ -280,18 +301,20 @@ impl Charges {
         self.periods
     }
 
-    /// Whether there are too few of them, so that errors are those between parts of the same length.
-    pub fn has_batches(&self) -> bool {
-        self.periods < FEWEST_PERIODS && self.batch.is_some()
-    }
-
     /// The waiting of all owners up to `until_ns`, the longest first. Owners that never waited are left out.
     pub fn waiting(mut self, until_ns: u64) -> Vec<Waiting> {
         self.advance(until_ns);
         (0..self.owners.len()).for_each(|place| self.charge(place));
-        let has_batches = self.has_batches();
+        let can_cut = self.batch.is_some();
+        // Where few busy periods have most of its waiting, they say little.
+        let is_by_batches = |owner: &Owner| {
+            let is_enough = owner
+                .by_period
+                .is_enough(FEWEST_PERIODS, owner.wait_ns as f64);
+            can_cut && !is_enough
+        };
         let error = |owner: &Owner, place| {
-            if has_batches {
+            if is_by_batches(owner) {
                 owner.by_batch.error_of_batches(owner.waits, place)
             } else {
                 owner.by_period.error(FEWEST_PERIODS, owner.waits, place)
@@ -316,6 +339,7 @@ impl Charges {
                     owner: owner.number,
                     waits: owner.waits,
                     wait_ns: owner.wait_ns,
+                    is_by_batches: is_by_batches(owner),
                     behind,
                     device_idle_ns: owner.device_idle_ns,
                     slot_free_ns: self.depth.map(|_| owner.slot_free_ns),

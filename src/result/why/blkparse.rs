@@ -273,13 +273,18 @@ impl<'a> Reader<'a> {
 
     fn complete(&mut self, disk: u16, key: (u8, u64), event: &Event, count: u64) {
         let Some(place) = take(&mut self.disk(disk).issued, key) else {
-            // It was in service before the text begins, or its issue is lost.
+            // It was in service before the text begins, or its issue is lost: then nobody knows how long it waited.
             self.missing = self.missing.saturating_add(1);
-            self.sectors.push(0);
-            self.requests.push(Record {
-                device: disk,
-                ..Record::issued(event.op(), self.begin_ns - 1, event.time_ns)
-            });
+            take(&mut self.disk(disk).bios, key);
+            if let Some(place) = self
+                .disk(disk)
+                .open
+                .get(&key)
+                .and_then(|list| list.front().copied())
+            {
+                self.close(disk, key.0, place);
+                self.requests[place].c_ns = event.time_ns;
+            }
             return;
         };
         let left = self.sectors[place].saturating_sub(count);

@@ -25,7 +25,8 @@ pub struct WhyDevice {
     pub hardware_depth: Option<u32>,
     /// Stretches from a request to the next moment without any, which have ended: the units of the errors.
     pub busy_periods: u64,
-    /// Parts of the same length into which the time was cut: they are the units of the errors where there are fewer than 10 busy periods.
+    /// Parts of the same length into which the time was cut: the units of the errors of owners of whose waiting few busy
+    /// periods have most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batches: Option<u64>,
     /// Rounds whose numbers are added up here; they are the units of the errors then. Absent for one stretch.
@@ -209,12 +210,13 @@ fn device(
         charges.add(event);
     }
     let busy_periods = charges.busy_periods();
-    let batches = charges.has_batches().then_some(BATCHES);
     let waiting: HashMap<u32, Waiting> = charges
         .waiting(stretch.end_ns)
         .into_iter()
         .map(|waiting| (waiting.owner, waiting))
         .collect();
+    let has_batches = waiting.values().any(|waiting| waiting.is_by_batches);
+    let batches = has_batches.then_some(BATCHES);
     let named: HashMap<u32, (TracedOwner, Does)> = services
         .keys()
         .map(|party| (party.number(), named(*party, owner)))

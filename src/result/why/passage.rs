@@ -79,7 +79,7 @@ pub struct Service {
 
 impl Stretch {
     /// The requests of a trace, whose owners are numbered as there. A trace has those that were issued: those that still waited at its
-    /// end, and those that were in service at its beginning, are not in it.
+    /// end, and those that were in service at its beginning, are not in it. Which writes waited for a flush first is not in it either.
     pub fn of_trace(trace: &Trace) -> Stretch {
         /// Times of a trace may lie before its beginning.
         const BEGIN_NS: u64 = 1 << 62;
@@ -101,12 +101,17 @@ impl Stretch {
         };
         let whole_ns = (trace.time_s * 1e9) as i64;
         // Nothing is known of what was issued after the last request that was kept.
-        let last_ns = trace.requests.last().filter(|_| trace.left_out > 0);
-        let end_ns = last_ns.map_or(whole_ns, |last| last.issued_ns);
+        let last = trace.requests.last().filter(|_| trace.left_out > 0);
+        let end_ns = last.map_or(whole_ns, |last| last.issued_ns.min(whole_ns));
+        // How long these were in service is not known.
+        let known = trace
+            .requests
+            .iter()
+            .filter(|request| !request.is_end_unseen);
         Stretch {
             begin_ns: BEGIN_NS,
             end_ns: at(end_ns),
-            requests: trace.requests.iter().map(record).collect(),
+            requests: known.map(record).collect(),
             missing: [trace.issued_before, trace.lost_events, trace.unseen_ends]
                 .into_iter()
                 .fold(0, u64::saturating_add),
@@ -152,7 +157,7 @@ impl Stretch {
 
     /// The events of a disk in the order of time. What began before the stretch begins with it. `services`: those who are kept apart.
     pub fn events(&self, disk: usize, services: &BTreeMap<Party, Service>) -> Vec<Event> {
-        let mut events: Vec<(u8, Event)> = Vec::new();
+        let mut events = Vec::with_capacity(3 * self.of(disk).count());
         for record in self.of(disk) {
             let party = Party::of(record);
             let is_apart = services.contains_key(&party);
@@ -163,12 +168,11 @@ impl Stretch {
             };
             self.add_events(record, party.number(), &mut events);
         }
-        events.sort_unstable_by_key(|(order, event)| (event.time_ns, *order));
-        events.into_iter().map(|(_, event)| event).collect()
+        events.sort_unstable_by_key(|event| (event.time_ns, event.step.order()));
+        events
     }
 
-    /// Adds the events of a record, each with its place among events of the same moment.
-    fn add_events(&self, record: &Record, owner: u32, events: &mut Vec<(u8, Event)>) {
+    fn add_events(&self, record: &Record, owner: u32, events: &mut Vec<Event>) {
         let or_never = |ns: u64| if ns == 0 { u64::MAX } else { ns };
         let queued_ns = record.queued_ns();
         let issued_ns = or_never(record.d_ns).max(queued_ns);
@@ -180,28 +184,25 @@ impl Stretch {
             && is_ever_issued
             && !record.is_preflush
             && !record.is_flush_command;
-        let mut add = |order: u8, time_ns: u64, step: Step| {
+        let mut add = |time_ns: u64, step: Step| {
             let time_ns = time_ns.max(self.begin_ns);
             if time_ns < self.end_ns {
-                events.push((
-                    order,
-                    Event {
-                        time_ns,
-                        step,
-                        owner,
-                    },
-                ));
+                events.push(Event {
+                    time_ns,
+                    step,
+                    owner,
+                });
             }
         };
         if done_ns <= self.begin_ns {
             return;
         }
         if waits && (issued_ns > self.begin_ns || queued_ns >= self.begin_ns) {
-            add(0, queued_ns, Step::Wait);
-            add(1, issued_ns, Step::Issue);
+            add(queued_ns, Step::Wait);
+            add(issued_ns, Step::Issue);
         } else {
-            add(1, issued_ns, Step::IssueAtOnce);
+            add(issued_ns, Step::IssueAtOnce);
         }
-        add(2, done_ns, Step::End);
+        add(done_ns, Step::End);
     }
 }

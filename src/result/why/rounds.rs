@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{DiskFacts, Does, FEW_PARTIES, Stretch, WhyBehind, WhyDevice, WhyOwner, devices};
+use super::{DiskFacts, Does, FEW_PARTIES, REST, Stretch, WhyBehind, WhyDevice, WhyOwner, devices};
 use crate::measured::blame::Spread;
 use crate::measured::trace::TracedOwner;
 
@@ -93,12 +93,37 @@ pub fn of_arm(rounds: &[&RoundWhy]) -> Option<ArmWhy> {
 /// Whoever is the same in all rounds.
 type Key<'a> = (bool, &'a str, Does);
 
-fn key_of(owner: &WhyOwner) -> Key<'_> {
-    (owner.part.is_some(), owner.label(), owner.does)
+/// Who is apart in every round in which not everybody is: a sum that lacks some rounds would not be that owner's.
+struct Apart<'a> {
+    /// By owner: in how many of the rounds with others.
+    rounds: HashMap<Key<'a>, usize>,
+    with_others: usize,
 }
 
-fn key_of_other(of: &WhyBehind) -> Key<'_> {
-    (of.part.is_some(), of.label(), of.does)
+impl<'a> Apart<'a> {
+    fn of(rounds: &[&'a WhyDevice]) -> Apart<'a> {
+        let has_others = |device: &&&WhyDevice| device.owners.iter().any(|of| of.name == REST);
+        let with_others: Vec<&&WhyDevice> = rounds.iter().filter(has_others).collect();
+        let mut apart = HashMap::new();
+        for owner in with_others.iter().flat_map(|device| &device.owners) {
+            let key = (owner.part.is_some(), owner.label(), owner.does);
+            *apart.entry(key).or_insert(0) += 1;
+        }
+        Apart {
+            rounds: apart,
+            with_others: with_others.len(),
+        }
+    }
+
+    /// Himself, or everybody who is not apart.
+    fn key<'b>(&self, part: Option<&'b str>, name: &'b str, does: Does) -> Key<'b>
+    where
+        'a: 'b,
+    {
+        let key = (part.is_some(), part.unwrap_or(name), does);
+        let is_apart = self.rounds.get(&key).copied().unwrap_or(0) == self.with_others;
+        if is_apart { key } else { (false, REST, does) }
+    }
 }
 
 /// An owner in all rounds, and those whom it waited behind.
@@ -110,16 +135,17 @@ struct Sum<'a> {
 
 /// One device in at least one round.
 fn together(rounds: &[&WhyDevice]) -> WhyDevice {
+    let apart = Apart::of(rounds);
     let mut places: HashMap<Key, usize> = HashMap::new();
     let mut sums: Vec<Sum> = Vec::new();
     for owner in rounds.iter().flat_map(|device| &device.owners) {
         let next = sums.len();
-        let place = *places.entry(key_of(owner)).or_insert(next);
+        let key = apart.key(owner.part.as_deref(), &owner.name, owner.does);
+        let place = *places.entry(key).or_insert(next);
         if place == next {
-            sums.push(Sum::of(owner));
-        } else {
-            sums[place].add(owner);
+            sums.push(Sum::of(owner, key));
         }
+        sums[place].add(owner, &apart);
     }
     let mut owners: Vec<WhyOwner> = sums.into_iter().map(Sum::whole).collect();
     owners.sort_by_key(|owner| std::cmp::Reverse(owner.wait_ns));
@@ -147,28 +173,34 @@ fn together(rounds: &[&WhyDevice]) -> WhyDevice {
 }
 
 impl<'a> Sum<'a> {
-    fn of(owner: &'a WhyOwner) -> Sum<'a> {
-        let nothing = WhyOwner {
-            ios: 0,
-            service_ns: 0,
-            waits: 0,
-            wait_ns: 0,
-            behind: Vec::new(),
-            device_idle_ns: 0,
-            slot_free_ns: Some(0),
-            ..owner.clone()
-        };
-        let mut sum = Sum {
-            owner: nothing,
+    /// Nothing yet.
+    fn of(owner: &WhyOwner, key: Key) -> Sum<'a> {
+        let (has_part, label, does) = key;
+        Sum {
+            owner: WhyOwner {
+                name: if has_part {
+                    owner.name.clone()
+                } else {
+                    label.to_owned()
+                },
+                part: has_part.then(|| label.to_owned()),
+                does,
+                ios: 0,
+                service_ns: 0,
+                waits: 0,
+                wait_ns: 0,
+                behind: Vec::new(),
+                device_idle_ns: 0,
+                slot_free_ns: Some(0),
+                ..owner.clone()
+            },
             places: HashMap::new(),
             spread: Spread::default(),
-        };
-        sum.add(owner);
-        sum
+        }
     }
 
     /// Adds what it did in a round.
-    fn add(&mut self, of: &'a WhyOwner) {
+    fn add(&mut self, of: &'a WhyOwner, apart: &Apart<'a>) {
         let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
         let own = &mut self.owner;
         join(&mut own.pid, of.pid, &mut own.cgroup_id, of.cgroup_id);
@@ -181,11 +213,21 @@ impl<'a> Sum<'a> {
         own.slot_free_ns = both.map(|(sum, more)| sum.saturating_add(more));
         for behind in &of.behind {
             let next = own.behind.len();
-            let place = *self.places.entry(key_of_other(behind)).or_insert(next);
+            let key = apart.key(behind.part.as_deref(), &behind.name, behind.does);
+            let place = *self.places.entry(key).or_insert(next);
             if place == next {
+                let (has_part, label, does) = key;
                 own.behind.push(WhyBehind {
+                    name: if has_part {
+                        behind.name.clone()
+                    } else {
+                        label.to_owned()
+                    },
+                    pid: behind.pid,
+                    part: has_part.then(|| label.to_owned()),
+                    does,
                     ns: 0,
-                    ..behind.clone()
+                    error: None,
                 });
             }
             let sum = &mut own.behind[place];
@@ -207,6 +249,13 @@ impl<'a> Sum<'a> {
         owner.device_idle_error = spread.error(FEWEST_ROUNDS, waits, None);
         for (place, behind) in owner.behind.iter_mut().enumerate() {
             behind.error = spread.error(FEWEST_ROUNDS, waits, Some(place));
+        }
+        // Several owners of a round are no units.
+        if owner.name == REST {
+            owner.device_idle_error = None;
+            for behind in &mut owner.behind {
+                behind.error = None;
+            }
         }
         owner
             .behind

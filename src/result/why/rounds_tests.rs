@@ -162,3 +162,36 @@ fn rounds_need_not_have_the_same() {
     let behind: Vec<_> = reader.behind.iter().map(|of| of.name.as_str()).collect();
     assert_eq!(behind, ["hog", "other"]);
 }
+
+/// Who is one of many in some rounds is one of them in the sum: otherwise its sums would lack these rounds.
+#[test]
+fn who_is_not_apart_in_all_rounds_is_apart_in_none() {
+    let apart = round(&[who("hog", 1, None), who("reader", 2, None)], 40, 5);
+    let mut with_others = apart.clone();
+    for owner in &mut with_others.devices[0].owners {
+        if owner.name == "hog" {
+            owner.name = REST.to_owned();
+        }
+        for behind in &mut owner.behind {
+            behind.name = REST.to_owned();
+        }
+    }
+    let mut also = with_others.clone();
+    also.devices[0]
+        .owners
+        .extend(apart.devices[0].owners[1..].to_vec());
+    let arm = of_arm(&[&apart, &with_others, &also]).expect("rounds");
+    let names: Vec<&str> = arm.devices[0]
+        .owners
+        .iter()
+        .map(|of| of.name.as_str())
+        .collect();
+    assert_eq!(names, ["reader", REST]);
+    let reader = &arm.devices[0].owners[0];
+    assert_eq!(
+        (reader.behind.len(), reader.behind[0].name.as_str()),
+        (1, REST)
+    );
+    assert_eq!(reader.behind[0].ns, reader.wait_ns);
+    assert_eq!(arm.devices[0].owners[1].ios, 160);
+}

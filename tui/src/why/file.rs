@@ -57,6 +57,12 @@ pub fn records(file: &Path, arguments: &Why) -> Result<Vec<WhyRecord>> {
             ));
         }
     };
+    if arguments.whose.pid.is_some() {
+        return Err(Failure::usage(
+            "--pid is not for a result: processes come and go with its rounds",
+            "leave it out; the table has all, by name",
+        ));
+    }
     let records = arms::records(&result, &keeps);
     if records.is_empty() {
         return Err(Failure::usage(

@@ -17,6 +17,10 @@ pub fn render(record: &WhyRecord) -> String {
     if let Some(arm) = &record.arm {
         let rounds = record.devices.iter().find_map(|device| device.rounds);
         let of = rounds.map_or("its trace".to_owned(), |rounds| format!("{rounds} rounds"));
+        let of = match record.covered_share.filter(|share| *share < 0.95) {
+            Some(share) => format!("{of} (the first {:.0} % of their time)", share * 100.0),
+            None => of,
+        };
         let _ = writeln!(text, "Under {}, in {of}:\n", escape::line(arm));
     }
     for sentence in &record.sentences {
@@ -46,7 +50,7 @@ fn table(device: &WhyDevice) -> String {
     };
     let mut text = format!(
         "{}  {}  {depth} at once{missing}\n{:<34} {:>9} {:>11} {:>11}\n",
-        device.device,
+        escape::line(&device.device),
         escape::line(scheduler),
         "  who",
         "I/Os",

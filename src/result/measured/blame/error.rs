@@ -74,6 +74,13 @@ impl Spread {
         Some((n / (n - 1.0) * squares).sqrt() / self.before)
     }
 
+    /// Whether so many units carry weight, and nearly all of the waiting is in them.
+    pub fn is_enough(&self, fewest: u64, wait: f64) -> bool {
+        const NEARLY_ALL: f64 = 0.9;
+        let effective = self.before * self.before / self.sum_xx.max(f64::MIN_POSITIVE);
+        self.units >= fewest && effective >= fewest as f64 && self.before >= NEARLY_ALL * wait
+    }
+
     /// The same for units that may depend on each other: none if one says too much about the next.
     pub fn error_of_batches(&self, waits: u64, place: Option<usize>) -> Option<f64> {
         let error = self.error(FEWEST_PERIODS, waits, place)?;

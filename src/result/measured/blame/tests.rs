@@ -308,9 +308,9 @@ fn under_a_load_that_never_pauses_the_error_is_that_between_parts_of_the_time() 
         }
         all.push(request(9, 0, 0, at));
         let found = charged_within(&all, Some(2), Some(0..at));
-        assert!(found.has_batches());
         let found = found.waiting(at);
         let third = found.into_iter().find(|of| of.owner == 3).unwrap();
+        assert!(third.is_by_batches);
         let mut parts = third.behind.iter();
         let first = parts.find(|of| of.owner == 1).copied().unwrap();
         (third.share(first.ns).unwrap(), first.error)
@@ -328,4 +328,29 @@ fn under_a_load_that_never_pauses_the_error_is_that_between_parts_of_the_time() 
     );
     let drifting = (0..50).filter(|_| run(true).1.is_none()).count();
     assert!(drifting > 45, "{drifting} of 50");
+}
+
+/// Twelve short busy periods, and one that has nearly all of the waiting: first behind 1, then behind 2.
+#[test]
+fn short_busy_periods_do_not_make_a_long_one_sure() {
+    let mut all = Vec::new();
+    for period in 0..12 {
+        let at = period * 100;
+        all.push(request(1, at, at, at + 10));
+        all.push(request(3, at, at + 10, at + 11));
+    }
+    let (begin, middle, end) = (10_000, 60_000, 110_000);
+    all.push(request(1, begin, begin, middle));
+    all.push(request(2, middle, middle, end));
+    for turn in 0..200 {
+        let at = begin + turn * 500;
+        all.push(request(3, at, at + 499, at + 500));
+    }
+    let found = charged_within(&all, Some(1), Some(0..end + 1)).waiting(end + 1);
+    let third = found.into_iter().find(|of| of.owner == 3).unwrap();
+    assert!(third.is_by_batches && third.behind.len() >= 2);
+    assert!(
+        third.behind.iter().all(|of| of.error.is_none()),
+        "{third:?}"
+    );
 }

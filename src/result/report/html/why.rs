@@ -4,7 +4,9 @@ use maud::{Markup, html};
 
 use super::figure::{Data, Figure, name};
 use crate::report::units;
-use crate::report::why::arms::{OfArm, Part, Waiter, disks, mean_wait_ns, of_arms, shown, waiters};
+use crate::report::why::arms::{
+    OfArm, Part, Waiter, disks, marks, mean_wait_ns, of_arms, shown, uncovered, waiters,
+};
 use crate::types::result::ResultFile;
 
 /// One for each disk with somebody who waits; none without `--why`.
@@ -13,15 +15,16 @@ pub fn figures(result: &ResultFile) -> Vec<Figure> {
     let disks = disks(&arms);
     let is_only = disks.len() == 1;
     let figures = disks.iter().enumerate().filter_map(|(place, disk)| {
-        let waiters = waiters(&arms, disk);
+        let waiters = waiters(&arms, disk, marks(result));
         (!waiters.is_empty()).then(|| Figure {
             id: format!("why{place}"),
             title: title(&arms, &waiters, (!is_only).then_some(*disk)),
             says: "Rows wait, columns are waited for: while n requests are in service, whoever waits is charged for each with 1/n of \
                    the time, and with the idle device while none is. Shares of the waiting in the windows of the rounds that count, \
                    with the standard error between the rounds. A slot was free: the device could have taken another request \
-                   meanwhile; this is part of the others."
-                .to_owned(),
+                   meanwhile; this is part of the others. "
+                .to_owned()
+                + &uncovered(&arms),
             picture: picture(&arms, &waiters),
             data: Data::default(),
         })

@@ -7,9 +7,12 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use super::sentences::{notable_missing, percent};
 use super::{WhyRecord, record};
+use crate::analysis::table;
 use crate::report::{traces, units};
 use crate::types::result::ResultFile;
-use crate::why::{ArmWhy, DiskFacts, Does, REST, RoundWhy, Stretch, WhyBehind, WhyOwner, of_arm};
+use crate::why::{
+    ArmWhy, DiskFacts, Does, FEWEST_ROUNDS, REST, RoundWhy, Stretch, WhyBehind, WhyOwner, of_arm,
+};
 
 /// Owners that are shown, and others that they wait behind.
 const MOST_WAITERS: usize = 5;
@@ -23,21 +26,57 @@ const SHOWN: f64 = 0.05;
 pub struct OfArm<'a> {
     pub label: &'a str,
     pub why: ArmWhy,
+    /// How much of the windows it is about, from 0 to 1.
+    pub covered: f64,
 }
 
-/// In the order of the arms: those with a round that counts.
+/// In the order of the arms: those with a round that counts and has values.
 pub fn of_arms(result: &ResultFile) -> Vec<OfArm<'_>> {
+    let counted = table::Table::new(result).counted_rounds();
     let arms = result.design.arms.iter();
     arms.filter_map(|arm| {
-        let rounds = result.rounds.iter();
-        let counts = rounds.filter(|round| round.arm == arm.label && round.exclusion.is_none());
-        let whys: Vec<&RoundWhy> = counts.filter_map(|of| of.evidence.why.as_ref()).collect();
+        let rounds = counted.iter();
+        let own = rounds.filter(|round| round.arm == arm.label && round.censored.is_none());
+        let whys: Vec<(&RoundWhy, f64)> = own
+            .filter_map(|round| Some((round.evidence.why.as_ref()?, round.window_s)))
+            .collect();
+        let windows_s: f64 = whys.iter().map(|(_, window_s)| window_s).sum();
+        let whys: Vec<&RoundWhy> = whys.into_iter().map(|(why, _)| why).collect();
+        let why = of_arm(&whys)?;
         Some(OfArm {
             label: &arm.label,
-            why: of_arm(&whys)?,
+            covered: if windows_s > 0.0 {
+                (why.time_s / windows_s).min(1.0)
+            } else {
+                1.0
+            },
+            why,
         })
     })
     .collect()
+}
+
+/// The arms of whose windows only the first part is known, in words; empty if there are none.
+pub fn uncovered(arms: &[OfArm<'_>]) -> String {
+    const NEARLY_ALL: f64 = 0.95;
+    let short = arms.iter().filter(|arm| arm.covered < NEARLY_ALL);
+    let short: Vec<String> = short
+        .map(|arm| format!("{} {:.0} %", arm.label, arm.covered * 100.0))
+        .collect();
+    if short.is_empty() {
+        return String::new();
+    }
+    let short = short.join(", ");
+    format!(
+        "More requests came than are kept. This is about the first part of the windows: {short}."
+    )
+}
+
+impl OfArm<'_> {
+    fn has_few_rounds(&self) -> bool {
+        let mut rounds = self.why.devices.iter().filter_map(|device| device.rounds);
+        rounds.any(|rounds| rounds < FEWEST_ROUNDS)
+    }
 }
 
 /// An owner on a disk, under each arm.
@@ -58,7 +97,7 @@ pub struct Part {
 
 /// Where the workload has parts, processes that are none of them are marked.
 fn name_of(part: Option<&str>, name: &str, does: Does, has_parts: bool) -> String {
-    let is_process = !name.starts_with('[') && name != REST;
+    let is_process = !name.starts_with('[') && name != REST && name != "other";
     match part {
         Some(part) => format!("{part} {}", does.name()),
         None if has_parts && is_process => format!("{name} (outside) {}", does.name()),
@@ -92,6 +131,8 @@ impl Waiter<'_> {
         let of = others.find(|of| name_of_other(of, self.has_parts) == name);
         match of {
             Some(of) => part(owner, of.ns, of.error),
+            // It may be one of those that are not apart.
+            None if owner.behind.iter().any(|of| of.name == REST) => None,
             None => part(owner, 0, None),
         }
     }
@@ -107,6 +148,11 @@ impl Waiter<'_> {
     }
 }
 
+/// Whether everything that is no part of the workload is outside of it: processes that ran before may belong to it, too.
+pub fn marks(result: &ResultFile) -> bool {
+    result.workload.participants.is_empty()
+}
+
 /// Kernel names of the disks, in their order.
 pub fn disks<'a>(arms: &'a [OfArm<'_>]) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
@@ -118,12 +164,12 @@ pub fn disks<'a>(arms: &'a [OfArm<'_>]) -> Vec<&'a str> {
     names
 }
 
-/// Those who wait on a disk under any arm, the longest mean wait first.
-pub fn waiters<'a>(arms: &'a [OfArm<'_>], disk: &str) -> Vec<Waiter<'a>> {
+/// Those who wait on a disk under any arm, the longest mean wait first. `is_marked`: processes that are no part are outside of the workload.
+pub fn waiters<'a>(arms: &'a [OfArm<'_>], disk: &str, is_marked: bool) -> Vec<Waiter<'a>> {
     let mut all: BTreeMap<String, Vec<Option<&WhyOwner>>> = BTreeMap::new();
     let devices = || arms.iter().flat_map(|arm| &arm.why.devices);
     let mut owners = devices().flat_map(|device| &device.owners);
-    let has_parts = owners.any(|owner| owner.part.is_some());
+    let has_parts = is_marked && owners.any(|owner| owner.part.is_some());
     for (place, arm) in arms.iter().enumerate() {
         let devices = arm.why.devices.iter().filter(|of| of.device == disk);
         for owner in devices.flat_map(|device| &device.owners) {
@@ -178,17 +224,27 @@ pub fn section(result: &ResultFile) -> String {
     let arms = of_arms(result);
     let mut text = String::new();
     for disk in disks(&arms) {
-        let waiters = waiters(&arms, disk);
+        let waiters = waiters(&arms, disk, marks(result));
         let found = if waiters.is_empty() {
             "nobody waits for long.".to_owned()
         } else {
             let table = table(&arms, &waiters);
-            format!("mean wait, and shares of it (+- standard error).\n{table}")
+            let few = arms.iter().any(OfArm::has_few_rounds);
+            let errors = if few {
+                format!("standard errors from {FEWEST_ROUNDS} rounds on")
+            } else {
+                "+- standard error".to_owned()
+            };
+            format!("mean wait, and shares of it ({errors}).\n{table}")
         };
         let _ = writeln!(
             text,
             "\nWho waits behind whom on {disk}, before the device gets a request: {found}"
         );
+    }
+    let uncovered = uncovered(&arms);
+    if !uncovered.is_empty() {
+        let _ = writeln!(text, "{uncovered}");
     }
     let missing: Vec<String> = arms
         .iter()
@@ -258,6 +314,7 @@ pub fn records(result: &ResultFile, keeps: &dyn Fn(&WhyOwner) -> bool) -> Vec<Wh
         let time = result.started.clone();
         WhyRecord {
             arm: Some(of.label.to_owned()),
+            covered_share: Some(of.covered),
             ..record(of.why.devices, &[], time, of.why.time_s, keeps)
         }
     });

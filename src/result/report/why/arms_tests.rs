@@ -127,21 +127,52 @@ fn arms_stand_side_by_side() {
     assert!(page.contains("90 % (+-2)") && page.contains("(outside)"));
 }
 
-/// Rounds that do not count say nothing, and without any there is no word.
+/// A round that does not count takes its whole block away, and a censored one has no values. Without any there is no word.
 #[test]
 fn only_rounds_that_count_are_in_it() {
+    use crate::types::result::{Censored, Exclusion};
     let mut result = result();
-    for round in &mut result.rounds {
-        if round.arm == "bfq" {
-            round.exclusion = Some(crate::types::result::Exclusion::Paused);
-        }
-    }
-    assert!(!section(&result).contains("bfq"));
+    let bfq =
+        |result: &mut ResultFile, block: usize, change: fn(&mut crate::types::result::Round)| {
+            let rounds = result.rounds.iter_mut();
+            rounds
+                .filter(|round| round.arm == "bfq" && round.block == block)
+                .for_each(change);
+        };
+    bfq(&mut result, 2, |round| {
+        round.exclusion = Some(Exclusion::Paused);
+    });
+    bfq(&mut result, 3, |round| {
+        round.censored = Some(Censored::Failed);
+    });
+    let rounds: Vec<_> = of_arms(&result)
+        .iter()
+        .map(|arm| arm.why.devices[0].rounds)
+        .collect();
+    assert_eq!(rounds, [Some(5), Some(4)]);
+    assert!(section(&result).contains("standard errors from 5 rounds on"));
     for round in &mut result.rounds {
         round.evidence.why = None;
     }
     assert_eq!(section(&result), "");
     assert!(!html::render(&result).contains("Rows wait"));
+}
+
+/// The faster arm has more requests, of which fewer than all are kept.
+#[test]
+fn how_much_of_the_windows_is_covered_is_said() {
+    let mut result = result();
+    for round in &mut result.rounds {
+        round.window_s = if round.arm == "bfq" { 80.0 } else { 20.0 };
+    }
+    let text = section(&result);
+    assert!(
+        text.contains("the first part of the windows: bfq 25 %."),
+        "{text}"
+    );
+    assert!(html::render(&result).contains("bfq 25 %"));
+    let records = records(&result, &|_| true);
+    assert_eq!(records[1].covered_share, Some(0.25));
 }
 
 #[test]

@@ -22,6 +22,9 @@ pub struct WhyRecord {
     /// The arm of the result that this is about; absent for what was measured live, and for blkparse's text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arm: Option<String>,
+    /// How much of the time of the arm's windows it is about, from 0 to 1: less if more requests came than are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub covered_share: Option<f64>,
     /// End of the stretch, RFC 3339.
     pub time: String,
     /// Length of the stretch in seconds.
@@ -60,6 +63,7 @@ pub fn record(
     WhyRecord {
         schema_version: SCHEMA_VERSION,
         arm: None,
+        covered_share: None,
         time,
         time_s,
         devices,

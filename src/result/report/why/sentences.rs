@@ -66,7 +66,7 @@ impl Row<'_> {
     /// What it waits behind itself.
     fn own_ns(&self) -> u64 {
         let own = self.owner.behind.iter().filter(|of| self.is_own(of));
-        own.map(|of| of.ns).sum()
+        own.map(|of| of.ns).fold(0, u64::saturating_add)
     }
 
     fn share(&self, ns: u64) -> f64 {
@@ -238,17 +238,19 @@ fn of_device(row: Row) -> Option<Sentence> {
         text.push(format!(
             "How sure these shares are cannot be told: {few} are needed."
         ));
-    } else if device.batches.is_some() && drifts(row.owner) {
+    } else if device.batches.is_some() && has_no_error(row.owner) {
         text.push(
-            "How sure these shares are cannot be told: they change over the time.".to_owned(),
+            "How sure these shares are cannot be told: the time has too few parts that do not depend on each other."
+                .to_owned(),
         );
     }
     (!text.is_empty()).then(|| Sentence::new(Some(name), text.join(" ")))
 }
 
-/// Whether one part of the time says too much about the next.
-fn drifts(owner: &WhyOwner) -> bool {
-    let mut errors = owner.behind.iter().map(|of| of.error);
+/// Though it waited often enough.
+fn has_no_error(owner: &WhyOwner) -> bool {
+    let errors = owner.behind.iter().map(|of| of.error);
+    let mut errors = errors.chain([owner.device_idle_error]);
     owner.waits >= FEWEST_WAITS && errors.all(|error| error.is_none())
 }
 
@@ -259,7 +261,7 @@ fn nothing_waits(
 ) -> Sentence {
     let all = || devices.iter().flat_map(|device| &device.owners);
     let kept = || all().filter(|owner| keeps(owner));
-    let sum = |of: fn(&WhyOwner) -> u64| kept().map(of).sum::<u64>();
+    let sum = |of: fn(&WhyOwner) -> u64| kept().map(of).fold(0, u64::saturating_add);
     let names: Vec<&str> = devices.iter().map(|of| of.device.as_str()).collect();
     let names = match names.as_slice() {
         [] => "no disk".to_owned(),
@@ -270,6 +272,9 @@ fn nothing_waits(
     let time = units::time(Some(time_s * 1e9));
     let ios = sum(|owner| owner.ios);
     let text = match (ios, is_whole) {
+        (0, true) if devices.iter().any(|device| device.missing > 0) => {
+            format!("Of no request to {names} in these {time} the wait is known.")
+        }
         (0, true) => format!("Nobody used {names} in these {time}."),
         (0, false) => format!("Whoever was asked for did not use {names} in these {time}."),
         _ => format!(

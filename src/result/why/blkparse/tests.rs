@@ -1,6 +1,7 @@
 use std::fmt::Write;
 
 use super::*;
+use crate::why::{DiskFacts, devices};
 
 const MS: u64 = 1_000_000;
 
@@ -161,11 +162,7 @@ fn what_began_before_the_text_is_missing_or_nobodys() {
     ]);
     assert_eq!(
         times(&parsed),
-        [
-            row("unknown", None, -1, 0),
-            row("unknown", None, 2, None),
-            row("a", 3, None, None)
-        ]
+        [row("unknown", None, 2, None), row("a", 3, None, None)]
     );
     assert_eq!(parsed.stretch.missing, 1);
 }
@@ -219,6 +216,23 @@ fn a_split_far_behind_has_its_second_half() {
     );
 }
 
+/// Its wait ended at an unknown moment: it neither waits to the end, nor is anything in service for it.
+#[test]
+fn a_request_whose_issue_is_lost_is_missing() {
+    let parsed = parsed(&[
+        "0 1 Q R 8 + 8 [a]",
+        "0 1 G R 8 + 8 [a]",
+        "2 0 C R 8 + 8 [0]",
+        "3 1 Q R 80 + 8 [a]",
+        "4 0 C R 80 + 8 [0]",
+        "9 1 U N [a] 1",
+    ]);
+    assert_eq!(parsed.stretch.missing, 2);
+    let disks = [DiskFacts::default()];
+    let found = devices(&parsed.stretch, &disks, &|_| named("a", 1), 16);
+    assert!(found[0].owners.is_empty(), "{found:?}");
+}
+
 /// Its summary, messages and other lines say nothing; a text without any of its lines is not blkparse's.
 #[test]
 fn other_lines_are_passed_over() {
@@ -260,7 +274,8 @@ fn hostile_lines_are_survived() {
         text = format!("{text}{text}");
         let parsed = parse(&text);
         let parsed = parsed.expect("some lines are blkparse's");
-        let devices = super::super::devices(&parsed.stretch, &[], &|_| named("a", 1), 16);
-        assert!(devices.is_empty());
+        let disks: Vec<DiskFacts> = parsed.disks.iter().map(|_| DiskFacts::default()).collect();
+        let devices = devices(&parsed.stretch, &disks, &|_| named("a", 1), 16);
+        assert_eq!(devices.len(), 1);
     }
 }

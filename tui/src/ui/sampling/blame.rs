@@ -12,8 +12,8 @@ pub struct Blame {
 }
 
 impl Blame {
-    /// The numbers since the last call, by disk; none if that was not asked for then, or disks were added since. From here on they
-    /// are kept if they are wanted.
+    /// The numbers since the last call, by disk; none if that was not asked for then, or there was no room for all requests. From here on
+    /// they are kept if they are wanted.
     pub fn take(
         &mut self,
         probe: &mut Option<Probe>,
@@ -23,17 +23,18 @@ impl Blame {
         let Some(probe) = probe else {
             return Ok(Vec::new());
         };
-        let mut found = Vec::new();
-        if self.has_begun {
-            let stretch = probe.end_stretch()?;
-            let facts: Vec<DiskFacts> = disks.iter().map(facts).collect();
-            found = devices(&stretch, &facts, &|row| probe.owner(row), FEW_PARTIES);
-        }
+        let is_whole = self.has_begun && !probe.is_stretch_full();
+        let stretch = self.has_begun.then(|| probe.end_stretch()).transpose()?;
         if is_wanted {
             probe.begin_stretch();
         }
         self.has_begun = is_wanted;
-        Ok(found)
+        let Some(stretch) = stretch.filter(|_| is_whole) else {
+            return Ok(Vec::new());
+        };
+        let facts: Vec<DiskFacts> = disks.iter().map(facts).collect();
+        let owner = |row| probe.owner(row);
+        Ok(devices(&stretch, &facts, &owner, FEW_PARTIES))
     }
 }
 

@@ -26,7 +26,7 @@ pub const WORDS: &[(&str, &str)] = &[
     ("device share", "Share of the device's time: while n requests are at the device, each is charged 1/n."),
     ("backlogged", "Share of the time with I/O that was submitted and is not completed."),
     ("starved", "The longest time in which a process had requests waiting and none of them was issued."),
-    ("behind", "The mean queue wait of those who wait longest, and whose requests were in service meanwhile: while n are, each is charged with 1/n of the time, and while none is, the idle device. Exact, from every request of the interval; recorded only while this screen is open."),
+    ("behind", "The mean queue wait of those who wait longest, and whose requests were in service meanwhile: while n are, each is charged with 1/n of the time, and while none is, the idle device. Counted from every request of the interval, or not at all where more come than there is room for; recorded only while this screen is open."),
     ("Jain's index", "1: all backlogged processes got the same. 1/n: one of n got everything."),
     ("lost", "Events that the measurement missed. 0 is a clean measurement."),
     ("-", "Not measured, or no I/O. It never stands for zero."),

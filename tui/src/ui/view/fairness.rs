@@ -145,15 +145,20 @@ fn who_waits(frame: &mut Frame, area: Rect, model: &Model, measured: &Measured) 
     }
     let faint = model.palette.faint();
     let Some(why) = &measured.why else {
-        let text = "who waits behind whom is recorded from the next interval on, while this screen is open";
+        let text = "who waits behind whom is not recorded in this interval: only while this screen is open";
         let text = fit::sentence(text, usize::from(area.width));
         line(frame, area, 1, Line::styled(text, faint));
         return;
     };
+    let missing = match why.missing {
+        0 => String::new(),
+        missing => format!(" ({} requests missing)", count(missing as f64)),
+    };
     let title = [
-        (0, "mean queue wait"),
-        (1, ", and behind whom"),
-        (2, ": shares of that time"),
+        (0, "mean queue wait".to_owned()),
+        (1, ", and behind whom".to_owned()),
+        (2, ": shares of that time".to_owned()),
+        (3, missing),
     ];
     line(
         frame,
@@ -161,7 +166,13 @@ fn who_waits(frame: &mut Frame, area: Rect, model: &Model, measured: &Measured) 
         1,
         fit::plain_line(title, area.width).style(faint),
     );
+    let is_shown = |owner: &&WhyOwner| {
+        let mut shown = model.processes().into_iter();
+        model.table.filter.is_empty()
+            || shown.any(|(_, process)| process.pid == Some(owner.pid) && owner.pid > 0)
+    };
     let waiting = why.owners.iter().filter(|owner| matters(owner));
+    let waiting = waiting.filter(is_shown);
     let name_room = usize::from(area.width / 3).clamp(21, 34);
     let mut is_empty = true;
     for (row, owner) in waiting.enumerate().take(usize::from(area.height) - 2) {

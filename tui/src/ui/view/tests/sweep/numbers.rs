@@ -341,6 +341,7 @@ impl Numbers {
         if let Some(fairness) = &live.fairness {
             self.text(&format!("1/{}", fairness.flows.max(1)));
         }
+        self.whole(measured.why.as_ref().map_or(0, |why| why.missing));
         for owner in measured.why.iter().flat_map(|why| &why.owners) {
             self.value(owner.wait_ns as f64 / owner.waits.max(1) as f64);
             let parts = owner.behind.iter().map(|of| of.ns);
