@@ -23,7 +23,7 @@ pub fn result_file(bytes: &[u8]) -> bool {
         let shown = report::blkparse::render(&result, *of).replace('\n', "");
         assert!(!shown.contains(char::is_control), "{shown:?}");
     }
-    let _ = report::why::arms::records(&result, &|_| true);
+    let _ = report::why::records::records(&result, &|_| true);
     for text in formats(&result) {
         assert!(!text.is_empty());
         let shown = text.replace("\r\n", "\n");

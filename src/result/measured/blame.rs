@@ -306,7 +306,7 @@ impl Charges {
         self.advance(until_ns);
         (0..self.owners.len()).for_each(|place| self.charge(place));
         let can_cut = self.batch.is_some();
-        // Where few busy periods have most of its waiting, they say little.
+        // A few busy periods with most of its waiting say little about the error.
         let is_by_batches = |owner: &Owner| {
             let is_enough = owner
                 .by_period

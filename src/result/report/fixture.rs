@@ -263,6 +263,7 @@ pub fn sample() -> ResultFile {
             ],
         ))
     });
+    result.design.why = true;
     for round in &mut result.rounds {
         // bfq has a shorter median and a longer tail.
         let stretch = |i: u32| match round.arm.as_str() {

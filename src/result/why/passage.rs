@@ -39,7 +39,7 @@ pub enum Who {
 
 /// Parties that are kept apart: the charges need room and time for each pair of them.
 pub const MOST_PARTIES: usize = 256;
-/// Where many stretches are kept, in the rounds of a result or in a history.
+/// The same for the rounds of a result and for a history, which keep many stretches.
 pub const FEW_PARTIES: usize = 16;
 
 impl Party {

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use iosched_files::{input, interrupt};
 use iosched_read::input::{Input, STDIO, from_bytes};
 use iosched_result::failure::Failure;
-use iosched_result::report::why::{WhyRecord, arms, why};
+use iosched_result::report::why::{WhyRecord, records, why};
 use iosched_result::why::{DiskFacts, WhyOwner, blkparse};
 
 use crate::cli::Why;
@@ -63,7 +63,7 @@ pub fn records(file: &Path, arguments: &Why) -> Result<Vec<WhyRecord>> {
             "leave it out; the table has all, by name",
         ));
     }
-    let records = arms::records(&result, &keeps);
+    let records = records::records(&result, &keeps);
     if records.is_empty() {
         return Err(Failure::usage(
             format!("{name} does not say who waited behind whom"),
@@ -81,7 +81,7 @@ fn bytes(file: &Path) -> Result<Vec<u8>> {
     }
 }
 
-/// Of the disk's number nothing else is known.
+/// blkparse tells no more of a disk than its number.
 fn disk(name: String) -> DiskFacts {
     DiskFacts {
         name,

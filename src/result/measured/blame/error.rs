@@ -3,7 +3,7 @@
 
 /// Fewer busy periods, in which the owner waited, say nothing.
 pub const FEWEST_PERIODS: u64 = 10;
-/// Where there are fewer, the time is cut into so many parts of the same length.
+/// Parts of the same length into which the time is cut if there are too few busy periods.
 pub const BATCHES: u64 = 20;
 /// Fewer waits say nothing.
 pub const FEWEST_WAITS: u64 = 100;
@@ -26,7 +26,7 @@ struct Part {
     sum_xy: f64,
     sum_yy: f64,
     last_y: f64,
-    /// Of a unit and the one before it, both ways.
+    /// Sums over pairs of a unit with the one before it: x y and y x, and y y.
     lag_xy: f64,
     lag_yy: f64,
 }

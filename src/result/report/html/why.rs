@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::figure::{Data, Figure, name};
 use crate::report::units;
 use crate::report::why::arms::{
-    OfArm, Part, Waiter, disks, marks, mean_wait_ns, of_arms, shown, uncovered, waiters,
+    OfArm, Part, Waiter, disks, left_out, marks, mean_wait_ns, of_arms, shown, uncovered, waiters,
 };
 use crate::types::result::ResultFile;
 
@@ -24,7 +24,7 @@ pub fn figures(result: &ResultFile) -> Vec<Figure> {
                    with the standard error between the rounds. A slot was free: the device could have taken another request \
                    meanwhile; this is part of the others. "
                 .to_owned()
-                + &uncovered(&arms),
+                + &[left_out(result), uncovered(&arms)].join(" "),
             picture: picture(&arms, &waiters),
             data: Data::default(),
         })

@@ -6,13 +6,10 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::sentences::{notable_missing, percent};
-use super::{WhyRecord, record};
 use crate::analysis::table;
-use crate::report::{traces, units};
-use crate::types::result::ResultFile;
-use crate::why::{
-    ArmWhy, DiskFacts, Does, FEWEST_ROUNDS, REST, RoundWhy, Stretch, WhyBehind, WhyOwner, of_arm,
-};
+use crate::report::units;
+use crate::types::result::{ResultFile, Round};
+use crate::why::{ArmWhy, Does, FEWEST_ROUNDS, REST, RoundWhy, WhyBehind, WhyOwner, of_arm};
 
 /// Owners that are shown, and others that they wait behind.
 const MOST_WAITERS: usize = 5;
@@ -56,6 +53,32 @@ pub fn of_arms(result: &ResultFile) -> Vec<OfArm<'_>> {
     .collect()
 }
 
+/// How many rounds of an arm count, and how many of these have numbers. A stalled round has none.
+pub fn rounds_of(result: &ResultFile, label: &str) -> (usize, usize) {
+    let counted = table::Table::new(result).counted_rounds();
+    let own = || counted.iter().filter(|round| round.arm == label);
+    let has_numbers = |round: &&&Round| round.censored.is_none() && round.evidence.why.is_some();
+    (own().count(), own().filter(has_numbers).count())
+}
+
+/// The rounds without numbers in words, so that no arm looks better by its worst rounds; empty if there are none.
+pub fn left_out(result: &ResultFile) -> String {
+    let arms = result.design.arms.iter().filter(|_| result.design.why);
+    let lacking: Vec<String> = arms
+        .filter_map(|arm| {
+            let (all, known) = rounds_of(result, &arm.label);
+            (known < all).then(|| format!("{} {} of {all}", arm.label, all - known))
+        })
+        .collect();
+    if lacking.is_empty() {
+        return String::new();
+    }
+    let lacking = lacking.join(", ");
+    format!(
+        "Rounds without values are not in who waits behind whom, and may be the worst: {lacking}."
+    )
+}
+
 /// The arms of whose windows only the first part is known, in words; empty if there are none.
 pub fn uncovered(arms: &[OfArm<'_>]) -> String {
     const NEARLY_ALL: f64 = 0.95;
@@ -95,7 +118,7 @@ pub struct Part {
     pub error: Option<f64>,
 }
 
-/// Where the workload has parts, processes that are none of them are marked.
+/// Marks processes that are no part of a workload that has parts.
 fn name_of(part: Option<&str>, name: &str, does: Does, has_parts: bool) -> String {
     let is_process = !name.starts_with('[') && name != REST && name != "other";
     match part {
@@ -148,7 +171,7 @@ impl Waiter<'_> {
     }
 }
 
-/// Whether everything that is no part of the workload is outside of it: processes that ran before may belong to it, too.
+/// Whether a process that is no part of the workload is outside of it. With `--unit`, `--pid` or `--cgroup` it may belong to it.
 pub fn marks(result: &ResultFile) -> bool {
     result.workload.participants.is_empty()
 }
@@ -242,9 +265,10 @@ pub fn section(result: &ResultFile) -> String {
             "\nWho waits behind whom on {disk}, before the device gets a request: {found}"
         );
     }
-    let uncovered = uncovered(&arms);
-    if !uncovered.is_empty() {
-        let _ = writeln!(text, "{uncovered}");
+    for note in [left_out(result), uncovered(&arms)] {
+        if !note.is_empty() {
+            let _ = writeln!(text, "{note}");
+        }
     }
     let missing: Vec<String> = arms
         .iter()
@@ -305,51 +329,6 @@ fn table(arms: &[OfArm<'_>], waiters: &[Waiter]) -> String {
 /// A share with its error; `-` where the owner did not wait.
 pub fn shown(part: Option<Part>) -> String {
     part.map_or("-".to_owned(), |part| percent(part.share, part.error))
-}
-
-/// A record for each arm, from its rounds; from its trace where no round has numbers. Empty without both. Owners that `keeps` refuses
-/// are waited for, but are not told.
-pub fn records(result: &ResultFile, keeps: &dyn Fn(&WhyOwner) -> bool) -> Vec<WhyRecord> {
-    let of_rounds = of_arms(result).into_iter().map(|of| {
-        let time = result.started.clone();
-        WhyRecord {
-            arm: Some(of.label.to_owned()),
-            covered_share: Some(of.covered),
-            ..record(of.why.devices, &[], time, of.why.time_s, keeps)
-        }
-    });
-    let records: Vec<WhyRecord> = of_rounds.collect();
-    if !records.is_empty() {
-        return records;
-    }
-    let of_trace = |of: traces::Of<'_>| {
-        let stretch = Stretch::of_trace(of.trace);
-        let owner = |place: u32| of.trace.owners[place as usize].clone();
-        let arm = result.arm_index(of.arm).map(|arm| &result.design.arms[arm]);
-        let scheduler = arm.map(|arm| arm.scheduler.clone());
-        let facts = traced_disks(result, scheduler.as_deref());
-        WhyRecord {
-            arm: Some(of.arm.to_owned()),
-            ..super::why(&stretch, &facts, result.started.clone(), &owner, keeps)
-        }
-    };
-    let traces = traces::of_arms(result, None).into_iter();
-    traces.map(of_trace).collect()
-}
-
-/// The disks of a run; what they take at once is in its rounds.
-fn traced_disks(result: &ResultFile, scheduler: Option<&str>) -> Vec<DiskFacts> {
-    let group = result.device.group.as_ref();
-    let names = match group {
-        Some(group) => group.members.iter().map(|of| &of.device.name).collect(),
-        None => vec![&result.device.device.name],
-    };
-    let named = |name: &String| DiskFacts {
-        name: name.clone(),
-        scheduler: scheduler.map(str::to_owned),
-        ..DiskFacts::default()
-    };
-    names.into_iter().map(named).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 use super::*;
 use crate::measured::snapshot::OwnerKind;
+use crate::report::why::records::records;
 use crate::report::{fixture, html, text};
 use crate::statistics::stopping::Stopping;
 use crate::why::{WhyBehind, WhyDevice};
@@ -62,6 +63,7 @@ fn result() -> ResultFile {
     fixture::play(&mut result, |turn| {
         Ok(fixture::values(turn, &[("iops", 100.0)]))
     });
+    result.design.why = true;
     for round in &mut result.rounds {
         let (probe, hog) = (Some("probe"), Some("hog"));
         let varies = 1 + round.block as u64 % 3;
@@ -150,10 +152,15 @@ fn only_rounds_that_count_are_in_it() {
         .map(|arm| arm.why.devices[0].rounds)
         .collect();
     assert_eq!(rounds, [Some(5), Some(4)]);
+    // The block of the excluded round counts for neither arm, and the failed round is told.
+    let note = "may be the worst: bfq 1 of 5.";
+    assert!(section(&result).contains(note), "{}", section(&result));
+    assert!(html::render(&result).contains(note));
     assert!(section(&result).contains("standard errors from 5 rounds on"));
     for round in &mut result.rounds {
         round.evidence.why = None;
     }
+    result.design.why = false;
     assert_eq!(section(&result), "");
     assert!(!html::render(&result).contains("Rows wait"));
 }
@@ -216,4 +223,24 @@ fn each_arm_has_a_record_with_sentences() {
         text(1)
     );
     assert_eq!(records[0].devices[0].rounds, Some(6));
+}
+
+/// An arm that stalls in every round has no column, but is not silent.
+#[test]
+fn an_arm_without_any_numbers_is_told() {
+    let mut result = result();
+    for round in result.rounds.iter_mut().filter(|round| round.arm == "bfq") {
+        round.censored = Some(crate::types::result::Censored::Starved);
+        round.evidence.why = None;
+    }
+    assert!(section(&result).contains("may be the worst: bfq 6 of 6."));
+    let records = records(&result, &|_| true);
+    assert_eq!(records[1].arm.as_deref(), Some("bfq"));
+    assert_eq!(records[1].sentences.len(), 1);
+    assert!(
+        records[1].sentences[0]
+            .text
+            .starts_with("6 of 6 rounds have no values")
+    );
+    assert!(records[1].devices.is_empty());
 }

@@ -1,6 +1,7 @@
 //! Who waits behind whom, for people: the record of `iosched why`, and what it says in sentences. Pure.
 
 pub mod arms; // each arm of a result
+pub mod records; // of a result
 mod sentences;
 
 use serde::{Deserialize, Serialize};

@@ -33,7 +33,7 @@ pub struct Sentence {
 }
 
 impl Sentence {
-    fn new(device: Option<&str>, text: String) -> Sentence {
+    pub fn new(device: Option<&str>, text: String) -> Sentence {
         Sentence {
             device: device.map(str::to_owned),
             text,
