@@ -42,6 +42,8 @@ pub struct Abilities {
     /// `__blk_throtl_bio`, which is called only for bios of groups with a limit: a7b36ee6ba29 ("block: move blk-throtl fast
     /// path inline", 5.16). Before, its like is called for each bio.
     pub throttle: bool,
+    /// The kernel says when a thread sleeps for a tag, and of which pool (`block_rq_tag_wait`, 7.2).
+    pub tag_wait: bool,
     /// A program can look through the tasks (`iter/task`).
     pub tasks: bool,
     /// The bit of `RQF_FLUSH_SEQ` in `request.rq_flags`.
@@ -90,6 +92,7 @@ impl Abilities {
             throttle: btf
                 .type_by_name::<types::Func<'_>>("__blk_throtl_bio")
                 .is_some(),
+            tag_wait: has_tracepoint(&btf, "block_rq_tag_wait"),
             tasks: btf
                 .type_by_name::<types::Struct<'_>>("bpf_iter__task")
                 .is_some(),

@@ -15,6 +15,7 @@
 #include "inflight.bpf.h" /* the state of requests in flight */
 #include "asked.bpf.h" /* A; optional */
 #include "throttle.bpf.h" /* held back before Q */
+#include "sleep.bpf.h" /* between Q and G */
 #include "submit.bpf.h" /* Q */
 #include "unrecorded.bpf.h" /* sums of records that are lost */
 #include "record.bpf.h" /* a record per completed request */
@@ -76,6 +77,13 @@ SEC("tp_btf/block_bio_queue")
 int block_bio_queue(__u64 *ctx)
 {
 	return queued(argument(ctx, bio_queue_arg));
+}
+
+/* Between Q and G: the submitter sleeps for a tag. */
+SEC("tp_btf/block_rq_tag_wait")
+int block_rq_tag_wait(__u64 *ctx)
+{
+	return sleeps_for_tag((void *)ctx[0], (__u8)ctx[2], ctx[3]);
 }
 
 /* M: a bio is merged at the end of a request (back merge). */

@@ -57,10 +57,15 @@ static __always_inline void first_issue(struct queue *queue, struct request *rq,
 static __always_inline void end_requeue(const struct queue *queue, struct inflight *state, __u64 now)
 {
 	struct device_stats *device = device_of(queue);
+	struct owner *owner = bpf_map_lookup_elem(&owners, &state->owner);
 
 	state->flags &= ~STATE_REQUEUED;
-	if (device && now > state->event_ns)
+	if (now <= state->event_ns)
+		return;
+	if (device)
 		add(&device->requeued_ns, now - state->event_ns);
+	if (owner)
+		add(&owner->requeued_ns, now - state->event_ns);
 }
 
 /* The request is first seen at its issue: it has no owner, no Q and no G. */

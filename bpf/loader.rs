@@ -179,6 +179,9 @@ fn select_programs(
         .set_autoload(abilities.throttle && detail.sees_bios(abilities));
     progs.blk_throtl_bio.set_autoattach(false); // not every kernel that has the function lets programs on it
     progs
+        .block_rq_tag_wait
+        .set_autoload(abilities.tag_wait && detail.sees_bios(abilities));
+    progs
         .block_bio_backmerge
         .set_autoload(abilities.back_merge.is_some());
     progs
@@ -308,6 +311,7 @@ fn set_constants(
     constants.zone_ops = abilities.zone_ops;
     // What is kept by bio is only for requests that are started without it.
     constants.has_io_start = abilities.io_start.is_some() || config.detail.light;
+    constants.has_tag_wait = abilities.tag_wait;
     constants.has_task_btf = abilities.task_btf;
     constants.may_copy = abilities.may_copy;
     constants.flush_seq_flag = abilities.flush_seq_flag;

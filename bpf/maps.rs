@@ -85,6 +85,8 @@ pub(crate) fn size_maps(
         .set_max_entries(wanted(detail.sees_bios(abilities), kept_by_bio()))?;
     maps.threads
         .set_max_entries(wanted(!detail.light, THREADS))?;
+    maps.sleeps
+        .set_max_entries(wanted(detail.sees_bios(abilities), THREADS))?;
     maps.held_back
         .set_max_entries(wanted(abilities.throttle, kept_by_bio()))?;
     maps.handed_over.set_max_entries(by_request)?;

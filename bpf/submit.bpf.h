@@ -26,7 +26,7 @@ struct {
 	__type(value, struct attempt);
 } nowait_failures SEC(".maps");
 
-enum { RESUMED = -1 }; /* for thread.last_g_ns: the wait from Q to G is another thread's */
+#define RESUMED (~0ULL) /* for thread.last_g_ns: the wait from Q to G is another thread's */
 
 /* A submitter's knowledge when it has allocated a request. */
 struct grant {
@@ -132,26 +132,34 @@ static __always_inline bool is_under_way(struct task_struct *task, const struct 
 	return !has_io_start && is_last_bio_pending(task);
 }
 
+/* All parts of a split bio have the same Q: each waits since the one before got its request. */
+static __always_inline __u64 waited_ns(const struct thread *thread, const struct grant *grant)
+{
+	__u64 since_ns = grant->q_ns, last_g_ns = thread->last_g_ns;
+
+	if (last_g_ns > since_ns && last_g_ns != RESUMED)
+		since_ns = last_g_ns;
+	return grant->g_ns > since_ns ? grant->g_ns - since_ns : 0;
+}
+
 /*
  * A thread with other I/O in flight was blocked until it got a request: the I/O that it could not submit
  * meanwhile appears in no queue wait. Called only if the thread slept voluntarily.
  */
 static __always_inline void count_stall(const struct queue *queue, const struct thread *thread, __u32 index,
-					const struct grant *grant)
+					__u64 slept_ns)
 {
-	/* All parts of a split bio have the same Q. */
-	__u64 since = thread->last_g_ns > grant->q_ns ? thread->last_g_ns : grant->q_ns;
 	struct device_stats *device;
 	struct owner *owner;
 
-	if (!thread->is_beside || grant->g_ns <= since)
+	if (!thread->is_beside || thread->last_g_ns == RESUMED)
 		return;
 	device = device_of(queue);
 	owner = bpf_map_lookup_elem(&owners, &index);
 	if (device)
-		add(&device->stalled_ns, grant->g_ns - since);
+		add(&device->stalled_ns, slept_ns);
 	if (owner)
-		add(&owner->stalled_ns, grant->g_ns - since);
+		add(&owner->stalled_ns, slept_ns);
 }
 
 /* G, in the submitter's context. */
@@ -178,9 +186,14 @@ static __always_inline struct thread *take_grant(const struct queue *queue, stru
 		if (is_last && thread->switches == switches && thread->last_g_ns < thread->q_ns) {
 			grant->g_ns = grant->q_ns;
 		} else {
+			__u64 slept_ns = 0;
+
 			grant->g_ns = bpf_ktime_get_ns();
 			if ((thread->switches ^ switches) >> VOLUNTARY_SHIFT)
-				count_stall(queue, thread, grant->owner, grant);
+				slept_ns = waited_ns(thread, grant);
+			if (slept_ns)
+				count_stall(queue, thread, grant->owner, slept_ns);
+			count_sleep(queue, thread, grant->owner, slept_ns, grant->g_ns);
 			thread->switches = switches;
 		}
 		if (is_last)

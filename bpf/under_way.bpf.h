@@ -78,6 +78,7 @@ static __always_inline int tell_if_blocked(struct bpf_iter__task *context)
 	struct task_struct *task = context->task;
 	struct blocked blocked = {};
 	struct thread *thread;
+	struct sleep *sleep;
 	__u32 key;
 
 	if (!task || !sleeps_uninterruptibly(task))
@@ -91,6 +92,11 @@ static __always_inline int tell_if_blocked(struct bpf_iter__task *context)
 	blocked.owner = (__u32)thread->owner;
 	blocked.slot = (__u16)thread->slot;
 	blocked.is_beside = thread->is_beside;
+	sleep = bpf_map_lookup_elem(&sleeps, &key);
+	if (sleep && sleep->q_ns == thread->q_ns) {
+		blocked.tag_since_ns = sleep->tag_since_ns;
+		blocked.pool = (__u8)sleep->pool;
+	}
 	bpf_seq_write(context->meta->seq, &blocked, sizeof(blocked));
 	return 0;
 }

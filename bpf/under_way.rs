@@ -9,6 +9,7 @@ use libbpf_rs::{Iter, ProgramInput};
 
 use crate::mapped::value_of;
 use crate::wire::blocked;
+use crate::wire::enums::pool;
 use crate::{Target, Tracer, inflight};
 
 /// A request that has moved since is believed.
@@ -71,9 +72,29 @@ impl Tracer {
             .read_to_end(&mut bytes)
             .context(WHAT)?;
         let records = bytes.chunks_exact(size_of::<blocked>());
-        Ok(Some(
-            records.filter_map(value_of).map(Blocked::of).collect(),
-        ))
+        let threads = records.filter_map(value_of).map(Blocked::of);
+        if self.abilities.tag_wait {
+            return Ok(Some(threads.collect()));
+        }
+        let inferred = threads.map(|thread| Blocked {
+            tag_since_ns: thread.since_ns,
+            pool: self.inferred_pool(thread.slot),
+            ..thread
+        });
+        Ok(Some(inferred.collect()))
+    }
+
+    /// As in bpf/sleep.bpf.h.
+    fn inferred_pool(&self, slot: usize) -> usize {
+        let has_scheduler = self
+            .queue(slot)
+            .is_some_and(|(_, queue)| queue.elevator != 0);
+        let inferred = if has_scheduler {
+            pool::POOL_SCHEDULER
+        } else {
+            pool::POOL_DRIVER
+        };
+        inferred.0 as usize
     }
 }
 
@@ -91,6 +112,10 @@ pub struct Blocked {
     pub since_ns: u64,
     /// Another I/O of the thread was in flight then.
     pub is_beside: bool,
+    /// Since when it sleeps for a tag; 0 if it does not. Where the kernel does not say for what it sleeps, for a tag.
+    pub tag_since_ns: u64,
+    /// The pool of that tag.
+    pub pool: usize,
 }
 
 impl Blocked {
@@ -104,6 +129,8 @@ impl Blocked {
                 granted_ns => granted_ns.max(record.q_ns),
             },
             is_beside: record.is_beside != 0,
+            tag_since_ns: record.tag_since_ns,
+            pool: usize::from(record.pool),
         }
     }
 }
@@ -142,6 +169,8 @@ mod tests {
                 owner: 3,
                 slot: 1,
                 is_beside: 0,
+                tag_since_ns: 0,
+                pool: 0,
             };
             Blocked::of(record).since_ns
         };

@@ -25,6 +25,19 @@ static __always_inline bool is_negative(struct device_stats *device, __u64 later
 	return true;
 }
 
+/* The parts of the queue wait; `q_ns` is 0 if Q is not known. */
+static __always_inline void count_parts(struct waits *waits, const struct record *record, __u64 q_ns)
+{
+	__u64 g_ns = record->g_ns, i_ns = record->i_ns;
+
+	if (q_ns)
+		add(&waits->q2g_ns, g_ns - q_ns);
+	if (i_ns < g_ns || i_ns > record->d_ns)
+		return;
+	add(&waits->plug_ns, i_ns - g_ns);
+	add(&waits->scheduler_ns, record->d_ns - i_ns);
+}
+
 /* Q2D: from queued to issued. False if the wait is not known. */
 static __always_inline bool count_wait(struct device_stats *device, struct op_counters *of_device,
 				       struct owner *owner, struct owner_op *of_owner,
@@ -48,6 +61,8 @@ static __always_inline bool count_wait(struct device_stats *device, struct op_co
 	if (!q && record->op < DATA_OPS && with_q)
 		return false; /* Q2G is missing */
 	wait = d - (q ? q : g);
+	count_parts(&device->waits, record, q);
+	count_parts(&owner->waits, record, q);
 	add(&of_device->waits, 1);
 	add(&of_device->q2d_ns, wait);
 	add(&of_owner->q2d_ns, wait);

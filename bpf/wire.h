@@ -85,6 +85,26 @@ struct extra {
 	__u64 i_ns;
 };
 
+/* The tags of which a request needs one; a thread sleeps while the pool is empty. */
+enum pool {
+	POOL_DRIVER, /* the device's own */
+	POOL_SCHEDULER, /* nr_requests of them, under any scheduler but none */
+	POOL_RESERVED, /* kept for commands that must not wait behind others */
+	POOLS,
+};
+
+/* What requests waited for before their issue, summed. */
+struct waits {
+	__u64 slept; /* requests whose thread slept since the Q of their bio, and for how long */
+	__u64 slept_ns;
+	__u64 tag_waits[POOLS]; /* how many of these slept for a tag, and for how long; inferred without has_tag_wait */
+	__u64 tag_wait_ns[POOLS];
+	/* Count requests whose record was lost: see struct device_stats. */
+	__u64 q2g_ns;
+	__u64 plug_ns; /* G2I and I2D of the requests that were inserted; only if I2D is measured */
+	__u64 scheduler_ns;
+};
+
 struct op_counters {
 	__u64 ios;
 	__u64 bytes;
@@ -123,6 +143,7 @@ struct device_stats {
 	__u64 throttled; /* bios that a limit of a control group held back before Q */
 	__u64 throttled_ns; /* summed, until Q */
 	__u64 throttled_unknown; /* the same where it was not seen since when, and who submitted them */
+	struct waits waits;
 	__u64 failed_over; /* requests whose bios went to another path, where they count; in no other count */
 	/* Measurement losses. */
 	__u64 lost; /* requests outside the in-flight table, counted at their completion */
@@ -184,6 +205,8 @@ struct owner {
 	__u64 stalled_ns; /* its threads with other I/O in flight, blocked until they got a request, summed */
 	__u64 throttled; /* its bios that a limit held back before Q, and how long, summed */
 	__u64 throttled_ns;
+	__u64 requeued_ns; /* its requests, from a requeue to the next issue */
+	struct waits waits;
 	struct owner_op op[OP_COUNT];
 };
 
@@ -191,9 +214,11 @@ struct owner {
 struct blocked {
 	__u64 q_ns;
 	__u64 last_g_ns; /* of a split bio: when it got the request before */
+	__u64 tag_since_ns; /* since when it sleeps for a tag of `pool`; 0 if it does not, or the kernel does not say so */
 	__u32 owner;
 	__u16 slot;
-	__u16 is_beside; /* the thread's last request was in flight at Q */
+	__u8 is_beside; /* the thread's last request was in flight at Q */
+	__u8 pool; /* enum pool; without has_tag_wait inferred, as in struct waits */
 };
 
 enum record_flags {
@@ -243,6 +268,7 @@ struct enumerations {
 	enum op op;
 	enum limits limits;
 	enum inflight_flags inflight_flags;
+	enum pool pool;
 	enum owner_kind owner_kind;
 	enum owner_flags owner_flags;
 	enum record_flags record_flags;

@@ -5,12 +5,14 @@ use crate::mapped::Plain;
 use crate::skeleton::types::limits;
 pub use crate::skeleton::types::{
     blocked, device_stats, extra, inflight, op_counters, owner, owner_key, owner_op, queue, record,
-    ring, target,
+    ring, target, waits,
 };
 
 /// The enumerations, with their names in wire.h.
 pub mod enums {
-    pub use crate::skeleton::types::{inflight_flags, op, owner_flags, owner_kind, record_flags};
+    pub use crate::skeleton::types::{
+        inflight_flags, op, owner_flags, owner_kind, pool, record_flags,
+    };
 }
 
 pub const OPS: usize = enums::op::OP_COUNT.0 as usize;
@@ -18,6 +20,7 @@ pub const OPS: usize = enums::op::OP_COUNT.0 as usize;
 pub const DATA_OPS: usize = enums::op::DATA_OPS.0 as usize;
 
 pub const STATUSES: usize = limits::STATUSES.0 as usize;
+pub const POOLS: usize = enums::pool::POOLS.0 as usize;
 pub(crate) const QUEUE_IDS: usize = limits::QUEUE_IDS.0 as usize;
 pub(crate) const THREADS: u32 = limits::THREADS.0;
 pub(crate) const RING_LEVELS: u32 = limits::RING_LEVELS.0;
@@ -48,5 +51,6 @@ plain!(
     record,
     ring,
     target,
+    waits,
     u64,
 );

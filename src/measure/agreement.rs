@@ -1,9 +1,9 @@
 //! The numbers that the kernel side and the pure types have in common, compared when this is compiled.
 
 use iosched_bpf as kernel;
-use iosched_bpf::enums::op;
+use iosched_bpf::enums::{op, pool};
 
-use iosched_result::measured::snapshot::Op;
+use iosched_result::measured::snapshot::{Op, Pool};
 
 const _: () = {
     assert!(Op::ALL.len() == kernel::OPS && Op::DATA.len() == kernel::DATA_OPS);
@@ -15,4 +15,8 @@ const _: () = {
     assert!(Op::Zone as u32 == op::OP_ZONE.0);
     assert!(Op::Other as u32 == op::OP_OTHER.0);
     assert!(Op::Passthrough as u32 == op::OP_PASSTHROUGH.0);
+    assert!(Pool::ALL.len() == kernel::POOLS);
+    assert!(Pool::Driver as u32 == pool::POOL_DRIVER.0);
+    assert!(Pool::Scheduler as u32 == pool::POOL_SCHEDULER.0);
+    assert!(Pool::Reserved as u32 == pool::POOL_RESERVED.0);
 };

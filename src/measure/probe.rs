@@ -13,6 +13,7 @@ mod raw;
 mod status;
 mod stretch;
 mod trace;
+mod waits; // what requests waited for
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -213,6 +214,7 @@ impl Probe {
             detail: self.detail,
             in_flight: numbers::in_flight_of_owners(&devices),
             waits,
+            told: self.told(),
             knows_in_flight: devices.iter().map(|raw| raw.inflight.is_some()).collect(),
             oldest_ns: if self.detail.fairness {
                 let under_way = devices.iter().filter_map(|raw| raw.inflight.as_ref());
@@ -277,9 +279,13 @@ impl Probe {
         })
     }
 
+    fn told(&self) -> waits::Told {
+        waits::Told::by(self.tracer.abilities(), self.detail)
+    }
+
     fn device(&self, slot: usize, raw: &RawDevice, books: &mut Books) -> DeviceNumbers {
         let is_errno = self.tracer.abilities().status_is_errno;
-        let mut numbers = numbers::device(&self.devices[slot], raw, is_errno);
+        let mut numbers = numbers::device(&self.devices[slot], raw, is_errno, self.told());
         books.ledger.add_to_device(slot, &mut numbers);
         numbers.order = books.timeline.order(slot);
         numbers

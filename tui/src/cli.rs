@@ -231,6 +231,8 @@ pub enum DetailChoice {
     Merges,
     /// Latency of every stage (Q2G, G2D, I2D, D2C, Q2C), and what fsync waits for
     Stages,
+    /// What each process waits for: tags by pool, throttle, plug, scheduler, flushes, requeues, device
+    Waits,
     /// Latency since the program submitted the I/O (A2Q, A2D, A2C), for libaio and io_uring; costs CPU time at every
     /// system call
     Asked,

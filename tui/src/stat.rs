@@ -6,6 +6,7 @@ mod light;
 mod presence;
 mod text;
 mod throttled;
+mod waits;
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -44,7 +45,7 @@ pub fn run(arguments: &Stat) -> Result<()> {
             without_q2g: arguments.no_q2g,
             order: wants(DetailChoice::Order),
             fairness: wants(DetailChoice::Fairness),
-            i2d: wants(DetailChoice::Stages),
+            i2d: wants(DetailChoice::Stages) || wants(DetailChoice::Waits),
             owner_stages: wants(DetailChoice::Stages),
             asked: wants(DetailChoice::Asked),
             passthrough: arguments.passthrough,

@@ -13,6 +13,8 @@ mod order; // --detail order, by hand
 mod stages; // --detail stages of processes
 #[path = "../../tests/support/mod.rs"]
 mod support;
+#[path = "stat/waits.rs"]
+mod waits; // --detail waits
 mod watch; // one interval
 
 use exact::{Sysfs, against_sysfs, exactly, number, of_processes};

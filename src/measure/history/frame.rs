@@ -65,7 +65,7 @@ pub struct DeviceFrame {
     /// The last issues, only while the screen Order was open.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dispatches: Vec<Dispatch>,
-    /// Who waited behind whom, only while the screen Fairness was open.
+    /// Who waited behind whom, only while the screen Fairness or Processes was open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<Box<WhyDevice>>,
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use iosched_bpf::Blocked;
 
-use iosched_result::measured::snapshot::{DeviceNumbers, InFlight};
+use iosched_result::measured::snapshot::{self, DeviceNumbers, InFlight, Pool, Wait};
 
 /// The threads of an owner or a device that wait for a request at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub(super) struct Waiting {
     pub queued_ns: u64,
     /// How long they have been waiting with other I/O in flight: the kernel counts it at the end of the wait.
     pub stalled_ns: u64,
+    /// How long all of them have been waiting, and for what.
+    pub waits: snapshot::Waits,
 }
 
 /// The same by owner and by device. None: the kernel cannot tell.
@@ -48,6 +50,7 @@ impl Waits {
     pub fn add_to(&self, device: &mut DeviceNumbers, slot: usize, now_ns: u64) {
         if let Some(waiting) = self.of_device(slot) {
             device.stalled_ns += waiting.stalled_ns;
+            device.waits += waiting.waits;
             let requests = device.in_flight;
             device.in_flight = requests.map(|now| waiting.beside(now, now_ns));
         }
@@ -71,6 +74,17 @@ impl Waiting {
             earliest => earliest.min(thread.queued_ns),
         };
         self.threads += 1;
+        let since = |ns| Wait {
+            requests: 1,
+            ns: now_ns.saturating_sub(ns),
+        };
+        self.waits.slept += since(thread.since_ns);
+        let pool = Pool::ALL
+            .get(thread.pool)
+            .filter(|_| thread.tag_since_ns > 0);
+        if let Some(pool) = pool {
+            *self.waits.tag(*pool) += since(thread.tag_since_ns);
+        }
         if thread.is_beside {
             self.stalled_ns += now_ns.saturating_sub(thread.since_ns);
         }
@@ -102,6 +116,8 @@ mod tests {
             queued_ns,
             since_ns: queued_ns,
             is_beside,
+            tag_since_ns: queued_ns + 50,
+            pool: 1,
         }
     }
 
@@ -113,17 +129,26 @@ mod tests {
             thread(6, 1, 900, true),
         ];
         let waits = Waits::of(Some(threads), 1000);
-        let of = |threads, queued_ns, stalled_ns| {
+        let of = |threads, queued_ns, stalled_ns, slept_ns| {
+            let wait = |ns| Wait {
+                requests: threads,
+                ns,
+            };
             Some(Waiting {
                 threads,
                 queued_ns,
                 stalled_ns,
+                waits: snapshot::Waits {
+                    slept: wait(slept_ns),
+                    scheduler_tag: wait(slept_ns - 50 * threads),
+                    ..snapshot::Waits::default()
+                },
             })
         };
-        assert_eq!(waits.of_owner(5), of(2, 400, 300));
-        assert_eq!(waits.of_device(0), of(2, 400, 300));
-        assert_eq!(waits.of_device(1), of(1, 900, 100));
-        assert_eq!(waits.of_owner(9), of(0, 0, 0));
+        assert_eq!(waits.of_owner(5), of(2, 400, 300, 900));
+        assert_eq!(waits.of_device(0), of(2, 400, 300, 900));
+        assert_eq!(waits.of_device(1), of(1, 900, 100, 100));
+        assert_eq!(waits.of_owner(9), of(0, 0, 0, 0));
         let shown = waits.of_owner(5).unwrap().beside(InFlight::default(), 1000);
         assert_eq!((shown.blocked, shown.oldest_ns), (Some(2), Some(600)));
         let nobody = waits.of_owner(9).unwrap().beside(InFlight::default(), 1000);

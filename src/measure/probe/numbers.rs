@@ -6,12 +6,14 @@ use iosched_bpf::{device_stats, inflight};
 
 use super::raw::RawDevice;
 use super::status;
+use super::waits::{self, Told};
 use iosched_result::measured::snapshot::{DeviceNumbers, InFlight, StatusCount};
 
-pub(super) fn device(name: &str, raw: &RawDevice, is_errno: bool) -> DeviceNumbers {
+pub(super) fn device(name: &str, raw: &RawDevice, is_errno: bool, told: Told) -> DeviceNumbers {
     let mut numbers = DeviceNumbers::new(name);
     for stats in &raw.stats {
         add_counters(&mut numbers, stats);
+        numbers.waits += waits::of_kernel(&stats.waits, told);
     }
     for code in 0..iosched_bpf::STATUSES {
         let count: u64 = raw

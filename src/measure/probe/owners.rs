@@ -12,6 +12,7 @@ use rustix::process::{Pid, test_kill_process};
 
 use super::blocked::{Waiting, Waits};
 use super::books::Books;
+use super::waits;
 use iosched_result::measured::ledger::{Ledger, Maxima};
 use iosched_result::measured::snapshot::{
     FairnessTotals, InFlight, Line, Longest, Merges, Op, OpTotals, OwnerId, OwnerKind,
@@ -35,6 +36,7 @@ pub(super) struct Context {
     /// Requests in flight by owner.
     pub in_flight: HashMap<usize, InFlight>,
     pub waits: Waits,
+    pub told: waits::Told,
     /// By device: whether its requests in flight are known.
     pub knows_in_flight: Vec<bool>,
 }
@@ -356,6 +358,8 @@ fn totals(row: &owner, index: usize, context: &Context) -> OwnerTotals {
         throttled: row.throttled,
         unrecorded: row.unrecorded,
         throttled_ns: row.throttled_ns,
+        waits: waits::of_kernel(&row.waits, context.told) + waiting.waits,
+        requeued_ns: row.requeued_ns,
         waited_for_flush: row.preflushes,
         fairness: None,
     }

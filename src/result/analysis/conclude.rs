@@ -6,7 +6,7 @@ use super::controls::sight;
 use super::diagnostics::diagnostics;
 use super::early::ELAPSED;
 use super::losses::Losses;
-use super::table::{Table, stalled_share};
+use super::table::{Table, slept, stalled_share};
 use super::{processes, shift};
 use crate::measured::histogram::{DEVICE, Histogram};
 use crate::measured::snapshot::{Op, Stage};
@@ -384,6 +384,7 @@ pub fn waiting(result: &ResultFile) -> Vec<ArmWaiting> {
                 stalled_share: stalled_share(table.rounds_of(&arm.label), Whose::All),
                 readers_stalled_share: stalled_share(table.rounds_of(&arm.label), Whose::Readers),
                 writers_stalled_share: stalled_share(table.rounds_of(&arm.label), Whose::Writers),
+                slept: slept(table.rounds_of(&arm.label)),
                 longest_ns: table
                     .rounds_of(&arm.label)
                     .filter_map(|round| round.metrics.get(LONGEST_WAIT).copied())

@@ -6,6 +6,7 @@ use super::conclude::excluded_blocks;
 use super::difference::{difference, is_doubtful, valid};
 use super::early::ELAPSED;
 use super::fixed_work;
+use crate::measured::snapshot::Waits;
 use crate::measured::stalls::{Stalls, Whose};
 use crate::metric::Metric;
 use crate::statistics::covariate::Slopes;
@@ -14,7 +15,7 @@ use crate::statistics::layout::{Cell, LAGS};
 use crate::statistics::rows::RowBlock;
 use crate::statistics::scale::Scale;
 use crate::types::plan::PlannedRound;
-use crate::types::result::{ResultFile, Round};
+use crate::types::result::{ArmSleep, ResultFile, Round};
 
 pub struct Table<'a> {
     pub result: &'a ResultFile,
@@ -272,6 +273,23 @@ impl<'a> Table<'a> {
         };
         over(&|round| self.blocks.contains(&round.block)).or_else(|| over(&|_| true))
     }
+}
+
+/// For what threads slept before their I/Os had a request, as shares of these rounds, the largest first.
+pub fn slept<'a>(rounds: impl IntoIterator<Item = &'a Round>) -> Vec<ArmSleep> {
+    let (mut waits, mut window_s) = (Waits::default(), 0.0);
+    for round in rounds {
+        waits += round.evidence.device.waits;
+        window_s += round.window_s;
+    }
+    let sleeps = waits.sleeps().into_iter().filter(|(_, ns)| *ns > 0);
+    let share = |(cause, ns)| ArmSleep {
+        cause,
+        share: ns as f64 / (window_s * 1e9),
+    };
+    let mut slept: Vec<ArmSleep> = sleeps.filter(|_| window_s > 0.0).map(share).collect();
+    slept.sort_by(|a, b| b.share.total_cmp(&a.share));
+    slept
 }
 
 /// Time in which submitters were stalled, as a share of these rounds.

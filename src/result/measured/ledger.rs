@@ -3,6 +3,7 @@
 mod cells; // a histogram that grows often
 mod device;
 mod owner;
+mod parts; // of the queue wait
 mod stages; // of a record
 
 use super::histogram::Layout;

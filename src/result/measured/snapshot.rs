@@ -1,6 +1,7 @@
 //! The kernel's counts. A [`Snapshot`] is cumulative since the probe was attached; an [`Interval`] is the difference of
 //! two, and the only source of rates and percentiles. Pure.
 
+mod cause; // names for what I/Os wait for
 mod counters; // counters of a device
 mod device;
 mod lines;
@@ -11,12 +12,14 @@ mod order;
 mod owner;
 mod together; // adds up several disks
 mod totals;
+mod waits; // what requests waited for
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+pub use cause::Cause;
 pub use counters::{Edges, Flushes, Merges, Quality};
 pub use device::{DeviceNumbers, InFlight, StatusCount};
 pub use lines::{LINE_CELLS, Line, OwnerLatency, Place};
@@ -28,6 +31,7 @@ pub use owner::{
     OwnerAsked, OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp, OwnerStages, by_cgroup,
 };
 pub use totals::{FairnessTotals, OpTotals, OwnerId, OwnerRow, OwnerTotals, comm};
+pub use waits::{Pool, Wait, Waits};
 
 use longest::Span;
 

@@ -28,6 +28,7 @@ pub mod study; // a study: a matrix of verdicts
 pub mod text; // the result as a text table
 pub mod traces; // the traces of a result, for the formats that show them
 pub mod units; // formats numbers with units
+mod waiting; // how many requests waited
 pub mod why; // who waits behind whom
 pub mod words; // describes comparisons in words
 

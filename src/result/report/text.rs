@@ -6,10 +6,9 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::characters::{self, Form};
-use super::{checks, escape, levels, live, noise, shift, units, why, words};
+use super::{checks, escape, levels, live, noise, shift, units, waiting, why, words};
 use crate::analysis::{load, turn};
 use crate::measured::snapshot::Quality;
-use crate::statistics::verdict::Reason;
 use crate::types::controls::Sight;
 use crate::types::outcome::Fixed;
 use crate::types::result::{ArmComparison, Class, ResultFile, Round, Status};
@@ -57,7 +56,7 @@ pub fn render(result: &ResultFile, all: bool, pictures: Option<Form>) -> String 
     }
     controls(&mut text, result);
     text += &noise::section(result);
-    waiting(&mut text, result);
+    waiting::add(&mut text, result);
     text += &why::arms::section(result);
     quality(&mut text, result);
     if !all && !exploratory.is_empty() {
@@ -122,7 +121,7 @@ pub(super) fn status(result: &ResultFile) -> String {
 pub(super) fn remarks(result: &ResultFile) -> String {
     let mut text = String::new();
     controls(&mut text, result);
-    waiting(&mut text, result);
+    waiting::add(&mut text, result);
     quality(&mut text, result);
     text
 }
@@ -198,74 +197,6 @@ fn blind(name: &str, sight: Sight) -> String {
         None => "can show no difference in so few blocks".to_owned(),
     };
     format!("{name}{varies} {sees}: what else may differ between the arms goes unseen.")
-}
-
-fn waiting(text: &mut String, result: &ResultFile) {
-    let shares: Vec<String> = result
-        .waiting
-        .iter()
-        .filter_map(|arm| {
-            let depth = arm
-                .hardware_depth
-                .map_or(String::new(), |depth| format!(" at hardware depth {depth}"));
-            Some(format!("{} {:.1} %{depth}", arm.arm, arm.share? * 100.0))
-        })
-        .collect();
-    if shares.is_empty() {
-        return;
-    }
-    let threshold = result
-        .waiting
-        .iter()
-        .map(|arm| arm.threshold_ns)
-        .max()
-        .unwrap_or(0);
-    let _ = writeln!(
-        text,
-        "Requests with a queue wait above {}: {}.",
-        units::time(Some(threshold as f64)),
-        shares.join(", ")
-    );
-    let longest = result.waiting.iter().filter_map(|arm| {
-        let ns = arm.longest_ns?;
-        Some(format!("{} {}", arm.arm, units::time(Some(ns))))
-    });
-    let longest: Vec<String> = longest.collect();
-    if !longest.is_empty() {
-        let _ = writeln!(text, "Longest queue wait: {}.", longest.join(", "));
-    }
-    let stalls = result.waiting.iter().filter_map(|arm| {
-        let share = arm.stalled_share.filter(|share| *share >= 0.001)?;
-        let readers = match arm.readers_stalled_share {
-            Some(readers) if readers < share / 2.0 => {
-                format!(" (readers {})", units::share(Some(readers)))
-            }
-            _ => String::new(),
-        };
-        Some(format!(
-            "{} {}{readers}",
-            arm.arm,
-            units::share(Some(share))
-        ))
-    });
-    let stalls: Vec<String> = stalls.collect();
-    if !stalls.is_empty() {
-        let _ = writeln!(
-            text,
-            "Stalls: threads with I/O in flight were blocked waiting for another request for {} of the time. The I/O that \
-             they could not submit meanwhile appears in no queue wait and no total.",
-            stalls.join(", ")
-        );
-    }
-    let is_left_out = |row: &ArmComparison| row.comparison.reasons.contains(&Reason::NotComparable);
-    if result.comparisons.iter().any(is_left_out) {
-        *text += "The queue waits and totals of stalled threads are therefore not comparable and get no verdict: use throughput and \
-                  the program's own latency (program_p99).\n";
-    }
-    if result.can_tell_schedulers_apart() == Some(false) {
-        *text += "HARDLY ANY REQUEST WAITED: this workload cannot show a difference between schedulers on this device. \
-                  Keep more requests in flight than the hardware depth, or use a slower device.\n";
-    }
 }
 
 /// Rounds that count as worse than every other, by arm, so that it is seen beside the verdict under which arm they are.

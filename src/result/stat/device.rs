@@ -6,6 +6,7 @@ use super::DeviceState;
 use super::asked::LiveAsked;
 use super::latency::LatencySummary;
 use super::order::LiveOrder;
+use super::waits::{self, LiveWait};
 use crate::measured::fairness::Fairness;
 use crate::measured::snapshot::{
     DeviceNumbers, DeviceOp, Edges, Flushes, InFlight, Merges, Op, Quality, Stage, StatusCount,
@@ -73,6 +74,9 @@ pub struct LiveDevice {
     /// writeback throttling), divided by the interval; above 1 if several threads were blocked at once. I/O that they
     /// could not submit meanwhile appears in no queue wait.
     pub stalled_share: f64,
+    /// What all I/Os wait for, the longest first.
+    #[serde(default)]
+    pub waits: Vec<LiveWait>,
     /// Completed reads and writes whose queue wait is unknown, not counting those that waited for a flush.
     pub without_queue_wait: u64,
     /// At the end of the interval; null for a device with too many tags to read.
@@ -138,6 +142,7 @@ pub(super) fn device(
         mean_at_device: sum(|op| op.d2c_sum_ns) as f64 / (seconds * 1e9),
         waited_share: median.and_then(|median| queue_wait.share_above((median / 10.0) as u64)),
         stalled_share: numbers.stalled_ns as f64 / (seconds * 1e9),
+        waits: waits::of_device(numbers),
         // The fields are read at slightly different moments.
         without_queue_wait: sum(|op| op.ios)
             .saturating_sub(sum(|op| op.waits) + numbers.flushes.before_data),

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Selection;
 use super::asked::LiveAsked;
 use super::latency::{LatencySummary, both};
+use super::waits::{self, LiveWait};
 use crate::measured::snapshot::{
     InFlight, Merges, Op, OwnerKind, OwnerNumbers, OwnerOp, OwnerStages,
 };
@@ -84,6 +85,9 @@ pub struct LiveProcess {
     /// For how long, on average; null without any.
     #[serde(default)]
     pub throttled_mean_ns: Option<f64>,
+    /// What its I/Os wait for, the longest first.
+    #[serde(default)]
+    pub waits: Vec<LiveWait>,
     /// As for the device.
     pub without_queue_wait: u64,
     /// Its I/Os whose latencies are in no percentile, because their records came faster than they were read. Percentiles are
@@ -187,7 +191,7 @@ pub(super) fn process(
     let data = || Op::DATA.iter().map(|op| owner.op(*op));
     let sum = |part: fn(&OwnerOp) -> u64| data().map(part).sum::<u64>();
     let mean = |sum: u64, count: u64| ratio(sum as f64, count as f64);
-    let (ios, waits) = (sum(|op| op.ios), sum(|op| op.waits));
+    let (ios, known) = (sum(|op| op.ios), sum(|op| op.waits));
     let merging = owner.merging();
     let async_writes = owner.op(Op::WriteAsync).ios;
     LiveProcess {
@@ -212,10 +216,10 @@ pub(super) fn process(
         bytes: owner.bytes(),
         bytes_per_s: owner.bytes() as f64 / seconds,
         queue_wait: LatencySummary {
-            count: waits,
+            count: known,
             ..LatencySummary::of(
                 &both(&owner.q2d),
-                mean(sum(|op| op.q2d_sum_ns), waits),
+                mean(sum(|op| op.q2d_sum_ns), known),
                 data()
                     .filter_map(|op| op.q2d_max_ns)
                     .max()
@@ -237,8 +241,9 @@ pub(super) fn process(
         throttled: owner.throttled,
         throttled_mean_ns: (owner.throttled > 0)
             .then(|| owner.throttled_ns as f64 / owner.throttled as f64),
+        waits: waits::of_owner(owner),
         unrecorded: owner.unrecorded,
-        without_queue_wait: ios.saturating_sub(waits + owner.waited_for_flush),
+        without_queue_wait: ios.saturating_sub(known + owner.waited_for_flush),
         flush_wait_ns: owner.ops.iter().map(|op| op.flush_sum_ns).sum(),
         merges: owner.merges,
         merge_ratio: merging.merge_ratio,

@@ -8,6 +8,7 @@ use iosched_result::report::{escape, units};
 use iosched_result::stat::{HardwareQueue, LatencySummary, LiveDevice, LiveOrder, LiveProcess};
 
 use super::text::{p50, p99};
+use super::waits;
 use crate::cli::DetailChoice;
 
 pub fn device_lines(device: &LiveDevice, wanted: &[DetailChoice]) -> String {
@@ -18,6 +19,7 @@ pub fn device_lines(device: &LiveDevice, wanted: &[DetailChoice]) -> String {
             DetailChoice::Fairness => fairness(device),
             DetailChoice::Merges => merges(device),
             DetailChoice::Stages => stages(device),
+            DetailChoice::Waits => waits::of_device(device),
             DetailChoice::Asked => asked(device),
         };
     }
@@ -205,6 +207,7 @@ pub fn process_lines(rows: &[&LiveProcess], wanted: &[DetailChoice]) -> String {
         DetailChoice::Fairness => fairness_of(rows),
         DetailChoice::Merges => merges_of(rows),
         DetailChoice::Stages => stages_of(rows),
+        DetailChoice::Waits => waits::of_processes(rows),
         DetailChoice::Asked => asked_of(rows),
         DetailChoice::Order => String::new(),
     });
@@ -212,7 +215,7 @@ pub fn process_lines(rows: &[&LiveProcess], wanted: &[DetailChoice]) -> String {
 }
 
 /// PID and name of a process; a row per control group shows the group's path instead.
-fn named(row: &LiveProcess) -> [String; 2] {
+pub fn named(row: &LiveProcess) -> [String; 2] {
     let is_group = row.pid.is_none() && row.kind == OwnerKind::Process;
     let path = row.cgroup.as_ref().filter(|_| is_group);
     [
@@ -323,12 +326,12 @@ fn priority((class, level): (u8, u8)) -> String {
 }
 
 /// Numbers are right-aligned, names (COMM, OP) left-aligned.
-fn plain<const N: usize>(header: [&str; N]) -> Table {
+pub fn plain<const N: usize>(header: [&str; N]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(header);
     for (index, name) in header.iter().enumerate() {
-        if *name == "COMM" || *name == "OP" {
+        if ["COMM", "OP", waits::HEADER].contains(name) {
             continue;
         }
         if let Some(column) = table.column_mut(index) {

@@ -14,6 +14,7 @@ mod ascii;
 mod asked;
 pub mod axis;
 mod buckets;
+mod causes;
 pub mod columns;
 mod compare;
 mod dialogs;

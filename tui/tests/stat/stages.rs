@@ -25,7 +25,7 @@ const READS: &str = "--rw=randread --ioengine=psync --numjobs=16 --size=1m --gro
 const WRITES: &str = "--rw=randwrite --ioengine=psync --numjobs=16 --size=1m --group_reporting";
 
 /// One process reads, one writes.
-fn read_and_written(disk: &LoopDevice, details: &[&str]) -> (Value, [(u32, Value); 2]) {
+pub fn read_and_written(disk: &LoopDevice, details: &[&str]) -> (Value, [(u32, Value); 2]) {
     let program = Program::new(BINARY);
     let node = disk.node();
     let started = stat(&program, &node, 5, &[&["--json"], details].concat());
@@ -34,7 +34,7 @@ fn read_and_written(disk: &LoopDevice, details: &[&str]) -> (Value, [(u32, Value
     (record(started), ended)
 }
 
-fn row(record: &Value, pid: u32) -> &Value {
+pub fn row(record: &Value, pid: u32) -> &Value {
     let processes = record["processes"].as_array().expect("a list");
     let found = processes.iter().find(|process| process["pid"] == pid);
     found.expect("its row")

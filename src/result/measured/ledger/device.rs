@@ -1,6 +1,7 @@
 //! Adds up the records of a device. Pure.
 
 use super::cells::Cells;
+use super::parts::Parts;
 use super::stages::Stages;
 use crate::measured::histogram::Layout;
 use crate::measured::record::Record;
@@ -10,6 +11,7 @@ use crate::measured::snapshot::{Asked, DeviceNumbers, DeviceOp, Flushes, Op};
 pub struct DeviceBook {
     ops: [OpBook; Op::ALL.len()],
     flushes: Flushes,
+    parts: Parts,
     straddlers: u64,
     straddler_bytes: u64,
     negative: u64,
@@ -70,6 +72,9 @@ impl DeviceBook {
         op.more_bios += u64::from(record.bios.saturating_sub(1));
         op.waits += u64::from(stages.queue_wait.is_some());
         op.queue_wait_ns += stages.queue_wait.unwrap_or(0);
+        if stages.queue_wait.is_some() {
+            self.parts.add(stages);
+        }
         op.q2c.add(layout, stages.q2c);
         op.q2c_ns += stages.q2c.unwrap_or(0);
         if !Op::DATA.contains(&record.op) {
@@ -115,6 +120,7 @@ impl DeviceBook {
             book.add_to(op, layout, with_asked);
         }
         numbers.flushes += self.flushes;
+        self.parts.add_to(&mut numbers.waits);
         numbers.edges.straddlers += self.straddlers;
         numbers.edges.straddler_bytes += self.straddler_bytes;
         numbers.quality.negative += self.negative;

@@ -1,6 +1,7 @@
 //! Adds up the records of an owner. Pure.
 
 use super::Scope;
+use super::parts::Parts;
 use super::stages::Stages;
 use crate::measured::histogram::OWNER;
 use crate::measured::record::Record;
@@ -19,6 +20,7 @@ pub struct OwnerBook {
     ops: [OpBook; Op::ALL.len()],
     rest: [OpRest; Op::ALL.len()],
     preflushes: u64,
+    parts: Parts,
     /// Its histograms, one after another; empty before the first record.
     cells: Vec<u32>,
 }
@@ -56,6 +58,7 @@ impl OwnerBook {
         if let Some(ns) = stages.queue_wait {
             op.q2d_ns += ns;
             op.longest_wait_ns = ns.max(op.longest_wait_ns);
+            self.parts.add(stages);
         } else {
             let rest = &mut self.rest[record.op as usize];
             rest.unwaited += 1;
@@ -127,6 +130,7 @@ impl OwnerBook {
             op.flush_ns += rest.flush_ns;
         }
         totals.waited_for_flush += self.preflushes;
+        self.parts.add_to(&mut totals.waits);
     }
 
     pub fn take_longest(&mut self) -> Maxima {

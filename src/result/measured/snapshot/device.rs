@@ -6,6 +6,7 @@ use super::counters::{Edges, Flushes, Merges, Quality};
 use super::op::{Asked, DeviceOp, Op, Stage};
 use super::order::Order;
 use super::totals::is_whole;
+use super::waits::Waits;
 use crate::measured::histogram::Histogram;
 
 /// Requests in flight at one moment.
@@ -65,6 +66,9 @@ pub struct DeviceNumbers {
     /// threads: I/O that they could not submit meanwhile appears in no queue wait.
     #[serde(default)]
     pub stalled_ns: u64,
+    /// What its requests waited for before their issue.
+    #[serde(default)]
+    pub waits: Waits,
     /// Requests in flight at the end of the interval; absent for devices with too many tags to read.
     pub in_flight: Option<InFlight>,
     /// Only if requested, and absent if more than 1 of 1000 I/Os have no record.
@@ -82,6 +86,7 @@ impl DeviceNumbers {
             statuses: Vec::new(),
             quality: Quality::default(),
             stalled_ns: 0,
+            waits: Waits::default(),
             in_flight: None,
             order: None,
         }
@@ -172,6 +177,7 @@ impl DeviceNumbers {
             },
             // A thread that was ended while it waited takes its share along.
             stalled_ns: self.stalled_ns.saturating_sub(earlier.stalled_ns),
+            waits: self.waits.since(&earlier.waits),
             in_flight: self.in_flight,
             order: match (&self.order, &earlier.order) {
                 (Some(later), Some(before)) if self.is_whole_since(earlier) => {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::counters::Merges;
 use super::device::InFlight;
 use super::op::Op;
+use super::waits::Waits;
 use crate::measured::histogram::{self, Histogram};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -220,6 +221,12 @@ pub struct OwnerNumbers {
     /// How long they were held back, summed, in ns.
     #[serde(default)]
     pub throttled_ns: u64,
+    /// What its requests waited for before their issue.
+    #[serde(default)]
+    pub waits: Waits,
+    /// Time that its requests waited to be issued again, in ns; a part of D2C.
+    #[serde(default)]
+    pub requeued_ns: u64,
     /// Its writes that waited for a flush before their data: they have no queue wait.
     #[serde(default)]
     pub waited_for_flush: u64,
@@ -247,6 +254,8 @@ impl OwnerNumbers {
             throttled: 0,
             unrecorded: 0,
             throttled_ns: 0,
+            waits: Waits::default(),
+            requeued_ns: 0,
             waited_for_flush: 0,
             fairness: None,
         }
@@ -339,6 +348,8 @@ impl OwnerNumbers {
         self.throttled += other.throttled;
         self.unrecorded += other.unrecorded;
         self.throttled_ns += other.throttled_ns;
+        self.waits += other.waits;
+        self.requeued_ns += other.requeued_ns;
         self.waited_for_flush += other.waited_for_flush;
         if let (Some(mine), Some(theirs)) = (&mut self.fairness, &other.fairness) {
             mine.add(theirs);

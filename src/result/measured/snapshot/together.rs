@@ -33,6 +33,7 @@ pub(super) fn add(sum: &mut DeviceNumbers, other: &DeviceNumbers) {
     }
     sum.quality += other.quality;
     sum.stalled_ns += other.stalled_ns;
+    sum.waits += other.waits;
 }
 
 fn add_op(sum: &mut DeviceOp, op: &DeviceOp) {

@@ -8,7 +8,7 @@ use super::longest::{Known, Longest, Span};
 use super::owner::{
     OwnerAsked, OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp, OwnerStages, empty_pair,
 };
-use super::{InFlight, Merges, Op};
+use super::{InFlight, Merges, Op, Waits};
 use crate::measured::histogram::{GAP, Histogram};
 
 /// Histograms, order and shares count as whole while no more than one of so many I/Os is missing.
@@ -43,6 +43,8 @@ pub struct OwnerTotals {
     /// See [`super::Quality::unrecorded`].
     pub unrecorded: u64,
     pub throttled_ns: u64,
+    pub waits: Waits,
+    pub requeued_ns: u64,
     pub waited_for_flush: u64,
     pub fairness: Option<FairnessTotals>,
 }
@@ -113,6 +115,8 @@ impl OwnerTotals {
             throttled: 0,
             unrecorded: 0,
             throttled_ns: 0,
+            waits: Waits::default(),
+            requeued_ns: 0,
             waited_for_flush: 0,
             fairness: None,
         }
@@ -193,6 +197,8 @@ impl OwnerTotals {
             throttled: self.throttled - earlier.throttled,
             unrecorded: self.unrecorded - earlier.unrecorded,
             throttled_ns: self.throttled_ns - earlier.throttled_ns,
+            waits: self.waits.since(&earlier.waits),
+            requeued_ns: self.requeued_ns - earlier.requeued_ns,
             waited_for_flush: self.waited_for_flush - earlier.waited_for_flush,
         })
     }

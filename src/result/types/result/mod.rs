@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::measured::snapshot::Cause;
 use crate::metric::Metric;
 use crate::statistics::carry_over::Contrast;
 use crate::statistics::verdict::{Comparison, Verdict};
@@ -238,6 +239,18 @@ pub struct ArmWaiting {
     /// The same for threads of processes that write.
     #[serde(default)]
     pub writers_stalled_share: Option<f64>,
+    /// For what threads slept until they got a request, stalled or not; empty where none slept, and in older results.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slept: Vec<ArmSleep>,
+}
+
+/// One thing for which threads slept before their I/Os had a request.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ArmSleep {
+    pub cause: Cause,
+    /// Their time, divided by the duration of the rounds; above 1 if several threads slept at once.
+    pub share: f64,
 }
 
 impl ArmComparison {

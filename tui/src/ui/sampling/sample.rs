@@ -53,7 +53,7 @@ pub struct Measured {
     pub owners: Vec<OwnerNumbers>,
     /// Only while the screen Order is open.
     pub dispatches: Vec<Dispatch>,
-    /// Who waited behind whom, only while the screen Fairness is open.
+    /// Who waited behind whom, only while the screen Fairness or Processes is open.
     pub why: Option<Box<WhyDevice>>,
 }
 

@@ -142,7 +142,7 @@ fn suspend(model: &mut Model) -> Vec<Effect> {
 fn wanted_by(screen: Screen) -> Wanted {
     Wanted {
         order: screen == Screen::Order,
-        why: screen == Screen::Fairness,
+        why: matches!(screen, Screen::Fairness | Screen::Processes),
         owner_histograms: matches!(screen, Screen::Overview | Screen::Processes),
     }
 }

@@ -2,9 +2,10 @@
 
 use iosched_result::report::units::{count, share, throughput, time};
 use iosched_result::stat::LiveProcess;
+use iosched_result::why::WhyDevice;
 
-use super::few;
 use super::table::TableLevel;
+use super::{causes, few};
 use crate::ui::state::model::Sort;
 use crate::ui::state::reports::last_component;
 
@@ -19,9 +20,26 @@ pub struct Field {
     pub sort: Option<Sort>,
     /// The maximum width of a name; None for numbers.
     pub most: Option<u16>,
-    pub cell: fn(&LiveProcess) -> String,
+    cell: Cell,
     /// The column is shown only if this holds for some row; None: always.
     only_if: Option<fn(&LiveProcess) -> bool>,
+}
+
+#[derive(Clone, Copy)]
+enum Cell {
+    Of(fn(&LiveProcess) -> String),
+    /// Only where it is recorded who waits behind whom.
+    Behind(fn(&LiveProcess, &WhyDevice) -> String),
+}
+
+impl Field {
+    pub fn cell(&self, process: &LiveProcess, why: Option<&WhyDevice>) -> String {
+        match (self.cell, why) {
+            (Cell::Of(cell), _) => cell(process),
+            (Cell::Behind(cell), Some(why)) => cell(process, why),
+            (Cell::Behind(_), None) => "-".to_owned(),
+        }
+    }
 }
 
 /// A number.
@@ -41,13 +59,13 @@ const fn field(
         until: TableLevel::MAX,
         sort,
         most: None,
-        cell,
+        cell: Cell::Of(cell),
         only_if: None,
     }
 }
 
 /// The widths include the sort mark.
-pub const FIELDS: [Field; 20] = [
+pub const FIELDS: [Field; 22] = [
     field("pid", "PID", 7, 2, None, |p| {
         p.pid.map_or("-".to_owned(), |pid| pid.to_string())
     }),
@@ -90,26 +108,35 @@ pub const FIELDS: [Field; 20] = [
         time(p.queue_wait.max_ns)
     }),
     Field {
+        most: Some(32),
+        ..field("waits-for", "waits for", 17, 8, None, causes::waits_for)
+    },
+    Field {
+        most: Some(32),
+        cell: Cell::Behind(causes::behind),
+        ..field("behind", "behind", 17, 9, None, causes::waits_for)
+    },
+    Field {
         only_if: Some(|p| p.without_queue_wait > 0),
         ..field("unknown", "unknown", 7, 6, None, |p| {
             count(p.without_queue_wait as f64)
         })
     },
-    field("stalled", "stalled", 8, 8, Some(Sort::Stalled), |p| {
+    field("stalled", "stalled", 8, 10, Some(Sort::Stalled), |p| {
         share(Some(p.stalled_share))
     }),
     field(
         "device-p50",
         "device p50",
         11,
-        10,
+        12,
         Some(Sort::Device),
         |p| few::p50(&p.device_time),
     ),
     field("device-p99", "p99", 8, 11, None, |p| {
         few::p99(&p.device_time)
     }),
-    field("starved", "starved", 8, 9, Some(Sort::Starved), |p| {
+    field("starved", "starved", 8, 11, Some(Sort::Starved), |p| {
         time(
             p.fairness
                 .as_ref()
@@ -117,21 +144,21 @@ pub const FIELDS: [Field; 20] = [
                 .map(|ns| ns as f64),
         )
     }),
-    field("merged", "merged", 7, 12, Some(Sort::Merged), |p| {
+    field("merged", "merged", 7, 14, Some(Sort::Merged), |p| {
         share(p.merge_ratio)
     }),
-    field("merges", "merges", 7, 13, None, |p| {
+    field("merges", "merges", 7, 15, None, |p| {
         count(p.merges.bios() as f64)
     }),
-    field("oldest", "oldest", 8, 13, None, |p| {
+    field("oldest", "oldest", 8, 15, None, |p| {
         time(
             p.in_flight
                 .and_then(|now| now.oldest_ns)
                 .map(|ns| ns as f64),
         )
     }),
-    field("reads", "reads", 7, 14, None, |p| count(p.reads as f64)),
-    field("writes", "writes", 7, 14, None, |p| count(p.writes as f64)),
+    field("reads", "reads", 7, 16, None, |p| count(p.reads as f64)),
+    field("writes", "writes", 7, 16, None, |p| count(p.writes as f64)),
 ];
 
 /// Titles that depend on the columns beside them, and what they are alone.
@@ -177,9 +204,16 @@ pub fn of_sort(sort: Sort) -> &'static str {
 }
 
 /// Columns of the user, of which the last are left out first; or else all, in the order of their levels.
-pub fn fields(chosen: &[&'static str], rows: &[(usize, &LiveProcess)]) -> Vec<Field> {
+pub fn fields(
+    chosen: &[&'static str],
+    rows: &[(usize, &LiveProcess)],
+    why: Option<&WhyDevice>,
+) -> Vec<Field> {
     if chosen.is_empty() {
         let is_there = |field: &&Field| {
+            if matches!(field.cell, Cell::Behind(_)) && why.is_none() {
+                return false;
+            }
             let mut rows = rows.iter();
             let only_if = field.only_if;
             only_if.is_none_or(|holds| rows.any(|(_, process)| holds(process)))
@@ -221,7 +255,7 @@ mod tests {
     #[test]
     fn the_users_columns_are_those_and_in_that_order() {
         let of = |chosen: &[&'static str]| -> Vec<(&str, TableLevel)> {
-            let fields = fields(chosen, &[]).into_iter();
+            let fields = fields(chosen, &[], None).into_iter();
             fields.map(|field| (field.title, field.from)).collect()
         };
         assert_eq!(
@@ -230,7 +264,7 @@ mod tests {
         );
         let rare = FIELDS
             .iter()
-            .filter(|field| field.only_if.is_some())
+            .filter(|field| field.only_if.is_some() || matches!(field.cell, Cell::Behind(_)))
             .count();
         assert_eq!(of(&[]).len(), FIELDS.len() - rare);
     }

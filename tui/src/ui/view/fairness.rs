@@ -145,7 +145,7 @@ fn who_waits(frame: &mut Frame, area: Rect, model: &Model, measured: &Measured) 
     }
     let faint = model.palette.faint();
     let Some(why) = &measured.why else {
-        let text = "who waits behind whom is not recorded in this interval: only while this screen is open";
+        let text = "who waits behind whom is not recorded in this interval: only while this screen or Processes is open";
         let text = fit::sentence(text, usize::from(area.width));
         line(frame, area, 1, Line::styled(text, faint));
         return;

@@ -14,7 +14,7 @@ use ratatui::text::Line;
 
 use super::fit::{self, Piece};
 use super::parts::{Part, inner, stack};
-use super::{asked, axis, line, measured_or_why, strip, text_lines};
+use super::{asked, axis, causes, line, measured_or_why, strip, text_lines};
 use crate::ui::state::action::KeyCommand;
 use crate::ui::state::axis::Axis;
 use crate::ui::state::model::Model;
@@ -35,11 +35,19 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
     };
     let asked = now.and_then(|process| process.asked.as_ref());
     let asked_rows = asked::rows(asked);
-    let [who, what, since, below] = stack(
+    let why = model
+        .device_sample()
+        .and_then(|sample| sample.measured.as_ref()?.why.as_deref());
+    let causes = now.map_or([const { Vec::new() }; 2], |process| {
+        causes::all(process, why)
+    });
+    let reasons = causes.iter().filter(|parts| !parts.is_empty()).count() as u16;
+    let [who, what, reason, since, below] = stack(
         inner,
         [
             Part::new(0, 1, 1),
             Part::new(2, 1, 1),
+            Part::new(2, reasons, reasons),
             Part::new(3, asked_rows, asked_rows),
             Part::filling(1, 1),
         ],
@@ -53,6 +61,16 @@ pub fn render(frame: &mut Frame, area: Rect, model: &Model) {
         None => idle_line(&back, inner.width),
     };
     line(frame, what, 0, numbers);
+    let lines = ["waits for", "behind"].into_iter().zip(causes);
+    let lines = lines.filter(|(_, parts)| !parts.is_empty());
+    for (row, (title, parts)) in lines.enumerate().take(usize::from(reason.height)) {
+        line(
+            frame,
+            reason,
+            row as u16,
+            parts_line(title, parts, inner.width),
+        );
+    }
     asked::render(frame, since, asked);
     let Some(owner) = page.and_then(|page| page.owner.as_ref()) else {
         let text = "no histograms yet: this screen was just opened, or the BPF map has no room for this process";
@@ -122,6 +140,18 @@ fn what_line(process: &LiveProcess, room: u16) -> Line<'static> {
         ],
         room,
     )
+}
+
+/// Without the last of the parts if there is no room.
+fn parts_line(title: &str, parts: Vec<String>, room: u16) -> Line<'static> {
+    let parts = parts
+        .into_iter()
+        .enumerate()
+        .map(|(index, part)| match index {
+            0 => (0, format!("{title}  {part}")),
+            index => (index as u8, format!("  {part}")),
+        });
+    fit::plain_line(parts, room)
 }
 
 pub fn axis_around(owner: &OwnerNumbers) -> Axis {

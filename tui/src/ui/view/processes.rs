@@ -1,14 +1,15 @@
 //! ```text
-//!   PID  COMMAND  CGROUP        IOPS  throughput  share | wait p50 p99 max  stalled | device p50 p99 | starved  merged
+//!   PID  COMMAND  CGROUP  IOPS  throughput  share | wait p50 p99 max  waits for  behind  stalled | device p50 p99 | starved
 //! ```
 //! When columns are scarce, reads and writes are dropped first, then the age of the oldest I/O and the number of
-//! merges, the merged share, the device's p99 and p50, starved, stalled, max, p99, the control group, the share, the
-//! PID and the throughput. The number of I/Os with unknown queue wait is shown beside max if there are any.
+//! merges, the merged share, the device's p99 and p50, starved, stalled, behind, waits for, max, p99, the control group, the
+//! share, the PID and the throughput. The number of I/Os with unknown queue wait is shown beside max if there are any.
 
 use std::ops::Range;
 
 use iosched_result::report::units::count;
 use iosched_result::stat::LiveProcess;
+use iosched_result::why::WhyDevice;
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
@@ -88,7 +89,7 @@ pub fn target(area: Rect, model: &Model, at: Position) -> Option<Target> {
         let row = shown.start + usize::from(row);
         return shown.contains(&row).then_some(Target::Row(row));
     }
-    let fields = columns::fields(&model.table.columns, &rows);
+    let fields = columns::fields(&model.table.columns, &rows, why(model));
     let columns = table_columns(model, &fields, &rows[shown]);
     let column = table::column_at(&columns, below.width, at.x - below.x)?;
     fields[column].sort.map(Target::Heading)
@@ -112,7 +113,7 @@ pub fn table(frame: &mut Frame, area: Rect, model: &Model, is_chosen: bool) {
     let rows = model.processes();
     let chosen = model.chosen_row(&rows).filter(|_| is_chosen);
     let shown = shown(area, model, &rows, is_chosen);
-    let fields = columns::fields(&model.table.columns, &rows);
+    let fields = columns::fields(&model.table.columns, &rows, why(model));
     let columns = table_columns(model, &fields, &rows[shown.clone()]);
     let row_style = |row: usize| {
         if chosen == Some(shown.start + row) {
@@ -137,6 +138,12 @@ pub fn table(frame: &mut Frame, area: Rect, model: &Model, is_chosen: bool) {
     }
 }
 
+/// Who waits behind whom, if that is recorded and each row is a process.
+fn why(model: &Model) -> Option<&WhyDevice> {
+    let measured = model.device_sample()?.measured.as_ref()?;
+    measured.why.as_deref().filter(|_| !model.table.by_cgroup)
+}
+
 /// The rows that have room.
 fn shown(
     area: Rect,
@@ -156,6 +163,7 @@ fn table_columns(
     fields: &[Field],
     rows: &[(usize, &LiveProcess)],
 ) -> Vec<Column<'static>> {
+    let why = why(model);
     let columns = fields.iter().map(|field| {
         let is_sorted = field.sort == Some(model.table.sort);
         let mark = match (is_sorted, model.table.reversed) {
@@ -168,7 +176,7 @@ fn table_columns(
             Some(most) => Column::name(heading, field.from.., field.width, most),
             None => Column::number(heading, field.from.., field.width),
         };
-        let cells = rows.iter().map(|(_, process)| (field.cell)(process));
+        let cells = rows.iter().map(|(_, process)| field.cell(process, why));
         column.until(field.until).of(cells)
     });
     columns.collect()

@@ -13,7 +13,7 @@ use iosched_result::why::{Does, WhyBehind, WhyDevice, WhyOwner};
 
 use iosched_result::measured::snapshot::{
     DeviceNumbers, InFlight, Interval, Op, Order, OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers,
-    OwnerOp,
+    OwnerOp, Waits,
 };
 use iosched_result::measured::stalls::Stalls;
 use iosched_result::types::queue::State;
@@ -167,6 +167,8 @@ fn owner(
         throttled: 0,
         unrecorded: 0,
         throttled_ns: 0,
+        waits: Waits::default(),
+        requeued_ns: 0,
         waited_for_flush: 0,
         fairness: Some(OwnerFairness {
             device_time_ns: ios * device_ns / 4,

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use iosched_result::measured::histogram::Histogram;
 use iosched_result::report::units;
 use iosched_result::statistics::verdict::Reason;
+use iosched_result::why::WhyOwner;
 
 use crate::ui::sampling::parts::PartSums;
 use crate::ui::sampling::sample::{DeviceSample, Measured};
@@ -342,6 +343,28 @@ impl Numbers {
             self.text(&format!("1/{}", fairness.flows.max(1)));
         }
         self.whole(measured.why.as_ref().map_or(0, |why| why.missing));
+        let waits = measured.processes.iter().flat_map(|process| &process.waits);
+        waits.for_each(|wait| self.value(wait.share));
+        for process in measured
+            .processes
+            .iter()
+            .filter(|process| process.pid.is_some())
+        {
+            let own = || {
+                let owners = measured.why.iter().flat_map(|why| &why.owners);
+                owners.filter(|owner| Some(owner.pid) == process.pid)
+            };
+            let sum = |of: fn(&WhyOwner) -> u64| own().map(of).fold(0, u64::saturating_add) as f64;
+            let wait_ns = sum(|owner| owner.wait_ns);
+            self.value(sum(|owner| owner.device_idle_ns) / wait_ns);
+            let mut sums = std::collections::HashMap::<_, u64>::new();
+            for of in own().flat_map(|owner| &owner.behind) {
+                let sum = sums.entry((of.pid, of.label(), of.does)).or_default();
+                *sum = sum.saturating_add(of.ns);
+            }
+            sums.values()
+                .for_each(|ns| self.value(*ns as f64 / wait_ns));
+        }
         for owner in measured.why.iter().flat_map(|why| &why.owners) {
             self.value(owner.wait_ns as f64 / owner.waits.max(1) as f64);
             let parts = owner.behind.iter().map(|of| of.ns);

@@ -1,0 +1,92 @@
+//! `--detail waits`: the causes of a process's waits add up to what fio says that its I/Os take, and a tag is charged to the
+//! pool of which requests are allocated.
+
+use serde_json::Value;
+
+use crate::stages::{read_and_written, row};
+use crate::support::LoopDevice;
+use crate::support::fio::Fio;
+use crate::support::program::Program;
+use crate::watch::stat;
+use crate::{BINARY, SIZE_BYTES};
+
+fn ns(waits: &Value, cause: &str) -> f64 {
+    let waits = waits.as_array().expect("causes");
+    let found = waits.iter().find(|wait| wait["cause"] == cause);
+    found.map_or(0.0, |wait| wait["ns"].as_f64().expect("a time"))
+}
+
+#[test]
+#[ignore = "root"]
+fn the_causes_are_the_time_that_fio_sees() {
+    let disk = LoopDevice::in_memory(SIZE_BYTES);
+    for scheduler in crate::SCHEDULERS {
+        disk.set("scheduler", scheduler);
+        disk.set("nr_requests", "8");
+        let (record, loads) = read_and_written(&disk, &["--detail", "waits"]);
+        for ((pid, fio), direction) in loads.into_iter().zip(["read", "write"]) {
+            let row = row(&record, pid);
+            let waits = &row["waits"];
+            let causes = waits.as_array().expect("causes");
+            let sum =
+                |field: &str| -> f64 { causes.iter().filter_map(|one| one[field].as_f64()).sum() };
+            assert!((sum("share") - 1.0).abs() < 1e-9, "{waits:#}");
+            let mean_ns = sum("ns") / row["ios"].as_f64().expect("I/Os");
+            let theirs_ns = fio[direction]["lat_ns"]["mean"].as_f64().expect("fio's");
+            println!("{scheduler} {direction}: {mean_ns} ns, {theirs_ns} by fio: {waits}");
+            // fio's includes its own calls.
+            assert!(mean_ns <= theirs_ns * 1.032, "{scheduler} {direction}");
+            let mean = |stage: &str| row[stage]["mean_ns"].as_f64().expect(stage);
+            let parts_ns = mean("queue_wait") + mean("device_time");
+            let off = mean_ns / parts_ns - 1.0;
+            assert!(off.abs() < 0.01, "{scheduler} {direction}: {off}");
+            let pools = [ns(waits, "driver_tag"), ns(waits, "inferred_driver_tag")];
+            let driver_ns: f64 = pools.into_iter().sum();
+            let pools = [
+                ns(waits, "scheduler_tag"),
+                ns(waits, "inferred_scheduler_tag"),
+            ];
+            let scheduler_ns: f64 = pools.into_iter().sum();
+            let inserted_ns = ns(waits, "plug") + ns(waits, "scheduler");
+            if scheduler == "none" {
+                assert!(driver_ns > 0.0 || scheduler_ns == 0.0, "{waits:#}");
+                assert_eq!(
+                    (scheduler_ns, ns(waits, "scheduler")),
+                    (0.0, 0.0),
+                    "{waits:#}"
+                );
+            } else {
+                assert!(
+                    scheduler_ns > 0.0 && driver_ns == 0.0,
+                    "{scheduler}: {waits:#}"
+                );
+                assert!(inserted_ns > 0.0, "{scheduler}: {waits:#}");
+            }
+            assert_eq!(ns(waits, "queue"), 0.0, "{waits:#}");
+        }
+    }
+}
+
+/// Without the detail the scheduler's part is not split, and a person reads shares.
+#[test]
+#[ignore = "root"]
+fn people_read_shares_and_what_is_not_split_is_one_cause() {
+    let disk = LoopDevice::in_memory(SIZE_BYTES);
+    disk.set("scheduler", "mq-deadline");
+    let (record, [(pid, _), _]) = read_and_written(&disk, &[]);
+    let waits = &row(&record, pid)["waits"];
+    assert!(ns(waits, "queue") > 0.0, "{waits:#}");
+    assert_eq!(ns(waits, "scheduler"), 0.0, "{waits:#}");
+    let program = Program::new(BINARY);
+    let started = stat(&program, &disk.node(), 1, &["--detail", "waits"]);
+    let load = Fio::start(&disk.node(), "--rw=randread --time_based --runtime=5");
+    let text = started.end().ends(0, &[]).stdout;
+    load.end();
+    let device = text.lines().find(|line| line.starts_with("  waits  "));
+    let device = device.unwrap_or_else(|| panic!("{text}"));
+    assert!(
+        device.contains(" per I/O: ") && device.contains(" % device"),
+        "{text}"
+    );
+    assert!(text.contains("PER I/O  WAITS FOR"), "{text}");
+}
