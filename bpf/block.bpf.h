@@ -55,6 +55,7 @@ enum req_op_used {
 enum inode_modes_used {
 	S_IFMT = 0170000,
 	S_IFREG = 0100000,
+	S_IFBLK = 0060000,
 };
 
 enum task_flags_used {
@@ -102,15 +103,44 @@ struct request_queue {
 };
 struct block_device {
 	struct gendisk *bd_disk;
+	void *bd_holder;
+};
+struct super_block {
+	unsigned int s_dev;
+};
+struct hlist_node {
+	struct hlist_node *next;
+};
+struct hlist_head {
+	struct hlist_node *first;
 };
 struct inode {
 	unsigned short i_mode;
+	struct super_block *i_sb;
+	unsigned long i_ino;
+	struct hlist_head i_dentry;
+};
+struct bdev_inode {
+	struct block_device bdev;
+	struct inode vfs_inode;
+};
+struct qstr {
+	unsigned char *name;
+};
+struct dentry {
+	struct dentry *d_parent;
+	struct qstr d_name;
+	struct hlist_node d_alias;
+};
+struct file {
+	struct inode *f_inode;
 };
 struct address_space {
 	struct inode *host;
 };
 struct page {
 	unsigned long compound_head;
+	unsigned long compound_info;
 	struct address_space *mapping;
 };
 struct bio_vec {
@@ -128,6 +158,27 @@ struct bio {
 	struct bvec_iter bi_iter;
 	struct blkcg_gq *bi_blkg;
 	struct bio_vec *bi_io_vec;
+	void *bi_end_io;
+	void *bi_private;
+};
+struct kiocb {
+	struct file *ki_filp;
+};
+struct iomap_dio {
+	struct kiocb *iocb;
+};
+struct dio {
+	struct inode *inode;
+};
+struct buffer_head {
+	void *b_end_io;
+};
+struct btrfs_inode {
+	struct inode vfs_inode;
+};
+struct btrfs_bio {
+	struct btrfs_inode *inode;
+	struct bio bio;
 };
 struct blk_mq_hw_ctx {
 	unsigned int queue_num;
@@ -208,6 +259,9 @@ struct task_struct___5_13 {
 };
 struct task_struct___5_12 {
 	void *pf_io_worker;
+};
+struct dentry___7_1 {
+	struct hlist_node d_u;
 };
 struct bio___5_10 {
 	struct gendisk *bi_disk;

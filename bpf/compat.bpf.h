@@ -195,22 +195,45 @@ static __always_inline __u64 request_of_io_worker(struct task_struct *task)
 	return work ? (__u64)work - bpf_core_field_offset(struct io_kiocb, work) : 0;
 }
 
-/* The inode whose pages the bio transfers; 0 if the pages belong to none. */
-static __always_inline __u64 inode_of_bio(struct bio *bio)
+/*
+ * The first page of those that are managed together. Since 7.2 a page may have, instead of that page's address, the mask that
+ * makes it from its own: all upper bits are set then, which no such address has.
+ */
+static __always_inline struct page *head_of(struct page *page)
 {
-	struct bio_vec *vector = BPF_CORE_READ(bio, bi_io_vec);
-	struct page *page = BPF_CORE_READ(vector, bv_page);
-	struct address_space *mapping;
 	unsigned long head = 0;
 
 	if (bpf_core_field_exists(page->compound_head))
 		head = BPF_CORE_READ(page, compound_head);
-	if (head & 1)
-		page = (void *)(head - 1);
-	mapping = BPF_CORE_READ(page, mapping);
-	if ((__u64)mapping & 3)
-		return 0; /* anonymous memory */
-	return (__u64)BPF_CORE_READ(mapping, host);
+	else if (bpf_core_field_exists(page->compound_info))
+		head = BPF_CORE_READ(page, compound_info);
+	if (!(head & 1))
+		return page;
+	if (head >> 32 == 0xffffffff)
+		return (void *)((unsigned long)page & head);
+	return (void *)(head - 1);
+}
+
+/* Whose the pages are that the bio transfers; with one of the lower bits: anonymous memory. */
+static __always_inline struct address_space *mapping_of(struct bio *bio)
+{
+	struct bio_vec *vector = BPF_CORE_READ(bio, bi_io_vec);
+	struct page *page = head_of(BPF_CORE_READ(vector, bv_page));
+
+	return BPF_CORE_READ(page, mapping);
+}
+
+static __always_inline bool is_anonymous(struct bio *bio)
+{
+	return (__u64)mapping_of(bio) & 3;
+}
+
+/* The inode whose pages the bio transfers; 0 if the pages belong to none. */
+static __always_inline __u64 inode_of_bio(struct bio *bio)
+{
+	struct address_space *mapping = mapping_of(bio);
+
+	return (__u64)mapping & 3 ? 0 : (__u64)BPF_CORE_READ(mapping, host);
 }
 
 static __always_inline bool is_file(__u64 inode)

@@ -92,6 +92,8 @@ pub struct Detail {
     pub passthrough: bool,
     /// Charge writeback to the process that dirtied the pages.
     pub writeback: bool,
+    /// Tell the files of a process apart: each is an owner.
+    pub files: bool,
 }
 
 impl Detail {

@@ -11,6 +11,7 @@
 #include "wire.h" /* structures and constants shared with user space */
 #include "compat.bpf.h" /* differences between kernels */
 #include "queue.bpf.h" /* whether the device is traced, and where its counters are */
+#include "file.bpf.h" /* which file it belongs to; optional */
 #include "owner.bpf.h" /* who submitted the I/O */
 #include "inflight.bpf.h" /* the state of requests in flight */
 #include "asked.bpf.h" /* A; optional */

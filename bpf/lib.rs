@@ -40,6 +40,6 @@ pub use rings::Rings;
 pub use tracer::Tracer;
 pub use under_way::Blocked;
 pub use wire::{
-    DATA_OPS, OPS, POOLS, STATUSES, device_stats, enums, extra, inflight, op_counters, owner,
-    owner_key, owner_op, record, waits,
+    DATA_OPS, OPS, POOLS, STATUSES, device_stats, enums, extra, file_path, inflight, op_counters,
+    owner, owner_key, owner_op, record, waits,
 };

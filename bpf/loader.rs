@@ -214,6 +214,10 @@ fn select_programs(
         .tell_blocked
         .set_autoload(abilities.tasks && detail.sees_bios(abilities));
     progs.writeback_dirty.set_autoload(detail.writeback);
+    ensure!(
+        abilities.may_copy || !detail.files,
+        "telling files apart needs reads that the lockdown mode \"confidentiality\" forbids"
+    );
     if detail.writeback {
         ensure!(
             abilities.may_copy,
@@ -323,5 +327,6 @@ fn set_constants(
     constants.with_i2d = config.detail.i2d;
     constants.with_passthrough = config.detail.passthrough;
     constants.with_writeback = config.detail.writeback;
+    constants.with_files = config.detail.files;
     Ok(())
 }

@@ -87,6 +87,8 @@ pub(crate) fn size_maps(
         .set_max_entries(wanted(!detail.light, THREADS))?;
     maps.sleeps
         .set_max_entries(wanted(detail.sees_bios(abilities), THREADS))?;
+    maps.file_paths
+        .set_max_entries(wanted(detail.files, config.owners))?;
     maps.held_back
         .set_max_entries(wanted(abilities.throttle, kept_by_bio()))?;
     maps.handed_over.set_max_entries(by_request)?;

@@ -179,14 +179,19 @@ static __always_inline void ask_work(struct asker *asker, struct task_struct *ta
 	copy_words(asker->name, words, COMM_BYTES);
 }
 
-static __always_inline __u32 index_of(struct asker *asker, struct task_struct *task)
+static __always_inline __u32 index_of(struct asker *asker, struct task_struct *task,
+				      const struct file_of_bio *file)
 {
 	struct owner *owner;
 	__u32 *known;
 	__u32 index;
 
+	if (with_files)
+		name_file(&asker->key, file);
 	known = bpf_map_lookup_elem(&owner_index, &asker->key);
 	index = known ? *known : new_owner(&asker->key);
+	if (with_files && !known && index)
+		keep_path(index, file);
 	owner = index ? bpf_map_lookup_elem(&owners, &index) : 0;
 	if (!owner)
 		return 0;
@@ -225,20 +230,23 @@ static __always_inline __u32 remember(struct thread *thread, __u64 token, __u32 
 }
 
 static __always_inline __u64 token_of(__u64 who, struct task_struct *task, const struct queue *queue,
-				      struct bio *bio)
+				      struct bio *bio, const struct file_of_bio *file)
 {
+	if (with_files)
+		who = mix(mix(who, file->inode ^ file->kind), file->number);
 	who = mix(who, cgroup_serial_of_bio(bio) ^ (__u64)bio->bi_ioprio << 48);
 	return mix(who, ((__u64)FIELD(task, pid) << 16) + queue->target.slot) >> 32;
 }
 
 /* A thread that works for others: a workqueue's, or any kernel thread if writeback is attributed. */
-static __noinline __u32 owner_of_served(struct thread *thread, const struct queue *queue, struct bio *bio)
+static __noinline __u32 owner_of_served(struct thread *thread, const struct queue *queue, struct bio *bio,
+					const struct file_of_bio *file)
 {
 	struct task_struct *task = current_task();
 	struct asker asker = {};
 	__u64 token = 0;
 
-	if (!thread || !queue)
+	if (!thread || !queue || !file)
 		return 0;
 	if (thread->held_owner && thread->q_ns && thread->task == (__u64)task)
 		return thread->held_owner;
@@ -249,7 +257,8 @@ static __noinline __u32 owner_of_served(struct thread *thread, const struct queu
 	if (asker.key.kind == OWNER_OTHER) {
 		if (FIELD(task, flags) & PF_WQ_WORKER)
 			ask_work(&asker, task);
-		token = token_of(mix(asker.key.start_ns, FIELD(task, start_boottime)), task, queue, bio);
+		token = token_of(mix(asker.key.start_ns, FIELD(task, start_boottime)), task, queue, bio,
+				 file);
 		if (token && thread->owner >> 32 == token)
 			return (__u32)thread->owner;
 	}
@@ -259,17 +268,17 @@ static __noinline __u32 owner_of_served(struct thread *thread, const struct queu
 		asker.key.tgid = FIELD(task, tgid);
 		asker.key.start_ns = leader_start_ns(task);
 	}
-	return remember(thread, token, index_of(&asker, task));
+	return remember(thread, token, index_of(&asker, task, file));
 }
 
 /* Slow path: at a thread's first I/O on a device, after exec, and after a change of cgroup. */
 static __noinline __u32 owner_of_itself(struct thread *thread, const struct queue *queue, struct bio *bio,
-					__u64 token)
+					__u64 token, const struct file_of_bio *file)
 {
 	struct task_struct *task = current_task();
 	struct asker asker = {};
 
-	if (!thread || !queue)
+	if (!thread || !queue || !file)
 		return 0;
 	asker.key.slot = queue->target.slot;
 	asker.ioprio = bio->bi_ioprio;
@@ -277,7 +286,7 @@ static __noinline __u32 owner_of_itself(struct thread *thread, const struct queu
 	asker.key.kind = FIELD(task, flags) & PF_KTHREAD ? OWNER_KERNEL_THREAD : OWNER_PROCESS;
 	asker.key.tgid = FIELD(task, tgid);
 	asker.key.start_ns = leader_start_ns(task);
-	return remember(thread, token, index_of(&asker, task));
+	return remember(thread, token, index_of(&asker, task, file));
 }
 
 /* The owner of `bio`, which the current thread submits. */
@@ -285,14 +294,18 @@ static __always_inline __u32 owner_of(struct task_struct *task, struct thread *t
 				      const struct queue *queue, struct bio *bio)
 {
 	__u32 flags = FIELD(task, flags);
+	struct file_of_bio file = {};
 	__u64 token;
 
+	if (with_files)
+		file_of(bio, &file);
 	if (flags & PF_WQ_WORKER || (with_writeback && flags & PF_KTHREAD))
-		return owner_of_served(thread, queue, bio);
-	token = token_of(FIELD(task, start_boottime) + (FIELD(task, self_exec_id) << 48), task, queue, bio);
+		return owner_of_served(thread, queue, bio, &file);
+	token = token_of(FIELD(task, start_boottime) + (FIELD(task, self_exec_id) << 48), task, queue, bio,
+			 &file);
 	if (token && thread->owner >> 32 == token)
 		return (__u32)thread->owner;
-	return owner_of_itself(thread, queue, bio, token);
+	return owner_of_itself(thread, queue, bio, token, &file);
 }
 
 /* The current thread dirties a page of the inode. */

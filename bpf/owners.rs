@@ -6,7 +6,7 @@ use anyhow::Result;
 use libbpf_rs::{MapCore, MapFlags};
 
 use crate::mapped::bytes_of;
-use crate::{Tracer, owner, owner_key, owner_op};
+use crate::{Tracer, file_path, owner, owner_key, owner_op};
 
 impl Tracer {
     /// Number of owners that can be kept apart; their indices are below this, and 0 is `other`.
@@ -24,6 +24,12 @@ impl Tracer {
 
     pub fn owner(&self, index: usize) -> owner {
         self.owners.get(index)
+    }
+
+    /// The end of the path of the owner's file; None unless files are told apart.
+    pub fn file_path(&self, index: usize) -> Option<file_path> {
+        let paths = self.file_paths.as_ref()?;
+        (index < paths.len()).then(|| paths.get(index))
     }
 
     /// The same, and resets its longest times.

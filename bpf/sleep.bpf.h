@@ -63,7 +63,9 @@ static __always_inline int sleeps_for_tag(struct request_queue *q, bool is_sched
 	forget_earlier(sleep, thread->q_ns);
 	if (sleep->tag_since_ns)
 		return 0;
-	sleep->pool = flags & BLK_MQ_REQ_RESERVED ? POOL_RESERVED : is_scheduler ? POOL_SCHEDULER : POOL_DRIVER;
+	sleep->pool = flags & BLK_MQ_REQ_RESERVED ? POOL_RESERVED :
+		      is_scheduler		  ? POOL_SCHEDULER :
+						    POOL_DRIVER;
 	sleep->tag_since_ns = bpf_ktime_get_ns();
 	return 0;
 }

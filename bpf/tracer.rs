@@ -12,7 +12,7 @@ use crate::maps::{fill_maps, inflight_bases, inflight_elements};
 use crate::rings::Rings;
 use crate::skeleton::IoschedSkel;
 use crate::wire::{QUEUE_IDS, queue};
-use crate::{Abilities, Config, device_stats, owner};
+use crate::{Abilities, Config, device_stats, file_path, owner};
 
 /// The attached programs. Dropping it detaches them.
 pub struct Tracer {
@@ -20,6 +20,7 @@ pub struct Tracer {
     pub(crate) config: Config,
     devices: MappedArray<device_stats>,
     pub(crate) owners: MappedArray<owner>,
+    pub(crate) file_paths: Option<MappedArray<file_path>>,
     pub(crate) in_flight: Arc<InFlightTable>,
     rings: Option<Rings>,
     pub(crate) queues: MappedArray<queue>,
@@ -56,6 +57,9 @@ impl Tracer {
         Ok(Tracer {
             devices: MappedArray::new(&skeleton.maps.devices, sizes.devices as usize)?,
             owners: MappedArray::writable(&skeleton.maps.owners, config.owners as usize)?,
+            file_paths: (config.detail.files)
+                .then(|| MappedArray::new(&skeleton.maps.file_paths, config.owners as usize))
+                .transpose()?,
             in_flight: Arc::new(InFlightTable::new(
                 &skeleton,
                 &sizes,

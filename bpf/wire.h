@@ -19,6 +19,8 @@ enum op {
 enum limits {
 	QUEUE_IDS = 4096,
 	COMM_BYTES = 16,
+	PATH_PARTS = 8,
+	PART_WORDS = 8, /* 64 bytes */
 	STATUSES = 128, /* blk_status_t, or errno on older kernels */
 	THREADS = 65536, /* entries for the last bio of each thread, a power of two */
 	RING_LEVELS = 3, /* a completion in a thread, in a soft interrupt, in a hard interrupt */
@@ -97,7 +99,8 @@ enum pool {
 struct waits {
 	__u64 slept; /* requests whose thread slept since the Q of their bio, and for how long */
 	__u64 slept_ns;
-	__u64 tag_waits[POOLS]; /* how many of these slept for a tag, and for how long; inferred without has_tag_wait */
+	__u64 tag_waits
+		[POOLS]; /* how many of these slept for a tag, and for how long; inferred without has_tag_wait */
 	__u64 tag_wait_ns[POOLS];
 	/* Count requests whose record was lost: see struct device_stats. */
 	__u64 q2g_ns;
@@ -169,9 +172,30 @@ enum owner_flags {
 	OWNER_IO_WORKER = 1, /* some of its I/O was queued by worker threads of io_uring */
 };
 
+enum file_kind {
+	FILE_NONE, /* files are not told apart, or the I/O has no data */
+	FILE_INODE, /* a regular file */
+	FILE_BLOCK_DEVICE,
+	FILE_METADATA, /* of a file system */
+	FILE_JOURNAL,
+	FILE_SWAP,
+	FILE_UNKNOWN,
+};
+
+/* The end of a file's path, within its file system. */
+struct file_path {
+	__u64 part[PATH_PARTS]
+		  [PART_WORDS]; /* names, from the file up, each with a final NUL; longer ones are cut */
+	__u32 parts;
+	__u32 is_cut; /* there are more directories above */
+};
+
 struct owner_key {
 	__u64 cgroup_id;
 	__u64 start_ns; /* of the process, CLOCK_BOOTTIME; for a workqueue a hash of its name */
+	__u64 inode; /* of a regular file if files are told apart, else 0 */
+	__u32 file_dev; /* of its file system, the kernel's dev_t */
+	__u32 file_kind; /* enum file_kind */
 	__u32 tgid; /* 0 for a workqueue */
 	__u16 slot;
 	__u16 kind; /* enum owner_kind */
@@ -269,6 +293,7 @@ struct enumerations {
 	enum limits limits;
 	enum inflight_flags inflight_flags;
 	enum pool pool;
+	enum file_kind file_kind;
 	enum owner_kind owner_kind;
 	enum owner_flags owner_flags;
 	enum record_flags record_flags;

@@ -4,14 +4,14 @@
 use crate::mapped::Plain;
 use crate::skeleton::types::limits;
 pub use crate::skeleton::types::{
-    blocked, device_stats, extra, inflight, op_counters, owner, owner_key, owner_op, queue, record,
-    ring, target, waits,
+    blocked, device_stats, extra, file_path, inflight, op_counters, owner, owner_key, owner_op,
+    queue, record, ring, target, waits,
 };
 
 /// The enumerations, with their names in wire.h.
 pub mod enums {
     pub use crate::skeleton::types::{
-        inflight_flags, op, owner_flags, owner_kind, pool, record_flags,
+        file_kind, inflight_flags, op, owner_flags, owner_kind, pool, record_flags,
     };
 }
 
@@ -44,6 +44,7 @@ plain!(
     blocked,
     device_stats,
     extra,
+    file_path,
     inflight,
     owner,
     owner_key,

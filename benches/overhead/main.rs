@@ -171,6 +171,8 @@ fn variants(arguments: &Arguments, device: &str) -> Result<Vec<Variant>> {
             "iosched, all details",
             &["--detail", "order,fairness,stages"],
         ),
+        ("iosched, waits", &["--detail", "waits"]),
+        ("iosched, by file", &["--by", "file"]),
         ("iosched, no Q2G", &["--no-q2g"]),
         ("iosched, light", &["--light"]),
     ] {

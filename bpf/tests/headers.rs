@@ -20,7 +20,7 @@ struct Optional {
     reason: &'static str,
 }
 
-const OPTIONAL: [Optional; 11] = [
+const OPTIONAL: [Optional; 18] = [
     Optional {
         structure: "request_queue",
         field: "disk",
@@ -49,7 +49,39 @@ const OPTIONAL: [Optional; 11] = [
         structure: "page",
         field: "compound_head",
         instead: None,
-        reason: "newer kernels renamed it; inode_of_bio then handles single pages only",
+        reason: "7.2 renamed it; head_of checks for both",
+    },
+    Optional {
+        structure: "page",
+        field: "compound_info",
+        instead: Some(("page", "compound_head")),
+        reason: "before 7.2 it is compound_head",
+    },
+    Optional {
+        structure: "dentry",
+        field: "d_alias",
+        instead: Some(("dentry", "d_u")),
+        reason: "until 7.1 it was in a union with a name; dentry_of checks for both",
+    },
+    Optional {
+        structure: "dio",
+        field: "",
+        instead: None,
+        reason: "kernels without a file system that needs it (CONFIG_LEGACY_DIRECT_IO)",
+    },
+    Optional {
+        structure: "buffer_head",
+        field: "b_end_io",
+        instead: None,
+        reason: "since 7.2 the bio has it; is_journal_buffer checks for it",
+    },
+    in_a_module("btrfs_bio"),
+    in_a_module("btrfs_inode"),
+    Optional {
+        structure: "iomap_dio",
+        field: "",
+        instead: None,
+        reason: "kernels without CONFIG_FS_IOMAP",
     },
     Optional {
         structure: "gendisk",
@@ -63,6 +95,15 @@ const OPTIONAL: [Optional; 11] = [
     without_cgroups("cgroup", ""),
     without_cgroups("cgroup_subsys_state", ""),
 ];
+
+const fn in_a_module(structure: &'static str) -> Optional {
+    Optional {
+        structure,
+        field: "",
+        instead: None,
+        reason: "the module may not be loaded; inode_of_btrfs checks for it",
+    }
+}
 
 const fn without_cgroups(structure: &'static str, field: &'static str) -> Optional {
     Optional {
@@ -91,7 +132,7 @@ fn indirect(name: &str) -> Option<Indirect> {
         "REQ_PREFLUSH" => Some(Indirect::Bit("__REQ_PREFLUSH")),
         "REQ_NOWAIT" => Some(Indirect::Bit("__REQ_NOWAIT")),
         "REQ_OP_FIRST_PASSTHROUGH" => Some(Indirect::Passthrough),
-        "REQ_OP_MASK" | "BLK_STS_AGAIN" | "S_IFMT" | "S_IFREG" | "PF_IO_WORKER"
+        "REQ_OP_MASK" | "BLK_STS_AGAIN" | "S_IFMT" | "S_IFREG" | "S_IFBLK" | "PF_IO_WORKER"
         | "PF_WQ_WORKER" | "PF_KTHREAD" => Some(Indirect::Macro),
         _ => None,
     }

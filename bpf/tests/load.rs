@@ -66,6 +66,10 @@ fn details() -> Vec<Detail> {
             ..none
         },
         Detail {
+            files: true,
+            ..none
+        },
+        Detail {
             without_q2g: true,
             ..none
         },
@@ -83,6 +87,7 @@ fn details() -> Vec<Detail> {
             owner_stages: true,
             passthrough: true,
             writeback: true,
+            files: true,
         },
     ]
 }

@@ -3,6 +3,7 @@
 
 mod blocked; // threads that wait for a request
 mod books; // records of completed requests
+mod files; // paths of files
 mod in_flight; // requests in flight as records
 mod kernel; // tracepoints and limits of the running kernel
 mod locked_memory;
@@ -10,6 +11,7 @@ mod memory; // memory of the maps
 mod numbers;
 mod owners;
 mod raw;
+mod rows; // of owners
 mod status;
 mod stretch;
 mod trace;
@@ -31,7 +33,7 @@ use blocked::Waits;
 use books::{Bookkeeper, Books};
 use iosched_host::system::device::Device;
 use iosched_result::measured::ledger::{Ledger, Scope};
-use iosched_result::measured::snapshot::{DeviceNumbers, Snapshot};
+use iosched_result::measured::snapshot::{DeviceNumbers, FileKey, Snapshot};
 use iosched_result::measured::timeline::{Kept, Timeline};
 use locked_memory::Refusal;
 use memory::{OWNER_HISTOGRAMS, OWNERS};
@@ -269,6 +271,11 @@ impl Probe {
         let mut books = self.bookkeeper.books();
         self.owners
             .recycle(&self.tracer, &mut books, self.devices.len())
+    }
+
+    /// The path of a file when it was first seen; None if it is no regular file, or has no name.
+    pub fn file_path(&self, file: &FileKey) -> Option<&str> {
+        self.owners.files.path(file)
     }
 
     /// The last issues of a device, oldest first; empty unless dispatch order is measured.

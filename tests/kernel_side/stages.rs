@@ -128,6 +128,7 @@ fn in_the_ledger(with_q: bool, record: &Record) -> Vec<u64> {
         tgid: 1,
         start_ms: 0,
         cgroup_id: 0,
+        file: None,
     });
     ledger.add_to_owner(row, &mut owner);
     let (op, own) = (

@@ -230,6 +230,7 @@ fn owner(name: &str, kind: &str) -> Value {
         tgid: 7,
         start_ms: 1,
         cgroup_id: 1,
+        file: None,
     };
     serde_json::to_value(OwnerNumbers::new(key, name)).expect("JSON")
 }

@@ -215,10 +215,20 @@ impl Stat {
 pub enum By {
     /// One process on one device
     Process,
+    /// One file of one process on one device: regular files by path, metadata, journal, swap
+    File,
     /// One control group on one device
     Cgroup,
     /// Devices only
     Device,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WhyBy {
+    /// All I/O of a process together
+    Process,
+    /// One file of one process: regular files by path, metadata, journal, swap
+    File,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -257,6 +267,9 @@ pub struct Why {
     /// How long to look, such as 10s or 2m; at most 262,144 requests [default: 10s]
     #[arg(long = "for", value_name = "TIME", value_parser = look_time)]
     pub time: Option<Duration>,
+    /// Who waits: a process, or each file of a process
+    #[arg(long, value_enum, default_value_t = WhyBy::Process)]
+    pub by: WhyBy,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

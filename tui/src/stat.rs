@@ -22,7 +22,7 @@ use iosched_host::system::cgroup::names::Names;
 use iosched_host::system::device::Device;
 use iosched_measure::probe::{self, Probe};
 use iosched_result::failure::Failure;
-use iosched_result::measured::snapshot::{Interval, OwnerNumbers};
+use iosched_result::measured::snapshot::{FileKey, Interval, OwnerNumbers};
 use iosched_result::report::escape;
 use iosched_result::stat::{self, Burst, DeviceState, LiveRecord, Rows, Selection};
 use iosched_result::types::participant::Named;
@@ -37,6 +37,12 @@ pub fn run(arguments: &Stat) -> Result<()> {
         light::refuse_more(arguments)?;
     }
     let wants = |detail: DetailChoice| arguments.detail.contains(&detail);
+    if arguments.by == By::File && wants(DetailChoice::Fairness) {
+        return Err(Failure::usage(
+            "--by file cannot be combined with --detail fairness",
+            "a file takes no turns: fairness is between processes or control groups",
+        ));
+    }
     let mut probe = Probe::attach(
         &devices,
         0,
@@ -50,13 +56,14 @@ pub fn run(arguments: &Stat) -> Result<()> {
             asked: wants(DetailChoice::Asked),
             passthrough: arguments.passthrough,
             writeback: arguments.writeback_owner,
+            files: arguments.by == By::File,
         },
     )?;
     say(&probe.notes());
     let mut presence = Presence::new(&devices, !arguments.devices.is_empty());
     let selection = Filter {
         rows: match arguments.by {
-            By::Process => Rows::Processes,
+            By::Process | By::File => Rows::Processes,
             By::Cgroup => Rows::Cgroups,
             By::Device => Rows::Nothing,
         },
@@ -94,7 +101,7 @@ pub fn run(arguments: &Stat) -> Result<()> {
                 time,
                 !probe.measures_q2g(),
                 &states,
-                &selection,
+                &WithFiles(&selection, &probe),
             ))?;
         }
         interrupted?;
@@ -201,6 +208,31 @@ impl Selection for Filter {
 
     fn cgroup_weight(&self, id: u64, device: &str) -> f64 {
         self.names.borrow_mut().weight(id, device)
+    }
+}
+
+/// The probe knows the paths of files.
+struct WithFiles<'a>(&'a Filter, &'a Probe);
+
+impl Selection for WithFiles<'_> {
+    fn rows(&self) -> Rows {
+        self.0.rows()
+    }
+
+    fn keeps(&self, owner: &OwnerNumbers) -> bool {
+        self.0.keeps(owner)
+    }
+
+    fn cgroup_path(&self, id: u64) -> Option<String> {
+        self.0.cgroup_path(id)
+    }
+
+    fn cgroup_weight(&self, id: u64, device: &str) -> f64 {
+        self.0.cgroup_weight(id, device)
+    }
+
+    fn file_path(&self, file: &FileKey) -> Option<String> {
+        self.1.file_path(file).map(str::to_owned)
     }
 }
 

@@ -18,7 +18,7 @@ use iosched_result::report::why::{self, WhyRecord};
 use iosched_result::report::{escape, units};
 use iosched_result::why::{DiskFacts, WhyOwner};
 
-use crate::cli::Why;
+use crate::cli::{Why, WhyBy};
 use crate::stat::{devices, group, is_below, say};
 
 /// Whether there is still room is asked so often.
@@ -33,7 +33,11 @@ pub fn run(arguments: &Why) -> Result<()> {
     let asked = arguments.time.unwrap_or(TIME);
     let cgroup = group(&arguments.whose)?;
     let devices = devices(&arguments.devices)?;
-    let mut probe = Probe::attach(&devices, 0, Detail::default())?;
+    let detail = Detail {
+        files: arguments.by == WhyBy::File,
+        ..Detail::default()
+    };
+    let mut probe = Probe::attach(&devices, 0, detail)?;
     say(&probe.notes());
     privileges::keep_those_of_a_watch()?;
     let mut err = std::io::stderr();
@@ -52,6 +56,9 @@ pub fn run(arguments: &Why) -> Result<()> {
         is_interrupted = interrupt::sleep_until(end.min(Instant::now() + LOOK));
     }
     let stretch = probe.end_stretch()?;
+    if detail.files {
+        probe.snapshot_of_counters()?; // looks the files' paths up
+    }
     if is_interrupted.is_ok() && stretch.time_s() < asked.as_secs_f64() {
         let (requests, time) = (
             stretch.requests.len(),

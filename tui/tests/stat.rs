@@ -3,6 +3,8 @@
 
 #[path = "watch/exact.rs"]
 mod exact;
+#[path = "stat/files.rs"]
+mod files; // --by file
 #[path = "stat/light.rs"]
 mod light; // --light
 #[path = "stat/look.rs"]

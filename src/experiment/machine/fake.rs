@@ -412,6 +412,7 @@ impl Machine for FakeMachine {
             tgid: 9,
             start_ms: 1,
             cgroup_id: CGROUP_ID,
+            file: None,
         });
         let op = &mut owner.ops[Op::Read as usize];
         (op.ios, op.bytes) = (ios, ios * BYTES);

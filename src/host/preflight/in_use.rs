@@ -341,6 +341,7 @@ mod tests {
     #[test]
     fn a_mount_of_a_partition_is_a_use_of_the_disk() {
         let mount = |major, minor, point: &str| Mount {
+            root: PathBuf::from("/"),
             major,
             minor,
             point: point.into(),

@@ -22,6 +22,7 @@ pub(crate) fn frame(number: u64) -> Frame {
         tgid: 7,
         start_ms: 1,
         cgroup_id: 42,
+        file: None,
     };
     let mut owner = OwnerNumbers::new(key, "reader");
     owner.ops[Op::Read as usize].ios = 1;

@@ -5,18 +5,19 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
 use anyhow::Result;
-use iosched_bpf::enums::{owner_flags, owner_kind};
-use iosched_bpf::{Detail, Tracer, inflight, owner, owner_op};
+use iosched_bpf::{Detail, Tracer, inflight, owner};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 use super::blocked::{Waiting, Waits};
 use super::books::Books;
+use super::files::Files;
+use super::rows::{kind_of, totals};
 use super::waits;
 use iosched_result::measured::ledger::{Ledger, Maxima};
 use iosched_result::measured::snapshot::{
-    FairnessTotals, InFlight, Line, Longest, Merges, Op, OpTotals, OwnerId, OwnerKind,
-    OwnerLatency, OwnerRow, OwnerTotals, Place,
+    FairnessTotals, InFlight, Line, Longest, Op, OwnerId, OwnerKind, OwnerLatency, OwnerTotals,
+    Place,
 };
 use iosched_result::measured::timeline::Timeline;
 
@@ -42,7 +43,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    fn in_flight(&self, index: usize, id: OwnerId) -> Option<InFlight> {
+    pub fn in_flight(&self, index: usize, id: OwnerId) -> Option<InFlight> {
         let is_known = match id.device {
             Some(device) => self.knows_in_flight.get(device) == Some(&true),
             None => self.knows_in_flight.iter().all(|is_known| *is_known),
@@ -183,6 +184,7 @@ pub(super) struct Owners {
     generations: Vec<u32>,
     /// Memory of an old snapshot, for reuse.
     spare: (Vec<OwnerTotals>, Vec<Line>),
+    pub files: Files,
 }
 
 impl Owners {
@@ -230,6 +232,7 @@ impl Owners {
             totals.row.generation = self.generations[index];
             totals.lines = (context.has_histograms && ledger.has_histograms(index))
                 .then(|| look.at(ledger, index, &totals, &mut self.known[index]));
+            self.files.look(tracer, index, totals.id.file);
             owners.push(totals);
         }
         let lines = Arc::new(lines);
@@ -304,79 +307,6 @@ pub(super) fn knows_all_processes() -> bool {
 fn is_alive(tgid: u32) -> bool {
     let pid = Pid::from_raw(tgid.cast_signed());
     pid.is_none_or(|pid| test_kill_process(pid) != Err(Errno::SRCH))
-}
-
-pub(super) fn kind_of(row: &owner) -> OwnerKind {
-    match owner_kind(u32::from(row.key.kind)) {
-        owner_kind::OWNER_PROCESS => OwnerKind::Process,
-        owner_kind::OWNER_KERNEL_THREAD => OwnerKind::KernelThread,
-        owner_kind::OWNER_WORKQUEUE => OwnerKind::Workqueue,
-        owner_kind::OWNER_WRITEBACK => OwnerKind::Writeback,
-        _ => OwnerKind::Other,
-    }
-}
-
-fn id(row: &owner, index: usize) -> OwnerId {
-    let kind = kind_of(row);
-    OwnerId {
-        device: (index > 0).then_some(usize::from(row.key.slot)),
-        kind,
-        tgid: row.key.tgid,
-        // JSON readers represent integers below 2^53 exactly.
-        start_ms: match kind {
-            OwnerKind::Workqueue => row.key.start_ns >> 11,
-            _ => row.key.start_ns / 1_000_000,
-        },
-        cgroup_id: row.key.cgroup_id,
-    }
-}
-
-/// What the kernel side counts.
-fn totals(row: &owner, index: usize, context: &Context) -> OwnerTotals {
-    let id = id(row, index);
-    let waiting = context.waits.of_owner(index).unwrap_or_default();
-    OwnerTotals {
-        id,
-        in_flight: context.in_flight(index, id),
-        row: OwnerRow {
-            index,
-            generation: 0,
-        },
-        comm: row.comm.map(i8::cast_unsigned),
-        has_io_workers: row.flags & u64::from(owner_flags::OWNER_IO_WORKER.0) != 0,
-        ioprio: ((row.ioprio >> 13) as u8 & 7, row.ioprio as u8 & 7),
-        ops: row.op.each_ref().map(op_totals),
-        merges: Merges {
-            back: row.back_merges,
-            front: row.front_merges,
-            rq: row.rq_merges,
-        },
-        lines: None,
-        has_stages: context.detail.owner_stages,
-        has_asked: context.detail.asked,
-        stalled_ns: row.stalled_ns + waiting.stalled_ns,
-        throttled: row.throttled,
-        unrecorded: row.unrecorded,
-        throttled_ns: row.throttled_ns,
-        waits: waits::of_kernel(&row.waits, context.told) + waiting.waits,
-        requeued_ns: row.requeued_ns,
-        waited_for_flush: row.preflushes,
-        fairness: None,
-    }
-}
-
-fn op_totals(op: &owner_op) -> OpTotals {
-    OpTotals {
-        ios: op.ios,
-        bytes: op.bytes,
-        more_bios: op.more_bios,
-        q2d_ns: op.q2d_ns,
-        d2c_ns: op.d2c_ns,
-        unwaited: op.unwaited,
-        unwaited_d2c_ns: op.unwaited_d2c_ns,
-        flush_ns: op.flush_ns,
-        ..OpTotals::default()
-    }
 }
 
 /// None unless shares are kept.

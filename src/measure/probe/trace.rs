@@ -3,7 +3,8 @@
 use anyhow::{Context, Result};
 use iosched_bpf::device_stats;
 
-use super::owners::kind_of;
+use super::files;
+use super::rows::kind_of;
 use super::{Probe, in_flight, monotonic_ns};
 use iosched_result::measured::snapshot::comm;
 use iosched_result::measured::trace::{Collector, Missing, Trace, TracedOwner};
@@ -71,8 +72,10 @@ impl Probe {
     pub(super) fn traced_owner(&self, row: u32) -> TracedOwner {
         let row = self.tracer.owner(row as usize);
         let kind = kind_of(&row);
+        let name = kind.label(&comm(&row.comm.map(i8::cast_unsigned)));
+        let file = files::file_of(&row).map(|file| self.owners.files.name(&file));
         TracedOwner {
-            name: kind.label(&comm(&row.comm.map(i8::cast_unsigned))),
+            name: file.map_or(name.clone(), |file| format!("{name} {file}")),
             kind,
             pid: row.key.tgid,
             cgroup_id: row.key.cgroup_id,

@@ -46,6 +46,7 @@ fn owner(cgroup_id: u64, ios: u64) -> OwnerNumbers {
         tgid: 9,
         start_ms: 1,
         cgroup_id,
+        file: None,
     };
     let op = OwnerOp {
         ios,

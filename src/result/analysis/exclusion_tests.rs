@@ -20,6 +20,7 @@ fn owner(cgroup_id: u64, is_kernel_thread: bool, bytes: u64) -> OwnerNumbers {
         tgid: 9,
         start_ms: 1,
         cgroup_id,
+        file: None,
     };
     OwnerNumbers {
         ops: vec![op],

@@ -143,6 +143,7 @@ mod tests {
             tgid,
             start_ms: 1,
             cgroup_id: 1,
+            file: None,
         };
         let mut owner = OwnerNumbers::new(key, name);
         owner.has_histograms = true;

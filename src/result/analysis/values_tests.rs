@@ -118,6 +118,7 @@ fn owner(tgid: u32, cgroup_id: u64, ios: u64, bytes: u64, wait: Option<u64>) -> 
         tgid,
         start_ms: 1,
         cgroup_id,
+        file: None,
     };
     OwnerNumbers {
         ops: vec![op],

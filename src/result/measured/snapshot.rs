@@ -4,6 +4,7 @@
 mod cause; // names for what I/Os wait for
 mod counters; // counters of a device
 mod device;
+mod file; // the file that an I/O belongs to
 mod lines;
 mod longest;
 mod merging;
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 pub use cause::Cause;
 pub use counters::{Edges, Flushes, Merges, Quality};
 pub use device::{DeviceNumbers, InFlight, StatusCount};
+pub use file::{FileKey, FileKind};
 pub use lines::{LINE_CELLS, Line, OwnerLatency, Place};
 pub use longest::Longest;
 pub use merging::Merging;

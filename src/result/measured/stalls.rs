@@ -87,6 +87,7 @@ mod tests {
             tgid,
             start_ms: 1,
             cgroup_id: 1,
+            file: None,
         };
         let mut owner = OwnerNumbers::new(key, "fio");
         owner.ops[Op::Read as usize].ios = reads;

@@ -50,6 +50,7 @@ fn owner(tgid: u32, cgroup_id: u64) -> OwnerNumbers {
         tgid,
         start_ms: 10,
         cgroup_id,
+        file: None,
     };
     let mut owner = OwnerNumbers::new(key, "it");
     for op in [Op::Read, Op::WriteSync, Op::Discard] {

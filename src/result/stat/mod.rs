@@ -11,7 +11,7 @@ mod waits; // what I/Os wait for
 use serde::{Deserialize, Serialize};
 
 use crate::measured::fairness::{Fairness, Flow, fairness, weight_of_ioprio};
-use crate::measured::snapshot::{Interval, OwnerNumbers, by_cgroup};
+use crate::measured::snapshot::{FileKey, Interval, OwnerNumbers, by_cgroup};
 
 pub use asked::LiveAsked;
 pub use device::{LiveDevice, LiveOp};
@@ -20,7 +20,7 @@ pub use light::{
     LIGHT_SCHEMA, LIGHT_SCHEMA_VERSION, LightDevice, LightLosses, LightOp, LightRecord, light,
 };
 pub use order::{Burst, HardwareQueue, LiveOrder};
-pub use process::{LiveFairness, LiveProcess, LiveStages};
+pub use process::{LiveFairness, LiveFile, LiveProcess, LiveStages};
 pub use waits::LiveWait;
 
 use device::device;
@@ -74,6 +74,10 @@ pub trait Selection {
         true
     }
     fn cgroup_path(&self, _id: u64) -> Option<String> {
+        None
+    }
+    /// The path of a regular file.
+    fn file_path(&self, _: &FileKey) -> Option<String> {
         None
     }
     /// The cgroup's weight on the device, 100 by default.

@@ -9,7 +9,7 @@ use super::asked::LiveAsked;
 use super::latency::{LatencySummary, both};
 use super::waits::{self, LiveWait};
 use crate::measured::snapshot::{
-    InFlight, Merges, Op, OwnerKind, OwnerNumbers, OwnerOp, OwnerStages,
+    FileKey, InFlight, Merges, Op, OwnerKind, OwnerNumbers, OwnerOp, OwnerStages,
 };
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,6 +51,9 @@ pub struct LiveProcess {
     pub cgroup_id: u64,
     /// Path of the cgroup below the root of its hierarchy; null if unknown.
     pub cgroup: Option<String>,
+    /// The file that these I/Os belong to; only with `--by file`, and null for I/O without data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<LiveFile>,
     /// Completed reads.
     pub reads: u64,
     /// Completed writes, synchronous and asynchronous.
@@ -115,6 +118,24 @@ pub struct LiveProcess {
     pub stages: Option<LiveStages>,
     /// Only with `--detail asked`, and null if the table has no room for this process's histograms.
     pub asked: Option<LiveAsked>,
+}
+
+/// A file of a process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LiveFile {
+    #[serde(flatten)]
+    pub key: FileKey,
+    /// Of a regular file, when it was first seen; null if it has no name. `...` stands for what had no room: a long name, or
+    /// directories of a deep path.
+    pub path: Option<String>,
+}
+
+impl LiveFile {
+    /// Its path, or what else it is called.
+    pub fn label(&self) -> String {
+        self.path.clone().unwrap_or_else(|| self.key.label())
+    }
 }
 
 /// The stages of a process's reads and writes other than `queue_wait` and `device_time`.
@@ -204,6 +225,10 @@ pub(super) fn process(
         ioprio: owner.ioprio,
         cgroup_id: owner.key.cgroup_id,
         cgroup: selection.cgroup_path(owner.key.cgroup_id),
+        file: owner.key.file.map(|key| LiveFile {
+            path: selection.file_path(&key),
+            key,
+        }),
         reads: owner.op(Op::Read).ios,
         writes: owner.op(Op::WriteSync).ios + async_writes,
         async_writes,

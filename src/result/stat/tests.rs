@@ -8,6 +8,7 @@ fn owner(tgid: u32) -> OwnerNumbers {
         tgid,
         start_ms: 1,
         cgroup_id: 1,
+        file: None,
     };
     OwnerNumbers::new(key, "dd")
 }

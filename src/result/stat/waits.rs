@@ -111,6 +111,7 @@ mod tests {
             tgid: 7,
             start_ms: 1,
             cgroup_id: 1,
+            file: None,
         };
         let mut owner = OwnerNumbers::new(key, "db");
         let reads = &mut owner.ops[Op::Read as usize];

@@ -1,9 +1,9 @@
 //! Renders a record of `iosched stat` as CSV rows. Pure.
 
 use iosched_result::report::escape;
-use iosched_result::stat::{LatencySummary, LiveRecord};
+use iosched_result::stat::{LatencySummary, LiveFile, LiveRecord};
 
-pub const HEADER: [&str; 25] = [
+pub const HEADER: [&str; 26] = [
     "time",
     "interval_s",
     "device",
@@ -29,6 +29,7 @@ pub const HEADER: [&str; 25] = [
     "rq_merges",
     "lost_events",
     "unseen",
+    "file",
 ];
 
 #[allow(clippy::too_many_lines)] // a table: one line per column
@@ -88,6 +89,7 @@ pub fn rows(record: &LiveRecord) -> Vec<Vec<String>> {
             [device.merges.back, device.merges.front, device.merges.rq].map(|n| n.to_string()),
         );
         row.extend([device.quality.lost_events(), device.quality.unseen].map(|n| n.to_string()));
+        row.push(String::new());
         rows.push(row);
     }
     for process in &record.processes {
@@ -114,7 +116,12 @@ pub fn rows(record: &LiveRecord) -> Vec<Vec<String>> {
         row.extend(
             [process.merges.back, process.merges.front, process.merges.rq].map(|n| n.to_string()),
         );
-        row.extend([String::new(), String::new()]);
+        let file = process.file.as_ref().map(LiveFile::label);
+        row.extend([
+            String::new(),
+            String::new(),
+            escape::cell(&file.unwrap_or_default()),
+        ]);
         rows.push(row);
     }
     rows

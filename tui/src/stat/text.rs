@@ -3,7 +3,7 @@
 use comfy_table::{CellAlignment, Table, presets};
 use iosched_result::measured::snapshot::{Edges, InFlight, Quality, StatusCount};
 use iosched_result::report::{escape, units};
-use iosched_result::stat::{LatencySummary, LiveDevice, LiveProcess, LiveRecord};
+use iosched_result::stat::{LatencySummary, LiveDevice, LiveFile, LiveProcess, LiveRecord};
 
 use super::{detail, throttled};
 use crate::cli::DetailChoice;
@@ -166,9 +166,11 @@ pub(super) fn those_seen(counts: &[(&str, u64)], statuses: &[StatusCount]) -> St
 fn table(rows: &[&LiveProcess]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
+    let is_by_file = rows.iter().any(|row| row.file.is_some());
+    let last = if is_by_file { "FILE" } else { "CGROUP" };
     table.set_header([
         "PID", "COMM", "READ/s", "WRITE/s", "BYTES/s", "WAIT p50", "p99", "max", "STALL",
-        "DEV p50", "p99", "max", "MERGES", "NOW", "OLDEST", "CGROUP",
+        "DEV p50", "p99", "max", "MERGES", "NOW", "OLDEST", last,
     ]);
     let seconds = |row: &LiveProcess, n: u64| {
         if row.ios == 0 {
@@ -200,7 +202,7 @@ fn table(rows: &[&LiveProcess]) -> String {
                 }
             }),
             oldest(row.in_flight),
-            escape::line(row.cgroup.as_deref().unwrap_or("-")),
+            where_it_belongs(row, is_by_file),
         ]);
     }
     for index in (0..15).filter(|index| *index != 1) {
@@ -209,6 +211,13 @@ fn table(rows: &[&LiveProcess]) -> String {
         }
     }
     format!("{table}\n")
+}
+
+/// Its file or its control group.
+fn where_it_belongs(row: &LiveProcess, is_by_file: bool) -> String {
+    let file = row.file.as_ref().map(LiveFile::label);
+    let name = file.or_else(|| row.cgroup.clone().filter(|_| !is_by_file));
+    escape::line(&name.unwrap_or("-".to_owned()))
 }
 
 #[cfg(test)]

@@ -106,6 +106,7 @@ fn owner(tgid: u32, comm: &str) -> OwnerNumbers {
         tgid,
         start_ms: 1,
         cgroup_id: 1,
+        file: None,
     };
     OwnerNumbers::new(key, comm)
 }

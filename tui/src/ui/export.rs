@@ -100,6 +100,7 @@ mod tests {
             tgid: 7,
             start_ms: 1,
             cgroup_id: 1,
+            file: None,
         };
         let interval = Interval {
             start_ns: 0,

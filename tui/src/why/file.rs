@@ -9,7 +9,7 @@ use iosched_result::failure::Failure;
 use iosched_result::report::why::{WhyRecord, records, why};
 use iosched_result::why::{DiskFacts, WhyOwner, blkparse};
 
-use crate::cli::Why;
+use crate::cli::{Why, WhyBy};
 
 /// The only argument, if it is a file and no disk.
 pub fn named(arguments: &[String]) -> Option<&Path> {
@@ -93,6 +93,7 @@ fn refuse_what_needs_the_machine(arguments: &Why) -> Result<()> {
     let whose = &arguments.whose;
     let given = [
         ("--for", arguments.time.is_some()),
+        ("--by file", arguments.by == WhyBy::File),
         ("--cgroup", whose.cgroup.is_some()),
         ("--unit", whose.unit.is_some()),
     ];

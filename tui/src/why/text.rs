@@ -72,7 +72,7 @@ fn row(owner: &WhyOwner) -> String {
     let who = who(owner.label(), owner.pid, owner.does.name());
     let mut text = format!(
         "  {:<32} {:>9} {:>11} {:>11}\n",
-        fit::clip(&escape::line(&who), 32),
+        fit::middle(&escape::line(&who), 32),
         units::count(owner.ios as f64),
         units::time(mean(owner.wait_ns, owner.waits)),
         units::time(mean(owner.service_ns, owner.ios)),
@@ -83,7 +83,7 @@ fn row(owner: &WhyOwner) -> String {
     parts.push((share(owner.device_idle_ns), "device idle".to_owned()));
     parts.sort_by(|a, b| b.0.total_cmp(&a.0));
     for (share, what) in parts.iter().filter(|(share, _)| *share >= 0.01).take(4) {
-        let what = fit::clip(&escape::line(what), 60);
+        let what = fit::middle(&escape::line(what), 60);
         let _ = writeln!(text, "      {:>7} {what}", units::share(Some(*share)));
     }
     text

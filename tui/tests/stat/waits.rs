@@ -10,10 +10,10 @@ use crate::support::program::Program;
 use crate::watch::stat;
 use crate::{BINARY, SIZE_BYTES};
 
-fn ns(waits: &Value, cause: &str) -> f64 {
+fn ns(waits: &Value, cause: &str) -> u64 {
     let waits = waits.as_array().expect("causes");
     let found = waits.iter().find(|wait| wait["cause"] == cause);
-    found.map_or(0.0, |wait| wait["ns"].as_f64().expect("a time"))
+    found.map_or(0, |wait| wait["ns"].as_u64().expect("a time"))
 }
 
 #[test]
@@ -41,28 +41,21 @@ fn the_causes_are_the_time_that_fio_sees() {
             let off = mean_ns / parts_ns - 1.0;
             assert!(off.abs() < 0.01, "{scheduler} {direction}: {off}");
             let pools = [ns(waits, "driver_tag"), ns(waits, "inferred_driver_tag")];
-            let driver_ns: f64 = pools.into_iter().sum();
+            let driver_ns: u64 = pools.into_iter().sum();
             let pools = [
                 ns(waits, "scheduler_tag"),
                 ns(waits, "inferred_scheduler_tag"),
             ];
-            let scheduler_ns: f64 = pools.into_iter().sum();
+            let scheduler_ns: u64 = pools.into_iter().sum();
             let inserted_ns = ns(waits, "plug") + ns(waits, "scheduler");
             if scheduler == "none" {
-                assert!(driver_ns > 0.0 || scheduler_ns == 0.0, "{waits:#}");
-                assert_eq!(
-                    (scheduler_ns, ns(waits, "scheduler")),
-                    (0.0, 0.0),
-                    "{waits:#}"
-                );
+                assert!(driver_ns > 0 || scheduler_ns == 0, "{waits:#}");
+                assert_eq!((scheduler_ns, ns(waits, "scheduler")), (0, 0), "{waits:#}");
             } else {
-                assert!(
-                    scheduler_ns > 0.0 && driver_ns == 0.0,
-                    "{scheduler}: {waits:#}"
-                );
-                assert!(inserted_ns > 0.0, "{scheduler}: {waits:#}");
+                assert!(scheduler_ns > 0 && driver_ns == 0, "{scheduler}: {waits:#}");
+                assert!(inserted_ns > 0, "{scheduler}: {waits:#}");
             }
-            assert_eq!(ns(waits, "queue"), 0.0, "{waits:#}");
+            assert_eq!(ns(waits, "queue"), 0, "{waits:#}");
         }
     }
 }
@@ -75,8 +68,8 @@ fn people_read_shares_and_what_is_not_split_is_one_cause() {
     disk.set("scheduler", "mq-deadline");
     let (record, [(pid, _), _]) = read_and_written(&disk, &[]);
     let waits = &row(&record, pid)["waits"];
-    assert!(ns(waits, "queue") > 0.0, "{waits:#}");
-    assert_eq!(ns(waits, "scheduler"), 0.0, "{waits:#}");
+    assert!(ns(waits, "queue") > 0, "{waits:#}");
+    assert_eq!(ns(waits, "scheduler"), 0, "{waits:#}");
     let program = Program::new(BINARY);
     let started = stat(&program, &disk.node(), 1, &["--detail", "waits"]);
     let load = Fio::start(&disk.node(), "--rw=randread --time_based --runtime=5");

@@ -11,6 +11,8 @@ pub struct Mount {
     /// Major 0 for a file system that is not on one block device: btrfs, overlay, tmpfs.
     pub major: u32,
     pub minor: u32,
+    /// The directory of the file system that is shown at `point`.
+    pub root: PathBuf,
     pub point: PathBuf,
     pub filesystem: String,
     pub source: String,
@@ -50,11 +52,13 @@ fn parse_line(line: &str) -> Option<Mount> {
     let (before, after) = line.split_once(" - ")?;
     let mut before = before.split(' ').skip(2);
     let (major, minor) = super::parse_dev(before.next()?)?;
-    let point = PathBuf::from(text(before.nth(1)?));
+    let root = PathBuf::from(text(before.next()?));
+    let point = PathBuf::from(text(before.next()?));
     let mut after = after.split(' ');
     Some(Mount {
         major,
         minor,
+        root,
         point,
         filesystem: after.next()?.to_owned(),
         source: text(after.next()?),

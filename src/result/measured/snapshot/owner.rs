@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::counters::Merges;
 use super::device::InFlight;
+use super::file::FileKey;
 use super::op::Op;
 use super::waits::Waits;
 use crate::measured::histogram::{self, Histogram};
@@ -48,6 +49,9 @@ pub struct OwnerKey {
     pub start_ms: u64,
     /// The cgroup that is charged for the I/O; for writeback the one that dirtied the pages.
     pub cgroup_id: u64,
+    /// Only if files are told apart, and absent for I/O without data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<FileKey>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -382,6 +386,7 @@ pub fn by_cgroup<'a>(owners: impl IntoIterator<Item = &'a OwnerNumbers>) -> Vec<
         }
         group.key.tgid = 0;
         group.key.start_ms = 0;
+        group.key.file = None;
         group.key.kind = OwnerKind::Process;
         group.comm = format!(
             "{processes} process{}",

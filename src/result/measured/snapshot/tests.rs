@@ -9,6 +9,7 @@ fn owner(waits: &[u64]) -> (OwnerTotals, Vec<Line>) {
         tgid: 7,
         start_ms: 1,
         cgroup_id: 1,
+        file: None,
     });
     owner.comm[..2].copy_from_slice(b"dd");
     owner.ops[0].ios = waits.len() as u64;

@@ -8,7 +8,7 @@ use super::longest::{Known, Longest, Span};
 use super::owner::{
     OwnerAsked, OwnerFairness, OwnerKey, OwnerKind, OwnerNumbers, OwnerOp, OwnerStages, empty_pair,
 };
-use super::{InFlight, Merges, Op, Waits};
+use super::{FileKey, InFlight, Merges, Op, Waits};
 use crate::measured::histogram::{GAP, Histogram};
 
 /// Histograms, order and shares count as whole while no more than one of so many I/Os is missing.
@@ -74,6 +74,7 @@ pub struct OwnerId {
     pub tgid: u32,
     pub start_ms: u64,
     pub cgroup_id: u64,
+    pub file: Option<FileKey>,
 }
 
 /// Where the kernel keeps an owner's numbers. An owner that ended, came back and started anew has another row or a
@@ -309,6 +310,7 @@ impl OwnerId {
             tgid: self.tgid,
             start_ms: self.start_ms,
             cgroup_id: self.cgroup_id,
+            file: self.file,
         }
     }
 }

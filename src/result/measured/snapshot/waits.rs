@@ -29,31 +29,46 @@ pub struct Wait {
     pub ns: u64,
 }
 
-/// The parts of the queue wait, summed over the requests of a device or an owner. Each request counts how long its thread has
+/// The parts of the queue wait, those that are not 0, summed over the requests of a device or an owner. Each request counts how long its thread has
 /// slept since the Q of its bio; a thread that still sleeps counts so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
 pub struct Waits {
     /// Threads slept until they got these requests: for a tag, for writeback throttling, io.latency or io.cost, or for the
     /// end of a change of the scheduler.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub slept: Wait,
     /// The part of `slept` for a tag of the driver.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub driver_tag: Wait,
     /// The part of `slept` for a tag of the scheduler.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub scheduler_tag: Wait,
     /// The part of `slept` for a reserved tag.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub reserved_tag: Wait,
     /// True if this kernel does not say for what a thread sleeps (`block_rq_tag_wait`, Linux 7.2): then all of `slept` is
     /// charged to the pool of which requests are allocated, although it may be something else.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub is_inferred: bool,
     /// Q2G in ns, of the requests whose queue wait is known.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub q2g_ns: u64,
     /// From the request to its insert into the scheduler, in ns; 0 unless `is_split`.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub plug_ns: u64,
     /// I2D in ns; 0 unless `is_split`.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub scheduler_ns: u64,
     /// Whether inserts are measured.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub is_split: bool,
+}
+
+/// What is 0 is left out: there are many owners.
+fn is_nothing<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl Wait {

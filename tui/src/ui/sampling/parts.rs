@@ -217,6 +217,7 @@ mod tests {
             tgid,
             start_ms: 1,
             cgroup_id,
+            file: None,
         };
         let mut owner = OwnerNumbers::new(key, comm);
         let op = &mut owner.ops[Op::Read as usize];

@@ -60,6 +60,21 @@ pub fn name(text: &str, room: usize) -> String {
     }
 }
 
+/// Cuts the middle: a process and a file are told by the beginning and the end.
+pub fn middle(text: &str, room: usize) -> String {
+    if width(text) <= room || room < 8 {
+        return clip(text, room);
+    }
+    let head = clip(text, room / 3);
+    let left = room - width(&head);
+    let end: Vec<char> = text.chars().rev().take(left).collect();
+    let mut end: String = end.into_iter().rev().collect();
+    while width(&end) > left {
+        end.remove(0); // wide characters
+    }
+    head + &end
+}
+
 /// Splits text into words; a number and its unit are one word.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
@@ -183,6 +198,14 @@ mod tests {
             "backup.service… 4003"
         );
         assert_eq!(name("writer", 4), "wri…");
+    }
+
+    #[test]
+    fn what_tells_two_rows_apart_stays() {
+        let row = "postgres /srv/pg/base/16384/2619 4003 reads";
+        assert_eq!(middle(row, 50), row);
+        assert_eq!(middle(row, 32), "postgres…e/16384/2619 4003 reads");
+        assert!(width(&middle("四五六四五六四五六", 9)) <= 9);
     }
 
     #[test]

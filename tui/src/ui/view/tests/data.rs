@@ -147,6 +147,7 @@ fn owner(
             tgid: pid,
             start_ms: 1,
             cgroup_id: u64::from(pid) % 3,
+            file: None,
         },
         comm: if op == Op::Read { "reader" } else { "writer" }.into(),
         has_io_workers: false,

@@ -344,7 +344,9 @@ impl Numbers {
         }
         self.whole(measured.why.as_ref().map_or(0, |why| why.missing));
         let waits = measured.processes.iter().flat_map(|process| &process.waits);
-        waits.for_each(|wait| self.value(wait.share));
+        for wait in waits {
+            self.value(wait.share);
+        }
         for process in measured
             .processes
             .iter()
@@ -362,8 +364,9 @@ impl Numbers {
                 let sum = sums.entry((of.pid, of.label(), of.does)).or_default();
                 *sum = sum.saturating_add(of.ns);
             }
-            sums.values()
-                .for_each(|ns| self.value(*ns as f64 / wait_ns));
+            for ns in sums.values() {
+                self.value(*ns as f64 / wait_ns);
+            }
         }
         for owner in measured.why.iter().flat_map(|why| &why.owners) {
             self.value(owner.wait_ns as f64 / owner.waits.max(1) as f64);

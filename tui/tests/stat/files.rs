@@ -1,0 +1,137 @@
+//! `--by file`: bytes of files whose names are known, some of them hostile, and of a swap device.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::BINARY;
+use crate::support::program::Program;
+use crate::support::{LoopDevice, run, unmount};
+use crate::watch::{record, stat};
+
+const SIZE_BYTES: u64 = 512 << 20;
+
+/// Directories deeper than are kept, a name longer than is kept, and one that a terminal would obey.
+const DEEP: &str = "1/2/3/4/5/6/7/8/9/deep";
+const HOSTILE: &str = "evil\u{1b}[31m\nname";
+
+fn rows(record: &Value) -> &Vec<Value> {
+    record["processes"].as_array().expect("a list")
+}
+
+fn bytes_of(record: &Value, is_its: impl Fn(&Value) -> bool) -> u64 {
+    let its = rows(record).iter().filter(|row| is_its(&row["file"]));
+    its.map(|row| row["bytes"].as_u64().expect("bytes")).sum()
+}
+
+fn write(file: &Path, kib: u32) {
+    let to = format!("of={}", file.display());
+    let count = format!("count={kib}");
+    run("dd", &["if=/dev/zero", &to, "bs=1k", &count, "conv=fsync"]);
+}
+
+#[test]
+#[ignore = "root"]
+fn bytes_belong_to_files_by_their_paths() {
+    let disk = LoopDevice::new(SIZE_BYTES);
+    run(
+        "mkfs.ext4",
+        &[
+            "-q",
+            "-E",
+            "lazy_itable_init=0,lazy_journal_init=0",
+            &disk.node(),
+        ],
+    );
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = directory.path().to_str().expect("UTF-8");
+    run("mount", &[&disk.node(), at]);
+    let long = "x".repeat(100);
+    let deep = directory.path().join(DEEP);
+    fs::create_dir_all(deep.parent().expect("directories")).expect("directories");
+    let program = Program::new(BINARY);
+    let started = stat(&program, &disk.node(), 4, &["--json", "--by", "file"]);
+    for (name, kib) in [("plain file", 100), (HOSTILE, 200), (&long, 300)] {
+        write(&directory.path().join(name), kib);
+    }
+    write(&deep, 400);
+    let gone = directory.path().join("gone");
+    write(&gone, 500);
+    fs::remove_file(&gone).expect("the file");
+    let json = record(started);
+    unmount(at);
+    let of = |path: &str| bytes_of(&json, |file| file["path"] == path) >> 10;
+    assert_eq!(of(&format!("{at}/plain file")), 100, "{json:#}");
+    assert_eq!(of(&format!("{at}/{HOSTILE}")), 200, "{json:#}");
+    assert_eq!(of(&format!("{at}/{}...", &long[..63])), 300, "{json:#}");
+    assert_eq!(of(&format!("{at}/.../3/4/5/6/7/8/9/deep")), 400, "{json:#}");
+    assert_eq!(of(&format!("{at}/gone")), 500, "{json:#}");
+    assert!(
+        bytes_of(&json, |file| file["kind"] == "journal") > 0,
+        "{json:#}"
+    );
+    // Everything that moved data has a file.
+    let without = rows(&json).iter().filter(|row| row["file"].is_null());
+    let without: u64 = without
+        .map(|row| row["bytes"].as_u64().expect("bytes"))
+        .sum();
+    assert_eq!(without, 0, "{json:#}");
+}
+
+#[test]
+#[ignore = "root"]
+fn a_table_has_no_name_that_a_terminal_obeys() {
+    let disk = LoopDevice::new(SIZE_BYTES);
+    run("mkfs.ext4", &["-q", &disk.node()]);
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = directory.path().to_str().expect("UTF-8");
+    run("mount", &[&disk.node(), at]);
+    let program = Program::new(BINARY);
+    let started = stat(&program, &disk.node(), 1, &["--by", "file"]);
+    write(&directory.path().join(HOSTILE), 100);
+    let text = started.end().ends(0, &[]).stdout;
+    unmount(at);
+    assert!(text.contains("FILE") && text.contains("evil"), "{text}");
+    assert!(!text.contains('\u{1b}'), "{text:?}");
+    let fairness = [
+        "stat",
+        &disk.node(),
+        "-n",
+        "1",
+        "--by",
+        "file",
+        "--detail",
+        "fairness",
+    ];
+    program
+        .run(&fairness)
+        .ends(2, &["--by file cannot be combined with --detail fairness"]);
+}
+
+/// A program gives its memory to the swap device.
+#[test]
+#[ignore = "root"]
+fn swap_is_a_file_of_its_own() {
+    const GIVES: &str = "import mmap
+memory = mmap.mmap(-1, 32 << 20)
+for page in range(0, len(memory), 4096):
+    memory[page] = 7
+memory.madvise(21) # MADV_PAGEOUT";
+    let disk = LoopDevice::new(SIZE_BYTES);
+    run("mkswap", &["-q", &disk.node()]);
+    let program = Program::new(BINARY);
+    let started = stat(&program, &disk.node(), 3, &["--json", "--by", "file"]);
+    run("swapon", &[&disk.node()]);
+    let given = std::process::Command::new("python3")
+        .args(["-c", GIVES])
+        .status();
+    run("swapoff", &[&disk.node()]);
+    assert!(given.expect("python3").success());
+    let json = record(started);
+    let swapped = bytes_of(&json, |file| file["kind"] == "swap");
+    println!("{swapped} bytes to swap");
+    assert!(swapped > 8 << 20, "{json:#}");
+    let others = bytes_of(&json, |file| file["kind"] == "unknown");
+    assert_eq!(others, 0, "{json:#}");
+}
