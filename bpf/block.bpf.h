@@ -101,12 +101,16 @@ struct request_queue {
 	struct gendisk *disk;
 	struct elevator_queue *elevator;
 };
+struct super_block;
 struct block_device {
 	struct gendisk *bd_disk;
 	void *bd_holder;
+	void *bd_super;
 };
 struct super_block {
 	unsigned int s_dev;
+	unsigned long s_magic;
+	struct block_device *s_bdev;
 };
 struct hlist_node {
 	struct hlist_node *next;
@@ -118,6 +122,7 @@ struct inode {
 	unsigned short i_mode;
 	struct super_block *i_sb;
 	unsigned long i_ino;
+	unsigned int i_generation;
 	struct hlist_head i_dentry;
 };
 struct bdev_inode {
@@ -173,7 +178,14 @@ struct dio {
 struct buffer_head {
 	void *b_end_io;
 };
+struct btrfs_key {
+	__u64 objectid;
+};
+struct btrfs_root {
+	struct btrfs_key root_key;
+};
 struct btrfs_inode {
+	struct btrfs_root *root;
 	struct inode vfs_inode;
 };
 struct btrfs_bio {

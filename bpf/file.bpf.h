@@ -22,18 +22,27 @@ extern const void xlog_bio_end_io __ksym __weak;
 extern const void xfs_buf_bio_end_io __ksym __weak;
 extern const void end_swap_bio_write __ksym __weak;
 extern const void end_swap_bio_read __ksym __weak;
-/* A buffer of jbd2's journal: the bio's function, or before 7.2 that of the buffer head whose bio it is. */
+/* A buffer of ext4's fast commits, and one of jbd2's journal: the bio's function, or before 7.2 that of the buffer head whose bio it is. */
 extern const void journal_end_buffer_io_sync __ksym __weak;
+extern const void ext4_end_buffer_io_sync __ksym __weak;
 extern const void end_bio_bh_io_sync __ksym __weak;
 extern const void bio_wait_end_io __ksym __weak; /* the submitter waits; submit_bio_wait_endio before 7.2 */
 extern const void submit_bio_wait_endio __ksym __weak;
 extern const void bio_chain_endio __ksym __weak; /* the first part of a bio that was split */
 
+/* Beside FILE_INODE. */
+enum inode_source {
+	BY_PAGES = 0x100, /* the pages are this inode's: of the page cache, or memory that a program mapped */
+	BY_WAIT = 0x200, /* the submitter waits for the bio: hardly the page cache */
+	KINDS = 0xff,
+};
+
 /* What is read of a bio's file with each request. */
 struct file_of_bio {
 	__u64 inode; /* its address; 0 if there is none */
 	__u64 number;
-	__u32 kind; /* enum file_kind; FILE_INODE until it is known of what kind the inode is */
+	__u32 kind; /* enum file_kind; FILE_INODE with its source until it is known of what kind the inode is */
+	__u32 generation;
 };
 
 /* By owner, if files are told apart. */
@@ -44,6 +53,23 @@ struct {
 	__type(key, __u32);
 	__type(value, struct file_path);
 } file_paths SEC(".maps");
+
+/* User space raises it when it gives the rows of owners that still run to others. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} owner_epoch SEC(".maps");
+
+static __always_inline __u64 epoch_of_owners(void)
+{
+	__u32 only = 0;
+	__u64 *epoch = bpf_map_lookup_elem(&owner_epoch, &only);
+
+	return epoch ? *epoch : 0;
+}
 
 #define ends_by(end_io, function) (&(function) && (end_io) == (__u64) & (function))
 
@@ -71,7 +97,7 @@ static __always_inline bool is_journal_buffer(void *buffer)
 	if (!bpf_core_field_exists(((struct buffer_head *)buffer)->b_end_io))
 		return false;
 	end_io = (__u64)BPF_CORE_READ((struct buffer_head *)buffer, b_end_io);
-	return ends_by(end_io, journal_end_buffer_io_sync);
+	return ends_by(end_io, journal_end_buffer_io_sync) || ends_by(end_io, ext4_end_buffer_io_sync);
 }
 
 /* The inode of a direct I/O, or of btrfs. 0: none. */
@@ -92,7 +118,8 @@ static __always_inline __u32 kind_by_end(__u64 end_io, void *private)
 	if (ends_by(end_io, blkdev_bio_end_io) || ends_by(end_io, blkdev_bio_end_io_async) ||
 	    ends_by(end_io, blkdev_bio_end_io_simple))
 		return FILE_BLOCK_DEVICE;
-	if (ends_by(end_io, xlog_bio_end_io) || ends_by(end_io, journal_end_buffer_io_sync))
+	if (ends_by(end_io, xlog_bio_end_io) || ends_by(end_io, journal_end_buffer_io_sync) ||
+	    ends_by(end_io, ext4_end_buffer_io_sync))
 		return FILE_JOURNAL;
 	if (ends_by(end_io, xfs_buf_bio_end_io))
 		return FILE_METADATA;
@@ -101,13 +128,6 @@ static __always_inline __u32 kind_by_end(__u64 end_io, void *private)
 	if (ends_by(end_io, end_bio_bh_io_sync) && is_journal_buffer(private))
 		return FILE_JOURNAL;
 	return FILE_NONE;
-}
-
-/* A small direct I/O of a block device: the memory is the program's. */
-static __always_inline bool waits_with_own_memory(struct bio *bio, __u64 end_io)
-{
-	return (ends_by(end_io, bio_wait_end_io) || ends_by(end_io, submit_bio_wait_endio)) &&
-	       is_anonymous(bio);
 }
 
 static __noinline int file_of(struct bio *bio, struct file_of_bio *file)
@@ -120,8 +140,9 @@ static __noinline int file_of(struct bio *bio, struct file_of_bio *file)
 	file->inode = 0;
 	file->number = 0;
 	file->kind = FILE_NONE;
-	if (!bio->bi_iter.bi_size)
-		return 0; /* an empty flush */
+	file->generation = 0;
+	if (!bio->bi_iter.bi_size || (bio->bi_opf & REQ_OP_MASK) > REQ_OP_WRITE)
+		return 0; /* it moves no data: an empty flush, a discard */
 	end_io = (__u64)bio->bi_end_io;
 	private = bio->bi_private;
 	file->inode = inode_by_end(bio, end_io, private);
@@ -135,48 +156,94 @@ static __noinline int file_of(struct bio *bio, struct file_of_bio *file)
 	}
 	if (!file->inode)
 		file->kind = kind_by_end(end_io, private);
-	if (!file->inode && file->kind == FILE_NONE) {
-		if (waits_with_own_memory(bio, end_io))
-			file->kind = FILE_BLOCK_DEVICE;
-		else
-			file->inode = inode_of_bio(bio);
+	if (file->inode) {
+		file->kind = FILE_INODE;
+	} else if (file->kind == FILE_NONE) {
+		bool waits = ends_by(end_io, bio_wait_end_io) || ends_by(end_io, submit_bio_wait_endio);
+
+		file->inode = inode_of_bio(bio);
+		if (file->inode)
+			file->kind = FILE_INODE | BY_PAGES | (waits ? BY_WAIT : 0);
+		else /* memory of the program: a small direct I/O of a block device */
+			file->kind = waits && is_anonymous(bio) ? FILE_BLOCK_DEVICE : FILE_UNKNOWN;
 	}
 	if (file->inode) {
 		struct inode *inode = (void *)file->inode;
 
-		file->kind = FILE_INODE;
 		file->number = BPF_CORE_READ(inode, i_ino);
-	} else if (file->kind == FILE_NONE) {
-		file->kind = FILE_UNKNOWN;
+		file->generation = BPF_CORE_READ(inode, i_generation);
 	}
 	return 0;
 }
 
-/* The page cache of a block device has the metadata of the file system that holds it. */
-static __always_inline __u32 kind_of_device(__u64 inode)
+static __always_inline struct block_device *device_of_inode(struct inode *inode)
 {
-	struct bdev_inode *outer = (void *)(inode - bpf_core_field_offset(struct bdev_inode, vfs_inode));
+	return (void *)((__u64)inode - bpf_core_field_offset(struct bdev_inode, vfs_inode));
+}
 
-	return BPF_CORE_READ(outer, bdev.bd_holder) ? FILE_METADATA : FILE_BLOCK_DEVICE;
+/* Whether a file system holds the device: bd_super tells until 6.5, then the holder is the file system itself. */
+static __always_inline bool has_file_system(struct block_device *device)
+{
+	struct super_block *holder;
+
+	if (bpf_core_field_exists(device->bd_super))
+		return BPF_CORE_READ(device, bd_super);
+	holder = BPF_CORE_READ(device, bd_holder);
+	return holder && BPF_CORE_READ(holder, s_bdev) == device;
+}
+
+enum { BTRFS_MAGIC = 0x9123683e };
+
+/* The tree that has the inode: each subvolume of btrfs has inodes of its own. 0 for other file systems. */
+static __always_inline __u64 tree_of(struct inode *inode)
+{
+	struct btrfs_inode *outer = 0;
+
+	if (!bpf_core_field_exists(outer->root) || BPF_CORE_READ(inode, i_sb, s_magic) != BTRFS_MAGIC)
+		return 0;
+	outer = (void *)((__u64)inode - bpf_core_field_offset(struct btrfs_inode, vfs_inode));
+	return BPF_CORE_READ(outer, root, root_key.objectid);
+}
+
+enum { FIRST_DATA_TREE = 5 }; /* those before are btrfs' own */
+
+/*
+ * Whether the inode can be what the bio is about. Direct I/O may use memory that the program has mapped from a file elsewhere:
+ * the submitter waits for it, or it comes through device mapper or md.
+ */
+static __always_inline bool is_of_bio(struct block_device *device, __u32 kind, struct bio *bio)
+{
+	if (!(kind & BY_PAGES))
+		return true;
+	if (!device)
+		return false; /* shared memory */
+	return !(kind & BY_WAIT) || BPF_CORE_READ(device, bd_disk) == disk_of_bio(bio);
 }
 
 /* What identifies the file of an owner. */
-static __always_inline void name_file(struct owner_key *key, const struct file_of_bio *file)
+static __always_inline void name_file(struct owner_key *key, const struct file_of_bio *file, struct bio *bio)
 {
 	struct inode *inode = (void *)file->inode;
+	struct block_device *device;
 	__u32 format;
+	__u64 tree;
 
-	key->file_kind = file->kind;
-	if (file->kind != FILE_INODE)
+	key->file_kind = file->kind & KINDS;
+	if (key->file_kind != FILE_INODE)
 		return;
 	format = BPF_CORE_READ(inode, i_mode) & S_IFMT;
-	if (format == S_IFBLK) {
-		key->file_kind = kind_of_device(file->inode);
-	} else if (format != S_IFREG) {
+	device = format == S_IFBLK ? device_of_inode(inode) : BPF_CORE_READ(inode, i_sb, s_bdev);
+	tree = tree_of(inode);
+	if (!is_of_bio(device, file->kind, bio)) {
+		key->file_kind = file->kind & BY_WAIT ? FILE_BLOCK_DEVICE : FILE_UNKNOWN;
+	} else if (format == S_IFBLK) {
+		key->file_kind = has_file_system(device) ? FILE_METADATA : FILE_BLOCK_DEVICE;
+	} else if (format != S_IFREG || (tree && tree < FIRST_DATA_TREE)) {
 		key->file_kind =
 			FILE_METADATA; /* directories, and the inodes that file systems keep for themselves */
 	} else {
 		key->inode = file->number;
+		key->file_instance = tree << 32 | file->generation;
 		key->file_dev = BPF_CORE_READ(inode, i_sb, s_dev);
 	}
 }
@@ -198,12 +265,13 @@ static __noinline int keep_path(__u32 owner, const struct file_of_bio *file)
 {
 	struct file_path *path = bpf_map_lookup_elem(&file_paths, &owner);
 	struct dentry *dentry;
+	__u32 parts = 0;
 
 	if (!path || !file)
 		return 0;
 	path->parts = 0;
 	path->is_cut = 0;
-	if (file->kind != FILE_INODE)
+	if ((file->kind & KINDS) != FILE_INODE)
 		return 0;
 	dentry = dentry_of((void *)file->inode);
 #pragma unroll
@@ -212,13 +280,16 @@ static __noinline int keep_path(__u32 owner, const struct file_of_bio *file)
 		const void *name;
 
 		if (!dentry || dentry == parent)
-			return 0;
+			break;
 		name = BPF_CORE_READ(dentry, d_name.name);
 		bpf_probe_read_kernel_str(path->part[part], sizeof(path->part[part]), name);
-		path->parts = part + 1;
+		parts = part + 1;
 		dentry = parent;
 	}
-	path->is_cut = dentry != BPF_CORE_READ(dentry, d_parent);
+	path->is_cut = parts == PATH_PARTS && dentry != BPF_CORE_READ(dentry, d_parent);
+	/* User space may look meanwhile: it sees all of them or none. */
+	asm volatile("" ::: "memory");
+	*(volatile __u32 *)&path->parts = parts;
 	return 0;
 }
 

@@ -180,14 +180,14 @@ static __always_inline void ask_work(struct asker *asker, struct task_struct *ta
 }
 
 static __always_inline __u32 index_of(struct asker *asker, struct task_struct *task,
-				      const struct file_of_bio *file)
+				      const struct file_of_bio *file, struct bio *bio)
 {
 	struct owner *owner;
 	__u32 *known;
 	__u32 index;
 
 	if (with_files)
-		name_file(&asker->key, file);
+		name_file(&asker->key, file, bio);
 	known = bpf_map_lookup_elem(&owner_index, &asker->key);
 	index = known ? *known : new_owner(&asker->key);
 	if (with_files && !known && index)
@@ -233,7 +233,8 @@ static __always_inline __u64 token_of(__u64 who, struct task_struct *task, const
 				      struct bio *bio, const struct file_of_bio *file)
 {
 	if (with_files)
-		who = mix(mix(who, file->inode ^ file->kind), file->number);
+		who = mix(mix(who, file->inode ^ (__u64)file->generation << 32),
+			  file->number ^ (__u64)file->kind << 48 ^ epoch_of_owners() << 32);
 	who = mix(who, cgroup_serial_of_bio(bio) ^ (__u64)bio->bi_ioprio << 48);
 	return mix(who, ((__u64)FIELD(task, pid) << 16) + queue->target.slot) >> 32;
 }
@@ -268,7 +269,7 @@ static __noinline __u32 owner_of_served(struct thread *thread, const struct queu
 		asker.key.tgid = FIELD(task, tgid);
 		asker.key.start_ns = leader_start_ns(task);
 	}
-	return remember(thread, token, index_of(&asker, task, file));
+	return remember(thread, token, index_of(&asker, task, file, bio));
 }
 
 /* Slow path: at a thread's first I/O on a device, after exec, and after a change of cgroup. */
@@ -286,7 +287,7 @@ static __noinline __u32 owner_of_itself(struct thread *thread, const struct queu
 	asker.key.kind = FIELD(task, flags) & PF_KTHREAD ? OWNER_KERNEL_THREAD : OWNER_PROCESS;
 	asker.key.tgid = FIELD(task, tgid);
 	asker.key.start_ns = leader_start_ns(task);
-	return remember(thread, token, index_of(&asker, task, file));
+	return remember(thread, token, index_of(&asker, task, file, bio));
 }
 
 /* The owner of `bio`, which the current thread submits. */

@@ -51,6 +51,12 @@ impl Tracer {
         row
     }
 
+    /// From now on threads look their owners up again. Call it before rows of owners that still run are freed.
+    pub fn begin_owner_epoch(&self) {
+        let epoch = self.owner_epoch.get(0) + 1;
+        self.owner_epoch.store(0, 0, epoch);
+    }
+
     /// Frees an owner's row for the next owner. Only for an owner whose process has ended and that has no request in
     /// flight; later writeback for it creates a new owner.
     pub fn recycle(&self, index: usize) -> Result<()> {
@@ -58,6 +64,12 @@ impl Tracer {
         let maps = &self.skeleton.maps;
         maps.owner_index.delete(bytes_of(&owner.key))?;
         self.owners.clear(index);
+        if self.file_paths.is_some() {
+            let nothing = file_path::default();
+            let key = (index as u32).to_ne_bytes();
+            maps.file_paths
+                .update(&key, bytes_of(&nothing), MapFlags::ANY)?;
+        }
         maps.free_owners
             .update(&[], &(index as u32).to_ne_bytes(), MapFlags::ANY)?;
         Ok(())

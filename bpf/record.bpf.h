@@ -108,7 +108,8 @@ static __always_inline void write_record(const struct queue *queue, __u32 cpu, s
 	record.hardware_queue = state->hardware_queue;
 	record.bios = state->bios;
 	record.op = state->op;
-	record.flags = flags | (state->flags & (STATE_PREFLUSH | STATE_JOURNAL | STATE_POSTFLUSH)) |
+	record.flags = flags |
+		       (state->flags & (STATE_PREFLUSH | STATE_JOURNAL | STATE_POSTFLUSH | STATE_SLEPT)) |
 		       (state->flags & STATE_SCHEDULED ? RECORD_SCHEDULED : 0);
 	if (!append(cpu, &record))
 		count_unrecorded(device, &record);

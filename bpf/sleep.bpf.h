@@ -89,7 +89,7 @@ static __always_inline void count_waits(struct waits *waits, const struct sleep 
 
 /*
  * At G, of a request that may have waited. `slept_ns`: since Q, or since G of the part before; 0 if the thread did not sleep
- * since then, and the request only counts if it slept for an earlier part of the bio.
+ * since then, and the request only counts if it slept for an earlier part of the bio. 1 if it counts.
  */
 static __noinline int count_sleep(const struct queue *queue, const struct thread *thread, __u32 owner_place,
 				  __u64 slept_ns, __u64 g_ns)
@@ -122,7 +122,7 @@ static __noinline int count_sleep(const struct queue *queue, const struct thread
 		count_waits(&device->waits, sleep, sleep->ns);
 	if (owner)
 		count_waits(&owner->waits, sleep, sleep->ns);
-	return 0;
+	return 1;
 }
 
 #endif

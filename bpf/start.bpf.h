@@ -38,6 +38,8 @@ static __always_inline __u32 begin(struct queue *queue, struct request *rq, cons
 	state->sector = rq->__sector;
 	state->hardware_queue = rq->mq_hctx->queue_num;
 	classify(state, grant->opf);
+	if (grant->slept)
+		state->flags |= STATE_SLEPT;
 	state->owner = grant->owner;
 	state->q_ns = grant->q_ns;
 	state->g_ns = grant->g_ns;

@@ -35,6 +35,8 @@ struct grant {
 	__u64 a_ns;
 	__u32 owner;
 	__u32 opf; /* of the bio; the request does not keep all flags */
+	__u32 slept; /* whether the thread slept since Q */
+	__u32 unused;
 };
 
 /* Disk, operation and sector hashed to one word, never 0. */
@@ -162,6 +164,22 @@ static __always_inline void count_stall(const struct queue *queue, const struct 
 		add(&owner->stalled_ns, slept_ns);
 }
 
+static __always_inline bool is_empty_flush(struct bio *bio)
+{
+	return bio->bi_opf & REQ_PREFLUSH && !bio->bi_iter.bi_size;
+}
+
+/* The owner of the bio; if files are told apart, it was found at Q already. */
+static __always_inline __u32 owner_at_grant(struct task_struct *task, struct thread *thread,
+					    const struct queue *queue, struct bio *bio)
+{
+	bool is_of_itself = !(FIELD(task, flags) & (PF_WQ_WORKER | PF_KTHREAD));
+
+	if (with_files && is_of_itself && thread->q_ns && thread->task == (__u64)task && (__u32)thread->owner)
+		return (__u32)thread->owner;
+	return owner_of(task, thread, queue, bio);
+}
+
 /* G, in the submitter's context. */
 static __always_inline struct thread *take_grant(const struct queue *queue, struct bio *bio,
 						 struct grant *grant)
@@ -171,7 +189,7 @@ static __always_inline struct thread *take_grant(const struct queue *queue, stru
 
 	if (!thread)
 		return 0;
-	grant->owner = owner_of(task, thread, queue, bio);
+	grant->owner = owner_at_grant(task, thread, queue, bio);
 	if (thread->q_ns && thread->task == (__u64)task) {
 		/* A split bio becomes several requests; the last of them contains the original bio. */
 		bool is_last = thread->bio == (__u64)bio;
@@ -193,7 +211,10 @@ static __always_inline struct thread *take_grant(const struct queue *queue, stru
 				slept_ns = waited_ns(thread, grant);
 			if (slept_ns)
 				count_stall(queue, thread, grant->owner, slept_ns);
-			count_sleep(queue, thread, grant->owner, slept_ns, grant->g_ns);
+			/* All the time of an empty flush is that of a flush. */
+			if (!is_empty_flush(bio))
+				grant->slept =
+					count_sleep(queue, thread, grant->owner, slept_ns, grant->g_ns);
 			thread->switches = switches;
 		}
 		if (is_last)
@@ -239,6 +260,8 @@ static __always_inline int queued(struct bio *bio)
 	settle(thread);
 	if (thread->task != (__u64)task || thread->slot != queue->target.slot)
 		begin_here(task, thread, queue, bio, flags);
+	else if (with_files && !(flags & (PF_WQ_WORKER | PF_KTHREAD)))
+		owner_of(task, thread, queue, bio); /* the thread may sleep until G */
 	thread->bio = (__u64)bio;
 	thread->nowait_place = bio->bi_opf & REQ_NOWAIT ? place_on_disk(queue, bio) : 0;
 	thread->switches = switches_of(task);

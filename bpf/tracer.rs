@@ -21,6 +21,7 @@ pub struct Tracer {
     devices: MappedArray<device_stats>,
     pub(crate) owners: MappedArray<owner>,
     pub(crate) file_paths: Option<MappedArray<file_path>>,
+    pub(crate) owner_epoch: MappedArray<u64>,
     pub(crate) in_flight: Arc<InFlightTable>,
     rings: Option<Rings>,
     pub(crate) queues: MappedArray<queue>,
@@ -57,6 +58,7 @@ impl Tracer {
         Ok(Tracer {
             devices: MappedArray::new(&skeleton.maps.devices, sizes.devices as usize)?,
             owners: MappedArray::writable(&skeleton.maps.owners, config.owners as usize)?,
+            owner_epoch: MappedArray::writable(&skeleton.maps.owner_epoch, 1)?,
             file_paths: (config.detail.files)
                 .then(|| MappedArray::new(&skeleton.maps.file_paths, config.owners as usize))
                 .transpose()?,

@@ -32,6 +32,8 @@ static __always_inline void count_parts(struct waits *waits, const struct record
 
 	if (q_ns)
 		add(&waits->q2g_ns, g_ns - q_ns);
+	if (q_ns && !(record->flags & RECORD_SLEPT))
+		add(&waits->allocation_ns, g_ns - q_ns);
 	if (i_ns < g_ns || i_ns > record->d_ns)
 		return;
 	add(&waits->plug_ns, i_ns - g_ns);

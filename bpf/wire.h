@@ -63,6 +63,7 @@ enum inflight_flags {
 	STATE_REQUEUED = 16, /* until the next issue */
 	STATE_DATA_DONE = 32, /* until the request ends */
 	STATE_POSTFLUSH = 64, /* a flush follows the data */
+	STATE_SLEPT = 128, /* its thread slept between Q and G */
 };
 
 /* A request between its start and its completion. Valid while `request` is its address. */
@@ -104,6 +105,7 @@ struct waits {
 	__u64 tag_wait_ns[POOLS];
 	/* Count requests whose record was lost: see struct device_stats. */
 	__u64 q2g_ns;
+	__u64 allocation_ns; /* Q2G of the requests whose thread did not sleep */
 	__u64 plug_ns; /* G2I and I2D of the requests that were inserted; only if I2D is measured */
 	__u64 scheduler_ns;
 };
@@ -194,6 +196,7 @@ struct owner_key {
 	__u64 cgroup_id;
 	__u64 start_ns; /* of the process, CLOCK_BOOTTIME; for a workqueue a hash of its name */
 	__u64 inode; /* of a regular file if files are told apart, else 0 */
+	__u64 file_instance; /* of the inode's number: its generation, and the subvolume of btrfs above */
 	__u32 file_dev; /* of its file system, the kernel's dev_t */
 	__u32 file_kind; /* enum file_kind */
 	__u32 tgid; /* 0 for a workqueue */
@@ -252,6 +255,7 @@ enum record_flags {
 	RECORD_FLUSH_COMMAND = 8, /* has only D and C */
 	RECORD_SCHEDULED = 16, /* see STATE_SCHEDULED */
 	RECORD_POSTFLUSH = STATE_POSTFLUSH, /* a flush followed the data */
+	RECORD_SLEPT = STATE_SLEPT,
 };
 
 /* A completed request. Every latency, and whatever else is more than a sum, is computed from these in user space. */

@@ -20,7 +20,7 @@ struct Optional {
     reason: &'static str,
 }
 
-const OPTIONAL: [Optional; 18] = [
+const OPTIONAL: [Optional; 21] = [
     Optional {
         structure: "request_queue",
         field: "disk",
@@ -75,6 +75,14 @@ const OPTIONAL: [Optional; 18] = [
         instead: None,
         reason: "since 7.2 the bio has it; is_journal_buffer checks for it",
     },
+    Optional {
+        structure: "block_device",
+        field: "bd_super",
+        instead: Some(("block_device", "bd_holder")),
+        reason: "removed after 6.5; has_file_system checks for it",
+    },
+    in_a_module("btrfs_key"),
+    in_a_module("btrfs_root"),
     in_a_module("btrfs_bio"),
     in_a_module("btrfs_inode"),
     Optional {

@@ -215,7 +215,8 @@ impl Stat {
 pub enum By {
     /// One process on one device
     Process,
-    /// One file of one process on one device: regular files by path, metadata, journal, swap
+    /// One file of one process on one device: regular files by path, metadata, journal, swap. Bios that were merged count
+    /// with the file of the request's first bio
     File,
     /// One control group on one device
     Cgroup,

@@ -14,9 +14,10 @@ use iosched_host::scheduler;
 use iosched_host::system::cgroup::names::Names;
 use iosched_host::system::device::Device;
 use iosched_measure::probe::{Detail, Probe};
-use iosched_result::report::why::{self, WhyRecord};
+use iosched_result::measured::snapshot::Interval;
+use iosched_result::report::why::{self, Counted, Keeps, WhyRecord};
 use iosched_result::report::{escape, units};
-use iosched_result::why::{DiskFacts, WhyOwner};
+use iosched_result::why::DiskFacts;
 
 use crate::cli::{Why, WhyBy};
 use crate::stat::{devices, group, is_below, say};
@@ -48,6 +49,7 @@ pub fn run(arguments: &Why) -> Result<()> {
     let mut facts: Vec<DiskFacts> = devices.iter().map(facts).collect();
     // What was in service at the attach has mostly ended then; what has not is counted as missing.
     interrupt::sleep_until(Instant::now() + LOOK)?;
+    let earlier = probe.snapshot_of_counters()?;
     probe.begin_stretch();
     let end = Instant::now() + asked;
     // After Ctrl-C the report is about the time until then.
@@ -56,9 +58,8 @@ pub fn run(arguments: &Why) -> Result<()> {
         is_interrupted = interrupt::sleep_until(end.min(Instant::now() + LOOK));
     }
     let stretch = probe.end_stretch()?;
-    if detail.files {
-        probe.snapshot_of_counters()?; // looks the files' paths up
-    }
+    let later = probe.snapshot_of_counters()?;
+    let interval = Interval::between(&earlier, &later)?;
     if is_interrupted.is_ok() && stretch.time_s() < asked.as_secs_f64() {
         let (requests, time) = (
             stretch.requests.len(),
@@ -72,16 +73,25 @@ pub fn run(arguments: &Why) -> Result<()> {
         note_change(facts, device);
     }
     let names = RefCell::new(Names::default());
-    let keeps = |owner: &WhyOwner| {
-        let path = || names.borrow_mut().path(owner.cgroup_id).unwrap_or_default();
-        arguments.whose.pid.is_none_or(|pid| pid == owner.pid)
-            && cgroup
-                .as_ref()
-                .is_none_or(|wanted| is_below(&path(), wanted))
+    let path = |id| names.borrow_mut().path(id);
+    let is_asked_for = |pid: u32, cgroup_id: u64| {
+        arguments.whose.pid.is_none_or(|wanted| wanted == pid)
+            && cgroup.as_ref().is_none_or(|wanted| {
+                let path = path(cgroup_id).unwrap_or_default();
+                is_below(&path, wanted)
+            })
+    };
+    let keeps = Keeps {
+        rows: &|owner| is_asked_for(owner.pid, owner.cgroup_id),
+        owners: &|owner| is_asked_for(owner.key.tgid, owner.key.cgroup_id),
+    };
+    let counted = Counted {
+        interval: &interval,
+        cgroup_path: &path,
     };
     let time = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
     let owner = |row| probe.owner(row);
-    let record = why::why(&stretch, &facts, time, &owner, &keeps);
+    let record = why::why(&stretch, &facts, time, &owner, &keeps, Some(&counted));
     print(&[record], arguments.json)?;
     is_interrupted
 }
@@ -115,7 +125,13 @@ fn facts(device: &Device) -> DiskFacts {
             .collect(),
         scheduler: active,
         hardware_depth: device.slots(),
+        nr_requests: number(device, "queue/nr_requests"),
+        wbt_lat_us: number(device, "queue/wbt_lat_usec"),
     }
+}
+
+fn number<T: std::str::FromStr>(device: &Device, attribute: &str) -> Option<T> {
+    device.attribute(attribute).ok()?.trim().parse().ok()
 }
 
 /// The numbers of two schedulers together are those of none.

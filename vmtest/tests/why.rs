@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use iosched_measure::probe::{Detail, Probe};
 use iosched_result::measured::snapshot::{Interval, Op};
-use iosched_result::report::why;
+use iosched_result::report::why::{self, Keeps};
 use iosched_result::why::{DiskFacts, Does, FEW_PARTIES, WhyDevice, WhyOwner, blkparse, devices};
 use iosched_vmtest::{Blktrace, Disk, Fio, SCHEDULERS};
 
@@ -33,9 +33,10 @@ fn with_one_slot_two_readers_wait_behind_each_other() {
             scheduler: Some(scheduler.to_owned()),
             others: Vec::new(),
             hardware_depth: Some(1),
+            ..DiskFacts::default()
         };
         let owner = |row| probe.owner(row);
-        let record = why::why(&stretch, &[facts], String::new(), &owner, &|_| true);
+        let record = why::why(&stretch, &[facts], String::new(), &owner, &Keeps::ALL, None);
         let owners = &record.devices[0].owners;
         let row = |pid: u32| -> &WhyOwner {
             let mut its = owners

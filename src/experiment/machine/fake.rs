@@ -482,6 +482,7 @@ impl Machine for FakeMachine {
                 scheduler: Some(self.state.active.clone()),
                 others: Vec::new(),
                 hardware_depth: Some(1),
+                ..DiskFacts::default()
             }],
             owners: HashMap::from([(1, owner(1)), (2, owner(2))]),
         })

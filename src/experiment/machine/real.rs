@@ -345,6 +345,7 @@ impl Machine for RealMachine<'_> {
             scheduler: scheduler::choice(disk).ok().map(|choice| choice.active),
             others: Vec::new(),
             hardware_depth: disk.slots(),
+            ..DiskFacts::default()
         };
         Ok(Kept {
             stretch,

@@ -207,6 +207,7 @@ pub fn converted(record: &record) -> Record {
         is_straddler: has(record_flags::RECORD_STRADDLER),
         is_scheduled: has(record_flags::RECORD_SCHEDULED),
         is_flush_command: has(record_flags::RECORD_FLUSH_COMMAND),
+        has_slept: has(record_flags::RECORD_SLEPT),
     }
 }
 

@@ -14,10 +14,17 @@ const MANY: usize = 32_768;
 
 #[derive(Default)]
 pub(super) struct Files {
-    paths: HashMap<FileKey, Option<String>>,
+    paths: HashMap<FileKey, String>,
+    /// As they are at this look, if it was necessary to know.
+    mounts: Option<Vec<Mount>>,
 }
 
 impl Files {
+    /// The mounts may have changed.
+    pub fn begin_look(&mut self) {
+        self.mounts = None;
+    }
+
     /// Looks the path up if the file of this row is new.
     pub fn look(&mut self, tracer: &Tracer, row: usize, file: Option<FileKey>) {
         let Some(key) = file.filter(|file| file.kind == FileKind::Regular) else {
@@ -29,15 +36,18 @@ impl Files {
         if self.paths.len() >= MANY {
             self.paths.clear();
         }
-        let kept = tracer.file_path(row);
-        let mounts = mounts::read().unwrap_or_default();
-        self.paths
-            .insert(key, kept.and_then(|kept| path(&kept, &key, &mounts)));
+        let Some(kept) = tracer.file_path(row).filter(|kept| kept.parts > 0) else {
+            return;
+        };
+        let read = || mounts::read().unwrap_or_default();
+        let mounts = self.mounts.get_or_insert_with(read);
+        let path = path(&kept, &key, mounts);
+        self.paths.extend(path.map(|path| (key, path)));
     }
 
     /// None if it is no regular file, or has no name.
     pub fn path(&self, key: &FileKey) -> Option<&str> {
-        self.paths.get(key)?.as_deref()
+        self.paths.get(key).map(String::as_str)
     }
 
     /// Its path, or what else it is called.
@@ -62,6 +72,7 @@ pub(super) fn file_of(row: &owner) -> Option<FileKey> {
     Some(FileKey {
         kind,
         inode: row.key.inode,
+        instance: row.key.file_instance,
         major: row.key.file_dev >> MINOR_BITS,
         minor: row.key.file_dev & ((1 << MINOR_BITS) - 1),
     })
@@ -77,8 +88,11 @@ fn path(kept: &file_path, key: &FileKey, mounts: &[Mount]) -> Option<String> {
     let of_system = |mount: &&Mount| (mount.major, mount.minor) == (key.major, key.minor);
     let its = || mounts.iter().filter(of_system);
     if kept.is_cut != 0 {
-        let point = its().next().map(|mount| mount.point.display().to_string());
-        return Some(format!("{}/...{within}", point.unwrap_or_default()));
+        // Whether it is below another directory of the file system is not known.
+        let whole = its().find(|mount| mount.root == Path::new("/"));
+        let point = whole.map(|mount| mount.point.display().to_string());
+        let begin = point.unwrap_or_else(|| format!("{}:{}:", key.major, key.minor));
+        return Some(format!("{}/...{within}", begin.trim_end_matches('/')));
     }
     // Several mounts may show different parts of a file system.
     let shown = its().filter_map(|mount| {
@@ -147,6 +161,7 @@ mod tests {
         let key = FileKey {
             kind: FileKind::Regular,
             inode: 12,
+            instance: 0,
             major,
             minor,
         };
@@ -170,8 +185,10 @@ mod tests {
     fn what_had_no_room_is_seen() {
         assert_eq!(
             at(7, 3, &kept(&["data", "sub"], 1)).unwrap(),
-            "/mnt/part/.../sub/data"
+            "/mnt/whole/.../sub/data"
         );
+        assert_eq!(at(254, 0, &kept(&["data"], 1)).unwrap(), "/.../data");
+        assert_eq!(at(9, 9, &kept(&["data"], 1)).unwrap(), "9:9:/.../data");
         let long = "x".repeat(80);
         let cut = at(254, 0, &kept(&[&long], 0)).unwrap();
         assert_eq!(cut, format!("/{}...", "x".repeat(63)));

@@ -38,6 +38,7 @@ fn record_of(slot: usize, state: &inflight, extra: &extra) -> Record {
         is_preflush: has(inflight_flags::STATE_PREFLUSH),
         is_journal: has(inflight_flags::STATE_JOURNAL),
         is_scheduled: has(inflight_flags::STATE_SCHEDULED),
+        has_slept: has(inflight_flags::STATE_SLEPT),
         // A program's flush has started before.
         is_flush_command: op == Op::Flush && state.g_ns == 0,
         ..Record::issued(op, state.d_ns, 0)

@@ -1,6 +1,6 @@
 //! The owners' rows: read, named, and recycled after their owners have ended.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
@@ -167,6 +167,9 @@ struct Idle {
 /// The dirty pages of a process may be written long after it has ended.
 const RESTS_OF_WRITEBACK: u32 = 60;
 
+/// The row of a file is given away even though its process runs on.
+const RESTS_OF_FILES: u32 = 5;
+
 /// State of the owners at the last read, with their histograms.
 #[derive(Default)]
 pub(super) struct Owners {
@@ -207,6 +210,7 @@ impl Owners {
             lines: &mut lines,
         };
         let mut holes = 0;
+        self.files.begin_look();
         for index in 0..tracer.owner_count() {
             if index > 0 && !tracer.is_owner(index) {
                 holes += usize::from(index > self.high);
@@ -251,9 +255,12 @@ impl Owners {
     /// since many calls), and none of its requests is in flight.
     pub fn recycle(&mut self, tracer: &Tracer, books: &mut Books, slots: usize) -> Result<usize> {
         let mut recycled = 0;
-        let busy: Vec<u32> = (0..slots)
-            .flat_map(|slot| tracer.in_flight().of(slot).map(|state| state.owner))
-            .collect();
+        let in_flight =
+            (0..slots).flat_map(|slot| tracer.in_flight().of(slot).map(|state| state.owner));
+        let blocked = tracer.blocked()?.unwrap_or_default();
+        let blocked = blocked.iter().map(|thread| thread.owner as u32);
+        let busy: HashSet<u32> = in_flight.chain(blocked).collect();
+        let mut has_begun_epoch = false;
         // Afterwards: a request that is no longer in flight has its record by now.
         books.look();
         self.idle.resize(self.high + 1, None);
@@ -263,12 +270,20 @@ impl Owners {
             }
             let row = tracer.owner(index);
             let rests = self.rests(index, &row, books.ledger.ios_of(index));
+            let is_file = row.key.file_kind != 0;
             let has_rested = match kind_of(&row) {
+                // Any owner may go from file to file.
+                _ if is_file => rests >= RESTS_OF_FILES,
                 OwnerKind::Process | OwnerKind::KernelThread => rests > 0,
                 OwnerKind::Writeback => rests >= RESTS_OF_WRITEBACK,
                 OwnerKind::Workqueue | OwnerKind::Other => false,
             };
-            if has_rested && !is_alive(row.key.tgid) && !busy.contains(&(index as u32)) {
+            let is_over = is_file || !is_alive(row.key.tgid);
+            if has_rested && is_over && !busy.contains(&(index as u32)) {
+                if is_file && !has_begun_epoch {
+                    has_begun_epoch = true;
+                    tracer.begin_owner_epoch();
+                }
                 tracer.recycle(index)?;
                 books.ledger.forget_owner(index);
                 books.timeline.forget_owner(index);

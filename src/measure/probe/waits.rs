@@ -26,6 +26,7 @@ pub(super) fn of_kernel(counted: &iosched_bpf::waits, told: Told) -> Waits {
             ns: counted.slept_ns,
         },
         q2g_ns: counted.q2g_ns,
+        allocation_ns: counted.allocation_ns,
         plug_ns: counted.plug_ns,
         scheduler_ns: counted.scheduler_ns,
         is_inferred: told.is_inferred,

@@ -43,6 +43,8 @@ pub struct Record {
     pub is_scheduled: bool,
     /// The command that the kernel sends for one or more flushes, which are records of their own.
     pub is_flush_command: bool,
+    /// Its thread slept between Q and G.
+    pub has_slept: bool,
 }
 
 impl Record {
@@ -71,6 +73,7 @@ impl Record {
             is_straddler: false,
             is_scheduled: false,
             is_flush_command: false,
+            has_slept: false,
         }
     }
 

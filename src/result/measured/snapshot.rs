@@ -2,6 +2,7 @@
 //! two, and the only source of rates and percentiles. Pure.
 
 mod cause; // names for what I/Os wait for
+mod causes; // how long for each
 mod counters; // counters of a device
 mod device;
 mod file; // the file that an I/O belongs to
@@ -21,6 +22,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use cause::Cause;
+pub use causes::CauseShare;
 pub use counters::{Edges, Flushes, Merges, Quality};
 pub use device::{DeviceNumbers, InFlight, StatusCount};
 pub use file::{FileKey, FileKind};

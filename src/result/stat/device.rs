@@ -6,10 +6,10 @@ use super::DeviceState;
 use super::asked::LiveAsked;
 use super::latency::LatencySummary;
 use super::order::LiveOrder;
-use super::waits::{self, LiveWait};
 use crate::measured::fairness::Fairness;
 use crate::measured::snapshot::{
-    DeviceNumbers, DeviceOp, Edges, Flushes, InFlight, Merges, Op, Quality, Stage, StatusCount,
+    CauseShare, DeviceNumbers, DeviceOp, Edges, Flushes, InFlight, Merges, Op, Quality, Stage,
+    StatusCount,
 };
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -76,7 +76,7 @@ pub struct LiveDevice {
     pub stalled_share: f64,
     /// What all I/Os wait for, the longest first.
     #[serde(default)]
-    pub waits: Vec<LiveWait>,
+    pub waits: Vec<CauseShare>,
     /// Completed reads and writes whose queue wait is unknown, not counting those that waited for a flush.
     pub without_queue_wait: u64,
     /// At the end of the interval; null for a device with too many tags to read.
@@ -142,7 +142,7 @@ pub(super) fn device(
         mean_at_device: sum(|op| op.d2c_sum_ns) as f64 / (seconds * 1e9),
         waited_share: median.and_then(|median| queue_wait.share_above((median / 10.0) as u64)),
         stalled_share: numbers.stalled_ns as f64 / (seconds * 1e9),
-        waits: waits::of_device(numbers),
+        waits: numbers.causes(),
         // The fields are read at slightly different moments.
         without_queue_wait: sum(|op| op.ios)
             .saturating_sub(sum(|op| op.waits) + numbers.flushes.before_data),

@@ -6,7 +6,6 @@ mod latency; // the times of one stage
 mod light; // devices only
 mod order; // dispatch order
 mod process; // one process
-mod waits; // what I/Os wait for
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +20,6 @@ pub use light::{
 };
 pub use order::{Burst, HardwareQueue, LiveOrder};
 pub use process::{LiveFairness, LiveFile, LiveProcess, LiveStages};
-pub use waits::LiveWait;
 
 use device::device;
 use process::{process, wholes};

@@ -7,9 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::Selection;
 use super::asked::LiveAsked;
 use super::latency::{LatencySummary, both};
-use super::waits::{self, LiveWait};
 use crate::measured::snapshot::{
-    FileKey, InFlight, Merges, Op, OwnerKind, OwnerNumbers, OwnerOp, OwnerStages,
+    CauseShare, FileKey, InFlight, Merges, Op, OwnerKind, OwnerNumbers, OwnerOp, OwnerStages,
 };
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -90,7 +89,7 @@ pub struct LiveProcess {
     pub throttled_mean_ns: Option<f64>,
     /// What its I/Os wait for, the longest first.
     #[serde(default)]
-    pub waits: Vec<LiveWait>,
+    pub waits: Vec<CauseShare>,
     /// As for the device.
     pub without_queue_wait: u64,
     /// Its I/Os whose latencies are in no percentile, because their records came faster than they were read. Percentiles are
@@ -266,7 +265,7 @@ pub(super) fn process(
         throttled: owner.throttled,
         throttled_mean_ns: (owner.throttled > 0)
             .then(|| owner.throttled_ns as f64 / owner.throttled as f64),
-        waits: waits::of_owner(owner),
+        waits: owner.causes(),
         unrecorded: owner.unrecorded,
         without_queue_wait: ios.saturating_sub(known + owner.waited_for_flush),
         flush_wait_ns: owner.ops.iter().map(|op| op.flush_sum_ns).sum(),

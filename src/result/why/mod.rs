@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::measured::blame::{BATCHES, Behind, Charges, Waiting};
 use crate::measured::snapshot::{Op, OwnerKind};
 use crate::measured::trace::TracedOwner;
-pub use passage::{FEW_PARTIES, MOST_PARTIES, Party, Stretch, Who};
+pub use passage::{FEW_PARTIES, MOST_PARTIES, Party, Silence, Stretch, Who};
 pub use rounds::{ArmWhy, FEWEST_ROUNDS, RoundWhy, of_arm, of_round};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -180,6 +180,9 @@ pub struct DiskFacts {
     /// The other schedulers that the kernel offers for it.
     pub others: Vec<String>,
     pub hardware_depth: Option<u32>,
+    pub nr_requests: Option<u32>,
+    /// Target of writeback throttling in us; 0: it is off, None: the disk has none.
+    pub wbt_lat_us: Option<u64>,
 }
 
 /// The numbers of a stretch. `disks` stand in the order in which requests number them; `owner` names the owner of a row; so many

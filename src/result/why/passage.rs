@@ -20,6 +20,17 @@ pub struct Stretch {
     pub missing: u64,
 }
 
+/// How long a disk has ended no request, although it had some.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Silence {
+    /// Requests in service at the end.
+    pub in_service: u64,
+    /// Since the last end, or since it has the oldest of these.
+    pub ns: u64,
+    /// Since when it has the oldest.
+    pub oldest_ns: u64,
+}
+
 /// The requests of one owner that do the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Party {
@@ -120,6 +131,26 @@ impl Stretch {
 
     pub fn time_s(&self) -> f64 {
         self.end_ns.saturating_sub(self.begin_ns) as f64 / 1e9
+    }
+
+    /// What the disk has not answered at the end.
+    pub fn silence(&self, disk: usize) -> Silence {
+        let mut last_ns = self.begin_ns;
+        let (mut in_service, mut first_ns) = (0, self.end_ns);
+        for record in self.of(disk) {
+            last_ns = last_ns.max(record.c_ns);
+            if record.d_ns > 0 && record.c_ns == 0 {
+                in_service += 1;
+                first_ns = first_ns.min(record.d_ns);
+            }
+        }
+        Silence {
+            in_service,
+            ns: self
+                .end_ns
+                .saturating_sub(last_ns.max(first_ns.min(self.end_ns))),
+            oldest_ns: self.end_ns - first_ns,
+        }
     }
 
     fn of(&self, disk: usize) -> impl Iterator<Item = &Record> {

@@ -31,6 +31,7 @@ fn disk() -> DiskFacts {
         scheduler: Some("bfq".to_owned()),
         others: Vec::new(),
         hardware_depth: Some(1),
+        ..DiskFacts::default()
     }
 }
 

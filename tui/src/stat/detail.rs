@@ -218,10 +218,12 @@ pub fn process_lines(rows: &[&LiveProcess], wanted: &[DetailChoice]) -> String {
 pub fn named(row: &LiveProcess) -> [String; 2] {
     let is_group = row.pid.is_none() && row.kind == OwnerKind::Process;
     let path = row.cgroup.as_ref().filter(|_| is_group);
-    [
-        units::optional(row.pid),
-        escape::line(path.unwrap_or(&row.comm)),
-    ]
+    let name = path.unwrap_or(&row.comm);
+    let name = match &row.file {
+        Some(file) => format!("{name} {}", file.label()),
+        None => name.clone(),
+    };
+    [units::optional(row.pid), escape::line(&name)]
 }
 
 fn fairness_of(rows: &[&LiveProcess]) -> String {

@@ -1,7 +1,8 @@
 //! Renders what I/Os wait for. Pure.
 
+use iosched_result::measured::snapshot::CauseShare;
 use iosched_result::report::units;
-use iosched_result::stat::{LiveDevice, LiveProcess, LiveWait};
+use iosched_result::stat::{LiveDevice, LiveProcess};
 
 use super::detail::{named, plain};
 
@@ -35,12 +36,12 @@ pub fn of_processes(rows: &[&LiveProcess]) -> String {
 }
 
 /// All waits and the device time of an I/O, on average. Where none completed, somebody may wait all the same.
-fn per_io(waits: &[LiveWait], ios: u64) -> String {
+fn per_io(waits: &[CauseShare], ios: u64) -> String {
     let all: u64 = waits.iter().map(|wait| wait.ns).sum();
     units::time((ios > 0).then(|| all as f64 / ios as f64))
 }
 
-fn causes(waits: &[LiveWait]) -> Option<String> {
+fn causes(waits: &[CauseShare]) -> Option<String> {
     let said = waits.iter().filter(|wait| wait.share >= LEAST_SHARE);
     let said = said.map(|wait| format!("{:.0} % {}", wait.share * 100.0, wait.cause.name()));
     let said: Vec<String> = said.collect();

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use iosched_files::{input, interrupt};
 use iosched_read::input::{Input, STDIO, from_bytes};
 use iosched_result::failure::Failure;
-use iosched_result::report::why::{WhyRecord, records, why};
+use iosched_result::report::why::{Keeps, WhyRecord, records, why};
 use iosched_result::why::{DiskFacts, WhyOwner, blkparse};
 
 use crate::cli::{Why, WhyBy};
@@ -40,7 +40,12 @@ pub fn records(file: &Path, arguments: &Why) -> Result<Vec<WhyRecord>> {
         let disks: Vec<DiskFacts> = parsed.disks.into_iter().map(disk).collect();
         let owner = |number: u32| parsed.owners[number as usize].clone();
         let time = String::new();
-        return Ok(vec![why(&parsed.stretch, &disks, time, &owner, &keeps)]);
+        let keeps = Keeps {
+            rows: &keeps,
+            ..Keeps::ALL
+        };
+        let record = why(&parsed.stretch, &disks, time, &owner, &keeps, None);
+        return Ok(vec![record]);
     }
     if !text.trim_start().starts_with('{') {
         return Err(Failure::usage(

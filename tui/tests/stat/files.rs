@@ -109,6 +109,115 @@ fn a_table_has_no_name_that_a_terminal_obeys() {
         .ends(2, &["--by file cannot be combined with --detail fairness"]);
 }
 
+/// What direct I/O of a disk transfers may be memory that is mapped from a file of another.
+#[test]
+#[ignore = "root"]
+fn the_memory_of_direct_io_is_not_its_file() {
+    const READS: &str = "import mmap, os, sys
+with open(sys.argv[2], 'r+b') as file:
+    memory = mmap.mmap(file.fileno(), 65536)
+    disk = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
+    for place in range(100):
+        os.preadv(disk, [memoryview(memory)[:8192]], place * 8192)
+    shared = mmap.mmap(-1, 65536)
+    for place in range(100):
+        os.preadv(disk, [memoryview(shared)[:4096]], place * 4096)";
+    let (disk, other) = (LoopDevice::new(SIZE_BYTES), LoopDevice::new(SIZE_BYTES));
+    run("mkfs.ext4", &["-q", &other.node()]);
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = directory.path().to_str().expect("UTF-8");
+    run("mount", &[&other.node(), at]);
+    let innocent = directory.path().join("innocent");
+    write(&innocent, 64);
+    let program = Program::new(BINARY);
+    let started = stat(&program, &disk.node(), 2, &["--json", "--by", "file"]);
+    let innocent = innocent.to_str().expect("UTF-8");
+    let status = std::process::Command::new("python3")
+        .args(["-c", READS, &disk.node(), innocent])
+        .status();
+    let json = record(started);
+    unmount(at);
+    assert!(status.expect("python3").success());
+    let device = bytes_of(&json, |file| file["kind"] == "block_device");
+    assert_eq!(device, 100 * (8192 + 4096), "{json:#}");
+    assert_eq!(
+        bytes_of(&json, |file| file["kind"] == "regular"),
+        0,
+        "{json:#}"
+    );
+}
+
+/// A file system gives the number of a deleted file to the next one.
+#[test]
+#[ignore = "root"]
+fn a_number_that_is_used_again_is_another_file() {
+    let disk = LoopDevice::new(SIZE_BYTES);
+    run("mkfs.ext4", &["-q", &disk.node()]);
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = directory.path().to_str().expect("UTF-8");
+    run("mount", &[&disk.node(), at]);
+    let program = Program::new(BINARY);
+    let started = stat(&program, &disk.node(), 2, &["--json", "--by", "file"]);
+    write(&directory.path().join("first"), 100);
+    fs::remove_file(directory.path().join("first")).expect("the file");
+    write(&directory.path().join("second"), 300);
+    let json = record(started);
+    unmount(at);
+    for (name, kib) in [("first", 100), ("second", 300)] {
+        let its = bytes_of(&json, |file| file["path"] == format!("{at}/{name}"));
+        assert_eq!(its >> 10, kib, "{name}: {json:#}");
+    }
+}
+
+/// The owners of files are many, and come again.
+#[test]
+#[ignore = "root"]
+fn files_that_rest_make_room_for_others() {
+    let disk = LoopDevice::new(SIZE_BYTES);
+    run("mkfs.ext4", &["-q", "-N", "60000", &disk.node()]);
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = directory.path().to_str().expect("UTF-8");
+    run("mount", &[&disk.node(), at]);
+    disk.set("nomerges", "2");
+    let program = Program::new(BINARY);
+    let node = disk.node();
+    let arguments = ["stat", &node, "-i", "0.5", "--json", "--by", "file"];
+    let output = directory.path().with_extension("json");
+    let mut command = program.command(&arguments);
+    command.stdout(fs::File::create(&output).expect("a file")); // too much for a pipe that nobody reads
+    let mut child = command.spawn().expect("iosched");
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    for number in 0..17_000 {
+        fs::write(directory.path().join(number.to_string()), [7; 4096]).expect("a file");
+    }
+    run("sync", &["-f", at]);
+    std::thread::sleep(std::time::Duration::from_secs(8));
+    write(&directory.path().join("late"), 300);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    run("kill", &["-INT", &child.id().to_string()]);
+    let status = child.wait().expect("its end");
+    unmount(at);
+    let text = fs::read_to_string(&output).expect("its output");
+    let _ = fs::remove_file(&output);
+    assert_eq!(status.code(), Some(130));
+    let records = text
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"));
+    let records: Vec<Value> = records.collect();
+    let late = |record: &Value| bytes_of(record, |file| file["path"] == format!("{at}/late"));
+    let overflow: u64 = records
+        .iter()
+        .map(|record| {
+            record["devices"][0]["quality"]["owner_overflow"]
+                .as_u64()
+                .expect("a count")
+        })
+        .sum();
+    println!("{overflow} without room");
+    assert!(overflow > 0, "the table was never full");
+    assert_eq!(records.iter().map(late).sum::<u64>() >> 10, 300);
+}
+
 /// A program gives its memory to the swap device.
 #[test]
 #[ignore = "root"]

@@ -7,7 +7,7 @@ use crate::stages::{read_and_written, row};
 use crate::support::LoopDevice;
 use crate::support::fio::Fio;
 use crate::support::program::Program;
-use crate::watch::stat;
+use crate::watch::{attached, stat};
 use crate::{BINARY, SIZE_BYTES};
 
 fn ns(waits: &Value, cause: &str) -> u64 {
@@ -82,4 +82,50 @@ fn people_read_shares_and_what_is_not_split_is_one_cause() {
         "{text}"
     );
     assert!(text.contains("PER I/O  WAITS FOR"), "{text}");
+}
+
+/// Sleeps that end in another interval than they began, and flushes: all causes together are the time of the I/Os.
+#[test]
+#[ignore = "root"]
+fn over_all_intervals_the_causes_are_the_time_of_the_ios() {
+    let disk = LoopDevice::in_memory(SIZE_BYTES);
+    disk.set("scheduler", "mq-deadline");
+    disk.set("nr_requests", "4");
+    let program = Program::new(BINARY);
+    let arguments = [
+        "stat",
+        &disk.node(),
+        "-i",
+        "0.2",
+        "-n",
+        "20",
+        "--json",
+        "--detail",
+        "waits",
+    ];
+    let started = attached(program.start(&arguments));
+    let job = "--rw=randwrite --ioengine=psync --numjobs=12 --fsync=4 --size=1m --group_reporting";
+    let (pid, _) = Fio::start(&disk.node(), job).end();
+    let ended = started.end().ends(0, &[]);
+    let (mut causes_ns, mut parts_ns) = (0.0, 0.0);
+    for line in ended.stdout.lines() {
+        let record: Value = serde_json::from_str(line).expect("JSON");
+        let rows = record["processes"].as_array().expect("rows");
+        for row in rows.iter().filter(|row| row["pid"] == pid) {
+            let causes = row["waits"].as_array().expect("causes").iter();
+            causes_ns += causes.filter_map(|cause| cause["ns"].as_f64()).sum::<f64>();
+            let sum = |stage: &str, count: &Value| {
+                row[stage]["mean_ns"].as_f64().unwrap_or(0.0) * count.as_f64().unwrap_or(0.0)
+            };
+            parts_ns += sum("queue_wait", &row["queue_wait"]["count"])
+                + sum("device_time", &row["device_time"]["count"])
+                + row["flush_wait_ns"].as_f64().expect("a time");
+        }
+    }
+    let off = causes_ns / parts_ns - 1.0;
+    println!(
+        "{causes_ns} ns of causes, {parts_ns} ns of parts: {:.2} % off",
+        off * 100.0
+    );
+    assert!(off.abs() < 0.02, "{off}");
 }

@@ -73,7 +73,7 @@ impl DeviceBook {
         op.waits += u64::from(stages.queue_wait.is_some());
         op.queue_wait_ns += stages.queue_wait.unwrap_or(0);
         if stages.queue_wait.is_some() {
-            self.parts.add(stages);
+            self.parts.add(stages, record.has_slept);
         }
         op.q2c.add(layout, stages.q2c);
         op.q2c_ns += stages.q2c.unwrap_or(0);

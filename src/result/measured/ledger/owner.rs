@@ -58,7 +58,7 @@ impl OwnerBook {
         if let Some(ns) = stages.queue_wait {
             op.q2d_ns += ns;
             op.longest_wait_ns = ns.max(op.longest_wait_ns);
-            self.parts.add(stages);
+            self.parts.add(stages, record.has_slept);
         } else {
             let rest = &mut self.rest[record.op as usize];
             rest.unwaited += 1;

@@ -23,7 +23,7 @@ pub enum Cause {
     /// The thread slept for something else than a tag: writeback throttling, io.latency, io.cost, or the end of a change of
     /// the scheduler.
     Throttle,
-    /// The rest of Q2G: the thread was running, or not yet running again.
+    /// Q2G of the requests whose thread did not sleep: it ran, or waited for a CPU.
     Allocation,
     /// From the request to its insert into the scheduler: in the plug of the thread, which submits several at once.
     Plug,

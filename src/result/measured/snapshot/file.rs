@@ -27,6 +27,9 @@ pub struct FileKey {
     pub kind: FileKind,
     /// Of a regular file, otherwise 0.
     pub inode: u64,
+    /// Tells the files apart that have this number one after the other, or in several subvolumes of btrfs.
+    #[serde(default)]
+    pub instance: u64,
     /// Major number of the device number of its file system, as in `/proc/self/mountinfo`.
     pub major: u32,
     /// Its minor number.

@@ -55,6 +55,9 @@ pub struct Waits {
     /// Q2G in ns, of the requests whose queue wait is known.
     #[serde(skip_serializing_if = "is_nothing")]
     pub q2g_ns: u64,
+    /// The part of it of requests whose thread did not sleep.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub allocation_ns: u64,
     /// From the request to its insert into the scheduler, in ns; 0 unless `is_split`.
     #[serde(skip_serializing_if = "is_nothing")]
     pub plug_ns: u64,
@@ -129,6 +132,7 @@ impl Waits {
             scheduler_tag: self.scheduler_tag.since(earlier.scheduler_tag),
             reserved_tag: self.reserved_tag.since(earlier.reserved_tag),
             q2g_ns: self.q2g_ns.saturating_sub(earlier.q2g_ns),
+            allocation_ns: self.allocation_ns.saturating_sub(earlier.allocation_ns),
             plug_ns: self.plug_ns.saturating_sub(earlier.plug_ns),
             scheduler_ns: self.scheduler_ns.saturating_sub(earlier.scheduler_ns),
             ..*self
@@ -153,6 +157,7 @@ impl std::ops::AddAssign for Waits {
         self.reserved_tag += other.reserved_tag;
         self.is_inferred |= other.is_inferred;
         self.q2g_ns = self.q2g_ns.saturating_add(other.q2g_ns);
+        self.allocation_ns = self.allocation_ns.saturating_add(other.allocation_ns);
         self.plug_ns = self.plug_ns.saturating_add(other.plug_ns);
         self.scheduler_ns = self.scheduler_ns.saturating_add(other.scheduler_ns);
         self.is_split |= other.is_split;

@@ -1,13 +1,16 @@
 //! Who waits behind whom, for people: the record of `iosched why`, and what it says in sentences. Pure.
 
 pub mod arms; // each arm of a result
+mod causes; // limits, tags, throttles
 pub mod records; // of a result
 mod sentences;
 
 use serde::{Deserialize, Serialize};
 
+use crate::measured::snapshot::OwnerNumbers;
 use crate::measured::trace::TracedOwner;
 use crate::why::{DiskFacts, MOST_PARTIES, Stretch, WhyDevice, WhyOwner, devices};
+pub use causes::{Counted, WhyWaits};
 pub use sentences::{MOST_SENTENCES, Sentence};
 
 pub const SCHEMA_VERSION: u32 = 1;
@@ -32,32 +35,75 @@ pub struct WhyRecord {
     pub time_s: f64,
     /// The watched disks, with or without I/O.
     pub devices: Vec<WhyDevice>,
+    /// What the I/Os of each process waited for, the longest first; only if measured live.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<WhyWaits>,
     /// The worst first, at most eight.
     pub sentences: Vec<Sentence>,
 }
 
+/// Which processes are told; the others are waited for, and no more.
+pub struct Keeps<'a> {
+    pub rows: &'a dyn Fn(&WhyOwner) -> bool,
+    pub owners: &'a dyn Fn(&OwnerNumbers) -> bool,
+}
+
+impl Keeps<'_> {
+    pub const ALL: Keeps<'static> = Keeps {
+        rows: &|_| true,
+        owners: &|_| true,
+    };
+}
+
 /// The numbers and sentences of a stretch. `disks` stand in the order in which requests number them; `owner` names the owner of a
-/// row; owners that `keeps` refuses are waited for, but are not told.
+/// row; `counted` is of the same time, if it was measured live.
 pub fn why(
     stretch: &Stretch,
     disks: &[DiskFacts],
     time: String,
     owner: &dyn Fn(u32) -> TracedOwner,
-    keeps: &dyn Fn(&WhyOwner) -> bool,
+    keeps: &Keeps<'_>,
+    counted: Option<&Counted<'_>>,
 ) -> WhyRecord {
     let devices = devices(stretch, disks, owner, MOST_PARTIES);
-    record(devices, disks, time, stretch.time_s(), keeps)
+    let time_s = stretch.time_s();
+    let waits = counted.map_or_else(Vec::new, |counted| causes::waits(counted, keeps.owners));
+    let told = causes::told(&waits, &devices, disks, time_s);
+    let hangs = disks.iter().enumerate().filter_map(|(place, disk)| {
+        let silence = stretch.silence(place);
+        causes::hangs(&silence, &disk.name, time_s).filter(|_| counted.is_some())
+    });
+    let found = sentences::Found {
+        hangs: hangs.collect(),
+        told,
+    };
+    WhyRecord {
+        waits,
+        ..record_with(devices, disks, time, time_s, keeps.rows, found)
+    }
 }
 
 /// The record of these numbers.
 pub fn record(
-    mut devices: Vec<WhyDevice>,
+    devices: Vec<WhyDevice>,
     disks: &[DiskFacts],
     time: String,
     time_s: f64,
     keeps: &dyn Fn(&WhyOwner) -> bool,
 ) -> WhyRecord {
-    let sentences = sentences::of(&devices, disks, time_s, keeps);
+    let nothing = sentences::Found::default();
+    record_with(devices, disks, time, time_s, keeps, nothing)
+}
+
+fn record_with(
+    mut devices: Vec<WhyDevice>,
+    disks: &[DiskFacts],
+    time: String,
+    time_s: f64,
+    keeps: &dyn Fn(&WhyOwner) -> bool,
+    found: sentences::Found,
+) -> WhyRecord {
+    let sentences = sentences::of(&devices, disks, time_s, keeps, found);
     for device in &mut devices {
         device.owners.retain(|owner| keeps(owner));
     }
@@ -68,6 +114,7 @@ pub fn record(
         time,
         time_s,
         devices,
+        waits: Vec::new(),
         sentences,
     }
 }

@@ -1,7 +1,7 @@
 //! The record of each arm of a result, as `iosched why FILE` prints it. Pure.
 
 use super::arms::{OfArm, of_arms, rounds_of};
-use super::{MOST_SENTENCES, Sentence, WhyRecord, record};
+use super::{Keeps, MOST_SENTENCES, Sentence, WhyRecord, record};
 use crate::report::traces;
 use crate::types::result::ResultFile;
 use crate::why::{DiskFacts, Stretch, WhyOwner};
@@ -29,9 +29,14 @@ pub fn records(result: &ResultFile, keeps: &dyn Fn(&WhyOwner) -> bool) -> Vec<Wh
         let arm = result.arm_index(of.arm).map(|arm| &result.design.arms[arm]);
         let scheduler = arm.map(|arm| arm.scheduler.clone());
         let facts = traced_disks(result, scheduler.as_deref());
+        let time = result.started.clone();
+        let keeps = Keeps {
+            rows: keeps,
+            ..Keeps::ALL
+        };
         WhyRecord {
             arm: Some(of.arm.to_owned()),
-            ..super::why(&stretch, &facts, result.started.clone(), &owner, keeps)
+            ..super::why(&stretch, &facts, time, &owner, &keeps, None)
         }
     };
     let traces = traces::of_arms(result, None).into_iter();

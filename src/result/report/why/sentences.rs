@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::causes::Told;
 use crate::measured::blame::{FEWEST_PERIODS, FEWEST_WAITS};
 use crate::report::units;
 use crate::why::{DiskFacts, Does, FEWEST_ROUNDS, WhyBehind, WhyDevice, WhyOwner};
@@ -79,12 +80,34 @@ impl Row<'_> {
     }
 }
 
+/// What was found beside who waits behind whom.
+#[derive(Default)]
+pub struct Found {
+    pub hangs: Vec<Sentence>,
+    pub told: Vec<Told>,
+}
+
+impl Found {
+    /// The part of a row's queue wait that these explain.
+    fn explained_ns(&self, row: &Row) -> u64 {
+        let owner = row.owner;
+        let is_its = |told: &&Told| {
+            told.is_queue_wait
+                && (told.pid, told.cgroup_id) == (owner.pid, owner.cgroup_id)
+                && told.device == row.device.device
+        };
+        let its = self.told.iter().filter(is_its);
+        its.map(|told| told.ns).fold(0, u64::saturating_add)
+    }
+}
+
 /// The sentences about the owners that `keeps` accepts.
 pub fn of(
     devices: &[WhyDevice],
     disks: &[DiskFacts],
     time_s: f64,
     keeps: &dyn Fn(&WhyOwner) -> bool,
+    found: Found,
 ) -> Vec<Sentence> {
     let rows = devices
         .iter()
@@ -92,23 +115,35 @@ pub fn of(
     let mut rows: Vec<Row> = rows
         .filter(|row| keeps(row.owner) && row.matters(time_s))
         .collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.owner.wait_ns - row.own_ns()));
-    let mut sentences: Vec<Sentence> = missing(devices).into_iter().collect();
+    let behind_others_ns = |row: &Row| {
+        let others_ns = row.owner.wait_ns - row.own_ns();
+        others_ns.saturating_sub(found.explained_ns(row))
+    };
+    rows.sort_by_cached_key(|row| std::cmp::Reverse(behind_others_ns(row)));
+    let mut groups: Vec<(u64, Vec<Sentence>)> = Vec::new();
     let mut told: Vec<&str> = Vec::new();
     for row in rows.iter().take(MOST_OWNERS) {
-        sentences.push(of_wait(*row));
-        sentences.extend(of_held_back(*row));
+        let mut group = vec![of_wait(*row)];
+        group.extend(of_held_back(*row).filter(|_| found.explained_ns(row) == 0));
         if !told.contains(&row.device.device.as_str()) {
             told.push(&row.device.device);
-            sentences.extend(of_device(*row));
+            group.extend(of_device(*row));
         }
+        groups.push((behind_others_ns(row), group));
     }
+    let has_found = !found.hangs.is_empty() || !found.told.is_empty();
+    let causes = found.told.into_iter();
+    groups.extend(causes.map(|told| (told.ns, vec![told.sentence])));
+    groups.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
+    let mut sentences = found.hangs;
+    sentences.extend(missing(devices));
+    sentences.extend(groups.into_iter().flat_map(|(_, group)| group));
     if rows.len() > MOST_OWNERS {
         let more = rows.len() - MOST_OWNERS;
         let text = format!("{more} more wait; the table and `--json` have them.");
         sentences.push(Sentence::new(None, text));
     }
-    if rows.is_empty() {
+    if rows.is_empty() && !has_found {
         sentences.push(nothing_waits(devices, time_s, keeps));
     }
     let worst = rows.first().and_then(|row| {

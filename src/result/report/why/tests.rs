@@ -46,12 +46,20 @@ fn facts(scheduler: &str) -> DiskFacts {
         scheduler: Some(scheduler.to_owned()),
         others: vec!["none".to_owned(), "kyber".to_owned()],
         hardware_depth: Some(1),
+        ..DiskFacts::default()
     }
 }
 
 fn told(stretch: &Stretch, scheduler: &str) -> WhyRecord {
     let time = String::new();
-    why(stretch, &[facts(scheduler)], time, &owner, &|_| true)
+    why(
+        stretch,
+        &[facts(scheduler)],
+        time,
+        &owner,
+        &Keeps::ALL,
+        None,
+    )
 }
 
 fn text(record: &WhyRecord) -> String {
@@ -217,7 +225,11 @@ fn losses_are_told_and_only_those_who_are_asked_for() {
     );
     let time = String::new();
     let keeps = |owner: &WhyOwner| owner.pid == 101;
-    let found = why(&lossy, &[facts("none")], time, &owner, &keeps);
+    let keeps = Keeps {
+        rows: &keeps,
+        ..Keeps::ALL
+    };
+    let found = why(&lossy, &[facts("none")], time, &owner, &keeps, None);
     assert_eq!(found.devices[0].owners.len(), 1);
     let found = text(&found);
     let its = found.split_once('\n').expect("two sentences").1;
@@ -227,9 +239,18 @@ fn losses_are_told_and_only_those_who_are_asked_for() {
     );
     assert!(!found.contains("nothing to decide"), "others wait: {found}");
     let time = String::new();
-    let nobody = why(&behind_a_hog(150), &[facts("none")], time, &owner, &|_| {
-        false
-    });
+    let nobody = Keeps {
+        rows: &|_| false,
+        ..Keeps::ALL
+    };
+    let nobody = why(
+        &behind_a_hog(150),
+        &[facts("none")],
+        time,
+        &owner,
+        &nobody,
+        None,
+    );
     assert!(text(&nobody).starts_with("Whoever was asked for did not use sda"));
 }
 

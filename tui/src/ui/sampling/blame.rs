@@ -45,5 +45,6 @@ fn facts(disk: &Watched) -> DiskFacts {
         scheduler: state.map(|state| state.active.clone()),
         others: Vec::new(),
         hardware_depth: disk.device.slots(),
+        ..DiskFacts::default()
     }
 }

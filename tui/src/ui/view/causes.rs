@@ -3,16 +3,17 @@
 
 use std::collections::HashMap;
 
+use iosched_result::measured::snapshot::CauseShare;
 use iosched_result::report::units::share;
-use iosched_result::stat::{LiveProcess, LiveWait};
+use iosched_result::stat::LiveProcess;
 use iosched_result::why::{Does, WhyDevice, WhyOwner};
 
 /// Smaller parts are not named.
 const NAMED: f64 = 0.005;
 
 fn waits(process: &LiveProcess) -> impl Iterator<Item = String> {
-    let said = |wait: &LiveWait| format!("{} {}", share(Some(wait.share)), wait.cause.name());
-    let large = |wait: &&LiveWait| wait.share >= NAMED;
+    let said = |wait: &CauseShare| format!("{} {}", share(Some(wait.share)), wait.cause.name());
+    let large = |wait: &&CauseShare| wait.share >= NAMED;
     process.waits.iter().filter(large).map(said)
 }
 

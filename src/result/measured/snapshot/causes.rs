@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::measured::snapshot::{Cause, DeviceNumbers, Op, OwnerNumbers, Waits};
+use super::{Cause, DeviceNumbers, Op, OwnerNumbers, Waits};
 
 /// One cause of one owner's or one disk's waits.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LiveWait {
+pub struct CauseShare {
     pub cause: Cause,
     /// Summed over I/Os, in ns. Each is counted where its wait ends: a sleep at its request, the others at its completion.
     pub ns: u64,
@@ -25,51 +25,54 @@ struct Sums<'a> {
     d2c_ns: u64,
 }
 
-pub(super) fn of_owner(owner: &OwnerNumbers) -> Vec<LiveWait> {
-    let sums = Sums {
-        waits: &owner.waits,
-        limit_ns: owner.throttled_ns,
-        q2d_ns: owner.ops.iter().map(|op| op.q2d_sum_ns).sum(),
-        flush_ns: owner.ops.iter().map(|op| op.flush_sum_ns).sum(),
-        requeued_ns: owner.requeued_ns,
-        d2c_ns: owner.ops.iter().map(|op| op.d2c_sum_ns).sum(),
-    };
-    sums.causes()
+impl OwnerNumbers {
+    /// What its I/Os wait for, the longest first.
+    pub fn causes(&self) -> Vec<CauseShare> {
+        let sums = Sums {
+            waits: &self.waits,
+            limit_ns: self.throttled_ns,
+            q2d_ns: self.ops.iter().map(|op| op.q2d_sum_ns).sum(),
+            flush_ns: self.ops.iter().map(|op| op.flush_sum_ns).sum(),
+            requeued_ns: self.requeued_ns,
+            d2c_ns: self.ops.iter().map(|op| op.d2c_sum_ns).sum(),
+        };
+        sums.causes()
+    }
 }
 
-pub(super) fn of_device(device: &DeviceNumbers) -> Vec<LiveWait> {
-    let flushes = &device.flushes;
-    let without = |op: &Op| *op != Op::Flush;
-    let ops = || {
-        Op::ALL
-            .iter()
-            .filter(|op| without(op))
-            .map(|op| &device.ops[*op as usize])
-    };
-    let empty = &device.ops[Op::Flush as usize];
-    let sums = Sums {
-        waits: &device.waits,
-        limit_ns: device.edges.throttled_ns,
-        q2d_ns: ops().map(|op| op.q2d_sum_ns).sum(),
-        flush_ns: flushes.before_data_ns + flushes.after_data_ns + empty.q2c_sum_ns,
-        requeued_ns: device.edges.requeued_ns,
-        // The flush commands' own time is in the waits for them.
-        d2c_ns: ops().map(|op| op.d2c_sum_ns).sum(),
-    };
-    sums.causes()
+impl DeviceNumbers {
+    /// What all its I/Os wait for, the longest first.
+    pub fn causes(&self) -> Vec<CauseShare> {
+        let flushes = &self.flushes;
+        let without = |op: &Op| *op != Op::Flush;
+        let ops = || {
+            Op::ALL
+                .iter()
+                .filter(|op| without(op))
+                .map(|op| &self.ops[*op as usize])
+        };
+        let empty = &self.ops[Op::Flush as usize];
+        let sums = Sums {
+            waits: &self.waits,
+            limit_ns: self.edges.throttled_ns,
+            q2d_ns: ops().map(|op| op.q2d_sum_ns).sum(),
+            flush_ns: flushes.before_data_ns + flushes.after_data_ns + empty.q2c_sum_ns,
+            requeued_ns: self.edges.requeued_ns,
+            // The flush commands' own time is in the waits for them.
+            d2c_ns: ops().map(|op| op.d2c_sum_ns).sum(),
+        };
+        sums.causes()
+    }
 }
 
 impl Sums<'_> {
     /// Those with any time, the longest first.
-    fn causes(&self) -> Vec<LiveWait> {
+    fn causes(&self) -> Vec<CauseShare> {
         let waits = self.waits;
         let queue_ns = self.q2d_ns.saturating_sub(waits.q2g_ns);
         let mut causes = vec![
             (Cause::Limit, self.limit_ns),
-            (
-                Cause::Allocation,
-                waits.q2g_ns.saturating_sub(waits.slept.ns),
-            ),
+            (Cause::Allocation, waits.allocation_ns),
             (Cause::Flush, self.flush_ns),
             (Cause::Requeue, self.requeued_ns),
             (Cause::Device, self.d2c_ns.saturating_sub(self.requeued_ns)),
@@ -90,7 +93,7 @@ impl Sums<'_> {
         let all = causes
             .iter()
             .fold(0, |all: u64, (_, ns)| all.saturating_add(*ns));
-        let with_share = |(cause, ns)| LiveWait {
+        let with_share = |(cause, ns)| CauseShare {
             cause,
             ns,
             share: ns as f64 / all as f64,
@@ -101,8 +104,8 @@ impl Sums<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{OwnerKey, OwnerKind, Wait};
     use super::*;
-    use crate::measured::snapshot::{OwnerKey, OwnerKind, Wait};
 
     fn owner() -> OwnerNumbers {
         let key = OwnerKey {
@@ -124,13 +127,14 @@ mod tests {
             driver_tag: wait(100),
             scheduler_tag: wait(450),
             q2g_ns: 610,
+            allocation_ns: 10,
             ..Waits::default()
         };
         owner
     }
 
     fn ns(owner: &OwnerNumbers) -> Vec<(Cause, u64)> {
-        let waits = of_owner(owner);
+        let waits = owner.causes();
         let shares: f64 = waits.iter().map(|wait| wait.share).sum();
         assert!((shares - 1.0).abs() < 1e-9, "{shares}");
         waits.iter().map(|wait| (wait.cause, wait.ns)).collect()
@@ -188,6 +192,6 @@ mod tests {
     #[test]
     fn nothing_waits_for_nothing() {
         let owner = OwnerNumbers::new(owner().key, "idle");
-        assert_eq!(of_owner(&owner), []);
+        assert_eq!(owner.causes(), []);
     }
 }
