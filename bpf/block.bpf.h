@@ -101,11 +101,9 @@ struct request_queue {
 	struct gendisk *disk;
 	struct elevator_queue *elevator;
 };
-struct super_block;
 struct block_device {
 	struct gendisk *bd_disk;
 	void *bd_holder;
-	void *bd_super;
 };
 struct super_block {
 	unsigned int s_dev;
@@ -137,8 +135,10 @@ struct dentry {
 	struct qstr d_name;
 	struct hlist_node d_alias;
 };
+struct address_space;
 struct file {
 	struct inode *f_inode;
+	struct address_space *f_mapping;
 };
 struct address_space {
 	struct inode *host;

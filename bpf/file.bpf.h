@@ -181,25 +181,27 @@ static __always_inline struct block_device *device_of_inode(struct inode *inode)
 	return (void *)((__u64)inode - bpf_core_field_offset(struct bdev_inode, vfs_inode));
 }
 
-/* Whether a file system holds the device: bd_super tells until 6.5, then the holder is the file system itself. */
-static __always_inline bool has_file_system(struct block_device *device)
+/* Whether a file system holds the device: no other holder but a program that has opened it alone, as mkfs does. */
+static __always_inline bool has_file_system(struct block_device *device, struct inode *inode)
 {
-	struct super_block *holder;
+	struct file *holder = BPF_CORE_READ(device, bd_holder);
 
-	if (bpf_core_field_exists(device->bd_super))
-		return BPF_CORE_READ(device, bd_super);
-	holder = BPF_CORE_READ(device, bd_holder);
-	return holder && BPF_CORE_READ(holder, s_bdev) == device;
+	return holder && BPF_CORE_READ(holder, f_mapping, host) != inode;
 }
 
 enum { BTRFS_MAGIC = 0x9123683e };
 
-/* The tree that has the inode: each subvolume of btrfs has inodes of its own. 0 for other file systems. */
+static __always_inline bool is_of_btrfs(struct inode *inode)
+{
+	return BPF_CORE_READ(inode, i_sb, s_magic) == BTRFS_MAGIC;
+}
+
+/* The tree of btrfs that has the inode: each subvolume has inodes of its own. 0 if it is not known. */
 static __always_inline __u64 tree_of(struct inode *inode)
 {
 	struct btrfs_inode *outer = 0;
 
-	if (!bpf_core_field_exists(outer->root) || BPF_CORE_READ(inode, i_sb, s_magic) != BTRFS_MAGIC)
+	if (!bpf_core_field_exists(outer->root))
 		return 0;
 	outer = (void *)((__u64)inode - bpf_core_field_offset(struct btrfs_inode, vfs_inode));
 	return BPF_CORE_READ(outer, root, root_key.objectid);
@@ -211,13 +213,13 @@ enum { FIRST_DATA_TREE = 5 }; /* those before are btrfs' own */
  * Whether the inode can be what the bio is about. Direct I/O may use memory that the program has mapped from a file elsewhere:
  * the submitter waits for it, or it comes through device mapper or md.
  */
-static __always_inline bool is_of_bio(struct block_device *device, __u32 kind, struct bio *bio)
+static __always_inline bool is_of_bio(struct block_device *device, bool is_btrfs, __u32 kind, struct bio *bio)
 {
 	if (!(kind & BY_PAGES))
 		return true;
-	if (!device)
-		return false; /* shared memory */
-	return !(kind & BY_WAIT) || BPF_CORE_READ(device, bd_disk) == disk_of_bio(bio);
+	if (!(kind & BY_WAIT))
+		return device || is_btrfs; /* neither: shared memory */
+	return device && BPF_CORE_READ(device, bd_disk) == disk_of_bio(bio);
 }
 
 /* What identifies the file of an owner. */
@@ -225,6 +227,7 @@ static __always_inline void name_file(struct owner_key *key, const struct file_o
 {
 	struct inode *inode = (void *)file->inode;
 	struct block_device *device;
+	bool is_btrfs;
 	__u32 format;
 	__u64 tree;
 
@@ -233,11 +236,12 @@ static __always_inline void name_file(struct owner_key *key, const struct file_o
 		return;
 	format = BPF_CORE_READ(inode, i_mode) & S_IFMT;
 	device = format == S_IFBLK ? device_of_inode(inode) : BPF_CORE_READ(inode, i_sb, s_bdev);
-	tree = tree_of(inode);
-	if (!is_of_bio(device, file->kind, bio)) {
+	is_btrfs = is_of_btrfs(inode);
+	tree = is_btrfs ? tree_of(inode) : 0;
+	if (!is_of_bio(device, is_btrfs, file->kind, bio)) {
 		key->file_kind = file->kind & BY_WAIT ? FILE_BLOCK_DEVICE : FILE_UNKNOWN;
 	} else if (format == S_IFBLK) {
-		key->file_kind = has_file_system(device) ? FILE_METADATA : FILE_BLOCK_DEVICE;
+		key->file_kind = has_file_system(device, inode) ? FILE_METADATA : FILE_BLOCK_DEVICE;
 	} else if (format != S_IFREG || (tree && tree < FIRST_DATA_TREE)) {
 		key->file_kind =
 			FILE_METADATA; /* directories, and the inodes that file systems keep for themselves */

@@ -20,7 +20,7 @@ struct Optional {
     reason: &'static str,
 }
 
-const OPTIONAL: [Optional; 21] = [
+const OPTIONAL: [Optional; 20] = [
     Optional {
         structure: "request_queue",
         field: "disk",
@@ -74,12 +74,6 @@ const OPTIONAL: [Optional; 21] = [
         field: "b_end_io",
         instead: None,
         reason: "since 7.2 the bio has it; is_journal_buffer checks for it",
-    },
-    Optional {
-        structure: "block_device",
-        field: "bd_super",
-        instead: Some(("block_device", "bd_holder")),
-        reason: "removed after 6.5; has_file_system checks for it",
     },
     in_a_module("btrfs_key"),
     in_a_module("btrfs_root"),

@@ -118,7 +118,7 @@ fn a_limit_is_told_with_where_it_stands() {
 #[test]
 fn few_requests_of_a_scheduler_are_told_before_those_that_have_them() {
     let few = interval(15, &|owner| {
-        slept(owner, |owner| &mut owner.waits.scheduler_tag)
+        slept(owner, |owner| &mut owner.waits.scheduler_tag);
     });
     let record = told_of(&stretch(15), &few, "mq-deadline");
     let (text, command) = first(&record);
@@ -181,7 +181,7 @@ fn writeback_throttling_holds_no_reads_back() {
 #[test]
 fn a_full_device_is_not_told_as_a_lack_of_tags() {
     let full = interval(15, &|owner| {
-        slept(owner, |owner| &mut owner.waits.scheduler_tag)
+        slept(owner, |owner| &mut owner.waits.scheduler_tag);
     });
     let mut busy = stretch(15);
     let hogs = (0..80).map(|number| {
