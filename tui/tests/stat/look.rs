@@ -35,7 +35,7 @@ fn csv_has_a_row_for_the_device_and_one_for_the_process() {
     assert!(rows.len() >= 3, "{text}");
     let column = |name: &str| rows[0].iter().position(|field| *field == name).expect(name);
     for row in &rows {
-        assert_eq!(row.len(), 25, "{row:?}");
+        assert_eq!(row.len(), 26, "{row:?}");
     }
     let (device, dd) = (
         &rows[1],
