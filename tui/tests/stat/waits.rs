@@ -98,7 +98,7 @@ fn over_all_intervals_the_causes_are_the_time_of_the_ios() {
         "-i",
         "0.2",
         "-n",
-        "20",
+        "40",
         "--json",
         "--detail",
         "waits",
