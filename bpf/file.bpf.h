@@ -45,7 +45,7 @@ struct file_of_bio {
 	__u32 generation;
 };
 
-/* By owner, if files are told apart. */
+/* The path of each owner's file. It has one element where the probe does not tell files apart. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);

@@ -26,7 +26,7 @@ impl Tracer {
         self.owners.get(index)
     }
 
-    /// The end of the path of the owner's file; None unless files are told apart.
+    /// The end of the path of the owner's file; None where the probe does not tell files apart.
     pub fn file_path(&self, index: usize) -> Option<file_path> {
         let paths = self.file_paths.as_ref()?;
         (index < paths.len()).then(|| paths.get(index))

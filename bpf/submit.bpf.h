@@ -169,7 +169,7 @@ static __always_inline bool is_empty_flush(struct bio *bio)
 	return bio->bi_opf & REQ_PREFLUSH && !bio->bi_iter.bi_size;
 }
 
-/* The owner of the bio; if files are told apart, it was found at Q already. */
+/* The owner of the bio. Where the probe tells files apart, Q has found it already. */
 static __always_inline __u32 owner_at_grant(struct task_struct *task, struct thread *thread,
 					    const struct queue *queue, struct bio *bio)
 {
@@ -226,6 +226,16 @@ static __always_inline struct thread *take_grant(const struct queue *queue, stru
 	return thread;
 }
 
+/* Leaves no earlier owner behind if this one is not cached: `other`, while the table is full. */
+static __always_inline void find_owner(struct task_struct *task, struct thread *thread,
+				       const struct queue *queue, struct bio *bio)
+{
+	__u32 index = owner_of(task, thread, queue, bio);
+
+	if ((__u32)thread->owner != index)
+		thread->owner = index; /* with token 0, which no owner has */
+}
+
 /*
  * The thread's first bio on this device since it used another. The owner is looked up at G; here it is needed already,
  * because the thread may wait for long until then. A worker may work for another owner, see throttle.bpf.h.
@@ -239,7 +249,7 @@ static __always_inline void begin_here(struct task_struct *task, struct thread *
 	if (flags & PF_WQ_WORKER)
 		thread->owner = 0;
 	else
-		owner_of(task, thread, queue, bio);
+		find_owner(task, thread, queue, bio);
 }
 
 /* Q, in the submitter's context; reads the clock. */
@@ -261,7 +271,7 @@ static __always_inline int queued(struct bio *bio)
 	if (thread->task != (__u64)task || thread->slot != queue->target.slot)
 		begin_here(task, thread, queue, bio, flags);
 	else if (with_files && !(flags & (PF_WQ_WORKER | PF_KTHREAD)))
-		owner_of(task, thread, queue, bio); /* the thread may sleep until G */
+		find_owner(task, thread, queue, bio); /* the thread may sleep until G */
 	thread->bio = (__u64)bio;
 	thread->nowait_place = bio->bi_opf & REQ_NOWAIT ? place_on_disk(queue, bio) : 0;
 	thread->switches = switches_of(task);

@@ -186,16 +186,16 @@ enum file_kind {
 
 /* The end of a file's path, within its file system. */
 struct file_path {
-	__u64 part[PATH_PARTS]
-		  [PART_WORDS]; /* names, from the file up, each with a final NUL; longer ones are cut */
-	__u32 parts;
+	__u32 parts; /* user space reads it before the names, which are written before it */
 	__u32 is_cut; /* there are more directories above */
+	__u64 part[PATH_PARTS]
+		  [PART_WORDS]; /* names, from the file up, with a final NUL; longer ones are cut */
 };
 
 struct owner_key {
 	__u64 cgroup_id;
 	__u64 start_ns; /* of the process, CLOCK_BOOTTIME; for a workqueue a hash of its name */
-	__u64 inode; /* of a regular file if files are told apart, else 0 */
+	__u64 inode; /* of a regular file; 0 for others, and where the probe does not tell files apart */
 	__u64 file_instance; /* of the inode's number: its generation, and the subvolume of btrfs above */
 	__u32 file_dev; /* of its file system, the kernel's dev_t */
 	__u32 file_kind; /* enum file_kind */

@@ -1,4 +1,4 @@
-//! Paths of the files whose I/O is told apart. The kernel side keeps the names of a file and of the directories above it, within
+//! Finds the paths of files. The kernel side keeps the names of a file and of the directories above it, within
 //! the file system, when it first sees the file; where that is mounted is looked up here.
 
 use std::collections::HashMap;

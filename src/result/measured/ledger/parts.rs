@@ -13,7 +13,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Of a request whose queue wait is known. Most got their request at once and were not inserted.
+    /// Adds a request whose queue wait is known. Most requests are allocated at once, and never inserted.
     pub fn add(&mut self, stages: &Stages, has_slept: bool) {
         let q2g = stages.q2g.unwrap_or(0);
         self.q2g += q2g;

@@ -11,7 +11,7 @@ pub struct CauseShare {
     pub cause: Cause,
     /// Summed over I/Os, in ns. Each is counted where its wait ends: a sleep at its request, the others at its completion.
     pub ns: u64,
-    /// Of the time of all causes.
+    /// Its part of the time of all causes, from 0 to 1.
     pub share: f64,
 }
 

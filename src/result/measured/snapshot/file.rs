@@ -25,7 +25,7 @@ pub enum FileKind {
 pub struct FileKey {
     /// What kind of file it is.
     pub kind: FileKind,
-    /// Of a regular file, otherwise 0.
+    /// The inode number of a regular file; 0 for other kinds.
     pub inode: u64,
     /// Tells the files apart that have this number one after the other, or in several subvolumes of btrfs.
     #[serde(default)]

@@ -49,7 +49,7 @@ pub struct OwnerKey {
     pub start_ms: u64,
     /// The cgroup that is charged for the I/O; for writeback the one that dirtied the pages.
     pub cgroup_id: u64,
-    /// Only if files are told apart, and absent for I/O without data.
+    /// The file of its I/O, where the probe tells files apart; absent for I/O without data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<FileKey>,
 }

@@ -56,7 +56,7 @@ pub struct Told {
     pub sentence: Sentence,
 }
 
-/// Of the processes that are told.
+/// What the I/Os of each process waited for that `keeps` accepts.
 pub fn waits(counted: &Counted<'_>, keeps: &dyn Fn(&OwnerNumbers) -> bool) -> Vec<WhyWaits> {
     let owners = counted.interval.owners.iter();
     let kept = owners.filter(|owner| !owner.key.device.is_empty() && keeps(owner));
@@ -136,7 +136,7 @@ pub fn told(
     told
 }
 
-/// Whether the device could have taken more for most of the process's waiting.
+/// Whether the device could have taken more for most of the process's waiting. False where its waiting is not known.
 fn has_room(of: &WhyWaits, device: &WhyDevice) -> bool {
     let is_its = |owner: &&WhyOwner| (owner.pid, owner.cgroup_id) == (of.pid, of.cgroup_id);
     let its = || device.owners.iter().filter(is_its);
@@ -146,7 +146,7 @@ fn has_room(of: &WhyWaits, device: &WhyDevice) -> bool {
     let free_ns = its().try_fold(0_u64, |all, owner| {
         Some(all.saturating_add(owner.slot_free_ns?))
     });
-    free_ns.is_some_and(|free_ns| free_ns as f64 >= FREE * wait_ns as f64)
+    wait_ns > 0 && free_ns.is_some_and(|free_ns| free_ns as f64 >= FREE * wait_ns as f64)
 }
 
 fn sentence(
@@ -173,9 +173,7 @@ fn sentence(
             format!(
                 "{who}: a limit of its control group (io.max) holds its I/Os on {name} back, {each}, before the disk gets to know of them."
             ),
-            of.cgroup
-                .as_ref()
-                .map(|path| format!("cat /sys/fs/cgroup{path}/io.max")),
+            of.cgroup.as_ref().and_then(|path| limits_of(path)),
         ),
         Cause::SchedulerTag if has_room => (
             format!(
@@ -219,6 +217,13 @@ fn sentence(
         command,
         ..Sentence::new(Some(name), text)
     })
+}
+
+/// Any user may name a control group of his own, and root may paste this.
+fn limits_of(cgroup: &str) -> Option<String> {
+    let file = format!("/sys/fs/cgroup{cgroup}/io.max");
+    let quoted = shlex::try_quote(&file).ok()?;
+    Some(format!("cat {quoted}"))
 }
 
 fn experiment(disk: &DiskFacts, setting: &str) -> Option<String> {

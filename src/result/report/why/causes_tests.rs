@@ -231,3 +231,27 @@ fn what_is_short_is_not_told() {
         "{record:#?}"
     );
 }
+
+#[test]
+fn the_name_of_a_control_group_is_no_command() {
+    let path = "/user.slice/$(reboot); x \"'`id`";
+    let command = limits_of(path).expect("a command");
+    let words = shlex::split(&command).expect("words");
+    assert_eq!(words, ["cat", &format!("/sys/fs/cgroup{path}/io.max")]);
+}
+
+/// Its requests are among those of all others: nothing is known of what was free meanwhile.
+#[test]
+fn what_is_not_known_is_not_told_as_room() {
+    let few = interval(15, &|owner| {
+        slept(owner, |owner| &mut owner.waits.scheduler_tag);
+    });
+    let mut nobody = stretch(15);
+    nobody.requests.clear();
+    let record = told_of(&nobody, &few, "mq-deadline");
+    let mut sentences = record.sentences.iter();
+    assert!(
+        sentences.all(|of| !of.text.contains("nr_requests")),
+        "{record:#?}"
+    );
+}
