@@ -24,10 +24,8 @@ struct Volume {
 impl Volume {
     fn new() -> Self {
         let disk = LoopDevice::in_memory(SIZE_BYTES);
-        let eager = "lazy_itable_init=0,lazy_journal_init=0";
-        run("mkfs.ext4", &["-q", "-E", eager, &disk.node()]);
         Volume {
-            mounted: Mounted::new(&disk.node()),
+            mounted: Mounted::ext4(&disk.node()),
             _disk: disk,
         }
     }

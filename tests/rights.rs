@@ -21,9 +21,7 @@ const BOTH: [&str; 8] = [
 /// An ext4 in memory.
 fn volume() -> (Mounted, LoopDevice) {
     let disk = LoopDevice::in_memory(256 << 20);
-    let eager = "lazy_itable_init=0,lazy_journal_init=0";
-    run("mkfs.ext4", &["-q", "-E", eager, &disk.node()]);
-    (Mounted::new(&disk.node()), disk)
+    (Mounted::ext4(&disk.node()), disk)
 }
 
 /// Runs a script that writes its state to a directory where everybody may.

@@ -141,16 +141,7 @@ fn a_job_file_that_sets_the_scheduler_is_refused() {
 #[ignore = "root"]
 fn a_mounted_disk_is_never_written_by_whatever_name() {
     let disk = disk();
-    run(
-        "mkfs.ext4",
-        &[
-            "-q",
-            "-E",
-            "lazy_itable_init=0,lazy_journal_init=0",
-            &disk.node(),
-        ],
-    );
-    let mounted = Mounted::new(&disk.node());
+    let mounted = Mounted::ext4(&disk.node());
     let says = format!(
         "{} is mounted on {}",
         disk.device.name,
@@ -188,16 +179,7 @@ fn a_mounted_disk_is_never_written_by_whatever_name() {
 fn a_disk_with_a_mounted_partition_is_never_written() {
     let disk = disk();
     let partition = disk.add_partition();
-    run(
-        "mkfs.ext4",
-        &[
-            "-q",
-            "-E",
-            "lazy_itable_init=0,lazy_journal_init=0",
-            &partition,
-        ],
-    );
-    let _mounted = Mounted::new(&partition);
+    let _mounted = Mounted::ext4(&partition);
     let says = format!("{}p1 is mounted on", disk.device.name);
     for name in [partition, disk.node()] {
         leaves_alone(&[&disk], &name, &[&ARMS, &WRITE], 5, &[&says]);

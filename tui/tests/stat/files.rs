@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::BINARY;
 use crate::support::program::Program;
-use crate::support::{LoopDevice, run, unmount};
+use crate::support::{LoopDevice, Mounted, run};
 use crate::watch::{record, stat};
 
 const SIZE_BYTES: u64 = 512 << 20;
@@ -35,32 +35,21 @@ fn write(file: &Path, kib: u32) {
 #[ignore = "root"]
 fn bytes_belong_to_files_by_their_paths() {
     let disk = LoopDevice::new(SIZE_BYTES);
-    run(
-        "mkfs.ext4",
-        &[
-            "-q",
-            "-E",
-            "lazy_itable_init=0,lazy_journal_init=0",
-            &disk.node(),
-        ],
-    );
-    let directory = tempfile::tempdir().expect("a directory");
-    let at = directory.path().to_str().expect("UTF-8");
-    run("mount", &[&disk.node(), at]);
+    let mounted = Mounted::ext4(&disk.node());
+    let at = mounted.path().display().to_string();
     let long = "x".repeat(100);
-    let deep = directory.path().join(DEEP);
+    let deep = mounted.path().join(DEEP);
     fs::create_dir_all(deep.parent().expect("directories")).expect("directories");
     let program = Program::new(BINARY);
     let started = stat(&program, &disk.node(), 4, &["--json", "--by", "file"]);
     for (name, kib) in [("plain file", 100), (HOSTILE, 200), (&long, 300)] {
-        write(&directory.path().join(name), kib);
+        write(&mounted.path().join(name), kib);
     }
     write(&deep, 400);
-    let gone = directory.path().join("gone");
+    let gone = mounted.path().join("gone");
     write(&gone, 500);
     fs::remove_file(&gone).expect("the file");
     let json = record(started);
-    unmount(at);
     let of = |path: &str| bytes_of(&json, |file| file["path"] == path) >> 10;
     assert_eq!(of(&format!("{at}/plain file")), 100, "{json:#}");
     assert_eq!(of(&format!("{at}/{HOSTILE}")), 200, "{json:#}");
@@ -83,15 +72,11 @@ fn bytes_belong_to_files_by_their_paths() {
 #[ignore = "root"]
 fn a_table_has_no_name_that_a_terminal_obeys() {
     let disk = LoopDevice::new(SIZE_BYTES);
-    run("mkfs.ext4", &["-q", &disk.node()]);
-    let directory = tempfile::tempdir().expect("a directory");
-    let at = directory.path().to_str().expect("UTF-8");
-    run("mount", &[&disk.node(), at]);
+    let mounted = Mounted::ext4(&disk.node());
     let program = Program::new(BINARY);
     let started = stat(&program, &disk.node(), 1, &["--by", "file"]);
-    write(&directory.path().join(HOSTILE), 100);
+    write(&mounted.path().join(HOSTILE), 100);
     let text = started.end().ends(0, &[]).stdout;
-    unmount(at);
     assert!(text.contains("FILE") && text.contains("evil"), "{text}");
     assert!(!text.contains('\u{1b}'), "{text:?}");
     let fairness = [
@@ -123,11 +108,8 @@ with open(sys.argv[2], 'r+b') as file:
     for place in range(100):
         os.preadv(disk, [memoryview(shared)[:4096]], place * 4096)";
     let (disk, other) = (LoopDevice::new(SIZE_BYTES), LoopDevice::new(SIZE_BYTES));
-    run("mkfs.ext4", &["-q", &other.node()]);
-    let directory = tempfile::tempdir().expect("a directory");
-    let at = directory.path().to_str().expect("UTF-8");
-    run("mount", &[&other.node(), at]);
-    let innocent = directory.path().join("innocent");
+    let mounted = Mounted::ext4(&other.node());
+    let innocent = mounted.path().join("innocent");
     write(&innocent, 64);
     let program = Program::new(BINARY);
     let started = stat(&program, &disk.node(), 2, &["--json", "--by", "file"]);
@@ -136,7 +118,6 @@ with open(sys.argv[2], 'r+b') as file:
         .args(["-c", READS, &disk.node(), innocent])
         .status();
     let json = record(started);
-    unmount(at);
     assert!(status.expect("python3").success());
     let device = bytes_of(&json, |file| file["kind"] == "block_device");
     assert_eq!(device, 100 * (8192 + 4096), "{json:#}");
@@ -152,17 +133,14 @@ with open(sys.argv[2], 'r+b') as file:
 #[ignore = "root"]
 fn a_number_that_is_used_again_is_another_file() {
     let disk = LoopDevice::new(SIZE_BYTES);
-    run("mkfs.ext4", &["-q", &disk.node()]);
-    let directory = tempfile::tempdir().expect("a directory");
-    let at = directory.path().to_str().expect("UTF-8");
-    run("mount", &[&disk.node(), at]);
+    let mounted = Mounted::ext4(&disk.node());
+    let at = mounted.path().display().to_string();
     let program = Program::new(BINARY);
     let started = stat(&program, &disk.node(), 2, &["--json", "--by", "file"]);
-    write(&directory.path().join("first"), 100);
-    fs::remove_file(directory.path().join("first")).expect("the file");
-    write(&directory.path().join("second"), 300);
+    write(&mounted.path().join("first"), 100);
+    fs::remove_file(mounted.path().join("first")).expect("the file");
+    write(&mounted.path().join("second"), 300);
     let json = record(started);
-    unmount(at);
     for (name, kib) in [("first", 100), ("second", 300)] {
         let its = bytes_of(&json, |file| file["path"] == format!("{at}/{name}"));
         assert_eq!(its >> 10, kib, "{name}: {json:#}");
@@ -175,28 +153,26 @@ fn a_number_that_is_used_again_is_another_file() {
 fn files_that_rest_make_room_for_others() {
     let disk = LoopDevice::new(SIZE_BYTES);
     run("mkfs.ext4", &["-q", "-N", "60000", &disk.node()]);
-    let directory = tempfile::tempdir().expect("a directory");
-    let at = directory.path().to_str().expect("UTF-8");
-    run("mount", &[&disk.node(), at]);
+    let mounted = Mounted::new(&disk.node());
+    let at = mounted.path().display().to_string();
     disk.set("nomerges", "2");
     let program = Program::new(BINARY);
     let node = disk.node();
     let arguments = ["stat", &node, "-i", "0.5", "--json", "--by", "file"];
-    let output = directory.path().with_extension("json");
+    let output = mounted.path().with_extension("json");
     let mut command = program.command(&arguments);
     command.stdout(fs::File::create(&output).expect("a file")); // too much for a pipe that nobody reads
     let mut child = command.spawn().expect("iosched");
     std::thread::sleep(std::time::Duration::from_secs(3));
     for number in 0..17_000 {
-        fs::write(directory.path().join(number.to_string()), [7; 4096]).expect("a file");
+        fs::write(mounted.path().join(number.to_string()), [7; 4096]).expect("a file");
     }
-    run("sync", &["-f", at]);
+    run("sync", &["-f", &at]);
     std::thread::sleep(std::time::Duration::from_secs(8));
-    write(&directory.path().join("late"), 300);
+    write(&mounted.path().join("late"), 300);
     std::thread::sleep(std::time::Duration::from_secs(1));
     run("kill", &["-INT", &child.id().to_string()]);
     let status = child.wait().expect("its end");
-    unmount(at);
     let text = fs::read_to_string(&output).expect("its output");
     let _ = fs::remove_file(&output);
     assert_eq!(status.code(), Some(130));

@@ -58,9 +58,7 @@ fn an_fsync_is_split_into_its_parts() {
         return;
     };
     let node = disk.node();
-    let quick = "lazy_itable_init=0,lazy_journal_init=0";
-    run("mkfs.ext4", &["-q", "-E", quick, &node]);
-    let mounted = Mounted::new(&node);
+    let mounted = Mounted::ext4(&node);
     // No periodic commit comes in between.
     let path = mounted.path().display().to_string();
     run("mount", &["-o", "remount,commit=600", &path]);

@@ -11,19 +11,6 @@ use crate::support::fio::{Fio, pid_of_run};
 use crate::support::{LoopDevice, Mounted, run};
 use crate::work::Seen;
 
-fn ext4(disk: &LoopDevice) -> Mounted {
-    run(
-        "mkfs.ext4",
-        &[
-            "-q",
-            "-E",
-            "lazy_itable_init=0,lazy_journal_init=0",
-            &disk.node(),
-        ],
-    );
-    Mounted::new(&disk.node())
-}
-
 fn dirty(path: &Path, mib: u64) -> u32 {
     let (output, count) = (format!("of={}", path.display()), format!("count={mib}"));
     pid_of_run("dd", &["if=/dev/zero", &output, "bs=1M", &count])
@@ -34,7 +21,7 @@ fn dirty(path: &Path, mib: u64) -> u32 {
 #[ignore = "root"]
 fn writeback_of_a_process_is_its_own_row() {
     let disk = LoopDevice::in_memory(256 * MIB);
-    let mounted = ext4(&disk);
+    let mounted = Mounted::ext4(&disk.node());
     let files = ["a", "b"].map(|name| mounted.path().join(name));
     let write = || {
         let both = [dirty(&files[0], 12), dirty(&files[1], 6)];
@@ -89,7 +76,7 @@ fn writeback_of_a_process_is_its_own_row() {
 fn a_journals_commits_stay_the_journals() {
     const FILES: u64 = 20;
     let disk = LoopDevice::in_memory(256 * MIB);
-    let mounted = ext4(&disk);
+    let mounted = Mounted::ext4(&disk.node());
     let files = || {
         for file in 0..FILES {
             let output = format!("of={}", mounted.path().join(file.to_string()).display());
@@ -122,7 +109,7 @@ fn a_journals_commits_stay_the_journals() {
 #[ignore = "root"]
 fn workers_are_named_by_their_work() {
     let disk = LoopDevice::in_memory(256 * MIB);
-    let mounted = ext4(&disk);
+    let mounted = Mounted::ext4(&disk.node());
     let image = mounted.path().join("upper.img");
     dirty(&image, 32);
     run("sync", &["-f", image.to_str().expect("UTF-8")]);
