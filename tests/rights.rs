@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use support::program::{Ended, Program};
 use support::traces::{arguments, children_of};
-use support::{LoopDevice, Mounted, run};
+use support::{LoopDevice, Mounted};
 
 const BINARY: &str = support::under_test!("iosched-ab");
 const BOTH: [&str; 8] = [
