@@ -125,19 +125,16 @@ fn a_limit_of_a_control_group() {
     std::thread::sleep(Duration::from_secs(1));
     let (record, held_unseen) = told_with_held(&disk, 64, three_seconds);
     drop(load);
-    if held_unseen == 0 {
+    let is_limit = |of: &CauseShare| of.cause == Cause::Limit;
+    if record.waits.iter().flat_map(|of| &of.causes).any(is_limit) {
         names_first(&record, "a limit of its control group (io.max)");
         assert_eq!(
             record.sentences[0].command.as_deref(),
             Some("cat /sys/fs/cgroup/planted/io.max")
         );
     } else {
-        let is_limit = |of: &CauseShare| of.cause == Cause::Limit;
-        let mut causes = record.waits.iter().flat_map(|of| &of.causes);
-        assert!(
-            !causes.any(is_limit),
-            "claimed, though not seen: {record:#?}"
-        );
+        // This kernel does not show since when; it counts them all the same.
+        assert!(held_unseen > 0, "{record:#?}");
     }
     std::thread::sleep(Duration::from_millis(100));
     let _ = fs::remove_dir(group);
