@@ -119,6 +119,69 @@ fn a_killed_fio_spoils_its_round_alone() {
     one_round_is_spoilt(kill, "workload", "signal 9");
 }
 
+/// Memory of a limited size, until the end of the test.
+struct Room(tempfile::TempDir);
+
+impl Room {
+    fn new() -> Room {
+        let directory = tempfile::tempdir().expect("a directory");
+        let at = directory.path().to_str().expect("UTF-8");
+        run("mount", &["-t", "tmpfs", "-o", "size=48m", "tmpfs", at]);
+        Room(directory)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        unmount(self.0.path().to_str().expect("UTF-8"));
+    }
+}
+
+/// A disk on a file system that is full, and takes back what it gave: the next write to a place fails.
+#[test]
+#[ignore = "root"]
+fn errors_of_the_device_spoil_their_round_and_are_no_fault_of_its_arm() {
+    let room = Room::new();
+    let image = room.file("disk");
+    run("truncate", &["-s", "40M", image.to_str().expect("UTF-8")]);
+    let disk = LoopDevice::over(&image);
+    let (node, program) = (disk.node(), Program::new(BINARY));
+    let job = "[slow]\nrw=randwrite\nbs=4k\ndirect=1\nrate_iops=200\n";
+    fs::write(program.file("slow.fio"), job).expect("a job file");
+    let how = ["--job", "slow.fio", "--rounds", "2", "-o", "result"];
+    let consent = ["--destroy-data", "--yes-destroy", &disk.device.name];
+    let times = ["--ramp", "0.2s", "--round-time", "1.2s"];
+    let arguments = [&["run", &node], &ARMS[..], &how, &consent, &times].concat();
+    let mut started = program.start(&arguments);
+    started.until(Duration::from_secs(60), "a round and a fio", || {
+        !rounds(&program).is_empty() && fio_on(&node).is_some()
+    });
+    let image = image.to_str().expect("UTF-8");
+    run(
+        "fallocate",
+        &["--punch-hole", "--offset", "0", "--length", "40M", image],
+    );
+    let _ = fs::write(room.file("filler"), vec![1; 48 << 20]);
+    let count = rounds(&program).len();
+    started.until(Duration::from_secs(60), "the round's end", || {
+        rounds(&program).len() > count
+    });
+    fs::remove_file(room.file("filler")).expect("the filler");
+    started.end().ends(6, &["does not count"]);
+    let all = rounds(&program);
+    let spoilt = || all.iter().filter(|round| !round["exclusion"].is_null());
+    let is_told = |round: &Value| {
+        let problem = round["problem"].as_str().expect("text");
+        round["exclusion"] == "device_errors" && problem.contains("requests with an error: ")
+    };
+    assert!(spoilt().count() > 0 && spoilt().all(is_told), "{all:#?}");
+    assert!(all.iter().all(|round| round["censored"].is_null()));
+}
+
 #[test]
 #[ignore = "root"]
 fn a_stopped_iosched_spoils_its_round_alone() {

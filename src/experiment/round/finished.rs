@@ -62,7 +62,10 @@ impl Finished {
             Some((exclusion, problem)) if self.gap != Some(Gap::Stopped) => {
                 Some((Spoilt::Excluded(exclusion), problem))
             }
-            _ => exclusion::spoilt(outcome, &self.drifted, window, self.gap),
+            _ => {
+                let whole = self.whole.as_ref().unwrap_or(window);
+                exclusion::spoilt(outcome, &self.drifted, window, whole, self.gap)
+            }
         };
         let window_s = window.duration_s();
         let mut devices = self.window.devices;

@@ -58,7 +58,7 @@ impl RoundSetup<'_> {
         let rival = drift::rival(&names, &applied, &now, &recording.whole)
             .filter(|_| recording.stopped.is_none());
         let whole = recording.whole.together(&self.disks.name());
-        let spoilt = exclusion::spoilt(&recording.outcome, &drifted, &whole, recording.gap);
+        let spoilt = exclusion::spoilt(&recording.outcome, &drifted, &whole, &whole, recording.gap);
         let problem = recording.stopped.or(spoilt.map(|(_, problem)| problem));
         let trace = ArmTrace {
             arm: self.arms[planned.arm].label.clone(),

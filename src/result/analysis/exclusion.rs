@@ -29,11 +29,13 @@ pub enum Gap {
     Stopped,
 }
 
-/// Why the round has no values or does not count, with a message. [`exclude_foreign`] needs other rounds as well.
+/// Why the round has no values or does not count, with a message. `whole` is the time of all of the workload, with its ramp.
+/// [`exclude_foreign`] needs other rounds as well.
 pub fn spoilt(
     outcome: &Outcome,
     drifted: &[String],
     window: &Interval,
+    whole: &Interval,
     gap: Option<Gap>,
 ) -> Option<(Spoilt, String)> {
     if gap == Some(Gap::Stopped) {
@@ -43,6 +45,10 @@ pub fn spoilt(
     if !drifted.is_empty() {
         let text = format!("settings changed: {}", drifted.join(", "));
         return Some((Spoilt::Excluded(Exclusion::DriftedSettings), text));
+    }
+    // The workload may have failed for that.
+    if let Some(errors) = device_errors(whole) {
+        return Some((Spoilt::Excluded(Exclusion::DeviceErrors), errors));
     }
     if let Some(problem) = &outcome.problem {
         let spoilt = if outcome.overran {
@@ -73,6 +79,24 @@ pub fn spoilt(
         ));
     }
     None
+}
+
+/// What the kernel asks for and a device need not be able to do, or asks for again.
+const HARMLESS: [&str; 3] = ["notsupp", "EOPNOTSUPP", "again"];
+
+/// Which requests the devices ended with an error, in words.
+fn device_errors(window: &Interval) -> Option<String> {
+    let statuses = window.devices.iter().flat_map(|device| &device.statuses);
+    let harmful = statuses.filter(|of| of.count > 0 && !HARMLESS.contains(&of.status.as_str()));
+    let said: Vec<String> = harmful
+        .map(|of| format!("{} with {}", of.count, of.status))
+        .collect();
+    (!said.is_empty()).then(|| {
+        format!(
+            "the device ended requests with an error: {}",
+            said.join(", ")
+        )
+    })
 }
 
 /// When the last round completes a block: excludes rounds in which foreign processes moved more than a hundredth of

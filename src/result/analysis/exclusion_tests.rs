@@ -1,5 +1,5 @@
 use super::*;
-use crate::measured::snapshot::{DeviceNumbers, OwnerKey, OwnerOp};
+use crate::measured::snapshot::{DeviceNumbers, OwnerKey, OwnerOp, StatusCount};
 use crate::report::fixture::{empty, round, values};
 use crate::statistics::stopping::Stopping;
 use crate::types::plan::Turn;
@@ -26,6 +26,16 @@ fn owner(cgroup_id: u64, is_kernel_thread: bool, bytes: u64) -> OwnerNumbers {
         ops: vec![op],
         ..OwnerNumbers::new(key, "x")
     }
+}
+
+/// The window is all of the workload's time.
+fn spoilt(
+    outcome: &Outcome,
+    drifted: &[String],
+    window: &Interval,
+    gap: Option<Gap>,
+) -> Option<(Spoilt, String)> {
+    super::spoilt(outcome, drifted, window, window, gap)
 }
 
 fn window(owners: Vec<OwnerNumbers>) -> Interval {
@@ -191,4 +201,37 @@ fn what_drifted_or_measured_nothing_spoils_a_round() {
         excluded(&Interval::nothing("sda")),
         Some(Spoilt::Excluded(Exclusion::NothingMeasured))
     );
+}
+
+/// An arm whose device fails is not worse than the others, and a device that fails under one arm tells nothing of it.
+#[test]
+fn a_round_with_errors_of_the_device_does_not_count_whoever_noticed() {
+    let status = |status: &str| StatusCount {
+        status: status.to_owned(),
+        count: 3,
+    };
+    let mut window = window(Vec::new());
+    let failed = Outcome {
+        problem: Some("fio: Input/output error".to_owned()),
+        ..Outcome::default()
+    };
+    window.devices[0].statuses = vec![status("notsupp"), status("again")];
+    assert_eq!(spoilt(&Outcome::default(), &[], &window, None), None);
+    let (spoilt_by, _) = spoilt(&failed, &[], &window, None).expect("a failure");
+    assert_eq!(spoilt_by, Spoilt::Censored(Censored::Failed));
+    window.devices[0].statuses = vec![status("notsupp"), status("medium"), status("ioerr")];
+    for outcome in [Outcome::default(), failed] {
+        for gap in [None, Some(Gap::Starved), Some(Gap::Ended)] {
+            let (spoilt_by, text) = spoilt(&outcome, &[], &window, gap).expect("errors");
+            assert_eq!(spoilt_by, Spoilt::Excluded(Exclusion::DeviceErrors));
+            assert_eq!(
+                text,
+                "the device ended requests with an error: 3 with medium, 3 with ioerr"
+            );
+        }
+    }
+    // Nor do errors excuse an arm that was stopped for what it did.
+    let (stopped, _) =
+        spoilt(&Outcome::default(), &[], &window, Some(Gap::Stopped)).expect("stopped");
+    assert_eq!(stopped, Spoilt::Censored(Censored::Stopped));
 }

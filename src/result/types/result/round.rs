@@ -66,6 +66,8 @@ pub enum Exclusion {
     NothingMeasured,
     /// Settings of the queue changed.
     DriftedSettings,
+    /// The device ended requests with an error: its times are those of a device in trouble, under whichever arm.
+    DeviceErrors,
     /// Processes outside the workload moved more than 1 % of the bytes.
     ForeignIo,
     /// The probe lost so many requests that these could change a metric that decides.
