@@ -44,6 +44,12 @@ pub struct Abilities {
     pub throttle: bool,
     /// The kernel says when a thread sleeps for a tag, and of which pool (`block_rq_tag_wait`, 7.2).
     pub tag_wait: bool,
+    /// Position of the task that stops running among the arguments of `sched_switch`: in 5.18 its state was before it.
+    pub sched_switch: Option<u32>,
+    /// Position of `pause` among the arguments of `balance_dirty_pages`: the last but one.
+    pub dirty_pause: Option<u32>,
+    /// The name: `folio_wait_writeback`, or formerly `wait_on_page_writeback`.
+    pub writeback_wait: Option<&'static str>,
     /// A program can look through the tasks (`iter/task`).
     pub tasks: bool,
     /// The bit of `RQF_FLUSH_SEQ` in `request.rq_flags`.
@@ -93,6 +99,12 @@ impl Abilities {
                 .type_by_name::<types::Func<'_>>("__blk_throtl_bio")
                 .is_some(),
             tag_wait: has_tracepoint(&btf, "block_rq_tag_wait"),
+            sched_switch: argument(&btf, "sched_switch", "task_struct"),
+            dirty_pause: arguments(&btf, "balance_dirty_pages").and_then(|n| n.checked_sub(2)),
+            writeback_wait: first_tracepoint(
+                &btf,
+                ["folio_wait_writeback", "wait_on_page_writeback"],
+            ),
             tasks: btf
                 .type_by_name::<types::Struct<'_>>("bpf_iter__task")
                 .is_some(),
@@ -155,12 +167,15 @@ impl Abilities {
     }
 }
 
+/// Parameter 0 is the tracepoint's private data, which is not part of the context.
+fn prototype<'a>(btf: &'a Btf<'_>, tracepoint: &str) -> Option<types::FuncProto<'a>> {
+    let typedef = btf.type_by_name::<types::Typedef<'_>>(&format!("btf_trace_{tracepoint}"))?;
+    types::FuncProto::try_from(typedef.next_type()?.next_type()?).ok()
+}
+
 /// Index of the argument that points to `struct pointee`, in the program's context.
 fn argument(btf: &Btf<'_>, tracepoint: &str, pointee: &str) -> Option<u32> {
-    let typedef = btf.type_by_name::<types::Typedef<'_>>(&format!("btf_trace_{tracepoint}"))?;
-    let prototype = types::FuncProto::try_from(typedef.next_type()?.next_type()?).ok()?;
-    // Parameter 0 is the tracepoint's private data, which is not part of the context.
-    prototype
+    prototype(btf, tracepoint)?
         .iter()
         .skip(1)
         .position(|parameter| {
@@ -176,12 +191,13 @@ fn argument(btf: &Btf<'_>, tracepoint: &str, pointee: &str) -> Option<u32> {
         .and_then(|index| u32::try_from(index).ok())
 }
 
+/// How many arguments the tracepoint has.
+fn arguments(btf: &Btf<'_>, tracepoint: &str) -> Option<u32> {
+    u32::try_from(prototype(btf, tracepoint)?.iter().skip(1).count()).ok()
+}
+
 fn second_argument_is_int(btf: &Btf<'_>, tracepoint: &str) -> bool {
-    let prototype = btf
-        .type_by_name::<types::Typedef<'_>>(&format!("btf_trace_{tracepoint}"))
-        .and_then(|typedef| typedef.next_type()?.next_type())
-        .and_then(|prototype| types::FuncProto::try_from(prototype).ok());
-    prototype
+    prototype(btf, tracepoint)
         .and_then(|prototype| prototype.iter().nth(2).map(|parameter| parameter.ty))
         .is_some_and(|ty| btf.type_by_id::<types::Int<'_>>(ty).is_some())
 }

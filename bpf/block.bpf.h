@@ -25,6 +25,7 @@ typedef __u64 sector_t;
 enum bpf_map_type_used {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_STACK_TRACE = 7,
 	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_STACK = 23,
 	BPF_MAP_TYPE_RINGBUF = 27,
@@ -32,6 +33,7 @@ enum bpf_map_type_used {
 enum bpf_flags_used {
 	BPF_ANY = 0,
 	BPF_NOEXIST = 1,
+	BPF_F_FAST_STACK_CMP = 1U << 9,
 	BPF_F_MMAPABLE = 1U << 10,
 	BPF_RB_NO_WAKEUP = 1,
 };
@@ -59,6 +61,7 @@ enum inode_modes_used {
 };
 
 enum task_flags_used {
+	PF_EXITING = 0x00000004,
 	PF_IO_WORKER = 0x00000010, /* worker and SQ polling threads of io_uring */
 	PF_WQ_WORKER = 0x00000020,
 	PF_KTHREAD = 0x00200000,
@@ -119,6 +122,7 @@ struct hlist_head {
 struct inode {
 	unsigned short i_mode;
 	struct super_block *i_sb;
+	unsigned int i_rdev;
 	unsigned long i_ino;
 	unsigned int i_generation;
 	struct hlist_head i_dentry;
@@ -142,6 +146,13 @@ struct file {
 };
 struct address_space {
 	struct inode *host;
+};
+struct fdtable {
+	unsigned int max_fds;
+	void *fd;
+};
+struct files_struct {
+	struct fdtable *fdt;
 };
 struct page {
 	unsigned long compound_head;
@@ -220,6 +231,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	char comm[16];
 	unsigned int __state;
+	struct files_struct *files;
 };
 
 struct seq_file;
@@ -256,7 +268,11 @@ struct device {
 	unsigned int devt;
 };
 struct backing_dev_info {
+	__u64 id;
 	struct device *owner;
+};
+struct bdi_writeback {
+	struct backing_dev_info *bdi;
 };
 
 /* Layouts of older kernels, see compat.bpf.h. */
@@ -277,6 +293,32 @@ struct dentry___7_1 {
 };
 struct bio___5_10 {
 	struct gendisk *bi_disk;
+};
+
+/* What only some architectures have, see sync.bpf.c. */
+struct pt_regs___x86 {
+	unsigned long di;
+	unsigned long orig_ax;
+};
+struct pt_regs___arm64 {
+	__u64 orig_x0;
+	int syscallno;
+};
+struct pt_regs___s390 {
+	unsigned long orig_gpr2;
+};
+struct pt_regs___powerpc {
+	unsigned long orig_gpr3;
+};
+struct pt_regs___riscv {
+	unsigned long orig_a0;
+};
+struct thread_info___compat {
+	unsigned long flags;
+	unsigned int status;
+};
+struct task_struct___compat {
+	struct thread_info___compat thread_info;
 };
 
 #pragma clang attribute pop

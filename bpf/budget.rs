@@ -6,6 +6,7 @@ use libbpf_rs::skel::OpenSkel;
 
 use crate::Config;
 use crate::loader::{keep_log, load, whole_log};
+use crate::sync;
 
 /// Instructions processed by the verifier for each loaded program. Parsed from the verifier's log, because 5.10 offers
 /// no other way. Loads the programs again and attaches none.
@@ -19,7 +20,16 @@ pub fn verified_instructions(config: &Config) -> Result<Vec<(String, u32)>> {
     });
     let log = whole_log();
     loaded?;
-    Ok(processed(&log))
+    let mut programs = processed(&log);
+    let loaded = sync::load(|open| {
+        for mut program in open.open_object_mut().progs_mut() {
+            program.set_log_level(STATISTICS);
+        }
+    });
+    let log = whole_log();
+    loaded?;
+    programs.extend(processed(&log));
+    Ok(programs)
 }
 
 /// Parses "prog 'NAME': -- BEGIN PROG LOAD LOG --" and, below it, "processed N insns ...".

@@ -1,4 +1,4 @@
-//! Compiles the BPF object and generates its typed skeleton. `CLANG` selects the compiler; `IOSCHED_BPF_WERROR=1` turns
+//! Compiles the BPF objects and generates their typed skeletons. `CLANG` selects the compiler; `IOSCHED_BPF_WERROR=1` turns
 //! warnings into errors.
 
 use std::env;
@@ -16,10 +16,18 @@ fn installed_clang() -> Option<String> {
         .find(|name| env::split_paths(&path).any(|directory| directory.join(name).is_file()))
 }
 
+/// Compiles `NAME.bpf.c` to `NAME.skel.rs`.
+fn build(name: &str, clang: &str, arguments: &[&str]) {
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let source = format!("{name}.bpf.c");
+    let mut builder = SkeletonBuilder::new();
+    builder.source(&source).clang(clang).clang_args(arguments);
+    if let Err(error) = builder.build_and_generate(out.join(format!("{name}.skel.rs"))) {
+        panic!("compiling bpf/{source} failed (it needs clang 14 or later): {error:#}");
+    }
+}
+
 fn main() {
-    let source = "iosched.bpf.c";
-    let out =
-        PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("iosched.skel.rs");
     let mut arguments = vec![
         "-I.",
         "-mcpu=v3",
@@ -31,16 +39,12 @@ fn main() {
     if env::var_os("IOSCHED_BPF_WERROR").is_some_and(|value| value == "1") {
         arguments.push("-Werror");
     }
-    let mut builder = SkeletonBuilder::new();
-    builder.source(source).clang_args(arguments);
     let clang = env::var("CLANG")
         .ok()
         .or_else(installed_clang)
         .unwrap_or_else(|| "clang".to_owned());
-    builder.clang(&clang);
-    if let Err(error) = builder.build_and_generate(&out) {
-        panic!("compiling bpf/{source} failed (it needs clang 14 or later): {error:#}");
-    }
+    build("iosched", &clang, &arguments);
+    build("sync", &clang, &arguments);
     let entries = fs::read_dir(".").expect("the sources").flatten();
     let is_c = |path: &PathBuf| path.extension().is_some_and(|end| end == "h" || end == "c");
     for path in entries.map(|entry| entry.path()).filter(is_c) {

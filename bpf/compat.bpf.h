@@ -76,6 +76,27 @@ static __always_inline struct task_struct *current_task(void)
 
 #define FIELD(task, field) (has_task_btf ? (task)->field : BPF_CORE_READ(task, field))
 
+/* The name of the process, which is that of its first thread. */
+static __always_inline void read_comm(struct task_struct *task, char *comm)
+{
+	if (has_task_btf) {
+		struct task_struct *leader = task->group_leader;
+
+#pragma unroll
+		for (__u32 byte = 0; byte < COMM_BYTES; byte++)
+			comm[byte] = leader->comm[byte];
+	} else {
+		BPF_CORE_READ_STR_INTO((char(*)[COMM_BYTES])comm, task, group_leader, comm);
+	}
+}
+
+static __always_inline __u64 leader_start_ns(struct task_struct *task)
+{
+	if (has_task_btf)
+		return task->group_leader->start_boottime;
+	return BPF_CORE_READ(task, group_leader, start_boottime);
+}
+
 static __always_inline bool is_passthrough(__u32 cmd_flags)
 {
 	return (cmd_flags & REQ_OP_MASK) >= REQ_OP_FIRST_PASSTHROUGH;

@@ -16,6 +16,8 @@ mod owners; // rows of owners
 mod programs; // run time and skipped runs of the programs
 mod retarget; // another device after the attach
 mod rings; // records of completed requests
+mod sync; // waits in fsync, in the throttle of writers, for writeback
+mod sync_wire; // sync_wire.h, in Rust
 mod tracer; // the attached programs
 mod under_way; // checks which requests are really in flight
 mod wire; // wire.h, in Rust
@@ -31,12 +33,27 @@ mod skeleton {
     include!(concat!(env!("OUT_DIR"), "/iosched.skel.rs"));
 }
 
+#[allow(
+    clippy::all,
+    clippy::pedantic,
+    clippy::undocumented_unsafe_blocks,
+    dead_code,
+    non_snake_case
+)]
+mod sync_skeleton {
+    include!(concat!(env!("OUT_DIR"), "/sync.skel.rs"));
+}
+
 pub use abilities::Abilities;
 pub use budget::verified_instructions;
 pub use config::{Config, Detail, Target, possible_cpus};
 pub use in_flight::InFlightTable;
 pub use loader::NotPermitted;
 pub use rings::Rings;
+pub use sync::{SYNC_FRAMES, SyncTracer};
+pub use sync_wire::{
+    sync_key, sync_kind, sync_losses, sync_row, sync_sleep, sync_sleep_key, sync_thread,
+};
 pub use tracer::Tracer;
 pub use under_way::Blocked;
 pub use wire::{

@@ -272,7 +272,7 @@ fn select_asked(
 }
 
 /// Attaches the program to the tracepoint's name on this kernel.
-fn attach_to(program: &libbpf_rs::OpenProgramMut<'_>, name: &str) -> Result<()> {
+pub(crate) fn attach_to(program: &libbpf_rs::OpenProgramMut<'_>, name: &str) -> Result<()> {
     let attach_to = std::ffi::CString::new(name)?;
     // SAFETY: the program is open and not loaded; libbpf copies the name.
     let status = unsafe {

@@ -93,27 +93,6 @@ static __always_inline void copy_words(void *to, const void *from, __u32 bytes)
 		((__u64 *)to)[word] = ((const __u64 *)from)[word];
 }
 
-/* The name of the process, which is that of its first thread. */
-static __always_inline void read_comm(struct task_struct *task, char *comm)
-{
-	if (has_task_btf) {
-		struct task_struct *leader = task->group_leader;
-
-#pragma unroll
-		for (__u32 byte = 0; byte < COMM_BYTES; byte++)
-			comm[byte] = leader->comm[byte];
-	} else {
-		BPF_CORE_READ_STR_INTO((char(*)[COMM_BYTES])comm, task, group_leader, comm);
-	}
-}
-
-static __always_inline __u64 leader_start_ns(struct task_struct *task)
-{
-	if (has_task_btf)
-		return task->group_leader->start_boottime;
-	return BPF_CORE_READ(task, group_leader, start_boottime);
-}
-
 static __always_inline __u64 mix(__u64 hash, __u64 value)
 {
 	hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;

@@ -173,6 +173,7 @@ fn variants(arguments: &Arguments, device: &str) -> Result<Vec<Variant>> {
         ),
         ("iosched, waits", &["--detail", "waits"]),
         ("iosched, by file", &["--by", "file"]),
+        ("iosched, syncs", &["--detail", "syncs"]),
         ("iosched, no Q2G", &["--no-q2g"]),
         ("iosched, light", &["--light"]),
     ] {

@@ -135,7 +135,7 @@ fn indirect(name: &str) -> Option<Indirect> {
         "REQ_NOWAIT" => Some(Indirect::Bit("__REQ_NOWAIT")),
         "REQ_OP_FIRST_PASSTHROUGH" => Some(Indirect::Passthrough),
         "REQ_OP_MASK" | "BLK_STS_AGAIN" | "S_IFMT" | "S_IFREG" | "S_IFBLK" | "PF_IO_WORKER"
-        | "PF_WQ_WORKER" | "PF_KTHREAD" => Some(Indirect::Macro),
+        | "PF_WQ_WORKER" | "PF_KTHREAD" | "PF_EXITING" => Some(Indirect::Macro),
         _ => None,
     }
 }

@@ -8,7 +8,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use iosched_bpf::{Config, Detail, NotPermitted, Target, Tracer};
+use iosched_bpf::{Config, Detail, NotPermitted, SyncTracer, Target, Tracer};
 
 /// Descriptors belong to the process, not to one test, so the tests take turns.
 static DESCRIPTORS: Mutex<()> = Mutex::new(());
@@ -98,8 +98,9 @@ fn loads_attaches_and_detaches() {
     let _alone = DESCRIPTORS.lock();
     for detail in details() {
         println!("{detail:?}");
-        attaches_and_detaches(Config { detail, ..config() });
+        attaches_and_detaches(|| attach(Config { detail, ..config() }));
     }
+    attaches_and_detaches(|| SyncTracer::attach().expect("the programs of syncs"));
 }
 
 /// A kernel object, by its id.
@@ -157,9 +158,9 @@ fn held() -> BTreeSet<Object> {
     found
 }
 
-fn attaches_and_detaches(config: Config) {
+fn attaches_and_detaches<T>(attach: impl FnOnce() -> T) {
     assert_eq!(held(), BTreeSet::new(), "before the load");
-    let tracer = attach(config);
+    let tracer = attach();
     let held_then = held();
     println!("held: {held_then:?}");
     for wanted in [Object::Program(0), Object::Link(0), Object::Map(0)] {
@@ -210,7 +211,7 @@ fn the_verifier_has_little_to_do() {
     }
     let has = |name: &str| programs.iter().any(|(program, _)| program == name);
     assert!(
-        has("block_rq_issue") && has("block_rq_complete"),
+        has("block_rq_issue") && has("block_rq_complete") && has("sync_switch"),
         "{programs:?}"
     );
 }

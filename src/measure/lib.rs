@@ -3,6 +3,7 @@
 mod agreement; // constants that the kernel side has, too
 
 pub mod probe; // attaches and reads the BPF programs
+pub mod syncs; // the same above the block layer: fsync, the throttle of writers, writeback
 
 pub mod history; // intervals that the terminal UI keeps, writes and replays
 

@@ -9,7 +9,7 @@ mod kernel; // tracepoints and limits of the running kernel
 mod locked_memory;
 mod memory; // memory of the maps
 mod numbers;
-mod owners;
+pub(crate) mod owners;
 mod raw;
 mod rows; // of owners
 mod status;
@@ -95,7 +95,7 @@ impl Probe {
             Err(_) if spares > 0 => return Probe::attach_with(devices, 0, deepest, detail),
             bounded => bounded?,
         }
-        let mut tracer = load(config)?;
+        let mut tracer = retried(|| Tracer::attach(config.clone()))?;
         let rings = tracer.take_rings().context("the rings of a new tracer")?;
         let scope = Scope {
             layout: memory::layout(slots),
@@ -306,16 +306,16 @@ pub fn monotonic_ns() -> u64 {
 }
 
 /// Retries with a higher limit if the limit may have been too low.
-fn load(config: Config) -> Result<Tracer> {
-    let error = match Tracer::attach(config.clone()) {
-        Ok(tracer) => return Ok(tracer),
+pub(crate) fn retried<T>(attach: impl Fn() -> Result<T>) -> Result<T> {
+    let error = match attach() {
+        Ok(attached) => return Ok(attached),
         Err(error) => error,
     };
     let Some(refused) = error.downcast_ref::<NotPermitted>() else {
         return Err(error);
     };
     if refused.locked_bytes.is_some() && locked_memory::raise() {
-        return Tracer::attach(config).map_err(explain);
+        return attach().map_err(explain);
     }
     Err(explain(error))
 }

@@ -22,8 +22,9 @@ pub mod gate; // whether a result passes, for CI
 pub mod read; // reads and checks an untrusted result
 pub mod study; // the result of a study, and what holds over its cells
 
-pub mod report; // reports for people and machines
 pub mod stat; // one interval of `iosched stat`
+
+pub mod report; // reports for people and machines
 
 pub mod persist; // what makes the winner last: udev rules and the like
 

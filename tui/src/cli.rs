@@ -244,9 +244,10 @@ pub enum DetailChoice {
     Stages,
     /// What each process waits for: tags by pool, throttle, plug, scheduler, flushes, requeues, device
     Waits,
-    /// Latency since the program submitted the I/O (A2Q, A2D, A2C), for libaio and io_uring; costs CPU time at every
-    /// system call
+    /// Latency since the program submitted the I/O (A2Q, A2D, A2C), for libaio and io_uring; slows every system call
     Asked,
+    /// Time in fsync by what it waits for, throttled writers, waits for writeback; slows system calls and context switches
+    Syncs,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

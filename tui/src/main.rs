@@ -6,6 +6,7 @@ mod restore;
 mod schedulers;
 mod set;
 mod stat;
+mod syncs;
 mod ui;
 mod why;
 

@@ -4,6 +4,7 @@ mod csv_rows;
 mod detail;
 mod light;
 mod presence;
+mod syncs;
 mod text;
 mod throttled;
 mod waits;
@@ -28,37 +29,18 @@ use iosched_result::stat::{self, Burst, DeviceState, LiveRecord, Rows, Selection
 use iosched_result::types::participant::Named;
 
 use crate::cli::{By, DetailChoice, Output, Stat, Whose};
+use crate::syncs::Syncs;
 use presence::Presence;
 
 pub fn run(arguments: &Stat) -> Result<()> {
     let cgroup = group(&arguments.whose)?;
     let devices = devices(&arguments.devices)?;
-    if arguments.light {
-        light::refuse_more(arguments)?;
-    }
-    let wants = |detail: DetailChoice| arguments.detail.contains(&detail);
-    if arguments.by == By::File && wants(DetailChoice::Fairness) {
-        return Err(Failure::usage(
-            "--by file cannot be combined with --detail fairness",
-            "a file takes no turns: fairness is between processes or control groups",
-        ));
-    }
-    let mut probe = Probe::attach(
-        &devices,
-        0,
-        probe::Detail {
-            light: arguments.light,
-            without_q2g: arguments.no_q2g,
-            order: wants(DetailChoice::Order),
-            fairness: wants(DetailChoice::Fairness),
-            i2d: wants(DetailChoice::Stages) || wants(DetailChoice::Waits),
-            owner_stages: wants(DetailChoice::Stages),
-            asked: wants(DetailChoice::Asked),
-            passthrough: arguments.passthrough,
-            writeback: arguments.writeback_owner,
-            files: arguments.by == By::File,
-        },
-    )?;
+    refuse_combinations(arguments)?;
+    let mut syncs = wants(arguments, DetailChoice::Syncs)
+        .then(Syncs::attach)
+        .transpose()?;
+    say(&syncs.as_ref().map_or_else(Vec::new, Syncs::notes));
+    let mut probe = Probe::attach(&devices, 0, detail(arguments))?;
     say(&probe.notes());
     let mut presence = Presence::new(&devices, !arguments.devices.is_empty());
     let selection = Filter {
@@ -78,6 +60,9 @@ pub fn run(arguments: &Stat) -> Result<()> {
     };
     let mut out = Printer::new(output, arguments.detail.clone());
     let mut earlier = probe.snapshot()?;
+    if let Some(syncs) = &mut syncs {
+        syncs.begin()?;
+    }
     privileges::keep_those_of_a_watch()?;
     let mut next = Instant::now();
     let mut left = arguments.count;
@@ -96,13 +81,17 @@ pub fn run(arguments: &Stat) -> Result<()> {
         if arguments.light {
             light::print(&interval, time, &states, output == Output::Json)?;
         } else {
-            out.print(&stat::record(
+            let mut record = stat::record(
                 &interval,
                 time,
                 !probe.measures_q2g(),
                 &states,
                 &WithFiles(&selection, &probe),
-            ))?;
+            );
+            if let Some(syncs) = &mut syncs {
+                record.syncs = Some(syncs.next(&devices, &selection)?);
+            }
+            out.print(&record)?;
         }
         interrupted?;
         say(&presence.news());
@@ -111,6 +100,45 @@ pub fn run(arguments: &Stat) -> Result<()> {
         left = left.map(|count| count - 1);
     }
     Ok(())
+}
+
+fn wants(arguments: &Stat, detail: DetailChoice) -> bool {
+    arguments.detail.contains(&detail)
+}
+
+fn refuse_combinations(arguments: &Stat) -> Result<()> {
+    if arguments.light {
+        light::refuse_more(arguments)?;
+    }
+    if arguments.by == By::File && wants(arguments, DetailChoice::Fairness) {
+        return Err(Failure::usage(
+            "--by file cannot be combined with --detail fairness",
+            "a file takes no turns: fairness is between processes or control groups",
+        ));
+    }
+    if arguments.output == Output::Csv && wants(arguments, DetailChoice::Syncs) {
+        return Err(Failure::usage(
+            "--detail syncs has no form in CSV",
+            "use --json: it has the waits of each process under `syncs`",
+        ));
+    }
+    Ok(())
+}
+
+fn detail(arguments: &Stat) -> probe::Detail {
+    let wants = |detail| wants(arguments, detail);
+    probe::Detail {
+        light: arguments.light,
+        without_q2g: arguments.no_q2g,
+        order: wants(DetailChoice::Order),
+        fairness: wants(DetailChoice::Fairness),
+        i2d: wants(DetailChoice::Stages) || wants(DetailChoice::Waits),
+        owner_stages: wants(DetailChoice::Stages),
+        asked: wants(DetailChoice::Asked),
+        passthrough: arguments.passthrough,
+        writeback: arguments.writeback_owner,
+        files: arguments.by == By::File,
+    }
 }
 
 /// The control group that is asked for. What does not exist is an error: an empty table would say that it did no I/O.
@@ -194,12 +222,15 @@ impl Selection for Filter {
     }
 
     fn keeps(&self, owner: &OwnerNumbers) -> bool {
+        self.keeps_process(owner.key.tgid, owner.key.cgroup_id)
+    }
+
+    fn keeps_process(&self, pid: u32, cgroup_id: u64) -> bool {
         let in_group = |wanted: &String| {
-            let path = self.cgroup_path(owner.key.cgroup_id).unwrap_or_default();
+            let path = self.cgroup_path(cgroup_id).unwrap_or_default();
             is_below(&path, wanted)
         };
-        self.pid.is_none_or(|pid| pid == owner.key.tgid)
-            && self.cgroup.as_ref().is_none_or(in_group)
+        self.pid.is_none_or(|wanted| pid == wanted) && self.cgroup.as_ref().is_none_or(in_group)
     }
 
     fn cgroup_path(&self, id: u64) -> Option<String> {

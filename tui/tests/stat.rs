@@ -15,6 +15,8 @@ mod order; // --detail order, by hand
 mod stages; // --detail stages of processes
 #[path = "../../tests/support/mod.rs"]
 mod support;
+#[path = "stat/syncs.rs"]
+mod syncs; // --detail syncs
 #[path = "stat/waits.rs"]
 mod waits; // --detail waits
 mod watch; // one interval

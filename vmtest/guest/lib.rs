@@ -3,6 +3,7 @@
 
 mod blktrace;
 mod disk;
+pub mod file_system;
 #[path = "../../tests/support/fio.rs"] // as on the host
 mod fio;
 mod ftrace;

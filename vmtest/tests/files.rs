@@ -3,45 +3,15 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::Command;
 
 use iosched_measure::probe::Detail;
 use iosched_result::measured::snapshot::{FileKind, Op, OwnerNumbers};
+use iosched_vmtest::file_system::{FILE_SYSTEMS, Mounted};
 use iosched_vmtest::{Disk, Seen, Watch, run};
 
 const MIB: u64 = 1 << 20;
 const BUFFERED: u64 = 8 * MIB;
 const DIRECT: u64 = 2 * MIB;
-
-/// The kernels have file systems that are older than the programs that make them.
-const FILE_SYSTEMS: [(&str, &[&str]); 3] = [
-    (
-        "ext4",
-        &["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0"],
-    ),
-    (
-        "xfs",
-        &[
-            "-q",
-            "-m",
-            "bigtime=0,inobtcount=0,reflink=0,rmapbt=0",
-            "-i",
-            "nrext64=0,exchange=0",
-            "-n",
-            "parent=0",
-        ],
-    ),
-    (
-        "btrfs",
-        &[
-            "-q",
-            "-O",
-            "^block-group-tree,^free-space-tree,^no-holes",
-            "-R",
-            "^free-space-tree",
-        ],
-    ),
-];
 
 fn of_file<'a>(seen: &'a Seen, path: &Path) -> impl Iterator<Item = &'a OwnerNumbers> + use<'a> {
     let inode = fs::metadata(path).expect("the file").ino();
@@ -64,35 +34,6 @@ fn of_kind(seen: &Seen, kind: FileKind) -> u64 {
         .iter()
         .filter(|owner| owner.key.file.is_some_and(|file| file.kind == kind));
     bytes(its, &Op::DATA)
-}
-
-/// Makes it and mounts it; false with the reason if this kernel has no such file system.
-fn mount(disk: &Disk, (name, options): (&str, &[&str]), at: &str) -> bool {
-    let node = disk.node();
-    let make = Command::new(format!("mkfs.{name}"))
-        .args(options)
-        .arg(&node)
-        .output();
-    let make = make.expect("mkfs");
-    if !make.status.success() {
-        let plain = Command::new(format!("mkfs.{name}"))
-            .args(["-q", "-f", &node])
-            .status();
-        assert!(
-            plain.expect("mkfs").success(),
-            "{}",
-            String::from_utf8_lossy(&make.stderr)
-        );
-    }
-    let mounted = Command::new("mount").args(["-t", name, &node, at]).output();
-    let mounted = mounted.expect("mount");
-    if !mounted.status.success() {
-        println!(
-            "SKIPPED {name}: {}",
-            String::from_utf8_lossy(&mounted.stderr).trim()
-        );
-    }
-    mounted.status.success()
 }
 
 fn work(at: &Path) {
@@ -134,11 +75,10 @@ fn each_byte_belongs_to_its_file() {
     for system in FILE_SYSTEMS {
         let name = system.0;
         let disk = Disk::null_blk(10_000, &[("memory_backed", "1"), ("size", "384")]);
-        let directory = tempfile::tempdir().expect("a directory");
-        let at = directory.path();
-        if !mount(&disk, system, at.to_str().expect("UTF-8")) {
+        let Some(mounted) = Mounted::new(&disk, system) else {
             continue;
-        }
+        };
+        let at = mounted.path();
         seen_systems += 1;
         let detail = Detail {
             files: true,
@@ -186,8 +126,6 @@ fn each_byte_belongs_to_its_file() {
         assert!(strange.is_empty(), "{name}: {strange:#?}");
         assert!(name == "btrfs" || unknown == 0, "{name}");
         assert_eq!(of_kind(&seen, FileKind::BlockDevice), 0, "{name}");
-        drop(watch);
-        run("umount", &[at.to_str().expect("UTF-8")]);
     }
     assert!(seen_systems > 0);
 }

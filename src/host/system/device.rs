@@ -11,6 +11,7 @@ mod level;
 pub mod mounts;
 mod multipath;
 mod partition;
+mod place;
 mod resolve;
 pub mod uevents;
 
@@ -28,6 +29,7 @@ pub use disks::Disks;
 pub use io_stat::IoStat;
 use iosched_result::types::queue::HardwareDepth;
 pub use partition::{Partition, RawTarget, disk_number};
+pub use place::place_of;
 pub use resolve::{Resolved, stands_on};
 pub(crate) use resolve::{btrfs_members, devices_of, is_within, name_of};
 

@@ -6,5 +6,7 @@ pub mod device; // a block device and what sysfs says of it
 pub mod environment; // everything else that can change a result
 pub mod file_system; // file systems that iosched makes on its own devices
 pub mod fuse_mount; // FUSE mounts made by iosched
+pub mod kernel_functions; // kernel functions by address
 pub mod loop_device; // loop devices made by iosched
 pub mod page_cache; // what it holds of a file or a device, and how to drop it
+pub mod pressure; // how long tasks waited for I/O, as the kernel counts it

@@ -311,7 +311,7 @@ impl Owners {
 }
 
 /// Whether PIDs here equal the kernel's; in another PID namespace processes cannot be looked up.
-pub(super) fn knows_all_processes() -> bool {
+pub(crate) fn knows_all_processes() -> bool {
     /// PROC_PID_INIT_INO of the kernel.
     const INITIAL: u64 = 0xEFFF_FFFC;
     std::fs::metadata("/proc/self/ns/pid").is_ok_and(|namespace| namespace.ino() == INITIAL)
@@ -319,7 +319,7 @@ pub(super) fn knows_all_processes() -> bool {
 
 /// Whether a process with this PID exists. If it is a younger one, the row is merely kept longer. Uses signal 0,
 /// because /proc may be mounted so that it hides the processes of other users.
-fn is_alive(tgid: u32) -> bool {
+pub(crate) fn is_alive(tgid: u32) -> bool {
     let pid = Pid::from_raw(tgid.cast_signed());
     pid.is_none_or(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }

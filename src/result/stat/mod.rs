@@ -6,6 +6,7 @@ mod latency; // the times of one stage
 mod light; // devices only
 mod order; // dispatch order
 mod process; // one process
+mod syncs; // waits in fsync, in the throttle of writers, for writeback
 
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,8 @@ pub use light::{
 };
 pub use order::{Burst, HardwareQueue, LiveOrder};
 pub use process::{LiveFairness, LiveFile, LiveProcess, LiveStages};
+
+pub use syncs::{LivePause, LiveSync, LiveSyncs, Places, SyncPlace, SyncShare, SyncWho, syncs};
 
 use device::device;
 use process::{process, wholes};
@@ -43,6 +46,9 @@ pub struct LiveRecord {
     pub devices: Vec<LiveDevice>,
     /// Processes with I/O in the interval or in flight, the busiest first.
     pub processes: Vec<LiveProcess>,
+    /// Only with `--detail syncs`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub syncs: Option<LiveSyncs>,
 }
 
 /// Facts about a device that complement its counts.
@@ -69,6 +75,10 @@ pub trait Selection {
     }
 
     fn keeps(&self, _: &OwnerNumbers) -> bool {
+        true
+    }
+    /// Whether the waits of this process are listed.
+    fn keeps_process(&self, _pid: u32, _cgroup_id: u64) -> bool {
         true
     }
     fn cgroup_path(&self, _id: u64) -> Option<String> {
@@ -136,6 +146,7 @@ pub fn record(
         queue_wait_is_g2d,
         devices,
         processes,
+        syncs: None,
     }
 }
 

@@ -8,7 +8,7 @@ use iosched_result::report::{escape, units};
 use iosched_result::stat::{HardwareQueue, LatencySummary, LiveDevice, LiveOrder, LiveProcess};
 
 use super::text::{p50, p99};
-use super::waits;
+use super::{syncs, waits};
 use crate::cli::DetailChoice;
 
 pub fn device_lines(device: &LiveDevice, wanted: &[DetailChoice]) -> String {
@@ -21,6 +21,7 @@ pub fn device_lines(device: &LiveDevice, wanted: &[DetailChoice]) -> String {
             DetailChoice::Stages => stages(device),
             DetailChoice::Waits => waits::of_device(device),
             DetailChoice::Asked => asked(device),
+            DetailChoice::Syncs => String::new(),
         };
     }
     text
@@ -209,7 +210,7 @@ pub fn process_lines(rows: &[&LiveProcess], wanted: &[DetailChoice]) -> String {
         DetailChoice::Stages => stages_of(rows),
         DetailChoice::Waits => waits::of_processes(rows),
         DetailChoice::Asked => asked_of(rows),
-        DetailChoice::Order => String::new(),
+        DetailChoice::Order | DetailChoice::Syncs => String::new(),
     });
     lines.collect()
 }
@@ -333,7 +334,7 @@ pub fn plain<const N: usize>(header: [&str; N]) -> Table {
     table.load_style(presets::NOTHING);
     table.set_header(header);
     for (index, name) in header.iter().enumerate() {
-        if ["COMM", "OP", waits::HEADER].contains(name) {
+        if ["COMM", "OP", syncs::WHERE, waits::HEADER].contains(name) {
             continue;
         }
         if let Some(column) = table.column_mut(index) {

@@ -5,7 +5,7 @@ use iosched_result::measured::snapshot::{Edges, InFlight, Quality, StatusCount};
 use iosched_result::report::{escape, units};
 use iosched_result::stat::{LatencySummary, LiveDevice, LiveFile, LiveProcess, LiveRecord};
 
-use super::{detail, throttled};
+use super::{detail, syncs, throttled};
 use crate::cli::DetailChoice;
 
 pub fn render(record: &LiveRecord, wanted: &[DetailChoice]) -> String {
@@ -31,6 +31,9 @@ pub fn render(record: &LiveRecord, wanted: &[DetailChoice]) -> String {
     if !others.is_empty() {
         text += "all devices\n";
         text += &table(&others);
+    }
+    if let Some(syncs) = &record.syncs {
+        text += &syncs::render(syncs, record.interval_s);
     }
     text
 }

@@ -32,6 +32,12 @@ pub fn read() -> Result<Vec<Mount>> {
     Ok(parse(&String::from_utf8_lossy(&bytes)))
 }
 
+/// The mounts that another process sees; none if it is gone.
+pub fn read_of(pid: u32) -> Vec<Mount> {
+    let bytes = fs::read(format!("/proc/{pid}/mountinfo")).unwrap_or_default();
+    parse(&String::from_utf8_lossy(&bytes))
+}
+
 /// The mount at exactly this path; the last one hides earlier ones.
 pub fn at<'a>(mounts: &'a [Mount], point: &Path) -> Option<&'a Mount> {
     mounts.iter().rev().find(|mount| mount.point == point)

@@ -106,7 +106,7 @@ pub(crate) fn name_of(dev: u64) -> Option<String> {
     name_of_numbers(major, minor)
 }
 
-fn name_of_numbers(major: u32, minor: u32) -> Option<String> {
+pub(super) fn name_of_numbers(major: u32, minor: u32) -> Option<String> {
     let target = fs::read_link(format!("/sys/dev/block/{major}:{minor}")).ok()?;
     Some(target.file_name()?.to_str()?.to_owned())
 }

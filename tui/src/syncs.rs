@@ -1,0 +1,58 @@
+//! Waits in fsync, in the throttle of writers and for writeback, over an interval: for `iosched stat` and `iosched why`.
+
+use anyhow::Result;
+use iosched_host::system::device::mounts::{self, Mount};
+use iosched_host::system::device::{Device, place_of};
+use iosched_measure::syncs::{SyncProbe, dev_of_place};
+use iosched_result::measured::syncs::{SyncNumbers, SyncSnapshot};
+use iosched_result::stat::{self, LiveSyncs, Selection, SyncPlace};
+
+pub struct Syncs {
+    probe: SyncProbe,
+    earlier: SyncSnapshot,
+}
+
+impl Syncs {
+    pub fn attach() -> Result<Syncs> {
+        let mut probe = SyncProbe::attach()?;
+        let earlier = probe.snapshot()?;
+        Ok(Syncs { probe, earlier })
+    }
+
+    /// What cannot be told here.
+    pub fn notes(&self) -> Vec<String> {
+        self.probe.notes()
+    }
+
+    /// What is told next begins now.
+    pub fn begin(&mut self) -> Result<()> {
+        self.earlier = self.probe.snapshot()?;
+        Ok(())
+    }
+
+    /// The waits on these disks since the last call, or since the begin.
+    pub fn next(&mut self, devices: &[Device], selection: &dyn Selection) -> Result<LiveSyncs> {
+        let later = self.probe.snapshot()?;
+        let numbers = SyncNumbers::between(&self.earlier, &later)?;
+        self.earlier = later;
+        let disks: Vec<&str> = devices.iter().map(|device| &*device.name).collect();
+        let places = Places(mounts::read()?);
+        Ok(stat::syncs(&numbers, &disks, selection, &places))
+    }
+}
+
+/// Finds file systems by their numbers.
+struct Places(Vec<Mount>);
+
+impl stat::Places for Places {
+    fn place(&self, place: u64, tgid: u32) -> SyncPlace {
+        let Some((major, minor)) = dev_of_place(place) else {
+            return SyncPlace::default();
+        };
+        let found = place_of(&self.0, &[], major, minor);
+        if found.devices.is_some() {
+            return found;
+        }
+        place_of(&self.0, &mounts::read_of(tgid), major, minor)
+    }
+}

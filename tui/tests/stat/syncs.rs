@@ -1,0 +1,189 @@
+//! `--detail syncs`: fsync as fio sees it from outside, on the file system that it is on.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::BINARY;
+use crate::support::fio::Fio;
+use crate::support::program::Program;
+use crate::support::{LoopDevice, Mounted, run};
+use crate::watch::{record, stat};
+
+const SIZE_BYTES: u64 = 512 << 20;
+
+fn calls(record: &Value) -> &Vec<Value> {
+    record["syncs"]["calls"].as_array().expect("a list")
+}
+
+#[track_caller]
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value}"))
+}
+
+#[test]
+#[ignore = "root"]
+fn fsync_takes_as_long_as_fio_says_and_its_parts_add_up() {
+    let disk = LoopDevice::new(SIZE_BYTES);
+    let mounted = Mounted::ext4(&disk.node());
+    let program = Program::new(BINARY);
+    let started = stat(&program, &disk.node(), 6, &["--json", "--detail", "syncs"]);
+    let file = mounted.path().join("file").display().to_string();
+    let job =
+        "--direct=0 --ioengine=psync --rw=randwrite --size=8m --fsync=1 --time_based --runtime=3";
+    let (pid, fio) = Fio::start(&file, job).end();
+    let json = record(started);
+    let its: Vec<&Value> = calls(&json)
+        .iter()
+        .filter(|row| row["pid"] == pid)
+        .collect();
+    let [row] = &*its else { panic!("{json:#}") };
+    let sync = &fio["sync"]["lat_ns"];
+    println!("{row:#}, {sync} by fio");
+    // Before it begins fio calls fsync on the file that it has laid out.
+    let (ours, theirs) = (number(&row["latency"]["count"]), number(&sync["N"]));
+    assert!((theirs..=theirs + 2.0).contains(&ours), "{ours} {theirs}");
+    let ours_ns = number(&row["total_ns"]);
+    let theirs_ns = number(&sync["mean"]) * theirs;
+    let off = ours_ns / theirs_ns - 1.0;
+    assert!(off.abs() < 0.05, "{ours_ns} {theirs_ns}: {off}");
+    let waits = row["waits"].as_array().expect("causes");
+    let sum: f64 = waits.iter().map(|wait| number(&wait["ns"])).sum();
+    assert!((sum - ours_ns).abs() < 1.0, "{row:#}");
+    let place = mounted.path().display().to_string();
+    assert_eq!(row["place"]["name"], place.as_str(), "{row:#}");
+    let devices = row["place"]["devices"].as_array().expect("disks");
+    assert!(devices.iter().any(|name| name == disk.device.name.as_str()));
+    // Nothing may be unknown where the kernel shows its symbols.
+    let unknown = waits.iter().find(|wait| wait["cause"] == "unknown");
+    assert!(unknown.is_none(), "{row:#}");
+    let pressure = number(&json["syncs"]["pressure"]["some_ns"]);
+    assert!(
+        pressure > 0.0 && pressure < 1.2e9 * number(&json["interval_s"]),
+        "{json:#}"
+    );
+}
+
+#[test]
+#[ignore = "root"]
+fn what_is_on_another_disk_is_elsewhere_and_what_names_no_file_is_here() {
+    let disk = LoopDevice::in_memory(64 << 20);
+    let directory = tempfile::tempdir_in("/dev/shm").expect("memory");
+    let program = Program::new(BINARY);
+    let arguments = ["--json", "--detail", "syncs"];
+    let started = stat(&program, &disk.node(), 2, &arguments);
+    let to = format!("of={}", directory.path().join("file").display());
+    run(
+        "dd",
+        &["if=/dev/zero", &to, "bs=4k", "count=1", "conv=fsync"],
+    );
+    run("sync", &[]);
+    let json = record(started);
+    assert!(
+        number(&json["syncs"]["elsewhere"]["count"]) >= 1.0,
+        "{json:#}"
+    );
+    let by = |comm: &str| calls(&json).iter().find(|row| row["comm"] == comm);
+    assert!(by("dd").is_none(), "{json:#}");
+    let sync = by("sync").unwrap_or_else(|| panic!("{json:#}"));
+    assert_eq!(sync["place"]["name"], Value::Null, "{json:#}");
+}
+
+#[test]
+#[ignore = "root"]
+fn a_group_sums_its_processes_and_people_read_causes() {
+    let disk = LoopDevice::new(SIZE_BYTES);
+    let mounted = Mounted::ext4(&disk.node());
+    let program = Program::new(BINARY);
+    let work = |name: &str| {
+        let to = format!("of={}", mounted.path().join(name).display());
+        run(
+            "dd",
+            &[
+                "if=/dev/zero",
+                &to,
+                "bs=4k",
+                "count=100",
+                "oflag=append",
+                "conv=fsync",
+            ],
+        );
+    };
+    let arguments = ["--json", "--detail", "syncs", "--by", "cgroup"];
+    let started = stat(&program, &disk.node(), 3, &arguments);
+    work("one");
+    work("two");
+    let json = record(started);
+    let place = mounted.path().display().to_string();
+    let of_here: Vec<&Value> = calls(&json)
+        .iter()
+        .filter(|row| row["place"]["name"] == place.as_str())
+        .collect();
+    let [row] = &*of_here else { panic!("{json:#}") };
+    assert_eq!(row["latency"]["count"], 2, "{row:#}");
+    assert_eq!(
+        (&row["pid"], &row["comm"]),
+        (&Value::Null, &Value::from("2"))
+    );
+
+    let started = stat(&program, &disk.node(), 2, &["--detail", "syncs"]);
+    work("three");
+    let text = started.end().ends(0, &[]).stdout;
+    let line = text.lines().find(|line| line.contains(&place));
+    let line = line.unwrap_or_else(|| panic!("{text}"));
+    assert!(line.contains(" dd ") && line.contains(" % "), "{text}");
+    assert!(text.contains("pressure of I/O on this host"), "{text}");
+
+    let csv = [
+        "stat",
+        &disk.node(),
+        "-n",
+        "1",
+        "--detail",
+        "syncs",
+        "--output",
+        "csv",
+    ];
+    program
+        .run(&csv)
+        .ends(2, &["--detail syncs has no form in CSV"]);
+}
+
+/// The throttle of this disk alone: the host's own limits are not touched.
+#[test]
+#[ignore = "root"]
+fn a_throttled_writer_is_shown_at_its_disk() {
+    let disk = LoopDevice::new(SIZE_BYTES);
+    let number_of = format!("{}:{}", disk.device.major, disk.device.minor);
+    let bdi = std::path::Path::new("/sys/class/bdi").join(number_of);
+    if !bdi.join("strict_limit").exists() {
+        println!("skipped: this kernel has no limit for one disk (strict_limit, 6.2)");
+        return;
+    }
+    let mounted = Mounted::ext4(&disk.node());
+    for (limit, value) in [("strict_limit", "1"), ("max_ratio", "1")] {
+        fs::write(bdi.join(limit), value).expect("a limit of its own");
+    }
+    let program = Program::new(BINARY);
+    let started = stat(&program, &disk.node(), 3, &["--json", "--detail", "syncs"]);
+    let to = format!("of={}", mounted.path().join("file").display());
+    let mut dd = Command::new("dd")
+        .args(["if=/dev/zero", &to, "bs=1M", "count=400", "status=none"])
+        .spawn()
+        .expect("dd");
+    dd.wait().expect("its end");
+    let json = record(started);
+    for (limit, value) in [("strict_limit", "0"), ("max_ratio", "100")] {
+        fs::write(bdi.join(limit), value).expect("as it was");
+    }
+    let rows = json["syncs"]["throttled"].as_array().expect("a list");
+    let row = rows.iter().find(|row| row["pid"] == dd.id());
+    let row = row.unwrap_or_else(|| panic!("{json:#}"));
+    assert!(
+        number(&row["ns"]) > 1e6 && number(&row["share"]) < 1.0,
+        "{row:#}"
+    );
+    let place = mounted.path().display().to_string();
+    assert_eq!(row["place"]["name"], place.as_str(), "{row:#}");
+}
