@@ -17,10 +17,12 @@ use iosched_measure::probe::{Detail, Probe};
 use iosched_result::measured::snapshot::Interval;
 use iosched_result::report::why::{self, Counted, Keeps, WhyRecord};
 use iosched_result::report::{escape, units};
-use iosched_result::why::DiskFacts;
+use iosched_result::stat::Selection;
+use iosched_result::why::{DiskFacts, Stretch};
 
 use crate::cli::{Why, WhyBy};
 use crate::stat::{devices, group, is_below, say};
+use crate::syncs::Syncs;
 
 /// Whether there is still room is asked so often.
 const LOOK: Duration = Duration::from_millis(200);
@@ -38,8 +40,15 @@ pub fn run(arguments: &Why) -> Result<()> {
         files: arguments.by == WhyBy::File,
         ..Detail::default()
     };
-    let mut probe = Probe::attach(&devices, 0, detail)?;
+    let with_dirtiers = Detail {
+        writeback: true,
+        ..detail
+    };
+    // A kernel that is locked down does not tell who dirtied the pages.
+    let mut probe = Probe::attach(&devices, 0, with_dirtiers)
+        .or_else(|_| Probe::attach(&devices, 0, detail))?;
     say(&probe.notes());
+    let mut syncs = attach_syncs();
     privileges::keep_those_of_a_watch()?;
     let mut err = std::io::stderr();
     if err.is_terminal() {
@@ -50,6 +59,9 @@ pub fn run(arguments: &Why) -> Result<()> {
     // What was in service at the attach has mostly ended then; what has not is counted as missing.
     interrupt::sleep_until(Instant::now() + LOOK)?;
     let earlier = probe.snapshot_of_counters()?;
+    if let Some(syncs) = &mut syncs {
+        syncs.begin()?;
+    }
     probe.begin_stretch();
     let end = Instant::now() + asked;
     // After Ctrl-C the report is about the time until then.
@@ -60,14 +72,8 @@ pub fn run(arguments: &Why) -> Result<()> {
     let stretch = probe.end_stretch()?;
     let later = probe.snapshot_of_counters()?;
     let interval = Interval::between(&earlier, &later)?;
-    if is_interrupted.is_ok() && stretch.time_s() < asked.as_secs_f64() {
-        let (requests, time) = (
-            stretch.requests.len(),
-            units::time(Some(stretch.time_s() * 1e9)),
-        );
-        say(&[format!(
-            "there was room for {requests} requests, which came in {time}: what follows is about that time"
-        )]);
+    if is_interrupted.is_ok() {
+        say_if_full(&stretch, asked);
     }
     for (facts, device) in facts.iter_mut().zip(&devices) {
         note_change(facts, device);
@@ -85,8 +91,12 @@ pub fn run(arguments: &Why) -> Result<()> {
         rows: &|owner| is_asked_for(owner.pid, owner.cgroup_id),
         owners: &|owner| is_asked_for(owner.key.tgid, owner.key.cgroup_id),
     };
+    let asked_for = AskedFor(&is_asked_for);
+    let syncs = syncs.as_mut().map(|syncs| syncs.next(&devices, &asked_for));
+    let syncs = syncs.transpose()?;
     let counted = Counted {
         interval: &interval,
+        syncs: syncs.as_ref(),
         cgroup_path: &path,
     };
     let time = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
@@ -94,6 +104,42 @@ pub fn run(arguments: &Why) -> Result<()> {
     let record = why::why(&stretch, &facts, time, &owner, &keeps, Some(&counted));
     print(&[record], arguments.json)?;
     is_interrupted
+}
+
+fn say_if_full(stretch: &Stretch, asked: Duration) {
+    if stretch.time_s() >= asked.as_secs_f64() {
+        return;
+    }
+    let (requests, time) = (
+        stretch.requests.len(),
+        units::time(Some(stretch.time_s() * 1e9)),
+    );
+    say(&[format!(
+        "there was room for {requests} requests, which came in {time}: what follows is about that time"
+    )]);
+}
+
+/// Where the kernel refuses these programs, the rest is told.
+fn attach_syncs() -> Option<Syncs> {
+    match Syncs::attach() {
+        Ok(syncs) => {
+            say(&syncs.notes());
+            Some(syncs)
+        }
+        Err(error) => {
+            say(&[format!("waits in fsync are not told: {error:#}")]);
+            None
+        }
+    }
+}
+
+/// The processes that are told.
+struct AskedFor<'a>(&'a dyn Fn(u32, u64) -> bool);
+
+impl Selection for AskedFor<'_> {
+    fn keeps_process(&self, pid: u32, cgroup_id: u64) -> bool {
+        self.0(pid, cgroup_id)
+    }
 }
 
 /// As JSON one line each.

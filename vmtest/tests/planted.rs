@@ -4,10 +4,15 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use iosched_host::system::device::{mounts, place_of};
 use iosched_measure::probe::{Detail, Probe};
+use iosched_measure::syncs::{SyncProbe, dev_of_place};
 use iosched_result::measured::snapshot::{Cause, CauseShare, Interval};
+use iosched_result::measured::syncs::SyncNumbers;
 use iosched_result::report::why::{Counted, Keeps, WhyRecord, why};
+use iosched_result::stat::{self, SyncPlace};
 use iosched_result::why::DiskFacts;
+use iosched_vmtest::file_system::Mounted;
 use iosched_vmtest::{Disk, Fio, Ftrace, run};
 
 /// What is told of three seconds, from one second on.
@@ -17,14 +22,22 @@ fn told(disk: &Disk, depth: u32, wait: impl FnOnce()) -> WhyRecord {
 
 /// The same, and how many bios a limit held back of which this kernel does not show since when.
 fn told_with_held(disk: &Disk, depth: u32, wait: impl FnOnce()) -> (WhyRecord, u64) {
-    let mut probe =
-        Probe::attach(std::slice::from_ref(&disk.device), 0, Detail::default()).expect("a probe");
+    let detail = Detail {
+        writeback: true,
+        ..Detail::default()
+    };
+    let mut probe = Probe::attach(std::slice::from_ref(&disk.device), 0, detail).expect("a probe");
+    let mut syncs = SyncProbe::attach().expect("a probe");
     let earlier = probe.snapshot().expect("a snapshot");
+    let earlier_syncs = syncs.snapshot().expect("a snapshot");
     probe.begin_stretch();
     wait();
     let stretch = probe.end_stretch().expect("a stretch");
     let later = probe.snapshot().expect("a snapshot");
     let interval = Interval::between(&earlier, &later).expect("an interval");
+    let later_syncs = syncs.snapshot().expect("a snapshot");
+    let numbers = SyncNumbers::between(&earlier_syncs, &later_syncs).expect("an interval");
+    let syncs = stat::syncs(&numbers, &[disk.name()], &(), &Places);
     let number = |attribute: &str| disk.device.attribute(attribute).ok()?.trim().parse().ok();
     let facts = DiskFacts {
         name: disk.name().to_owned(),
@@ -36,6 +49,7 @@ fn told_with_held(disk: &Disk, depth: u32, wait: impl FnOnce()) -> (WhyRecord, u
     };
     let counted = Counted {
         interval: &interval,
+        syncs: Some(&syncs),
         cgroup_path: &|_| Some("/planted".to_owned()),
     };
     let owner = |row| probe.owner(row);
@@ -52,6 +66,18 @@ fn told_with_held(disk: &Disk, depth: u32, wait: impl FnOnce()) -> (WhyRecord, u
         println!("{} {:?}", sentence.text, sentence.command);
     }
     (record, interval.devices[0].edges.throttled_unknown)
+}
+
+struct Places;
+
+impl stat::Places for Places {
+    fn place(&self, place: u64, _: u32) -> SyncPlace {
+        let mounts = mounts::read().expect("the mounts");
+        let dev = dev_of_place(place);
+        dev.map_or_else(SyncPlace::default, |(major, minor)| {
+            place_of(&mounts, &[], major, minor)
+        })
+    }
 }
 
 #[track_caller]
@@ -145,18 +171,94 @@ fn writeback_throttling() {
     let disk = Disk::null_blk(20_000_000, &[("hw_queue_depth", "128")]);
     disk.set_scheduler("none");
     disk.set("queue/wbt_lat_usec", "1");
+    // Reads that take longer than the target: writeback has to wait.
+    let reader = Fio::start(
+        &disk.node(),
+        "--rw=randread --ioengine=psync --time_based --runtime=1h",
+    );
     let to = format!("of={}", disk.node());
     let record = told(&disk, 128, || {
         run("dd", &["if=/dev/zero", &to, "bs=1M", "count=128"]);
         run("sync", &[]);
     });
-    // It has little to do without reads beside, and where the kernel does not name it, it is told only if nothing else can be.
+    drop(reader);
+    // Where the kernel does not name it, it is told only if nothing else can be.
     let its = "writeback throttling (wbt_lat_usec is 1)";
     let is_told = record.sentences.iter().any(|of| of.text.contains(its));
     assert!(
         is_told || !Ftrace::has("block/block_rq_tag_wait"),
         "{record:#?}"
     );
+}
+
+const STORES: (&str, &str) = ("memory_backed", "1");
+
+#[test]
+fn fsync_behind_the_journal_of_somebody_else() {
+    let disk = Disk::null_blk(
+        1_000_000,
+        &[STORES, ("hw_queue_depth", "4"), ("size", "384")],
+    );
+    let mounted = Mounted::ext4(&disk);
+    let file = |name: &str| mounted.file(name);
+    // It changes metadata with each write, and its data is in each commit.
+    let other = Fio::start(
+        &file("other"),
+        "--direct=0 --ioengine=psync --rw=write --bs=256k --size=128m --fallocate=none --time_based --runtime=1h",
+    );
+    let database = Fio::start(
+        &file("database"),
+        "--direct=0 --ioengine=psync --rw=randwrite --size=1m --fsync=1 --time_based --runtime=1h",
+    );
+    std::thread::sleep(Duration::from_secs(2));
+    let record = told(&disk, 4, three_seconds);
+    let its = format!("fio ({}): its ", database.pid());
+    let first = &record.sentences[0].text;
+    assert!(first.starts_with(&its), "{record:#?}");
+    assert!(
+        first.contains("the journal of the file system"),
+        "{record:#?}"
+    );
+    let writer = format!("is of fio ({});", other.pid());
+    assert!(first.contains(&writer), "{record:#?}");
+    drop((other, database));
+}
+
+#[test]
+fn writeback_of_another_program() {
+    let disk = Disk::null_blk(
+        1_000_000,
+        &[STORES, ("hw_queue_depth", "1"), ("size", "384")],
+    );
+    disk.set_scheduler("none");
+    disk.set("queue/wbt_lat_usec", "0");
+    let mounted = Mounted::ext4(&disk);
+    let file = |name: &str| mounted.file(name);
+    let to = format!("of={}", file("read"));
+    run(
+        "dd",
+        &["if=/dev/zero", &to, "bs=64k", "count=64", "conv=fsync"],
+    );
+    fs::write("/proc/sys/vm/dirty_background_bytes", "1048576").expect("a limit");
+    let other = Fio::start(
+        &file("other"),
+        "--direct=0 --ioengine=psync --rw=randwrite --bs=4k --size=64m --time_based --runtime=1h",
+    );
+    let reader = Fio::start(
+        &file("read"),
+        "--ioengine=psync --rw=randread --size=4m --time_based --runtime=1h",
+    );
+    std::thread::sleep(Duration::from_secs(2));
+    let record = told(&disk, 1, three_seconds);
+    fs::write("/proc/sys/vm/dirty_background_ratio", "10").expect("a limit");
+    let its = format!("fio ({}): its reads", reader.pid());
+    let told = record.sentences.iter().find(|of| of.text.starts_with(&its));
+    let behind = format!("writes of writeback of fio ({})", other.pid());
+    assert!(
+        told.is_some_and(|of| of.text.contains(&behind)),
+        "{record:#?}"
+    );
+    drop((other, reader));
 }
 
 #[test]

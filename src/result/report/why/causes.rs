@@ -4,8 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::sentences::Sentence;
-use crate::measured::snapshot::{Cause, CauseShare, Interval, Op, OwnerNumbers};
+use crate::measured::snapshot::{Cause, CauseShare, Interval, Op, OwnerKind, OwnerNumbers};
 use crate::report::units;
+use crate::stat::LiveSyncs;
 use crate::why::{DiskFacts, Silence, WhyDevice, WhyOwner};
 
 /// A smaller part of the time of a process's I/Os is not told.
@@ -35,6 +36,8 @@ pub struct WhyWaits {
     pub ios: u64,
     /// The writes among them.
     pub writes: u64,
+    /// Those of them for which nobody waits: writeback, whoever issues it.
+    pub async_writes: u64,
     /// The longest first.
     pub causes: Vec<CauseShare>,
 }
@@ -42,6 +45,7 @@ pub struct WhyWaits {
 /// The counts of the same time as the requests.
 pub struct Counted<'a> {
     pub interval: &'a Interval,
+    pub syncs: Option<&'a LiveSyncs>,
     pub cgroup_path: &'a dyn Fn(u64) -> Option<String>,
 }
 
@@ -53,6 +57,8 @@ pub struct Told {
     pub cgroup_id: u64,
     /// Whether that time is a part of the queue wait.
     pub is_queue_wait: bool,
+    /// Nobody waits for it, unless in fsync or in the throttle of writers, which have their own sentences.
+    pub is_background: bool,
     pub sentence: Sentence,
 }
 
@@ -68,6 +74,7 @@ pub fn waits(counted: &Counted<'_>, keeps: &dyn Fn(&OwnerNumbers) -> bool) -> Ve
         cgroup: (counted.cgroup_path)(owner.key.cgroup_id),
         ios: owner.ios(),
         writes: Op::WRITES.iter().map(|op| owner.op(*op).ios).sum(),
+        async_writes: owner.op(Op::WriteAsync).ios,
         causes: owner.causes(),
     };
     let mut waits: Vec<WhyWaits> = kept.map(of).filter(|of| !of.causes.is_empty()).collect();
@@ -97,6 +104,11 @@ impl WhyWaits {
         }
         format!("{} of {} per I/O", time(ns), time(self.all_ns()))
     }
+}
+
+/// Whether it is the kernel's writeback of what processes have written.
+pub fn is_background(kind: OwnerKind, name: &str) -> bool {
+    kind == OwnerKind::Writeback || kind == OwnerKind::Workqueue && name.starts_with("[flush-")
 }
 
 /// What is worth a sentence; `time_s` is the length of the stretch.
@@ -129,6 +141,7 @@ pub fn told(
                 pid: of.pid,
                 cgroup_id: of.cgroup_id,
                 is_queue_wait: !matches!(cause.cause, Cause::Limit | Cause::Flush | Cause::Requeue),
+                is_background: of.ios > 0 && of.async_writes == of.ios,
                 sentence,
             }));
         }

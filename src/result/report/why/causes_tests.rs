@@ -67,6 +67,7 @@ fn facts(scheduler: &str) -> DiskFacts {
 fn told_of(stretch: &Stretch, interval: &Interval, scheduler: &str) -> WhyRecord {
     let counted = Counted {
         interval,
+        syncs: None,
         cgroup_path: &|_| Some("/db.slice".to_owned()),
     };
     let owner = |_| TracedOwner {

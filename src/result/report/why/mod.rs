@@ -4,11 +4,13 @@ pub mod arms; // each arm of a result
 mod causes; // limits, tags, throttles
 pub mod records; // of a result
 mod sentences;
+mod syncs; // fsync, the throttle of writers, writeback
 
 use serde::{Deserialize, Serialize};
 
 use crate::measured::snapshot::OwnerNumbers;
 use crate::measured::trace::TracedOwner;
+use crate::stat::LiveSyncs;
 use crate::why::{DiskFacts, MOST_PARTIES, Stretch, WhyDevice, WhyOwner, devices};
 pub use causes::{Counted, WhyWaits};
 pub use sentences::{MOST_SENTENCES, Sentence};
@@ -38,6 +40,10 @@ pub struct WhyRecord {
     /// What the I/Os of each process waited for, the longest first; only if measured live.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<WhyWaits>,
+    /// Waits in fsync and its like, of throttled writers and for writeback; only if measured live, where the kernel lets
+    /// it be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub syncs: Option<LiveSyncs>,
     /// The worst first, at most eight.
     pub sentences: Vec<Sentence>,
 }
@@ -68,7 +74,11 @@ pub fn why(
     let devices = devices(stretch, disks, owner, MOST_PARTIES);
     let time_s = stretch.time_s();
     let waits = counted.map_or_else(Vec::new, |counted| causes::waits(counted, keeps.owners));
-    let told = causes::told(&waits, &devices, disks, time_s);
+    let mut told = causes::told(&waits, &devices, disks, time_s);
+    let syncs = counted.and_then(|counted| Some((counted.interval, counted.syncs?)));
+    if let Some((interval, syncs)) = syncs {
+        told.extend(syncs::told(syncs, interval, disks, time_s));
+    }
     let hangs = disks.iter().enumerate().filter_map(|(place, disk)| {
         let silence = stretch.silence(place);
         causes::hangs(&silence, &disk.name, time_s).filter(|_| counted.is_some())
@@ -79,6 +89,7 @@ pub fn why(
     };
     WhyRecord {
         waits,
+        syncs: syncs.map(|(_, syncs)| syncs.clone()),
         ..record_with(devices, disks, time, time_s, keeps.rows, found)
     }
 }
@@ -115,6 +126,7 @@ fn record_with(
         time_s,
         devices,
         waits: Vec::new(),
+        syncs: None,
         sentences,
     }
 }

@@ -1,8 +1,10 @@
 //! What the numbers say, for people: the worst first. Pure.
 
+use std::cmp::Reverse;
+
 use serde::{Deserialize, Serialize};
 
-use super::causes::Told;
+use super::causes::{Told, is_background};
 use crate::measured::blame::{FEWEST_PERIODS, FEWEST_WAITS};
 use crate::report::units;
 use crate::why::{DiskFacts, Does, FEWEST_ROUNDS, WhyBehind, WhyDevice, WhyOwner};
@@ -18,6 +20,8 @@ const FEWEST_WAITING: f64 = 0.01;
 const NAMED: f64 = 0.1;
 /// Fewer than one of so many requests that are missing change nothing; the table has their number.
 const FEW_OF: u64 = 1000;
+/// A part of a wait that explains more than all others.
+const MOST: f64 = 0.5;
 /// So many parts are named.
 const MOST_PARTS: usize = 2;
 
@@ -90,16 +94,26 @@ pub struct Found {
 impl Found {
     /// The part of a row's queue wait that these explain.
     fn explained_ns(&self, row: &Row) -> u64 {
-        let owner = row.owner;
-        let is_its = |told: &&Told| {
-            told.is_queue_wait
-                && (told.pid, told.cgroup_id) == (owner.pid, owner.cgroup_id)
-                && told.device == row.device.device
-        };
-        let its = self.told.iter().filter(is_its);
+        let its = self.of(row).filter(|told| told.is_queue_wait);
         its.map(|told| told.ns).fold(0, u64::saturating_add)
     }
+
+    fn of(&self, row: &Row) -> impl Iterator<Item = &Told> {
+        let (owner, device) = (row.owner, &row.device.device);
+        self.told.iter().filter(move |told| {
+            (told.pid, told.cgroup_id) == (owner.pid, owner.cgroup_id) && told.device == *device
+        })
+    }
+
+    /// Nobody waits for this row.
+    fn is_background(&self, row: &Row) -> bool {
+        let owner = row.owner;
+        is_background(owner.kind, &owner.name) || self.of(row).any(|told| told.is_background)
+    }
 }
+
+/// What nobody waits for comes last, and the longest waits first.
+type Rank = (bool, Reverse<u64>);
 
 /// The sentences about the owners that `keeps` accepts.
 pub fn of(
@@ -119,22 +133,29 @@ pub fn of(
         let others_ns = row.owner.wait_ns - row.own_ns();
         others_ns.saturating_sub(found.explained_ns(row))
     };
-    rows.sort_by_cached_key(|row| std::cmp::Reverse(behind_others_ns(row)));
-    let mut groups: Vec<(u64, Vec<Sentence>)> = Vec::new();
+    let is_last = |row: &Row| found.is_background(row);
+    rows.sort_by_cached_key(|row| (is_last(row), Reverse(behind_others_ns(row))));
+    let mut groups: Vec<(Rank, Vec<Sentence>)> = Vec::new();
     let mut told: Vec<&str> = Vec::new();
     for row in rows.iter().take(MOST_OWNERS) {
+        let held_back = of_held_back(*row).filter(|_| found.explained_ns(row) == 0);
         let mut group = vec![of_wait(*row)];
-        group.extend(of_held_back(*row).filter(|_| found.explained_ns(row) == 0));
+        // Where it explains most of the wait, it comes first.
+        let is_most = row.share(row.owner.device_idle_ns) >= MOST;
+        group.splice(if is_most { 0..0 } else { 1..1 }, held_back);
         if !told.contains(&row.device.device.as_str()) {
             told.push(&row.device.device);
             group.extend(of_device(*row));
         }
-        groups.push((behind_others_ns(row), group));
+        groups.push(((is_last(row), Reverse(behind_others_ns(row))), group));
     }
     let has_found = !found.hangs.is_empty() || !found.told.is_empty();
     let causes = found.told.into_iter();
-    groups.extend(causes.map(|told| (told.ns, vec![told.sentence])));
-    groups.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
+    groups.extend(causes.map(|told| {
+        let rank = (told.is_background, Reverse(told.ns));
+        (rank, vec![told.sentence])
+    }));
+    groups.sort_by_key(|(rank, _)| *rank);
     let mut sentences = found.hangs;
     sentences.extend(missing(devices));
     sentences.extend(groups.into_iter().flat_map(|(_, group)| group));
