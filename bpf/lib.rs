@@ -50,7 +50,7 @@ pub use config::{Config, Detail, Target, possible_cpus};
 pub use in_flight::InFlightTable;
 pub use loader::NotPermitted;
 pub use rings::Rings;
-pub use sync::{SYNC_FRAMES, SyncTracer};
+pub use sync::SyncTracer;
 pub use sync_wire::{
     sync_key, sync_kind, sync_losses, sync_row, sync_sleep, sync_sleep_key, sync_thread,
 };

@@ -16,6 +16,18 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 /// The implementor is plain data, `repr(C)`, without padding and without pointers.
 pub unsafe trait Plain: Copy {}
 
+/// Implements [`Plain`] for structures that are generated from a wire header, without padding: bpf/tests/sources.rs.
+macro_rules! plain {
+    ($($type:ty),* $(,)?) => {
+        $(
+            const _: () = assert!(size_of::<$type>().is_multiple_of(8));
+            // SAFETY: integers only, without padding.
+            unsafe impl $crate::mapped::Plain for $type {}
+        )*
+    };
+}
+pub(crate) use plain;
+
 /// The bytes of a map's key or value.
 pub fn bytes_of<T: Plain>(value: &T) -> &[u8] {
     // SAFETY: all of its bytes are initialised, since it has no padding, and they live as long as it.

@@ -11,13 +11,12 @@ use crate::loader::{attach_to, explain, keep_log};
 use crate::mapped::{Plain, bytes_of, value_of};
 use crate::sync_skeleton::{OpenSyncSkel, SyncSkel, SyncSkelBuilder};
 use crate::sync_wire::{
-    CALLS, FRAMES, sync_key, sync_losses, sync_row, sync_sleep, sync_sleep_key, sync_thread,
+    CALLS, sync_key, sync_losses, sync_row, sync_sleep, sync_sleep_key, sync_thread,
 };
 
 /// The attached programs. Dropping it detaches them.
 pub struct SyncTracer {
     skeleton: SyncSkel<'static>,
-    memory_bytes: u64,
     sees_throttle: bool,
     sees_writeback: bool,
 }
@@ -41,11 +40,6 @@ impl SyncTracer {
     /// Whether it tells of waits for writeback.
     pub fn sees_writeback(&self) -> bool {
         self.sees_writeback
-    }
-
-    /// Kernel memory of the maps, without the overhead of their elements.
-    pub fn memory_bytes(&self) -> u64 {
-        self.memory_bytes
     }
 
     /// The waits of each process so far.
@@ -108,21 +102,21 @@ pub(crate) fn load(adjust: impl Fn(&mut OpenSyncSkel<'_>)) -> Result<SyncTracer>
         .open(slot)
         .context("opening the BPF object of syncs")?;
     select(&mut open, &abilities)?;
-    let memory_bytes = open
+    // Without the overhead of their elements, for which the sum is doubled below.
+    let map_bytes: u64 = open
         .open_object()
         .maps()
         .map(|map| u64::from(map.max_entries()) * u64::from(map.key_size() + map.value_size()))
         .sum();
     let locked_bytes = abilities
         .counts_locked_memory
-        .then_some(2 * memory_bytes + (1 << 20));
+        .then_some(2 * map_bytes + (1 << 20));
     adjust(&mut open);
     let skeleton = open
         .load()
         .map_err(|e| explain(&e, "loading the BPF programs of syncs", locked_bytes))?;
     Ok(SyncTracer {
         skeleton,
-        memory_bytes,
         sees_throttle: knows_pause(&abilities),
         sees_writeback: abilities.writeback_wait.is_some(),
     })
@@ -185,9 +179,6 @@ const COMPAT_CALLS: [u32; CALLS] = if cfg!(target_arch = "x86_64") {
 } else {
     [u32::MAX; CALLS]
 };
-
-/// The frames that a stack has at most.
-pub const SYNC_FRAMES: usize = FRAMES;
 
 fn read_all<K: Plain, V: Plain>(map: &impl MapCore) -> Result<Vec<(K, V)>> {
     let all = read_all_bytes(map)?;

@@ -1,7 +1,7 @@
 //! The interface between the programs and user space, with the names that user space uses. Structures and enumerations
 //! are generated from wire.h; none of its values is repeated here.
 
-use crate::mapped::Plain;
+use crate::mapped::plain;
 use crate::skeleton::types::limits;
 pub use crate::skeleton::types::{
     blocked, device_stats, extra, file_path, inflight, op_counters, owner, owner_key, owner_op,
@@ -29,16 +29,6 @@ const _: () = assert!(
     size_of::<inflight>() == 64,
     "a request's state fills a cache line"
 );
-
-macro_rules! plain {
-    ($($type:ty),* $(,)?) => {
-        $(
-            const _: () = assert!(size_of::<$type>().is_multiple_of(8));
-            // SAFETY: integers only, generated from wire.h without padding: bpf/tests/sources.rs.
-            unsafe impl Plain for $type {}
-        )*
-    };
-}
 
 plain!(
     blocked,

@@ -29,7 +29,7 @@ pub struct SyncProbe {
     symbols: KernelFunctions,
     /// By the number of a stack, which never changes its meaning.
     causes: HashMap<i32, SyncCause>,
-    /// Sleeps of the last snapshot by row, and their sum: for rows that are to be removed.
+    /// The number of waits of each row in the last snapshot: a row that has changed since is not removed.
     last: HashMap<SyncKey, u64>,
 }
 
@@ -42,11 +42,6 @@ impl SyncProbe {
             causes: HashMap::new(),
             last: HashMap::new(),
         })
-    }
-
-    /// Kernel memory of the maps.
-    pub fn memory_bytes(&self) -> u64 {
-        self.tracer.memory_bytes()
     }
 
     /// What cannot be told here.

@@ -24,7 +24,7 @@ impl Syncs {
         self.probe.notes()
     }
 
-    /// What is told next begins now.
+    /// Starts the interval that `next` will report.
     pub fn begin(&mut self) -> Result<()> {
         self.earlier = self.probe.snapshot()?;
         Ok(())

@@ -119,7 +119,7 @@ fn say_if_full(stretch: &Stretch, asked: Duration) {
     )]);
 }
 
-/// Where the kernel refuses these programs, the rest is told.
+/// If the kernel refuses these programs, the report does without them, and a note says so.
 fn attach_syncs() -> Option<Syncs> {
     match Syncs::attach() {
         Ok(syncs) => {
@@ -133,7 +133,7 @@ fn attach_syncs() -> Option<Syncs> {
     }
 }
 
-/// The processes that are told.
+/// Selects the processes that the user asked for.
 struct AskedFor<'a>(&'a dyn Fn(u32, u64) -> bool);
 
 impl Selection for AskedFor<'_> {

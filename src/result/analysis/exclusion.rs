@@ -84,7 +84,7 @@ pub fn spoilt(
 /// What the kernel asks for and a device need not be able to do, or asks for again.
 const HARMLESS: [&str; 3] = ["notsupp", "EOPNOTSUPP", "again"];
 
-/// Which requests the devices ended with an error, in words.
+/// Says how many requests the devices ended with which error; None if there were none.
 fn device_errors(window: &Interval) -> Option<String> {
     let statuses = window.devices.iter().flat_map(|device| &device.statuses);
     let harmful = statuses.filter(|of| of.count > 0 && !HARMLESS.contains(&of.status.as_str()));

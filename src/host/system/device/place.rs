@@ -1,4 +1,4 @@
-//! Where a file system is mounted and on which disks it stands, by its number in the kernel.
+//! Finds the mount point and the disks of a file system by its number in the kernel.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,8 +8,8 @@ use iosched_result::stat::SyncPlace;
 use super::mounts::{Mount, above};
 use super::resolve::{devices_of, name_of_numbers, stands_on};
 
-/// Of a mounted file system its mount point, of another device its name; nothing of what is not found. `seen`: the mounts that
-/// the process sees, and `mounts` those of this one.
+/// A mounted file system is named by its mount point, another device by its kernel name. The result is empty if neither is found.
+/// `mounts` are the mounts that this process sees, `seen` those that the waiting process sees.
 pub fn place_of(mounts: &[Mount], seen: &[Mount], major: u32, minor: u32) -> SyncPlace {
     let here = |mount: &&Mount| (mount.major, mount.minor) == (major, minor);
     // A file system may be mounted many times: where all of it is seen, or else the first one.

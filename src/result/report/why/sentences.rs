@@ -140,7 +140,7 @@ pub fn of(
     for row in rows.iter().take(MOST_OWNERS) {
         let held_back = of_held_back(*row).filter(|_| found.explained_ns(row) == 0);
         let mut group = vec![of_wait(*row)];
-        // Where it explains most of the wait, it comes first.
+        // An idle device that explains most of the wait is told first.
         let is_most = row.share(row.owner.device_idle_ns) >= MOST;
         group.splice(if is_most { 0..0 } else { 1..1 }, held_back);
         if !told.contains(&row.device.device.as_str()) {

@@ -13,7 +13,7 @@ use crate::why::DiskFacts;
 
 /// A smaller part of a process's time is not told.
 const LEAST_OF_TIME: f64 = 0.05;
-/// A call that has not returned for this part of the time is told, and for this long.
+/// A call is told as stuck if it has lasted for this part of the stretch, and for at least this many nanoseconds.
 const STUCK: (f64, u64) = (0.3, 1_000_000_000);
 /// Nor is a smaller part of its calls.
 const LEAST_SHARE: f64 = 0.25;
