@@ -35,32 +35,64 @@ fn rounds(program: &Program) -> usize {
     result["rounds"].as_array().map_or(0, Vec::len)
 }
 
-/// Block 582 holds the sector that scsi_debug cannot read.
-#[test]
-fn errors_of_the_device_count_against_their_rounds_and_are_told() {
+/// What is compared if blocks after the first read block 582, which holds the sector that scsi_debug cannot read.
+fn with_a_bad_sector(condition: &str) -> (Program, String) {
     let disk = Disk::scsi_debug(&["delay=0", "ndelay=200000", "opts=2"]);
     disk.set_scheduler("mq-deadline");
     let before = scheduler::read(&disk.device).expect("its queue");
     let program = Program::new("iosched-ab");
     let node = disk.node();
-    let script = "skip=0; [ $IOSCHED_BLOCK = 1 ] && skip=580; \
-        dd if=$IOSCHED_DEVICE of=/dev/null bs=4k skip=$skip count=16 iflag=direct";
-    let how = ["--rounds", "2", "-o", "result", "--", "sh", "-c", script];
+    let script = format!(
+        "skip=0; {condition} && skip=580; \
+        dd if=$IOSCHED_DEVICE of=/dev/null bs=4k skip=$skip count=16 iflag=direct"
+    );
+    let how = ["--rounds", "2", "-o", "result", "--", "sh", "-c", &script];
     let ended = program.run(&[&["run", node.as_str()], &ARMS[..], &how].concat());
     println!("{}", ended.stderr);
-    // A command that failed did so under its arm; here it did under both, and a gate decides nothing.
-    let says = "counts as worse than every other: sh exited with code 1; its output: dd:";
-    ended.ends(0, &[says]);
-    program.run(&["gate", "result"]).ends(4, &[]);
+    // Neither arm is better for it, and the run has not what it was to have.
+    ended.ends(
+        6,
+        &["the device ended requests with an error: 1 with medium"],
+    );
+    program.run(&["gate", "result"]).ends(6, &[]);
     assert_eq!(scheduler::read(&disk.device).expect("its queue"), before);
     let result = program.result("result");
     let rounds = result["rounds"].as_array().expect("rounds");
     for round in rounds {
-        let is_sound = round["block"] == 0;
-        assert_eq!(round["problem"].is_null(), is_sound, "{round:#}");
         let errors = round["evidence"]["device"]["edges"]["errors"].as_u64();
-        assert_eq!(errors == Some(0), is_sound, "{errors:?}");
+        let is_sound = errors == Some(0);
+        assert_eq!(round["problem"].is_null(), is_sound, "{round:#}");
+        let exclusion = if is_sound {
+            Value::Null
+        } else {
+            "device_errors".into()
+        };
+        assert_eq!(round["exclusion"], exclusion, "{round:#}");
     }
+    let text = program.run(&["report", "result"]).stdout;
+    (program, text)
+}
+
+#[test]
+fn rounds_with_errors_of_the_device_do_not_count_and_are_told() {
+    let (program, text) = with_a_bad_sector("[ $IOSCHED_BLOCK = 1 ]");
+    println!("{text}");
+    let result = program.result("result");
+    let rounds = result["rounds"].as_array().expect("rounds");
+    let is_first = |round: &&Value| round["block"] == 0;
+    assert!(
+        rounds
+            .iter()
+            .filter(is_first)
+            .all(|round| round["exclusion"].is_null())
+    );
+}
+
+/// As in each round of one arm: without a round that counts nothing is said of it, least of all that the other passes.
+#[test]
+fn an_arm_under_which_the_device_always_fails_passes_no_gate() {
+    let (_, text) = with_a_bad_sector("[ $IOSCHED_ARM = bfq ]");
+    println!("{text}");
 }
 
 /// The kernel kills the comparison, and spares its guardian, which is in the same group.

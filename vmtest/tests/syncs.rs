@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::Instant;
 
 use iosched_measure::syncs::{SyncProbe, dev_of_place};
 use iosched_result::measured::syncs::{SyncCause, SyncKind, SyncNumbers, SyncRow};
@@ -40,12 +40,6 @@ fn number_after(text: &str, key: &str) -> Option<i64> {
     let (_, rest) = text.split_once(key)?;
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-');
     rest[..end.unwrap_or(rest.len())].parse().ok()
-}
-
-fn writeback_kib(meminfo: &str) -> Option<u64> {
-    let mut lines = meminfo.lines();
-    let line = lines.find_map(|line| line.strip_prefix("Writeback:"))?;
-    line.split_whitespace().next()?.parse().ok()
 }
 
 /// An event of the kernel's trace: the thread, the time in seconds, the name, and the rest.
@@ -257,41 +251,40 @@ fn a_writer_is_throttled_as_often_as_the_kernel_says() {
     }
 }
 
-/// A file whose pages are being written cannot be cut. If they have just been written nobody waits, so it is tried again.
+/// A direct read of what is dirty in the cache first writes it, and waits for that.
 #[test]
 fn a_thread_that_waits_for_writeback_outside_fsync_is_seen() {
     let disk = slow_disk();
     let mounted = Mounted::ext4(&disk);
+    let path = mounted.path().join("file");
     let mut probe = probe();
-    let waited = (0..5).any(|_| is_cut(&mut probe, &mounted.path().join("file")));
-    assert!(waited);
+    fs::write(&path, vec![1; 16 << 20]).expect("a file");
+    let input = format!("if={}", path.display());
+    let (numbers, (pid, took_ns)) = over(&mut probe, || {
+        let start = Instant::now();
+        let mut dd = Command::new("dd")
+            .args([&input, "of=/dev/null", "bs=16M", "iflag=direct"])
+            .spawn()
+            .expect("dd");
+        assert!(dd.wait().expect("its end").success());
+        (dd.id(), start.elapsed().as_nanos())
+    });
+    let all = row(&numbers, SyncKind::Writeback, pid).all;
+    println!("{all:?} in {took_ns} ns");
+    // The last request that is written takes 20 ms.
+    assert!(all.count >= 1 && all.ns > 15_000_000 && u128::from(all.ns) < took_ns);
 }
 
-/// Cuts the file while its pages are written; whether it waited for them.
-fn is_cut(probe: &mut SyncProbe, path: &Path) -> bool {
-    fs::write(path, vec![1; 64 << 20]).expect("a file");
-    let (numbers, ()) = over(probe, || {
+/// It is of no file system.
+#[test]
+fn sync_is_a_call_without_a_place() {
+    let disk = slow_disk();
+    let _mounted = Mounted::ext4(&disk);
+    let (numbers, pid) = over(&mut probe(), || {
         let mut sync = Command::new("sync").spawn().expect("sync");
-        for _ in 0..2000 {
-            let meminfo = fs::read_to_string("/proc/meminfo").expect("its counts");
-            if writeback_kib(&meminfo).is_some_and(|kib| kib > 1000) {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        let file = fs::File::options()
-            .write(true)
-            .open(path)
-            .expect("the file");
-        file.set_len(0).expect("an empty file");
-        sync.wait().expect("its end");
+        assert!(sync.wait().expect("its end").success());
+        sync.id()
     });
-    let is_sync = |row: &&SyncRow| row.comm == "sync" && row.key.kind == SyncKind::Call;
-    let sync = numbers.rows.iter().find(is_sync).expect("its call");
+    let sync = row(&numbers, SyncKind::Call, pid);
     assert_eq!((sync.key.place, sync.all.count), (0, 1), "{sync:#?}");
-    let is_own =
-        |row: &&SyncRow| (row.key.kind, row.key.tgid) == (SyncKind::Writeback, std::process::id());
-    let own = numbers.rows.iter().find(is_own).map(|row| row.all);
-    println!("{own:?}");
-    own.is_some_and(|own| own.count >= 1 && own.ns > 100_000)
 }
