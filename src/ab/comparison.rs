@@ -98,6 +98,11 @@ pub fn compare(wanted: Comparison<'_>) -> Result<()> {
     }
     .grant()?;
     announce(arms.len(), &rounds, stopping, conditions.washout);
+    if conditions.precondition {
+        note(
+            "before them the workload runs 5 to 25 times under the reference, until the disk keeps its level",
+        );
+    }
     let chosen = wanted.reference.or(present).map(Ok);
     let reference = chosen.unwrap_or_else(|| default_reference(&arms, &disks))?;
     let control = disks::control(conditions.control.as_deref(), &disks)?;
@@ -116,6 +121,7 @@ pub fn compare(wanted: Comparison<'_>) -> Result<()> {
             order: conditions.detail.contains(&DetailOption::Order),
             fairness: conditions.detail.contains(&DetailOption::Fairness),
             why: conditions.why,
+            precondition: conditions.precondition,
             trace_s: conditions.trace.map(|time| time.as_secs_f64()),
             ..Design::new(arms, reference, stopping, rounds.primary)
                 .timed(rounds.ramp, rounds.time)

@@ -11,6 +11,7 @@ use iosched_result::report::study::detectable;
 use iosched_result::report::{escape, units};
 use iosched_result::study::times::{Budget, LeftOut, Times};
 use iosched_result::types::arm::Arm;
+use iosched_result::types::level::Precondition;
 use iosched_result::types::plan::Turn;
 use iosched_result::types::result::{ResultFile, Round};
 use iosched_result::types::scratch_place::ScratchPlace;
@@ -60,6 +61,19 @@ impl Observer for Progress {
             let bar = bar(template, self.rounds as u64);
             bar.set_position(result.rounds.len() as u64);
             self.bar = Some(bar);
+        }
+    }
+
+    fn preconditions(&mut self, so_far: &Precondition) {
+        let count = so_far.iops.len();
+        let iops = units::count(so_far.iops.last().copied().unwrap_or(0.0));
+        let text = format!("preconditioning, execution {count}: {iops} I/Os per second");
+        match &self.bar {
+            Some(bar) => bar.set_message(text),
+            None if messages().quiet => {}
+            None => {
+                let _ = writeln!(std::io::stderr(), "{text}");
+            }
         }
     }
 

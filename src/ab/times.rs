@@ -43,6 +43,12 @@ pub fn round_times(
     workload: &dyn Workload,
 ) -> Result<(Option<LiveDesign>, Duration, Duration)> {
     let live = live_design(conditions, workload)?;
+    if live.is_some() && conditions.precondition {
+        return Err(Failure::usage(
+            "--precondition runs the workload before the first round, and the load of others cannot be run",
+            "leave it out",
+        ));
+    }
     let (ramp, time) = times(conditions, workload.properties().fixed);
     let is_watched = live.is_some() && conditions.round_time.is_none() && !conditions.quick;
     Ok((live, ramp, if is_watched { Duration::ZERO } else { time }))

@@ -250,6 +250,7 @@ impl Rotation {
             load: None,
             iops_before: std::mem::replace(&mut self.iops, rate),
             cached_bytes: None,
+            parts: Vec::new(),
             why: None,
             uevents: Vec::new(),
         };

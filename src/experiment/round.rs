@@ -4,25 +4,27 @@
 mod blame; // who waited behind whom in the window
 mod finished; // what the result file says of a round
 mod live; // rounds on the existing load
+mod precondition; // what runs before the first round
 mod trace; // one more run, which is recorded request by request
 pub(super) mod waiting; // waits for idle disks, for the first I/O and for the end
+mod window; // the measured time of a workload that runs for a time
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::Result;
 
-use self::live::Watch;
 pub(super) use self::live::is_stuck;
-use self::waiting::{has_begun, idle_until, sleep_beside, wait_for_end, wait_until_idle};
+use self::waiting::{idle_until, wait_for_end, wait_until_idle};
+use self::window::Window;
 use super::clock_watch::ClockWatch;
 use super::machine::{Machine, Task};
-use crate::workload::{Running, Workload};
+use crate::workload::Workload;
 use iosched_host::system::device::Disks;
 use iosched_host::system::device::uevents::{HeardUevents, Uevent};
 use iosched_result::analysis::exclusion::Gap;
 use iosched_result::analysis::{controls, drift};
-use iosched_result::measured::snapshot::{Interval, OwnerKey, Snapshot};
+use iosched_result::measured::snapshot::{Interval, OwnerKey};
 use iosched_result::types::arm::Arm;
 use iosched_result::types::cold::Cold;
 use iosched_result::types::outcome::{CgroupRef, Fixed, Outcome};
@@ -30,7 +32,6 @@ use iosched_result::types::participant::Participant;
 use iosched_result::types::plan::{PlannedRound, Turn};
 use iosched_result::types::queue::{Applied, State};
 use iosched_result::types::result::{Exclusion, Member, Round};
-use iosched_result::why::RoundWhy;
 
 /// The setup that all rounds share.
 pub struct RoundSetup<'a> {
@@ -57,19 +58,12 @@ pub use self::live::{LiveRounds, refuse_a_long_stop};
 pub use self::trace::Traced;
 
 const POLL: Duration = Duration::from_millis(20);
-/// The first I/O is noticed up to one poll late. The window ends earlier by this much, so that it lies within fio's
-/// own.
-const GUARD: Duration = Duration::from_millis(40);
 /// Timeout for earlier requests to drain.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
-/// Timeout for the first I/O of a workload.
-const FIRST_IO_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The measured part of a round.
 struct MeasuredRound {
-    window: Result<Interval, Gap>,
-    /// Who waited behind whom in it.
-    why: Option<RoundWhy>,
+    window: Result<Window, Gap>,
     /// From before the start of the workload until after its end.
     whole: Interval,
     outcome: Outcome,
@@ -129,7 +123,6 @@ impl RoundSetup<'_> {
         }
         let MeasuredRound {
             window,
-            why,
             whole,
             outcome,
             cgroups,
@@ -141,17 +134,21 @@ impl RoundSetup<'_> {
             // The reference is in force now, as intended.
             drifted.clear();
         }
-        let arrivals = self.arrivals(window.as_ref().ok());
-        let iops_before = self.remember_load(window.as_ref().ok());
+        let measured = window.as_ref().ok().map(|window| &window.interval);
+        let arrivals = self.arrivals(measured);
+        let iops_before = self.remember_load(measured);
         let name = self.disks.name();
         let participants = self.participants_of(&whole);
+        let gap = window.as_ref().err().copied();
+        let window = window.unwrap_or_else(|_| Window::nothing(&name));
         let finished = Finished {
             started,
             applied: applied[0].clone(),
             members: self.members(applied),
             drifted,
-            gap: window.as_ref().err().copied(),
-            window: window.map_or_else(|_| Interval::nothing(&name), |w| w.together(&name)),
+            gap,
+            window: window.interval.together(&name),
+            parts: window.parts,
             whole: Some(whole),
             cgroups,
             participants,
@@ -163,7 +160,7 @@ impl RoundSetup<'_> {
             iops_before,
             uevents: told.lines(),
             cached_bytes,
-            why,
+            why: window.why,
         };
         let mut round = finished.round(turn, &self.arms[turn.planned.arm]);
         round.metrics.extend(controls::of_round(&before, &after));
@@ -211,7 +208,7 @@ impl RoundSetup<'_> {
         wait_until_idle(self.machine, &self.disks.members)?;
         let begin = self.machine.now();
         // A command may be shorter than the time.
-        while self.wash_once(planned, arm, time)? {
+        while self.run_once(planned, arm, time)? {
             if self.machine.now().saturating_sub(begin) >= time {
                 break;
             }
@@ -219,8 +216,8 @@ impl RoundSetup<'_> {
         Ok(())
     }
 
-    /// Whether the workload succeeded.
-    fn wash_once(&mut self, planned: &PlannedRound, arm: &Arm, time: Duration) -> Result<bool> {
+    /// Discards it. Whether the workload succeeded.
+    fn run_once(&mut self, planned: &PlannedRound, arm: &Arm, time: Duration) -> Result<bool> {
         let output = self.machine.prepare()?;
         let task = Task {
             planned,
@@ -267,23 +264,18 @@ impl RoundSetup<'_> {
             && !self.workload.properties().lead.is_zero())
         .then(|| self.machine.snapshot())
         .transpose()?;
-        let mut why = None;
         let timed = match self.workload.properties().fixed {
             Fixed::Work => {
                 self.begin_blame();
                 None
             }
-            Fixed::Time => {
-                let (window, of_window) = self.timed_window(
-                    &before,
-                    &cgroups,
-                    &mut *running,
-                    &mut clock_watch,
-                    &mut stopped,
-                )?;
-                why = of_window;
-                Some(window)
-            }
+            Fixed::Time => Some(self.timed_window(
+                &before,
+                &cgroups,
+                &mut *running,
+                &mut clock_watch,
+                &mut stopped,
+            )?),
         };
         if stopped.is_some() {
             running.stop();
@@ -291,20 +283,23 @@ impl RoundSetup<'_> {
         let outcome = wait_for_end(self.machine, &mut *running, &mut clock_watch)?;
         let pause = clock_watch.problem(self.machine);
         let last = self.machine.snapshot()?;
-        if timed.is_none() {
-            why = self.end_blame(&cgroups)?;
-        }
         let whole = Interval::between(&before, &last)?;
-        let own = match begun {
-            Some(begun) => Interval::between(&begun, &last)?,
-            None => whole.clone(),
+        let window = match timed {
+            Some(window) => window,
+            None => Ok(Window {
+                interval: match begun {
+                    Some(begun) => Interval::between(&begun, &last)?,
+                    None => whole.clone(),
+                },
+                parts: Vec::new(),
+                why: self.end_blame(&cgroups)?,
+            }),
         };
         let mut told = self.machine.take_uevents();
         let is_ours = |event: &Uevent| self.disks.stack.iter().any(|disk| event.is_of(&disk.name));
         told.events.retain(is_ours);
         Ok(MeasuredRound {
-            window: timed.unwrap_or(Ok(own)),
-            why,
+            window,
             whole,
             outcome,
             cgroups,
@@ -312,83 +307,6 @@ impl RoundSetup<'_> {
             stopped,
             told,
         })
-    }
-
-    /// The window: from the end of the ramp, for the round's time less [`GUARD`]. The clock starts when every control
-    /// group of the workload has completed its first I/O, like fio's own.
-    fn timed_window(
-        &mut self,
-        before: &Snapshot,
-        cgroups: &[CgroupRef],
-        running: &mut dyn Running,
-        clock_watch: &mut ClockWatch,
-        stopped: &mut Option<String>,
-    ) -> Result<(Result<Interval, Gap>, Option<RoundWhy>)> {
-        let without = |gap| Ok((Err(gap), None));
-        if let Some(gap) = self.wait_until_begun(before, cgroups, running, clock_watch)? {
-            return without(gap);
-        }
-        let machine = &mut *self.machine;
-        let reference = &self.arms[self.live.as_ref().map_or(0, |live| live.reference)];
-        let mut watch = Watch {
-            guard: self.live.as_mut().and_then(|live| live.stop_if.as_mut()),
-            reference,
-            stopped,
-        };
-        if let Some(guard) = &mut watch.guard {
-            guard.begin();
-        }
-        let start = machine.now() + self.ramp;
-        if let Some(gap) = sleep_beside(machine, running, start, clock_watch, &mut watch)? {
-            return without(gap);
-        }
-        let earlier = machine.snapshot()?;
-        if self.why {
-            machine.begin_stretch();
-        }
-        let end = start + self.time.saturating_sub(GUARD);
-        if let Some(gap) = sleep_beside(machine, running, end, clock_watch, &mut watch)? {
-            // Nothing is kept beyond the round.
-            self.end_blame(cgroups)?;
-            return without(gap);
-        }
-        clock_watch.window_ends(machine, end);
-        let window = Interval::between(&earlier, &machine.snapshot()?)?;
-        let why = self.end_blame(cgroups)?;
-        // A live load whose requests wait while none completes has no values because of the arm.
-        if self.live.is_some() && is_stuck(&window) {
-            return without(Gap::Starved);
-        }
-        Ok((Ok(window), why))
-    }
-
-    /// Until every control group of the workload has completed its first I/O.
-    fn wait_until_begun(
-        &mut self,
-        before: &Snapshot,
-        cgroups: &[CgroupRef],
-        running: &mut dyn Running,
-        clock_watch: &mut ClockWatch,
-    ) -> Result<Option<Gap>> {
-        let machine = &mut *self.machine;
-        let lead = machine.now() + self.workload.properties().lead;
-        let deadline = lead + FIRST_IO_TIMEOUT;
-        // A live load is already running, or absent.
-        while self.live.is_none() {
-            let so_far = Interval::between(before, &machine.snapshot()?)?;
-            if machine.now() >= lead && has_begun(&so_far, cgroups) {
-                break;
-            }
-            if running.poll()?.is_some() {
-                return Ok(Some(Gap::Ended));
-            }
-            if machine.now() > deadline {
-                return Ok(Some(Gap::Starved));
-            }
-            machine.ensure_uninterrupted()?;
-            clock_watch.sleep(machine, POLL);
-        }
-        Ok(None)
     }
 }
 

@@ -1,6 +1,7 @@
 use super::*;
 use crate::machine::fake::{FakeMachine, cgroup, disk};
 use crate::workload::fake::{Fake, Played};
+use iosched_result::types::level::{Precondition, WindowPart};
 use iosched_result::types::plan::Plan;
 use iosched_result::types::result::Censored;
 
@@ -59,6 +60,74 @@ fn fixed_work_is_measured_from_its_start_to_its_end() {
     assert!((round.window_s - 1.0).abs() < 1e-9, "{}", round.window_s);
     assert!((round.metrics["elapsed"] - 0.007).abs() < 1e-12);
     assert!(round.metrics.contains_key("iops"));
+}
+
+/// What ends in the parts is what ends in the window, once.
+#[test]
+fn a_window_of_a_second_or_more_has_five_equal_parts() {
+    let of = round(Fixed::Time, Duration::from_secs(2), 160, cgroup());
+    let parts = &of.evidence.parts;
+    assert_eq!(parts.len(), 5);
+    let is_fifth = |part: &WindowPart| (part.seconds - of.window_s / 5.0).abs() < 0.021;
+    assert!(parts.iter().all(is_fifth), "{parts:?}");
+    let ios = of.evidence.device.ops.iter().map(|op| op.ios);
+    assert_eq!(
+        parts.iter().map(|part| part.ios).sum::<u64>(),
+        ios.sum::<u64>()
+    );
+    for (fixed, time) in [(Fixed::Time, 900), (Fixed::Work, 0)] {
+        let of = round(fixed, Duration::from_millis(time), 160, cgroup());
+        assert_eq!(of.evidence.parts, []);
+    }
+}
+
+/// `speed`: I/Os per second of each execution. Returns what was done, and the actions on the disk.
+fn preconditioned(speed: fn(&str, usize) -> u64) -> (Precondition, Vec<String>) {
+    let mut machine = FakeMachine::new(&[]);
+    machine.speed = speed;
+    let world = machine.world();
+    let mut workload = Fake::new(|_| {
+        Ok(Played {
+            polls_before_end: 100,
+            outcome: Outcome::default(),
+        })
+    });
+    workload.cgroups = vec![cgroup()];
+    let mut bench = RoundSetup {
+        disks: &Disks::from(disk()),
+        arms: &["none".parse().expect("an arm"), "bfq".parse().expect("one")],
+        machine: &mut machine,
+        workload: &mut workload,
+        ramp: RAMP,
+        washout: None,
+        cold: None,
+        time: Duration::from_secs(2),
+        why: false,
+        live: None,
+        first: BTreeMap::new(),
+    };
+    let mut told = 0;
+    let done = bench.precondition(1, 7, &mut |_| told += 1).expect("it");
+    assert_eq!(told, done.iops.len());
+    let world = world.borrow();
+    (done, world.done.clone())
+}
+
+#[test]
+fn the_workload_runs_under_the_reference_until_the_disk_keeps_its_level() {
+    // The third execution is the first at the level.
+    let (done, actions) = preconditioned(|_, round| if round < 2 { 4000 } else { 1000 });
+    assert!(done.is_level);
+    assert_eq!(done.iops.len(), 7, "{done:?}");
+    assert!(
+        (done.iops[6] / done.iops[0] - 0.25).abs() < 0.01,
+        "{done:?}"
+    );
+    assert!(done.seconds >= 14.0, "{done:?}");
+    let switches = actions.iter().filter(|what| what.starts_with("apply"));
+    assert!(switches.clone().count() == 7 && switches.clone().all(|what| what == "apply bfq"));
+    let (done, _) = preconditioned(|_, round| if round % 2 == 0 { 1300 } else { 1000 });
+    assert_eq!((done.is_level, done.iops.len()), (false, 25));
 }
 
 /// All I/O is foreign: the clock does not start, and the wait ends after 30 s.

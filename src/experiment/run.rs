@@ -24,6 +24,7 @@ use iosched_measure::probe::Detail;
 use iosched_result::analysis::{conclude, noise, turn};
 use iosched_result::failure::{self, Failure, Kind, kind_of};
 use iosched_result::types::arm::Arm;
+use iosched_result::types::level::Precondition;
 use iosched_result::types::participant::Named;
 use iosched_result::types::plan::{Plan, Turn};
 use iosched_result::types::queue::State;
@@ -58,6 +59,8 @@ pub trait Observer {
     /// Called before the first round while a scratch file is written; first with `done_bytes` 0.
     fn scratch_file_grows(&mut self, place: &ScratchPlace, done_bytes: u64);
     fn begin(&mut self, result: &ResultFile);
+    /// After each execution of the workload before the first round.
+    fn preconditions(&mut self, _so_far: &Precondition) {}
     fn round_begins(&mut self, turn: &Turn, arm: &Arm);
     fn trace_begins(&mut self, arm: &Arm);
     /// None of the rounds so far counts; see [`Pilot`](super::washout::Pilot).
@@ -185,6 +188,13 @@ impl Experiment<'_> {
         let output = self.output.clone();
         let trace = self.design.trace();
         let mut bench = self.bench(machine, result)?;
+        if result.design.precondition {
+            let (reference, seed) = (result.design.reference, result.plan.seed);
+            let mut tells = |so_far: &Precondition| observer.preconditions(so_far);
+            let done = bench.precondition(reference, seed, &mut tells)?;
+            result.preconditions.push(done);
+            save(output.as_deref(), result)?;
+        }
         let began = bench.machine.now();
         loop {
             if limits

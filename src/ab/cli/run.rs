@@ -177,6 +177,10 @@ pub struct Conditions {
     /// 6 blocks show nothing of what arms leave behind, the run begins again with a wash-out as long as three rounds
     #[arg(long, value_name = "TIME|auto", default_value = "0", value_parser = washout)]
     pub washout: Washout,
+    /// Before the first round, run the workload under the reference and discard it, again and again until five in a row keep
+    /// one level: I/Os per second differ by at most 20 % of their mean, and their slope by at most 10 %; at most 25 times
+    #[arg(long)]
+    pub precondition: bool,
     /// Before each round write back and drop what the page cache holds: of the scratch file or the device (FILE), or all
     /// caches of this machine (ALL)
     #[arg(long, value_name = "FILE|ALL", num_args = 0..=1, require_equals = true, default_missing_value = "FILE",
@@ -260,7 +264,7 @@ pub struct Run {
     pub conditions: Conditions,
     /// Continue an interrupted run from its result file. Give --allow-mounted and --destroy-data again if it needs them
     #[arg(long, value_name = "FILE", conflicts_with_all = ["devices", "arms", "reference", "rounds", "round_time",
-        "ramp", "washout", "cold", "control", "parse", "metric_regex", "cgroup", "unit", "pid", "user", "detail", "why", "trace", "stop_if", "only_when", "for_time", "between", "adjust", "quick", "metrics", "seed", "output", "force", "dry_run", "limit", "scratch", "scratch_size"])]
+        "ramp", "washout", "precondition", "cold", "control", "parse", "metric_regex", "cgroup", "unit", "pid", "user", "detail", "why", "trace", "stop_if", "only_when", "for_time", "between", "adjust", "quick", "metrics", "seed", "output", "force", "dry_run", "limit", "scratch", "scratch_size"])]
     pub resume: Option<PathBuf>,
     /// Print the schedule and change nothing
     #[arg(long)]

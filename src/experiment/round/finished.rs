@@ -5,6 +5,7 @@ use iosched_result::analysis::values;
 use iosched_result::measured::snapshot::Interval;
 use iosched_result::types::arm::Arm;
 use iosched_result::types::environment::Load;
+use iosched_result::types::level::WindowPart;
 use iosched_result::types::outcome::{CgroupRef, Outcome};
 use iosched_result::types::participant::Participant;
 use iosched_result::types::plan::Turn;
@@ -39,6 +40,8 @@ pub struct Finished {
     pub uevents: Vec<String>,
     /// With `--cold`, what the page cache held at the start of the workload.
     pub cached_bytes: Option<u64>,
+    /// The parts of the window.
+    pub parts: Vec<WindowPart>,
     /// Who waited behind whom in the window, if that was asked for.
     pub why: Option<RoundWhy>,
 }
@@ -83,6 +86,7 @@ impl Finished {
             iops_before: self.iops_before,
             uevents: self.uevents,
             cached_bytes: self.cached_bytes,
+            parts: self.parts,
             why: self.why,
             insufficient_tail: values.insufficient_tail,
             fragile_percentile: values.fragile_percentile,

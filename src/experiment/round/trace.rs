@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 
+use super::RoundSetup;
 use super::blame::name_parts;
 use super::live::Watch;
 use super::waiting::{sleep_beside, wait_for_end};
-use super::{GUARD, RoundSetup};
+use super::window::GUARD;
 use crate::clock_watch::ClockWatch;
 use crate::machine::Task;
 use iosched_result::analysis::drift;

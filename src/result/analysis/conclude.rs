@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::controls::sight;
 use super::diagnostics::diagnostics;
 use super::early::ELAPSED;
+use super::level::levels;
 use super::losses::Losses;
 use super::table::{Table, slept, stalled_share};
 use super::{processes, shift};
@@ -29,6 +30,7 @@ pub fn conclude(result: &mut ResultFile) {
     result.waiting = waiting(result);
     result.processes = processes::summaries(&Table::new(result));
     result.diagnostics = diagnostics(result);
+    result.levels = levels(&Table::new(result));
 }
 
 /// All comparisons that the rounds so far allow.

@@ -2,9 +2,11 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 
+use super::level;
 use super::units::{self, RatioForm};
 use crate::statistics::scale::Scale;
 use crate::types::diagnostics::{Diagnostics, EffectEstimate};
+use crate::types::level::Levels;
 use crate::types::result::{ArmComparison, ResultFile};
 
 const COLUMNS: [&str; 8] = [
@@ -37,6 +39,17 @@ pub fn table(result: &ResultFile) -> String {
         }
     }
     format!("{HEADING}{}\n", table.trim_fmt())
+}
+
+/// How far the level moves, by arm.
+pub fn levels(levels: &Levels) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(level::COLUMNS);
+    for row in level::rows(levels) {
+        table.add_row(row);
+    }
+    format!("\n{}\n{}\n", level::HEADING, table.trim_fmt())
 }
 
 fn cells(row: &ArmComparison, diagnostics: Option<&Diagnostics>) -> [String; 8] {

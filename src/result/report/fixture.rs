@@ -12,6 +12,7 @@ use crate::study::result::{CellResult, StudyResult};
 use crate::types::arm::Arm;
 use crate::types::disk_id::DiskId;
 use crate::types::environment::{Environment, Load};
+use crate::types::level::WindowPart;
 use crate::types::outcome::{Fixed, Outcome};
 use crate::types::plan::{Plan, Turn};
 use crate::types::queue::{Applied, HardwareDepth, State};
@@ -76,6 +77,7 @@ pub fn empty(arms: &[&str], stopping: Stopping, primary: &[&str]) -> ResultFile 
         ramp_s: 5.0,
         washout_s: 0.0,
         washout_is_auto: false,
+        precondition: false,
         cold: None,
         control_disk: None,
         round_time_s: 20.0,
@@ -156,6 +158,7 @@ pub fn round(
         iops_before: None,
         uevents: Vec::new(),
         cached_bytes: None,
+        parts: Vec::new(),
         why: None,
         insufficient_tail: Vec::new(),
         doubtful: Vec::new(),
@@ -275,6 +278,15 @@ pub fn sample() -> ResultFile {
         let times = (0..10).map(|i| 1e5 * 1.5f64.powi(i as i32) * stretch(i) * wobble);
         round.evidence.device.ops[Op::Read as usize].q2c = latencies(times);
         round.evidence.why = Some(why(round.index as u64));
+        // bfq loses a fifth of its throughput in each round.
+        let loss = if round.arm == "bfq" { 0.05 } else { 0.0 };
+        let parts = (0..5).map(|part| WindowPart {
+            seconds: 3.992,
+            ios: (4000.0 * (1.0 - loss * f64::from(part)) * wobble) as u64,
+            bytes: 0,
+            device_mean_ns: Some(2.5e5),
+        });
+        round.evidence.parts = parts.collect();
     }
     conclude::conclude(&mut result);
     result

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::characters::{self, Form};
-use super::{checks, escape, levels, live, noise, shift, units, waiting, why, words};
+use super::{checks, escape, level, levels, live, noise, shift, units, waiting, why, words};
 use crate::analysis::{load, turn};
 use crate::measured::snapshot::Quality;
 use crate::types::controls::Sight;
@@ -41,6 +41,9 @@ pub fn render(result: &ResultFile, all: bool, pictures: Option<Form>) -> String 
     text += &levels::in_words(&primary);
     if all && !primary.is_empty() {
         text += &checks::table(result);
+        if let Some(levels) = &result.levels {
+            text += &checks::levels(levels);
+        }
     }
     if all && !controlled.is_empty() {
         text += "\nNegative controls, which no arm should change: a fixed loop on a CPU, and reads of a disk of no arm (--control), \
@@ -314,6 +317,16 @@ fn quality(text: &mut String, result: &ResultFile) {
                 }
             );
         }
+    }
+    for precondition in &result.preconditions {
+        let _ = writeln!(
+            text,
+            "The disk was {}.",
+            level::preconditioning(precondition)
+        );
+    }
+    for warning in level::warnings(result) {
+        let _ = writeln!(text, "No steady level: {warning}.");
     }
     for warning in load::warnings(&result.rounds) {
         let _ = writeln!(text, "Load: {warning}.");

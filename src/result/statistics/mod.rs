@@ -19,4 +19,5 @@ pub mod signed_rank; // exact intervals and p-values, with censored blocks
 pub mod stalls; // blocks far outside the rest
 pub mod stopping; // when a run ends, and what that costs its intervals
 pub mod student; // means, for readers who expect a t-interval
+pub mod trend; // whether values keep a level
 pub mod verdict; // better, worse, equivalent or inconclusive

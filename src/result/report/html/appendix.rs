@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 
 use super::figure::{self, Data, name};
+use crate::report::level;
 use crate::report::rounds::Rounds;
 use crate::report::units;
+use crate::types::level::Levels;
 use crate::types::result::{ResultFile, WorkloadInfo};
 
 pub fn section(rounds: &Rounds<'_>) -> Markup {
@@ -22,9 +24,21 @@ pub fn section(rounds: &Rounds<'_>) -> Markup {
             @if !same.rows.is_empty() {
                 details { summary { "Settings that are the same" } (figure::table("Settings that are the same", &same)) }
             }
+            @if let Some(levels) = &result.levels {
+                h2 { "Level of the disk" }
+                p { (level::HEADING) }
+                (figure::table("Level of the disk", &moves(levels)))
+            }
             h2 { "What was run" }
             (workload(&result.workload))
         }
+    }
+}
+
+fn moves(levels: &Levels) -> Data {
+    Data {
+        head: level::COLUMNS.map(str::to_owned).to_vec(),
+        rows: level::rows(levels).into_iter().map(Vec::from).collect(),
     }
 }
 

@@ -24,6 +24,9 @@ pub struct Design {
     /// How long the reference runs before each round, discarded; 0 for not at all.
     #[serde(default)]
     pub washout_s: f64,
+    /// Before the first round, the workload ran under the reference until the disks kept their level; see `preconditions`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub precondition: bool,
     /// The wash-out begins after the first blocks, if they show that arms leave something behind; see `pilot`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub washout_is_auto: bool,
@@ -80,6 +83,7 @@ impl Design {
             stopping,
             ramp_s: 0.0,
             washout_s: 0.0,
+            precondition: false,
             washout_is_auto: false,
             control_disk: None,
             cold: None,

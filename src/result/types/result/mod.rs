@@ -17,6 +17,7 @@ use crate::statistics::verdict::{Comparison, Verdict};
 use crate::types::controls::Sight;
 use crate::types::diagnostics::Diagnostics;
 use crate::types::environment::Environment;
+use crate::types::level::{Levels, Precondition};
 use crate::types::noise::Noise;
 use crate::types::outcome::Fixed;
 use crate::types::participant::Named;
@@ -88,6 +89,12 @@ pub struct ResultFile {
     pub processes: Vec<ProcessSummary>,
     /// Per primary metric: drift over the run, position effects, carry-over and autocorrelation.
     pub diagnostics: Vec<Diagnostics>,
+    /// Whether the disks kept their level of throughput and device time; absent if no round has parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub levels: Option<Levels>,
+    /// One for each time that the run was started, with `--precondition`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub preconditions: Vec<Precondition>,
     /// `--trace` records one for each arm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<ArmTrace>,
@@ -301,6 +308,8 @@ impl ResultFile {
             waiting: Vec::new(),
             processes: Vec::new(),
             diagnostics: Vec::new(),
+            levels: None,
+            preconditions: Vec::new(),
             traces: Vec::new(),
             noise: None,
             notes: Vec::new(),

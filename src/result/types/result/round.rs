@@ -8,6 +8,7 @@ use crate::measured::snapshot::{DeviceNumbers, OwnerNumbers};
 use crate::metric::{Metric, Origin};
 use crate::types::arm::Arm;
 use crate::types::environment::Load;
+use crate::types::level::WindowPart;
 use crate::types::outcome::{CgroupRef, Outcome};
 use crate::types::participant::Participant;
 use crate::types::plan::Turn;
@@ -129,6 +130,9 @@ pub struct Evidence {
     /// before Linux 6.5.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_bytes: Option<u64>,
+    /// The equal parts of the window, in their order; none for a command, a live run or a time below a second.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<WindowPart>,
     /// With `--why`: who waited behind whom in the window. Absent if there is no window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<RoundWhy>,
