@@ -134,6 +134,56 @@ fn too_few_requests_of_the_scheduler() {
     drop(load);
 }
 
+/// A process of another control group that has just begun to read: bfq keeps the disk for its next read.
+#[test]
+fn idling_of_bfq() {
+    let disk = Disk::null_blk(1_000_000, &[("hw_queue_depth", "4")]);
+    disk.set_scheduler("bfq");
+    // Of few requests bfq would keep the writer from most, which is another cause.
+    disk.set("queue/nr_requests", "256");
+    let enter = |group: &Path| fs::write(group.join("cgroup.procs"), "0").expect("its group");
+    let group = |name: &str| {
+        let group = Path::new("/sys/fs/cgroup").join(name);
+        fs::create_dir(&group).expect("a control group");
+        enter(&group);
+        group
+    };
+    let of_hog = group("hog");
+    let hog = Fio::start(
+        &disk.node(),
+        "--rw=randwrite --bs=256k --ioengine=libaio --iodepth=32 --time_based --runtime=1h",
+    );
+    std::thread::sleep(Duration::from_secs(1));
+    let of_reader = group("reader");
+    // With a much smaller share of the weights, bfq would keep the writer from requests instead.
+    fs::write(of_reader.join("io.bfq.weight"), "300").expect("a weight");
+    let reader = Fio::start(
+        &disk.node(),
+        "--rw=randread --ioengine=psync --time_based --runtime=1h",
+    );
+    enter(Path::new("/sys/fs/cgroup"));
+    std::thread::sleep(Duration::from_secs(1));
+    let record = told(&disk, 4, three_seconds);
+    if record.sentences[0]
+        .text
+        .contains("of the 256 requests of bfq")
+    {
+        // 6.12 keeps the writer from requests instead, by its share of the weights.
+        names_first(&record, &format!("fio ({}): its threads sleep", hog.pid()));
+    } else {
+        names_first(&record, &format!("fio ({}): its writes", hog.pid()));
+        names_first(&record, &format!("behind reads of fio ({})", reader.pid()));
+        let free = &record.sentences[1].text;
+        let keeps = "could have taken another request (4 at once): bfq, which keeps";
+        assert!(free.contains(keeps), "{record:#?}");
+    }
+    drop((hog, reader));
+    std::thread::sleep(Duration::from_millis(100));
+    for group in [of_hog, of_reader] {
+        let _ = fs::remove_dir(group);
+    }
+}
+
 #[test]
 fn a_limit_of_a_control_group() {
     let disk = Disk::null_blk(1_000_000, &[]);

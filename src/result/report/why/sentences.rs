@@ -138,7 +138,9 @@ pub fn of(
     let mut groups: Vec<(Rank, Vec<Sentence>)> = Vec::new();
     let mut told: Vec<&str> = Vec::new();
     for row in rows.iter().take(MOST_OWNERS) {
-        let held_back = of_held_back(*row).filter(|_| found.explained_ns(row) == 0);
+        // What explains a small part of the wait does not stand for the rest.
+        let is_explained = found.explained_ns(row) > row.owner.wait_ns / 2;
+        let held_back = of_held_back(*row).filter(|_| !is_explained);
         let mut group = vec![of_wait(*row)];
         // An idle device that explains most of the wait is told first.
         let is_most = row.share(row.owner.device_idle_ns) >= MOST;
