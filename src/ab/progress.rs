@@ -67,7 +67,10 @@ impl Observer for Progress {
     fn preconditions(&mut self, so_far: &Precondition) {
         let count = so_far.iops.len();
         let iops = units::count(so_far.iops.last().copied().unwrap_or(0.0));
-        let text = format!("preconditioning, execution {count}: {iops} I/Os per second");
+        let text = match &so_far.problem {
+            Some(problem) => format!("the preconditioning ended early: {}", escape::line(problem)),
+            None => format!("preconditioning, execution {count}: {iops} I/Os per second"),
+        };
         match &self.bar {
             Some(bar) => bar.set_message(text),
             None if messages().quiet => {}

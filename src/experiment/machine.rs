@@ -69,6 +69,10 @@ pub trait Machine {
     /// Times of work that does not depend on the arm, by metric; each `number` reads other places.
     fn measure_controls(&mut self, number: usize) -> Result<BTreeMap<String, f64>>;
     fn snapshot(&mut self) -> Result<Snapshot>;
+    /// The same without the owners' histograms, which are most of the work if many owners are busy.
+    fn snapshot_of_counters(&mut self) -> Result<Snapshot>;
+    /// The longest times between the last snapshot and any later one are exact, whatever snapshots are taken in between.
+    fn begin_window(&mut self);
     /// From here on traces can be recorded, which costs more for each I/O; snapshots begin anew.
     fn prepare_traces(&mut self) -> Result<()>;
     /// Begins to record each request. The time of the beginning is for [`Machine::end_trace`].

@@ -190,9 +190,14 @@ impl Experiment<'_> {
         let mut bench = self.bench(machine, result)?;
         if result.design.precondition {
             let (reference, seed) = (result.design.reference, result.plan.seed);
+            let mut done = Precondition::default();
             let mut tells = |so_far: &Precondition| observer.preconditions(so_far);
-            let done = bench.precondition(reference, seed, &mut tells)?;
+            let ended = bench.precondition(reference, seed, &mut done, &mut tells);
+            if let Err(error) = &ended {
+                done.problem = Some(format!("{error:#}"));
+            }
             result.preconditions.push(done);
+            ended?;
             save(output.as_deref(), result)?;
         }
         let began = bench.machine.now();

@@ -399,6 +399,12 @@ impl Machine for FakeMachine {
         Ok(BTreeMap::from([(CONTROL_CPU.to_owned(), ns)]))
     }
 
+    fn snapshot_of_counters(&mut self) -> Result<Snapshot> {
+        self.snapshot()
+    }
+
+    fn begin_window(&mut self) {}
+
     fn snapshot(&mut self) -> Result<Snapshot> {
         self.snapshots += 1;
         let ios = self.ios();

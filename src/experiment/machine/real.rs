@@ -312,6 +312,14 @@ impl Machine for RealMachine<'_> {
         self.probe.snapshot()
     }
 
+    fn snapshot_of_counters(&mut self) -> Result<Snapshot> {
+        self.probe.snapshot_of_counters()
+    }
+
+    fn begin_window(&mut self) {
+        self.probe.begin_window();
+    }
+
     fn prepare_traces(&mut self) -> Result<()> {
         let detail = Detail {
             i2d: true,

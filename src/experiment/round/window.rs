@@ -44,6 +44,17 @@ impl Window {
     }
 }
 
+/// `ends`: of the parts, in their order.
+fn parts_of(begin: Snapshot, ends: Vec<Snapshot>) -> Result<Vec<WindowPart>> {
+    let mut since = begin;
+    let parts = ends.into_iter().map(|end| {
+        let part = WindowPart::of(&Interval::between(&since, &end)?);
+        since = end;
+        Ok(part)
+    });
+    parts.collect()
+}
+
 impl RoundSetup<'_> {
     /// The window: from the end of the ramp, for the round's time less [`GUARD`]. The clock starts when every control
     /// group of the workload has completed its first I/O, like fio's own.
@@ -74,13 +85,14 @@ impl RoundSetup<'_> {
             return Ok(Err(gap));
         }
         let earlier = machine.snapshot()?;
+        machine.begin_window();
         if self.why {
             machine.begin_stretch();
         }
         let length = self.time.saturating_sub(GUARD);
         let is_divided = !is_live && length >= SHORTEST_IN_PARTS;
         let count = if is_divided { PARTS } else { 1 };
-        let (mut parts, mut last) = (Vec::new(), None);
+        let mut edges = Vec::new();
         for part in 1..=count {
             let end = start + length * part / count;
             if let Some(gap) = sleep_beside(machine, running, end, clock_watch, &mut watch)? {
@@ -88,17 +100,20 @@ impl RoundSetup<'_> {
                 self.end_blame(cgroups)?;
                 return Ok(Err(gap));
             }
-            if part == count {
+            if part < count {
+                edges.push(machine.snapshot_of_counters()?);
+            } else {
                 clock_watch.window_ends(machine, end);
             }
-            let now = machine.snapshot()?;
-            if is_divided {
-                let since = last.as_ref().unwrap_or(&earlier);
-                parts.push(WindowPart::of(&Interval::between(since, &now)?));
-            }
-            last = Some(now);
         }
-        let interval = Interval::between(&earlier, last.as_ref().unwrap_or(&earlier))?;
+        let last = machine.snapshot()?;
+        let interval = Interval::between(&earlier, &last)?;
+        let parts = if is_divided {
+            edges.push(last);
+            parts_of(earlier, edges)?
+        } else {
+            Vec::new()
+        };
         let why = self.end_blame(cgroups)?;
         // A live load whose requests wait while none completes has no values because of the arm.
         if is_live && is_stuck(&interval) {

@@ -23,6 +23,7 @@ const FILES: [&str; BUILT_IN.len()] = [
     include_str!("../../../data/studies/kyber-targets.toml"),
     include_str!("../../../data/studies/isolation.toml"),
     include_str!("../../../data/studies/etcd.toml"),
+    include_str!("../../../data/studies/blame.toml"),
 ];
 
 fn named() -> impl Iterator<Item = (&'static str, &'static str)> {

@@ -44,6 +44,8 @@ pub struct Study {
     pub optional_arms: Vec<Arm>,
     /// Index into `arms`.
     pub reference: usize,
+    /// Whether each round says who waited behind whom.
+    pub why: bool,
     pub times: Times,
     pub quick: Times,
     /// In their order; a study without stages has one without a name.
@@ -168,6 +170,7 @@ pub fn parse(file: &str, text: &str) -> Result<Study> {
         arms,
         optional_arms,
         reference,
+        why: written.why,
         times: written.times,
         quick,
         stages,

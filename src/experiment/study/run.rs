@@ -250,6 +250,7 @@ impl StudyRun<'_> {
             design: Design {
                 cold: cell.cold,
                 is_placebo: *is_placebo,
+                why: study.why,
                 ..Design::new(arms, reference, stopping, cell.metrics.clone())
                     .timed(cell.ramp(times), times.round())
             },

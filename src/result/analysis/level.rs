@@ -7,8 +7,10 @@ use crate::statistics::verdict::bonferroni;
 use crate::types::level::{ArmLevel, Levels, WindowPart};
 use crate::types::result::Round;
 
-/// With fewer I/Os in one part of a window, its rate is mostly noise.
-const FEWEST_IOS: u64 = 10;
+/// With fewer I/Os in a window, the rates of its parts are mostly noise.
+const FEWEST_IOS: u64 = 50;
+/// With fewer in one part, the mean of their times is.
+const FEWEST_OF_PART: u64 = 10;
 
 /// None if no round has parts: of a command, of the load of others, or of a short time.
 pub fn levels(table: &Table<'_>) -> Option<Levels> {
@@ -21,55 +23,55 @@ pub fn levels(table: &Table<'_>) -> Option<Levels> {
     let alpha = bonferroni(design.alpha, 2 * (design.arms.len() + 1));
     let arms = design.arms.iter().map(|arm| {
         let own = || rounds.iter().filter(|round| round.arm == arm.label);
-        let trend = |value: fn(&WindowPart) -> Option<f64>| {
-            let changes: Vec<f64> = own().filter_map(|round| change(round, value)).collect();
-            Trend::of_changes(&changes, alpha)
+        let trend = |values: fn(&Round) -> Option<Vec<f64>>| {
+            let changes = own().filter_map(|round| change_over(&values(round)?));
+            Trend::of_changes(&changes.collect::<Vec<f64>>(), alpha)
         };
         ArmLevel {
             arm: arm.label.clone(),
-            throughput: trend(iops),
+            iops: trend(iops),
             device_time: trend(device_time),
+            rounds: own().count(),
         }
     });
-    let over_run = |value: fn(&WindowPart) -> Option<f64>| {
-        let blocks = by_block(&rounds, design.arms.len(), value);
-        Trend::of_line(&blocks, alpha)
+    let over_run = |values: fn(&Round) -> Option<Vec<f64>>| {
+        Trend::of_line(&by_block(&rounds, design.arms.len(), values), alpha)
     };
     Some(Levels {
         arms: arms.collect(),
-        run_throughput: over_run(iops),
+        run_iops: over_run(iops),
         run_device_time: over_run(device_time),
+        blocks: by_block(&rounds, design.arms.len(), |_| Some(vec![0.0])).len(),
     })
 }
 
-fn iops(part: &WindowPart) -> Option<f64> {
-    (part.ios >= FEWEST_IOS).then(|| part.iops().ln())
+/// Of each part, in logarithms.
+fn iops(round: &Round) -> Option<Vec<f64>> {
+    let parts = &round.evidence.parts;
+    let ios = parts.iter().map(|part| part.ios);
+    let is_enough = ios.fold(0, u64::saturating_add) >= FEWEST_IOS;
+    is_enough.then(|| parts.iter().map(WindowPart::ln_iops).collect())
 }
 
-fn device_time(part: &WindowPart) -> Option<f64> {
-    let mean = part.device_mean_ns.filter(|_| part.ios >= FEWEST_IOS)?;
-    Some(mean.ln())
-}
-
-/// In logarithms. None where a part has too few I/Os.
-fn change(round: &Round, value: fn(&WindowPart) -> Option<f64>) -> Option<f64> {
-    let parts = round.evidence.parts.iter();
-    change_over(&parts.map(value).collect::<Option<Vec<f64>>>()?)
+/// Of each part, in logarithms. None where a part has too few I/Os.
+fn device_time(round: &Round) -> Option<Vec<f64>> {
+    let times = round.evidence.parts.iter().map(|part| {
+        let mean = part.device_mean_ns?;
+        (part.ios >= FEWEST_OF_PART).then(|| mean.ln())
+    });
+    times.collect()
 }
 
 /// The mean over the arms in each block in which all of them have a value.
 fn by_block(
     rounds: &[&Round],
     arms: usize,
-    value: fn(&WindowPart) -> Option<f64>,
+    values: fn(&Round) -> Option<Vec<f64>>,
 ) -> Vec<(f64, f64)> {
     let last = rounds.iter().map(|round| round.block).max().unwrap_or(0);
     let means = (0..=last).filter_map(|block| {
         let own = rounds.iter().filter(|round| round.block == block);
-        let values = own.filter_map(|round| {
-            let parts = round.evidence.parts.iter();
-            estimate::mean(&parts.map(value).collect::<Option<Vec<f64>>>()?)
-        });
+        let values = own.filter_map(|round| estimate::mean(&values(round)?));
         let values: Vec<f64> = values.collect();
         (values.len() == arms).then_some((block as f64, estimate::mean(&values)?))
     });

@@ -14,7 +14,6 @@ fn run(arms: &[&str], iops: impl Fn(&Round, usize) -> f64) -> Levels {
             WindowPart {
                 seconds: 4.0,
                 ios: (4.0 * iops).round() as u64,
-                bytes: 0,
                 device_mean_ns: Some(1e9 / iops),
             }
         });
@@ -36,11 +35,8 @@ fn is_near(trend: Option<Trend>, change: f64) {
 #[test]
 fn a_level_is_one() {
     let found = run(&["none", "bfq"], |_, _| 5000.0);
-    let all = found
-        .arms
-        .iter()
-        .flat_map(|of| [of.throughput, of.device_time]);
-    for trend in all.chain([found.run_throughput, found.run_device_time]) {
+    let all = found.arms.iter().flat_map(|of| [of.iops, of.device_time]);
+    for trend in all.chain([found.run_iops, found.run_device_time]) {
         is_near(trend, 0.0);
         assert!(trend.is_some_and(|trend| !trend.is_no_level()));
     }
@@ -53,12 +49,12 @@ fn an_arm_that_falls_within_its_rounds_is_told_from_the_others() {
         "bfq" => 5000.0 * (part as f64 * 0.7f64.ln() / 5.0).exp(),
         _ => 5000.0,
     });
-    is_near(found.arms[0].throughput, 0.0);
-    is_near(found.arms[1].throughput, 0.7f64.ln());
+    is_near(found.arms[0].iops, 0.0);
+    is_near(found.arms[1].iops, 0.7f64.ln());
     is_near(found.arms[1].device_time, -(0.7f64.ln()));
-    assert!(found.arms[1].throughput.is_some_and(|it| it.is_no_level()));
+    assert!(found.arms[1].iops.is_some_and(|it| it.is_no_level()));
     // Each block has the same of it.
-    is_near(found.run_throughput, 0.0);
+    is_near(found.run_iops, 0.0);
 }
 
 #[test]
@@ -67,29 +63,54 @@ fn a_disk_that_fills_its_cache_over_the_run_is_told_whatever_the_arms_do() {
         let arm = if round.arm == "bfq" { 0.1 } else { 1.0 };
         5000.0 * arm * (round.block as f64 * 0.5f64.ln() / 11.0).exp()
     });
-    is_near(found.run_throughput, 0.5f64.ln());
+    is_near(found.run_iops, 0.5f64.ln());
     is_near(found.run_device_time, 2f64.ln());
-    assert!(found.run_throughput.is_some_and(|it| it.is_no_level()));
-    assert!(
-        found
-            .arms
-            .iter()
-            .all(|of| !of.throughput.unwrap().is_no_level())
-    );
+    assert!(found.run_iops.is_some_and(|it| it.is_no_level()));
+    assert!(found.arms.iter().all(|of| !of.iops.unwrap().is_no_level()));
 }
 
-/// A part in which nearly nothing ended has no rate, and the round no trend: an arm that stalls seems not to fall or rise.
+/// A disk that stops within its windows falls most: it must not go missing for want of I/Os.
 #[test]
-fn a_round_with_an_empty_part_has_no_trend() {
+fn an_arm_whose_windows_end_with_nothing_falls() {
     let found = run(&["none", "bfq"], |round, part| {
         match (round.arm.as_str(), part) {
-            ("bfq", 3) => 1.0,
+            ("bfq", 3..) => 0.0,
             _ => 5000.0,
         }
     });
-    assert_eq!(found.arms[1].throughput, None);
-    assert_eq!(found.run_throughput, None, "no block has both");
-    is_near(found.arms[0].throughput, 0.0);
+    assert!(
+        found.arms[1]
+            .iops
+            .is_some_and(|it| it.is_no_level() && it.change < -3.0)
+    );
+    assert_eq!(
+        found.arms[1].device_time, None,
+        "of no I/O there is no time"
+    );
+    is_near(found.arms[0].iops, 0.0);
+    is_near(found.run_iops, 0.0);
+    assert_eq!(found.run_device_time, None, "no block has both");
+}
+
+/// The text says of how many rounds a trend is.
+#[test]
+fn rounds_with_too_few_ios_are_counted() {
+    let found = run(&["none", "bfq"], |round, part| {
+        match (round.arm.as_str(), round.block, part) {
+            ("bfq", 6.., 4) => 1.0,
+            _ => 5000.0,
+        }
+    });
+    let of = &found.arms[1];
+    assert_eq!((of.rounds, of.iops.map(|it| it.count)), (12, Some(12)));
+    assert_eq!(of.device_time.map(|it| it.count), Some(6));
+    assert_eq!(
+        (found.blocks, found.run_device_time.map(|it| it.count)),
+        (12, Some(6))
+    );
+    let rows = crate::report::level::rows(&found);
+    assert!(rows[1][2].ends_with(", 6 of 12"), "{rows:?}");
+    assert!(!rows[1][1].contains(" of "), "{rows:?}");
 }
 
 #[test]
@@ -113,6 +134,6 @@ fn rounds_that_do_not_count_and_commands_have_none() {
         round.evidence.parts = vec![part; 5];
     }
     let found = levels(&Table::new(&result)).expect("parts");
-    assert_eq!(found.arms[0].throughput.map(|it| it.count), Some(5));
+    assert_eq!(found.arms[0].iops.map(|it| it.count), Some(5));
     assert_eq!(found.arms[0].device_time, None, "no device time is known");
 }

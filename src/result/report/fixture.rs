@@ -283,7 +283,6 @@ pub fn sample() -> ResultFile {
         let parts = (0..5).map(|part| WindowPart {
             seconds: 3.992,
             ios: (4000.0 * (1.0 - loss * f64::from(part)) * wobble) as u64,
-            bytes: 0,
             device_mean_ns: Some(2.5e5),
         });
         round.evidence.parts = parts.collect();

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::escape::markdown as escaped;
-use super::{levels, words};
+use super::{level, levels, words};
 use crate::analysis::turn;
 use crate::types::result::{ArmComparison, ResultFile, Status};
 
@@ -25,6 +25,9 @@ pub fn render(result: &ResultFile) -> String {
     table(&mut page, &primary);
     for line in levels::in_words(&primary).lines() {
         let _ = writeln!(page, "\n{}", escaped(line));
+    }
+    for line in level::remarks(result) {
+        let _ = writeln!(page, "\n{}", escaped(&line));
     }
     if !result.excluded.is_empty() {
         let (excluded, blocks) = (result.excluded.len(), result.blocks_begun());

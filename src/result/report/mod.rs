@@ -15,7 +15,7 @@ pub mod github_benchmark; // github-action-benchmark
 pub mod html; // a page with pictures
 pub mod junit; // JUnit's XML
 pub mod ktap; // KTAP, the kernel's test protocol
-mod level; // whether the disks kept their level
+pub mod level; // whether the disks kept their level
 mod levels; // what the intervals hold, and what a run could detect
 mod live;
 pub mod markdown; // Markdown for code hosts

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use comfy_table::{Table, presets};
 
-use super::{escape, units, words};
+use super::{escape, level, units, waiting, why, words};
 use crate::statistics::verdict::{Comparison, Reason, Verdict};
 use crate::study::result::{CellResult, StudyResult};
 use crate::types::result::{ArmComparison, Status};
@@ -26,9 +26,31 @@ pub fn render(study: &StudyResult) -> String {
     exact(&mut text, study);
     level(&mut text, study);
     without_waiting(&mut text, study);
+    unsteady(&mut text, study);
     choice(&mut text, study);
     expected(&mut text, study);
+    causes(&mut text, study);
     escape::message(&text)
+}
+
+/// Cells whose values are of no one level, each with the first reason.
+fn unsteady(text: &mut String, study: &StudyResult) {
+    for cell in study.compared() {
+        let remarks = level::remarks(&cell.result);
+        if let Some(first) = remarks.first() {
+            let _ = writeln!(text, "{}: {first}", cell.name);
+        }
+    }
+}
+
+/// What the workloads of the cells waited for, if the study asks.
+fn causes(text: &mut String, study: &StudyResult) {
+    let asked = study.compared().filter(|cell| cell.result.design.why);
+    for cell in asked.filter(|cell| cell.why_invalid().is_none()) {
+        let _ = writeln!(text, "\n{}:", cell.name);
+        waiting::add(text, &cell.result);
+        *text += &why::arms::section(&cell.result);
+    }
 }
 
 pub(super) fn heading(text: &mut String, study: &StudyResult) {

@@ -318,15 +318,8 @@ fn quality(text: &mut String, result: &ResultFile) {
             );
         }
     }
-    for precondition in &result.preconditions {
-        let _ = writeln!(
-            text,
-            "The disk was {}.",
-            level::preconditioning(precondition)
-        );
-    }
-    for warning in level::warnings(result) {
-        let _ = writeln!(text, "No steady level: {warning}.");
+    for line in level::remarks(result) {
+        let _ = writeln!(text, "{line}");
     }
     for warning in load::warnings(&result.rounds) {
         let _ = writeln!(text, "Load: {warning}.");

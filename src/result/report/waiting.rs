@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use super::units;
+use crate::measured::snapshot::DeviceNumbers;
 use crate::statistics::verdict::Reason;
+use crate::types::arm::Arm;
 use crate::types::result::{ArmComparison, ArmWaiting, ResultFile};
 
 pub fn add(text: &mut String, result: &ResultFile) {
@@ -64,6 +66,7 @@ pub fn add(text: &mut String, result: &ResultFile) {
         );
     }
     text.push_str(&slept(result));
+    text.push_str(&held(result));
     let is_left_out = |row: &ArmComparison| row.comparison.reasons.contains(&Reason::NotComparable);
     if result.comparisons.iter().any(is_left_out) {
         *text += "The queue waits and totals of stalled threads are therefore not comparable and get no verdict: use throughput and \
@@ -73,6 +76,46 @@ pub fn add(text: &mut String, result: &ResultFile) {
         *text += "HARDLY ANY REQUEST WAITED: this workload cannot show a difference between schedulers on this device. \
                   Keep more requests in flight than the hardware depth, or use a slower device.\n";
     }
+}
+
+/// How many I/Os limits of control groups held back before there was a request, under each arm where these are more than a
+/// thousandth, over all rounds that count.
+fn held(result: &ResultFile) -> String {
+    let of_arm = |arm: &Arm| {
+        let rounds = result.rounds.iter();
+        let own = || {
+            rounds
+                .clone()
+                .filter(|round| round.arm == arm.label && round.exclusion.is_none())
+        };
+        let sum = |of: fn(&DeviceNumbers) -> u64| {
+            let counts = own().map(|round| of(&round.evidence.device));
+            counts.fold(0, u64::saturating_add)
+        };
+        let ios = sum(|device| device.ops.iter().map(|op| op.ios).sum());
+        let known = sum(|device| device.edges.throttled);
+        let count = known.saturating_add(sum(|device| device.edges.throttled_unknown));
+        let ns = sum(|device| device.edges.throttled_ns);
+        let mean = units::time(Some(ns as f64 / known.max(1) as f64));
+        let time = match known {
+            0 => "this kernel does not say for how long".to_owned(),
+            known if known == count => format!("{mean} each"),
+            known => format!(
+                "{mean} each of the {} whose time is known",
+                units::count(known as f64)
+            ),
+        };
+        let count_in_words = units::count(count as f64);
+        (count > ios / 1000).then(|| format!("{} {count_in_words} I/Os ({time})", arm.label))
+    };
+    let arms: Vec<String> = result.design.arms.iter().filter_map(of_arm).collect();
+    if arms.is_empty() {
+        return String::new();
+    }
+    format!(
+        "Held back by a limit of their control group (io.max), before there was a request: {}.\n",
+        arms.join(", ")
+    )
 }
 
 /// For what threads slept until they had a request, under each arm where they did so for more than a thousandth of the time.
@@ -92,4 +135,45 @@ fn slept(result: &ResultFile) -> String {
         "Threads slept until their I/Os had a request, as shares of the time: {}.\n",
         arms.join("; ")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture;
+
+    #[test]
+    fn what_limits_hold_back_is_told_by_arm_with_how_long_if_that_is_known() {
+        let mut result = fixture::sample();
+        assert_eq!(held(&result), "");
+        for round in &mut result.rounds {
+            let edges = &mut round.evidence.device.edges;
+            match round.arm.as_str() {
+                "none" => (edges.throttled, edges.throttled_ns) = (10, 25_000_000),
+                "bfq" => edges.throttled_unknown = 10,
+                _ => {}
+            }
+        }
+        let rounds = result.rounds.iter().filter(|round| round.arm == "none");
+        let count = rounds.filter(|round| round.exclusion.is_none()).count() * 10;
+        // A round of bfq does not count.
+        assert_eq!(
+            held(&result),
+            format!(
+                "Held back by a limit of their control group (io.max), before there was a request: none {count} I/Os \
+                 (2.50 ms each), bfq {} I/Os (this kernel does not say for how long).\n",
+                count - 10
+            )
+        );
+        for round in &mut result.rounds {
+            round.evidence.device.edges.throttled_unknown += 90;
+        }
+        let some = held(&result);
+        assert!(
+            some.contains("none 1300 I/Os (2.50 ms each of the 130 whose time is known)"),
+            "{some}"
+        );
+        result.rounds[0].evidence.device.edges.throttled = u64::MAX;
+        assert!(!held(&result).is_empty());
+    }
 }

@@ -59,7 +59,7 @@ impl Trend {
         let is_certain = self
             .interval
             .is_some_and(|interval| !interval.contains(0.0));
-        is_certain && self.change.abs() > (1.0 + SNIA_SLOPE).ln()
+        is_certain && (self.change.exp() - 1.0).abs() > SNIA_SLOPE
     }
 }
 
@@ -127,6 +127,12 @@ mod tests {
         assert_eq!(Trend::of_changes(&[], 0.05), None);
         let sure = Trend::of_changes(&[0.05, 0.051, 0.049], 0.05).expect("a mean");
         assert!(!sure.is_no_level(), "certain, and small: {sure:?}");
+        let fall =
+            |change: f64| Trend::of_changes(&[change; 3], 0.05).is_some_and(|it| it.is_no_level());
+        // By 9 % and 11 %.
+        assert!(
+            !fall(0.91f64.ln()) && fall(0.89f64.ln()) && !fall(1.09f64.ln()) && fall(1.11f64.ln())
+        );
     }
 
     #[test]

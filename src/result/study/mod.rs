@@ -11,7 +11,7 @@ pub mod schema1; // results of the version before. Pure
 pub mod times; // of its rounds, and what it had no time for
 
 /// The studies that iosched brings.
-pub const BUILT_IN: [&str; 15] = [
+pub const BUILT_IN: [&str; 16] = [
     "record-size",
     "oltp-web",
     "read-buffer",
@@ -27,4 +27,5 @@ pub const BUILT_IN: [&str; 15] = [
     "kyber-targets",
     "isolation",
     "etcd",
+    "blame",
 ];

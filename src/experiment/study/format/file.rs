@@ -39,6 +39,9 @@ pub struct StudyFile {
     /// As `--metric` of `run`, with the margin in per cent: `throughput:5`.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub metrics: Vec<Spanned<String>>,
+    /// As `--why` of `run`: each round says who waited behind whom.
+    #[serde(default)]
+    pub why: bool,
     /// The times of a round, and the number of blocks.
     pub times: Times,
     /// The same for `--quick`.

@@ -53,7 +53,7 @@ fn figures(result: &ResultFile) -> Markup {
     figures.extend(heatmap::figures(&rounds));
     figures.extend(shares::figure(&rounds));
     figures.extend(waits::figure(&rounds));
-    figures.extend(why::figures(result));
+    figures.extend(why::figures(result, ""));
     figures.extend(dispatch::figure(result));
     figures.extend(run_chart::figure(&rounds));
     html! {

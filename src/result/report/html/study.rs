@@ -4,10 +4,10 @@ use maud::{Markup, html};
 
 use super::figure::{Data, Figure, name};
 use super::plot::Plot;
-use super::{forest, look, page, verdict};
+use super::{forest, look, page, verdict, why};
 use crate::metric::Metric;
 use crate::report::axis::{Axis, Spread};
-use crate::report::{study as text, units, words};
+use crate::report::{level, study as text, units, words};
 use crate::statistics::scale::Direction;
 use crate::study::result::{CellResult, StudyResult};
 use crate::types::result::{ArmComparison, ResultFile};
@@ -257,7 +257,15 @@ fn details(cell: &CellResult) -> Markup {
             @if !cell.expect.is_empty() { p { "Expected: " (name(&cell.expect)) } }
             @if let Some(why) = &cell.hopeless { p { "Given up: " (name(why)) } }
             @for figure in forest::ratios(&rows).into_iter().chain(forest::differences(&rows)) { (figure.picture) }
-            ul.remarks { @for row in &rows { li { (name(&words::sentence(row))) } } }
+            @for figure in why::figures(&cell.result, &format!(" in {}", cell.name)) {
+                h3 { (name(&figure.title)) }
+                p { (name(&figure.says)) }
+                (figure.picture)
+            }
+            ul.remarks {
+                @for row in &rows { li { (name(&words::sentence(row))) } }
+                @for line in level::remarks(&cell.result) { li { (name(&line)) } }
+            }
             (super::appendix::workload(&cell.result.workload))
         }
     }

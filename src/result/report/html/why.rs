@@ -10,7 +10,8 @@ use crate::report::why::arms::{
 use crate::types::result::ResultFile;
 
 /// One for each disk with somebody who waits; none without `--why`.
-pub fn figures(result: &ResultFile) -> Vec<Figure> {
+/// `within`: the cell of a study, ` in NAME`, which keeps the names of its tables apart; else empty.
+pub fn figures(result: &ResultFile, within: &str) -> Vec<Figure> {
     let arms = of_arms(result);
     let disks = disks(&arms);
     let is_only = disks.len() == 1;
@@ -25,7 +26,7 @@ pub fn figures(result: &ResultFile) -> Vec<Figure> {
                    meanwhile; this is part of the others. "
                 .to_owned()
                 + &[left_out(result), uncovered(&arms)].join(" "),
-            picture: picture(&arms, &waiters),
+            picture: picture(&arms, &waiters, &format!(" on {disk}{within}")),
             data: Data::default(),
         })
     });
@@ -59,7 +60,8 @@ fn title(arms: &[OfArm<'_>], waiters: &[Waiter<'_>], disk: Option<&str>) -> Stri
     )
 }
 
-fn picture(arms: &[OfArm<'_>], waiters: &[Waiter<'_>]) -> Markup {
+/// `place`: ` on DISK`, and which cell.
+fn picture(arms: &[OfArm<'_>], waiters: &[Waiter<'_>], place: &str) -> Markup {
     let mut columns: Vec<&str> = Vec::new();
     for name in waiters.iter().flat_map(|waiter| &waiter.behind) {
         if !columns.contains(&name.as_str()) {
@@ -69,7 +71,7 @@ fn picture(arms: &[OfArm<'_>], waiters: &[Waiter<'_>]) -> Markup {
     html! {
         @for (arm, of) in arms.iter().enumerate() {
             h3 { (name(of.label)) }
-            div.scroll tabindex="0" role="region" aria-label=(format!("Who waits behind whom under {}", of.label)) {
+            div.scroll tabindex="0" role="region" aria-label=(format!("Who waits behind whom under {}{place}", of.label)) {
                 table.shares {
                     thead {
                         tr {
