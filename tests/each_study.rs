@@ -39,7 +39,7 @@ studies! {
     kyber_targets: "kyber-targets", ["reads-1-writes-256"];
     isolation: "isolation", ["small-beside-large", "priority-io-max"];
     etcd: "etcd", ["alone"];
-    blame: "blame", ["few-requests", "log-beside-writer"];
+    blame: "blame", ["few-requests"];
 }
 
 #[test]

@@ -486,6 +486,34 @@ fn a_trace_shows_what_the_disk_was_given() {
     assert_eq!(issues.count(), requests.as_array().expect("requests").len());
 }
 
+/// The snapshots between the parts of a window leave its longest times what the kernel measured: of more than 1 ms, the end of a
+/// histogram's cell is one below a multiple of 2^14 ns.
+#[test]
+#[ignore = "root"]
+fn the_longest_times_of_a_round_are_no_ends_of_cells() {
+    let program = Program::new(BINARY);
+    let how = ["--workload", "randread", "--rounds", "3", "-o", "result"];
+    let times = ["--ramp", "0.3s", "--round-time", "1.2s"];
+    let start: &[&str] = &["run", "scratch:ssd"];
+    let arms = arms(&["none", "mq-deadline"]);
+    program
+        .run(&[start, &arms, &how, &times].concat())
+        .ends(0, &[]);
+    let result = program.result("result");
+    for round in list(&result, "/rounds") {
+        assert_eq!(list(round, "/evidence/parts").len(), 5);
+        let owners = list(round, "/evidence/owners").iter();
+        let ops = owners.flat_map(|owner| list(owner, "/ops"));
+        let longest: Vec<u64> = ops.filter_map(|op| op["d2c_max_ns"].as_u64()).collect();
+        let longest = longest.into_iter().max().expect("a longest device time");
+        assert!(longest > 1 << 20, "{longest}");
+        assert!(
+            !(longest + 1).is_multiple_of(1 << 14),
+            "{longest} ends a cell"
+        );
+    }
+}
+
 /// A reader beside a greedy writer: who waits behind whom is in each round, and the reports add the rounds up.
 #[test]
 #[ignore = "root"]
