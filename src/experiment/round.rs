@@ -208,7 +208,7 @@ impl RoundSetup<'_> {
         wait_until_idle(self.machine, &self.disks.members)?;
         let begin = self.machine.now();
         // A command may be shorter than the time.
-        while self.run_once(planned, arm, time)? {
+        while self.wash_once(planned, arm, time)? {
             if self.machine.now().saturating_sub(begin) >= time {
                 break;
             }
@@ -216,8 +216,8 @@ impl RoundSetup<'_> {
         Ok(())
     }
 
-    /// Discards it. Whether the workload succeeded.
-    fn run_once(&mut self, planned: &PlannedRound, arm: &Arm, time: Duration) -> Result<bool> {
+    /// Whether the workload succeeded.
+    fn wash_once(&mut self, planned: &PlannedRound, arm: &Arm, time: Duration) -> Result<bool> {
         let output = self.machine.prepare()?;
         let task = Task {
             planned,

@@ -139,7 +139,7 @@ fn too_few_requests_of_the_scheduler() {
 fn idling_of_bfq() {
     let disk = Disk::null_blk(1_000_000, &[("hw_queue_depth", "4")]);
     disk.set_scheduler("bfq");
-    // Of few requests bfq would keep the writer from most, which is another cause.
+    // If there are few requests, bfq lets the writer have hardly any: that would be another cause.
     disk.set("queue/nr_requests", "256");
     let enter = |group: &Path| fs::write(group.join("cgroup.procs"), "0").expect("its group");
     let group = |name: &str| {
@@ -155,7 +155,7 @@ fn idling_of_bfq() {
     );
     std::thread::sleep(Duration::from_secs(1));
     let of_reader = group("reader");
-    // With a much smaller share of the weights, bfq would keep the writer from requests instead.
+    // If the reader's weight is ten times as large, bfq limits the writer's requests instead of idling.
     fs::write(of_reader.join("io.bfq.weight"), "300").expect("a weight");
     let reader = Fio::start(
         &disk.node(),

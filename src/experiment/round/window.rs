@@ -34,7 +34,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// Of a round that was not measured.
+    /// The window of a round that was not measured.
     pub fn nothing(device: &str) -> Window {
         Window {
             interval: Interval::nothing(device),

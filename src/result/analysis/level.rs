@@ -7,9 +7,9 @@ use crate::statistics::verdict::bonferroni;
 use crate::types::level::{ArmLevel, Levels, WindowPart};
 use crate::types::result::Round;
 
-/// With fewer I/Os in a window, the rates of its parts are mostly noise.
+/// A window with fewer I/Os says mostly noise about the rates of its parts.
 const FEWEST_IOS: u64 = 50;
-/// With fewer in one part, the mean of their times is.
+/// A part with fewer I/Os says mostly noise about their mean device time.
 const FEWEST_OF_PART: u64 = 10;
 
 /// None if no round has parts: of a command, of the load of others, or of a short time.
@@ -45,7 +45,7 @@ pub fn levels(table: &Table<'_>) -> Option<Levels> {
     })
 }
 
-/// Of each part, in logarithms.
+/// The logarithm of each part's I/Os per second. None if the whole window has too few I/Os.
 fn iops(round: &Round) -> Option<Vec<f64>> {
     let parts = &round.evidence.parts;
     let ios = parts.iter().map(|part| part.ios);
@@ -53,7 +53,7 @@ fn iops(round: &Round) -> Option<Vec<f64>> {
     is_enough.then(|| parts.iter().map(WindowPart::ln_iops).collect())
 }
 
-/// Of each part, in logarithms. None where a part has too few I/Os.
+/// The logarithm of each part's mean device time. None if any part has too few I/Os.
 fn device_time(round: &Round) -> Option<Vec<f64>> {
     let times = round.evidence.parts.iter().map(|part| {
         let mean = part.device_mean_ns?;

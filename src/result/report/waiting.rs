@@ -92,7 +92,12 @@ fn held(result: &ResultFile) -> String {
             let counts = own().map(|round| of(&round.evidence.device));
             counts.fold(0, u64::saturating_add)
         };
-        let ios = sum(|device| device.ops.iter().map(|op| op.ios).sum());
+        let ios = sum(|device| {
+            device
+                .ops
+                .iter()
+                .fold(0, |sum: u64, op| sum.saturating_add(op.ios))
+        });
         let known = sum(|device| device.edges.throttled);
         let count = known.saturating_add(sum(|device| device.edges.throttled_unknown));
         let ns = sum(|device| device.edges.throttled_ns);

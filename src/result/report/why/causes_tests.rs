@@ -257,7 +257,7 @@ fn what_is_not_known_is_not_told_as_room() {
     );
 }
 
-/// Of 18 ms before the issue, 4 are for a request; in the rest the idle disk is kept by the scheduler, as before.
+/// A request waits 18 ms before its issue: 4 ms until the thread gets it, then bfq keeps it from the idle disk.
 #[test]
 fn a_cause_of_a_small_part_does_not_stand_for_the_rest() {
     let short = |owner: &mut OwnerNumbers| {
