@@ -22,8 +22,8 @@ use iosched_read::messages::note;
 
 /// Enough to decide six simultaneous comparisons where they are clear.
 const BLOCKS: usize = 8;
-const RAMP: Duration = Duration::from_millis(500);
-const TIME: Duration = Duration::from_secs(2);
+const RAMP: Duration = Duration::from_millis(300);
+const TIME: Duration = Duration::from_millis(1600);
 /// How long each arm is traced after the rounds.
 const TRACE: Duration = Duration::from_secs(1);
 
@@ -41,7 +41,7 @@ pub fn run(arguments: &DemoArguments) -> Result<()> {
     note(&format!(
         "a reader, 4 KiB at a time (probe), beside a greedy writer (hog) under {}: takes about {} minutes",
         schedulers.join(", "),
-        (schedulers.len() * BLOCKS * 5).div_ceil(60)
+        (schedulers.len() * BLOCKS * 3).div_ceil(60)
     ));
     let arms = schedulers
         .iter()

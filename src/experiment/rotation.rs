@@ -251,6 +251,7 @@ impl Rotation {
             iops_before: std::mem::replace(&mut self.iops, rate),
             cached_bytes: None,
             parts: Vec::new(),
+            times: None,
             why: None,
             uevents: Vec::new(),
         };

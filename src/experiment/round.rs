@@ -3,6 +3,7 @@
 
 mod blame; // who waited behind whom in the window
 mod finished; // what the result file says of a round
+mod laps; // what the time of a round was spent on
 mod live; // rounds on the existing load
 mod precondition; // what runs before the first round
 mod trace; // one more run, which is recorded request by request
@@ -14,6 +15,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
+use self::laps::Laps;
 pub(super) use self::live::is_stuck;
 use self::waiting::{idle_until, wait_for_end, wait_until_idle};
 use self::window::Window;
@@ -88,7 +90,8 @@ impl RoundSetup<'_> {
     pub fn run_round(&mut self, turn: &Turn) -> Result<RoundOutcome> {
         let planned = &turn.planned;
         let arm = &self.arms[planned.arm];
-        let applied = self.switch(planned)?;
+        let mut laps = Laps::begin(self.machine);
+        let applied = self.switch(planned, &mut laps)?;
         let before = self.machine.measure_controls(2 * planned.index)?;
         // As late as possible: what is dropped is clean, so this does no I/O.
         let cached_bytes = match self.cold {
@@ -97,12 +100,13 @@ impl RoundSetup<'_> {
         };
         let started = humantime::format_rfc3339_millis(self.machine.time_of_day()).to_string();
         let cpu = self.machine.cpu_times();
-        let measured = self.measure(&Task {
+        let task = Task {
             planned,
             arm,
             ramp: self.ramp,
             time: self.time,
-        })?;
+        };
+        let measured = self.measure(&task, &mut laps)?;
         let load = cpu.and_then(|earlier| earlier.until(&self.machine.cpu_times()?));
         let after = self.machine.measure_controls(2 * planned.index + 1)?;
         let first = self.first.entry(planned.arm).or_insert_with(|| {
@@ -149,6 +153,7 @@ impl RoundSetup<'_> {
             gap,
             window: window.interval.together(&name),
             parts: window.parts,
+            times: Some(laps.times),
             whole: Some(whole),
             cgroups,
             participants,
@@ -172,10 +177,12 @@ impl RoundSetup<'_> {
     }
 
     /// Switches to the arm of the round, once the device is idle.
-    fn switch(&mut self, planned: &PlannedRound) -> Result<Vec<Applied>> {
+    fn switch(&mut self, planned: &PlannedRound, laps: &mut Laps) -> Result<Vec<Applied>> {
         let disks = &self.disks.members;
         self.wait_for_load()?;
+        laps.lap(self.machine);
         self.wash_out(planned)?;
+        laps.times.washout_s = laps.lap(self.machine);
         // Before the switch: no arm writes back what another has left.
         if let Some(cold) = self.cold {
             self.machine.write_back(cold)?;
@@ -186,9 +193,21 @@ impl RoundSetup<'_> {
         } else {
             wait_until_idle(self.machine, disks)?;
         }
-        let phase = self.machine.now() + Duration::from_nanos(planned.phase_ns);
-        idle_until(self.machine, phase)?;
+        let pause = self.machine.now() + self.pause_before(planned);
+        idle_until(self.machine, pause)?;
+        laps.times.switch_s = laps.lap(self.machine);
         Ok(applied)
+    }
+
+    /// A random part of a second, less in short rounds: it would be most of their time.
+    fn pause_before(&self, planned: &PlannedRound) -> Duration {
+        const LONG: f64 = 20.0;
+        let planned_s = (self.ramp + self.time).as_secs_f64();
+        let share = match self.workload.properties().fixed {
+            Fixed::Work => 1.0,
+            Fixed::Time => (planned_s / LONG).min(1.0),
+        };
+        Duration::from_nanos(planned.phase_ns).mul_f64(share)
     }
 
     fn participants_of(&mut self, whole: &Interval) -> Vec<Participant> {
@@ -250,7 +269,7 @@ impl RoundSetup<'_> {
             .collect()
     }
 
-    fn measure(&mut self, task: &Task<'_>) -> Result<MeasuredRound> {
+    fn measure(&mut self, task: &Task<'_>, laps: &mut Laps) -> Result<MeasuredRound> {
         let output = self.machine.prepare()?;
         self.machine.take_uevents();
         let before = self.machine.snapshot()?;
@@ -266,6 +285,7 @@ impl RoundSetup<'_> {
         .transpose()?;
         let timed = match self.workload.properties().fixed {
             Fixed::Work => {
+                laps.times.start_s = laps.lap(self.machine);
                 self.begin_blame();
                 None
             }
@@ -275,12 +295,17 @@ impl RoundSetup<'_> {
                 &mut *running,
                 &mut clock_watch,
                 &mut stopped,
+                laps,
             )?),
         };
         if stopped.is_some() {
             running.stop();
         }
         let outcome = wait_for_end(self.machine, &mut *running, &mut clock_watch)?;
+        let to_the_end = laps.lap(self.machine);
+        if timed.is_some() {
+            laps.times.end_s = to_the_end;
+        }
         let pause = clock_watch.problem(self.machine);
         let last = self.machine.snapshot()?;
         let whole = Interval::between(&before, &last)?;

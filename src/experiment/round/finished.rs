@@ -11,6 +11,7 @@ use iosched_result::types::participant::Participant;
 use iosched_result::types::plan::Turn;
 use iosched_result::types::queue::Applied;
 use iosched_result::types::result::{Evidence, Exclusion, Member, Round, Spoilt};
+use iosched_result::types::times::RoundTimes;
 use iosched_result::why::RoundWhy;
 
 /// Everything known about a round at its end.
@@ -42,6 +43,7 @@ pub struct Finished {
     pub cached_bytes: Option<u64>,
     /// The parts of the window.
     pub parts: Vec<WindowPart>,
+    pub times: Option<RoundTimes>,
     /// Who waited behind whom in the window, if that was asked for.
     pub why: Option<RoundWhy>,
 }
@@ -87,6 +89,7 @@ impl Finished {
             uevents: self.uevents,
             cached_bytes: self.cached_bytes,
             parts: self.parts,
+            times: self.times,
             why: self.why,
             insufficient_tail: values.insufficient_tail,
             fragile_percentile: values.fragile_percentile,

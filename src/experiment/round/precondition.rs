@@ -5,6 +5,7 @@ use iosched_result::statistics::trend::is_level;
 use iosched_result::types::level::{Precondition, WindowPart};
 use iosched_result::types::plan::PlannedRound;
 
+use super::laps::Laps;
 use super::waiting::wait_until_idle;
 use super::{MeasuredRound, RoundSetup};
 use crate::machine::Task;
@@ -49,12 +50,7 @@ impl RoundSetup<'_> {
         if let Some(cold) = self.cold {
             self.machine.drop_pages(cold)?;
         }
-        let MeasuredRound {
-            window,
-            outcome,
-            pause,
-            ..
-        } = self.measure(&Task {
+        let task = Task {
             planned: &PlannedRound {
                 index: 0,
                 block: 0,
@@ -66,7 +62,13 @@ impl RoundSetup<'_> {
             arm,
             ramp: self.ramp,
             time: self.time,
-        })?;
+        };
+        let MeasuredRound {
+            window,
+            outcome,
+            pause,
+            ..
+        } = self.measure(&task, &mut Laps::begin(self.machine))?;
         if let Some(problem) = outcome.problem.or(pause) {
             return Ok(Err(problem));
         }

@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use super::RoundSetup;
 use super::blame::name_parts;
+use super::laps::Laps;
 use super::live::Watch;
 use super::waiting::{sleep_beside, wait_for_end};
 use super::window::GUARD;
@@ -40,7 +41,7 @@ impl RoundSetup<'_> {
     /// A failed workload only spoils the trace.
     pub fn trace(&mut self, planned: &PlannedRound, time: Duration) -> Result<Traced> {
         let started = humantime::format_rfc3339_millis(self.machine.time_of_day()).to_string();
-        let applied = self.switch(planned)?;
+        let applied = self.switch(planned, &mut Laps::begin(self.machine))?;
         if let Some(live) = &mut self.live {
             live.reference_waits = false;
         }

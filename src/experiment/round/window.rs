@@ -9,6 +9,7 @@ use iosched_result::types::level::WindowPart;
 use iosched_result::types::outcome::CgroupRef;
 use iosched_result::why::RoundWhy;
 
+use super::laps::Laps;
 use super::live::{Watch, is_stuck};
 use super::waiting::{has_begun, sleep_beside};
 use super::{POLL, RoundSetup};
@@ -65,8 +66,11 @@ impl RoundSetup<'_> {
         running: &mut dyn Running,
         clock_watch: &mut ClockWatch,
         stopped: &mut Option<String>,
+        laps: &mut Laps,
     ) -> Result<Result<Window, Gap>> {
-        if let Some(gap) = self.wait_until_begun(before, cgroups, running, clock_watch)? {
+        let gap = self.wait_until_begun(before, cgroups, running, clock_watch)?;
+        laps.times.start_s = laps.lap(self.machine);
+        if let Some(gap) = gap {
             return Ok(Err(gap));
         }
         let is_live = self.live.is_some();
@@ -85,6 +89,7 @@ impl RoundSetup<'_> {
             return Ok(Err(gap));
         }
         let earlier = machine.snapshot()?;
+        laps.times.ramp_s = laps.lap(machine);
         machine.begin_window();
         if self.why {
             machine.begin_stretch();
@@ -107,6 +112,7 @@ impl RoundSetup<'_> {
             }
         }
         let last = machine.snapshot()?;
+        laps.lap(machine);
         let interval = Interval::between(&earlier, &last)?;
         let parts = if is_divided {
             edges.push(last);

@@ -1,5 +1,7 @@
 //! One round after the other, by the plan.
 
+use std::time::Duration;
+
 use anyhow::Result;
 
 use super::{Experiment, Observer};
@@ -98,6 +100,10 @@ impl TurnOutcome {
     }
 }
 
+pub fn add_time(result: &mut ResultFile, took: Duration) {
+    *result.rounds_took_s.get_or_insert(0.0) += took.as_secs_f64();
+}
+
 /// The work that is left after a block.
 pub enum BlockEnd {
     More,
@@ -125,12 +131,14 @@ impl Experiment<'_> {
                 return Ok(BlockEnd::More);
             }
             is_first = false;
+            let begin = bench.machine.now();
             let turned = match run_turn(&mut bench, &turn, result, observer) {
                 Err(error) if kind_of(&error) == Kind::Lacking => {
                     return Ok(BlockEnd::Hopeless(error));
                 }
                 turned => turned?,
             };
+            add_time(result, bench.machine.now().saturating_sub(begin));
             turned.ensure_alone()?;
             if let Err(error) = turned.ensure_hopeful() {
                 return Ok(BlockEnd::Hopeless(error));

@@ -159,6 +159,7 @@ pub fn round(
         uevents: Vec::new(),
         cached_bytes: None,
         parts: Vec::new(),
+        times: None,
         why: None,
         insufficient_tail: Vec::new(),
         doubtful: Vec::new(),

@@ -27,6 +27,7 @@ mod rounds; // the rounds that pictures show
 pub mod shift; // what an arm does to each decile of the latencies
 pub mod study; // a study: a matrix of verdicts
 pub mod text; // the result as a text table
+pub mod times; // what the wall-clock time was spent on
 pub mod traces; // the traces of a result, for the formats that show them
 pub mod units; // formats numbers with units
 mod waiting; // how many requests waited

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::characters::{self, Form};
-use super::{checks, escape, level, levels, live, noise, shift, units, waiting, why, words};
+use super::{checks, escape, level, levels, live, noise, shift, times, units, waiting, why, words};
 use crate::analysis::{load, turn};
 use crate::measured::snapshot::Quality;
 use crate::types::controls::Sight;
@@ -292,6 +292,9 @@ fn quality(text: &mut String, result: &ResultFile) {
             "Measured {measured} I/Os, lost {lost} requests: {causes}."
         ),
     };
+    if let Some(line) = times::line(result) {
+        let _ = writeln!(text, "{line}");
+    }
     left_out(text, result);
     if foreign_bytes * 100 > bytes {
         let share = foreign_bytes as f64 / bytes as f64 * 100.0;

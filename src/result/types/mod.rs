@@ -20,4 +20,5 @@ pub mod raw; // what a program wrote as JSON
 pub mod result; // the JSON of a comparison, read and written
 pub mod scratch; // scratch devices
 pub mod scratch_place; // where a workload has its files
+pub mod times; // what the time of a round was spent on
 pub mod washout; // whether the reference runs before each round

@@ -73,6 +73,10 @@ pub struct ResultFile {
     /// Every metric that was compared, with its unit and margin.
     pub metrics: Vec<Metric>,
     pub rounds: Vec<Round>,
+    /// Wall-clock time of all rounds, also of those that do not count: from the beginning of each until its result was saved. Absent in
+    /// files of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds_took_s: Option<f64>,
     /// Findings from the first blocks of a run with `--washout auto`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pilot: Option<Pilot>,
@@ -301,6 +305,7 @@ impl ResultFile {
             probe: subject.probe,
             metrics: Vec::new(),
             rounds: Vec::new(),
+            rounds_took_s: None,
             pilot: None,
             excluded: Vec::new(),
             comparisons: Vec::new(),

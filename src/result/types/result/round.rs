@@ -13,6 +13,7 @@ use crate::types::outcome::{CgroupRef, Outcome};
 use crate::types::participant::Participant;
 use crate::types::plan::Turn;
 use crate::types::queue::{Applied, State};
+use crate::types::times::RoundTimes;
 use crate::why::RoundWhy;
 
 /// One execution of the workload under one arm.
@@ -133,6 +134,9 @@ pub struct Evidence {
     /// The equal parts of the window, in their order; none for a command, a live run or a time below a second.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<WindowPart>,
+    /// What the rest of the round's time was spent on; absent in files of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<RoundTimes>,
     /// With `--why`: who waited behind whom in the window. Absent if there is no window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<RoundWhy>,
