@@ -14,6 +14,8 @@ mod noise;
 mod results;
 #[path = "verdicts/studies.rs"]
 mod studies;
+#[path = "verdicts/times.rs"]
+mod times;
 
 use std::f64::consts::TAU;
 
@@ -43,7 +45,7 @@ impl Found {
     }
 
     fn of(world: &World<'_>) -> Found {
-        Found::in_runs_of(world, Stopping::Looks)
+        Found::in_runs_of(world, Stopping::LOOKS)
     }
 
     fn percent(&self, is: impl Fn(&Outcome) -> bool) -> f64 {
@@ -270,7 +272,7 @@ fn gates_on_identical_arms_hardly_fail() {
             let mut rows = outcome.judged.iter().map(|judged| &judged.comparison);
             rows.any(|row| row.verdict == Verdict::Worse && row.beyond_margin)
         };
-        let failed = (0..RUNS).filter(|_| fails(&run(&mut rng, &world, Stopping::Looks)));
+        let failed = (0..RUNS).filter(|_| fails(&run(&mut rng, &world, Stopping::LOOKS)));
         let (failed, expected) = (failed.count() as f64, RUNS as f64 / once_in);
         println!("{name}: {failed} of {RUNS} gates fail on identical arms");
         assert!(

@@ -122,9 +122,10 @@ pub fn compare(wanted: Comparison<'_>) -> Result<()> {
             fairness: conditions.detail.contains(&DetailOption::Fairness),
             why: conditions.why,
             precondition: conditions.precondition,
+            auto_times: rounds.times.auto,
             trace_s: conditions.trace.map(|time| time.as_secs_f64()),
             ..Design::new(arms, reference, stopping, rounds.primary)
-                .timed(rounds.ramp, rounds.time)
+                .timed(rounds.times.ramp, rounds.times.window)
                 .washed_out(conditions.washout)
         },
         workload: &mut *rounds.workload,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use iosched_result::analysis::times;
 use iosched_result::report::units;
 use iosched_result::statistics::signed_rank::{FEWEST_BLOCKS, blocks_needed};
 use iosched_result::statistics::stopping::{LOOKS, Stopping};
@@ -23,8 +24,9 @@ pub fn announce(arms: usize, rounds: &Rounds, stopping: Stopping, washout: Washo
         arms,
         metrics: rounds.primary.len(),
         stopping,
-        round: is_timed.then(|| washout.at_first() + rounds.ramp + rounds.time),
-        is_watched: is_timed && rounds.time.is_zero(),
+        round: is_timed.then(|| washout.at_first() + rounds.times.ramp + rounds.times.window),
+        is_watched: rounds.live.is_some() && rounds.times.window.is_zero(),
+        is_piloted: rounds.times.auto.is_some(),
     };
     outlook.lines().iter().for_each(|line| note(line));
 }
@@ -38,6 +40,8 @@ struct Outlook {
     round: Option<Duration>,
     /// The window is found by watching the load.
     is_watched: bool,
+    /// Ramp or window are found by a pilot.
+    is_piloted: bool,
 }
 
 impl Outlook {
@@ -52,7 +56,7 @@ impl Outlook {
     fn duration(&self) -> String {
         let (fewest, most) = match self.stopping {
             Stopping::Fixed { blocks } => (blocks, Some(blocks)),
-            Stopping::Looks => (LOOKS[0], LOOKS.last().copied()),
+            Stopping::Looks { .. } => (LOOKS[0], LOOKS.last().copied()),
             Stopping::Open => (1, None),
         };
         let of = |blocks: usize| blocks * self.arms;
@@ -66,6 +70,15 @@ impl Outlook {
         };
         if self.is_watched {
             return format!("{rounds} of 20 s to 2 min, after a minute of watching the load");
+        }
+        if self.is_piloted {
+            let longest = most.map_or(String::new(), |most| {
+                let most = times::LONGEST_ROUND_S * of(most) as f64;
+                format!("; at most about {} in all", units::duration(most))
+            });
+            return format!(
+                "a pilot of 10 s under each arm chooses the times of the rounds, as short as the noise allows{longest}"
+            );
         }
         let round = (round + AROUND_A_ROUND).as_secs_f64();
         let time = |blocks: usize| units::duration(round * of(blocks) as f64);
@@ -111,7 +124,7 @@ mod tests {
         assert_eq!(fixed(6, 1), None);
         assert!(fixed(6, 6).unwrap().contains("--rounds 8"));
         assert_eq!(fixed(12, 6), None);
-        assert_eq!(decision(Stopping::Looks, 6), None);
+        assert_eq!(decision(Stopping::LOOKS, 6), None);
     }
 
     #[test]
@@ -119,9 +132,10 @@ mod tests {
         let mut outlook = Outlook {
             arms: 2,
             metrics: 1,
-            stopping: Stopping::Looks,
+            stopping: Stopping::LOOKS,
             round: Some(Duration::from_secs(25)),
             is_watched: false,
+            is_piloted: false,
         };
         assert_eq!(outlook.lines(), ["12 to 40 rounds, about 5 min to 17 min"]);
         outlook.stopping = Stopping::Fixed { blocks: 6 };

@@ -8,7 +8,7 @@ use iosched_experiment::study::ahead::Ahead;
 use iosched_experiment::study::run::StudyObserver;
 use iosched_result::analysis::early;
 use iosched_result::report::study::detectable;
-use iosched_result::report::{escape, units};
+use iosched_result::report::{escape, times, units};
 use iosched_result::study::times::{Budget, LeftOut, Times};
 use iosched_result::types::arm::Arm;
 use iosched_result::types::level::Precondition;
@@ -78,6 +78,26 @@ impl Observer for Progress {
                 let _ = writeln!(std::io::stderr(), "{text}");
             }
         }
+    }
+
+    fn pilot_begins(&mut self, arm: &Arm) {
+        let text = escape::line(&format!("pilot, 10 s: {}", arm.label));
+        match &self.bar {
+            Some(bar) => bar.set_message(text),
+            None if messages().quiet => {}
+            None => {
+                let _ = writeln!(std::io::stderr(), "{text}");
+            }
+        }
+    }
+
+    fn times_chosen(&mut self, result: &ResultFile) {
+        self.clear();
+        note(&format!("each round {}", times::rounds(result)));
+        if let Some(line) = times::too_few_blocks(result) {
+            note(&line);
+        }
+        self.begin(result);
     }
 
     fn round_begins(&mut self, turn: &Turn, arm: &Arm) {

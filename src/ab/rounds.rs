@@ -1,7 +1,5 @@
 //! What each round does: the load, how long it runs, and the metrics that decide. It follows from the arguments alone.
 
-use std::time::Duration;
-
 use anyhow::Result;
 use iosched_experiment::workload::Workload;
 use iosched_result::metric::Metric;
@@ -10,7 +8,7 @@ use iosched_result::types::live::LiveDesign;
 use crate::cli::Conditions;
 use crate::load;
 use crate::primary::primary_metrics;
-use crate::times::round_times;
+use crate::times::{Times, round_times};
 
 pub struct Rounds {
     pub workload: Box<dyn Workload>,
@@ -19,9 +17,7 @@ pub struct Rounds {
     pub left_out: Option<String>,
     /// Settings of a live run; None for every other workload.
     pub live: Option<LiveDesign>,
-    pub ramp: Duration,
-    /// Zero if it is found by watching the load, or if the load ends by itself.
-    pub time: Duration,
+    pub times: Times,
 }
 
 impl Rounds {
@@ -29,14 +25,13 @@ impl Rounds {
     pub fn wanted(conditions: &Conditions, is_ours: bool) -> Result<Rounds> {
         let workload = load::wanted(conditions, is_ours)?;
         let (primary, left_out) = primary_metrics(conditions, &*workload)?;
-        let (live, ramp, time) = round_times(conditions, &*workload)?;
+        let (live, times) = round_times(conditions, &*workload)?;
         Ok(Rounds {
             workload,
             primary,
             left_out,
             live,
-            ramp,
-            time,
+            times,
         })
     }
 }

@@ -8,11 +8,11 @@ use iosched_experiment::workload::Workload;
 use iosched_result::failure::Failure;
 use iosched_result::types::live::LiveDesign;
 use iosched_result::types::outcome::Fixed;
+use iosched_result::types::times::AutoTimes;
 
 use crate::cli::Conditions;
 
-/// Default measured time of a round.
-const ROUND_TIME: Duration = Duration::from_secs(20);
+const LIVE_RAMP: Duration = Duration::from_secs(5);
 
 /// The settings of a live run; None for every other workload.
 fn live_design(conditions: &Conditions, workload: &dyn Workload) -> Result<Option<LiveDesign>> {
@@ -37,11 +37,19 @@ fn live_design(conditions: &Conditions, workload: &dyn Workload) -> Result<Optio
     ))
 }
 
-/// Settings of a live run, ramp and window of the rounds; no window if it is found by watching the load.
+/// What each round takes.
+pub struct Times {
+    pub ramp: Duration,
+    pub window: Duration,
+    /// Those that a pilot chooses; they are zero until then.
+    pub auto: Option<AutoTimes>,
+}
+
+/// Settings of a live run, and the times of the rounds; no window if it is found by watching the load.
 pub fn round_times(
     conditions: &Conditions,
     workload: &dyn Workload,
-) -> Result<(Option<LiveDesign>, Duration, Duration)> {
+) -> Result<(Option<LiveDesign>, Times)> {
     let live = live_design(conditions, workload)?;
     if live.is_some() && conditions.precondition {
         return Err(Failure::usage(
@@ -49,15 +57,30 @@ pub fn round_times(
             "leave it out",
         ));
     }
-    let (ramp, time) = times(conditions, workload.properties().fixed);
-    let is_watched = live.is_some() && conditions.round_time.is_none() && !conditions.quick;
-    Ok((live, ramp, if is_watched { Duration::ZERO } else { time }))
+    let times = times(conditions, workload.properties().fixed, live.is_some());
+    Ok((live, times))
 }
 
-fn times(conditions: &Conditions, fixed: Fixed) -> (Duration, Duration) {
+fn times(conditions: &Conditions, fixed: Fixed, is_live: bool) -> Times {
+    let (ramp, window) = (conditions.ramp.named(), conditions.round_time.named());
+    let of = |ramp, window| Times {
+        ramp,
+        window,
+        auto: None,
+    };
     match fixed {
-        Fixed::Work => (Duration::ZERO, Duration::ZERO),
-        Fixed::Time if conditions.quick => (Duration::from_secs(2), Duration::from_secs(5)),
-        Fixed::Time => (conditions.ramp, conditions.round_time.unwrap_or(ROUND_TIME)),
+        Fixed::Work => of(Duration::ZERO, Duration::ZERO),
+        Fixed::Time if conditions.quick => of(Duration::from_secs(2), Duration::from_secs(5)),
+        Fixed::Time if is_live => of(ramp.unwrap_or(LIVE_RAMP), window.unwrap_or_default()),
+        Fixed::Time => {
+            let auto = AutoTimes {
+                ramp: ramp.is_none(),
+                round_time: window.is_none(),
+            };
+            Times {
+                auto: auto.any().then_some(auto),
+                ..of(ramp.unwrap_or_default(), window.unwrap_or_default())
+            }
+        }
     }
 }

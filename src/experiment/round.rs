@@ -5,6 +5,7 @@ mod blame; // who waited behind whom in the window
 mod finished; // what the result file says of a round
 mod laps; // what the time of a round was spent on
 mod live; // rounds on the existing load
+mod pilot; // one execution under each arm, from which the times are chosen
 mod precondition; // what runs before the first round
 mod trace; // one more run, which is recorded request by request
 pub(super) mod waiting; // waits for idle disks, for the first I/O and for the end
@@ -109,22 +110,7 @@ impl RoundSetup<'_> {
         let measured = self.measure(&task, &mut laps)?;
         let load = cpu.and_then(|earlier| earlier.until(&self.machine.cpu_times()?));
         let after = self.machine.measure_controls(2 * planned.index + 1)?;
-        let first = self.first.entry(planned.arm).or_insert_with(|| {
-            let states = applied.iter().map(|applied| applied.effective.clone());
-            states.collect()
-        });
-        let now = self.machine.read_back()?;
-        let names = self.disks.member_names();
-        let mut drifted = drift::drifted(&names, first, &applied, &now);
-        // For requested events, changes by udev rules show in the settings.
-        let told = measured.told.events.iter();
-        let own = told.filter(|event| !event.is_asked_for);
-        drifted.extend(own.map(|event| format!("the kernel reported a {event}")));
-        let rival = drift::rival(&names, &applied, &now, &measured.whole)
-            .filter(|_| measured.stopped.is_none());
-        if let Some(rival) = &rival {
-            drifted.push(rival.clone());
-        }
+        let (mut drifted, rival) = self.drifted(planned, &applied, &measured)?;
         let MeasuredRound {
             window,
             whole,
@@ -174,6 +160,30 @@ impl RoundSetup<'_> {
             round.problem = stopped;
         }
         Ok(RoundOutcome { round, rival })
+    }
+
+    /// What changed during the round, or since the first round of its arm; and the change that another program made.
+    fn drifted(
+        &mut self,
+        planned: &PlannedRound,
+        applied: &[Applied],
+        measured: &MeasuredRound,
+    ) -> Result<(Vec<String>, Option<String>)> {
+        let first = self.first.entry(planned.arm).or_insert_with(|| {
+            let states = applied.iter().map(|applied| applied.effective.clone());
+            states.collect()
+        });
+        let now = self.machine.read_back()?;
+        let names = self.disks.member_names();
+        let mut drifted = drift::drifted(&names, first, applied, &now);
+        // For requested events, changes by udev rules show in the settings.
+        let told = measured.told.events.iter();
+        let own = told.filter(|event| !event.is_asked_for);
+        drifted.extend(own.map(|event| format!("the kernel reported a {event}")));
+        let rival = drift::rival(&names, applied, &now, &measured.whole)
+            .filter(|_| measured.stopped.is_none());
+        drifted.extend(rival.clone());
+        Ok((drifted, rival))
     }
 
     /// Switches to the arm of the round, once the device is idle.

@@ -4,6 +4,7 @@ pub mod gone; // a disk that disappears during a run
 mod live; // preparation and checks of a live run
 #[cfg(test)]
 pub mod silent; // an observer for tests
+mod times; // ramp and window, from a pilot
 mod traces; // a trace of each arm, after the last round
 mod turns; // one round after the other
 
@@ -21,7 +22,7 @@ use iosched_host::safety::panics;
 use iosched_host::system::device::Disks;
 use iosched_host::system::page_cache;
 use iosched_measure::probe::Detail;
-use iosched_result::analysis::{conclude, noise, turn};
+use iosched_result::analysis::{conclude, noise, times as chosen, turn};
 use iosched_result::failure::{self, Failure, Kind, kind_of};
 use iosched_result::types::arm::Arm;
 use iosched_result::types::level::Precondition;
@@ -61,6 +62,9 @@ pub trait Observer {
     fn begin(&mut self, result: &ResultFile);
     /// After each execution of the workload before the first round.
     fn preconditions(&mut self, _so_far: &Precondition) {}
+    /// Before the execution under each arm from which the times of the rounds are chosen.
+    fn pilot_begins(&mut self, _arm: &Arm) {}
+    fn times_chosen(&mut self, _result: &ResultFile) {}
     fn round_begins(&mut self, turn: &Turn, arm: &Arm);
     fn trace_begins(&mut self, arm: &Arm);
     /// None of the rounds so far counts; see [`Pilot`](super::washout::Pilot).
@@ -191,6 +195,9 @@ impl Experiment<'_> {
         if result.design.precondition {
             let (reference, seed) = (result.design.reference, result.plan.seed);
             let mut done = Precondition::default();
+            if chosen::is_due(result) {
+                (bench.ramp, bench.time) = chosen::FIRST;
+            }
             let mut tells = |so_far: &Precondition| observer.preconditions(so_far);
             let ended = bench.precondition(reference, seed, &mut done, &mut tells);
             if let Err(error) = &ended {
@@ -200,6 +207,8 @@ impl Experiment<'_> {
             ended?;
             save(output.as_deref(), result)?;
         }
+        times::choose(&mut bench, result, observer)?;
+        save(output.as_deref(), result)?;
         let began = bench.machine.now();
         loop {
             if limits
@@ -248,7 +257,7 @@ impl Experiment<'_> {
             arms: &self.design.arms,
             machine,
             workload: self.workload,
-            ramp: self.design.ramp(),
+            ramp: result.design.ramp(),
             washout: result.design.washout(),
             cold: self.design.cold,
             time: result.design.time(),

@@ -500,7 +500,7 @@ fn a_look_ends_a_run_that_is_decided() {
         let speed = if scheduler == "bfq" { 1500 } else { 1000 };
         speed + (round as u64 * 37) % 17
     };
-    let file = TestRun::of(machine, Stopping::Looks).file();
+    let file = TestRun::of(machine, Stopping::LOOKS).file();
     assert_eq!(file.status, Status::Complete);
     assert_eq!((file.plan.blocks(), file.rounds.len()), (6, 12));
     let row = &file.comparisons[0];
@@ -508,7 +508,7 @@ fn a_look_ends_a_run_that_is_decided() {
 
     let mut machine = FakeMachine::new(&[]);
     machine.speed = |_, round| 1000 + (round as u64 * 7919) % 400;
-    let file = TestRun::of(machine, Stopping::Looks).file();
+    let file = TestRun::of(machine, Stopping::LOOKS).file();
     assert_eq!((file.status, file.rounds.len()), (Status::Complete, 40));
 }
 

@@ -31,7 +31,7 @@ struct Cells {
 impl Cells {
     fn new(arms: &[&str]) -> Cells {
         Cells {
-            template: Template::new(arms, Stopping::Looks),
+            template: Template::new(arms, Stopping::LOOKS),
             rng: ChaCha8Rng::seed_from_u64(20_240_601),
         }
     }

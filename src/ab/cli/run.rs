@@ -17,7 +17,9 @@ use iosched_experiment::workload::reported::programs;
 use iosched_result::types::between::Between;
 use iosched_result::types::participant::Named;
 
-use super::values::{cold, duration, long_duration, round_time, rounds, trace_time, washout};
+use super::values::{
+    Chosen, cold, duration, long_duration, ramp, round_time, rounds, trace_time, washout,
+};
 
 pub fn help() -> String {
     let (metrics, programs) = (listed::help(), programs());
@@ -64,7 +66,7 @@ If DEVICE is an array (md, LVM, a btrfs on several devices), all disks below it 
 switched together.
 
 TIME is a number of seconds, or 20s, 1500ms, 2m. With two arms and the default times
-a run takes about 7 to 17 minutes.
+a run takes 1 to 17 minutes, as long as the noise of the disk needs.
 ";
 
 const HELP_OF_METRICS: &str = "
@@ -148,13 +150,13 @@ pub struct Conditions {
     /// Process whose I/O belongs to the workload, with its children; may be repeated
     #[arg(long, value_name = "PID")]
     pub pid: Vec<u32>,
-    /// Measured time of each round [default: 20s; live: 20 s to 2 min, from the load's autocorrelation time, which is
-    /// measured for a minute]
-    #[arg(long, value_name = "TIME", value_parser = round_time)]
-    pub round_time: Option<Duration>,
-    /// Warm-up before the measured time of each round
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
-    pub ramp: Duration,
+    /// Measured time of each round, in which the metrics get their values. auto: 2 to 20 s, by which a pilot of 10 s under each arm
+    /// decides soonest; live: 20 s to 2 min, from the load's autocorrelation time, which is measured for a minute
+    #[arg(long, value_name = "TIME|auto", default_value = "auto", value_parser = round_time)]
+    pub round_time: Chosen,
+    /// Warm-up before the measured time of each round. auto: 1 to 5 s, until the pilot has settled; live: 5 s
+    #[arg(long, value_name = "TIME|auto", default_value = "auto", value_parser = ramp)]
+    pub ramp: Chosen,
     /// Only with `live`: restore the reference at once when this holds, and do not run this arm again; that round
     /// counts as worse than every other
     #[arg(long, value_name = "METRIC > VALUE [for TIME]")]
@@ -256,7 +258,8 @@ pub struct Run {
     /// Arm that the others are compared with [default: the active scheduler if it is an arm, else the first arm]
     #[arg(long, value_name = "LABEL")]
     pub reference: Option<String>,
-    /// Rounds per arm: a number from 1 to 1000; `auto`: 6, 8, 12, 16 or 20, an arm ends when its metrics have their verdict;
+    /// Rounds per arm: a number from 1 to 1000; `auto`: 6, 8, 12, 16 or 20 (more if they are short: see --round-time), an arm ends
+    /// when its metrics have their verdict;
     /// `open`: continue until every metric has its verdict, or Ctrl-C (intervals stay valid, but are wider)
     #[arg(long, value_name = "N|auto|open", default_value = "auto", value_parser = rounds)]
     pub rounds: Stopping,

@@ -39,12 +39,36 @@ pub fn washout(text: &str) -> Result<Washout, String> {
     }
 }
 
-pub fn round_time(text: &str) -> Result<Duration, String> {
-    let length = duration(text)?;
-    if length < Duration::from_millis(100) {
+/// A time, or `auto`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chosen {
+    Auto,
+    Named(Duration),
+}
+
+impl Chosen {
+    pub fn named(self) -> Option<Duration> {
+        match self {
+            Chosen::Auto => None,
+            Chosen::Named(time) => Some(time),
+        }
+    }
+}
+
+pub fn ramp(text: &str) -> Result<Chosen, String> {
+    match text {
+        "auto" => Ok(Chosen::Auto),
+        _ => duration(text).map(Chosen::Named),
+    }
+}
+
+pub fn round_time(text: &str) -> Result<Chosen, String> {
+    let chosen = ramp(text)?;
+    let is_short = |time: Duration| time < Duration::from_millis(100);
+    if chosen.named().is_some_and(is_short) {
         return Err("a round lasts at least 100ms".to_owned());
     }
-    Ok(length)
+    Ok(chosen)
 }
 
 pub fn trace_time(text: &str) -> Result<Duration, String> {
@@ -57,7 +81,7 @@ pub fn trace_time(text: &str) -> Result<Duration, String> {
 
 pub fn rounds(text: &str) -> Result<Stopping, String> {
     match text {
-        "auto" => Ok(Stopping::Looks),
+        "auto" => Ok(Stopping::LOOKS),
         "open" => Ok(Stopping::Open),
         _ => match text.parse() {
             Ok(blocks @ 1..=1000) => Ok(Stopping::Fixed { blocks }),

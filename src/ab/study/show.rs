@@ -149,7 +149,7 @@ pub fn times(study: &Study, arguments: &StudyArguments) -> Times {
 pub fn outlook(cells: usize, arms: usize, times: Times) -> String {
     let stopping = times
         .blocks
-        .map_or(Stopping::Looks, |blocks| Stopping::Fixed { blocks });
+        .map_or(Stopping::LOOKS, |blocks| Stopping::Fixed { blocks });
     let fewest = stopping.next_segment(0).unwrap_or(0);
     let most = stopping.most_blocks().unwrap_or(fewest);
     // The A/A cell has two arms.

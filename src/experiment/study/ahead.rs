@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn what_is_left_follows_from_what_was_done() {
         let mut result = fixture::sample();
-        result.design.stopping = Stopping::Looks;
+        result.design.stopping = Stopping::LOOKS;
         result.rounds.clear();
         assert_eq!(left(&[(&result, Took::default())]), None);
         let mut took = Took::default();

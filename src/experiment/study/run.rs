@@ -244,7 +244,7 @@ impl StudyRun<'_> {
         };
         let stopping = times
             .blocks
-            .map_or(Stopping::Looks, |blocks| Stopping::Fixed { blocks });
+            .map_or(Stopping::LOOKS, |blocks| Stopping::Fixed { blocks });
         Experiment {
             disks: self.disks.clone(),
             design: Design {

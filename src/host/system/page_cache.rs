@@ -23,6 +23,13 @@ pub enum Cached<'a> {
     Devices(&'a [PathBuf]),
 }
 
+/// How often the kernel writes back what has been dirty for long; None if it never does, or does not say.
+pub fn writeback_period_s() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/sys/vm/dirty_writeback_centisecs").ok()?;
+    let centiseconds: u32 = text.trim().parse().ok()?;
+    (centiseconds > 0).then(|| f64::from(centiseconds) / 100.0)
+}
+
 /// Before anything is changed: whether the kernel lets this process drop them.
 pub fn ensure_can_drop(cold: Cold) -> Result<()> {
     match cold {

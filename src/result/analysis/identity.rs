@@ -71,8 +71,14 @@ pub fn incomparable(a: &ResultFile, b: &ResultFile, other_kernel: bool) -> Vec<S
         changes.put("another workload".to_owned());
     }
     let (then, now) = (&b.design, &a.design);
-    changes.see("ramp", &then.ramp_s, &now.ramp_s);
-    changes.see("round time", &then.round_time_s, &now.round_time_s);
+    // A pilot may choose otherwise each time; the values are of the same.
+    let auto = |design: &Design| design.auto_times.unwrap_or_default();
+    if !(auto(then).ramp && auto(now).ramp) {
+        changes.see("ramp", &then.ramp_s, &now.ramp_s);
+    }
+    if !(auto(then).round_time && auto(now).round_time) {
+        changes.see("round time", &then.round_time_s, &now.round_time_s);
+    }
     changes.see("dropped caches", &then.cold, &now.cold);
     let reference = |design: &Design| {
         let arm = &design.arms[design.reference];
@@ -190,7 +196,7 @@ mod tests {
 
     #[test]
     fn ratios_are_compared_of_the_same_parts() {
-        let a = empty(&["none", "bfq"], Stopping::Looks, &["throughput"]);
+        let a = empty(&["none", "bfq"], Stopping::LOOKS, &["throughput"]);
         let mut b = a.clone();
         b.environment.kernel_release = "6.12.77-other".into();
         b.environment.memory_bytes = None;
@@ -235,7 +241,7 @@ mod tests {
 
     /// One disk per letter: all are of the same model, except `c`.
     fn group(letters: &str) -> DeviceInfo {
-        let one = empty(&["none", "bfq"], Stopping::Looks, &["throughput"]).device;
+        let one = empty(&["none", "bfq"], Stopping::LOOKS, &["throughput"]).device;
         let member = |letter: char| {
             let mut member = one.clone();
             member.device.name = format!("sd{letter}");
@@ -258,7 +264,7 @@ mod tests {
 
     #[test]
     fn a_group_is_the_same_in_any_order_and_another_with_any_other_disk() {
-        let mut then = empty(&["none", "bfq"], Stopping::Looks, &["throughput"]);
+        let mut then = empty(&["none", "bfq"], Stopping::LOOKS, &["throughput"]);
         then.device = group("abc");
         let changes = |now: &DeviceInfo| changes(&then, &then.environment, now);
         assert_eq!(changes(&group("cab")), [""; 0]);
@@ -287,7 +293,7 @@ mod tests {
 
     #[test]
     fn any_change_is_named_with_both_values() {
-        let then = empty(&["none", "bfq"], Stopping::Looks, &["throughput"]);
+        let then = empty(&["none", "bfq"], Stopping::LOOKS, &["throughput"]);
         let (mut environment, mut device) = (then.environment.clone(), then.device.clone());
         assert_eq!(changes(&then, &environment, &device), [""; 0]);
         environment.kernel_release = "6.13.0".into();

@@ -17,6 +17,7 @@ mod one_answer; // what commands report means the same in all rounds
 pub mod processes; // what each process got under each arm
 pub mod shift; // the shift function: differences by decile
 pub mod table; // the rounds that count, by block and arm
+pub mod times; // ramp and window from a pilot
 pub mod turn; // which round is next
 pub mod values; // one round's numbers, by metric
 pub mod washout; // whether the reference runs before each round

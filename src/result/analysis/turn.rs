@@ -61,7 +61,7 @@ pub fn next(result: &ResultFile) -> Next {
     segment.map_or(Next::End, |blocks| {
         // Arms leave only at looks; the other modes run all arms to the end.
         let arms = match stopping {
-            Stopping::Looks => conclude::arms_that_go_on(result),
+            Stopping::Looks { .. } => conclude::arms_that_go_on(result),
             Stopping::Fixed { .. } | Stopping::Open => (0..result.plan.arms).collect(),
         };
         let arms: Vec<usize> = arms

@@ -102,13 +102,13 @@ fn a_block_that_fails_for_ever_ends_too() {
 #[test]
 fn a_look_ends_the_run_when_all_is_decided() {
     let looks = |of_each: &[f64]| {
-        let mut result = empty(&["none", "bfq"], Stopping::Looks, &["throughput"]);
+        let mut result = empty(&["none", "bfq"], Stopping::LOOKS, &["throughput"]);
         play(&mut result, |turn| Ok(throughput(turn, of_each)));
         result
     };
     assert_eq!(looks(&[1.0, 2.0]).rounds.len(), 12);
     assert_eq!(looks(&[1.0, 1.0]).rounds.len(), 12, "equivalent is decided");
-    let mut noisy = empty(&["none", "bfq"], Stopping::Looks, &["throughput"]);
+    let mut noisy = empty(&["none", "bfq"], Stopping::LOOKS, &["throughput"]);
     play(&mut noisy, |turn| {
         let factor = if turn.planned.block % 2 == 0 {
             5.0
@@ -119,7 +119,7 @@ fn a_look_ends_the_run_when_all_is_decided() {
     });
     assert_eq!(noisy.rounds.len(), 40, "the last look ends it anyway");
     let alpha = noisy.comparisons[0].comparison.question.alpha;
-    assert!((alpha - Stopping::Looks.level(0.05)).abs() < 1e-9);
+    assert!((alpha - Stopping::LOOKS.level(0.05)).abs() < 1e-9);
 }
 
 /// More rounds do not help a percentile for which each round has too few I/Os.
@@ -127,7 +127,7 @@ fn a_look_ends_the_run_when_all_is_decided() {
 fn what_cannot_be_decided_prolongs_nothing() {
     let mut result = empty(
         &["none", "bfq"],
-        Stopping::Looks,
+        Stopping::LOOKS,
         &["throughput", "total_p99"],
     );
     while let Next::Round(turn) = next(&result) {
@@ -140,7 +140,7 @@ fn what_cannot_be_decided_prolongs_nothing() {
 
 #[test]
 fn a_block_excluded_before_a_look_is_run_again_before_it() {
-    let mut result = empty(&["none", "bfq"], Stopping::Looks, &["throughput"]);
+    let mut result = empty(&["none", "bfq"], Stopping::LOOKS, &["throughput"]);
     play(&mut result, |turn| {
         if turn.planned.block == 0 && turn.attempt == 0 {
             return Err(Exclusion::LostEvents);
@@ -182,7 +182,7 @@ fn a_run_goes_on_where_it_ended() {
     };
     let start = empty(
         &["none", "bfq", "mq-deadline"],
-        Stopping::Looks,
+        Stopping::LOOKS,
         &["throughput"],
     );
     let mut whole = start.clone();
@@ -193,7 +193,7 @@ fn a_run_goes_on_where_it_ended() {
         resumed.rounds = whole.rounds[..done].to_vec();
         // As saved: drawn up to the look after its last block.
         let begun = resumed.blocks_begun();
-        let drawn = Stopping::Looks
+        let drawn = Stopping::LOOKS
             .looks(20)
             .into_iter()
             .find(|look| *look >= begun);

@@ -77,6 +77,7 @@ pub fn empty(arms: &[&str], stopping: Stopping, primary: &[&str]) -> ResultFile 
         ramp_s: 5.0,
         washout_s: 0.0,
         washout_is_auto: false,
+        auto_times: None,
         precondition: false,
         cold: None,
         control_disk: None,

@@ -83,9 +83,8 @@ fn heading(text: &mut String, result: &ResultFile) {
     if result.workload.fixed == Fixed::Time {
         let _ = writeln!(
             text,
-            "each round {} s after a ramp of {} s; Linux {}",
-            result.design.round_time_s,
-            result.design.ramp_s,
+            "each round {}; Linux {}",
+            times::rounds(result),
             escape::line(&result.environment.kernel_release)
         );
     } else {

@@ -1,8 +1,46 @@
 //! What the wall-clock time of a run was spent on, in words. Pure.
 
-use super::units;
+use super::{escape, units};
 use crate::types::result::{ResultFile, Round};
-use crate::types::times::RoundTimes;
+use crate::types::times::{ChosenTimes, RoundTimes};
+
+/// `4 s after a ramp of 1 s`, and why, if a pilot chose them.
+pub fn rounds(result: &ResultFile) -> String {
+    let design = &result.design;
+    let auto = design.auto_times.unwrap_or_default();
+    if auto.any() && result.times.is_none() {
+        return "as long as a pilot was to say".to_owned();
+    }
+    let because = |is_chosen: bool, of: fn(&ChosenTimes) -> &str| {
+        let chosen = result.times.as_ref().filter(|_| is_chosen);
+        chosen.map_or(String::new(), |chosen| {
+            format!(" ({})", escape::line(of(chosen)))
+        })
+    };
+    format!(
+        "{} s{} after a ramp of {} s{}",
+        design.round_time_s,
+        because(auto.round_time, |chosen| &chosen.round_time_because),
+        design.ramp_s,
+        because(auto.ramp, |chosen| &chosen.ramp_because),
+    )
+}
+
+/// What a pilot says about the number of blocks, if they are too few.
+pub fn too_few_blocks(result: &ResultFile) -> Option<String> {
+    let chosen = result.times.as_ref()?;
+    let most = result.design.stopping.most_blocks()?;
+    let shows_something = chosen.pilot.iter().any(|round| !round.series.is_empty());
+    match chosen.blocks_needed {
+        None if !shows_something => None,
+        None => Some("the noise of the pilot hides differences as small as the margins".to_owned()),
+        Some(needed) if needed > most => Some(format!(
+            "in the noise of the pilot, differences as small as the margins need about {needed} blocks, and this run ends after \
+             {most}: --rounds {needed} has as many",
+        )),
+        Some(_) => None,
+    }
+}
 
 /// Shares of the time below this are not listed.
 const SMALL: f64 = 0.01;

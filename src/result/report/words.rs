@@ -78,7 +78,7 @@ fn blocks(result: &ResultFile) -> String {
     let begun = result.blocks_begun();
     match result.design.stopping {
         Stopping::Fixed { blocks } => format!("{blocks} blocks"),
-        Stopping::Looks => {
+        Stopping::Looks { .. } => {
             let most = result.design.stopping.most_blocks().unwrap_or(begun);
             format!("{begun} of at most {most} blocks")
         }
@@ -279,10 +279,10 @@ pub fn unseen_expiries(result: &ResultFile) -> String {
         for name in OF_WRITES {
             let value = evidence.applied.effective.settings.get(name);
             let expire_ms = value.and_then(|text| text.parse().ok()).unwrap_or(0.0);
-            if result.workload.fixed == Fixed::Time && round_ms < 2.0 * expire_ms {
+            if result.workload.fixed == Fixed::Time && round_ms < expire_ms {
                 let _ = writeln!(
                     text,
-                    "Rounds are shorter than twice the {name} of {} ({expire_ms} ms): rounds hardly \
+                    "Rounds are shorter than the {name} of {} ({expire_ms} ms): rounds hardly \
                      show how it treats expired writes.",
                     arm.label
                 );

@@ -15,6 +15,7 @@ pub mod leftover; // what a comparison must allow for
 pub mod power; // the effects that a number of blocks can show
 pub mod rows; // all comparisons of an experiment
 pub mod scale; // how two values are compared, and which is better
+pub mod serial; // a rate over time: when it has settled, how windows of it differ
 pub mod signed_rank; // exact intervals and p-values, with censored blocks
 pub mod stalls; // blocks far outside the rest
 pub mod stopping; // when a run ends, and what that costs its intervals

@@ -18,7 +18,7 @@ pub const POWER: f64 = 0.8;
 const DRAWS: usize = 1000;
 /// Above this number of blocks the asymptotic formula replaces the simulation.
 const SIMULATED: usize = 40;
-const HORIZON: usize = 1000;
+pub const HORIZON: usize = 1000;
 /// The noise is itself estimated; with this confidence the true value is below the one used.
 const SD_CONFIDENCE: f64 = 0.75;
 /// Asymptotic relative efficiency of signed ranks to Student's t under normal noise.
@@ -102,6 +102,13 @@ fn share_above(differences: &[Difference], shift: f64) -> Option<f64> {
 fn standard_errors(question: Question) -> f64 {
     let normal = Normal::standard();
     -normal.inverse_cdf(question.alpha / 2.0) - normal.inverse_cdf(1.0 - POWER)
+}
+
+/// About the number of blocks that show an effect with 80 % power, from the standard deviation of the differences in effects.
+pub fn blocks_about(alpha: f64, sd_in_effects: f64) -> f64 {
+    let normal = Normal::standard();
+    let z = -normal.inverse_cdf(alpha / 2.0) - normal.inverse_cdf(1.0 - POWER);
+    (z * sd_in_effects).powi(2) / EFFICIENCY
 }
 
 /// Number of blocks in which a new run shows an effect with 80 % power. `sd` is the standard deviation of the

@@ -10,7 +10,11 @@ pub enum Stopping {
     Fixed { blocks: usize },
     /// The run ends at the first of the [`LOOKS`] at which every primary comparison has a verdict, and at the latest at the last
     /// one.
-    Looks,
+    Looks {
+        /// Short rounds have so many times the blocks at each look, and one look more after the first six blocks. Absent: 1.
+        #[serde(default = "once")]
+        times: usize,
+    },
     /// The run ends as soon as every primary comparison has a verdict, or by hand. The intervals are valid at any time.
     Open,
 }
@@ -19,10 +23,18 @@ pub enum Stopping {
 pub const LOOKS: [usize; 5] = [6, 8, 12, 16, 20];
 /// The level of each look as a share of the level of the run: calibrated by simulation, see `tests/verdicts.rs`.
 const SHARE_OF_A_LOOK: f64 = 0.40;
+/// The same where the first look comes before all of these.
+const SHARE_OF_ONE_MORE: f64 = 0.34;
 /// Blocks that an open run draws at a time.
 const STRETCH: usize = 8;
+/// A file may say anything.
+const MOST_TIMES: usize = 100;
 /// Minimum number of blocks before an open run is judged.
 const FEWEST: usize = 4;
+
+fn once() -> usize {
+    1
+}
 
 /// How an interval is computed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -36,9 +48,12 @@ pub enum Method {
 }
 
 impl Stopping {
+    /// Looks at the blocks of [`LOOKS`].
+    pub const LOOKS: Stopping = Stopping::Looks { times: 1 };
+
     pub fn method(self) -> Method {
         match self {
-            Stopping::Fixed { .. } | Stopping::Looks => Method::SignedRank,
+            Stopping::Fixed { .. } | Stopping::Looks { .. } => Method::SignedRank,
             Stopping::Open => Method::AlwaysValid,
         }
     }
@@ -47,7 +62,8 @@ impl Stopping {
     pub fn level(self, alpha: f64) -> f64 {
         match self {
             Stopping::Fixed { .. } | Stopping::Open => alpha,
-            Stopping::Looks => SHARE_OF_A_LOOK * alpha,
+            Stopping::Looks { times: 0 | 1 } => SHARE_OF_A_LOOK * alpha,
+            Stopping::Looks { .. } => SHARE_OF_ONE_MORE * alpha,
         }
     }
 
@@ -55,10 +71,13 @@ impl Stopping {
     pub fn next_segment(self, done: usize) -> Option<usize> {
         match self {
             Stopping::Fixed { blocks } => blocks.checked_sub(done).filter(|left| *left > 0),
-            Stopping::Looks => LOOKS
-                .into_iter()
-                .find(|look| *look > done)
-                .map(|look| look - done),
+            Stopping::Looks { .. } => {
+                let looks = self.all_looks().into_iter();
+                looks
+                    .filter(|look| *look > done)
+                    .min()
+                    .map(|look| look - done)
+            }
             Stopping::Open => Some(STRETCH),
         }
     }
@@ -67,16 +86,30 @@ impl Stopping {
     pub fn most_blocks(self) -> Option<usize> {
         match self {
             Stopping::Fixed { blocks } => Some(blocks),
-            Stopping::Looks => LOOKS.last().copied(),
+            Stopping::Looks { .. } => self.all_looks().last().copied(),
             Stopping::Open => None,
         }
+    }
+
+    /// In their order.
+    fn all_looks(self) -> Vec<usize> {
+        let times = match self {
+            Stopping::Looks { times } => times.clamp(1, MOST_TIMES),
+            Stopping::Fixed { .. } | Stopping::Open => return Vec::new(),
+        };
+        let first = (times > 1).then_some(LOOKS[0]);
+        let looks = LOOKS.into_iter().map(|look| look * times);
+        first.into_iter().chain(looks).collect()
     }
 
     /// Block counts, up to `planned`, after which the run may end.
     pub fn looks(self, planned: usize) -> Vec<usize> {
         match self {
             Stopping::Fixed { .. } => vec![planned],
-            Stopping::Looks => LOOKS.into_iter().filter(|look| *look <= planned).collect(),
+            Stopping::Looks { .. } => {
+                let looks = self.all_looks().into_iter();
+                looks.filter(|look| *look <= planned).collect()
+            }
             Stopping::Open => (FEWEST.min(planned)..=planned).collect(),
         }
     }
@@ -89,7 +122,7 @@ mod tests {
     #[test]
     fn segments_lead_from_look_to_look() {
         let segments: Vec<_> = [0, 6, 8, 12, 16, 20]
-            .map(|done| Stopping::Looks.next_segment(done))
+            .map(|done| Stopping::LOOKS.next_segment(done))
             .into();
         assert_eq!(
             segments,
@@ -101,8 +134,8 @@ mod tests {
             (Some(12), None)
         );
         assert_eq!(Stopping::Open.next_segment(8), Some(8));
-        assert_eq!(Stopping::Looks.looks(8), [6, 8]);
-        assert_eq!(Stopping::Looks.looks(20), [6, 8, 12, 16, 20]);
+        assert_eq!(Stopping::LOOKS.looks(8), [6, 8]);
+        assert_eq!(Stopping::LOOKS.looks(20), [6, 8, 12, 16, 20]);
         assert_eq!(Stopping::Fixed { blocks: 12 }.looks(12), [12]);
         assert_eq!(Stopping::Open.looks(8), [4, 5, 6, 7, 8]);
     }
@@ -110,7 +143,7 @@ mod tests {
     #[test]
     fn only_looks_cost_level() {
         let near = |a: f64, b: f64| (a - b).abs() < 1e-12;
-        assert!(near(Stopping::Looks.level(0.05), 0.05 * SHARE_OF_A_LOOK));
+        assert!(near(Stopping::LOOKS.level(0.05), 0.05 * SHARE_OF_A_LOOK));
         assert!(near(Stopping::Fixed { blocks: 12 }.level(0.05), 0.05));
         assert!(near(Stopping::Open.level(0.05), 0.05));
     }

@@ -1,4 +1,4 @@
-//! What the time of a round was spent on.
+//! The times of rounds: how they were chosen, and what they were spent on.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,4 +21,58 @@ pub struct RoundTimes {
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
 fn is_zero(seconds: &f64) -> bool {
     *seconds == 0.0
+}
+
+/// Times that a pilot chooses: the user named none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AutoTimes {
+    pub ramp: bool,
+    pub round_time: bool,
+}
+
+impl AutoTimes {
+    pub fn any(self) -> bool {
+        self.ramp || self.round_time
+    }
+}
+
+/// One execution of the workload under an arm before the first round, which counts nowhere.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PilotRound {
+    pub arm: String,
+    /// Length of a bin; the first begins when each part of the workload has done I/O.
+    pub bin_s: f64,
+    /// Time of the round that was neither in a bin nor a pause.
+    pub around_s: f64,
+    /// The metrics that stand for those that decide, or the same.
+    pub series: Vec<PilotSeries>,
+}
+
+/// One metric of iosched's own in each bin.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PilotSeries {
+    pub metric: String,
+    /// Null where nothing happened.
+    pub values: Vec<Option<f64>>,
+    /// Of a mean: the I/Os per second that it is of. Empty for a rate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub weights: Vec<f64>,
+}
+
+/// What the pilot showed, and what followed from it: the variances, never the differences between arms.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ChosenTimes {
+    pub ramp_s: f64,
+    pub round_time_s: f64,
+    /// Why, in words.
+    pub ramp_because: String,
+    pub round_time_because: String,
+    /// How many blocks are needed to show a difference as large as the margin with 80 % power, by the noise within the pilot's rounds.
+    /// Null: more than a thousand, or unknown.
+    pub blocks_needed: Option<usize>,
+    pub pilot: Vec<PilotRound>,
 }

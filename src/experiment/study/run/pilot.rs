@@ -120,7 +120,7 @@ impl StudyRun<'_> {
         let left = limit.saturating_sub(fixed).mul_f64(SAFE_SHARE);
         let times = budget::choose(&piloted, self.study.pilot(), self.study.times, left);
         let times = times.map_err(|least| self.too_little(fixed + least.div_f64(SAFE_SHARE)))?;
-        let most = Stopping::Looks.most_blocks().unwrap_or(0);
+        let most = Stopping::LOOKS.most_blocks().unwrap_or(0);
         let chosen = Budget {
             limit_s: limit.as_secs_f64(),
             pilot_s: spent.as_secs_f64(),

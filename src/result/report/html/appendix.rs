@@ -7,6 +7,7 @@ use maud::{Markup, html};
 use super::figure::{self, Data, name};
 use crate::report::level;
 use crate::report::rounds::Rounds;
+use crate::report::times;
 use crate::report::units;
 use crate::types::level::Levels;
 use crate::types::result::{ResultFile, WorkloadInfo};
@@ -43,7 +44,7 @@ fn moves(levels: &Levels) -> Data {
 }
 
 fn machine(result: &ResultFile) -> Data {
-    let (environment, device, design) = (&result.environment, &result.device, &result.design);
+    let (environment, device) = (&result.environment, &result.device);
     let or = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
     let bytes = |bytes: Option<u64>| units::value(bytes.map(|bytes| bytes as f64), "bytes");
     let rows = [
@@ -71,13 +72,7 @@ fn machine(result: &ResultFile) -> Data {
                 .as_ref()
                 .map_or("no".to_owned(), |truth| truth.text.clone()),
         ),
-        (
-            "rounds",
-            format!(
-                "{} s after a ramp of {} s",
-                design.round_time_s, design.ramp_s
-            ),
-        ),
+        ("rounds", times::rounds(result)),
         ("order", format!("drawn from seed {}", result.plan.seed)),
         ("begun", result.started.clone()),
         ("ended", or(&result.finished)),

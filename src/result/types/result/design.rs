@@ -9,6 +9,7 @@ use crate::statistics::stopping::Stopping;
 use crate::types::arm::Arm;
 use crate::types::cold::Cold;
 use crate::types::live::LiveDesign;
+use crate::types::times::AutoTimes;
 use crate::types::washout::Washout;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,6 +31,9 @@ pub struct Design {
     /// The wash-out begins after the first blocks, if they show that arms leave something behind; see `pilot`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub washout_is_auto: bool,
+    /// Ramp and round time that a pilot chooses; until then they are 0. See `times`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto_times: Option<AutoTimes>,
     /// Disk that no arm touches, read before and after each round.
     #[serde(default)]
     pub control_disk: Option<String>,
@@ -85,6 +89,7 @@ impl Design {
             washout_s: 0.0,
             precondition: false,
             washout_is_auto: false,
+            auto_times: None,
             control_disk: None,
             cold: None,
             round_time_s: 0.0,

@@ -24,6 +24,7 @@ use crate::types::participant::Named;
 use crate::types::plan::Plan;
 use crate::types::processes::ProcessSummary;
 use crate::types::scratch_place::ScratchPlace;
+use crate::types::times::ChosenTimes;
 use crate::types::washout::Pilot;
 
 pub use design::Design;
@@ -77,6 +78,9 @@ pub struct ResultFile {
     /// files of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds_took_s: Option<f64>,
+    /// The times of the rounds, if a pilot chose them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<ChosenTimes>,
     /// Findings from the first blocks of a run with `--washout auto`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pilot: Option<Pilot>,
@@ -306,6 +310,7 @@ impl ResultFile {
             metrics: Vec::new(),
             rounds: Vec::new(),
             rounds_took_s: None,
+            times: None,
             pilot: None,
             excluded: Vec::new(),
             comparisons: Vec::new(),

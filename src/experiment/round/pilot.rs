@@ -1,0 +1,107 @@
+//! One execution of the workload under each arm, in bins, from which the times of the rounds are chosen. It counts nowhere.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use iosched_result::analysis::times::{kept, weight_of};
+use iosched_result::analysis::values;
+use iosched_result::measured::snapshot::Interval;
+use iosched_result::metric::Metric;
+use iosched_result::types::outcome::{CgroupRef, Outcome};
+use iosched_result::types::plan::PlannedRound;
+use iosched_result::types::times::{PilotRound, PilotSeries};
+
+use super::RoundSetup;
+use super::laps::Laps;
+use super::live::Watch;
+use super::waiting::{sleep_beside, wait_for_end};
+use crate::clock_watch::ClockWatch;
+use crate::machine::Task;
+
+/// How long each arm is watched: twice the longest ramp that may be chosen.
+const PILOT: Duration = Duration::from_secs(10);
+const BIN: Duration = Duration::from_millis(250);
+
+impl RoundSetup<'_> {
+    /// An arm that does no I/O, or not for long enough, has short series or none.
+    pub fn pilot(&mut self, planned: &PlannedRound, primary: &[Metric]) -> Result<PilotRound> {
+        let begin = self.machine.now();
+        self.switch(planned, &mut Laps::begin(self.machine))?;
+        if let Some(cold) = self.cold {
+            self.machine.drop_pages(cold)?;
+        }
+        let paused = self.pause_before(planned);
+        let output = self.machine.prepare()?;
+        let before = self.machine.snapshot()?;
+        let mut clock_watch = ClockWatch::begin(self.machine);
+        let task = Task {
+            planned,
+            arm: &self.arms[planned.arm],
+            ramp: Duration::ZERO,
+            time: PILOT,
+        };
+        let mut running = self.machine.start(self.workload, &task, &output)?;
+        clock_watch.attend(self.machine);
+        let cgroups = running.cgroups();
+        let gap = self.wait_until_begun(&before, &cgroups, &mut *running, &mut clock_watch)?;
+        let mut bins = Vec::new();
+        let start = self.machine.now();
+        let mut watch = Watch {
+            guard: None,
+            reference: task.arm,
+            stopped: &mut None,
+        };
+        let machine = &mut *self.machine;
+        let mut earlier = machine.snapshot_of_counters()?;
+        while gap.is_none() && (bins.len() as u32 + 1) * BIN <= PILOT {
+            let end = start + BIN * (bins.len() as u32 + 1);
+            if sleep_beside(machine, &mut *running, end, &mut clock_watch, &mut watch)?.is_some() {
+                break;
+            }
+            let now = machine.snapshot_of_counters()?;
+            bins.push(Interval::between(&earlier, &now)?);
+            earlier = now;
+        }
+        wait_for_end(machine, &mut *running, &mut clock_watch)?;
+        let binned = BIN * bins.len() as u32;
+        let took = machine.now().saturating_sub(begin);
+        Ok(PilotRound {
+            arm: task.arm.label.clone(),
+            bin_s: BIN.as_secs_f64(),
+            around_s: took.saturating_sub(binned + paused).as_secs_f64(),
+            series: self.series(&bins, &cgroups, primary),
+        })
+    }
+
+    fn series(
+        &mut self,
+        bins: &[Interval],
+        cgroups: &[CgroupRef],
+        primary: &[Metric],
+    ) -> Vec<PilotSeries> {
+        let name = self.disks.name();
+        let nothing = Outcome::default();
+        let bins: Vec<_> = bins
+            .iter()
+            .map(|bin| {
+                let participants = self.participants_of(bin);
+                let all = bin.clone().together(&name);
+                values::values(&all, None, cgroups, &participants, &nothing, false).metrics
+            })
+            .collect();
+        let series = kept(primary).into_iter().map(|metric| {
+            let of = |name: &str| bins.iter().map(|bin| bin.get(name).copied()).collect();
+            let values: Vec<Option<f64>> = of(&metric);
+            let weights: Option<Vec<Option<f64>>> = weight_of(&metric).map(|name| of(&name));
+            let weights = weights.unwrap_or_default().into_iter();
+            PilotSeries {
+                values,
+                weights: weights.map(Option::unwrap_or_default).collect(),
+                metric,
+            }
+        });
+        series
+            .filter(|series| series.values.iter().any(Option::is_some))
+            .collect()
+    }
+}

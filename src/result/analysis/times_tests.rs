@@ -1,0 +1,204 @@
+#![allow(clippy::float_cmp)] // of a few that may be chosen
+
+use super::*;
+use crate::report::fixture::empty;
+use crate::types::times::AutoTimes;
+
+const BINS: usize = 40;
+const BOTH: AutoTimes = AutoTimes {
+    ramp: true,
+    round_time: true,
+};
+
+/// Uniform in -1 to 1, by a linear congruential generator.
+fn noise(seed: u64) -> impl FnMut() -> f64 {
+    let mut state = seed;
+    move || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
+}
+
+/// A pilot of two arms, of which the second is ten times as fast: that must not matter.
+fn pilot(of: impl Fn(usize, f64) -> f64) -> Vec<PilotRound> {
+    let round = |arm: &str, level: f64, seed: u64| {
+        let mut noise = noise(seed);
+        let values = (0..BINS).map(|bin| Some(level * of(bin, noise())));
+        PilotRound {
+            arm: arm.to_owned(),
+            bin_s: 0.25,
+            around_s: 0.5,
+            series: vec![PilotSeries {
+                metric: "iops".to_owned(),
+                values: values.collect(),
+                weights: Vec::new(),
+            }],
+        }
+    };
+    vec![round("none", 1000.0, 1), round("bfq", 10_000.0, 2)]
+}
+
+fn decided(
+    auto: AutoTimes,
+    stopping: Stopping,
+    primary: &[&str],
+    pilot: Vec<PilotRound>,
+    floors: &[Floor],
+) -> (Design, ChosenTimes) {
+    let mut result = empty(&["none", "bfq"], stopping, primary);
+    (result.design.ramp_s, result.design.round_time_s) = (0.5, 7.0);
+    result.design.auto_times = Some(auto);
+    assert!(is_due(&result));
+    decide(&mut result, pilot, floors);
+    assert!(!is_due(&result));
+    (result.design, result.times.expect("times"))
+}
+
+fn times_of(pilot: Vec<PilotRound>) -> (f64, f64, Stopping) {
+    let (design, _) = decided(BOTH, Stopping::LOOKS, &["iops"], pilot, &[]);
+    (design.ramp_s, design.round_time_s, design.stopping)
+}
+
+#[test]
+fn a_quiet_disk_takes_the_shortest_rounds() {
+    let quiet = pilot(|_, noise| 1.0 + 0.01 * noise);
+    assert_eq!(times_of(quiet), (1.0, 2.0, Stopping::LOOKS));
+}
+
+#[test]
+fn a_noisy_disk_takes_longer_rounds_and_more_blocks() {
+    let (ramp, window, stopping) = times_of(pilot(|_, noise| 1.0 + 0.6 * noise));
+    assert_eq!(ramp, 1.0);
+    assert!((3.0..=10.0).contains(&window), "{window}");
+    let Stopping::Looks { times } = stopping else {
+        panic!("{stopping:?}")
+    };
+    let most = stopping.most_blocks().unwrap();
+    let longest_s = LONGEST_ROUND_S * Stopping::LOOKS.most_blocks().unwrap() as f64;
+    assert!(times > 1 && most as f64 * (ramp + window + 0.5) <= longest_s);
+}
+
+#[test]
+fn the_ramp_lasts_until_the_level_is_that_of_later() {
+    let slow = |until: usize| {
+        pilot(move |bin, noise| if bin < until { 0.5 } else { 1.0 } * (1.0 + 0.01 * noise))
+    };
+    assert_eq!(times_of(slow(7)).0, 2.0);
+    assert_eq!(times_of(slow(11)).0, 3.0);
+    let (design, chosen) = decided(BOTH, Stopping::LOOKS, &["iops"], slow(19), &[]);
+    assert_eq!(design.ramp_s, 5.0);
+    assert!(
+        chosen.ramp_because.contains("had not settled"),
+        "{chosen:?}"
+    );
+}
+
+#[test]
+fn what_is_named_stays() {
+    let quiet = || pilot(|_, noise| 1.0 + 0.01 * noise);
+    let ramp = AutoTimes {
+        ramp: true,
+        round_time: false,
+    };
+    let (design, _) = decided(ramp, Stopping::LOOKS, &["iops"], quiet(), &[]);
+    assert_eq!((design.ramp_s, design.round_time_s), (1.0, 7.0));
+    let window = AutoTimes {
+        ramp: false,
+        round_time: true,
+    };
+    let (design, _) = decided(
+        window,
+        Stopping::Fixed { blocks: 6 },
+        &["iops"],
+        quiet(),
+        &[],
+    );
+    assert_eq!((design.ramp_s, design.round_time_s), (0.5, 2.0));
+    assert_eq!(design.stopping, Stopping::Fixed { blocks: 6 });
+}
+
+#[test]
+fn floors_are_not_undercut_and_say_so() {
+    let floors = [
+        Floor {
+            ramp_s: 3.0,
+            round_time_s: 0.0,
+            because: "bfq".to_owned(),
+        },
+        Floor {
+            ramp_s: 0.0,
+            round_time_s: 5.0,
+            because: "expiry".to_owned(),
+        },
+    ];
+    let quiet = pilot(|_, noise| 1.0 + 0.01 * noise);
+    let (design, chosen) = decided(BOTH, Stopping::LOOKS, &["iops"], quiet, &floors);
+    assert_eq!((design.ramp_s, design.round_time_s), (3.0, 5.0));
+    assert_eq!(
+        (&*chosen.ramp_because, &*chosen.round_time_because),
+        ("bfq", "expiry")
+    );
+}
+
+/// 1000 I/Os per second under the slower arm: a hundred beyond p99 are there after 10 s, and those beyond p99.9 never.
+#[test]
+fn a_percentile_has_its_tail() {
+    let quiet = || pilot(|_, noise| 1.0 + 0.01 * noise);
+    let of = |metric| decided(BOTH, Stopping::LOOKS, &[metric], quiet(), &[]);
+    assert_eq!(of("read_total_p99").0.round_time_s, 12.0);
+    let (design, chosen) = of("read_total_p99.9");
+    assert_eq!(design.round_time_s, 20.0);
+    assert!(
+        chosen.round_time_because.contains("rounds of 100 s"),
+        "{chosen:?}"
+    );
+}
+
+#[test]
+fn fixed_blocks_have_rounds_that_show_the_margin() {
+    let noisy = || pilot(|_, noise| 1.0 + 0.4 * noise);
+    let of = |blocks| {
+        let (design, _) = decided(BOTH, Stopping::Fixed { blocks }, &["iops"], noisy(), &[]);
+        design.round_time_s
+    };
+    assert_eq!(of(200), 2.0);
+    assert!(of(8) > of(200));
+}
+
+/// The dead arm's own pilot tells nothing, so nothing is shortened.
+#[test]
+fn a_pilot_that_shows_nothing_shortens_nothing() {
+    let mut dead = pilot(|_, noise| 1.0 + 0.01 * noise);
+    dead[1].series.clear();
+    let mut silent = pilot(|_, noise| 1.0 + 0.01 * noise);
+    silent[1].series[0].values.fill(None);
+    let mut zero = pilot(|_, noise| 1.0 + 0.01 * noise);
+    zero[1].series[0].values.fill(Some(0.0));
+    for pilot in [Vec::new(), dead, silent] {
+        assert_eq!(times_of(pilot), (5.0, 20.0, Stopping::LOOKS));
+    }
+    // The other arm still has its variance.
+    assert_eq!(times_of(zero).0, 5.0);
+}
+
+#[test]
+fn latencies_of_programs_are_watched_by_those_of_the_kernel() {
+    let names = kept(&[
+        Metric::named("probe.read_clat_p99").unwrap(),
+        Metric::named("hog.throughput").unwrap(),
+    ]);
+    for name in [
+        "read_total_mean",
+        "total_mean",
+        "probe.iops",
+        "read_iops",
+        "hog.throughput",
+        "iops",
+    ] {
+        assert!(names.iter().any(|it| it == name), "{name} in {names:?}");
+    }
+    assert_eq!(weight_of("read_total_mean").as_deref(), Some("read_iops"));
+    assert_eq!(weight_of("hog.throughput"), None);
+}
