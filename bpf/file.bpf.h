@@ -9,26 +9,33 @@
 /* Tell the files of a process apart; set before the load. */
 const volatile bool with_files;
 
-/* What bios do at their end. Those of modules that are not loaded are 0. */
-extern const void iomap_dio_bio_end_io __ksym __weak; /* direct I/O: ext4, xfs, f2fs */
-extern const void dio_bio_end_io __ksym __weak; /* of other file systems, and of f2fs before 5.17 */
-extern const void dio_bio_end_aio __ksym __weak;
-extern const void blkdev_bio_end_io __ksym __weak; /* direct I/O of a block device */
-extern const void blkdev_bio_end_io_async __ksym __weak;
-extern const void blkdev_bio_end_io_simple __ksym __weak;
-extern const void btrfs_simple_end_io __ksym __weak;
-extern const void btrfs_orig_write_end_io __ksym __weak;
-extern const void xlog_bio_end_io __ksym __weak;
-extern const void xfs_buf_bio_end_io __ksym __weak;
-extern const void end_swap_bio_write __ksym __weak;
-extern const void end_swap_bio_read __ksym __weak;
-/* A buffer of ext4's fast commits, and one of jbd2's journal: the bio's function, or before 7.2 that of the buffer head whose bio it is. */
-extern const void journal_end_buffer_io_sync __ksym __weak;
-extern const void ext4_end_buffer_io_sync __ksym __weak;
-extern const void end_bio_bh_io_sync __ksym __weak;
-extern const void bio_wait_end_io __ksym __weak; /* the submitter waits; submit_bio_wait_endio before 7.2 */
-extern const void submit_bio_wait_endio __ksym __weak;
-extern const void bio_chain_endio __ksym __weak; /* the first part of a bio that was split */
+/*
+ * Addresses of what bios do at their end, set before the load if files are told apart. 0: of a module that is not loaded. Not as
+ * symbols, for which libbpf reads all of /proc/kallsyms at each load.
+ */
+struct end_functions {
+	__u64 iomap_dio_bio_end_io; /* direct I/O: ext4, xfs, f2fs */
+	__u64 dio_bio_end_io; /* of other file systems, and of f2fs before 5.17 */
+	__u64 dio_bio_end_aio;
+	__u64 blkdev_bio_end_io; /* direct I/O of a block device */
+	__u64 blkdev_bio_end_io_async;
+	__u64 blkdev_bio_end_io_simple;
+	__u64 btrfs_simple_end_io;
+	__u64 btrfs_orig_write_end_io;
+	__u64 xlog_bio_end_io;
+	__u64 xfs_buf_bio_end_io;
+	__u64 end_swap_bio_write;
+	__u64 end_swap_bio_read;
+	/* A buffer of ext4's fast commits, and one of jbd2's journal: the bio's function, or before 7.2 that of the buffer head whose bio it is. */
+	__u64 journal_end_buffer_io_sync;
+	__u64 ext4_end_buffer_io_sync;
+	__u64 end_bio_bh_io_sync;
+	__u64 bio_wait_end_io; /* the submitter waits; submit_bio_wait_endio before 7.2 */
+	__u64 submit_bio_wait_endio;
+	__u64 bio_chain_endio; /* the first part of a bio that was split */
+};
+
+const volatile struct end_functions end_functions;
 
 /* Beside FILE_INODE. */
 enum inode_source {
@@ -71,7 +78,7 @@ static __always_inline __u64 epoch_of_owners(void)
 	return epoch ? *epoch : 0;
 }
 
-#define ends_by(end_io, function) (&(function) && (end_io) == (__u64) & (function))
+#define ends_by(end_io, function) (end_functions.function && (end_io) == end_functions.function)
 
 static __always_inline __u64 inode_of_file(struct kiocb *iocb)
 {

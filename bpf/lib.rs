@@ -8,6 +8,7 @@
 mod abilities; // features of the running kernel
 mod budget; // instructions processed by the verifier
 mod config; // what to trace
+mod end_functions; // what bios call at their end
 mod in_flight; // requests in flight
 mod loader; // selects and loads the programs
 mod mapped; // arrays mapped into user space

@@ -10,7 +10,7 @@ use libbpf_rs::{OpenObject, PrintLevel, libbpf_sys};
 
 use crate::maps::{Sizes, ring_levels, ring_size, size_maps};
 use crate::skeleton::{IoschedSkel, IoschedSkelBuilder, OpenIoschedSkel};
-use crate::{Abilities, Config, Detail, abilities};
+use crate::{Abilities, Config, Detail, abilities, end_functions};
 
 static LIBBPF_LOG: Mutex<String> = Mutex::new(String::new());
 
@@ -328,5 +328,8 @@ fn set_constants(
     constants.with_passthrough = config.detail.passthrough;
     constants.with_writeback = config.detail.writeback;
     constants.with_files = config.detail.files;
+    if config.detail.files {
+        constants.end_functions = end_functions::read();
+    }
     Ok(())
 }

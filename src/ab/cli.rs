@@ -48,7 +48,7 @@ pub enum Command {
     /// Compare schedulers in many workloads at once: a study that iosched brings, or one of your own
     #[command(after_help = study::HELP)]
     Study(StudyArguments),
-    /// Compare every scheduler on a simulated SSD, about 3 minutes; needs root, fio and no disk
+    /// Compare every scheduler on a simulated SSD, about 2 minutes; needs root, fio and no disk
     #[command(
         after_help = "Examples:\n  iosched-ab demo\n  iosched-ab demo -o demo.json && jq '.comparisons[0]' demo.json"
     )]
@@ -95,7 +95,7 @@ pub enum Command {
 
 const HELP: &str = "\
 Examples:
-  iosched-ab demo        compare all schedulers on a simulated SSD, about 3 minutes
+  iosched-ab demo        compare all schedulers on a simulated SSD, about 2 minutes
   iosched-ab run nvme0n1 --arm none --arm kyber --workload randread
   iosched-ab report iosched-ab-20260203T040506Z.json --all
 

@@ -23,7 +23,7 @@ use iosched_read::messages::note;
 /// Enough to decide six simultaneous comparisons where they are clear.
 const BLOCKS: usize = 8;
 const RAMP: Duration = Duration::from_millis(300);
-const TIME: Duration = Duration::from_millis(1600);
+const TIME: Duration = Duration::from_millis(1500);
 /// How long each arm is traced after the rounds.
 const TRACE: Duration = Duration::from_secs(1);
 

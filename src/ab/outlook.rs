@@ -16,6 +16,8 @@ use iosched_read::messages::note;
 /// Switching, waiting for idle and starting the workload.
 pub const AROUND_A_ROUND: Duration = Duration::from_secs(1);
 const ALPHA: f64 = 0.05;
+/// A pilot's round, with its start and end.
+const PILOT_S: f64 = 11.0;
 
 /// Tells the user of a run of so many arms.
 pub fn announce(arms: usize, rounds: &Rounds, stopping: Stopping, washout: Washout) {
@@ -25,6 +27,9 @@ pub fn announce(arms: usize, rounds: &Rounds, stopping: Stopping, washout: Washo
         metrics: rounds.primary.len(),
         stopping,
         round: is_timed.then(|| washout.at_first() + rounds.times.ramp + rounds.times.window),
+        washout: washout.at_first(),
+        ramp: rounds.times.ramp,
+        window: rounds.times.window,
         is_watched: rounds.live.is_some() && rounds.times.window.is_zero(),
         is_piloted: rounds.times.auto.is_some(),
     };
@@ -38,6 +43,11 @@ struct Outlook {
     stopping: Stopping,
     /// Ramp, window and wash-out; None for a command, which takes as long as it takes.
     round: Option<Duration>,
+    washout: Duration,
+    /// Zero if a pilot chooses it.
+    ramp: Duration,
+    /// The same.
+    window: Duration,
     /// The window is found by watching the load.
     is_watched: bool,
     /// Ramp or window are found by a pilot.
@@ -72,9 +82,17 @@ impl Outlook {
             return format!("{rounds} of 20 s to 2 min, after a minute of watching the load");
         }
         if self.is_piloted {
+            let (ramp, window) = times::FIRST;
+            let or_longest = |time: Duration, longest| if time.is_zero() { longest } else { time };
+            let whole =
+                self.washout + or_longest(self.ramp, ramp) + or_longest(self.window, window);
             let longest = most.map_or(String::new(), |most| {
-                let most = times::LONGEST_ROUND_S * of(most) as f64;
-                format!("; at most about {} in all", units::duration(most))
+                let rounds_s = (whole + AROUND_A_ROUND).as_secs_f64() * of(most) as f64;
+                let pilot_s = PILOT_S * self.arms as f64;
+                format!(
+                    "; at most about {} in all",
+                    units::duration(rounds_s + pilot_s)
+                )
             });
             return format!(
                 "a pilot of 10 s under each arm chooses the times of the rounds, as short as the noise allows{longest}"
@@ -136,10 +154,27 @@ mod tests {
             round: Some(Duration::from_secs(25)),
             is_watched: false,
             is_piloted: false,
+            washout: Duration::ZERO,
+            ramp: Duration::ZERO,
+            window: Duration::ZERO,
         };
         assert_eq!(outlook.lines(), ["12 to 40 rounds, about 5 min to 17 min"]);
         outlook.stopping = Stopping::Fixed { blocks: 6 };
         assert_eq!(outlook.lines(), ["12 rounds, about 5 min"]);
+        outlook.is_piloted = true;
+        let text = |outlook: &Outlook| outlook.lines().concat();
+        assert!(
+            text(&outlook).ends_with("; at most about 6 min in all"),
+            "{}",
+            text(&outlook)
+        );
+        (outlook.window, outlook.washout) = (Duration::from_secs(120), Duration::from_secs(60));
+        assert!(
+            text(&outlook).ends_with("; at most about 38 min in all"),
+            "{}",
+            text(&outlook)
+        );
+        outlook.is_piloted = false;
         outlook.round = None;
         assert_eq!(
             outlook.lines(),

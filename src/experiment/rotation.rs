@@ -11,7 +11,7 @@ use super::round::{Finished, is_stuck};
 use iosched_result::analysis::drift::differences;
 use iosched_result::analysis::exclusion::Gap;
 use iosched_result::analysis::turn::{self, Next};
-use iosched_result::analysis::{conclude, early, losses};
+use iosched_result::analysis::{conclude, early, exclusion, losses};
 use iosched_result::measured::histogram::Histogram;
 use iosched_result::measured::snapshot::{Interval, OwnerNumbers};
 use iosched_result::metric::Metric;
@@ -263,7 +263,7 @@ impl Rotation {
         let json = serde_json::to_vec(&round)?;
         self.recorded.rounds.push(json.into());
         self.recorded.result.rounds.push(light(&round));
-        self.recorded.result.excluded = conclude::excluded_blocks(&self.recorded.result);
+        self.recorded.result.excluded = exclusion::excluded_blocks(&self.recorded.result);
         Ok(Some(round))
     }
 
@@ -307,7 +307,7 @@ impl Recorded {
         } else {
             Status::Interrupted
         };
-        file.excluded = conclude::excluded_blocks(&file);
+        file.excluded = exclusion::excluded_blocks(&file);
         conclude::conclude(&mut file);
         Ok(file)
     }

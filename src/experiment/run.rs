@@ -195,8 +195,13 @@ impl Experiment<'_> {
         if result.design.precondition {
             let (reference, seed) = (result.design.reference, result.plan.seed);
             let mut done = Precondition::default();
-            if chosen::is_due(result) {
-                (bench.ramp, bench.time) = chosen::FIRST;
+            let auto = result.design.auto_times.filter(|_| chosen::is_due(result));
+            let auto = auto.unwrap_or_default();
+            if auto.ramp {
+                bench.ramp = chosen::FIRST.0;
+            }
+            if auto.round_time {
+                bench.time = chosen::FIRST.1;
             }
             let mut tells = |so_far: &Precondition| observer.preconditions(so_far);
             let ended = bench.precondition(reference, seed, &mut done, &mut tells);

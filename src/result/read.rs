@@ -142,6 +142,7 @@ fn design(result: &ResultFile) -> Result<(), String> {
             format!("design.{name}: {seconds} is not a valid duration in seconds")
         })?;
     }
+    times(result)?;
     require(is_part(design.alpha), || {
         format!(
             "design.alpha: {} is not a valid significance level",
@@ -149,6 +150,37 @@ fn design(result: &ResultFile) -> Result<(), String> {
         )
     })?;
     design.primary.iter().try_for_each(metric)
+}
+
+/// Those that a pilot chose, and what the rounds say that they took.
+fn times(result: &ResultFile) -> Result<(), String> {
+    let design = &result.design;
+    let is_piloted = design.auto_times.is_some();
+    require(
+        !is_piloted || result.times.is_some() || result.rounds.is_empty(),
+        || "times: a pilot was to choose them, and there are rounds without".to_owned(),
+    )?;
+    if let Some(chosen) = &result.times {
+        let is_same = |one: f64, other: f64| (one - other).abs() < 1e-9;
+        let are_same = is_same(chosen.ramp_s, design.ramp_s)
+            && is_same(chosen.round_time_s, design.round_time_s);
+        require(are_same, || {
+            "times: they are not those of the design".to_owned()
+        })?;
+    }
+    let spent = result
+        .rounds
+        .iter()
+        .filter_map(|round| round.evidence.times);
+    let parts = spent.flat_map(|it| [it.washout_s, it.switch_s, it.start_s, it.ramp_s, it.end_s]);
+    let all = parts.chain(result.rounds_took_s);
+    let mut all = all.filter(|seconds| !(0.0..=LONGEST_S).contains(seconds));
+    match all.next() {
+        None => Ok(()),
+        Some(seconds) => Err(format!(
+            "times: {seconds} is not a valid duration in seconds"
+        )),
+    }
 }
 
 fn plan(result: &ResultFile) -> Result<(), String> {

@@ -66,7 +66,7 @@ If DEVICE is an array (md, LVM, a btrfs on several devices), all disks below it 
 switched together.
 
 TIME is a number of seconds, or 20s, 1500ms, 2m. With two arms and the default times
-a run takes 1 to 17 minutes, as long as the noise of the disk needs.
+a run takes 2 to 18 minutes, as long as the noise of the disk needs.
 ";
 
 const HELP_OF_METRICS: &str = "
@@ -150,7 +150,7 @@ pub struct Conditions {
     /// Process whose I/O belongs to the workload, with its children; may be repeated
     #[arg(long, value_name = "PID")]
     pub pid: Vec<u32>,
-    /// Measured time of each round, in which the metrics get their values. auto: 2 to 20 s, by which a pilot of 10 s under each arm
+    /// Measured time of each round, in which the metrics get their values. auto: 5 to 20 s, by which a pilot of 10 s under each arm
     /// decides soonest; live: 20 s to 2 min, from the load's autocorrelation time, which is measured for a minute
     #[arg(long, value_name = "TIME|auto", default_value = "auto", value_parser = round_time)]
     pub round_time: Chosen,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use iosched_result::analysis::times::{kept, weight_of};
-use iosched_result::analysis::values;
+use iosched_result::analysis::{drift, values};
 use iosched_result::measured::snapshot::Interval;
 use iosched_result::metric::Metric;
 use iosched_result::types::outcome::{CgroupRef, Outcome};
@@ -23,10 +23,15 @@ const PILOT: Duration = Duration::from_secs(10);
 const BIN: Duration = Duration::from_millis(250);
 
 impl RoundSetup<'_> {
-    /// An arm that does no I/O, or not for long enough, has short series or none.
-    pub fn pilot(&mut self, planned: &PlannedRound, primary: &[Metric]) -> Result<PilotRound> {
+    /// An arm that does no I/O, or not for long enough, has short series or none; as has one during which the machine was suspended.
+    /// Beside it the change that another program made meanwhile.
+    pub fn pilot(
+        &mut self,
+        planned: &PlannedRound,
+        primary: &[Metric],
+    ) -> Result<(PilotRound, Option<String>)> {
         let begin = self.machine.now();
-        self.switch(planned, &mut Laps::begin(self.machine))?;
+        let applied = self.switch(planned, &mut Laps::begin(self.machine))?;
         if let Some(cold) = self.cold {
             self.machine.drop_pages(cold)?;
         }
@@ -63,14 +68,21 @@ impl RoundSetup<'_> {
             earlier = now;
         }
         wait_for_end(machine, &mut *running, &mut clock_watch)?;
+        let whole = Interval::between(&before, &machine.snapshot()?)?;
+        let now = machine.read_back()?;
+        let rival = drift::rival(&self.disks.member_names(), &applied, &now, &whole);
+        if clock_watch.problem(machine).is_some() {
+            bins.clear();
+        }
         let binned = BIN * bins.len() as u32;
         let took = machine.now().saturating_sub(begin);
-        Ok(PilotRound {
+        let round = PilotRound {
             arm: task.arm.label.clone(),
             bin_s: BIN.as_secs_f64(),
             around_s: took.saturating_sub(binned + paused).as_secs_f64(),
             series: self.series(&bins, &cgroups, primary),
-        })
+        };
+        Ok((round, rival))
     }
 
     fn series(

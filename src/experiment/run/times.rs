@@ -7,6 +7,7 @@ use iosched_result::types::arm::Arm;
 use iosched_result::types::result::ResultFile;
 
 use super::Observer;
+use super::turns::ensure_alone;
 use crate::round::RoundSetup;
 use crate::workload::properties::Properties;
 
@@ -14,6 +15,8 @@ use crate::workload::properties::Properties;
 const RAISED_S: f64 = 3.0;
 /// mq-deadline's default `write_expire`, and that of bfq's `fifo_expire_async`, are below it.
 const EXPIRES_S: f64 = 5.0;
+/// As long as a window is chosen.
+const LONGEST_S: f64 = 20.0;
 
 /// Watches the workload under each arm once, and sets the times of the rounds.
 pub(super) fn choose(
@@ -37,7 +40,9 @@ pub(super) fn choose(
         observer.pilot_begins(&bench.arms[planned.arm]);
         // Not the I/O of a round that counts.
         planned.workload_seed = !planned.workload_seed % (1 << 32);
-        pilot.push(bench.pilot(&planned, &result.design.primary)?);
+        let (round, rival) = bench.pilot(&planned, &result.design.primary)?;
+        ensure_alone(rival.as_deref())?;
+        pilot.push(round);
     }
     let floors = floors(bench.arms, &bench.workload.properties());
     times::decide(result, pilot, &floors);
@@ -68,24 +73,27 @@ fn floors(arms: &[Arm], properties: &Properties) -> Vec<Floor> {
         });
     }
     let expires = |arm: &&Arm| arm.scheduler == "mq-deadline" && does.reads && does.writes;
-    if let Some(arm) = arms.iter().find(expires) {
+    floors.extend(arms.iter().filter(expires).map(|arm| {
         let named = arm
             .setting("iosched/write_expire")
             .and_then(|text| text.parse().ok());
-        floors.push(Floor {
+        let expires_s = named.map_or(EXPIRES_S, |ms: f64| ms / 1e3);
+        let label = &arm.label;
+        Floor {
             ramp_s: 0.0,
-            round_time_s: named.map_or(EXPIRES_S, |ms: f64| ms / 1e3).clamp(0.0, 20.0),
-            because: format!(
-                "writes expire after that time under {} (write_expire)",
-                arm.label
-            ),
-        });
-    }
+            round_time_s: expires_s.clamp(0.0, LONGEST_S),
+            because: if expires_s > LONGEST_S {
+                format!("writes expire only after {expires_s} s under {label} (write_expire)")
+            } else {
+                format!("writes expire after {expires_s} s under {label} (write_expire)")
+            },
+        }
+    }));
     if properties.through_page_cache.is_some() && does.writes {
         floors.extend(page_cache::writeback_period_s().map(|seconds| {
             Floor {
                 ramp_s: 0.0,
-                round_time_s: seconds.clamp(0.0, 20.0),
+                round_time_s: seconds.clamp(0.0, LONGEST_S),
                 because:
                     "the page cache is written back in this period (dirty_writeback_centisecs)"
                         .to_owned(),
@@ -132,6 +140,8 @@ mod tests {
             found(&["mq-deadline,iosched/write_expire=500"], both),
             [(0.0, 0.5)]
         );
+        let two = ["a=mq-deadline,iosched/write_expire=500", "b=mq-deadline"];
+        assert_eq!(found(&two, both), [(0.0, 0.5), (0.0, 5.0)]);
         assert_eq!(found(&["bfq"], reads), [(3.0, 0.0)]);
         assert_eq!(found(&["bfq,iosched/low_latency=0"], reads), []);
     }

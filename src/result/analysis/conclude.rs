@@ -8,6 +8,7 @@ use super::early::ELAPSED;
 use super::level::levels;
 use super::losses::Losses;
 use super::table::{Table, slept, stalled_share};
+use super::times::EQUIVALENT_AFTER_S;
 use super::{processes, shift};
 use crate::measured::histogram::{DEVICE, Histogram};
 use crate::measured::snapshot::{Op, Stage};
@@ -18,9 +19,7 @@ use crate::statistics::layout::Cell;
 use crate::statistics::rows::{Judged, Row, RowBlock, judge_alone, judge_family};
 use crate::statistics::stopping::Method;
 use crate::statistics::verdict::{Question, Reason, Verdict, bonferroni};
-use crate::types::result::{
-    ArmComparison, ArmWaiting, Class, Evidence, ExcludedBlock, ResultFile, Round,
-};
+use crate::types::result::{ArmComparison, ArmWaiting, Class, Evidence, ResultFile, Round};
 
 /// Fills in everything that follows from the rounds so far.
 pub fn conclude(result: &mut ResultFile) {
@@ -64,12 +63,13 @@ pub fn comparisons(result: &ResultFile) -> Vec<ArmComparison> {
 /// Whether every primary comparison has its verdict, except those that rounds of this length cannot give.
 pub fn is_decided(result: &ResultFile) -> bool {
     let is_known = !result.design.primary.iter().any(Metric::is_open);
-    is_known && primary(&Table::new(result)).iter().all(is_settled)
+    let rows = primary(&Table::new(result));
+    is_known && rows.iter().all(|row| is_settled(result, row))
 }
 
 /// Has a verdict or cannot get one: percentiles with too few I/Os in every round, a metric that no round has,
 /// incomparable waits, or a measured quantity that changed.
-fn is_settled(row: &ArmComparison) -> bool {
+fn is_settled(result: &ResultFile, row: &ArmComparison) -> bool {
     let found = &row.comparison;
     let has_no_tail = found.blocks == 0 && found.question.insufficient_tail;
     let has_no_value = found.blocks == 0 && found.blocks_missing >= found.question.blocks_needed();
@@ -80,7 +80,15 @@ fn is_settled(row: &ArmComparison) -> bool {
         || question.not_comparable
         || question.nothing_happened
         || has_changed;
-    is_hopeless || found.verdict != Verdict::Inconclusive
+    // What stalls now and then looks alike in a few short rounds.
+    let measured_s = found.blocks as f64 * result.design.round_time_s;
+    let is_early = result.times.is_some() && measured_s < EQUIVALENT_AFTER_S;
+    let is_decided = match found.verdict {
+        Verdict::Inconclusive => false,
+        Verdict::Equivalent => !is_early,
+        Verdict::Better | Verdict::Worse | Verdict::Differs => true,
+    };
+    is_hopeless || is_decided
 }
 
 /// The verdicts on the primary metrics alone.
@@ -114,7 +122,10 @@ pub fn arms_that_go_on(result: &ResultFile) -> Vec<usize> {
     let rows = primary(&Table::new(result));
     let arms = result.design.arms.iter().enumerate();
     let is_unknown = result.design.primary.iter().any(Metric::is_open);
-    let is_undecided = |label: &str| rows.iter().any(|row| row.arm == label && !is_settled(row));
+    let is_undecided = |label: &str| {
+        rows.iter()
+            .any(|row| row.arm == label && !is_settled(result, row))
+    };
     let goes_on = |label: &str| is_unknown || is_undecided(label);
     let going_on = arms.filter(|(arm, of)| *arm == result.design.reference || goes_on(&of.label));
     going_on.map(|(arm, _)| arm).collect()
@@ -292,28 +303,6 @@ fn question(table: &Table<'_>, metric: &Metric, arm: usize) -> Question {
         is_stopped: table.result.is_stopped(arm),
         reference_is_silent: table.is_silent(metric, arm, reference),
     }
-}
-
-/// Blocks and repetitions with at least one excluded round.
-pub fn excluded_blocks(result: &ResultFile) -> Vec<ExcludedBlock> {
-    let mut blocks: Vec<ExcludedBlock> = Vec::new();
-    for round in &result.rounds {
-        let Some(exclusion) = round.exclusion else {
-            continue;
-        };
-        let is_known =
-            |known: &ExcludedBlock| (known.block, known.attempt) == (round.block, round.attempt);
-        if !blocks.iter().any(is_known) {
-            blocks.push(ExcludedBlock {
-                block: round.block,
-                attempt: round.attempt,
-                exclusion,
-                arm: round.arm.clone(),
-                problem: round.problem.clone().unwrap_or_default(),
-            });
-        }
-    }
-    blocks
 }
 
 /// Largest tolerated difference between two arms' shares of time in which submitters were stalled. A stall hides all

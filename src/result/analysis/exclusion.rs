@@ -9,7 +9,7 @@ use crate::statistics::estimate;
 use crate::types::outcome::{CgroupRef, Outcome};
 use crate::types::participant::Participant;
 use crate::types::result::{
-    Censored, Exclusion, Foreign, ForeignProcess, ResultFile, Round, Spoilt,
+    Censored, ExcludedBlock, Exclusion, Foreign, ForeignProcess, ResultFile, Round, Spoilt,
 };
 
 /// Foreign processes with a larger share of the bytes share the device.
@@ -211,6 +211,28 @@ fn is_unattributed(owner: &OwnerNumbers) -> bool {
         OwnerKind::KernelThread | OwnerKind::Workqueue => owner.key.cgroup_id <= ROOT,
         OwnerKind::Process | OwnerKind::Writeback => false,
     }
+}
+
+/// Blocks and repetitions with at least one excluded round.
+pub fn excluded_blocks(result: &ResultFile) -> Vec<ExcludedBlock> {
+    let mut blocks: Vec<ExcludedBlock> = Vec::new();
+    for round in &result.rounds {
+        let Some(exclusion) = round.exclusion else {
+            continue;
+        };
+        let is_known =
+            |known: &ExcludedBlock| (known.block, known.attempt) == (round.block, round.attempt);
+        if !blocks.iter().any(is_known) {
+            blocks.push(ExcludedBlock {
+                block: round.block,
+                attempt: round.attempt,
+                exclusion,
+                arm: round.arm.clone(),
+                problem: round.problem.clone().unwrap_or_default(),
+            });
+        }
+    }
+    blocks
 }
 
 #[cfg(test)]

@@ -71,12 +71,13 @@ pub fn incomparable(a: &ResultFile, b: &ResultFile, other_kernel: bool) -> Vec<S
         changes.put("another workload".to_owned());
     }
     let (then, now) = (&b.design, &a.design);
-    // A pilot may choose otherwise each time; the values are of the same.
     let auto = |design: &Design| design.auto_times.unwrap_or_default();
     if !(auto(then).ramp && auto(now).ramp) {
         changes.see("ramp", &then.ramp_s, &now.ramp_s);
     }
-    if !(auto(then).round_time && auto(now).round_time) {
+    // A pilot may choose otherwise each time; what is rare shows in much longer rounds only.
+    let is_near = (0.5..=2.0).contains(&(now.round_time_s / then.round_time_s));
+    if !(auto(then).round_time && auto(now).round_time && is_near) {
         changes.see("round time", &then.round_time_s, &now.round_time_s);
     }
     changes.see("dropped caches", &then.cold, &now.cold);

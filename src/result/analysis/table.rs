@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::conclude::excluded_blocks;
 use super::difference::{difference, is_doubtful, valid};
 use super::early::ELAPSED;
+use super::exclusion::excluded_blocks;
 use super::fixed_work;
 use crate::measured::snapshot::Waits;
 use crate::measured::stalls::{Stalls, Whose};

@@ -1,6 +1,6 @@
 //! The next turn: a pure function of the rounds so far, so that a killed run continues where it ended.
 
-use super::conclude;
+use super::{conclude, exclusion};
 use crate::statistics::stopping::Stopping;
 use crate::types::plan::{PlannedRound, Turn};
 use crate::types::result::ResultFile;
@@ -98,7 +98,7 @@ fn unfinished(result: &ResultFile, look: usize) -> Option<Turn> {
 
 /// Repeats an excluded block from its beginning, in its drawn order.
 fn again(result: &ResultFile, look: usize) -> Option<Turn> {
-    let excluded = conclude::excluded_blocks(result);
+    let excluded = exclusion::excluded_blocks(result);
     if !is_tolerable(excluded.len(), look) {
         return None;
     }

@@ -3,7 +3,7 @@
 
 use super::evidence::Evidence;
 use super::{Decision, Disk, quote};
-use crate::analysis::{conclude, turn};
+use crate::analysis::{conclude, exclusion, turn};
 use crate::gate;
 use crate::report::words;
 use crate::statistics::verdict::Verdict;
@@ -66,7 +66,7 @@ pub fn decide(result: &ResultFile, wanted: Wanted<'_>) -> Result<Decision, Refus
 
 pub(super) fn concluded(result: &ResultFile) -> ResultFile {
     let mut result = result.clone();
-    result.excluded = conclude::excluded_blocks(&result);
+    result.excluded = exclusion::excluded_blocks(&result);
     conclude::conclude(&mut result);
     result
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::conclude;
 use crate::analysis::turn::{Next, next};
+use crate::analysis::{conclude, exclusion};
 use crate::measured::histogram::{DEVICE, Histogram};
 use crate::measured::snapshot::{DeviceNumbers, Op, OwnerKind};
 use crate::metric::Metric;
@@ -114,7 +114,7 @@ pub fn play(
             Next::Round(turn) => {
                 let round = round(result, &turn, play(&turn));
                 result.rounds.push(round);
-                result.excluded = conclude::excluded_blocks(result);
+                result.excluded = exclusion::excluded_blocks(result);
             }
             Next::Draw(segment) => result.plan.extend(segment.blocks, &segment.arms),
             Next::End => break,

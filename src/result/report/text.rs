@@ -294,6 +294,9 @@ fn quality(text: &mut String, result: &ResultFile) {
     if let Some(line) = times::line(result) {
         let _ = writeln!(text, "{line}");
     }
+    if let Some(line) = times::too_few_blocks(result) {
+        let _ = writeln!(text, "Times: {line}.");
+    }
     left_out(text, result);
     if foreign_bytes * 100 > bytes {
         let share = foreign_bytes as f64 / bytes as f64 * 100.0;

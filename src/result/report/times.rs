@@ -51,6 +51,10 @@ pub fn line(result: &ResultFile) -> Option<String> {
     let again = result.pilot.iter().flat_map(|pilot| &pilot.rounds);
     let rounds: Vec<&Round> = result.rounds.iter().chain(again).collect();
     let windows_s: f64 = rounds.iter().map(|round| round.window_s).sum();
+    // A file may say anything.
+    if windows_s > 1.01 * took_s {
+        return None;
+    }
     let sum = |of: fn(&RoundTimes) -> f64| -> f64 {
         let times = rounds
             .iter()

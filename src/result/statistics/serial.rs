@@ -31,7 +31,7 @@ impl Serial {
     }
 
     /// Whether the `bins` after `ramp` have the level of the second half: the difference is below `tolerance`, or chance explains
-    /// it. `unit`: so many bins are one observation of the second half. None: too short to say.
+    /// it. `unit`: so many bins are one observation of the second half. None: too short to say, or silent.
     pub fn has_settled(
         &self,
         ramp: usize,
@@ -41,15 +41,17 @@ impl Serial {
         scale: Scale,
     ) -> Option<bool> {
         let half = self.bins.len() / 2;
-        let end = ramp + bins;
-        if end > half {
+        // A missing bin or two leave fewer before that half.
+        let bins = bins.min(half.checked_sub(ramp)?);
+        if bins < unit {
             return None;
         }
-        let late: Vec<f64> = (half..)
+        let late: Option<Vec<f64>> = (half..)
             .step_by(unit)
             .take_while(|from| from + unit <= self.bins.len())
-            .filter_map(|from| self.over(from, unit, scale))
+            .map(|from| self.over(from, unit, scale))
             .collect();
+        let late = late?;
         let sd = estimate::sd(&late)?;
         let level = late.iter().sum::<f64>() / late.len() as f64;
         let early = self.over(ramp, bins, scale)?;
@@ -60,7 +62,7 @@ impl Serial {
     }
 
     /// Mean square of the difference of two windows with a gap between them: the variance of a pair of rounds where nothing
-    /// differs. None where the series is too short for one pair.
+    /// differs. None where the series is too short for one pair, or a window is without a value: silence is no lack of noise.
     pub fn pair_variance(
         &self,
         from: usize,
@@ -70,13 +72,14 @@ impl Serial {
     ) -> Option<f64> {
         let step = window + gap;
         let last = self.bins.len().checked_sub(step + window)?;
-        let squares: Vec<f64> = (from..=last)
-            .filter_map(|start| {
+        let squares: Option<Vec<f64>> = (from..=last)
+            .map(|start| {
                 let first = self.over(start, window, scale)?;
                 let second = self.over(start + step, window, scale)?;
                 Some((second - first).powi(2))
             })
             .collect();
+        let squares = squares?;
         let count = squares.len() as f64;
         (count > 0.0).then(|| squares.iter().sum::<f64>() / count)
     }
@@ -114,7 +117,7 @@ mod tests {
             [Some(false), Some(false), Some(true)]
         );
         assert_eq!(
-            settled(16),
+            settled(18),
             None,
             "the second half cannot be compared with itself"
         );

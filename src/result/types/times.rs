@@ -55,7 +55,7 @@ pub struct PilotRound {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PilotSeries {
     pub metric: String,
-    /// Null where nothing happened.
+    /// Null where it is not known, or nothing happened.
     pub values: Vec<Option<f64>>,
     /// Of a mean: the I/Os per second that it is of. Empty for a rate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -1,0 +1,84 @@
+//! Addresses of the functions that bios call at their end, from `/proc/kallsyms`: they tell what a bio is for.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+
+use crate::skeleton::types::end_functions;
+
+macro_rules! of_names {
+    ($addresses:expr, $($name:ident)*) => {{
+        // A field more would stay 0.
+        const _: () = assert!(
+            size_of::<end_functions>() == size_of::<u64>() * [$(stringify!($name)),*].len()
+        );
+        let addresses = $addresses;
+        let address = |name| addresses.get(name).copied().unwrap_or(0);
+        end_functions { $($name: address(stringify!($name))),* }
+    }};
+}
+
+/// Those of the running kernel and of its loaded modules; 0 for a function that is not there, or whose address is hidden.
+pub(crate) fn read() -> end_functions {
+    let file = File::open("/proc/kallsyms");
+    of_names!(
+        file.map(addresses).unwrap_or_default(),
+        iomap_dio_bio_end_io dio_bio_end_io dio_bio_end_aio
+        blkdev_bio_end_io blkdev_bio_end_io_async blkdev_bio_end_io_simple
+        btrfs_simple_end_io btrfs_orig_write_end_io
+        xlog_bio_end_io xfs_buf_bio_end_io
+        end_swap_bio_write end_swap_bio_read
+        journal_end_buffer_io_sync ext4_end_buffer_io_sync end_bio_bh_io_sync
+        bio_wait_end_io submit_bio_wait_endio bio_chain_endio
+    )
+}
+
+/// Of symbols whose name says so. One that is there twice is not known.
+fn addresses(text: impl Read) -> HashMap<String, u64> {
+    let mut found: HashMap<String, u64> = HashMap::new();
+    let mut text = BufReader::with_capacity(1 << 16, text);
+    let mut line = String::new();
+    loop {
+        line.clear();
+        match text.read_line(&mut line) {
+            Ok(0) | Err(_) => return found,
+            Ok(_) => {}
+        }
+        let mut words = line.split_ascii_whitespace();
+        let (Some(address), _, Some(name)) = (words.next(), words.next(), words.next()) else {
+            continue;
+        };
+        if !name.contains("end") {
+            continue;
+        }
+        let address = u64::from_str_radix(address, 16).unwrap_or(0);
+        let known = found.entry(name.to_owned()).or_insert(address);
+        if *known != address {
+            *known = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_symbol_has_its_address_unless_there_are_two() {
+        let text = "\
+ffffffff81000100 T first
+ffffffff81000200 t bio_chain_endio
+ffffffffc0000000 t xlog_bio_end_io\t[xfs]
+ffffffffc0000010 t end_twice\t[one]
+ffffffffc0000020 t end_twice\t[other]
+0000000000000000 t hidden_end_io
+garbage
+";
+        let found = addresses(text.as_bytes());
+        let of = |name| found.get(name).copied();
+        assert_eq!(of("bio_chain_endio"), Some(0xffff_ffff_8100_0200));
+        assert_eq!(of("xlog_bio_end_io"), Some(0xffff_ffff_c000_0000));
+        assert_eq!([of("end_twice"), of("hidden_end_io")], [Some(0); 2]);
+        assert_eq!(of("first"), None);
+    }
+}
