@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 
+use anyhow::{Context, Result};
+
 use crate::skeleton::types::end_functions;
 
 macro_rules! of_names {
@@ -19,10 +21,12 @@ macro_rules! of_names {
 }
 
 /// Those of the running kernel and of its loaded modules; 0 for a function that is not there, or whose address is hidden.
-pub(crate) fn read() -> end_functions {
-    let file = File::open("/proc/kallsyms");
-    of_names!(
-        file.map(addresses).unwrap_or_default(),
+pub(crate) fn read() -> Result<end_functions> {
+    const SYMBOLS: &str = "/proc/kallsyms";
+    let file = File::open(SYMBOLS).with_context(|| format!("opening {SYMBOLS}"))?;
+    let found = addresses(file).with_context(|| format!("reading {SYMBOLS}"))?;
+    Ok(of_names!(
+        found,
         iomap_dio_bio_end_io dio_bio_end_io dio_bio_end_aio
         blkdev_bio_end_io blkdev_bio_end_io_async blkdev_bio_end_io_simple
         btrfs_simple_end_io btrfs_orig_write_end_io
@@ -30,19 +34,18 @@ pub(crate) fn read() -> end_functions {
         end_swap_bio_write end_swap_bio_read
         journal_end_buffer_io_sync ext4_end_buffer_io_sync end_bio_bh_io_sync
         bio_wait_end_io submit_bio_wait_endio bio_chain_endio
-    )
+    ))
 }
 
 /// Of symbols whose name says so. One that is there twice is not known.
-fn addresses(text: impl Read) -> HashMap<String, u64> {
+fn addresses(text: impl Read) -> std::io::Result<HashMap<String, u64>> {
     let mut found: HashMap<String, u64> = HashMap::new();
     let mut text = BufReader::with_capacity(1 << 16, text);
     let mut line = String::new();
     loop {
         line.clear();
-        match text.read_line(&mut line) {
-            Ok(0) | Err(_) => return found,
-            Ok(_) => {}
+        if text.read_line(&mut line)? == 0 {
+            return Ok(found);
         }
         let mut words = line.split_ascii_whitespace();
         let (Some(address), _, Some(name)) = (words.next(), words.next(), words.next()) else {
@@ -74,7 +77,7 @@ ffffffffc0000020 t end_twice\t[other]
 0000000000000000 t hidden_end_io
 garbage
 ";
-        let found = addresses(text.as_bytes());
+        let found = addresses(text.as_bytes()).expect("symbols");
         let of = |name| found.get(name).copied();
         assert_eq!(of("bio_chain_endio"), Some(0xffff_ffff_8100_0200));
         assert_eq!(of("xlog_bio_end_io"), Some(0xffff_ffff_c000_0000));

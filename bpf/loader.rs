@@ -329,7 +329,7 @@ fn set_constants(
     constants.with_writeback = config.detail.writeback;
     constants.with_files = config.detail.files;
     if config.detail.files {
-        constants.end_functions = end_functions::read();
+        constants.end_functions = end_functions::read()?;
     }
     Ok(())
 }

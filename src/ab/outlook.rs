@@ -86,9 +86,14 @@ impl Outlook {
             let or_longest = |time: Duration, longest| if time.is_zero() { longest } else { time };
             let whole =
                 self.washout + or_longest(self.ramp, ramp) + or_longest(self.window, window);
+            let mut round_s = (whole + AROUND_A_ROUND).as_secs_f64();
+            if matches!(self.stopping, Stopping::Looks { .. }) {
+                // Shorter ones are more.
+                round_s = round_s.max(times::LONGEST_ROUND_S);
+            }
             let longest = most.map_or(String::new(), |most| {
-                let rounds_s = (whole + AROUND_A_ROUND).as_secs_f64() * of(most) as f64;
-                let pilot_s = PILOT_S * self.arms as f64;
+                let rounds_s = round_s * of(most) as f64;
+                let pilot_s = (PILOT_S + self.washout.as_secs_f64()) * self.arms as f64;
                 format!(
                     "; at most about {} in all",
                     units::duration(rounds_s + pilot_s)
@@ -170,11 +175,19 @@ mod tests {
         );
         (outlook.window, outlook.washout) = (Duration::from_secs(120), Duration::from_secs(60));
         assert!(
-            text(&outlook).ends_with("; at most about 38 min in all"),
+            text(&outlook).ends_with("; at most about 40 min in all"),
+            "{}",
+            text(&outlook)
+        );
+        outlook.stopping = Stopping::LOOKS;
+        (outlook.window, outlook.washout) = (Duration::from_secs(2), Duration::ZERO);
+        assert!(
+            text(&outlook).ends_with("; at most about 18 min in all"),
             "{}",
             text(&outlook)
         );
         outlook.is_piloted = false;
+        outlook.stopping = Stopping::Fixed { blocks: 6 };
         outlook.round = None;
         assert_eq!(
             outlook.lines(),

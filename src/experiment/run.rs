@@ -10,7 +10,6 @@ mod turns; // one round after the other
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 
@@ -129,10 +128,9 @@ impl Experiment<'_> {
 
         self.watch_load(machine, &mut result)?;
         machine.record_settings()?;
-        let (begin, done_before) = (machine.now(), carried_out(&result));
+        let (took_before, done_before) = (took_s(&result), carried_out(&result));
         let outcome = panics::caught(|| self.rounds(machine, &mut result, observer))
             .map_err(|error| gone::explain(error, &self.disks, machine, result.rounds.len() + 1));
-        let took = machine.now().saturating_sub(begin);
         let put_back = machine.put_back();
 
         result.finished = Some(now(machine));
@@ -144,7 +142,7 @@ impl Experiment<'_> {
         result.error = outcome.as_ref().err().map(|error| format!("{error:#}"));
         conclude::conclude(&mut result);
         result.noise = (result.design.is_placebo)
-            .then(|| noise::noise(&result, block_s(&result, done_before, took)))
+            .then(|| noise::noise(&result, block_s(&result, done_before, took_before)))
             .flatten();
         let saved = save(self.output.as_deref(), &result);
         after_restoring(outcome, put_back)?;
@@ -329,9 +327,15 @@ fn carried_out(result: &ResultFile) -> usize {
     result.rounds.len() + before
 }
 
-fn block_s(result: &ResultFile, done_before: usize, took: Duration) -> f64 {
+fn took_s(result: &ResultFile) -> f64 {
+    result.rounds_took_s.unwrap_or_default()
+}
+
+/// Of the rounds since then, without what came before the first and after the last.
+fn block_s(result: &ResultFile, done_before: usize, took_before_s: f64) -> f64 {
+    let took_s = took_s(result) - took_before_s;
     let rounds = carried_out(result).saturating_sub(done_before);
-    took.as_secs_f64() * result.plan.arms as f64 / rounds.max(1) as f64
+    took_s * result.plan.arms as f64 / rounds.max(1) as f64
 }
 
 /// The settings of each disk in the first round of each arm, if it had one before the interruption.

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 

@@ -43,7 +43,8 @@ impl RoundSetup<'_> {
             planned,
             arm: &self.arms[planned.arm],
             ramp: Duration::ZERO,
-            time: PILOT,
+            // It ends after the last bin.
+            time: PILOT + BIN,
         };
         let mut running = self.machine.start(self.workload, &task, &output)?;
         clock_watch.attend(self.machine);

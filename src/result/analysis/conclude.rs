@@ -82,7 +82,8 @@ fn is_settled(result: &ResultFile, row: &ArmComparison) -> bool {
         || has_changed;
     // What stalls now and then looks alike in a few short rounds.
     let measured_s = found.blocks as f64 * result.design.round_time_s;
-    let is_early = result.times.is_some() && measured_s < EQUIVALENT_AFTER_S;
+    let auto = result.design.auto_times.unwrap_or_default();
+    let is_early = auto.round_time && measured_s < EQUIVALENT_AFTER_S;
     let is_decided = match found.verdict {
         Verdict::Inconclusive => false,
         Verdict::Equivalent => !is_early,

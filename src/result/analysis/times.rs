@@ -192,7 +192,15 @@ impl Needs<'_> {
         let floors = floors
             .iter()
             .map(|floor| (floor.round_time_s, floor.because.clone()));
-        let more = floors.chain(tails);
+        // The run ends after these, whatever they are.
+        let enough = planned.map(|planned| {
+            let least_s = (EQUIVALENT_AFTER_S / planned.max(1) as f64).ceil();
+            let because = format!(
+                "{planned} of them are a minute, before which \"equivalent\" would say little"
+            );
+            (least_s.min(longest), because)
+        });
+        let more = floors.chain(tails).chain(enough);
         // Of equal ones the first.
         more.fold(chosen, |most, one| if one.0 > most.0 { one } else { most })
     }

@@ -116,7 +116,7 @@ fn what_is_named_stays() {
         quiet(),
         &[],
     );
-    assert_eq!((design.ramp_s, design.round_time_s), (0.5, 5.0));
+    assert_eq!((design.ramp_s, design.round_time_s), (0.5, 10.0));
     assert_eq!(design.stopping, Stopping::Fixed { blocks: 6 });
 }
 
@@ -167,7 +167,8 @@ fn fixed_blocks_have_rounds_that_show_the_margin() {
     assert_eq!(of(8, 0.4).0.round_time_s, 20.0);
     // Fewer than the ranks of two rows need, but the noise is not to blame.
     let (design, chosen) = of(6, 0.001);
-    assert_eq!((design.round_time_s, chosen.blocks_needed), (5.0, Some(1)));
+    assert_eq!((design.round_time_s, chosen.blocks_needed), (10.0, Some(1)));
+    assert!(chosen.round_time_because.contains("a minute"), "{chosen:?}");
 }
 
 /// The dead arm's own pilot tells nothing, so nothing is shortened.

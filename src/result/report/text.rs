@@ -9,6 +9,7 @@ use super::characters::{self, Form};
 use super::{checks, escape, level, levels, live, noise, shift, times, units, waiting, why, words};
 use crate::analysis::{load, turn};
 use crate::measured::snapshot::Quality;
+use crate::statistics::verdict::Verdict;
 use crate::types::controls::Sight;
 use crate::types::outcome::Fixed;
 use crate::types::result::{ArmComparison, Class, ResultFile, Round, Status};
@@ -294,7 +295,8 @@ fn quality(text: &mut String, result: &ResultFile) {
     if let Some(line) = times::line(result) {
         let _ = writeln!(text, "{line}");
     }
-    if let Some(line) = times::too_few_blocks(result) {
+    let is_open = |row: &ArmComparison| row.comparison.verdict == Verdict::Inconclusive;
+    if let Some(line) = times::too_few_blocks(result).filter(|_| result.primary().any(is_open)) {
         let _ = writeln!(text, "Times: {line}.");
     }
     left_out(text, result);

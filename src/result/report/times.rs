@@ -36,7 +36,7 @@ pub fn too_few_blocks(result: &ResultFile) -> Option<String> {
         None => Some("the noise of the pilot hides differences as small as the margins".to_owned()),
         Some(needed) if needed > most => Some(format!(
             "in the noise of the pilot, differences as small as the margins need about {needed} blocks, and this run ends after \
-             {most}: --rounds {needed} has as many",
+             {most}: use --rounds with more, or a wider margin",
         )),
         Some(_) => None,
     }
