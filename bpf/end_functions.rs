@@ -37,7 +37,7 @@ pub(crate) fn read() -> Result<end_functions> {
     ))
 }
 
-/// Of symbols whose name says so. One that is there twice is not known.
+/// The address of each symbol with `end` in its name; 0 for a name that stands for two addresses.
 fn addresses(text: impl Read) -> std::io::Result<HashMap<String, u64>> {
     let mut found: HashMap<String, u64> = HashMap::new();
     let mut text = BufReader::with_capacity(1 << 16, text);

@@ -10,8 +10,8 @@
 const volatile bool with_files;
 
 /*
- * Addresses of what bios do at their end, set before the load if files are told apart. 0: of a module that is not loaded. Not as
- * symbols, for which libbpf reads all of /proc/kallsyms at each load.
+ * Addresses of the functions that bios call at their end. User space sets them before the load if it tells files apart; the address of
+ * a function in a module that is not loaded is 0. They are no __ksym symbols: for those libbpf reads all of /proc/kallsyms at each load.
  */
 struct end_functions {
 	__u64 iomap_dio_bio_end_io; /* direct I/O: ext4, xfs, f2fs */

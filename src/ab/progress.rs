@@ -71,24 +71,11 @@ impl Observer for Progress {
             Some(problem) => format!("the preconditioning ended early: {}", escape::line(problem)),
             None => format!("preconditioning, execution {count}: {iops} I/Os per second"),
         };
-        match &self.bar {
-            Some(bar) => bar.set_message(text),
-            None if messages().quiet => {}
-            None => {
-                let _ = writeln!(std::io::stderr(), "{text}");
-            }
-        }
+        self.says(text);
     }
 
     fn pilot_begins(&mut self, arm: &Arm) {
-        let text = escape::line(&format!("pilot, 10 s: {}", arm.label));
-        match &self.bar {
-            Some(bar) => bar.set_message(text),
-            None if messages().quiet => {}
-            None => {
-                let _ = writeln!(std::io::stderr(), "{text}");
-            }
-        }
+        self.says(escape::line(&format!("pilot, 10 s: {}", arm.label)));
     }
 
     fn times_chosen(&mut self, result: &ResultFile) {
@@ -271,6 +258,17 @@ fn bar(template: &str, length: u64) -> ProgressBar {
 }
 
 impl Progress {
+    /// What goes on before the first round: beside the bar, or as a line.
+    fn says(&self, text: String) {
+        match &self.bar {
+            Some(bar) => bar.set_message(text),
+            None if messages().quiet => {}
+            None => {
+                let _ = writeln!(std::io::stderr(), "{text}");
+            }
+        }
+    }
+
     fn clear(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();

@@ -21,13 +21,13 @@ pub(super) use self::live::is_stuck;
 use self::waiting::{idle_until, wait_for_end, wait_until_idle};
 use self::window::Window;
 use super::clock_watch::ClockWatch;
-use super::machine::{Machine, Task};
-use crate::workload::Workload;
+use super::machine::{Machine, OutputDirectory, Task};
+use crate::workload::{Running, Workload};
 use iosched_host::system::device::Disks;
 use iosched_host::system::device::uevents::{HeardUevents, Uevent};
 use iosched_result::analysis::exclusion::Gap;
 use iosched_result::analysis::{controls, drift};
-use iosched_result::measured::snapshot::{Interval, OwnerKey};
+use iosched_result::measured::snapshot::{Interval, OwnerKey, Snapshot};
 use iosched_result::types::arm::Arm;
 use iosched_result::types::cold::Cold;
 use iosched_result::types::outcome::{CgroupRef, Fixed, Outcome};
@@ -63,6 +63,16 @@ pub use self::trace::Traced;
 const POLL: Duration = Duration::from_millis(20);
 /// Timeout for earlier requests to drain.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A workload that runs; its fields drop in this order.
+struct Started {
+    running: Box<dyn Running>,
+    /// The counts before its start.
+    before: Snapshot,
+    clock_watch: ClockWatch,
+    cgroups: Vec<CgroupRef>,
+    _output: OutputDirectory,
+}
 
 /// The measured part of a round.
 struct MeasuredRound {
@@ -192,7 +202,10 @@ impl RoundSetup<'_> {
         self.wait_for_load()?;
         laps.lap(self.machine);
         self.wash_out(planned)?;
-        laps.times.washout_s = laps.lap(self.machine);
+        let washed_out_s = laps.lap(self.machine);
+        if self.washout.is_some() {
+            laps.times.washout_s = washed_out_s;
+        }
         // Before the switch: no arm writes back what another has left.
         if let Some(cold) = self.cold {
             self.machine.write_back(cold)?;
@@ -279,31 +292,55 @@ impl RoundSetup<'_> {
             .collect()
     }
 
-    fn measure(&mut self, task: &Task<'_>, laps: &mut Laps) -> Result<MeasuredRound> {
+    fn start(&mut self, task: &Task<'_>) -> Result<Started> {
         let output = self.machine.prepare()?;
-        self.machine.take_uevents();
         let before = self.machine.snapshot()?;
         let mut clock_watch = ClockWatch::begin(self.machine);
-        let mut running = self.machine.start(self.workload, task, &output)?;
+        let running = self.machine.start(self.workload, task, &output)?;
         clock_watch.attend(self.machine);
-        let cgroups = running.cgroups();
+        Ok(Started {
+            cgroups: running.cgroups(),
+            running,
+            before,
+            clock_watch,
+            _output: output,
+        })
+    }
+
+    fn measure(&mut self, task: &Task<'_>, laps: &mut Laps) -> Result<MeasuredRound> {
+        let fixed = self.workload.properties().fixed;
+        let lead = self.workload.properties().lead;
+        self.machine.take_uevents();
+        if fixed == Fixed::Work {
+            // Its window begins with it.
+            laps.times.start_s = laps.lap(self.machine);
+        }
+        let mut started = self.start(task)?;
+        let Started {
+            running,
+            before,
+            clock_watch,
+            cgroups,
+            ..
+        } = &mut started;
         let mut stopped = None;
         // A command beside others begins later than they.
-        let begun = (self.workload.properties().fixed == Fixed::Work
-            && !self.workload.properties().lead.is_zero())
-        .then(|| self.machine.snapshot())
-        .transpose()?;
-        let timed = match self.workload.properties().fixed {
+        let begun = (fixed == Fixed::Work && !lead.is_zero())
+            .then(|| self.machine.snapshot())
+            .transpose()?;
+        if begun.is_some() {
+            laps.times.start_s += laps.lap(self.machine);
+        }
+        let timed = match fixed {
             Fixed::Work => {
-                laps.times.start_s = laps.lap(self.machine);
                 self.begin_blame();
                 None
             }
             Fixed::Time => Some(self.timed_window(
-                &before,
-                &cgroups,
-                &mut *running,
-                &mut clock_watch,
+                before,
+                cgroups,
+                &mut **running,
+                clock_watch,
                 &mut stopped,
                 laps,
             )?),
@@ -311,14 +348,14 @@ impl RoundSetup<'_> {
         if stopped.is_some() {
             running.stop();
         }
-        let outcome = wait_for_end(self.machine, &mut *running, &mut clock_watch)?;
+        let outcome = wait_for_end(self.machine, &mut **running, clock_watch)?;
         let to_the_end = laps.lap(self.machine);
         if timed.is_some() {
             laps.times.end_s = to_the_end;
         }
         let pause = clock_watch.problem(self.machine);
         let last = self.machine.snapshot()?;
-        let whole = Interval::between(&before, &last)?;
+        let whole = Interval::between(before, &last)?;
         let window = match timed {
             Some(window) => window,
             None => Ok(Window {
@@ -327,7 +364,7 @@ impl RoundSetup<'_> {
                     None => whole.clone(),
                 },
                 parts: Vec::new(),
-                why: self.end_blame(&cgroups)?,
+                why: self.end_blame(cgroups)?,
             }),
         };
         let mut told = self.machine.take_uevents();
@@ -337,7 +374,7 @@ impl RoundSetup<'_> {
             window,
             whole,
             outcome,
-            cgroups,
+            cgroups: std::mem::take(cgroups),
             pause,
             stopped,
             told,

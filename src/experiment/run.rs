@@ -331,7 +331,7 @@ fn took_s(result: &ResultFile) -> f64 {
     result.rounds_took_s.unwrap_or_default()
 }
 
-/// Of the rounds since then, without what came before the first and after the last.
+/// The mean time of a block since `done_before` rounds were done, without what comes before the first round and after the last.
 fn block_s(result: &ResultFile, done_before: usize, took_before_s: f64) -> f64 {
     let took_s = took_s(result) - took_before_s;
     let rounds = carried_out(result).saturating_sub(done_before);

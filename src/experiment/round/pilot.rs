@@ -11,11 +11,10 @@ use iosched_result::types::outcome::{CgroupRef, Outcome};
 use iosched_result::types::plan::PlannedRound;
 use iosched_result::types::times::{PilotRound, PilotSeries};
 
-use super::RoundSetup;
 use super::laps::Laps;
 use super::live::Watch;
 use super::waiting::{sleep_beside, wait_for_end};
-use crate::clock_watch::ClockWatch;
+use super::{RoundSetup, Started};
 use crate::machine::Task;
 
 /// How long each arm is watched: twice the longest ramp that may be chosen.
@@ -36,9 +35,6 @@ impl RoundSetup<'_> {
             self.machine.drop_pages(cold)?;
         }
         let paused = self.pause_before(planned);
-        let output = self.machine.prepare()?;
-        let before = self.machine.snapshot()?;
-        let mut clock_watch = ClockWatch::begin(self.machine);
         let task = Task {
             planned,
             arm: &self.arms[planned.arm],
@@ -46,10 +42,15 @@ impl RoundSetup<'_> {
             // It ends after the last bin.
             time: PILOT + BIN,
         };
-        let mut running = self.machine.start(self.workload, &task, &output)?;
-        clock_watch.attend(self.machine);
-        let cgroups = running.cgroups();
-        let gap = self.wait_until_begun(&before, &cgroups, &mut *running, &mut clock_watch)?;
+        let mut started = self.start(&task)?;
+        let Started {
+            running,
+            before,
+            clock_watch,
+            cgroups,
+            ..
+        } = &mut started;
+        let gap = self.wait_until_begun(before, cgroups, &mut **running, clock_watch)?;
         let mut bins = Vec::new();
         let start = self.machine.now();
         let mut watch = Watch {
@@ -61,15 +62,15 @@ impl RoundSetup<'_> {
         let mut earlier = machine.snapshot_of_counters()?;
         while gap.is_none() && (bins.len() as u32 + 1) * BIN <= PILOT {
             let end = start + BIN * (bins.len() as u32 + 1);
-            if sleep_beside(machine, &mut *running, end, &mut clock_watch, &mut watch)?.is_some() {
+            if sleep_beside(machine, &mut **running, end, clock_watch, &mut watch)?.is_some() {
                 break;
             }
             let now = machine.snapshot_of_counters()?;
             bins.push(Interval::between(&earlier, &now)?);
             earlier = now;
         }
-        wait_for_end(machine, &mut *running, &mut clock_watch)?;
-        let whole = Interval::between(&before, &machine.snapshot()?)?;
+        wait_for_end(machine, &mut **running, clock_watch)?;
+        let whole = Interval::between(before, &machine.snapshot()?)?;
         let now = machine.read_back()?;
         let rival = drift::rival(&self.disks.member_names(), &applied, &now, &whole);
         if clock_watch.problem(machine).is_some() {
@@ -81,7 +82,7 @@ impl RoundSetup<'_> {
             arm: task.arm.label.clone(),
             bin_s: BIN.as_secs_f64(),
             around_s: took.saturating_sub(binned + paused).as_secs_f64(),
-            series: self.series(&bins, &cgroups, primary),
+            series: self.series(&bins, cgroups, primary),
         };
         Ok((round, rival))
     }

@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::RoundSetup;
 use super::blame::name_parts;
 use super::laps::Laps;
 use super::live::Watch;
 use super::waiting::{sleep_beside, wait_for_end};
 use super::window::GUARD;
-use crate::clock_watch::ClockWatch;
+use super::{RoundSetup, Started};
 use crate::machine::Task;
 use iosched_result::analysis::drift;
 use iosched_result::analysis::exclusion::{self, Gap};
@@ -73,19 +72,21 @@ impl RoundSetup<'_> {
 
     /// From the end of the ramp, like a round; of a command from its first I/O.
     fn record(&mut self, planned: &PlannedRound, time: Duration) -> Result<Recording> {
-        let output = self.machine.prepare()?;
-        let before = self.machine.snapshot()?;
-        let mut clock_watch = ClockWatch::begin(self.machine);
         let task = Task {
             planned,
             arm: &self.arms[planned.arm],
             ramp: self.ramp,
             time,
         };
-        let mut running = self.machine.start(self.workload, &task, &output)?;
-        clock_watch.attend(self.machine);
-        let cgroups = running.cgroups();
-        let mut gap = self.wait_until_begun(&before, &cgroups, &mut *running, &mut clock_watch)?;
+        let mut started = self.start(&task)?;
+        let Started {
+            running,
+            before,
+            clock_watch,
+            cgroups,
+            ..
+        } = &mut started;
+        let mut gap = self.wait_until_begun(before, cgroups, &mut **running, clock_watch)?;
         let mut stopped = None;
         let reference = &self.arms[self.live.as_ref().map_or(0, |live| live.reference)];
         let mut watch = Watch {
@@ -100,28 +101,28 @@ impl RoundSetup<'_> {
         let is_timed = self.workload.properties().fixed == Fixed::Time;
         if gap.is_none() && is_timed {
             let start = machine.now() + self.ramp;
-            gap = sleep_beside(machine, &mut *running, start, &mut clock_watch, &mut watch)?;
+            gap = sleep_beside(machine, &mut **running, start, clock_watch, &mut watch)?;
         }
         let mut trace = None;
         if gap.is_none() {
             let begin_ns = machine.begin_trace()?;
             let end = machine.now() + time.saturating_sub(GUARD);
-            let ended = sleep_beside(machine, &mut *running, end, &mut clock_watch, &mut watch)?;
+            let ended = sleep_beside(machine, &mut **running, end, clock_watch, &mut watch)?;
             let mut taken = machine.end_trace(begin_ns)?;
-            name_parts(&mut taken.owners, &cgroups);
+            name_parts(&mut taken.owners, cgroups);
             trace = Some(taken);
             gap = ended.filter(|gap| is_timed || *gap == Gap::Stopped);
         }
         if stopped.is_some() {
             running.stop();
         }
-        let outcome = wait_for_end(machine, &mut *running, &mut clock_watch)?;
+        let outcome = wait_for_end(machine, &mut **running, clock_watch)?;
         Ok(Recording {
             trace,
             gap,
             stopped,
             outcome,
-            whole: Interval::between(&before, &machine.snapshot()?)?,
+            whole: Interval::between(before, &machine.snapshot()?)?,
         })
     }
 }

@@ -21,7 +21,7 @@ const WINDOWS_S: [f64; 3] = [5.0, 10.0, 20.0];
 pub const EQUIVALENT_AFTER_S: f64 = 60.0;
 /// Before the pilot, for what needs times then.
 pub const FIRST: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(20));
-/// Of windows that decide about as soon, the longest is taken: stalls and short ramps weigh less in it.
+/// The longest window that takes at most this multiple of the shortest time is chosen: stalls and short ramps weigh less in it.
 const AS_SOON: f64 = 1.1;
 /// The time that a round may take on average before a run gives up: 5 s of ramp, 20 s of window, 1 s for the rest.
 pub const LONGEST_ROUND_S: f64 = 26.0;
@@ -186,7 +186,7 @@ impl Needs<'_> {
             } else {
                 format!("{name} needs 100 I/Os beyond it")
             };
-            // With a fifth to spare.
+            // The rate of a round may be a little lower than that of the pilot.
             Some(((1.2 * tail_s).ceil().min(longest), because))
         });
         let floors = floors
@@ -201,7 +201,7 @@ impl Needs<'_> {
             (least_s.min(longest), because)
         });
         let more = floors.chain(tails).chain(enough);
-        // Of equal ones the first.
+        // If two are equally long, the first one gives the reason.
         more.fold(chosen, |most, one| if one.0 > most.0 { one } else { most })
     }
 

@@ -62,7 +62,7 @@ impl Serial {
     }
 
     /// Mean square of the difference of two windows with a gap between them: the variance of a pair of rounds where nothing
-    /// differs. None where the series is too short for one pair, or a window is without a value: silence is no lack of noise.
+    /// differs. None where the series is too short for one pair, or where a window has no value: a silent load is not a quiet one.
     pub fn pair_variance(
         &self,
         from: usize,

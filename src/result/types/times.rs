@@ -57,7 +57,7 @@ pub struct PilotSeries {
     pub metric: String,
     /// Null where it is not known, or nothing happened.
     pub values: Vec<Option<f64>>,
-    /// Of a mean: the I/Os per second that it is of. Empty for a rate.
+    /// For a mean, the I/Os per second that it describes. Empty for a rate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub weights: Vec<f64>,
 }

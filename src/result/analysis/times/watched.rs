@@ -14,7 +14,7 @@ const UNIT_S: f64 = 1.0;
 /// How fast the variance falls with the window beyond what the pilot shows: by its inverse for noise without a memory, by less on
 /// disks, and a short pilot cannot tell. `tests/verdicts/times.rs` has what it costs on a real one.
 const STEEPEST: f64 = 0.5;
-/// Of what stands for a share, whose margin is absolute.
+/// The margin of a stand-in for a share: the share's own margin is absolute.
 const RELATIVE_MARGIN: f64 = 0.05;
 
 impl PilotSeries {
@@ -53,7 +53,7 @@ pub(super) struct Watched<'a> {
     serials: Vec<Serial>,
     /// That of the reference among them.
     reference: Option<usize>,
-    /// Of its I/O, the fewest under any arm.
+    /// The I/Os per second that it describes, under the arm with the fewest.
     iops: Option<f64>,
 }
 
@@ -104,12 +104,12 @@ impl<'a> Watched<'a> {
         each.all(|it| it.has_settled(ramp, bins, unit, tolerance, self.scale) == Some(true))
     }
 
-    /// Of the difference of two rounds with such windows, of the pair of arms in which it is largest. None where an arm did
-    /// nothing for as long as a window, or was not seen for long enough.
+    /// The variance of the difference between a round of an arm and one of the reference, for the arm in which it is largest. None
+    /// where an arm did nothing for as long as a window, or was not seen for long enough.
     pub fn variance(&self, window_s: f64, ramp_s: f64, gap_s: f64, bin_s: f64) -> Option<f64> {
         let of = |serial: &Serial| {
             let bins = |seconds: f64| ((seconds / bin_s).round() as usize).max(1);
-            // Of a short pilot something must be left.
+            // A short pilot keeps three fifths of its bins.
             let part = serial.bins.len() / 5;
             let (from, gap) = (bins(ramp_s).min(part), bins(gap_s).min(part));
             variance(serial, bins(window_s), from, gap, self.scale)
@@ -139,7 +139,7 @@ impl<'a> Watched<'a> {
 /// Measured, or beyond the pilot by how it fell within.
 fn variance(serial: &Serial, window: usize, from: usize, gap: usize, scale: Scale) -> Option<f64> {
     let measured = |window: usize| serial.pair_variance(from, window, gap, scale);
-    // Of a longer one there is no second window that shares nothing with the first.
+    // A longer window leaves too few pairs that do not overlap.
     let left = serial.bins.len().checked_sub(from + gap)?;
     let longest = (left * 2 / 5).max(1);
     if window <= longest {
