@@ -11,7 +11,7 @@ declare -A packages=(
 	[demo]="fio kmod"
 	[test]="fio jq e2fsprogs btrfs-progs xfsprogs util-linux util-linux-extra fdisk procps kmod dmsetup clang-14 clang-19 libxml2-utils perl python3-jsonschema shellcheck sysbench ioping dbench stress-ng rocksdb-tools postgresql ansible-core udev systemd python3-venv"
 	[vmtest]="qemu-system-x86 busybox-static cpio kmod xz-utils jq binutils debian-archive-keyring fio blktrace dmsetup"
-	[bench]="fio jq libbpf-tools bpftrace"
+	[bench]="fio jq libbpf-tools bpftrace time"
 	[lint]="clang-format-19 clang-14 clang-19 jq"
 )
 # Not every release has all of these; tests that need a missing one are skipped, with a message.

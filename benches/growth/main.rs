@@ -1,45 +1,68 @@
-//! How the overhead grows with the number of processes and devices: nanoseconds of BPF per I/O, and the time that
-//! user space needs to read everything. Needs root and a C compiler. Times depend on the machine; compare the ratios.
+//! How the costs grow with the number of processes, of disks, and of the rounds of a result: tables in Markdown for
+//! docs/performance.md, with the exponent of each cost. Needs root, a C compiler and GNU time. Times are ratios to the smallest case
+//! of the same run; the cases run interleaved, in random order.
 
 #[allow(dead_code)] // the other bench uses more of it
 #[path = "../overhead/disk.rs"]
 mod disk;
+mod exponent;
 #[allow(dead_code)]
 #[path = "../overhead/programs.rs"]
 mod programs;
+mod results;
+mod table;
+mod watching;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
-use std::time::Duration;
+use std::process::ExitCode;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
+use clap::Parser;
+use indicatif::{ProgressBar, ProgressStyle};
 use iosched_files::interrupt;
-use iosched_host::system::device::Device;
-use iosched_measure::probe::{Detail, Probe};
 use iosched_result::failure::{self, Failure};
-use iosched_result::measured::snapshot::Interval;
-use rustix::time::{ClockId, clock_gettime};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
 
 use disk::Disk;
-use programs::Statistics;
+use table::{Case, Column, Costs, Growth};
 
-/// Processes, devices, and whether all stages of the processes are measured.
-const CASES: [(u32, usize, bool); 8] = [
-    (1, 1, false),
-    (32, 1, false),
-    (500, 1, false),
-    (500, 1, true),
-    (2000, 1, false),
-    (10_000, 1, false),
-    (32, 8, false),
-    (500, 8, false),
-];
-const SECONDS: u32 = 4;
-/// Before each snapshot: the load uses the caches meanwhile.
-const PAUSE: Duration = Duration::from_millis(125);
+const PROCESSES: [u64; 3] = [10, 1_500, 20_000];
+const DISKS: [u64; 3] = [1, 64, 500];
+/// Distributed over the disks.
+const PROCESSES_ON_DISKS: u64 = 500;
+const ROUNDS: [u64; 3] = [10, 1_000, 10_000];
+const BYTES: u64 = 4 << 20;
+
+#[derive(Parser)]
+#[command(name = "growth", about = "How the costs grow")]
+struct Arguments {
+    /// How often each case runs
+    #[arg(long, env = "RUNS", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
+    /// Only what reads results; needs no root
+    #[arg(long)]
+    results_only: bool,
+    /// Used by this bench itself: so many processes read the disks
+    #[arg(long, hide = true, requires = "readers")]
+    one_case: Option<u64>,
+    #[arg(long, hide = true)]
+    readers: Option<PathBuf>,
+    #[arg(hide = true)]
+    disks: Vec<String>,
+    /// Passed by `cargo bench`; without it, as in `cargo test --benches`, nothing runs
+    #[arg(long, hide = true)]
+    bench: bool,
+}
 
 fn main() -> ExitCode {
-    match interrupt::install().and_then(|()| run()) {
+    let arguments = Arguments::parse();
+    if !arguments.bench {
+        println!("growth: nothing measured; run it with `cargo bench --bench growth`");
+        return ExitCode::SUCCESS;
+    }
+    match interrupt::install().and_then(|()| run(&arguments)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("growth: {error:#}");
@@ -48,138 +71,104 @@ fn main() -> ExitCode {
     }
 }
 
-fn run() -> Result<()> {
-    if !rustix::process::geteuid().is_root() {
-        return Err(Failure::refused(
-            "only root can attach BPF programs and make a loop device",
-            "run it with sudo",
-        ));
+fn run(arguments: &Arguments) -> Result<()> {
+    if let (Some(processes), Some(readers)) = (arguments.one_case, &arguments.readers) {
+        let costs = watching::one_case(readers, processes, &arguments.disks)?;
+        println!("{}", serde_json::to_string(&costs)?);
+        return Ok(());
     }
+    let seed = u64::from(std::process::id());
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
     let directory = tempfile::tempdir()?;
-    let readers = compile(directory.path())?;
-    let statistics = Statistics::off()?;
     println!(
-        "processes  devices  stages     reads  ns/IO  owners  counters  snapshot  interval   memory"
+        "Times as multiples of the first row's, medians of {} runs in random order [least, most]; the exponent e of cost ~ size^e\n\
+         {}, seed {seed}\n",
+        arguments.runs,
+        machine()
     );
-    for (processes, devices, has_stages) in CASES {
-        let disks = (0..devices)
-            .map(|_| Disk::create())
-            .collect::<Result<Vec<Disk>>>()?;
-        let detail = Detail {
-            owner_stages: has_stages,
-            ..Detail::default()
-        };
-        let row = case(&readers, processes, &disks, detail, &statistics)?;
-        let stages = if has_stages { "all" } else { "-" };
-        println!("{processes:9}  {devices:7}  {stages:>6}  {row}");
+    if !arguments.results_only {
+        watch(arguments.runs, &mut random, directory.path())?;
     }
-    println!(
-        "stages    stages of the processes: all, or (-) only Q2D and D2C\n\
-         ns/IO     run time of the BPF programs per read, including the cost of the kernel's statistics\n\
-         owners    owners with activity in the interval\n\
-         counters  median time of user space to read all counters; snapshot: with histograms; interval: to subtract two\n\
-         memory    kernel memory, fixed at the attach"
-    );
+    let files = ROUNDS.map(|rounds| results::write(directory.path(), rounds));
+    let files: Vec<PathBuf> = files.into_iter().collect::<Result<_>>()?;
+    let cases = interleaved("results", &ROUNDS, arguments.runs, &mut random, |place| {
+        results::costs(&files[place])
+    })?;
+    print("rounds of a result", &results::COLUMNS, cases);
     Ok(())
 }
 
-fn compile(directory: &Path) -> Result<PathBuf> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/growth/readers.c");
-    let binary = directory.join("readers");
-    let output = Command::new("cc")
-        .args(["-O2", "-o"])
-        .args([&binary, &source])
-        .output()
-        .context("starting cc (a C compiler)")?;
-    ensure!(
-        output.status.success(),
-        "compiling {}: {}",
-        source.display(),
-        String::from_utf8_lossy(&output.stderr)
-    );
-    Ok(binary)
-}
-
-fn case(
-    readers: &Path,
-    processes: u32,
-    disks: &[Disk],
-    detail: Detail,
-    statistics: &Statistics,
-) -> Result<String> {
-    let devices = disks
-        .iter()
-        .map(|disk| Ok(Device::resolve(&disk.name)?.device))
-        .collect::<Result<Vec<Device>>>()?;
-    let mut probe = Probe::attach(&devices, 0, detail)?;
-    let on = statistics.on()?;
-    let mut child = Command::new(readers)
-        .arg(processes.to_string())
-        .arg(SECONDS.to_string())
-        .args(disks.iter().map(Disk::node))
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("starting the readers")?;
-    let mut looks = Vec::new();
-    let mut before = probe.snapshot()?;
-    while child.try_wait()?.is_none() {
-        if let Err(ended) = interrupt::check() {
-            child.kill()?;
-            return Err(ended);
-        }
-        std::thread::sleep(PAUSE);
-        let (counters_ns, counters) = timed(|| probe.snapshot_of_counters())?;
-        probe.reuse(counters);
-        std::thread::sleep(PAUSE);
-        let (snapshot_ns, after) = timed(|| probe.snapshot())?;
-        let (interval_ns, interval) = timed(|| Interval::between(&before, &after))?;
-        looks.push(Look {
-            owners: interval.owners.len(),
-            counters_ns,
-            snapshot_ns,
-            interval_ns,
-        });
-        probe.reuse(std::mem::replace(&mut before, after));
+fn watch(runs: u32, random: &mut ChaCha8Rng, directory: &Path) -> Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(Failure::refused(
+            "only root can attach BPF programs and make a loop device",
+            "run it with sudo, or with --results-only",
+        ));
     }
-    let output = child.wait_with_output()?;
-    ensure!(output.status.success(), "the readers failed");
-    drop(on);
-    let reads: u64 = String::from_utf8_lossy(&output.stdout).trim().parse()?;
-    let run_ns = probe.run_time_ns()?;
-    // Snapshots taken while all processes ran.
-    let most = looks.iter().map(|look| look.owners).max().unwrap_or(0);
-    looks.retain(|look| look.owners * 10 >= most * 9);
-    let median_ms = |time: fn(&Look) -> u64| median_ms(looks.iter().map(time).collect());
-    Ok(format!(
-        "{reads:8}  {:5.0}  {most:6} {:6.2} ms {:6.2} ms {:6.2} ms  {:3} MiB",
-        run_ns as f64 / reads as f64,
-        median_ms(|look| look.counters_ns),
-        median_ms(|look| look.snapshot_ns),
-        median_ms(|look| look.interval_ns),
-        probe.memory_bytes() >> 20
-    ))
+    let readers = watching::compile(directory)?;
+    let most = DISKS.into_iter().max().unwrap_or(1);
+    let disks = (0..most)
+        .map(|_| Disk::of(BYTES))
+        .collect::<Result<Vec<Disk>>>()?;
+    let names: Vec<String> = disks.iter().map(|disk| disk.name.clone()).collect();
+    let cases = interleaved("processes", &PROCESSES, runs, random, |place| {
+        watching::costs(&readers, PROCESSES[place], &names[..1])
+    })?;
+    print("processes on a disk", &watching::COLUMNS, cases);
+    let cases = interleaved("disks", &DISKS, runs, random, |place| {
+        let count = usize::try_from(DISKS[place])?;
+        watching::costs(&readers, PROCESSES_ON_DISKS, &names[..count])
+    })?;
+    print("disks of 500 processes", &watching::COLUMNS, cases);
+    Ok(())
 }
 
-struct Look {
-    owners: usize,
-    counters_ns: u64,
-    snapshot_ns: u64,
-    interval_ns: u64,
+fn interleaved(
+    what: &str,
+    sizes: &[u64],
+    runs: u32,
+    random: &mut ChaCha8Rng,
+    cost: impl Fn(usize) -> Result<Costs>,
+) -> Result<Vec<Case>> {
+    let mut cases: Vec<Case> = sizes
+        .iter()
+        .map(|&size| Case {
+            size,
+            runs: Vec::new(),
+        })
+        .collect();
+    let style = ProgressStyle::with_template("{prefix} {bar:30} {pos}/{len}, {eta} left")
+        .context("the bar's template")?;
+    let bar = ProgressBar::new(u64::from(runs) * sizes.len() as u64)
+        .with_style(style)
+        .with_prefix(what.to_owned());
+    for _ in 0..runs {
+        let mut order: Vec<usize> = (0..cases.len()).collect();
+        order.shuffle(random);
+        for place in order {
+            cases[place].runs.push(cost(place)?);
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    Ok(cases)
 }
 
-/// CPU time of this thread: the readers also use the CPUs meanwhile.
-fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<(u64, T)> {
-    let start = cpu_ns();
-    let result = work()?;
-    Ok((cpu_ns() - start, result))
+fn print(dimension: &str, columns: &[Column], cases: Vec<Case>) {
+    let growth = Growth {
+        dimension,
+        columns,
+        cases,
+    };
+    println!("{}", growth.markdown());
 }
 
-fn cpu_ns() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    (time.tv_sec * 1_000_000_000 + time.tv_nsec).cast_unsigned()
-}
-
-fn median_ms(mut times_ns: Vec<u64>) -> f64 {
-    times_ns.sort_unstable();
-    times_ns[times_ns.len() / 2] as f64 / 1e6
+fn machine() -> String {
+    let found = iosched_host::system::environment::read(None);
+    format!(
+        "{}, {} CPUs, Linux {}",
+        found.cpu_model.as_deref().unwrap_or("unknown processor"),
+        found.cpus,
+        found.kernel_release
+    )
 }

@@ -20,14 +20,18 @@ pub struct Disk {
 
 impl Disk {
     pub fn create() -> Result<Disk> {
+        Disk::of(BYTES)
+    }
+
+    pub fn of(bytes: u64) -> Result<Disk> {
         let file = tempfile::Builder::new()
             .prefix("iosched-overhead-")
             .permissions(Permissions::from_mode(0o600))
             .tempfile_in(DIRECTORY)
             .with_context(|| format!("making a file in {DIRECTORY}"))?;
         // Holes would be read faster than data.
-        rustix::fs::fallocate(file.as_file(), FallocateFlags::empty(), 0, BYTES)
-            .with_context(|| format!("reserving {BYTES} bytes in {DIRECTORY}"))?;
+        rustix::fs::fallocate(file.as_file(), FallocateFlags::empty(), 0, bytes)
+            .with_context(|| format!("reserving {bytes} bytes in {DIRECTORY}"))?;
         let _lock = loop_device::lock();
         let number = loop_device::unused_number()?;
         let disk = Disk {

@@ -7,6 +7,7 @@
 //!
 //! `cargo build --release -p iosched-tui && cargo bench --bench overhead -- --json raw.json`
 
+mod as_result;
 mod counters;
 mod disk;
 mod floor;
@@ -63,6 +64,12 @@ struct Arguments {
     /// Write the raw numbers of every slice to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write a result of iosched-ab for each load and scheduler to this directory, for `iosched-ab gate --baseline`
+    #[arg(long, value_name = "DIRECTORY")]
+    results: Option<PathBuf>,
+    /// Print nanoseconds, too, which hold for this machine and this hour only
+    #[arg(long)]
+    absolute: bool,
     /// The binary to measure [default: the one in this profile's directory]
     #[arg(long, value_name = "PATH")]
     iosched: Option<PathBuf>,
@@ -146,7 +153,17 @@ fn run(arguments: &Arguments) -> Result<()> {
         let text = serde_json::to_string(&bench.record)?;
         std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
     }
-    let text = table::render(&bench.record);
+    if let Some(directory) = &arguments.results {
+        std::fs::create_dir_all(directory)
+            .with_context(|| format!("making {}", directory.display()))?;
+        for (name, result) in as_result::results(&bench.record)? {
+            let path = directory.join(name);
+            std::fs::write(&path, serde_json::to_vec(&result)?)
+                .with_context(|| format!("writing {}", path.display()))?;
+            println!("written: {}", path.display());
+        }
+    }
+    let text = table::render(&bench.record, arguments.absolute);
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(())
 }

@@ -14,16 +14,16 @@ All values compare slices of the same round; medians over the rounds [95 % inter
 IOPS      of the load, with the kernel's BPF statistics off, divided by that of the two slices with nothing attached.
           `nothing B` divides one of these by the other, and `iosched, again` is the same program as `iosched`: what
           those two differ by is noise, in every column.
-BPF       run time of the tool's BPF programs per I/O, by the kernel's statistics, in ns. The statistics add about 30 ns
-          per run, and do not count entering a program.
-vs PEER   BPF, divided by that of biolatency, which watches all disks.
-CPU       CPU time per I/O that the tool adds, with the statistics off, in ns: the load's, the kernel threads' and the
-          tool's own, minus that of the slices with nothing attached. This is what users pay.
-vs PEER   CPU, divided by that of biolatency.
-user      CPU time of the tool's process per I/O, in ns, a part of CPU.
+BPF       run time of the tool's BPF programs per I/O, by the kernel's statistics, divided by that of biolatency, which
+          watches all disks. The statistics add about 30 ns per run, and do not count entering a program.
+CPU       CPU time per I/O that the tool adds, with the statistics off, divided by that of biolatency: the load's, the
+          kernel threads' and the tool's own, minus that of the slices with nothing attached. This is what users pay.
+user      CPU time of the tool's process per I/O, a part of CPU, divided by the BPF time of biolatency.
 ";
+const LEGEND_ABSOLUTE: &str =
+    "ns        the same per I/O in nanoseconds; they hold for this machine and this hour only.\n";
 
-pub fn render(record: &Record) -> String {
+pub fn render(record: &Record, is_absolute: bool) -> String {
     let mut text = format!(
         "Overhead of watching: fio randread 4 KiB on a loop device on memory\n\
          {}, {} CPUs, kernel {}, load {:.2} at the start, {} foreign BPF programs, seed {}\n\n",
@@ -42,14 +42,17 @@ pub fn render(record: &Record) -> String {
         }));
         let _ = writeln!(
             text,
-            "{load} load under {}: {:.0} IOPS with nothing attached, {} rounds\n{}\n",
+            "{load} load under {}, {} rounds\n{}\n",
             condition.scheduler,
-            quantile(&iops, 0.5),
             iops.len(),
-            overview(record, condition, &names)
+            overview(record, condition, &names, is_absolute)
         );
     }
-    let _ = writeln!(text, "{LEGEND}\n{}\n", by_program(record, &names));
+    text.push_str(LEGEND);
+    if is_absolute {
+        let _ = writeln!(text, "{LEGEND_ABSOLUTE}\n{}", by_program(record, &names));
+    }
+    text.push('\n');
     for name in &names {
         let bytes = |slice: &Slice| slice.counted.as_ref().map(|counted| counted.map_bytes);
         let mut slices = record.slices.iter().filter(|slice| slice.variant == *name);
@@ -71,7 +74,7 @@ pub fn render(record: &Record) -> String {
     text
 }
 
-fn conditions(record: &Record) -> Vec<Condition> {
+pub fn conditions(record: &Record) -> Vec<Condition> {
     let mut found: Vec<Condition> = Vec::new();
     for slice in &record.slices {
         if !found.contains(&slice.condition) {
@@ -94,10 +97,11 @@ fn variants(record: &Record) -> Vec<String> {
     names
 }
 
-fn overview(record: &Record, condition: Condition, names: &[String]) -> Table {
-    let mut table = empty(&[
-        "variant", "IOPS", "BPF", "vs PEER", "CPU", "vs PEER", "user",
-    ]);
+fn overview(record: &Record, condition: Condition, names: &[String], is_absolute: bool) -> Table {
+    let ratios = ["variant", "IOPS", "BPF", "CPU", "user"];
+    let levels = ["BPF, ns", "CPU, ns", "user, ns"];
+    let levels = if is_absolute { &levels[..] } else { &[] };
+    let mut table = empty(&[&ratios[..], levels].concat());
     let iops = |name: &str| of(record, condition, name, |slice| Some(slice.plain.iops()));
     let cpu = |name: &str| {
         of(record, condition, name, |slice| {
@@ -111,11 +115,6 @@ fn overview(record: &Record, condition: Condition, names: &[String]) -> Table {
     table.add_row([
         BASELINES[1].to_owned(),
         ratio(&joined(&iops_a, &iops_b, |a, b| b / a)),
-        String::new(),
-        String::new(),
-        level(&joined(&cpu_a, &cpu_b, |a, b| b - a)),
-        String::new(),
-        String::new(),
     ]);
     let bpf = |name: &str| {
         of(record, condition, name, |slice| {
@@ -125,19 +124,21 @@ fn overview(record: &Record, condition: Condition, names: &[String]) -> Table {
     let added = |name: &str| joined(&cpu_base, &cpu(name), |base, own| own - base);
     let (bpf_of_peer, added_of_peer) = (bpf(PEER), added(PEER));
     for name in names {
-        table.add_row([
+        let user = of(record, condition, name, |slice| {
+            slice.plain.tool_ns_per_io()
+        });
+        let to = |peer: &[(u32, f64)], own| ratio(&joined(peer, own, |peer, own| own / peer));
+        let mut row = vec![
             name.clone(),
             ratio(&joined(&iops_base, &iops(name), |base, own| own / base)),
-            level(&bpf(name)),
-            ratio(&joined(&bpf_of_peer, &bpf(name), |peer, own| own / peer)),
-            level(&added(name)),
-            ratio(&joined(&added_of_peer, &added(name), |peer, own| {
-                own / peer
-            })),
-            level(&of(record, condition, name, |slice| {
-                slice.plain.tool_ns_per_io()
-            })),
-        ]);
+            to(&bpf_of_peer, &bpf(name)),
+            to(&added_of_peer, &added(name)),
+            to(&bpf_of_peer, &user),
+        ];
+        if is_absolute {
+            row.extend([level(&bpf(name)), level(&added(name)), level(&user)]);
+        }
+        table.add_row(row);
     }
     table
 }

@@ -124,6 +124,7 @@ pub fn compare(wanted: Comparison<'_>) -> Result<()> {
             precondition: conditions.precondition,
             auto_times: rounds.times.auto,
             trace_s: conditions.trace.map(|time| time.as_secs_f64()),
+            goals: rounds.goals,
             ..Design::new(arms, reference, stopping, rounds.primary)
                 .timed(rounds.times.ramp, rounds.times.window)
                 .washed_out(conditions.washout)

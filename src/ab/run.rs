@@ -40,6 +40,13 @@ pub fn run(arguments: &Run) -> Result<()> {
 
 /// `iosched-ab aa`: both arms have the same scheduler and settings.
 pub fn placebo(arguments: &Aa) -> Result<()> {
+    let conditions = &arguments.conditions;
+    if conditions.prefer.is_some() || !conditions.keep.is_empty() {
+        return Err(Failure::usage(
+            "`aa` compares an arm with itself: there is nothing to prefer or to keep",
+            "leave out --prefer and --keep; --metric names what is compared",
+        ));
+    }
     let is_scratch = simulated::spec(&arguments.devices)?.is_some();
     let arm: Arm = match &arguments.arm {
         Some(text) => text.parse()?,

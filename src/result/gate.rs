@@ -274,6 +274,15 @@ fn outcome(
     }
 }
 
+/// Whether the arm is shown to be no worse than the reference by more than the margin.
+pub fn is_noninferior(own: &Comparison) -> bool {
+    let rules = Rules {
+        mode: Mode::Noninferior,
+        ..Rules::default()
+    };
+    own.blocks > 0 && outcome(rules, own, own.interval, own.verdict) == GateOutcome::Passed
+}
+
 /// The worst and the best end. An earlier version wrote both as null where they lie beyond every number on one side: then the
 /// verdict says on which.
 fn ends(question: Question, interval: ConfidenceInterval, verdict: Verdict) -> (f64, f64) {

@@ -75,7 +75,7 @@ pub fn result_file(bytes: &[u8]) -> bool {
 /// Findings of a gate, in every format.
 fn findings(result: &ResultFile, judgement: &gate::Judgement) -> Vec<String> {
     vec![
-        report::gate::text(judgement),
+        report::gate::text(result, judgement),
         report::gate::json(result, judgement).expect("JSON"),
         report::gate::markdown(result, judgement),
         junit::gate(&[(result, judgement)], &[]),

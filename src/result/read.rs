@@ -149,7 +149,21 @@ fn design(result: &ResultFile) -> Result<(), String> {
             design.alpha
         )
     })?;
+    goals(result)?;
     design.primary.iter().try_for_each(metric)
+}
+
+fn goals(result: &ResultFile) -> Result<(), String> {
+    let design = &result.design;
+    let Some(goals) = &design.goals else {
+        return Ok(());
+    };
+    let is_primary = |name: &String| design.primary.iter().any(|metric| metric.name == *name);
+    let mut named = goals.prefer.iter().chain(&goals.keep);
+    match named.find(|name| !is_primary(name)) {
+        Some(name) => Err(format!("design.goals: {name:?} does not decide")),
+        None => Ok(()),
+    }
 }
 
 /// Those that a pilot chose, and what the rounds say that they took.

@@ -21,6 +21,7 @@ use anyhow::{Context, Result};
 use iosched_files::interrupt;
 use iosched_host::safety::journal::Journal;
 use iosched_host::safety::privileges;
+use iosched_host::system::memory;
 use iosched_result::failure::Failure;
 use iosched_result::report::characters::has_utf8;
 use iosched_result::report::escape;
@@ -53,6 +54,7 @@ const TOLD: Duration = Duration::from_secs(20);
 const SIGNAL_POLL: Duration = Duration::from_millis(100);
 
 pub fn run(arguments: &Watch) -> Result<()> {
+    memory::return_large_blocks();
     let config = config::load(&arguments.look.file)?;
     // Before any thread is started, because threads inherit the capabilities.
     privileges::keep_those_of_the_ui(arguments.demo)?;

@@ -200,6 +200,12 @@ pub struct Conditions {
     /// reports, else elapsed]
     #[arg(long = "metric", value_name = "NAME[:MARGIN]")]
     pub metrics: Vec<String>,
+    /// The metric that should get better: it alone decides for an arm, if what is kept gets no worse [default: each metric counts]
+    #[arg(long, value_name = "NAME[:MARGIN]")]
+    pub prefer: Option<String>,
+    /// A metric that must be shown to get no worse by more than its margin; may be repeated [default: all others that decide]
+    #[arg(long, value_name = "NAME[:MARGIN]")]
+    pub keep: Vec<String>,
     /// Measure more: the order of dispatch (`seeks`, `reordered`), or who got how much device time and who starved
     /// (`fairness`); either costs a little CPU time for each I/O
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
@@ -267,7 +273,7 @@ pub struct Run {
     pub conditions: Conditions,
     /// Continue an interrupted run from its result file. Give --allow-mounted and --destroy-data again if it needs them
     #[arg(long, value_name = "FILE", conflicts_with_all = ["devices", "arms", "reference", "rounds", "round_time",
-        "ramp", "washout", "precondition", "cold", "control", "parse", "metric_regex", "cgroup", "unit", "pid", "user", "detail", "why", "trace", "stop_if", "only_when", "for_time", "between", "adjust", "quick", "metrics", "seed", "output", "force", "dry_run", "limit", "scratch", "scratch_size"])]
+        "ramp", "washout", "precondition", "cold", "control", "parse", "metric_regex", "cgroup", "unit", "pid", "user", "detail", "why", "trace", "stop_if", "only_when", "for_time", "between", "adjust", "quick", "metrics", "prefer", "keep", "seed", "output", "force", "dry_run", "limit", "scratch", "scratch_size"])]
     pub resume: Option<PathBuf>,
     /// Print the schedule and change nothing
     #[arg(long)]

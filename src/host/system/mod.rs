@@ -8,5 +8,6 @@ pub mod file_system; // file systems that iosched makes on its own devices
 pub mod fuse_mount; // FUSE mounts made by iosched
 pub mod kernel_functions; // kernel functions by address
 pub mod loop_device; // loop devices made by iosched
+pub mod memory; // how the allocator returns memory
 pub mod page_cache; // what it holds of a file or a device, and how to drop it
 pub mod pressure; // how long tasks waited for I/O, as the kernel counts it

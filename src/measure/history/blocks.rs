@@ -9,7 +9,8 @@ use super::packed::Packed;
 /// The intervals since the last block of each tier.
 #[derive(Default)]
 pub struct Blocks {
-    open: [Option<Open>; 2],
+    few: Option<Open>,
+    many: Option<Open>,
     next: u64,
 }
 
@@ -25,25 +26,30 @@ impl Blocks {
         let number = self.next;
         self.next += 1;
         let mut ended = Vec::new();
-        for (open, tier) in self.open.iter_mut().zip(1..) {
-            if let Some(old) = open.take_if(|open| !is_of_one_kind(&open.sum, frame)) {
-                ended.push(old.end(tier)?);
-            }
-            let block = match open.as_mut() {
-                Some(open) => {
-                    extend(&mut open.sum, frame);
-                    open.count += 1;
-                    open
-                }
-                None => open.insert(Open {
-                    first: number,
-                    count: 1,
-                    sum: without_single_requests(frame),
-                }),
-            };
-            if block.count == SPANS[tier] {
-                ended.extend(open.take().map(|old| old.end(tier)).transpose()?);
-            }
+        let is_other = |open: &mut Open| !is_of_one_kind(&open.sum, frame);
+        if let Some(few) = self.few.take_if(is_other) {
+            ended.push(few.block(1)?);
+            few.join(&mut self.many);
+        }
+        if let Some(many) = self.many.take_if(is_other) {
+            ended.push(many.block(2)?);
+        }
+        let alone = |sum| Open {
+            first: number,
+            count: 1,
+            sum,
+        };
+        match &mut self.few {
+            Some(few) => few.extend(1, frame),
+            None => self.few = Some(alone(without_single_requests(frame))),
+        }
+        // The sum of many is made of sums of few, and not of each interval once more.
+        if let Some(few) = self.few.take_if(|few| few.count == SPANS[1]) {
+            ended.push(few.block(1)?);
+            few.join(&mut self.many);
+        }
+        if let Some(many) = self.many.take_if(|many| many.count >= SPANS[2]) {
+            ended.push(many.block(2)?);
         }
         ended.push(Block {
             first: number,
@@ -56,7 +62,20 @@ impl Blocks {
 }
 
 impl Open {
-    fn end(self, tier: usize) -> Result<Block> {
+    fn extend(&mut self, count: u64, later: &Frame) {
+        extend(&mut self.sum, later);
+        self.count += count;
+    }
+
+    /// Becomes the last part of a longer one.
+    fn join(self, longer: &mut Option<Open>) {
+        match longer {
+            Some(longer) => longer.extend(self.count, &self.sum),
+            None => *longer = Some(self),
+        }
+    }
+
+    fn block(&self, tier: usize) -> Result<Block> {
         Ok(Block {
             first: self.first,
             last: self.first + self.count - 1,

@@ -1,9 +1,11 @@
 //! The next turn: a pure function of the rounds so far, so that a killed run continues where it ended.
 
+use std::collections::{HashMap, HashSet};
+
 use super::{conclude, exclusion};
 use crate::statistics::stopping::Stopping;
 use crate::types::plan::{PlannedRound, Turn};
-use crate::types::result::ResultFile;
+use crate::types::result::{ExcludedBlock, ResultFile};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
@@ -48,9 +50,11 @@ pub fn next(result: &ResultFile) -> Next {
     }
     let stopping = result.design.stopping;
     let begun = result.blocks_begun();
+    let done = Done::of(result);
     let looks = stopping.looks(result.plan.blocks()).into_iter();
     for look in looks.filter(|look| *look >= begun) {
-        if let Some(turn) = unfinished(result, look).or_else(|| again(result, look)) {
+        let turn = unfinished(result, &done, look).or_else(|| again(result, &done, look));
+        if let Some(turn) = turn {
             return Next::Round(turn);
         }
         if begun == look && conclude::is_decided(result) {
@@ -73,22 +77,20 @@ pub fn next(result: &ResultFile) -> Next {
 }
 
 /// The first missing round of a block, or of a repetition that has begun.
-fn unfinished(result: &ResultFile, look: usize) -> Option<Turn> {
+fn unfinished(result: &ResultFile, done: &Done, look: usize) -> Option<Turn> {
     let stopped = result.stopped_arms();
     let planned = result
         .plan
         .rounds
         .iter()
         .filter(|p| p.block < look && !stopped.contains(&p.arm));
-    let first = planned.clone().find(|p| !was_run(result, p, 0));
-    let attempts = (0..look).map(|block| attempts(result, block));
-    let begun = attempts.enumerate().find_map(|(block, attempts)| {
-        let attempt = attempts.checked_sub(1)?;
-        let missing = planned
-            .clone()
-            .find(|p| p.block == block && !was_run(result, p, attempt));
-        missing.map(|planned| (*planned, attempt))
-    });
+    let first = planned.clone().find(|p| !done.has(p, 0));
+    // Of the last repetition of each block; of one that was not begun there is nothing.
+    let is_missing = |p: &PlannedRound| {
+        let attempt = done.attempts(p.block).checked_sub(1)?;
+        (!done.has(p, attempt)).then_some((*p, attempt))
+    };
+    let begun = planned.filter_map(is_missing).min_by_key(|(p, _)| p.block);
     let (planned, attempt) = match first {
         Some(first) => (*first, 0),
         None => begun?,
@@ -97,24 +99,23 @@ fn unfinished(result: &ResultFile, look: usize) -> Option<Turn> {
 }
 
 /// Repeats an excluded block from its beginning, in its drawn order.
-fn again(result: &ResultFile, look: usize) -> Option<Turn> {
+fn again(result: &ResultFile, done: &Done, look: usize) -> Option<Turn> {
     let excluded = exclusion::excluded_blocks(result);
     if !is_tolerable(excluded.len(), look) {
         return None;
     }
-    let block = (0..look).find(|&block| {
-        let latest = attempts(result, block).checked_sub(1);
-        excluded
-            .iter()
-            .any(|e| e.block == block && Some(e.attempt) == latest)
-    })?;
+    let is_latest = |e: &&ExcludedBlock| {
+        let latest = done.attempts(e.block).checked_sub(1);
+        e.block < look && Some(e.attempt) == latest
+    };
+    let block = excluded.iter().filter(is_latest).map(|e| e.block).min()?;
     let stopped = result.stopped_arms();
     let first = result
         .plan
         .rounds
         .iter()
         .find(|p| p.block == block && !stopped.contains(&p.arm))?;
-    Some(turn(result, *first, attempts(result, block)))
+    Some(turn(result, *first, done.attempts(block)))
 }
 
 fn turn(result: &ResultFile, planned: PlannedRound, attempt: usize) -> Turn {
@@ -125,18 +126,37 @@ fn turn(result: &ResultFile, planned: PlannedRound, attempt: usize) -> Turn {
     }
 }
 
-fn was_run(result: &ResultFile, planned: &PlannedRound, attempt: usize) -> bool {
-    let place = (planned.block, planned.position, attempt);
-    result
-        .rounds
-        .iter()
-        .any(|round| (round.block, round.position, round.attempt) == place)
+/// The rounds that were carried out.
+struct Done {
+    /// Block, position and attempt.
+    rounds: HashSet<(usize, usize, usize)>,
+    /// How often each block was begun.
+    attempts: HashMap<usize, usize>,
 }
 
-/// How often the block was begun.
-fn attempts(result: &ResultFile, block: usize) -> usize {
-    let rounds = result.rounds.iter().filter(|round| round.block == block);
-    rounds.map(|round| round.attempt + 1).max().unwrap_or(0)
+impl Done {
+    fn of(result: &ResultFile) -> Done {
+        let mut done = Done {
+            rounds: HashSet::new(),
+            attempts: HashMap::new(),
+        };
+        for round in &result.rounds {
+            let place = (round.block, round.position, round.attempt);
+            done.rounds.insert(place);
+            let attempts = done.attempts.entry(round.block).or_default();
+            *attempts = (*attempts).max(round.attempt + 1);
+        }
+        done
+    }
+
+    fn has(&self, planned: &PlannedRound, attempt: usize) -> bool {
+        let place = (planned.block, planned.position, attempt);
+        self.rounds.contains(&place)
+    }
+
+    fn attempts(&self, block: usize) -> usize {
+        self.attempts.get(&block).copied().unwrap_or(0)
+    }
 }
 
 #[cfg(test)]

@@ -86,6 +86,7 @@ pub fn empty(arms: &[&str], stopping: Stopping, primary: &[&str]) -> ResultFile 
             .iter()
             .map(|m| Metric::parse(m, false).unwrap())
             .collect(),
+        goals: None,
         elapsed_is_named: primary.contains(&"elapsed"),
         alpha: Design::ALPHA,
         is_placebo: false,

@@ -10,7 +10,7 @@ use std::fmt::Write;
 use comfy_table::{Table, presets};
 
 use super::units::{self, RatioForm};
-use super::{escape, words};
+use super::{decision, escape, words};
 use crate::gate::{
     self, ASSUMED_RUN_SD, Basis, Check, Decision, GateOutcome, Judgement, LevelChange, Selection,
 };
@@ -26,15 +26,17 @@ const COLUMNS: [&str; 7] = [
     "GATE", "METRIC", "ARM", "CHANGE", "INTERVAL", "VERDICT", "VALUE",
 ];
 
-/// For people; if nothing was held to the rules, why.
-pub fn text(judgement: &Judgement) -> String {
+/// For people: what the run alone decides, then the findings; if nothing was held to the rules, why.
+pub fn text(result: &ResultFile, judgement: &Judgement) -> String {
     if judgement.checks.is_empty() {
         return format!(
             "Nothing was judged: {}\n",
             escape::line(&headline(judgement))
         );
     }
-    render(&judgement.checks) + &escape::message(&selected(judgement))
+    let decision = escape::line(&decision::in_words(result));
+    let selected = escape::message(&selected(judgement));
+    format!("{decision}\n{}{selected}", render(&judgement.checks))
 }
 
 pub fn render(checks: &[Check]) -> String {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::escape::markdown as escaped;
-use super::{level, levels, words};
+use super::{decision, level, levels, words};
 use crate::analysis::turn;
 use crate::types::result::{ArmComparison, ResultFile, Status};
 
@@ -11,7 +11,11 @@ use crate::types::result::{ArmComparison, ResultFile, Status};
 pub(super) const ROOM: usize = 60_000;
 
 pub fn render(result: &ResultFile) -> String {
-    let mut page = format!("### {}\n\n", escaped(&words::title(result)));
+    let mut page = format!(
+        "### {}\n\n**{}**\n\n",
+        escaped(&words::title(result)),
+        escaped(&decision::in_words(result))
+    );
     if let Some(why) = turn::why_invalid(result) {
         let _ = writeln!(page, "**Invalid**: {}.\n", escaped(&why));
     }

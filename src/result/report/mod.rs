@@ -8,6 +8,7 @@ mod cases; // each primary comparison as a test case
 pub mod characters; // pictures for terminals
 mod checks; // what the verdicts took into account
 pub mod csv; // one row per round
+pub mod decision; // what to do, in words
 pub mod escape; // escapes untrusted names
 pub mod formats; // all formats, one row each
 pub mod gate; // the findings of a gate, in each of its formats

@@ -6,7 +6,9 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::characters::{self, Form};
-use super::{checks, escape, level, levels, live, noise, shift, times, units, waiting, why, words};
+use super::{
+    checks, decision, escape, level, levels, live, noise, shift, times, units, waiting, why, words,
+};
 use crate::analysis::{load, turn};
 use crate::measured::snapshot::Quality;
 use crate::statistics::verdict::Verdict;
@@ -16,7 +18,7 @@ use crate::types::result::{ArmComparison, Class, ResultFile, Round, Status};
 
 /// `all`: include the exploratory metrics and the shift functions. `pictures`: in characters, if they are wanted.
 pub fn render(result: &ResultFile, all: bool, pictures: Option<Form>) -> String {
-    let mut text = String::new();
+    let mut text = format!("{}\n", decision::in_words(result));
     heading(&mut text, result);
     text += &live::section(result);
     let primary: Vec<_> = result.primary().collect();

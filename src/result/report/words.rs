@@ -109,6 +109,30 @@ pub fn interval(comparison: &Comparison) -> String {
     text.unwrap_or_else(|| "-".to_owned())
 }
 
+/// `at least +38.0 %`, `at most x0.51`: the end of the interval that is nearer to no change; None if it contains no change.
+pub fn sure_change(comparison: &Comparison) -> Option<String> {
+    let nearer = |low: f64, high: f64, none: f64| match () {
+        () if low > none => Some(low),
+        () if high < none => Some(high),
+        () => None,
+    };
+    match comparison.question.scale {
+        Scale::Log => {
+            let i = comparison.ratio_interval?;
+            let ratio = nearer(i.lower, i.upper, 1.0)?;
+            let form = ratio_form(comparison);
+            let is_part = form == RatioForm::Times && ratio < 1.0;
+            let word = if is_part { "at most" } else { "at least" };
+            Some(format!("{word} {}", form.change(ratio)))
+        }
+        Scale::Identity => {
+            let i = comparison.interval?;
+            let end = nearer(i.lower, i.upper, 0.0)?;
+            Some(format!("at least {}", units::difference(end)))
+        }
+    }
+}
+
 fn ratio_form(comparison: &Comparison) -> RatioForm {
     let ends = comparison.ratio_interval.map(|i| [i.lower, i.upper]);
     RatioForm::of(

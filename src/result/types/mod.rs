@@ -8,6 +8,7 @@ pub mod diagnostics; // drift, order and carry-over
 pub mod disk_id; // which disk
 pub mod environment; // everything except the scheduler that can change a result
 pub mod file_system; // file systems that iosched makes
+pub mod goals; // what the user wants
 pub mod level; // whether the disks kept their level
 pub mod live; // settings of a run on the existing load
 pub mod noise; // the smallest effect that a machine can show

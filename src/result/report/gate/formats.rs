@@ -24,7 +24,7 @@ pub type Format = Named<Make>;
 pub const FORMATS: &[Format] = &[
     Format::new("text", "Table for people", |judged| {
         Ok(Made::Painted(match judged {
-            Judged::Run(_, judgement) => super::text(judgement),
+            Judged::Run(result, judgement) => super::text(result, judgement),
             Judged::Study(_, judged) => of_cells::study_text(judged),
         }))
     }),

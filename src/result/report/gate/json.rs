@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::headline;
 use crate::failure::Kind;
 use crate::gate::{Basis, Check, Decision, GateOutcome, Judgement, LevelChange, Mode};
-use crate::report::{cases, escape, words};
+use crate::report::{cases, decision, escape, words};
 use crate::statistics::estimate::ConfidenceInterval;
 use crate::statistics::scale::{Direction, Scale};
 use crate::statistics::verdict::{Reason, Verdict};
@@ -72,6 +72,8 @@ pub(super) enum Overall {
 struct Run<'a> {
     /// Device, workload and size of the run in one line.
     title: String,
+    /// What the run alone decides, in words: the arm to use, to keep the reference, or that it is not decided.
+    decision: String,
     /// As in the result file.
     status: Status,
     /// When the run began, RFC 3339.
@@ -249,6 +251,7 @@ impl<'a> GateRecord<'a> {
             why_nothing,
             run: Run {
                 title: words::title(result),
+                decision: decision::in_words(result),
                 status: result.status,
                 started: &result.started,
                 finished: result.finished.as_deref(),

@@ -6,14 +6,15 @@ use super::{cells, headline, remarks, selected};
 use crate::gate::Judgement;
 use crate::report::escape::markdown as escaped;
 use crate::report::markdown::ROOM;
-use crate::report::words;
+use crate::report::{decision, words};
 use crate::types::result::ResultFile;
 
 pub fn markdown(result: &ResultFile, judgement: &Judgement) -> String {
     let mut page = format!(
-        "### {}\n\n**Gate**: {}.\n",
+        "### {}\n\n**Gate**: {}. {}\n",
         escaped(&words::title(result)),
-        escaped(&headline(judgement))
+        escaped(&headline(judgement)),
+        escaped(&decision::in_words(result))
     );
     if judgement.checks.is_empty() {
         return page;

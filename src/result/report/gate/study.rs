@@ -81,7 +81,8 @@ fn level(judged: &StudyJudgement<'_>) -> String {
 pub fn study_text(judged: &StudyJudgement<'_>) -> String {
     let mut page = String::new();
     for (cell, judgement) in &judged.cells {
-        let _ = write!(page, "{}\n{}\n", escape::line(&cell.name), text(judgement));
+        let name = escape::line(&cell.name);
+        let _ = write!(page, "{name}\n{}\n", text(&cell.result, judgement));
     }
     for broken in &judged.broken {
         let _ = writeln!(page, "NOT EXACT: {}", escape::line(broken));

@@ -4,12 +4,11 @@ use maud::{Markup, html};
 
 use super::figure::name;
 use crate::analysis::turn;
-use crate::report::{levels, live, noise, text, words};
+use crate::report::{decision, levels, live, noise, text, words};
 use crate::statistics::verdict::Verdict;
 use crate::types::result::{ArmComparison, ResultFile};
 
 pub fn section(result: &ResultFile) -> Markup {
-    let reference = &result.design.arms[result.design.reference].label;
     let arms: Vec<Outcome<'_>> = outcomes(result);
     html! {
         div #verdict {
@@ -20,7 +19,7 @@ pub fn section(result: &ResultFile) -> Markup {
             } @else if arms.is_empty() {
                 p.lead { "No verdict: nothing was compared." }
             } @else {
-                p.lead { (name(&lead(reference, &arms))) }
+                p.lead { (name(&decision::in_words(result))) }
                 (list(&text::status(result)))
                 (outcome_list(&arms))
             }
@@ -61,8 +60,6 @@ struct Outcome<'a> {
     word: &'static str,
     /// Its rows.
     told: Vec<&'a ArmComparison>,
-    /// How many of them are not decided.
-    open: usize,
 }
 
 fn outcomes(result: &ResultFile) -> Vec<Outcome<'_>> {
@@ -101,28 +98,7 @@ fn outcome<'a>(label: &'a str, rows: &[&'a ArmComparison]) -> Outcome<'a> {
         sign,
         word,
         told: rows.to_vec(),
-        open: count(Verdict::Inconclusive),
     }
-}
-
-/// `Against none: bfq is better; kyber is not decided.`
-fn lead(reference: &str, arms: &[Outcome<'_>]) -> String {
-    let said = |arm: &Outcome<'_>| {
-        let open = match arm.open {
-            0 => String::new(),
-            open if open == arm.told.len() => String::new(),
-            open => format!(" ({open} of its {} metrics not decided)", arm.told.len()),
-        };
-        match arm.word {
-            "no difference that matters" => {
-                format!("{} makes no difference that matters", arm.label)
-            }
-            "differs" => format!("{} differs{open}", arm.label),
-            word => format!("{} is {word}{open}", arm.label),
-        }
-    };
-    let all: Vec<String> = arms.iter().map(said).collect();
-    format!("Against {reference}: {}.", all.join("; "))
 }
 
 /// Remarks that a reader must know before he believes it, in the words of the text report.

@@ -8,6 +8,7 @@ use crate::metric::Metric;
 use crate::statistics::stopping::Stopping;
 use crate::types::arm::Arm;
 use crate::types::cold::Cold;
+use crate::types::goals::Goals;
 use crate::types::live::LiveDesign;
 use crate::types::times::AutoTimes;
 use crate::types::washout::Washout;
@@ -43,6 +44,9 @@ pub struct Design {
     pub round_time_s: f64,
     /// Declared before the first round. All their intervals hold simultaneously with 95 % confidence.
     pub primary: Vec<Metric>,
+    /// Which of them should get better, and which must not get worse. Absent: all are kept, and none is preferred.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goals: Option<Goals>,
     /// The user named `elapsed`, and so says that the work is the same in every round. Absent: yes, as in results that were
     /// written before the rounds had to show it.
     #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
@@ -95,6 +99,7 @@ impl Design {
             round_time_s: 0.0,
             elapsed_is_named: primary.iter().any(|metric| metric.name == "elapsed"),
             primary,
+            goals: None,
             alpha: Design::ALPHA,
             is_placebo: false,
             order: false,

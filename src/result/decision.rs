@@ -1,0 +1,220 @@
+//! What to do with a result: one decision, made from the verdicts and from nothing else, so that it is never better than the table.
+//! Pure.
+
+use crate::analysis::turn;
+use crate::gate;
+use crate::statistics::verdict::{Comparison, Reason, Verdict};
+use crate::types::goals::Goals;
+use crate::types::result::{ArmComparison, ResultFile, Status};
+
+/// What the verdicts say of one arm, by the goals.
+#[derive(Clone, Debug)]
+pub struct Standing<'a> {
+    pub arm: &'a str,
+    /// What should get better, and does.
+    pub gains: Vec<&'a ArmComparison>,
+    /// What gets worse, by more than does not matter.
+    pub costs: Vec<&'a ArmComparison>,
+    /// `--stop-if` ended it, so it is not used, whatever else it is.
+    pub is_stopped: bool,
+    /// In a live run, more or less I/O arrived under it, so its rows compare different work.
+    pub is_of_other_work: bool,
+    /// The arm itself is the reason that these cannot be judged.
+    pub failures: Vec<&'a ArmComparison>,
+    /// What is kept and is not shown to be no worse than its margin.
+    pub unsafe_rows: Vec<&'a ArmComparison>,
+    /// What could still get better.
+    pub undecided: Vec<&'a ArmComparison>,
+    /// Kept metrics that are shown to be no worse.
+    pub kept: Vec<&'a ArmComparison>,
+    /// Metrics that count and were not compared.
+    pub missing: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rank {
+    /// Better in what should be, and nothing that is kept is worse.
+    Wins,
+    /// Better in something, and worse in something else.
+    Trades,
+    /// More rounds could make it win.
+    Open,
+    /// No difference that matters.
+    Alike,
+    /// Only worse, or it could not be judged by its own fault.
+    Loses,
+}
+
+impl Standing<'_> {
+    pub fn rank(&self) -> Rank {
+        let is_safe = self.unsafe_rows.is_empty() && self.missing.is_empty();
+        match (!self.gains.is_empty(), !self.costs.is_empty()) {
+            _ if self.is_stopped || !self.failures.is_empty() => Rank::Loses,
+            _ if self.is_of_other_work => Rank::Open,
+            (true, true) => Rank::Trades,
+            (false, true) => Rank::Loses,
+            (true, false) if is_safe => Rank::Wins,
+            (false, false) if is_safe && self.undecided.is_empty() => Rank::Alike,
+            _ => Rank::Open,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub enum Decision<'a> {
+    /// The verdicts mean nothing, and why.
+    Invalid(String),
+    /// The run has not ended as planned.
+    Incomplete(Status),
+    /// An arm against itself: nothing is to be decided.
+    Placebo,
+    /// No metric decides yet.
+    Nothing,
+    /// Something other than the scheduler differs, too: this negative control.
+    Alarmed(&'a ArmComparison),
+    /// This arm.
+    Use(Standing<'a>),
+    /// The reference: no arm is better in what counts, or it costs what is kept.
+    Keep,
+    /// Who gains and who pays depends on the arm, and the user has not said what counts.
+    Trades,
+    /// More rounds could show it.
+    Open,
+}
+
+/// The decision, with what each arm but the reference stands for, in the order of the design.
+pub fn decide(result: &ResultFile) -> (Decision<'_>, Vec<Standing<'_>>) {
+    let goals = result.design.goals.clone().unwrap_or_default();
+    let reference = &result.design.arms[result.design.reference].label;
+    let others = result.design.arms.iter().map(|arm| arm.label.as_str());
+    let others = others.filter(|label| label != reference);
+    let standings: Vec<Standing> = others.map(|arm| standing(result, &goals, arm)).collect();
+    let decision = from_standings(result, &goals, &standings);
+    (decision, standings)
+}
+
+fn from_standings<'a>(
+    result: &'a ResultFile,
+    goals: &Goals,
+    standings: &[Standing<'a>],
+) -> Decision<'a> {
+    if result.design.is_placebo {
+        return Decision::Placebo;
+    }
+    if let Some(why) = turn::why_invalid(result) {
+        return Decision::Invalid(why);
+    }
+    if result.status != Status::Complete {
+        return Decision::Incomplete(result.status);
+    }
+    if let Some(row) = result.alarming_controls().next() {
+        return Decision::Alarmed(row);
+    }
+    if result.primary().next().is_none() {
+        return Decision::Nothing;
+    }
+    let of = |rank: Rank| standings.iter().filter(move |of| of.rank() == rank);
+    let by_gain = |a: &&Standing, b: &&Standing| sure_gain(a).total_cmp(&sure_gain(b));
+    // Of equal ones the first.
+    let best = of(Rank::Wins).rev().max_by(by_gain);
+    match best {
+        Some(best) => Decision::Use(best.clone()),
+        None if of(Rank::Open).next().is_some() => Decision::Open,
+        None if of(Rank::Trades).next().is_some() && goals.prefer.is_none() => Decision::Trades,
+        None => Decision::Keep,
+    }
+}
+
+fn standing<'a>(result: &'a ResultFile, goals: &Goals, arm: &'a str) -> Standing<'a> {
+    let mut found = Standing {
+        arm,
+        is_stopped: result.is_stopped(arm),
+        is_of_other_work: result.comparisons.iter().any(|row| {
+            row.arrivals && row.arm == arm && row.comparison.verdict == Verdict::Differs
+        }),
+        gains: Vec::new(),
+        costs: Vec::new(),
+        failures: Vec::new(),
+        unsafe_rows: Vec::new(),
+        undecided: Vec::new(),
+        kept: Vec::new(),
+        missing: Vec::new(),
+    };
+    for metric in &result.design.primary {
+        let should_gain = goals.prefer.is_none() || goals.is_preferred(&metric.name);
+        let is_kept = goals.is_kept(&metric.name);
+        if !should_gain && !is_kept {
+            continue;
+        }
+        let mut rows = result.primary();
+        match rows.find(|row| row.arm == arm && row.metric.is_same(metric)) {
+            Some(row) => found.add(row, should_gain, is_kept),
+            None => found.missing.push(metric.name.clone()),
+        }
+    }
+    found
+}
+
+impl<'a> Standing<'a> {
+    fn add(&mut self, row: &'a ArmComparison, should_gain: bool, is_kept: bool) {
+        let own = &row.comparison;
+        match own.verdict {
+            Verdict::Better if should_gain => self.gains.push(row),
+            Verdict::Worse => self.costs.push(row),
+            Verdict::Inconclusive if is_its_fault(own) => self.failures.push(row),
+            Verdict::Inconclusive => {
+                if should_gain {
+                    self.undecided.push(row);
+                }
+                if is_kept && !gate::is_noninferior(own) {
+                    self.unsafe_rows.push(row);
+                } else if is_kept {
+                    self.kept.push(row);
+                }
+            }
+            // Without a better direction nothing is worse.
+            Verdict::Better | Verdict::Equivalent | Verdict::Differs => {
+                if is_kept {
+                    self.kept.push(row);
+                }
+            }
+        }
+    }
+}
+
+/// Its own blocks say that it is worse, and the verdict was only withheld.
+fn is_its_fault(own: &Comparison) -> bool {
+    own.withheld == Some(Verdict::Worse)
+}
+
+/// The largest gain, as sure as its interval, in margins: so gains of different metrics compare.
+fn sure_gain(standing: &Standing) -> f64 {
+    let gains = standing.gains.iter().filter_map(|row| {
+        let question = row.comparison.question;
+        let (worst, _) = question.direction.worst_and_best(row.comparison.interval?);
+        Some(worst / question.scale.of_margin(question.margin))
+    });
+    gains.fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// More blocks after which the open rows of all arms are likely decided, if they stay as they are; None: unknown, or more than a
+/// thousand.
+pub fn blocks_to_decide(standings: &[Standing]) -> Option<usize> {
+    let open = || standings.iter().filter(|of| of.rank() == Rank::Open);
+    // More rounds help neither of these.
+    if open().any(|of| of.is_of_other_work || !of.missing.is_empty()) {
+        return None;
+    }
+    let rows = open().flat_map(|of| of.undecided.iter().chain(&of.unsafe_rows));
+    let more = rows.map(|row| {
+        let reasons = row.comparison.reasons.iter();
+        let mut projected = reasons.filter_map(|reason| match reason {
+            Reason::NeedsRounds { projected, .. } => Some(*projected),
+            _ => None,
+        });
+        let blocks = projected.next()??;
+        Some(blocks.saturating_sub(row.comparison.blocks).max(1))
+    });
+    let all: Option<Vec<usize>> = more.collect();
+    all?.into_iter().max()
+}

@@ -1,0 +1,248 @@
+//! The decision in words: the sentence at the head of every format. Pure.
+
+use super::units;
+use super::words;
+use crate::decision::{Decision, Rank, Standing, blocks_to_decide, decide};
+use crate::types::result::{ArmComparison, ResultFile, Status};
+
+/// Rows and arms that a sentence names; more would not be read.
+const MOST: usize = 3;
+
+/// What to do, in one or two sentences.
+pub fn in_words(result: &ResultFile) -> String {
+    let (decision, standings) = decide(result);
+    let reference = &result.design.arms[result.design.reference].label;
+    let text = match &decision {
+        Decision::Invalid(why) => format!("No decision: {why}."),
+        Decision::Incomplete(status) => format!("No decision: {}.", unended(*status)),
+        Decision::Placebo => return format!("Nothing to decide: {reference} against itself."),
+        Decision::Nothing => "No decision: no metric was compared.".to_owned(),
+        Decision::Alarmed(row) => format!(
+            "No decision: {} differs between {} and {}, and no scheduler changes it, so something else differs, too.",
+            row.metric.name, row.arm, row.reference
+        ),
+        Decision::Use(best) => used(best, &standings),
+        Decision::Keep if standings.iter().all(|of| of.rank() == Rank::Alike) => {
+            alike(result, reference)
+        }
+        Decision::Keep => format!("Keep {reference}: {}.", reasons(&standings)),
+        Decision::Trades => format!(
+            "No arm wins: {}. Say what counts with --prefer.",
+            reasons(&standings)
+        ),
+        Decision::Open => open(result, &standings),
+    };
+    let is_about_arms = matches!(
+        decision,
+        Decision::Use(_) | Decision::Keep | Decision::Trades | Decision::Open
+    );
+    let is_idle = result.can_tell_schedulers_apart() == Some(false);
+    match is_about_arms && is_idle {
+        true => format!("{text} Hardly any request waited: a scheduler had nothing to do."),
+        false => text,
+    }
+}
+
+fn unended(status: Status) -> &'static str {
+    match status {
+        Status::Failed => "an error ended the run",
+        Status::Interrupted => "the run was interrupted",
+        Status::Running | Status::Complete => "the run is still going on, or was killed",
+    }
+}
+
+/// At most some, the others counted.
+fn listed(mut items: Vec<String>, separator: &str) -> String {
+    let more = items.len().saturating_sub(MOST);
+    items.truncate(MOST);
+    let text = items.join(separator);
+    match more {
+        0 => text,
+        more => format!("{text}{separator}and {more} more"),
+    }
+}
+
+/// Why none of these.
+fn reasons(standings: &[Standing]) -> String {
+    listed(standings.iter().map(Standing::why_not).collect(), "; ")
+}
+
+/// `read_iops +44.1 % (at least +38.0 %)`.
+fn row(row: &ArmComparison) -> String {
+    let comparison = &row.comparison;
+    let name = &row.metric.name;
+    if comparison.estimate.is_none() {
+        return format!("{name} ({})", without_ratio(row));
+    }
+    let bound = words::sure_change(comparison);
+    let sure = bound.map_or_else(String::new, |bound| format!(" ({bound})"));
+    format!("{name} {}{sure}", words::change(comparison))
+}
+
+/// Why a row has no ratio.
+fn without_ratio(row: &ArmComparison) -> String {
+    let comparison = &row.comparison;
+    let blocks = comparison.blocks;
+    let stalled = comparison.stalled;
+    let of = |who: &str, count: usize| {
+        format!("{who} stalled, failed or did too little in {count} of {blocks} blocks")
+    };
+    match (stalled.arm, stalled.reference) {
+        (0, 0) => words::verdict(row),
+        (count, 0) => of(&row.arm, count),
+        (0, count) => of(&row.reference, count),
+        (arm, reference) => format!("{}; {}", of(&row.arm, arm), of(&row.reference, reference)),
+    }
+}
+
+fn rows(of: &[&ArmComparison]) -> String {
+    listed(of.iter().map(|of| row(of)).collect(), ", ")
+}
+
+/// No arm differs in what counts.
+fn alike(result: &ResultFile, reference: &str) -> String {
+    let goals = result.design.goals.as_ref();
+    let in_what = goals.and_then(|goals| goals.prefer.as_ref());
+    let in_what = in_what.map_or_else(String::new, |name| format!(" in {name}"));
+    format!("Keep {reference}: nothing is shown to be better{in_what}.")
+}
+
+fn used(best: &Standing, standings: &[Standing]) -> String {
+    let mut text = format!("Use {}: {}", best.arm, rows(&best.gains));
+    let gained = |kept: &&&ArmComparison| !best.gains.iter().any(|of| of.metric == kept.metric);
+    let kept: Vec<&&ArmComparison> = best.kept.iter().filter(gained).collect();
+    if let Some(first) = kept.first() {
+        let margin = words::margin(&first.metric);
+        let is_same = kept.iter().all(|of| words::margin(&of.metric) == margin);
+        let beyond = if is_same { &margin } else { "its margin" };
+        text += &format!(", no kept metric worse beyond {beyond}");
+    }
+    text.push('.');
+    let others = || standings.iter().filter(|of| of.arm != best.arm);
+    let of = |rank: Rank| others().filter(move |of| of.rank() == rank);
+    let too: Vec<String> = of(Rank::Wins)
+        .map(|of| format!("{} ({})", of.arm, rows(&of.gains)))
+        .collect();
+    if !too.is_empty() {
+        text += &format!(
+            " Better, too, and not compared with {}: {}.",
+            best.arm,
+            listed(too, "; ")
+        );
+    }
+    let open: Vec<String> = of(Rank::Open).map(|of| of.arm.to_owned()).collect();
+    if !open.is_empty() {
+        text += &format!(" Not decided: {}.", listed(open, ", "));
+    }
+    text
+}
+
+impl Standing<'_> {
+    /// Why not this arm.
+    fn why_not(&self) -> String {
+        let arm = self.arm;
+        if self.is_stopped {
+            return format!("{arm} was stopped by --stop-if");
+        }
+        if let Some(row) = self.failures.first() {
+            return format!("{arm}: {} {}", row.metric.name, words::verdict(row));
+        }
+        match self.rank() {
+            Rank::Trades => format!(
+                "{arm} gives {} and costs {}",
+                rows(&self.gains),
+                rows(&self.costs)
+            ),
+            Rank::Loses => format!("{arm} is worse: {}", rows(&self.costs)),
+            Rank::Alike => format!("{arm} is not better"),
+            Rank::Wins => format!("{arm} is better: {}", rows(&self.gains)),
+            Rank::Open => format!("{arm} is not decided"),
+        }
+    }
+
+    fn what_is_open(&self) -> String {
+        let arm = self.arm;
+        let gives = match self.gains.is_empty() {
+            true => String::new(),
+            false => format!("{arm} gives {}, but ", rows(&self.gains)),
+        };
+        if self.is_of_other_work {
+            return format!("the load differs under {arm}, so its metrics are of different work");
+        }
+        if let Some(name) = self.missing.first() {
+            return format!("{gives}{name} was not compared");
+        }
+        let unsafe_row = self.unsafe_rows.first().filter(|_| !gives.is_empty());
+        if let Some(row) = unsafe_row {
+            let margin = words::margin(&row.metric);
+            return format!(
+                "{gives}{} is not shown to be no worse beyond {margin}: {}",
+                row.metric.name,
+                so_far(row)
+            );
+        }
+        let open = self.undecided.iter().chain(&self.unsafe_rows);
+        let mut seen: Vec<String> = Vec::new();
+        for row in open {
+            let of = format!("{} {}", row.metric.name, so_far(row));
+            if !seen.contains(&of) {
+                seen.push(of);
+            }
+        }
+        format!("{arm} against {}: {}", self.reference(), listed(seen, ", "))
+    }
+
+    fn reference(&self) -> &str {
+        let mut rows = self.undecided.iter().chain(&self.unsafe_rows);
+        rows.next().map_or("the reference", |row| &row.reference)
+    }
+}
+
+/// `+2.1 % (-3.0 % .. +7.4 %)`, and what else speaks against a verdict.
+fn so_far(row: &ArmComparison) -> String {
+    let comparison = &row.comparison;
+    if comparison.interval.is_none() || comparison.estimate.is_none() {
+        return without_ratio(row);
+    }
+    let (change, interval) = (words::change(comparison), words::interval(comparison));
+    let warnings = words::warnings(comparison);
+    match warnings.is_empty() {
+        true => format!("{change} ({interval})"),
+        false => format!("{change} ({interval}; {})", warnings.join("; ")),
+    }
+}
+
+fn open(result: &ResultFile, standings: &[Standing]) -> String {
+    let is_open = |of: &&Standing| of.rank() == Rank::Open;
+    let still: Vec<&Standing> = standings.iter().filter(is_open).collect();
+    let what = listed(still.iter().map(|of| of.what_is_open()).collect(), "; ");
+    let text = format!("Not decided: {what}.");
+    let cost = match blocks_to_decide(standings) {
+        Some(blocks) => format!(
+            " About {blocks} more block{}{} like these would show it.",
+            if blocks == 1 { "" } else { "s" },
+            block_s(result).map_or_else(String::new, |s| format!(
+                " ({})",
+                units::duration(s * blocks as f64)
+            ))
+        ),
+        None => String::new(),
+    };
+    let others = standings.iter().filter(|of| !is_open(of));
+    let others: Vec<String> = others.map(Standing::why_not).collect();
+    match others.is_empty() {
+        true => format!("{text}{cost}"),
+        false => format!("{text}{cost} Decided: {}.", listed(others, "; ")),
+    }
+}
+
+/// Wall-clock time of a block.
+fn block_s(result: &ResultFile) -> Option<f64> {
+    let rounds = result.rounds.len();
+    let per_round_s = result.rounds_took_s? / rounds as f64;
+    (rounds > 0).then_some(per_round_s * result.design.arms.len() as f64)
+}
+
+#[cfg(test)]
+#[path = "decision_tests.rs"]
+mod tests;
