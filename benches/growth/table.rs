@@ -43,18 +43,24 @@ impl Growth<'_> {
             let cells: Vec<String> = cells.collect();
             let _ = writeln!(text, "| {} | {} |", case.size, cells.join(" | "));
         }
-        let exponents = (0..self.columns.len()).map(|place| {
-            let points = self.cases.iter().map(|case| {
-                let cost = typical(case, place)?;
-                Some((case.size as f64, cost))
-            });
+        let all = self.exponents(&self.cases);
+        let last = self.exponents(&self.cases[self.cases.len().saturating_sub(2)..]);
+        let _ = writeln!(text, "| exponent | {all} |");
+        let _ = writeln!(text, "| of the last step | {last} |");
+        text
+    }
+
+    fn exponents(&self, cases: &[Case]) -> String {
+        let of = |place: usize| {
+            let points = cases
+                .iter()
+                .map(|case| Some((case.size as f64, typical(case, place)?)));
             let points: Option<Vec<(f64, f64)>> = points.collect();
             let found = points.and_then(|points| exponent(&points));
             found.map_or_else(|| "-".to_owned(), |e| format!("{e:.2}"))
-        });
-        let exponents: Vec<String> = exponents.collect();
-        let _ = writeln!(text, "| exponent | {} |", exponents.join(" | "));
-        text
+        };
+        let exponents: Vec<String> = (0..self.columns.len()).map(of).collect();
+        exponents.join(" | ")
     }
 
     fn cell(&self, case: &Case, place: usize) -> String {

@@ -83,9 +83,7 @@ pub fn compare(wanted: Comparison<'_>) -> Result<()> {
     };
     let scratch = session.scratch();
     let present = present::write_out(&mut arms, &disks)?;
-    if let Some(text) = &rounds.left_out {
-        note(text);
-    }
+    rounds.left_out.iter().for_each(|text| note(text));
     let workload = &*rounds.workload;
     let granted = PermissionRequest {
         disks: &disks,

@@ -18,8 +18,9 @@ pub mod types; // the data of results
 
 pub mod analysis; // the rounds that count, what differs between arms, what runs next
 
-pub mod decision; // what to do with a result
 pub mod gate; // whether a result passes, for CI
+
+pub mod decision; // what to do with a result
 pub mod read; // reads and checks an untrusted result
 pub mod study; // the result of a study, and what holds over its cells
 

@@ -20,6 +20,8 @@ use crate::types::result::{ArmSleep, ResultFile, Round};
 pub struct Table<'a> {
     pub result: &'a ResultFile,
     rounds: BTreeMap<(usize, &'a str), &'a Round>,
+    /// The arms that were to run in each block.
+    planned: BTreeSet<(usize, usize)>,
     /// Blocks in which every round was carried out, counted or not: later blocks are not missing.
     blocks: Vec<usize>,
     stopped: BTreeSet<usize>,
@@ -52,10 +54,10 @@ impl<'a> Table<'a> {
             .filter(|round| !excluded.contains(&(round.block, round.attempt)));
         let mut left: Vec<usize> = vec![0; result.plan.blocks()];
         let stopped = result.stopped_arms();
-        let was_run = |planned: &PlannedRound| {
-            let mut rounds = result.rounds.iter();
-            rounds.any(|round| (round.block, round.position) == (planned.block, planned.position))
-        };
+        let rounds = result.rounds.iter();
+        let run: BTreeSet<(usize, usize)> =
+            rounds.map(|round| (round.block, round.position)).collect();
+        let was_run = |planned: &PlannedRound| run.contains(&(planned.block, planned.position));
         let is_skipped =
             |planned: &PlannedRound| stopped.contains(&planned.arm) && !was_run(planned);
         for planned in result
@@ -73,6 +75,12 @@ impl<'a> Table<'a> {
             result,
             rounds: counted
                 .map(|round| ((round.block, round.arm.as_str()), round))
+                .collect(),
+            planned: result
+                .plan
+                .rounds
+                .iter()
+                .map(|planned| (planned.block, planned.arm))
                 .collect(),
             blocks: (0..left.len()).filter(|block| left[*block] == 0).collect(),
             stopped,
@@ -239,10 +247,11 @@ impl<'a> Table<'a> {
     /// The blocks in which both took part, with their rounds.
     pub fn pairs(&self, arm: &str, reference: &str) -> Vec<Pair<'a>> {
         let take_part = |block: usize, label: &str| {
-            let arm = self.result.arm_index(label);
-            let mut planned = self.result.plan.rounds.iter();
-            let is_planned = planned.any(|round| round.block == block && Some(round.arm) == arm);
-            let is_stopped = arm.is_some_and(|arm| self.stopped.contains(&arm));
+            let Some(arm) = self.result.arm_index(label) else {
+                return false;
+            };
+            let is_planned = self.planned.contains(&(block, arm));
+            let is_stopped = self.stopped.contains(&arm);
             is_planned && (!is_stopped || self.rounds.contains_key(&(block, label)))
         };
         let of = |block, label| self.rounds.get(&(block, label)).copied();

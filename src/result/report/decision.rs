@@ -1,8 +1,11 @@
 //! The decision in words: the sentence at the head of every format. Pure.
 
+use std::fmt::Write;
+
 use super::units;
 use super::words;
 use crate::decision::{Decision, Rank, Standing, blocks_to_decide, decide};
+use crate::statistics::verdict::Reason;
 use crate::types::result::{ArmComparison, ResultFile, Status};
 
 /// Rows and arms that a sentence names; more would not be read.
@@ -37,9 +40,10 @@ pub fn in_words(result: &ResultFile) -> String {
         Decision::Use(_) | Decision::Keep | Decision::Trades | Decision::Open
     );
     let is_idle = result.can_tell_schedulers_apart() == Some(false);
-    match is_about_arms && is_idle {
-        true => format!("{text} Hardly any request waited: a scheduler had nothing to do."),
-        false => text,
+    if is_about_arms && is_idle {
+        format!("{text} Hardly any request waited: a scheduler had nothing to do.")
+    } else {
+        text
     }
 }
 
@@ -115,7 +119,7 @@ fn used(best: &Standing, standings: &[Standing]) -> String {
         let margin = words::margin(&first.metric);
         let is_same = kept.iter().all(|of| words::margin(&of.metric) == margin);
         let beyond = if is_same { &margin } else { "its margin" };
-        text += &format!(", no kept metric worse beyond {beyond}");
+        let _ = write!(text, ", no kept metric worse beyond {beyond}");
     }
     text.push('.');
     let others = || standings.iter().filter(|of| of.arm != best.arm);
@@ -124,7 +128,8 @@ fn used(best: &Standing, standings: &[Standing]) -> String {
         .map(|of| format!("{} ({})", of.arm, rows(&of.gains)))
         .collect();
     if !too.is_empty() {
-        text += &format!(
+        let _ = write!(
+            text,
             " Better, too, and not compared with {}: {}.",
             best.arm,
             listed(too, "; ")
@@ -132,7 +137,7 @@ fn used(best: &Standing, standings: &[Standing]) -> String {
     }
     let open: Vec<String> = of(Rank::Open).map(|of| of.arm.to_owned()).collect();
     if !open.is_empty() {
-        text += &format!(" Not decided: {}.", listed(open, ", "));
+        let _ = write!(text, " Not decided: {}.", listed(open, ", "));
     }
     text
 }
@@ -162,9 +167,10 @@ impl Standing<'_> {
 
     fn what_is_open(&self) -> String {
         let arm = self.arm;
-        let gives = match self.gains.is_empty() {
-            true => String::new(),
-            false => format!("{arm} gives {}, but ", rows(&self.gains)),
+        let gives = if self.gains.is_empty() {
+            String::new()
+        } else {
+            format!("{arm} gives {}, but ", rows(&self.gains))
         };
         if self.is_of_other_work {
             return format!("the load differs under {arm}, so its metrics are of different work");
@@ -205,10 +211,16 @@ fn so_far(row: &ArmComparison) -> String {
         return without_ratio(row);
     }
     let (change, interval) = (words::change(comparison), words::interval(comparison));
-    let warnings = words::warnings(comparison);
-    match warnings.is_empty() {
-        true => format!("{change} ({interval})"),
-        false => format!("{change} ({interval}; {})", warnings.join("; ")),
+    // The table has all of them.
+    let reasons = comparison.reasons.iter();
+    let warnings: Vec<String> = reasons
+        .filter(|reason| !matches!(reason, Reason::NeedsRounds { .. } | Reason::Skewed))
+        .map(|reason| words::in_words(reason, comparison.blocks))
+        .collect();
+    if warnings.is_empty() {
+        format!("{change} ({interval})")
+    } else {
+        format!("{change} ({interval}; {})", warnings.join("; "))
     }
 }
 
@@ -230,9 +242,10 @@ fn open(result: &ResultFile, standings: &[Standing]) -> String {
     };
     let others = standings.iter().filter(|of| !is_open(of));
     let others: Vec<String> = others.map(Standing::why_not).collect();
-    match others.is_empty() {
-        true => format!("{text}{cost}"),
-        false => format!("{text}{cost} Decided: {}.", listed(others, "; ")),
+    if others.is_empty() {
+        format!("{text}{cost}")
+    } else {
+        format!("{text}{cost} Decided: {}.", listed(others, "; "))
     }
 }
 

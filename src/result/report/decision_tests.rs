@@ -6,7 +6,6 @@ use crate::statistics::stopping::Stopping;
 use crate::statistics::verdict::Verdict;
 use crate::types::goals::Goals;
 use crate::types::result::{ArmComparison, ArmWaiting, Censored, Exclusion, ResultFile, Status};
-use std::collections::BTreeMap;
 
 /// `UPDATE=1 cargo test decision` writes it.
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/report/decisions.txt");
@@ -55,7 +54,7 @@ fn run_of(arms: &[&str], metrics: &[&str], behaviours: &[Arm], blocks: usize) ->
             let wobble = wobble([turn.planned.block, turn.planned.arm, place]);
             ((*name).to_owned(), level * (1.0 + of.noise * wobble))
         };
-        Ok(BTreeMap::from_iter(metrics.iter().enumerate().map(value)))
+        Ok(metrics.iter().enumerate().map(value).collect())
     });
     result.rounds_took_s = Some(25.0 * result.rounds.len() as f64);
     result
@@ -145,6 +144,7 @@ fn carry_over() -> ResultFile {
     result
 }
 
+#[allow(clippy::too_many_lines)] // a list
 fn situations() -> Vec<(&'static str, ResultFile)> {
     let faster = arm(1.44, 1.0);
     let trade = arm(1.44, 20.0);

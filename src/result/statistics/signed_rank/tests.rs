@@ -77,6 +77,18 @@ fn the_null_distribution() {
 }
 
 #[test]
+fn the_approximation_for_many_blocks_agrees_with_the_exact_distribution() {
+    let (exact, close) = (computed_cdf(MOST_EXACT), approximate_cdf(MOST_EXACT));
+    assert_eq!(exact.len(), close.len());
+    assert!(close.is_sorted());
+    for (w, (exact, close)) in exact.iter().zip(&close).enumerate() {
+        if *exact > 1e-7 {
+            assert!((close / exact - 1.0).abs() < 0.01, "{w}: {exact} {close}");
+        }
+    }
+}
+
+#[test]
 fn too_few_blocks_give_no_interval_and_the_number_that_would() {
     assert_eq!(signed_rank_interval(&CLEAR[..5], 0.05), None);
     assert!(signed_rank_interval(&CLEAR[..6], 0.05).is_some());
