@@ -199,7 +199,7 @@ fn a_btrfs_of_two_disks_is_switched_and_measured_as_one() {
     }
     let report = program.run(&["report", "result"]).ends(0, &[]).stdout;
     assert!(
-        report.starts_with(&point) && report.contains(&layers),
+        report.contains(&format!("\n{point}")) && report.contains(&layers),
         "{report}"
     );
 }

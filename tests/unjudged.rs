@@ -146,7 +146,8 @@ fn an_arm_that_cannot_be_judged_does_not_pass() {
         println!("{}", case.name);
         let (disk, program) = (LoopDevice::in_memory(SIZE_BYTES), Program::new(BINARY));
         let ended = run(&program, &disk.node(), "6", case).ends(0, &[]);
-        let row = ended.stdout.lines().find(|line| line.contains("bfq"));
+        let is_row = |line: &&str| line.starts_with(' ') && line.contains("bfq");
+        let row = ended.stdout.lines().find(is_row);
         assert!(row.is_some_and(|row| row.contains(case.says)), "{ended:#?}");
         for mode in ["worse", "beyond-margin", "noninferior"] {
             let gate = ["gate", "result", "--mode", mode];

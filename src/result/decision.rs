@@ -3,6 +3,9 @@
 
 use crate::analysis::turn;
 use crate::gate;
+use crate::metric::Metric;
+use crate::statistics::scale::Direction;
+use crate::statistics::stopping::Stopping;
 use crate::statistics::verdict::{Comparison, Reason, Verdict};
 use crate::types::goals::Goals;
 use crate::types::result::{ArmComparison, ResultFile, Status};
@@ -19,8 +22,10 @@ pub struct Standing<'a> {
     pub is_stopped: bool,
     /// In a live run, more or less I/O arrived under it, so its rows compare different work.
     pub is_of_other_work: bool,
-    /// The arm itself is the reason that these cannot be judged.
-    pub failures: Vec<&'a ArmComparison>,
+    /// In a live run, it is not shown that the same I/O arrived under it.
+    pub is_load_unsure: bool,
+    /// Its own blocks say that these are worse, and something else withholds the verdict.
+    pub withheld: Vec<&'a ArmComparison>,
     /// What is kept and is not shown to be no worse than its margin.
     pub unsafe_rows: Vec<&'a ArmComparison>,
     /// What could still get better.
@@ -29,6 +34,8 @@ pub struct Standing<'a> {
     pub kept: Vec<&'a ArmComparison>,
     /// Metrics that count and were not compared.
     pub missing: Vec<String>,
+    /// What gets worse and does not count: it is neither preferred nor kept.
+    pub uncounted: Vec<&'a ArmComparison>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,9 +54,10 @@ pub enum Rank {
 
 impl Standing<'_> {
     pub fn rank(&self) -> Rank {
-        let is_safe = self.unsafe_rows.is_empty() && self.missing.is_empty();
+        let is_safe =
+            self.unsafe_rows.is_empty() && self.missing.is_empty() && self.withheld.is_empty();
         match (!self.gains.is_empty(), !self.costs.is_empty()) {
-            _ if self.is_stopped || !self.failures.is_empty() => Rank::Loses,
+            _ if self.is_stopped => Rank::Loses,
             _ if self.is_of_other_work => Rank::Open,
             (true, true) => Rank::Trades,
             (false, true) => Rank::Loses,
@@ -104,7 +112,14 @@ fn from_standings<'a>(
     if let Some(why) = turn::why_invalid(result) {
         return Decision::Invalid(why);
     }
-    if result.status != Status::Complete {
+    // An open run ends by hand, and its intervals hold at any time.
+    let is_open = result.design.stopping == Stopping::Open;
+    let has_ended = match result.status {
+        Status::Complete => true,
+        Status::Interrupted => is_open,
+        Status::Running | Status::Failed => false,
+    };
+    if !has_ended {
         return Decision::Incomplete(result.status);
     }
     if let Some(row) = result.alarming_controls().next() {
@@ -126,30 +141,45 @@ fn from_standings<'a>(
 }
 
 fn standing<'a>(result: &'a ResultFile, goals: &Goals, arm: &'a str) -> Standing<'a> {
+    let arrivals = || {
+        let rows = result.comparisons.iter();
+        rows.filter(|row| row.arrivals && row.arm == arm)
+    };
     let mut found = Standing {
         arm,
         is_stopped: result.is_stopped(arm),
-        is_of_other_work: result.comparisons.iter().any(|row| {
-            row.arrivals && row.arm == arm && row.comparison.verdict == Verdict::Differs
+        is_of_other_work: arrivals().any(|row| {
+            let found = [Some(row.comparison.verdict), row.comparison.withheld];
+            found.contains(&Some(Verdict::Differs))
         }),
+        is_load_unsure: arrivals().any(|row| row.comparison.verdict != Verdict::Equivalent),
         gains: Vec::new(),
         costs: Vec::new(),
-        failures: Vec::new(),
+        withheld: Vec::new(),
         unsafe_rows: Vec::new(),
         undecided: Vec::new(),
         kept: Vec::new(),
         missing: Vec::new(),
+        uncounted: Vec::new(),
     };
-    for metric in &result.design.primary {
+    // A file may have primary rows of other metrics.
+    let declared = result.design.primary.iter();
+    let of_rows = result.primary().map(|row| &row.metric);
+    let mut metrics: Vec<&Metric> = Vec::new();
+    for metric in declared.chain(of_rows) {
+        if !metrics.iter().any(|known| known.is_same(metric)) {
+            metrics.push(metric);
+        }
+    }
+    for metric in metrics {
         let should_gain = goals.prefer.is_none() || goals.is_preferred(&metric.name);
         let is_kept = goals.is_kept(&metric.name);
-        if !should_gain && !is_kept {
-            continue;
-        }
         let mut rows = result.primary();
         match rows.find(|row| row.arm == arm && row.metric.is_same(metric)) {
-            Some(row) => found.add(row, should_gain, is_kept),
-            None => found.missing.push(metric.name.clone()),
+            Some(row) if should_gain || is_kept => found.add(row, should_gain, is_kept),
+            Some(row) if row.comparison.verdict == Verdict::Worse => found.uncounted.push(row),
+            None if should_gain || is_kept => found.missing.push(metric.name.clone()),
+            Some(_) | None => {}
         }
     }
     found
@@ -160,31 +190,32 @@ impl<'a> Standing<'a> {
         let own = &row.comparison;
         match own.verdict {
             Verdict::Better if should_gain => self.gains.push(row),
-            Verdict::Worse => self.costs.push(row),
-            Verdict::Inconclusive if is_its_fault(own) => self.failures.push(row),
-            Verdict::Inconclusive => {
-                if should_gain {
-                    self.undecided.push(row);
-                }
-                if is_kept && !gate::is_noninferior(own) {
-                    self.unsafe_rows.push(row);
-                } else if is_kept {
-                    self.kept.push(row);
-                }
+            Verdict::Worse => return self.costs.push(row),
+            Verdict::Inconclusive if own.withheld == Some(Verdict::Worse) => {
+                return self.withheld.push(row);
             }
-            // Without a better direction nothing is worse.
-            Verdict::Better | Verdict::Equivalent | Verdict::Differs => {
-                if is_kept {
-                    self.kept.push(row);
-                }
-            }
+            Verdict::Inconclusive if should_gain && !is_nothing(own) => self.undecided.push(row),
+            _ => {}
         }
+        if !is_kept {
+            return;
+        }
+        let is_safe = match own.verdict {
+            Verdict::Better | Verdict::Equivalent => true,
+            _ => is_nothing(own) || gate::is_noninferior(own),
+        };
+        let list = if is_safe {
+            &mut self.kept
+        } else {
+            &mut self.unsafe_rows
+        };
+        list.push(row);
     }
 }
 
-/// Its own blocks say that it is worse, and the verdict was only withheld.
-fn is_its_fault(own: &Comparison) -> bool {
-    own.withheld == Some(Verdict::Worse)
+/// Both arms have none of what should be low: there is no better value.
+fn is_nothing(own: &Comparison) -> bool {
+    own.question.nothing_happened && own.question.direction == Direction::LowerIsBetter
 }
 
 /// The largest gain, as sure as its interval, in margins: so gains of different metrics compare.
@@ -197,24 +228,29 @@ fn sure_gain(standing: &Standing) -> f64 {
     gains.fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// More blocks after which the open rows of all arms are likely decided, if they stay as they are; None: unknown, or more than a
-/// thousand.
+/// The blocks of a run in which the open rows of all arms are likely decided, if they stay as they are; None: unknown, more than a
+/// thousand, or more blocks do not help.
 pub fn blocks_to_decide(standings: &[Standing]) -> Option<usize> {
     let open = || standings.iter().filter(|of| of.rank() == Rank::Open);
-    // More rounds help neither of these.
-    if open().any(|of| of.is_of_other_work || !of.missing.is_empty()) {
+    let is_hopeless =
+        |of: &Standing| of.is_of_other_work || !of.missing.is_empty() || !of.withheld.is_empty();
+    if open().any(is_hopeless) {
         return None;
     }
     let rows = open().flat_map(|of| of.undecided.iter().chain(&of.unsafe_rows));
-    let more = rows.map(|row| {
-        let reasons = row.comparison.reasons.iter();
-        let mut projected = reasons.filter_map(|reason| match reason {
-            Reason::NeedsRounds { projected, .. } => Some(*projected),
+    let needed = rows.map(|row| {
+        let reasons = &row.comparison.reasons;
+        let mut projected = reasons.iter().filter_map(|reason| match reason {
+            Reason::NeedsRounds {
+                projected,
+                at_least,
+            } => Some(projected.map(|blocks| blocks.max(*at_least))),
             _ => None,
         });
-        let blocks = projected.next()??;
-        Some(blocks.saturating_sub(row.comparison.blocks).max(1))
+        projected
+            .next()?
+            .filter(|_| !reasons.contains(&Reason::Skewed))
     });
-    let all: Option<Vec<usize>> = more.collect();
+    let all: Option<Vec<usize>> = needed.collect();
     all?.into_iter().max()
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::units;
 use super::words;
 use crate::decision::{Decision, Rank, Standing, blocks_to_decide, decide};
-use crate::statistics::verdict::Reason;
+use crate::statistics::scale::Scale;
 use crate::types::result::{ArmComparison, ResultFile, Status};
 
 /// Rows and arms that a sentence names; more would not be read.
@@ -75,12 +75,17 @@ fn reasons(standings: &[Standing]) -> String {
 fn row(row: &ArmComparison) -> String {
     let comparison = &row.comparison;
     let name = &row.metric.name;
-    if comparison.estimate.is_none() {
+    if comparison.estimate.is_none() || words::change(comparison) == "-" {
         return format!("{name} ({})", without_ratio(row));
     }
-    let bound = words::sure_change(comparison);
-    let sure = bound.map_or_else(String::new, |bound| format!(" ({bound})"));
-    format!("{name} {}{sure}", words::change(comparison))
+    let bound = words::sure_change(comparison).into_iter();
+    let notes: Vec<String> = bound.chain(words::warnings(comparison)).collect();
+    let notes = if notes.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", notes.join("; "))
+    };
+    format!("{name} {}{notes}", words::change(comparison))
 }
 
 /// Why a row has no ratio.
@@ -117,11 +122,30 @@ fn used(best: &Standing, standings: &[Standing]) -> String {
     let kept: Vec<&&ArmComparison> = best.kept.iter().filter(gained).collect();
     if let Some(first) = kept.first() {
         let margin = words::margin(&first.metric);
-        let is_same = kept.iter().all(|of| words::margin(&of.metric) == margin);
+        let is_ratio = first.metric.scale == Scale::Log;
+        let is_same = is_ratio && kept.iter().all(|of| words::margin(&of.metric) == margin);
         let beyond = if is_same { &margin } else { "its margin" };
         let _ = write!(text, ", no kept metric worse beyond {beyond}");
     }
     text.push('.');
+    if best.is_load_unsure {
+        let _ = write!(
+            text,
+            " It is not shown that the same load arrived under {}.",
+            best.arm
+        );
+    }
+    if !best.uncounted.is_empty() {
+        let _ = write!(text, " Not counted: {}.", rows(&best.uncounted));
+    }
+    if !best.undecided.is_empty() {
+        let names = best.undecided.iter().map(|row| row.metric.name.clone());
+        let _ = write!(
+            text,
+            " Not decided of it: {}.",
+            listed(names.collect(), ", ")
+        );
+    }
     let others = || standings.iter().filter(|of| of.arm != best.arm);
     let of = |rank: Rank| others().filter(move |of| of.rank() == rank);
     let too: Vec<String> = of(Rank::Wins)
@@ -149,9 +173,6 @@ impl Standing<'_> {
         if self.is_stopped {
             return format!("{arm} was stopped by --stop-if");
         }
-        if let Some(row) = self.failures.first() {
-            return format!("{arm}: {} {}", row.metric.name, words::verdict(row));
-        }
         match self.rank() {
             Rank::Trades => format!(
                 "{arm} gives {} and costs {}",
@@ -177,6 +198,9 @@ impl Standing<'_> {
         }
         if let Some(name) = self.missing.first() {
             return format!("{gives}{name} was not compared");
+        }
+        if let Some(row) = self.withheld.first() {
+            return format!("{gives}{arm}: {} {}", row.metric.name, words::verdict(row));
         }
         let unsafe_row = self.unsafe_rows.first().filter(|_| !gives.is_empty());
         if let Some(row) = unsafe_row {
@@ -211,12 +235,7 @@ fn so_far(row: &ArmComparison) -> String {
         return without_ratio(row);
     }
     let (change, interval) = (words::change(comparison), words::interval(comparison));
-    // The table has all of them.
-    let reasons = comparison.reasons.iter();
-    let warnings: Vec<String> = reasons
-        .filter(|reason| !matches!(reason, Reason::NeedsRounds { .. } | Reason::Skewed))
-        .map(|reason| words::in_words(reason, comparison.blocks))
-        .collect();
+    let warnings = words::warnings(comparison);
     if warnings.is_empty() {
         format!("{change} ({interval})")
     } else {
@@ -231,8 +250,7 @@ fn open(result: &ResultFile, standings: &[Standing]) -> String {
     let text = format!("Not decided: {what}.");
     let cost = match blocks_to_decide(standings) {
         Some(blocks) => format!(
-            " About {blocks} more block{}{} like these would show it.",
-            if blocks == 1 { "" } else { "s" },
+            " A run of about {blocks} blocks{} would likely show it.",
             block_s(result).map_or_else(String::new, |s| format!(
                 " ({})",
                 units::duration(s * blocks as f64)

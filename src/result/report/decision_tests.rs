@@ -3,7 +3,7 @@ use crate::analysis::conclude::conclude;
 use crate::decision::{Decision, decide};
 use crate::report::fixture::{empty, play, sample};
 use crate::statistics::stopping::Stopping;
-use crate::statistics::verdict::Verdict;
+use crate::statistics::verdict::{Comparison, Verdict};
 use crate::types::goals::Goals;
 use crate::types::result::{ArmComparison, ArmWaiting, Censored, Exclusion, ResultFile, Status};
 
@@ -310,4 +310,91 @@ fn a_decision_is_never_better_than_the_table() {
         assert!(!result.is_stopped(best.arm), "{name}");
     }
     assert!(used > 5, "{used}");
+}
+
+const VERDICTS: [Verdict; 5] = [
+    Verdict::Better,
+    Verdict::Worse,
+    Verdict::Differs,
+    Verdict::Equivalent,
+    Verdict::Inconclusive,
+];
+
+/// Whatever the verdicts of an arm are, and whatever counts.
+#[test]
+fn no_verdict_that_counts_is_hidden() {
+    let withheld = [None, Some(Verdict::Worse), Some(Verdict::Better)];
+    let goals = |prefer: Option<usize>, keep: &[usize]| Goals {
+        prefer: prefer.map(|place| METRICS[place].to_owned()),
+        keep: keep
+            .iter()
+            .map(|&place| METRICS[place].to_owned())
+            .collect(),
+    };
+    let all_goals = [
+        goals(None, &[]),
+        goals(Some(0), &[]),
+        goals(Some(0), &[1]),
+        goals(Some(1), &[0]),
+        goals(None, &[1]),
+    ];
+    let mut result = two(noisy(0.15));
+    let primary: Vec<usize> = (0..result.comparisons.len())
+        .filter(|&row| result.comparisons[row].primary)
+        .collect();
+    for (first, second) in VERDICTS
+        .iter()
+        .flat_map(|first| VERDICTS.iter().map(move |second| (*first, *second)))
+    {
+        for withheld in withheld {
+            for goals in &all_goals {
+                let rows = [(primary[0], first), (primary[1], second)];
+                for (row, verdict) in rows {
+                    let own = &mut result.comparisons[row].comparison;
+                    own.verdict = verdict;
+                    own.withheld = withheld.filter(|_| verdict == Verdict::Inconclusive);
+                }
+                result.design.goals = Some(goals.clone());
+                let of = |place: usize| &result.comparisons[primary[place]].comparison;
+                let text = in_words(&result);
+                let case = format!("{first:?} {second:?} {withheld:?} {goals:?}: {text}");
+                let counts = |place: usize| {
+                    let name = METRICS[place];
+                    goals.prefer.is_none() || goals.is_preferred(name) || goals.is_kept(name)
+                };
+                let counted: Vec<usize> = (0..2).filter(|&place| counts(place)).collect();
+                if let Decision::Use(_) = decide(&result).0 {
+                    let verdicts = || counted.iter().map(|&place| of(place));
+                    assert!(
+                        verdicts().any(|own| own.verdict == Verdict::Better),
+                        "{case}"
+                    );
+                    assert!(
+                        verdicts().all(|own| own.verdict != Verdict::Worse),
+                        "{case}"
+                    );
+                    assert!(
+                        verdicts().all(|own| own.withheld != Some(Verdict::Worse)),
+                        "{case}"
+                    );
+                    for &place in counted
+                        .iter()
+                        .filter(|&&place| goals.is_kept(METRICS[place]))
+                    {
+                        let own = of(place);
+                        let is_shown = matches!(own.verdict, Verdict::Better | Verdict::Equivalent);
+                        assert!(is_shown || crate::gate::is_noninferior(own), "{case}");
+                    }
+                } else if text.contains("nothing is shown to be better") {
+                    let is_settled = |own: &Comparison| {
+                        matches!(
+                            own.verdict,
+                            Verdict::Equivalent | Verdict::Differs | Verdict::Better
+                        ) || crate::gate::is_noninferior(own)
+                    };
+                    assert!(counted.iter().all(|&place| is_settled(of(place))), "{case}");
+                }
+            }
+        }
+    }
 }

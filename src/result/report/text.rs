@@ -18,7 +18,7 @@ use crate::types::result::{ArmComparison, Class, ResultFile, Round, Status};
 
 /// `all`: include the exploratory metrics and the shift functions. `pictures`: in characters, if they are wanted.
 pub fn render(result: &ResultFile, all: bool, pictures: Option<Form>) -> String {
-    let mut text = format!("{}\n", decision::in_words(result));
+    let mut text = format!("{}\n", escape::line(&decision::in_words(result)));
     heading(&mut text, result);
     text += &live::section(result);
     let primary: Vec<_> = result.primary().collect();

@@ -121,14 +121,14 @@ pub fn sure_change(comparison: &Comparison) -> Option<String> {
             let i = comparison.ratio_interval?;
             let ratio = nearer(i.lower, i.upper, 1.0)?;
             let form = ratio_form(comparison);
-            let is_part = form == RatioForm::Times && ratio < 1.0;
-            let word = if is_part { "at most" } else { "at least" };
+            let word = if ratio < 1.0 { "at most" } else { "at least" };
             Some(format!("{word} {}", form.change(ratio)))
         }
         Scale::Identity => {
             let i = comparison.interval?;
             let end = nearer(i.lower, i.upper, 0.0)?;
-            Some(format!("at least {}", units::difference(end)))
+            let word = if end < 0.0 { "at most" } else { "at least" };
+            Some(format!("{word} {}", units::difference(end)))
         }
     }
 }
@@ -145,7 +145,8 @@ fn ratio_form(comparison: &Comparison) -> RatioForm {
 
 pub fn margin(metric: &Metric) -> String {
     match metric.scale {
-        Scale::Log => format!("{} %", metric.margin * 100.0),
+        // Without what the machine's numbers add.
+        Scale::Log => format!("{} %", (metric.margin * 1e8).round() / 1e6),
         Scale::Identity => metric.margin.to_string(),
     }
 }
