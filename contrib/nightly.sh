@@ -11,6 +11,11 @@ contrib/setup.sh build bench
 cargo build --release --locked --workspace --exclude iosched-vmtest
 night=$directory/$(date -u +%Y-%m-%dT%H%M%SZ)
 cargo bench --locked --bench overhead -- --few --results "$night.new" "$@"
+# A ratio that was not measured has not passed: not all of them, and none that an earlier night has.
+compgen -G "$night.new/*.json" >/dev/null || { echo "nightly: the bench wrote no result" >&2; exit 1; }
+for earlier in "$directory"/*Z/*.json; do
+	[[ ! -e $earlier || -e $night.new/${earlier##*/} ]] || { echo "nightly: ${earlier##*/} was not measured this night" >&2; exit 1; }
+done
 worst=0
 for result in "$night.new"/*.json; do
 	baselines=("$directory"/*Z/"${result##*/}")

@@ -9,7 +9,7 @@ use iosched_result::measured::snapshot::{OwnerKey, OwnerKind, OwnerNumbers};
 use iosched_result::report::fixture;
 use iosched_result::statistics::stopping::Stopping;
 
-use crate::table::{Column, Costs, Kind};
+use crate::table::{Column, Costs};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_iosched-ab");
 const COMMANDS: [&[&str]; 3] = [
@@ -18,31 +18,17 @@ const COMMANDS: [&[&str]; 3] = [
     &["gate", "--mode", "beyond-margin"],
 ];
 pub const COLUMNS: [Column; 7] = [
-    time("`report`"),
-    memory("resident"),
-    time("`--format html`"),
-    memory("resident"),
-    time("`gate`"),
-    memory("resident"),
-    memory("the file"),
+    Column::time("`report`"),
+    Column::memory("resident"),
+    Column::time("`--format html`"),
+    Column::memory("resident"),
+    Column::time("`gate`"),
+    Column::memory("resident"),
+    Column::memory("the file"),
 ];
 const ARMS: [&str; 2] = ["none", "mq-deadline"];
 /// Programs that did I/O in each round.
 const OWNERS: u32 = 8;
-
-const fn time(name: &'static str) -> Column {
-    Column {
-        name,
-        kind: Kind::Time,
-    }
-}
-
-const fn memory(name: &'static str) -> Column {
-    Column {
-        name,
-        kind: Kind::Memory,
-    }
-}
 
 /// A result whose rounds have histograms of the disk and of some programs.
 pub fn write(directory: &Path, rounds: u64) -> Result<PathBuf> {

@@ -25,6 +25,22 @@ pub struct Column {
     pub kind: Kind,
 }
 
+impl Column {
+    pub const fn time(name: &'static str) -> Column {
+        Column {
+            name,
+            kind: Kind::Time,
+        }
+    }
+
+    pub const fn memory(name: &'static str) -> Column {
+        Column {
+            name,
+            kind: Kind::Memory,
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Depends on the machine: only ratios are shown.

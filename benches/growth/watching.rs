@@ -13,35 +13,21 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::exponent::median;
 use crate::programs::Statistics;
-use crate::table::{Column, Costs, Kind};
+use crate::table::{Column, Costs};
 
 pub const COLUMNS: [Column; 7] = [
-    time("BPF per read"),
-    time("attach"),
-    time("read the counters"),
-    time("with percentiles"),
-    time("an interval of two"),
-    memory("kernel memory"),
-    memory("resident"),
+    Column::time("BPF per read"),
+    Column::time("attach"),
+    Column::time("read the counters"),
+    Column::time("with percentiles"),
+    Column::time("an interval of two"),
+    Column::memory("kernel memory"),
+    Column::memory("resident"),
 ];
 
 const SECONDS: u32 = 4;
 /// Before each snapshot: the load uses the caches meanwhile.
 const PAUSE: Duration = Duration::from_millis(125);
-
-const fn time(name: &'static str) -> Column {
-    Column {
-        name,
-        kind: Kind::Time,
-    }
-}
-
-const fn memory(name: &'static str) -> Column {
-    Column {
-        name,
-        kind: Kind::Memory,
-    }
-}
 
 pub fn compile(directory: &Path) -> Result<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/growth/readers.c");

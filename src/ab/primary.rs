@@ -40,7 +40,7 @@ impl Primary {
                 "prefer another metric; --metric shows this one",
             ));
         }
-        // Without names what is kept is the workload's own.
+        // A user who names no metric to keep keeps those of the workload.
         let are_named = !named.is_empty() || (prefer.is_some() && !keep.is_empty());
         let (defaults, mut left_out) = if are_named {
             (Vec::new(), None)
@@ -102,7 +102,7 @@ impl Named {
         }
     }
 
-    /// Of one that a command reports nothing is known before it has run.
+    /// False for a metric that a command reports: its direction is known after the first round.
     fn has_no_direction(&self) -> bool {
         !self.metric.is_open() && self.metric.direction == Direction::Neutral
     }

@@ -130,7 +130,7 @@ fn from_standings<'a>(
     }
     let of = |rank: Rank| standings.iter().filter(move |of| of.rank() == rank);
     let by_gain = |a: &&Standing, b: &&Standing| sure_gain(a).total_cmp(&sure_gain(b));
-    // Of equal ones the first.
+    // `max_by` takes the last of equals, and the first arm named is to win.
     let best = of(Rank::Wins).rev().max_by(by_gain);
     match best {
         Some(best) => Decision::Use(best.clone()),

@@ -85,7 +85,7 @@ fn unfinished(result: &ResultFile, done: &Done, look: usize) -> Option<Turn> {
         .iter()
         .filter(|p| p.block < look && !stopped.contains(&p.arm));
     let first = planned.clone().find(|p| !done.has(p, 0));
-    // Of the last repetition of each block; of one that was not begun there is nothing.
+    // A block that was begun may lack rounds in its last repetition.
     let is_missing = |p: &PlannedRound| {
         let attempt = done.attempts(p.block).checked_sub(1)?;
         (!done.has(p, attempt)).then_some((*p, attempt))

@@ -39,12 +39,28 @@ pub fn in_words(result: &ResultFile) -> String {
         decision,
         Decision::Use(_) | Decision::Keep | Decision::Trades | Decision::Open
     );
-    let is_idle = result.can_tell_schedulers_apart() == Some(false);
-    if is_about_arms && is_idle {
-        format!("{text} Hardly any request waited: a scheduler had nothing to do.")
-    } else {
-        text
+    if !is_about_arms {
+        return text;
     }
+    let notes = [unsure_load(&standings), idle(result)];
+    let notes = notes.into_iter().flatten();
+    notes.fold(text, |text, note| format!("{text} {note}"))
+}
+
+/// Arms of a live run that are judged although nothing shows that the same I/O arrived under them.
+fn unsure_load(standings: &[Standing]) -> Option<String> {
+    let judged = standings.iter().filter(|of| !of.is_of_other_work);
+    let unsure = judged.filter(|of| of.is_load_unsure && of.rank() != Rank::Open);
+    let arms: Vec<String> = unsure.map(|of| of.arm.to_owned()).collect();
+    (!arms.is_empty()).then(|| {
+        let arms = listed(arms, ", ");
+        format!("It is not shown that the same load arrived under {arms}.")
+    })
+}
+
+fn idle(result: &ResultFile) -> Option<String> {
+    let is_idle = result.can_tell_schedulers_apart() == Some(false);
+    is_idle.then(|| "Hardly any request waited: a scheduler had nothing to do.".to_owned())
 }
 
 fn unended(status: Status) -> &'static str {
@@ -128,13 +144,6 @@ fn used(best: &Standing, standings: &[Standing]) -> String {
         let _ = write!(text, ", no kept metric worse beyond {beyond}");
     }
     text.push('.');
-    if best.is_load_unsure {
-        let _ = write!(
-            text,
-            " It is not shown that the same load arrived under {}.",
-            best.arm
-        );
-    }
     if !best.uncounted.is_empty() {
         let _ = write!(text, " Not counted: {}.", rows(&best.uncounted));
     }

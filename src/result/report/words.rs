@@ -145,7 +145,7 @@ fn ratio_form(comparison: &Comparison) -> RatioForm {
 
 pub fn margin(metric: &Metric) -> String {
     match metric.scale {
-        // Without what the machine's numbers add.
+        // Rounded: 0.07 times 100 is not exactly 7.
         Scale::Log => format!("{} %", (metric.margin * 1e8).round() / 1e6),
         Scale::Identity => metric.margin.to_string(),
     }

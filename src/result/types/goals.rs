@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Without goals every primary metric is kept, and nothing is preferred.
+/// A run without goals keeps every primary metric and prefers none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Goals {

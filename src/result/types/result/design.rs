@@ -44,7 +44,7 @@ pub struct Design {
     pub round_time_s: f64,
     /// Declared before the first round. All their intervals hold simultaneously with 95 % confidence.
     pub primary: Vec<Metric>,
-    /// Which of them should get better, and which must not get worse. Absent: all are kept, and none is preferred.
+    /// The primary metric that should get better, and those that must not get worse. Absent: the run keeps all and prefers none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goals: Option<Goals>,
     /// The user named `elapsed`, and so says that the work is the same in every round. Absent: yes, as in results that were
