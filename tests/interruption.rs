@@ -1,6 +1,8 @@
 //! However a run ends, the machine is as it was: by signals, by SIGKILL (the guardian puts all back), and by SIGKILL of
 //! both (`iosched restore` does). Root only: `cargo test --test interruption -- --ignored --test-threads=1`.
 
+#[path = "interruption/extended.rs"]
+mod extended;
 #[path = "interruption/guardian.rs"]
 mod guardian;
 #[path = "interruption/journals.rs"]

@@ -8,6 +8,8 @@
 mod controls;
 #[path = "verdicts/experiment.rs"]
 mod experiment;
+#[path = "verdicts/extended.rs"]
+mod extended;
 #[path = "simulation/noise.rs"]
 mod noise;
 #[path = "verdicts/results.rs"]

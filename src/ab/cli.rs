@@ -17,6 +17,7 @@ pub use read_loop::{ReadAdvice, ReadLoop};
 pub use run::{Aa, Conditions, DetailOption, Run};
 pub use scratch::{DemoArguments, ScratchArguments};
 pub use study::StudyArguments;
+pub use values::Rounds;
 
 /// Compare I/O schedulers on a device under a workload, in interleaved, randomised rounds
 #[derive(Parser)]

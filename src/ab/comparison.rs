@@ -1,9 +1,12 @@
 //! A comparison, as `run` or `aa` asks for it: checked, set up, and carried out.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use iosched_experiment::run::Experiment;
 use iosched_experiment::session::Session;
 use iosched_experiment::workload::participants::Participants;
+use iosched_host::system::device::Device;
 use iosched_result::statistics::stopping::Stopping;
 use iosched_result::types::arm::Arm;
 use iosched_result::types::result::Design;
@@ -12,12 +15,12 @@ use iosched_result::types::scratch::spec::DiskSpec;
 use crate::carry_out::carry_out;
 use crate::cli::{Conditions, DetailOption};
 use crate::limitations::{notes_of, warnings};
-use crate::outlook::announce;
+use crate::outlook::Wanted;
 use crate::permission::PermissionRequest;
 use crate::reference::default_reference;
 use crate::rounds::Rounds;
 use crate::seed::seed;
-use crate::{disks, place, present, result_file, schedule, simulated, washout};
+use crate::{budget, disks, place, present, result_file, schedule, simulated, washout};
 use iosched_read::messages::note;
 
 /// What is compared, on which disks and under which conditions.
@@ -27,6 +30,8 @@ pub struct Comparison<'a> {
     /// Index into `arms`; None: the arm in force, if it is one of them.
     pub reference: Option<usize>,
     pub stopping: Stopping,
+    /// For pilot and rounds.
+    pub budget: Option<Duration>,
     pub conditions: &'a Conditions,
     pub dry_run: bool,
     pub is_placebo: bool,
@@ -44,6 +49,9 @@ struct Checked {
 fn check(wanted: &Comparison<'_>) -> Result<Checked> {
     let conditions = wanted.conditions;
     washout::check(conditions, wanted.stopping)?;
+    if wanted.budget.is_some() {
+        budget::check(conditions, wanted.stopping)?;
+    }
     let notes = wanted.arms.iter().flat_map(|arm| &arm.notes);
     notes.for_each(|text| note(text));
     let participants = Participants::resolve(&conditions.participants())?;
@@ -58,14 +66,54 @@ fn check(wanted: &Comparison<'_>) -> Result<Checked> {
     })
 }
 
-pub fn compare(wanted: Comparison<'_>) -> Result<()> {
-    let checked = check(&wanted)?;
-    let mut arms = wanted.arms;
+impl Comparison<'_> {
+    fn outlook(&self) -> Wanted {
+        Wanted {
+            arms: self.arms.len(),
+            stopping: self.stopping,
+            washout: self.conditions.washout,
+            budget: self.budget,
+        }
+    }
+
+    /// `arms`: with the settings of `present`.
+    fn design(
+        &self,
+        arms: Vec<Arm>,
+        reference: usize,
+        rounds: &Rounds,
+        control: Option<&Device>,
+    ) -> Design {
+        let conditions = self.conditions;
+        Design {
+            control_disk: control.map(|disk| disk.name.clone()),
+            cold: conditions.cold,
+            is_placebo: self.is_placebo,
+            live: rounds.live.clone(),
+            order: conditions.detail.contains(&DetailOption::Order),
+            fairness: conditions.detail.contains(&DetailOption::Fairness),
+            why: conditions.why,
+            precondition: conditions.precondition,
+            auto_times: rounds.times.auto,
+            budget_s: self.budget.map(|time| time.as_secs_f64()),
+            trace_s: conditions.trace.map(|time| time.as_secs_f64()),
+            goals: rounds.goals.clone(),
+            ..Design::new(arms, reference, self.stopping, rounds.primary.clone())
+                .timed(rounds.times.ramp, rounds.times.window)
+                .washed_out(conditions.washout)
+        }
+    }
+}
+
+pub fn compare(wanted: &Comparison<'_>) -> Result<()> {
+    let checked = check(wanted)?;
+    let mut arms = wanted.arms.clone();
     let stopping = wanted.stopping;
     let conditions = wanted.conditions;
     let mut rounds = checked.rounds;
     let spec = checked.spec;
     let seed = seed(conditions.seed);
+    let outlook = wanted.outlook();
     let output = if wanted.dry_run {
         None
     } else {
@@ -77,7 +125,7 @@ pub fn compare(wanted: Comparison<'_>) -> Result<()> {
         Some(spec) if !wanted.dry_run => simulated::make(&mut session, spec)?,
         Some(spec) => {
             note(&format!("a scratch device ({spec}) would be made"));
-            announce(arms.len(), &rounds, stopping, conditions.washout);
+            outlook.announce(&rounds)?;
             return schedule::print(&arms, seed, stopping);
         }
     };
@@ -95,7 +143,7 @@ pub fn compare(wanted: Comparison<'_>) -> Result<()> {
         dry_run: wanted.dry_run,
     }
     .grant()?;
-    announce(arms.len(), &rounds, stopping, conditions.washout);
+    outlook.announce(&rounds)?;
     if conditions.precondition {
         note(
             "before them the workload runs 5 to 25 times under the reference, until the disk keeps its level",
@@ -111,22 +159,7 @@ pub fn compare(wanted: Comparison<'_>) -> Result<()> {
     }
     let experiment = Experiment {
         disks,
-        design: Design {
-            control_disk: control.as_ref().map(|disk| disk.name.clone()),
-            cold: conditions.cold,
-            is_placebo: wanted.is_placebo,
-            live: rounds.live,
-            order: conditions.detail.contains(&DetailOption::Order),
-            fairness: conditions.detail.contains(&DetailOption::Fairness),
-            why: conditions.why,
-            precondition: conditions.precondition,
-            auto_times: rounds.times.auto,
-            trace_s: conditions.trace.map(|time| time.as_secs_f64()),
-            goals: rounds.goals,
-            ..Design::new(arms, reference, stopping, rounds.primary)
-                .timed(rounds.times.ramp, rounds.times.window)
-                .washed_out(conditions.washout)
-        },
+        design: wanted.design(arms, reference, &rounds, control.as_ref()),
         workload: &mut *rounds.workload,
         participants: conditions.participants(),
         scratch_file: granted.place,

@@ -1,5 +1,6 @@
 //! `iosched-ab`: dispatches the commands and turns errors into exit codes.
 
+mod budget;
 mod cache;
 mod carry_out;
 mod cli;

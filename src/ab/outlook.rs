@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use iosched_result::analysis::times;
+use anyhow::Result;
+use iosched_result::analysis::{budget, times};
 use iosched_result::report::units;
 use iosched_result::statistics::signed_rank::{FEWEST_BLOCKS, blocks_needed};
 use iosched_result::statistics::stopping::{LOOKS, Stopping};
@@ -19,21 +20,35 @@ const ALPHA: f64 = 0.05;
 /// A pilot's round, with its start and end.
 const PILOT_S: f64 = 11.0;
 
-/// Tells the user of a run of so many arms.
-pub fn announce(arms: usize, rounds: &Rounds, stopping: Stopping, washout: Washout) {
-    let is_timed = rounds.workload.properties().fixed == Fixed::Time;
-    let outlook = Outlook {
-        arms,
-        metrics: rounds.primary.len(),
-        stopping,
-        round: is_timed.then(|| washout.at_first() + rounds.times.ramp + rounds.times.window),
-        washout: washout.at_first(),
-        ramp: rounds.times.ramp,
-        window: rounds.times.window,
-        is_watched: rounds.live.is_some() && rounds.times.window.is_zero(),
-        is_piloted: rounds.times.auto.is_some(),
-    };
-    outlook.lines().iter().for_each(|line| note(line));
+/// A run, as the arguments ask for it.
+pub struct Wanted {
+    pub arms: usize,
+    pub stopping: Stopping,
+    pub washout: Washout,
+    /// For pilot and rounds.
+    pub budget: Option<Duration>,
+}
+
+impl Wanted {
+    /// Tells the user. Err: it can show nothing.
+    pub fn announce(&self, rounds: &Rounds) -> Result<()> {
+        let is_timed = rounds.workload.properties().fixed == Fixed::Time;
+        let washout = self.washout.at_first();
+        let outlook = Outlook {
+            arms: self.arms,
+            metrics: rounds.primary.len(),
+            stopping: self.stopping,
+            budget: self.budget,
+            round: is_timed.then(|| washout + rounds.times.ramp + rounds.times.window),
+            washout,
+            ramp: rounds.times.ramp,
+            window: rounds.times.window,
+            is_watched: rounds.live.is_some() && rounds.times.window.is_zero(),
+            is_piloted: rounds.times.auto.is_some(),
+        };
+        outlook.lines()?.iter().for_each(|line| note(line));
+        Ok(())
+    }
 }
 
 /// A run that has not begun.
@@ -41,6 +56,7 @@ struct Outlook {
     arms: usize,
     metrics: usize,
     stopping: Stopping,
+    budget: Option<Duration>,
     /// Ramp, window and wash-out; None for a command, which takes as long as it takes.
     round: Option<Duration>,
     washout: Duration,
@@ -55,12 +71,60 @@ struct Outlook {
 }
 
 impl Outlook {
-    fn lines(&self) -> Vec<String> {
-        let mut lines = vec![self.duration()];
+    fn lines(&self) -> Result<Vec<String>> {
         // Metrics that a command reports are known after its first block: at least one.
         let rows = self.metrics.max(1) * (self.arms - 1);
+        if let Some(budget) = self.budget {
+            return Ok(vec![self.in_budget(budget.as_secs_f64(), rows)?]);
+        }
+        let mut lines = vec![self.duration()];
         lines.extend(decision(self.stopping, rows));
-        lines
+        Ok(lines)
+    }
+
+    /// The rounds that a time is enough for. Err: so few that they show nothing, however short they are.
+    fn in_budget(&self, budget_s: f64, rows: usize) -> Result<String> {
+        let all = units::duration(budget_s);
+        let Some(round) = self.round else {
+            return Ok(format!(
+                "as many rounds as fit into {all}, each one execution of the command; after one under each arm it is known how many"
+            ));
+        };
+        let mut round_s = (round + AROUND_A_ROUND).as_secs_f64();
+        let mut pilot_s = 0.0;
+        if self.is_piloted {
+            let (ramp, window) = times::SHORTEST;
+            let or_shortest =
+                |time: Duration, shortest| if time.is_zero() { shortest } else { time };
+            let whole =
+                self.washout + or_shortest(self.ramp, ramp) + or_shortest(self.window, window);
+            round_s = (whole + AROUND_A_ROUND).as_secs_f64();
+            pilot_s = (PILOT_S + self.washout.as_secs_f64()) * self.arms as f64;
+        }
+        let block_s = round_s * self.arms as f64;
+        let blocks = ((budget_s - pilot_s) / block_s).max(0.0) as usize;
+        if blocks < FEWEST_BLOCKS {
+            let needed_s = pilot_s + block_s * FEWEST_BLOCKS as f64;
+            return Err(budget::too_short(budget_s, needed_s, self.arms));
+        }
+        if self.is_piloted {
+            return Ok(format!(
+                "a pilot of 10 s under each arm chooses the times of the rounds, and says what they can show in {all}"
+            ));
+        }
+        let most = self
+            .stopping
+            .most_blocks()
+            .map_or(blocks, |most| blocks.min(most));
+        let safe = blocks_needed(bonferroni(self.stopping.level(ALPHA), rows));
+        let rounds = format!("at most {} rounds in {all}", most * self.arms);
+        Ok(if most < safe {
+            format!(
+                "{rounds}, which decide only large differences: {safe} of each arm would see more"
+            )
+        } else {
+            rounds
+        })
     }
 
     fn duration(&self) -> String {
@@ -156,6 +220,7 @@ mod tests {
             arms: 2,
             metrics: 1,
             stopping: Stopping::LOOKS,
+            budget: None,
             round: Some(Duration::from_secs(25)),
             is_watched: false,
             is_piloted: false,
@@ -163,11 +228,14 @@ mod tests {
             ramp: Duration::ZERO,
             window: Duration::ZERO,
         };
-        assert_eq!(outlook.lines(), ["12 to 40 rounds, about 5 min to 17 min"]);
+        assert_eq!(
+            outlook.lines().unwrap(),
+            ["12 to 40 rounds, about 5 min to 17 min"]
+        );
         outlook.stopping = Stopping::Fixed { blocks: 6 };
-        assert_eq!(outlook.lines(), ["12 rounds, about 5 min"]);
+        assert_eq!(outlook.lines().unwrap(), ["12 rounds, about 5 min"]);
         outlook.is_piloted = true;
-        let text = |outlook: &Outlook| outlook.lines().concat();
+        let text = |outlook: &Outlook| outlook.lines().unwrap().concat();
         assert!(
             text(&outlook).ends_with("; at most about 6 min in all"),
             "{}",
@@ -190,8 +258,38 @@ mod tests {
         outlook.stopping = Stopping::Fixed { blocks: 6 };
         outlook.round = None;
         assert_eq!(
-            outlook.lines(),
+            outlook.lines().unwrap(),
             ["12 rounds, each one execution of the command"]
         );
+    }
+
+    #[test]
+    fn a_budget_buys_rounds_or_is_refused() {
+        let mut outlook = Outlook {
+            arms: 2,
+            metrics: 1,
+            stopping: Stopping::LOOKS,
+            budget: Some(Duration::from_secs(600)),
+            round: Some(Duration::from_secs(19)),
+            is_watched: false,
+            is_piloted: false,
+            washout: Duration::ZERO,
+            ramp: Duration::from_secs(4),
+            window: Duration::from_secs(15),
+        };
+        // Rounds of 20 s, with what is around them.
+        assert_eq!(outlook.lines().unwrap(), ["at most 30 rounds in 10 min"]);
+        outlook.metrics = 40;
+        let text = outlook.lines().unwrap().concat();
+        assert!(text.contains("only large differences"), "{text}");
+        outlook.budget = Some(Duration::from_secs(200));
+        let error = outlook.lines().unwrap_err();
+        assert!(
+            format!("{error:#}").contains("200 s show nothing"),
+            "{error:#}"
+        );
+        // A command may be quick.
+        outlook.round = None;
+        assert!(outlook.lines().is_ok());
     }
 }

@@ -53,7 +53,13 @@ impl Observer for Progress {
     }
 
     fn begin(&mut self, result: &ResultFile) {
-        let most = result.design.stopping.most_blocks().unwrap_or(0) * result.design.arms.len();
+        let planned = result.design.schedule().most_blocks().unwrap_or(0);
+        let in_budget = result
+            .times
+            .as_ref()
+            .and_then(|times| times.blocks_in_budget);
+        let is_extended = !result.design.extensions.is_empty();
+        let most = in_budget.filter(|_| !is_extended).unwrap_or(planned) * result.design.arms.len();
         self.rounds = most.max(result.plan.rounds.len());
         if std::io::stderr().is_terminal() && !messages().quiet {
             self.clear();
@@ -81,9 +87,8 @@ impl Observer for Progress {
     fn times_chosen(&mut self, result: &ResultFile) {
         self.clear();
         note(&format!("each round {}", times::rounds(result)));
-        if let Some(line) = times::too_few_blocks(result) {
-            note(&line);
-        }
+        let more = [times::in_budget(result), times::too_few_blocks(result)];
+        more.iter().flatten().for_each(|line| note(line));
         self.begin(result);
     }
 

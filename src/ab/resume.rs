@@ -1,4 +1,4 @@
-//! `iosched-ab run --resume FILE`: continues an interrupted run with the same schedule.
+//! `iosched-ab run --resume FILE`: continues an interrupted run with the same schedule, or adds rounds to one that has ended.
 
 use std::path::Path;
 
@@ -10,29 +10,44 @@ use iosched_experiment::workload::{fio, recorded};
 use iosched_files::trust;
 use iosched_host::scratch::Scratch;
 use iosched_host::system::device::{Device, Disks};
-use iosched_result::analysis::identity;
+use iosched_result::analysis::{identity, turn};
 use iosched_result::failure::Failure;
+use iosched_result::statistics::stopping::Extension;
 use iosched_result::types::result::{DeviceInfo, ResultFile, Status};
 use iosched_result::types::scratch_place::ScratchPlace;
 
 use crate::carry_out::carry_out;
 use crate::cli::Conditions;
 use crate::permission::PermissionRequest;
-use crate::{disks, place, simulated};
+use crate::{disks, place, result_file, simulated};
 use iosched_read::input;
 use iosched_read::messages::note;
 
 /// The part that comes from the file.
 pub const COMMANDS: &str = "the commands that it would run";
 
-/// The earlier result, if it can be continued. `trust`: the user has checked the commands in the file.
-fn resumable(file: &Path, trust: bool) -> Result<ResultFile> {
-    let (earlier, doubt) = input::run_with_doubt(file)?;
-    if earlier.status == Status::Complete {
-        return Err(Failure::usage(
-            format!("{} is complete: there is nothing to resume", file.display()),
-            "print it with `iosched-ab report`, or start a new run",
-        ));
+/// The earlier result, if it can be continued.
+fn resumable(file: &Path, more: Option<usize>, arguments: &Conditions) -> Result<ResultFile> {
+    let is_kept = arguments.output.is_some();
+    let (mut earlier, doubt) = input::run_with_doubt(file)?;
+    match (earlier.status, more) {
+        (Status::Complete, None) => {
+            return Err(Failure::usage(
+                format!("{} is complete: there is nothing to resume", file.display()),
+                "print it with `iosched-ab report`, or add rounds to it with --rounds +12",
+            ));
+        }
+        (Status::Complete, Some(blocks)) => extend(file, &mut earlier, blocks)?,
+        (_, Some(blocks)) => {
+            return Err(Failure::usage(
+                format!(
+                    "{} has not ended: --rounds +{blocks} adds rounds to a run that has",
+                    file.display()
+                ),
+                "leave out --rounds: --resume alone continues it to its end",
+            ));
+        }
+        (_, None) => {}
     }
     if earlier.workload.description["kind"] == "live" && earlier.design.live.is_none() {
         return Err(Failure::usage(
@@ -43,7 +58,7 @@ fn resumable(file: &Path, trust: bool) -> Result<ResultFile> {
             "rotate again with `iosched DEVICE` and F, or start a run with a workload",
         ));
     }
-    if file.is_symlink() {
+    if !is_kept && file.is_symlink() {
         return Err(Failure::refused(
             format!(
                 "{} is a symbolic link, which saving the next rounds would replace",
@@ -54,12 +69,47 @@ fn resumable(file: &Path, trust: bool) -> Result<ResultFile> {
     }
     show(file, &earlier);
     let path = file.display().to_string();
-    trust::ensure(trust, doubt.as_deref(), &path, COMMANDS)?;
+    trust::ensure(arguments.trust, doubt.as_deref(), &path, COMMANDS)?;
     Ok(earlier)
 }
 
-pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
-    let earlier = resumable(file, arguments.trust)?;
+/// Adds blocks to the design of a run that has ended.
+fn extend(file: &Path, earlier: &mut ResultFile, blocks: usize) -> Result<()> {
+    let refuse = |why: String| {
+        Failure::usage(
+            format!("{} cannot be extended: {why}", file.display()),
+            "start a new run",
+        )
+    };
+    if let Some(why) = turn::why_invalid(earlier) {
+        return Err(refuse(why));
+    }
+    if earlier.stopped_arms().len() + 1 >= earlier.design.arms.len() {
+        return Err(refuse("--stop-if has stopped the arms".to_owned()));
+    }
+    let after_blocks = earlier.plan.blocks();
+    let (so_far, most) = (earlier.design.extensions.len(), 100);
+    if so_far >= most {
+        return Err(refuse(format!("it was extended {so_far} times")));
+    }
+    earlier.design.extensions.push(Extension {
+        after_blocks,
+        blocks,
+    });
+    note(&format!(
+        "adds {blocks} blocks to the {after_blocks} so far; verdicts are of all of them, and the result says that it was extended"
+    ));
+    Ok(())
+}
+
+/// `more`: so many blocks, of a run that has ended.
+pub fn run(file: &Path, more: Option<usize>, arguments: &Conditions) -> Result<()> {
+    let earlier = resumable(file, more, arguments)?;
+    let new = arguments.output.as_deref();
+    let output = match new {
+        Some(_) => result_file::named(new, arguments.force, "iosched-ab")?,
+        None => Some(file.to_owned()),
+    };
     let mut session = Session::begin()?;
     let disks = match (&earlier.device.scratch, &earlier.device.group) {
         (Some(truth), _) => simulated::make(&mut session, truth.spec())?,
@@ -105,8 +155,8 @@ pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
         participants: earlier.workload.participants.clone(),
         scratch_file: granted.place,
         seed: earlier.plan.seed,
-        output: Some(file.to_owned()),
-        replaces_output: true,
+        replaces_output: new.is_none() || arguments.force,
+        output,
         notes: Vec::new(),
         earlier: Some(earlier),
     };

@@ -3,17 +3,35 @@
 use anyhow::Result;
 use iosched_host::system::device::Disks;
 use iosched_result::failure::Failure;
+use iosched_result::statistics::stopping::Stopping;
 use iosched_result::types::arm::{self, Arm};
 
-use crate::cli::{Aa, Run};
+use crate::cli::{Aa, Rounds, Run};
 use crate::comparison::{Comparison, compare};
 use crate::reference::{active_scheduler, named_reference};
 use crate::{resume, simulated};
 
 pub fn run(arguments: &Run) -> Result<()> {
-    if let Some(file) = &arguments.resume {
-        return resume::run(file, &arguments.conditions);
-    }
+    let stopping = match (&arguments.resume, arguments.rounds) {
+        (Some(file), None) => return resume::run(file, None, &arguments.conditions),
+        (Some(file), Some(Rounds::More(blocks))) => {
+            return resume::run(file, Some(blocks), &arguments.conditions);
+        }
+        (Some(_), Some(Rounds::Of(_))) => {
+            return Err(Failure::usage(
+                "the file says how many rounds the run was to have",
+                "leave out --rounds, or add to a run that has ended with --rounds +12",
+            ));
+        }
+        (None, Some(Rounds::More(blocks))) => {
+            return Err(Failure::usage(
+                format!("--rounds +{blocks} adds rounds to a run that has ended"),
+                format!("name its file with --resume, or start a new run with --rounds {blocks}"),
+            ));
+        }
+        (None, Some(Rounds::Of(stopping))) => stopping,
+        (None, None) => Stopping::LOOKS,
+    };
     let arms = arguments
         .arms
         .iter()
@@ -27,12 +45,13 @@ pub fn run(arguments: &Run) -> Result<()> {
         ));
     }
     let reference = named_reference(arguments.reference.as_deref(), &arms)?;
-    compare(Comparison {
+    compare(&Comparison {
         devices: &arguments.devices,
         arms,
         reference,
-        stopping: arguments.rounds,
+        stopping,
         conditions: &arguments.conditions,
+        budget: arguments.budget,
         dry_run: arguments.dry_run,
         is_placebo: false,
     })
@@ -61,12 +80,13 @@ pub fn placebo(arguments: &Aa) -> Result<()> {
         label: label.to_owned(),
         ..arm.clone()
     };
-    compare(Comparison {
+    compare(&Comparison {
         devices: &arguments.devices,
         arms: vec![labelled("A"), labelled("B")],
         reference: Some(0),
         stopping: arguments.rounds,
         conditions: &arguments.conditions,
+        budget: None,
         dry_run: false,
         is_placebo: true,
     })

@@ -21,7 +21,7 @@ use iosched_host::safety::panics;
 use iosched_host::system::device::Disks;
 use iosched_host::system::page_cache;
 use iosched_measure::probe::Detail;
-use iosched_result::analysis::{conclude, noise, times as chosen, turn};
+use iosched_result::analysis::{budget, conclude, noise, times as chosen, turn};
 use iosched_result::failure::{self, Failure, Kind, kind_of};
 use iosched_result::types::arm::Arm;
 use iosched_result::types::level::Precondition;
@@ -242,6 +242,7 @@ impl Experiment<'_> {
             live::stopped_reference(result)?;
             turned.ensure_alone()?;
             turned.ensure_hopeful()?;
+            budget::ensure_enough(result)?;
         }
         trace.map_or(Ok(()), |time| {
             let save = |result: &ResultFile| save(output.as_deref(), result);

@@ -4,8 +4,9 @@
 use crate::analysis::turn;
 use crate::gate;
 use crate::metric::Metric;
+use crate::statistics::power;
 use crate::statistics::scale::Direction;
-use crate::statistics::stopping::Stopping;
+use crate::statistics::stopping::{Extension, MOST_BLOCKS, Schedule, Stopping};
 use crate::statistics::verdict::{Comparison, Reason, Verdict};
 use crate::types::goals::Goals;
 use crate::types::result::{ArmComparison, ResultFile, Status};
@@ -228,9 +229,29 @@ fn sure_gain(standing: &Standing) -> f64 {
     gains.fold(f64::NEG_INFINITY, f64::max)
 }
 
+/// The blocks to add to a run with which the open rows of all arms are likely decided, if they stay as they are; None: unknown, more
+/// than a thousand, or more blocks do not help.
+pub fn more_blocks_to_decide(result: &ResultFile, standings: &[Standing]) -> Option<usize> {
+    let design = &result.design;
+    let begun = result.blocks_begun();
+    let after = [Extension {
+        after_blocks: begun,
+        blocks: 1,
+    }];
+    let now = design.schedule();
+    let extended = Schedule {
+        extensions: &after,
+        ..now
+    };
+    let (level, left) = (now.level(design.alpha), extended.level(design.alpha));
+    let total = (blocks_to_decide(standings)? as f64 * power::cost_of_level(level, left)).ceil();
+    let more = (total as usize).checked_sub(begun)?;
+    (1..=MOST_BLOCKS).contains(&more).then_some(more)
+}
+
 /// The blocks of a run in which the open rows of all arms are likely decided, if they stay as they are; None: unknown, more than a
 /// thousand, or more blocks do not help.
-pub fn blocks_to_decide(standings: &[Standing]) -> Option<usize> {
+fn blocks_to_decide(standings: &[Standing]) -> Option<usize> {
     let open = || standings.iter().filter(|of| of.rank() == Rank::Open);
     let is_hopeless =
         |of: &Standing| of.is_of_other_work || !of.missing.is_empty() || !of.withheld.is_empty();

@@ -16,6 +16,7 @@ use crate::analysis::shift::DECILES;
 use crate::measured::histogram::DEVICE;
 use crate::measured::snapshot::{DeviceOp, Op, Stage};
 use crate::metric::Metric;
+use crate::statistics::stopping::MOST_BLOCKS;
 use crate::types::plan::{BlockOrder, PlannedRound};
 use crate::types::result::{ResultFile, Round, SCHEMA_VERSION, ShiftFunction, Status};
 
@@ -137,6 +138,7 @@ fn design(result: &ResultFile) -> Result<(), String> {
         ("round_time_s", design.round_time_s),
         ("washout_s", design.washout_s),
         ("trace_s", design.trace_s.unwrap_or(0.0)),
+        ("budget_s", design.budget_s.unwrap_or(0.0)),
     ] {
         require((0.0..=LONGEST_S).contains(&seconds), || {
             format!("design.{name}: {seconds} is not a valid duration in seconds")
@@ -150,7 +152,26 @@ fn design(result: &ResultFile) -> Result<(), String> {
         )
     })?;
     goals(result)?;
+    extensions(result)?;
     design.primary.iter().try_for_each(metric)
+}
+
+/// Each begins where what was planned before has ended.
+fn extensions(result: &ResultFile) -> Result<(), String> {
+    let mut planned = None;
+    for extension in &result.design.extensions {
+        let begins = planned.is_none_or(|end| extension.after_blocks == end);
+        let is_some = (1..=MOST_BLOCKS).contains(&extension.blocks);
+        let has_begun = extension.after_blocks <= result.plan.blocks();
+        require(begins && is_some && has_begun, || {
+            format!(
+                "design.extensions: {} blocks after {} do not follow what was planned before",
+                extension.blocks, extension.after_blocks
+            )
+        })?;
+        planned = Some(extension.end());
+    }
+    Ok(())
 }
 
 fn goals(result: &ResultFile) -> Result<(), String> {

@@ -6,7 +6,7 @@ use iosched_result::statistics::layout::Cell;
 use iosched_result::statistics::rows::{Judged, Row, RowBlock, judge_family};
 use iosched_result::statistics::scale::{Direction, Scale};
 use iosched_result::statistics::signed_rank::Difference;
-use iosched_result::statistics::stopping::Stopping;
+use iosched_result::statistics::stopping::{Extension, Schedule, Stopping};
 use iosched_result::statistics::verdict::{Question, Verdict};
 use iosched_result::types::plan::{Plan, PlannedRound};
 use rand::RngExt;
@@ -89,7 +89,19 @@ pub fn question(stopping: Stopping) -> Question {
 
 /// Carried out to its end.
 pub fn run(rng: &mut ChaCha8Rng, world: &World<'_>, stopping: Stopping) -> Outcome {
-    let most = stopping.most_blocks().expect("an end");
+    extended(rng, world, stopping, &[])
+}
+
+/// The same, and as long as something is not decided, so many more blocks after its end.
+pub fn extended(
+    rng: &mut ChaCha8Rng,
+    world: &World<'_>,
+    stopping: Stopping,
+    more: &[usize],
+) -> Outcome {
+    let most = stopping.most_blocks().expect("an end") + more.iter().sum::<usize>();
+    let mut more = more.iter();
+    let mut extensions: Vec<Extension> = Vec::new();
     let first = stopping.next_segment(0).expect("blocks");
     let mut plan = Plan::new(rng.next_u64(), world.arms, first);
     let common = (world.noise)(rng, world.arms * most);
@@ -132,22 +144,10 @@ pub fn run(rng: &mut ChaCha8Rng, world: &World<'_>, stopping: Stopping) -> Outco
             }
         }
         let slopes: Vec<Option<Slopes>> = cells.iter().map(|cells| Slopes::of(cells)).collect();
-        let adjusted: Vec<Vec<Cell>> = cells
-            .iter()
-            .zip(&slopes)
-            .map(|(cells, slopes)| adjusted(cells, slopes.as_ref()))
-            .collect();
-        let mut rows: Vec<Row<'_>> = Vec::new();
-        for (cells, slopes) in adjusted.iter().zip(&slopes) {
-            for arm in 1..world.arms {
-                let mut row = row(cells, arm, stopping);
-                if let Some(slopes) = slopes {
-                    slopes.spread(&mut row.blocks);
-                }
-                rows.push(row);
-            }
-        }
-        let judged = judge_family(&rows, stopping.level(0.05));
+        let each = cells.iter().zip(&slopes);
+        let adjusted: Vec<Vec<Cell>> = each.map(|(of, by)| adjusted(of, by.as_ref())).collect();
+        let rows = rows(world, &adjusted, &slopes, stopping);
+        let judged = judge_family(&rows, schedule(stopping, &extensions).level(0.05));
         if world.washes_out && plan.blocks() <= PILOT_BLOCKS && may_leave_something(&judged) {
             return run(rng, &washed_out(world), stopping);
         }
@@ -156,7 +156,16 @@ pub fn run(rng: &mut ChaCha8Rng, world: &World<'_>, stopping: Stopping) -> Outco
             own.any(|(_, j)| j.comparison.verdict == Verdict::Inconclusive)
         };
         let open: Vec<usize> = (1..world.arms).filter(goes_on).collect();
-        match stopping.next_segment(plan.blocks()) {
+        let done = plan.blocks();
+        let mut segment = schedule(stopping, &extensions).next_segment(done);
+        if let (None, Some(blocks)) = (segment, more.next()) {
+            extensions.push(Extension {
+                after_blocks: done,
+                blocks: *blocks,
+            });
+            segment = schedule(stopping, &extensions).next_segment(done);
+        }
+        match segment {
             Some(blocks) if !open.is_empty() => {
                 let arms: Vec<usize> = [0].into_iter().chain(open).collect();
                 plan.extend(blocks, &arms);
@@ -169,6 +178,33 @@ pub fn run(rng: &mut ChaCha8Rng, world: &World<'_>, stopping: Stopping) -> Outco
                 };
             }
         }
+    }
+}
+
+/// Of each metric, each arm against the first.
+fn rows<'a>(
+    world: &World<'_>,
+    adjusted: &'a [Vec<Cell>],
+    slopes: &[Option<Slopes>],
+    stopping: Stopping,
+) -> Vec<Row<'a>> {
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    for (cells, slopes) in adjusted.iter().zip(slopes) {
+        for arm in 1..world.arms {
+            let mut row = row(cells, arm, stopping);
+            if let Some(slopes) = slopes {
+                slopes.spread(&mut row.blocks);
+            }
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+fn schedule(stopping: Stopping, extensions: &[Extension]) -> Schedule<'_> {
+    Schedule {
+        stopping,
+        extensions,
     }
 }
 

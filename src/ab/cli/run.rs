@@ -18,7 +18,8 @@ use iosched_result::types::between::Between;
 use iosched_result::types::participant::Named;
 
 use super::values::{
-    Chosen, cold, duration, long_duration, ramp, round_time, rounds, trace_time, washout,
+    Chosen, Rounds, cold, duration, long_duration, ramp, round_time, rounds, rounds_or_more,
+    trace_time, washout,
 };
 
 pub fn help() -> String {
@@ -97,6 +98,8 @@ Examples:
   the same, in three nights:
     iosched-ab run sda --allow-mounted --workload live --arm present --arm bfq \
       --for 3d --between 02:00-05:00
+  no longer than 20 minutes, and what they can show:
+    iosched-ab run nvme0n1 --arm none --arm kyber --workload randread --budget 20m
   a command that reads files, each time from the disk:
     iosched-ab run /srv --allow-mounted --arm none --arm bfq --cold=ALL -- grep -r x /srv/data
   a simulated SSD:
@@ -105,7 +108,9 @@ Examples:
   your own script on a new file system, where it finds the directory $IOSCHED_SCRATCH:
     iosched-ab run scratch:hdd+ext4 --arm none --arm bfq -- ./my-script
   continue an interrupted run:
-    iosched-ab run --resume iosched-ab-20260203T040506Z.json";
+    iosched-ab run --resume iosched-ab-20260203T040506Z.json
+  12 more rounds per arm, because what it found is not enough:
+    iosched-ab run --resume iosched-ab-20260203T040506Z.json --rounds +12";
 
 /// The workload, its times, and where the result goes.
 #[derive(Args)]
@@ -266,14 +271,20 @@ pub struct Run {
     pub reference: Option<String>,
     /// Rounds per arm: a number from 1 to 1000; `auto`: 6, 8, 12, 16 or 20 (more if they are short: see --round-time), an arm ends
     /// when its metrics have their verdict;
-    /// `open`: continue until every metric has its verdict, or Ctrl-C (intervals stay valid, but are wider)
-    #[arg(long, value_name = "N|auto|open", default_value = "auto", value_parser = rounds)]
-    pub rounds: Stopping,
+    /// `open`: continue until every metric has its verdict, or Ctrl-C (intervals stay valid, but are wider);
+    /// +N: so many more of a run that has ended, with --resume [default: auto]
+    #[arg(long, value_name = "N|auto|open|+N", value_parser = rounds_or_more)]
+    pub rounds: Option<Rounds>,
+    /// The time for pilot and rounds, from which length and number of the rounds are planned; before the first one it says what
+    /// they can show. The run ends earlier if all verdicts are in. Files and --precondition come before [default: no limit]
+    #[arg(long, value_name = "TIME", value_parser = long_duration)]
+    pub budget: Option<Duration>,
     #[command(flatten)]
     pub conditions: Conditions,
-    /// Continue an interrupted run from its result file. Give --allow-mounted and --destroy-data again if it needs them
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["devices", "arms", "reference", "rounds", "round_time",
-        "ramp", "washout", "precondition", "cold", "control", "parse", "metric_regex", "cgroup", "unit", "pid", "user", "detail", "why", "trace", "stop_if", "only_when", "for_time", "between", "adjust", "quick", "metrics", "prefer", "keep", "seed", "output", "force", "dry_run", "limit", "scratch", "scratch_size"])]
+    /// Continue an interrupted run from its result file; with --rounds +N also one that has ended: the result then has all its
+    /// rounds, and says that it was extended. The file is replaced, unless -o names another one. Give --allow-mounted and --destroy-data again if it needs them
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["devices", "arms", "reference", "budget", "round_time",
+        "ramp", "washout", "precondition", "cold", "control", "parse", "metric_regex", "cgroup", "unit", "pid", "user", "detail", "why", "trace", "stop_if", "only_when", "for_time", "between", "adjust", "quick", "metrics", "prefer", "keep", "seed", "dry_run", "limit", "scratch", "scratch_size"])]
     pub resume: Option<PathBuf>,
     /// Print the schedule and change nothing
     #[arg(long)]

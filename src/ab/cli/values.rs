@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use iosched_result::statistics::stopping::Stopping;
+use iosched_result::statistics::stopping::{MOST_BLOCKS, Stopping};
 use iosched_result::types::cold::Cold;
 use iosched_result::types::washout::Washout;
 
@@ -84,9 +84,28 @@ pub fn rounds(text: &str) -> Result<Stopping, String> {
         "auto" => Ok(Stopping::LOOKS),
         "open" => Ok(Stopping::Open),
         _ => match text.parse() {
-            Ok(blocks @ 1..=1000) => Ok(Stopping::Fixed { blocks }),
-            _ => Err("give a number from 1 to 1000, auto or open".to_owned()),
+            Ok(blocks @ 1..=MOST_BLOCKS) => Ok(Stopping::Fixed { blocks }),
+            _ => Err(format!(
+                "give a number from 1 to {MOST_BLOCKS}, auto or open"
+            )),
         },
+    }
+}
+
+/// Rounds of a new run, or more of one that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounds {
+    Of(Stopping),
+    More(usize),
+}
+
+pub fn rounds_or_more(text: &str) -> Result<Rounds, String> {
+    let Some(more) = text.strip_prefix('+') else {
+        return rounds(text).map(Rounds::Of);
+    };
+    match more.parse() {
+        Ok(blocks @ 1..=MOST_BLOCKS) => Ok(Rounds::More(blocks)),
+        _ => Err(format!("add a number from +1 to +{MOST_BLOCKS}")),
     }
 }
 

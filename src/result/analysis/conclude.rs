@@ -178,7 +178,7 @@ fn family_at(
 ) -> Vec<ArmComparison> {
     let inputs: Vec<Input> = metrics.iter().flat_map(|m| inputs(table, m)).collect();
     let rows: Vec<Row<'_>> = inputs.iter().map(Input::row).collect();
-    let judged = judge_family(&rows, table.result.design.stopping.level(alpha));
+    let judged = judge_family(&rows, table.result.design.schedule().level(alpha));
     let pairs = inputs.iter().zip(judged);
     pairs
         .map(|(input, judged)| input.said(table, judged, class))

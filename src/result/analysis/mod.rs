@@ -1,5 +1,6 @@
 //! From rounds to conclusions: which count, what differs between arms, which is next. Pure.
 
+pub mod budget; // how many blocks fit into a given time
 pub mod conclude; // from rounds to verdicts
 pub mod controls; // what work that no arm should change can tell
 pub mod diagnostics; // warnings: drift, order and carry-over

@@ -1,18 +1,21 @@
 //! Chooses ramp and window of the rounds from a pilot: from how the load varies, never from how the arms differ. Pure.
 
+mod limit; // what --budget leaves
 mod stand_ins; // metrics that vary like those that decide
 mod watched; // their level and their variance
 
 use std::time::Duration;
 
+use self::limit::Limit;
 pub use self::stand_ins::{kept, weight_of};
 use self::watched::Watched;
 use crate::statistics::power;
+use crate::statistics::scale::Scale;
 use crate::statistics::signed_rank::{FEWEST_BLOCKS, blocks_needed};
-use crate::statistics::stopping::Stopping;
+use crate::statistics::stopping::{LOOKS, Stopping};
 use crate::statistics::verdict::bonferroni;
 use crate::types::result::{Design, ResultFile};
-use crate::types::times::{ChosenTimes, PilotRound};
+use crate::types::times::{ChosenTimes, DetectableEffect, PilotRound, mean_around_s};
 
 const RAMPS_S: [f64; 4] = [1.0, 2.0, 3.0, 5.0];
 /// Not shorter: in fewer seconds, an arm that stalls now and then would more often have no stall in any round.
@@ -21,10 +24,17 @@ const WINDOWS_S: [f64; 3] = [5.0, 10.0, 20.0];
 pub const EQUIVALENT_AFTER_S: f64 = 60.0;
 /// Before the pilot, for what needs times then.
 pub const FIRST: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(20));
+/// What it may choose at the least.
+pub const SHORTEST: (Duration, Duration) = (
+    Duration::from_secs(RAMPS_S[0] as u64),
+    Duration::from_secs(WINDOWS_S[0] as u64),
+);
 /// The longest window that takes at most this multiple of the shortest time is chosen: stalls and short ramps weigh less in it.
 const AS_SOON: f64 = 1.1;
 /// The time that a round may take on average before a run gives up: 5 s of ramp, 20 s of window, 1 s for the rest.
 pub const LONGEST_ROUND_S: f64 = 26.0;
+/// Of a run whose looks are not further apart.
+const BLOCKS_OF_LOOKS: usize = LOOKS[LOOKS.len() - 1];
 /// So many of the blocks of a run are to be enough: the pilot underestimates what differs from round to round.
 const SHARE_OF_BLOCKS: f64 = 0.6;
 
@@ -52,70 +62,83 @@ pub fn decide(result: &mut ResultFile, pilot: Vec<PilotRound>, floors: &[Floor])
 
 fn choose(design: &Design, pilot: Vec<PilotRound>, floors: &[Floor]) -> (ChosenTimes, Stopping) {
     let auto = design.auto_times.unwrap_or_default();
+    let mut chosen = ChosenTimes {
+        ramp_s: design.ramp_s,
+        round_time_s: design.round_time_s,
+        ramp_because: "named".to_owned(),
+        round_time_because: "named".to_owned(),
+        ..ChosenTimes::default()
+    };
     let bin_s = pilot.first().map_or(1.0, |round| round.bin_s);
-    let around_s =
-        pilot.iter().map(|round| round.around_s).sum::<f64>() / pilot.len().max(1) as f64;
-    let reference = design
-        .arms
-        .get(design.reference)
-        .map_or("", |arm| &arm.label);
-    let each = design.primary.iter();
-    let each = each.map(|metric| Watched::of(metric, &pilot, reference).ok_or(&*metric.name));
-    let watched: Result<Vec<Watched<'_>>, &str> = each.collect();
-    let watched = watched.and_then(|all| {
-        if all.is_empty() {
-            Err("what decides")
-        } else {
-            Ok(all)
-        }
-    });
-    let unseen = watched
-        .as_ref()
-        .err()
-        .map(|name| format!("the pilot does not show {name}"));
-    let watched = watched.unwrap_or_default();
-    let (mut ramp_s, mut ramp_because) = (design.ramp_s, "named".to_owned());
+    let (watched, unseen) = watched(design, &pilot);
     if auto.ramp {
-        (ramp_s, ramp_because) = ramp(&watched, unseen.as_deref(), bin_s, floors);
+        (chosen.ramp_s, chosen.ramp_because) = ramp(&watched, unseen.as_deref(), bin_s, floors);
     }
     let rows = design.primary.len().max(1) * (design.arms.len().max(2) - 1);
     let needs = Needs {
         watched: &watched,
         unseen,
         alpha: bonferroni(design.stopping.level(design.alpha), rows),
-        ramp_s,
-        around_s,
+        ramp_s: chosen.ramp_s,
+        around_s: mean_around_s(&pilot),
         bin_s,
     };
-    let (mut round_time_s, mut round_time_because) = (design.round_time_s, "named".to_owned());
+    let limit = Limit::of(design, &pilot);
     if auto.round_time {
         // An arm against itself is to say what a run shows, whose rounds are those that decide soonest.
         let planned = match design.stopping {
             Stopping::Fixed { blocks } if !design.is_placebo => Some(blocks),
             _ => None,
         };
-        (round_time_s, round_time_because) = needs.window(planned, floors);
+        (chosen.round_time_s, chosen.round_time_because) = needs.window(planned, floors);
+        if let Some(limit) = &limit {
+            limit.shorten(&needs, &mut chosen);
+        }
     }
-    let blocks_needed = needs.blocks(round_time_s);
+    chosen.blocks_needed = needs.blocks(chosen.round_time_s);
+    let round_s = needs.ramp_s + chosen.round_time_s + needs.around_s;
+    let in_budget = limit.map(|limit| limit.blocks(round_s));
     let stopping = match design.stopping {
         Stopping::Looks { .. } => {
-            let most = Stopping::LOOKS.most_blocks().unwrap_or(1) as f64 * SHARE_OF_BLOCKS;
-            let wanted = blocks_needed.map(|blocks| (blocks as f64 / most).ceil() as usize);
-            let affordable = (LONGEST_ROUND_S / (ramp_s + round_time_s + around_s)) as usize;
-            let times = wanted.unwrap_or(usize::MAX).min(affordable).max(1);
-            Stopping::Looks { times }
+            let affordable = match in_budget {
+                // The last looks may be beyond the time.
+                Some(blocks) => blocks.div_ceil(BLOCKS_OF_LOOKS),
+                None => (LONGEST_ROUND_S / round_s) as usize,
+            };
+            looks(chosen.blocks_needed, affordable)
         }
         other => other,
     };
-    let chosen = ChosenTimes {
-        ramp_s,
-        round_time_s,
-        ramp_because,
-        round_time_because,
-        blocks_needed,
-        pilot,
-    };
+    chosen.blocks_in_budget =
+        in_budget.map(|blocks| stopping.most_blocks().unwrap_or(blocks).min(blocks));
+    if let Some(blocks) = chosen.blocks_in_budget {
+        chosen.detectable = needs.detectable(chosen.round_time_s, blocks);
+        chosen.too_short_for = needs.too_short(chosen.round_time_s);
+    }
+    chosen.pilot = pilot;
     (chosen, stopping)
+}
+
+/// The metrics that decide; none, and why, where the pilot does not show all of them under each arm.
+fn watched<'a>(design: &'a Design, pilot: &[PilotRound]) -> (Vec<Watched<'a>>, Option<String>) {
+    let reference = design.arms.get(design.reference);
+    let reference = reference.map_or("", |arm| &arm.label);
+    let each = design.primary.iter();
+    let each = each.map(|metric| Watched::of(metric, pilot, reference).ok_or(&*metric.name));
+    let unseen = |name: &str| Some(format!("the pilot does not show {name}"));
+    match each.collect::<Result<Vec<Watched<'_>>, &str>>() {
+        Ok(all) if all.is_empty() => (all, unseen("what decides")),
+        Ok(all) => (all, None),
+        Err(name) => (Vec::new(), unseen(name)),
+    }
+}
+
+/// So many times the usual blocks that those needed are a part of them; not more than can be afforded.
+fn looks(blocks_needed: Option<usize>, affordable: usize) -> Stopping {
+    let most = BLOCKS_OF_LOOKS as f64 * SHARE_OF_BLOCKS;
+    let wanted = blocks_needed.map(|blocks| (blocks as f64 / most).ceil() as usize);
+    let times = wanted.unwrap_or(usize::MAX).min(affordable).max(1);
+    Stopping::Looks { times }
 }
 
 fn ramp(
@@ -170,6 +193,39 @@ impl Needs<'_> {
         (blocks <= power::HORIZON as f64).then_some((blocks as usize).max(1))
     }
 
+    /// With fewer no row has an interval.
+    fn fewest(&self) -> f64 {
+        blocks_needed(self.alpha).max(FEWEST_BLOCKS) as f64
+    }
+
+    /// The percentiles that have too few I/Os beyond them.
+    fn too_short(&self, window_s: f64) -> Vec<String> {
+        let tails = self.watched.iter();
+        let short = tails.filter(|it| it.tail_s().is_some_and(|tail_s| tail_s > window_s));
+        short.map(|it| it.metric.name.clone()).collect()
+    }
+
+    /// What so many blocks show of each metric that the pilot has seen: a mean that stands for a percentile varies far less.
+    fn detectable(&self, window_s: f64, blocks: usize) -> Vec<DetectableEffect> {
+        let gap_s = self.ramp_s + self.around_s;
+        let blocks = SHARE_OF_BLOCKS * blocks.max(1) as f64;
+        let seen = self.watched.iter().filter(|it| it.is_seen);
+        let each = seen.filter_map(|it| {
+            let variance = it.variance(window_s, self.ramp_s, gap_s, self.bin_s)?;
+            let needed = power::blocks_about(self.alpha, variance.sqrt() / it.effect);
+            let effect = it.effect * (needed / blocks).sqrt();
+            let effect = match it.scale {
+                Scale::Log => effect.exp_m1(),
+                Scale::Identity => effect,
+            };
+            let metric = it.metric.name.clone();
+            effect
+                .is_finite()
+                .then_some(DetectableEffect { metric, effect })
+        });
+        each.collect()
+    }
+
     /// `planned`: so many blocks, whatever they show.
     fn window(&self, planned: Option<usize>, floors: &[Floor]) -> (f64, String) {
         let longest = WINDOWS_S[WINDOWS_S.len() - 1];
@@ -222,8 +278,7 @@ impl Needs<'_> {
 
     fn soonest(&self) -> (f64, String) {
         let longest = WINDOWS_S[WINDOWS_S.len() - 1];
-        let fewest = blocks_needed(self.alpha).max(FEWEST_BLOCKS) as f64;
-        let blocks = |window_s: f64| self.by_noise(window_s).max(fewest);
+        let blocks = |window_s: f64| self.by_noise(window_s).max(self.fewest());
         let time = |window_s: f64| (self.ramp_s + window_s + self.around_s) * blocks(window_s);
         let soonest = WINDOWS_S
             .into_iter()

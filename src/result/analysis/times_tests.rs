@@ -96,6 +96,71 @@ fn the_ramp_lasts_until_the_level_is_that_of_later() {
     );
 }
 
+/// Two arms, with 10.5 s of pilot for each.
+fn in_budget(budget_s: f64, pilot: Vec<PilotRound>, floors: &[Floor]) -> (Design, ChosenTimes) {
+    let mut result = empty(&["none", "bfq"], Stopping::LOOKS, &["iops", "total_p50"]);
+    result.design.auto_times = Some(BOTH);
+    result.design.budget_s = Some(budget_s);
+    decide(&mut result, pilot, floors);
+    (result.design, result.times.expect("times"))
+}
+
+#[test]
+fn a_limited_time_is_filled_with_blocks_and_says_what_they_show() {
+    let quiet = || pilot(|_, noise| 1.0 + 0.01 * noise);
+    let shown = |chosen: &ChosenTimes| -> Vec<String> {
+        let detectable = chosen.detectable.iter();
+        detectable.map(|it| it.metric.clone()).collect()
+    };
+    // Rounds of 6.5 s: 20 blocks take 260 s, after 21 s of pilot.
+    let (design, chosen) = in_budget(282.0, quiet(), &[]);
+    assert_eq!(
+        (design.round_time_s, chosen.blocks_in_budget),
+        (5.0, Some(20))
+    );
+    // The mean that stands for a percentile says nothing of it.
+    assert_eq!(shown(&chosen), ["iops"]);
+    let (_, half) = in_budget(152.0, quiet(), &[]);
+    assert_eq!(half.blocks_in_budget, Some(10));
+    assert!(half.detectable[0].effect > chosen.detectable[0].effect);
+    // More than the looks are far apart: no more blocks than the noise needs.
+    let (long, _) = in_budget(3600.0, quiet(), &[]);
+    assert_eq!(long.stopping, Stopping::LOOKS);
+    let (noisy, of_noisy) = in_budget(3600.0, pilot(|_, noise| 1.0 + 0.6 * noise), &[]);
+    assert_eq!(
+        noisy.stopping.most_blocks().map(|most| most > 20),
+        Some(true)
+    );
+    assert!(of_noisy.blocks_in_budget > Some(20));
+}
+
+#[test]
+fn a_short_time_makes_rounds_shorter_and_says_so() {
+    let floor = [Floor {
+        ramp_s: 0.0,
+        round_time_s: 20.0,
+        because: "writes expire".to_owned(),
+    }];
+    let quiet = || pilot(|_, noise| 1.0 + 0.01 * noise);
+    let (design, chosen) = in_budget(221.0, quiet(), &floor);
+    assert!((5.0..20.0).contains(&design.round_time_s), "{design:?}");
+    assert!(
+        chosen.round_time_because.contains("writes expire"),
+        "{chosen:?}"
+    );
+    assert!(chosen.blocks_in_budget >= Some(6));
+    // Not shorter than the shortest: that is refused instead.
+    let mut result = empty(&["none", "bfq"], Stopping::LOOKS, &["iops"]);
+    result.design.auto_times = Some(BOTH);
+    result.design.budget_s = Some(60.0);
+    decide(&mut result, quiet(), &[]);
+    let error = crate::analysis::budget::ensure_planned(&result).unwrap_err();
+    assert!(
+        format!("{error:#}").contains("60 s show nothing"),
+        "{error:#}"
+    );
+}
+
 #[test]
 fn what_is_named_stays() {
     let quiet = || pilot(|_, noise| 1.0 + 0.01 * noise);

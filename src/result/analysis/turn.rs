@@ -1,8 +1,8 @@
 //! The next turn: a pure function of the rounds so far, so that a killed run continues where it ended.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::{conclude, exclusion};
+use super::{budget, conclude, exclusion};
 use crate::statistics::stopping::Stopping;
 use crate::types::plan::{PlannedRound, Turn};
 use crate::types::result::{ExcludedBlock, ResultFile};
@@ -48,32 +48,49 @@ pub fn next(result: &ResultFile) -> Next {
     if !stopped.is_empty() && stopped.len() + 1 >= result.plan.arms {
         return Next::End;
     }
-    let stopping = result.design.stopping;
+    let schedule = result.design.schedule();
     let begun = result.blocks_begun();
     let done = Done::of(result);
-    let looks = stopping.looks(result.plan.blocks()).into_iter();
+    let looks = schedule.looks(result.plan.blocks()).into_iter();
     for look in looks.filter(|look| *look >= begun) {
         let turn = unfinished(result, &done, look).or_else(|| again(result, &done, look));
         if let Some(turn) = turn {
             return Next::Round(turn);
         }
-        if begun == look && conclude::is_decided(result) {
+        if begun == look && schedule.may_end_at(look) && conclude::is_decided(result) {
             return Next::End;
         }
     }
-    let segment = stopping.next_segment(result.plan.blocks());
-    segment.map_or(Next::End, |blocks| {
-        // Arms leave only at looks; the other modes run all arms to the end.
-        let arms = match stopping {
-            Stopping::Looks { .. } => conclude::arms_that_go_on(result),
-            Stopping::Fixed { .. } | Stopping::Open => (0..result.plan.arms).collect(),
-        };
-        let arms: Vec<usize> = arms
-            .into_iter()
-            .filter(|arm| !stopped.contains(arm))
-            .collect();
-        Next::Draw(Segment { blocks, arms })
-    })
+    let drawn = result.plan.blocks();
+    // A segment that was shortened for want of time was the last.
+    let Some(blocks) = schedule
+        .next_segment(drawn)
+        .filter(|_| schedule.is_look(drawn))
+    else {
+        return Next::End;
+    };
+    let arms = arms_of_next(result, &stopped);
+    let affordable = budget::affordable_blocks(result, arms.len());
+    match affordable.map_or(blocks, |affordable| blocks.min(affordable)) {
+        0 => Next::End,
+        blocks => Next::Draw(Segment { blocks, arms }),
+    }
+}
+
+/// Arms leave only at looks; the other modes run all arms to the end. A decided run that was extended is to see more of all of them.
+fn arms_of_next(result: &ResultFile, stopped: &BTreeSet<usize>) -> Vec<usize> {
+    let are_left = |arms: Vec<usize>| -> Vec<usize> {
+        let left = arms.into_iter().filter(|arm| !stopped.contains(arm));
+        left.collect()
+    };
+    let all = || are_left((0..result.plan.arms).collect());
+    match result.design.stopping {
+        Stopping::Looks { .. } => {
+            let open = are_left(conclude::arms_that_go_on(result));
+            if open.len() > 1 { open } else { all() }
+        }
+        Stopping::Fixed { .. } | Stopping::Open => all(),
+    }
 }
 
 /// The first missing round of a block, or of a repetition that has begun.

@@ -1,6 +1,6 @@
 use super::*;
 use crate::report::fixture::{empty, play, round, values};
-use crate::statistics::stopping::Stopping;
+use crate::statistics::stopping::{Extension, Stopping};
 use crate::types::result::Exclusion;
 
 const FIXED: Stopping = Stopping::Fixed { blocks: 6 };
@@ -168,6 +168,113 @@ fn an_open_run_draws_more_until_it_knows() {
     let mut clear = empty(&["none", "bfq"], Stopping::Open, &["throughput"]);
     play(&mut clear, |turn| Ok(throughput(turn, &[1.0, 2.0])));
     assert_eq!(clear.blocks_begun(), 5);
+}
+
+/// Bfq is decided after six blocks, mq-deadline never.
+fn half_decided(turn: &Turn) -> std::collections::BTreeMap<String, f64> {
+    throughput(turn, &[1.0, 2.0, to_and_fro(turn)])
+}
+
+fn to_and_fro(turn: &Turn) -> f64 {
+    if turn.planned.block.is_multiple_of(2) {
+        1.15
+    } else {
+        0.87
+    }
+}
+
+fn extend(result: &mut ResultFile, blocks: usize) {
+    result.design.extensions.push(Extension {
+        after_blocks: result.plan.blocks(),
+        blocks,
+    });
+}
+
+#[test]
+fn what_is_not_decided_is_extended_and_what_is_decided_is_not() {
+    let arms = ["none", "bfq", "mq-deadline"];
+    let mut result = empty(&arms, Stopping::LOOKS, &["throughput"]);
+    play(&mut result, |turn| Ok(half_decided(turn)));
+    assert_eq!(
+        (result.plan.blocks(), result.rounds.len()),
+        (20, 18 + 14 * 2)
+    );
+    assert_eq!(next(&result), Next::End);
+    let before = result.clone();
+    extend(&mut result, 12);
+    play(&mut result, |turn| Ok(half_decided(turn)));
+    assert_eq!(result.rounds[..46], before.rounds[..]);
+    assert_eq!(
+        (result.plan.blocks(), result.rounds.len()),
+        (32, 46 + 12 * 2)
+    );
+    assert_eq!(next(&result), Next::End);
+    let rows = |result: &ResultFile| -> Vec<usize> {
+        let rows = result.comparisons.iter().filter(|row| row.primary);
+        rows.map(|row| row.comparison.blocks).collect()
+    };
+    assert_eq!((rows(&before), rows(&result)), (vec![6, 20], vec![6, 32]));
+}
+
+/// A run whose verdicts are in was extended to make its intervals narrower: nothing but the added blocks ends it.
+#[test]
+fn a_decided_run_is_extended_with_all_its_arms_to_the_last_block() {
+    for stopping in [
+        Stopping::LOOKS,
+        Stopping::Fixed { blocks: 6 },
+        Stopping::Open,
+    ] {
+        let mut result = empty(&["none", "bfq"], stopping, &["throughput"]);
+        let decided = |turn: &Turn| Ok(throughput(turn, &[1.0, 2.0]));
+        play(&mut result, decided);
+        // An open run had drawn more than it needed.
+        let begun = result.plan.blocks();
+        for more in 1..=2 {
+            extend(&mut result, 3);
+            play(&mut result, decided);
+            assert_eq!(result.rounds.len(), 2 * (begun + 3 * more), "{stopping:?}");
+            assert_eq!(next(&result), Next::End);
+        }
+    }
+}
+
+/// Rounds of 10 s.
+fn timed(result: &mut ResultFile, of_bfq: fn(&Turn) -> f64) {
+    loop {
+        match next(result) {
+            Next::Round(turn) => {
+                let values = throughput(&turn, &[1.0, of_bfq(&turn)]);
+                let played = round(result, &turn, Ok(values));
+                result.rounds.push(played);
+                result.rounds_took_s = Some(10.0 * result.rounds.len() as f64);
+            }
+            Next::Draw(segment) => result.plan.extend(segment.blocks, &segment.arms),
+            Next::End => return,
+        }
+    }
+}
+
+#[test]
+fn a_run_draws_what_fits_into_its_time() {
+    for (budget_s, blocks) in [
+        (400.0, 20),
+        (399.0, 19),
+        (239.0, 11),
+        (160.0, 8),
+        (100.0, 6),
+    ] {
+        let mut result = empty(&["none", "bfq"], Stopping::LOOKS, &["throughput"]);
+        result.design.budget_s = Some(budget_s);
+        timed(&mut result, to_and_fro);
+        assert_eq!(result.plan.blocks(), blocks, "{budget_s} s");
+        assert_eq!(result.rounds.len(), 2 * blocks);
+        assert_eq!(next(&result), Next::End);
+    }
+    // What is decided ends before its time, as ever.
+    let mut clear = empty(&["none", "bfq"], Stopping::LOOKS, &["throughput"]);
+    clear.design.budget_s = Some(400.0);
+    timed(&mut clear, |_| 2.0);
+    assert_eq!(clear.plan.blocks(), 6);
 }
 
 /// The rest of the plan does not depend on where the run was interrupted.

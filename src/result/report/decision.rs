@@ -4,15 +4,26 @@ use std::fmt::Write;
 
 use super::units;
 use super::words;
-use crate::decision::{Decision, Rank, Standing, blocks_to_decide, decide};
+use crate::decision::{Decision, Rank, Standing, decide, more_blocks_to_decide};
 use crate::statistics::scale::Scale;
 use crate::types::result::{ArmComparison, ResultFile, Status};
 
 /// Rows and arms that a sentence names; more would not be read.
 const MOST: usize = 3;
 
-/// What to do, in one or two sentences.
+/// What to do, in one or two sentences; of a run that may go on, with the command.
 pub fn in_words(result: &ResultFile) -> String {
+    // The load of a rotation cannot be started again.
+    let is_rotation = result.workload.description["kind"] == "live" && result.design.live.is_none();
+    sentence_of(result, !is_rotation)
+}
+
+/// The same without the command: for a cell of a study, which does not go on alone.
+pub fn sentence(result: &ResultFile) -> String {
+    sentence_of(result, false)
+}
+
+fn sentence_of(result: &ResultFile, with_command: bool) -> String {
     let (decision, standings) = decide(result);
     let reference = &result.design.arms[result.design.reference].label;
     let text = match &decision {
@@ -33,7 +44,7 @@ pub fn in_words(result: &ResultFile) -> String {
             "No arm wins: {}. Say what counts with --prefer.",
             reasons(&standings)
         ),
-        Decision::Open => open(result, &standings),
+        Decision::Open => open(result, &standings, with_command),
     };
     let is_about_arms = matches!(
         decision,
@@ -252,28 +263,33 @@ fn so_far(row: &ArmComparison) -> String {
     }
 }
 
-fn open(result: &ResultFile, standings: &[Standing]) -> String {
+fn open(result: &ResultFile, standings: &[Standing], with_command: bool) -> String {
     let is_open = |of: &&Standing| of.rank() == Rank::Open;
     let still: Vec<&Standing> = standings.iter().filter(is_open).collect();
     let what = listed(still.iter().map(|of| of.what_is_open()).collect(), "; ");
     let text = format!("Not decided: {what}.");
-    let cost = match blocks_to_decide(standings) {
-        Some(blocks) => format!(
-            " A run of about {blocks} blocks{} would likely show it.",
-            block_s(result).map_or_else(String::new, |s| format!(
-                " ({})",
-                units::duration(s * blocks as f64)
-            ))
-        ),
-        None => String::new(),
-    };
     let others = standings.iter().filter(|of| !is_open(of));
     let others: Vec<String> = others.map(Standing::why_not).collect();
-    if others.is_empty() {
-        format!("{text}{cost}")
+    let decided = if others.is_empty() {
+        String::new()
     } else {
-        format!("{text}{cost} Decided: {}.", listed(others, "; "))
-    }
+        format!(" Decided: {}.", listed(others, "; "))
+    };
+    let cost = match more_blocks_to_decide(result, standings) {
+        Some(blocks) => {
+            let command = if with_command {
+                format!(": iosched-ab run --resume FILE --rounds +{blocks}")
+            } else {
+                ".".to_owned()
+            };
+            let time = block_s(result).map_or_else(String::new, |s| {
+                format!(" ({})", units::duration(s * blocks as f64))
+            });
+            format!(" About {blocks} more blocks{time} would likely show it{command}")
+        }
+        None => String::new(),
+    };
+    format!("{text}{decided}{cost}")
 }
 
 /// Wall-clock time of a block.

@@ -74,6 +74,8 @@ pub fn empty(arms: &[&str], stopping: Stopping, primary: &[&str]) -> ResultFile 
         arms,
         reference: 0,
         stopping,
+        extensions: Vec::new(),
+        budget_s: None,
         ramp_s: 5.0,
         washout_s: 0.0,
         washout_is_auto: false,

@@ -1,6 +1,8 @@
 //! What the wall-clock time of a run was spent on, in words. Pure.
 
 use super::{escape, units};
+use crate::metric::Metric;
+use crate::statistics::scale::Scale;
 use crate::types::result::{ResultFile, Round};
 use crate::types::times::{ChosenTimes, RoundTimes};
 
@@ -26,18 +28,77 @@ pub fn rounds(result: &ResultFile) -> String {
     )
 }
 
+/// What a limited time can show, by the pilot.
+pub fn in_budget(result: &ResultFile) -> Option<String> {
+    let chosen = result.times.as_ref()?;
+    let (blocks, budget_s) = (chosen.blocks_in_budget?, result.design.budget_s?);
+    let differences: Vec<String> = chosen
+        .detectable
+        .iter()
+        .map(|it| format!("{} of {}", effect(&it.metric, it.effect), it.metric))
+        .collect();
+    let is_known = |name: &str| chosen.detectable.iter().any(|it| it.metric == name);
+    let unknown: Vec<&str> = result
+        .design
+        .primary
+        .iter()
+        .map(|metric| metric.name.as_str())
+        .filter(|name| !is_known(name) && !chosen.too_short_for.iter().any(|it| it == name))
+        .collect();
+    let mut shown = Vec::new();
+    if !differences.is_empty() {
+        shown.push(format!(
+            "they show differences of about {}",
+            differences.join(", ")
+        ));
+    }
+    if !unknown.is_empty() {
+        let unknown = unknown.join(", ");
+        shown.push(format!(
+            "the pilot does not tell what they show of {unknown}"
+        ));
+    }
+    if !chosen.too_short_for.is_empty() {
+        let short = chosen.too_short_for.join(", ");
+        shown.push(format!(
+            "rounds of {} s are too short for {short}, which has no verdict where an arm does fewer I/Os than 100 beyond it",
+            chosen.round_time_s
+        ));
+    }
+    let shown = shown.join("; ");
+    let all = units::duration(budget_s);
+    Some(format!("at most {blocks} blocks in {all}: {shown}"))
+}
+
+/// A difference of a metric, without its sign.
+pub fn effect(metric: &str, effect: f64) -> String {
+    let metric = Metric::named(metric);
+    match metric.filter(|metric| metric.scale == Scale::Identity) {
+        Some(metric) => units::value(Some(effect), &metric.unit),
+        None if effect < 1.0 => format!("{:.0} %", 100.0 * effect),
+        None => format!("x{:.1}", 1.0 + effect),
+    }
+}
+
 /// What a pilot says about the number of blocks, if they are too few.
 pub fn too_few_blocks(result: &ResultFile) -> Option<String> {
     let chosen = result.times.as_ref()?;
-    let most = result.design.stopping.most_blocks()?;
+    let planned = result.design.schedule().most_blocks()?;
+    let most = chosen.blocks_in_budget.unwrap_or(planned);
     let shows_something = chosen.pilot.iter().any(|round| !round.series.is_empty());
     match chosen.blocks_needed {
         None if !shows_something => None,
         None => Some("the noise of the pilot hides differences as small as the margins".to_owned()),
-        Some(needed) if needed > most => Some(format!(
-            "in the noise of the pilot, differences as small as the margins need about {needed} blocks, and this run ends after \
-             {most}: use --rounds with more, or a wider margin",
-        )),
+        Some(needed) if needed > most => {
+            let more = match chosen.blocks_in_budget {
+                Some(_) => "give more time",
+                None => "use --rounds with more",
+            };
+            Some(format!(
+                "in the noise of the pilot, differences as small as the margins need about {needed} blocks, and this run ends after \
+                 {most}: {more}, or a wider margin",
+            ))
+        }
         Some(_) => None,
     }
 }

@@ -76,13 +76,33 @@ pub fn said(comparison: &Comparison, unit: &str) -> String {
 
 fn blocks(result: &ResultFile) -> String {
     let begun = result.blocks_begun();
-    match result.design.stopping {
-        Stopping::Fixed { blocks } => format!("{blocks} blocks"),
-        Stopping::Looks { .. } => {
+    if let Some(how) = extensions(result) {
+        return format!("{begun} blocks, {how}");
+    }
+    match (result.design.stopping, result.design.budget_s) {
+        (Stopping::Fixed { blocks }, _) => format!("{blocks} blocks"),
+        (Stopping::Looks { .. }, Some(budget_s)) => {
+            format!("{begun} blocks, in at most {}", units::duration(budget_s))
+        }
+        (Stopping::Looks { .. }, None) => {
             let most = result.design.stopping.most_blocks().unwrap_or(begun);
             format!("{begun} of at most {most} blocks")
         }
-        Stopping::Open => format!("{begun} blocks, open-ended"),
+        (Stopping::Open, _) => format!("{begun} blocks, open-ended"),
+    }
+}
+
+/// How often a run was extended, and after how many blocks.
+fn extensions(result: &ResultFile) -> Option<String> {
+    let added = &result.design.extensions;
+    let after: Vec<String> = added.iter().map(|it| it.after_blocks.to_string()).collect();
+    match after.len() {
+        0 => None,
+        1 => Some(format!("extended after {}", after[0])),
+        times => Some(format!(
+            "extended {times} times, after {}",
+            after.join(", ")
+        )),
     }
 }
 

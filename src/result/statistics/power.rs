@@ -111,6 +111,13 @@ pub fn blocks_about(alpha: f64, sd_in_effects: f64) -> f64 {
     (z * sd_in_effects).powi(2) / EFFICIENCY
 }
 
+/// How many times the blocks show the same with the same power at another level.
+pub fn cost_of_level(level: f64, other: f64) -> f64 {
+    let normal = Normal::standard();
+    let z = |alpha: f64| -normal.inverse_cdf(alpha / 2.0) - normal.inverse_cdf(1.0 - POWER);
+    (z(other) / z(level)).powi(2)
+}
+
 /// Number of blocks in which a new run shows an effect with 80 % power. `sd` is the standard deviation of the
 /// differences; pass an upper limit if it is an estimate. None beyond a thousand.
 pub fn blocks_for(question: Question, sd: f64, effect: f64) -> Option<usize> {

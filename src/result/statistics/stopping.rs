@@ -19,12 +19,39 @@ pub enum Stopping {
     Open,
 }
 
+/// Blocks that were added to a run after its end, for all who were not satisfied with what it showed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Extension {
+    /// The blocks that the run had before.
+    pub after_blocks: usize,
+    pub blocks: usize,
+}
+
+impl Extension {
+    pub fn end(self) -> usize {
+        self.after_blocks.saturating_add(self.blocks)
+    }
+}
+
+/// When a run ends: its rule, and how often it was extended.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Schedule<'a> {
+    pub stopping: Stopping,
+    /// In their order.
+    pub extensions: &'a [Extension],
+}
+
+/// That may be asked for.
+pub const MOST_BLOCKS: usize = 1000;
 /// Block counts after which a verdict may end the run; [`SHARE_OF_A_LOOK`] is calibrated for these.
 pub const LOOKS: [usize; 5] = [6, 8, 12, 16, 20];
 /// The level of each look as a share of the level of the run: calibrated by simulation, see `tests/verdicts.rs`.
 const SHARE_OF_A_LOOK: f64 = 0.40;
 /// The same where the first look comes before all of these.
 const SHARE_OF_ONE_MORE: f64 = 0.34;
+/// The same for a fixed run that was extended: its end was a look at the whole level, so what comes later has little left.
+const SHARE_OF_AN_EXTENSION: f64 = 0.30;
 /// Blocks that an open run draws at a time.
 const STRETCH: usize = 8;
 /// A file may say anything.
@@ -34,6 +61,60 @@ const FEWEST: usize = 4;
 
 fn once() -> usize {
     1
+}
+
+impl Schedule<'_> {
+    /// The level of one interval, given the level `alpha` of its comparison over the whole run. The looks of a run have room for
+    /// another two; the end of a fixed run has not.
+    pub fn level(&self, alpha: f64) -> f64 {
+        match self.stopping {
+            Stopping::Fixed { .. } if !self.extensions.is_empty() => SHARE_OF_AN_EXTENSION * alpha,
+            other => other.level(alpha),
+        }
+    }
+
+    /// Number of blocks to draw next, when `done` are finished and nothing has ended the run; None at its end.
+    pub fn next_segment(&self, done: usize) -> Option<usize> {
+        match self.end() {
+            None => self.stopping.next_segment(done),
+            Some(end) => end.checked_sub(done).filter(|left| *left > 0),
+        }
+    }
+
+    /// Maximum number of blocks; None for an open run.
+    pub fn most_blocks(&self) -> Option<usize> {
+        self.end().or_else(|| self.stopping.most_blocks())
+    }
+
+    /// Block counts, up to `planned`, after which verdicts are drawn.
+    pub fn looks(&self, planned: usize) -> Vec<usize> {
+        let Some(first) = self.extensions.first() else {
+            return self.stopping.looks(planned);
+        };
+        let mut looks = self.stopping.looks(first.after_blocks.min(planned));
+        let ends = self.extensions.iter().map(|extension| extension.end());
+        looks.extend(ends.filter(|end| *end <= planned));
+        looks
+    }
+
+    /// Whether the run can go on from here: it was not cut short.
+    pub fn is_look(&self, blocks: usize) -> bool {
+        let is_scheduled = match self.stopping {
+            Stopping::Looks { .. } => blocks == 0 || self.stopping.all_looks().contains(&blocks),
+            Stopping::Fixed { .. } | Stopping::Open => true,
+        };
+        is_scheduled || !self.extensions.is_empty()
+    }
+
+    /// Whether verdicts may end the run after so many blocks: not before those that were added.
+    pub fn may_end_at(&self, blocks: usize) -> bool {
+        self.end().is_none_or(|end| blocks >= end)
+    }
+
+    /// With the last extension.
+    fn end(&self) -> Option<usize> {
+        self.extensions.last().map(|extension| extension.end())
+    }
 }
 
 /// How an interval is computed.
@@ -108,7 +189,12 @@ impl Stopping {
             Stopping::Fixed { .. } => vec![planned],
             Stopping::Looks { .. } => {
                 let looks = self.all_looks().into_iter();
-                looks.filter(|look| *look <= planned).collect()
+                let mut due: Vec<usize> = looks.filter(|look| *look <= planned).collect();
+                // What a limit of time has shortened ends with a look, too.
+                if due.last().is_some_and(|last| *last < planned) {
+                    due.push(planned);
+                }
+                due
             }
             Stopping::Open => (FEWEST.min(planned)..=planned).collect(),
         }
@@ -138,6 +224,35 @@ mod tests {
         assert_eq!(Stopping::LOOKS.looks(20), [6, 8, 12, 16, 20]);
         assert_eq!(Stopping::Fixed { blocks: 12 }.looks(12), [12]);
         assert_eq!(Stopping::Open.looks(8), [4, 5, 6, 7, 8]);
+    }
+
+    #[test]
+    fn an_extension_has_one_look_at_its_end() {
+        let added = |after_blocks, blocks| Extension {
+            after_blocks,
+            blocks,
+        };
+        let extensions = [added(8, 12), added(20, 3)];
+        let early = Schedule {
+            stopping: Stopping::LOOKS,
+            extensions: &extensions[..1],
+        };
+        // It ended after 8, and the looks after 12 and 16 are no longer due.
+        assert_eq!(early.looks(8), [6, 8]);
+        assert_eq!(early.looks(20), [6, 8, 20]);
+        assert_eq!(
+            (early.next_segment(8), early.next_segment(20)),
+            (Some(12), None)
+        );
+        assert!(!early.may_end_at(8) && early.may_end_at(20));
+        let fixed = Schedule {
+            stopping: Stopping::Fixed { blocks: 8 },
+            extensions: &extensions,
+        };
+        assert_eq!(fixed.looks(23), [8, 20, 23]);
+        assert_eq!(fixed.most_blocks(), Some(23));
+        assert!(fixed.level(0.05) < 0.05);
+        assert!((early.level(0.05) - Stopping::LOOKS.level(0.05)).abs() < 1e-12);
     }
 
     #[test]

@@ -62,6 +62,28 @@ pub struct PilotSeries {
     pub weights: Vec<f64>,
 }
 
+impl PilotRound {
+    /// Without a pause.
+    pub fn took_s(&self) -> f64 {
+        let bins = self.series.iter().map(|series| series.values.len()).max();
+        self.around_s + self.bin_s * bins.unwrap_or(0) as f64
+    }
+}
+
+/// The mean time of a pilot's round outside of its bins.
+pub fn mean_around_s(pilot: &[PilotRound]) -> f64 {
+    pilot.iter().map(|round| round.around_s).sum::<f64>() / pilot.len().max(1) as f64
+}
+
+/// The smallest difference that is shown with 80 % power, if the rounds are as noisy as the pilot.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DetectableEffect {
+    pub metric: String,
+    /// A share on the log scale (0.1: 10 % more), else in the metric's own unit.
+    pub effect: f64,
+}
+
 /// What the pilot showed, and what followed from it: the variances, never the differences between arms.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -74,5 +96,16 @@ pub struct ChosenTimes {
     /// How many blocks are needed to show a difference as large as the margin with 80 % power, by the noise within the pilot's rounds.
     /// Null: more than a thousand, or unknown.
     pub blocks_needed: Option<usize>,
+    /// Of a run with a limit of time: the blocks that fit into it, and what they show of each metric of which the pilot told the noise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks_in_budget: Option<usize>,
+    /// The window without that limit, if it is longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unlimited_round_time_s: Option<f64>,
+    /// Percentiles that have too few I/Os in the window under an arm, by what the pilot has seen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub too_short_for: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub detectable: Vec<DetectableEffect>,
     pub pilot: Vec<PilotRound>,
 }

@@ -46,7 +46,9 @@ impl PilotSeries {
 /// A metric that decides, by the series of each arm that stand for it.
 pub(super) struct Watched<'a> {
     pub metric: &'a Metric,
-    scale: Scale,
+    pub scale: Scale,
+    /// Not by another metric that varies alike: it has its own series.
+    pub is_seen: bool,
     /// The smallest difference that matters, on that scale.
     pub effect: f64,
     /// In the order of the pilot.
@@ -86,6 +88,7 @@ impl<'a> Watched<'a> {
             metric,
             scale,
             effect,
+            is_seen: name == metric.name,
             serials: series.into_iter().map(PilotSeries::serial).collect(),
             reference: pilot.iter().position(|round| round.arm == reference),
             iops: rates

@@ -251,7 +251,7 @@ impl<'a> GateRecord<'a> {
             why_nothing,
             run: Run {
                 title: words::title(result),
-                decision: decision::in_words(result),
+                decision: decision::sentence(result),
                 status: result.status,
                 started: &result.started,
                 finished: result.finished.as_deref(),

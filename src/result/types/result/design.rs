@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::Metric;
-use crate::statistics::stopping::Stopping;
+use crate::statistics::stopping::{Extension, Schedule, Stopping};
 use crate::types::arm::Arm;
 use crate::types::cold::Cold;
 use crate::types::goals::Goals;
@@ -22,6 +22,12 @@ pub struct Design {
     pub reference: usize,
     /// When the run stops; the plan contains the blocks that were drawn for it.
     pub stopping: Stopping,
+    /// Blocks that were added after its end. Their verdicts are of all blocks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extensions: Vec<Extension>,
+    /// The time that pilot and rounds may take: no blocks are drawn that would not end within it, as long as those before took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_s: Option<f64>,
     pub ramp_s: f64,
     /// How long the reference runs before each round, discarded; 0 for not at all.
     #[serde(default)]
@@ -89,6 +95,8 @@ impl Design {
             arms,
             reference,
             stopping,
+            extensions: Vec::new(),
+            budget_s: None,
             ramp_s: 0.0,
             washout_s: 0.0,
             precondition: false,
@@ -125,6 +133,14 @@ impl Design {
             washout_s: washout.at_first().as_secs_f64(),
             washout_is_auto: washout == Washout::Auto,
             ..self
+        }
+    }
+
+    /// When the run ends.
+    pub fn schedule(&self) -> Schedule<'_> {
+        Schedule {
+            stopping: self.stopping,
+            extensions: &self.extensions,
         }
     }
 

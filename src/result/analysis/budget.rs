@@ -1,0 +1,148 @@
+//! How many blocks fit into the time that a run was given. Pure.
+
+use crate::failure::Failure;
+use crate::statistics::signed_rank::FEWEST_BLOCKS;
+use crate::types::result::ResultFile;
+use crate::types::times::{PilotRound, mean_around_s};
+
+/// The first block may have been slow by chance.
+const TOLERANCE: f64 = 1.1;
+
+/// So many more blocks of these arms end within the time, if they take as long as those so far; None: the run has no such limit, or
+/// nothing has shown yet how long a block takes. Blocks that were added after the end are outside of it.
+pub fn affordable_blocks(result: &ResultFile, arms: usize) -> Option<usize> {
+    if !result.design.extensions.is_empty() {
+        return None;
+    }
+    let left_s = result.design.budget_s? - spent_s(result);
+    Some((left_s / block_s(result, arms)?).max(0.0) as usize)
+}
+
+/// Called after the pilot: the same for the times that it has chosen.
+pub fn ensure_planned(result: &ResultFile) -> anyhow::Result<()> {
+    let design = &result.design;
+    let (Some(budget_s), Some(times)) = (design.budget_s, &result.times) else {
+        return Ok(());
+    };
+    let mut names = design.primary.iter().map(|metric| &metric.name);
+    let has_no_value = names.all(|name| times.too_short_for.contains(name));
+    let window_s = match times.unlimited_round_time_s {
+        Some(longer_s) if has_no_value => longer_s,
+        _ if times.blocks_in_budget < Some(FEWEST_BLOCKS) => times.round_time_s,
+        _ => return Ok(()),
+    };
+    let rounds = (FEWEST_BLOCKS * design.arms.len()) as f64;
+    let round_s = times.ramp_s + window_s + mean_around_s(&times.pilot);
+    let needed_s = pilot_s(result) + rounds * round_s;
+    Err(too_short(budget_s, needed_s, design.arms.len()))
+}
+
+/// Called after each round, and its time. Err: the first block shows that not even the fewest that decide anything fit.
+pub fn ensure_enough(result: &ResultFile) -> anyhow::Result<()> {
+    let is_first_block = result.rounds.len() == result.plan.rounds_of(0);
+    let Some(budget_s) = result.design.budget_s.filter(|_| is_first_block) else {
+        return Ok(());
+    };
+    let Some(block_s) = block_s(result, result.design.arms.len()) else {
+        return Ok(());
+    };
+    let needed_s = pilot_s(result) + block_s * FEWEST_BLOCKS as f64;
+    if needed_s <= TOLERANCE * budget_s {
+        return Ok(());
+    }
+    Err(too_short(budget_s, needed_s, result.design.arms.len()))
+}
+
+/// A time in which nothing can be decided.
+pub fn too_short(budget_s: f64, needed_s: f64, arms: usize) -> anyhow::Error {
+    let cure = if arms > 2 {
+        "or compare fewer arms"
+    } else {
+        "or make the rounds shorter"
+    };
+    // Rounded up, so that this time is enough.
+    let needed_s = needed_s.ceil();
+    Failure::usage(
+        format!(
+            "{budget_s} s show nothing: {FEWEST_BLOCKS} rounds of each arm, the fewest that decide anything, take about {needed_s} s",
+        ),
+        format!("give --budget {needed_s}s or more, {cure}"),
+    )
+}
+
+fn spent_s(result: &ResultFile) -> f64 {
+    pilot_s(result) + result.rounds_took_s.unwrap_or(0.0)
+}
+
+/// The pilot's rounds, with their start and end.
+fn pilot_s(result: &ResultFile) -> f64 {
+    let pilot = result.times.iter().flat_map(|times| &times.pilot);
+    pilot.map(PilotRound::took_s).sum()
+}
+
+/// The time of one block with so many arms.
+fn block_s(result: &ResultFile, arms: usize) -> Option<f64> {
+    let again = result.pilot.as_ref().map_or(0, |pilot| pilot.rounds.len());
+    let rounds = result.rounds.len() + again;
+    let per_round_s = result.rounds_took_s.filter(|took| *took > 0.0)? / rounds as f64;
+    (rounds > 0).then_some(per_round_s * arms as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture::empty;
+    use crate::statistics::stopping::{Extension, Stopping};
+    use crate::types::times::{ChosenTimes, PilotSeries};
+
+    /// Two arms, rounds of 10 s, and a pilot of 20 s.
+    fn run(rounds: usize, budget_s: f64) -> ResultFile {
+        let mut result = empty(&["none", "bfq"], Stopping::LOOKS, &["throughput"]);
+        result.design.budget_s = Some(budget_s);
+        let round = crate::report::fixture::sample().rounds[0].clone();
+        result.rounds = vec![round; rounds];
+        result.rounds_took_s = Some(10.0 * rounds as f64);
+        let pilot = PilotRound {
+            bin_s: 0.5,
+            around_s: 1.0,
+            series: vec![PilotSeries {
+                values: vec![None; 18],
+                ..PilotSeries::default()
+            }],
+            ..PilotRound::default()
+        };
+        result.times = Some(ChosenTimes {
+            pilot: vec![pilot.clone(), pilot],
+            ..ChosenTimes::default()
+        });
+        result
+    }
+
+    #[test]
+    fn blocks_take_as_long_as_those_before() {
+        // 20 s of pilot and 120 s of rounds: 180 s are left, for 9 blocks of two arms.
+        let mut result = run(12, 320.0);
+        assert_eq!(affordable_blocks(&result, 2), Some(9));
+        assert_eq!(affordable_blocks(&result, 3), Some(6));
+        assert_eq!(affordable_blocks(&run(12, 100.0), 2), Some(0));
+        assert_eq!(affordable_blocks(&run(0, 320.0), 2), None);
+        result.design.extensions = vec![Extension {
+            after_blocks: 6,
+            blocks: 6,
+        }];
+        assert_eq!(affordable_blocks(&result, 2), None);
+        result.design.budget_s = None;
+        assert_eq!(affordable_blocks(&result, 2), None);
+    }
+
+    #[test]
+    fn a_time_that_shows_nothing_is_refused_after_the_first_block() {
+        // 20 s and six blocks of 20 s.
+        assert!(ensure_enough(&run(2, 140.0)).is_ok());
+        let error = ensure_enough(&run(2, 100.0)).unwrap_err();
+        assert!(
+            format!("{error:#}").contains("take about 140 s"),
+            "{error:#}"
+        );
+    }
+}

@@ -1,0 +1,113 @@
+//! Rounds that are added to a run after its end, in a copy or in its file, also after a kill in the middle of them.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::*;
+
+const COMMAND: [&str; 4] = [
+    "--",
+    "sh",
+    "-c",
+    "dd if=$IOSCHED_DEVICE of=/dev/null bs=4k count=16 iflag=direct status=none; sleep 0.2; \
+     echo \"speed $((IOSCHED_SEED % 100 + 100))\" >> $IOSCHED_METRICS",
+];
+
+fn rounds(result: &Value) -> &[Value] {
+    result["rounds"].as_array().expect("rounds")
+}
+
+fn added(result: &Value) -> Value {
+    result["design"]["extensions"].clone()
+}
+
+#[test]
+#[ignore = "root"]
+fn a_run_that_has_ended_gets_more_rounds() {
+    let (disk, program) = (LoopDevice::in_memory(64 << 20), Program::new(BINARY));
+    let before = scheduler::read(&disk.device).expect("its queue");
+    let node = disk.node();
+    let arms = ["--arm", "none", "--arm", "kyber", "--rounds", "2"];
+    let how = ["--metric", "reported:speed", "-o", "result"];
+    let ended = program.run(&[&["run", &node], &arms[..], &how, &COMMAND].concat());
+    ended.ends(0, &[]);
+    let first = program.result("result");
+    let bytes = fs::read(program.file("result")).expect("a file");
+
+    // What does not fit together changes nothing.
+    let resume = ["run", "--resume", "result"];
+    let refused = |code: i32, more: &[&str], says: &str| {
+        program.run(&[&resume, more].concat()).ends(code, &[says]);
+        assert_eq!(fs::read(program.file("result")).expect("a file"), bytes);
+    };
+    refused(
+        2,
+        &["--rounds", "12"],
+        "how many rounds the run was to have",
+    );
+    refused(2, &["--rounds", "+0"], "from +1 to +1000");
+    refused(2, &["--budget", "2h"], "--budget");
+    refused(5, &["--rounds", "+2", "-o", "result"], "exists");
+
+    // Into another file: the first stays.
+    let copy = program.run(&[&resume[..], &["--rounds", "+2", "-o", "copy"]].concat());
+    copy.ends(0, &["adds 2 blocks to the 2 so far"]);
+    assert_eq!(fs::read(program.file("result")).expect("a file"), bytes);
+    let copied = program.result("copy");
+    assert_eq!(copied["status"], "complete");
+    assert_eq!(rounds(&copied)[..4], *rounds(&first));
+    let planned = copied["plan"]["rounds"].as_array().map(Vec::len);
+    assert_eq!((rounds(&copied).len(), planned), (8, Some(8)));
+    assert_eq!(
+        added(&copied),
+        serde_json::json!([{ "after_blocks": 2, "blocks": 2 }])
+    );
+    let report = program.run(&["report", "copy"]);
+    assert!(
+        report.stdout.contains("4 blocks, extended after 2"),
+        "{}",
+        report.stdout
+    );
+
+    // Killed in the middle, and continued.
+    let mut child = program.start(&[&resume[..], &["--rounds", "+4"]].concat());
+    child.until(Duration::from_secs(60), "a fifth round", || {
+        Running::rounds(&program) >= 5
+    });
+    let pid = end(child, kill).pid;
+    within(SOON, "all put back", || {
+        Running::is_undone(&disk, &before, &program, pid)
+    });
+    let killed = program.result("result");
+    assert_eq!(killed["status"], "running");
+    let again = program.run(&[&resume[..], &["--rounds", "+4"]].concat());
+    again.ends(2, &["has not ended"]);
+    program.run(&resume).ends(0, &["continuing after"]);
+    let result = program.result("result");
+    assert_eq!(
+        (result["status"].clone(), rounds(&result).len()),
+        ("complete".into(), 12)
+    );
+    assert_eq!(
+        added(&result),
+        serde_json::json!([{ "after_blocks": 2, "blocks": 4 }])
+    );
+    program
+        .run(&resume)
+        .ends(2, &["is complete", "--rounds +12"]);
+    assert!(Running::is_undone(&disk, &before, &program, pid));
+
+    // Twice.
+    program
+        .run(&[&resume[..], &["--rounds", "+1"]].concat())
+        .ends(0, &[]);
+    let report = program.run(&["report", "result"]);
+    assert!(
+        report
+            .stdout
+            .contains("7 blocks, extended 2 times, after 2, 6"),
+        "{}",
+        report.stdout
+    );
+}
