@@ -24,8 +24,9 @@ setup-build:
 DEMO ?= target/demo/iosched-ab
 demo:
 	@contrib/setup.sh build demo
-	$(if $(filter target/demo/%,$(DEMO)),cargo build --profile demo --locked -p iosched-ab --bin iosched-ab)
-	$(SUDO) $(DEMO) demo -o iosched-ab-demo.json --force
+	$(if $(filter target/demo/%,$(DEMO)),@contrib/quietly.sh target/demo-build.log "compiling iosched-ab: a few minutes the first time" \
+		cargo build --profile demo --locked -p iosched-ab --bin iosched-ab)
+	@$(SUDO) $(DEMO) demo -o iosched-ab-demo.json --force
 
 # The terminal UI on a simulated SSD with two processes at work.
 demo-tui:

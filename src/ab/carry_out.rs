@@ -10,6 +10,7 @@ use iosched_experiment::run as experiment;
 use iosched_experiment::run::Experiment;
 use iosched_experiment::workload::recorded;
 use iosched_files::{interrupt, stdout};
+use iosched_result::analysis::budget;
 use iosched_result::failure::{Failure, Kind, kind_of};
 use iosched_result::report::{escape, paint, text};
 use iosched_result::types::result::ResultFile;
@@ -45,16 +46,22 @@ pub fn carry_out(experiment: Experiment<'_>, resources: Resources<'_>) -> Result
 
 /// Tells what the rounds until an error say, and how to go on. An open run always ends by an interrupt: this is its result.
 fn tell_so_far(path: &Path, is_interrupted: bool) {
-    if let Ok(result) = input::read_run(path)
-        && is_interrupted
-        && !result.comparisons.is_empty()
-    {
-        // A failed print must not hide the error of the run.
-        let _ = print::print_painted(&text::render(&result, false, Some(print::pictures())));
-    }
     let file = path.display();
+    let mut continued = format!("iosched-ab run --resume {file}");
+    if let Ok(result) = input::read_run(path) {
+        if result.rounds.is_empty() {
+            return;
+        }
+        if is_interrupted && !result.comparisons.is_empty() {
+            // A failed print must not hide the error of the run.
+            let _ = print::print_painted(&text::render(&result, false, Some(print::pictures())));
+        }
+        if !is_interrupted && budget::ensure_enough(&result).is_err() {
+            continued += " --budget TIME";
+        }
+    }
     note(&format!(
-        "the completed rounds are in {file}; continue with `iosched-ab run --resume {file}`"
+        "the completed rounds are in {file}; continue with `{continued}`"
     ));
 }
 

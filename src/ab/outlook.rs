@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use iosched_result::analysis::{budget, times};
+use iosched_result::report::times::limit;
 use iosched_result::report::units;
 use iosched_result::statistics::signed_rank::{FEWEST_BLOCKS, blocks_needed};
 use iosched_result::statistics::stopping::{LOOKS, Stopping};
@@ -84,7 +85,7 @@ impl Outlook {
 
     /// The rounds that a time is enough for. Err: so few that they show nothing, however short they are.
     fn in_budget(&self, budget_s: f64, rows: usize) -> Result<String> {
-        let all = units::duration(budget_s);
+        let all = limit(budget_s);
         let Some(round) = self.round else {
             return Ok(format!(
                 "as many rounds as fit into {all}, each one execution of the command; after one under each arm it is known how many"
@@ -279,7 +280,7 @@ mod tests {
         };
         // Rounds of 20 s, with what is around them.
         assert_eq!(outlook.lines().unwrap(), ["at most 30 rounds in 10 min"]);
-        outlook.metrics = 40;
+        outlook.metrics = 4000;
         let text = outlook.lines().unwrap().concat();
         assert!(text.contains("only large differences"), "{text}");
         outlook.budget = Some(Duration::from_secs(200));

@@ -1,6 +1,7 @@
 //! `iosched-ab run --resume FILE`: continues an interrupted run with the same schedule, or adds rounds to one that has ended.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Result;
 use iosched_experiment::run::Experiment;
@@ -12,7 +13,7 @@ use iosched_host::scratch::Scratch;
 use iosched_host::system::device::{Device, Disks};
 use iosched_result::analysis::{identity, turn};
 use iosched_result::failure::Failure;
-use iosched_result::statistics::stopping::Extension;
+use iosched_result::statistics::stopping::{Extension, Stopping};
 use iosched_result::types::result::{DeviceInfo, ResultFile, Status};
 use iosched_result::types::scratch_place::ScratchPlace;
 
@@ -27,18 +28,18 @@ use iosched_read::messages::note;
 pub const COMMANDS: &str = "the commands that it would run";
 
 /// The earlier result, if it can be continued.
-fn resumable(file: &Path, more: Option<usize>, arguments: &Conditions) -> Result<ResultFile> {
-    let is_kept = arguments.output.is_some();
+fn resumable(file: &Path, wanted: Wanted, arguments: &Conditions) -> Result<ResultFile> {
     let (mut earlier, doubt) = input::run_with_doubt(file)?;
-    match (earlier.status, more) {
-        (Status::Complete, None) => {
-            return Err(Failure::usage(
-                format!("{} is complete: there is nothing to resume", file.display()),
-                "print it with `iosched-ab report`, or add rounds to it with --rounds +12",
-            ));
-        }
-        (Status::Complete, Some(blocks)) => extend(file, &mut earlier, blocks)?,
-        (_, Some(blocks)) => {
+    let is_open = earlier.design.stopping == Stopping::Open;
+    let has_ended = match earlier.status {
+        Status::Complete => true,
+        // That is how an open run ends.
+        Status::Interrupted => is_open,
+        Status::Running | Status::Failed => false,
+    };
+    match wanted {
+        Wanted::More(blocks) if has_ended => extend(file, &mut earlier, blocks)?,
+        Wanted::More(blocks) => {
             return Err(Failure::usage(
                 format!(
                     "{} has not ended: --rounds +{blocks} adds rounds to a run that has",
@@ -47,7 +48,29 @@ fn resumable(file: &Path, more: Option<usize>, arguments: &Conditions) -> Result
                 "leave out --rounds: --resume alone continues it to its end",
             ));
         }
-        (_, None) => {}
+        Wanted::Rest(_) if earlier.status == Status::Complete => {
+            return Err(Failure::usage(
+                format!("{} is complete: there is nothing to resume", file.display()),
+                "print it with `iosched-ab report`, or add rounds to it with --rounds +12",
+            ));
+        }
+        Wanted::Rest(None) => {}
+        Wanted::Rest(Some(budget)) => {
+            if earlier.design.budget_s.is_none() {
+                return Err(Failure::usage(
+                    format!("{} was not begun with --budget", file.display()),
+                    "leave it out: --resume alone continues the run to its end",
+                ));
+            }
+            earlier.design.budget_s = Some(budget.as_secs_f64());
+            if earlier.rounds.is_empty() {
+                // Another time may have room for other rounds.
+                earlier.times = None;
+            } else if let Some(times) = &mut earlier.times {
+                times.blocks_in_budget = None;
+                times.detectable.clear();
+            }
+        }
     }
     if earlier.workload.description["kind"] == "live" && earlier.design.live.is_none() {
         return Err(Failure::usage(
@@ -58,7 +81,8 @@ fn resumable(file: &Path, more: Option<usize>, arguments: &Conditions) -> Result
             "rotate again with `iosched DEVICE` and F, or start a run with a workload",
         ));
     }
-    if !is_kept && file.is_symlink() {
+    let is_replaced = matches!(wanted, Wanted::Rest(_)) && arguments.output.is_none();
+    if is_replaced && file.is_symlink() {
         return Err(Failure::refused(
             format!(
                 "{} is a symbolic link, which saving the next rounds would replace",
@@ -73,7 +97,16 @@ fn resumable(file: &Path, more: Option<usize>, arguments: &Conditions) -> Result
     Ok(earlier)
 }
 
-/// Adds blocks to the design of a run that has ended.
+/// What is to be done with a run.
+#[derive(Clone, Copy)]
+pub enum Wanted {
+    /// What is left of one that has not ended; in another time than it was begun with.
+    Rest(Option<Duration>),
+    /// So many blocks more of one that has.
+    More(usize),
+}
+
+/// Adds blocks to the design of a run that has ended, after those that it has begun.
 fn extend(file: &Path, earlier: &mut ResultFile, blocks: usize) -> Result<()> {
     let refuse = |why: String| {
         Failure::usage(
@@ -87,29 +120,49 @@ fn extend(file: &Path, earlier: &mut ResultFile, blocks: usize) -> Result<()> {
     if earlier.stopped_arms().len() + 1 >= earlier.design.arms.len() {
         return Err(refuse("--stop-if has stopped the arms".to_owned()));
     }
-    let after_blocks = earlier.plan.blocks();
-    let (so_far, most) = (earlier.design.extensions.len(), 100);
-    if so_far >= most {
-        return Err(refuse(format!("it was extended {so_far} times")));
+    let after_blocks = earlier.blocks_begun();
+    if after_blocks == 0 {
+        return Err(refuse("it has no rounds".to_owned()));
     }
-    earlier.design.extensions.push(Extension {
+    // An open run may have drawn more, and --for may have ended one before.
+    earlier
+        .plan
+        .rounds
+        .retain(|round| round.block < after_blocks);
+    let extensions = &mut earlier.design.extensions;
+    extensions.retain(|extension| extension.after_blocks < after_blocks);
+    if let Some(last) = extensions.last_mut() {
+        last.blocks = after_blocks - last.after_blocks;
+    }
+    let most = earlier.design.stopping.most_extensions();
+    if extensions.len() >= most {
+        return Err(refuse(format!(
+            "it was extended {most} times, and whoever goes on until something shows finds it sooner or later"
+        )));
+    }
+    extensions.push(Extension {
         after_blocks,
         blocks,
     });
     note(&format!(
-        "adds {blocks} blocks to the {after_blocks} so far; verdicts are of all of them, and the result says that it was extended"
+        "adds {blocks} block{} to the {after_blocks} so far; verdicts are of all of them, and the result says that it was extended",
+        if blocks == 1 { "" } else { "s" }
     ));
     Ok(())
 }
 
-/// `more`: so many blocks, of a run that has ended.
-pub fn run(file: &Path, more: Option<usize>, arguments: &Conditions) -> Result<()> {
-    let earlier = resumable(file, more, arguments)?;
-    let new = arguments.output.as_deref();
-    let output = match new {
-        Some(_) => result_file::named(new, arguments.force, "iosched-ab")?,
-        None => Some(file.to_owned()),
+pub fn run(file: &Path, wanted: Wanted, arguments: &Conditions) -> Result<()> {
+    let earlier = resumable(file, wanted, arguments)?;
+    let named = arguments.output.as_deref();
+    let output = match wanted {
+        // The run that has ended keeps its file, whatever becomes of the rounds that are added.
+        Wanted::More(_) => result_file::named(named, arguments.force, "iosched-ab")?,
+        Wanted::Rest(_) if named.is_some() => {
+            result_file::named(named, arguments.force, "iosched-ab")?
+        }
+        Wanted::Rest(_) => Some(file.to_owned()),
     };
+    let is_replaced = output.as_deref() == Some(file);
     let mut session = Session::begin()?;
     let disks = match (&earlier.device.scratch, &earlier.device.group) {
         (Some(truth), _) => simulated::make(&mut session, truth.spec())?,
@@ -155,7 +208,7 @@ pub fn run(file: &Path, more: Option<usize>, arguments: &Conditions) -> Result<(
         participants: earlier.workload.participants.clone(),
         scratch_file: granted.place,
         seed: earlier.plan.seed,
-        replaces_output: new.is_none() || arguments.force,
+        replaces_output: is_replaced || arguments.force,
         output,
         notes: Vec::new(),
         earlier: Some(earlier),
@@ -223,4 +276,51 @@ fn refuse_changes(
         ),
         "rounds under different conditions cannot be compared; start a new run",
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosched_result::read;
+    use iosched_result::report::fixture;
+
+    /// Of a plan of six blocks, so many have begun.
+    fn ended(blocks: usize) -> ResultFile {
+        let mut result = fixture::sample();
+        result.rounds.retain(|round| round.block < blocks);
+        result.excluded.clear();
+        result.design.stopping = Stopping::Fixed { blocks: 6 };
+        result
+    }
+
+    #[test]
+    fn blocks_follow_those_that_were_begun() {
+        let file = Path::new("r.json");
+        let added = |result: &ResultFile| -> Vec<(usize, usize)> {
+            let each = result.design.extensions.iter();
+            each.map(|it| (it.after_blocks, it.blocks)).collect()
+        };
+        // --for has ended it early: the plan had more.
+        let mut result = ended(3);
+        assert!(result.plan.blocks() > 3);
+        extend(file, &mut result, 5).unwrap();
+        assert_eq!((added(&result), result.plan.blocks()), (vec![(3, 5)], 3));
+        assert_eq!(read::check(&result), Ok(()));
+        // None of them was begun: the second request stands in place of the first.
+        extend(file, &mut result, 2).unwrap();
+        assert_eq!(added(&result), [(3, 2)]);
+        assert_eq!(read::check(&result), Ok(()));
+
+        let refused =
+            |result: &mut ResultFile| format!("{:#}", extend(file, result, 1).unwrap_err());
+        assert!(refused(&mut ended(0)).contains("it has no rounds"));
+        let mut often = ended(6);
+        let one = Extension {
+            after_blocks: 0,
+            blocks: 1,
+        };
+        often.design.extensions = vec![one; 2];
+        let error = refused(&mut often);
+        assert!(error.contains("extended 2 times"), "{error}");
+    }
 }

@@ -13,9 +13,21 @@ use crate::{resume, simulated};
 
 pub fn run(arguments: &Run) -> Result<()> {
     let stopping = match (&arguments.resume, arguments.rounds) {
-        (Some(file), None) => return resume::run(file, None, &arguments.conditions),
+        (Some(file), None) => {
+            let rest = resume::Wanted::Rest(arguments.budget);
+            return resume::run(file, rest, &arguments.conditions);
+        }
+        (Some(_), Some(Rounds::More(blocks))) if arguments.budget.is_some() => {
+            return Err(Failure::usage(
+                format!(
+                    "--rounds +{blocks} says how many rounds there are, and --budget does, too"
+                ),
+                "leave one of them out",
+            ));
+        }
         (Some(file), Some(Rounds::More(blocks))) => {
-            return resume::run(file, Some(blocks), &arguments.conditions);
+            let more = resume::Wanted::More(blocks);
+            return resume::run(file, more, &arguments.conditions);
         }
         (Some(_), Some(Rounds::Of(_))) => {
             return Err(Failure::usage(

@@ -289,6 +289,11 @@ impl Recorded {
         self.rounds.len()
     }
 
+    /// Of its disk.
+    pub fn name(&self) -> String {
+        self.result.device.name()
+    }
+
     /// The comparison from the turns so far.
     pub fn result(&self, finished: String) -> Result<ResultFile> {
         let mut file = self.result.clone();

@@ -212,10 +212,16 @@ impl Experiment<'_> {
         }
         times::choose(&mut bench, result, observer)?;
         save(output.as_deref(), result)?;
+        // A run that was resumed is not let past what refused it.
+        budget::ensure_planned(result)?;
+        budget::ensure_enough(result)?;
         let began = bench.machine.now();
         loop {
+            // Added rounds have their number.
+            let is_limited = result.design.extensions.is_empty();
             if limits
                 .as_ref()
+                .filter(|_| is_limited)
                 .is_some_and(|live| live.is_over(bench.machine.now().saturating_sub(began)))
             {
                 result
@@ -242,7 +248,9 @@ impl Experiment<'_> {
             live::stopped_reference(result)?;
             turned.ensure_alone()?;
             turned.ensure_hopeful()?;
-            budget::ensure_enough(result)?;
+            if result.rounds.len() == result.plan.rounds_of(0) {
+                budget::ensure_enough(result)?;
+            }
         }
         trace.map_or(Ok(()), |time| {
             let save = |result: &ResultFile| save(output.as_deref(), result);

@@ -3,6 +3,7 @@
 //! Runs on any Unix. Each module imports only from those above it.
 
 pub mod choice; // options that take a row of a table
+pub mod fit; // sentences, as wide as a terminal
 pub mod messages; // what is said on stderr beside results and errors
 
 pub mod input; // results of runs and of studies, from files

@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 
 use iosched_result::report::escape;
 
+use crate::fit;
+
 /// Everything that is printed, result or not, follows these.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
 pub struct Verbosity {
@@ -60,12 +62,9 @@ pub fn program() -> &'static str {
 
 pub fn note(text: &str) {
     if !messages().quiet {
-        let _ = writeln!(
-            std::io::stderr(),
-            "{}: note: {}",
-            program(),
-            escape::line(text)
-        );
+        let line = format!("{}: note: {}\n", program(), escape::line(text));
+        let line = fit::to_terminal(&line, &std::io::stderr());
+        let _ = std::io::stderr().write_all(line.as_bytes());
     }
 }
 

@@ -13,6 +13,7 @@ use iosched_result::report::characters::{Form, has_utf8};
 use iosched_result::report::formats::Made;
 use iosched_result::report::{escape, paint};
 
+use crate::fit;
 use crate::input::STDIO;
 
 /// The destination that the user chose.
@@ -91,7 +92,7 @@ pub fn print_page(text: &str) -> Result<()> {
     print(&escape::page(text))
 }
 
-/// In colours where they are wanted.
+/// For people: in colours where they are wanted, and as wide as the terminal.
 pub fn print_painted(text: &str) -> Result<()> {
     let painted = paint::report(text);
     let is_plain = AutoStream::choice(&std::io::stdout()) == ColorChoice::Never;
@@ -100,17 +101,15 @@ pub fn print_painted(text: &str) -> Result<()> {
     } else {
         painted
     };
-    print(&text)
+    print(&fit::to_terminal(&text, &std::io::stdout()))
 }
 
 /// Pictures for where standard output goes: as wide as the terminal, and without special characters where the locale has
 /// none.
 pub fn pictures() -> Form {
     const WIDTH: usize = 100;
-    let size = rustix::termios::tcgetwinsize(std::io::stdout());
-    let columns = size.map_or(0, |size| usize::from(size.ws_col));
     Form {
-        width: if columns > 0 { columns } else { WIDTH },
+        width: fit::columns(&std::io::stdout()).unwrap_or(WIDTH),
         is_ascii: !has_utf8(|name| std::env::var(name).ok()),
     }
 }

@@ -230,28 +230,23 @@ fn sure_gain(standing: &Standing) -> f64 {
 }
 
 /// The blocks to add to a run with which the open rows of all arms are likely decided, if they stay as they are; None: unknown, more
-/// than a thousand, or more blocks do not help.
+/// than a thousand, more blocks do not help, or no more can be added.
 pub fn more_blocks_to_decide(result: &ResultFile, standings: &[Standing]) -> Option<usize> {
     let design = &result.design;
-    let begun = result.blocks_begun();
-    let after = [Extension {
-        after_blocks: begun,
-        blocks: 1,
-    }];
+    if design.extensions.len() >= design.stopping.most_extensions() {
+        return None;
+    }
     let now = design.schedule();
+    let mut extensions = design.extensions.clone();
+    extensions.push(Extension {
+        after_blocks: result.blocks_begun(),
+        blocks: 1,
+    });
     let extended = Schedule {
-        extensions: &after,
+        extensions: &extensions,
         ..now
     };
-    let (level, left) = (now.level(design.alpha), extended.level(design.alpha));
-    let total = (blocks_to_decide(standings)? as f64 * power::cost_of_level(level, left)).ceil();
-    let more = (total as usize).checked_sub(begun)?;
-    (1..=MOST_BLOCKS).contains(&more).then_some(more)
-}
-
-/// The blocks of a run in which the open rows of all arms are likely decided, if they stay as they are; None: unknown, more than a
-/// thousand, or more blocks do not help.
-fn blocks_to_decide(standings: &[Standing]) -> Option<usize> {
+    let cost = power::cost_of_level(now.level(design.alpha), extended.level(design.alpha));
     let open = || standings.iter().filter(|of| of.rank() == Rank::Open);
     let is_hopeless =
         |of: &Standing| of.is_of_other_work || !of.missing.is_empty() || !of.withheld.is_empty();
@@ -259,19 +254,26 @@ fn blocks_to_decide(standings: &[Standing]) -> Option<usize> {
         return None;
     }
     let rows = open().flat_map(|of| of.undecided.iter().chain(&of.unsafe_rows));
-    let needed = rows.map(|row| {
-        let reasons = &row.comparison.reasons;
-        let mut projected = reasons.iter().filter_map(|reason| match reason {
-            Reason::NeedsRounds {
-                projected,
-                at_least,
-            } => Some(projected.map(|blocks| blocks.max(*at_least))),
-            _ => None,
-        });
-        projected
-            .next()?
-            .filter(|_| !reasons.contains(&Reason::Skewed))
+    let more = rows.map(|row| {
+        // An arm may have left before the end.
+        let needed = (blocks_to_decide(row)? as f64 * cost).ceil();
+        Some((needed as usize).saturating_sub(row.comparison.blocks))
     });
-    let all: Option<Vec<usize>> = needed.collect();
-    all?.into_iter().max()
+    let most = more.collect::<Option<Vec<usize>>>()?.into_iter().max()?;
+    (1..=MOST_BLOCKS).contains(&most).then_some(most)
+}
+
+/// In all, for this row.
+fn blocks_to_decide(row: &ArmComparison) -> Option<usize> {
+    let reasons = &row.comparison.reasons;
+    let mut projected = reasons.iter().filter_map(|reason| match reason {
+        Reason::NeedsRounds {
+            projected,
+            at_least,
+        } => Some(projected.map(|blocks| blocks.max(*at_least))),
+        _ => None,
+    });
+    projected
+        .next()?
+        .filter(|_| !reasons.contains(&Reason::Skewed))
 }

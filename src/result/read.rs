@@ -16,7 +16,7 @@ use crate::analysis::shift::DECILES;
 use crate::measured::histogram::DEVICE;
 use crate::measured::snapshot::{DeviceOp, Op, Stage};
 use crate::metric::Metric;
-use crate::statistics::stopping::MOST_BLOCKS;
+use crate::statistics::stopping::{MOST_BLOCKS, Stopping};
 use crate::types::plan::{BlockOrder, PlannedRound};
 use crate::types::result::{ResultFile, Round, SCHEMA_VERSION, ShiftFunction, Status};
 
@@ -54,6 +54,8 @@ pub fn parse(bytes: &[u8]) -> Result<ResultFile, Unreadable> {
     Ok(result)
 }
 
+/// Far more than an option takes, and few enough for memory.
+const MOST_PLANNED: usize = 100 * MOST_BLOCKS;
 /// Far longer than any run, and still within the range of `Duration`.
 const LONGEST_S: f64 = 1e9;
 /// Up to here every JSON reader represents a count exactly, and sums do not overflow.
@@ -152,12 +154,17 @@ fn design(result: &ResultFile) -> Result<(), String> {
         )
     })?;
     goals(result)?;
-    extensions(result)?;
+    blocks(result)?;
     design.primary.iter().try_for_each(metric)
 }
 
-/// Each begins where what was planned before has ended.
-fn extensions(result: &ResultFile) -> Result<(), String> {
+/// As many as a run can have, and each extension begins where what was planned before has ended.
+fn blocks(result: &ResultFile) -> Result<(), String> {
+    if let Stopping::Fixed { blocks } = result.design.stopping {
+        require(blocks <= MOST_PLANNED, || {
+            format!("design.stopping: {blocks} blocks are more than any run has")
+        })?;
+    }
     let mut planned = None;
     for extension in &result.design.extensions {
         let begins = planned.is_none_or(|end| extension.after_blocks == end);

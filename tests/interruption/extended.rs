@@ -47,7 +47,9 @@ fn a_run_that_has_ended_gets_more_rounds() {
         "how many rounds the run was to have",
     );
     refused(2, &["--rounds", "+0"], "from +1 to +1000");
-    refused(2, &["--budget", "2h"], "--budget");
+    refused(2, &["--budget", "2h"], "is complete");
+    refused(2, &["--rounds", "+2", "--budget", "2h"], "one of them");
+    refused(2, &["--rounds", "++2"], "from +1 to +1000");
     refused(5, &["--rounds", "+2", "-o", "result"], "exists");
 
     // Into another file: the first stays.
@@ -70,44 +72,44 @@ fn a_run_that_has_ended_gets_more_rounds() {
         report.stdout
     );
 
-    // Killed in the middle, and continued.
-    let mut child = program.start(&[&resume[..], &["--rounds", "+4"]].concat());
+    // Killed in the middle, and continued. The run that has ended keeps its file and its verdict in any case.
+    let more = [&resume[..], &["--rounds", "+4", "-o", "more"]].concat();
+    let mut child = program.start(&more);
     child.until(Duration::from_secs(60), "a fifth round", || {
-        Running::rounds(&program) >= 5
+        let bytes = fs::read(program.file("more")).unwrap_or_default();
+        serde_json::from_slice(&bytes).is_ok_and(|so_far: Value| rounds(&so_far).len() >= 5)
     });
     let pid = end(child, kill).pid;
     within(SOON, "all put back", || {
         Running::is_undone(&disk, &before, &program, pid)
     });
-    let killed = program.result("result");
-    assert_eq!(killed["status"], "running");
-    let again = program.run(&[&resume[..], &["--rounds", "+4"]].concat());
+    assert_eq!(fs::read(program.file("result")).expect("a file"), bytes);
+    assert_eq!(program.result("more")["status"], "running");
+    let resume = ["run", "--resume", "more"];
+    let again = program.run(&[&resume[..], &["--rounds", "+4", "-o", "again"]].concat());
     again.ends(2, &["has not ended"]);
     program.run(&resume).ends(0, &["continuing after"]);
-    let result = program.result("result");
+    let result = program.result("more");
     assert_eq!(
-        (result["status"].clone(), rounds(&result).len()),
-        ("complete".into(), 12)
+        (&result["status"], rounds(&result).len()),
+        (&"complete".into(), 12)
     );
     assert_eq!(
         added(&result),
         serde_json::json!([{ "after_blocks": 2, "blocks": 4 }])
     );
-    program
-        .run(&resume)
-        .ends(2, &["is complete", "--rounds +12"]);
+    let complete = program.run(&resume);
+    complete.ends(2, &["is complete", "--rounds +12"]);
     assert!(Running::is_undone(&disk, &before, &program, pid));
 
-    // Twice.
-    program
-        .run(&[&resume[..], &["--rounds", "+1"]].concat())
-        .ends(0, &[]);
-    let report = program.run(&["report", "result"]);
+    // Twice, into a file that iosched names.
+    let twice = program.run(&[&resume[..], &["--rounds", "+1"]].concat());
     assert!(
-        report
+        twice
             .stdout
             .contains("7 blocks, extended 2 times, after 2, 6"),
-        "{}",
-        report.stdout
+        "{twice:#?}"
     );
+    let named = |name: &String| name.starts_with("iosched-ab-20");
+    assert!(program.files().iter().any(named), "{:?}", program.files());
 }

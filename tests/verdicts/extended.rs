@@ -48,6 +48,22 @@ fn extensions_are_paid_for() {
     }
 }
 
+/// However long the extensions are, and however little the noise lets see.
+#[test]
+fn short_and_long_extensions_are_paid_for_too() {
+    for (plan, stopping) in [("looks", Stopping::LOOKS), ("12", TWELVE)] {
+        for more in [1, 20, 60] {
+            let world = World {
+                noise: &steady(0.2),
+                ..QUIET
+            };
+            let null = in_runs_of(&world, stopping, &[more; 2]);
+            let what = format!("{plan} +{more} +{more}, 20 %, false verdicts");
+            null.is_at_most(&what, null.differences(), 6.0);
+        }
+    }
+}
+
 /// What was not decided is decided more often: of 12 blocks at 8 % noise, +10 % in half of the runs, and with 24 more in most.
 #[test]
 fn extensions_decide() {

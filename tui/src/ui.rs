@@ -118,9 +118,6 @@ pub fn run(arguments: &Watch) -> Result<()> {
     });
     drop(screen);
     let put_back = say_what_was_put_back(sampler.end());
-    for verdict in view::verdicts(&model) {
-        say(&verdict);
-    }
     drop(demo);
     outcome.and(put_back)
 }

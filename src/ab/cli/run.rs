@@ -18,8 +18,8 @@ use iosched_result::types::between::Between;
 use iosched_result::types::participant::Named;
 
 use super::values::{
-    Chosen, Rounds, cold, duration, long_duration, ramp, round_time, rounds, rounds_or_more,
-    trace_time, washout,
+    Chosen, Rounds, budget, cold, duration, long_duration, ramp, round_time, rounds,
+    rounds_or_more, trace_time, washout,
 };
 
 pub fn help() -> String {
@@ -276,14 +276,15 @@ pub struct Run {
     #[arg(long, value_name = "N|auto|open|+N", value_parser = rounds_or_more)]
     pub rounds: Option<Rounds>,
     /// The time for pilot and rounds, from which length and number of the rounds are planned; before the first one it says what
-    /// they can show. The run ends earlier if all verdicts are in. Files and --precondition come before [default: no limit]
-    #[arg(long, value_name = "TIME", value_parser = long_duration)]
+    /// they can show. The run ends earlier if all verdicts are in, and later if rounds become slower. Files and --precondition
+    /// come before [default: no limit]
+    #[arg(long, value_name = "TIME", value_parser = budget)]
     pub budget: Option<Duration>,
     #[command(flatten)]
     pub conditions: Conditions,
-    /// Continue an interrupted run from its result file; with --rounds +N also one that has ended: the result then has all its
-    /// rounds, and says that it was extended. The file is replaced, unless -o names another one. Give --allow-mounted and --destroy-data again if it needs them
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["devices", "arms", "reference", "budget", "round_time",
+    /// Continue an interrupted run in its result file (or into -o FILE). With --rounds +N, go on with one that has ended: a new
+    /// result has all its rounds and those that are added. Give --allow-mounted and --destroy-data again if it needs them
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["devices", "arms", "reference", "round_time",
         "ramp", "washout", "precondition", "cold", "control", "parse", "metric_regex", "cgroup", "unit", "pid", "user", "detail", "why", "trace", "stop_if", "only_when", "for_time", "between", "adjust", "quick", "metrics", "prefer", "keep", "seed", "dry_run", "limit", "scratch", "scratch_size"])]
     pub resume: Option<PathBuf>,
     /// Print the schedule and change nothing

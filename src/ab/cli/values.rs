@@ -17,6 +17,14 @@ pub fn long_duration(text: &str) -> Result<Duration, String> {
     duration_up_to(text, 60 * DAY, "60 days")
 }
 
+pub fn budget(text: &str) -> Result<Duration, String> {
+    let length = long_duration(text)?;
+    if length < Duration::from_secs(1) {
+        return Err("give a time of 1s or more".to_owned());
+    }
+    Ok(length)
+}
+
 fn duration_up_to(text: &str, most: Duration, in_words: &str) -> Result<Duration, String> {
     let parsed = match text.parse::<f64>() {
         Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string()),
@@ -103,8 +111,9 @@ pub fn rounds_or_more(text: &str) -> Result<Rounds, String> {
     let Some(more) = text.strip_prefix('+') else {
         return rounds(text).map(Rounds::Of);
     };
+    let is_number = more.bytes().all(|byte| byte.is_ascii_digit());
     match more.parse() {
-        Ok(blocks @ 1..=MOST_BLOCKS) => Ok(Rounds::More(blocks)),
+        Ok(blocks @ 1..=MOST_BLOCKS) if is_number => Ok(Rounds::More(blocks)),
         _ => Err(format!("add a number from +1 to +{MOST_BLOCKS}")),
     }
 }

@@ -2,7 +2,6 @@
 
 use anyhow::Result;
 use iosched_host::system::page_cache;
-use iosched_result::analysis::budget;
 use iosched_result::analysis::times::{self, Floor};
 use iosched_result::types::arm::Arm;
 use iosched_result::types::result::ResultFile;
@@ -47,7 +46,6 @@ pub(super) fn choose(
     }
     let floors = floors(bench.arms, &bench.workload.properties());
     times::decide(result, pilot, &floors);
-    budget::ensure_planned(result)?;
     bench.ramp = result.design.ramp();
     bench.time = result.design.time();
     observer.times_chosen(result);

@@ -21,26 +21,34 @@ pub fn affordable_blocks(result: &ResultFile, arms: usize) -> Option<usize> {
 /// Called after the pilot: the same for the times that it has chosen.
 pub fn ensure_planned(result: &ResultFile) -> anyhow::Result<()> {
     let design = &result.design;
-    let (Some(budget_s), Some(times)) = (design.budget_s, &result.times) else {
+    let has_rounds = !result.rounds.is_empty();
+    let (Some(budget_s), Some(times), false) = (design.budget_s, &result.times, has_rounds) else {
         return Ok(());
+    };
+    let arms = design.arms.len();
+    let planned_s = |blocks: usize, window_s: f64| {
+        let round_s = times.ramp_s + window_s + mean_around_s(&times.pilot);
+        pilot_s(result) + (blocks * arms) as f64 * round_s
     };
     let mut names = design.primary.iter().map(|metric| &metric.name);
     let has_no_value = names.all(|name| times.too_short_for.contains(name));
     let window_s = match times.unlimited_round_time_s {
         Some(longer_s) if has_no_value => longer_s,
-        _ if times.blocks_in_budget < Some(FEWEST_BLOCKS) => times.round_time_s,
+        _ if planned_s(FEWEST_BLOCKS, times.round_time_s) > budget_s => times.round_time_s,
         _ => return Ok(()),
     };
-    let rounds = (FEWEST_BLOCKS * design.arms.len()) as f64;
-    let round_s = times.ramp_s + window_s + mean_around_s(&times.pilot);
-    let needed_s = pilot_s(result) + rounds * round_s;
-    Err(too_short(budget_s, needed_s, design.arms.len()))
+    Err(too_short(
+        budget_s,
+        planned_s(FEWEST_BLOCKS, window_s),
+        arms,
+    ))
 }
 
-/// Called after each round, and its time. Err: the first block shows that not even the fewest that decide anything fit.
+/// Called before the first round, and when the first block has ended. Err: it shows that not even the fewest blocks that decide
+/// anything fit.
 pub fn ensure_enough(result: &ResultFile) -> anyhow::Result<()> {
-    let is_first_block = result.rounds.len() == result.plan.rounds_of(0);
-    let Some(budget_s) = result.design.budget_s.filter(|_| is_first_block) else {
+    let is_asked = result.design.extensions.is_empty() && result.blocks_begun() < FEWEST_BLOCKS;
+    let Some(budget_s) = result.design.budget_s.filter(|_| is_asked) else {
         return Ok(());
     };
     let Some(block_s) = block_s(result, result.design.arms.len()) else {
@@ -70,7 +78,8 @@ pub fn too_short(budget_s: f64, needed_s: f64, arms: usize) -> anyhow::Error {
     )
 }
 
-fn spent_s(result: &ResultFile) -> f64 {
+/// Pilot and rounds so far.
+pub fn spent_s(result: &ResultFile) -> f64 {
     pilot_s(result) + result.rounds_took_s.unwrap_or(0.0)
 }
 

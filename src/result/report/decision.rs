@@ -6,6 +6,7 @@ use super::units;
 use super::words;
 use crate::decision::{Decision, Rank, Standing, decide, more_blocks_to_decide};
 use crate::statistics::scale::Scale;
+use crate::statistics::stopping::Stopping;
 use crate::types::result::{ArmComparison, ResultFile, Status};
 
 /// Rows and arms that a sentence names; more would not be read.
@@ -282,7 +283,7 @@ fn open(result: &ResultFile, standings: &[Standing], with_command: bool) -> Stri
             } else {
                 ".".to_owned()
             };
-            let time = block_s(result).map_or_else(String::new, |s| {
+            let time = block_s(result, standings).map_or_else(String::new, |s| {
                 format!(" ({})", units::duration(s * blocks as f64))
             });
             format!(" About {blocks} more blocks{time} would likely show it{command}")
@@ -292,11 +293,17 @@ fn open(result: &ResultFile, standings: &[Standing], with_command: bool) -> Stri
     format!("{text}{decided}{cost}")
 }
 
-/// Wall-clock time of a block.
-fn block_s(result: &ResultFile) -> Option<f64> {
-    let rounds = result.rounds.len();
+/// Wall-clock time of one more block: the arms of a run with looks that are decided take no part in it.
+fn block_s(result: &ResultFile, standings: &[Standing]) -> Option<f64> {
+    let again = result.pilot.as_ref().map_or(0, |pilot| pilot.rounds.len());
+    let rounds = result.rounds.len() + again;
     let per_round_s = result.rounds_took_s? / rounds as f64;
-    (rounds > 0).then_some(per_round_s * result.design.arms.len() as f64)
+    let open = standings.iter().filter(|of| of.rank() == Rank::Open);
+    let arms = match result.design.stopping {
+        Stopping::Looks { .. } => open.count() + 1,
+        Stopping::Fixed { .. } | Stopping::Open => result.design.arms.len(),
+    };
+    (rounds > 0).then_some(per_round_s * arms as f64)
 }
 
 #[cfg(test)]

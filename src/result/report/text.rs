@@ -297,6 +297,9 @@ fn quality(text: &mut String, result: &ResultFile) {
     if let Some(line) = times::line(result) {
         let _ = writeln!(text, "{line}");
     }
+    if let Some(line) = times::beyond_budget(result) {
+        let _ = writeln!(text, "{line}");
+    }
     let is_open = |row: &ArmComparison| row.comparison.verdict == Verdict::Inconclusive;
     if let Some(line) = times::too_few_blocks(result).filter(|_| result.primary().any(is_open)) {
         let _ = writeln!(text, "Times: {line}.");

@@ -1,10 +1,14 @@
 //! What the wall-clock time of a run was spent on, in words. Pure.
 
 use super::{escape, units};
+use crate::analysis::budget;
 use crate::metric::Metric;
 use crate::statistics::scale::Scale;
 use crate::types::result::{ResultFile, Round};
 use crate::types::times::{ChosenTimes, RoundTimes};
+
+/// So many times the time that was given is said to be longer.
+const BEYOND: f64 = 1.1;
 
 /// `4 s after a ramp of 1 s`, and why, if a pilot chose them.
 pub fn rounds(result: &ResultFile) -> String {
@@ -66,8 +70,30 @@ pub fn in_budget(result: &ResultFile) -> Option<String> {
         ));
     }
     let shown = shown.join("; ");
-    let all = units::duration(budget_s);
+    let all = limit(budget_s);
     Some(format!("at most {blocks} blocks in {all}: {shown}"))
+}
+
+/// A limit of time, not rounded while it is short.
+pub fn limit(seconds: f64) -> String {
+    if seconds < 600.0 {
+        format!("{seconds} s")
+    } else {
+        units::duration(seconds)
+    }
+}
+
+/// Rounds that became slower than those from which the run was planned.
+pub fn beyond_budget(result: &ResultFile) -> Option<String> {
+    let budget_s = result.design.budget_s?;
+    let took_s = budget::spent_s(result);
+    let is_beyond = result.design.extensions.is_empty() && took_s > BEYOND * budget_s;
+    is_beyond.then(|| {
+        format!(
+            "Pilot and rounds took {}, longer than planned: the rounds became slower.",
+            units::duration(took_s)
+        )
+    })
 }
 
 /// A difference of a metric, without its sign.
@@ -84,7 +110,9 @@ pub fn effect(metric: &str, effect: f64) -> String {
 pub fn too_few_blocks(result: &ResultFile) -> Option<String> {
     let chosen = result.times.as_ref()?;
     let planned = result.design.schedule().most_blocks()?;
-    let most = chosen.blocks_in_budget.unwrap_or(planned);
+    let is_extended = !result.design.extensions.is_empty();
+    let most = chosen.blocks_in_budget.filter(|_| !is_extended);
+    let most = most.unwrap_or(planned);
     let shows_something = chosen.pilot.iter().any(|round| !round.series.is_empty());
     match chosen.blocks_needed {
         None if !shows_something => None,

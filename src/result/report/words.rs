@@ -82,7 +82,10 @@ fn blocks(result: &ResultFile) -> String {
     match (result.design.stopping, result.design.budget_s) {
         (Stopping::Fixed { blocks }, _) => format!("{blocks} blocks"),
         (Stopping::Looks { .. }, Some(budget_s)) => {
-            format!("{begun} blocks, in at most {}", units::duration(budget_s))
+            format!(
+                "{begun} blocks, planned into {}",
+                super::times::limit(budget_s)
+            )
         }
         (Stopping::Looks { .. }, None) => {
             let most = result.design.stopping.most_blocks().unwrap_or(begun);

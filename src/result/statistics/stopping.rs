@@ -65,7 +65,7 @@ fn once() -> usize {
 
 impl Schedule<'_> {
     /// The level of one interval, given the level `alpha` of its comparison over the whole run. The looks of a run have room for
-    /// another two; the end of a fixed run has not.
+    /// those of its extensions; the end of a fixed run has not.
     pub fn level(&self, alpha: f64) -> f64 {
         match self.stopping {
             Stopping::Fixed { .. } if !self.extensions.is_empty() => SHARE_OF_AN_EXTENSION * alpha,
@@ -136,6 +136,15 @@ impl Stopping {
         match self {
             Stopping::Fixed { .. } | Stopping::Looks { .. } => Method::SignedRank,
             Stopping::Open => Method::AlwaysValid,
+        }
+    }
+
+    /// How often such a run may be extended: for so many its level is enough. See `tests/verdicts/extended.rs`.
+    pub fn most_extensions(self) -> usize {
+        match self {
+            Stopping::Fixed { .. } | Stopping::Looks { .. } => 2,
+            // Its intervals hold however often they are looked at.
+            Stopping::Open => 100,
         }
     }
 

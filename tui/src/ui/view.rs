@@ -46,7 +46,7 @@ use ratatui::widgets::Paragraph;
 
 use super::sampling::sample::Measured;
 use super::state::action::{KeyCommand, Screen, Target};
-use super::state::model::{Access, DeviceModel, Model};
+use super::state::model::{Access, Model};
 use parts::{Part, stack};
 pub use picture::svg;
 
@@ -54,15 +54,6 @@ pub use picture::svg;
 const LEAST: (u16, u16) = (40, 10);
 /// Rows of the tabs, the status line and the footer.
 const CHROME: u16 = 3;
-
-/// Verdicts of the rotations of this session, one sentence per disk.
-pub fn verdicts(model: &Model) -> Vec<String> {
-    let of = |device: &DeviceModel| {
-        let sentence = compare::verdict(device.seen.score.as_ref()?)?;
-        Some(format!("{}: {sentence}", escape::line(&device.disk.name)))
-    };
-    model.devices.iter().filter_map(of).collect()
-}
 
 /// The last row of the help page with which a screen of this size is full.
 pub fn last_help_row(model: &Model, size: Size) -> usize {

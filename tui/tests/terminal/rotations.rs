@@ -100,7 +100,7 @@ fn a_rotation_pauses_and_what_it_found_is_told_at_the_end() {
     terminal.keys("q");
     let (status, written) = terminal.end();
     assert_eq!(status.code(), Some(0), "{written}");
-    assert!(written.contains("no verdict yet"), "{written}");
+    assert!(written.contains(": Not decided: "), "{written}");
     let file = written
         .split("written: ")
         .last()

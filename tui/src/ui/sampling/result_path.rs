@@ -9,11 +9,19 @@ use anyhow::{Result, anyhow};
 use iosched_experiment::rotation::Recorded;
 use iosched_experiment::run;
 use iosched_files::output::write_whole;
+use iosched_result::report::decision;
 
 /// The shortest time between two saves.
 const EVERY: Duration = Duration::from_secs(60);
 /// At most this share of the time is spent on saving.
 const SHARE: u32 = 50;
+
+/// What the file has.
+pub struct Saved {
+    pub path: PathBuf,
+    /// What its rounds say to do, as `iosched-ab report` says it.
+    pub decision: String,
+}
 
 pub struct ResultPath {
     path: PathBuf,
@@ -43,15 +51,19 @@ impl ResultPath {
     }
 
     /// Returns when the file has all rounds. None: there are none.
-    pub fn save(&mut self, recorded: &Recorded) -> Result<Option<PathBuf>> {
+    pub fn save(&mut self, recorded: &Recorded) -> Result<Option<Saved>> {
         if recorded.rounds() == 0 {
             return Ok(None);
         }
         // This attempt tells what still fails.
         let _ = self.finish();
-        write(&self.path, recorded)?;
+        let file = recorded.result(time_of_day())?;
+        write_whole(&self.path, &run::to_json(&file)?)?;
         self.saved = recorded.rounds();
-        Ok(Some(self.path.clone()))
+        Ok(Some(Saved {
+            path: self.path.clone(),
+            decision: decision::sentence(&file),
+        }))
     }
 
     pub fn save_now_and_then(&mut self, recorded: &Recorded) -> Result<()> {

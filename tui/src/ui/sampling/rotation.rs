@@ -39,6 +39,8 @@ pub struct TimedRotation {
     is_paused: bool,
     parts: Parts,
     file: ResultPath,
+    /// Of the rounds that were saved last.
+    decision: Option<String>,
 }
 
 /// The timer of the present turn.
@@ -76,6 +78,7 @@ impl TimedRotation {
             is_paused: false,
             parts: Parts::default(),
             file: ResultPath::new(),
+            decision: None,
         }
     }
 
@@ -246,7 +249,17 @@ impl TimedRotation {
 
     /// Saves the rounds so far as a result file for `iosched-ab report`; None without rounds.
     pub fn save(&mut self) -> Result<Option<PathBuf>> {
-        self.file.save(self.turns.recorded())
+        let saved = self.file.save(self.turns.recorded())?;
+        Ok(saved.map(|saved| {
+            self.decision = Some(saved.decision);
+            saved.path
+        }))
+    }
+
+    /// The disk, and what its rounds said to do when they were saved last.
+    pub fn decision(&self) -> Option<String> {
+        let name = self.turns.recorded().name();
+        Some(format!("{name}: {}", self.decision.as_ref()?))
     }
 
     /// Saves from time to time, in the background. An error is that of an earlier attempt.

@@ -143,10 +143,15 @@ impl Work {
             }
         }
         let mut lines = self.control.put_back();
+        let mut ended = std::mem::take(&mut self.reader.finished);
         if let Some(mut rotation) = self.rotation {
             let saved = rotation.save().transpose();
             lines.extend(saved.map(|path| Ok(format!("written: {}", path?.display()))));
+            ended.retain(|other| other.device() != rotation.device());
+            ended.push(rotation);
         }
+        let decisions = ended.iter().filter_map(TimedRotation::decision);
+        lines.extend(decisions.map(Ok));
         lines
     }
 

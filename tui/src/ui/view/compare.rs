@@ -30,7 +30,6 @@ use ratatui::text::Line;
 use super::fit::{self, Piece};
 use super::parts::{Part, stack};
 use super::{axis, line, measured_or_why, text_lines};
-use crate::ui::sampling::score::Score;
 use crate::ui::state::axis::Axis;
 use crate::ui::state::compare::{ArmSeen, Seen};
 use crate::ui::state::model::Model;
@@ -43,11 +42,6 @@ const SENTENCE: usize = 3;
 const NOTES: u16 = 4;
 
 pub use beside::part_name;
-
-/// In words: which arm is better than the reference; None without rounds.
-pub fn verdict(score: &Score) -> Option<String> {
-    leader::sentence(score)
-}
 
 /// The arms with the histograms that are drawn.
 struct Sides<'a> {

@@ -1,0 +1,100 @@
+//! Breaks sentences that are wider than a terminal at their spaces.
+
+use std::os::fd::AsFd;
+
+use textwrap::{Options, WordSeparator, WordSplitter, core::display_width};
+
+/// Narrower than this, nothing is worth breaking.
+const LEAST: usize = 40;
+
+/// None: not a terminal, or one that does not say how wide it is.
+pub fn columns(stream: &impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
+/// What goes to a file or through a pipe stays as it is: others break it, or search in its lines.
+pub fn to_terminal(text: &str, stream: &impl AsFd) -> String {
+    columns(stream).map_or_else(|| text.to_owned(), |columns| to_width(text, columns))
+}
+
+/// Tables and pictures stay as they are: they have runs of spaces.
+pub fn to_width(text: &str, columns: usize) -> String {
+    let mut fitted = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let (line, end) = line
+            .strip_suffix('\n')
+            .map_or((line, ""), |line| (line, "\n"));
+        if columns < LEAST || display_width(line) <= columns || line.trim().contains("  ") {
+            fitted.push_str(line);
+        } else {
+            fitted.push_str(&broken(line, columns));
+        }
+        fitted.push_str(end);
+    }
+    fitted
+}
+
+/// No word is broken: it may be a path, or a part of a command.
+fn broken(line: &str, columns: usize) -> String {
+    let indent: String = line.chars().take_while(|c| *c == ' ').collect();
+    let further = format!("{indent}  ");
+    let options = Options::new(columns)
+        .initial_indent(&indent)
+        .subsequent_indent(&further)
+        .break_words(false)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation);
+    textwrap::fill(line.trim_start(), options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_are_broken_at_spaces_and_tables_are_not() {
+        let sentence = "Not decided: bfq against none: throughput -2.6 % (-8.7 % .. +6.6 %), read_total_p99 -2.5 %.\n";
+        let table = " METRIC      ARM          REFERENCE           VALUE   CHANGE  INTERVAL         VERDICT\n";
+        let fitted = to_width(&format!("{sentence}\n{table}"), 60);
+        let lines: Vec<&str> = fitted.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "Not decided: bfq against none: throughput -2.6 % (-8.7 % ..",
+                "  +6.6 %), read_total_p99 -2.5 %.",
+                "",
+                table.trim_end(),
+            ]
+        );
+        assert_eq!(to_width(sentence, 200), sentence);
+        // A command stays one word after the other.
+        let words = |text: &str| {
+            text.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(words(&fitted), words(&format!("{sentence}{table}")));
+    }
+
+    #[test]
+    fn colours_take_no_room_and_long_words_stay_whole() {
+        let painted = format!("\u{1b}[32m{}\u{1b}[0m", "x".repeat(60));
+        assert_eq!(to_width(&painted, 60), painted);
+        let path = format!("Result file: /{}\n", "x".repeat(90));
+        let fitted = to_width(&path, 60);
+        assert!(
+            fitted.contains(&format!("\n  /{}\n", "x".repeat(90))),
+            "{fitted}"
+        );
+        assert_eq!(
+            to_width(
+                "     indented and far too long for this narrow terminal here",
+                40
+            )
+            .lines()
+            .nth(1),
+            Some("       narrow terminal here")
+        );
+    }
+}
