@@ -6,9 +6,12 @@ log=$1 what=$2
 shift 2
 mkdir -p "$(dirname "$log")"
 echo "$what (log: $log)"
+# A group of its own, so that all that it started ends with it.
+set -m
 "$@" >"$log" 2>&1 &
 command=$!
-trap 'kill "$command" 2>/dev/null' INT TERM HUP
+set +m
+trap 'kill -TERM -- "-$command" 2>/dev/null' INT TERM HUP
 if [[ -t 1 ]]; then
 	while kill -0 "$command" 2>/dev/null; do
 		columns=$(tput cols 2>/dev/null || echo 80)

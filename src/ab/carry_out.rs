@@ -1,5 +1,6 @@
 //! Runs an experiment that `run`, `aa`, `demo` or `--resume` has set up, and reports it.
 
+use std::fmt::Write as _;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -49,15 +50,15 @@ fn tell_so_far(path: &Path, is_interrupted: bool) {
     let file = path.display();
     let mut continued = format!("iosched-ab run --resume {file}");
     if let Ok(result) = input::read_run(path) {
-        if result.rounds.is_empty() {
+        if result.rounds.is_empty() && !is_interrupted {
             return;
         }
         if is_interrupted && !result.comparisons.is_empty() {
             // A failed print must not hide the error of the run.
             let _ = print::print_painted(&text::render(&result, false, Some(print::pictures())));
         }
-        if !is_interrupted && budget::ensure_enough(&result).is_err() {
-            continued += " --budget TIME";
+        if let Some(needed_s) = budget::needed_s(&result) {
+            let _ = write!(continued, " --budget {}s", needed_s.ceil());
         }
     }
     note(&format!(
@@ -74,7 +75,8 @@ fn version(path: &Path) -> Option<(u64, i64, i64)> {
 fn print(result: &ResultFile, output: Option<&Path>) -> Result<()> {
     let text = text::render(result, false, Some(print::pictures()));
     if let Some(path) = output {
-        print::print_painted(&text)?;
+        let named = format!("--resume {} ", print::quoted(path));
+        print::print_painted(&text.replacen("--resume FILE ", &named, 1))?;
         print::say_where(path)?;
     } else {
         // The result goes nowhere else, so a closed pipe is an error here, unlike for a report.

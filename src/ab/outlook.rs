@@ -88,7 +88,8 @@ impl Outlook {
         let all = limit(budget_s);
         let Some(round) = self.round else {
             return Ok(format!(
-                "as many rounds as fit into {all}, each one execution of the command; after one under each arm it is known how many"
+                "as many rounds as fit into {all}, at most 100 of each arm, each one execution of the command; after one under each arm it is \
+                 known how many"
             ));
         };
         let mut round_s = (round + AROUND_A_ROUND).as_secs_f64();
@@ -113,10 +114,8 @@ impl Outlook {
                 "a pilot of 10 s under each arm chooses the times of the rounds, and says what they can show in {all}"
             ));
         }
-        let most = self
-            .stopping
-            .most_blocks()
-            .map_or(blocks, |most| blocks.min(most));
+        let most = Stopping::Looks { times: 5 }.most_blocks();
+        let most = most.map_or(blocks, |most| blocks.min(most));
         let safe = blocks_needed(bonferroni(self.stopping.level(ALPHA), rows));
         let rounds = format!("at most {} rounds in {all}", most * self.arms);
         Ok(if most < safe {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
-use iosched_experiment::run::Experiment;
+use iosched_experiment::run::{self, Experiment};
 use iosched_experiment::session::Session;
 use iosched_experiment::workload::participants::Participants;
 use iosched_experiment::workload::{fio, recorded};
@@ -30,6 +30,15 @@ pub const COMMANDS: &str = "the commands that it would run";
 /// The earlier result, if it can be continued.
 fn resumable(file: &Path, wanted: Wanted, arguments: &Conditions) -> Result<ResultFile> {
     let (mut earlier, doubt) = input::run_with_doubt(file)?;
+    if earlier.workload.description["kind"] == "live" && earlier.design.live.is_none() {
+        return Err(Failure::usage(
+            format!(
+                "{} is from a rotation in the terminal UI: iosched cannot start the load that ran then",
+                file.display()
+            ),
+            "rotate again with `iosched DEVICE` and F, or start a run with a workload",
+        ));
+    }
     let is_open = earlier.design.stopping == Stopping::Open;
     let has_ended = match earlier.status {
         Status::Complete => true,
@@ -49,17 +58,27 @@ fn resumable(file: &Path, wanted: Wanted, arguments: &Conditions) -> Result<Resu
             ));
         }
         Wanted::Rest(_) if earlier.status == Status::Complete => {
+            let cure = match why_not_extended(&earlier) {
+                None => "print it with `iosched-ab report`, or add rounds to it with --rounds +12",
+                Some(_) => "print it with `iosched-ab report`, or start a new run",
+            };
             return Err(Failure::usage(
                 format!("{} is complete: there is nothing to resume", file.display()),
-                "print it with `iosched-ab report`, or add rounds to it with --rounds +12",
+                cure,
             ));
         }
         Wanted::Rest(None) => {}
         Wanted::Rest(Some(budget)) => {
-            if earlier.design.budget_s.is_none() {
+            let is_planned = earlier.design.budget_s.is_some()
+                && earlier.design.extensions.is_empty()
+                && earlier.design.schedule().is_look(earlier.plan.blocks());
+            if !is_planned {
                 return Err(Failure::usage(
-                    format!("{} was not begun with --budget", file.display()),
-                    "leave it out: --resume alone continues the run to its end",
+                    format!(
+                        "the rounds that {} has left are planned already",
+                        file.display()
+                    ),
+                    "leave out --budget: --resume alone continues the run to its end, and then --rounds +N adds to it",
                 ));
             }
             earlier.design.budget_s = Some(budget.as_secs_f64());
@@ -71,15 +90,6 @@ fn resumable(file: &Path, wanted: Wanted, arguments: &Conditions) -> Result<Resu
                 times.detectable.clear();
             }
         }
-    }
-    if earlier.workload.description["kind"] == "live" && earlier.design.live.is_none() {
-        return Err(Failure::usage(
-            format!(
-                "{} is from a rotation in the terminal UI: iosched cannot start the load that ran then",
-                file.display()
-            ),
-            "rotate again with `iosched DEVICE` and F, or start a run with a workload",
-        ));
     }
     let is_replaced = matches!(wanted, Wanted::Rest(_)) && arguments.output.is_none();
     if is_replaced && file.is_symlink() {
@@ -106,6 +116,28 @@ pub enum Wanted {
     More(usize),
 }
 
+/// Why no blocks can be added.
+fn why_not_extended(earlier: &ResultFile) -> Option<String> {
+    if let Some(why) = turn::why_invalid(earlier) {
+        return Some(why);
+    }
+    if earlier.stopped_arms().len() + 1 >= earlier.design.arms.len() {
+        return Some("--stop-if has stopped the arms".to_owned());
+    }
+    let begun = earlier.blocks_begun();
+    if begun == 0 {
+        return Some("it has no rounds".to_owned());
+    }
+    let most = earlier.design.stopping.most_extensions();
+    let extensions = earlier.design.extensions.iter();
+    let is_often = extensions.filter(|it| it.after_blocks < begun).count() >= most;
+    is_often.then(|| {
+        format!(
+            "it was extended {most} times, and whoever goes on until something shows finds it sooner or later"
+        )
+    })
+}
+
 /// Adds blocks to the design of a run that has ended, after those that it has begun.
 fn extend(file: &Path, earlier: &mut ResultFile, blocks: usize) -> Result<()> {
     let refuse = |why: String| {
@@ -114,16 +146,12 @@ fn extend(file: &Path, earlier: &mut ResultFile, blocks: usize) -> Result<()> {
             "start a new run",
         )
     };
-    if let Some(why) = turn::why_invalid(earlier) {
+    if let Some(why) = why_not_extended(earlier) {
         return Err(refuse(why));
     }
-    if earlier.stopped_arms().len() + 1 >= earlier.design.arms.len() {
-        return Err(refuse("--stop-if has stopped the arms".to_owned()));
-    }
     let after_blocks = earlier.blocks_begun();
-    if after_blocks == 0 {
-        return Err(refuse("it has no rounds".to_owned()));
-    }
+    // It goes on.
+    earlier.notes.retain(|note| note != run::ENDED_BY_FOR);
     // An open run may have drawn more, and --for may have ended one before.
     earlier
         .plan
@@ -133,12 +161,6 @@ fn extend(file: &Path, earlier: &mut ResultFile, blocks: usize) -> Result<()> {
     extensions.retain(|extension| extension.after_blocks < after_blocks);
     if let Some(last) = extensions.last_mut() {
         last.blocks = after_blocks - last.after_blocks;
-    }
-    let most = earlier.design.stopping.most_extensions();
-    if extensions.len() >= most {
-        return Err(refuse(format!(
-            "it was extended {most} times, and whoever goes on until something shows finds it sooner or later"
-        )));
     }
     extensions.push(Extension {
         after_blocks,

@@ -35,6 +35,9 @@ use iosched_result::types::scratch_place::ScratchPlace;
 
 pub use turns::BlockEnd;
 
+/// The note of a run that --for has ended.
+pub const ENDED_BY_FOR: &str = "the run ended after the time of --for";
+
 /// A comparison, and its disks.
 pub struct Experiment<'a> {
     pub disks: Disks,
@@ -224,9 +227,7 @@ impl Experiment<'_> {
                 .filter(|_| is_limited)
                 .is_some_and(|live| live.is_over(bench.machine.now().saturating_sub(began)))
             {
-                result
-                    .notes
-                    .push("the run ended after the time of --for".to_owned());
+                result.notes.push(ENDED_BY_FOR.to_owned());
                 return Ok(());
             }
             let done = result.rounds.len();
@@ -250,6 +251,7 @@ impl Experiment<'_> {
             turned.ensure_hopeful()?;
             if result.rounds.len() == result.plan.rounds_of(0) {
                 budget::ensure_enough(result)?;
+                budget::fill(result);
             }
         }
         trace.map_or(Ok(()), |time| {

@@ -45,7 +45,46 @@ fn broken(line: &str, columns: usize) -> String {
         .break_words(false)
         .word_separator(WordSeparator::AsciiSpace)
         .word_splitter(WordSplitter::NoHyphenation);
-    textwrap::fill(line.trim_start(), options)
+    let joined = with_units(&with_commands(line.trim_start()));
+    textwrap::fill(&joined, options).replace(JOINS, " ")
+}
+
+/// A space that is none for the breaking: names from outside have none, they were escaped.
+const JOINS: char = '\u{a0}';
+
+/// A command between backticks can be pasted.
+fn with_commands(line: &str) -> String {
+    let parts: Vec<&str> = line.split('`').collect();
+    let is_closed = parts.len() % 2 == 1;
+    let parts = parts.iter().enumerate();
+    let parts = parts.map(|(index, part)| match index % 2 {
+        1 if is_closed => part.replace(' ', &JOINS.to_string()),
+        _ => (*part).to_owned(),
+    });
+    parts.collect::<Vec<_>>().join("`")
+}
+
+/// A number and its unit stay together.
+fn with_units(line: &str) -> String {
+    const UNITS: [&str; 12] = [
+        "%", "ns", "us", "ms", "s", "min", "h", "KiB", "MiB", "MB/s", "I/Os", "blocks",
+    ];
+    let mut joined = String::with_capacity(line.len());
+    let mut before = "";
+    for word in line.split(' ') {
+        let bare = word.trim_end_matches(['.', ',', ';', ':', ')']);
+        let is_number = before.ends_with(|c: char| c.is_ascii_digit());
+        if !joined.is_empty() {
+            joined.push(if is_number && UNITS.contains(&bare) {
+                JOINS
+            } else {
+                ' '
+            });
+        }
+        joined.push_str(word);
+        before = word;
+    }
+    joined
 }
 
 #[cfg(test)]
@@ -68,6 +107,23 @@ mod tests {
             ]
         );
         assert_eq!(to_width(sentence, 200), sentence);
+        // A number is not parted from its unit.
+        let told = to_width(
+            "It is slower than it was before, by as much as 12.5 %, at least.",
+            48,
+        );
+        assert_eq!(
+            told.lines().next(),
+            Some("It is slower than it was before, by as much as")
+        );
+        let advice = to_width(
+            "About 5 more blocks show it: `iosched-ab run --resume FILE --rounds +5`.",
+            60,
+        );
+        assert_eq!(
+            advice.lines().nth(1),
+            Some("  `iosched-ab run --resume FILE --rounds +5`.")
+        );
         // A command stays one word after the other.
         let words = |text: &str| {
             text.split_whitespace()

@@ -114,10 +114,15 @@ pub fn pictures() -> Form {
     }
 }
 
+/// As a shell needs it.
+pub fn quoted(path: &Path) -> String {
+    let file = path.display().to_string();
+    shlex::try_quote(&file).unwrap_or_default().into_owned()
+}
+
 /// Prints the path of the result, and the command that makes a page with pictures of it.
 pub fn say_where(path: &Path) -> Result<()> {
-    let file = path.display().to_string();
-    let quoted = shlex::try_quote(&file).unwrap_or_default();
+    let (file, quoted) = (path.display(), quoted(path));
     print_page(&format!(
         "Result file: {file}\nWith pictures: iosched-ab report {quoted} --format html -o report.html\n"
     ))

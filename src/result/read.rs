@@ -210,12 +210,21 @@ fn times(result: &ResultFile) -> Result<(), String> {
             "times: they are not those of the design".to_owned()
         })?;
     }
+    let chosen = result.times.as_ref();
+    let blocks = chosen.and_then(|chosen| chosen.blocks_in_budget);
+    require(blocks.is_none_or(|blocks| blocks <= MOST_PLANNED), || {
+        "times.blocks_in_budget: more than any run has".to_owned()
+    })?;
+    let pilot = chosen.iter().flat_map(|chosen| &chosen.pilot);
+    let pilot = pilot.flat_map(|round| [round.bin_s, round.around_s]);
+    let unlimited = chosen.and_then(|chosen| chosen.unlimited_round_time_s);
     let spent = result
         .rounds
         .iter()
         .filter_map(|round| round.evidence.times);
     let parts = spent.flat_map(|it| [it.washout_s, it.switch_s, it.start_s, it.ramp_s, it.end_s]);
     let all = parts.chain(result.rounds_took_s);
+    let all = all.chain(pilot).chain(unlimited);
     let mut all = all.filter(|seconds| !(0.0..=LONGEST_S).contains(seconds));
     match all.next() {
         None => Ok(()),

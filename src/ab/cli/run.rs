@@ -276,7 +276,7 @@ pub struct Run {
     #[arg(long, value_name = "N|auto|open|+N", value_parser = rounds_or_more)]
     pub rounds: Option<Rounds>,
     /// The time for pilot and rounds, from which length and number of the rounds are planned; before the first one it says what
-    /// they can show. The run ends earlier if all verdicts are in, and later if rounds become slower. Files and --precondition
+    /// they can show. The run ends earlier if all verdicts are in, and later if rounds become slower or blocks are repeated. Files and --precondition
     /// come before [default: no limit]
     #[arg(long, value_name = "TIME", value_parser = budget)]
     pub budget: Option<Duration>,

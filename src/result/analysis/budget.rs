@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::statistics::signed_rank::FEWEST_BLOCKS;
+use crate::statistics::stopping::{LOOKS, Stopping};
 use crate::types::result::ResultFile;
 use crate::types::times::{PilotRound, mean_around_s};
 
@@ -47,18 +48,37 @@ pub fn ensure_planned(result: &ResultFile) -> anyhow::Result<()> {
 /// Called before the first round, and when the first block has ended. Err: it shows that not even the fewest blocks that decide
 /// anything fit.
 pub fn ensure_enough(result: &ResultFile) -> anyhow::Result<()> {
-    let is_asked = result.design.extensions.is_empty() && result.blocks_begun() < FEWEST_BLOCKS;
-    let Some(budget_s) = result.design.budget_s.filter(|_| is_asked) else {
-        return Ok(());
-    };
-    let Some(block_s) = block_s(result, result.design.arms.len()) else {
-        return Ok(());
-    };
-    let needed_s = pilot_s(result) + block_s * FEWEST_BLOCKS as f64;
-    if needed_s <= TOLERANCE * budget_s {
-        return Ok(());
+    match (result.design.budget_s, needed_s(result)) {
+        (Some(budget_s), Some(needed_s)) => {
+            Err(too_short(budget_s, needed_s, result.design.arms.len()))
+        }
+        _ => Ok(()),
     }
-    Err(too_short(budget_s, needed_s, result.design.arms.len()))
+}
+
+/// The time without which nothing is shown, if there is less. Asked while nothing but the first block is known: what is planned by it
+/// is carried out.
+pub fn needed_s(result: &ResultFile) -> Option<f64> {
+    let is_asked = result.rounds.len() <= result.plan.rounds_of(0);
+    let budget_s = result.design.budget_s.filter(|_| is_asked)?;
+    let block_s = block_s(result, result.design.arms.len())?;
+    let needed_s = pilot_s(result) + block_s * FEWEST_BLOCKS as f64;
+    (needed_s > TOLERANCE * budget_s).then_some(needed_s)
+}
+
+/// Called after the first block of a run without a pilot: so many times the usual blocks that its looks fill the time. The noise is not
+/// known, so not more than five times.
+pub fn fill(result: &mut ResultFile) {
+    const MOST: usize = 5;
+    let is_due = result.times.is_none() && result.rounds.len() == result.plan.rounds_of(0);
+    let affordable = affordable_blocks(result, result.design.arms.len());
+    if let (true, Some(blocks), Stopping::Looks { .. }) =
+        (is_due, affordable, result.design.stopping)
+    {
+        let usual = LOOKS[LOOKS.len() - 1];
+        let times = (blocks + 1).div_ceil(usual).clamp(1, MOST);
+        result.design.stopping = Stopping::Looks { times };
+    }
 }
 
 /// A time in which nothing can be decided.
@@ -142,6 +162,30 @@ mod tests {
         assert_eq!(affordable_blocks(&result, 2), None);
         result.design.budget_s = None;
         assert_eq!(affordable_blocks(&result, 2), None);
+    }
+
+    #[test]
+    fn without_a_pilot_the_first_block_says_how_many_looks_fill_the_time() {
+        let filled = |budget_s: f64| {
+            let mut result = run(2, budget_s);
+            result.times = None;
+            fill(&mut result);
+            result.design.stopping
+        };
+        // Blocks of 20 s.
+        assert_eq!(filled(390.0), Stopping::Looks { times: 1 });
+        assert_eq!(filled(600.0), Stopping::Looks { times: 2 });
+        assert_eq!(filled(90_000.0), Stopping::Looks { times: 5 });
+        // A pilot has chosen them.
+        let mut piloted = run(2, 600.0);
+        fill(&mut piloted);
+        assert_eq!(piloted.design.stopping, Stopping::LOOKS);
+    }
+
+    #[test]
+    fn what_the_first_block_has_passed_is_not_asked_again() {
+        assert!(ensure_enough(&run(2, 100.0)).is_err());
+        assert!(ensure_enough(&run(4, 100.0)).is_ok());
     }
 
     #[test]

@@ -279,7 +279,7 @@ fn open(result: &ResultFile, standings: &[Standing], with_command: bool) -> Stri
     let cost = match more_blocks_to_decide(result, standings) {
         Some(blocks) => {
             let command = if with_command {
-                format!(": iosched-ab run --resume FILE --rounds +{blocks}")
+                format!(": `iosched-ab run --resume FILE --rounds +{blocks}`.")
             } else {
                 ".".to_owned()
             };

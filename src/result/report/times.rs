@@ -88,11 +88,15 @@ pub fn beyond_budget(result: &ResultFile) -> Option<String> {
     let budget_s = result.design.budget_s?;
     let took_s = budget::spent_s(result);
     let is_beyond = result.design.extensions.is_empty() && took_s > BEYOND * budget_s;
+    let are_repeated = result.rounds.iter().any(|round| round.attempt > 0);
+    let why = if are_repeated {
+        "blocks that did not count were repeated"
+    } else {
+        "rounds took longer than those before"
+    };
     is_beyond.then(|| {
-        format!(
-            "Pilot and rounds took {}, longer than planned: the rounds became slower.",
-            units::duration(took_s)
-        )
+        let took = units::duration(took_s);
+        format!("Pilot and rounds took {took}, longer than planned: {why}.")
     })
 }
 
@@ -118,9 +122,10 @@ pub fn too_few_blocks(result: &ResultFile) -> Option<String> {
         None if !shows_something => None,
         None => Some("the noise of the pilot hides differences as small as the margins".to_owned()),
         Some(needed) if needed > most => {
-            let more = match chosen.blocks_in_budget {
-                Some(_) => "give more time",
-                None => "use --rounds with more",
+            let design = &result.design;
+            let more = match design.budget_s {
+                Some(_) if !is_extended => "give more time",
+                _ => "use --rounds with more",
             };
             Some(format!(
                 "in the noise of the pilot, differences as small as the margins need about {needed} blocks, and this run ends after \
