@@ -47,22 +47,22 @@ pub fn carry_out(experiment: Experiment<'_>, resources: Resources<'_>) -> Result
 
 /// Tells what the rounds until an error say, and how to go on. An open run always ends by an interrupt: this is its result.
 fn tell_so_far(path: &Path, is_interrupted: bool) {
-    let file = path.display();
-    let mut continued = format!("iosched-ab run --resume {file}");
+    let mut continued = format!("iosched-ab run --resume {}", print::quoted(path));
     if let Ok(result) = input::read_run(path) {
         if result.rounds.is_empty() && !is_interrupted {
             return;
         }
         if is_interrupted && !result.comparisons.is_empty() {
             // A failed print must not hide the error of the run.
-            let _ = print::print_painted(&text::render(&result, false, Some(print::pictures())));
+            let _ = print::print_painted(&rendered(&result, Some(path)));
         }
         if let Some(needed_s) = budget::needed_s(&result) {
             let _ = write!(continued, " --budget {}s", needed_s.ceil());
         }
     }
     note(&format!(
-        "the completed rounds are in {file}; continue with `{continued}`"
+        "the completed rounds are in {}; continue with `{continued}`",
+        path.display()
     ));
 }
 
@@ -72,11 +72,20 @@ fn version(path: &Path) -> Option<(u64, i64, i64)> {
     Some((found.ino(), found.mtime(), found.mtime_nsec()))
 }
 
-fn print(result: &ResultFile, output: Option<&Path>) -> Result<()> {
+/// With the path of its file in the command that goes on with it.
+fn rendered(result: &ResultFile, output: Option<&Path>) -> String {
     let text = text::render(result, false, Some(print::pictures()));
+    let Some(path) = output else {
+        return text;
+    };
+    let named = escape::line(&format!("--resume {} ", print::quoted(path)));
+    text.replacen("--resume FILE ", &named, 1)
+}
+
+fn print(result: &ResultFile, output: Option<&Path>) -> Result<()> {
+    let text = rendered(result, output);
     if let Some(path) = output {
-        let named = format!("--resume {} ", print::quoted(path));
-        print::print_painted(&text.replacen("--resume FILE ", &named, 1))?;
+        print::print_painted(&text)?;
         print::say_where(path)?;
     } else {
         // The result goes nowhere else, so a closed pipe is an error here, unlike for a report.

@@ -15,7 +15,7 @@ use iosched_result::types::scratch::spec::DiskSpec;
 use crate::carry_out::carry_out;
 use crate::cli::{Conditions, DetailOption};
 use crate::limitations::{notes_of, warnings};
-use crate::outlook::Wanted;
+use crate::outlook::Request;
 use crate::permission::PermissionRequest;
 use crate::reference::default_reference;
 use crate::rounds::Rounds;
@@ -67,8 +67,8 @@ fn check(wanted: &Comparison<'_>) -> Result<Checked> {
 }
 
 impl Comparison<'_> {
-    fn outlook(&self) -> Wanted {
-        Wanted {
+    fn outlook(&self) -> Request {
+        Request {
             arms: self.arms.len(),
             stopping: self.stopping,
             washout: self.conditions.washout,
@@ -108,7 +108,6 @@ impl Comparison<'_> {
 pub fn compare(wanted: &Comparison<'_>) -> Result<()> {
     let checked = check(wanted)?;
     let mut arms = wanted.arms.clone();
-    let stopping = wanted.stopping;
     let conditions = wanted.conditions;
     let mut rounds = checked.rounds;
     let spec = checked.spec;
@@ -125,8 +124,8 @@ pub fn compare(wanted: &Comparison<'_>) -> Result<()> {
         Some(spec) if !wanted.dry_run => simulated::make(&mut session, spec)?,
         Some(spec) => {
             note(&format!("a scratch device ({spec}) would be made"));
-            outlook.announce(&rounds)?;
-            return schedule::print(&arms, seed, stopping);
+            let most = outlook.announce(&rounds)?;
+            return schedule::print(&arms, seed, most);
         }
     };
     let scratch = session.scratch();
@@ -143,7 +142,7 @@ pub fn compare(wanted: &Comparison<'_>) -> Result<()> {
         dry_run: wanted.dry_run,
     }
     .grant()?;
-    outlook.announce(&rounds)?;
+    let most = outlook.announce(&rounds)?;
     if conditions.precondition {
         note(
             "before them the workload runs 5 to 25 times under the reference, until the disk keeps its level",
@@ -155,7 +154,7 @@ pub fn compare(wanted: &Comparison<'_>) -> Result<()> {
     let made = (!wanted.dry_run).then(|| session.journal());
     let said = warnings(conditions, &disks, &granted, workload, made)?;
     if wanted.dry_run {
-        return schedule::print(&arms, seed, stopping);
+        return schedule::print(&arms, seed, most);
     }
     let experiment = Experiment {
         disks,

@@ -22,7 +22,7 @@ const ALPHA: f64 = 0.05;
 const PILOT_S: f64 = 11.0;
 
 /// A run, as the arguments ask for it.
-pub struct Wanted {
+pub struct Request {
     pub arms: usize,
     pub stopping: Stopping,
     pub washout: Washout,
@@ -30,9 +30,9 @@ pub struct Wanted {
     pub budget: Option<Duration>,
 }
 
-impl Wanted {
-    /// Tells the user. Err: it can show nothing.
-    pub fn announce(&self, rounds: &Rounds) -> Result<()> {
+impl Request {
+    /// Tells the user. Returns the blocks that the run may have, if it ends by itself. Err: it can show nothing.
+    pub fn announce(&self, rounds: &Rounds) -> Result<Option<usize>> {
         let is_timed = rounds.workload.properties().fixed == Fixed::Time;
         let washout = self.washout.at_first();
         let outlook = Outlook {
@@ -47,8 +47,11 @@ impl Wanted {
             is_watched: rounds.live.is_some() && rounds.times.window.is_zero(),
             is_piloted: rounds.times.auto.is_some(),
         };
-        outlook.lines()?.iter().for_each(|line| note(line));
-        Ok(())
+        let (most, lines) = outlook.lines()?;
+        for line in lines {
+            note(&line);
+        }
+        Ok(most)
     }
 }
 
@@ -72,24 +75,30 @@ struct Outlook {
 }
 
 impl Outlook {
-    fn lines(&self) -> Result<Vec<String>> {
+    /// The most blocks, and what to say.
+    fn lines(&self) -> Result<(Option<usize>, Vec<String>)> {
         // Metrics that a command reports are known after its first block: at least one.
         let rows = self.metrics.max(1) * (self.arms - 1);
         if let Some(budget) = self.budget {
-            return Ok(vec![self.in_budget(budget.as_secs_f64(), rows)?]);
+            let (most, line) = self.in_budget(budget.as_secs_f64(), rows)?;
+            return Ok((Some(most), vec![line]));
         }
         let mut lines = vec![self.duration()];
         lines.extend(decision(self.stopping, rows));
-        Ok(lines)
+        Ok((self.stopping.most_blocks(), lines))
     }
 
-    /// The rounds that a time is enough for. Err: so few that they show nothing, however short they are.
-    fn in_budget(&self, budget_s: f64, rows: usize) -> Result<String> {
+    /// The blocks that a time is at most enough for, and what to say. Err: so few that they show nothing, however short they are.
+    fn in_budget(&self, budget_s: f64, rows: usize) -> Result<(usize, String)> {
         let all = limit(budget_s);
         let Some(round) = self.round else {
-            return Ok(format!(
-                "as many rounds as fit into {all}, at most 100 of each arm, each one execution of the command; after one under each arm it is \
-                 known how many"
+            let most = budget::MOST_WITHOUT_PILOT;
+            return Ok((
+                most,
+                format!(
+                    "as many rounds as fit into {all}, at most {most} of each arm, each one execution of the command; after one under \
+                     each arm it is known how many"
+                ),
             ));
         };
         let mut round_s = (round + AROUND_A_ROUND).as_secs_f64();
@@ -110,21 +119,22 @@ impl Outlook {
             return Err(budget::too_short(budget_s, needed_s, self.arms));
         }
         if self.is_piloted {
-            return Ok(format!(
+            let line = format!(
                 "a pilot of 10 s under each arm chooses the times of the rounds, and says what they can show in {all}"
-            ));
+            );
+            return Ok((blocks, line));
         }
-        let most = Stopping::Looks { times: 5 }.most_blocks();
-        let most = most.map_or(blocks, |most| blocks.min(most));
+        let most = blocks.min(budget::MOST_WITHOUT_PILOT);
         let safe = blocks_needed(bonferroni(self.stopping.level(ALPHA), rows));
         let rounds = format!("at most {} rounds in {all}", most * self.arms);
-        Ok(if most < safe {
+        let line = if most < safe {
             format!(
                 "{rounds}, which decide only large differences: {safe} of each arm would see more"
             )
         } else {
             rounds
-        })
+        };
+        Ok((most, line))
     }
 
     fn duration(&self) -> String {
@@ -229,13 +239,13 @@ mod tests {
             window: Duration::ZERO,
         };
         assert_eq!(
-            outlook.lines().unwrap(),
+            outlook.lines().unwrap().1,
             ["12 to 40 rounds, about 5 min to 17 min"]
         );
         outlook.stopping = Stopping::Fixed { blocks: 6 };
-        assert_eq!(outlook.lines().unwrap(), ["12 rounds, about 5 min"]);
+        assert_eq!(outlook.lines().unwrap().1, ["12 rounds, about 5 min"]);
         outlook.is_piloted = true;
-        let text = |outlook: &Outlook| outlook.lines().unwrap().concat();
+        let text = |outlook: &Outlook| outlook.lines().unwrap().1.concat();
         assert!(
             text(&outlook).ends_with("; at most about 6 min in all"),
             "{}",
@@ -258,7 +268,7 @@ mod tests {
         outlook.stopping = Stopping::Fixed { blocks: 6 };
         outlook.round = None;
         assert_eq!(
-            outlook.lines().unwrap(),
+            outlook.lines().unwrap().1,
             ["12 rounds, each one execution of the command"]
         );
     }
@@ -278,9 +288,9 @@ mod tests {
             window: Duration::from_secs(15),
         };
         // Rounds of 20 s, with what is around them.
-        assert_eq!(outlook.lines().unwrap(), ["at most 30 rounds in 10 min"]);
+        assert_eq!(outlook.lines().unwrap().1, ["at most 30 rounds in 10 min"]);
         outlook.metrics = 4000;
-        let text = outlook.lines().unwrap().concat();
+        let text = outlook.lines().unwrap().1.concat();
         assert!(text.contains("only large differences"), "{text}");
         outlook.budget = Some(Duration::from_secs(200));
         let error = outlook.lines().unwrap_err();

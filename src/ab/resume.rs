@@ -91,8 +91,7 @@ fn resumable(file: &Path, wanted: Wanted, arguments: &Conditions) -> Result<Resu
             }
         }
     }
-    let is_replaced = matches!(wanted, Wanted::Rest(_)) && arguments.output.is_none();
-    if is_replaced && file.is_symlink() {
+    if is_replaced(wanted, arguments) && file.is_symlink() {
         return Err(Failure::refused(
             format!(
                 "{} is a symbolic link, which saving the next rounds would replace",
@@ -114,6 +113,11 @@ pub enum Wanted {
     Rest(Option<Duration>),
     /// So many blocks more of one that has.
     More(usize),
+}
+
+/// Whether the rounds go into the file of the earlier ones. A run that has ended keeps its file, whatever becomes of what is added.
+fn is_replaced(wanted: Wanted, arguments: &Conditions) -> bool {
+    matches!(wanted, Wanted::Rest(_)) && arguments.output.is_none()
 }
 
 /// Why no blocks can be added.
@@ -175,16 +179,12 @@ fn extend(file: &Path, earlier: &mut ResultFile, blocks: usize) -> Result<()> {
 
 pub fn run(file: &Path, wanted: Wanted, arguments: &Conditions) -> Result<()> {
     let earlier = resumable(file, wanted, arguments)?;
-    let named = arguments.output.as_deref();
-    let output = match wanted {
-        // The run that has ended keeps its file, whatever becomes of the rounds that are added.
-        Wanted::More(_) => result_file::named(named, arguments.force, "iosched-ab")?,
-        Wanted::Rest(_) if named.is_some() => {
-            result_file::named(named, arguments.force, "iosched-ab")?
-        }
-        Wanted::Rest(_) => Some(file.to_owned()),
+    let is_replaced = is_replaced(wanted, arguments);
+    let output = if is_replaced {
+        Some(file.to_owned())
+    } else {
+        result_file::named(arguments.output.as_deref(), arguments.force, "iosched-ab")?
     };
-    let is_replaced = output.as_deref() == Some(file);
     let mut session = Session::begin()?;
     let disks = match (&earlier.device.scratch, &earlier.device.group) {
         (Some(truth), _) => simulated::make(&mut session, truth.spec())?,
@@ -306,7 +306,7 @@ mod tests {
     use iosched_result::read;
     use iosched_result::report::fixture;
 
-    /// Of a plan of six blocks, so many have begun.
+    /// A run that was to have six blocks, and has begun `blocks` of them.
     fn ended(blocks: usize) -> ResultFile {
         let mut result = fixture::sample();
         result.rounds.retain(|round| round.block < blocks);

@@ -289,7 +289,7 @@ impl Recorded {
         self.rounds.len()
     }
 
-    /// Of its disk.
+    /// The name of the disk.
     pub fn name(&self) -> String {
         self.result.device.name()
     }

@@ -125,7 +125,10 @@ impl Experiment<'_> {
         if let Some(path) = &self.output {
             remove_unfinished(path)?;
         }
-        result.notes.extend(machine.take_notes());
+        // A run that goes on has those of its beginning.
+        let mut notes = machine.take_notes();
+        notes.retain(|note| !result.notes.contains(note));
+        result.notes.extend(notes);
         self.save_first(&result)?;
         observer.begin(&result);
 

@@ -263,7 +263,7 @@ pub fn more_blocks_to_decide(result: &ResultFile, standings: &[Standing]) -> Opt
     (1..=MOST_BLOCKS).contains(&most).then_some(most)
 }
 
-/// In all, for this row.
+/// The blocks in all that this row likely needs.
 fn blocks_to_decide(row: &ArmComparison) -> Option<usize> {
     let reasons = &row.comparison.reasons;
     let mut projected = reasons.iter().filter_map(|reason| match reason {

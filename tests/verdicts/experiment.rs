@@ -181,7 +181,7 @@ pub fn extended(
     }
 }
 
-/// Of each metric, each arm against the first.
+/// The rows of all metrics: each arm against the first.
 fn rows<'a>(
     world: &World<'_>,
     adjusted: &'a [Vec<Cell>],

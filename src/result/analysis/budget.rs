@@ -4,8 +4,12 @@ use crate::failure::Failure;
 use crate::statistics::signed_rank::FEWEST_BLOCKS;
 use crate::statistics::stopping::{LOOKS, Stopping};
 use crate::types::result::ResultFile;
-use crate::types::times::{PilotRound, mean_around_s};
+use crate::types::times::{mean_around_s, took_s};
 
+/// The most looks of a run without a pilot, which does not know the noise.
+const MOST_TIMES: usize = 5;
+/// The most blocks of such a run.
+pub const MOST_WITHOUT_PILOT: usize = MOST_TIMES * LOOKS[LOOKS.len() - 1];
 /// The first block may have been slow by chance.
 const TOLERANCE: f64 = 1.1;
 
@@ -66,17 +70,15 @@ pub fn needed_s(result: &ResultFile) -> Option<f64> {
     (needed_s > TOLERANCE * budget_s).then_some(needed_s)
 }
 
-/// Called after the first block of a run without a pilot: so many times the usual blocks that its looks fill the time. The noise is not
-/// known, so not more than five times.
+/// Called after the first block of a run without a pilot: so many times the usual blocks that its looks fill the time.
 pub fn fill(result: &mut ResultFile) {
-    const MOST: usize = 5;
     let is_due = result.times.is_none() && result.rounds.len() == result.plan.rounds_of(0);
     let affordable = affordable_blocks(result, result.design.arms.len());
     if let (true, Some(blocks), Stopping::Looks { .. }) =
         (is_due, affordable, result.design.stopping)
     {
         let usual = LOOKS[LOOKS.len() - 1];
-        let times = (blocks + 1).div_ceil(usual).clamp(1, MOST);
+        let times = (blocks + 1).div_ceil(usual).clamp(1, MOST_TIMES);
         result.design.stopping = Stopping::Looks { times };
     }
 }
@@ -105,12 +107,13 @@ pub fn spent_s(result: &ResultFile) -> f64 {
 
 /// The pilot's rounds, with their start and end.
 fn pilot_s(result: &ResultFile) -> f64 {
-    let pilot = result.times.iter().flat_map(|times| &times.pilot);
-    pilot.map(PilotRound::took_s).sum()
+    let times = result.times.as_ref();
+    times.map_or(0.0, |times| took_s(&times.pilot))
 }
 
-/// The time of one block with so many arms.
-fn block_s(result: &ResultFile, arms: usize) -> Option<f64> {
+/// The wall-clock time of one block with so many arms, as long as the rounds so far took; None: not known.
+pub fn block_s(result: &ResultFile, arms: usize) -> Option<f64> {
+    // Rounds before a run began again with a wash-out took their time, too.
     let again = result.pilot.as_ref().map_or(0, |pilot| pilot.rounds.len());
     let rounds = result.rounds.len() + again;
     let per_round_s = result.rounds_took_s.filter(|took| *took > 0.0)? / rounds as f64;
@@ -122,7 +125,7 @@ mod tests {
     use super::*;
     use crate::report::fixture::empty;
     use crate::statistics::stopping::{Extension, Stopping};
-    use crate::types::times::{ChosenTimes, PilotSeries};
+    use crate::types::times::{ChosenTimes, PilotRound, PilotSeries};
 
     /// Two arms, rounds of 10 s, and a pilot of 20 s.
     fn run(rounds: usize, budget_s: f64) -> ResultFile {

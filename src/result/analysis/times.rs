@@ -33,7 +33,7 @@ pub const SHORTEST: (Duration, Duration) = (
 const AS_SOON: f64 = 1.1;
 /// The time that a round may take on average before a run gives up: 5 s of ramp, 20 s of window, 1 s for the rest.
 pub const LONGEST_ROUND_S: f64 = 26.0;
-/// Of a run whose looks are not further apart.
+/// The blocks of a run after its last look, where the looks are not further apart.
 const BLOCKS_OF_LOOKS: usize = LOOKS[LOOKS.len() - 1];
 /// So many of the blocks of a run are to be enough: the pilot underestimates what differs from round to round.
 const SHARE_OF_BLOCKS: f64 = 0.6;
@@ -193,7 +193,7 @@ impl Needs<'_> {
         (blocks <= power::HORIZON as f64).then_some((blocks as usize).max(1))
     }
 
-    /// With fewer no row has an interval.
+    /// The fewest blocks with which each row has an interval.
     fn fewest(&self) -> f64 {
         blocks_needed(self.alpha).max(FEWEST_BLOCKS) as f64
     }

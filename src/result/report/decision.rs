@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::units;
 use super::words;
+use crate::analysis::budget;
 use crate::decision::{Decision, Rank, Standing, decide, more_blocks_to_decide};
 use crate::statistics::scale::Scale;
 use crate::statistics::stopping::Stopping;
@@ -293,17 +294,14 @@ fn open(result: &ResultFile, standings: &[Standing], with_command: bool) -> Stri
     format!("{text}{decided}{cost}")
 }
 
-/// Wall-clock time of one more block: the arms of a run with looks that are decided take no part in it.
+/// The time of one more block: the arms of a run with looks that are decided take no part in it.
 fn block_s(result: &ResultFile, standings: &[Standing]) -> Option<f64> {
-    let again = result.pilot.as_ref().map_or(0, |pilot| pilot.rounds.len());
-    let rounds = result.rounds.len() + again;
-    let per_round_s = result.rounds_took_s? / rounds as f64;
     let open = standings.iter().filter(|of| of.rank() == Rank::Open);
     let arms = match result.design.stopping {
         Stopping::Looks { .. } => open.count() + 1,
         Stopping::Fixed { .. } | Stopping::Open => result.design.arms.len(),
     };
-    (rounds > 0).then_some(per_round_s * arms as f64)
+    budget::block_s(result, arms)
 }
 
 #[cfg(test)]

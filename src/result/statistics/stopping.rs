@@ -111,7 +111,7 @@ impl Schedule<'_> {
         self.end().is_none_or(|end| blocks >= end)
     }
 
-    /// With the last extension.
+    /// The number of blocks after the last extension; None: the run was not extended.
     fn end(&self) -> Option<usize> {
         self.extensions.last().map(|extension| extension.end())
     }

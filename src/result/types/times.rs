@@ -63,11 +63,16 @@ pub struct PilotSeries {
 }
 
 impl PilotRound {
-    /// Without a pause.
-    pub fn took_s(&self) -> f64 {
+    /// The time of the round; a pause before it is left out.
+    fn took_s(&self) -> f64 {
         let bins = self.series.iter().map(|series| series.values.len()).max();
         self.around_s + self.bin_s * bins.unwrap_or(0) as f64
     }
+}
+
+/// The time of all rounds of a pilot.
+pub fn took_s(pilot: &[PilotRound]) -> f64 {
+    pilot.iter().map(PilotRound::took_s).sum()
 }
 
 /// The mean time of a pilot's round outside of its bins.
@@ -96,7 +101,7 @@ pub struct ChosenTimes {
     /// How many blocks are needed to show a difference as large as the margin with 80 % power, by the noise within the pilot's rounds.
     /// Null: more than a thousand, or unknown.
     pub blocks_needed: Option<usize>,
-    /// Of a run with a limit of time: the blocks that fit into it, and what they show of each metric of which the pilot told the noise.
+    /// The blocks that fit into the time of `--budget`. Absent: the run has no limit of time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks_in_budget: Option<usize>,
     /// The window without that limit, if it is longer.
@@ -105,6 +110,7 @@ pub struct ChosenTimes {
     /// Percentiles that have too few I/Os in the window under an arm, by what the pilot has seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub too_short_for: Vec<String>,
+    /// What these blocks can show of each metric whose noise the pilot has seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub detectable: Vec<DetectableEffect>,
     pub pilot: Vec<PilotRound>,

@@ -2,7 +2,7 @@
 
 use super::{Needs, WINDOWS_S};
 use crate::types::result::Design;
-use crate::types::times::{ChosenTimes, PilotRound};
+use crate::types::times::{ChosenTimes, PilotRound, took_s};
 
 pub(super) struct Limit {
     left_s: f64,
@@ -11,9 +11,8 @@ pub(super) struct Limit {
 
 impl Limit {
     pub fn of(design: &Design, pilot: &[PilotRound]) -> Option<Limit> {
-        let spent_s: f64 = pilot.iter().map(PilotRound::took_s).sum();
         Some(Limit {
-            left_s: (design.budget_s? - spent_s).max(0.0),
+            left_s: (design.budget_s? - took_s(pilot)).max(0.0),
             arms: design.arms.len() as f64,
         })
     }

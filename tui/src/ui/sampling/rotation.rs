@@ -39,7 +39,7 @@ pub struct TimedRotation {
     is_paused: bool,
     parts: Parts,
     file: ResultPath,
-    /// Of the rounds that were saved last.
+    /// What the rounds say to do that were saved last.
     decision: Option<String>,
 }
 
