@@ -17,6 +17,8 @@ mod stages;
 #[path = "second_opinion/traced.rs"]
 mod traced;
 
+use std::fs;
+
 use iosched_measure::probe::Detail;
 use iosched_vmtest::{Blktrace, Disk, SCHEDULERS, Seen, Watch, dd_reads, pid_of_run, run};
 
@@ -39,7 +41,7 @@ fn disk(depth: &str) -> Disk {
 /// A mistake of the probe is in each try. Since 7.0 a thread may lose the CPU in a tracepoint. In between its two
 /// programs, this sets them apart for as long as another thread runs; in the probe's, the kernel skips that program until
 /// the thread goes on, and counts that.
-const TRIES: usize = 3;
+const TRIES: usize = 6;
 const TRIES_WITH_SKIPPED: usize = 12;
 
 /// Both opinions on `work`, under each scheduler.
@@ -50,6 +52,7 @@ fn agree(disk: &Disk, mut work: impl FnMut() -> Processes) {
         ..Detail::default()
     };
     let mut watch = Watch::with(disk, all);
+    let _turns = LongTurns::new();
     let mut failures = Vec::new();
     let (mut made, mut noticed, mut judged) = (0, 0, 0);
     dd_reads(disk, 1); // a switch before the first request of all is none
@@ -73,6 +76,31 @@ fn agree(disk: &Disk, mut work: impl FnMut() -> Processes) {
     assert!(judged > 0, "no try of any scheduler without skipped runs");
     println!("switches of the scheduler: {noticed} of {made} seen");
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+}
+
+/// While it lives, a thread that runs keeps the CPU until it waits: so few lose it between the two programs. Kernels without
+/// the setting take no CPU away in a tracepoint.
+struct LongTurns(Option<String>);
+
+const TURN: &str = "/sys/kernel/debug/sched/base_slice_ns";
+const TURN_NS: &str = "100000000";
+
+impl LongTurns {
+    fn new() -> Self {
+        let before = fs::read_to_string(TURN).ok();
+        if before.is_some() {
+            fs::write(TURN, TURN_NS).expect("a turn that the kernel takes");
+        }
+        Self(before)
+    }
+}
+
+impl Drop for LongTurns {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            fs::write(TURN, before).expect("the turn from before");
+        }
+    }
 }
 
 /// Disagreements of the two in the last try, if each try has some. None: the kernel skipped the probe in each of them.

@@ -20,9 +20,9 @@ const ON_CPU_NS: f64 = 20_000.0;
 const INTERRUPT_NS: f64 = 100_000.0;
 
 /// So many requests may have been interrupted: a percentile may be as many places from where it should be, and a mean may
-/// have as many interrupts in it.
+/// have as many interrupts in it. Up to 2 % are on 6.12, and up to 5 % on 7.3.
 pub fn interrupted(requests: usize) -> usize {
-    2 + requests / 25
+    2 + requests / 16
 }
 
 const PERCENTS: [u32; 9] = [1, 5, 10, 25, 50, 75, 90, 95, 99];
