@@ -6,6 +6,8 @@ pub mod system; // disks, mounts, loop devices, control groups and environment o
 
 pub mod scheduler; // reads, applies, verifies and restores a scheduler and its settings
 
+pub mod places; // settings of arms that live elsewhere than in the disk's queue
+
 pub mod safety; // journal, guardian, lock, privileges: restores all changes, drops capabilities
 
 pub mod preflight; // checks before anything is changed

@@ -11,13 +11,14 @@ use iosched_host::safety::restorable::ensure_restorable;
 use iosched_host::scheduler::{self, SavedQueue};
 use iosched_host::system::device::{Device, Disks};
 use iosched_result::report::{escape, units};
-use iosched_result::types::arm::Arm;
+use iosched_result::types::arm::{Arm, ensure_of_the_disk};
 use iosched_result::types::queue::{Applied, State};
 
 use crate::cli::Set;
 
 pub fn run(arguments: &Set) -> Result<()> {
     let arm: Arm = arguments.arm.parse()?;
+    ensure_of_the_disk(&arm)?;
     let (disks, mut notes) = Disks::resolve(std::slice::from_ref(&arguments.device))?;
     disks.ensure_have_nodes()?;
     if disks.members.len() > 1 {

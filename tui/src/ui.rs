@@ -25,7 +25,7 @@ use iosched_host::system::memory;
 use iosched_result::failure::Failure;
 use iosched_result::report::characters::has_utf8;
 use iosched_result::report::escape;
-use iosched_result::types::arm::Arm;
+use iosched_result::types::arm::{Arm, ensure_of_the_disk};
 use ratatui::crossterm::event::{self, Event as Input};
 
 use crate::cli::{Watch, WatchDetail};
@@ -278,6 +278,10 @@ fn read_input(events: Sender<Event>) {
 }
 
 fn labels(named: &[String]) -> Result<Vec<String>> {
-    let arms = named.iter().map(|text| Ok(text.parse::<Arm>()?.label));
-    arms.collect()
+    let label = |text: &String| {
+        let arm: Arm = text.parse()?;
+        ensure_of_the_disk(&arm)?;
+        Ok(arm.label)
+    };
+    named.iter().map(label).collect()
 }

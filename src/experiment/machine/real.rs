@@ -1,5 +1,6 @@
 //! The real machine: sysfs, the probe, clocks, signals, processes.
 
+mod elsewhere; // what arms set elsewhere than in the queue
 mod preparation; // what the rounds of a study need, made once
 
 use std::cell::RefCell;
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Result;
 use rustix::time::{ClockId, clock_gettime};
 
+use self::elsewhere::Elsewhere;
 use super::control::Controls;
 use super::{Kept, Machine, OutputDirectory, Task};
 use crate::stall::StallWatch;
@@ -18,7 +20,7 @@ use crate::workload::{self, Running, Workload};
 use iosched_files::interrupt;
 use iosched_host::preflight::{self, Hold};
 use iosched_host::safety::guardian::Guardian;
-use iosched_host::safety::journal::{self, Entry, Journal, TemporaryFiles, Undo};
+use iosched_host::safety::journal::{Entry, Journal, TemporaryFiles, Undo};
 use iosched_host::safety::lock::Lock;
 use iosched_host::safety::restorable::ensure_restorable;
 use iosched_host::scheduler::{self, SavedQueue};
@@ -69,6 +71,7 @@ pub fn probe_info(probe: &Probe) -> ProbeInfo {
 
 /// Dropping it restores the recorded settings. Fields drop in order, so the locks are released last.
 pub struct RealMachine<'a> {
+    elsewhere: Elsewhere,
     entries: Vec<Entry>,
     uevents: Option<Uevents>,
     probe: Probe,
@@ -112,6 +115,7 @@ impl<'a> RealMachine<'a> {
         for (disk, baseline) in members.iter().zip(&baselines) {
             ensure_restorable(resources.journal, disk, baseline)?;
         }
+        let elsewhere = Elsewhere::take(members, arms, resources.journal)?;
         let make = |place: &ScratchPlace| {
             let mut progress = |done_bytes| progress(place, done_bytes);
             ScratchFile::make(place, disks, resources.journal, &mut progress)
@@ -128,6 +132,7 @@ impl<'a> RealMachine<'a> {
         };
         let probe = Probe::attach(members, deepest, detail)?;
         Ok(RealMachine {
+            elsewhere,
             entries: Vec::new(),
             uevents: None,
             controls: Controls::new(resources.control.as_ref())?,
@@ -239,16 +244,19 @@ impl Machine for RealMachine<'_> {
     }
 
     fn record_settings(&mut self) -> Result<()> {
-        self.entries = self
-            .baselines
-            .iter()
-            .map(|baseline| self.resources.journal.record(Undo::Queue(baseline.clone())))
-            .collect::<Result<Vec<_>>>()?;
+        let journal = self.resources.journal;
+        // Undone in the reverse order: some settings of control groups are only there under the disk's own scheduler.
+        self.entries = self.elsewhere.record(journal)?;
+        for baseline in &self.baselines {
+            self.entries
+                .push(journal.record(Undo::Queue(baseline.clone()))?);
+        }
         Ok(())
     }
 
     fn put_back(&mut self) -> Result<()> {
-        journal::undo_all(std::mem::take(&mut self.entries))
+        let entries = std::mem::take(&mut self.entries);
+        elsewhere::undo(&mut self.elsewhere, &self.disks.members, entries)
     }
 
     fn apply(&mut self, arm: &Arm) -> Result<Vec<Applied>> {
@@ -256,11 +264,21 @@ impl Machine for RealMachine<'_> {
         if let Some(scratch_file) = &self.scratch_file {
             scratch_file.make_ready()?;
         }
-        scheduler::apply_onto_all(&self.disks.members, arm, &self.baselines)
+        let members = &self.disks.members;
+        self.elsewhere.end_hook(members)?;
+        let mut applied = scheduler::apply_onto_all(members, arm, &self.baselines)?;
+        let journal = self.resources.journal;
+        self.elsewhere.apply(arm, members, journal, &mut applied)?;
+        Ok(applied)
     }
 
     fn read_back(&self) -> Result<Vec<State>> {
-        self.disks.members.iter().map(scheduler::read).collect()
+        let read = |disk: &Device| {
+            let mut state = scheduler::read(disk)?;
+            self.elsewhere.read_into(&mut state, disk);
+            Ok(state)
+        };
+        self.disks.members.iter().map(read).collect()
     }
 
     fn in_flight(&self, disk: usize) -> Result<String> {

@@ -1,13 +1,18 @@
 //! Allows one comparison per disk at a time, and none on a disk whose settings a killed run left changed.
 
+use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::io::Errno;
 
 use crate::safety::journal::{self, Found};
 use crate::safety::lock::{self, Lock, LockOutcome};
 use crate::system::device::Device;
 use iosched_files::interrupt;
+use iosched_files::output::{RUNTIME_DIRECTORY, make_private_directory};
 use iosched_result::failure::Failure;
 
 /// Time within which the guardian of a killed run should be done.
@@ -38,10 +43,51 @@ pub fn lock(device: &Device) -> Result<Lock> {
         };
         drop(lock);
         if Instant::now() >= deadline {
-            return Err(refusal(device, &left));
+            return Err(refusal(&device.name, &left));
         }
         interrupt::check()?;
         std::thread::sleep(POLL);
+    }
+}
+
+/// The same for settings of control groups and of the system, of which all runs share one lock.
+pub fn lock_elsewhere() -> Result<OwnedFd> {
+    let deadline = Instant::now() + GUARDIAN_TIMEOUT;
+    loop {
+        let Some(lock) = try_lock_elsewhere()? else {
+            return Err(Failure::refused(
+                "another iosched sets settings of control groups or of the system",
+                "wait until it has finished, then try again",
+            ));
+        };
+        let found = journal::of_others()?;
+        let left = found.into_iter().find(|found| match found {
+            Found::LeftBehind(left) => left.has_settings_elsewhere(),
+            Found::Suspect(suspect) => suspect.may_concern_elsewhere(),
+        });
+        let Some(left) = left else {
+            return Ok(lock);
+        };
+        drop(lock);
+        if Instant::now() >= deadline {
+            return Err(refusal("control groups or of the system", &left));
+        }
+        interrupt::check()?;
+        std::thread::sleep(POLL);
+    }
+}
+
+/// None: another process holds it.
+fn try_lock_elsewhere() -> Result<Option<OwnedFd>> {
+    make_private_directory(Path::new(RUNTIME_DIRECTORY))?;
+    let path = Path::new(RUNTIME_DIRECTORY).join("settings.lock");
+    let at = || format!("locking {}", path.display());
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let file = rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR).with_context(at)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file)),
+        Err(Errno::WOULDBLOCK) => Ok(None),
+        Err(error) => Err(error).with_context(at),
     }
 }
 
@@ -55,19 +101,18 @@ fn left_of(device: &Device) -> Result<Option<Found>> {
     }))
 }
 
-fn refusal(device: &Device, left: &Found) -> anyhow::Error {
+fn refusal(of: &str, left: &Found) -> anyhow::Error {
     match left {
         Found::LeftBehind(left) => Failure::refused(
             format!(
-                "process {} was killed and left the settings of {} changed",
-                left.pid, device.name
+                "process {} was killed and left the settings of {of} changed",
+                left.pid
             ),
             "restore them first with `iosched restore`",
         ),
         Found::Suspect(suspect) => Failure::refused(
             format!(
-                "{} may still have the settings of a killed run, which would be taken for yours: {suspect}",
-                device.name
+                "the settings of {of} may still be those of a killed run, which would be taken for yours: {suspect}"
             ),
             suspect.remedy(),
         ),

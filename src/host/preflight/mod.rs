@@ -3,6 +3,7 @@
 
 mod arms; // whether the device supports the arms, and they do not affect each other
 mod conditions; // clock, frequency, heat, load
+mod elsewhere; // settings of arms that are not in a disk's queue
 mod hold; // keeps open a disk that may be overwritten
 mod in_use; // users of a disk
 mod lock; // one comparison on a disk at a time
@@ -26,7 +27,7 @@ use iosched_result::failure::{Failure, Kind};
 use iosched_result::types::arm::Arm;
 
 pub use hold::Hold;
-pub use lock::lock;
+pub use lock::{lock, lock_elsewhere};
 
 /// Intended changes to a device. Reads through the raw node, and files on a mounted file system, are not raw writes.
 #[derive(Clone, Copy, Debug)]
@@ -168,6 +169,7 @@ pub fn check_all(disks: &Disks, intent: &Intent) -> Result<Findings> {
         let is_written = !written_on(member).is_empty();
         zoned::check(member, intent.arms, is_written, &mut findings);
     }
+    elsewhere::check(&disks.members, intent.arms, &mut findings)?;
     let mounts = mounts::read()?;
     for device in &disks.stack {
         let uses = in_use::all(device, &disks.stack, &mounts);

@@ -82,7 +82,7 @@ pub fn doubts(device: &Device, arm: &Arm) -> Result<Vec<Doubt>> {
             hint: meant(name, &known),
         })
     };
-    let names = arm.settings.iter().map(|(name, _)| name.as_str());
+    let names = arm.queue_settings().map(|(name, _)| name);
     Ok(names.filter_map(doubt).collect())
 }
 

@@ -23,7 +23,7 @@ fn lack<'a>(device: &Device, arm: &'a Arm) -> Result<Option<Lack<'a>>> {
     if !choice.available.contains(&arm.scheduler) {
         return Ok(Some(Lack::Scheduler(choice)));
     }
-    let names = arm.settings.iter().map(|(name, _)| name.as_str());
+    let names = arm.queue_settings().map(|(name, _)| name);
     let mut of_queue = names.filter(|name| !is_of_scheduler(name));
     let missing = of_queue.find(|name| !device.sysfs("queue").join(name).is_file());
     Ok(missing.map(Lack::Attribute))

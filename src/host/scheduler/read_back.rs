@@ -30,7 +30,7 @@ pub(super) fn verify(
             "another program sets the scheduler: look for udev rules and TuneD profiles",
         ));
     }
-    for (attribute, wanted) in &arm.settings {
+    for (attribute, wanted) in arm.queue_settings() {
         let Some(found) = effective.settings.get(attribute) else {
             notes.push(format!(
                 "{attribute}={wanted} was written and cannot be read back"
@@ -73,7 +73,7 @@ pub(super) fn note_side_effects(
             "{WBT_LAT_USEC} was written: until the disk is removed or the machine restarts, the kernel no longer adapts it to the scheduler"
         ));
     }
-    let asked: BTreeSet<&str> = arm.settings.iter().map(|(name, _)| name.as_str()).collect();
+    let asked: BTreeSet<&str> = arm.queue_settings().map(|(name, _)| name).collect();
     for (attribute, old) in &before.settings {
         match effective.settings.get(attribute) {
             Some(new) if new != old && !asked.contains(attribute.as_str()) => {

@@ -43,7 +43,7 @@ impl SavedQueue {
         let state = state::read(device)?;
         let set_by_arms = arms
             .iter()
-            .flat_map(|arm| arm.settings.iter().map(|(name, _)| name.clone()))
+            .flat_map(|arm| arm.queue_settings().map(|(name, _)| name.to_owned()))
             .collect();
         let resized_by_arms = arms
             .iter()

@@ -57,7 +57,7 @@ fn write_arm(
             write(device, attribute, value)?;
         }
     }
-    for (attribute, value) in in_writing_order(&arm.settings) {
+    for (attribute, value) in in_writing_order(arm) {
         write_setting(device, arm, attribute, value)?;
         if attribute == WBT_LAT_USEC {
             insist_on_latency(device, value)?;
@@ -106,11 +106,8 @@ fn switch(device: &Device, target: &str) -> Result<Option<u64>> {
 
 /// `nr_requests` first, because schedulers derive other values from it; the scheduler's own attributes last, and before them
 /// what other writes change.
-fn in_writing_order(settings: &[(String, String)]) -> Vec<(&str, &str)> {
-    let mut ordered: Vec<(&str, &str)> = settings
-        .iter()
-        .map(|(attribute, value)| (attribute.as_str(), value.as_str()))
-        .collect();
+fn in_writing_order(arm: &Arm) -> Vec<(&str, &str)> {
+    let mut ordered: Vec<(&str, &str)> = arm.queue_settings().collect();
     ordered.sort_by_key(|(attribute, _)| {
         let (is_first, is_late) = (*attribute == NR_REQUESTS, *attribute == READ_AHEAD_KB);
         (is_of_scheduler(attribute), is_late, !is_first)
@@ -175,7 +172,7 @@ mod tests {
             "mq-deadline,iosched/b=1,wbt_lat_usec=0,iosched/a=2,read_ahead_kb=8,nr_requests=64,nomerges=1"
                 .parse()
                 .expect("an arm");
-        let order: Vec<&str> = in_writing_order(&arm.settings)
+        let order: Vec<&str> = in_writing_order(&arm)
             .into_iter()
             .map(|(name, _)| name)
             .collect();

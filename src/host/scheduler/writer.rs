@@ -18,7 +18,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// The outcome of a write.
 #[derive(Debug)]
-pub(super) enum Written {
+pub(crate) enum Written {
     Done(Duration),
     Failed(io::Error),
     /// It has not returned. The child is left in it.
@@ -31,7 +31,7 @@ pub(super) enum Written {
 /// An error number, 0 for success, and nanoseconds.
 const ANSWER_BYTES: usize = 12;
 
-pub(super) fn write(file: &File, bytes: &[u8], patience: Duration) -> Result<Written> {
+pub(crate) fn write(file: &File, bytes: &[u8], patience: Duration) -> Result<Written> {
     let (reader, writer) =
         rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).context("creating a pipe")?;
     let (to, answer) = (file.as_raw_fd(), writer.as_raw_fd());

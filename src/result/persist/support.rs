@@ -365,6 +365,15 @@ fn disk(device: &DeviceInfo, serial: Option<&str>) -> Result<Disk, Refusal> {
 }
 
 fn ensure_writable(arm: &Arm, device: &DeviceInfo) -> Result<(), Refusal> {
+    if let Some(name) = arm.setting_elsewhere() {
+        return Err(refusal(
+            format!(
+                "{} sets {name}, which is not a setting of the disk",
+                arm.label
+            ),
+            "make that last by other means (systemd's IOReadBandwidthMax= and the like, sysctl.d), and persist an arm without it",
+        ));
+    }
     for (attribute, value) in &arm.settings {
         if !quote::is_plain_value(value) || !quote::is_plain_value(attribute) {
             return Err(refusal(

@@ -1,7 +1,10 @@
-//! Parses an arm: a scheduler with its settings, written `[LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]...`.
-//! Pure: `scheduler` and `preflight` check whether a device offers the scheduler and the attributes.
+//! Parses an arm: a scheduler with its settings, written `[LABEL=]SCHEDULER[,SETTING=VALUE]...`.
+//! Pure: `scheduler`, `places` and `preflight` check whether a machine offers the scheduler and the settings.
 
 mod check;
+pub mod group_file; // files of control groups
+pub mod place; // where a setting lives
+pub mod system_setting; // settings of the whole system
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,6 +13,7 @@ use std::str::FromStr;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
+use self::place::Place;
 use crate::failure::Failure;
 use crate::text::hidden::is_hidden;
 pub use check::leaves_the_queue;
@@ -29,7 +33,8 @@ pub struct Arm {
     pub scheduler: String,
     /// The name that the user gave; differs from `scheduler` for a legacy name.
     pub requested: String,
-    /// Attributes below `queue/` and their values, as the user wrote them.
+    /// Settings and their values, as the user wrote them: attributes below `queue/`, and names that begin with `cgroup:` or
+    /// `vm.`, or are `exec` or `undo`, for what is elsewhere.
     pub settings: Vec<(String, String)>,
     /// Remarks that a reader of a result needs.
     pub notes: Vec<String>,
@@ -73,7 +78,8 @@ impl TryFrom<Unchecked> for Arm {
 /// A label of this length still fits into a line of a report.
 const LABEL_CHARS: usize = 500;
 
-const SYNTAX: &str = "write [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]..., for example tight=mq-deadline,iosched/read_expire=100,nr_requests=64";
+const SYNTAX: &str = "write [LABEL=]SCHEDULER[,SETTING=VALUE]..., for example tight=mq-deadline,iosched/read_expire=100,nr_requests=64; \
+    a control group's setting is cgroup:/PATH/FILE, one of the system is vm.NAME";
 
 impl FromStr for Arm {
     type Err = anyhow::Error;
@@ -97,8 +103,8 @@ impl fmt::Display for Arm {
     /// The arm without its label, in the kernel's current names; parses to the same arm again.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.scheduler)?;
-        for (attribute, value) in &self.settings {
-            write!(f, ",{attribute}={value}")?;
+        for (name, value) in &self.settings {
+            write!(f, ",{}", place::join(name, value))?;
         }
         Ok(())
     }
@@ -131,7 +137,7 @@ impl Arm {
             ));
         }
         let (scheduler, note) = present_name(requested)?;
-        check_settings(text, &settings)?;
+        check_settings(text, scheduler, &settings)?;
         Ok(Arm {
             label: label.to_owned(),
             scheduler: scheduler.to_owned(),
@@ -139,6 +145,26 @@ impl Arm {
             settings,
             notes: note.into_iter().collect(),
         })
+    }
+
+    /// With where each lives.
+    pub fn placed(&self) -> impl Iterator<Item = (Place<'_>, &str, &str)> {
+        self.settings.iter().filter_map(|(name, value)| {
+            let place = place::of(name).ok()?; // each was checked
+            Some((place, name.as_str(), value.as_str()))
+        })
+    }
+
+    /// Attributes below `queue/`, and their values.
+    pub fn queue_settings(&self) -> impl Iterator<Item = (&str, &str)> {
+        let queue = self.placed().filter(|(place, ..)| *place == Place::Queue);
+        queue.map(|(_, name, value)| (name, value))
+    }
+
+    /// The first setting that is not one of the disk.
+    pub fn setting_elsewhere(&self) -> Option<&str> {
+        let mut elsewhere = self.placed().filter(|(place, ..)| *place != Place::Queue);
+        elsewhere.next().map(|(_, name, _)| name)
     }
 
     /// The requested value, if any.
@@ -153,12 +179,9 @@ impl Arm {
 fn settings(text: &str, rest: Option<&str>) -> Result<Vec<(String, String)>> {
     let parts = rest.into_iter().flat_map(|rest| rest.split(','));
     parts
-        .map(|part| match part.split_once('=') {
-            Some((attribute, value)) => Ok((attribute.to_owned(), value.to_owned())),
-            None => Err(Failure::usage(
-                format!("arm {text:?}: {part:?} is not ATTRIBUTE=VALUE"),
-                SYNTAX,
-            )),
+        .map(|part| {
+            let mistake = format!("arm {text:?}: {part:?} is not SETTING=VALUE");
+            place::split(part).ok_or_else(|| Failure::usage(mistake, SYNTAX))
         })
         .collect()
 }
@@ -168,6 +191,17 @@ pub fn labels<'a>(arms: impl IntoIterator<Item = &'a Arm>) -> Vec<&'a str> {
     let mut seen = BTreeSet::new();
     let labels = arms.into_iter().map(|arm| arm.label.as_str());
     labels.filter(|label| seen.insert(*label)).collect()
+}
+
+/// For what sets the disk alone.
+pub fn ensure_of_the_disk(arm: &Arm) -> Result<()> {
+    match arm.setting_elsewhere() {
+        None => Ok(()),
+        Some(name) => Err(Failure::usage(
+            format!("arm {:?}: {name} is not a setting of the disk", arm.label),
+            "`iosched-ab run` compares arms with such settings; `iosched` and `iosched set` only set what is below the disk's queue/",
+        )),
+    }
 }
 
 /// Labels name the columns of every report, so two arms must not share one.
@@ -301,6 +335,42 @@ mod tests {
                 let refused = serde_json::from_value::<Arm>(json.clone());
                 assert!(refused.is_err(), "{json}");
             }
+        }
+    }
+
+    #[test]
+    fn settings_elsewhere_are_told_from_those_of_the_disk() {
+        let text = "bfq,nr_requests=64,cgroup:/db.slice/io.bfq.weight=300,vm.dirty_bytes=1048576,\
+            exec:./load 'a b',undo:./unload";
+        let arm = arm(text);
+        assert_eq!(arm.to_string(), text);
+        let queue: Vec<_> = arm.queue_settings().collect();
+        assert_eq!(queue, [("nr_requests", "64")]);
+        assert_eq!(
+            arm.setting_elsewhere(),
+            Some("cgroup:/db.slice/io.bfq.weight")
+        );
+        for (text, why) in [
+            ("none,cgroup:/a/io.bfq.weight=300", "only bfq acts on it"),
+            (
+                "none,cgroup:/a/io.max=iops=3",
+                "of: rbps, wbps, riops, wiops",
+            ),
+            ("none,cgroup:/a/memory.max=3", "io.max, io.latency"),
+            ("none,vm.dirty_bytes=x", "must be a number"),
+            ("none,vm.overcommit_memory=1", "vm.dirty_bytes"),
+            (
+                "none,vm.dirty_bytes=8192,vm.dirty_ratio=5",
+                "only one of them",
+            ),
+            ("none,exec:./load", "undo:COMMAND"),
+            ("none,undo:./unload", "exec:COMMAND"),
+            ("none,exec:it's,undo:./unload", "quotes in pairs"),
+            ("none,exec:,undo:x", "has no value"),
+        ] {
+            let error = text.parse::<Arm>().expect_err(text);
+            assert_eq!(kind_of(&error), Kind::Usage, "{text}");
+            assert!(error.to_string().contains(why), "{text}: {error}");
         }
     }
 

@@ -11,7 +11,8 @@ pub struct State {
     pub active: String,
     /// Schedulers in the kernel's order.
     pub available: Vec<String>,
-    /// Every readable and writable attribute, by its path below `queue/`.
+    /// Every readable and writable attribute, by its path below `queue/`; and what an arm of the run sets elsewhere, named as in
+    /// the arms.
     pub settings: BTreeMap<String, String>,
     /// Absent without a request queue.
     pub hardware_depth: Option<HardwareDepth>,

@@ -63,6 +63,12 @@ impl Suspect {
         content.is_none_or(|content| content.has_queue_of(device))
     }
 
+    /// The same for settings of control groups and of the system.
+    pub fn may_concern_elsewhere(&self) -> bool {
+        let content = self.content.as_ref();
+        content.is_none_or(LeftBehind::has_settings_elsewhere)
+    }
+
     /// Its content, if it can be read.
     pub fn content(&self) -> Option<&LeftBehind> {
         self.content.as_ref()
@@ -122,6 +128,13 @@ impl LeftBehind {
         let is_its = |undo: &Undo| matches!(undo, Undo::Queue(saved) if saved.is_of(device));
         self.origin() == Origin::ThisBoot
             && self.record.entries.iter().any(|(_, undo)| is_its(undo))
+    }
+
+    /// Whether it contains settings of control groups or of the system, or what a command has done.
+    pub fn has_settings_elsewhere(&self) -> bool {
+        let is_elsewhere = |undo: &Undo| matches!(undo, Undo::Setting(_) | Undo::Hook(_));
+        let mut undos = self.record.entries.iter().map(|(_, undo)| undo);
+        self.origin() == Origin::ThisBoot && undos.any(is_elsewhere)
     }
 
     /// Undoes all entries from last to first; continues after an error, keeps what failed, and returns the errors. Two

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::files;
 use super::record::Origin;
+use crate::places::{Saved, hook};
 use crate::scheduler::SavedQueue;
 use crate::system::device::Device;
 use iosched_files::output::gone_is_fine;
@@ -17,6 +18,10 @@ use iosched_files::output::gone_is_fine;
 pub enum Undo {
     /// Scheduler and settings of a device before the change.
     Queue(SavedQueue),
+    /// A setting of a control group or of the system before the change.
+    Setting(Saved),
+    /// What a command did that an arm asks for: run this one.
+    Hook(hook::Command),
     /// A loop device made by iosched: unbind and remove it.
     Loop {
         device: String,
@@ -39,6 +44,8 @@ impl Undo {
     pub fn perform(&self) -> Result<()> {
         match self {
             Undo::Queue(saved) => crate::scheduler::restore(saved),
+            Undo::Setting(saved) => saved.restore(),
+            Undo::Hook(command) => command.run(),
             Undo::Loop {
                 device,
                 backing_file,
@@ -57,6 +64,8 @@ impl Undo {
     pub fn describe(&self) -> String {
         match self {
             Undo::Queue(saved) => format!("scheduler and settings of {}", saved.device),
+            Undo::Setting(saved) => format!("setting {}", saved.describe()),
+            Undo::Hook(command) => format!("state before the arm's command, with `{command}`"),
             Undo::Loop { device, .. } => format!("scratch device {device}"),
             Undo::Mount { path, .. } | Undo::FileSystem { path, .. } => {
                 format!("mount {}", path.display())
@@ -81,6 +90,7 @@ impl Undo {
                 }
                 _ => None,
             },
+            (Undo::Setting(saved), Origin::ThisBoot) => saved.fate(),
             _ => None,
         }
     }

@@ -1,10 +1,11 @@
-//! Valid names of schedulers and of settings below `queue/`. Pure.
+//! Valid names of schedulers and settings. Pure.
 
 use std::collections::BTreeSet;
 
 use anyhow::Result;
 
-use super::SYNTAX;
+use super::place::{self, Place};
+use super::{SYNTAX, system_setting};
 use crate::failure::Failure;
 use crate::text::hidden::is_hidden;
 
@@ -40,35 +41,97 @@ pub(super) fn present_name(requested: &str) -> Result<(&str, Option<String>)> {
         name => Ok((name, None)),
     }
 }
-pub(super) fn check_settings(text: &str, settings: &[(String, String)]) -> Result<()> {
+pub(super) fn check_settings(
+    text: &str,
+    scheduler: &str,
+    settings: &[(String, String)],
+) -> Result<()> {
     let mut seen = BTreeSet::new();
-    for (attribute, value) in settings {
-        if let Some(reason) = unfit_attribute(attribute) {
-            return Err(Failure::usage(
-                format!("arm {text:?}: attribute {attribute:?} {reason}"),
-                "an attribute is a path below the device's queue/ in sysfs, for example nr_requests or iosched/read_expire",
-            ));
-        }
+    for (name, value) in settings {
+        let place = place_of(text, name)?;
         if value.trim().is_empty() || value.contains(is_hidden) {
             return Err(Failure::usage(
-                format!("arm {text:?}: attribute {attribute} has no value"),
+                format!("arm {text:?}: {name} has no value"),
                 SYNTAX,
             ));
         }
         if value.len() > VALUE_BYTES {
             return Err(Failure::usage(
-                format!("arm {text:?}: the value of {attribute} has more than {VALUE_BYTES} bytes"),
+                format!("arm {text:?}: the value of {name} has more than {VALUE_BYTES} bytes"),
                 SYNTAX,
             ));
         }
-        if !seen.insert(attribute) {
+        if let Err(why) = place::check_value(place, value) {
             return Err(Failure::usage(
-                format!("arm {text:?}: attribute {attribute} is given twice"),
+                format!("arm {text:?}: {name} {why}"),
+                SYNTAX,
+            ));
+        }
+        if !seen.insert(name.as_str()) {
+            return Err(Failure::usage(
+                format!("arm {text:?}: {name} is given twice"),
                 "set it once",
+            ));
+        }
+        check_alone(text, scheduler, place)?;
+    }
+    check_together(text, &seen)
+}
+
+/// What speaks against a setting under this scheduler.
+fn check_alone(text: &str, scheduler: &str, place: Place) -> Result<()> {
+    match place {
+        Place::Group { file, .. } if file.scheduler.is_some_and(|only| only != scheduler) => {
+            let only = file.scheduler.unwrap_or_default();
+            Err(Failure::usage(
+                format!("arm {text:?}: {}: only {only} acts on it", file.name),
+                format!("leave it out, or use {only}"),
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What speaks against settings beside each other.
+fn check_together(text: &str, names: &BTreeSet<&str>) -> Result<()> {
+    for setting in system_setting::ALL {
+        let other = setting.other_unit.filter(|other| names.contains(other));
+        if let Some(other) = other.filter(|_| names.contains(setting.name)) {
+            return Err(Failure::usage(
+                format!(
+                    "arm {text:?}: {} and {other}: the kernel has only one of them",
+                    setting.name
+                ),
+                "set one of them",
+            ));
+        }
+    }
+    for (one, other) in [(place::EXEC, place::UNDO), (place::UNDO, place::EXEC)] {
+        if names.contains(one) && !names.contains(other) {
+            return Err(Failure::usage(
+                format!("arm {text:?}: {one} without {other}"),
+                format!("add {other}:COMMAND, so that what the arm does can be undone"),
             ));
         }
     }
     Ok(())
+}
+
+fn place_of<'a>(text: &str, name: &'a str) -> Result<Place<'a>> {
+    let wrong = match place::of(name) {
+        Ok(Place::Queue) => match unfit_attribute(name) {
+            Some(reason) => format!("attribute {name:?} {reason}"),
+            None => return Ok(Place::Queue),
+        },
+        Ok(_) if name.contains(is_hidden) => format!("{name:?} has characters that cannot be seen"),
+        Ok(place) => return Ok(place),
+        Err(reason) => format!("{name:?} {reason}"),
+    };
+    Err(Failure::usage(
+        format!("arm {text:?}: {wrong}"),
+        "a setting is a path below the device's queue/ in sysfs, for example nr_requests or iosched/read_expire; \
+         one of a control group (cgroup:/db.slice/io.max); or one of the system (vm.dirty_bytes)",
+    ))
 }
 
 fn unfit_attribute(attribute: &str) -> Option<&'static str> {

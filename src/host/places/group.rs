@@ -1,0 +1,379 @@
+//! A file of a control group, whose value is one for each disk, or one for all.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::scheduler::writer::{self, Written};
+use crate::system::cgroup::mounts::Mounts;
+use crate::system::device::{Device, mounts};
+use iosched_result::failure::Failure;
+use iosched_result::types::arm::group_file::{self, Form, GroupFile, holds, overlaid};
+
+/// The kernel stops the disk's queue for a write.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// A file in a group of this machine.
+pub struct Group {
+    directory: PathBuf,
+    file: &'static GroupFile,
+}
+
+impl Group {
+    /// Fails if this machine does not have it.
+    pub fn named(path: &str, file: &'static GroupFile) -> Result<Group> {
+        match missing(path, file)? {
+            Some(lack) => Err(Failure::usage(lack.what, lack.hint)),
+            None => Ok(Group {
+                directory: directory(path, file)?.unwrap_or_default(),
+                file,
+            }),
+        }
+    }
+
+    /// `name`: as the arms have it.
+    pub(super) fn save(&self, name: &str, disks: &[Device]) -> Result<Vec<SavedGroup>> {
+        let disks: Vec<Option<&Device>> = match self.file.form {
+            Form::Word(_) => vec![None],
+            Form::Keys { .. } | Form::Number { .. } => disks.iter().map(Some).collect(),
+        };
+        let save = |disk: &Option<&Device>| {
+            let mut saved = SavedGroup {
+                name: name.to_owned(),
+                directory: self.directory.clone(),
+                id: inode(&self.directory).context("finding the control group")?,
+                file: self.file.name.to_owned(),
+                disk: disk.map(SavedDisk::of),
+                value: String::new(),
+            };
+            saved.value = saved.read(self.file)?;
+            Ok(saved)
+        };
+        disks.iter().map(save).collect()
+    }
+}
+
+/// What a machine lacks for a setting, and what to do.
+pub struct Lack {
+    pub what: String,
+    pub hint: String,
+}
+
+/// Whether this machine has the file.
+pub fn missing(path: &str, file: &GroupFile) -> Result<Option<Lack>> {
+    let lack = |what: String, hint: String| Ok(Some(Lack { what, hint }));
+    let Some(directory) = directory(path, file)? else {
+        let hierarchy = if file.is_unified() {
+            "the unified hierarchy of control groups (cgroup2) is not mounted"
+        } else {
+            "the controller blkio has no hierarchy of its own (cgroup version 1)"
+        };
+        return lack(format!("{}: {hierarchy}", file.name), other_hierarchy(file));
+    };
+    if !directory.is_dir() {
+        return lack(
+            format!("there is no control group {}", directory.display()),
+            "`systemd-cgls` lists them; the path begins at the root of the hierarchy".to_owned(),
+        );
+    }
+    if directory.join(file.name).is_file() {
+        return Ok(None);
+    }
+    let what = format!(
+        "the control group {} has no {}",
+        directory.display(),
+        file.name
+    );
+    let listed = fs::read_to_string(directory.join("cgroup.controllers")).unwrap_or_default();
+    let has_controller = !file.is_unified() || listed.split_whitespace().any(|word| word == "io");
+    if path == "/" && !file.is_of_the_root {
+        return lack(
+            what,
+            "the root has only io.cost.qos and io.cost.model".to_owned(),
+        );
+    }
+    if !has_controller {
+        return lack(
+            what,
+            format!(
+                "the controller io is not on there: {}, or where it is not offered either, it belongs to the older hierarchy (cgroup version 1)",
+                "`echo +io > .../cgroup.subtree_control` in each group above it, or IOAccounting=yes of its systemd unit"
+            ),
+        );
+    }
+    let module = file.scheduler.map_or_else(String::new, |name| {
+        format!(", and its module {name} must be loaded")
+    });
+    lack(
+        what,
+        format!("this kernel needs {}{module}", file.kernel_option),
+    )
+}
+
+fn other_hierarchy(file: &GroupFile) -> String {
+    if file.is_unified() {
+        "mount it, or where the controller blkio has the older hierarchy, set blkio.throttle.*_device".to_owned()
+    } else {
+        "use io.max".to_owned()
+    }
+}
+
+/// None: its hierarchy is not mounted.
+fn directory(path: &str, file: &GroupFile) -> Result<Option<PathBuf>> {
+    let mounts = Mounts::among(&mounts::read()?);
+    let root = if file.is_unified() {
+        mounts.unified
+    } else {
+        mounts.blkio
+    };
+    Ok(root.map(|root| root.join(path.trim_start_matches('/'))))
+}
+
+fn inode(directory: &Path) -> io::Result<u64> {
+    fs::metadata(directory).map(|metadata| metadata.ino())
+}
+
+/// The value that a file had.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedGroup {
+    /// As the arms have it.
+    pub name: String,
+    directory: PathBuf,
+    /// The inode of the directory: another group may have its name later.
+    id: u64,
+    file: String,
+    /// None: the value is one for all disks.
+    disk: Option<SavedDisk>,
+    value: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct SavedDisk {
+    name: String,
+    number: String,
+    diskseq: Option<u64>,
+}
+
+impl SavedDisk {
+    fn of(device: &Device) -> SavedDisk {
+        SavedDisk {
+            name: device.name.clone(),
+            number: format!("{}:{}", device.major, device.minor),
+            diskseq: device.diskseq,
+        }
+    }
+
+    fn is_gone(&self) -> bool {
+        let now = Device::by_name(&self.name).ok().flatten();
+        now.is_none_or(|now| SavedDisk::of(&now) != *self)
+    }
+}
+
+impl SavedGroup {
+    pub(super) fn is_of_another(&self, disk: &Device) -> bool {
+        let own = self.disk.as_ref();
+        own.is_some_and(|own| *own != SavedDisk::of(disk))
+    }
+
+    /// The value in force, for people and to compare.
+    pub(super) fn shown(&self) -> String {
+        let read = self.kind().and_then(|file| self.read(file));
+        read.unwrap_or_else(|error| format!("not readable: {:#}", error.root_cause()))
+    }
+
+    pub(super) fn apply(&self, value: Option<&str>) -> Result<()> {
+        let file = self.kind()?;
+        let value = match (value, &file.form) {
+            (Some(value), Form::Keys { .. }) => overlaid(&self.value, value),
+            (Some(value), _) => value.to_owned(),
+            (None, _) => self.value.clone(),
+        };
+        self.make(file, &value)
+    }
+
+    pub(super) fn restore(&self) -> Result<()> {
+        match self.fate() {
+            Some(_) => Ok(()),
+            None => self.make(self.kind()?, &self.value),
+        }
+    }
+
+    pub(super) fn write_again(&self) -> Result<()> {
+        let file = self.kind()?;
+        // What takes a value away is always taken, but may set up in the kernel what was not there.
+        if self.is_absent(file) {
+            return Ok(());
+        }
+        self.write(file, &self.value)?;
+        self.ensure(file, &self.value)
+    }
+
+    pub(super) fn describe(&self) -> String {
+        match &self.disk {
+            Some(disk) => format!("{} for {}", self.path().display(), disk.name),
+            None => self.path().display().to_string(),
+        }
+    }
+
+    pub(super) fn fate(&self) -> Option<&'static str> {
+        match inode(&self.directory) {
+            Err(_) => Some("the control group was removed, and its settings with it"),
+            Ok(id) if id != self.id => {
+                Some("another control group has this name now; it is left alone")
+            }
+            Ok(_) if self.disk.as_ref().is_some_and(SavedDisk::is_gone) => {
+                Some("the disk was removed, and the setting for it with it")
+            }
+            Ok(_) => None,
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.join(&self.file)
+    }
+
+    /// Only known files are written, also by what a journal says.
+    fn kind(&self) -> Result<&'static GroupFile> {
+        group_file::of(&self.file)
+            .with_context(|| format!("{} is not a file that arms set", self.file))
+    }
+
+    fn is_absent(&self, file: &GroupFile) -> bool {
+        match file.form {
+            Form::Keys { absent, .. } | Form::Number { absent } => absent == self.value,
+            Form::Word(_) => false,
+        }
+    }
+
+    /// What stands for a disk without a line, where there is none.
+    fn read(&self, file: &GroupFile) -> Result<String> {
+        let path = self.path();
+        let text =
+            fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        let Some(disk) = &self.disk else {
+            return Ok(text.trim().to_owned());
+        };
+        let line = text.lines().find_map(|line| {
+            let (number, rest) = line.trim().split_once(' ')?;
+            (number == disk.number).then(|| rest.trim().to_owned())
+        });
+        Ok(match (line, &file.form) {
+            (Some(line), Form::Keys { absent, .. }) => overlaid(absent, &line),
+            (Some(line), _) => line,
+            (None, Form::Keys { absent, .. } | Form::Number { absent }) => (*absent).to_owned(),
+            (None, Form::Word(_)) => String::new(),
+        })
+    }
+
+    fn make(&self, file: &GroupFile, value: &str) -> Result<()> {
+        let now = self.read(file)?;
+        if holds(value, &now) {
+            return Ok(());
+        }
+        self.write(file, value)?;
+        self.ensure(file, value)
+    }
+
+    fn ensure(&self, file: &GroupFile, value: &str) -> Result<()> {
+        let now = self.read(file)?;
+        if holds(value, &now) {
+            return Ok(());
+        }
+        Err(Failure::usage(
+            format!(
+                "{}: {value:?} was written and reads back as {now:?}",
+                self.describe()
+            ),
+            "use a value that the kernel takes unchanged",
+        ))
+    }
+
+    fn write(&self, file: &GroupFile, value: &str) -> Result<()> {
+        let text = match &self.disk {
+            Some(disk) => format!("{} {value}", disk.number),
+            None => value.to_owned(),
+        };
+        let path = self.path();
+        let at = || format!("writing {text:?} to {}", path.display());
+        let opened = File::options().write(true).open(&path).with_context(at)?;
+        match writer::write(&opened, text.as_bytes(), WRITE_TIMEOUT).with_context(at)? {
+            Written::Done(_) => Ok(()),
+            Written::Failed(error) => Err(refusal(file, &error).map_or_else(
+                || anyhow::Error::new(error).context(at()),
+                |hint| Failure::usage(at() + ": the kernel refuses it", hint),
+            )),
+            Written::Stuck { pid, stack } => Err(Failure::runtime(
+                format!("{}: process {pid} hangs in it\n{stack}", at()),
+                "the kernel waits until requests of the disk are complete; `iosched restore` puts the setting back afterwards",
+            )),
+        }
+    }
+}
+
+/// What the kernel means by its error.
+fn refusal(file: &GroupFile, error: &io::Error) -> Option<String> {
+    let errno = Errno::from_io_error(error)?;
+    match (errno, file.scheduler) {
+        (Errno::OPNOTSUPP, Some(scheduler)) => {
+            Some(format!("{scheduler} must be the scheduler of the disk"))
+        }
+        (Errno::OPNOTSUPP, None) => {
+            Some("the disk's driver does not work with it, or it is off for the disk".to_owned())
+        }
+        (Errno::INVAL | Errno::RANGE, _) => {
+            Some("use a value within the kernel's limits".to_owned())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn saved(directory: &Path, file: &str, value: &str) -> SavedGroup {
+        SavedGroup {
+            name: format!("cgroup:/x/{file}"),
+            directory: directory.to_owned(),
+            id: inode(directory).unwrap(),
+            file: file.to_owned(),
+            disk: None,
+            value: value.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_group_that_is_gone_or_another_is_left_alone() {
+        let root = tempfile::tempdir().unwrap();
+        let group = root.path().join("x");
+        fs::create_dir(&group).unwrap();
+        fs::write(group.join("io.prio.class"), "idle\n").unwrap();
+        let before = saved(&group, "io.prio.class", "no-change");
+        assert_eq!((before.fate(), before.shown()), (None, "idle".to_owned()));
+        let other = SavedGroup {
+            id: before.id + 1,
+            ..before.clone()
+        };
+        other.restore().unwrap();
+        assert_eq!(before.shown(), "idle");
+        fs::remove_dir_all(&group).unwrap();
+        assert!(before.fate().is_some_and(|fate| fate.contains("removed")));
+        before.restore().unwrap();
+    }
+
+    #[test]
+    fn a_journal_leads_to_no_other_file() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("cgroup.procs"), "1\n").unwrap();
+        let wrong = saved(root.path(), "cgroup.procs", "2");
+        assert!(wrong.restore().is_err());
+        let up = saved(root.path(), "../io.max", "2");
+        assert!(up.restore().is_err());
+    }
+}

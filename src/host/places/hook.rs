@@ -1,0 +1,214 @@
+//! A command that makes an arm what it is, and the one that undoes it. iosched cannot know what they do: it runs the
+//! second before each other arm, at the end and after a kill, and looks at what can be seen of it (`traces`).
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fmt;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{self, Child, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde::{Deserialize, Serialize};
+
+use crate::system::device::Device;
+use iosched_result::failure::Failure;
+use iosched_result::types::arm::Arm;
+use iosched_result::types::arm::place::{EXEC, UNDO};
+
+/// The same names as for a workload's command: the first disk's node, all of them, and the arm's label.
+const DEVICE: &str = "IOSCHED_DEVICE";
+const DEVICES: &str = "IOSCHED_DEVICES";
+const ARM: &str = "IOSCHED_ARM";
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(10);
+/// So much of its output is shown where it fails.
+const MOST_OUTPUT_BYTES: u64 = 2000;
+
+/// The two commands of an arm.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hook {
+    pub exec: Command,
+    pub undo: Command,
+}
+
+impl Hook {
+    /// None: the arm has none.
+    pub fn of(arm: &Arm, disks: &[Device]) -> Result<Option<Hook>> {
+        let (Some(exec), Some(undo)) = (arm.setting(EXEC), arm.setting(UNDO)) else {
+            return Ok(None);
+        };
+        let nodes: Vec<String> = disks
+            .iter()
+            .map(|disk| disk.node().display().to_string())
+            .collect();
+        let environment = BTreeMap::from([
+            (
+                DEVICE.to_owned(),
+                nodes.first().cloned().unwrap_or_default(),
+            ),
+            (DEVICES.to_owned(), nodes.join(" ")),
+            (ARM.to_owned(), arm.label.clone()),
+        ]);
+        let command = |text: &str| Command::new(text, environment.clone());
+        Ok(Some(Hook {
+            exec: command(exec)?,
+            undo: command(undo)?,
+        }))
+    }
+}
+
+/// A command as it will be run, also by another process, later and elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Command {
+    text: String,
+    program: PathBuf,
+    arguments: Vec<String>,
+    directory: PathBuf,
+    environment: BTreeMap<String, String>,
+}
+
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Command {
+    /// Fails if there is no such program.
+    fn new(text: &str, environment: BTreeMap<String, String>) -> Result<Command> {
+        let words = shlex::split(text).unwrap_or_default();
+        let (name, arguments) = words.split_first().context("a command without words")?;
+        let directory = env::current_dir().context("finding the working directory")?;
+        let Some(program) = found(name, &directory) else {
+            return Err(Failure::usage(
+                format!("`{text}`: there is no program {name} that may be run"),
+                "give its path",
+            ));
+        };
+        Ok(Command {
+            text: text.to_owned(),
+            program,
+            arguments: arguments.to_vec(),
+            directory,
+            environment,
+        })
+    }
+
+    /// Fails unless it ends with success in time. It is not interrupted by what ends this program.
+    pub fn run(&self) -> Result<()> {
+        let mut output = tempfile::tempfile().context("creating a temporary file")?;
+        let both = || Ok::<_, std::io::Error>(Stdio::from(output.try_clone()?));
+        let mut child = process::Command::new(&self.program)
+            .args(&self.arguments)
+            .current_dir(&self.directory)
+            .envs(&self.environment)
+            .stdin(Stdio::null())
+            .stdout(both()?)
+            .stderr(both()?)
+            .process_group(0)
+            .spawn()
+            .with_context(|| format!("starting `{}`", self.text))?;
+        let status = wait(&mut child)?;
+        if status.is_some_and(|status| status.success()) {
+            return Ok(());
+        }
+        let how = match status {
+            Some(status) => status.to_string(),
+            None => format!("not ended after {} s", PATIENCE.as_secs()),
+        };
+        Err(Failure::runtime(
+            format!("`{}`: {how}{}", self.text, told(&mut output)),
+            "run it by hand until it succeeds: `undo:` also when there is nothing to undo",
+        ))
+    }
+}
+
+/// None: it had to be killed.
+fn wait(child: &mut Child) -> Result<Option<ExitStatus>> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(status) = child.try_wait().context("waiting for a command")? {
+            return Ok(Some(status));
+        }
+        if Instant::now() >= deadline {
+            let group = Pid::from_raw(child.id() as i32).context("a process without a number")?;
+            let _ = kill_process_group(group, Signal::KILL); // it may have ended meanwhile
+            child.wait().context("waiting for a command")?;
+            return Ok(None);
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+/// The end of its output, if there is any.
+fn told(output: &mut File) -> String {
+    let mut bytes = Vec::new();
+    let length = output.metadata().map_or(0, |metadata| metadata.len());
+    let from = length.saturating_sub(MOST_OUTPUT_BYTES);
+    let read = output
+        .seek(SeekFrom::Start(from))
+        .and_then(|_| output.take(MOST_OUTPUT_BYTES).read_to_end(&mut bytes));
+    let text = String::from_utf8_lossy(&bytes);
+    match (read, text.trim()) {
+        (Ok(_), text) if !text.is_empty() => format!("\n{text}"),
+        _ => String::new(),
+    }
+}
+
+/// As a shell finds it.
+fn found(name: &str, directory: &Path) -> Option<PathBuf> {
+    let may_run = |path: &PathBuf| {
+        path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+    };
+    if name.contains('/') {
+        return Some(directory.join(name)).filter(may_run);
+    }
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path)
+        .map(|entry| entry.join(name))
+        .find(may_run)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(text: &str) -> Command {
+        Command::new(
+            text,
+            BTreeMap::from([(DEVICES.to_owned(), "/dev/sda".to_owned())]),
+        )
+        .expect(text)
+    }
+
+    #[test]
+    fn it_knows_its_disks_and_what_it_says_is_shown_when_it_fails() {
+        command("true").run().unwrap();
+        command("sh -c '[ \"$IOSCHED_DEVICES\" = /dev/sda ]'")
+            .run()
+            .unwrap();
+        let error = command("sh -c 'echo it is locked >&2; exit 3'")
+            .run()
+            .unwrap_err();
+        let error = error.to_string();
+        assert!(
+            error.contains("it is locked") && error.contains('3'),
+            "{error}"
+        );
+        assert!(Command::new("./no-such-program", BTreeMap::new()).is_err());
+        assert!(Command::new("no-such-program x", BTreeMap::new()).is_err());
+    }
+
+    #[test]
+    fn what_it_leaves_running_does_not_hold_it() {
+        let begin = Instant::now();
+        command("sh -c 'sleep 2 & exit 0'").run().unwrap();
+        assert!(begin.elapsed() < Duration::from_secs(2));
+    }
+}
