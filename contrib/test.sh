@@ -12,7 +12,7 @@ failed=0 skipped_groups=() durations=() unstable=()
 # Root tests that mostly wait for rounds to end, each on its own device, and measure no time. They run in parallel, the
 # longest first. All other root tests run after them.
 beside=(each_study experiment study interruption commands live fsync_study scratch_file kills faults terminal disks
-	fio_examples foreign partitions own_metrics unjudged rights panics ci workload stuck switches privileges refusals preflight scheduler udev_rules)
+	fio_examples foreign partitions elsewhere own_metrics unjudged rights panics ci workload stuck switches privileges refusals preflight scheduler udev_rules)
 at_once=7
 # Its tests are independent of each other, and take longest.
 declare -A threads=([each_study]=2)

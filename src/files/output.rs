@@ -21,6 +21,19 @@ const PRIVATE: u32 = 0o600;
 const PRIVATE_DIRECTORY: u32 = 0o700;
 /// For state that lasts as long as the machine runs; only root may enter it.
 pub const RUNTIME_DIRECTORY: &str = "/run/iosched";
+
+/// A file to be locked that only root can open: any user could hold a lock on another one.
+pub fn lock_file(name: &str) -> Result<File> {
+    let directory = Path::new(RUNTIME_DIRECTORY);
+    make_private_directory(directory)?;
+    let path = directory.join(name);
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let file = rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR);
+    Ok(file
+        .with_context(|| format!("opening {}", path.display()))?
+        .into())
+}
+
 /// Writes a file that others may read, completely or not at all, and durably. Safe in a directory where others may
 /// write: the copy has an unpredictable name, and only a regular file is ever replaced, not a link or a device node.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {

@@ -41,9 +41,10 @@ pub const MAY: &[May] = &[
         what: "starts processes",
         marks: &["Command::new", "libc::fork"],
         only: &[
-            "src/host/system/ask.rs",       // a short question to a program
-            "src/host/safety/guardian.rs",  // itself
-            "src/host/scheduler/writer.rs", // a child process for a write that may hang
+            "src/host/system/ask.rs",      // a short question to a program
+            "src/host/places/hook.rs",     // commands of arms
+            "src/host/safety/guardian.rs", // itself
+            "src/host/system/writer.rs",   // a child process for a write that may hang
             "src/experiment/workload/launch.rs",
         ],
         example: "fn f() { Command::new(\"fio\"); }",
@@ -93,10 +94,11 @@ pub const MAY: &[May] = &[
             "src/experiment/machine/control.rs", // reads a disk
             "src/ab/result_file.rs",             // asks how standard output is open
             "src/files/output.rs",
-            "src/host/system/cgroup/", // controllers, and the end of groups of ours
-            "src/host/system/page_cache.rs", // /proc/sys/vm/drop_caches
+            "src/host/places/system.rs",      // /proc/sys/vm
+            "src/host/system/cgroup/",        // controllers, and the end of groups of ours
+            "src/host/system/page_cache.rs",  // /proc/sys/vm/drop_caches
             "src/host/system/loop_device.rs", // on the device that it has just made
-            "src/host/safety/guardian.rs", // its own protection from the OOM killer
+            "src/host/safety/guardian.rs",    // its own protection from the OOM killer
             "src/host/safety/journal",
             "src/host/scheduler/queue_file.rs", // the one place that writes a queue's sysfs
             "src/host/scratch/",
@@ -126,7 +128,8 @@ pub const MAY: &[May] = &[
             "src/measure/probe.rs",
             "src/host/preflight/lock.rs",
             "src/host/safety/",
-            "src/host/scheduler/writer.rs",
+            "src/host/places/hook.rs",
+            "src/host/system/writer.rs",
             "src/host/scratch/",
             "src/experiment/workload/",
             "tui/src/",
@@ -145,6 +148,7 @@ pub const MAY: &[May] = &[
             "src/host/system/",
             "src/host/preflight/",
             "src/host/safety/",
+            "src/host/places/",
             "src/host/scheduler/",
             "src/host/scratch/",
             "src/experiment/workload/cgroup.rs",

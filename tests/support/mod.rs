@@ -2,6 +2,7 @@
 #![allow(dead_code)] // Each test binary uses its part.
 
 pub mod direct;
+pub mod ends;
 pub mod fio;
 pub mod program;
 pub mod traces;

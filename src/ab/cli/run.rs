@@ -54,11 +54,14 @@ fn programs() -> String {
 }
 
 const HELP_OF_ARMS: &str = "\
-ARM is [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]..., or `present` for the scheduler and
-settings in force; attributes are the files below
-/sys/block/DEVICE/queue/:
+ARM is [LABEL=]SCHEDULER[,SETTING=VALUE]..., or `present` for the scheduler and
+settings in force. A setting is a file below /sys/block/DEVICE/queue/, one of a control
+group, one of the system, or what a command does (docs/arms.md):
   --arm mq-deadline,iosched/read_expire=200,nr_requests=128
   --arm tight=kyber,iosched/read_lat_nsec=1000000
+  --arm capped=none,cgroup:/batch.slice/io.max=wbps=50000000
+  --arm small=none,vm.dirty_bytes=67108864
+  --arm policy=bfq,exec:./load-policy,undo:./unload-policy
 
 The simulated disks scratch:ssd, scratch:hdd and scratch:ram are made for the run;
 scratch:ssd+ext4 (xfs, btrfs) has a file system, on which the workload runs,

@@ -1,26 +1,27 @@
 //! The real machine: sysfs, the probe, clocks, signals, processes.
 
 mod elsewhere; // what arms set elsewhere than in the queue
-mod preparation; // what the rounds of a study need, made once
+mod preparation;
+mod resources; // what a run needs beside its design // what the rounds of a study need, made once
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
 use rustix::time::{ClockId, clock_gettime};
 
 use self::elsewhere::Elsewhere;
+pub use self::resources::{Resources, probe_info};
 use super::control::Controls;
 use super::{Kept, Machine, OutputDirectory, Task};
 use crate::stall::StallWatch;
-use crate::workload::participants::Participants;
 use crate::workload::{self, Running, Workload};
 use iosched_files::interrupt;
+use iosched_host::places::Moment;
 use iosched_host::preflight::{self, Hold};
-use iosched_host::safety::guardian::Guardian;
-use iosched_host::safety::journal::{Entry, Journal, TemporaryFiles, Undo};
+use iosched_host::safety::journal::{Entry, TemporaryFiles, Undo};
 use iosched_host::safety::lock::Lock;
 use iosched_host::safety::restorable::ensure_restorable;
 use iosched_host::scheduler::{self, SavedQueue};
@@ -36,38 +37,12 @@ use iosched_result::types::arm::Arm;
 use iosched_result::types::cold::Cold;
 use iosched_result::types::participant::Participant;
 use iosched_result::types::queue::{Applied, State};
-use iosched_result::types::result::{ProbeInfo, Subject};
-use iosched_result::types::scratch::truth::Truth;
+use iosched_result::types::result::Subject;
 use iosched_result::types::scratch_place::ScratchPlace;
 use iosched_result::why::DiskFacts;
 
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
 const REMOVAL_POLL: Duration = Duration::from_millis(20);
-
-/// Resources that a run on the real machine needs in addition to its design.
-pub struct Resources<'a> {
-    /// Configuration of a scratch device.
-    pub scratch: Option<Truth>,
-    /// The raw disk that the workload may overwrite.
-    pub hold: Option<Hold>,
-    /// A disk that no arm touches, read before and after each round.
-    pub control: Option<Device>,
-    /// Processes that already run and belong to the workload.
-    pub participants: Participants,
-    pub guardian: &'a Guardian,
-    pub fio_version: Option<String>,
-    pub journal: &'a Journal,
-    /// The iosched binary that starts workloads, see `workload::launch`.
-    pub launcher: &'a Path,
-}
-
-pub fn probe_info(probe: &Probe) -> ProbeInfo {
-    ProbeInfo {
-        measures_q2g: probe.measures_q2g(),
-        memory_bytes: probe.memory_bytes(),
-        notes: probe.notes(),
-    }
-}
 
 /// Dropping it restores the recorded settings. Fields drop in order, so the locks are released last.
 pub struct RealMachine<'a> {
@@ -245,12 +220,13 @@ impl Machine for RealMachine<'_> {
 
     fn record_settings(&mut self) -> Result<()> {
         let journal = self.resources.journal;
-        // Undone in the reverse order: some settings of control groups are only there under the disk's own scheduler.
-        self.entries = self.elsewhere.record(journal)?;
+        self.entries = self.elsewhere.record(Moment::UnderItsScheduler, journal)?;
         for baseline in &self.baselines {
-            self.entries
-                .push(journal.record(Undo::Queue(baseline.clone()))?);
+            let entry = journal.record(Undo::Queue(baseline.clone()))?;
+            self.entries.push(entry);
         }
+        let free = self.elsewhere.record(Moment::Any, journal)?;
+        self.entries.extend(free);
         Ok(())
     }
 
@@ -265,10 +241,11 @@ impl Machine for RealMachine<'_> {
             scratch_file.make_ready()?;
         }
         let members = &self.disks.members;
-        self.elsewhere.end_hook(members)?;
+        self.elsewhere.apply_before(arm, members)?;
         let mut applied = scheduler::apply_onto_all(members, arm, &self.baselines)?;
         let journal = self.resources.journal;
-        self.elsewhere.apply(arm, members, journal, &mut applied)?;
+        self.elsewhere
+            .apply_after(arm, members, journal, &mut applied)?;
         Ok(applied)
     }
 

@@ -2,7 +2,6 @@
 //! commands do. The callers hold the lock of settings elsewhere (`preflight::lock_elsewhere`), and have written to the journal what
 //! they will change.
 
-mod group; // a file of a control group
 pub mod hook; // commands that make an arm and undo it
 mod system; // settings of the whole system
 mod traces; // what a command leaves that can be seen
@@ -12,11 +11,12 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
+use crate::system::cgroup::group_file::Group;
+use crate::system::cgroup::setting::SavedGroup;
 use crate::system::device::Device;
 use iosched_result::types::arm::Arm;
 use iosched_result::types::arm::place::Place;
 
-pub use group::{SavedGroup, missing};
 pub use hook::Hook;
 pub use system::SavedSystem;
 pub use traces::Traces;
@@ -63,6 +63,14 @@ impl Saved {
     }
 }
 
+/// When a setting may be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    Any,
+    /// While the scheduler is active that acts on it.
+    UnderItsScheduler,
+}
+
 /// All settings that some arm makes elsewhere, as they were before the first. An arm that does not make one has it so.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Places {
@@ -75,7 +83,7 @@ impl Places {
         for (place, name, _) in arms.iter().flat_map(Arm::placed) {
             let found = match place {
                 Place::Group { path, file } => {
-                    let of_disks = group::Group::named(path, file)?.save(name, disks)?;
+                    let of_disks = Group::named(path, file)?.save(name, disks)?;
                     of_disks.into_iter().map(Saved::Group).collect()
                 }
                 Place::System(setting) => vec![Saved::System(SavedSystem::take(setting)?)],
@@ -87,16 +95,34 @@ impl Places {
                 }
             }
         }
+        // A group's weight can be set where the root's io.cost is on.
+        saved.sort_by_key(|saved| !matches!(saved, Saved::Group(group) if group.is_of_the_root()));
         Ok(Places { saved })
     }
 
-    pub fn saved(&self) -> &[Saved] {
-        &self.saved
+    /// Whether some arm sets something elsewhere, which commands do not say.
+    pub fn is_empty(&self) -> bool {
+        self.saved.is_empty()
+    }
+
+    /// To be restored from last to first: before the disk's queue, of which some change settings, or after it, where they are
+    /// only there under the disk's own scheduler.
+    pub fn saved(&self, moment: Moment) -> impl DoubleEndedIterator<Item = &Saved> {
+        let of_moment = move |saved: &&Saved| match saved {
+            Saved::Group(group) if group.scheduler().is_some() => {
+                moment == Moment::UnderItsScheduler
+            }
+            Saved::Group(_) | Saved::System(_) => moment == Moment::Any,
+        };
+        self.saved.iter().filter(of_moment)
     }
 
     /// Gives each setting the value of the arm, or its own. Each is read back.
-    pub fn apply(&self, arm: &Arm) -> Result<()> {
-        self.saved.iter().try_for_each(|saved| match saved {
+    pub fn apply(&self, arm: &Arm, moment: Moment) -> Result<()> {
+        self.saved(moment).try_for_each(|saved| match saved {
+            Saved::Group(group) if group.scheduler().is_some_and(|only| only != arm.scheduler) => {
+                Ok(())
+            }
             Saved::Group(group) => group.apply(arm.setting(&group.name)),
             Saved::System(system) => system.apply(arm),
         })

@@ -69,7 +69,7 @@ impl Traces {
                 |value: Option<&String>| value.map_or_else(|| "none".to_owned(), Clone::clone);
             (was != is).then(|| format!("{name}: {} -> {}", shown(was), shown(is)))
         };
-        all.iter().filter_map(|name| differs(name)).collect()
+        all.iter().filter_map(differs).collect()
     }
 }
 

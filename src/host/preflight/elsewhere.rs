@@ -3,7 +3,8 @@
 use anyhow::Result;
 
 use super::{Findings, Severity};
-use crate::places::{self, Hook};
+use crate::places::Hook;
+use crate::system::cgroup::group_file;
 use crate::system::device::Device;
 use iosched_result::types::arm::Arm;
 use iosched_result::types::arm::place::Place;
@@ -13,7 +14,7 @@ pub(super) fn check(disks: &[Device], arms: &[Arm], findings: &mut Findings) -> 
         for (place, name, _) in arm.placed() {
             match place {
                 Place::Queue | Place::Undo => {}
-                Place::Group { path, file } => match places::missing(path, file)? {
+                Place::Group { path, file } => match group_file::missing(path, file)? {
                     Some(lack) => findings.add(
                         Severity::Usage,
                         format!("{}: {}", arm.label, lack.what),

@@ -1,18 +1,17 @@
 //! Allows one comparison per disk at a time, and none on a disk whose settings a killed run left changed.
 
-use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::fs::File;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::safety::journal::{self, Found};
 use crate::safety::lock::{self, Lock, LockOutcome};
 use crate::system::device::Device;
 use iosched_files::interrupt;
-use iosched_files::output::{RUNTIME_DIRECTORY, make_private_directory};
+use iosched_files::output::lock_file;
 use iosched_result::failure::Failure;
 
 /// Time within which the guardian of a killed run should be done.
@@ -51,7 +50,7 @@ pub fn lock(device: &Device) -> Result<Lock> {
 }
 
 /// The same for settings of control groups and of the system, of which all runs share one lock.
-pub fn lock_elsewhere() -> Result<OwnedFd> {
+pub fn lock_elsewhere() -> Result<File> {
     let deadline = Instant::now() + GUARDIAN_TIMEOUT;
     loop {
         let Some(lock) = try_lock_elsewhere()? else {
@@ -78,16 +77,12 @@ pub fn lock_elsewhere() -> Result<OwnedFd> {
 }
 
 /// None: another process holds it.
-fn try_lock_elsewhere() -> Result<Option<OwnedFd>> {
-    make_private_directory(Path::new(RUNTIME_DIRECTORY))?;
-    let path = Path::new(RUNTIME_DIRECTORY).join("settings.lock");
-    let at = || format!("locking {}", path.display());
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let file = rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR).with_context(at)?;
+fn try_lock_elsewhere() -> Result<Option<File>> {
+    let file = lock_file("settings.lock")?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(Some(file)),
         Err(Errno::WOULDBLOCK) => Ok(None),
-        Err(error) => Err(error).with_context(at),
+        Err(error) => Err(error).context("locking settings.lock"),
     }
 }
 

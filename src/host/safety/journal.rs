@@ -8,6 +8,7 @@
 mod files; // output directories of workloads, removed at the end
 mod left; // changes left behind by processes that are gone
 mod record; // the content of a journal
+mod suspect; // journals that need the user's consent
 mod undo; // one change to undo
 
 use std::fs;
@@ -19,11 +20,12 @@ use anyhow::{Context, Result};
 pub use files::TemporaryFiles;
 use iosched_files::output::{gone_is_fine, make_private_directory, write_private};
 pub use left::{
-    Found, LeftBehind, Suspect, left_behind, notes, of_others, parse,
-    remove_unfinished_of_the_dead, restore_file, set_aside, trusted,
+    Found, LeftBehind, left_behind, notes, of_others, parse, remove_unfinished_of_the_dead,
+    restore_file, set_aside, trusted,
 };
 use record::Record;
 pub use record::{Origin, command};
+pub use suspect::Suspect;
 pub use undo::Undo;
 
 /// Where journals live: `/var/lib/iosched/journal`, or below `$IOSCHED_STATE_DIR`.

@@ -17,7 +17,6 @@ pub(crate) mod state;
 mod switch; // to an arm, and back if that fails
 mod together;
 pub(crate) mod value;
-pub(crate) mod writer; // a write in a child process, which may hang
 
 pub use iosched_result::types::queue::{Applied, State};
 pub use known::doubts;

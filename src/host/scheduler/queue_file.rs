@@ -13,8 +13,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use rustix::fs::{Mode, OFlags};
 
-use super::writer::{self, Written};
 use crate::system::device::Device;
+use crate::system::writer::{self, Written};
 use iosched_result::failure::Failure;
 use iosched_result::types::arm;
 

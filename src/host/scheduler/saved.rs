@@ -11,6 +11,8 @@ use super::read_back::jiffy_ns;
 use super::state::{self, Choice, choice};
 use super::value::{self, Acceptance};
 use super::{ASYNC_DEPTH, NONE, NR_REQUESTS, WBT_LAT_USEC, is_of_scheduler};
+use crate::system::cgroup::group_file;
+use crate::system::cgroup::setting::SavedGroup;
 use crate::system::device::Device;
 use iosched_result::failure::Failure;
 use iosched_result::types::arm::Arm;
@@ -33,6 +35,9 @@ pub struct SavedQueue {
     pub hardware_depth: Option<HardwareDepth>,
     /// The attributes that the arms set; between two arms they return to the value saved here.
     pub set_by_arms: BTreeSet<String>,
+    /// What control groups have for this disk under its scheduler, which the kernel forgets when that is switched away.
+    #[serde(default)]
+    pub of_groups: Vec<SavedGroup>,
     /// Some arm writes `nr_requests` under `none`. Only matters where the true depth cannot be read.
     pub resized_by_arms: bool,
 }
@@ -52,6 +57,7 @@ impl SavedQueue {
             device: device.name.clone(),
             diskseq: device.diskseq,
             serial: device.serial(),
+            of_groups: group_file::of_scheduler(device, &state.active)?,
             active: state.active,
             settings: state.settings,
             hardware_depth: state.hardware_depth,
@@ -196,6 +202,9 @@ pub fn restore(saved: &SavedQueue) -> Result<()> {
     keep(saved.put_back_depth(&device));
     keep(put_back_scheduler(&device, saved));
     keep(put_back_settings(&device, saved));
+    for group in &saved.of_groups {
+        keep(group.restore());
+    }
     if problems.is_empty() || !device.is_present() {
         return Ok(());
     }

@@ -11,6 +11,7 @@ fn saved(active: &str, settings: &[(&str, &str)]) -> SavedQueue {
             .map(|&(name, value)| (name.to_owned(), value.to_owned()))
             .collect(),
         hardware_depth: None,
+        of_groups: Vec::new(),
         set_by_arms: BTreeSet::new(),
         resized_by_arms: false,
     }

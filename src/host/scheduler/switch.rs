@@ -11,6 +11,7 @@ use super::read_back::{note_side_effects, verify};
 use super::saved::{self, SavedQueue, restore};
 use super::state::{choice, read};
 use super::{NONE, NR_REQUESTS, WBT_LAT_USEC, is_of_scheduler};
+use crate::system::cgroup::setting::SavedGroup;
 use crate::system::device::Device;
 use iosched_result::failure::{self, Failure};
 use iosched_result::types::arm::Arm;
@@ -47,6 +48,12 @@ fn write_arm(
             "{}: {} is its only scheduler, so nothing was switched",
             device.name, arm.scheduler
         ));
+    }
+    if arm.scheduler == baseline.active {
+        baseline
+            .of_groups
+            .iter()
+            .try_for_each(SavedGroup::restore)?;
     }
     for (attribute, value) in baseline.left_by_others(arm) {
         if device

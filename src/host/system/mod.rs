@@ -11,3 +11,4 @@ pub mod loop_device; // loop devices made by iosched
 pub mod memory; // how the allocator returns memory
 pub mod page_cache; // what it holds of a file or a device, and how to drop it
 pub mod pressure; // how long tasks waited for I/O, as the kernel counts it
+pub(crate) mod writer; // a write in a child process, which may hang

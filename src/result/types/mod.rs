@@ -1,6 +1,6 @@
 //! The data of results: nothing here computes a verdict.
 
-pub mod arm; // ARM = [LABEL=]SCHEDULER[,ATTRIBUTE=VALUE]...
+pub mod arm; // ARM = [LABEL=]SCHEDULER[,SETTING=VALUE]...
 pub mod between; // hours of the day
 pub mod cold; // which caches are dropped before each round
 pub mod controls; // what a negative control could have shown

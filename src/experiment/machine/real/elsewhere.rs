@@ -1,10 +1,10 @@
 //! What arms set elsewhere than in the disks' queues, while rounds run.
 
-use std::os::fd::OwnedFd;
+use std::fs::File;
 
 use anyhow::{Context, Result};
 
-use iosched_host::places::{Hook, Places, Saved, Traces};
+use iosched_host::places::{Hook, Moment, Places, Saved, Traces};
 use iosched_host::preflight;
 use iosched_host::safety::journal::{Entry, Journal, Undo, undo_all};
 use iosched_host::scheduler;
@@ -18,7 +18,7 @@ use iosched_result::types::queue::{Applied, State};
 pub(super) struct Elsewhere {
     hook: Option<InForce>,
     places: Places,
-    _lock: Option<OwnedFd>,
+    _lock: Option<File>,
 }
 
 /// What a command did, until it is undone.
@@ -35,7 +35,11 @@ impl Elsewhere {
         }
         let lock = preflight::lock_elsewhere()?;
         let places = Places::take(disks, arms)?;
-        try_to_restore(places.saved(), journal)?;
+        let saved = [Moment::UnderItsScheduler, Moment::Any].map(|moment| places.saved(moment));
+        saved
+            .into_iter()
+            .flatten()
+            .try_for_each(|saved| try_to_restore(saved, journal))?;
         for arm in arms {
             if let Some(hook) = Hook::of(arm, disks)? {
                 try_undo(&hook, disks).with_context(|| format!("arm {}", arm.label))?;
@@ -48,15 +52,21 @@ impl Elsewhere {
         })
     }
 
-    pub fn record(&self, journal: &Journal) -> Result<Vec<Entry>> {
-        let saved = self.places.saved().iter();
+    /// Before and after the entries of the disks: entries are undone from last to first.
+    pub fn record(&self, moment: Moment, journal: &Journal) -> Result<Vec<Entry>> {
+        let saved = self.places.saved(moment);
         saved
             .map(|saved| journal.record(Undo::Setting(saved.clone())))
             .collect()
     }
 
-    /// Call before a switch.
-    pub fn end_hook(&mut self, disks: &[Device]) -> Result<()> {
+    /// Call before a switch to the arm: some settings change those of the queue.
+    pub fn apply_before(&mut self, arm: &Arm, disks: &[Device]) -> Result<()> {
+        self.end_hook(disks)?;
+        self.places.apply(arm, Moment::Any)
+    }
+
+    fn end_hook(&mut self, disks: &[Device]) -> Result<()> {
         let Some(InForce { entry, before }) = self.hook.take() else {
             return Ok(());
         };
@@ -65,15 +75,15 @@ impl Elsewhere {
         ensure_nothing_left(&left)
     }
 
-    /// Call after a switch.
-    pub fn apply(
+    /// Call after the switch.
+    pub fn apply_after(
         &mut self,
         arm: &Arm,
         disks: &[Device],
         journal: &Journal,
         applied: &mut [Applied],
     ) -> Result<()> {
-        self.places.apply(arm)?;
+        self.places.apply(arm, Moment::UnderItsScheduler)?;
         if let Some(hook) = Hook::of(arm, disks)? {
             let before = Traces::take(disks)?;
             let entry = journal.record(Undo::Hook(hook.undo))?;
@@ -83,12 +93,12 @@ impl Elsewhere {
             if let Some(first) = applied.first_mut() {
                 first.notes.push(in_words(&seen));
             }
-            for (disk, applied) in disks.iter().zip(applied.iter_mut()) {
-                applied.effective = scheduler::read(disk)?;
-            }
         }
-        for (disk, applied) in disks.iter().zip(applied) {
-            self.read_into(&mut applied.effective, disk);
+        if self.hook.is_some() || !self.places.is_empty() {
+            for (disk, applied) in disks.iter().zip(applied) {
+                applied.effective = scheduler::read(disk)?;
+                self.read_into(&mut applied.effective, disk);
+            }
         }
         Ok(())
     }
@@ -115,26 +125,21 @@ fn ensure_nothing_left(left: &[String]) -> Result<()> {
     ))
 }
 
-/// Each value is written over itself, in case that a kill comes in between.
-fn try_to_restore(saved: &[Saved], journal: &Journal) -> Result<()> {
-    for saved in saved {
-        let entry = journal.record(Undo::Setting(saved.clone()))?;
-        let tried = saved.write_again().map_err(|error| {
-            Failure::refused(
-                format!(
-                    "the present value of {} could not be restored: {:#}",
-                    saved.describe(),
-                    error.root_cause()
-                ),
-                "leave it out of the arms, or set it to another value first",
-            )
-        });
-        match tried {
-            Ok(()) => entry.keep()?,
-            Err(refused) => return Err(refused), // dropping the entry undoes
-        }
-    }
-    Ok(())
+/// The value is written over itself, with an entry in the journal for a kill in between.
+fn try_to_restore(saved: &Saved, journal: &Journal) -> Result<()> {
+    let entry = journal.record(Undo::Setting(saved.clone()))?;
+    // An entry that is dropped is undone.
+    saved.write_again().map_err(|error| {
+        Failure::refused(
+            format!(
+                "the present value of {} could not be restored: {:#}",
+                saved.describe(),
+                error.root_cause()
+            ),
+            "leave it out of the arms, or set it to another value first",
+        )
+    })?;
+    entry.keep()
 }
 
 /// With nothing to undo it must succeed and leave all as it is: so it may come too early or twice.

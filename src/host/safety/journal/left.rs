@@ -1,6 +1,5 @@
-//! Changes left behind by processes that are gone, and journals that need the user's consent.
+//! Changes left behind by processes that are gone.
 
-use std::fmt;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -9,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use super::record::{FORMAT, Origin, ProcessId, Record};
+use super::suspect::Suspect;
 use super::undo::Undo;
 use super::{directory, save};
 use crate::safety::lock::{self, LockOutcome};
@@ -35,58 +35,6 @@ pub struct LeftBehind {
     path: PathBuf,
     record: Record,
     pub pid: u32,
-}
-
-/// A journal that cannot be read, or that another user may have written.
-#[derive(Debug)]
-pub struct Suspect {
-    pub path: PathBuf,
-    why: String,
-    content: Option<LeftBehind>,
-}
-
-impl fmt::Display for Suspect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "iosched does not act on the journal {}: {}",
-            self.path.display(),
-            self.why
-        )
-    }
-}
-
-impl Suspect {
-    /// An unreadable journal may concern every disk.
-    pub fn may_concern(&self, device: &Device) -> bool {
-        let content = self.content.as_ref();
-        content.is_none_or(|content| content.has_queue_of(device))
-    }
-
-    /// The same for settings of control groups and of the system.
-    pub fn may_concern_elsewhere(&self) -> bool {
-        let content = self.content.as_ref();
-        content.is_none_or(LeftBehind::has_settings_elsewhere)
-    }
-
-    /// Its content, if it can be read.
-    pub fn content(&self) -> Option<&LeftBehind> {
-        self.content.as_ref()
-    }
-
-    /// The remedy.
-    pub fn remedy(&self) -> String {
-        let path = self.path.display();
-        match &self.content {
-            Some(_) => format!(
-                "`iosched restore --list` shows its content; `iosched restore --trust {path}` restores those settings, \
-                 `iosched restore --set-aside {path}` keeps the file but ignores it from now on"
-            ),
-            None => format!(
-                "check the disks' settings, then run `iosched restore --set-aside {path}`, which keeps the file but ignores it from now on"
-            ),
-        }
-    }
 }
 
 impl LeftBehind {
@@ -175,6 +123,10 @@ impl LeftBehind {
                     Ok(_lock) => undo.perform(),
                     Err(error) => Err(error),
                 },
+                Undo::Setting(_) | Undo::Hook(_) if !self.path.exists() => {
+                    tell(&undo, Some("another process has restored it"));
+                    return Ok(Vec::new());
+                }
                 _ => undo.perform(),
             };
             match outcome {

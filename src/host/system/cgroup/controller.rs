@@ -2,14 +2,13 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 
 use super::PREFIX;
 use iosched_files::flock;
-use iosched_files::output::{RUNTIME_DIRECTORY, make_private_directory};
+use iosched_files::output::lock_file;
 
 /// Disables `controller` after the last group with this mark.
 pub(crate) fn put_back_controller(parent: &Path, controller: &str) -> Result<()> {
@@ -22,21 +21,10 @@ pub(crate) fn put_back_controller(parent: &Path, controller: &str) -> Result<()>
         .with_context(|| format!("disabling {controller} again in {}", control.display()))
 }
 
-/// Two iosched processes must not switch the same controller at once. Locks a file that only root can open: any user
-/// could hold a lock on the hierarchy's own directory indefinitely.
+/// Two iosched processes must not switch the same controller at once.
 pub fn lock() -> Result<File> {
-    make_private_directory(Path::new(RUNTIME_DIRECTORY))?;
-    let path = Path::new(RUNTIME_DIRECTORY).join("cgroup.lock");
-    let at = || format!("locking {}", path.display());
-    let file = fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(&path)
-        .with_context(at)?;
-    flock::exclusively(file, &path.display().to_string())
+    const NAME: &str = "cgroup.lock";
+    flock::exclusively(lock_file(NAME)?, NAME)
 }
 
 pub fn marked_groups(parent: &Path, mark: &str) -> Result<bool> {

@@ -73,7 +73,7 @@ pub const ALL: &[GroupFile] = &[
             &[
                 "enable", "ctrl", "rpct", "rlat", "wpct", "wlat", "min", "max",
             ],
-            "enable=0",
+            "enable=0 ctrl=auto",
             COST,
         )
     },
@@ -179,8 +179,29 @@ impl GroupFile {
     }
 }
 
+/// A line as it may be written again: the kernel shows the numbers that it has chosen itself, and takes a number that is
+/// written for the user's choice.
+pub fn writable(line: &str) -> String {
+    let is_kept = |word: &&str| {
+        !line.split_whitespace().any(|word| word == AUTOMATIC)
+            || *word == AUTOMATIC
+            || word.starts_with("enable=")
+    };
+    let kept: Vec<&str> = line.split_whitespace().filter(is_kept).collect();
+    kept.join(" ")
+}
+
+const AUTOMATIC: &str = "ctrl=auto";
+const BY_THE_USER: &str = "ctrl=user";
+
 /// Pairs of the text, with those of `over` in place of their own.
 pub fn overlaid(text: &str, over: &str) -> String {
+    let is_a_number = |word: &str| !word.starts_with("enable=") && !word.starts_with("ctrl=");
+    let text = if text.contains(AUTOMATIC) && over.split_whitespace().any(is_a_number) {
+        text.replace(AUTOMATIC, BY_THE_USER)
+    } else {
+        text.to_owned()
+    };
     let key = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
     let words = text.split_whitespace().map(|word| {
         let mut over = over.split_whitespace();
@@ -195,8 +216,8 @@ pub fn overlaid(text: &str, over: &str) -> String {
 /// Whether what was read has each pair that was written; the kernel writes `95` as `95.00`.
 pub fn holds(written: &str, read: &str) -> bool {
     let same = |a: &str, b: &str| match (a.parse::<f64>(), b.parse::<f64>()) {
-        (Ok(a), Ok(b)) => a == b,
-        _ => a == b,
+        (Ok(x), Ok(y)) if a.contains('.') || b.contains('.') => x.total_cmp(&y).is_eq(),
+        _ => a.trim_start_matches('0') == b.trim_start_matches('0'),
     };
     let pair = |word: &str| {
         let (key, value) = word.split_once('=').unwrap_or(("", word));
@@ -250,7 +271,20 @@ mod tests {
             overlaid("rbps=max wbps=7 riops=max wiops=max", "riops=5"),
             "rbps=max wbps=7 riops=5 wiops=max"
         );
-        assert_eq!(overlaid("enable=0", "enable=1 rpct=95"), "enable=1 rpct=95");
+        let auto = "enable=0 ctrl=auto";
+        assert_eq!(overlaid(auto, "enable=1"), "enable=1 ctrl=auto");
+        assert_eq!(
+            overlaid(auto, "enable=1 rpct=95"),
+            "enable=1 ctrl=user rpct=95"
+        );
+        assert_eq!(
+            writable("enable=1 ctrl=auto rpct=95.00 min=1"),
+            "enable=1 ctrl=auto"
+        );
+        assert_eq!(
+            writable("enable=1 ctrl=user rpct=95.00"),
+            "enable=1 ctrl=user rpct=95.00"
+        );
         assert!(holds("riops=5", "rbps=max riops=5"));
         assert!(holds("rpct=95", "enable=1 rpct=95.00"));
         assert!(!holds("riops=5", "riops=max"));

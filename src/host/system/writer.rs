@@ -59,7 +59,7 @@ pub(crate) fn write(file: &File, bytes: &[u8], patience: Duration) -> Result<Wri
 }
 
 /// Whether a child that was left in its write has ended.
-pub(super) fn has_ended(pid: u32) -> bool {
+pub(crate) fn has_ended(pid: u32) -> bool {
     let pid = Pid::from_raw(pid as i32);
     !matches!(
         retry_on_intr(|| waitpid(pid, WaitOptions::NOHANG)),

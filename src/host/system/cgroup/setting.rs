@@ -10,130 +10,13 @@ use anyhow::{Context, Result};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::scheduler::writer::{self, Written};
-use crate::system::cgroup::mounts::Mounts;
-use crate::system::device::{Device, mounts};
+use crate::system::device::Device;
+use crate::system::writer::{self, Written};
 use iosched_result::failure::Failure;
-use iosched_result::types::arm::group_file::{self, Form, GroupFile, holds, overlaid};
+use iosched_result::types::arm::group_file::{self, Form, GroupFile, holds, overlaid, writable};
 
 /// The kernel stops the disk's queue for a write.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(15);
-
-/// A file in a group of this machine.
-pub struct Group {
-    directory: PathBuf,
-    file: &'static GroupFile,
-}
-
-impl Group {
-    /// Fails if this machine does not have it.
-    pub fn named(path: &str, file: &'static GroupFile) -> Result<Group> {
-        match missing(path, file)? {
-            Some(lack) => Err(Failure::usage(lack.what, lack.hint)),
-            None => Ok(Group {
-                directory: directory(path, file)?.unwrap_or_default(),
-                file,
-            }),
-        }
-    }
-
-    /// `name`: as the arms have it.
-    pub(super) fn save(&self, name: &str, disks: &[Device]) -> Result<Vec<SavedGroup>> {
-        let disks: Vec<Option<&Device>> = match self.file.form {
-            Form::Word(_) => vec![None],
-            Form::Keys { .. } | Form::Number { .. } => disks.iter().map(Some).collect(),
-        };
-        let save = |disk: &Option<&Device>| {
-            let mut saved = SavedGroup {
-                name: name.to_owned(),
-                directory: self.directory.clone(),
-                id: inode(&self.directory).context("finding the control group")?,
-                file: self.file.name.to_owned(),
-                disk: disk.map(SavedDisk::of),
-                value: String::new(),
-            };
-            saved.value = saved.read(self.file)?;
-            Ok(saved)
-        };
-        disks.iter().map(save).collect()
-    }
-}
-
-/// What a machine lacks for a setting, and what to do.
-pub struct Lack {
-    pub what: String,
-    pub hint: String,
-}
-
-/// Whether this machine has the file.
-pub fn missing(path: &str, file: &GroupFile) -> Result<Option<Lack>> {
-    let lack = |what: String, hint: String| Ok(Some(Lack { what, hint }));
-    let Some(directory) = directory(path, file)? else {
-        let hierarchy = if file.is_unified() {
-            "the unified hierarchy of control groups (cgroup2) is not mounted"
-        } else {
-            "the controller blkio has no hierarchy of its own (cgroup version 1)"
-        };
-        return lack(format!("{}: {hierarchy}", file.name), other_hierarchy(file));
-    };
-    if !directory.is_dir() {
-        return lack(
-            format!("there is no control group {}", directory.display()),
-            "`systemd-cgls` lists them; the path begins at the root of the hierarchy".to_owned(),
-        );
-    }
-    if directory.join(file.name).is_file() {
-        return Ok(None);
-    }
-    let what = format!(
-        "the control group {} has no {}",
-        directory.display(),
-        file.name
-    );
-    let listed = fs::read_to_string(directory.join("cgroup.controllers")).unwrap_or_default();
-    let has_controller = !file.is_unified() || listed.split_whitespace().any(|word| word == "io");
-    if path == "/" && !file.is_of_the_root {
-        return lack(
-            what,
-            "the root has only io.cost.qos and io.cost.model".to_owned(),
-        );
-    }
-    if !has_controller {
-        return lack(
-            what,
-            format!(
-                "the controller io is not on there: {}, or where it is not offered either, it belongs to the older hierarchy (cgroup version 1)",
-                "`echo +io > .../cgroup.subtree_control` in each group above it, or IOAccounting=yes of its systemd unit"
-            ),
-        );
-    }
-    let module = file.scheduler.map_or_else(String::new, |name| {
-        format!(", and its module {name} must be loaded")
-    });
-    lack(
-        what,
-        format!("this kernel needs {}{module}", file.kernel_option),
-    )
-}
-
-fn other_hierarchy(file: &GroupFile) -> String {
-    if file.is_unified() {
-        "mount it, or where the controller blkio has the older hierarchy, set blkio.throttle.*_device".to_owned()
-    } else {
-        "use io.max".to_owned()
-    }
-}
-
-/// None: its hierarchy is not mounted.
-fn directory(path: &str, file: &GroupFile) -> Result<Option<PathBuf>> {
-    let mounts = Mounts::among(&mounts::read()?);
-    let root = if file.is_unified() {
-        mounts.unified
-    } else {
-        mounts.blkio
-    };
-    Ok(root.map(|root| root.join(path.trim_start_matches('/'))))
-}
 
 fn inode(directory: &Path) -> io::Result<u64> {
     fs::metadata(directory).map(|metadata| metadata.ino())
@@ -176,18 +59,52 @@ impl SavedDisk {
 }
 
 impl SavedGroup {
-    pub(super) fn is_of_another(&self, disk: &Device) -> bool {
+    pub(super) fn take(
+        name: &str,
+        directory: &Path,
+        file: &GroupFile,
+        disk: Option<&Device>,
+    ) -> Result<SavedGroup> {
+        let mut saved = SavedGroup {
+            name: name.to_owned(),
+            directory: directory.to_owned(),
+            id: inode(directory).context("finding the control group")?,
+            file: file.name.to_owned(),
+            disk: disk.map(SavedDisk::of),
+            value: String::new(),
+        };
+        saved.value = saved.read(file)?;
+        Ok(saved)
+    }
+
+    /// The kernel keeps it only while this scheduler is active.
+    pub fn scheduler(&self) -> Option<&'static str> {
+        group_file::of(&self.file)?.scheduler
+    }
+
+    pub fn is_of_the_root(&self) -> bool {
+        group_file::of(&self.file).is_some_and(|file| file.is_of_the_root)
+    }
+
+    pub fn is_of_another(&self, disk: &Device) -> bool {
         let own = self.disk.as_ref();
         own.is_some_and(|own| *own != SavedDisk::of(disk))
     }
 
     /// The value in force, for people and to compare.
-    pub(super) fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         let read = self.kind().and_then(|file| self.read(file));
         read.unwrap_or_else(|error| format!("not readable: {:#}", error.root_cause()))
     }
 
-    pub(super) fn apply(&self, value: Option<&str>) -> Result<()> {
+    /// None: the value that it had.
+    pub fn apply(&self, value: Option<&str>) -> Result<()> {
+        if let Some(fate) = self.fate() {
+            return Err(Failure::runtime(
+                format!("{}: {fate}", self.describe()),
+                "start again once it is there",
+            ));
+        }
         let file = self.kind()?;
         let value = match (value, &file.form) {
             (Some(value), Form::Keys { .. }) => overlaid(&self.value, value),
@@ -197,14 +114,14 @@ impl SavedGroup {
         self.make(file, &value)
     }
 
-    pub(super) fn restore(&self) -> Result<()> {
+    pub fn restore(&self) -> Result<()> {
         match self.fate() {
             Some(_) => Ok(()),
             None => self.make(self.kind()?, &self.value),
         }
     }
 
-    pub(super) fn write_again(&self) -> Result<()> {
+    pub fn write_again(&self) -> Result<()> {
         let file = self.kind()?;
         // What takes a value away is always taken, but may set up in the kernel what was not there.
         if self.is_absent(file) {
@@ -214,14 +131,14 @@ impl SavedGroup {
         self.ensure(file, &self.value)
     }
 
-    pub(super) fn describe(&self) -> String {
+    pub fn describe(&self) -> String {
         match &self.disk {
             Some(disk) => format!("{} for {}", self.path().display(), disk.name),
             None => self.path().display().to_string(),
         }
     }
 
-    pub(super) fn fate(&self) -> Option<&'static str> {
+    pub fn fate(&self) -> Option<&'static str> {
         match inode(&self.directory) {
             Err(_) => Some("the control group was removed, and its settings with it"),
             Ok(id) if id != self.id => {
@@ -244,7 +161,7 @@ impl SavedGroup {
             .with_context(|| format!("{} is not a file that arms set", self.file))
     }
 
-    fn is_absent(&self, file: &GroupFile) -> bool {
+    pub(super) fn is_absent(&self, file: &GroupFile) -> bool {
         match file.form {
             Form::Keys { absent, .. } | Form::Number { absent } => absent == self.value,
             Form::Word(_) => false,
@@ -264,7 +181,7 @@ impl SavedGroup {
             (number == disk.number).then(|| rest.trim().to_owned())
         });
         Ok(match (line, &file.form) {
-            (Some(line), Form::Keys { absent, .. }) => overlaid(absent, &line),
+            (Some(line), Form::Keys { absent, .. }) => overlaid(absent, &writable(&line)),
             (Some(line), _) => line,
             (None, Form::Keys { absent, .. } | Form::Number { absent }) => (*absent).to_owned(),
             (None, Form::Word(_)) => String::new(),
@@ -323,9 +240,11 @@ fn refusal(file: &GroupFile, error: &io::Error) -> Option<String> {
         (Errno::OPNOTSUPP, Some(scheduler)) => {
             Some(format!("{scheduler} must be the scheduler of the disk"))
         }
-        (Errno::OPNOTSUPP, None) => {
-            Some("the disk's driver does not work with it, or it is off for the disk".to_owned())
-        }
+        (Errno::OPNOTSUPP, None) if file.name == "io.weight" => Some(
+            "the disk has no io.cost that acts on it: turn it on in the same arm, cgroup:/io.cost.qos=enable=1"
+                .to_owned(),
+        ),
+        (Errno::OPNOTSUPP, None) => Some("the disk's driver does not work with it".to_owned()),
         (Errno::INVAL | Errno::RANGE, _) => {
             Some("use a value within the kernel's limits".to_owned())
         }
