@@ -318,7 +318,7 @@ fn what_others_change_meanwhile_is_noticed() {
         let rounds = result["rounds"].as_array().cloned().unwrap_or_default();
         rounds.iter().any(|round| {
             let problem = round["problem"].as_str().unwrap_or_default();
-            round["exclusion"] == "drifted" && problem.contains("cgroup:")
+            round["exclusion"] == "drifted_settings" && problem.contains("cgroup:")
         })
     });
     end(child, interrupt);
