@@ -68,6 +68,18 @@ fn verdict<'a>(result: &'a Value, metric: &str) -> &'a Value {
     &comparison(result, metric)["verdict"]
 }
 
+#[test]
+#[ignore = "root"]
+fn a_disk_that_is_made_for_the_run_has_no_load() {
+    let program = Program::new(BINARY);
+    let arms = ["--arm", "none", "--arm", "bfq", "-o", "result"];
+    let run = ["run", "scratch:ssd", "--workload", "live"];
+    program
+        .run(&[&run[..], &arms].concat())
+        .ends(2, &["there is no load on it"]);
+    assert!(program.files().is_empty(), "{:?}", program.files());
+}
+
 /// A reader beside a hog, once started by others and once by the run itself.
 #[test]
 #[ignore = "root"]

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use iosched_experiment::session::Session;
+use iosched_experiment::workload::live;
 use iosched_host::system::device::Disks;
 use iosched_result::failure::Failure;
 use iosched_result::types::scratch::spec::DiskSpec;
@@ -26,6 +27,14 @@ pub fn spec(devices: &[String]) -> Result<Option<DiskSpec>> {
 
 /// Refuses options that do not go with it.
 pub fn refuse_options(spec: DiskSpec, conditions: &Conditions) -> Result<()> {
+    if conditions.workload.as_deref() == Some(live::NAME) {
+        return Err(Failure::usage(
+            format!(
+                "scratch:{spec} is made for the run: there is no load on it that `live` could measure"
+            ),
+            "name the disk that your programs use, or take another workload: `iosched-ab workloads`",
+        ));
+    }
     if let Some(name) = &conditions.user {
         return Err(Failure::usage(
             format!(
