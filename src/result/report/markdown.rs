@@ -22,7 +22,10 @@ pub fn render(result: &ResultFile) -> String {
     if result.status != Status::Complete {
         page += "**Not complete**: the verdicts cover the rounds so far.\n\n";
     }
-    if let Some(line) = words::cold(result) {
+    for line in [words::arms(result), words::cold(result)]
+        .into_iter()
+        .flatten()
+    {
         let _ = writeln!(page, "{}\n", escaped(&line));
     }
     let (primary, others): (Vec<_>, Vec<_>) = result.comparisons.iter().partition(|c| c.primary);

@@ -97,7 +97,10 @@ fn heading(text: &mut String, result: &ResultFile) {
             escape::line(&result.environment.kernel_release)
         );
     }
-    if let Some(line) = words::cold(result) {
+    for line in [words::arms(result), words::cold(result)]
+        .into_iter()
+        .flatten()
+    {
         let _ = writeln!(text, "{line}");
     }
     if let Some(why) = turn::why_invalid(result) {

@@ -26,6 +26,16 @@ pub fn title(result: &ResultFile) -> String {
     ))
 }
 
+/// What the arms are whose labels do not say it; None: all do.
+pub fn arms(result: &ResultFile) -> Option<String> {
+    let labelled = result.design.arms.iter().filter_map(|arm| {
+        let own = arm.to_string();
+        (own != arm.label).then(|| format!("{} is {own}", arm.label))
+    });
+    let labelled: Vec<String> = labelled.collect();
+    (!labelled.is_empty()).then(|| escape::line(&format!("Arms: {}", labelled.join("; "))))
+}
+
 /// A stable name of the comparison for tools that keep lists of tests.
 pub fn name(row: &ArmComparison) -> String {
     format!("{}: {} against {}", row.metric.name, row.arm, row.reference)
@@ -354,6 +364,17 @@ pub fn cold(result: &ResultFile) -> Option<String> {
 mod tests {
     use super::*;
     use crate::report::fixture::{empty, play, values};
+
+    #[test]
+    fn arms_are_said_where_their_labels_do_not_say_them() {
+        let mut result = empty(&["none", "bfq"], Stopping::Fixed { blocks: 6 }, &[]);
+        assert_eq!(arms(&result), None);
+        result.design.arms[1] = "capped=none,cgroup:/a.slice/io.max=wbps=5,exec:./x y,undo:z"
+            .parse()
+            .expect("an arm");
+        let said = "Arms: capped is none,cgroup:/a.slice/io.max=wbps=5,exec:./x y,undo:z";
+        assert_eq!(arms(&result).as_deref(), Some(said));
+    }
 
     #[test]
     fn a_round_must_be_long_enough_for_what_a_scheduler_waits_for() {

@@ -38,7 +38,12 @@ pub fn render(result: &ResultFile) -> String {
 }
 
 fn body(result: &ResultFile) -> Markup {
-    html! { (verdict::section(result)) (figures(result)) }
+    let arms = words::arms(result);
+    html! {
+        (verdict::section(result))
+        @if let Some(arms) = arms { p { (name(&arms)) } }
+        (figures(result))
+    }
 }
 
 fn figures(result: &ResultFile) -> Markup {
