@@ -17,6 +17,7 @@ use support::{LoopDevice, READ_ONE};
 const BINARY: &str = support::under_test!("iosched-ab");
 const SOON: Duration = Duration::from_secs(5);
 const BACKGROUND: &str = "/proc/sys/vm/dirty_background_";
+const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
 const WHILE: Duration = Duration::from_secs(60);
 
 /// A group of this test, in the hierarchy that limits I/O here.
@@ -346,6 +347,7 @@ fn a_group_that_vanishes_ends_the_run_in_order() {
 fn what_cannot_work_is_refused_before_the_first_round() {
     let all = Everywhere::new();
     let node = all.disk.node();
+    let name = &all.disk.device.name;
     let hook = all.hook.directory.path().join("hook");
     let hook = hook.display();
     let weight = if all.group.is_unified {
@@ -353,7 +355,7 @@ fn what_cannot_work_is_refused_before_the_first_round() {
     } else {
         "blkio.bfq.weight_device"
     };
-    let cases: [(i32, String, &str); 8] = [
+    let cases: [(i32, String, &str); 12] = [
         (
             2,
             "none,cgroup:/no-such-group/io.max=riops=5".to_owned(),
@@ -391,7 +393,29 @@ fn what_cannot_work_is_refused_before_the_first_round() {
             format!("none,exec:false,undo:{hook} off 0"),
             "`false`: exit status: 1",
         ),
+        // The kernel has the limit in its other unit, or none.
+        (
+            2,
+            "none,vm.dirty_background_ratio=0".to_owned(),
+            "must be 1 or more",
+        ),
+        (
+            2,
+            format!("none,nomerges=1,exec:{hook} on 2,undo:{hook} off 0"),
+            "changed what the arm sets: nomerges, now 2",
+        ),
+        (
+            2,
+            format!("none,exec:sh -c 'echo kyber > /sys/block/{name}/queue/scheduler',undo:true"),
+            "the scheduler, now kyber",
+        ),
+        (
+            1,
+            format!("none,vm.swappiness=50,exec:true,undo:sh -c 'echo 50 > {SWAPPINESS}'"),
+            "left vm.swappiness",
+        ),
     ];
+    let swappiness = fs::read_to_string(SWAPPINESS).expect("a number");
     for (code, arm, says) in cases {
         let arms = ["--arm", "none", "--arm", &format!("other={arm}")];
         let how = ["--rounds", "2", "-o", "result", "--", "sh", "-c", READ_ONE];
@@ -401,8 +425,52 @@ fn what_cannot_work_is_refused_before_the_first_round() {
         ended.ends(code, &[says]);
         all.disk.set("nomerges", "0");
         assert!(all.is_undone(), "{arm}");
+        assert_eq!(
+            fs::read_to_string(SWAPPINESS).expect("a number"),
+            swappiness
+        );
         assert_eq!(finished(&all.program), 0);
         let _ = fs::remove_file(all.program.file("result"));
+    }
+}
+
+/// The command is still at work when what it does is undone: it is ended before.
+#[test]
+#[ignore = "root"]
+fn a_command_that_outlives_a_kill_changes_nothing_afterwards() {
+    let own = fs::read_to_string(SWAPPINESS).expect("a number");
+    for with_guardian in [false, true] {
+        let all = Everywhere::new();
+        let marks = all.hook.directory.path().join("begun");
+        let slow = format!(
+            "slow=none,exec:sh -c 'touch {}; sleep 2; echo 33 > {SWAPPINESS}',\
+            undo:sh -c 'echo {} > {SWAPPINESS}'",
+            marks.display(),
+            own.trim()
+        );
+        let node = all.disk.node();
+        let arms = ["--arm", "kyber", "--arm", &slow, "--rounds", "5"];
+        let how_long = ["-o", "result", "--", "sh", "-c", READ_ONE];
+        let run = [&["run", &node], &arms[..], &how_long].concat();
+        let mut child = all.program.start(&run);
+        child.until(WHILE, "its command", || marks.exists());
+        end(
+            child,
+            if with_guardian {
+                kill_with_guardian
+            } else {
+                kill
+            },
+        );
+        if with_guardian {
+            let Some(restored) = all.restore() else {
+                return;
+            };
+            restored.ends(0, &[]);
+        }
+        within(SOON, "all put back", || all.program.journals().is_empty());
+        std::thread::sleep(Duration::from_secs(3));
+        assert_eq!(fs::read_to_string(SWAPPINESS).expect("a number"), own);
     }
 }
 

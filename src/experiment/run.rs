@@ -307,8 +307,8 @@ impl Experiment<'_> {
 
 /// The error that ended the rounds comes first, then that of restoring.
 pub fn after_restoring<T>(outcome: Result<T>, put_back: Result<()>) -> Result<T> {
-    let put_back =
-        put_back.context("some settings were not restored; `iosched restore` tries again");
+    let put_back = put_back
+        .context("some settings were not restored; `iosched restore` tries those that it knows");
     match (outcome, put_back) {
         (outcome, Ok(())) => outcome,
         (Ok(_), Err(left)) => Err(left),

@@ -522,7 +522,7 @@ fn what_cannot_be_put_back_is_an_error_and_the_rounds_are_kept() {
     let file = run.as_saved();
     assert_eq!((file.status, file.rounds.len()), (Status::Complete, 8));
     let (_, error) = run.error();
-    let says = "some settings were not restored; `iosched restore` tries again: nr_requests: invalid argument";
+    let says = "some settings were not restored; `iosched restore` tries those that it knows: nr_requests: invalid argument";
     assert_eq!(error, says);
 }
 
@@ -534,7 +534,7 @@ fn what_ended_a_run_is_said_before_what_could_not_be_put_back() {
     let file = run.as_saved();
     assert_eq!(file.status, Status::Interrupted);
     let (kind, error) = run.error();
-    let says = "interrupted by signal 2\nsome settings were not restored; `iosched restore` tries again: \
+    let says = "interrupted by signal 2\nsome settings were not restored; `iosched restore` tries those that it knows: \
                 nr_requests: invalid argument";
     assert_eq!((kind, error.as_str()), (Kind::Runtime, says));
 }

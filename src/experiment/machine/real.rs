@@ -19,9 +19,8 @@ use super::{Kept, Machine, OutputDirectory, Task};
 use crate::stall::StallWatch;
 use crate::workload::{self, Running, Workload};
 use iosched_files::interrupt;
-use iosched_host::places::Moment;
 use iosched_host::preflight::{self, Hold};
-use iosched_host::safety::journal::{Entry, TemporaryFiles, Undo};
+use iosched_host::safety::journal::{Entry, TemporaryFiles};
 use iosched_host::safety::lock::Lock;
 use iosched_host::safety::restorable::ensure_restorable;
 use iosched_host::scheduler::{self, SavedQueue};
@@ -90,7 +89,7 @@ impl<'a> RealMachine<'a> {
         for (disk, baseline) in members.iter().zip(&baselines) {
             ensure_restorable(resources.journal, disk, baseline)?;
         }
-        let elsewhere = Elsewhere::take(members, arms, resources.journal)?;
+        let elsewhere = Elsewhere::take(members, arms, &baselines, resources.journal)?;
         let make = |place: &ScratchPlace| {
             let mut progress = |done_bytes| progress(place, done_bytes);
             ScratchFile::make(place, disks, resources.journal, &mut progress)
@@ -219,20 +218,15 @@ impl Machine for RealMachine<'_> {
     }
 
     fn record_settings(&mut self) -> Result<()> {
-        let journal = self.resources.journal;
-        self.entries = self.elsewhere.record(Moment::UnderItsScheduler, journal)?;
-        for baseline in &self.baselines {
-            let entry = journal.record(Undo::Queue(baseline.clone()))?;
-            self.entries.push(entry);
-        }
-        let free = self.elsewhere.record(Moment::Any, journal)?;
-        self.entries.extend(free);
+        self.entries = self
+            .elsewhere
+            .record(&self.baselines, self.resources.journal)?;
         Ok(())
     }
 
     fn put_back(&mut self) -> Result<()> {
         let entries = std::mem::take(&mut self.entries);
-        elsewhere::undo(&mut self.elsewhere, &self.disks.members, entries)
+        self.elsewhere.undo(&self.disks.members, entries)
     }
 
     fn apply(&mut self, arm: &Arm) -> Result<Vec<Applied>> {

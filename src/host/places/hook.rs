@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 
+use super::marked;
 use crate::system::device::Device;
 use iosched_result::failure::Failure;
 use iosched_result::types::arm::Arm;
@@ -24,6 +25,8 @@ use iosched_result::types::arm::place::{EXEC, UNDO};
 const DEVICE: &str = "IOSCHED_DEVICE";
 const DEVICES: &str = "IOSCHED_DEVICES";
 const ARM: &str = "IOSCHED_ARM";
+/// Marks what these commands start, so that it is found after a kill.
+const MARK: &str = "IOSCHED_HOOK";
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(10);
@@ -43,6 +46,7 @@ impl Hook {
         let (Some(exec), Some(undo)) = (arm.setting(EXEC), arm.setting(UNDO)) else {
             return Ok(None);
         };
+        let mark = fs::read_to_string("/proc/sys/kernel/random/uuid").context("making a name")?;
         let nodes: Vec<String> = disks
             .iter()
             .map(|disk| disk.node().display().to_string())
@@ -54,6 +58,7 @@ impl Hook {
             ),
             (DEVICES.to_owned(), nodes.join(" ")),
             (ARM.to_owned(), arm.label.clone()),
+            (MARK.to_owned(), mark.trim().to_owned()),
         ]);
         let command = |text: &str| Command::new(text, environment.clone());
         Ok(Some(Hook {
@@ -98,6 +103,14 @@ impl Command {
             directory,
             environment,
         })
+    }
+
+    /// For another process than the one that ran `exec`, which was killed: `exec` may still be at work.
+    pub fn run_after_a_kill(&self) -> Result<()> {
+        if let Some(mark) = self.environment.get(MARK) {
+            marked::end(&format!("{MARK}={mark}"))?;
+        }
+        self.run()
     }
 
     /// Fails unless it ends with success in time. It is not interrupted by what ends this program.

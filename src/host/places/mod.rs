@@ -3,6 +3,7 @@
 //! they will change.
 
 pub mod hook; // commands that make an arm and undo it
+mod marked; // processes that a killed program has left
 mod system; // settings of the whole system
 mod traces; // what a command leaves that can be seen
 
@@ -16,6 +17,7 @@ use crate::system::cgroup::setting::SavedGroup;
 use crate::system::device::Device;
 use iosched_result::types::arm::Arm;
 use iosched_result::types::arm::place::Place;
+use iosched_result::types::arm::system_setting;
 
 pub use hook::Hook;
 pub use system::SavedSystem;
@@ -81,13 +83,19 @@ impl Places {
     pub fn take(disks: &[Device], arms: &[Arm]) -> Result<Places> {
         let mut saved: Vec<Saved> = Vec::new();
         for (place, name, _) in arms.iter().flat_map(Arm::placed) {
-            let found = match place {
+            let found: Vec<Saved> = match place {
                 Place::Group { path, file } => {
                     let of_disks = Group::named(path, file)?.save(name, disks)?;
                     of_disks.into_iter().map(Saved::Group).collect()
                 }
                 Place::System(setting) => vec![Saved::System(SavedSystem::take(setting)?)],
-                Place::Queue | Place::Exec | Place::Undo => Vec::new(),
+                // A command may change any of them, and may not undo it.
+                Place::Exec => {
+                    let all = system_setting::ALL.iter().map(SavedSystem::take);
+                    let all = all.collect::<Result<Vec<_>>>()?;
+                    all.into_iter().map(Saved::System).collect()
+                }
+                Place::Queue | Place::Undo => Vec::new(),
             };
             for one in found {
                 if !saved.contains(&one) {

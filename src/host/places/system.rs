@@ -5,6 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use iosched_result::failure::Failure;
@@ -36,9 +37,10 @@ impl SavedSystem {
                 .iter()
                 .map(|(name, value)| (name.as_str(), value.as_str()))
         };
+        // Where both are 0 the kernel takes that of a ratio alone.
         all()
             .find(|(_, value)| *value != "0")
-            .or_else(|| all().next())
+            .or_else(|| all().next_back())
     }
 
     pub(super) fn apply(&self, arm: &Arm) -> Result<()> {
@@ -111,7 +113,8 @@ fn make(name: &str, value: &str) -> Result<()> {
 fn write(name: &str, value: &str) -> Result<()> {
     let path = path(name)?;
     fs::write(&path, value).map_err(|error| {
-        if error.kind() == std::io::ErrorKind::InvalidInput {
+        let out_of_range = Errno::from_io_error(&error) == Some(Errno::RANGE);
+        if out_of_range || error.kind() == std::io::ErrorKind::InvalidInput {
             Failure::usage(
                 format!("{name}: the kernel refuses {value}"),
                 "use a value within its limits, which are those of `sysctl`",
@@ -156,6 +159,8 @@ mod tests {
         assert_eq!(ratio.of_force(), Some(("vm.dirty_ratio", "20")));
         let bytes = saved(&[("vm.dirty_bytes", "8192"), ("vm.dirty_ratio", "0")]);
         assert_eq!(bytes.of_force(), Some(("vm.dirty_bytes", "8192")));
+        let none = saved(&[("vm.dirty_bytes", "0"), ("vm.dirty_ratio", "0")]);
+        assert_eq!(none.of_force(), Some(("vm.dirty_ratio", "0")));
         let alone = saved(&[("vm.dirty_writeback_centisecs", "0")]);
         assert_eq!(
             alone.of_force(),

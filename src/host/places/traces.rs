@@ -58,6 +58,18 @@ impl Traces {
         Ok(Traces(seen))
     }
 
+    /// Without the settings of disks.
+    #[must_use]
+    pub fn of_no_disk(mut self, disks: &[Device]) -> Traces {
+        let is_of = |name: &str, disk: &Device| {
+            name.strip_prefix(&*disk.name)
+                .is_some_and(|rest| rest.starts_with(' '))
+        };
+        self.0
+            .retain(|name, _| !disks.iter().any(|disk| is_of(name, disk)));
+        self
+    }
+
     /// Each difference in words.
     pub fn since(&self, before: &Traces) -> Vec<String> {
         let mut all: Vec<&String> = before.0.keys().chain(self.0.keys()).collect();

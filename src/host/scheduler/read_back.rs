@@ -73,6 +73,15 @@ pub(super) fn note_side_effects(
             "{WBT_LAT_USEC} was written: until the disk is removed or the machine restarts, the kernel no longer adapts it to the scheduler"
         ));
     }
+    if arm.scheduler != before.active {
+        for group in &before.of_groups {
+            notes.push(format!(
+                "the kernel forgets {} under {}",
+                group.describe(),
+                arm.scheduler
+            ));
+        }
+    }
     let asked: BTreeSet<&str> = arm.queue_settings().map(|(name, _)| name).collect();
     for (attribute, old) in &before.settings {
         match effective.settings.get(attribute) {

@@ -2,12 +2,12 @@
 
 use std::fs::File;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use iosched_host::places::{Hook, Moment, Places, Saved, Traces};
 use iosched_host::preflight;
 use iosched_host::safety::journal::{Entry, Journal, Undo, undo_all};
-use iosched_host::scheduler;
+use iosched_host::scheduler::{self, SavedQueue};
 use iosched_host::system::device::Device;
 use iosched_result::failure::Failure;
 use iosched_result::types::arm::Arm;
@@ -29,7 +29,12 @@ struct InForce {
 
 impl Elsewhere {
     /// Tries that the present values can be written again, and that the commands that undo succeed.
-    pub fn take(disks: &[Device], arms: &[Arm], journal: &Journal) -> Result<Elsewhere> {
+    pub fn take(
+        disks: &[Device],
+        arms: &[Arm],
+        baselines: &[SavedQueue],
+        journal: &Journal,
+    ) -> Result<Elsewhere> {
         if arms.iter().all(|arm| arm.setting_elsewhere().is_none()) {
             return Ok(Elsewhere::default());
         }
@@ -40,23 +45,30 @@ impl Elsewhere {
             .into_iter()
             .flatten()
             .try_for_each(|saved| try_to_restore(saved, journal))?;
-        for arm in arms {
-            if let Some(hook) = Hook::of(arm, disks)? {
-                try_undo(&hook, disks).with_context(|| format!("arm {}", arm.label))?;
-            }
-        }
-        Ok(Elsewhere {
+        let elsewhere = Elsewhere {
             hook: None,
             places,
             _lock: Some(lock),
-        })
+        };
+        let hooks = arms.iter().map(|arm| Hook::of(arm, disks));
+        let hooks: Vec<Hook> = hooks.filter_map(Result::transpose).collect::<Result<_>>()?;
+        if !hooks.is_empty() {
+            // What they change, though they should not, is put back.
+            let entries = elsewhere.record(baselines, journal)?;
+            let tried = hooks.iter().try_for_each(|hook| try_undo(hook, disks));
+            tried.and(undo_all(entries))?;
+        }
+        Ok(elsewhere)
     }
 
-    /// Before and after the entries of the disks: entries are undone from last to first.
-    pub fn record(&self, moment: Moment, journal: &Journal) -> Result<Vec<Entry>> {
-        let saved = self.places.saved(moment);
-        saved
-            .map(|saved| journal.record(Undo::Setting(saved.clone())))
+    /// All settings, those of the disks too, in the order in which they are made: entries are undone from last to first.
+    pub fn record(&self, baselines: &[SavedQueue], journal: &Journal) -> Result<Vec<Entry>> {
+        let of_places = |moment| self.places.saved(moment).cloned().map(Undo::Setting);
+        let of_disks = baselines.iter().cloned().map(Undo::Queue);
+        of_places(Moment::UnderItsScheduler)
+            .chain(of_disks)
+            .chain(of_places(Moment::Any))
+            .map(|undo| journal.record(undo))
             .collect()
     }
 
@@ -71,8 +83,25 @@ impl Elsewhere {
             return Ok(());
         };
         entry.undo()?;
-        let left = Traces::take(disks)?.since(&before);
-        ensure_nothing_left(&left)
+        ensure_nothing_left(&Traces::take(disks)?.since(&before))
+    }
+
+    /// At the end, with the entries of [`Elsewhere::record`]: they put back, too, what a command has not undone of what they have.
+    pub fn undo(&mut self, disks: &[Device], entries: Vec<Entry>) -> Result<()> {
+        let hook = self.hook.take();
+        let (undone, before) = hook.map(|hook| (hook.entry.undo(), hook.before)).unzip();
+        let rest = undo_all(entries);
+        if let Some(Err(undone)) = undone {
+            return Err(match rest {
+                Ok(()) => undone,
+                Err(rest) => rest.context(format!("{undone:#}; also")),
+            });
+        }
+        rest?;
+        // The disks have their own scheduler again.
+        before.map_or(Ok(()), |before| {
+            ensure_nothing_left(&Traces::take(&[])?.since(&before.of_no_disk(disks)))
+        })
     }
 
     /// Call after the switch.
@@ -84,27 +113,57 @@ impl Elsewhere {
         applied: &mut [Applied],
     ) -> Result<()> {
         self.places.apply(arm, Moment::UnderItsScheduler)?;
-        if let Some(hook) = Hook::of(arm, disks)? {
-            let before = Traces::take(disks)?;
-            let entry = journal.record(Undo::Hook(hook.undo))?;
-            hook.exec.run()?;
-            let seen = Traces::take(disks)?.since(&before);
-            self.hook = Some(InForce { entry, before });
-            if let Some(first) = applied.first_mut() {
-                first.notes.push(in_words(&seen));
-            }
+        if !self.places.is_empty() {
+            self.read_all(disks, applied)?;
         }
-        if self.hook.is_some() || !self.places.is_empty() {
-            for (disk, applied) in disks.iter().zip(applied) {
-                applied.effective = scheduler::read(disk)?;
-                self.read_into(&mut applied.effective, disk);
-            }
+        let Some(hook) = Hook::of(arm, disks)? else {
+            return Ok(());
+        };
+        let made: Vec<State> = applied.iter().map(|disk| disk.effective.clone()).collect();
+        let before = Traces::take(disks)?;
+        let entry = journal.record(Undo::Hook(hook.undo))?;
+        hook.exec.run()?;
+        let seen = Traces::take(disks)?.since(&before);
+        self.hook = Some(InForce { entry, before });
+        if let Some(first) = applied.first_mut() {
+            first.notes.push(in_words(&seen));
+        }
+        self.read_all(disks, applied)?;
+        let mut pairs = made.iter().zip(applied);
+        pairs.try_for_each(|(made, applied)| ensure_arm_stays(arm, made, &applied.effective))
+    }
+
+    fn read_all(&self, disks: &[Device], applied: &mut [Applied]) -> Result<()> {
+        for (disk, applied) in disks.iter().zip(applied) {
+            applied.effective = scheduler::read(disk)?;
+            self.read_into(&mut applied.effective, disk);
         }
         Ok(())
     }
 
     pub fn read_into(&self, state: &mut State, disk: &Device) {
         state.settings.extend(self.places.read(disk));
+    }
+}
+
+/// What the arm names itself is not for its command to change.
+fn ensure_arm_stays(arm: &Arm, made: &State, now: &State) -> Result<()> {
+    let named = |name: &&String| arm.setting(name).is_some();
+    let changed = made.settings.keys().filter(named).find_map(|name| {
+        let (was, is) = (made.settings.get(name), now.settings.get(name));
+        (was != is).then(|| format!("{name}, now {}", is.map_or("gone", String::as_str)))
+    });
+    let switched =
+        (made.active != now.active).then(|| format!("the scheduler, now {}", now.active));
+    match switched.or(changed) {
+        None => Ok(()),
+        Some(what) => Err(Failure::usage(
+            format!(
+                "arm {}: its command changed what the arm sets: {what}",
+                arm.label
+            ),
+            "let one of the two set it",
+        )),
     }
 }
 
@@ -121,7 +180,7 @@ fn ensure_nothing_left(left: &[String]) -> Result<()> {
     }
     Err(Failure::runtime(
         format!("the command that undoes left {}", left.join(", ")),
-        "make it undo all of that, by hand first",
+        "iosched has put back what is its own; undo the rest by hand, and make the command undo all of it",
     ))
 }
 
@@ -147,14 +206,4 @@ fn try_undo(hook: &Hook, disks: &[Device]) -> Result<()> {
     let before = Traces::take(disks)?;
     hook.undo.run()?;
     ensure_nothing_left(&Traces::take(disks)?.since(&before))
-}
-
-/// Undoes all, what came last first.
-pub(super) fn undo(elsewhere: &mut Elsewhere, disks: &[Device], entries: Vec<Entry>) -> Result<()> {
-    let hook = elsewhere.end_hook(disks);
-    let rest = undo_all(entries);
-    match (hook, rest) {
-        (Err(hook), Err(rest)) => Err(rest.context(format!("{hook:#}; also"))),
-        (hook, rest) => hook.and(rest),
-    }
 }

@@ -127,6 +127,7 @@ impl LeftBehind {
                     tell(&undo, Some("another process has restored it"));
                     return Ok(Vec::new());
                 }
+                Undo::Hook(command) => command.run_after_a_kill(),
                 _ => undo.perform(),
             };
             match outcome {

@@ -219,6 +219,7 @@ impl SavedGroup {
         let path = self.path();
         let at = || format!("writing {text:?} to {}", path.display());
         let opened = File::options().write(true).open(&path).with_context(at)?;
+        ensure_of_cgroups(&opened).with_context(at)?;
         match writer::write(&opened, text.as_bytes(), WRITE_TIMEOUT).with_context(at)? {
             Written::Done(_) => Ok(()),
             Written::Failed(error) => Err(refusal(file, &error).map_or_else(
@@ -231,6 +232,18 @@ impl SavedGroup {
             )),
         }
     }
+}
+
+/// A journal that leads elsewhere is wrong.
+fn ensure_of_cgroups(file: &File) -> Result<()> {
+    const OLDER_MAGIC: i64 = 0x0027_e0eb;
+    const UNIFIED_MAGIC: i64 = 0x6367_7270;
+    let kind = rustix::fs::fstatfs(file)?.f_type;
+    anyhow::ensure!(
+        [OLDER_MAGIC, UNIFIED_MAGIC].contains(&kind),
+        "this is no file of a control group"
+    );
+    Ok(())
 }
 
 /// What the kernel means by its error.
@@ -289,6 +302,12 @@ mod tests {
     #[test]
     fn a_journal_leads_to_no_other_file() {
         let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("io.prio.class");
+        fs::write(&file, "idle").unwrap();
+        let elsewhere = saved(root.path(), "io.prio.class", "no-change");
+        let error = elsewhere.restore().unwrap_err();
+        assert!(format!("{error:#}").contains("no file of a control group"));
+        assert_eq!(fs::read_to_string(&file).unwrap(), "idle");
         fs::write(root.path().join("cgroup.procs"), "1\n").unwrap();
         let wrong = saved(root.path(), "cgroup.procs", "2");
         assert!(wrong.restore().is_err());

@@ -12,6 +12,9 @@ use crate::text::hidden::is_hidden;
 /// The kernel accepts no more in one write to sysfs.
 const VALUE_BYTES: usize = 4095;
 
+/// Stands for the scheduler in force, which is not known yet.
+const PRESENT: &str = "present";
+
 pub(super) fn is_scheduler_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name
@@ -81,7 +84,9 @@ pub(super) fn check_settings(
 /// What speaks against a setting under this scheduler.
 fn check_alone(text: &str, scheduler: &str, place: Place) -> Result<()> {
     match place {
-        Place::Group { file, .. } if file.scheduler.is_some_and(|only| only != scheduler) => {
+        Place::Group { file, .. }
+            if scheduler != PRESENT && file.scheduler.is_some_and(|only| only != scheduler) =>
+        {
             let only = file.scheduler.unwrap_or_default();
             Err(Failure::usage(
                 format!("arm {text:?}: {}: only {only} acts on it", file.name),

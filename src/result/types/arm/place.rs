@@ -103,7 +103,9 @@ pub(super) fn check_value(place: Place, value: &str) -> Result<(), String> {
     match place {
         Place::Queue => Ok(()),
         Place::Group { file, .. } => file.check(value),
-        Place::System(_) => match value.parse::<u64>() {
+        Place::System(setting) => match value.parse::<u64>() {
+            // The kernel has the limit in its other unit then, or none.
+            Ok(0) if setting.other_unit.is_some() => Err("must be 1 or more".to_owned()),
             Ok(_) => Ok(()),
             Err(_) => Err("must be a number of 0 or more".to_owned()),
         },
