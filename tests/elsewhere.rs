@@ -341,12 +341,8 @@ fn a_group_that_vanishes_ends_the_run_in_order() {
     assert!(!all.is_hooked() && all.program.journals().is_empty());
 }
 
-/// Nothing is changed, and nothing is measured.
-#[test]
-#[ignore = "root"]
-fn what_cannot_work_is_refused_before_the_first_round() {
-    let all = Everywhere::new();
-    let node = all.disk.node();
+/// Exit code, arm, and what is said of it.
+fn wrong(all: &Everywhere) -> Vec<(i32, String, &'static str)> {
     let name = &all.disk.device.name;
     let hook = all.hook.directory.path().join("hook");
     let hook = hook.display();
@@ -355,7 +351,7 @@ fn what_cannot_work_is_refused_before_the_first_round() {
     } else {
         "blkio.bfq.weight_device"
     };
-    let cases: [(i32, String, &str); 12] = [
+    vec![
         (
             2,
             "none,cgroup:/no-such-group/io.max=riops=5".to_owned(),
@@ -414,9 +410,17 @@ fn what_cannot_work_is_refused_before_the_first_round() {
             format!("none,vm.swappiness=50,exec:true,undo:sh -c 'echo 50 > {SWAPPINESS}'"),
             "left vm.swappiness",
         ),
-    ];
+    ]
+}
+
+/// Nothing is changed, and nothing is measured.
+#[test]
+#[ignore = "root"]
+fn what_cannot_work_is_refused_before_the_first_round() {
+    let all = Everywhere::new();
+    let node = all.disk.node();
     let swappiness = fs::read_to_string(SWAPPINESS).expect("a number");
-    for (code, arm, says) in cases {
+    for (code, arm, says) in wrong(&all) {
         let arms = ["--arm", "none", "--arm", &format!("other={arm}")];
         let how = ["--rounds", "2", "-o", "result", "--", "sh", "-c", READ_ONE];
         let ended = all

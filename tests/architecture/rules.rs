@@ -129,6 +129,7 @@ pub const MAY: &[May] = &[
             "src/host/preflight/lock.rs",
             "src/host/safety/",
             "src/host/places/hook.rs",
+            "src/host/places/marked.rs",
             "src/host/system/writer.rs",
             "src/host/scratch/",
             "src/experiment/workload/",
