@@ -7,10 +7,11 @@ use iosched_measure::probe::Detail;
 use iosched_result::measured::snapshot::{OwnerNumbers, Waits};
 use iosched_vmtest::{Disk, Fio, Ftrace, Watch, run};
 
-/// How long the threads named fio slept uninterruptibly, from the events in which the kernel switches between threads.
-fn slept_ns(trace: &str) -> f64 {
-    let mut asleep: HashMap<u32, f64> = HashMap::new();
-    let mut sum = 0.0;
+/// How long the threads named fio slept uninterruptibly, and how often, from the events in which the kernel switches between
+/// threads. The last sleep of each is none for a tag: it gives back its context for asynchronous I/O, for 10 to 24 ms here.
+fn slept(trace: &str) -> (f64, usize) {
+    let mut since: HashMap<u32, f64> = HashMap::new();
+    let mut sleeps: HashMap<u32, Vec<f64>> = HashMap::new();
     for line in trace.lines().filter(|line| line.contains("sched_switch:")) {
         let (head, switch) = line.split_once(": sched_switch: ").expect("an event");
         let seconds: f64 = head
@@ -25,14 +26,22 @@ fn slept_ns(trace: &str) -> f64 {
             number.parse().expect("a number")
         };
         if from.contains("prev_comm=fio ") && from.contains("prev_state=D") {
-            asleep.insert(pid(from, "prev_pid="), seconds);
+            since.insert(pid(from, "prev_pid="), seconds);
         }
-        if let Some(since) = asleep.remove(&pid(to, "next_pid=")) {
-            sum += (seconds - since) * 1e9;
+        let woken = pid(to, "next_pid=");
+        if let Some(since) = since.remove(&woken) {
+            sleeps
+                .entry(woken)
+                .or_default()
+                .push((seconds - since) * 1e9);
         }
     }
-    sum
+    let for_tags = sleeps.values().flat_map(|all| &all[..all.len() - 1]);
+    (for_tags.clone().sum(), for_tags.count())
 }
+
+/// Between Q and G are the instructions before and after a sleep, too: so much for each, where one takes 2 ns.
+const AROUND_NS: f64 = 50_000.0;
 
 fn has_tag_wait() -> bool {
     Ftrace::has("block/block_rq_tag_wait")
@@ -65,15 +74,22 @@ fn a_thread_sleeps_as_long_for_tags_as_the_kernel_says_that_it_sleeps() {
         let load = || Fio::start(&disk.node(), job).end();
         let (seen, (trace, (pid, _))) = watch.over(|| ftrace.over(load));
         let row: &OwnerNumbers = seen.process(pid);
-        let judged_ns = slept_ns(&trace);
-        let off = row.waits.slept.ns as f64 / judged_ns - 1.0;
+        let (judged_ns, sleeps) = slept(&trace);
+        let more_ns = row.waits.slept.ns as f64 - judged_ns;
+        let each_ns = more_ns / sleeps as f64;
         println!(
-            "{scheduler}: {:?}, the kernel says {judged_ns} ns: {:.2} % off",
+            "{scheduler}: {:?}, the kernel says {judged_ns:.0} ns in {sleeps}: {:.2} %, {each_ns:.0} ns each more",
             row.waits,
-            off * 100.0
+            more_ns / judged_ns * 100.0
         );
-        // 6.1 has been seen 3.8 to 5.1 % below in one run, all others within 0.1 %.
-        assert!(off.abs() < 0.07, "{scheduler}: {off}");
+        // Under bfq a thread that is woken may find no tag and sleep again for the same request.
+        let requests = row.waits.slept.requests as usize;
+        let is_each = requests == sleeps || scheduler == "bfq" && requests < sleeps;
+        assert!(is_each, "{scheduler}: {requests} requests, {sleeps} sleeps");
+        assert!(
+            (0.0..AROUND_NS).contains(&each_ns),
+            "{scheduler}: {each_ns}"
+        );
         is_of(&row.waits, scheduler);
         is_of(&seen.device().waits, scheduler);
         // What is left of the queue wait is in the scheduler, and hardly anything in the plug.
