@@ -376,7 +376,7 @@ fn wrong(all: &Everywhere) -> Vec<(i32, String, &'static str)> {
         (
             1,
             "none,exec:true,undo:false".to_owned(),
-            "`false`: exit status: 1",
+            "/false`: exit status: 1",
         ),
         // What undoes must leave all as it is where there is nothing to undo.
         (
@@ -387,7 +387,7 @@ fn wrong(all: &Everywhere) -> Vec<(i32, String, &'static str)> {
         (
             1,
             format!("none,exec:false,undo:{hook} off 0"),
-            "`false`: exit status: 1",
+            "/false`: exit status: 1",
         ),
         // The kernel has the limit in its other unit, or none.
         (

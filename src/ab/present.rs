@@ -4,11 +4,8 @@ use anyhow::Result;
 use iosched_host::scheduler;
 use iosched_host::system::device::Disks;
 use iosched_result::failure::Failure;
-use iosched_result::types::arm::Arm;
+use iosched_result::types::arm::{Arm, PRESENT};
 use iosched_result::types::queue::State;
-
-/// The arm's name on the command line.
-const PRESENT: &str = "present";
 
 /// Replaces such arms in place. Returns the index of the first without settings of its own: that is what is in force.
 pub fn write_out(arms: &mut [Arm], disks: &Disks) -> Result<Option<usize>> {

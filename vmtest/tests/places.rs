@@ -22,7 +22,7 @@ use serde_json::Value;
 
 const ROOT: &str = "/sys/fs/cgroup";
 
-/// Of a file that is there: the value for an arm, and one that its user has.
+/// A file, the value that an arm sets, and the value that the user had set before.
 const VALUES: [(&str, &str, &str); 7] = [
     (
         "io.cost.qos",

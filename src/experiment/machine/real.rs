@@ -1,8 +1,8 @@
 //! The real machine: sysfs, the probe, clocks, signals, processes.
 
 mod elsewhere; // what arms set elsewhere than in the queue
-mod preparation;
-mod resources; // what a run needs beside its design // what the rounds of a study need, made once
+mod preparation; // what the rounds of a study need, made once
+mod resources; // what a run needs beside its design
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};

@@ -1,7 +1,6 @@
 //! A command that makes an arm what it is, and the one that undoes it. iosched cannot know what they do: it runs the
 //! second before each other arm, at the end and after a kill, and looks at what can be seen of it (`traces`).
 
-use std::collections::BTreeMap;
 use std::env;
 use std::fmt;
 use std::fs::{self, File};
@@ -47,20 +46,14 @@ impl Hook {
             return Ok(None);
         };
         let mark = fs::read_to_string("/proc/sys/kernel/random/uuid").context("making a name")?;
-        let nodes: Vec<String> = disks
-            .iter()
-            .map(|disk| disk.node().display().to_string())
-            .collect();
-        let environment = BTreeMap::from([
-            (
-                DEVICE.to_owned(),
-                nodes.first().cloned().unwrap_or_default(),
-            ),
-            (DEVICES.to_owned(), nodes.join(" ")),
-            (ARM.to_owned(), arm.label.clone()),
-            (MARK.to_owned(), mark.trim().to_owned()),
-        ]);
-        let command = |text: &str| Command::new(text, environment.clone());
+        let nodes = disks.iter().map(|disk| disk.node().display().to_string());
+        let surroundings = Surroundings {
+            directory: env::current_dir().context("finding the working directory")?,
+            devices: nodes.collect(),
+            arm: arm.label.clone(),
+            mark: mark.trim().to_owned(),
+        };
+        let command = |text: &str| Command::new(text, surroundings.clone());
         Ok(Some(Hook {
             exec: command(exec)?,
             undo: command(undo)?,
@@ -68,65 +61,87 @@ impl Hook {
     }
 }
 
-/// A command as it will be run, also by another process, later and elsewhere.
+/// Where a command runs, and what it is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Surroundings {
+    directory: PathBuf,
+    /// Nodes of the disks.
+    devices: Vec<String>,
+    arm: String,
+    mark: String,
+}
+
+/// A command as it will be run, also by another process, later and elsewhere. What is shown of it is what is run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
-    text: String,
     program: PathBuf,
     arguments: Vec<String>,
-    directory: PathBuf,
-    environment: BTreeMap<String, String>,
+    surroundings: Surroundings,
 }
 
 impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        let program = self.program.to_string_lossy();
+        let words = [&*program].into_iter();
+        let words = words.chain(self.arguments.iter().map(String::as_str));
+        // A word with a NUL cannot be quoted, nor run.
+        f.write_str(&shlex::try_join(words).unwrap_or_else(|error| error.to_string()))
     }
 }
 
 impl Command {
     /// Fails if there is no such program.
-    fn new(text: &str, environment: BTreeMap<String, String>) -> Result<Command> {
+    fn new(text: &str, surroundings: Surroundings) -> Result<Command> {
         let words = shlex::split(text).unwrap_or_default();
         let (name, arguments) = words.split_first().context("a command without words")?;
-        let directory = env::current_dir().context("finding the working directory")?;
-        let Some(program) = found(name, &directory) else {
+        let Some(program) = found(name, &surroundings.directory) else {
             return Err(Failure::usage(
                 format!("`{text}`: there is no program {name} that may be run"),
                 "give its path",
             ));
         };
         Ok(Command {
-            text: text.to_owned(),
             program,
             arguments: arguments.to_vec(),
-            directory,
-            environment,
+            surroundings,
         })
     }
 
     /// For another process than the one that ran `exec`, which was killed: `exec` may still be at work.
     pub fn run_after_a_kill(&self) -> Result<()> {
-        if let Some(mark) = self.environment.get(MARK) {
-            marked::end(&format!("{MARK}={mark}"))?;
-        }
+        marked::end(&format!("{MARK}={}", self.surroundings.mark))?;
         self.run()
     }
 
     /// Fails unless it ends with success in time. It is not interrupted by what ends this program.
     pub fn run(&self) -> Result<()> {
-        let mut output = tempfile::tempfile().context("creating a temporary file")?;
+        let Surroundings {
+            directory,
+            devices,
+            arm,
+            mark,
+        } = &self.surroundings;
+        anyhow::ensure!(
+            self.program.is_absolute(),
+            "`{self}` does not begin at the root"
+        );
+        // In memory: a full disk must not keep anything from being undone.
+        let output = rustix::fs::memfd_create("output", rustix::fs::MemfdFlags::CLOEXEC);
+        let mut output = File::from(output.context("making room for what a command says")?);
         let both = || Ok::<_, std::io::Error>(Stdio::from(output.try_clone()?));
         let mut child = process::Command::new(&self.program)
             .args(&self.arguments)
-            .current_dir(&self.directory)
-            .envs(&self.environment)
+            .current_dir(directory)
+            .env(DEVICE, devices.first().map_or("", String::as_str))
+            .env(DEVICES, devices.join(" "))
+            .env(ARM, arm)
+            .env(MARK, mark)
             .stdin(Stdio::null())
             .stdout(both()?)
             .stderr(both()?)
             .process_group(0)
             .spawn()
-            .with_context(|| format!("starting `{}`", self.text))?;
+            .with_context(|| format!("starting `{self}`"))?;
         let status = wait(&mut child)?;
         if status.is_some_and(|status| status.success()) {
             return Ok(());
@@ -136,7 +151,7 @@ impl Command {
             None => format!("not ended after {} s", PATIENCE.as_secs()),
         };
         Err(Failure::runtime(
-            format!("`{}`: {how}{}", self.text, told(&mut output)),
+            format!("`{self}`: {how}{}", told(&mut output)),
             "run it by hand until it succeeds: `undo:` also when there is nothing to undo",
         ))
     }
@@ -192,12 +207,18 @@ fn found(name: &str, directory: &Path) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
+    fn new(text: &str) -> Result<Command> {
+        let surroundings = Surroundings {
+            directory: env::temp_dir(),
+            devices: vec!["/dev/sda".to_owned()],
+            arm: "an arm".to_owned(),
+            mark: "of a test".to_owned(),
+        };
+        Command::new(text, surroundings)
+    }
+
     fn command(text: &str) -> Command {
-        Command::new(
-            text,
-            BTreeMap::from([(DEVICES.to_owned(), "/dev/sda".to_owned())]),
-        )
-        .expect(text)
+        new(text).expect(text)
     }
 
     #[test]
@@ -214,8 +235,20 @@ mod tests {
             error.contains("it is locked") && error.contains('3'),
             "{error}"
         );
-        assert!(Command::new("./no-such-program", BTreeMap::new()).is_err());
-        assert!(Command::new("no-such-program x", BTreeMap::new()).is_err());
+        assert!(new("./no-such-program").is_err());
+        assert!(new("no-such-program x").is_err());
+    }
+
+    /// A journal that another user wrote must not show another command than the one that it runs.
+    #[test]
+    fn what_is_shown_is_what_is_run() {
+        let shown = command("sh -c 'exit 0' 'a b'").to_string();
+        let words = shlex::split(&shown).expect("words");
+        assert!(
+            words[0].starts_with('/') && words[0].ends_with("/sh"),
+            "{shown}"
+        );
+        assert_eq!(words[1..], ["-c", "exit 0", "a b"]);
     }
 
     #[test]

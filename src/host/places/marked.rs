@@ -1,4 +1,4 @@
-//! Ends processes that were started with a mark in their environment, and those that they have started.
+//! Ends all processes that have a mark in their environment: one that was started with it, and those that it has started.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -42,7 +42,9 @@ pub fn end(mark: &str) -> Result<()> {
 fn marked(mark: &str) -> Vec<(u32, OwnedFd)> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let found = pids.filter_map(|pid| {
+    // A command may start iosched itself.
+    let others = pids.filter(|pid| *pid != std::process::id());
+    let found = others.filter_map(|pid| {
         let handle = pidfd_open(Pid::from_raw(pid as i32)?, PidfdFlags::empty()).ok()?;
         let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
         let mut words = environment.split(|byte| *byte == 0);

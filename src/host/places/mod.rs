@@ -108,7 +108,7 @@ impl Places {
         Ok(Places { saved })
     }
 
-    /// Whether some arm sets something elsewhere, which commands do not say.
+    /// No arm sets anything elsewhere, and none runs commands.
     pub fn is_empty(&self) -> bool {
         self.saved.is_empty()
     }

@@ -37,7 +37,7 @@ impl SavedSystem {
                 .iter()
                 .map(|(name, value)| (name.as_str(), value.as_str()))
         };
-        // Where both are 0 the kernel takes that of a ratio alone.
+        // The kernel takes a 0 for a ratio, and refuses it for bytes.
         all()
             .find(|(_, value)| *value != "0")
             .or_else(|| all().next_back())
@@ -96,7 +96,7 @@ fn path(name: &str) -> Result<PathBuf> {
     Ok(PathBuf::from("/proc/sys").join(known.name.replace('.', "/")))
 }
 
-fn read(name: &str) -> Result<String> {
+pub(super) fn read(name: &str) -> Result<String> {
     let path = path(name)?;
     let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
     Ok(text.trim().to_owned())

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
+use super::system;
 use crate::scheduler;
 use crate::system::device::Device;
 use iosched_result::types::arm::system_setting;
@@ -45,9 +46,8 @@ impl Traces {
             seen.insert(format!("module {module}"), "loaded".to_owned());
         }
         for setting in system_setting::ALL {
-            let path = Path::new("/proc/sys").join(setting.name.replace('.', "/"));
-            if let Ok(value) = fs::read_to_string(path) {
-                seen.insert(setting.name.to_owned(), value.trim().to_owned());
+            if let Ok(value) = system::read(setting.name) {
+                seen.insert(setting.name.to_owned(), value);
             }
         }
         for directory in names(Path::new(KERNEL)) {
@@ -58,7 +58,7 @@ impl Traces {
         Ok(Traces(seen))
     }
 
-    /// Without the settings of disks.
+    /// All but the settings of these disks.
     #[must_use]
     pub fn of_no_disk(mut self, disks: &[Device]) -> Traces {
         let is_of = |name: &str, disk: &Device| {

@@ -75,6 +75,9 @@ impl TryFrom<Unchecked> for Arm {
     }
 }
 
+/// In place of a scheduler's name: the scheduler in force, with its settings.
+pub const PRESENT: &str = "present";
+
 /// A label of this length still fits into a line of a report.
 const LABEL_CHARS: usize = 500;
 
@@ -147,7 +150,7 @@ impl Arm {
         })
     }
 
-    /// With where each lives.
+    /// Each setting: where it lives, its name and its value.
     pub fn placed(&self) -> impl Iterator<Item = (Place<'_>, &str, &str)> {
         self.settings.iter().filter_map(|(name, value)| {
             let place = place::of(name).ok()?; // each was checked
@@ -193,7 +196,7 @@ pub fn labels<'a>(arms: impl IntoIterator<Item = &'a Arm>) -> Vec<&'a str> {
     labels.filter(|label| seen.insert(*label)).collect()
 }
 
-/// For what sets the disk alone.
+/// For a program that sets only what is the disk's.
 pub fn ensure_of_the_disk(arm: &Arm) -> Result<()> {
     match arm.setting_elsewhere() {
         None => Ok(()),

@@ -201,7 +201,8 @@ fn try_to_restore(saved: &Saved, journal: &Journal) -> Result<()> {
     entry.keep()
 }
 
-/// With nothing to undo it must succeed and leave all as it is: so it may come too early or twice.
+/// The undo command must succeed and change nothing here, where there is nothing to undo: after a kill it may run too early, or
+/// twice.
 fn try_undo(hook: &Hook, disks: &[Device]) -> Result<()> {
     let before = Traces::take(disks)?;
     hook.undo.run()?;

@@ -85,6 +85,11 @@ impl LeftBehind {
         self.origin() == Origin::ThisBoot && undos.any(is_elsewhere)
     }
 
+    pub fn has_commands(&self) -> bool {
+        let mut undos = self.record.entries.iter().map(|(_, undo)| undo);
+        undos.any(|undo| matches!(undo, Undo::Hook(_)))
+    }
+
     /// Undoes all entries from last to first; continues after an error, keeps what failed, and returns the errors. Two
     /// processes that restore the same journal take turns.
     pub fn restore(self) -> Result<Vec<anyhow::Error>> {

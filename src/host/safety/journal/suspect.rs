@@ -47,9 +47,14 @@ impl Suspect {
     pub fn remedy(&self) -> String {
         let path = self.path.display();
         match &self.content {
-            Some(_) => format!(
-                "`iosched restore --list` shows its content; `iosched restore --trust {path}` restores those settings, \
-                 `iosched restore --set-aside {path}` keeps the file but ignores it from now on"
+            Some(content) => format!(
+                "`iosched restore --list` shows its content; `iosched restore --trust {path}` restores those settings{}, \
+                 `iosched restore --set-aside {path}` keeps the file but ignores it from now on",
+                if content.has_commands() {
+                    " and runs those commands"
+                } else {
+                    ""
+                }
             ),
             None => format!(
                 "check the disks' settings, then run `iosched restore --set-aside {path}`, which keeps the file but ignores it from now on"

@@ -1,13 +1,15 @@
 //! Files of control groups that arms set: where they are on this machine, and what it lacks for one.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 
 use super::mounts::Mounts;
 use super::setting::SavedGroup;
+use super::weights::each_group;
 use crate::system::device::{Device, mounts};
+use iosched_files::interrupt;
 use iosched_result::failure::Failure;
 use iosched_result::types::arm::group_file::{self, Form, GroupFile};
 
@@ -42,27 +44,25 @@ impl Group {
 
 /// Values for this disk that the kernel forgets when the scheduler is switched away.
 pub fn of_scheduler(disk: &Device, scheduler: &str) -> Result<Vec<SavedGroup>> {
-    let mut found = Vec::new();
     let files = group_file::ALL.iter();
-    for file in files.filter(|file| file.scheduler == Some(scheduler)) {
-        let Some(root) = directory("/", file)? else {
-            continue;
-        };
-        let mut left = vec![root.clone()];
-        while let Some(directory) = left.pop() {
-            let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
-            let below = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-            left.extend(below.map(|entry| entry.path()));
-            let path = directory.strip_prefix(&root).unwrap_or(Path::new(""));
-            let name = format!("cgroup:/{}/{}", path.display(), file.name);
-            let group = Group { directory, file };
-            // A group may be removed meanwhile, and some have no such file.
-            let saved = group
-                .save(&name, std::slice::from_ref(disk))
-                .unwrap_or_default();
-            found.extend(saved.into_iter().filter(|saved| !saved.is_absent(file)));
-        }
+    let files: Vec<_> = files
+        .filter(|file| file.scheduler == Some(scheduler))
+        .collect();
+    let mut found = Vec::new();
+    if files.is_empty() {
+        return Ok(found);
     }
+    each_group(&Mounts::among(&mounts::read()?), &mut |of, directory| {
+        for file in &files {
+            let name = format!("cgroup:{}/{}", of.trim_end_matches('/'), file.name);
+            // Most groups have one of the files or none, and a group may be removed meanwhile.
+            if let Ok(saved) = SavedGroup::take(&name, directory, file, Some(disk)) {
+                found.extend((!saved.is_absent(file)).then_some(saved));
+            }
+        }
+    });
+    // A signal ends the walk.
+    interrupt::check()?;
     Ok(found)
 }
 

@@ -241,7 +241,7 @@ fn ensure_of_cgroups(file: &File) -> Result<()> {
     let kind = rustix::fs::fstatfs(file)?.f_type;
     anyhow::ensure!(
         [OLDER_MAGIC, UNIFIED_MAGIC].contains(&kind),
-        "this is no file of a control group"
+        "it is not a file of a control group"
     );
     Ok(())
 }
@@ -306,7 +306,7 @@ mod tests {
         fs::write(&file, "idle").unwrap();
         let elsewhere = saved(root.path(), "io.prio.class", "no-change");
         let error = elsewhere.restore().unwrap_err();
-        assert!(format!("{error:#}").contains("no file of a control group"));
+        assert!(format!("{error:#}").contains("not a file of a control group"));
         assert_eq!(fs::read_to_string(&file).unwrap(), "idle");
         fs::write(root.path().join("cgroup.procs"), "1\n").unwrap();
         let wrong = saved(root.path(), "cgroup.procs", "2");

@@ -5,15 +5,12 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 
 use super::place::{self, Place};
-use super::{SYNTAX, system_setting};
+use super::{PRESENT, SYNTAX, system_setting};
 use crate::failure::Failure;
 use crate::text::hidden::is_hidden;
 
 /// The kernel accepts no more in one write to sysfs.
 const VALUE_BYTES: usize = 4095;
-
-/// Stands for the scheduler in force, which is not known yet.
-const PRESENT: &str = "present";
 
 pub(super) fn is_scheduler_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic())

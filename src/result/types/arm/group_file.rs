@@ -10,7 +10,7 @@ pub struct GroupFile {
     pub scheduler: Option<&'static str>,
     /// It is in no other group than the root.
     pub is_of_the_root: bool,
-    /// Without it the kernel does not have the file.
+    /// The option with which the kernel must be built to have the file.
     pub kernel_option: &'static str,
 }
 

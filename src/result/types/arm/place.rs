@@ -1,5 +1,4 @@
-//! Where a setting of an arm lives: in the disk's queue, in a control group, in the whole system, or in what a command
-//! does. Pure.
+//! The place of an arm's setting: the disk's queue, a control group, the system, or a command. Pure.
 
 use super::group_file::{self, GroupFile};
 use super::system_setting::{self, SystemSetting};
