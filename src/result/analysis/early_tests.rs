@@ -245,6 +245,20 @@ fn the_first_round_that_counts_is_looked_at() {
     assert!(refused.unwrap().contains("did no I/O on nvme0n1"));
 }
 
+/// As `--resume` continues a run that was ended.
+#[test]
+fn a_continued_run_is_refused_as_long_as_nothing_works() {
+    let (mut result, refused) = play(Vec::new(), |_, round| round.evidence.owners.clear());
+    assert!(refused.unwrap().contains("did no I/O on nvme0n1"));
+    let idle = result.rounds[0].clone();
+    result.rounds.push(idle.clone());
+    let again = look(&mut result).expect_err("still nothing");
+    assert!(again.to_string().contains("did no I/O on nvme0n1"));
+    let (working, _) = play(Vec::new(), |_, _| ());
+    result.rounds.push(working.rounds[0].clone());
+    look(&mut result).expect("it works now");
+}
+
 #[test]
 fn an_elapsed_time_that_follows_from_the_arguments_is_not_compared_at_all() {
     let compared = |bytes: u64| {
