@@ -4,6 +4,7 @@
 mod support;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -148,6 +149,111 @@ fn a_live_run_agrees_with_a_run_of_the_same_load() {
             .iter()
             .all(|round| round["evidence"]["foreign"].is_null())
     );
+}
+
+/// The kernel's own counter is the truth, read by a program that is not iosched's. Under kyber nothing can be read in any round:
+/// that must not favour it.
+#[test]
+#[ignore = "root"]
+fn the_application_judges_and_its_silence_counts_against_the_arm() {
+    let ((_scratch, node), program) = (ssd(), Program::new(BINARY));
+    let _load = load(&node, PROBE);
+    let name = node.trim_start_matches("/dev/");
+    let script = format!(
+        "#!/bin/sh\ngrep -qF '[kyber]' /sys/block/{name}/queue/scheduler && exit 3\nawk '{{print $1}}' /sys/block/{name}/stat\n"
+    );
+    let path = program.file("reads");
+    fs::write(&path, script).expect("a script");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("its mode");
+    let run = ["run", &node, "--allow-mounted", "--workload", "live"];
+    let arms = [
+        "--arm", "none", "--arm", "kyber", "--rounds", "6", "-o", "result",
+    ];
+    let metric = ["--metric-cmd", "reads:higher:counter=./reads"];
+    let ended = program
+        .run(&[&run[..], &arms, &SHORT, &metric].concat())
+        .ends(0, &["kyber: counts as worse", "exit status: 3"]);
+    assert!(ended.stdout.contains("from ./reads"), "{}", ended.stdout);
+    let result = program.result("result");
+    let mut agreeing = 0;
+    for round in rounds(&result) {
+        let own = round["reported"]["reads"].as_f64();
+        if round["arm"] == "kyber" {
+            assert_eq!((own, &round["censored"]), (None, &Value::from("failed")));
+            continue;
+        }
+        let measured = round["metrics"]["read_iops"].as_f64().expect("I/Os");
+        let ratio = own.expect("a rate") / measured;
+        assert!((0.99..1.01).contains(&ratio), "{ratio} of {measured}/s");
+        agreeing += 1;
+    }
+    assert_eq!(agreeing, 6);
+    assert_eq!(verdict(&result, "reads"), "worse");
+    program
+        .run(&["gate", "result"])
+        .ends(3, &["failed the gate"]);
+    assert!(scheduler_is(&node, "none"), "as it was");
+}
+
+#[test]
+#[ignore = "root"]
+fn a_metric_that_is_not_there_ends_the_run_at_once() {
+    let ((_scratch, node), program) = (ssd(), Program::new(BINARY));
+    fs::write(
+        program.file("page"),
+        "# TYPE tps_total counter\ntps_total 5\n",
+    )
+    .expect("a page");
+    let run = [
+        "run",
+        &node,
+        "--allow-mounted",
+        "--workload",
+        "live",
+        "-o",
+        "result",
+    ];
+    let arms = ["--arm", "none", "--arm", "kyber"];
+    for (metric, code, says) in [
+        (
+            ["--metric-file", "tps:higher=page#tps_totl"],
+            5,
+            "did you mean tps_total?",
+        ),
+        (
+            ["--metric-cmd", "tps:higher=no-such-program"],
+            5,
+            "no-such-program",
+        ),
+        (
+            ["--metric-url", "tps:higher=http://127.0.0.1:1/#tps"],
+            5,
+            "127.0.0.1:1",
+        ),
+        (
+            ["--metric-url", "tps:higher=https://127.0.0.1/#tps"],
+            2,
+            "curl",
+        ),
+        (
+            ["--metric-file", "tps=page#tps_total"],
+            2,
+            "tps:higher or tps:lower",
+        ),
+    ] {
+        program
+            .run(&[&run[..], &arms, &metric].concat())
+            .ends(code, &[says]);
+    }
+    let right = ["--metric-file", "tps:higher=page#tps_total"];
+    program
+        .run(&[&run[..], &arms, &right, &["--metric", "tsp"]].concat())
+        .ends(2, &["did you mean tps?"]);
+    let fio = ["run", &node, "--workload", "randread", "-o", "result"];
+    program
+        .run(&[&fio[..], &arms, &right].concat())
+        .ends(2, &["--workload live"]);
+    assert_eq!(program.files(), ["page"], "nothing was begun");
 }
 
 #[test]

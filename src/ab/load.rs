@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use iosched_experiment::workload::application::Application;
 use iosched_experiment::workload::command::CommandLine;
 use iosched_experiment::workload::fio::Fio;
 use iosched_experiment::workload::live::{self, Live};
@@ -32,9 +33,19 @@ fn only_job_file(files: &[PathBuf]) -> Result<Option<&PathBuf>> {
 
 /// `is_ours`: the disk is made for the run, so that a command may write to it.
 pub fn wanted(conditions: &Conditions, is_ours: bool) -> Result<Box<dyn Workload>> {
+    let is_live = conditions.workload.as_deref() == Some(live::NAME);
+    if let Some(asked) = conditions.asked().first().filter(|_| !is_live) {
+        return Err(Failure::usage(
+            format!(
+                "{} is for --workload live, where the application runs anyway",
+                asked.option()
+            ),
+            "a COMMAND reports metrics in its output (--metric-regex), or writes them to $IOSCHED_METRICS",
+        ));
+    }
     if let Some(name) = &conditions.workload {
         if name == live::NAME {
-            return Ok(Box::new(Live));
+            return Ok(Box::new(Live::new(Application::new(conditions.asked())?)));
         }
         return Ok(Box::new(catalogue::find(name)?));
     }

@@ -53,10 +53,13 @@ impl Primary {
         }
         let has_goals = prefer.is_some() || !keep.is_empty();
         if has_goals && named.is_empty() && keep.is_empty() && workload.properties().may_report {
-            left_out = Some(
-                "nothing is kept: what the command reports besides, or its elapsed time, does not count; name it with --keep"
-                    .to_owned(),
-            );
+            let others = match workload.properties().fixed {
+                Fixed::Time => "what the application reports besides",
+                Fixed::Work => "what the command reports besides, or its elapsed time,",
+            };
+            left_out = Some(format!(
+                "nothing is kept: {others} does not count; name it with --keep"
+            ));
         }
         let metrics: Vec<Metric> = all.into_iter().map(|it| it.metric).collect();
         refuse_elapsed(&metrics, workload)?;

@@ -8,10 +8,11 @@ use iosched_experiment::study::ahead::Ahead;
 use iosched_experiment::study::run::StudyObserver;
 use iosched_result::analysis::early;
 use iosched_result::report::study::detectable;
-use iosched_result::report::{escape, times, units};
+use iosched_result::report::{escape, live, times, units};
 use iosched_result::study::times::{Budget, LeftOut, Times};
 use iosched_result::types::arm::Arm;
 use iosched_result::types::level::Precondition;
+use iosched_result::types::live::Watched;
 use iosched_result::types::plan::Turn;
 use iosched_result::types::result::{ResultFile, Round};
 use iosched_result::types::scratch_place::ScratchPlace;
@@ -23,6 +24,8 @@ pub struct Progress {
     bar: Option<ProgressBar>,
     rounds: usize,
     waits: bool,
+    /// What a load is was said.
+    has_watched: bool,
     /// Name of the cell of a study, with a space.
     cell: String,
     /// How much of the study is left.
@@ -82,6 +85,38 @@ impl Observer for Progress {
 
     fn pilot_begins(&mut self, arm: &Arm) {
         self.says(escape::line(&format!("pilot, 10 s: {}", arm.label)));
+    }
+
+    fn watches(&mut self, since_s: f64, load: &Watched) {
+        // The first of them is seen at once, and later ones where they replace it.
+        const EARLY_S: f64 = 10.0;
+        let is_first = !self.has_watched && since_s >= EARLY_S;
+        if self.bar.is_some() || is_first {
+            self.has_watched = true;
+            let load = live::load(load);
+            self.says(format!(
+                "watched for {since_s:.0} s before any switch: {load}"
+            ));
+        }
+    }
+
+    fn watched(&mut self, result: &ResultFile) {
+        self.clear();
+        let seen = result
+            .design
+            .live
+            .as_ref()
+            .and_then(|it| it.watched.as_ref());
+        for line in seen.map_or(Vec::new(), live::watched) {
+            note(&line);
+        }
+        if let Some(why) = result.notes.last() {
+            note(why);
+        }
+        if let Some(line) = live::first_statement(result) {
+            note(&line);
+        }
+        self.begin(result);
     }
 
     fn times_chosen(&mut self, result: &ResultFile) {

@@ -10,6 +10,9 @@ use iosched_result::metric::Metric;
 use iosched_result::metric::reported::check_name;
 use serde_json::Value;
 
+use crate::workload::application::page::Page;
+use crate::workload::application::reading::{self, Reading};
+use crate::workload::application::selector::Selector;
 use crate::workload::job_file::{JobFile, Window};
 use crate::workload::reported::output::Printed;
 use crate::workload::reported::{Sources, programs};
@@ -168,6 +171,26 @@ pub fn command_output(text: &str) -> bool {
         }
     }
     is_accepted
+}
+
+/// Two pages of an application's metrics, one after the other. Returns whether a metric has a value.
+pub fn metrics_page(text: &str) -> bool {
+    let (first, last) = text.split_once("----\n").unwrap_or((text, text));
+    let asked = ["tx_total", "lag", "mean(w)", "p99(w)", "above(0.1,w)"];
+    let values = asked.map(|series| {
+        let selector: Selector = series.parse().expect("a series");
+        let read = |seconds, text: &str| {
+            let (take, value) = selector.find(&Page::parse(text)?, None)?;
+            let at = Duration::from_secs(seconds);
+            Ok::<_, String>(Reading { at, take, value })
+        };
+        let (first, last) = (read(1, first).ok()?, read(11, last).ok()?);
+        let _ = reading::coarseness(&first, &last);
+        reading::between(&first, &last).ok()
+    });
+    let values: Vec<f64> = values.into_iter().flatten().collect();
+    assert!(values.iter().all(|value| value.is_finite()), "{values:?}");
+    !values.is_empty()
 }
 
 #[cfg(test)]

@@ -78,6 +78,13 @@ proptest! {
     }
 
     #[test]
+    fn any_page_of_metrics_is_used_or_refused(text in worn("metrics_page"), part in any::<Index>()) {
+        metrics_page(&text);
+        let part = part.index(text.chars().count() + 1);
+        metrics_page(&text.chars().take(part).collect::<String>());
+    }
+
+    #[test]
     fn any_job_file_is_used_or_refused(lines in lines_of_jobs(), seed in worn("job_file")) {
         job_file(&lines);
         job_file(&seed);
@@ -132,6 +139,13 @@ fn a_share_of_what_is_tried_gets_past_the_first_refusal() {
             "command_output",
             accepted(worn("command_output"), |text| command_output(&text)),
         ),
+        (
+            "metrics_page",
+            accepted((worn("metrics_page"), any::<Index>()), |(text, part)| {
+                let lines: Vec<&str> = text.split_inclusive('\n').collect();
+                metrics_page(&lines[..part.index(lines.len()) + 1].concat())
+            }),
+        ),
     ];
     println!("{shares:?}");
     for (kind, per_cent) in shares {
@@ -144,6 +158,9 @@ fn a_share_of_what_is_tried_gets_past_the_first_refusal() {
 fn every_seed_is_accepted() {
     for seed in text_seeds("job_file") {
         assert!(job_file(&seed), "{seed}");
+    }
+    for seed in text_seeds("metrics_page") {
+        assert!(metrics_page(&seed), "{seed}");
     }
     for name in ["normal", "jobs", "text-before"] {
         assert!(fio_output(&fio_fixture(name)), "{name}");

@@ -71,6 +71,9 @@ pub trait Observer {
     fn trace_begins(&mut self, arm: &Arm);
     /// None of the rounds so far counts; see [`Pilot`](super::washout::Pilot).
     fn begins_again(&mut self, _why: &str) {}
+    /// Each second while a load is watched before the first switch.
+    fn watches(&mut self, _since_s: f64, _load: &iosched_result::types::live::Watched) {}
+    fn watched(&mut self, _result: &ResultFile) {}
     /// A live run waits; the reference is in force.
     fn waits(&mut self, why: &str);
     /// `result` already contains the round.
@@ -132,8 +135,6 @@ impl Experiment<'_> {
         self.save_first(&result)?;
         observer.begin(&result);
 
-        self.watch_load(machine, &mut result)?;
-        machine.record_settings()?;
         let (took_before, done_before) = (took_s(&result), carried_out(&result));
         let outcome = panics::caught(|| self.rounds(machine, &mut result, observer))
             .map_err(|error| gone::explain(error, &self.disks, machine, result.rounds.len() + 1));
@@ -191,6 +192,8 @@ impl Experiment<'_> {
         result: &mut ResultFile,
         observer: &mut dyn Observer,
     ) -> Result<()> {
+        self.watch_load(machine, result, observer)?;
+        machine.record_settings()?;
         machine.listen()?;
         let limits = self.design.live.clone();
         let output = self.output.clone();
@@ -337,8 +340,7 @@ pub fn go_on_with(earlier: ResultFile, machine: &dyn Machine) -> ResultFile {
 
 /// Also those that do not count.
 fn carried_out(result: &ResultFile) -> usize {
-    let before = result.pilot.as_ref().map_or(0, |pilot| pilot.rounds.len());
-    result.rounds.len() + before
+    result.rounds.len() + result.pilot.as_ref().map_or(0, |pilot| pilot.rounds.len())
 }
 
 fn took_s(result: &ResultFile) -> f64 {

@@ -175,7 +175,7 @@ impl Metric {
         if !may_report {
             return Err(Failure::usage(
                 format!("{REPORTED}{name}: this workload reports no metrics of its own"),
-                "only a command does; name a metric that iosched measures",
+                "a command does, and with --workload live the application, by --metric-cmd; name a metric that iosched measures",
             ));
         }
         match check_name(name) {

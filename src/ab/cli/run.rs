@@ -12,6 +12,7 @@ use iosched_result::types::cold::Cold;
 use iosched_result::types::washout::Washout;
 
 use iosched_experiment::live::condition::Condition;
+use iosched_experiment::workload::application::asked::Asked;
 use iosched_experiment::workload::reported::pattern::Pattern;
 use iosched_experiment::workload::reported::programs;
 use iosched_result::types::between::Between;
@@ -98,8 +99,13 @@ Examples:
   whatever runs on the disk, for two hours; bfq ends if reads wait too long:
     iosched-ab run sda --allow-mounted --workload live --arm present --arm bfq \\
       --for 2h --stop-if 'read_queue_wait_p99 > 50ms for 3s'
+  the same, judged by what the database says of itself:
+    iosched-ab run sda --allow-mounted --workload live --arm present --arm bfq --for 2h \\
+      --metric-cmd 'tps:higher:counter=sudo -u postgres psql -Atc \\
+        \"select sum(xact_commit) from pg_stat_database\"' \\
+      --metric-url 'wait:lower=http://127.0.0.1:9090/metrics#mean(request_seconds)'
   the same, in three nights:
-    iosched-ab run sda --allow-mounted --workload live --arm present --arm bfq \
+    iosched-ab run sda --allow-mounted --workload live --arm present --arm bfq \\
       --for 3d --between 02:00-05:00
   no longer than 20 minutes, and what they can show:
     iosched-ab run nvme0n1 --arm none --arm kyber --workload randread --budget 20m
@@ -182,6 +188,26 @@ pub struct Conditions {
     /// caused. Without it they are shown beside
     #[arg(long, value_name = "WHAT", value_enum)]
     pub adjust: Option<Adjust>,
+    /// Only with `live`: a metric of the application, which COMMAND prints; read at both ends of each window. A number, or a page of
+    /// metrics, of which SERIES is meant. `counter`: what it grows in a second; `gauge`: the mean of both readings. May be repeated
+    #[arg(
+        long,
+        value_name = "NAME:higher|lower[:counter|gauge][:UNIT]=COMMAND[ #SERIES]"
+    )]
+    pub metric_cmd: Vec<String>,
+    /// Only with `live`: the same from a file
+    #[arg(
+        long,
+        value_name = "NAME:higher|lower[:counter|gauge][:UNIT]=PATH[#SERIES]"
+    )]
+    pub metric_file: Vec<String>,
+    /// Only with `live`: the same from a page of metrics (Prometheus, OpenMetrics). SERIES is NAME, NAME{LABEL="VALUE"},
+    /// rate(SERIES), mean(SERIES), p99(SERIES), or above(BOUND,SERIES), the share of observations above a bound of the buckets
+    #[arg(
+        long,
+        value_name = "NAME:higher|lower[:counter|gauge][:UNIT]=http://HOST:PORT/PATH#SERIES"
+    )]
+    pub metric_url: Vec<String>,
     /// Before each round, run the workload this long under the reference and discard it, so that no arm affects the
     /// next one through the device's state; a COMMAND runs at least once, and again until TIME is over. auto: unless the first
     /// 6 blocks show nothing of what arms leave behind, the run begins again with a wash-out as long as three rounds
@@ -333,5 +359,13 @@ impl Conditions {
             .chain(units)
             .chain(self.pid.iter().copied().map(Named::Pid))
             .collect()
+    }
+
+    /// Metrics of the application.
+    pub fn asked(&self) -> Vec<Asked> {
+        let commands = self.metric_cmd.iter().cloned().map(Asked::Cmd);
+        let files = self.metric_file.iter().cloned().map(Asked::File);
+        let pages = self.metric_url.iter().cloned().map(Asked::Url);
+        commands.chain(files).chain(pages).collect()
     }
 }

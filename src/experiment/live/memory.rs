@@ -5,12 +5,15 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::machine::Machine;
+use crate::workload::application::{Application, Read};
 use iosched_result::measured::snapshot::{DeviceOp, Interval, Op, Stage};
-use iosched_result::types::live::LiveDesign;
+use iosched_result::types::live::{LiveDesign, Watched};
 
 /// How long the load is observed, and the sampling interval.
 const WATCH: Duration = Duration::from_secs(60);
 const STEP: Duration = Duration::from_secs(1);
+/// How often the metrics of the application are read meanwhile.
+const READING: Duration = Duration::from_secs(5);
 /// Length of a window in autocorrelation times, and its limits.
 const TIMES: f64 = 10.0;
 const SHORTEST: Duration = Duration::from_secs(20);
@@ -41,31 +44,108 @@ pub fn autocorrelation_time(series: &[f64]) -> Option<f64> {
     Some(1.0 + 2.0 * positive.sum::<f64>())
 }
 
-/// Observes the load and returns the length of a window with the reason. Uses the longest autocorrelation time of its
-/// rate, throughput and mean latency.
-pub fn watch(machine: &mut dyn Machine, live: &mut LiveDesign) -> Result<(Duration, String)> {
+/// What was seen of the load before the first switch.
+pub struct Seen {
+    memory_s: Option<f64>,
+    load: Watched,
+    /// Readings of the application's metrics, one each [`READING`].
+    readings: Vec<Vec<Read>>,
+}
+
+/// Observes the load. `tells` gets what was seen so far, each second.
+pub fn watch(
+    machine: &mut dyn Machine,
+    application: Option<&Application>,
+    tells: &mut dyn FnMut(f64, &Watched),
+) -> Result<Seen> {
     let mut series: [Vec<f64>; 3] = Default::default();
-    let mut earlier = machine.snapshot()?;
-    let mut left = WATCH;
-    while !left.is_zero() {
+    let first = machine.snapshot()?;
+    let mut earlier = first.clone();
+    let mut load = Watched::default();
+    let mut readings = Vec::new();
+    let begin = machine.now();
+    let mut next_reading = begin;
+    loop {
+        let now = machine.now();
+        let is_over = now >= begin + WATCH;
+        if let Some(application) = application.filter(|_| now >= next_reading || is_over) {
+            readings.push(application.read(&|| machine.now())?);
+            next_reading += READING;
+        }
+        if is_over {
+            break;
+        }
         machine.ensure_uninterrupted()?;
         machine.sleep(STEP);
-        left = left.saturating_sub(STEP);
         let snapshot = machine.snapshot()?;
         let second = Interval::between(&earlier, &snapshot)?;
         for (series, value) in series.iter_mut().zip(values(&second)) {
             series.extend(value);
         }
+        load = of_load(&Interval::between(&first, &snapshot)?);
+        tells(machine.now().saturating_sub(begin).as_secs_f64(), &load);
         earlier = snapshot;
     }
-    live.watched_s = WATCH.as_secs_f64();
     let times = series
         .iter()
         .filter_map(|series| autocorrelation_time(series));
-    live.memory_s = times
+    let memory_s = times
         .reduce(f64::max)
         .map(|steps| steps * STEP.as_secs_f64());
-    Ok(window(live.memory_s))
+    Ok(Seen {
+        memory_s,
+        load,
+        readings,
+    })
+}
+
+impl Seen {
+    /// The length of a window, and the reason.
+    pub fn window(&self) -> (Duration, String) {
+        window(self.memory_s)
+    }
+
+    /// Into the design. Err: a metric of the application says nothing.
+    pub fn put(
+        self,
+        live: &mut LiveDesign,
+        application: Option<&Application>,
+        window: Duration,
+    ) -> Result<()> {
+        live.watched_s = WATCH.as_secs_f64();
+        live.memory_s = self.memory_s;
+        let of = |it: &Application| it.watched(&self.readings, window);
+        live.watched = Some(Watched {
+            application: application.map(of).transpose()?.unwrap_or_default(),
+            ..self.load
+        });
+        Ok(())
+    }
+}
+
+fn of_load(seen: &Interval) -> Watched {
+    let seconds = seen.duration_s();
+    let per_s = |ops: &[Op], of: fn(&DeviceOp) -> u64| {
+        let ops = seen
+            .devices
+            .iter()
+            .flat_map(|device| ops.iter().map(|op| of(&device.ops[*op as usize])));
+        ops.sum::<u64>() as f64 / seconds
+    };
+    let all = seen.devices.iter().flat_map(|device| {
+        Op::DATA.map(|op| {
+            let op = &device.ops[op as usize];
+            (op.q2c_sum_ns, op.ios)
+        })
+    });
+    let (sum_ns, count) = all.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    Watched {
+        reads_per_s: per_s(&[Op::Read], |op| op.ios),
+        writes_per_s: per_s(&Op::WRITES, |op| op.ios),
+        bytes_per_s: per_s(&Op::DATA, |op| op.bytes),
+        total_mean_ns: (count > 0).then(|| sum_ns as f64 / count as f64),
+        application: Vec::new(),
+    }
 }
 
 fn values(second: &Interval) -> [Option<f64>; 3] {
@@ -82,7 +162,7 @@ fn values(second: &Interval) -> [Option<f64>; 3] {
 }
 
 /// The length of a window, and the reason.
-pub fn window(memory_s: Option<f64>) -> (Duration, String) {
+fn window(memory_s: Option<f64>) -> (Duration, String) {
     let Some(memory_s) = memory_s else {
         return (
             SHORTEST,

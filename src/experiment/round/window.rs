@@ -84,9 +84,15 @@ impl RoundSetup<'_> {
         if let Some(guard) = &mut watch.guard {
             guard.begin();
         }
-        let start = machine.now() + self.ramp;
+        let mut start = machine.now() + self.ramp;
         if let Some(gap) = sleep_beside(machine, running, start, clock_watch, &mut watch)? {
             return Ok(Err(gap));
+        }
+        if is_live {
+            // It may take its time.
+            running.window_edge(&|| machine.now())?;
+            clock_watch.attend(machine);
+            start = machine.now();
         }
         let earlier = machine.snapshot()?;
         laps.times.ramp_s = laps.lap(machine);
@@ -113,6 +119,10 @@ impl RoundSetup<'_> {
         }
         let last = machine.snapshot()?;
         laps.lap(machine);
+        if is_live {
+            running.window_edge(&|| machine.now())?;
+            clock_watch.attend(machine);
+        }
         let interval = Interval::between(&earlier, &last)?;
         let parts = if is_divided {
             edges.push(last);

@@ -11,23 +11,37 @@ use crate::machine::Machine;
 use crate::round::waiting::idle_until;
 use crate::round::{LiveRounds, RoundSetup};
 use iosched_result::failure::Failure;
-use iosched_result::types::live::LiveDesign;
+use iosched_result::types::live::{LiveDesign, Watched};
 use iosched_result::types::result::ResultFile;
 
 impl Experiment<'_> {
-    /// Determines the length of the rounds from the load, unless the user gave one.
+    /// Determines the length of the rounds from the load, unless the user gave one, and whether the metrics of the application
+    /// say anything.
     pub(super) fn watch_load(
         &self,
         machine: &mut dyn Machine,
         result: &mut ResultFile,
+        observer: &mut dyn Observer,
     ) -> Result<()> {
-        let is_wanted = result.rounds.is_empty() && self.design.time().is_zero();
-        let Some(live) = result.design.live.as_mut().filter(|_| is_wanted) else {
+        let application = self.workload.application();
+        let given = self.design.time();
+        let is_wanted = given.is_zero() || application.is_some();
+        let is_wanted = is_wanted && result.rounds.is_empty();
+        if result.design.live.is_none() || !is_wanted {
             return Ok(());
-        };
-        let (time, why) = memory::watch(machine, live)?;
-        result.design.round_time_s = time.as_secs_f64();
-        result.notes.push(why);
+        }
+        let mut tells = |since_s, load: &Watched| observer.watches(since_s, load);
+        let seen = memory::watch(machine, application, &mut tells)?;
+        if given.is_zero() {
+            let (time, why) = seen.window();
+            result.design.round_time_s = time.as_secs_f64();
+            result.notes.push(why);
+        }
+        let window = result.design.time();
+        if let Some(live) = &mut result.design.live {
+            seen.put(live, application, window)?;
+        }
+        observer.watched(result);
         Ok(())
     }
 

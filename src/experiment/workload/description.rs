@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::application::asked::Asked;
 use super::group_settings::GroupSettings;
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -15,7 +16,11 @@ pub enum Description {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         disks: Option<usize>,
     },
-    Live,
+    Live {
+        /// Metrics of the application.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        metrics: Vec<Asked>,
+    },
     Command {
         argv: Vec<String>,
         limit_ms: Option<u64>,

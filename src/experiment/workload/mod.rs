@@ -9,11 +9,13 @@ use std::time::Duration;
 
 use anyhow::Result;
 
+use self::application::Application;
 use self::properties::Properties;
 use iosched_host::safety::journal::Journal;
 use iosched_host::scratch::file::ScratchFile;
 use iosched_result::types::outcome::{CgroupRef, Outcome};
 
+pub mod application; // metrics of the application, read at both ends of a live window
 pub mod catalogue; // the built-in workloads, by name
 pub mod cgroup; // control groups, their CPU time and their end
 pub mod command; // any command
@@ -55,6 +57,10 @@ pub trait Workload {
     /// The same for the target that it will run on; notes say what is not as the user wrote it.
     fn check_on(&self, _target: &Target) -> Result<Vec<String>> {
         Ok(Vec::new())
+    }
+    /// Metrics of the application whose load it is.
+    fn application(&self) -> Option<&Application> {
+        None
     }
     fn start(&mut self, round: &Execution<'_>) -> Result<Box<dyn Running>>;
 }
@@ -106,6 +112,10 @@ pub trait Running {
     /// The outcome, once it has ended by itself; later calls return the same.
     fn poll(&mut self) -> Result<Option<Outcome>>;
     fn cgroups(&self) -> Vec<CgroupRef>;
+    /// At the beginning of the measured time, and at its end. `now`: the machine's clock. Err: this program was interrupted.
+    fn window_edge(&mut self, _now: &dyn Fn() -> Duration) -> Result<()> {
+        Ok(())
+    }
     /// Kills it now, through its control groups.
     fn stop(&mut self);
 }

@@ -106,7 +106,7 @@ fn what_needs_a_flag_says_which() {
             .metric(text)
             .unwrap_or_else(|why| panic!("{text}: {why}"));
     }
-    let live = for_workload(&Live, Vec::new(), false, true);
+    let live = for_workload(&Live::default(), Vec::new(), false, true);
     for text in ["jain_bytes", "jain_device_time"] {
         is_refused(&live, text, "--cgroup, --unit or --pid");
     }

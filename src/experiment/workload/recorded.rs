@@ -7,6 +7,7 @@ use anyhow::Result;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::application::Application;
 use super::command::CommandLine;
 use super::description::{Description, Process};
 use super::fio::{Fio, FioPart};
@@ -48,7 +49,10 @@ pub fn workload(description: &Value, may_write: bool) -> Result<Box<dyn Workload
             let parts = processes.into_iter().map(part).collect::<Result<_>>()?;
             Ok(Box::new(Fio::new(&name, parts).on_first(disks)))
         }
-        Description::Live => Ok(Box::new(Live)),
+        Description::Live { metrics } => {
+            let application = Application::new(metrics).map_err(|error| cannot(error.to_string()));
+            Ok(Box::new(Live::new(application?)))
+        }
         Description::Command {
             argv,
             limit_ms,
@@ -88,7 +92,10 @@ pub fn shown(argv: &[String]) -> String {
 /// One line for each program that the workload of a result file starts, with fio's jobs.
 pub fn commands(description: &Value) -> Vec<String> {
     match Description::deserialize(description) {
-        Err(_) | Ok(Description::Live) => Vec::new(),
+        Err(_) => Vec::new(),
+        Ok(Description::Live { metrics }) => {
+            Application::new(metrics).map_or(Vec::new(), |it| it.commands().collect())
+        }
         Ok(Description::Command { argv, .. }) => vec![shown(&argv)],
         Ok(Description::WithBackground {
             command,
@@ -126,6 +133,15 @@ mod tests {
             assert_eq!(again.properties().lead, original.properties().lead);
             assert_eq!(again.properties().writes, original.properties().writes);
         }
+        let asked = json!({ "kind": "live", "metrics": [
+            { "cmd": "tps:higher:counter=psql -Atc 'select 1'" },
+            { "url": "w:lower=http://127.0.0.1:9/m#mean(w)" },
+        ] });
+        let live = workload(&asked, false).unwrap();
+        assert_eq!(live.description(), asked);
+        assert_eq!(commands(&asked), ["psql -Atc 'select 1'"]);
+        let plain = json!({ "kind": "live" });
+        assert_eq!(workload(&plain, false).unwrap().description(), plain);
         let argv = vec!["cp".into(), "a b".into()];
         let limit = Some(Duration::from_millis(1500));
         let original = CommandLine::new(argv, false, limit)
@@ -180,6 +196,8 @@ mod tests {
             r#"{"kind":"fake"}"#,
             "null",
             r#"{"kind":"command","argv":["\ufffd"]}"#,
+            r#"{"kind":"live","metrics":[{"cmd":"a=b"}]}"#,
+            r#"{"kind":"live","metrics":[{"psql":"a:higher=b"}]}"#,
         ] {
             let value = serde_json::from_str(text).unwrap();
             let Err(error) = workload(&value, true) else {

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::{units, words};
 use crate::statistics::verdict::Verdict;
+use crate::types::live::Watched;
 use crate::types::result::{Censored, ResultFile};
 
 /// Empty unless the run was a live run.
@@ -34,6 +35,9 @@ pub fn section(result: &ResultFile) -> String {
             "Observed for {} before the first switch: the autocorrelation time of the load is {memory}.",
             units::duration(live.watched_s)
         );
+        for line in live.watched.iter().flat_map(watched) {
+            let _ = writeln!(text, "  {line}");
+        }
     }
     for row in result.comparisons.iter().filter(|row| row.arrivals) {
         let what = row.metric.name.trim_end_matches("_arrivals");
@@ -53,6 +57,55 @@ pub fn section(result: &ResultFile) -> String {
     }
     text += &adjustments(result, live.adjust_load);
     text
+}
+
+/// The load, and each metric of the application, as they were before the first switch.
+pub fn watched(watched: &Watched) -> Vec<String> {
+    let mut lines = vec![load(watched)];
+    for metric in &watched.application {
+        let value = |value: f64| units::value(Some(value), &metric.unit);
+        let (low, high) = (value(metric.low), value(metric.high));
+        let range = if low == high {
+            String::new()
+        } else {
+            format!(" ({low} to {high})")
+        };
+        lines.push(format!(
+            "{}: {}{range}, from {}",
+            metric.name,
+            value(metric.median),
+            metric.source
+        ));
+    }
+    lines
+}
+
+/// The load in a line.
+pub fn load(watched: &Watched) -> String {
+    if watched.total_mean_ns.is_none() {
+        return "no read or write completed on the disk".to_owned();
+    }
+    format!(
+        "{} reads/s and {} writes/s, {}, total mean {}",
+        units::count(watched.reads_per_s),
+        units::count(watched.writes_per_s),
+        units::throughput(watched.bytes_per_s),
+        units::time(watched.total_mean_ns)
+    )
+}
+
+/// When the first statement about the arms can come, if each round takes this long.
+pub fn first_statement(result: &ResultFile) -> Option<String> {
+    let design = &result.design;
+    let blocks = design.stopping.next_segment(0)?;
+    let rounds = blocks * design.arms.len();
+    let round_s = (design.ramp() + design.time()).as_secs_f64();
+    (round_s > 0.0).then(|| {
+        format!(
+            "the first statement about the arms comes after {rounds} rounds, in about {}",
+            units::duration(rounds as f64 * round_s)
+        )
+    })
 }
 
 /// Each primary row with and without the adjustment for the load, as far as that changes it.

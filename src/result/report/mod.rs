@@ -18,7 +18,7 @@ pub mod junit; // JUnit's XML
 pub mod ktap; // KTAP, the kernel's test protocol
 pub mod level; // whether the disks kept their level
 mod levels; // what the intervals hold, and what a run could detect
-mod live;
+pub mod live;
 pub mod markdown; // Markdown for code hosts
 pub mod noise; // what an arm against itself tells
 pub mod openmetrics; // Prometheus

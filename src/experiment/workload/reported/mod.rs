@@ -20,7 +20,7 @@ const LONGEST_UNIT: usize = 16;
 /// Maximum number of metrics per round.
 pub const MOST: usize = 500;
 
-fn check_unit(unit: &str) -> Result<(), String> {
+pub(super) fn check_unit(unit: &str) -> Result<(), String> {
     let is_printable = |c: char| !is_hidden(c) && !c.is_whitespace();
     if unit.is_empty() || unit.chars().count() > LONGEST_UNIT || !unit.chars().all(is_printable) {
         return Err(format!("a unit has 1 to {LONGEST_UNIT} characters"));
@@ -132,7 +132,7 @@ fn too_many(metrics: &[Reported]) -> Option<String> {
 
 /// A time of 0 says that nothing was measured, that the digits do not show it, or that there was none (of stalls). Nobody
 /// knows which, and it would win against every other value, so the run ends.
-fn without_a_time(metrics: &[Reported]) -> Option<String> {
+pub(super) fn without_a_time(metrics: &[Reported]) -> Option<String> {
     let metric = metrics
         .iter()
         .find(|metric| metric.value == 0.0 && iosched_result::text::unit::is_time(&metric.unit))?;
