@@ -23,7 +23,7 @@ use rustix::fs::Access;
 use serde::{Deserialize, Serialize};
 
 use crate::system::device::{Device, Disks, RawTarget, mounts};
-use iosched_result::failure::{Failure, Kind};
+use iosched_result::failure::{Failure, Kind, kind_of};
 use iosched_result::types::arm::Arm;
 
 pub use hold::Hold;
@@ -104,6 +104,9 @@ impl Findings {
         let Err(error) = checked else {
             return Ok(());
         };
+        if let Kind::Interrupted(_) = kind_of(&error) {
+            return Err(error);
+        }
         let failure = error.downcast::<Failure>()?;
         let severity = match failure.kind {
             Kind::Usage => Severity::Usage,
@@ -350,7 +353,6 @@ fn check_rivals(disks: &Disks, findings: &mut Findings) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosched_result::failure::kind_of;
 
     #[test]
     fn all_refusals_are_joined_and_warnings_pass() {

@@ -5,13 +5,14 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read};
 use std::os::fd::OwnedFd;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use iosched_files::interrupt;
@@ -42,7 +43,7 @@ pub struct Answer {
 
 /// Returns when the program has ended and closed its output. The error wraps a [`std::io::Error`]: `NotFound` for a
 /// missing program, `TimedOut`, `FileTooLarge`; or it is that of [`interrupt::check`]. Programs that it has started
-/// itself are not killed.
+/// itself are killed with it, unless they have left its process group.
 pub fn ask(program: &OsStr, arguments: &[&OsStr], limits: Limits) -> Result<Answer> {
     run(Command::new(program), program, arguments, limits)
 }
@@ -65,6 +66,8 @@ fn run(
     let mut child = command
         .args(arguments)
         .env("LC_ALL", "C")
+        // What it starts ends with it.
+        .process_group(0)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -85,6 +88,8 @@ fn run(
 
 fn end(child: &mut Child) {
     // It may just have ended, which is fine.
+    let group = Pid::from_raw(child.id() as i32);
+    let _ = group.map(|group| kill_process_group(group, Signal::KILL));
     let _ = child.kill();
     let _ = wait(child, Instant::now() + KILL_TIMEOUT);
 }

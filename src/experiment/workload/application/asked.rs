@@ -110,7 +110,7 @@ impl Asked {
     fn source(&self, place: &str) -> Result<(Source, Option<Selector>), String> {
         let (place, series) = match self {
             Asked::Cmd(_) => without_comment(place),
-            Asked::File(_) | Asked::Url(_) => match place.rsplit_once('#') {
+            Asked::File(_) | Asked::Url(_) => match place.split_once('#') {
                 Some((place, series)) => (place, Some(series)),
                 None => (place, None),
             },
@@ -123,7 +123,13 @@ impl Asked {
         let source = match self {
             Asked::Cmd(_) => {
                 let words = shlex::split(place).filter(|words| !words.is_empty());
-                Source::Command(words.ok_or("the command has a quote without its end")?)
+                let words = words.ok_or("the command has a quote without its end")?;
+                if let Some(word) = words.iter().find(|word| is_for_a_shell(word)) {
+                    return Err(format!(
+                        "{word:?} is for a shell, and none reads it: write sh -c '...'"
+                    ));
+                }
+                Source::Command(words)
             }
             Asked::File(_) => Source::File(PathBuf::from(place)),
             Asked::Url(_) if series.is_none() => {
@@ -149,6 +155,15 @@ fn without_comment(line: &str) -> (&str, Option<&str>) {
         Some(at) => (&line[..at], Some(&line[at + 2..])),
         None => (line, None),
     }
+}
+
+/// A word that would be an argument here, and something else in a shell. In quotes it may be meant.
+fn is_for_a_shell(word: &str) -> bool {
+    let is_redirection = |word: &str| {
+        let rest = word.trim_start_matches(|c: char| c.is_ascii_digit());
+        rest.starts_with(['>', '<']) && !word.contains(' ')
+    };
+    ["|", "||", "&", "&&", ";"].contains(&word) || is_redirection(word)
 }
 
 #[cfg(test)]
@@ -200,6 +215,11 @@ mod tests {
             (Asked::Cmd("tps:higher=".to_owned()), "nothing behind the ="),
             (Asked::Cmd("tps:higher=a 'b".to_owned()), "without its end"),
             (Asked::Cmd("tps:higher=a #p99(".to_owned()), "is no series"),
+            (Asked::Cmd("tps:higher=cat a | wc -l".to_owned()), "sh -c"),
+            (
+                Asked::Cmd("tps:higher=cat a 2>/dev/null".to_owned()),
+                "sh -c",
+            ),
             (Asked::Url("tps:higher=http://h/m".to_owned()), "behind a #"),
             (
                 Asked::Url("tps:higher=https://h/m#x".to_owned()),

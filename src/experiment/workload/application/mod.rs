@@ -19,7 +19,7 @@ use self::page::Page;
 use self::reading::{NoValue, Reading, Take, Value};
 use self::selector::Selector;
 use self::source::Source;
-use super::reported::{Found, MOST, without_a_time};
+use super::reported::{Found, MOST, check_unit, without_a_time};
 
 /// Each is read at the same moments as all others.
 #[derive(Default)]
@@ -108,21 +108,22 @@ impl Application {
         Ok(self.wanted.iter().map(read).collect())
     }
 
-    /// The first that cannot be read at all ends what has not begun.
+    /// What cannot be read at all ends what has not begun.
     pub fn ensure_read(&self, read: &[Read]) -> Result<()> {
-        for (wanted, read) in self.wanted.iter().zip(read) {
-            if let Err(why) = read {
-                return Err(Failure::runtime(
-                    format!(
-                        "{} cannot be read from {}: {why}",
-                        wanted.name,
-                        shown(wanted)
-                    ),
-                    "see to it that it can be read, or leave it out; nothing was changed",
-                ));
-            }
-        }
-        Ok(())
+        let pairs = self.wanted.iter().zip(read);
+        let whys = pairs.filter_map(|(wanted, read)| {
+            let why = match read {
+                Ok(reading) => reading::ensure_usable(reading).err(),
+                Err(why) => Some(why.clone()),
+            };
+            let why = why?;
+            let (name, source) = (&wanted.name, shown(wanted));
+            Some(format!("{name} cannot be read from {source}: {why}"))
+        });
+        refuse(
+            &whys.collect::<Vec<_>>(),
+            "see to it that it can be read, or leave it out; nothing was changed",
+        )
     }
 
     /// What each was between two readings.
@@ -155,6 +156,14 @@ impl Application {
     }
 }
 
+/// All reasons at once: each attempt costs a minute.
+fn refuse(whys: &[String], hint: &str) -> Result<()> {
+    match whys {
+        [] => Ok(()),
+        whys => Err(Failure::refused(whys.join("\n  "), hint)),
+    }
+}
+
 fn shown(wanted: &Wanted) -> String {
     match &wanted.selector {
         Some(selector) => format!("{} #{selector}", wanted.source),
@@ -167,6 +176,9 @@ fn value(wanted: &Wanted, text: &str) -> Result<(Take, Value), String> {
         return selector.find(&Page::parse(text)?, wanted.take);
     }
     let text = text.trim();
+    if text.is_empty() {
+        return Err("it is empty".to_owned());
+    }
     if text.lines().count() > 1 {
         return Err(format!(
             "there are {} lines, of which none is named: name a series behind a #",
@@ -176,7 +188,8 @@ fn value(wanted: &Wanted, text: &str) -> Result<(Take, Value), String> {
     // The unit of a counter is not that of its rate.
     let take = wanted.take.unwrap_or(Take::Gauge);
     let unit = wanted.unit.as_deref().filter(|_| take == Take::Gauge);
-    let (value, _) = unit::read(text, unit)?;
+    let (value, unit) = unit::read(text, unit)?;
+    check_unit(&unit)?;
     Ok((take, Value::Number(value)))
 }
 

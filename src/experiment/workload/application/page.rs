@@ -1,6 +1,7 @@
 //! A page of metrics: the text format of Prometheus, or OpenMetrics. Pure.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// What a page says that a metric is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +13,8 @@ pub enum Kind {
 }
 
 /// One value with its labels.
+///
+/// Shown as a user can name it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     pub name: String,
@@ -26,6 +29,20 @@ pub type Labels = BTreeMap<String, String>;
 pub struct Page {
     kinds: BTreeMap<String, Kind>,
     pub samples: Vec<Sample>,
+}
+
+impl fmt::Display for Sample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let labels = self.labels.iter();
+        let labels: Vec<String> = labels
+            .map(|(name, value)| format!("{name}={value:?}"))
+            .collect();
+        f.write_str(&self.name)?;
+        match labels.as_slice() {
+            [] => Ok(()),
+            some => write!(f, "{{{}}}", some.join(",")),
+        }
+    }
 }
 
 impl Page {
@@ -124,12 +141,13 @@ pub fn series(text: &str) -> Option<(&str, Labels, &str)> {
 
 /// A text in quotes, without what escapes its marks, and what follows it.
 fn quoted(text: &str) -> Option<(String, &str)> {
-    let inside = text.strip_prefix('"')?;
+    let quote = text.chars().next().filter(|c| ['"', '\''].contains(c))?;
+    let inside = &text[1..];
     let mut value = String::new();
     let mut chars = inside.char_indices();
     while let Some((at, c)) = chars.next() {
         match c {
-            '"' => return Some((value, &inside[at + 1..])),
+            end if end == quote => return Some((value, &inside[at + 1..])),
             '\\' => match chars.next()?.1 {
                 'n' => value.push('\n'),
                 other => value.push(other),

@@ -115,14 +115,26 @@ fn difference(first: &[(f64, f64)], last: &[(f64, f64)]) -> Result<Vec<(f64, f64
     Ok(counts)
 }
 
-fn above(buckets: &[(f64, f64)], bound: f64) -> Result<f64, NoValue> {
-    let count = buckets.last().map_or(0.0, |(_, count)| *count);
-    if count == 0.0 {
-        return Err(NoValue::Problem(NOTHING.to_owned()));
+/// Whether it can have a value with a later one: its bound is one of the page, and its buckets add up.
+pub fn ensure_usable(reading: &Reading) -> Result<(), String> {
+    let Value::Buckets(buckets) = &reading.value else {
+        return Ok(());
+    };
+    let none: Vec<(f64, f64)> = buckets.iter().map(|(bound, _)| (*bound, 0.0)).collect();
+    let since_ever = difference(&none, buckets);
+    let checked = match reading.take {
+        Take::Above(bound) => since_ever.and_then(|all| above(&all, bound)).map(drop),
+        _ => since_ever.map(drop),
+    };
+    match checked {
+        Err(NoValue::Problem(why)) if why != NOTHING => Err(why),
+        _ => Ok(()),
     }
-    let known = buckets
-        .iter()
-        .find(|(known, _)| known.total_cmp(&bound).is_eq());
+}
+
+fn above(buckets: &[(f64, f64)], bound: f64) -> Result<f64, NoValue> {
+    let mut known = buckets.iter();
+    let known = known.find(|(known, _)| known.total_cmp(&bound).is_eq());
     let Some((_, below)) = known else {
         let bounds = buckets.iter().map(|(bound, _)| bound.to_string());
         return Err(NoValue::Problem(format!(
@@ -130,6 +142,10 @@ fn above(buckets: &[(f64, f64)], bound: f64) -> Result<f64, NoValue> {
             bounds.collect::<Vec<_>>().join(", ")
         )));
     };
+    let count = buckets.last().map_or(0.0, |(_, count)| *count);
+    if count == 0.0 {
+        return Err(NoValue::Problem(NOTHING.to_owned()));
+    }
     Ok((count - below) / count * 100.0)
 }
 

@@ -144,11 +144,12 @@ impl Selector {
             [one] if one.value.is_finite() => Ok(one.value),
             [one] => Err(format!("{} is {}", self.name, one.value)),
             [] => Err(self.not_there(page, &self.name)),
+            [one, other, ..] if one.labels == other.labels => {
+                Err(format!("the page has {one} twice"))
+            }
             [one, other, ..] => Err(format!(
-                "{} series are called {self}: name one by its labels, such as {:?} or {:?}",
-                found.len(),
-                one.labels,
-                other.labels
+                "{} series are called {self}: name one, such as {one} or {other}",
+                found.len()
             )),
         }
     }
@@ -187,6 +188,10 @@ impl Selector {
 
     fn not_there(&self, page: &Page, name: &str) -> String {
         let names = page.names();
+        if names.is_empty() {
+            return "it has no line such as requests_total 5, so it is no page of metrics"
+                .to_owned();
+        }
         if self.labels.is_empty() || !names.contains(&name) {
             let guesses = near(name, names.iter().copied());
             let hint = match guesses.as_slice() {
@@ -196,7 +201,7 @@ impl Selector {
             return format!("it has no series {name}: {hint}");
         }
         let others = page.samples.iter().filter(|it| it.name == name);
-        let others: Vec<String> = others.map(|it| format!("{:?}", it.labels)).collect();
+        let others: Vec<String> = others.map(ToString::to_string).collect();
         let shown = others[..others.len().min(3)].join(", ");
         format!("no series {name} has these labels; there are {shown}")
     }
@@ -239,7 +244,7 @@ mod tests {
     fn what_is_not_there_is_said_with_what_is() {
         for (text, says) in [
             ("tx_totl", "did you mean tx_total?"),
-            ("tx_total{db=\"c\"}", "there are {\"db\": \"a\"}"),
+            ("tx_total{db=\"c\"}", "there are tx_total{db=\"a\"}"),
             ("up", "2 series"),
             ("lat", "mean(lat)"),
             ("plain", ":counter or :gauge"),

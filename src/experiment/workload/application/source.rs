@@ -76,7 +76,22 @@ fn fetched(url: &str) -> Result<String> {
         .proxy(None)
         .build()
         .into();
-    let mut answer = agent.get(url).call()?;
+    let mut answer = agent.get(url).call().map_err(in_words)?;
+    let status = answer.status();
+    if !status.is_success() {
+        return Err(Failure::runtime(format!("the answer is {status}"), ""));
+    }
     let body = answer.body_mut().with_config().limit(LIMITS.bytes as u64);
-    Ok(body.read_to_string()?)
+    body.read_to_string().map_err(in_words)
+}
+
+fn in_words(error: ureq::Error) -> anyhow::Error {
+    match error {
+        ureq::Error::Timeout(_) => Failure::runtime(
+            format!("no whole answer within {} s", LIMITS.time.as_secs()),
+            "",
+        ),
+        ureq::Error::Io(error) => Failure::runtime(format!("the answer is cut: {error}"), ""),
+        other => other.into(),
+    }
 }

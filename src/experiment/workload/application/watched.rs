@@ -3,43 +3,60 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use iosched_result::failure::Failure;
 use iosched_result::metric::reported::{Better, Reported};
+use iosched_result::statistics::beyond;
 use iosched_result::statistics::estimate::median;
 use iosched_result::types::live::WatchedMetric;
 
 use super::asked::Wanted;
 use super::reading::{self, NoValue, Reading, Take, Value};
-use super::{Application, Read, shown};
+use super::{Application, Read, refuse, shown};
 
 impl Application {
     /// `readings`: in equal steps. `window`: of a round. Err: why there is no use to begin.
     pub fn watched(&self, readings: &[Vec<Read>], window: Duration) -> Result<Vec<WatchedMetric>> {
         let of = |index: usize| -> Vec<&Read> { readings.iter().map(|all| &all[index]).collect() };
-        let each = self.wanted.iter().enumerate();
-        each.map(|(index, wanted)| {
-            let own = of(index);
-            let refuse = |(why, hint): (String, String)| {
-                let text = format!("{}, read from {}, {why}", wanted.name, shown(wanted));
-                Failure::runtime(text, format!("{hint}; no scheduler was switched"))
-            };
-            let read = all_read(&own).map_err(refuse)?;
-            ensure_known(wanted, &read).map_err(refuse)?;
-            let values = self.values_of(index, readings, window);
-            let values = values.map_err(|why| refuse(unusable(wanted, why)))?;
-            ensure_fine(wanted, &read).map_err(refuse)?;
-            ensure_alive(wanted, &values).map_err(refuse)?;
-            let numbers: Vec<f64> = values.iter().map(|it| it.value).collect();
-            Ok(WatchedMetric {
-                name: wanted.name.clone(),
-                source: shown(wanted),
-                unit: values[0].unit.clone(),
-                low: numbers.iter().copied().fold(f64::INFINITY, f64::min),
-                median: median(&numbers).unwrap_or_default(),
-                high: numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-            })
+        let mut whys = Vec::new();
+        let mut watched = Vec::new();
+        for (index, wanted) in self.wanted.iter().enumerate() {
+            match self.watched_one(index, &of(index), readings, window) {
+                Ok(metric) => watched.push(metric),
+                Err((why, hint)) => {
+                    let source = shown(wanted);
+                    whys.push(format!(
+                        "{}, read from {source}, {why}: {hint}",
+                        wanted.name
+                    ));
+                }
+            }
+        }
+        refuse(&whys, "no scheduler was switched")?;
+        Ok(watched)
+    }
+
+    fn watched_one(
+        &self,
+        index: usize,
+        own: &[&Read],
+        readings: &[Vec<Read>],
+        window: Duration,
+    ) -> Result<WatchedMetric, Refusal> {
+        let wanted = &self.wanted[index];
+        let read = all_read(own)?;
+        ensure_known(wanted, &read)?;
+        let values = self.values_of(index, readings, window);
+        let values = values.map_err(|why| unusable(read[0].take, why))?;
+        ensure_fine(&read)?;
+        ensure_alive(wanted, &values)?;
+        let numbers: Vec<f64> = values.iter().map(|it| it.value).collect();
+        Ok(WatchedMetric {
+            name: wanted.name.clone(),
+            source: shown(wanted),
+            unit: values[0].unit.clone(),
+            low: numbers.iter().copied().fold(f64::INFINITY, f64::min),
+            median: median(&numbers).unwrap_or_default(),
+            high: numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max),
         })
-        .collect()
     }
 
     /// Between readings that lie about one window apart, or as far as there are readings.
@@ -110,24 +127,27 @@ fn ensure_known(wanted: &Wanted, read: &[&Reading]) -> Result<(), Refusal> {
     ))
 }
 
-fn unusable(wanted: &Wanted, why: NoValue) -> Refusal {
-    match why {
-        NoValue::Problem(why) => (
+fn unusable(take: Take, why: NoValue) -> Refusal {
+    match (why, take) {
+        (NoValue::TooFew(count), Take::Quantile(p)) => {
+            let needed = beyond::TO_REPORT / (1.0 - p);
+            (
+                format!("had {count} observations between two readings"),
+                format!(
+                    "this percentile needs {needed:.0} in a window: choose a lower one, the mean, or a longer --round-time"
+                ),
+            )
+        }
+        (NoValue::TooFew(count), _) => (format!("had {count} observations"), String::new()),
+        (NoValue::Problem(why), _) => (
             format!("has no value: {why}"),
             "see to it that it has one, or leave it out".to_owned(),
-        ),
-        NoValue::TooFew(count) => (
-            format!("had {count} observations in the time of a window, too few for its percentile"),
-            format!(
-                "choose a lower percentile, the mean, or a longer --round-time for {}",
-                wanted.name
-            ),
         ),
     }
 }
 
 /// Two percentiles in one wide bucket look alike, whatever they are.
-fn ensure_fine(wanted: &Wanted, read: &[&Reading]) -> Result<(), Refusal> {
+fn ensure_fine(read: &[&Reading]) -> Result<(), Refusal> {
     const WIDEST: f64 = 0.1;
     let [first, .., last] = read else {
         return Ok(());
@@ -141,10 +161,7 @@ fn ensure_fine(wanted: &Wanted, read: &[&Reading]) -> Result<(), Refusal> {
             "lies in a bucket that is {:.0} % wide, so that it would seem to be the same under each arm",
             width * 100.0
         ),
-        format!(
-            "take the mean, or the share above a bound that matters: {}:lower=...#above(BOUND,SERIES)",
-            wanted.name
-        ),
+        "take the mean, or the share above a bound that matters, above(BOUND,SERIES)".to_owned(),
     ))
 }
 
