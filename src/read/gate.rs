@@ -16,7 +16,7 @@ use iosched_result::text::named::Named;
 use iosched_result::types::result::ResultFile;
 
 use crate::choice::{self, metric_name};
-use crate::input::{self, Input, STDIO};
+use crate::input::{self, Input, Judged as Verdicts, STDIO};
 use crate::messages::note;
 use crate::print::Destination;
 
@@ -86,9 +86,9 @@ pub fn run(arguments: &Gate) -> Result<()> {
             "name files for the others",
         ));
     }
-    match input::open(&arguments.file)? {
-        Input::Run(stored) => of_run(&stored, arguments),
-        Input::Study(study) => of_study(&study, arguments),
+    match input::open(&arguments.file)?.judged()? {
+        Verdicts::Run(stored) => of_run(&stored, arguments),
+        Verdicts::Study(study) => of_study(&study, arguments),
     }
 }
 

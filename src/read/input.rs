@@ -1,4 +1,4 @@
-//! Results from files: of a run, or of a study.
+//! Results from files: of a run, of a study, or of a search.
 
 use std::path::Path;
 
@@ -9,12 +9,38 @@ use iosched_result::read::{self, Unreadable, schema2};
 use iosched_result::study::read::{self as study_read, UnreadableStudy};
 use iosched_result::study::result::{SCHEMA_VERSION as STUDY_VERSION, StudyResult};
 use iosched_result::study::schema1;
+use iosched_result::tune::read::{self as tune_read, UnreadableTune};
+use iosched_result::tune::{SCHEMA_VERSION as TUNE_VERSION, TuneResult};
 use iosched_result::types::result::{ResultFile, SCHEMA_VERSION};
 
 /// The name of standard input, and of standard output.
 pub const STDIO: &str = "-";
 
 pub enum Input {
+    Run(Box<ResultFile>),
+    Study(Box<StudyResult>),
+    Tune(Box<TuneResult>),
+}
+
+impl Input {
+    /// The result that has the verdicts of a run, or of a search: its referee's.
+    pub fn judged(self) -> Result<Judged> {
+        match self {
+            Input::Run(result) => Ok(Judged::Run(result)),
+            Input::Study(study) => Ok(Judged::Study(study)),
+            Input::Tune(tune) => match tune.referee {
+                Some(referee) => Ok(Judged::Run(Box::new(referee))),
+                None => Err(Failure::invalid(
+                    "the search has not come to its fresh rounds, and what it found so far claims nothing",
+                    "go on with `iosched-ab tune --resume FILE`",
+                )),
+            },
+        }
+    }
+}
+
+/// What has verdicts.
+pub enum Judged {
     Run(Box<ResultFile>),
     Study(Box<StudyResult>),
 }
@@ -42,6 +68,9 @@ pub fn open_with_doubt(file: &Path) -> Result<(Input, Option<String>)> {
 
 /// A result whose bytes were read already.
 pub fn from_bytes(bytes: &[u8], name: &str) -> Result<Input> {
+    if let Some(tune) = tune(bytes, name)? {
+        return Ok(Input::Tune(Box::new(tune)));
+    }
     Ok(match study(bytes, name)? {
         Some(study) => Input::Study(Box::new(study)),
         None => Input::Run(Box::new(run(bytes, name)?)),
@@ -59,6 +88,10 @@ pub fn run_with_doubt(file: &Path) -> Result<(ResultFile, Option<String>)> {
                 study.study
             ),
             "name the result of a run",
+        )),
+        (Input::Tune(_), _) => Err(Failure::usage(
+            format!("{} is the result of a search", file.display()),
+            "go on with it by `iosched-ab tune --resume FILE`, or name the result of a run",
         )),
     }
 }
@@ -116,6 +149,23 @@ fn run(bytes: &[u8], path: &str) -> Result<ResultFile> {
             format!("{path} is inconsistent: {what}"),
             "use the file exactly as `iosched-ab run` wrote it",
         ),
+    })
+}
+
+/// None: it is something else than the result of a search.
+pub fn tune(bytes: &[u8], name: &str) -> Result<Option<TuneResult>> {
+    const HINT: &str = "use the file exactly as `iosched-ab tune` wrote it";
+    tune_read::parse(bytes).map_err(|why| match why {
+        UnreadableTune::Version(other) => Failure::usage(
+            format!("{name} has schema version {other}, but this iosched-ab reads {TUNE_VERSION}"),
+            "use the iosched-ab that wrote it",
+        ),
+        UnreadableTune::Json(error) => {
+            Failure::usage(format!("{name} is no result of a search: {error}"), HINT)
+        }
+        UnreadableTune::Inconsistent(why) => {
+            Failure::usage(format!("{name} is inconsistent: {why}"), HINT)
+        }
     })
 }
 

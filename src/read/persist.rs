@@ -9,7 +9,7 @@ use iosched_result::persist::{self, FORMATS, Format, Refusal, Wanted};
 use iosched_result::study::result::StudyResult;
 
 use crate::choice::{self, metric_name};
-use crate::input::{self, Input};
+use crate::input::{self, Judged};
 use crate::print::print;
 
 pub const HELP: &str = "\
@@ -54,18 +54,18 @@ pub fn run(arguments: &PersistArguments) -> Result<()> {
     };
     let confirming = arguments.confirm.as_deref().map(confirming).transpose()?;
     let (input, doubt) = input::open_with_doubt(&arguments.file)?;
-    let decision = match input {
-        Input::Study(study) => {
+    let decision = match input.judged()? {
+        Judged::Study(study) => {
             ensure_ours(&arguments.file, doubt, arguments)?;
             persist::decide_study(&study, confirming.as_ref().map(|(study, _)| study), wanted)
         }
-        Input::Run(_) if confirming.is_some() => {
+        Judged::Run(_) if confirming.is_some() => {
             return Err(Failure::usage(
                 "--confirm is for the result of a study; all rows of a run hold together already",
                 "leave it out",
             ));
         }
-        Input::Run(result) => {
+        Judged::Run(result) => {
             ensure_ours(&arguments.file, doubt, arguments)?;
             persist::decide(&result, wanted)
         }

@@ -51,6 +51,7 @@ pub fn run(arguments: &ReportArguments) -> Result<()> {
             Source::Run(result)
         }
         Input::Study(study) => Source::Study(study),
+        Input::Tune(tune) => Source::Tune(tune),
     };
     let asked = Asked {
         all: arguments.all,

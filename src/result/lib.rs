@@ -23,6 +23,7 @@ pub mod gate; // whether a result passes, for CI
 pub mod decision; // what to do with a result
 pub mod read; // reads and checks an untrusted result
 pub mod study; // the result of a study, and what holds over its cells
+pub mod tune; // a search for the best arm, and fresh rounds that judge it
 
 pub mod stat; // one interval of `iosched stat`
 

@@ -6,10 +6,11 @@ use serde::Serialize;
 use super::characters::Form;
 use super::{
     benchfmt, bmf, csv, escape, github_benchmark, html, junit, ktap, markdown, openmetrics, study,
-    text, traces,
+    text, traces, tune,
 };
 use crate::study::result::StudyResult;
 use crate::text::named::Named;
+use crate::tune::TuneResult;
 use crate::types::result::ResultFile;
 
 /// The source of a report.
@@ -17,6 +18,7 @@ use crate::types::result::ResultFile;
 pub enum Source<'a> {
     Run(&'a ResultFile),
     Study(&'a StudyResult),
+    Tune(&'a TuneResult),
 }
 
 impl<'a> Source<'a> {
@@ -25,6 +27,8 @@ impl<'a> Source<'a> {
         match self {
             Source::Run(result) => vec![result],
             Source::Study(study) => study.results(),
+            // The search claims nothing.
+            Source::Tune(tune) => tune.referee.iter().collect(),
         }
     }
 }
@@ -71,6 +75,7 @@ pub const FORMATS: &[Format] = &[
         Ok(Made::Painted(match of {
             Source::Run(result) => text::render(result, asked.all, asked.pictures),
             Source::Study(study) => study::render(study),
+            Source::Tune(tune) => tune::render(tune, asked.all, asked.pictures),
         }))
     }),
     Format::new(
@@ -80,12 +85,14 @@ pub const FORMATS: &[Format] = &[
             Ok(Made::Text(match of {
                 Source::Run(result) => html::render(result),
                 Source::Study(study) => html::render_study(study),
+                Source::Tune(tune) => html::render_tune(tune),
             }))
         },
     ),
     Format::new("json", "The whole result", |of, _| match of {
         Source::Run(result) => json(result),
         Source::Study(study) => json(study),
+        Source::Tune(tune) => json(tune),
     }),
     Format::new("csv", "One row per round", |of, _| {
         Ok(Made::Text(csv::render(&of.results())))
@@ -94,6 +101,7 @@ pub const FORMATS: &[Format] = &[
         Ok(Made::Text(match of {
             Source::Run(result) => markdown::render(result),
             Source::Study(study) => study::markdown(study),
+            Source::Tune(tune) => tune::markdown(tune),
         }))
     }),
     Format::new(

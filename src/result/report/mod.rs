@@ -18,7 +18,7 @@ pub mod junit; // JUnit's XML
 pub mod ktap; // KTAP, the kernel's test protocol
 pub mod level; // whether the disks kept their level
 mod levels; // what the intervals hold, and what a run could detect
-pub mod live;
+pub mod live; // what a live run saw
 pub mod markdown; // Markdown for code hosts
 pub mod noise; // what an arm against itself tells
 pub mod openmetrics; // Prometheus
@@ -30,6 +30,7 @@ pub mod study; // a study: a matrix of verdicts
 pub mod text; // the result as a text table
 pub mod times; // what the wall-clock time was spent on
 pub mod traces; // the traces of a result, for the formats that show them
+pub mod tune; // a search and its referee
 pub mod units; // formats numbers with units
 mod waiting; // how many requests waited
 pub mod why; // who waits behind whom

@@ -61,6 +61,12 @@ pub fn records(file: &Path, arguments: &Why) -> Result<Vec<WhyRecord>> {
                 "name the result of a run",
             ));
         }
+        Input::Tune(_) => {
+            return Err(Failure::usage(
+                format!("{name} is the result of a search, whose rounds do not say who waited"),
+                "name the result of a run",
+            ));
+        }
     };
     if arguments.whose.pid.is_some() {
         return Err(Failure::usage(

@@ -14,11 +14,13 @@ mod plot; // a plot with axes
 mod run_chart; // every round in the order of execution
 mod shares; // who got what
 mod study; // a study
+mod tune; // a search and its referee
 mod verdict; // what came out, in words
 mod waits; // queue wait against device time
 mod why; // who waits behind whom
 
 pub use self::study::render as render_study;
+pub use self::tune::render as render_tune;
 
 use maud::{Markup, html};
 

@@ -1,0 +1,360 @@
+//! A search and its referee as text: the answer first, then what was tried. Pure.
+
+use std::fmt::Write;
+
+use comfy_table::{Table, presets};
+
+use super::characters::Form;
+use super::{decision, escape, markdown as of_run, text, units, words};
+use crate::statistics::scale::Scale;
+use crate::tune::score::{Standing, standings_after};
+use crate::tune::{DEFAULT, From, Space, TuneResult, score};
+use crate::types::result::{ResultFile, Status};
+
+/// Rows of the ledger unless all are asked for.
+const SHOWN: usize = 20;
+
+/// `all`, `pictures`: as of a run.
+pub fn render(tune: &TuneResult, all: bool, pictures: Option<Form>) -> String {
+    let mut text = format!("{}\n", answer(tune));
+    for line in heading(tune) {
+        let _ = writeln!(text, "{line}");
+    }
+    let ledger = ledger(tune);
+    let shown = if all {
+        ledger.len()
+    } else {
+        SHOWN.min(ledger.len())
+    };
+    if shown > 0 {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING);
+        table.set_header(HEAD);
+        for row in &ledger[..shown] {
+            table.add_row(row.cells());
+        }
+        let _ = write!(
+            text,
+            "\n{CLAIMS_NOTHING}\n{}\n",
+            table.to_string().trim_end()
+        );
+        let more = ledger.len() - shown;
+        if more > 0 {
+            let _ = writeln!(text, "{more} more: `iosched-ab report FILE --all`.");
+        }
+    }
+    if all {
+        for line in &tune.skipped {
+            let _ = writeln!(text, "not tried: {line}");
+        }
+    }
+    let mut text = escape::message(&text);
+    if let Some(referee) = &tune.referee {
+        let _ = write!(
+            text,
+            "\nThe referee:\n{}",
+            text::render(referee, all, pictures)
+        );
+    }
+    text
+}
+
+pub fn markdown(tune: &TuneResult) -> String {
+    let mut page = format!(
+        "### {}\n\n**{}**\n\n",
+        escape::markdown(&title(tune)),
+        escape::markdown(&answer(tune))
+    );
+    for line in heading(tune) {
+        let _ = writeln!(page, "{}\n", escape::markdown(&line));
+    }
+    let _ = writeln!(page, "{}\n", escape::markdown(CLAIMS_NOTHING));
+    let _ = writeln!(
+        page,
+        "| {} |\n|{}",
+        HEAD.join(" | "),
+        "---|".repeat(HEAD.len())
+    );
+    for row in ledger(tune).iter().take(SHOWN) {
+        let cells = row.cells().map(|cell| escape::markdown(&cell));
+        let _ = writeln!(page, "| {} |", cells.join(" | "));
+    }
+    if let Some(referee) = &tune.referee {
+        let _ = write!(page, "\n{}", of_run::render(referee));
+    }
+    page
+}
+
+pub const HEAD: [&str; 6] = ["ARM", "NAMED BY", "ROUNDS", "SEARCH", "KEPT", "END"];
+pub const CLAIMS_NOTHING: &str = "The search, which claims nothing: the best of many looks better than it is. Changes are those of the \
+    preferred metric against what the disk had, better upwards.";
+
+pub fn title(tune: &TuneResult) -> String {
+    let first = tune
+        .referee
+        .as_ref()
+        .or(tune.stages.first().map(|stage| &stage.result));
+    match first {
+        Some(result) => format!("tune: {} on {}", result.workload.name, result.device.name()),
+        None => "tune".to_owned(),
+    }
+}
+
+/// The referee's decision: nothing else is one.
+pub fn answer(tune: &TuneResult) -> String {
+    if let Some(referee) = &tune.referee {
+        return decision::in_words(referee);
+    }
+    match tune.status {
+        Status::Complete => {
+            let default = &tune.candidates[DEFAULT].arm.label;
+            format!("Keep {default}: no arm could be tried against it.")
+        }
+        _ => "No answer yet: the search has not come to its fresh rounds, and what it found so far claims nothing.".to_owned(),
+    }
+}
+
+pub fn heading(tune: &TuneResult) -> Vec<String> {
+    let tried = tune
+        .candidates
+        .iter()
+        .filter(|it| it.left_out.is_none())
+        .count();
+    let rounds = |count: usize| format!("{count} round{}", if count == 1 { "" } else { "s" });
+    let mut lines = vec![format!(
+        "{} · {tried} arms in {} stages, {}{}; took {}",
+        title(tune),
+        tune.stages.len(),
+        rounds(tune.search_rounds()),
+        match &tune.referee {
+            Some(referee) => format!(", and {} of the referee", rounds(referee.rounds.len())),
+            None => String::new(),
+        },
+        units::duration(tune.took_s())
+    )];
+    lines.extend(
+        tune.budget_s
+            .map(|s| format!("budget: {}", units::duration(s))),
+    );
+    match &tune.space {
+        Space::Ladder => {}
+        Space::File { path } => lines.push(format!("arms of {path}")),
+        Space::Proposals { argv, .. } => lines.push(format!("arms named by {}", argv.join(" "))),
+    }
+    match tune.status {
+        Status::Complete => {}
+        Status::Running => lines.push("NOT COMPLETE: still going on, or killed".to_owned()),
+        Status::Interrupted => lines.push("NOT COMPLETE: interrupted".to_owned()),
+        Status::Failed => lines.push("NOT COMPLETE: an error ended it".to_owned()),
+    }
+    lines.extend(tune.error.as_ref().map(|error| format!("  {error}")));
+    lines
+}
+
+/// What became of one arm.
+pub struct Row {
+    pub arm: String,
+    pub named_by: &'static str,
+    pub rounds: usize,
+    /// None without a block.
+    pub search: Option<f64>,
+    pub violation: f64,
+    pub end: String,
+    scale: Scale,
+}
+
+impl Row {
+    pub fn cells(&self) -> [String; 6] {
+        let kept = match self.search {
+            None => "-".to_owned(),
+            Some(_) if self.violation > 0.0 => {
+                format!("worse by {} margins", units::short(self.violation + 1.0))
+            }
+            Some(_) => "yes".to_owned(),
+        };
+        [
+            self.arm.clone(),
+            self.named_by.to_owned(),
+            self.rounds.to_string(),
+            self.search
+                .map_or("-".to_owned(), |score| change(score, self.scale)),
+            kept,
+            self.end.clone(),
+        ]
+    }
+}
+
+/// A score for people.
+pub fn change(score: f64, scale: Scale) -> String {
+    match scale {
+        _ if score == f64::NEG_INFINITY => "stalled or failed".to_owned(),
+        Scale::Log => format!("{:+.1} %", score.exp_m1() * 100.0),
+        Scale::Identity => units::signed(score),
+    }
+}
+
+fn named_by(from: From) -> &'static str {
+    match from {
+        From::Disk => "the disk",
+        From::Scheduler => "scheduler",
+        From::Ladder => "ladder",
+        From::File => "file",
+        From::Combination => "combination",
+        From::Proposal => "proposal",
+    }
+}
+
+/// Each arm but the default: what came to the referee first, then the best of the search, then what was left out.
+pub fn ledger(tune: &TuneResult) -> Vec<Row> {
+    let scale = score::preferred(tune).map_or(Scale::Log, |metric| metric.scale);
+    let all: Vec<usize> = (DEFAULT + 1..tune.candidates.len()).collect();
+    let standings = standings_after(tune, tune.stages.len(), &all);
+    let in_referee = |index: usize| {
+        let label = &tune.candidates[index].arm.label;
+        let referee = tune.referee.as_ref()?;
+        referee
+            .design
+            .arms
+            .iter()
+            .any(|arm| arm.label == *label)
+            .then_some(referee)
+    };
+    let mut order: Vec<(usize, Option<&Standing>)> =
+        standings.iter().map(|it| (it.index, Some(it))).collect();
+    order.sort_by_key(|(index, _)| in_referee(*index).is_none());
+    let has_none = |index: &usize| standings.iter().all(|it| it.index != *index);
+    order.extend(
+        all.iter()
+            .copied()
+            .filter(has_none)
+            .map(|index| (index, None)),
+    );
+    let row = |(index, standing): (usize, Option<&Standing>)| {
+        let candidate = &tune.candidates[index];
+        let label = &candidate.arm.label;
+        let stages = tune.stages.iter().map(|stage| &stage.result);
+        let rounds = stages
+            .flat_map(|it| &it.rounds)
+            .filter(|round| round.arm == *label);
+        let end = match (&candidate.left_out, in_referee(index)) {
+            (Some(why), _) => format!("left out: {}", why.lines().next().unwrap_or_default()),
+            (None, Some(referee)) => format!("referee: {}", judged(referee, label)),
+            (None, None) => last_stage(tune, label),
+        };
+        Row {
+            arm: label.clone(),
+            named_by: named_by(candidate.from),
+            rounds: rounds.count(),
+            search: standing.map(|it| it.score),
+            violation: standing.map_or(0.0, |it| it.violation),
+            end,
+            scale,
+        }
+    };
+    order.into_iter().map(row).collect()
+}
+
+/// The verdict of the referee on what should get better.
+fn judged(referee: &ResultFile, arm: &str) -> String {
+    let goals = referee.design.goals.clone().unwrap_or_default();
+    let mut rows = referee.primary();
+    let row = rows.find(|row| row.arm == arm && goals.is_preferred(&row.metric.name));
+    row.map_or("not decided".to_owned(), |row| {
+        let sure = words::sure_change(&row.comparison);
+        match sure {
+            Some(sure) => format!("{} ({sure})", words::verdict(row)),
+            None => words::verdict(row),
+        }
+    })
+}
+
+fn last_stage(tune: &TuneResult, label: &str) -> String {
+    let has = |result: &ResultFile| result.design.arms.iter().any(|arm| arm.label == *label);
+    match tune.stages.iter().rposition(|stage| has(&stage.result)) {
+        Some(stage) => format!("stage {}", stage + 1),
+        None => "not tried".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture;
+    use crate::statistics::stopping::Stopping;
+    use crate::tune::{Candidate, Phase, SCHEMA, SCHEMA_VERSION, Stage};
+    use crate::types::goals::Goals;
+
+    fn candidate(text: &str, from: From, left_out: Option<&str>) -> Candidate {
+        Candidate {
+            arm: text.parse().unwrap(),
+            from,
+            left_out: left_out.map(str::to_owned),
+        }
+    }
+
+    fn result(arms: &[&str], blocks: usize, gain: f64) -> ResultFile {
+        let mut result = fixture::empty(arms, Stopping::Fixed { blocks }, &["iops"]);
+        result.design.goals = Some(Goals {
+            prefer: Some("iops".to_owned()),
+            keep: Vec::new(),
+        });
+        fixture::play(&mut result, |turn| {
+            let gain = if turn.planned.arm == 1 { gain } else { 1.0 };
+            Ok(fixture::values(turn, &[("iops", 1000.0 * gain)]))
+        });
+        result
+    }
+
+    pub fn tuned() -> TuneResult {
+        TuneResult {
+            schema: SCHEMA.to_owned(),
+            schema_version: SCHEMA_VERSION,
+            iosched_version: "0.1.0".to_owned(),
+            status: Status::Complete,
+            error: None,
+            started: "2026-02-03T04:05:06Z".to_owned(),
+            finished: None,
+            seed: 7,
+            space: Space::Ladder,
+            budget_s: None,
+            candidates: vec![
+                candidate("present=none", From::Disk, None),
+                candidate("kyber", From::Scheduler, None),
+                candidate("bfq", From::Scheduler, Some("nvme0n1 offers no bfq\nmore")),
+            ],
+            skipped: vec!["write_expire: the workload does not write".to_owned()],
+            stages: vec![Stage {
+                phase: Phase::Space,
+                result: result(&["present=none", "kyber"], 2, 1.3),
+            }],
+            referee: Some(result(&["present=none", "kyber"], 20, 1.1)),
+        }
+    }
+
+    #[test]
+    fn the_answer_is_the_referees_and_the_ledger_says_what_became_of_each_arm() {
+        let tune = tuned();
+        let text = render(&tune, true, None);
+        assert!(text.starts_with("Use kyber: "), "{text}");
+        assert!(text.contains("claims nothing"), "{text}");
+        let rows = ledger(&tune);
+        let search = &rows[0].cells()[3];
+        assert!(search.starts_with("+30."), "of the search: {search}");
+        assert!(
+            rows[0].end.starts_with("referee: better"),
+            "{}",
+            rows[0].end
+        );
+        assert_eq!(rows[1].end, "left out: nvme0n1 offers no bfq");
+        assert!(text.contains("not tried: write_expire"), "{text}");
+        assert!(markdown(&tune).contains("| kyber |"), "{}", markdown(&tune));
+        let unfinished = TuneResult {
+            referee: None,
+            status: Status::Interrupted,
+            ..tune
+        };
+        let text = render(&unfinished, false, None);
+        assert!(text.starts_with("No answer yet"), "{text}");
+        assert!(!text.contains("Use kyber"), "{text}");
+    }
+}
