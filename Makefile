@@ -43,6 +43,7 @@ simulate:
 	@contrib/setup.sh build test
 	# With the features of the whole workspace, as in vmtest/build: what that has built is used again.
 	nice cargo test --release --workspace --locked --test verdicts --test simulation -- --nocapture
+	nice cargo test --release --workspace --locked --lib -- --nocapture tune::tests::
 
 # On Debian's kernels under QEMU; KERNEL=6.12 for one of them.
 vmtest:

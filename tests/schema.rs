@@ -13,6 +13,7 @@ use iosched_result::report::why::{self, WhyRecord};
 use iosched_result::stat::{self, LightRecord, LiveRecord};
 use iosched_result::study::result as study;
 use iosched_result::study::result::StudyResult;
+use iosched_result::tune::{self, TuneResult};
 use iosched_result::types::result::{ResultFile, SCHEMA, SCHEMA_VERSION};
 use serde_json::{Map, Value, json};
 
@@ -96,6 +97,13 @@ fn generated_study() -> Value {
     schema
 }
 
+fn generated_tune() -> Value {
+    let mut schema = schemars::schema_for!(TuneResult).to_value();
+    schema["$id"] = json!(tune::SCHEMA);
+    schema["title"] = json!("Result of iosched-ab tune");
+    schema
+}
+
 fn generated_study_file() -> Value {
     let mut schema = format::file_schema().to_value();
     schema["$id"] = json!(format::FILE_SCHEMA);
@@ -123,6 +131,7 @@ fn the_schemas_in_docs_are_those_of_the_types() {
         (doctor::SCHEMA, doctor::SCHEMA_VERSION, generated_doctor()),
         (gate::SCHEMA, gate::SCHEMA_VERSION, generated_gate()),
         (study::SCHEMA, study::SCHEMA_VERSION, generated_study()),
+        (tune::SCHEMA, tune::SCHEMA_VERSION, generated_tune()),
         (format::FILE_SCHEMA, 1, generated_study_file()),
         (
             study_gate::SCHEMA,

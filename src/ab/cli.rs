@@ -4,6 +4,7 @@ mod read_loop;
 mod run;
 mod scratch;
 mod study;
+mod tune;
 mod values;
 
 use clap::{Parser, Subcommand};
@@ -17,6 +18,7 @@ pub use read_loop::{ReadAdvice, ReadLoop};
 pub use run::{Aa, Conditions, DetailOption, Run};
 pub use scratch::{DemoArguments, ScratchArguments};
 pub use study::StudyArguments;
+pub use tune::Tune;
 pub use values::Rounds;
 
 /// Compare I/O schedulers on a device under a workload, in interleaved, randomised rounds
@@ -49,6 +51,9 @@ pub enum Command {
     /// Compare schedulers in many workloads at once: a study that iosched brings, or one of your own
     #[command(after_help = study::HELP)]
     Study(StudyArguments),
+    /// Search for the best settings of a disk, and let fresh rounds judge what was found
+    #[command(after_help = tune::HELP)]
+    Tune(Box<Tune>),
     /// Compare every scheduler on a simulated SSD, about 2 minutes; needs root, fio and no disk
     #[command(
         after_help = "Examples:\n  iosched-ab demo\n  iosched-ab demo -o demo.json && jq '.comparisons[0]' demo.json"

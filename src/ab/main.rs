@@ -29,6 +29,7 @@ mod self_check;
 mod simulated;
 mod study;
 mod times;
+mod tune;
 mod washout;
 mod workloads;
 
@@ -67,6 +68,7 @@ fn work() -> ExitCode {
         Command::Aa(arguments) => changing(|| run::placebo(&arguments)),
         Command::Study(arguments) if arguments.only_reads() => reading(|| study::show(&arguments)),
         Command::Study(arguments) => changing(|| study::run(&arguments)),
+        Command::Tune(arguments) => changing(|| tune::run(&arguments)),
         Command::Demo(arguments) => changing(|| demo::run(&arguments)),
         Command::Scratch(arguments) => changing(|| scratch::run(&arguments)),
         Command::Report(arguments) => reading(|| report::run(&arguments)),

@@ -6,10 +6,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 use iosched_experiment::run::Observer;
 use iosched_experiment::study::ahead::Ahead;
 use iosched_experiment::study::run::StudyObserver;
+use iosched_experiment::tune::TuneObserver;
+use iosched_experiment::workload::recorded;
 use iosched_result::analysis::early;
 use iosched_result::report::study::detectable;
-use iosched_result::report::{escape, live, times, units};
+use iosched_result::report::{escape, live, times, tune as report_tune, units};
 use iosched_result::study::times::{Budget, LeftOut, Times};
+use iosched_result::tune::{TuneResult, search};
 use iosched_result::types::arm::Arm;
 use iosched_result::types::level::Precondition;
 use iosched_result::types::live::Watched;
@@ -215,6 +218,46 @@ impl Observer for Progress {
                 let _ = writeln!(std::io::stderr(), "{line}");
             }
         }
+    }
+}
+
+impl TuneObserver for Progress {
+    fn leaves_out(&mut self, arm: &str, why: &str) {
+        let why = why.lines().next().unwrap_or_default();
+        let line = escape::line(&format!("left out: {arm}: {why}"));
+        match &self.bar {
+            Some(bar) => bar.println(line),
+            None => note(&line),
+        }
+    }
+
+    fn stage_begins(&mut self, tune: &TuneResult, name: &str, result: &ResultFile) {
+        self.clear();
+        let (arms, rounds) = (result.design.arms.len(), result.plan.rounds.len());
+        let time = search::round_s(tune).map_or_else(String::new, |round_s| {
+            format!(", about {}", units::duration(round_s * rounds as f64))
+        });
+        note(&format!("{name}: {arms} arms, {rounds} rounds{time}"));
+        self.begin(result);
+    }
+
+    fn stage_ends(&mut self, tune: &TuneResult) {
+        self.clear();
+        if tune.referee.is_none()
+            && let Some(best) = report_tune::ledger(tune).first()
+        {
+            let [arm, _, _, change, ..] = best.cells();
+            note(&escape::line(&format!(
+                "so far the search finds {arm} best ({change}), which claims nothing"
+            )));
+        }
+    }
+
+    fn asks(&mut self, argv: &[String]) {
+        self.says(escape::line(&format!(
+            "asks {} for arms",
+            recorded::shown(argv)
+        )));
     }
 }
 

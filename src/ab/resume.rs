@@ -239,7 +239,7 @@ pub fn run(file: &Path, wanted: Wanted, arguments: &Conditions) -> Result<()> {
 }
 
 /// Shows what resuming the file will run and change.
-fn show(file: &Path, earlier: &ResultFile) {
+pub fn show(file: &Path, earlier: &ResultFile) {
     note(&format!(
         "{} continues {} on {}",
         file.display(),
@@ -269,7 +269,7 @@ fn show(file: &Path, earlier: &ResultFile) {
 }
 
 /// Another file system may now be mounted at the same path.
-fn refuse_another_place(then: Option<&ScratchPlace>, now: Option<&ScratchPlace>) -> Result<()> {
+pub fn refuse_another_place(then: Option<&ScratchPlace>, now: Option<&ScratchPlace>) -> Result<()> {
     match (then, now) {
         (Some(then), Some(now)) if then != now => Err(Failure::refused(
             format!("the rounds so far ran in {then}, and these would run in {now}"),
@@ -280,7 +280,7 @@ fn refuse_another_place(then: Option<&ScratchPlace>, now: Option<&ScratchPlace>)
 }
 
 /// Called before anything is changed. The settings that the arms change are verified in each round.
-fn refuse_changes(
+pub fn refuse_changes(
     earlier: &ResultFile,
     info: &DeviceInfo,
     fio_version: Option<&String>,

@@ -143,7 +143,7 @@ fn a_share_of_what_is_tried_gets_past_the_first_refusal() {
             "metrics_page",
             accepted((worn("metrics_page"), any::<Index>()), |(text, part)| {
                 let lines: Vec<&str> = text.split_inclusive('\n').collect();
-                metrics_page(&lines[..part.index(lines.len()) + 1].concat())
+                metrics_page(&lines[..=part.index(lines.len())].concat())
             }),
         ),
     ];

@@ -18,6 +18,7 @@ pub mod rotation; // arms that rotate under any load
 pub mod run; // carries out the plan
 
 pub mod study; // all cells of a study
+pub mod tune; // a search for the best arm, and its referee
 
 pub mod doctor; // checks each requirement and says how to fix it
 

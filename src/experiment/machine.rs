@@ -48,6 +48,9 @@ pub trait Machine {
     /// Records the settings of all disks: from then on they are restored however this process ends.
     fn record_settings(&mut self) -> Result<()>;
     fn put_back(&mut self) -> Result<()>;
+    /// From here on this arm, which sets what is the disks' own, may be applied, too. To be called before the settings are recorded.
+    /// Err: what it changes could not be restored.
+    fn admit(&mut self, arm: &Arm) -> Result<()>;
     /// Switches all disks to `arm` or none of them, and resets what other arms or rounds left.
     fn apply(&mut self, arm: &Arm) -> Result<Vec<Applied>>;
     fn read_back(&self) -> Result<Vec<State>>;

@@ -321,6 +321,10 @@ impl Machine for FakeMachine {
         Ok(())
     }
 
+    fn admit(&mut self, _arm: &Arm) -> Result<()> {
+        Ok(())
+    }
+
     fn apply(&mut self, arm: &Arm) -> Result<Vec<Applied>> {
         self.ensure_there()?;
         self.end_workload();

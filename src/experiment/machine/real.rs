@@ -1,5 +1,6 @@
 //! The real machine: sysfs, the probe, clocks, signals, processes.
 
+mod admission; // one more arm
 mod elsewhere; // what arms set elsewhere than in the queue
 mod preparation; // what the rounds of a study need, made once
 mod resources; // what a run needs beside its design
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Result;
 use rustix::time::{ClockId, clock_gettime};
 
+use self::admission::nr_requests;
 use self::elsewhere::Elsewhere;
 pub use self::resources::{Resources, probe_info};
 use super::control::Controls;
@@ -49,6 +51,7 @@ pub struct RealMachine<'a> {
     entries: Vec<Entry>,
     uevents: Option<Uevents>,
     probe: Probe,
+    detail: Detail,
     /// The largest `nr_requests` of the arms, 0 if none.
     deepest: u32,
     /// By disk.
@@ -95,11 +98,7 @@ impl<'a> RealMachine<'a> {
             ScratchFile::make(place, disks, resources.journal, &mut progress)
         };
         let scratch_file = place.map(make).transpose()?;
-        let deepest = arms
-            .iter()
-            .filter_map(|arm| arm.setting("nr_requests")?.parse().ok())
-            .max()
-            .unwrap_or(0);
+        let deepest = arms.iter().map(nr_requests).max().unwrap_or(0);
         let detail = Detail {
             asked: workload.properties().is_asynchronous && probe::can_tell_since_when(),
             ..more
@@ -111,6 +110,7 @@ impl<'a> RealMachine<'a> {
             uevents: None,
             controls: Controls::new(resources.control.as_ref())?,
             probe,
+            detail,
             deepest,
             baselines,
             scratch_file,
@@ -227,6 +227,10 @@ impl Machine for RealMachine<'_> {
     fn put_back(&mut self) -> Result<()> {
         let entries = std::mem::take(&mut self.entries);
         self.elsewhere.undo(&self.disks.members, entries)
+    }
+
+    fn admit(&mut self, arm: &Arm) -> Result<()> {
+        self.admit_arm(arm)
     }
 
     fn apply(&mut self, arm: &Arm) -> Result<Vec<Applied>> {

@@ -6,8 +6,9 @@ use iosched_result::analysis::times::{self, Floor};
 use iosched_result::types::arm::Arm;
 use iosched_result::types::result::ResultFile;
 
-use super::Observer;
 use super::turns::ensure_alone;
+use super::{Experiment, Observer};
+use crate::machine::Machine;
 use crate::round::RoundSetup;
 use crate::workload::properties::Properties;
 
@@ -17,6 +18,18 @@ const RAISED_S: f64 = 3.0;
 const EXPIRES_S: f64 = 5.0;
 /// As long as a window is chosen.
 const LONGEST_S: f64 = 20.0;
+
+impl Experiment<'_> {
+    /// Chooses the times of the rounds, on a machine that other experiments share.
+    pub fn pilot(
+        &mut self,
+        machine: &mut dyn Machine,
+        result: &mut ResultFile,
+        observer: &mut dyn Observer,
+    ) -> Result<()> {
+        choose(&mut self.bench(machine, result)?, result, observer)
+    }
+}
 
 /// Watches the workload under each arm once, and sets the times of the rounds.
 pub(super) fn choose(

@@ -46,13 +46,6 @@ impl SavedQueue {
     /// Saves the current queue, with the attributes that these arms will change.
     pub fn take(device: &Device, arms: &[Arm]) -> Result<Self> {
         let state = state::read(device)?;
-        let set_by_arms = arms
-            .iter()
-            .flat_map(|arm| arm.queue_settings().map(|(name, _)| name.to_owned()))
-            .collect();
-        let resized_by_arms = arms
-            .iter()
-            .any(|arm| arm.scheduler == NONE && arm.setting(NR_REQUESTS).is_some());
         let mut saved = SavedQueue {
             device: device.name.clone(),
             diskseq: device.diskseq,
@@ -61,11 +54,21 @@ impl SavedQueue {
             active: state.active,
             settings: state.settings,
             hardware_depth: state.hardware_depth,
-            set_by_arms,
-            resized_by_arms,
+            set_by_arms: BTreeSet::new(),
+            resized_by_arms: false,
         };
+        for arm in arms {
+            saved.admit(arm);
+        }
         saved.trust_nr_requests_over_nr_tags(device.reserved_tags());
         Ok(saved)
+    }
+
+    /// This arm will change attributes, too.
+    pub fn admit(&mut self, arm: &Arm) {
+        let names = arm.queue_settings().map(|(name, _)| name.to_owned());
+        self.set_by_arms.extend(names);
+        self.resized_by_arms |= arm.scheduler == NONE && arm.setting(NR_REQUESTS).is_some();
     }
 
     /// Whether `device` is the saved disk, and not another one with its name.

@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{Error, ErrorKind, Read};
+use std::io::{Error, ErrorKind, Read, Seek, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -45,7 +45,27 @@ pub struct Answer {
 /// missing program, `TimedOut`, `FileTooLarge`; or it is that of [`interrupt::check`]. Programs that it has started
 /// itself are killed with it, unless they have left its process group.
 pub fn ask(program: &OsStr, arguments: &[&OsStr], limits: Limits) -> Result<Answer> {
-    run(Command::new(program), program, arguments, limits)
+    let mut command = Command::new(program);
+    command.stdin(Stdio::null());
+    run(command, program, arguments, limits)
+}
+
+/// As [`ask()`], with this as its standard input.
+pub fn ask_with_input(
+    program: &OsStr,
+    arguments: &[&OsStr],
+    input: &[u8],
+    limits: Limits,
+) -> Result<Answer> {
+    // In memory, so that it need not be read while the answer is.
+    let file = rustix::fs::memfd_create("input", rustix::fs::MemfdFlags::CLOEXEC);
+    let mut file = File::from(file.context("making room for a question")?);
+    file.write_all(input)
+        .and_then(|()| file.rewind())
+        .context("writing a question")?;
+    let mut command = Command::new(program);
+    command.stdin(file);
+    run(command, program, arguments, limits)
 }
 
 /// As [`ask()`], without the variables of this process, which can change what the program reads and how it answers.
@@ -53,7 +73,8 @@ pub fn ask_alone(program: &OsStr, arguments: &[&OsStr], limits: Limits) -> Resul
     let mut command = Command::new(program);
     command
         .env_clear()
-        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+        .stdin(Stdio::null());
     run(command, program, arguments, limits)
 }
 
@@ -68,7 +89,6 @@ fn run(
         .env("LC_ALL", "C")
         // What it starts ends with it.
         .process_group(0)
-        .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

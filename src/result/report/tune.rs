@@ -7,6 +7,7 @@ use comfy_table::{Table, presets};
 use super::characters::Form;
 use super::{decision, escape, markdown as of_run, text, units, words};
 use crate::statistics::scale::Scale;
+use crate::statistics::verdict::Verdict;
 use crate::tune::score::{Standing, standings_after};
 use crate::tune::{DEFAULT, From, Space, TuneResult, score};
 use crate::types::result::{ResultFile, Status};
@@ -36,7 +37,7 @@ pub fn render(tune: &TuneResult, all: bool, pictures: Option<Form>) -> String {
         let _ = write!(
             text,
             "\n{CLAIMS_NOTHING}\n{}\n",
-            table.to_string().trim_end()
+            trimmed(&table.to_string())
         );
         let more = ledger.len() - shown;
         if more > 0 {
@@ -57,6 +58,12 @@ pub fn render(tune: &TuneResult, all: bool, pictures: Option<Form>) -> String {
         );
     }
     text
+}
+
+/// Without blanks at the ends of lines.
+fn trimmed(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    lines.join("\n")
 }
 
 pub fn markdown(tune: &TuneResult) -> String {
@@ -167,6 +174,7 @@ impl Row {
     pub fn cells(&self) -> [String; 6] {
         let kept = match self.search {
             None => "-".to_owned(),
+            Some(_) if self.violation.is_infinite() => "stalled or failed".to_owned(),
             Some(_) if self.violation > 0.0 => {
                 format!("worse by {} margins", units::short(self.violation + 1.0))
             }
@@ -259,13 +267,20 @@ fn judged(referee: &ResultFile, arm: &str) -> String {
     let goals = referee.design.goals.clone().unwrap_or_default();
     let mut rows = referee.primary();
     let row = rows.find(|row| row.arm == arm && goals.is_preferred(&row.metric.name));
-    row.map_or("not decided".to_owned(), |row| {
-        let sure = words::sure_change(&row.comparison);
-        match sure {
-            Some(sure) => format!("{} ({sure})", words::verdict(row)),
-            None => words::verdict(row),
-        }
-    })
+    let Some(row) = row else {
+        return "not decided".to_owned();
+    };
+    let word = match row.comparison.verdict {
+        Verdict::Better => "better",
+        Verdict::Worse => "worse",
+        Verdict::Equivalent => "the same",
+        Verdict::Differs => "differs",
+        Verdict::Inconclusive => return "not decided".to_owned(),
+    };
+    match words::sure_change(&row.comparison) {
+        Some(sure) => format!("{word} ({sure})"),
+        None => word.to_owned(),
+    }
 }
 
 fn last_stage(tune: &TuneResult, label: &str) -> String {

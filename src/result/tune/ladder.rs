@@ -145,8 +145,8 @@ pub fn ladder(
             }
         }
     }
-    let is_of_there = |of: &Option<&str>| of.is_none_or(|of| schedulers.iter().any(|it| it == of));
-    for (_, setting, _, needs) in LADDER.iter().filter(|(of, ..)| is_of_there(of)) {
+    let is_of_there = |of: Option<&str>| of.is_none_or(|of| schedulers.iter().any(|it| it == of));
+    for (_, setting, _, needs) in LADDER.iter().filter(|(of, ..)| is_of_there(*of)) {
         if inert(*needs, does, is_buffered) {
             found.skipped.push(format!("{setting}: {}", why(*needs)));
         }

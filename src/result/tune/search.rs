@@ -233,6 +233,30 @@ pub fn round_s(tune: &TuneResult) -> Option<f64> {
     (rounds > 0).then(|| tune.took_s() / rounds as f64)
 }
 
+/// Leaves out what a budget has no time for, the last first. Err: the seconds that the smallest search needs.
+pub fn fit(tune: &mut TuneResult, round_s: f64) -> Result<(), f64> {
+    let Some(budget_s) = tune.budget_s else {
+        return Ok(());
+    };
+    let needed_s = |arms: usize| {
+        let (search, referee) = rounds(arms);
+        (search + referee) as f64 * round_s
+    };
+    let alive = alive(tune);
+    let is_fixed = |index: &&usize| tune.candidates[**index].from != super::From::Ladder;
+    let fewest = alive.iter().filter(is_fixed).count().max(1);
+    if needed_s(fewest) > budget_s {
+        return Err(needed_s(fewest));
+    }
+    let fits = (fewest..=alive.len())
+        .rev()
+        .find(|arms| needed_s(*arms) <= budget_s);
+    for index in &alive[fits.unwrap_or(fewest).min(alive.len())..] {
+        tune.candidates[*index].left_out = Some("the budget has no time for it".to_owned());
+    }
+    Ok(())
+}
+
 /// Rounds of a search over so many arms beside the default, with combinations, and of its referee.
 pub fn rounds(arms: usize) -> (usize, usize) {
     let mut left = arms;

@@ -79,7 +79,7 @@ impl World {
                 }
                 Step::Add(more) => tune.candidates.extend(more),
                 Step::Referee { arms, blocks } => {
-                    tune.referee = Some(self.run(&tune, &arms, blocks))
+                    tune.referee = Some(self.run(&tune, &arms, blocks));
                 }
                 Step::Propose => panic!("nobody proposes"),
                 Step::End => return tune,
