@@ -19,7 +19,7 @@ study = optuna.create_study(direction="maximize", sampler=sampler)
 
 for arm in arms:
     space = SPACE.get(arm["scheduler"], {})
-    if "refused" in arm or arm["settings"].keys() != space.keys():
+    if "refused" in arm or not space or arm["settings"].keys() != space.keys():
         continue
     params = {"scheduler": arm["scheduler"]} | arm["settings"]
     choices = {"scheduler": offered} | space

@@ -213,7 +213,7 @@ fn design(
 /// How long it takes.
 fn outlook(tune: &TuneResult, rounds: &Rounds) {
     let arms = tune.candidates.len() - 1;
-    let (search, referee) = search::rounds(arms);
+    let (search, referee) = search::rounds(arms, &tune.space);
     let round_s = (rounds.times.ramp + rounds.times.window).as_secs_f64();
     let time = if round_s > 0.0 {
         format!(

@@ -37,12 +37,18 @@ pub fn ask(tune: &TuneResult, argv: &[String]) -> Result<String> {
                 "`{}`: {}: {}",
                 recorded::shown(argv),
                 answer.status,
-                one_line(&String::from_utf8_lossy(&answer.stderr))
+                last_line(&String::from_utf8_lossy(&answer.stderr))
             ),
             "mend it, and go on with `iosched-ab tune --resume FILE`",
         ));
     }
     String::from_utf8(answer.stdout).context("what the proposing command printed is not UTF-8")
+}
+
+/// Where a traceback says what is wrong.
+fn last_line(text: &str) -> String {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    one_line(lines.next_back().unwrap_or_default())
 }
 
 fn settings(arm: &Arm) -> Value {

@@ -238,9 +238,10 @@ pub fn fit(tune: &mut TuneResult, round_s: f64) -> Result<(), f64> {
     let Some(budget_s) = tune.budget_s else {
         return Ok(());
     };
+    // With the fewest blocks of the referee.
     let needed_s = |arms: usize| {
-        let (search, referee) = rounds(arms);
-        (search + referee) as f64 * round_s
+        let (search, _) = rounds(arms, &tune.space);
+        (search + 2 * FEWEST_REFEREE_BLOCKS) as f64 * round_s
     };
     let alive = alive(tune);
     let is_fixed = |index: &&usize| tune.candidates[**index].from != super::From::Ladder;
@@ -257,18 +258,16 @@ pub fn fit(tune: &mut TuneResult, round_s: f64) -> Result<(), f64> {
     Ok(())
 }
 
-/// Rounds of a search over so many arms beside the default, with combinations, and of its referee.
-pub fn rounds(arms: usize) -> (usize, usize) {
-    let mut left = arms;
-    let mut all = 0;
-    while left > 2 {
-        all += (left + 1) * blocks_of(left, false);
-        left = left.div_ceil(2);
-    }
-    // The last two, and up to four combinations: 6, 3, 2.
-    let combined = 6;
-    all += (combined + 1) * blocks_of(combined, false)
-        + 4 * blocks_of(3, false)
-        + 3 * blocks_of(2, false);
-    (all, 2 * REFEREE_BLOCKS)
+/// Rounds of a search over so many arms beside the default, and of its referee.
+pub fn rounds(arms: usize, space: &Space) -> (usize, usize) {
+    let of = |arms: usize| (arms + 1) * blocks_of(arms, false);
+    // Of each stage, down to two.
+    let stages = std::iter::successors(Some(arms), |left| Some(left.div_ceil(2)));
+    let halving: usize = stages.take_while(|left| *left > 2).map(of).sum();
+    // The last two; with up to four combinations in the stages before.
+    let last = match space {
+        Space::Ladder => of(6) + of(3) + of(2),
+        Space::File { .. } | Space::Proposals { .. } => of(2),
+    };
+    (halving + last, 2 * REFEREE_BLOCKS)
 }
