@@ -13,6 +13,30 @@ use crate::types::arm::Arm;
 use crate::types::result::ResultFile;
 use crate::{gate, persist, read};
 
+/// The result of a search: once read, it can be shown in every form, and it is known what comes next.
+pub fn tune_file(bytes: &[u8]) -> bool {
+    let Ok(Some(tune)) = crate::tune::read::parse(bytes) else {
+        return false;
+    };
+    let _ = crate::tune::search::next(&tune);
+    let asked = Asked {
+        all: true,
+        pictures: None,
+        ..Asked::default()
+    };
+    for format in FORMATS
+        .iter()
+        .filter(|format| ["text", "html", "markdown"].contains(&format.name))
+    {
+        let made = formats::make(format, Source::Tune(&tune), asked);
+        if let Ok(Made::Painted(text) | Made::Text(text)) = made {
+            let hidden = |c: char| c != '\n' && c.is_control();
+            assert!(!text.contains(hidden), "{text:?}");
+        }
+    }
+    true
+}
+
 /// A result file: once read, it can be rendered in every format, judged, and resumed.
 pub fn result_file(bytes: &[u8]) -> bool {
     let Ok(result) = read::parse(bytes) else {

@@ -69,6 +69,14 @@ fn a_share_of_what_is_tried_gets_past_the_first_refusal() {
     }
 }
 
+proptest! {
+    #[test]
+    fn any_result_of_a_search_is_used_or_refused(changes in changes()) {
+        let tuned = serde_json::to_value(crate::report::tune::tests::tuned()).unwrap();
+        tune_file(&tampered(&tuned, changes));
+    }
+}
+
 /// The fuzzer mutates the seeds: a seed that is refused leads it nowhere.
 #[test]
 fn every_seed_is_accepted() {

@@ -292,7 +292,7 @@ fn last_stage(tune: &TuneResult, label: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use crate::report::fixture;
     use crate::statistics::stopping::Stopping;
