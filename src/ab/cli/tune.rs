@@ -9,10 +9,11 @@ use super::run::Conditions;
 use super::values::long_duration;
 
 pub const HELP: &str = "\
-Each setting that is known to matter is tried alone, in stages that keep the better half of the arms; then
-the best ones together. What the search finds claims nothing: the best of many looks better than it is. At
-most three finalists are compared with what the disk had before, in 20 fresh blocks, and their verdicts are
-the answer; `keep what you have` is a good one. docs/tune.md has the numbers.
+Each setting that is known to matter is tried alone, in stages that keep the better
+half of the arms; then the best ones together. What the search finds claims nothing:
+the best of many looks better than it is. At most three finalists are compared with
+what the disk had before, in 20 fresh blocks, and their verdicts are the answer. To
+keep what you have is a good one. docs/tune.md has the numbers.
 
 Examples:
   what gives most reads, without making them wait longer:
