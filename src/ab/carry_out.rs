@@ -9,6 +9,7 @@ use anyhow::Result;
 use iosched_experiment::machine::Resources;
 use iosched_experiment::run as experiment;
 use iosched_experiment::run::Experiment;
+use iosched_experiment::saved::to_json;
 use iosched_experiment::workload::recorded;
 use iosched_files::{interrupt, stdout};
 use iosched_result::analysis::budget;
@@ -89,7 +90,7 @@ fn print(result: &ResultFile, output: Option<&Path>) -> Result<()> {
         print::say_where(path)?;
     } else {
         // The result goes nowhere else, so a closed pipe is an error here, unlike for a report.
-        let json = escape::json(&String::from_utf8(experiment::to_json(result)?)?);
+        let json = escape::json(&String::from_utf8(to_json(result)?)?);
         stdout::write_all(json.as_bytes()).map_err(|error| match interrupt::check() {
             Err(interrupted) => interrupted,
             Ok(()) => Failure::runtime(

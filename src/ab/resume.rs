@@ -7,19 +7,20 @@ use anyhow::Result;
 use iosched_experiment::run::{self, Experiment};
 use iosched_experiment::session::Session;
 use iosched_experiment::workload::participants::Participants;
-use iosched_experiment::workload::{fio, recorded};
+use iosched_experiment::workload::{Workload, fio, recorded};
 use iosched_files::trust;
 use iosched_host::scratch::Scratch;
-use iosched_host::system::device::{Device, Disks};
+use iosched_host::system::device::{Device, Disks, info};
 use iosched_result::analysis::{identity, turn};
 use iosched_result::failure::Failure;
 use iosched_result::statistics::stopping::{Extension, Stopping};
+use iosched_result::types::arm::Arm;
 use iosched_result::types::result::{DeviceInfo, ResultFile, Status};
 use iosched_result::types::scratch_place::ScratchPlace;
 
 use crate::carry_out::carry_out;
 use crate::cli::Conditions;
-use crate::permission::PermissionRequest;
+use crate::permission::{Granted, PermissionRequest};
 use crate::{disks, place, result_file, simulated};
 use iosched_read::input;
 use iosched_read::messages::note;
@@ -186,37 +187,11 @@ pub fn run(file: &Path, wanted: Wanted, arguments: &Conditions) -> Result<()> {
         result_file::named(arguments.output.as_deref(), arguments.force, "iosched-ab")?
     };
     let mut session = Session::begin()?;
-    let disks = match (&earlier.device.scratch, &earlier.device.group) {
-        (Some(truth), _) => simulated::make(&mut session, truth.spec())?,
-        (None, Some(group)) => Disks::resolve(&group.named)?.0,
-        (None, None) => Device::resolve(&earlier.device.device.name)?.device.into(),
-    };
-    let scratch = session.scratch();
-    let truth = session.truth();
-    let fio_version = fio::installed_version()?;
-    refuse_changes(
-        &earlier,
-        &iosched_host::system::device::info::of_all(&disks, truth),
-        fio_version.as_ref(),
-    )?;
-    let consents = arguments.destroy_data || scratch.is_some();
-    let mut workload = recorded::workload(&earlier.workload.description, consents)?;
-    let earlier_place = earlier.workload.scratch_file.as_ref();
-    let mount_point = scratch.and_then(Scratch::mount_point);
-    let wanted_place = earlier_place.map(|place| place::again(place, mount_point));
-    let granted = PermissionRequest {
-        disks: &disks,
-        arms: &earlier.design.arms,
-        workload: &*workload,
-        place: wanted_place.as_ref(),
-        consent: arguments.into(),
-        is_ours: scratch.is_some(),
-        dry_run: false,
-    }
-    .grant()?;
-    if scratch.is_none() {
-        refuse_another_place(earlier_place, granted.place.as_ref())?;
-    }
+    let TakenUp {
+        disks,
+        mut workload,
+        granted,
+    } = take_up(&mut session, &earlier, &earlier.design.arms, arguments)?;
     note(&format!("continuing after {} rounds", earlier.rounds.len()));
     let resources = session.resources(
         granted.hold,
@@ -236,6 +211,54 @@ pub fn run(file: &Path, wanted: Wanted, arguments: &Conditions) -> Result<()> {
         earlier: Some(earlier),
     };
     carry_out(experiment, resources)
+}
+
+/// The disks and the workload of an earlier result, as they are now.
+pub struct TakenUp {
+    pub disks: Disks,
+    pub workload: Box<dyn Workload>,
+    pub granted: Granted,
+}
+
+/// Finds them again, refuses what is another than it was, and asks for permission anew. `arms`: those that the disks must have.
+pub fn take_up(
+    session: &mut Session,
+    earlier: &ResultFile,
+    arms: &[Arm],
+    arguments: &Conditions,
+) -> Result<TakenUp> {
+    let disks = match (&earlier.device.scratch, &earlier.device.group) {
+        (Some(truth), _) => simulated::make(session, truth.spec())?,
+        (None, Some(group)) => Disks::resolve(&group.named)?.0,
+        (None, None) => Device::resolve(&earlier.device.device.name)?.device.into(),
+    };
+    let scratch = session.scratch();
+    let fio_version = fio::installed_version()?;
+    let present = info::of_all(&disks, session.truth());
+    refuse_changes(earlier, &present, fio_version.as_ref())?;
+    let consents = arguments.destroy_data || scratch.is_some();
+    let workload = recorded::workload(&earlier.workload.description, consents)?;
+    let earlier_place = earlier.workload.scratch_file.as_ref();
+    let mount_point = scratch.and_then(Scratch::mount_point);
+    let wanted_place = earlier_place.map(|place| place::again(place, mount_point));
+    let granted = PermissionRequest {
+        disks: &disks,
+        arms,
+        workload: &*workload,
+        place: wanted_place.as_ref(),
+        consent: arguments.into(),
+        is_ours: scratch.is_some(),
+        dry_run: false,
+    }
+    .grant()?;
+    if scratch.is_none() {
+        refuse_another_place(earlier_place, granted.place.as_ref())?;
+    }
+    Ok(TakenUp {
+        disks,
+        workload,
+        granted,
+    })
 }
 
 /// Shows what resuming the file will run and change.
@@ -269,7 +292,7 @@ pub fn show(file: &Path, earlier: &ResultFile) {
 }
 
 /// Another file system may now be mounted at the same path.
-pub fn refuse_another_place(then: Option<&ScratchPlace>, now: Option<&ScratchPlace>) -> Result<()> {
+fn refuse_another_place(then: Option<&ScratchPlace>, now: Option<&ScratchPlace>) -> Result<()> {
     match (then, now) {
         (Some(then), Some(now)) if then != now => Err(Failure::refused(
             format!("the rounds so far ran in {then}, and these would run in {now}"),
@@ -280,7 +303,7 @@ pub fn refuse_another_place(then: Option<&ScratchPlace>, now: Option<&ScratchPla
 }
 
 /// Called before anything is changed. The settings that the arms change are verified in each round.
-pub fn refuse_changes(
+fn refuse_changes(
     earlier: &ResultFile,
     info: &DeviceInfo,
     fio_version: Option<&String>,

@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 use anyhow::Result;
+use iosched_experiment::saved::to_json;
 use iosched_experiment::session::Session;
 use iosched_experiment::study::format::{Cell, Study};
 use iosched_experiment::study::optional::{self, Candidate};
-use iosched_experiment::study::run::{StudyRun, to_json};
+use iosched_experiment::study::run::StudyRun;
 use iosched_experiment::workload::command::CommandLine;
 use iosched_experiment::workload::participants::Participants;
 use iosched_experiment::workload::{Workload, fio, places, recorded};

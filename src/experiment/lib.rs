@@ -7,6 +7,8 @@ pub mod workload; // runs fio or a command in control groups
 
 pub mod machine; // the interface between rounds and kernel, with a fake for tests
 
+pub mod saved; // the result file of an experiment that goes on
+
 pub mod session; // what an experiment holds on the real machine, journal first
 
 pub mod clock_watch; // whether the clock ran as expected

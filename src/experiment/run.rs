@@ -9,14 +9,14 @@ mod traces; // a trace of each arm, after the last round
 mod turns; // one round after the other
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
 use super::machine::{Machine, RealMachine, Resources};
 use super::round::RoundSetup;
+use super::saved::{self, now, save};
 use crate::workload::Workload;
-use iosched_files::output::{remove_unfinished, write_new, write_whole};
 use iosched_host::safety::panics;
 use iosched_host::system::device::Disks;
 use iosched_host::system::page_cache;
@@ -125,14 +125,11 @@ impl Experiment<'_> {
             Some(earlier) => go_on_with(earlier, machine),
             None => self.empty_result(machine),
         };
-        if let Some(path) = &self.output {
-            remove_unfinished(path)?;
-        }
         // A run that goes on has those of its beginning.
         let mut notes = machine.take_notes();
         notes.retain(|note| !result.notes.contains(note));
         result.notes.extend(notes);
-        self.save_first(&result)?;
+        saved::begin(self.output.as_ref(), self.replaces_output, &result)?;
         observer.begin(&result);
 
         let (took_before, done_before) = (took_s(&result), carried_out(&result));
@@ -176,14 +173,6 @@ impl Experiment<'_> {
             })
         });
         after_restoring(tried, machine.put_back())
-    }
-
-    /// Does not overwrite a file that was created since the path was checked.
-    fn save_first(&self, result: &ResultFile) -> Result<()> {
-        match &self.output {
-            Some(path) if !self.replaces_output => write_new(path, &to_json(result)?),
-            output => save(output.as_deref(), result),
-        }
     }
 
     fn rounds(
@@ -375,24 +364,6 @@ pub fn ensure_valid(result: &ResultFile) -> Result<()> {
         )),
         None => Ok(()),
     }
-}
-
-fn save(output: Option<&Path>, result: &ResultFile) -> Result<()> {
-    match output {
-        None => Ok(()),
-        Some(path) => write_whole(path, &to_json(result)?),
-    }
-}
-
-/// The bytes of the result file.
-pub fn to_json(result: &ResultFile) -> Result<Vec<u8>> {
-    let mut bytes = serde_json::to_vec(result).context("writing the result as JSON")?;
-    bytes.push(b'\n');
-    Ok(bytes)
-}
-
-fn now(machine: &dyn Machine) -> String {
-    humantime::format_rfc3339_seconds(machine.time_of_day()).to_string()
 }
 
 #[cfg(test)]

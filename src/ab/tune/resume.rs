@@ -6,19 +6,16 @@ use anyhow::Result;
 use iosched_experiment::session::Session;
 use iosched_experiment::tune::TuneRun;
 use iosched_experiment::workload::participants::Participants;
-use iosched_experiment::workload::{fio, recorded};
+use iosched_experiment::workload::recorded;
 use iosched_files::trust;
-use iosched_host::scratch::Scratch;
-use iosched_host::system::device::{Device, Disks, info};
 use iosched_result::failure::Failure;
 use iosched_result::tune::{DEFAULT, Space, TuneResult};
 use iosched_result::types::result::{Design, Status};
 
 use super::{carry_out, space};
 use crate::cli::Conditions;
-use crate::permission::PermissionRequest;
-use crate::resume::{COMMANDS, refuse_another_place, refuse_changes, show};
-use crate::{disks, place, simulated};
+use crate::disks;
+use crate::resume::{COMMANDS, TakenUp, show, take_up};
 use iosched_read::input::{self, Input};
 use iosched_read::messages::note;
 
@@ -54,36 +51,11 @@ pub fn run(file: &Path, arguments: &Conditions) -> Result<()> {
     let tune = resumable(file, arguments)?;
     let first = tune.stages[0].result.clone();
     let mut session = Session::begin()?;
-    let disks = match (&first.device.scratch, &first.device.group) {
-        (Some(truth), _) => simulated::make(&mut session, truth.spec())?,
-        (None, Some(group)) => Disks::resolve(&group.named)?.0,
-        (None, None) => Device::resolve(&first.device.device.name)?.device.into(),
-    };
-    let scratch = session.scratch();
-    let fio_version = fio::installed_version()?;
-    refuse_changes(
-        &first,
-        &info::of_all(&disks, session.truth()),
-        fio_version.as_ref(),
-    )?;
-    let consents = arguments.destroy_data || scratch.is_some();
-    let mut workload = recorded::workload(&first.workload.description, consents)?;
-    let earlier_place = first.workload.scratch_file.as_ref();
-    let mount_point = scratch.and_then(Scratch::mount_point);
-    let wanted_place = earlier_place.map(|place| place::again(place, mount_point));
-    let granted = PermissionRequest {
-        disks: &disks,
-        arms: &space::known(&tune),
-        workload: &*workload,
-        place: wanted_place.as_ref(),
-        consent: arguments.into(),
-        is_ours: scratch.is_some(),
-        dry_run: false,
-    }
-    .grant()?;
-    if scratch.is_none() {
-        refuse_another_place(earlier_place, granted.place.as_ref())?;
-    }
+    let TakenUp {
+        disks,
+        mut workload,
+        granted,
+    } = take_up(&mut session, &first, &space::known(&tune), arguments)?;
     note(&format!("continuing after {} rounds", tune.search_rounds()));
     let resources = session.resources(
         granted.hold,

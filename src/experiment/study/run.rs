@@ -8,10 +8,10 @@ mod pilot; // rounds from which a budget is planned
 #[cfg(test)]
 mod tests; // budgets, on a machine that is none
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::ahead::{Ahead, Took};
 use super::budget::Deadline;
@@ -19,8 +19,8 @@ use super::format::{Cell, Study};
 use super::optional::{self, Candidate};
 use crate::machine::{Machine, RealMachine, Resources};
 use crate::run::{Experiment, Observer, after_restoring, go_on_with, gone};
+use crate::saved::{self, now};
 use crate::workload::Workload;
-use iosched_files::output::{remove_unfinished, write_new, write_whole};
 use iosched_host::safety::panics;
 use iosched_host::system::device::Disks;
 use iosched_host::system::page_cache;
@@ -283,7 +283,7 @@ impl StudyRun<'_> {
         if budget.is_some() {
             study.budget = budget;
         }
-        self.save_first(&study)?;
+        saved::begin(self.output.as_ref(), self.replaces_output, &study)?;
         machine.record_settings()?;
         machine.listen()?;
         let outcome = panics::caught(|| self.stages(machine, &mut study, &mut cells, observer))
@@ -299,33 +299,9 @@ impl StudyRun<'_> {
         Ok(study)
     }
 
-    /// Does not overwrite a file that was created since the path was checked.
-    fn save_first(&self, study: &StudyResult) -> Result<()> {
-        match &self.output {
-            Some(path) => {
-                remove_unfinished(path)?;
-                let bytes = to_json(study)?;
-                if self.replaces_output {
-                    write_whole(path, &bytes)
-                } else {
-                    write_new(path, &bytes)
-                }
-            }
-            None => Ok(()),
-        }
-    }
-
     fn save(&self, study: &StudyResult) -> Result<()> {
-        let write = |path: &Path| write_whole(path, &to_json(study)?);
-        self.output.as_deref().map_or(Ok(()), write)
+        saved::save(self.output.as_deref(), study)
     }
-}
-
-/// The bytes of the result file.
-pub fn to_json(study: &StudyResult) -> Result<Vec<u8>> {
-    let mut bytes = serde_json::to_vec(study).context("writing the result as JSON")?;
-    bytes.push(b'\n');
-    Ok(bytes)
 }
 
 /// Keeps all rounds; cells that had ended stay as they are.
@@ -362,8 +338,4 @@ fn finish(study: &mut StudyResult, outcome: &Result<()>, at: String) {
 fn finish_cell(result: &mut ResultFile, status: Status, at: String) {
     result.status = status;
     result.finished = Some(at);
-}
-
-fn now(machine: &dyn Machine) -> String {
-    humantime::format_rfc3339_seconds(machine.time_of_day()).to_string()
 }

@@ -7,8 +7,7 @@ mod settle; // which candidates the disks have
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
-use iosched_files::output::{remove_unfinished, write_new, write_whole};
+use anyhow::Result;
 use iosched_host::safety::panics;
 use iosched_host::system::device::Disks;
 use iosched_host::system::page_cache;
@@ -27,6 +26,7 @@ use iosched_result::types::scratch_place::ScratchPlace;
 
 use crate::machine::{Machine, RealMachine, Resources};
 use crate::run::{BlockEnd, Experiment, Observer, after_restoring, go_on_with, gone};
+use crate::saved::{self, now};
 use crate::workload::Workload;
 
 /// Of a round: switching, and starting the workload.
@@ -93,7 +93,7 @@ impl TuneRun<'_> {
         machine: &mut dyn Machine,
         observer: &mut dyn TuneObserver,
     ) -> Result<TuneResult> {
-        self.save_first()?;
+        saved::begin(self.output.as_ref(), self.replaces_output, &self.tune)?;
         let outcome = panics::caught(|| {
             machine.listen()?;
             self.steps(machine, observer)
@@ -318,44 +318,14 @@ impl TuneRun<'_> {
         self.save()
     }
 
-    /// Does not overwrite a file that was created since the path was checked.
-    fn save_first(&self) -> Result<()> {
-        match &self.output {
-            Some(path) => {
-                remove_unfinished(path)?;
-                let bytes = to_json(&self.tune)?;
-                if self.replaces_output {
-                    write_whole(path, &bytes)
-                } else {
-                    write_new(path, &bytes)
-                }
-            }
-            None => Ok(()),
-        }
-    }
-
     fn save(&self) -> Result<()> {
-        match &self.output {
-            Some(path) => write_whole(path, &to_json(&self.tune)?),
-            None => Ok(()),
-        }
+        saved::save(self.output.as_deref(), &self.tune)
     }
 }
 
-/// Whose rounds.
+/// The rounds that go on: those of a stage, or the referee's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Stage(usize),
     Referee,
-}
-
-/// The bytes of the result file.
-pub fn to_json(tune: &TuneResult) -> Result<Vec<u8>> {
-    let mut bytes = serde_json::to_vec(tune).context("writing the result as JSON")?;
-    bytes.push(b'\n');
-    Ok(bytes)
-}
-
-fn now(machine: &dyn Machine) -> String {
-    humantime::format_rfc3339_seconds(machine.time_of_day()).to_string()
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Result, anyhow};
 use iosched_experiment::rotation::Recorded;
-use iosched_experiment::run;
+use iosched_experiment::saved;
 use iosched_files::output::write_whole;
 use iosched_result::report::decision;
 
@@ -58,7 +58,7 @@ impl ResultPath {
         // This attempt tells what still fails.
         let _ = self.finish();
         let file = recorded.result(time_of_day())?;
-        write_whole(&self.path, &run::to_json(&file)?)?;
+        write_whole(&self.path, &saved::to_json(&file)?)?;
         self.saved = recorded.rounds();
         Ok(Some(Saved {
             path: self.path.clone(),
@@ -102,7 +102,7 @@ impl ResultPath {
 fn write(path: &Path, recorded: &Recorded) -> Result<Duration> {
     let started = Instant::now();
     let file = recorded.result(time_of_day())?;
-    write_whole(path, &run::to_json(&file)?)?;
+    write_whole(path, &saved::to_json(&file)?)?;
     Ok(started.elapsed())
 }
 
